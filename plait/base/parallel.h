@@ -1,0 +1,49 @@
+// Threads, through OpenMP. The number of threads is OpenMP's own (OMP_NUM_THREADS).
+//
+// Work is cut into chunks whose boundaries depend on the problem alone, never on the number of
+// threads: that is what makes results equal for every thread count.
+#pragma once
+
+#include <omp.h>
+
+#include <atomic>
+#include <cstddef>
+#include <exception>
+
+namespace plait {
+
+inline int thread_count() { return omp_get_max_threads(); }
+
+// Calls body(i) once for every i in [0, count), threads taking the next i as they become free.
+// The first exception thrown by a body is rethrown here; bodies not yet begun are then skipped.
+template <class Body>
+void parallel_for(std::size_t count, Body&& body) {
+  if (count == 0) return;
+  if (count == 1 || thread_count() == 1) {
+    for (std::size_t i = 0; i < count; ++i) body(i);
+    return;
+  }
+  std::exception_ptr error;
+  std::atomic<bool> failed{false};
+#pragma omp parallel for schedule(dynamic, 1)
+  for (std::size_t i = 0; i < count; ++i) {
+    if (failed.load(std::memory_order_relaxed)) continue;
+    try {
+      body(i);
+    } catch (...) {
+      if (!failed.exchange(true)) error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+// Calls body(begin, end) for consecutive pieces of [0, size) of `grain` each (the last shorter).
+template <class Body>
+void parallel_blocks(std::size_t size, std::size_t grain, Body&& body) {
+  parallel_for((size + grain - 1) / grain, [&](std::size_t i) {
+    const std::size_t begin = i * grain;
+    body(begin, begin + grain < size ? begin + grain : size);
+  });
+}
+
+}  // namespace plait

@@ -1,0 +1,58 @@
+// Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random
+// numbers: as easy as 1, 2, 3", SC 2011, section 3.3).
+//
+// A number is a pure function of a key and a counter, so it does not depend on the order in which
+// numbers are drawn, on the number of threads, or on the rank that draws it. Keys are made of a
+// seed, counters of global ids (edge number, vertex, column, epoch).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace plait {
+
+class Philox {
+ public:
+  using Block = std::array<std::uint32_t, 4>;
+
+  explicit constexpr Philox(std::uint64_t seed)
+      : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)} {}
+
+  // Four independent uniform 32-bit numbers for a 128-bit counter.
+  constexpr Block operator()(std::uint64_t low, std::uint64_t high = 0) const {
+    Block c{static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32),
+            static_cast<std::uint32_t>(high), static_cast<std::uint32_t>(high >> 32)};
+    std::uint32_t k0 = key_[0], k1 = key_[1];
+    for (int round = 0; round < 10; ++round) {
+      const std::uint64_t a = std::uint64_t{0xD2511F53u} * c[0];
+      const std::uint64_t b = std::uint64_t{0xCD9E8D57u} * c[2];
+      c = {static_cast<std::uint32_t>(b >> 32) ^ c[1] ^ k0, static_cast<std::uint32_t>(b),
+           static_cast<std::uint32_t>(a >> 32) ^ c[3] ^ k1, static_cast<std::uint32_t>(a)};
+      k0 += 0x9E3779B9u;
+      k1 += 0xBB67AE85u;
+    }
+    return c;
+  }
+
+ private:
+  std::array<std::uint32_t, 2> key_;
+};
+
+// Uniform in [0, 1): 24 bits, exact in float.
+constexpr float uniform_float(std::uint32_t bits) {
+  return static_cast<float>(bits >> 8) * 0x1p-24f;
+}
+
+// Uniform in [0, 1): 53 bits, exact in double.
+constexpr double uniform_double(std::uint32_t high, std::uint32_t low) {
+  const std::uint64_t bits = (std::uint64_t{high} << 32 | low) >> 11;
+  return static_cast<double>(bits) * 0x1p-53;
+}
+
+// Uniform in [0, bound) without division; the bias is below bound / 2^64.
+constexpr std::uint64_t uniform_below(std::uint64_t bound, std::uint32_t high, std::uint32_t low) {
+  const std::uint64_t bits = std::uint64_t{high} << 32 | low;
+  return static_cast<std::uint64_t>((static_cast<unsigned __int128>(bits) * bound) >> 64);
+}
+
+}  // namespace plait

@@ -1,0 +1,30 @@
+// From one command to N ranks, and into worlds that others started.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plait/world/world.h"
+
+namespace plait {
+
+struct LaunchOptions {
+  int ranks = 1;
+  std::chrono::milliseconds timeout{5000};
+};
+
+// The world that the environment names, if any: Plait's own launcher, torchrun (RANK, WORLD_SIZE,
+// MASTER_ADDR, MASTER_PORT), mpirun (OMPI_COMM_WORLD_*, PMI_*) or srun (SLURM_*). Throws
+// UsageError naming the variable when its value makes no sense.
+std::optional<WorldConfig> world_from_environment();
+
+// Starts `options.ranks` processes of this same program with the same arguments, each with an
+// environment from which world_from_environment() joins; waits for all, and returns the exit code
+// for the program: 0 if all ended with 0, else that of the first that failed. When one dies, tells
+// the others who and what, and ends them. Ranks die with the launcher, even after SIGKILL.
+// Ranks share the machine's cores: OMP_NUM_THREADS is set to cores / ranks, at least 1, unless set.
+int launch(const LaunchOptions& options, const std::vector<std::string>& arguments);
+
+}  // namespace plait

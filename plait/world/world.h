@@ -1,0 +1,66 @@
+// Ranks: the processes that work on one graph, and what they do together.
+//
+// A World is made once a process, from what its environment names (see launch.h). Collectives go
+// through c10d (Gloo); every rank calls the same ones in the same order. None waits longer than
+// `Config::timeout` for a rank that is gone: liveness.h ends the process with the name of the lost
+// rank and what it was doing.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace plait {
+
+struct WorldConfig {
+  int rank = 0;
+  int size = 1;
+  std::string master_address = "127.0.0.1";
+  int master_port = 0;
+  std::string interface_address;  // the address this rank listens on; empty: found from the master
+  bool store_is_external = false;  // the launcher or torchrun keeps the store, no rank does
+  std::chrono::milliseconds timeout{5000};  // after this, a silent rank is lost
+};
+
+class World {
+ public:
+  // Joins; returns when every rank has. Throws LostRankError or Error within the timeout.
+  static std::unique_ptr<World> join(const WorldConfig& config);
+  // A world of one, without any network.
+  static std::unique_ptr<World> alone();
+  virtual ~World() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual std::chrono::milliseconds timeout() const = 0;
+
+  virtual void barrier() = 0;
+  // Element-wise sums over ranks; the result is the same bits on every rank.
+  virtual void all_reduce_sum(std::span<float> values) = 0;
+  virtual void all_reduce_sum(std::span<double> values) = 0;
+  // Concatenates what every rank gives (sizes may differ), by rank.
+  virtual std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) = 0;
+  // send[r] goes to rank r; received[r] comes from rank r. Sizes known to both sides.
+  virtual void all_to_all(std::span<const std::span<const std::byte>> send,
+                          std::span<const std::span<std::byte>> received) = 0;
+  virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
+
+  // Whether all ranks run on one host (then they share memory).
+  virtual bool one_host() const = 0;
+  // A small key-value store common to all ranks. `get` waits up to the timeout.
+  virtual void store_set(const std::string& key, const std::string& value) = 0;
+  virtual std::string store_get(const std::string& key) = 0;
+
+  // Throws LostRankError if the liveness watch has lost a rank. For loops that wait on memory.
+  virtual void check_alive() = 0;
+  // Bytes this rank has sent through collectives so far.
+  virtual std::uint64_t bytes_sent() const = 0;
+
+  std::string all_gather_text(std::string_view mine, std::string_view separator);
+};
+
+}  // namespace plait
