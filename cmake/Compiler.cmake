@@ -1,7 +1,7 @@
 # Options common to all of Plait's code.
 add_library(plait_options INTERFACE)
 target_compile_options(plait_options INTERFACE
-  -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast
+  -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wno-missing-field-initializers
   # Results must be the same on every machine: no silent fusing of a multiply and an add, except
   # where a kernel asks for it.
   -ffp-contract=off)

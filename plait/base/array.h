@@ -72,8 +72,8 @@ class Array {
   Array() = default;
   Array(std::shared_ptr<const void> owner, std::span<const T> view)
       : owner_(std::move(owner)), view_(view) {}
-  Array(Buffer<T> buffer) : Array(own(std::move(buffer))) {}           // NOLINT: a plain wrapper
-  Array(std::vector<T> vector) : Array(own(std::move(vector))) {}      // NOLINT: a plain wrapper
+  Array(Buffer<T> buffer) : Array(own(std::move(buffer))) {}       // NOLINT: a plain wrapper
+  Array(std::vector<T> vector) : Array(own(std::move(vector))) {}  // NOLINT: a plain wrapper
 
   const T* data() const { return view_.data(); }
   std::size_t size() const { return view_.size(); }

@@ -1,0 +1,99 @@
+// Strategies `bulk` and `replicate`: bring the halo in, each row once, behind the own rows; then
+// sum all edges in one pass over slots. The halo that the shard was made with tells them apart:
+// the distinct rows that edges read, or all rows of all other ranks.
+#include <cstring>
+
+#include "plait/aggregate/strategy.h"
+#include "plait/base/parallel.h"
+#include "plait/base/timer.h"
+
+namespace plait {
+namespace {
+
+// Ranks share memory: each pulls its halo rows out of its peers' slots.
+void pull(const Shard& shard, std::uint64_t width, SymmetricRows& rows) {
+  float* const halo = rows.own() + shard.own * width;
+  parallel_blocks(shard.halo.rows(), std::size_t{1} << 10, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t h = begin; h < end; ++h)
+      std::memcpy(halo + h * width,
+                  rows.peer(static_cast<int>(shard.halo.owner[h])) + shard.halo.row[h] * width,
+                  width * sizeof(float));
+  });
+}
+
+// Ranks are on several hosts: each packs the rows that others asked for when the strategy was made.
+class Messages {
+ public:
+  Messages(World& world, const Shard& shard) : world_(world) {
+    const auto ranks = static_cast<std::size_t>(world.size());
+    std::vector<std::uint64_t> wanted(ranks);
+    for (std::size_t p = 0; p < ranks; ++p) wanted[p] = shard.halo.rows_of(static_cast<int>(p));
+    const auto tables = world.all_gather(std::as_bytes(std::span<const std::uint64_t>(wanted)));
+    asked_.resize(ranks);
+    std::vector<std::span<const std::byte>> send(ranks);
+    std::vector<std::span<std::byte>> receive(ranks);
+    const auto me = static_cast<std::size_t>(world.rank());
+    for (std::size_t p = 0; p < ranks; ++p) {
+      std::uint64_t count = 0;
+      std::memcpy(&count, tables[p].data() + me * sizeof(count), sizeof(count));
+      asked_[p].resize(count);
+      receive[p] = std::as_writable_bytes(std::span(asked_[p]));
+      send[p] = std::as_bytes(shard.halo.row.span().subspan(shard.halo.starts[p], wanted[p]));
+    }
+    world.all_to_all(send, receive);
+  }
+
+  void exchange(const Shard& shard, std::uint64_t width, float* slots) {
+    const std::size_t ranks = asked_.size();
+    std::vector<Buffer<float>> packed(ranks);
+    std::vector<std::span<const std::byte>> send(ranks);
+    std::vector<std::span<std::byte>> receive(ranks);
+    for (std::size_t p = 0; p < ranks; ++p) {
+      packed[p] = Buffer<float>(asked_[p].size() * width);
+      for (std::size_t k = 0; k < asked_[p].size(); ++k)
+        std::memcpy(packed[p].data() + k * width, slots + asked_[p][k] * width,
+                    width * sizeof(float));
+      send[p] = std::as_bytes(std::span<const float>(packed[p].data(), packed[p].size()));
+      float* const halo = slots + (shard.own + shard.halo.starts[p]) * width;
+      receive[p] =
+          std::as_writable_bytes(std::span(halo, shard.halo.rows_of(static_cast<int>(p)) * width));
+    }
+    world_.all_to_all(send, receive);
+  }
+
+ private:
+  World& world_;
+  std::vector<std::vector<std::uint32_t>> asked_;  // by rank: my rows that it reads
+};
+
+class FetchStrategy : public StrategyRun {
+ public:
+  FetchStrategy(World& world, const Shard& shard) {
+    if (world.size() > 1 && !world.one_host()) messages_ = std::make_unique<Messages>(world, shard);
+  }
+
+  void run(const Product& product, SymmetricRows& rows, AggregateCost& cost) override {
+    const Shard& shard = product.shard;
+    {
+      AddTime time(cost.fetching);
+      if (messages_)
+        messages_->exchange(shard, product.width, rows.own());
+      else if (rows.shared())
+        pull(shard, product.width, rows);
+    }
+    cost.bytes_fetched += shard.halo.rows() * product.width * sizeof(float);
+    AddTime time(cost.summing);
+    spmm(spmm_args(product, rows.own()));
+  }
+
+ private:
+  std::unique_ptr<Messages> messages_;
+};
+
+}  // namespace
+
+std::unique_ptr<StrategyRun> make_fetch_strategy(World& world, const Shard& shard) {
+  return std::make_unique<FetchStrategy>(world, shard);
+}
+
+}  // namespace plait

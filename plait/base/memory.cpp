@@ -1,0 +1,69 @@
+#include "plait/base/memory.h"
+
+#include <fstream>
+#include <limits>
+#include <optional>
+
+#include "plait/base/error.h"
+
+namespace plait {
+namespace {
+
+constexpr auto kUnlimited = std::numeric_limits<std::uint64_t>::max();
+
+// The number on the first line of a file, if there is one ("max" is none).
+std::optional<std::uint64_t> read_number(const std::string& path) {
+  std::ifstream file(path);
+  std::uint64_t value = 0;
+  if (file >> value) return value;
+  return std::nullopt;
+}
+
+std::uint64_t meminfo_available() {
+  std::ifstream file("/proc/meminfo");
+  std::string key, unit;
+  std::uint64_t kibibytes = 0;
+  while (file >> key >> kibibytes) {
+    if (key == "MemAvailable:") return kibibytes * 1024;
+    std::getline(file, unit);
+  }
+  return kUnlimited;
+}
+
+// Page cache counts as used by a cgroup, but is given back on demand: only what is not file-backed
+// is held against the limit.
+std::uint64_t cgroup_available() {
+  const std::string root = "/sys/fs/cgroup/";
+  const auto limit = read_number(root + "memory.max");
+  if (!limit) return kUnlimited;
+  std::ifstream file(root + "memory.stat");
+  std::string key;
+  std::uint64_t value = 0, anonymous = 0;
+  while (file >> key >> value)
+    if (key == "anon" || key == "shmem" || key == "kernel") anonymous += value;
+  return *limit > anonymous ? *limit - anonymous : 0;
+}
+
+}  // namespace
+
+std::uint64_t available_memory() { return std::min(meminfo_available(), cgroup_available()); }
+
+std::string format_bytes(std::uint64_t bytes) {
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  auto value = static_cast<double>(bytes);
+  int unit = 0;
+  while (value >= 1024 && unit < 6) {
+    value /= 1024;
+    ++unit;
+  }
+  return fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+void require_memory(std::uint64_t bytes, std::string_view what) {
+  const std::uint64_t free = available_memory();
+  require<DoesNotFitError>(bytes <= free, "{} needs {}, but only {} is free", what,
+                           format_bytes(bytes), format_bytes(free));
+}
+
+}  // namespace plait

@@ -1,0 +1,20 @@
+// How much memory there is, and how to say so.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace plait {
+
+// Bytes that can be taken now without swapping: MemAvailable, or what is left under the cgroup's
+// limit where that is lower.
+std::uint64_t available_memory();
+
+// 1536 -> "1.5 KiB".
+std::string format_bytes(std::uint64_t bytes);
+
+// Throws DoesNotFitError "WHAT needs X, but only Y is free" if `bytes` are not available.
+void require_memory(std::uint64_t bytes, std::string_view what);
+
+}  // namespace plait

@@ -1,0 +1,31 @@
+// A progress bar on stderr. Shown only when stderr is a terminal, and not after --quiet.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace plait {
+
+// For the whole program: no bar is drawn after set_progress(false).
+void set_progress(bool enabled);
+
+class Progress {
+ public:
+  // `total` in any unit; `label` in a few words. Draws nothing when disabled or not a terminal.
+  Progress(std::string label, std::uint64_t total);
+  ~Progress();  // clears the line
+  // Any thread may call it; redraws at most ten times a second.
+  void advance(std::uint64_t amount);
+
+ private:
+  void draw();
+  std::string label_;
+  std::uint64_t total_;
+  bool shown_;
+  std::atomic<std::uint64_t> done_{0};
+  std::atomic<std::int64_t> next_draw_{0};
+};
+
+}  // namespace plait

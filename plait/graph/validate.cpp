@@ -1,0 +1,179 @@
+#include "plait/graph/validate.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "plait/base/error.h"
+#include "plait/base/parallel.h"
+
+namespace plait {
+namespace {
+
+constexpr std::size_t kGrain = std::size_t{1} << 18;
+
+// The smallest index for which `bad` holds, or `size`. Parallel; the answer does not depend on the
+// number of threads.
+template <class Bad>
+std::size_t first_bad(std::size_t size, Bad bad) {
+  std::atomic<std::size_t> first{size};
+  parallel_blocks(size, kGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end && i < first.load(std::memory_order_relaxed); ++i) {
+      if (!bad(i)) continue;
+      std::size_t seen = first.load();
+      while (i < seen && !first.compare_exchange_weak(seen, i)) {
+      }
+      return;
+    }
+  });
+  return first;
+}
+
+class Checker {
+ public:
+  explicit Checker(const std::string& file) : file_(file) {}
+
+  [[noreturn]] void fail(const std::string& place, const std::string& problem,
+                         const std::string& remedy) const {
+    throw InputError(file_, place, problem, remedy);
+  }
+
+  void size(const char* what, std::uint64_t is, std::uint64_t wanted, const char* per) const {
+    if (is != wanted)
+      fail(what, fmt::format("has {} entries where one for each {} makes {}", is, per, wanted),
+           "write it anew from its source");
+  }
+
+  template <class T>
+  void finite(const char* what, std::span<const T> values) const {
+    const auto number = [](T v) {
+      if constexpr (std::is_same_v<T, BFloat16>)
+        return to_float(v);
+      else
+        return v;
+    };
+    const auto i =
+        first_bad(values.size(), [&](std::size_t k) { return !std::isfinite(number(values[k])); });
+    if (i < values.size())
+      fail(fmt::format("{}, entry {}", what, i),
+           fmt::format("value {} is not a finite number", number(values[i])),
+           "replace or drop what is not finite");
+  }
+
+  template <class T>
+  void below(const char* what, std::span<const T> values, std::uint64_t bound) const {
+    const auto i = first_bad(values.size(), [&](std::size_t k) { return values[k] >= bound; });
+    if (i < values.size())
+      fail(fmt::format("{}, entry {}", what, i),
+           bound == 0 ? fmt::format("id {} in a graph without vertices", values[i])
+                      : fmt::format("id {} is outside 0..{}", values[i], bound - 1),
+           "correct the id or the number of vertices");
+  }
+
+  void offsets(const char* what, std::span<const EdgeOffset> o, std::uint64_t edges) const {
+    if (o.empty() || o[0] != 0)
+      fail(what, "does not begin with 0", "write it anew from its source");
+    const auto i = first_bad(o.size() - 1, [&](std::size_t k) { return o[k] > o[k + 1]; });
+    if (i < o.size() - 1)
+      fail(fmt::format("{}, entry {}", what, i + 1),
+           fmt::format("value {} is less than the one before, {}", o[i + 1], o[i]),
+           "offsets must not decrease");
+    if (o.back() != edges)
+      fail(fmt::format("{}, last entry", what),
+           fmt::format("value {} is not the number of entries, {}", o.back(), edges),
+           "write it anew from its source");
+  }
+
+  template <VertexId V>
+  void csr(const char* what, const Csr<V>& graph, std::uint64_t bound) const {
+    offsets(fmt::format("{} offsets", what).c_str(), graph.offsets, graph.edges());
+    below(fmt::format("{} list", what).c_str(), graph.neighbours.span(), bound);
+    if (graph.weighted()) {
+      size("edge weights", graph.weights.size(), graph.edges(), "edge");
+      finite("edge weights", graph.weights.span());
+    }
+  }
+
+ private:
+  const std::string& file_;
+};
+
+void validate_features(const Features& features, std::uint64_t vertices, const Checker& check) {
+  check.size("features", features.rows, vertices, "vertex");
+  if (features.is_sparse()) {
+    check.size("sparse features", features.sparse.vertices(), vertices, "vertex");
+    check.csr("feature column", features.sparse, features.width);
+    check.size("sparse feature values", features.sparse.weights.size(), features.sparse.edges(),
+               "stored column");
+  } else {
+    check.size("features", std::max(features.f32.size(), features.bf16.size()),
+               features.rows * features.width, "vertex and column");
+    check.finite("features", features.f32.span());
+    check.finite("features", features.bf16.span());
+  }
+}
+
+}  // namespace
+
+void validate(const Dataset& dataset, const std::string& file) {
+  const Checker check(file);
+  const std::uint64_t vertices = dataset.vertices();
+  if (vertices == 0)
+    check.fail("graph", "has no vertices", "give a graph with at least one vertex");
+  std::visit([&](const auto& graph) { check.csr("neighbour", graph, vertices); }, dataset.graph);
+  if (!dataset.features.empty()) validate_features(dataset.features, vertices, check);
+  if (!dataset.labels.empty()) {
+    check.size("labels", dataset.labels.size(), vertices, "vertex");
+    const auto i = first_bad(vertices, [&](std::size_t k) {
+      return dataset.labels[k] < -1 || dataset.labels[k] >= dataset.classes;
+    });
+    if (i < vertices)
+      check.fail(fmt::format("label of vertex {}", i),
+                 fmt::format("value {} is outside -1..{}", dataset.labels[i], dataset.classes - 1),
+                 "use -1 for an unknown label and 0.. for classes");
+  }
+  if (!dataset.splits.empty()) {
+    check.size("splits", dataset.splits.size(), vertices * dataset.split_count,
+               "vertex of every split");
+    const auto i = first_bad(dataset.splits.size(),
+                             [&](std::size_t k) { return dataset.splits[k] > Split::test; });
+    if (i < dataset.splits.size())
+      check.fail(fmt::format("split of vertex {}", i % vertices),
+                 fmt::format("value {} is outside 0..3", static_cast<int>(dataset.splits[i])),
+                 "use 0 none, 1 train, 2 validation, 3 test");
+  }
+  if (!dataset.original_ids.empty())
+    check.size("original ids", dataset.original_ids.size(), vertices, "vertex");
+}
+
+bool is_symmetric(const AnyCsr& any) {
+  return std::visit(
+      [](const auto& graph) {
+        // The k-th of parallel edges (i, j) must match the k-th of (j, i).
+        const auto unmatched = [&](std::size_t i) {
+          const auto row = graph.row(i);
+          for (std::size_t k = 0; k < row.size(); ++k) {
+            const auto reverse = graph.row(row[k]);
+            const auto [low, high] = std::equal_range(reverse.begin(), reverse.end(),
+                                                      static_cast<decltype(row[k] + 0)>(i));
+            const auto first = std::lower_bound(row.begin(), row.end(), row[k]);
+            const auto nth = (row.begin() + static_cast<std::ptrdiff_t>(k)) - first;
+            if (high - low <= nth) return true;
+            const EdgeOffset back =
+                graph.offsets[row[k]] + static_cast<EdgeOffset>(low - reverse.begin() + nth);
+            if (graph.weight(graph.offsets[i] + k) != graph.weight(back)) return true;
+          }
+          return false;
+        };
+        std::atomic<bool> symmetric{true};
+        parallel_blocks(
+            graph.vertices(), std::size_t{1} << 10, [&](std::size_t begin, std::size_t end) {
+              for (std::size_t i = begin; i < end && symmetric.load(std::memory_order_relaxed); ++i)
+                if (unmatched(i)) symmetric = false;
+            });
+        return symmetric.load();
+      },
+      any);
+}
+
+}  // namespace plait

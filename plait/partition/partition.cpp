@@ -1,0 +1,107 @@
+#include "plait/partition/partition.h"
+
+#include <algorithm>
+#include <array>
+
+#include "plait/base/error.h"
+
+namespace plait {
+namespace {
+
+struct SchemeName {
+  PartitionScheme scheme;
+  std::string_view name;
+};
+constexpr std::array kSchemes{
+    SchemeName{PartitionScheme::edges, "edges"}, SchemeName{PartitionScheme::vertices, "vertices"},
+    SchemeName{PartitionScheme::hash, "hash"}, SchemeName{PartitionScheme::metis, "metis"}};
+
+}  // namespace
+
+PartitionScheme parse_partition_scheme(std::string_view name) {
+  for (const auto& entry : kSchemes)
+    if (entry.name == name) return entry.scheme;
+  throw UsageError(
+      fmt::format("partition scheme '{}' is unknown; use edges, vertices, hash or metis", name));
+}
+
+std::string_view to_string(PartitionScheme scheme) {
+  return kSchemes[static_cast<std::size_t>(scheme)].name;
+}
+
+std::span<const PartitionScheme> partition_schemes() {
+  static constexpr std::array kAll{PartitionScheme::edges, PartitionScheme::vertices,
+                                   PartitionScheme::hash, PartitionScheme::metis};
+  return kAll;
+}
+
+Partition Partition::contiguous(std::vector<std::uint64_t> starts) {
+  Partition p;
+  p.parts_ = static_cast<int>(starts.size()) - 1;
+  p.vertices_ = starts.back();
+  p.starts_ = std::move(starts);
+  return p;
+}
+
+Partition Partition::of_owners(int parts, Buffer<std::uint32_t> owner) {
+  Partition p;
+  p.parts_ = parts;
+  p.vertices_ = owner.size();
+  p.starts_.assign(static_cast<std::size_t>(parts) + 1, 0);
+  p.row_ = Buffer<std::uint32_t>(owner.size());
+  p.members_ = Buffer<std::uint64_t>(owner.size());
+  std::vector<std::uint64_t> count(static_cast<std::size_t>(parts), 0);
+  for (std::uint64_t v = 0; v < owner.size(); ++v)
+    p.row_[v] = static_cast<std::uint32_t>(count[owner[v]]++);
+  for (std::size_t part = 0; part < count.size(); ++part)
+    p.starts_[part + 1] = p.starts_[part] + count[part];
+  for (std::uint64_t v = 0; v < owner.size(); ++v) p.members_[p.starts_[owner[v]] + p.row_[v]] = v;
+  p.owner_ = std::move(owner);
+  return p;
+}
+
+std::uint64_t Partition::size(int part) const {
+  const auto p = static_cast<std::size_t>(part);
+  return starts_[p + 1] - starts_[p];
+}
+
+std::uint64_t Partition::largest() const {
+  std::uint64_t most = 0;
+  for (int part = 0; part < parts_; ++part) most = std::max(most, size(part));
+  return most;
+}
+
+int Partition::owner(std::uint64_t vertex) const {
+  if (!is_contiguous()) return static_cast<int>(owner_[vertex]);
+  // Empty parts share a start; upper_bound passes them and finds the one that holds the vertex.
+  const auto after = std::upper_bound(starts_.begin() + 1, starts_.end() - 1, vertex);
+  return static_cast<int>(after - starts_.begin()) - 1;
+}
+
+std::uint32_t Partition::row(std::uint64_t vertex) const {
+  if (!is_contiguous()) return row_[vertex];
+  return static_cast<std::uint32_t>(vertex - starts_[static_cast<std::size_t>(owner(vertex))]);
+}
+
+std::uint64_t Partition::vertex(int part, std::uint64_t row) const {
+  const std::uint64_t position = starts_[static_cast<std::size_t>(part)] + row;
+  return is_contiguous() ? position : members_[position];
+}
+
+Partition make_partition(PartitionScheme scheme, const AnyCsr& graph, int parts,
+                         std::uint64_t seed) {
+  require<UsageError>(parts >= 1, "{} parts were asked for; use at least 1", parts);
+  switch (scheme) {
+    case PartitionScheme::edges:
+      return partition_by_edges(graph, parts);
+    case PartitionScheme::vertices:
+      return partition_by_vertices(vertex_count(graph), parts);
+    case PartitionScheme::hash:
+      return partition_by_hash(vertex_count(graph), parts);
+    case PartitionScheme::metis:
+      return partition_by_metis(graph, parts, seed);
+  }
+  throw UsageError("unknown partition scheme");
+}
+
+}  // namespace plait

@@ -1,0 +1,32 @@
+// What a partition costs: work a rank, and bytes between ranks.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plait/partition/partition.h"
+
+namespace plait {
+
+struct PartQuality {
+  std::uint64_t vertices = 0;      // own rows
+  std::uint64_t edges = 0;         // edges of own rows
+  std::uint64_t remote_edges = 0;  // of these, edges from a vertex that another part owns
+  std::uint64_t halo_rows = 0;     // distinct remote vertices among them
+
+  // Bytes a rank fetches for one aggregation of `width` fp32 features, each halo row once.
+  std::uint64_t bytes(std::uint64_t width) const { return halo_rows * width * sizeof(float); }
+};
+
+struct PartitionQuality {
+  std::vector<PartQuality> parts;
+
+  std::uint64_t cut() const;        // remote edges in all
+  std::uint64_t halo_rows() const;  // in all
+  double edge_imbalance() const;    // most edges of a part over the mean; 1 is even
+  double vertex_imbalance() const;
+};
+
+PartitionQuality measure_partition(const AnyCsr& graph, const Partition& partition);
+
+}  // namespace plait

@@ -1,0 +1,57 @@
+// Partitions that need no more than the offsets, or nothing at all, of the graph.
+#include <algorithm>
+
+#include "plait/base/parallel.h"
+#include "plait/base/random.h"
+#include "plait/partition/partition.h"
+
+namespace plait {
+
+// Part p ends at the first vertex at which its share of the edges is reached. The share is of what
+// is left, so that one hub that overfills a part does not starve the last.
+Partition partition_by_edges(const AnyCsr& any, int parts) {
+  return std::visit(
+      [&](const auto& graph) {
+        const auto offsets = graph.offsets.span();
+        const std::uint64_t vertices = graph.vertices();
+        if (graph.edges() == 0) return partition_by_vertices(vertices, parts);
+        std::vector<std::uint64_t> starts{0};
+        for (int part = 0; part < parts; ++part) {
+          const std::uint64_t first = starts.back();
+          const std::uint64_t left = graph.edges() - offsets[first];
+          const auto share = static_cast<std::uint64_t>(parts - part);
+          const EdgeOffset target = offsets[first] + (left + share - 1) / share;
+          const auto bound = std::lower_bound(offsets.begin() + static_cast<std::ptrdiff_t>(first),
+                                              offsets.end(), target);
+          auto last = static_cast<std::uint64_t>(bound - offsets.begin());
+          // Of the two cuts around the target the nearer one.
+          if (last > first + 1 && target - offsets[last - 1] < offsets[last] - target) --last;
+          starts.push_back(part + 1 == parts ? vertices : std::min(last, vertices));
+        }
+        return Partition::contiguous(std::move(starts));
+      },
+      any);
+}
+
+Partition partition_by_vertices(std::uint64_t vertices, int parts) {
+  std::vector<std::uint64_t> starts;
+  for (std::uint64_t part = 0; part <= static_cast<std::uint64_t>(parts); ++part)
+    starts.push_back(static_cast<std::uint64_t>(static_cast<unsigned __int128>(vertices) * part /
+                                                static_cast<std::uint64_t>(parts)));
+  return Partition::contiguous(std::move(starts));
+}
+
+Partition partition_by_hash(std::uint64_t vertices, int parts) {
+  constexpr Philox hash(0x9A171A1Du);
+  Buffer<std::uint32_t> owner(vertices);
+  parallel_blocks(vertices, std::size_t{1} << 16, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t v = begin; v < end; ++v) {
+      const auto bits = hash(v);
+      owner[v] = static_cast<std::uint32_t>(
+          uniform_below(static_cast<std::uint64_t>(parts), bits[0], bits[1]));
+    }
+  });
+  return Partition::of_owners(parts, std::move(owner));
+}
+
+}  // namespace plait

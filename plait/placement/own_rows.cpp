@@ -1,0 +1,110 @@
+#include "plait/placement/own_rows.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "plait/base/parallel.h"
+
+namespace plait {
+namespace {
+
+constexpr std::size_t kRowGrain = std::size_t{1} << 12;
+
+// A CSR whose row r has size(r) entries, written by fill(r, first position).
+template <VertexId V, class Size, class Fill>
+Csr<V> make_rows(std::uint64_t rows, bool weighted, Size size, Fill fill) {
+  Buffer<EdgeOffset> offsets(rows + 1);
+  offsets[0] = 0;
+  parallel_blocks(rows, kRowGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t r = begin; r < end; ++r) offsets[r + 1] = size(r);
+  });
+  std::inclusive_scan(offsets.begin(), offsets.end(), offsets.begin());
+  Buffer<V> neighbours(offsets[rows]);
+  Buffer<float> weights(weighted ? offsets[rows] : 0);
+  parallel_blocks(rows, kRowGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t r = begin; r < end; ++r)
+      fill(r, neighbours.data() + offsets[r], weighted ? weights.data() + offsets[r] : nullptr);
+  });
+  return {std::move(offsets), std::move(neighbours), std::move(weights)};
+}
+
+}  // namespace
+
+template <VertexId V>
+Csr<V> own_rows(const Csr<V>& graph, const Partition& partition, int rank) {
+  return make_rows<V>(
+      partition.size(rank), graph.weighted(),
+      [&](std::uint64_t r) { return graph.degree(partition.vertex(rank, r)); },
+      [&](std::uint64_t r, V* neighbours, float* weights) {
+        const std::uint64_t v = partition.vertex(rank, r);
+        std::ranges::copy(graph.row(v), neighbours);
+        if (weights != nullptr)
+          std::copy_n(graph.weights.data() + graph.offsets[v], graph.degree(v), weights);
+      });
+}
+
+template <VertexId V>
+Csr<V> own_columns(const Csr<V>& graph, const Partition& partition, int rank) {
+  const std::uint64_t rows = partition.size(rank);
+  Buffer<EdgeOffset> offsets(rows + 1, 0);
+  const auto each_own_edge = [&](auto&& take) {
+    for (std::uint64_t i = 0; i < graph.vertices(); ++i)
+      for (EdgeOffset e = graph.offsets[i]; e < graph.offsets[i + 1]; ++e)
+        if (partition.owner(graph.neighbours[e]) == rank)
+          take(partition.row(graph.neighbours[e]), static_cast<V>(i), e);
+  };
+  each_own_edge([&](std::uint32_t row, V, EdgeOffset) { ++offsets[row + std::uint64_t{1}]; });
+  std::inclusive_scan(offsets.begin(), offsets.end(), offsets.begin());
+  Buffer<V> neighbours(offsets[rows]);
+  Buffer<float> weights(graph.weighted() ? offsets[rows] : 0);
+  Buffer<EdgeOffset> cursor(rows);
+  std::copy_n(offsets.begin(), rows, cursor.begin());
+  each_own_edge([&](std::uint32_t row, V target, EdgeOffset e) {
+    if (graph.weighted()) weights[cursor[row]] = graph.weights[e];
+    neighbours[cursor[row]++] = target;
+  });
+  return {std::move(offsets), std::move(neighbours), std::move(weights)};
+}
+
+template <VertexId V>
+Csr<V> with_one_loop_each(const Csr<V>& rows, const Partition& partition, int rank) {
+  const auto self = [&](std::uint64_t r) { return static_cast<V>(partition.vertex(rank, r)); };
+  return make_rows<V>(
+      rows.vertices(), rows.weighted(),
+      [&](std::uint64_t r) {
+        const auto row = rows.row(r);
+        return row.size() - static_cast<std::size_t>(std::ranges::count(row, self(r))) + 1;
+      },
+      [&](std::uint64_t r, V* neighbours, float* weights) {
+        float loop_weight = 1;
+        std::size_t loop_at = 0, out = 0;
+        const EdgeOffset first = rows.offsets[r];
+        const auto put = [&](std::size_t at, V id, float weight) {
+          neighbours[at] = id;
+          if (weights != nullptr) weights[at] = weight;
+        };
+        bool placed = false;
+        for (EdgeOffset e = first; e < rows.offsets[r + 1]; ++e) {
+          const V j = rows.neighbours[e];
+          if (!placed && j >= self(r)) {
+            loop_at = out++;
+            placed = true;
+          }
+          if (j == self(r))
+            loop_weight = rows.weight(e);
+          else
+            put(out++, j, rows.weight(e));
+        }
+        if (!placed) loop_at = out;
+        put(loop_at, self(r), loop_weight);
+      });
+}
+
+template Csr32 own_rows(const Csr32&, const Partition&, int);
+template Csr64 own_rows(const Csr64&, const Partition&, int);
+template Csr32 own_columns(const Csr32&, const Partition&, int);
+template Csr64 own_columns(const Csr64&, const Partition&, int);
+template Csr32 with_one_loop_each(const Csr32&, const Partition&, int);
+template Csr64 with_one_loop_each(const Csr64&, const Partition&, int);
+
+}  // namespace plait

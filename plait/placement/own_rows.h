@@ -1,0 +1,24 @@
+// The part of a graph that a rank works on, cut out of the whole, with neighbours as global ids.
+#pragma once
+
+#include "plait/graph/csr.h"
+#include "plait/partition/partition.h"
+
+namespace plait {
+
+// Row r of the result is the row of vertex partition.vertex(rank, r): what it aggregates from.
+template <VertexId V>
+Csr<V> own_rows(const Csr<V>& graph, const Partition& partition, int rank);
+
+// The same of the transposed graph, without transposing all of it: row r lists the vertices that
+// aggregate from vertex partition.vertex(rank, r), ascending. One pass over all edges.
+template <VertexId V>
+Csr<V> own_columns(const Csr<V>& graph, const Partition& partition, int rank);
+
+// Gives every own vertex exactly one loop, as PyG's add_remaining_self_loops does: of weight 1, or
+// of the weight of the last loop that it had. `rows` is what own_rows or own_columns returned.
+// The loop takes its place in the ascending order of neighbours.
+template <VertexId V>
+Csr<V> with_one_loop_each(const Csr<V>& rows, const Partition& partition, int rank);
+
+}  // namespace plait
