@@ -31,8 +31,10 @@ if(PLAIT_TORCH)
   # torch's own CMake package demands a CUDA toolkit, which a machine without a GPU need not have;
   # so the wheel's libraries are named here.
   add_library(plait_torch INTERFACE)
-  target_include_directories(plait_torch SYSTEM INTERFACE
-    ${TORCH_DIR}/include ${TORCH_DIR}/include/torch/csrc/api/include)
+  # After the system's folders: the wheel also carries headers of libraries that Debian has, of
+  # other versions (fmt).
+  target_compile_options(plait_torch INTERFACE "SHELL:-idirafter ${TORCH_DIR}/include"
+    "SHELL:-idirafter ${TORCH_DIR}/include/torch/csrc/api/include")
   target_compile_definitions(plait_torch INTERFACE USE_C10D_GLOO USE_DISTRIBUTED)
   target_link_directories(plait_torch INTERFACE ${TORCH_DIR}/lib)
   target_link_options(plait_torch INTERFACE -Wl,-rpath,${TORCH_DIR}/lib

@@ -46,6 +46,11 @@ struct DoesNotFitError : Error {
   explicit DoesNotFitError(const std::string& text) : Error(text, ExitCode::does_not_fit) {}
 };
 
+// The user asked to stop.
+struct Interrupted : Error {
+  explicit Interrupted(const std::string& text) : Error(text, ExitCode::interrupted) {}
+};
+
 // A file whose content is wrong. The line names the file, the place in it, what is wrong with the
 // allowed range, and what to do: "x.mtx: line 7: row 9 is outside 1..5; correct the size line".
 struct InputError : Error {

@@ -8,8 +8,8 @@
 
 namespace plait {
 
-// For the whole program: no bar is drawn after set_progress(false).
-void set_progress(bool enabled);
+// For the whole program: no bar is drawn after set_progress(false). Returns what was set before.
+bool set_progress(bool enabled);
 
 class Progress {
  public:

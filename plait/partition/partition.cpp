@@ -88,6 +88,14 @@ std::uint64_t Partition::vertex(int part, std::uint64_t row) const {
   return is_contiguous() ? position : members_[position];
 }
 
+void Partition::gather_rows(const std::vector<std::vector<std::byte>>& parts, std::size_t row_bytes,
+                            std::span<std::byte> all) const {
+  for (int part = 0; part < parts_; ++part)
+    for (std::uint64_t r = 0; r < size(part); ++r)
+      std::copy_n(parts[static_cast<std::size_t>(part)].data() + r * row_bytes, row_bytes,
+                  all.data() + vertex(part, r) * row_bytes);
+}
+
 Partition make_partition(PartitionScheme scheme, const AnyCsr& graph, int parts,
                          std::uint64_t seed) {
   require<UsageError>(parts >= 1, "{} parts were asked for; use at least 1", parts);

@@ -5,6 +5,7 @@
 // was found.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -38,6 +39,11 @@ class Partition {
   int owner(std::uint64_t vertex) const;
   std::uint32_t row(std::uint64_t vertex) const;            // on its owner
   std::uint64_t vertex(int part, std::uint64_t row) const;  // the inverse of both
+
+  // Puts rows that ranks gave, each by its own order, into the order of vertices: rows of
+  // `row_bytes`; parts[p] holds size(p) of them, `all` has room for all.
+  void gather_rows(const std::vector<std::vector<std::byte>>& parts, std::size_t row_bytes,
+                   std::span<std::byte> all) const;
 
   bool is_contiguous() const { return owner_.empty(); }
   // One a vertex; what another rank needs to rebuild this partition with of_owners().

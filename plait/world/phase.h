@@ -6,17 +6,24 @@
 namespace plait {
 
 // Names the work from here to the end of the scope: Phase phase("epoch 17");
-// Phases nest; the current one is the innermost. Cheap: a string copy under a lock.
+// Phases nest, and their names are joined: within it, Phase inner("aggregate") makes the current
+// one "epoch 17: aggregate". Made and destroyed by one thread of the process, its main one; any
+// thread may ask. Cheap: a string copy under a lock.
 class Phase {
  public:
-  explicit Phase(std::string name);
+  explicit Phase(const std::string& name);
+  // When an exception ends the scope, keeps the name for at_failure().
   ~Phase();
   Phase(const Phase&) = delete;
   Phase& operator=(const Phase&) = delete;
+
   static std::string current();
+  // The innermost phase that the exception now under way has left, or current().
+  static std::string at_failure();
 
  private:
   std::string previous_;
+  int exceptions_;
 };
 
 }  // namespace plait

@@ -1,9 +1,13 @@
 // Ranks: the processes that work on one graph, and what they do together.
 //
 // A World is made once a process, from what its environment names (see launch.h). Collectives go
-// through c10d (Gloo); every rank calls the same ones in the same order. None waits longer than
-// `Config::timeout` for a rank that is gone: liveness.h ends the process with the name of the lost
-// rank and what it was doing.
+// through c10d (Gloo); every rank calls the same ones in the same order, from one thread. None
+// waits longer than `WorldConfig::timeout` for a rank that is gone: it throws LostRankError with
+// the lost rank and what that was doing, or, where the main thread is busy or blocked elsewhere,
+// liveness.h prints this error and ends the process.
+//
+// Ranks leave together: the destructor waits until every rank has come to its own (or is lost). A
+// World destroyed by an exception instead tells the others at once that this rank has failed.
 #pragma once
 
 #include <chrono>
@@ -12,6 +16,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace plait {
@@ -21,14 +26,17 @@ struct WorldConfig {
   int size = 1;
   std::string master_address = "127.0.0.1";
   int master_port = 0;
-  std::string interface_address;  // the address this rank listens on; empty: found from the master
-  bool store_is_external = false;  // the launcher or torchrun keeps the store, no rank does
-  std::chrono::milliseconds timeout{5000};  // after this, a silent rank is lost
+  std::string interface_address;   // where this rank listens: an address of this host or the name
+                                   // of an interface; empty: found from the master
+  bool store_is_external = false;  // the launcher or torchrun keeps the store; else rank 0 does
+  std::string store_prefix = "plait";             // put before every key
+  std::chrono::milliseconds timeout{5000};        // after this, a silent rank is lost
+  std::chrono::milliseconds join_timeout{60000};  // for programs to start on all hosts
 };
 
 class World {
  public:
-  // Joins; returns when every rank has. Throws LostRankError or Error within the timeout.
+  // Joins; returns when every rank has. Throws LostRankError or Error within the join timeout.
   static std::unique_ptr<World> join(const WorldConfig& config);
   // A world of one, without any network.
   static std::unique_ptr<World> alone();
@@ -57,9 +65,13 @@ class World {
 
   // Throws LostRankError if the liveness watch has lost a rank. For loops that wait on memory.
   virtual void check_alive() = 0;
-  // Bytes this rank has sent through collectives so far.
+  // Says that an operation outside World's own begins in which all ranks take part (a barrier on
+  // shared memory), so that a rank that has left without it is found out.
+  virtual void begin_operation() {}
+  // Bytes of payload this rank has sent through collectives so far.
   virtual std::uint64_t bytes_sent() const = 0;
 
+  // What every rank gives, by rank, with the separator between.
   std::string all_gather_text(std::string_view mine, std::string_view separator);
 };
 

@@ -1,0 +1,126 @@
+// plait aggregate GRAPH: y = A x, the plain door to the core.
+#include "plait/aggregate/aggregate.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "cli/cli.h"
+#include "plait/base/error.h"
+#include "plait/base/file.h"
+#include "plait/base/memory.h"
+#include "plait/base/timer.h"
+#include "plait/io/io.h"
+#include "plait/io/npy.h"
+#include "plait/plan/memory_plan.h"
+
+namespace plait::cli {
+namespace {
+
+struct Options {
+  std::string graph, features, out, op = "sum", strategy = "bulk", scheme = "edges";
+  bool transposed = false;
+};
+
+// A rank's rows of x, in and out of the whole.
+class RowBlock {
+ public:
+  RowBlock(const Partition& partition, int rank, std::uint64_t width)
+      : partition_(partition), rank_(rank), width_(width), rows_(partition.size(rank) * width) {}
+
+  float* data() { return rows_.data(); }
+  std::span<const std::byte> bytes() const { return std::as_bytes(rows_.span()); }
+  void take(const float* all) {
+    for (std::uint64_t r = 0; r < partition_.size(rank_); ++r)
+      std::copy_n(all + partition_.vertex(rank_, r) * width_, width_, data() + r * width_);
+  }
+
+ private:
+  const Partition& partition_;
+  int rank_;
+  std::uint64_t width_;
+  Buffer<float> rows_;
+};
+
+void write_rows(const std::string& path, const Partition& partition, std::uint64_t width,
+                const std::vector<std::vector<std::byte>>& parts) {
+  Buffer<float> all(partition.vertices() * width);
+  partition.gather_rows(parts, width * sizeof(float), std::as_writable_bytes(all.span()));
+  const std::array shape{partition.vertices(), width};
+  write_npy<float>(file, shape, all.span());
+  file.commit();
+}
+
+void run(const Options& o, const Session& session, World& world) {
+  require<UsageError>(o.op == "sum" || o.op == "mean" || o.op == "weighted",
+                      "operation '{}' is unknown; use sum, mean or weighted", o.op);
+  const Strategy strategy = parse_strategy(o.strategy);
+  const Dataset dataset = read_dataset(o.graph, {.progress = session.progress()});
+  const NpyMatrix x = read_npy_matrix(o.features);
+  require(x.rows == dataset.vertices(), "{}: {} rows, but {} has {} vertices", o.features, x.rows,
+          o.graph, dataset.vertices());
+  const Partition partition = partition_for(world, dataset.graph, o.scheme, session.seed);
+  const GraphShards shards =
+      make_graph_shards(dataset.graph, dataset.symmetric, partition, world.rank(),
+                        {.transposed = o.transposed, .halo = halo_for(strategy)});
+  Aggregator aggregator(world, shards, strategy, x.width);
+
+  std::vector<float> post;
+  if (o.op == "mean")
+    for (std::uint64_t i = 0; i < aggregator.own(); ++i) {
+      const auto degree =
+          static_cast<float>(shards.forward.offsets[i + 1] - shards.forward.offsets[i]);
+      post.push_back(degree > 0 ? 1 / degree : 0);
+    }
+  RowBlock in(partition, world.rank(), x.width), out(partition, world.rank(), x.width);
+  in.take(x.values.data());
+  const Scaling scaling{nullptr, post.empty() ? nullptr : post.data(), o.op == "weighted"};
+  const Stopwatch watch;
+  if (o.transposed)
+    aggregator.backward(scaling, in.data(), out.data(), x.width);
+  else
+    aggregator.forward(scaling, in.data(), out.data(), x.width);
+  const double seconds = watch.seconds();
+
+  const auto parts = world.all_gather(out.bytes());
+  if (world.rank() != 0) return;
+  write_rows(o.out, partition, x.width, parts);
+  if (session.json)
+    print_json({{"out", o.out},
+                {"rows", x.rows},
+                {"width", x.width},
+                {"ranks", world.size()},
+                {"strategy", o.strategy},
+                {"partition", o.scheme},
+                {"op", o.op},
+                {"milliseconds", seconds * 1e3},
+                {"bytes_fetched", aggregator.cost().bytes_fetched}});
+  else
+    fmt::print("{}: {} x {}, {} by {} on {} ranks in {:.2f} ms\n", o.out, x.rows, x.width, o.op,
+               o.strategy, world.size(), seconds * 1e3);
+}
+
+}  // namespace
+
+void add_aggregate(CLI::App& app, Session& session) {
+  auto o = std::make_shared<Options>();
+  CLI::App* command = add_command(
+      app, session, "aggregate", "Compute y = A x: sum, mean or weighted sum over neighbours",
+      [=, &session] { on_ranks(session, [&](World& world) { run(*o, session, world); }); });
+  command->add_option("graph", o->graph, "Graph file")->required();
+  command->add_option("--features", o->features, "x: .npy of vertices x width, float")->required();
+  command->add_option("--out", o->out, "y: .npy to write")->required();
+  command->add_option("--op", o->op, "sum, mean or weighted")->capture_default_str();
+  command->add_option("--strategy", o->strategy, "replicate, bulk or get")->capture_default_str();
+  command->add_option("--partition", o->scheme, "edges, vertices, hash or metis")
+      ->capture_default_str();
+  command->add_flag("--transposed", o->transposed, "Compute the gradient: x = A^T y");
+  command->add_option("--seed", session.seed, "Seed of METIS")->capture_default_str();
+  add_ranks_option(command, session);
+  add_examples(command,
+               "  plait aggregate cora.plait --features X.npy --out Y.npy --op mean --ranks 2");
+}
+
+}  // namespace plait::cli

@@ -1,0 +1,59 @@
+// What the subcommands share. Each subcommand is one file: it declares its options and its work.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "plait/graph/dataset.h"
+#include "plait/partition/partition.h"
+#include "plait/world/world.h"
+
+namespace plait::cli {
+
+using nlohmann::json;
+
+// Options that every command takes, and how the program was called.
+struct Session {
+  int ranks = 1;
+  double timeout = 5;  // s, after which a silent rank is lost
+  std::uint64_t seed = 0;
+  bool json = false;
+  bool quiet = false;
+  std::vector<std::string> arguments;  // of the program, without its name
+  int exit_code = 0;
+
+  bool progress() const { return !quiet; }
+};
+
+// Adds a subcommand with the common options; `run` is called after parsing.
+CLI::App* add_command(CLI::App& app, Session& session, const std::string& name,
+                      const std::string& description, std::function<void()> run);
+// Text under the options of --help, shown as examples.
+void add_examples(CLI::App* command, const std::string& text);
+void add_ranks_option(CLI::App* command, Session& session);
+
+// Runs `body` on every rank: in the world that the environment names, on session.ranks processes
+// that it starts, or right here for one. Sets session.exit_code.
+void on_ranks(Session& session, const std::function<void(World&)>& body);
+
+// The same partition on every rank; what takes long is found on rank 0 and sent. Collective.
+Partition partition_for(World& world, const AnyCsr& graph, const std::string& scheme,
+                        std::uint64_t seed);
+
+// One object on stdout, the command's whole result. `schema` is put in front.
+void print_json(const json& result);
+
+void add_doctor(CLI::App& app, Session& session);
+void add_info(CLI::App& app, Session& session);
+void add_generate(CLI::App& app, Session& session);
+void add_convert(CLI::App& app, Session& session);
+void add_partition(CLI::App& app, Session& session);
+void add_plan(CLI::App& app, Session& session);
+void add_aggregate(CLI::App& app, Session& session);
+void add_train(CLI::App& app, Session& session);
+void add_infer(CLI::App& app, Session& session);
+
+}  // namespace plait::cli

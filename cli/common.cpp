@@ -1,0 +1,74 @@
+#include <algorithm>
+#include <cstring>
+#include <iostream>
+
+#include "cli/cli.h"
+#include "plait/base/error.h"
+#include "plait/base/progress.h"
+#include "plait/world/launch.h"
+#include "plait/world/phase.h"
+
+namespace plait::cli {
+
+CLI::App* add_command(CLI::App& app, Session& session, const std::string& name,
+                      const std::string& description, std::function<void()> run) {
+  CLI::App* command = app.add_subcommand(name, description);
+  command->add_flag("--json", session.json, "Print one JSON object on stdout");
+  command->add_flag("--quiet", session.quiet, "No progress on stderr");
+  command->callback([&session, run = std::move(run)] {
+    set_progress(session.progress());
+    run();
+  });
+  return command;
+}
+
+void add_examples(CLI::App* command, const std::string& text) {
+  command->footer("Examples:\n" + text);
+}
+
+void add_ranks_option(CLI::App* command, Session& session) {
+  command->add_option("--ranks", session.ranks, "Processes to spread the work over")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command->add_option("--timeout", session.timeout, "Seconds after which a silent rank is lost")
+      ->check(CLI::Range(0.5, 86400.0))
+      ->capture_default_str();
+}
+
+void on_ranks(Session& session, const std::function<void(World&)>& body) {
+  const std::chrono::milliseconds timeout{static_cast<std::int64_t>(session.timeout * 1000)};
+  if (const auto config = world_from_environment()) {
+    session.quiet = session.quiet || config->rank != 0;
+    set_progress(session.progress());
+    const auto world = World::join(*config);
+    body(*world);
+  } else if (session.ranks > 1) {
+    session.exit_code = launch({session.ranks, timeout}, session.arguments);
+  } else {
+    body(*World::alone());
+  }
+}
+
+Partition partition_for(World& world, const AnyCsr& graph, const std::string& name,
+                        std::uint64_t seed) {
+  const PartitionScheme scheme = parse_partition_scheme(name);
+  if (scheme != PartitionScheme::metis || world.size() == 1)
+    return make_partition(scheme, graph, world.size(), seed);
+  const Phase phase("partitioning by METIS");
+  Buffer<std::uint32_t> owner(vertex_count(graph));
+  if (world.rank() == 0) {
+    const Partition found = make_partition(scheme, graph, world.size(), seed);
+    for (std::uint64_t v = 0; v < owner.size(); ++v)
+      owner[v] = static_cast<std::uint32_t>(found.owner(v));
+  }
+  world.broadcast(std::as_writable_bytes(owner.span()), 0);
+  return Partition::of_owners(world.size(), std::move(owner));
+}
+
+void print_json(const json& result) {
+  json out = {{"schema", 1}};
+  out.update(result);
+  std::cout << out.dump() << std::endl;
+}
+
+}  // namespace plait::cli

@@ -1,0 +1,161 @@
+// plait generate KIND: graphs made by rule, the same on every machine for the same seed.
+#include "plait/graph/generate.h"
+
+#include <fmt/core.h>
+
+#include "cli/cli.h"
+#include "plait/base/error.h"
+#include "plait/graph/dcsbm.h"
+#include "plait/graph/validate.h"
+#include "plait/io/io.h"
+
+namespace plait::cli {
+namespace {
+
+struct Options {
+  std::string out;
+  RmatOptions rmat;
+  DcsbmOptions dcsbm;
+  std::string like;
+  double scale = 1;
+  bool no_features = false;
+  std::uint64_t rows = 100, columns = 100, vertices = 1000;
+};
+
+void write(const Options& o, const Session& session, const Dataset& dataset) {
+  write_dataset(dataset, o.out);
+  if (session.json)
+    print_json({{"out", o.out},
+                {"vertices", dataset.vertices()},
+                {"edges", dataset.edges()},
+                {"feature_width", dataset.features.width},
+                {"classes", dataset.classes},
+                {"seed", session.seed}});
+  else
+    fmt::print("{}: {} vertices, {} edges\n", o.out, dataset.vertices(), dataset.edges());
+}
+
+Dataset dataset_of(const std::string& name, AnyEdgeList edges) {
+  Dataset dataset{.name = name, .graph = build_csr(std::move(edges))};
+  dataset.symmetric = is_symmetric(dataset.graph);
+  return dataset;
+}
+
+// The preset with its scale, under what was given on the command line.
+DcsbmOptions block_model(const Options& o, const CLI::App& command, std::uint64_t seed) {
+  DcsbmOptions options = o.dcsbm;
+  if (!o.like.empty()) {
+    options = scaled(dcsbm_preset(o.like), o.scale);
+    const auto given = [&](const char* name) { return command.count(name) > 0; };
+    if (given("--vertices")) options.vertices = o.dcsbm.vertices;
+    if (given("--edges")) options.edges = o.dcsbm.edges;
+    if (given("--communities")) options.communities = o.dcsbm.communities;
+    if (given("--leaving")) options.leaving = o.dcsbm.leaving;
+    if (given("--exponent")) options.exponent = o.dcsbm.exponent;
+    if (given("--cap")) options.cap = o.dcsbm.cap;
+    if (given("--classes")) options.classes = o.dcsbm.classes;
+    if (given("--width")) options.width = o.dcsbm.width;
+    if (given("--noise")) options.noise = o.dcsbm.noise;
+  }
+  if (o.no_features) options.width = 0;
+  options.seed = seed;
+  return options;
+}
+
+class Kinds {
+ public:
+  Kinds(CLI::App* generate, Session& session) : generate_(generate), session_(session) {}
+
+  template <class Make>
+  CLI::App* add(const char* name, const char* description, Make make) {
+    CLI::App* kind = generate_->add_subcommand(name, description);
+    kind->add_option("-o,--out", o_->out, "Graph to write: .plait .mtx .npz .txt")->required();
+    kind->add_option("--seed", session_.seed, "The same seed gives the same graph on every machine")
+        ->capture_default_str();
+    kind->callback([make, kind, o = o_, &session = session_] {
+      write(*o, session, make(*o, *kind, session.seed));
+    });
+    return kind;
+  }
+  Options& options() { return *o_; }
+
+ private:
+  CLI::App* generate_;
+  Session& session_;
+  std::shared_ptr<Options> o_ = std::make_shared<Options>();
+};
+
+void add_dcsbm(Kinds& kinds) {
+  CLI::App* kind = kinds.add("dcsbm", "Degree-corrected stochastic block model, with classes",
+                             [](const Options& o, const CLI::App& command, std::uint64_t seed) {
+                               return generate_dcsbm(block_model(o, command, seed));
+                             });
+  DcsbmOptions& d = kinds.options().dcsbm;
+  kind->add_option("--like", kinds.options().like,
+                   "Start from the counts of reddit, products, proteins, enwiki or orkut");
+  kind->add_option("--scale", kinds.options().scale, "With --like: shrink vertices and edges")
+      ->check(CLI::Range(1e-6, 1.0))
+      ->capture_default_str();
+  const auto option = [&](const char* name, auto& value, const char* text) {
+    kind->add_option(name, value, text)->capture_default_str();
+  };
+  option("--vertices", d.vertices, "Vertices");
+  option("--edges", d.edges, "Directed edges, an even number");
+  option("--communities", d.communities, "Communities, of uneven size");
+  option("--leaving", d.leaving, "Share of edges that leave their community");
+  option("--exponent", d.exponent, "Exponent of the Pareto degrees");
+  option("--cap", d.cap, "Largest expected degree; 0: chosen");
+  option("--classes", d.classes, "Classes; 0: no labels");
+  option("--width", d.width, "Features a vertex; 0: none");
+  option("--noise", d.noise, "Standard deviation of the features' noise");
+  kind->add_flag("--no-features", kinds.options().no_features, "Leave features out");
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, Session& session) {
+  CLI::App* command = add_command(app, session, "generate",
+                                  "Make a graph by rule: rmat, dcsbm, grid, star, ring", [] {});
+  command->require_subcommand(1);
+  Kinds kinds(command, session);
+  Options& o = kinds.options();
+  add_dcsbm(kinds);
+
+  CLI::App* rmat = kinds.add("rmat", "Recursive matrix (Graph500): directed, heavy-tailed",
+                             [](const Options& options, const CLI::App&, std::uint64_t seed) {
+                               RmatOptions r = options.rmat;
+                               r.seed = seed;
+                               return dataset_of("rmat", generate_rmat(r));
+                             });
+  rmat->add_option("--vertices", o.rmat.vertices, "Vertices")->required();
+  rmat->add_option("--edges", o.rmat.edges, "Directed edges")->required();
+  rmat->add_option("-a", o.rmat.a, "Share of the first quadrant")->capture_default_str();
+  rmat->add_option("-b", o.rmat.b, "Share of the second quadrant")->capture_default_str();
+  rmat->add_option("-c", o.rmat.c, "Share of the third quadrant")->capture_default_str();
+
+  CLI::App* grid =
+      kinds.add("grid", "Rows x columns, four neighbours",
+                [](const Options& options, const CLI::App&, std::uint64_t) {
+                  return dataset_of("grid", generate_grid(options.rows, options.columns));
+                });
+  grid->add_option("--rows", o.rows, "Rows")->capture_default_str();
+  grid->add_option("--columns", o.columns, "Columns")->capture_default_str();
+
+  const auto add_sized = [&](const char* name, const char* text,
+                             AnyEdgeList (*make)(std::uint64_t)) {
+    CLI::App* kind =
+        kinds.add(name, text, [=](const Options& options, const CLI::App&, std::uint64_t) {
+          return dataset_of(name, make(options.vertices));
+        });
+    kind->add_option("--vertices", o.vertices, "Vertices")->capture_default_str();
+  };
+  add_sized("star", "Vertex 0 joined to all others", generate_star);
+  add_sized("ring", "Each vertex joined to the next and the one before", generate_ring);
+
+  add_examples(command,
+               "  plait generate dcsbm -o communities.plait --seed 1\n"
+               "  plait generate dcsbm --like reddit --scale 0.01 --no-features -o reddit.plait\n"
+               "  plait generate rmat --vertices 65536 --edges 1000000 -o rmat.mtx");
+}
+
+}  // namespace plait::cli

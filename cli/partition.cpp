@@ -1,0 +1,91 @@
+// plait partition GRAPH: what each scheme would cost.
+#include <fmt/core.h>
+
+#include "cli/cli.h"
+#include "plait/base/memory.h"
+#include "plait/base/timer.h"
+#include "plait/io/io.h"
+#include "plait/partition/quality.h"
+
+namespace plait::cli {
+namespace {
+
+struct Options {
+  std::string graph;
+  std::string scheme = "all";
+  std::uint64_t width = 64;
+};
+
+json measure(const AnyCsr& graph, PartitionScheme scheme, const Session& session,
+             std::uint64_t width) {
+  const Stopwatch watch;
+  const Partition partition = make_partition(scheme, graph, session.ranks, session.seed);
+  const double seconds = watch.seconds();
+  const PartitionQuality quality = measure_partition(graph, partition);
+  json ranks = json::array();
+  for (const PartQuality& part : quality.parts)
+    ranks.push_back({{"vertices", part.vertices},
+                     {"edges", part.edges},
+                     {"remote_edges", part.remote_edges},
+                     {"halo_rows", part.halo_rows},
+                     {"bytes_per_iteration", part.bytes(width)}});
+  return {{"scheme", to_string(scheme)},
+          {"seconds", seconds},
+          {"cut", quality.cut()},
+          {"halo_rows", quality.halo_rows()},
+          {"edge_imbalance", quality.edge_imbalance()},
+          {"vertex_imbalance", quality.vertex_imbalance()},
+          {"ranks", ranks}};
+}
+
+void print_text(const json& result) {
+  for (const json& s : result["schemes"]) {
+    fmt::print(
+        "{}: cut {} edges, {} halo rows, imbalance {:.3f} of edges and {:.3f} of vertices, "
+        "found in {:.2f} s\n",
+        s["scheme"].get<std::string>(), s["cut"].get<std::uint64_t>(),
+        s["halo_rows"].get<std::uint64_t>(), s["edge_imbalance"].get<double>(),
+        s["vertex_imbalance"].get<double>(), s["seconds"].get<double>());
+    fmt::print("  {:>4} {:>12} {:>14} {:>14} {:>12} {:>16}\n", "rank", "vertices", "edges",
+               "remote edges", "halo rows", "bytes/iteration");
+    int rank = 0;
+    for (const json& r : s["ranks"])
+      fmt::print("  {:>4} {:>12} {:>14} {:>14} {:>12} {:>16}\n", rank++,
+                 r["vertices"].get<std::uint64_t>(), r["edges"].get<std::uint64_t>(),
+                 r["remote_edges"].get<std::uint64_t>(), r["halo_rows"].get<std::uint64_t>(),
+                 format_bytes(r["bytes_per_iteration"].get<std::uint64_t>()));
+  }
+}
+
+void run(const Options& o, const Session& session) {
+  const Dataset dataset = read_dataset(o.graph, {.progress = session.progress()});
+  json result = {{"graph", dataset.name}, {"width", o.width}, {"schemes", json::array()}};
+  if (o.scheme == "all")
+    for (const PartitionScheme scheme : partition_schemes())
+      result["schemes"].push_back(measure(dataset.graph, scheme, session, o.width));
+  else
+    result["schemes"].push_back(
+        measure(dataset.graph, parse_partition_scheme(o.scheme), session, o.width));
+  session.json ? print_json(result) : print_text(result);
+}
+
+}  // namespace
+
+void add_partition(CLI::App& app, Session& session) {
+  auto o = std::make_shared<Options>();
+  CLI::App* command =
+      add_command(app, session, "partition", "Show what each way to cut the graph would cost",
+                  [=, &session] { run(*o, session); });
+  command->add_option("graph", o->graph, "Graph file")->required();
+  command->add_option("--partition", o->scheme, "edges, vertices, hash, metis or all")
+      ->capture_default_str();
+  command->add_option("--dim", o->width, "Features a row, for the bytes an iteration")
+      ->capture_default_str();
+  command->add_option("--ranks", session.ranks, "Parts")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command->add_option("--seed", session.seed, "Seed of METIS")->capture_default_str();
+  add_examples(command, "  plait partition products.plait --ranks 4 --dim 128");
+}
+
+}  // namespace plait::cli

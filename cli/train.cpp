@@ -1,0 +1,124 @@
+// plait train GRAPH: full-graph training, from the file to the accuracy.
+#include "plait/nn/train.h"
+
+#include <fmt/core.h>
+
+#include <csignal>
+
+#include "cli/cli.h"
+#include "plait/base/error.h"
+#include "plait/base/progress.h"
+#include "plait/io/io.h"
+
+namespace plait::cli {
+namespace {
+
+struct Options {
+  TrainConfig train;
+  std::string graph, strategy = "bulk", scheme = "edges", normalize = "auto";
+};
+
+std::atomic<bool> interrupted{false};
+
+// One object: the run's settings, its course and its outcome.
+json to_json(const Options& o, const World& world, const TrainResult& result) {
+  json losses = json::array(), validation = json::array();
+  for (const EpochResult& e : result.epochs) {
+    losses.push_back(e.loss);
+    validation.push_back(e.validation_accuracy);
+  }
+  const EpochResult& best = result.best();
+  return {{"model", o.train.model.kind},
+          {"ranks", world.size()},
+          {"seed", o.train.model.seed},
+          {"strategy", o.strategy},
+          {"partition", o.scheme},
+          {"epochs", result.epochs.size()},
+          {"loss", losses},
+          {"val_accuracy_by_epoch", validation},
+          {"best_epoch", result.best_epoch},
+          {"train_accuracy", best.train_accuracy},
+          {"val_accuracy", best.validation_accuracy},
+          {"test_accuracy", best.test_accuracy},
+          {"epoch_ms", result.epoch_ms},
+          {"comm_share", result.comm_share},
+          {"bytes_per_rank", result.bytes_per_rank},
+          {"interrupted", result.interrupted},
+          {"device", "cpu"}};
+}
+
+void print_text(const Options& o, const World& world, const TrainResult& result) {
+  const EpochResult& best = result.best();
+  fmt::print("{} on {} rank{}: {} epochs, loss {:.4f}\n", o.train.model.kind, world.size(),
+             world.size() == 1 ? "" : "s", result.epochs.size(), result.epochs.back().loss);
+  fmt::print("accuracy at epoch {}: train {:.2f}%, validation {:.2f}%, test {:.2f}%\n",
+             result.best_epoch, 100 * best.train_accuracy, 100 * best.validation_accuracy,
+             100 * best.test_accuracy);
+  fmt::print("time an epoch {:.2f} ms, {:.1f}% of it communication; {} bytes a rank an epoch\n",
+             result.epoch_ms, 100 * result.comm_share, result.bytes_per_rank);
+}
+
+void run(const Options& o, const Session& session, World& world) {
+  const Dataset dataset = read_dataset(o.graph, {.progress = session.progress()});
+  const Partition partition = partition_for(world, dataset.graph, o.scheme, o.train.model.seed);
+  Trainer trainer(world, dataset, partition, o.train);
+
+  std::signal(SIGINT, [](int) { interrupted = true; });
+  std::signal(SIGTERM, [](int) { interrupted = true; });
+  TrainResult result;
+  {
+    Progress progress(fmt::format("training {}", dataset.name),
+                      static_cast<std::uint64_t>(o.train.epochs));
+    result = trainer.run([&](const EpochResult&) { progress.advance(1); }, interrupted);
+  }
+  if (world.rank() == 0)
+    session.json ? print_json(to_json(o, world, result)) : print_text(o, world, result);
+  require<Interrupted>(
+      !result.interrupted, "interrupted after {} epochs{}", result.epochs.size(),
+      o.train.checkpoint.empty() ? "" : "; go on with --resume " + o.train.checkpoint);
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Session& session) {
+  auto o = std::make_shared<Options>();
+  TrainConfig& t = o->train;
+  CLI::App* command = add_command(
+      app, session, "train", "Train a graph neural network on the whole graph", [=, &session] {
+        o->train.model.seed = session.seed;
+        o->train.strategy = parse_strategy(o->strategy);
+        o->train.normalize = parse_normalize(o->normalize);
+        check_model_kind(o->train.model.kind);
+        on_ranks(session, [&](World& world) { run(*o, session, world); });
+      });
+  const auto option = [&](const char* name, auto& value, const char* text) {
+    return command->add_option(name, value, text)->capture_default_str();
+  };
+  command->add_option("graph", o->graph, "Graph with features, labels and a split")->required();
+  option("--model", t.model.kind, "gcn, or mlp: the same layers without the graph");
+  option("--layers", t.model.layers, "Layers")->check(CLI::Range(1, 64));
+  option("--hidden", t.model.hidden, "Features between layers")->check(CLI::Range(1, 65536));
+  option("--epochs", t.epochs, "Steps on the whole graph")->check(CLI::Range(1, 10000000));
+  option("--lr", t.learning_rate, "Learning rate of Adam");
+  option("--weight-decay", t.weight_decay, "L2 penalty, on all layers but the last");
+  option("--dropout", t.model.dropout, "Share of each layer's input that is dropped")
+      ->check(CLI::Range(0.0, 0.99));
+  option("--patience", t.patience,
+         "Stop when the validation loss has not fallen for so many epochs; 0: never");
+  option("--split", t.split, "Which of the graph's splits");
+  option("--normalize", o->normalize, "Features: rows (sum 1), none, or auto: rows if sparse");
+  option("--strategy", o->strategy, "replicate, bulk or get");
+  option("--partition", o->scheme, "edges, vertices, hash or metis");
+  option("--seed", session.seed, "Seed of weights and dropout");
+  option("--checkpoint", t.checkpoint, "File to keep the weights in (safetensors)");
+  option("--checkpoint-every", t.checkpoint_every,
+         "Epochs between checkpoints; 0: at the end only");
+  option("--resume", t.resume, "Checkpoint to go on from");
+  add_ranks_option(command, session);
+  add_examples(command,
+               "  plait train cora.plait --model gcn --ranks 2\n"
+               "  plait train cora.plait --checkpoint cora.safetensors --json > run.json\n"
+               "  torchrun --nproc-per-node 4 --no-python plait train products.plait");
+}
+
+}  // namespace plait::cli

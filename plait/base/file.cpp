@@ -1,0 +1,198 @@
+// Mapped and atomically written files, on the system calls of Linux.
+#include "plait/base/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <cerrno>
+#include <cstdlib>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "plait/base/error.h"
+
+namespace plait {
+namespace {
+
+// "no space left on device": the system's words, made to follow a colon.
+std::string reason(int error) {
+  std::string text = std::generic_category().message(error);
+  if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+[[noreturn]] void fail_read(const std::string& path, const std::string& why) {
+  throw Error(path + ": cannot be opened: " + why);
+}
+
+[[noreturn]] void fail_write(const std::string& path, const std::string& why) {
+  throw Error(path + ": cannot be written: " + why);
+}
+
+// Closes a descriptor at the end of a scope.
+struct Closer {
+  int descriptor;
+  ~Closer() { close(descriptor); }
+};
+
+std::string folder_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// A hidden name in the folder of `path` that no other process or thread uses.
+std::string hidden_name(const std::string& path) {
+  static std::atomic<unsigned> count{0};
+  return fmt::format("{}/.plait-{}-{}.tmp", folder_of(path), getpid(), count++);
+}
+
+// Tries hidden names until `make` succeeds with one; a name left by a process that was killed and
+// had the same number is passed over. Returns the name, or nothing with errno set.
+template <class Make>
+std::optional<std::string> with_hidden_name(const std::string& path, Make make) {
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    std::string name = hidden_name(path);
+    if (make(name)) return name;
+    if (errno != EEXIST) break;
+  }
+  return std::nullopt;
+}
+
+// Names under /dev and /proc (but for the shared memory folder) stand for open files and devices,
+// which cannot be replaced by a rename.
+bool names_a_device(const std::string& path) {
+  return path.starts_with("/proc/") ||
+         (path.starts_with("/dev/") && !path.starts_with("/dev/shm/"));
+}
+
+// Where the content will stand: a link to a file is followed, so that the file is replaced and not
+// the link. Throws when something other than a regular file is there.
+std::string resolve_target(const std::string& path) {
+  if (path.empty()) fail_write("''", "the name is empty; give the name of a file");
+  if (names_a_device(path)) fail_write(path, "not a regular file; give the name of a file");
+  struct stat found {};
+  if (stat(path.c_str(), &found) != 0) {
+    if (errno != ENOENT) fail_write(path, reason(errno));
+    if (path.back() == '/') fail_write(path, "is a folder; give the name of a file");
+    return path;
+  }
+  if (S_ISDIR(found.st_mode)) fail_write(path, "is a folder; give the name of a file");
+  if (!S_ISREG(found.st_mode)) fail_write(path, "not a regular file; give the name of a file");
+  const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr),
+                                                         &std::free);
+  return real ? std::string(real.get()) : path;
+}
+
+void sync_folder(const std::string& path) {
+  const int descriptor = open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;  // a folder may be writable but not readable
+  const Closer closer{descriptor};
+  // EINVAL: a file system whose folders need no sync.
+  if (fsync(descriptor) != 0 && errno != EINVAL) fail_write(path, reason(errno));
+}
+
+}  // namespace
+
+std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
+  // O_NONBLOCK: a named pipe without a writer must not make the program wait.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) fail_read(path, reason(errno));
+  const Closer closer{descriptor};
+  struct stat found {};
+  if (fstat(descriptor, &found) != 0) fail_read(path, reason(errno));
+  if (S_ISDIR(found.st_mode)) fail_read(path, "is a folder; give the name of a file");
+  if (!S_ISREG(found.st_mode)) fail_read(path, "not a regular file; give the name of a file");
+  const auto size = static_cast<std::size_t>(found.st_size);
+  void* memory = nullptr;
+  if (size > 0) {  // an empty range cannot be mapped
+    memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (memory == MAP_FAILED) fail_read(path, reason(errno));
+  }
+  return std::shared_ptr<const MappedFile>(
+      new MappedFile(path, static_cast<const std::byte*>(memory), size));
+}
+
+MappedFile::~MappedFile() {
+  if (size_ > 0) munmap(const_cast<std::byte*>(data_), size_);
+}
+
+AtomicFile::AtomicFile(std::string path) : path_(resolve_target(path)) {
+  constexpr int kFlags = O_WRONLY | O_CLOEXEC;
+  // Without /proc a file that has no name cannot be given one.
+  if (access("/proc/self/fd", X_OK) == 0)
+    descriptor_ = open(folder_of(path_).c_str(), O_TMPFILE | kFlags, 0666);
+  else
+    errno = EOPNOTSUPP;
+  if (descriptor_ < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+    const auto name = with_hidden_name(path_, [&](const std::string& hidden) {
+      descriptor_ = open(hidden.c_str(), O_CREAT | O_EXCL | kFlags, 0666);
+      return descriptor_ >= 0;
+    });
+    temporary_ = name.value_or("");
+  }
+  if (descriptor_ < 0 && errno == ENOENT)
+    fail_write(path_, fmt::format("there is no folder {}; make it first", folder_of(path_)));
+  if (descriptor_ < 0) fail_write(path_, reason(errno));
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) { write_at(size_, bytes); }
+
+void AtomicFile::write_at(std::size_t offset, std::span<const std::byte> bytes) {
+  if (descriptor_ < 0) fail_write(path_, "it is complete already");
+  while (!bytes.empty()) {
+    const ssize_t written =
+        pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail_write(path_, reason(errno));
+    if (written == 0) fail_write(path_, reason(ENOSPC));
+    offset += static_cast<std::size_t>(written);
+    size_ = std::max(size_, offset);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void AtomicFile::commit() {
+  if (descriptor_ < 0) fail_write(path_, "it is complete already");
+  struct stat old {};
+  if (stat(path_.c_str(), &old) == 0) {
+    // The new content is as open or as closed to others as what it replaces.
+    if (!S_ISREG(old.st_mode)) fail_write(path_, "not a regular file; give the name of a file");
+    if (fchmod(descriptor_, old.st_mode & 0777) != 0) fail_write(path_, reason(errno));
+  }
+  if (fsync(descriptor_) != 0) fail_write(path_, reason(errno));
+  if (temporary_.empty()) {
+    const std::string self = fmt::format("/proc/self/fd/{}", descriptor_);
+    const auto link_to = [&](const std::string& name) {
+      return linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+    };
+    // Where nothing stands, one step gives the file its name; a name that is taken can only be
+    // replaced by a rename from another.
+    if (!link_to(path_)) {
+      if (errno != EEXIST) fail_write(path_, reason(errno));
+      const auto name = with_hidden_name(path_, link_to);
+      if (!name) fail_write(path_, reason(errno));
+      temporary_ = *name;
+    }
+  }
+  if (!temporary_.empty() && rename(temporary_.c_str(), path_.c_str()) != 0)
+    fail_write(path_, reason(errno));
+  temporary_.clear();
+  // Errors that a network file system reports late come with close.
+  const int closed = close(std::exchange(descriptor_, -1));
+  if (closed != 0 && errno != EINTR) fail_write(path_, reason(errno));
+  sync_folder(path_);
+}
+
+}  // namespace plait

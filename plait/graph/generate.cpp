@@ -1,0 +1,177 @@
+#include "plait/graph/generate.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "plait/base/error.h"
+#include "plait/base/memory.h"
+#include "plait/base/parallel.h"
+#include "plait/base/random.h"
+
+namespace plait {
+namespace {
+
+constexpr std::size_t kEdgeGrain = std::size_t{1} << 15;
+constexpr std::size_t kVertexGrain = std::size_t{1} << 14;
+constexpr std::uint64_t kMost = std::uint64_t{1} << 48;  // vertices, edges
+
+// The upper half of a counter says what is drawn, the lower one for which edge, round, ...
+constexpr std::uint64_t kRmatStream = std::uint64_t{1} << 56;
+constexpr std::uint64_t kPermutationStream = std::uint64_t{2} << 56;
+
+void require_count(const char* what, std::uint64_t count, std::uint64_t least) {
+  require<UsageError>(count >= least && count <= kMost, "{} {} are outside {}..{}", count, what,
+                      least, kMost);
+}
+
+// Makes a list of `edges` edges and calls fill(list).
+template <class Fill>
+AnyEdgeList make_list(std::uint64_t vertices, std::uint64_t edges, Fill fill) {
+  const auto make = [&]<VertexId V>(V) -> AnyEdgeList {
+    require_memory(2 * sizeof(V) * edges, fmt::format("a list of {} edges", edges));
+    EdgeList<V> list{vertices, Buffer<V>(edges), Buffer<V>(edges), {}};
+    fill(list);
+    return list;
+  };
+  if (vertices <= kMaxVertices32) return make(std::uint32_t{});
+  return make(std::uint64_t{});
+}
+
+template <VertexId V>
+void put(EdgeList<V>& list, std::uint64_t edge, std::uint64_t source, std::uint64_t target) {
+  list.source[edge] = static_cast<V>(source);
+  list.target[edge] = static_cast<V>(target);
+}
+
+template <VertexId V>
+void put_both_ways(EdgeList<V>& list, std::uint64_t edge, std::uint64_t u, std::uint64_t v) {
+  put(list, edge, u, v);
+  put(list, edge + 1, v, u);
+}
+
+// Calls body(i) for every i below count, in parallel.
+template <class Body>
+void for_each_index(std::uint64_t count, Body body) {
+  parallel_blocks(count, kVertexGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) body(std::uint64_t{i});
+  });
+}
+
+// The walk from the whole matrix to one entry, a quadrant a level.
+class RmatWalk {
+ public:
+  explicit RmatWalk(const RmatOptions& options)
+      : philox_(options.seed),
+        vertices_(options.vertices),
+        levels_(static_cast<unsigned>(std::bit_width(options.vertices - 1))),
+        a_(threshold(options.a)),
+        ab_(threshold(options.a + options.b)),
+        abc_(threshold(options.a + options.b + options.c)) {}
+
+  // Entries outside the matrix and on its diagonal are drawn again.
+  std::pair<std::uint64_t, std::uint64_t> operator()(std::uint64_t edge) const {
+    constexpr std::uint64_t kAttempts = 10000;
+    for (std::uint64_t attempt = 0; attempt < kAttempts; ++attempt) {
+      const auto entry = walk(edge, kRmatStream | attempt << 8);
+      if (entry.first != entry.second && std::max(entry.first, entry.second) < vertices_)
+        return entry;
+    }
+    throw UsageError(
+        "with these probabilities nearly all R-MAT edges are loops or outside the graph; make a "
+        "and 1 - a - b - c smaller, or the number of vertices a power of 2");
+  }
+
+ private:
+  // Probability times 2^32.
+  static std::uint64_t threshold(double probability) {
+    return static_cast<std::uint64_t>(probability * 0x1p32 + 0.5);
+  }
+  std::pair<std::uint64_t, std::uint64_t> walk(std::uint64_t edge, std::uint64_t stream) const {
+    std::uint64_t row = 0, column = 0;
+    for (unsigned level = 0; level < levels_; level += 4) {
+      for (const std::uint32_t random : philox_(edge, stream | level)) {
+        row = row << 1 | static_cast<std::uint64_t>(random >= ab_);
+        column = column << 1 |
+                 static_cast<std::uint64_t>((random >= a_ && random < ab_) || random >= abc_);
+      }
+    }
+    const unsigned extra = (4 - levels_ % 4) % 4;
+    return {row >> extra, column >> extra};
+  }
+
+  Philox philox_;
+  std::uint64_t vertices_;
+  unsigned levels_;
+  std::uint64_t a_, ab_, abc_;
+};
+
+}  // namespace
+
+AnyEdgeList generate_rmat(const RmatOptions& options) {
+  require_count("vertices", options.vertices, 2);
+  require_count("edges", options.edges, 0);
+  const double smallest = std::min({options.a, options.b, options.c});
+  require<UsageError>(smallest >= 0 && options.a + options.b + options.c <= 1,
+                      "R-MAT probabilities {}, {}, {} must be in 0..1 and sum up to at most 1",
+                      options.a, options.b, options.c);
+  const RmatWalk walk(options);
+  const Permutation shuffled(options.vertices, options.seed, kRmatStream);
+  return make_list(options.vertices, options.edges, [&](auto& list) {
+    parallel_blocks(options.edges, kEdgeGrain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t edge = begin; edge < end; ++edge) {
+        const auto [source, target] = walk(edge);
+        put(list, edge, shuffled(source), shuffled(target));
+      }
+    });
+  });
+}
+
+AnyEdgeList generate_grid(std::uint64_t rows, std::uint64_t columns) {
+  require_count("rows", rows, 1);
+  require_count("columns", columns, 1);
+  require<UsageError>(rows <= kMost / columns, "{} x {} vertices are more than {}", rows, columns,
+                      kMost);
+  const std::uint64_t along = 2 * (columns - 1), down = 2 * columns;  // edges of a row
+  return make_list(rows * columns, rows * along + (rows - 1) * down, [&](auto& list) {
+    for_each_index(rows * columns, [&](std::uint64_t vertex) {
+      const std::uint64_t row = vertex / columns, column = vertex % columns;
+      const std::uint64_t first = row * (along + down);
+      if (column + 1 < columns) put_both_ways(list, first + 2 * column, vertex, vertex + 1);
+      if (row + 1 < rows) put_both_ways(list, first + along + 2 * column, vertex, vertex + columns);
+    });
+  });
+}
+
+AnyEdgeList generate_star(std::uint64_t vertices) {
+  require_count("vertices", vertices, 1);
+  return make_list(vertices, 2 * (vertices - 1), [&](auto& list) {
+    for_each_index(vertices - 1,
+                   [&](std::uint64_t leaf) { put_both_ways(list, 2 * leaf, 0, leaf + 1); });
+  });
+}
+
+AnyEdgeList generate_ring(std::uint64_t vertices) {
+  require_count("vertices", vertices, 1);
+  // Two vertices have one edge between them, not two, and one vertex has no loop.
+  const std::uint64_t pairs = vertices > 2 ? vertices : vertices - 1;
+  return make_list(vertices, 2 * pairs, [&](auto& list) {
+    for_each_index(pairs,
+                   [&](std::uint64_t v) { put_both_ways(list, 2 * v, v, (v + 1) % vertices); });
+  });
+}
+
+Permutation::Permutation(std::uint64_t size, std::uint64_t seed, std::uint64_t stream)
+    : size_(size) {
+  const int bits = size < 2 ? 0 : std::bit_width(size - 1);
+  mask_ = bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
+  shift_ = std::max(1, (bits + 1) / 2);
+  const Philox philox(seed);
+  for (std::size_t i = 0; i < rounds_.size(); ++i) {
+    const Philox::Block random = philox(stream, kPermutationStream | i);
+    rounds_[i].factor = (std::uint64_t{random[0]} << 32 | random[1]) | 1;
+    rounds_[i].addend = std::uint64_t{random[2]} << 32 | random[3];
+  }
+}
+
+}  // namespace plait

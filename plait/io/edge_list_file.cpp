@@ -1,0 +1,313 @@
+// The first pass over chunks of the text counts edges and finds the largest id. Then there are two
+// ways to make ids contiguous, chosen by what fits in twice the size of the file:
+//
+// - a bitmap of the ids in use, marked while the edges are filled, and counts of marks before each
+//   word of it, by which the ids are then replaced in place;
+// - where ids are too large for that: all ids sorted, repeats dropped, and the edges filled by
+//   searching in what is left. Ids below 2^32 and larger ones are kept apart, because the former
+//   are short in the file (as little as 2 bytes each) and may take 4 bytes only.
+//
+// The memory is enough: a line of an edge has at least 4 bytes and takes 8 (6 and 12 with weight).
+// A distinct id takes 8 more as an original id, which are paid for by its digits after the first
+// from 5 digits on, and by the 1 MiB below.
+#include "plait/io/edge_list_file.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "plait/base/error.h"
+#include "plait/base/parallel.h"
+#include "plait/io/text.h"
+
+namespace plait {
+namespace {
+
+constexpr std::size_t kGrain = std::size_t{1} << 18;
+constexpr std::uint64_t kMostIds = ~std::uint64_t{0};
+
+struct Layout {
+  std::vector<std::string_view> chunks;
+  bool weighted = false;
+  std::vector<std::uint64_t> edges;  // a chunk; after the first pass: where a chunk begins
+  std::vector<std::uint64_t> small;  // ids below 2^32 a chunk, likewise
+  std::uint64_t total = 0;           // edges
+  std::uint64_t total_small = 0;     // ids below 2^32
+  std::uint64_t largest = 0;         // id
+};
+
+struct Line {
+  std::uint64_t source = 0;
+  std::uint64_t target = 0;
+  float weight = 1;
+};
+
+bool begins_comment(char c) { return c == '#' || c == '%'; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// Between columns: blanks, or one comma among blanks.
+void skip_separator(Cursor& cursor) {
+  cursor.skip_blanks();
+  if (cursor.peek() == ',') cursor.advance();
+  cursor.skip_blanks();
+}
+
+void read_id(const TextInput& input, Cursor& cursor, const char* what, std::uint64_t& id) {
+  const char* const at = cursor.at();
+  if (!cursor.read(id)) [[unlikely]]
+    input.fail_number(at, what, 0, kMostIds);
+}
+
+// Calls take(line) for every edge of a chunk, in order.
+template <class Take>
+void for_each_line(const TextInput& input, const Layout& layout, std::string_view chunk,
+                   Take take) {
+  for (Cursor cursor(chunk); cursor.next_line();) {
+    if (begins_comment(cursor.peek())) {
+      cursor.skip_line();
+      continue;
+    }
+    const char* const begin = cursor.at();
+    Line line;
+    read_id(input, cursor, "source", line.source);
+    skip_separator(cursor);
+    read_id(input, cursor, "target", line.target);
+    if (layout.weighted) {
+      skip_separator(cursor);
+      const char* const at = cursor.at();
+      if (!cursor.read(line.weight)) input.fail_weight(at);
+    }
+    if (!cursor.end_line()) [[unlikely]]
+      input.fail(begin,
+                 fmt::format("{} has more than the {} columns of the first edge",
+                             input.quote_line(begin), layout.weighted ? 3 : 2),
+                 "give 'source target' or 'source target weight' on every line");
+    take(line);
+  }
+}
+
+// Skips to the first edge and looks at how many columns it has.
+Layout find_edges(const TextInput& input) {
+  Cursor cursor(input.text());
+  while (cursor.next_line() && begins_comment(cursor.peek())) cursor.skip_line();
+  if (is_letter(cursor.peek())) cursor.skip_line();
+  Layout layout;
+  layout.chunks = input.chunks(static_cast<std::size_t>(cursor.at() - input.text().data()));
+  while (cursor.next_line() && begins_comment(cursor.peek())) cursor.skip_line();
+  if (cursor.at_end())
+    input.fail(cursor.at(), "there is no edge, and a graph of 0 vertices cannot be used",
+               "give lines 'source target'");
+  std::uint64_t id = 0;
+  read_id(input, cursor, "source", id);
+  skip_separator(cursor);
+  read_id(input, cursor, "target", id);
+  skip_separator(cursor);
+  layout.weighted = !cursor.at_line_end();
+  return layout;
+}
+
+Layout measure(const TextInput& input) {
+  Layout layout = find_edges(input);
+  std::vector<std::uint64_t> largest(layout.chunks.size());
+  layout.edges.resize(layout.chunks.size());
+  layout.small.resize(layout.chunks.size());
+  for_each_chunk(layout.chunks, "counting", [&](std::size_t i) {
+    std::uint64_t edges = 0, small = 0, most = 0;
+    for_each_line(input, layout, layout.chunks[i], [&](const Line& line) {
+      ++edges;
+      small += (line.source >> 32 == 0) + (line.target >> 32 == 0);
+      most = std::max({most, line.source, line.target});
+    });
+    layout.edges[i] = edges;
+    layout.small[i] = small;
+    largest[i] = most;
+  });
+  layout.total = exclusive_sum(layout.edges);
+  layout.total_small = exclusive_sum(layout.small);
+  layout.largest = *std::max_element(largest.begin(), largest.end());
+  return layout;
+}
+
+// Fills the edges with number(id) for each id of the text.
+template <VertexId V, class Number>
+EdgeList<V> fill(const TextInput& input, const Layout& layout, Number number) {
+  EdgeList<V> list{0, Buffer<V>(layout.total), Buffer<V>(layout.total),
+                   Buffer<float>(layout.weighted ? layout.total : 0)};
+  for_each_chunk(layout.chunks, "reading", [&](std::size_t i) {
+    std::uint64_t edge = layout.edges[i];
+    for_each_line(input, layout, layout.chunks[i], [&](const Line& line) {
+      list.source[edge] = static_cast<V>(number(line.source));
+      list.target[edge] = static_cast<V>(number(line.target));
+      if (layout.weighted) list.weight[edge] = line.weight;
+      ++edge;
+    });
+  });
+  return list;
+}
+
+// A set of ids below a bound, and the number of each among them.
+class IdBitmap {
+ public:
+  explicit IdBitmap(std::uint64_t bound) : words_(bound / 64 + 1, 0), before_(words_.size()) {}
+  static std::uint64_t bytes(std::uint64_t bound) {
+    return (bound / 64 + 1) * (sizeof(std::uint64_t) + sizeof(std::uint32_t));
+  }
+
+  // Any thread may call it. Most ids come many times, so that looking first saves most of the
+  // writes to shared cache lines.
+  void insert(std::uint64_t id) {
+    const std::atomic_ref<std::uint64_t> word(words_[id / 64]);
+    const std::uint64_t bit = std::uint64_t{1} << id % 64;
+    if (!(word.load(std::memory_order_relaxed) & bit))
+      word.fetch_or(bit, std::memory_order_relaxed);
+  }
+  // Counts the ids; after it, number() may be called.
+  std::uint64_t finish() {
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      before_[i] = static_cast<std::uint32_t>(count);
+      count += static_cast<std::uint64_t>(std::popcount(words_[i]));
+    }
+    return count;
+  }
+  std::uint32_t number(std::uint64_t id) const {
+    const std::uint64_t lower = words_[id / 64] & ((std::uint64_t{1} << id % 64) - 1);
+    return before_[id / 64] + static_cast<std::uint32_t>(std::popcount(lower));
+  }
+  Buffer<std::uint64_t> ids(std::uint64_t count) const {
+    Buffer<std::uint64_t> all(count);
+    std::size_t i = 0;
+    for (std::size_t word = 0; word < words_.size(); ++word)
+      for (std::uint64_t bits = words_[word]; bits != 0; bits &= bits - 1)
+        all[i++] = word * 64 + static_cast<unsigned>(std::countr_zero(bits));
+    return all;
+  }
+
+ private:
+  Buffer<std::uint64_t> words_;
+  Buffer<std::uint32_t> before_;  // ids in the words before
+};
+
+bool bitmap_fits(const TextInput& input, const Layout& layout) {
+  if (layout.largest >= kMaxVertices32) return false;
+  const std::uint64_t ids = std::min(layout.largest + 1, 2 * layout.total);
+  const std::uint64_t an_edge = 8 + (layout.weighted ? 4 : 0);
+  return an_edge * layout.total + 8 * ids + IdBitmap::bytes(layout.largest + 1) <=
+         input.memory_limit();
+}
+
+ParsedEdgeList number_by_bitmap(const TextInput& input, const Layout& layout) {
+  IdBitmap used(layout.largest + 1);
+  auto list = fill<std::uint32_t>(input, layout, [&](std::uint64_t id) {
+    used.insert(id);
+    return id;
+  });
+  list.vertices = used.finish();
+  if (list.vertices == layout.largest + 1) return {std::move(list), {}};
+  for (Buffer<std::uint32_t>* ids : {&list.source, &list.target})
+    parallel_blocks(ids->size(), kGrain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t e = begin; e < end; ++e) (*ids)[e] = used.number((*ids)[e]);
+    });
+  Buffer<std::uint64_t> original = used.ids(list.vertices);
+  return {std::move(list), std::move(original)};
+}
+
+constexpr std::ptrdiff_t kSerialSort = 1 << 14;
+
+// Quicksort in place; the parts are tasks of the threads. Where it splits badly (`splits` is what
+// is left of the recursion), std::sort takes over, which no input makes quadratic.
+template <class T>
+void sort_as_task(T* begin, T* end, int splits = 64) {
+  if (end - begin <= kSerialSort || splits == 0) {
+    std::sort(begin, end);
+    return;
+  }
+  const T pivot = std::max(std::min(begin[0], end[-1]),
+                           std::min(std::max(begin[0], end[-1]), begin[(end - begin) / 2]));
+  T* const below = std::partition(begin, end, [=](T x) { return x < pivot; });
+  T* const above = std::partition(below, end, [=](T x) { return x == pivot; });
+#pragma omp task
+  sort_as_task(begin, below, splits - 1);
+  sort_as_task(above, end, splits - 1);
+}
+
+// Sorts and drops repeats, with all threads and without other memory.
+template <class T>
+void sort_distinct(Buffer<T>& values) {
+#pragma omp parallel if (values.end() - values.begin() > kSerialSort)
+#pragma omp single
+  sort_as_task(values.begin(), values.end());
+  values.truncate(
+      static_cast<std::size_t>(std::unique(values.begin(), values.end()) - values.begin()));
+}
+
+// The distinct ids of the text, ascending.
+Buffer<std::uint64_t> distinct_ids(const TextInput& input, const Layout& layout) {
+  Buffer<std::uint32_t> small(layout.total_small);
+  Buffer<std::uint64_t> large(2 * layout.total - layout.total_small);
+  for_each_chunk(layout.chunks, "collecting ids", [&](std::size_t i) {
+    std::uint64_t next_small = layout.small[i];
+    std::uint64_t next_large = 2 * layout.edges[i] - next_small;
+    const auto add = [&](std::uint64_t id) {
+      if (id >> 32 == 0)
+        small[next_small++] = static_cast<std::uint32_t>(id);
+      else
+        large[next_large++] = id;
+    };
+    for_each_line(input, layout, layout.chunks[i], [&](const Line& line) {
+      add(line.source);
+      add(line.target);
+    });
+  });
+  sort_distinct(small);
+  sort_distinct(large);
+  Buffer<std::uint64_t> all(small.size() + large.size());
+  std::copy(large.begin(), large.end(), std::copy(small.begin(), small.end(), all.begin()));
+  return all;
+}
+
+template <VertexId V>
+ParsedEdgeList number_by_search(const TextInput& input, const Layout& layout,
+                                Buffer<std::uint64_t> ids) {
+  auto list = fill<V>(input, layout, [&](std::uint64_t id) {
+    return std::lower_bound(ids.begin(), ids.end(), id) - ids.begin();
+  });
+  list.vertices = ids.size();
+  if (ids.size() - 1 == layout.largest) return {std::move(list), {}};
+  return {std::move(list), std::move(ids)};
+}
+
+}  // namespace
+
+ParsedEdgeList parse_edge_list(std::string_view text, const std::string& file) {
+  const TextInput input(text, file);
+  const Layout layout = measure(input);
+  if (bitmap_fits(input, layout)) return number_by_bitmap(input, layout);
+  Buffer<std::uint64_t> ids = distinct_ids(input, layout);
+  if (ids.size() <= kMaxVertices32)
+    return number_by_search<std::uint32_t>(input, layout, std::move(ids));
+  return number_by_search<std::uint64_t>(input, layout, std::move(ids));
+}
+
+void write_edge_list(const Dataset& dataset, AtomicFile& file) {
+  const auto original = [&](std::uint64_t vertex) {
+    return dataset.original_ids.empty() ? vertex : dataset.original_ids[vertex];
+  };
+  file.write(fmt::format("# {} vertices, {} edges\n", dataset.vertices(), dataset.edges()));
+  std::visit(
+      [&](const auto& graph) {
+        write_edge_lines(graph, file, [&](std::string& text, std::uint64_t row, EdgeOffset e) {
+          append_number(text, original(graph.neighbours[e]));
+          append_number(text += '\t', original(row));
+          if (graph.weighted()) append_number(text += '\t', graph.weights[e]);
+          text += '\n';
+        });
+      },
+      dataset.graph);
+}
+
+}  // namespace plait

@@ -1,0 +1,51 @@
+// NumPy's .npz: a zip archive of .npy members, stored or deflated, read and written through libzip.
+//
+// Two kinds of archive are read; members not named here are passed over.
+//
+// 1. A SciPy sparse matrix (scipy.sparse.save_npz) in CSR form: format, shape, indptr, indices,
+//    data. Row i lists the vertices that i aggregates from; data are the edges' weights, or no
+//    weights where all of them are 1.
+// 2. A graph archive:
+//      edge_index              (2, E) integers: column (u, v) is a message from u to v
+//      edge_weight             (E) numbers
+//      x                       (N, width) f4 or f8: features; or as CSR:
+//      x_data, x_indices, x_indptr, x_shape
+//      y                       (N) integers: labels, -1 for none
+//      train, val, test        vertex ids: one split
+//      train_masks, val_masks, test_masks   (K, N) booleans: K alternative splits
+//      graph_id                (N) the graph that a vertex belongs to, in a set of small graphs
+//      original_ids            (N) what the source called a vertex
+//    Only edge_index is required. The number of vertices is that of the rows of x, else of the
+//    masks, of graph_id or of y (whichever is long enough for all ids), else largest id + 1.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plait/base/file.h"
+#include "plait/graph/dataset.h"
+#include "plait/graph/edge_list.h"
+
+namespace plait {
+
+// The parts of a split by the names of their arrays.
+inline constexpr std::array<std::pair<const char*, Split>, 3> kNpzSplits{
+    {{"train", Split::train}, {"val", Split::validation}, {"test", Split::test}}};
+
+struct ParsedNpz {
+  AnyEdgeList edges;
+  Dataset dataset;                    // all but its graph
+  std::vector<std::string> warnings;  // what was left out and why, a line each
+};
+
+// A member's size is believed only where its compressed bytes can hold that much (deflate packs at
+// most 1032 to one), and checksums are checked. Throws InputError.
+ParsedNpz parse_npz(std::span<const std::byte> bytes, const std::string& file);
+
+// Writes a graph archive. Half precision features become single; the name is not kept.
+void write_npz(const Dataset& dataset, AtomicFile& file, bool compress = true);
+
+}  // namespace plait

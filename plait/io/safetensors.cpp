@@ -1,0 +1,143 @@
+#include "plait/io/safetensors.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "plait/base/error.h"
+
+namespace plait {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "files are little-endian");
+
+using nlohmann::json;
+
+constexpr const char* kRemedy = "write it anew";
+
+json parse_header(std::string_view text, const std::string& file) {
+  json header = json::parse(text, nullptr, false);
+  if (header.is_discarded() || !header.is_object())
+    throw InputError(file, "header", "is not a JSON object", kRemedy);
+  return header;
+}
+
+// Array `name` of the header, its bytes copied out of `data` (which need not be aligned). `next` is
+// where it must begin.
+NamedTensor parse_tensor(const std::string& name, const json& entry,
+                         std::span<const std::byte> data, const std::string& file) {
+  const auto fail = [&](const std::string& problem) -> void {
+    throw InputError(file, fmt::format("array '{}'", name), problem, kRemedy);
+  };
+  if (!entry.is_object() || !entry.contains("dtype") || !entry.contains("shape") ||
+      !entry.contains("data_offsets"))
+    fail("lacks dtype, shape or data_offsets");
+  if (entry["dtype"] != "F32") fail(fmt::format("is of type {}, not F32", entry["dtype"].dump()));
+  const json &shape = entry["shape"], &offsets = entry["data_offsets"];
+  const auto counts = [](const json& list) {
+    return list.is_array() && std::ranges::all_of(list, [](const json& n) {
+             return n.is_number_unsigned() && n.get<std::uint64_t>() < std::uint64_t{1} << 48;
+           });
+  };
+  if (!counts(shape) || !counts(offsets) || offsets.size() != 2)
+    fail("has a shape or offsets that are not lists of counts");
+
+  NamedTensor tensor{name, {}, {}};
+  std::uint64_t size = 1;
+  for (const json& n : shape) {
+    if (__builtin_mul_overflow(size, n.get<std::uint64_t>(), &size)) fail("has an endless shape");
+    tensor.shape.push_back(n.get<std::int64_t>());
+  }
+  const auto begin = offsets[0].get<std::uint64_t>(), end = offsets[1].get<std::uint64_t>();
+  if (begin > end || end > data.size() || (end - begin) / sizeof(float) != size ||
+      (end - begin) % sizeof(float) != 0)
+    fail(fmt::format("stands at {}..{} of {} bytes, where its shape needs {} numbers", begin, end,
+                     data.size(), size));
+  Buffer<float> values(size);
+  if (size > 0) std::memcpy(values.data(), data.data() + begin, end - begin);
+  tensor.values = std::move(values);
+  return tensor;
+}
+
+// Sorted by place, arrays must fill the data without a gap: no byte is read twice.
+void check_layout(const json& header, std::size_t data_size, const std::string& file) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> places;
+  for (const auto& [name, entry] : header.items())
+    if (name != "__metadata__")
+      places.emplace_back(entry["data_offsets"][0].get<std::uint64_t>(),
+                          entry["data_offsets"][1].get<std::uint64_t>());
+  std::ranges::sort(places);
+  std::uint64_t next = 0;
+  for (const auto& [begin, end] : places) {
+    if (begin != next)
+      throw InputError(file, fmt::format("byte {} of the data", next),
+                       "belongs to no array, or to two", kRemedy);
+    next = end;
+  }
+  if (next != data_size)
+    throw InputError(file, "data",
+                     fmt::format("holds {} bytes, the header names {}", data_size, next), kRemedy);
+}
+
+}  // namespace
+
+const NamedTensor* TensorFile::find(const std::string& name) const {
+  const auto found = std::ranges::find(tensors, name, &NamedTensor::name);
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+TensorFile parse_safetensors(std::span<const std::byte> bytes, const std::string& file) {
+  std::uint64_t length = 0;
+  if (bytes.size() < sizeof(length))
+    throw InputError(file, "start", "is shorter than a header's length", kRemedy);
+  std::memcpy(&length, bytes.data(), sizeof(length));
+  if (length > bytes.size() - sizeof(length))
+    throw InputError(file, "start",
+                     fmt::format("promises a header of {} bytes, the file holds {}", length,
+                                 bytes.size() - sizeof(length)),
+                     kRemedy);
+  const auto* text = reinterpret_cast<const char*>(bytes.data()) + sizeof(length);
+  const json header = parse_header({text, length}, file);
+  const auto data = bytes.subspan(sizeof(length) + length);
+  TensorFile result;
+  for (const auto& [name, entry] : header.items()) {
+    if (name != "__metadata__") {
+      result.tensors.push_back(parse_tensor(name, entry, data, file));
+      continue;
+    }
+    if (!entry.is_object()) throw InputError(file, "metadata", "is not an object", kRemedy);
+    for (const auto& [key, value] : entry.items()) {
+      if (!value.is_string()) throw InputError(file, "metadata " + key, "is not text", kRemedy);
+      result.metadata[key] = value.get<std::string>();
+    }
+  }
+  check_layout(header, data.size(), file);
+  return result;
+}
+
+TensorFile read_safetensors(const std::string& path) {
+  return parse_safetensors(MappedFile::open(path)->bytes(), path);
+}
+
+void write_safetensors(const TensorFile& tensors, const std::string& path) {
+  json header = json::object();
+  header["__metadata__"] = tensors.metadata;
+  std::uint64_t at = 0;
+  for (const NamedTensor& tensor : tensors.tensors) {
+    const std::uint64_t bytes = tensor.values.size() * sizeof(float);
+    header[tensor.name] = {
+        {"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {at, at + bytes}}};
+    at += bytes;
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // arrays begin on 8 bytes
+  const std::uint64_t length = text.size();
+  AtomicFile out(path);
+  out.write(std::as_bytes(std::span(&length, 1)));
+  out.write(text);
+  for (const NamedTensor& tensor : tensors.tensors) out.write(std::as_bytes(tensor.values.span()));
+  out.commit();
+}
+
+}  // namespace plait

@@ -1,0 +1,40 @@
+// The safetensors format: named arrays and text metadata, readable by the safetensors package of
+// Python without running any code. A file is
+//   8 bytes   length of the header, little-endian
+//   header    JSON: {"__metadata__": {text: text}, NAME: {"dtype": "F32", "shape": [...],
+//             "data_offsets": [begin, end]}, ...}, offsets counted from the end of the header
+//   data      the arrays, row major, back to back
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plait/base/array.h"
+#include "plait/base/file.h"
+
+namespace plait {
+
+struct NamedTensor {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  Array<float> values;
+};
+
+struct TensorFile {
+  std::map<std::string, std::string> metadata;
+  std::vector<NamedTensor> tensors;
+
+  // Null if there is none of this name.
+  const NamedTensor* find(const std::string& name) const;
+};
+
+// Only float32 ("F32") is read. Throws InputError for anything that is not as above: lengths past
+// the end, shapes that do not match, arrays that overlap or leave gaps.
+TensorFile parse_safetensors(std::span<const std::byte> bytes, const std::string& file);
+TensorFile read_safetensors(const std::string& path);
+void write_safetensors(const TensorFile& tensors, const std::string& path);
+
+}  // namespace plait

@@ -1,0 +1,180 @@
+// What the readers and writers of text formats share: cutting a text at line ends, walking over
+// its lines and numbers, and naming the place of an error.
+//
+// A text is read in parallel, in chunks that end at line ends and whose sizes depend on the text
+// alone. A cursor walks over one chunk. Blanks are spaces, tabs and carriage returns, so that
+// lines may end in CR LF; the last line need not end at all. Line numbers are not kept while
+// reading: an error counts the line ends before its place.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plait/base/file.h"
+#include "plait/base/parallel.h"
+#include "plait/graph/csr.h"
+
+namespace plait {
+
+class TextInput {
+ public:
+  // Keeps views of both: they must live longer. `file` is the name used in errors.
+  TextInput(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+
+  std::string_view text() const { return text_; }
+  const std::string& file() const { return file_; }
+  // What a reader may allocate: twice the size of the file, and 1 MiB.
+  std::uint64_t memory_limit() const { return 2 * std::uint64_t{text_.size()} + (1u << 20); }
+  // Consecutive pieces of the text from `begin` to its end, each ending at a line end.
+  std::vector<std::string_view> chunks(std::size_t begin = 0) const;
+
+  // Throws the InputError of the line that holds `at`.
+  [[noreturn]] void fail(const char* at, const std::string& problem,
+                         const std::string& remedy) const;
+  // The same, for a number at `at` that is not a whole number in low .. high; `what` names it.
+  [[noreturn]] void fail_number(const char* at, std::string_view what, std::uint64_t low,
+                                std::uint64_t high) const;
+  // The same, for a weight at `at` that is not a finite number in single precision.
+  [[noreturn]] void fail_weight(const char* at) const;
+  // The line that holds `at`, in quotes, fit for a message: shortened, without control characters.
+  std::string quote_line(const char* at) const;
+
+ private:
+  std::string_view text_;
+  const std::string& file_;
+};
+
+// Calls body(i) for every chunk and reports its bytes to the bar named `label`. If several bodies
+// throw, the exception of the first chunk is rethrown, so that the error does not depend on timing.
+void for_each_chunk(const std::vector<std::string_view>& chunks, const std::string& label,
+                    const std::function<void(std::size_t)>& body);
+
+// Turns counts, one a chunk, into the place where each chunk begins; returns the sum.
+std::uint64_t exclusive_sum(std::vector<std::uint64_t>& counts);
+
+// How many of the lines hold more than blanks.
+std::uint64_t count_lines(std::string_view chunk);
+
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+inline bool ends_number(char c) { return is_blank(c) || c == '\n' || c == ','; }
+
+// The value of eight decimal digits, the first of them in the lowest byte: neighbours are joined
+// to numbers of two, four and eight digits, in all lanes at once.
+inline std::uint64_t join_digits(std::uint64_t digits) {
+  digits = (digits * 10 + (digits >> 8)) & 0x00ff00ff00ff00ffu;
+  digits = (digits * 100 + (digits >> 16)) & 0x0000ffff0000ffffu;
+  return (digits * 10000 + (digits >> 32)) & 0xffffffffu;
+}
+
+// A number that was read, and where its digits end; null if there is none. Returned by value, so
+// that a cursor stays in registers.
+template <class T>
+struct Found {
+  const char* end = nullptr;
+  T value = 0;
+};
+
+// Digits whose value is below 2^64, one by one.
+Found<std::uint64_t> find_unsigned_slowly(const char* at, const char* end);
+
+// The same. std::from_chars takes a branch a digit, and mispredicts the last one of most ids; here
+// up to seven digits are read at once, without a branch on their number.
+inline Found<std::uint64_t> find_unsigned(const char* at, const char* end) {
+  static_assert(std::endian::native == std::endian::little, "digits are joined in this order");
+  if (end - at < 8) return find_unsigned_slowly(at, end);
+  std::uint64_t digits;
+  std::memcpy(&digits, at, sizeof digits);
+  digits ^= 0x3030303030303030u;
+  // The top bit of every byte above 9; bytes after the first such one may be marked wrongly.
+  const std::uint64_t others = ((digits + 0x7676767676767676u) | digits) & 0x8080808080808080u;
+  if (others == 0) return find_unsigned_slowly(at, end);
+  const int bits = std::countr_zero(others) & ~7;  // 8 a digit
+  if (bits == 0) return {};
+  return {at + bits / 8, join_digits(digits << (64 - bits))};
+}
+
+// A finite number. What is too small for single precision becomes 0.
+Found<float> find_float(const char* at, const char* end);
+
+class Cursor {
+ public:
+  explicit Cursor(std::string_view chunk) : at_(chunk.data()), end_(at_ + chunk.size()) {}
+
+  const char* at() const { return at_; }
+  bool at_end() const { return at_ == end_; }
+  char peek() const { return at_ == end_ ? '\n' : *at_; }
+  bool at_line_end() const { return peek() == '\n'; }
+  void advance() { ++at_; }
+  void skip_blanks() {
+    while (at_ != end_ && is_blank(*at_)) ++at_;
+  }
+  void skip_line() {
+    while (at_ != end_ && *at_++ != '\n') {
+    }
+  }
+  // From the start of a line to the first character, not blank, of the next line that has one.
+  // False when there is none.
+  bool next_line() {
+    while (at_ != end_ && (is_blank(*at_) || *at_ == '\n')) ++at_;
+    return at_ != end_;
+  }
+  // Moves past the end of the line; false if something other than blanks comes before it.
+  bool end_line() {
+    skip_blanks();
+    if (!at_line_end()) return false;
+    if (at_ != end_) ++at_;
+    return true;
+  }
+  // Moves past a number; false, without moving, if there is none or it does not end where its
+  // digits end.
+  bool read(std::uint64_t& value) { return move_past(find_unsigned(at_, end_), value); }
+  bool read(float& value) { return move_past(find_float(at_, end_), value); }
+
+ private:
+  template <class T>
+  bool move_past(const Found<T>& found, T& value) {
+    if (found.end == nullptr || (found.end != end_ && !ends_number(*found.end))) return false;
+    at_ = found.end;
+    value = found.value;
+    return true;
+  }
+
+  const char* at_;
+  const char* end_;
+};
+
+// Appends a number as text, the shortest that reads back as the same number.
+template <class T>
+void append_number(std::string& text, T value) {
+  char digits[32];
+  text.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+}
+
+// Writes the lines that line(text, row, edge) appends for every edge of the graph, row by row.
+template <VertexId V, class Line>
+void write_edge_lines(const Csr<V>& graph, AtomicFile& file, Line line) {
+  constexpr std::uint64_t kRows = 4096, kPieces = 32;
+  std::vector<std::string> pieces(kPieces);
+  for (std::uint64_t first = 0; first < graph.vertices(); first += kRows * kPieces) {
+    parallel_for(kPieces, [&](std::size_t piece) {
+      std::string& text = pieces[piece];
+      text.clear();
+      const std::uint64_t begin = first + piece * kRows;
+      const std::uint64_t end = std::min(begin + kRows, graph.vertices());
+      for (std::uint64_t row = begin; row < end; ++row)
+        for (EdgeOffset e = graph.offsets[row]; e < graph.offsets[row + 1]; ++e) line(text, row, e);
+    });
+    for (const std::string& text : pieces) file.write(text);
+  }
+}
+
+}  // namespace plait

@@ -1,0 +1,95 @@
+// Eight floats that are worked on at once: one AVX register, or a plain array elsewhere.
+//
+// Both forms give the same bits: every lane is its own chain of correctly rounded operations, and
+// a multiply and an add are fused where fma() is called and nowhere else.
+#pragma once
+
+#if defined(__AVX2__) && defined(__FMA__)
+#include <immintrin.h>
+#else
+#include <cmath>
+#endif
+
+namespace plait {
+
+inline constexpr int kFloat8 = 8;
+
+#if defined(__AVX2__) && defined(__FMA__)
+
+struct Float8 {
+  __m256 lanes;
+
+  static Float8 all(float value) { return {_mm256_set1_ps(value)}; }
+  static Float8 load(const float* from) { return {_mm256_loadu_ps(from)}; }
+  void store(float* to) const { _mm256_storeu_ps(to, lanes); }
+
+  friend Float8 operator+(Float8 a, Float8 b) { return {_mm256_add_ps(a.lanes, b.lanes)}; }
+  friend Float8 operator*(Float8 a, Float8 b) { return {_mm256_mul_ps(a.lanes, b.lanes)}; }
+  friend Float8 fma(Float8 a, Float8 b, Float8 c) {
+    return {_mm256_fmadd_ps(a.lanes, b.lanes, c.lanes)};
+  }
+};
+
+// The first `count` lanes (1 to 8). The memory behind the others is not touched; they read as 0.
+class FirstLanes {
+ public:
+  explicit FirstLanes(int count)
+      : mask_(_mm256_cmpgt_epi32(_mm256_set1_epi32(count),
+                                 _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))) {}
+  Float8 load(const float* from) const { return {_mm256_maskload_ps(from, mask_)}; }
+  void store(float* to, Float8 value) const { _mm256_maskstore_ps(to, mask_, value.lanes); }
+
+ private:
+  __m256i mask_;
+};
+
+#else
+
+struct Float8 {
+  float lanes[kFloat8];
+
+  template <class F>
+  static Float8 each(F&& value_of_lane) {
+    Float8 result;
+    for (int i = 0; i < kFloat8; ++i) result.lanes[i] = value_of_lane(i);
+    return result;
+  }
+  static Float8 all(float value) {
+    return each([&](int) { return value; });
+  }
+  static Float8 load(const float* from) {
+    return each([&](int i) { return from[i]; });
+  }
+  void store(float* to) const {
+    for (int i = 0; i < kFloat8; ++i) to[i] = lanes[i];
+  }
+
+  friend Float8 operator+(const Float8& a, const Float8& b) {
+    return each([&](int i) { return a.lanes[i] + b.lanes[i]; });
+  }
+  friend Float8 operator*(const Float8& a, const Float8& b) {
+    return each([&](int i) { return a.lanes[i] * b.lanes[i]; });
+  }
+  friend Float8 fma(const Float8& a, const Float8& b, const Float8& c) {
+    return each([&](int i) { return std::fma(a.lanes[i], b.lanes[i], c.lanes[i]); });
+  }
+};
+
+// The first `count` lanes (1 to 8). The memory behind the others is not touched; they read as 0.
+class FirstLanes {
+ public:
+  explicit FirstLanes(int count) : count_(count) {}
+  Float8 load(const float* from) const {
+    return Float8::each([&](int i) { return i < count_ ? from[i] : 0.0f; });
+  }
+  void store(float* to, const Float8& value) const {
+    for (int i = 0; i < count_; ++i) to[i] = value.lanes[i];
+  }
+
+ private:
+  int count_;
+};
+
+#endif
+
+}  // namespace plait

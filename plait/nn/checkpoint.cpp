@@ -1,0 +1,189 @@
+#include "plait/nn/checkpoint.h"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "plait/base/error.h"
+
+namespace plait {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kFormat = "plait-checkpoint-1";
+
+NamedTensor to_named(const std::string& name, const torch::Tensor& tensor) {
+  const torch::Tensor flat = tensor.detach().contiguous();
+  const auto size = static_cast<std::size_t>(flat.numel());
+  Buffer<float> values(size);
+  std::copy_n(flat.const_data_ptr<float>(), size, values.data());
+  return {name, flat.sizes().vec(), std::move(values)};
+}
+
+// Copies array `name` into `target`, whose shape it must have.
+void load_into(torch::Tensor target, const TensorFile& file, const std::string& name,
+               const std::string& path) {
+  const NamedTensor* found = file.find(name);
+  const std::string place = fmt::format("array '{}'", name);
+  if (found == nullptr)
+    throw InputError(path, place, "is missing", "use a checkpoint of this model");
+  if (target.sizes() != c10::IntArrayRef(found->shape))
+    throw InputError(
+        path, place,
+        fmt::format("has shape [{}], the model needs [{}]", fmt::join(found->shape, ", "),
+                    fmt::join(target.sizes().vec(), ", ")),
+        "use a checkpoint of this model");
+  const torch::NoGradGuard no_grad;
+  std::copy(found->values.begin(), found->values.end(), target.mutable_data_ptr<float>());
+}
+
+const std::string& field(const TensorFile& file, const std::string& key, const std::string& path) {
+  const auto found = file.metadata.find(key);
+  if (found == file.metadata.end())
+    throw InputError(path, fmt::format("metadata '{}'", key), "is missing",
+                     "use a checkpoint that plait train wrote");
+  return found->second;
+}
+
+template <class T>
+T number(const TensorFile& file, const std::string& key, const std::string& path) {
+  const std::string& text = field(file, key, path);
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size())
+    throw InputError(path, fmt::format("metadata '{}'", key),
+                     fmt::format("value '{}' is not a number", text),
+                     "use a checkpoint that plait train wrote");
+  return value;
+}
+
+std::map<std::string, std::string> describe(const ModelConfig& config) {
+  return {{"format", kFormat},
+          {"kind", config.kind},
+          {"layers", fmt::to_string(config.layers)},
+          {"hidden", fmt::to_string(config.hidden)},
+          {"inputs", fmt::to_string(config.inputs)},
+          {"outputs", fmt::to_string(config.outputs)},
+          {"dropout", fmt::to_string(config.dropout)},
+          {"seed", fmt::to_string(config.seed)}};
+}
+
+void check_format(const TensorFile& file, const std::string& path) {
+  const std::string& format = field(file, "format", path);
+  if (format != kFormat)
+    throw InputError(path, "metadata 'format'",
+                     fmt::format("value '{}' is not '{}'", format, kFormat),
+                     "use a checkpoint that this version of plait wrote");
+}
+
+void to_json(json& j, const EpochResult& e) {
+  j = {e.epoch,         e.loss,        e.validation_loss, e.train_accuracy, e.validation_accuracy,
+       e.test_accuracy, e.milliseconds};
+}
+
+std::vector<EpochResult> parse_history(const TensorFile& file, const std::string& path) {
+  const json list = json::parse(field(file, "history", path), nullptr, false);
+  const auto good = [](const json& e) {
+    return e.is_array() && e.size() == 7 &&
+           std::ranges::all_of(e, [](const json& n) { return n.is_number(); });
+  };
+  if (!list.is_array() || list.empty() || !std::ranges::all_of(list, good))
+    throw InputError(path, "metadata 'history'", "is not a list of epochs",
+                     "use a checkpoint that plait train wrote");
+  std::vector<EpochResult> history;
+  for (const json& e : list)
+    history.push_back({e[0].get<int>(), e[1].get<double>(), e[2].get<double>(), e[3].get<double>(),
+                       e[4].get<double>(), e[5].get<double>(), e[6].get<double>()});
+  return history;
+}
+
+torch::optim::AdamParamState& adam_state(torch::optim::Adam& optimizer, const torch::Tensor& p) {
+  auto& slot = optimizer.state()[p.unsafeGetTensorImpl()];
+  if (!slot) {
+    auto fresh = std::make_unique<torch::optim::AdamParamState>();
+    fresh->exp_avg(torch::zeros_like(p));
+    fresh->exp_avg_sq(torch::zeros_like(p));
+    slot = std::move(fresh);
+  }
+  return static_cast<torch::optim::AdamParamState&>(*slot);
+}
+
+}  // namespace
+
+void save_checkpoint(const std::string& path, const Model& model,
+                     const std::vector<torch::Tensor>& best, const torch::optim::Adam& optimizer,
+                     const TrainingState& training) {
+  TensorFile file;
+  file.metadata = describe(model.config());
+  json history = json::array();
+  for (const EpochResult& e : training.history) {
+    json entry;
+    to_json(entry, e);
+    history.push_back(entry);
+  }
+  file.metadata["history"] = history.dump();
+  file.metadata["best_epoch"] = fmt::to_string(training.best_epoch);
+  std::size_t i = 0;
+  for (const auto& [name, parameter] : model.named_parameters()) {
+    file.tensors.push_back(to_named(name, best[i++]));
+    file.tensors.push_back(to_named("resume." + name, parameter));
+    const auto& state = static_cast<const torch::optim::AdamParamState&>(
+        *optimizer.state().at(parameter.unsafeGetTensorImpl()));
+    file.tensors.push_back(to_named("resume.adam.exp_avg." + name, state.exp_avg()));
+    file.tensors.push_back(to_named("resume.adam.exp_avg_sq." + name, state.exp_avg_sq()));
+  }
+  write_safetensors(file, path);
+}
+
+Model load_model(const TensorFile& file, const std::string& path) {
+  check_format(file, path);
+  ModelConfig config;
+  config.kind = field(file, "kind", path);
+  config.layers = number<int>(file, "layers", path);
+  config.hidden = number<std::int64_t>(file, "hidden", path);
+  config.inputs = number<std::int64_t>(file, "inputs", path);
+  config.outputs = number<std::int64_t>(file, "outputs", path);
+  config.dropout = number<float>(file, "dropout", path);
+  config.seed = number<std::uint64_t>(file, "seed", path);
+  // The arrays that are there bound what the fields may claim, before memory is taken for them.
+  std::uint64_t held = 0;
+  for (const NamedTensor& tensor : file.tensors) held += tensor.values.size();
+  const auto claims = [&](std::int64_t n) { return n < 1 || static_cast<std::uint64_t>(n) > held; };
+  if (claims(config.layers) || claims(config.hidden) || claims(config.inputs) ||
+      claims(config.outputs))
+    throw InputError(path, "metadata", "sizes are not those of the arrays",
+                     "use a checkpoint that plait train wrote");
+  Model model(config);
+  for (const auto& [name, parameter] : model.named_parameters())
+    load_into(parameter, file, name, path);
+  return model;
+}
+
+TrainingState resume_checkpoint(const std::string& path, Model& model,
+                                std::vector<torch::Tensor>& best, torch::optim::Adam& optimizer) {
+  const TensorFile file = read_safetensors(path);
+  check_format(file, path);
+  for (const auto& [key, wanted] : describe(model.config()))
+    if (field(file, key, path) != wanted)
+      throw InputError(path, fmt::format("metadata '{}'", key),
+                       fmt::format("value {} is not this run's {}", field(file, key, path), wanted),
+                       "resume with the settings of the checkpoint");
+  TrainingState training{parse_history(file, path), number<int>(file, "best_epoch", path)};
+  const auto done = static_cast<std::int64_t>(training.history.size());
+  if (training.best_epoch < 0 || training.best_epoch >= done)
+    throw InputError(path, "metadata 'best_epoch'",
+                     fmt::format("value {} is outside 0..{}", training.best_epoch, done - 1),
+                     "use a checkpoint that plait train wrote");
+  std::size_t i = 0;
+  for (const auto& [name, parameter] : model.named_parameters()) {
+    load_into(best[i++], file, name, path);
+    load_into(parameter, file, "resume." + name, path);
+    auto& state = adam_state(optimizer, parameter);
+    state.step(done);
+    load_into(state.exp_avg(), file, "resume.adam.exp_avg." + name, path);
+    load_into(state.exp_avg_sq(), file, "resume.adam.exp_avg_sq." + name, path);
+  }
+  return training;
+}
+
+}  // namespace plait

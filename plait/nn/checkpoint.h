@@ -1,0 +1,35 @@
+// Checkpoints: the best weights under PyG's names, and all that is needed to go on training, in one
+// safetensors file.
+//
+//   convs.L.lin.weight, convs.L.bias      weights of the best epoch
+//   resume.NAME                           weights after the last epoch
+//   resume.adam.exp_avg.NAME, resume.adam.exp_avg_sq.NAME   moments of Adam
+//   metadata: format, kind, layers, hidden, inputs, outputs, dropout, seed, epochs done, history
+#pragma once
+
+#include <string>
+
+#include "plait/io/safetensors.h"
+#include "plait/nn/train.h"
+
+namespace plait {
+
+// What a training run has reached.
+struct TrainingState {
+  std::vector<EpochResult> history;
+  int best_epoch = 0;
+};
+
+void save_checkpoint(const std::string& path, const Model& model,
+                     const std::vector<torch::Tensor>& best, const torch::optim::Adam& optimizer,
+                     const TrainingState& training);
+
+// The model that a checkpoint describes, with the best weights. Throws InputError.
+Model load_model(const TensorFile& file, const std::string& path);
+
+// Sets model, best weights and optimizer to where the checkpoint was. Throws InputError that names
+// the field if the checkpoint's model is not the one of `model`.
+TrainingState resume_checkpoint(const std::string& path, Model& model,
+                                std::vector<torch::Tensor>& best, torch::optim::Adam& optimizer);
+
+}  // namespace plait

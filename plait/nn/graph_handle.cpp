@@ -1,0 +1,88 @@
+#include "plait/nn/graph_handle.h"
+
+#include "plait/base/error.h"
+#include "plait/nn/linear_map.h"
+
+namespace plait {
+namespace {
+
+AggregateCost operator+(AggregateCost a, const AggregateCost& b) {
+  a.waiting += b.waiting;
+  a.fetching += b.fetching;
+  a.summing += b.summing;
+  a.bytes_fetched += b.bytes_fetched;
+  return a;
+}
+
+void check_scale(const torch::Tensor& scale, const char* name, std::int64_t own) {
+  if (!scale.defined()) return;
+  TORCH_CHECK(scale.scalar_type() == torch::kFloat32 && scale.dim() == 1 && scale.size(0) == own,
+              "plait: ", name, " must be ", own, " float32 numbers, one a row, but is ",
+              scale.sizes(), " of ", scale.scalar_type());
+}
+
+using Direction = void (Aggregator::*)(const Scaling&, const float*, float*, std::uint64_t);
+
+torch::Tensor run(GraphHandle& graph, Direction direction, const torch::Tensor& x,
+                  const torch::Tensor& pre, const torch::Tensor& post, bool weighted) {
+  const auto data_or_null = [](const torch::Tensor& t) {
+    return t.defined() ? t.const_data_ptr<float>() : nullptr;
+  };
+  torch::Tensor y = torch::empty_like(x);
+  const auto width = static_cast<std::uint64_t>(x.size(1));
+  (graph.aggregator(width).*direction)({data_or_null(pre), data_or_null(post), weighted},
+                                       x.const_data_ptr<float>(), y.mutable_data_ptr<float>(),
+                                       width);
+  return y;
+}
+
+}  // namespace
+
+GraphHandle::GraphHandle(World& world, const AnyCsr& graph, bool symmetric,
+                         const Partition& partition, const GraphHandleOptions& options)
+    : world_(&world), strategy_(options.strategy), max_width_(options.max_width) {
+  ShardOptions shard_options = options.shards;
+  shard_options.halo = halo_for(strategy_);
+  shards_ = make_graph_shards(graph, symmetric, partition, world.rank(), shard_options);
+}
+
+Aggregator& GraphHandle::aggregator(std::uint64_t width) {
+  if (!aggregator_ || width > max_width_) {
+    max_width_ = std::max(max_width_, width);
+    earlier_cost_ = cost();
+    aggregator_.reset();  // its memory first
+    aggregator_ = std::make_unique<Aggregator>(*world_, shards_, strategy_, max_width_);
+  }
+  return *aggregator_;
+}
+
+torch::Tensor GraphHandle::degree() const {
+  return torch::from_blob(const_cast<float*>(shards_.degree.data()), {own()}).clone();
+}
+
+AggregateCost GraphHandle::cost() const {
+  return aggregator_ ? earlier_cost_ + aggregator_->cost() : earlier_cost_;
+}
+
+torch::Tensor aggregate(const torch::Tensor& x, const c10::intrusive_ptr<GraphHandle>& graph,
+                        bool weighted, const std::optional<torch::Tensor>& pre,
+                        const std::optional<torch::Tensor>& post) {
+  TORCH_CHECK(x.dim() == 2 && x.size(0) == graph->own(), "plait: x must be ", graph->own(),
+              " rows, one for each own vertex, but its shape is ", x.sizes());
+  TORCH_CHECK(x.scalar_type() == torch::kFloat32, "plait: x must be float32, but is ",
+              x.scalar_type());
+  TORCH_CHECK(x.device().is_cpu(), "plait: x must be on the CPU, but is on ", x.device());
+  const auto scale = [&](const std::optional<torch::Tensor>& given, const char* name) {
+    const torch::Tensor t = given.value_or(torch::Tensor());
+    check_scale(t, name, graph->own());
+    return t.defined() ? t.contiguous() : t;
+  };
+  const auto along = [graph, weighted, before = scale(pre, "pre"),
+                      after = scale(post, "post")](Direction direction) {
+    return
+        [=](const torch::Tensor& t) { return run(*graph, direction, t, before, after, weighted); };
+  };
+  return linear_map(x, along(&Aggregator::forward), along(&Aggregator::backward));
+}
+
+}  // namespace plait

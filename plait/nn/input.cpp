@@ -1,0 +1,161 @@
+#include "plait/nn/input.h"
+
+#include "plait/base/error.h"
+#include "plait/base/parallel.h"
+#include "plait/graph/build.h"
+#include "plait/kernels/spmm.h"
+#include "plait/nn/linear_map.h"
+#include "plait/placement/own_rows.h"
+
+namespace plait {
+
+Normalize parse_normalize(std::string_view name) {
+  if (name == "auto") return Normalize::automatic;
+  if (name == "rows") return Normalize::rows;
+  if (name == "none") return Normalize::none;
+  throw UsageError(fmt::format("normalisation '{}' is unknown; use auto, rows or none", name));
+}
+
+torch::Tensor drop(const torch::Tensor& x, const VertexList& vertices, const DropoutStep& step) {
+  if (!step.active()) return x;
+  // Its own adjoint. The gradient draws the mask again rather than keeping it.
+  const auto mask = [vertices, step](const torch::Tensor& t) {
+    torch::Tensor y = t.clone();
+    const auto width = static_cast<std::size_t>(y.size(1));
+    float* const data = y.mutable_data_ptr<float>();
+    parallel_blocks(vertices->size(), 64, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i)
+        step.dropout->apply((*vertices)[i], step.epoch, step.layer, {data + i * width, width});
+    });
+    return y;
+  };
+  return linear_map(x, mask, mask);
+}
+
+namespace {
+
+// Rows of a sparse matrix times a dense one.
+torch::Tensor product(const Csr32& matrix, const Buffer<float>& values, const torch::Tensor& x) {
+  torch::Tensor y = torch::empty({static_cast<std::int64_t>(matrix.vertices()), x.size(1)});
+  const auto width = static_cast<std::uint64_t>(x.size(1));
+  spmm({.begin = matrix.offsets.span().first(matrix.vertices()),
+        .end = matrix.offsets.span().subspan(1),
+        .columns = matrix.neighbours.data(),
+        .weights = values.data(),
+        .x = {.base = x.const_data_ptr<float>(), .stride = width},
+        .width = width,
+        .y = y.mutable_data_ptr<float>(),
+        .y_stride = width});
+  return y;
+}
+
+// The values of a matrix times factor(row, column).
+template <class Factor>
+Buffer<float> scaled_values(const Csr32& matrix, Factor factor) {
+  Buffer<float> values(matrix.edges());
+  parallel_blocks(matrix.vertices(), 64, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      for (EdgeOffset e = matrix.offsets[i]; e < matrix.offsets[i + 1]; ++e)
+        values[e] = matrix.weights[e] * factor(i, matrix.neighbours[e]);
+  });
+  return values;
+}
+
+// `width` rows of (row of `matrix`, value). Not transpose(): the matrix is not square.
+Csr32 turned_round(const Csr32& matrix, std::uint64_t width) {
+  EdgeList<std::uint32_t> entries;
+  entries.vertices = width;
+  entries.source = Buffer<std::uint32_t>(matrix.edges());
+  entries.target = Buffer<std::uint32_t>(matrix.edges());
+  entries.weight = Buffer<float>(matrix.edges());
+  for (std::uint64_t i = 0; i < matrix.vertices(); ++i)
+    for (EdgeOffset e = matrix.offsets[i]; e < matrix.offsets[i + 1]; ++e) {
+      entries.source[e] = static_cast<std::uint32_t>(i);
+      entries.target[e] = matrix.neighbours[e];
+      entries.weight[e] = matrix.weights[e];
+    }
+  return build_csr(std::move(entries));
+}
+
+float inverse_or_zero(double sum) { return sum == 0 ? 0.0f : static_cast<float>(1 / sum); }
+
+Csr32 normalized_rows(const Csr32& matrix) {
+  std::vector<float> factors(matrix.vertices());
+  for (std::uint64_t i = 0; i < matrix.vertices(); ++i) {
+    double sum = 0;
+    for (EdgeOffset e = matrix.offsets[i]; e < matrix.offsets[i + 1]; ++e) sum += matrix.weights[e];
+    factors[i] = inverse_or_zero(sum);
+  }
+  return {matrix.offsets, matrix.neighbours,
+          scaled_values(matrix, [&](std::size_t row, std::uint32_t) { return factors[row]; })};
+}
+
+torch::Tensor dense_rows(const Features& features, const std::vector<std::uint64_t>& vertices) {
+  const auto width = features.width;
+  torch::Tensor x =
+      torch::empty({static_cast<std::int64_t>(vertices.size()), static_cast<std::int64_t>(width)});
+  float* const out = x.mutable_data_ptr<float>();
+  parallel_blocks(vertices.size(), 64, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      for (std::size_t c = 0; c < width; ++c) {
+        const std::size_t from = vertices[i] * width + c;
+        out[i * width + c] =
+            features.f32.empty() ? to_float(features.bf16[from]) : features.f32[from];
+      }
+  });
+  return x;
+}
+
+}  // namespace
+
+// Own rows, and the same turned round, so that the gradient too is a sum over rows.
+struct InputFeatures::Sparse {
+  Csr32 rows;
+  Csr32 columns;
+};
+
+InputFeatures::InputFeatures(const Features& features, const Partition& partition, int rank,
+                             Normalize normalize)
+    : width_(static_cast<std::int64_t>(features.width)) {
+  std::vector<std::uint64_t> vertices(partition.size(rank));
+  for (std::uint64_t r = 0; r < vertices.size(); ++r) vertices[r] = partition.vertex(rank, r);
+  const bool rows =
+      normalize == Normalize::rows || (normalize == Normalize::automatic && features.is_sparse());
+  if (features.is_sparse()) {
+    Csr32 own = own_rows(features.sparse, partition, rank);
+    if (rows) own = normalized_rows(own);
+    sparse_ = std::make_shared<const Sparse>(Sparse{own, turned_round(own, features.width)});
+  } else {
+    dense_ = dense_rows(features, vertices);
+    if (rows) {
+      const torch::Tensor sums = dense_.to(torch::kFloat64).sum(1, true);
+      dense_ = dense_ * torch::where(sums == 0, 0.0, sums.reciprocal()).to(torch::kFloat32);
+    }
+  }
+  vertices_ = std::make_shared<const std::vector<std::uint64_t>>(std::move(vertices));
+}
+
+torch::Tensor InputFeatures::dense(const DropoutStep& step) const {
+  return drop(dense_, vertices_, step);
+}
+
+torch::Tensor InputFeatures::times(const torch::Tensor& weight, const DropoutStep& step) const {
+  if (!is_sparse()) return dense(step).matmul(weight.t());
+  const auto factor = [step, vertices = vertices_](std::uint64_t row, std::uint64_t column) {
+    if (!step.active()) return 1.0f;
+    return step.dropout->factor((*vertices)[row], step.epoch, step.layer,
+                                static_cast<std::uint32_t>(column));
+  };
+  const auto forward = [factor, sparse = sparse_](const torch::Tensor& w) {
+    return product(sparse->rows, scaled_values(sparse->rows, factor), w);
+  };
+  const auto adjoint = [factor, sparse = sparse_](const torch::Tensor& gradient) {
+    const auto turned = [&](std::uint64_t column, std::uint64_t row) {
+      return factor(row, column);
+    };
+    return product(sparse->columns, scaled_values(sparse->columns, turned), gradient);
+  };
+  return linear_map(weight.t(), forward, adjoint);
+}
+
+}  // namespace plait

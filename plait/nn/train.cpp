@@ -1,0 +1,261 @@
+#include "plait/nn/train.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "plait/base/error.h"
+#include "plait/base/timer.h"
+#include "plait/nn/checkpoint.h"
+#include "plait/nn/model.h"
+#include "plait/world/phase.h"
+
+namespace plait {
+namespace {
+
+// What one rank knows of its own vertices.
+struct Targets {
+  torch::Tensor labels;                // own, int64
+  std::array<torch::Tensor, 4> masks;  // own, float32, indexed by Split
+  std::array<double, 4> totals{};      // vertices of each split on all ranks
+};
+
+Targets make_targets(World& world, const Dataset& dataset, const std::vector<std::uint64_t>& own,
+                     std::uint32_t split) {
+  Targets targets;
+  const auto rows = static_cast<std::int64_t>(own.size());
+  targets.labels = torch::zeros({rows}, torch::kInt64);
+  for (auto& mask : targets.masks) mask = torch::zeros({rows});
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const std::uint64_t v = own[static_cast<std::size_t>(i)];
+    if (dataset.labels[v] < 0) continue;  // an unknown label neither trains nor counts
+    const auto part = static_cast<std::size_t>(dataset.splits[split * dataset.vertices() + v]);
+    targets.labels.mutable_data_ptr<std::int64_t>()[i] = dataset.labels[v];
+    targets.masks[part].mutable_data_ptr<float>()[i] = 1;
+    targets.totals[part] += 1;
+  }
+  world.all_reduce_sum(targets.totals);
+  return targets;
+}
+
+void check_dataset(const Dataset& dataset, const TrainConfig& config) {
+  const auto need = [&](bool there, const char* what) {
+    require<UsageError>(there, "{} has no {}; training needs features, labels and a split",
+                        dataset.name, what);
+  };
+  need(!dataset.features.empty(), "features");
+  need(!dataset.labels.empty() && dataset.classes > 0, "labels");
+  need(!dataset.splits.empty(), "split into training, validation and test vertices");
+  require<UsageError>(config.split < dataset.split_count, "split {} is outside 0..{}", config.split,
+                      dataset.split_count - 1);
+  require<UsageError>(config.epochs >= 1, "{} epochs were asked for; use at least 1",
+                      config.epochs);
+}
+
+ModelConfig fill(ModelConfig model, const Dataset& dataset) {
+  model.inputs = static_cast<std::int64_t>(dataset.features.width);
+  model.outputs = dataset.classes;
+  return model;
+}
+
+std::vector<torch::optim::OptimizerParamGroup> parameter_groups(const Model& model,
+                                                                const TrainConfig& config) {
+  std::vector<torch::Tensor> decayed, plain;
+  for (int l = 0; l < model.config().layers; ++l)
+    for (const auto& p : {model.weight(l), model.bias(l)})
+      (l + 1 < model.config().layers ? decayed : plain).push_back(p);
+  const auto group = [&](const std::vector<torch::Tensor>& parameters, double decay) {
+    auto options = std::make_unique<torch::optim::AdamOptions>(config.learning_rate);
+    options->weight_decay(decay);
+    return torch::optim::OptimizerParamGroup(parameters, std::move(options));
+  };
+  std::vector<torch::optim::OptimizerParamGroup> groups;
+  if (!decayed.empty()) groups.push_back(group(decayed, config.weight_decay));
+  groups.push_back(group(plain, 0));
+  return groups;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+struct Trainer::State {
+  World& world;
+  TrainConfig config;
+  Model model;
+  InputFeatures input;
+  Targets targets;
+  c10::intrusive_ptr<GraphHandle> graph;
+  Dropout dropout;
+  torch::optim::Adam optimizer;
+  std::vector<torch::Tensor> best;
+  TrainingState training;
+  double step_seconds = 0, reduce_seconds = 0, comm_seconds = 0;
+  std::uint64_t bytes = 0;
+
+  State(World& w, const Dataset& dataset, const Partition& partition, const TrainConfig& c)
+      : world(w),
+        config((check_dataset(dataset, c), c)),
+        model(fill(c.model, dataset)),
+        input(dataset.features, partition, w.rank(), c.normalize),
+        targets(make_targets(w, dataset, *input.vertices(), c.split)),
+        graph(c10::make_intrusive<GraphHandle>(
+            w, dataset.graph, dataset.symmetric, partition,
+            GraphHandleOptions{model.shard_options(), c.strategy,
+                               model.aggregated_width(input.is_sparse())})),
+        dropout(c.model.seed, c.model.dropout),
+        optimizer(parameter_groups(model, c), torch::optim::AdamOptions(c.learning_rate)) {
+    require<UsageError>(total(Split::train) > 0, "{} has no labelled training vertices in split {}",
+                        dataset.name, c.split);
+    for (const auto& [name, p] : model.named_parameters()) best.push_back(p.detach().clone());
+    if (!c.resume.empty()) training = resume_checkpoint(c.resume, model, best, optimizer);
+  }
+
+  double total(Split split) const { return targets.totals[static_cast<std::size_t>(split)]; }
+  const torch::Tensor& mask(Split split) const {
+    return targets.masks[static_cast<std::size_t>(split)];
+  }
+
+  // Cross entropy of each own vertex.
+  torch::Tensor losses(const torch::Tensor& scores) const {
+    return torch::nll_loss(torch::log_softmax(scores, 1), targets.labels, {}, at::Reduction::None);
+  }
+
+  void sum_gradients() {
+    AddTime time(reduce_seconds);
+    const Phase phase("summing gradients");
+    std::vector<torch::Tensor> flat;
+    for (const auto& [name, p] : model.named_parameters())
+      flat.push_back((p.grad().defined() ? p.grad() : torch::zeros_like(p)).flatten());
+    torch::Tensor all = torch::cat(flat).contiguous();
+    world.all_reduce_sum(
+        std::span(all.mutable_data_ptr<float>(), static_cast<std::size_t>(all.numel())));
+    std::int64_t at = 0;
+    for (const auto& [name, p] : model.named_parameters()) {
+      p.mutable_grad() = all.narrow(0, at, p.numel()).view_as(p).clone();
+      at += p.numel();
+    }
+  }
+
+  // One step on the whole graph. Returns this rank's part of the training loss.
+  double step(int epoch) {
+    AddTime time(step_seconds);
+    const std::uint64_t sent = world.bytes_sent();
+    const AggregateCost before = graph->cost();
+    const double reduced = reduce_seconds;
+    optimizer.zero_grad();
+    const DropoutStep drop_step{&dropout, static_cast<std::uint32_t>(epoch)};
+    const torch::Tensor loss =
+        (losses(model.forward(input, graph, drop_step)) * mask(Split::train)).sum();
+    (loss / total(Split::train)).backward();
+    sum_gradients();
+    optimizer.step();
+    const AggregateCost after = graph->cost();
+    comm_seconds += after.waiting - before.waiting + after.fetching - before.fetching +
+                    reduce_seconds - reduced;
+    bytes += after.bytes_fetched - before.bytes_fetched + world.bytes_sent() - sent;
+    return loss.item<double>();
+  }
+
+  // Sums over ranks: the given loss, then loss and hits of each split; and whether to stop.
+  EpochResult evaluate(int epoch, double loss, bool& stop) {
+    const torch::NoGradGuard no_grad;
+    const torch::Tensor scores = model.forward(input, graph, {});
+    const torch::Tensor hits = (scores.argmax(1) == targets.labels).to(torch::kFloat32);
+    const auto sum = [](const torch::Tensor& t) { return t.sum(torch::kFloat64).item<double>(); };
+    std::array<double, 6> sums{loss,
+                               sum(losses(scores) * mask(Split::validation)),
+                               sum(hits * mask(Split::train)),
+                               sum(hits * mask(Split::validation)),
+                               sum(hits * mask(Split::test)),
+                               stop ? 1.0 : 0.0};
+    world.all_reduce_sum(sums);
+    stop = sums[5] > 0;
+    const auto share = [&](double count, Split split) {
+      return total(split) > 0 ? count / total(split) : 0.0;
+    };
+    return {.epoch = epoch,
+            .loss = share(sums[0], Split::train),
+            .validation_loss = share(sums[1], Split::validation),
+            .train_accuracy = share(sums[2], Split::train),
+            .validation_accuracy = share(sums[3], Split::validation),
+            .test_accuracy = share(sums[4], Split::test)};
+  }
+
+  // Keeps the weights if this epoch is the best so far.
+  void keep_best(const EpochResult& result) {
+    const EpochResult& held = training.history[static_cast<std::size_t>(training.best_epoch)];
+    const bool better = std::pair(result.validation_accuracy, -result.validation_loss) >=
+                        std::pair(held.validation_accuracy, -held.validation_loss);
+    if (!better) return;
+    training.best_epoch = result.epoch;
+    std::size_t i = 0;
+    for (const auto& [name, p] : model.named_parameters()) best[i++].copy_(p.detach());
+  }
+
+  bool out_of_patience() const {
+    if (config.patience <= 0) return false;
+    const auto& history = training.history;
+    const auto lowest = std::ranges::min_element(history, {}, &EpochResult::validation_loss);
+    return history.end() - lowest > config.patience;
+  }
+
+  void save() const {
+    if (!config.checkpoint.empty() && world.rank() == 0)
+      save_checkpoint(config.checkpoint, model, best, optimizer, training);
+  }
+
+  TrainResult summary(int first_epoch, bool interrupted) {
+    TrainResult result{.epochs = training.history, .best_epoch = training.best_epoch};
+    result.interrupted = interrupted;
+    std::vector<double> times;
+    for (const EpochResult& e : training.history) times.push_back(e.milliseconds);
+    result.epoch_ms = median(times);
+    const auto ran = static_cast<double>(training.history.size()) - first_epoch;
+    // The share is the mean over ranks; the bytes are those of the rank with the most.
+    double share = step_seconds > 0 ? comm_seconds / step_seconds / world.size() : 0;
+    world.all_reduce_sum(std::span(&share, 1));
+    result.comm_share = share;
+    const double mine = ran > 0 ? static_cast<double>(bytes) / ran : 0;
+    std::vector<double> all(static_cast<std::size_t>(world.size()), 0);
+    all[static_cast<std::size_t>(world.rank())] = mine;
+    world.all_reduce_sum(all);
+    result.bytes_per_rank = static_cast<std::uint64_t>(*std::ranges::max_element(all));
+    return result;
+  }
+};
+
+Trainer::Trainer(World& world, const Dataset& dataset, const Partition& partition,
+                 const TrainConfig& config)
+    : state_(std::make_unique<State>(world, dataset, partition, config)) {}
+
+Trainer::~Trainer() = default;
+
+TrainResult Trainer::run(const std::function<void(const EpochResult&)>& each_epoch,
+                         const std::atomic<bool>& stop) {
+  State& s = *state_;
+  const auto first = static_cast<int>(s.training.history.size());
+  bool stopped = false;
+  for (int epoch = first; epoch < s.config.epochs && !stopped && !s.out_of_patience(); ++epoch) {
+    const Phase phase(fmt::format("epoch {}", epoch));
+    const double before = s.step_seconds;
+    const double loss = s.step(epoch);
+    stopped = stop.load();
+    EpochResult result = s.evaluate(epoch, loss, stopped);
+    require(std::isfinite(result.loss), "the loss is {} in epoch {}; lower the learning rate",
+            result.loss, epoch);
+    result.milliseconds = (s.step_seconds - before) * 1e3;
+    s.training.history.push_back(result);
+    s.keep_best(result);
+    each_epoch(result);
+    if (s.config.checkpoint_every > 0 && (epoch + 1) % s.config.checkpoint_every == 0) s.save();
+  }
+  s.save();
+  return s.summary(first, stopped);
+}
+
+}  // namespace plait

@@ -1,0 +1,76 @@
+// Full-graph training across ranks.
+//
+// Every rank holds all weights and the rows of its own vertices. An epoch is one step on the whole
+// graph: forward and backward exchange rows, gradients of the weights are summed over ranks, and
+// every rank takes the same step of Adam (Kingma and Ba, 2015), so weights stay the same bits
+// everywhere. The loss is the mean cross entropy over the training vertices of all ranks.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plait/base/array.h"
+#include "plait/graph/dataset.h"
+#include "plait/nn/config.h"
+#include "plait/partition/partition.h"
+#include "plait/world/world.h"
+
+namespace plait {
+
+struct EpochResult {
+  int epoch = 0;  // from 0
+  double loss = 0;
+  double validation_loss = 0;
+  double train_accuracy = 0, validation_accuracy = 0, test_accuracy = 0;
+  double milliseconds = 0;  // of the training step: evaluation is not in it
+};
+
+struct TrainResult {
+  std::vector<EpochResult> epochs;
+  int best_epoch = 0;     // the one whose weights are kept: the highest validation accuracy, of
+                          // those the lowest validation loss; the last without such vertices
+  double epoch_ms = 0;    // median
+  double comm_share = 0;  // of the time of training steps: waiting, fetching, summing gradients
+  std::uint64_t bytes_per_rank = 0;  // received an epoch, the most of any rank
+  bool interrupted = false;
+
+  const EpochResult& best() const { return epochs[static_cast<std::size_t>(best_epoch)]; }
+};
+
+class Trainer {
+ public:
+  // Collective. Cuts the graph, places the rows. Throws UsageError if the dataset lacks features,
+  // labels or the split, DoesNotFitError before anything large is allocated.
+  Trainer(World& world, const Dataset& dataset, const Partition& partition,
+          const TrainConfig& config);
+  ~Trainer();
+
+  // Collective. `each_epoch` is called on every rank. Setting `stop` on any rank ends the training
+  // on all after the epoch in flight.
+  TrainResult run(const std::function<void(const EpochResult&)>& each_epoch,
+                  const std::atomic<bool>& stop);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Class scores: rows x classes, row major.
+struct Scores {
+  std::uint64_t rows = 0;
+  std::uint64_t classes = 0;
+  Array<float> values;
+
+  // The class with the highest score of each row.
+  std::vector<std::int64_t> best() const;
+};
+
+// Scores of every vertex by the weights of a checkpoint, on rank 0; empty elsewhere. Collective.
+// Throws InputError if the checkpoint is of another model or shape.
+Scores infer(World& world, const Dataset& dataset, const Partition& partition,
+             const std::string& checkpoint, Normalize normalize, Strategy strategy);
+
+}  // namespace plait

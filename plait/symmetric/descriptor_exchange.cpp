@@ -1,0 +1,154 @@
+#include "plait/symmetric/descriptor_exchange.h"
+
+#include <poll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "plait/base/error.h"
+
+namespace plait {
+namespace {
+
+constexpr int kPollMilliseconds = 20;
+
+struct Address {
+  sockaddr_un socket{};
+  socklen_t length = 0;
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&socket); }
+};
+
+// An abstract name: a zero byte, then the name without an end mark.
+Address abstract_address(const std::string& name) {
+  Address address;
+  address.socket.sun_family = AF_UNIX;
+  require(name.size() < sizeof address.socket.sun_path - 1, "the socket name '{}' is too long",
+          name);
+  std::memcpy(address.socket.sun_path + 1, name.data(), name.size());
+  address.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  return address;
+}
+
+std::string random_name() {
+  std::array<unsigned char, 16> bytes{};
+  const bool filled = ::getrandom(bytes.data(), bytes.size(), 0) == ssize_t{16};
+  require(filled, "there are no random numbers: {}", std::strerror(errno));
+  std::string name = "plait-";
+  for (const auto byte : bytes) name += fmt::format("{:02x}", byte);
+  return name;
+}
+
+Descriptor open_socket() {
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  require(socket.open(), "a Unix-domain socket cannot be made: {}", std::strerror(errno));
+  return socket;
+}
+
+bool same_user(const Descriptor& socket) {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  return ::getsockopt(socket.number(), SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
+         peer.uid == ::geteuid();
+}
+
+// One message: this rank's number, with a descriptor as ancillary data.
+struct Message {
+  explicit Message(int* rank) : data{rank, sizeof *rank} {
+    header.msg_iov = &data;
+    header.msg_iovlen = 1;
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+  }
+  iovec data;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr header{};
+};
+
+void send_descriptor(const Descriptor& socket, int rank, const Descriptor& own) {
+  Message message(&rank);
+  cmsghdr* part = CMSG_FIRSTHDR(&message.header);
+  part->cmsg_level = SOL_SOCKET;
+  part->cmsg_type = SCM_RIGHTS;
+  part->cmsg_len = CMSG_LEN(sizeof(int));
+  const int number = own.number();
+  std::memcpy(CMSG_DATA(part), &number, sizeof number);
+  const bool sent = ::sendmsg(socket.number(), &message.header, MSG_NOSIGNAL) > 0;
+  require(sent, "shared memory cannot be handed over: {}", std::strerror(errno));
+}
+
+// The rank that sent and its descriptor; nothing open if the message is not of this form.
+std::pair<int, Descriptor> receive_descriptor(const Descriptor& socket) {
+  const auto none = [] { return std::pair<int, Descriptor>(-1, Descriptor()); };
+  const timeval limit{1, 0};  // it was sent right after the connection
+  ::setsockopt(socket.number(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  int rank = -1;
+  Message message(&rank);
+  const auto size = ::recvmsg(socket.number(), &message.header, MSG_CMSG_CLOEXEC);
+  const cmsghdr* part = size > 0 ? CMSG_FIRSTHDR(&message.header) : nullptr;
+  if (part == nullptr || part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS ||
+      part->cmsg_len != CMSG_LEN(sizeof(int)))
+    return none();
+  int number = -1;
+  std::memcpy(&number, CMSG_DATA(part), sizeof number);
+  Descriptor received(number);
+  if (size != static_cast<ssize_t>(sizeof rank)) return none();
+  return {rank, std::move(received)};
+}
+
+// Waits for a connection, looking after the other ranks meanwhile.
+Descriptor accept_one(World& world, const Descriptor& listener) {
+  for (;;) {
+    world.check_alive();
+    pollfd ready{listener.number(), POLLIN, 0};
+    if (::poll(&ready, 1, kPollMilliseconds) <= 0) continue;
+    Descriptor socket(::accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (socket.open() && same_user(socket)) return socket;
+  }
+}
+
+}  // namespace
+
+std::vector<Descriptor> exchange_descriptors(World& world, const Descriptor& own) {
+  const int ranks = world.size();
+  std::vector<Descriptor> descriptors(static_cast<std::size_t>(ranks));
+  if (ranks == 1) return descriptors;
+  const std::string name = random_name();
+  const Address address = abstract_address(name);
+  const Descriptor listener = open_socket();
+  const bool listens = ::bind(listener.number(), address.get(), address.length) == 0 &&
+                       ::listen(listener.number(), ranks) == 0;
+  require(listens, "a Unix-domain socket cannot listen: {}", std::strerror(errno));
+
+  // After this every rank listens. Connections and messages wait in their queues until the other
+  // side takes them, so all can send first.
+  const auto names = world.all_gather(std::as_bytes(std::span(name.data(), name.size())));
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (rank == world.rank()) continue;
+    const auto& bytes = names[static_cast<std::size_t>(rank)];
+    const Address peer =
+        abstract_address({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    const Descriptor socket = open_socket();
+    const bool connected = ::connect(socket.number(), peer.get(), peer.length) == 0;
+    require(connected, "rank {} cannot be reached through a Unix-domain socket: {}", rank,
+            std::strerror(errno));
+    require(same_user(socket), "the Unix-domain socket of rank {} is another user's", rank);
+    send_descriptor(socket, world.rank(), own);
+  }
+  for (int missing = ranks - 1; missing > 0;) {
+    auto [rank, received] = receive_descriptor(accept_one(world, listener));
+    if (!received.open() || rank < 0 || rank >= ranks || rank == world.rank()) continue;
+    auto& place = descriptors[static_cast<std::size_t>(rank)];
+    if (place.open()) continue;
+    place = std::move(received);
+    --missing;
+  }
+  return descriptors;
+}
+
+}  // namespace plait

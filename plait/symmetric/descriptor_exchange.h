@@ -1,0 +1,18 @@
+// Every rank of a host gets every other's file descriptor.
+#pragma once
+
+#include <vector>
+
+#include "plait/symmetric/shared_memory.h"
+#include "plait/world/world.h"
+
+namespace plait {
+
+// Collective, on one host. Returns a descriptor a rank; the own one's place stays empty.
+//
+// Descriptors travel over Unix-domain sockets in the abstract namespace, which are in no file
+// system; their names are random and known through the World alone. Both sides ask the kernel who
+// the other one is, and deal with processes of this user only. Throws LostRankError.
+std::vector<Descriptor> exchange_descriptors(World& world, const Descriptor& own);
+
+}  // namespace plait

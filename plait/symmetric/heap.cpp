@@ -1,0 +1,122 @@
+// The symmetric heap on one host: one piece of shared memory a rank, mapped by all.
+#include "plait/symmetric/heap.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "plait/base/error.h"
+#include "plait/base/memory.h"
+#include "plait/symmetric/descriptor_exchange.h"
+#include "plait/symmetric/futex_barrier.h"
+#include "plait/symmetric/shared_memory.h"
+
+namespace plait {
+namespace {
+
+// A rank's memory is its part, up to a whole page, and one more page; the barrier of all ranks is
+// in that last page of rank 0.
+std::size_t page_bytes() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
+
+std::size_t mapped_bytes(std::size_t bytes) {
+  const std::size_t page = page_bytes();
+  return (bytes + page - 1) / page * page + page;
+}
+
+class HostHeap : public SymmetricHeap {
+ public:
+  HostHeap(World& world, std::size_t bytes, std::vector<SharedMemory> parts)
+      : world_(world),
+        bytes_(bytes),
+        parts_(std::move(parts)),
+        barrier_(state(parts_[0].bytes()), world.size()) {}
+
+  std::size_t bytes() const override { return bytes_; }
+  std::span<std::byte> part(int rank) override {
+    return parts_.at(static_cast<std::size_t>(rank)).bytes().first(bytes_);
+  }
+  void barrier() override {
+    world_.begin_operation();
+    barrier_.wait([this] { world_.check_alive(); });
+  }
+
+ private:
+  // Fresh shared memory is zero, which is the state's initial value, and other ranks may be in the
+  // barrier already: so nothing is constructed here.
+  static BarrierState& state(std::span<std::byte> memory) {
+    return *std::launder(reinterpret_cast<BarrierState*>(memory.last(page_bytes()).data()));
+  }
+
+  World& world_;
+  const std::size_t bytes_;
+  const std::vector<SharedMemory> parts_;
+  FutexBarrier barrier_;
+};
+
+struct Offer {
+  std::uint64_t bytes;
+  std::uint64_t available;
+};
+
+// All ranks judge the same figures, so all refuse or none.
+void check_offers(World& world, std::size_t bytes) {
+  const Offer mine{bytes, available_memory()};
+  const auto all = world.all_gather(std::as_bytes(std::span(&mine, 1)));
+  std::uint64_t available = std::numeric_limits<std::uint64_t>::max();
+  for (int rank = 0; rank < world.size(); ++rank) {
+    Offer offer;
+    std::copy_n(all[static_cast<std::size_t>(rank)].data(), sizeof offer,
+                reinterpret_cast<std::byte*>(&offer));
+    require<UsageError>(offer.bytes == bytes,
+                        "the symmetric heap needs the same size on every rank, but rank {} asks "
+                        "for {} bytes and rank {} for {}",
+                        world.rank(), bytes, rank, offer.bytes);
+    available = std::min(available, offer.available);
+  }
+  const auto ranks = static_cast<std::uint64_t>(world.size());
+  require<DoesNotFitError>(bytes < available / ranks,
+                           "the symmetric heap needs {} on each of {} ranks of this host, but only "
+                           "{} are free in all",
+                           format_bytes(bytes), ranks, format_bytes(available));
+}
+
+// A rank that could not allocate must not leave the others waiting for it.
+void agree(World& world, const std::string& failure) {
+  const auto all = world.all_gather(std::as_bytes(std::span(failure.data(), failure.size())));
+  for (int rank = 0; rank < world.size(); ++rank) {
+    const auto& text = all[static_cast<std::size_t>(rank)];
+    require<DoesNotFitError>(text.empty(), "rank {}: {}", rank,
+                             std::string(reinterpret_cast<const char*>(text.data()), text.size()));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<SymmetricHeap> SymmetricHeap::create(World& world, std::size_t bytes) {
+  require<UsageError>(world.one_host(),
+                      "the symmetric heap needs all ranks on one host, but they are on several; "
+                      "take a strategy that sends rows as messages, or one host");
+  check_offers(world, bytes);
+  const std::size_t mapped = mapped_bytes(bytes);
+  std::pair<SharedMemory, Descriptor> own;
+  std::string failure;
+  try {
+    own = SharedMemory::create(mapped);
+  } catch (const Error& error) {
+    failure = error.what();
+  }
+  agree(world, failure);
+  const auto descriptors = exchange_descriptors(world, own.second);
+  std::vector<SharedMemory> parts;
+  for (int rank = 0; rank < world.size(); ++rank)
+    parts.push_back(rank == world.rank()
+                        ? std::move(own.first)
+                        : SharedMemory::map(descriptors[static_cast<std::size_t>(rank)], mapped));
+  return std::make_unique<HostHeap>(world, bytes, std::move(parts));
+}
+
+}  // namespace plait

@@ -1,0 +1,82 @@
+#include "plait/symmetric/shared_memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "plait/base/error.h"
+#include "plait/base/memory.h"
+
+namespace plait {
+namespace {
+
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+// Linux 6.3; newer kernels ask for it, older ones refuse it.
+constexpr unsigned kNoExecSeal = 0x0008;
+
+Descriptor open_anonymous() {
+  constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  Descriptor descriptor(::memfd_create("plait", kFlags | kNoExecSeal));
+  if (!descriptor.open() && errno == EINVAL)
+    descriptor = Descriptor(::memfd_create("plait", kFlags));
+  require(descriptor.open(), "shared memory cannot be made: {}", std::strerror(errno));
+  return descriptor;
+}
+
+std::byte* map_shared(const Descriptor& descriptor, std::size_t bytes) {
+  void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor.number(), 0);
+  require<DoesNotFitError>(data != MAP_FAILED, "{} of shared memory cannot be mapped: {}",
+                           format_bytes(bytes), std::strerror(errno));
+  // Takes effect where the administrator lets shared memory have huge pages.
+  ::madvise(data, bytes, MADV_HUGEPAGE);
+  return static_cast<std::byte*>(data);
+}
+
+// Gives every page its memory now. Returns an errno.
+int populate(const Descriptor& descriptor, std::span<std::byte> memory) {
+  if (::madvise(memory.data(), memory.size(), MADV_POPULATE_WRITE) == 0) return 0;
+  if (errno != EINVAL) return errno;  // else: before Linux 5.14
+  return ::posix_fallocate(descriptor.number(), 0, static_cast<off_t>(memory.size()));
+}
+
+}  // namespace
+
+void Descriptor::reset() {
+  if (number_ >= 0) ::close(number_);
+  number_ = -1;
+}
+
+std::pair<SharedMemory, Descriptor> SharedMemory::create(std::size_t bytes) {
+  Descriptor descriptor = open_anonymous();
+  const bool sized = ::ftruncate(descriptor.number(), static_cast<off_t>(bytes)) == 0;
+  require<DoesNotFitError>(sized, "{} of shared memory cannot be had: {}", format_bytes(bytes),
+                           std::strerror(errno));
+  const bool sealed = ::fcntl(descriptor.number(), F_ADD_SEALS, kSeals) == 0;
+  require(sealed, "shared memory cannot be sealed: {}", std::strerror(errno));
+  SharedMemory memory(map_shared(descriptor, bytes), bytes);
+  const int failure = populate(descriptor, memory.bytes());
+  require<DoesNotFitError>(failure == 0, "{} of shared memory cannot be had: {}",
+                           format_bytes(bytes), std::strerror(failure));
+  return {std::move(memory), std::move(descriptor)};
+}
+
+SharedMemory SharedMemory::map(const Descriptor& descriptor, std::size_t bytes) {
+  struct stat status {};
+  const bool known = ::fstat(descriptor.number(), &status) == 0;
+  const int seals = ::fcntl(descriptor.number(), F_GET_SEALS);
+  require(known && static_cast<std::size_t>(status.st_size) == bytes && seals >= 0 &&
+              (seals & kSeals) == kSeals,
+          "a rank has handed over something else than its {} of shared memory",
+          format_bytes(bytes));
+  return {map_shared(descriptor, bytes), bytes};
+}
+
+SharedMemory::~SharedMemory() {
+  if (data_ != nullptr) ::munmap(data_, bytes_);
+}
+
+}  // namespace plait

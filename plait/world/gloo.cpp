@@ -1,0 +1,167 @@
+// Collectives through c10d's ProcessGroupGloo on plain memory wrapped as tensors.
+#include "plait/world/gloo.h"
+
+#include <ATen/ATen.h>
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <cstring>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <vector>
+
+#include "plait/base/error.h"
+
+namespace plait {
+namespace {
+
+constexpr std::chrono::minutes kLongestWait{30};
+
+// c10d's and Gloo's exceptions as ours, without stack traces and in one line.
+template <class Operation>
+auto translate(Operation&& operation) {
+  const auto first_line = [](const std::string& text) { return text.substr(0, text.find('\n')); };
+  try {
+    return operation();
+  } catch (const c10::Error& error) {
+    throw Error(first_line(error.what_without_backtrace()));
+  } catch (const std::exception& error) {
+    throw Error(first_line(error.what()));
+  }
+}
+
+bool is_address(const std::string& text) {
+  in6_addr ignored;
+  return inet_pton(AF_INET, text.c_str(), &ignored) == 1 ||
+         inet_pton(AF_INET6, text.c_str(), &ignored) == 1;
+}
+
+template <class T>
+at::Tensor as_tensor(std::span<T> values) {
+  constexpr auto type = std::is_same_v<T, float>    ? at::kFloat
+                        : std::is_same_v<T, double> ? at::kDouble
+                                                    : at::kByte;
+  return at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, type);
+}
+
+// Gloo only reads what it sends, but a tensor has no read-only form.
+at::Tensor as_tensor(std::span<const std::byte> bytes) {
+  return as_tensor(std::span(const_cast<std::byte*>(bytes.data()), bytes.size()));
+}
+
+class C10dGloo : public Gloo {
+ public:
+  explicit C10dGloo(const GlooOptions& options) : rank_(options.rank), size_(options.size) {
+    translate([&] { connect(options); });
+  }
+
+  void barrier() override {
+    translate([&] { group_->barrier()->wait(); });
+  }
+  void all_reduce_sum(std::span<float> values) override { reduce(values); }
+  void all_reduce_sum(std::span<double> values) override { reduce(values); }
+
+  void all_to_all(std::span<const std::span<const std::byte>> send,
+                  std::span<const std::span<std::byte>> received) override {
+    const int tag = next_tag();
+    translate([&] {
+      // All receives and sends are posted before any is waited for, so that no order of the ranks
+      // can block them. Peers are taken in turn from the own rank on, to spread the load.
+      std::vector<c10::intrusive_ptr<c10d::Work>> work;
+      for (int step = 1; step < size_; ++step) {
+        const int source = (rank_ + size_ - step) % size_;
+        const auto bytes = received[static_cast<std::size_t>(source)];
+        if (bytes.empty()) continue;
+        std::vector<at::Tensor> tensors{as_tensor(bytes)};
+        work.push_back(group_->recv(tensors, source, tag));
+      }
+      for (int step = 1; step < size_; ++step) {
+        const int target = (rank_ + step) % size_;
+        const auto bytes = send[static_cast<std::size_t>(target)];
+        if (bytes.empty()) continue;
+        std::vector<at::Tensor> tensors{as_tensor(bytes)};
+        work.push_back(group_->send(tensors, target, tag));
+        bytes_sent_ += bytes.size();
+      }
+      copy_own(send[static_cast<std::size_t>(rank_)], received[static_cast<std::size_t>(rank_)]);
+      for (const auto& one : work) one->wait();
+    });
+  }
+
+  void broadcast(std::span<std::byte> bytes, int root) override {
+    if (bytes.empty()) return;
+    translate([&] {
+      std::vector<at::Tensor> tensors{as_tensor(bytes)};
+      c10d::BroadcastOptions options;
+      options.rootRank = root;
+      options.rootTensor = 0;
+      group_->broadcast(tensors, options)->wait();
+    });
+    bytes_sent_ += bytes.size() * broadcast_children(root);
+  }
+
+  std::uint64_t bytes_sent() const override { return bytes_sent_; }
+
+ private:
+  void connect(const GlooOptions& options) {
+    c10d::TCPStoreOptions tcp;
+    tcp.port = static_cast<std::uint16_t>(options.store.port);
+    tcp.waitWorkers = false;
+    tcp.timeout = options.join_timeout;
+    auto store = c10::make_intrusive<c10d::PrefixStore>(
+        options.store.prefix + "/gloo",
+        c10::make_intrusive<c10d::TCPStore>(options.store.host, tcp));
+    auto gloo = c10d::ProcessGroupGloo::Options::create(options.join_timeout);
+    gloo->devices = {is_address(options.interface)
+                         ? c10d::ProcessGroupGloo::createDeviceForHostname(options.interface)
+                         : c10d::ProcessGroupGloo::createDeviceForInterface(options.interface)};
+    gloo->threads = 1;  // collectives come one at a time
+    group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank_, size_, gloo);
+    group_->setTimeout(kLongestWait);
+  }
+
+  template <class T>
+  void reduce(std::span<T> values) {
+    if (values.empty()) return;
+    translate([&] {
+      std::vector<at::Tensor> tensors{as_tensor(values)};
+      c10d::AllreduceOptions options;
+      options.reduceOp = c10d::ReduceOp::SUM;
+      group_->allreduce(tensors, options)->wait();
+    });
+    // A ring: each rank passes on (n - 1) / n of the data twice.
+    const auto ranks = static_cast<std::uint64_t>(size_);
+    bytes_sent_ += 2 * values.size_bytes() * (ranks - 1) / ranks;
+  }
+
+  static void copy_own(std::span<const std::byte> from, std::span<std::byte> to) {
+    if (!from.empty() && from.data() != to.data())
+      std::memmove(to.data(), from.data(), from.size());
+  }
+
+  // How many ranks this one passes a broadcast on to, in a binomial tree.
+  std::uint64_t broadcast_children(int root) const {
+    const int place = (rank_ - root + size_) % size_;
+    std::uint64_t children = 0;
+    for (int step = 1; place + step < size_; step *= 2)
+      if (step > place) ++children;
+    return children;
+  }
+
+  // Tells one exchange from the next. Gloo needs it below 2^31; equal tags far apart do no harm.
+  int next_tag() { return tag_ = (tag_ + 1) & 0x3fffffff; }
+
+  const int rank_, size_;
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
+  int tag_ = 0;
+  std::uint64_t bytes_sent_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Gloo> Gloo::join(const GlooOptions& options) {
+  return std::make_unique<C10dGloo>(options);
+}
+
+}  // namespace plait

@@ -1,0 +1,282 @@
+// Plait's own launcher: N processes of this program on this host.
+//
+// The launcher keeps the rendezvous store, so that the loss of any rank, the first included, is the
+// same case. It sees at once when a rank dies, and tells the others through the store.
+#include "plait/world/launch.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include "plait/base/error.h"
+#include "plait/world/loss.h"
+#include "plait/world/store.h"
+
+extern char** environ;
+
+namespace plait {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr int kMostRanks = 4096;
+// Between asking a rank to end and making it end.
+constexpr milliseconds kTermToKill{1000};
+
+// Takes SIGINT, SIGTERM and SIGCHLD as a descriptor instead of handlers while it lives.
+class Signals {
+ public:
+  Signals() {
+    sigset_t taken;
+    sigemptyset(&taken);
+    for (const int number : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&taken, number);
+    // Where SIGCHLD was ignored, children would vanish without a status.
+    struct sigaction plain {};
+    plain.sa_handler = SIG_DFL;
+    sigaction(SIGCHLD, &plain, &old_child_);
+    pthread_sigmask(SIG_BLOCK, &taken, &old_mask_);
+    descriptor_ = ::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
+  }
+  ~Signals() {
+    ::close(descriptor_);
+    pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
+    sigaction(SIGCHLD, &old_child_, nullptr);
+  }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  const sigset_t& old_mask() const { return old_mask_; }
+  // The signals that have come within the time given.
+  std::vector<int> wait(milliseconds limit) const {
+    pollfd ready{descriptor_, POLLIN, 0};
+    ::poll(&ready, 1, static_cast<int>(limit.count()));
+    std::vector<int> numbers;
+    signalfd_siginfo info;
+    while (::read(descriptor_, &info, sizeof info) == static_cast<ssize_t>(sizeof info))
+      numbers.push_back(static_cast<int>(info.ssi_signo));
+    return numbers;
+  }
+
+ private:
+  sigset_t old_mask_;
+  struct sigaction old_child_ {};
+  int descriptor_ = -1;
+};
+
+// What execve() takes, made before the fork: between fork and exec nothing may be allocated.
+class Strings {
+ public:
+  explicit Strings(std::vector<std::string> texts) : texts_(std::move(texts)) {
+    for (auto& text : texts_) pointers_.push_back(text.data());
+    pointers_.push_back(nullptr);
+  }
+  char* const* data() const { return pointers_.data(); }
+
+ private:
+  std::vector<std::string> texts_;
+  std::vector<char*> pointers_;
+};
+
+std::string program_path() {
+  char path[PATH_MAX];
+  const auto length = ::readlink("/proc/self/exe", path, sizeof path);
+  require(length > 0, "/proc/self/exe cannot be read: {}", std::strerror(errno));
+  return {path, static_cast<std::size_t>(length)};
+}
+
+std::vector<std::string> environment_with(const std::vector<std::string>& settings) {
+  std::vector<std::string> all = settings;
+  for (char** one = environ; *one != nullptr; ++one) {
+    const std::string_view entry = *one;
+    const auto name = entry.substr(0, entry.find('=') + 1);
+    if (std::ranges::none_of(settings, [&](const auto& s) { return s.starts_with(name); }))
+      all.emplace_back(entry);
+  }
+  return all;
+}
+
+// The child's side of the fork: only calls that are safe there.
+[[noreturn]] void become_rank(pid_t launcher, const sigset_t& mask, bool own_stdin,
+                              const Strings& arguments, const Strings& environment) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != launcher) ::_exit(1);  // it died before the line above
+  if (!own_stdin) {
+    const int null = ::open("/dev/null", O_RDONLY);
+    ::dup2(null, STDIN_FILENO);
+    ::close(null);
+  }
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+  ::execve("/proc/self/exe", arguments.data(), environment.data());
+  static constexpr char kText[] = "plait: a rank could not be started\n";
+  if (::write(STDERR_FILENO, kText, sizeof kText - 1) < 0) ::_exit(127);
+  ::_exit(127);
+}
+
+class Launcher {
+ public:
+  explicit Launcher(const LaunchOptions& options) : options_(options) {}
+  ~Launcher();
+  int run(const std::vector<std::string>& arguments);
+
+ private:
+  struct Rank {
+    pid_t process = 0;  // 0 once it has ended
+    bool stopped = false;
+  };
+
+  std::vector<std::string> settings(int rank) const;
+  void start(int rank, const Strings& arguments);
+  void observe(int rank);
+  void ended(int rank, int status);
+  void tell(int rank, const std::string& reason);
+  void fail(int code);
+  void enforce_deadline();
+  void signal_all(int number) const;
+  milliseconds next_look() const;
+  bool running() const {
+    return std::ranges::any_of(ranks_, [](const Rank& rank) { return rank.process != 0; });
+  }
+
+  const LaunchOptions options_;
+  const Signals signals_;  // before the store, whose threads inherit what is blocked
+  const std::unique_ptr<Store> store_ = Store::serve({"127.0.0.1", 0, "plait"}, true);
+  std::vector<Rank> ranks_;
+  int exit_code_ = 0;
+  bool interrupted_ = false;
+  bool somebody_spoke_ = false;  // a rank ended with an error, and so with a line of its own
+  std::string killed_;           // the line for a rank that could not speak
+  std::optional<steady_clock::time_point> failed_at_;
+  bool terminated_ = false;
+};
+
+Launcher::~Launcher() {
+  signal_all(SIGKILL);
+  for (const auto& rank : ranks_)
+    if (rank.process != 0) ::waitpid(rank.process, nullptr, 0);
+}
+
+int Launcher::run(const std::vector<std::string>& arguments) {
+  prepare_loss(*store_);
+  std::vector<std::string> texts{program_path()};
+  texts.insert(texts.end(), arguments.begin(), arguments.end());
+  const Strings command(std::move(texts));
+  ranks_.resize(static_cast<std::size_t>(options_.ranks));
+  for (int rank = 0; rank < options_.ranks; ++rank) start(rank, command);
+
+  while (running()) {
+    for (const int number : signals_.wait(next_look())) {
+      if (number == SIGCHLD) continue;
+      interrupted_ = true;
+      signal_all(number);
+      fail(static_cast<int>(ExitCode::interrupted));
+    }
+    for (int rank = 0; rank < options_.ranks; ++rank) observe(rank);
+    enforce_deadline();
+  }
+  if (!killed_.empty() && !somebody_spoke_ && !interrupted_) throw Error(killed_);
+  return interrupted_ ? static_cast<int>(ExitCode::interrupted) : exit_code_;
+}
+
+std::vector<std::string> Launcher::settings(int rank) const {
+  std::vector<std::string> all{
+      fmt::format("PLAIT_RANK={}", rank), fmt::format("PLAIT_WORLD_SIZE={}", options_.ranks),
+      "PLAIT_MASTER_ADDR=127.0.0.1", fmt::format("PLAIT_MASTER_PORT={}", store_->port()),
+      fmt::format("PLAIT_TIMEOUT_MS={}", options_.timeout.count())};
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  if (::getenv("OMP_NUM_THREADS") == nullptr)
+    all.push_back(fmt::format("OMP_NUM_THREADS={}", std::max(1, cores / options_.ranks)));
+  return all;
+}
+
+void Launcher::start(int rank, const Strings& arguments) {
+  const Strings environment(environment_with(settings(rank)));
+  const pid_t launcher = ::getpid();
+  const pid_t process = ::fork();
+  require(process >= 0, "rank {} cannot be started: {}", rank, std::strerror(errno));
+  if (process == 0) become_rank(launcher, signals_.old_mask(), rank == 0, arguments, environment);
+  ranks_[static_cast<std::size_t>(rank)].process = process;
+}
+
+void Launcher::observe(int rank) {
+  auto& one = ranks_[static_cast<std::size_t>(rank)];
+  int status = 0;
+  while (one.process != 0 &&
+         ::waitpid(one.process, &status, WNOHANG | WUNTRACED | WCONTINUED) > 0) {
+    if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
+      one.stopped = WIFSTOPPED(status);
+      continue;
+    }
+    one.process = 0;
+    ended(rank, status);
+  }
+}
+
+void Launcher::ended(int rank, int status) {
+  if (WIFSIGNALED(status)) {
+    const int number = WTERMSIG(status);
+    if (number == SIGINT) interrupted_ = true;  // Ctrl-C reaches the ranks first at times
+    const auto reason = fmt::format("was killed by signal {} ({})", number, ::strsignal(number));
+    if (!failed_at_) {
+      killed_ = fmt::format("rank {} {}", rank, reason);
+      tell(rank, reason);
+    }
+    fail(static_cast<int>(ExitCode::failed));
+  } else if (WEXITSTATUS(status) != 0) {
+    somebody_spoke_ = true;
+    if (!failed_at_) tell(rank, fmt::format("failed with exit code {}", WEXITSTATUS(status)));
+    fail(WEXITSTATUS(status));
+  } else if (!store_->get(fmt::format("left/{}", rank), milliseconds(1))) {
+    tell(rank, "ended with exit code 0 before the others were done");
+  }
+}
+
+void Launcher::tell(int rank, const std::string& reason) {
+  if (options_.ranks > 1 && !interrupted_) announce_loss(*store_, {rank, reason, std::nullopt});
+}
+
+void Launcher::fail(int code) {
+  if (failed_at_) return;
+  failed_at_ = steady_clock::now();
+  exit_code_ = code;
+}
+
+// After the first failure the others end by themselves. What has not after the timeout is made to.
+void Launcher::enforce_deadline() {
+  if (!failed_at_) return;
+  for (const auto& rank : ranks_)
+    if (rank.process != 0 && rank.stopped) ::kill(rank.process, SIGKILL);  // it cannot end itself
+  const auto since = steady_clock::now() - *failed_at_;
+  if (since >= options_.timeout && !std::exchange(terminated_, true)) signal_all(SIGTERM);
+  if (since >= options_.timeout + kTermToKill) signal_all(SIGKILL);
+}
+
+void Launcher::signal_all(int number) const {
+  for (const auto& rank : ranks_)
+    if (rank.process != 0) ::kill(rank.process, number);
+}
+
+// Signals wake the launcher; only deadlines need a look at the clock.
+milliseconds Launcher::next_look() const { return milliseconds(failed_at_ ? 50 : 60000); }
+
+}  // namespace
+
+int launch(const LaunchOptions& options, const std::vector<std::string>& arguments) {
+  require<UsageError>(options.ranks >= 1 && options.ranks <= kMostRanks,
+                      "{} ranks were asked for; 1..{} can be", options.ranks, kMostRanks);
+  require<UsageError>(options.timeout >= milliseconds(100),
+                      "the timeout is {} ms; at least 100 ms are needed", options.timeout.count());
+  return Launcher(options).run(arguments);
+}
+
+}  // namespace plait

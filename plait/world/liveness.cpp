@@ -1,0 +1,260 @@
+#include "plait/world/liveness.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "plait/base/error.h"
+#include "plait/world/phase.h"
+
+namespace plait {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::duration;
+using std::chrono::nanoseconds;
+using std::chrono::steady_clock;
+
+constexpr const char* kNoHeartbeat = "-";
+// How long a verdict waits for the main thread to take it.
+constexpr nanoseconds kGrace = 100ms;
+// How often to look while someone waits for the verdict.
+constexpr nanoseconds kUrgentInterval = 20ms;
+
+constexpr nanoseconds longest_silence(nanoseconds timeout) { return timeout * 4 / 5; }
+
+std::string not_answered(nanoseconds silence) {
+  return fmt::format("has not answered for {:.1f} s", duration<double>(silence).count());
+}
+
+std::string in_phase(const std::string& phase) {
+  return phase.empty() ? "" : fmt::format(" while in '{}'", phase);
+}
+
+}  // namespace
+
+Liveness::Liveness(Options options, std::unique_ptr<Store> store)
+    : options_(std::move(options)),
+      interval_(std::clamp<Duration>(options_.timeout / 20, 10ms, 1s)),
+      store_(std::move(store)),
+      peers_(static_cast<std::size_t>(options_.size)) {
+  prepare_loss(*store_);
+  keys_.push_back(kLostKey);
+  for (int rank = 0; rank < options_.size; ++rank) {
+    keys_.push_back(fmt::format("{}/alive/{}", options_.world, rank));
+    store_->create(keys_.back(), kNoHeartbeat);  // get_all() needs every key
+  }
+  beat_ = std::thread([this] { run_beat(); });
+  watch_ = std::thread([this] { run_watch(); });
+}
+
+void Liveness::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (beat_.joinable()) beat_.join();
+  if (watch_.joinable()) watch_.join();
+}
+
+// --- the beat thread ---
+
+void Liveness::run_beat() {
+  auto last = steady_clock::now();
+  std::unique_lock lock(mutex_);
+  while (!stopping_ && !verdict_) {
+    lock.unlock();
+    try {
+      exchange(time_run(last));
+    } catch (const Error&) {
+      return lose_store("has broken the connection");
+    }
+    lock.lock();
+    if (stopping_ || verdict_) return;
+    const auto beat = beats_;
+    changed_.wait_for(lock, urgent_ ? kUrgentInterval : interval_,
+                      [&] { return stopping_ || beats_ != beat; });
+  }
+}
+
+void Liveness::exchange(Duration elapsed) {
+  store_->set(keys_[static_cast<std::size_t>(options_.rank) + 1], next_heartbeat());
+  const auto values = store_->get_all(keys_);
+  {
+    const std::lock_guard lock(mutex_);
+    store_silence_ = Duration(0);
+    for (std::size_t rank = 0; rank < peers_.size(); ++rank)
+      read_peer(peers_[rank], values[rank + 1], elapsed);
+  }
+  if (const auto told = parse_loss(values[0]))
+    adopt(*told);
+  else if (const auto found = judge())
+    adopt(announce_loss(*store_, *found));
+}
+
+// "COUNTER LEFT_AFTER PHASE", with "-" for a rank that has not left.
+std::string Liveness::next_heartbeat() {
+  const std::string phase = Phase::at_failure();
+  const std::lock_guard lock(mutex_);
+  const std::string left = left_after_ ? std::to_string(*left_after_) : "-";
+  return fmt::format("{} {} {}", ++beats_, left, phase);
+}
+
+void Liveness::read_peer(Peer& peer, const std::string& heartbeat, Duration elapsed) {
+  if (heartbeat == kNoHeartbeat) return;
+  const auto first = heartbeat.find(' ');
+  const auto second = heartbeat.find(' ', first + 1);
+  if (first == std::string::npos || second == std::string::npos) return;
+  const std::string counter = heartbeat.substr(0, first);
+  const std::string left = heartbeat.substr(first + 1, second - first - 1);
+  peer.silence = counter == peer.counter ? peer.silence + elapsed : Duration(0);
+  peer.counter = counter;
+  peer.phase = heartbeat.substr(second + 1);
+  if (left != "-") peer.left_after = std::stoull(left);
+}
+
+std::optional<Loss> Liveness::judge() {
+  const std::lock_guard lock(mutex_);
+  const auto begun = operations_.load(std::memory_order_relaxed);
+  for (int rank = 0; rank < options_.size; ++rank) {
+    const auto& peer = peers_[static_cast<std::size_t>(rank)];
+    if (rank == options_.rank) continue;
+    if (peer.silence >= longest_silence(options_.timeout))
+      return Loss{rank, not_answered(peer.silence), peer.phase};
+    if (peer.left_after && *peer.left_after < begun)
+      return Loss{rank, fmt::format("has ended, but rank {} still waits for it", options_.rank),
+                  Phase::current()};
+  }
+  return std::nullopt;
+}
+
+// --- the watch thread ---
+
+void Liveness::run_watch() {
+  auto last = steady_clock::now();
+  Duration verdict_age{0};
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    changed_.wait_for(lock, verdict_ || urgent_ ? kUrgentInterval : interval_);
+    if (stopping_) return;
+    const Duration elapsed = time_run(last);
+    if (verdict_) {
+      act(verdict_age += elapsed);
+      continue;
+    }
+    verdict_age = Duration(0);
+    store_silence_ += elapsed;
+    if (store_silence_ < longest_silence(options_.timeout)) continue;
+    const auto how = not_answered(store_silence_);
+    lock.unlock();
+    lose_store(how);
+    lock.lock();
+  }
+}
+
+// Once the main thread has the verdict, it has another timeout to unwind.
+void Liveness::act(Duration verdict_age) {
+  const bool keeper = options_.store_keeper == options_.rank;  // others must read the verdict first
+  const Duration grace = verdict_->patient || keeper ? std::max(patience(), kGrace) : kGrace;
+  if (verdict_age < grace) return;
+  if (claimed_ && verdict_age < grace + options_.timeout) return;
+  if (!claimed_) {
+    const std::string line = "plait: " + verdict_->text + "\n";
+    if (::write(STDERR_FILENO, line.data(), line.size()) < 0) ::_exit(1);
+  }
+  ::_exit(1);
+}
+
+// --- the verdict ---
+
+void Liveness::adopt(const Loss& loss) {
+  const std::string what = loss.reason + in_phase(loss.phase.value_or(last_phase(loss.rank)));
+  const std::string whom = loss.rank == options_.rank ? "this rank was taken for lost: it"
+                                                      : fmt::format("rank {}", loss.rank);
+  set_verdict(
+      {loss.rank, fmt::format("rank {}: {} {}", options_.rank, whom, what), loss.own_failure()});
+}
+
+std::string Liveness::last_phase(int rank) {
+  if (rank < 0 || rank >= options_.size) return "";
+  const std::lock_guard lock(mutex_);
+  return peers_[static_cast<std::size_t>(rank)].phase;
+}
+
+void Liveness::lose_store(const std::string& how) {
+  const int keeper = options_.store_keeper;
+  const auto store =
+      keeper == kNoRank
+          ? fmt::format("the store at {}, which the launcher keeps,", options_.store_place)
+          : fmt::format("rank {}, which keeps the store at {},", keeper, options_.store_place);
+  set_verdict(
+      {keeper,
+       fmt::format("rank {}: {} {}{}", options_.rank, store, how, in_phase(last_phase(keeper))),
+       false});
+}
+
+void Liveness::set_verdict(Verdict verdict) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (verdict_ || stopping_) return;
+    verdict_ = std::move(verdict);
+  }
+  changed_.notify_all();
+}
+
+void Liveness::check() {
+  const std::lock_guard lock(mutex_);
+  if (!verdict_) return;
+  claimed_ = true;
+  throw LostRankError(verdict_->rank, verdict_->text);
+}
+
+bool Liveness::has_verdict() {
+  const std::lock_guard lock(mutex_);
+  return verdict_.has_value();
+}
+
+bool Liveness::await_verdict() {
+  std::unique_lock lock(mutex_);
+  urgent_ = true;
+  ++beats_;  // wakes the beat thread
+  changed_.notify_all();
+  return changed_.wait_for(lock, options_.timeout, [&] { return verdict_.has_value(); });
+}
+
+void Liveness::yield_to_watch() {
+  const auto unclaimed = [&] {
+    const std::lock_guard lock(mutex_);
+    return verdict_ && !claimed_ && !stopping_;
+  };
+  while (unclaimed()) std::this_thread::sleep_for(kUrgentInterval);
+}
+
+void Liveness::explain(const std::string& error) {
+  if (await_verdict()) check();
+  throw Error(fmt::format("rank {}: {}", options_.rank, error));
+}
+
+void Liveness::announce_leave() {
+  {
+    const std::lock_guard lock(mutex_);
+    left_after_ = operations_.load(std::memory_order_relaxed);
+    ++beats_;  // wakes the beat thread
+  }
+  changed_.notify_all();
+}
+
+Liveness::Duration Liveness::patience() const {
+  return std::min<Duration>(options_.timeout / 10, 500ms);
+}
+
+// Time since `last`, as far as this process can have run: a longer gap means that it was stopped.
+Liveness::Duration Liveness::time_run(steady_clock::time_point& last) const {
+  const auto now = steady_clock::now();
+  const Duration gap = now - std::exchange(last, now);
+  return std::min(gap, 2 * interval_);
+}
+
+}  // namespace plait

@@ -1,0 +1,125 @@
+// The watch over ranks: no rank waits for one that is gone.
+//
+// Two threads a rank. One exchanges heartbeats with the store: it writes this rank's (a counter,
+// its phase, whether it has left) and reads all others'. The other one judges the store and acts,
+// so that it can do so even while the store does not answer. A rank is lost
+//  - when someone who knows has said so in the store: the launcher that saw it die, or the rank
+//    itself as an exception ended it;
+//  - when its counter has stood still for 0.8 timeouts;
+//  - when it keeps the store, and the connection breaks;
+//  - when it has left after fewer operations than this rank has begun: it will never join this one.
+// A rank that computes for long is not lost: its heartbeat thread goes on.
+//
+// Only time in which this process itself ran is counted, on its own clock: a whole job that is
+// suspended and continued loses nobody, and clocks of hosts are never compared.
+//
+// The first verdict is put into the store, so that all ranks name the same one. On each of them
+// either the main thread takes it, by check() or explain(), as an exception; or, as the main thread
+// may be blocked where nothing can reach it, the watch prints the line and ends the process with
+// exit code 1.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "plait/world/loss.h"
+#include "plait/world/store.h"
+
+namespace plait {
+
+class Liveness {
+ public:
+  struct Options {
+    int rank = 0;
+    int size = 1;
+    std::chrono::milliseconds timeout{5000};
+    int store_keeper = kNoRank;  // the rank in whose process the store is, if any
+    std::string store_place;     // for messages
+    std::string world;           // tells this world's keys from those of an earlier one
+  };
+
+  // `store` is a connection of its own.
+  Liveness(Options options, std::unique_ptr<Store> store);
+  ~Liveness() { stop(); }
+
+  // Counts an operation in which all ranks take part, in the same order on each.
+  void begin_operation() { operations_.fetch_add(1, std::memory_order_relaxed); }
+
+  // Throws LostRankError if a rank is lost.
+  void check();
+  // An operation failed here with `error`, which is what a vanished peer looks like: waits up to
+  // the timeout for the verdict, so that the message can name the rank, and throws.
+  [[noreturn]] void explain(const std::string& error);
+  // Waits up to the timeout; whether there is a verdict. Leaves it to the watch.
+  bool await_verdict();
+  bool has_verdict();
+  // If there is a verdict that the main thread has not taken, does not come back.
+  void yield_to_watch();
+
+  // This rank has done all its operations and takes its leave; others may still work.
+  void announce_leave();
+  // Ends both threads. Losses do not matter any more.
+  void stop();
+
+ private:
+  using Duration = std::chrono::nanoseconds;
+  struct Peer {
+    std::string counter;                      // as last read; empty before its first heartbeat
+    std::string phase;                        // as last read
+    std::optional<std::uint64_t> left_after;  // operations, once it has left
+    Duration silence{0};
+  };
+  struct Verdict {
+    int rank = kNoRank;  // kNoRank: the store, kept by no rank
+    std::string text;
+    bool patient = false;  // the rank failed by itself, as this one may be about to
+  };
+
+  // The beat thread.
+  void run_beat();
+  void exchange(Duration elapsed);
+  std::string next_heartbeat();
+  void read_peer(Peer& peer, const std::string& heartbeat, Duration elapsed);
+  std::optional<Loss> judge();
+
+  // The watch thread.
+  void run_watch();
+  void act(Duration verdict_age);
+
+  void adopt(const Loss& loss);
+  std::string last_phase(int rank);
+  void lose_store(const std::string& how);
+  void set_verdict(Verdict verdict);
+  Duration time_run(std::chrono::steady_clock::time_point& last) const;
+  Duration patience() const;
+
+  const Options options_;
+  const Duration interval_;
+  const std::unique_ptr<Store> store_;
+  std::vector<std::string> keys_;  // the lost key, then a heartbeat a rank
+  std::atomic<std::uint64_t> operations_{0};
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::vector<Peer> peers_;
+  std::optional<Verdict> verdict_;
+  Duration store_silence_{0};
+  std::optional<std::uint64_t> left_after_;
+  std::uint64_t beats_ = 0;
+  bool urgent_ = false;   // someone waits for the verdict: look often
+  bool claimed_ = false;  // the main thread has the verdict
+  bool stopping_ = false;
+
+  std::thread beat_;
+  std::thread watch_;
+};
+
+}  // namespace plait

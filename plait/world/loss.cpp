@@ -1,0 +1,32 @@
+#include "plait/world/loss.h"
+
+#include <charconv>
+
+namespace plait {
+namespace {
+
+constexpr const char* kNobody = "-";
+
+}  // namespace
+
+void prepare_loss(Store& store) { store.create(kLostKey, kNobody); }
+
+// "RANK\nREASON", and "\nPHASE" where it is known.
+std::optional<Loss> parse_loss(const std::string& value) {
+  const auto first = value.find('\n');
+  if (first == std::string::npos) return std::nullopt;
+  const auto second = value.find('\n', first + 1);
+  Loss loss;
+  std::from_chars(value.data(), value.data() + first, loss.rank);
+  loss.reason = value.substr(first + 1, second - first - 1);
+  if (second != std::string::npos) loss.phase = value.substr(second + 1);
+  return loss;
+}
+
+Loss announce_loss(Store& store, const Loss& loss) {
+  std::string value = std::to_string(loss.rank) + '\n' + loss.reason;
+  if (loss.phase) value += '\n' + *loss.phase;
+  return parse_loss(store.replace(kLostKey, kNobody, value)).value_or(loss);
+}
+
+}  // namespace plait

@@ -1,0 +1,82 @@
+#include "plait/world/report.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+#include <string>
+
+#include "plait/base/error.h"
+#include "plait/world/launch.h"
+#include "plait/world/store.h"
+
+namespace plait {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+std::string text_of(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "there is no memory left";
+  return first_line(error.what());
+}
+
+int code_of(const std::exception& error) {
+  if (const auto* own = dynamic_cast<const Error*>(&error))
+    return static_cast<int>(own->exit_code());
+  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  return static_cast<int>(memory ? ExitCode::does_not_fit : ExitCode::failed);
+}
+
+// In one write, so that lines of several ranks do not mix.
+void print(const std::string& text) {
+  const std::string line = "plait: " + text + "\n";
+  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+}
+
+// Tells the store; whether a lower rank has told the same.
+bool told_by_lower_rank(const WorldConfig& config, const std::string& text) {
+  const auto store =
+      Store::connect({config.master_address, config.master_port, config.store_prefix},
+                     std::min(config.timeout, milliseconds(1000)));
+  const auto key = [](int rank) { return "failed/" + std::to_string(rank); };
+  store->set(key(config.rank), "=" + text);
+  if (config.rank == 0) return false;
+  store->get(key(0), std::min(config.timeout / 10, milliseconds(500)));
+  for (int rank = 0; rank < config.rank; ++rank)
+    if (store->get(key(rank), milliseconds(1)) == "=" + text) return true;
+  return false;
+}
+
+std::optional<WorldConfig> world() {
+  try {
+    return world_from_environment();
+  } catch (const UsageError&) {  // may well be the error to report
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+int report_error(const std::exception& error) {
+  const int code = code_of(error);
+  const std::string text = text_of(error);
+  const auto config = world();
+  // The text of a LostRankError begins with the rank already.
+  const bool names_rank = dynamic_cast<const LostRankError*>(&error) != nullptr;
+  if (!config || config->size == 1 || names_rank) {
+    print(text);
+    return code;
+  }
+  bool told = false;
+  try {
+    if (config->store_is_external) told = told_by_lower_rank(*config, text);
+  } catch (const Error&) {  // the launcher is gone
+  }
+  const std::string prefix = fmt::format("rank {}: ", config->rank);
+  if (!told) print(config->rank == 0 || text.starts_with(prefix) ? text : prefix + text);
+  return code;
+}
+
+}  // namespace plait

@@ -1,0 +1,48 @@
+// The rendezvous store: a small key-value store over TCP that all ranks reach (c10d's TCPStore).
+// Ranks meet through it, and heartbeats go through it. No header of libtorch is needed here.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace plait {
+
+struct StoreAddress {
+  std::string host;
+  int port = 0;
+  std::string prefix;  // put before every key, so that others may use the same store
+};
+
+// One connection. Its operations exclude each other: a thread that must not wait for another's
+// get() needs a connection of its own. Every operation throws Error when the connection breaks.
+class Store {
+ public:
+  // Keeps the store in this process, for any host to reach; with `loopback_only`, for this host,
+  // on a free port if none is given.
+  static std::unique_ptr<Store> serve(const StoreAddress& address, bool loopback_only);
+  // Tries until `limit` has passed.
+  static std::unique_ptr<Store> connect(const StoreAddress& address,
+                                        std::chrono::milliseconds limit);
+  virtual ~Store() = default;
+
+  virtual int port() const = 0;
+  virtual void set(const std::string& key, const std::string& value) = 0;
+  // Waits for the key up to `limit`; nothing if it has not come.
+  virtual std::optional<std::string> get(const std::string& key,
+                                         std::chrono::milliseconds limit) = 0;
+  // The values of keys that all exist, in one exchange.
+  virtual std::vector<std::string> get_all(const std::vector<std::string>& keys) = 0;
+  // Sets the key if it does not exist. Values are never empty.
+  virtual void create(const std::string& key, const std::string& value) = 0;
+  // Sets the key if its value is `expected`; returns the value that it then has.
+  virtual std::string replace(const std::string& key, const std::string& expected,
+                              const std::string& value) = 0;
+  // Adds to a counter that starts at 0, and returns its new value.
+  virtual std::int64_t add(const std::string& key, std::int64_t amount) = 0;
+};
+
+}  // namespace plait

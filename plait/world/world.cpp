@@ -1,0 +1,297 @@
+// A world of several ranks: rendezvous through the store, collectives through Gloo, and the watch
+// over all of it.
+#include "plait/world/world.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "plait/base/error.h"
+#include "plait/world/gloo.h"
+#include "plait/world/host.h"
+#include "plait/world/liveness.h"
+#include "plait/world/loss.h"
+#include "plait/world/phase.h"
+#include "plait/world/store.h"
+
+namespace plait {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Worlds of one process, one after the other, do not share keys.
+std::string next_world_name() {
+  static int count = 0;
+  return fmt::format("world{}", count++);
+}
+
+class Joined : public World {
+ public:
+  explicit Joined(const WorldConfig& config);
+  ~Joined() override { close(std::uncaught_exceptions() > exceptions_, "failed"); }
+
+  int rank() const override { return config_.rank; }
+  int size() const override { return config_.size; }
+  milliseconds timeout() const override { return config_.timeout; }
+
+  void barrier() override {
+    collective([&] { gloo_->barrier(); });
+  }
+  void all_reduce_sum(std::span<float> values) override {
+    collective([&] { gloo_->all_reduce_sum(values); });
+  }
+  void all_reduce_sum(std::span<double> values) override {
+    collective([&] { gloo_->all_reduce_sum(values); });
+  }
+  std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) override;
+  void all_to_all(std::span<const std::span<const std::byte>> send,
+                  std::span<const std::span<std::byte>> received) override;
+  void broadcast(std::span<std::byte> bytes, int root) override {
+    collective([&] { gloo_->broadcast(bytes, root); });
+  }
+
+  bool one_host() const override { return one_host_; }
+  void store_set(const std::string& key, const std::string& value) override {
+    try {
+      store_->set("user/" + key, "=" + value);
+    } catch (const Error& error) {
+      liveness_->explain(error.what());
+    }
+  }
+  std::string store_get(const std::string& key) override;
+
+  void check_alive() override { liveness_->check(); }
+  void begin_operation() override { liveness_->begin_operation(); }
+  std::uint64_t bytes_sent() const override { return gloo_->bytes_sent(); }
+
+ private:
+  bool keeps_store() const { return config_.rank == 0 && !config_.store_is_external; }
+  std::string place() const {
+    return fmt::format("{}:{}", config_.master_address, config_.master_port);
+  }
+  std::string key(const char* name) const { return name_ + '/' + name; }
+  void open_store();
+  void meet();
+  void compare_hosts();
+  void open_gloo();
+  bool arrive(const char* counter, const char* all, milliseconds limit);
+  void close(bool failing, const std::string& reason);
+  void leave();
+  static void at_exit(int status, void* world);
+
+  // Runs an operation of all ranks; what goes wrong in it is a lost rank's doing, if one is lost.
+  template <class Operation>
+  void collective(Operation&& operation) {
+    liveness_->begin_operation();
+    liveness_->check();
+    try {
+      operation();
+    } catch (const Error& error) {
+      liveness_->explain(error.what());
+    }
+  }
+
+  static Joined* open_;  // the world that is not closed yet, for at_exit()
+  const WorldConfig config_;
+  const int exceptions_ = std::uncaught_exceptions();
+  const pid_t process_ = ::getpid();
+  const std::string name_ = next_world_name();
+  bool one_host_ = false;
+  bool closed_ = false;
+  // In this order: Gloo and the watch end before the store that this process may keep.
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Liveness> liveness_;
+  std::unique_ptr<Gloo> gloo_;
+};
+
+Joined* Joined::open_ = nullptr;
+
+Joined::Joined(const WorldConfig& config) : config_(config) {
+  open_store();
+  try {
+    const Phase phase("joining");
+    meet();
+    compare_hosts();
+    open_gloo();
+  } catch (const std::exception&) {
+    close(true, "failed");
+    throw;
+  }
+  open_ = this;
+  // A program may end without destroying its World; the others must know whether it was done.
+  static const int registered = ::on_exit(at_exit, nullptr);
+  static_cast<void>(registered);
+}
+
+void Joined::open_store() {
+  const StoreAddress address{config_.master_address, config_.master_port, config_.store_prefix};
+  try {
+    store_ = keeps_store() ? Store::serve(address, false)
+                           : Store::connect(address, config_.join_timeout);
+    Liveness::Options options{config_.rank, config_.size, config_.timeout, kNoRank, place(), name_};
+    if (!config_.store_is_external) options.store_keeper = 0;
+    liveness_ = std::make_unique<Liveness>(options, Store::connect(address, config_.join_timeout));
+  } catch (const Error& error) {
+    throw Error(
+        fmt::format("rank {}: {} (rank 0 or the launcher keeps it; check the address "
+                    "MASTER_ADDR and the port MASTER_PORT)",
+                    config_.rank, error.what()));
+  }
+}
+
+// Waits for all ranks at the same point, once: whether they came within the limit.
+bool Joined::arrive(const char* counter, const char* all, milliseconds limit) {
+  if (store_->add(key(counter), 1) == config_.size) store_->set(key(all), "1");
+  const auto end = std::chrono::steady_clock::now() + limit;
+  while (!store_->get(key(all), milliseconds(200))) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    if (liveness_->has_verdict()) return false;
+  }
+  return true;
+}
+
+void Joined::meet() {
+  try {
+    store_->set(fmt::format("{}/host/{}", name_, config_.rank), host_identity());
+    if (arrive("joined", "all_joined", config_.join_timeout)) return;
+  } catch (const Error& error) {
+    liveness_->explain(error.what());
+  }
+  liveness_->check();
+  std::string missing;
+  for (int rank = 0; rank < config_.size; ++rank)
+    if (!store_->get(fmt::format("{}/host/{}", name_, rank), milliseconds(1)))
+      missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank);
+  throw Error(fmt::format("rank {}: of {} ranks, these have not joined within {:g} s: {}",
+                          config_.rank, config_.size,
+                          std::chrono::duration<double>(config_.join_timeout).count(), missing));
+}
+
+void Joined::compare_hosts() {
+  std::vector<std::string> keys;
+  for (int rank = 0; rank < config_.size; ++rank)
+    keys.push_back(fmt::format("{}/host/{}", name_, rank));
+  const auto hosts = store_->get_all(keys);
+  one_host_ = std::ranges::all_of(hosts, [&](const auto& host) { return host == hosts[0]; });
+}
+
+void Joined::open_gloo() {
+  GlooOptions options{
+      config_.rank, config_.size, {}, config_.interface_address, config_.join_timeout};
+  options.store = {config_.master_address, config_.master_port, config_.store_prefix + '/' + name_};
+  if (options.interface.empty())
+    options.interface = local_address_towards(config_.master_address, config_.master_port);
+  try {
+    gloo_ = Gloo::join(options);
+  } catch (const Error& error) {
+    liveness_->explain(fmt::format(
+        "Gloo cannot connect the ranks: {} (this rank listens on {}; PLAIT_INTERFACE names another "
+        "address or interface)",
+        error.what(), options.interface));
+  }
+}
+
+std::vector<std::vector<std::byte>> Joined::all_gather(std::span<const std::byte> mine) {
+  const auto ranks = static_cast<std::size_t>(config_.size);
+  std::vector<std::uint64_t> sizes(ranks, mine.size());
+  std::vector<std::vector<std::byte>> parts(ranks);
+  std::vector<std::span<const std::byte>> send(ranks);
+  std::vector<std::span<std::byte>> receive(ranks);
+  const std::uint64_t my_size = mine.size();
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    send[rank] = std::as_bytes(std::span(&my_size, 1));
+    receive[rank] = std::as_writable_bytes(std::span(&sizes[rank], 1));
+  }
+  all_to_all(send, receive);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    parts[rank].resize(sizes[rank]);
+    send[rank] = mine;
+    receive[rank] = parts[rank];
+  }
+  all_to_all(send, receive);
+  return parts;
+}
+
+void Joined::all_to_all(std::span<const std::span<const std::byte>> send,
+                        std::span<const std::span<std::byte>> received) {
+  const auto ranks = static_cast<std::size_t>(config_.size);
+  const auto own = static_cast<std::size_t>(config_.rank);
+  require<UsageError>(send.size() == ranks && received.size() == ranks,
+                      "all_to_all: {} and {} parts were given for {} ranks", send.size(),
+                      received.size(), ranks);
+  require<UsageError>(send[own].size() == received[own].size(),
+                      "all_to_all: rank {} sends itself {} bytes, but has room for {}", own,
+                      send[own].size(), received[own].size());
+  collective([&] { gloo_->all_to_all(send, received); });
+}
+
+std::string Joined::store_get(const std::string& key) {
+  std::optional<std::string> value;
+  try {
+    value = store_->get("user/" + key, config_.timeout);
+  } catch (const Error& error) {
+    liveness_->explain(error.what());
+  }
+  liveness_->check();
+  require(value.has_value(), "rank {}: no rank has set '{}' in the store within {} ms",
+          config_.rank, key, config_.timeout.count());
+  return value->substr(1);
+}
+
+void Joined::at_exit(int status, void*) {
+  if (open_ != nullptr && open_->process_ == ::getpid())
+    open_->close(status != 0, fmt::format("failed with exit code {}", status));
+}
+
+void Joined::close(bool failing, const std::string& reason) {
+  if (std::exchange(closed_, true)) return;
+  open_ = nullptr;
+  try {
+    if (!failing) {
+      leave();
+    } else {
+      if (!liveness_->has_verdict()) {
+        liveness_->stop();  // or it would learn of this loss in its turn
+        announce_loss(*store_, {config_.rank, reason, Phase::at_failure()});
+      }
+      // Others read it from the store that ends with this process.
+      if (keeps_store()) std::this_thread::sleep_for(config_.timeout / 10);
+    }
+  } catch (const Error&) {
+    // The store is gone. With this rank's work done, that is a loss all the same.
+    if (!failing) liveness_->await_verdict();
+  }
+  if (!failing) liveness_->yield_to_watch();
+  liveness_->stop();
+}
+
+void Joined::leave() {
+  store_->set(fmt::format("left/{}", config_.rank), "1");
+  liveness_->announce_leave();
+  // A rank may compute for days after the others are done.
+  if (!arrive("left", "all_left", std::chrono::hours(10000)) || config_.store_is_external) return;
+  // The keeper of the store must be the last to go: the others stop their watch first.
+  if (keeps_store()) {
+    store_->get(key("all_gone"), config_.timeout);
+    return;
+  }
+  liveness_->stop();
+  if (store_->add(key("gone"), 1) == config_.size - 1) store_->set(key("all_gone"), "1");
+}
+
+}  // namespace
+
+std::unique_ptr<World> World::join(const WorldConfig& config) {
+  require<UsageError>(config.size >= 1 && config.rank >= 0 && config.rank < config.size,
+                      "rank {} is outside 0..{}, the ranks of a world of {}", config.rank,
+                      config.size - 1, config.size);
+  if (config.size == 1) return alone();
+  return std::make_unique<Joined>(config);
+}
+
+}  // namespace plait

@@ -1,0 +1,167 @@
+// Aggregation across ranks against three loops in double precision over the whole graph.
+#include "plait/aggregate/aggregate.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "plait/base/error.h"
+#include "tests/support/random_graph.h"
+#include "tests/world/ranks.h"
+
+namespace plait::test {
+namespace {
+
+struct Case {
+  Csr32 graph;
+  std::uint64_t width;
+  std::vector<float> x, scale;  // of all vertices
+
+  explicit Case(unsigned seed) {
+    std::mt19937 random(seed);
+    const std::uint64_t vertices = 1 + random() % 120;
+    graph = random_csr<std::uint32_t>(vertices, random() % (vertices * 9), seed, seed % 2 == 0);
+    width = 1 + random() % 40;
+    std::normal_distribution<float> normal;
+    for (std::uint64_t i = 0; i < vertices * width; ++i) x.push_back(normal(random));
+    for (std::uint64_t i = 0; i < vertices; ++i) scale.push_back(normal(random));
+  }
+};
+
+// diag(post) A diag(pre) x, or its transpose; and the sum of absolute values, which bounds the
+// error of a sum in single precision.
+struct Expected {
+  std::vector<double> y, bound;
+
+  Expected(const Case& c, bool weighted, bool scaled, bool transposed)
+      : y(c.x.size()), bound(c.x.size()) {
+    for (std::uint64_t i = 0; i < c.graph.vertices(); ++i)
+      for (EdgeOffset e = c.graph.offsets[i]; e < c.graph.offsets[i + 1]; ++e) {
+        std::uint64_t to = i, from = c.graph.neighbours[e];
+        if (transposed) std::swap(to, from);
+        double factor = weighted ? c.graph.weight(e) : 1;
+        if (scaled) factor *= transposed ? c.scale[from] : c.scale[to];  // post alone
+        for (std::uint64_t k = 0; k < c.width; ++k) {
+          y[to * c.width + k] += factor * c.x[from * c.width + k];
+          bound[to * c.width + k] += std::abs(factor * c.x[from * c.width + k]);
+        }
+      }
+  }
+};
+
+std::vector<float> own_part(const std::vector<float>& all, const Partition& partition, int rank,
+                            std::uint64_t width) {
+  std::vector<float> own(partition.size(rank) * width);
+  for (std::uint64_t r = 0; r < partition.size(rank); ++r)
+    std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(partition.vertex(rank, r) * width), width,
+                own.begin() + static_cast<std::ptrdiff_t>(r * width));
+  return own;
+}
+
+void check_case(World& world, unsigned seed, const std::vector<Strategy>& strategies) {
+  const Case c(seed);
+  for (const PartitionScheme scheme : partition_schemes()) {
+    const Partition partition = make_partition(scheme, c.graph, world.size());
+    const auto x = own_part(c.x, partition, world.rank(), c.width);
+    const auto scale = own_part(c.scale, partition, world.rank(), 1);
+    for (const bool weighted : {false, true})
+      for (const bool transposed : {false, true}) {
+        const bool scaled = seed % 3 == 0;
+        const Expected expected(c, weighted, scaled, transposed);
+        std::vector<float> first;
+        for (const Strategy strategy : strategies) {
+          const auto shards = make_graph_shards(c.graph, false, partition, world.rank(),
+                                                {.halo = halo_for(strategy)});
+          Aggregator aggregator(world, shards, strategy, c.width);
+          const Scaling scaling{nullptr, scaled ? scale.data() : nullptr, weighted};
+          std::vector<float> y(x.size(), NAN);
+          for (int repeat = 0; repeat < 2; ++repeat) {
+            if (transposed)
+              aggregator.backward(scaling, x.data(), y.data(), c.width);
+            else
+              aggregator.forward(scaling, x.data(), y.data(), c.width);
+          }
+          const auto name =
+              fmt::format("seed {} {} {} weighted {} transposed {}", seed, to_string(scheme),
+                          to_string(strategy), weighted, transposed);
+          for (std::uint64_t r = 0; r < partition.size(world.rank()); ++r)
+            for (std::uint64_t k = 0; k < c.width; ++k) {
+              const std::uint64_t at = partition.vertex(world.rank(), r) * c.width + k;
+              expect(std::abs(y[r * c.width + k] - expected.y[at]) <= 2e-6 * expected.bound[at],
+                     name + fmt::format(": row {} column {} is {}, not {}", r, k,
+                                        y[r * c.width + k], expected.y[at]));
+            }
+          if (first.empty()) first = y;
+          expect(y.empty() || std::memcmp(first.data(), y.data(), y.size() * sizeof(float)) == 0,
+                 name + ": not the bits of the first strategy");
+        }
+      }
+  }
+}
+
+const std::vector<Strategy> kAll{Strategy::replicate, Strategy::bulk, Strategy::get};
+
+const RankProgram kShared("aggregate", [](World& world) {
+  for (unsigned seed = 0; seed < 25; ++seed) check_case(world, seed, kAll);
+});
+
+// Each rank on a host of its own: rows travel as messages.
+const RankProgram kMessages("aggregate by messages", [](World& world) {
+  expect(!world.one_host(), "several hosts");
+  for (unsigned seed = 0; seed < 6; ++seed)
+    check_case(world, seed, {Strategy::bulk, Strategy::replicate});
+  try {
+    const Case c(1);
+    const Partition partition = partition_by_vertices(c.graph.vertices(), world.size());
+    const auto shards = make_graph_shards(c.graph, false, partition, world.rank());
+    Aggregator(world, shards, Strategy::get, 1);
+    expect(false, "strategy get on several hosts is refused");
+  } catch (const UsageError& error) {
+    expect(std::string(error.what()).find("use --strategy bulk") != std::string::npos,
+           error.what());
+  }
+});
+
+TEST(Aggregate, OneToFourRanksEqualThreeLoops) {
+  for (unsigned seed = 0; seed < 60; ++seed) check_case(*World::alone(), seed, kAll);
+  for (const int ranks : {2, 3, 4}) {
+    const Outcome outcome = run_job({.program = "aggregate", .ranks = ranks, .timeout_ms = 5000});
+    EXPECT_EQ(outcome.code, 0) << ranks << " ranks: " << outcome.all_errors();
+  }
+}
+
+TEST(Aggregate, SeveralHostsExchangeMessages) {
+  for (const int ranks : {2, 3}) {
+    const int port = free_port();
+    std::vector<Process> processes;
+    for (int rank = 0; rank < ranks; ++rank) {
+      Environment environment = rank_environment("aggregate by messages", rank, ranks, port);
+      environment["PLAIT_HOST_ID"] = fmt::format("host {}", rank);
+      processes.emplace_back(environment);
+    }
+    for (Process& process : processes) {
+      const Outcome outcome = process.wait();
+      EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
+    }
+  }
+}
+
+TEST(Aggregate, RefusesWiderRowsThanPlanned) {
+  const Case c(2);
+  const auto world = World::alone();
+  const Partition partition = partition_by_vertices(c.graph.vertices(), 1);
+  const auto shards = make_graph_shards(c.graph, false, partition, 0);
+  Aggregator aggregator(*world, shards, Strategy::bulk, 3);
+  std::vector<float> x(c.graph.vertices() * 4), y(x.size());
+  EXPECT_THROW(aggregator.forward({}, x.data(), y.data(), 4), UsageError);
+}
+
+TEST(Strategies, AreNamed) {
+  for (const Strategy strategy : kAll) EXPECT_EQ(parse_strategy(to_string(strategy)), strategy);
+  EXPECT_THROW(parse_strategy("bulky"), UsageError);
+}
+
+}  // namespace
+}  // namespace plait::test

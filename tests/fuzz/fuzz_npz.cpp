@@ -1,0 +1,91 @@
+// Whatever the bytes, the reader of .npz returns what makes a valid dataset, or throws an Error.
+//
+// An archive has checksums that a fuzzer cannot guess, so the bytes are tried as an archive, and
+// then cut into the arrays of one whose checksums are right.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plait/base/error.h"
+#include "plait/graph/build.h"
+#include "plait/graph/validate.h"
+#include "plait/io/npz.h"
+#include "tests/io/npy_file.h"
+#include "tests/io/zip_file.h"
+
+namespace {
+
+void read(const void* data, std::size_t size) {
+  plait::ParsedNpz parsed;
+  try {
+    const auto* bytes = static_cast<const std::byte*>(data);
+    parsed = plait::parse_npz(std::span(bytes, size), "fuzz.npz");
+  } catch (const plait::Error&) {
+    return;
+  }
+  plait::Dataset dataset = std::move(parsed.dataset);
+  dataset.graph = plait::build_csr(std::move(parsed.edges));
+  try {
+    plait::validate(dataset, "fuzz.npz");
+  } catch (const plait::Error&) {
+  }
+}
+
+// Takes numbers from the front of the bytes, 0 when there are no more.
+class Chooser {
+ public:
+  Chooser(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
+  std::uint8_t next() { return at_ < size_ ? data_[at_++] : std::uint8_t{0}; }
+  bool more() const { return at_ < size_; }
+
+ private:
+  const std::uint8_t* data_;
+  std::size_t size_;
+  std::size_t at_ = 0;
+};
+
+// An array of one of the names that mean something, with a small shape of any type.
+plait::ZipMember choose_member(Chooser& choose) {
+  static const char* const kNames[] = {
+      "edge_index", "edge_weight", "x",     "x_data", "x_indices",   "x_indptr",  "x_shape",
+      "y",          "train",       "val",   "test",   "train_masks", "val_masks", "test_masks",
+      "graph_id",   "format",      "shape", "indptr", "indices",     "data",      "original_ids"};
+  static const char* const kTypes[] = {"|b1", "|i1", "<i2", "<i4", "<i8", "|u1",
+                                       "<u4", "<u8", "<f4", "<f8", "|S3"};
+  const std::string name = kNames[choose.next() % std::size(kNames)];
+  const std::string type = kTypes[choose.next() % std::size(kTypes)];
+  const std::size_t rank = choose.next() % 3;
+  std::size_t count = 1;
+  std::string shape = "(";
+  for (std::size_t i = 0; i < rank; ++i) {
+    const std::size_t extent = choose.next() % 9;
+    shape += std::to_string(extent) + ",";
+    count *= extent;
+  }
+  std::string data;
+  const auto width = static_cast<std::size_t>(type[2] - '0');
+  for (std::size_t i = 0; i < count; ++i) {
+    // Small numbers, or the same byte throughout, which is a negative or a very large one.
+    const auto value = static_cast<char>(choose.next());
+    data += std::string(1, value) + std::string(width - 1, value < 0 ? value : '\0');
+  }
+  return {
+      .name = name + ".npy",
+      .data = plait::file_of(
+          plait::dictionary(type, shape + ")", choose.next() % 8 == 7 ? "True" : "False"), data)};
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  read(data, size);
+  Chooser choose(data, size);
+  std::vector<plait::ZipMember> members;
+  while (choose.more() && members.size() < 16) members.push_back(choose_member(choose));
+  const std::string archive = plait::zip_of(members);
+  read(archive.data(), archive.size());
+  return 0;
+}

@@ -1,0 +1,362 @@
+// .plait containers: every section and form there and back, the layout byte by byte, and files
+// that are damaged or lie.
+#include "plait/io/container.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <xxhash.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <limits>
+
+#include "tests/io/damage.h"
+
+namespace plait {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+template <class T>
+using List = std::vector<T>;
+
+// Three vertices, four edges, nothing else.
+template <VertexId V>
+Dataset bare() {
+  Dataset data;
+  data.name = "triangle";
+  data.graph = Csr<V>{List<EdgeOffset>{0, 1, 3, 4}, List<V>{1, 0, 2, 1}, {}};
+  return data;
+}
+
+enum Part { kWeights = 1, kLabels = 2, kSplits = 4, kIds = 8, kWide = 16, kSymmetric = 32 };
+
+Dataset with_parts(int parts) {
+  Dataset data = parts & kWide ? bare<std::uint64_t>() : bare<std::uint32_t>();
+  data.symmetric = parts & kSymmetric;
+  if (parts & kWeights)
+    std::visit([](auto& graph) { graph.weights = List<float>{1, 1, -.5, -.5}; }, data.graph);
+  if (parts & kLabels) {
+    data.labels = List<std::int32_t>{0, -1, 4};
+    data.classes = 6;
+  }
+  if (parts & kSplits) {
+    data.splits = List<Split>{Split::train, Split::none, Split::test,
+                              Split::test,  Split::none, Split::validation};
+    data.split_count = 2;
+  }
+  if (parts & kIds) data.original_ids = List<std::uint64_t>{7, ~std::uint64_t{0}, 0};
+  return data;
+}
+
+enum class Form { none, f32, bf16, sparse, sparse_empty };
+
+Features features_of(Form form) {
+  Features features;
+  if (form == Form::none) return features;
+  features.rows = 3;
+  features.width = 2;
+  if (form == Form::f32) features.f32 = List<float>{1, 2, 3, 4, 5, -6};
+  if (form == Form::bf16)
+    features.bf16 = List<BFloat16>{to_bf16(1), to_bf16(2), {}, to_bf16(-1), {}, to_bf16(.5)};
+  if (form == Form::sparse)
+    features.sparse = {List<EdgeOffset>{0, 0, 2, 3}, List<std::uint32_t>{1, 0, 1},
+                       List<float>{.5, 2, 3}};
+  if (form == Form::sparse_empty) features.sparse = {List<EdgeOffset>{0, 0, 0, 0}, {}, {}};
+  return features;
+}
+
+Buffer<std::byte> written(const Dataset& data) {
+  const std::string path = temporary_path("plait-container-test.plait");
+  AtomicFile file(path);
+  write_container(data, file);
+  file.commit();
+  auto bytes = to_bytes(MappedFile::open(path)->text());
+  std::filesystem::remove(path);
+  return bytes;
+}
+
+Dataset read(const Buffer<std::byte>& bytes) {
+  return read_container(nullptr, bytes.span(), "x.plait");
+}
+
+template <class T>
+void expect_same_bytes(const Array<T>& a, const Array<T>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  EXPECT_TRUE(a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+template <VertexId V>
+void expect_same_csr(const Csr<V>& a, const Csr<V>& b) {
+  expect_same_bytes(a.offsets, b.offsets);
+  expect_same_bytes(a.neighbours, b.neighbours);
+  expect_same_bytes(a.weights, b.weights);
+}
+
+void expect_same(const Dataset& a, const Dataset& b) {
+  EXPECT_EQ(a.name, b.name);
+  EXPECT_EQ(a.symmetric, b.symmetric);
+  ASSERT_EQ(a.graph.index(), b.graph.index());
+  std::visit(
+      [&](const auto& graph) {
+        expect_same_csr(graph, std::get<std::decay_t<decltype(graph)>>(b.graph));
+      },
+      a.graph);
+  EXPECT_EQ(a.features.rows, b.features.rows);
+  EXPECT_EQ(a.features.width, b.features.width);
+  EXPECT_STREQ(a.features.form(), b.features.form());
+  expect_same_bytes(a.features.f32, b.features.f32);
+  expect_same_bytes(a.features.bf16, b.features.bf16);
+  expect_same_csr(a.features.sparse, b.features.sparse);
+  expect_same_bytes(a.labels, b.labels);
+  EXPECT_EQ(a.classes, b.classes);
+  expect_same_bytes(a.splits, b.splits);
+  EXPECT_EQ(a.split_count, b.split_count);
+  expect_same_bytes(a.original_ids, b.original_ids);
+}
+
+TEST(Container, RoundTripsOfEveryCombination) {
+  for (int parts = 0; parts < 64; ++parts) {
+    Dataset data = with_parts(parts);
+    data.features = features_of(static_cast<Form>(parts % 5));
+    SCOPED_TRACE(parts);
+    const auto bytes = written(data);
+    expect_same(data, read(bytes));
+  }
+}
+
+TEST(Container, MapsAFileAndKeepsIt) {
+  const std::string path = temporary_path("plait-container-map.plait");
+  {
+    AtomicFile file(path);
+    write_container(with_parts(kWeights), file);
+    file.commit();
+  }
+  auto file = MappedFile::open(path);
+  std::filesystem::remove(path);
+  const std::span<const std::byte> map = file->bytes();
+  const Dataset data = read_container(file, map, path);
+  file.reset();
+  const auto& graph = std::get<Csr32>(data.graph);
+  const auto* at = reinterpret_cast<const std::byte*>(graph.neighbours.data());
+  EXPECT_GE(at, map.data());
+  EXPECT_LT(at, map.data() + map.size());
+  EXPECT_THAT(graph.neighbours.span(), ElementsAre(1, 0, 2, 1));
+}
+
+TEST(Container, NamesAreOneLine) {
+  Dataset data = bare<std::uint32_t>();
+  data.name = "gr\xc3\xa4ph\n\x1b[31m";
+  EXPECT_EQ(read(written(data)).name, "gr\xc3\xa4ph__[31m");
+  data.name = "";
+  EXPECT_EQ(read(written(data)).name, "");
+  data.name = std::string(10000, 'x');
+  EXPECT_EQ(read(written(data)).name, std::string(4096, 'x'));
+}
+
+// --- fields by their place in the file, as the description of the format gives them ---
+
+template <class T>
+T field(const Buffer<std::byte>& bytes, std::size_t at) {
+  T value;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+template <class T>
+void set_field(Buffer<std::byte>& bytes, std::size_t at, T value) {
+  std::memcpy(bytes.data() + at, &value, sizeof value);
+}
+using U32 = std::uint32_t;
+using U64 = std::uint64_t;
+
+constexpr std::size_t section(std::size_t i) { return 80 + 32 * i; }
+
+// Makes all checksums right again, so that what is behind them is reached.
+void repair(Buffer<std::byte>& bytes) {
+  const auto count = field<U32>(bytes, 68);
+  for (std::size_t i = 0; i < count && section(i + 1) <= bytes.size(); ++i) {
+    const auto begin = field<U64>(bytes, section(i) + 8), size = field<U64>(bytes, section(i) + 16);
+    if (begin <= bytes.size() && size <= bytes.size() - begin)
+      set_field<U64>(bytes, section(i) + 24, XXH3_64bits(bytes.data() + begin, size));
+  }
+  set_field<U64>(bytes, 24, 0);
+  if (field<U32>(bytes, 12) <= bytes.size())
+    set_field<U64>(bytes, 24, XXH3_64bits(bytes.data(), field<U32>(bytes, 12)));
+}
+
+TEST(Container, LayoutIsAsDescribed) {
+  Dataset data = with_parts(kWeights | kLabels | kSplits | kIds | kSymmetric);
+  data.features = features_of(Form::sparse);
+  auto bytes = written(data);
+  EXPECT_EQ(std::memcmp(bytes.data(), "\x89PLAIT\r\n", 8), 0);
+  EXPECT_EQ(field<U32>(bytes, 8), 1u);
+  EXPECT_EQ(field<U32>(bytes, 12), 80 + 9 * 32 + 8u);
+  EXPECT_EQ(field<U64>(bytes, 16), bytes.size());
+  EXPECT_EQ(field<U64>(bytes, 32), 3u);
+  EXPECT_EQ(field<U64>(bytes, 40), 4u);
+  EXPECT_EQ(field<U64>(bytes, 48), 2u);
+  EXPECT_EQ(field<U32>(bytes, 56), 6u);
+  EXPECT_EQ(field<U32>(bytes, 60), 2u);
+  EXPECT_EQ(field<U32>(bytes, 64), 1u);
+  EXPECT_EQ(field<U32>(bytes, 68), 9u);
+  EXPECT_EQ(field<U32>(bytes, 72), 8u);
+  EXPECT_EQ(std::memcmp(bytes.data() + section(9), "triangle", 8), 0);
+  const U32 kinds[] = {1, 2, 3, 5, 6, 7, 8, 9, 10};
+  const U32 elements[] = {4, 3, 5, 4, 3, 5, 2, 1, 4};
+  const U64 sizes[] = {32, 16, 16, 32, 12, 12, 12, 6, 24};
+  for (std::size_t i = 0; i < 9; ++i) {
+    EXPECT_EQ(field<U32>(bytes, section(i)), kinds[i]);
+    EXPECT_EQ(field<U32>(bytes, section(i) + 4), elements[i]);
+    EXPECT_EQ(field<U64>(bytes, section(i) + 8) % 64, 0u);
+    EXPECT_EQ(field<U64>(bytes, section(i) + 16), sizes[i]);
+  }
+  EXPECT_EQ(field<std::int32_t>(bytes, field<U64>(bytes, section(6) + 8) + 8), 4);  // a label
+  EXPECT_EQ(field<U64>(bytes, section(8) + 8) + 24, bytes.size());
+  // The checksums are those that the description leads to.
+  const auto before = first_bytes(bytes.span(), bytes.size());
+  repair(bytes);
+  EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), before.begin()));
+}
+
+TEST(ContainerDamage, EveryTruncationAndEveryFlipIsFound) {
+  Dataset data = with_parts(kWeights | kLabels | kSplits | kIds);
+  for (const Form form : {Form::f32, Form::sparse}) {
+    data.features = features_of(form);
+    const auto good = written(data);
+    ASSERT_TRUE(reads(good, read));
+    expect_every_truncation_refused(good.span(), read);
+    EXPECT_EQ(count_refused_flips(good.span(), read), 8 * good.size());
+    Buffer<std::byte> longer(good.size() + 1, std::byte{0});
+    std::copy(good.begin(), good.end(), longer.begin());
+    EXPECT_FALSE(reads(longer, read));
+  }
+}
+
+// With right checksums, a flipped file is what a hostile writer could make: it may be read, but
+// only as a valid dataset, and nothing but an Error may come of it.
+TEST(ContainerDamage, EveryFlipWithRightChecksumsIsSafe) {
+  for (const Form form : {Form::f32, Form::sparse}) {
+    Dataset data = with_parts(kWeights | kLabels | kSplits | kIds);
+    data.features = features_of(form);
+    const auto good = written(data);
+    std::size_t accepted = 0;
+    for (std::size_t bit = 0; bit < 8 * good.size(); ++bit) {
+      auto bytes = first_bytes(good.span(), good.size());
+      bytes[bit / 8] ^= std::byte{static_cast<unsigned char>(1u << bit % 8)};
+      repair(bytes);
+      accepted += reads(bytes, read);
+    }
+    EXPECT_GT(accepted, 500u);  // flips in values, the name and such
+  }
+}
+
+std::string error_with(const Dataset& data, const std::function<void(Buffer<std::byte>&)>& change) {
+  auto bytes = written(data);
+  change(bytes);
+  repair(bytes);
+  return error_of([&] { read(bytes); });
+}
+
+template <class T>
+std::string error_with(std::size_t at, T value, int parts = 0, Form form = Form::none) {
+  Dataset data = with_parts(parts);
+  data.features = features_of(form);
+  return error_with(data, [&](Buffer<std::byte>& bytes) { set_field<T>(bytes, at, value); });
+}
+
+TEST(ContainerHeader, RefusesWhatItDoesNotKnow) {
+  EXPECT_EQ(error_with<U32>(8, 2),
+            "x.plait: header: written by a newer Plait: version 2, this one reads 1; read it with "
+            "that Plait");
+  EXPECT_THAT(error_with<U32>(8, 0), HasSubstr("version 0"));
+  EXPECT_THAT(error_with<char>(0, 'x'), HasSubstr("mark"));
+  EXPECT_THAT(error_with<U32>(64, 2), HasSubstr("flags"));
+  EXPECT_THAT(error_with<U32>(76, 1), HasSubstr("flags"));
+  EXPECT_THAT(error_with<U32>(section(0), 11), HasSubstr("kind 11 is outside 1..10"));
+  EXPECT_THAT(error_with<U32>(section(0), 0), HasSubstr("kind 0 is outside 1..10"));
+  EXPECT_THAT(error_with<U32>(section(1), 1), HasSubstr("section offsets: it is there twice"));
+  EXPECT_THAT(error_with<U32>(section(0), 10), HasSubstr("not in the order of kinds"));
+  EXPECT_THAT(error_with<U32>(section(0) + 4, 3), HasSubstr("element type 3 does not belong"));
+  EXPECT_THAT(error_with<U32>(section(1) + 4, 9), HasSubstr("element type 9 does not belong"));
+  EXPECT_THAT(error_with<U32>(68, 11), HasSubstr("its length"));
+  EXPECT_THAT(error_with<U32>(68, 0xffffffff), HasSubstr("its length"));
+  EXPECT_THAT(error_with<U32>(12, 0xffffffff), HasSubstr("its length"));
+  EXPECT_THAT(error_with<U32>(72, 0xffffffff), HasSubstr("its length"));
+  EXPECT_THAT(error_with<char>(section(2), '\n'), HasSubstr("control characters"));
+}
+
+TEST(ContainerHeader, RefusesCountsThatTheSectionsDoNotHold) {
+  for (const U64 count : {U64{0}, U64{1}, U64{5}, U64{1} << 40, U64{1} << 61, ~U64{0}}) {
+    EXPECT_THAT(error_with<U64>(32, count), StartsWith("x.plait: ")) << count;
+    EXPECT_THAT(error_with<U64>(40, count), StartsWith("x.plait: ")) << count;
+    EXPECT_THAT(error_with<U64>(48, count, 0, Form::f32), StartsWith("x.plait: ")) << count;
+    EXPECT_THAT(error_with<U32>(60, static_cast<U32>(count), kSplits), StartsWith("x.plait: "));
+  }
+  EXPECT_THAT(error_with<U32>(56, 4, kLabels), HasSubstr("value 4 is outside -1..3"));
+  EXPECT_THAT(error_with<U32>(56, 0x80000000u, kLabels), HasSubstr("classes are outside"));
+  EXPECT_THAT(error_with<U64>(48, 7), HasSubstr("feature width of 7 with no features"));
+  EXPECT_THAT(error_with<U64>(48, 0, 0, Form::sparse), HasSubstr("feature width of 0"));
+  EXPECT_THAT(error_with<U64>(48, 1, 0, Form::sparse), HasSubstr("id 1 is outside 0..0"));
+  EXPECT_THAT(error_with<U64>(48, U64{1} << 33, 0, Form::sparse), HasSubstr("width"));
+  EXPECT_THAT(error_with<U32>(60, 0, kSplits), HasSubstr("0 splits and a section"));
+  EXPECT_THAT(error_with<U32>(60, 2), HasSubstr("2 splits and no section"));
+}
+
+TEST(ContainerHeader, RefusesSectionsOutOfPlace) {
+  const U64 first = field<U64>(written(with_parts(0)), section(0) + 8);
+  for (const U64 begin : {U64{0}, first - 1, first + 1, first + 64, ~U64{0}, U64{1} << 63})
+    EXPECT_THAT(error_with<U64>(section(0) + 8, begin), HasSubstr("it begins at byte"));
+  EXPECT_THAT(error_with<U64>(section(1) + 8, first), HasSubstr("it begins at byte"));  // overlaps
+  EXPECT_THAT(error_with<U64>(section(0) + 16, 33), HasSubstr("33 bytes instead of 4 elements"));
+  for (const U64 size : {U64{1} << 40, ~U64{0}, ~U64{0} - first})
+    EXPECT_THAT(error_with<U64>(section(0) + 16, size), HasSubstr("ends beyond"));
+  EXPECT_THAT(error_with<U64>(section(1) + 16, 8), HasSubstr("the last section ends here"));
+  EXPECT_THAT(error_with(with_parts(0), [&](auto& bytes) { bytes[first - 1] = std::byte{1}; }),
+              HasSubstr("between sections and not zero"));
+}
+
+TEST(ContainerHeader, RefusesMissingSections) {
+  // Offsets alone: the table ends after the first section, and so does the file.
+  auto bytes = written(with_parts(0));
+  const U64 begin = field<U64>(bytes, section(0) + 8);
+  bytes.truncate(begin + 32);
+  set_field<U32>(bytes, 68, 1);
+  set_field<U32>(bytes, 72, 0);
+  set_field<U32>(bytes, 12, section(1));
+  set_field<U64>(bytes, 16, bytes.size());
+  std::fill(bytes.begin() + section(1), bytes.begin() + begin, std::byte{0});
+  set_field<U64>(bytes, section(0) + 8, 128);
+  std::copy_n(bytes.begin() + begin, 32, bytes.begin() + 128);
+  bytes.truncate(128 + 32);
+  set_field<U64>(bytes, 16, bytes.size());
+  repair(bytes);
+  EXPECT_THAT(error_of([&] { read(bytes); }), HasSubstr("no section neighbours"));
+}
+
+TEST(ContainerContent, IsValidated) {
+  const auto at = [](int parts, std::size_t i) {
+    return field<U64>(written(with_parts(parts)), section(i) + 8);
+  };
+  EXPECT_THAT(error_with<U32>(at(0, 1) + 4, 3), HasSubstr("id 3 is outside 0..2"));
+  EXPECT_THAT(error_with<U64>(at(kWide, 1), ~U64{0}, kWide), HasSubstr("outside 0..2"));
+  EXPECT_THAT(error_with<U64>(at(0, 0), 1), HasSubstr("does not begin with 0"));
+  EXPECT_THAT(error_with<U64>(at(0, 0) + 8, 4), HasSubstr("less than the one before"));
+  EXPECT_THAT(error_with<U64>(at(0, 0) + 24, 5), HasSubstr("not the number of entries"));
+  EXPECT_THAT(error_with<float>(at(kWeights, 2), NAN, kWeights), HasSubstr("not a finite number"));
+  EXPECT_THAT(error_with<std::int32_t>(at(kLabels, 2), -2, kLabels), HasSubstr("outside -1..5"));
+  EXPECT_THAT(error_with<std::uint8_t>(at(kSplits, 2), 4, kSplits), HasSubstr("outside 0..3"));
+}
+
+TEST(Container, RefusesToWriteOrReadNothing) {
+  const std::string path = temporary_path("plait-container-none.plait");
+  AtomicFile file(path);
+  EXPECT_THROW(write_container(Dataset{}, file), Error);
+  EXPECT_THROW(read(Buffer<std::byte>()), InputError);
+}
+
+}  // namespace
+}  // namespace plait

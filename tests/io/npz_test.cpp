@@ -1,0 +1,444 @@
+// .npz: archives of NumPy and SciPy, made by hand and by Plait, and damaged ones.
+#include "plait/io/npz.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+#include "plait/graph/build.h"
+#include "plait/graph/validate.h"
+#include "tests/io/damage.h"
+#include "tests/io/npy_file.h"
+#include "tests/io/zip_file.h"
+
+namespace plait {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+using Int32s = std::vector<std::int32_t>;
+using Floats = std::vector<float>;
+using Bytes8 = std::vector<std::uint8_t>;
+
+using Arrays = std::map<std::string, std::string>;  // name without .npy -> file
+
+std::string archive_of(const Arrays& arrays) {
+  std::vector<ZipMember> members;
+  for (const auto& [name, file] : arrays) members.push_back({name + ".npy", file});
+  return zip_of(members);
+}
+
+ParsedNpz parse(const std::string& archive) {
+  const auto bytes = to_bytes(archive);
+  return parse_npz(bytes.span(), "x.npz");
+}
+ParsedNpz parse(const Arrays& arrays) { return parse(archive_of(arrays)); }
+
+template <class Source>
+std::string parse_error(const Source& source) {
+  return error_of([&] { parse(source); });
+}
+
+// With its graph built and validated, as read_dataset does.
+Dataset build(ParsedNpz parsed) {
+  Dataset dataset = std::move(parsed.dataset);
+  dataset.graph = build_csr(std::move(parsed.edges));
+  validate(dataset, "x.npz");
+  return dataset;
+}
+
+const auto& narrow(const ParsedNpz& parsed) {
+  return std::get<EdgeList<std::uint32_t>>(parsed.edges);
+}
+
+// A graph of 4 vertices and 3 edges with everything.
+Arrays full() {
+  return {{"edge_index", file_of<std::int32_t>("<i4", "(2, 3)", {0, 1, 2, 1, 2, 0})},
+          {"edge_weight", file_of<float>("<f4", "(3,)", {1, .5, 2})},
+          {"x", file_of<float>("<f4", "(4, 2)", {1, 2, 3, 4, 5, 6, 7, 8})},
+          {"y", file_of<std::int64_t>("<i8", "(4,)", {0, 2, -1, 1})},
+          {"train", file_of<std::int32_t>("<i4", "(1,)", {2})},
+          {"val", file_of<std::int32_t>("<i4", "(0,)", {})},
+          {"test", file_of<std::int32_t>("<i4", "(2,)", {3, 0})},
+          {"original_ids", file_of<std::uint64_t>("<u8", "(4,)", {10, 20, 30, ~0ull})}};
+}
+
+Arrays edges_alone() { return {{"edge_index", full().at("edge_index")}}; }
+
+Arrays with(Arrays arrays, const std::string& key, const std::string& file) {
+  arrays[key] = file;
+  return arrays;
+}
+
+TEST(NpzArchive, Everything) {
+  const ParsedNpz parsed = parse(full());
+  const auto& edges = narrow(parsed);
+  EXPECT_EQ(edges.vertices, 4u);
+  EXPECT_THAT(edges.source.span(), ElementsAre(0, 1, 2));
+  EXPECT_THAT(edges.target.span(), ElementsAre(1, 2, 0));
+  EXPECT_THAT(edges.weight.span(), ElementsAre(1, .5, 2));
+  const Dataset& data = parsed.dataset;
+  EXPECT_EQ(data.features.rows, 4u);
+  EXPECT_EQ(data.features.width, 2u);
+  EXPECT_THAT(data.features.f32.span(), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_THAT(data.labels.span(), ElementsAre(0, 2, -1, 1));
+  EXPECT_EQ(data.classes, 3);
+  EXPECT_EQ(data.split_count, 1u);
+  EXPECT_THAT(data.splits.span(), ElementsAre(Split::test, Split::none, Split::train, Split::test));
+  EXPECT_THAT(data.original_ids.span(), ElementsAre(10, 20, 30, ~0ull));
+  EXPECT_THAT(parsed.warnings, IsEmpty());
+}
+
+TEST(NpzArchive, SparseFeatures) {
+  Arrays arrays = edges_alone();
+  arrays["x_data"] = file_of<double>("<f8", "(3,)", {1, 2, 3});
+  arrays["x_indices"] = file_of<std::int32_t>("<i4", "(3,)", {4, 0, 1});
+  arrays["x_indptr"] = file_of<std::int64_t>("<i8", "(6,)", {0, 1, 1, 3, 3, 3});
+  arrays["x_shape"] = file_of<std::int64_t>("<i8", "(2,)", {5, 5});
+  const Dataset data = build(parse(arrays));
+  EXPECT_EQ(data.vertices(), 5u);  // the rows of x, beyond the largest id
+  EXPECT_TRUE(data.features.is_sparse());
+  EXPECT_THAT(data.features.sparse.offsets.span(), ElementsAre(0, 1, 1, 3, 3, 3));
+  EXPECT_THAT(data.features.sparse.neighbours.span(), ElementsAre(4, 0, 1));
+  EXPECT_THAT(data.features.sparse.weights.span(), ElementsAre(1, 2, 3));
+
+  const auto error = [&](const char* key, const std::string& file) {
+    return parse_error(with(arrays, key, file));
+  };
+  EXPECT_THAT(error("x_indices", file_of<std::int32_t>("<i4", "(3,)", {4, 0, 5})),
+              HasSubstr("array x_indices: element (2): value 5 is outside 0..4"));
+  EXPECT_THAT(error("x_indptr", file_of<std::int64_t>("<i8", "(6,)", {0, 1, 1, 3, 2, 3})),
+              HasSubstr("does not rise from 0 to the number of entries, 3"));
+  EXPECT_THAT(error("x_indptr", file_of<std::int64_t>("<i8", "(6,)", {0, 1, 1, 2, 2, 2})),
+              HasSubstr("does not rise"));
+  EXPECT_THAT(error("x_indptr", file_of<std::int64_t>("<i8", "(2,)", {0, 3})),
+              HasSubstr("shape (2,) where (6,) belongs"));
+  EXPECT_THAT(error("x_data", file_of<double>("<f8", "(2,)", {1, 2})),
+              HasSubstr("shape (2,) where (3,) belongs"));
+  EXPECT_THAT(error("x_data", file_of<double>("<f8", "(3,)", {1, std::nan(""), 2})),
+              HasSubstr("array x_data: element (1): value nan"));
+  for (const std::int64_t rows : {std::int64_t{-1}, std::int64_t{1} << 40, INT64_MAX})
+    EXPECT_THROW(parse(with(arrays, "x_shape", file_of<std::int64_t>("<i8", "(2,)", {rows, 5}))),
+                 InputError);
+  EXPECT_THAT(error("x_shape", file_of<std::int64_t>("<i8", "(2,)", {5, 1ll << 33})),
+              HasSubstr("columns are outside"));
+  arrays.erase("x_indptr");
+  EXPECT_THAT(parse_error(arrays), StartsWith("x.npz: array x_indptr: it is missing; "));
+}
+
+TEST(NpzArchive, MasksAreAlternativeSplits) {
+  Arrays arrays = edges_alone();
+  arrays["train_masks"] = file_of<std::uint8_t>("|b1", "(2, 4)", {1, 0, 0, 0, 0, 0, 0, 1});
+  arrays["val_masks"] = file_of<std::uint8_t>("|b1", "(2, 4)", {0, 1, 0, 0, 0, 0, 1, 0});
+  const auto check = [](const Arrays& a) {
+    const Dataset data = build(parse(a));
+    EXPECT_EQ(data.vertices(), 4u);
+    EXPECT_EQ(data.split_count, 2u);
+    EXPECT_THAT(data.splits.span(),
+                ElementsAre(Split::train, Split::validation, Split::none, Split::none, Split::none,
+                            Split::none, Split::validation, Split::train));
+  };
+  check(arrays);
+  check(with(arrays, "train_masks",
+             file_of(dictionary("|b1", "(2, 4)", "True"),
+                     bytes_of<std::uint8_t>({1, 0, 0, 0, 0, 0, 0, 1}))));
+  EXPECT_THAT(
+      parse_error(with(arrays, "test_masks", file_of<std::uint8_t>("|b1", "(4,)", Bytes8(4)))),
+      HasSubstr("array test_masks: shape (4,) where (splits, 4) belongs"));
+  EXPECT_THAT(parse_error(with(arrays, "val_masks",
+                               file_of<std::uint8_t>("|b1", "(2, 4)", {1, 0, 0, 0, 0, 0, 0, 0}))),
+              HasSubstr("vertex 0 is in another part of the split too"));
+  EXPECT_THAT(parse_error(with(arrays, "val_masks",
+                               file_of<std::uint8_t>("|u1", "(2, 4)", {0, 0, 0, 0, 0, 0, 0, 2}))),
+              HasSubstr("element (1, 3): value 2 is outside 0..1"));
+  // A shape without elements promises nothing.
+  EXPECT_THROW(parse(with(edges_alone(), "train_masks",
+                          file_of<std::uint8_t>("|b1", "(0, 1099511627776)", {}))),
+               InputError);
+  EXPECT_THROW(parse(with(edges_alone(), "train_masks",
+                          file_of<std::uint8_t>("|b1", "(1099511627776, 0)", {}))),
+               InputError);
+}
+
+TEST(NpzArchive, TheNumberOfVertices) {
+  const auto count = [](const Arrays& arrays) { return build(parse(arrays)).vertices(); };
+  EXPECT_EQ(count(edges_alone()), 3u);
+  EXPECT_EQ(count(with(edges_alone(), "y", file_of<std::int32_t>("<i4", "(5,)", Int32s(5)))), 5u);
+  EXPECT_EQ(count(with(edges_alone(), "y", file_of<std::int32_t>("<i4", "(5,)", Int32s(5, -1)))),
+            5u);
+  EXPECT_EQ(count(with(edges_alone(), "graph_id", file_of<std::int32_t>("<i4", "(7,)", Int32s(7)))),
+            7u);
+  EXPECT_EQ(count(with(edges_alone(), "x", file_of<float>("<f4", "(6, 1)", Floats(6)))), 6u);
+  EXPECT_EQ(count(with(edges_alone(), "y", file_of<std::uint8_t>("|u1", "(4, 2)", Bytes8(8)))), 4u);
+  // Rows of x are believed even when ids contradict them, which is an error.
+  EXPECT_THAT(parse_error(with(edges_alone(), "x", file_of<float>("<f4", "(2, 1)", Floats(2)))),
+              HasSubstr("array edge_index: element (0, 2): value 2 is outside 0..1"));
+  // No bytes stand behind these rows.
+  EXPECT_EQ(count(with(edges_alone(), "x", file_of<float>("<f4", "(1099511627776, 0)", {}))), 3u);
+  EXPECT_EQ(count(with(edges_alone(), "y", file_of<float>("<f4", "(1099511627776, 0)", {}))), 3u);
+}
+
+TEST(NpzArchive, OneVertexAndNoEdges) {
+  Arrays arrays{{"edge_index", file_of<std::int32_t>("<i4", "(2, 0)", {})}};
+  EXPECT_THAT(parse_error(arrays), HasSubstr("no vertices"));
+  arrays["y"] = file_of<std::int32_t>("<i4", "(1,)", {0});
+  const Dataset data = build(parse(arrays));
+  EXPECT_EQ(data.vertices(), 1u);
+  EXPECT_EQ(data.edges(), 0u);
+  EXPECT_EQ(data.classes, 1);
+}
+
+TEST(NpzArchive, LeavesOutWhatIsNotALabelAVertex) {
+  const auto warning = [](const std::string& y) {
+    const ParsedNpz parsed = parse(with(with(edges_alone(), "y", y), "graph_id",
+                                        file_of<std::int32_t>("<i4", "(4,)", Int32s(4))));
+    EXPECT_TRUE(parsed.dataset.labels.empty());
+    EXPECT_EQ(parsed.dataset.classes, 0);
+    EXPECT_EQ(narrow(parsed).vertices, 4u);
+    return parsed.warnings.size() == 1 ? parsed.warnings[0] : "not one warning";
+  };
+  EXPECT_THAT(warning(file_of<std::uint8_t>("|u1", "(4, 2)", Bytes8(8))),
+              HasSubstr("several labels"));
+  EXPECT_THAT(warning(file_of<std::int32_t>("<i4", "(2,)", {0, 1})),
+              HasSubstr("y has shape (2,), which is not a label for each of 4 vertices"));
+  EXPECT_THAT(warning(file_of<float>("<f4", "(4,)", Floats(4))), HasSubstr("integers"));
+}
+
+TEST(NpzArchive, RefusesWrongValues) {
+  const auto error = [](const char* key, const std::string& file) {
+    return parse_error(with(full(), key, file));
+  };
+  EXPECT_THAT(error("y", file_of<std::int32_t>("<i4", "(4,)", {0, -2, 0, 0})),
+              StartsWith("x.npz: array y: element (1): value -2 is outside -1..2147483646; "));
+  EXPECT_THAT(error("train", file_of<std::int32_t>("<i4", "(1,)", {4})),
+              HasSubstr("array train: element (0): value 4 is outside 0..3"));
+  EXPECT_THAT(error("train", file_of<std::int32_t>("<i4", "(1,)", {-1})),
+              HasSubstr("value -1 is outside 0..3"));
+  EXPECT_THAT(error("train", file_of<std::int32_t>("<i4", "(1,)", {3})),
+              HasSubstr("vertex 3 is in another part of the split too"));
+  EXPECT_THAT(error("x", file_of<float>("<f4", "(4, 1)", {1, INFINITY, 2, 3})),
+              HasSubstr("array x: element (1, 0): value inf is not a finite"));
+  EXPECT_THAT(error("edge_weight", file_of<float>("<f4", "(2,)", {1, 1})),
+              HasSubstr("shape (2,) where (3,) belongs"));
+  EXPECT_THAT(error("edge_index", file_of<std::int32_t>("<i4", "(2, 1)", {0, -3})),
+              HasSubstr("array edge_index: element (1, 0): value -3 is negative"));
+  EXPECT_THAT(error("original_ids", file_of<std::uint64_t>("<u8", "(1,)", {1})),
+              HasSubstr("shape (1,) where (4,) belongs"));
+  EXPECT_THAT(error("x", file_of(dictionary("|O", "(4, 1)"), std::string(32, 'x'))),
+              HasSubstr("array x: header: it holds Python objects, which would need a pickle"));
+  EXPECT_THAT(parse_error(Arrays{{"z", full().at("x")}}),
+              HasSubstr("neither edge_index nor a SciPy matrix"));
+}
+
+// scipy.sparse.save_npz of csr_matrix(([1, 2.5, -3, 1], [2, 0, 1, 2], [0, 1, 1, 4]), shape (3, 3))
+// in single precision, deflated.
+const char* const kFromScipy =
+    "UEsDBBQAAAAIAAAAIQB0fSj+TAAAAJAAAAALABQAaW5kaWNlcy5ucHkBABAAkAAAAAAAAABMAAAAAAAAAJvsF+"
+    "obEMnIUMZQ"
+    "rZ6SWpxcpG6loG6TaaKuo6Cell9UUpSYF59flJIKEndLzClOBYoXZyQWpAL5GiY6mjoKtQoUAC4mBghgBGIQGwBQSwMEFA"
+    "AA"
+    "AAgAAAAhAKRLRsdMAAAAkAAAAAoAFABpbmRwdHIubnB5AQAQAJAAAAAAAAAATAAAAAAAAACb7BfqGxDJyFDGUK2eklqcXK"
+    "Ru"
+    "paBuk2mirqOgnpZfVFKUmBefX5SSChJ3S8wpTgWKF2ckFqQC+"
+    "RomOpo6CrUKFAAuBiBghGIWIAYAUEsDBBQAAAAIAAAAIQCj"
+    "w3SXRQAAAIMAAAAKABQAZm9ybWF0Lm5weQEAEACDAAAAAAAAAEUAAAAAAAAAm+"
+    "wX6hsQychQxlCtnpJanFykbqWgXhNsrK6j"
+    "oJ6WX1RSlJgXn1+"
+    "UkgoSd0vMKU4FihdnJBakAvkamjoKtQoUAa7k4iIAUEsDBBQAAAAIAAAAIQDx2RaiSQAAAJAAAAAJABQA"
+    "c2hhcGUubnB5AQAQAJAAAAAAAAAASQAAAAAAAACb7BfqGxDJyFDGUK2eklqcXKRupaBuk2mhrqOgnpZfVFKUmBefX5SSCh"
+    "J3"
+    "S8wpTgWKF2ckFqQC+"
+    "RpGOpo6CrUKFAAuZgYIgNEAUEsDBBQAAAAIAAAAIQBi49VrUgAAAJAAAAAIABQAZGF0YS5ucHkBABAA"
+    "kAAAAAAAAABSAAAAAAAAAJvsF+"
+    "obEMnIUMZQrZ6SWpxcpG6loG6TZqKuo6Cell9UUpSYF59flJIKEndLzClOBYoXZyQWpAL5"
+    "GiY6mjoKtQoUAC4GhgZ7BgYFBwYGhwMgNgBQSwECFAMUAAAACAAAACEAdH0o/"
+    "kwAAACQAAAACwAAAAAAAAAAAAAAgAEAAAAA"
+    "aW5kaWNlcy5ucHlQSwECFAMUAAAACAAAACEApEtGx0wAAACQAAAACgAAAAAAAAAAAAAAgAGJAAAAaW5kcHRyLm5weVBLAQ"
+    "IU"
+    "AxQAAAAIAAAAIQCjw3SXRQAAAIMAAAAKAAAAAAAAAAAAAACAAREBAABmb3JtYXQubnB5UEsBAhQDFAAAAAgAAAAhAPHZFq"
+    "JJ"
+    "AAAAkAAAAAkAAAAAAAAAAAAAAIABkgEAAHNoYXBlLm5weVBLAQIUAxQAAAAIAAAAIQBi49VrUgAAAJAAAAAIAAAAAAAAAA"
+    "AA"
+    "AACAARYCAABkYXRhLm5weVBLBQYAAAAABQAFABYBAACiAgAAAAA=";
+
+std::string from_base64(std::string_view text) {
+  const std::string_view digits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes;
+  std::uint32_t held = 0;
+  int bits = 0;
+  for (const char c : text.substr(0, text.find('='))) {
+    held = held << 6 | static_cast<std::uint32_t>(digits.find(c));
+    if ((bits += 6) >= 8) bytes += static_cast<char>(held >> (bits -= 8) & 0xff);
+  }
+  return bytes;
+}
+
+TEST(NpzScipy, RowsAggregateFromColumns) {
+  const ParsedNpz parsed = parse(from_base64(kFromScipy));
+  const auto& edges = narrow(parsed);
+  EXPECT_EQ(edges.vertices, 3u);
+  EXPECT_THAT(edges.target.span(), ElementsAre(0, 2, 2, 2));
+  EXPECT_THAT(edges.source.span(), ElementsAre(2, 0, 1, 2));
+  EXPECT_THAT(edges.weight.span(), ElementsAre(1, 2.5, -3, 1));
+}
+
+Arrays scipy_arrays() {
+  return {{"format", file_of<char>("|S3", "()", {'c', 's', 'r'})},
+          {"shape", file_of<std::int64_t>("<i8", "(2,)", {2, 2})},
+          {"indptr", file_of<std::int32_t>("<i4", "(3,)", {0, 1, 2})},
+          {"indices", file_of<std::int32_t>("<i4", "(2,)", {1, 0})},
+          {"data", file_of<std::int8_t>("|i1", "(2,)", {1, 1})}};
+}
+
+TEST(NpzScipy, WeightsOfOneAreNone) {
+  EXPECT_TRUE(narrow(parse(scipy_arrays())).weight.empty());
+  const ParsedNpz weighted =
+      parse(with(scipy_arrays(), "data", file_of<std::uint8_t>("|b1", "(2,)", {1, 0})));
+  EXPECT_THAT(narrow(weighted).weight.span(), ElementsAre(1, 0));
+}
+
+TEST(NpzScipy, RefusesOtherMatrices) {
+  const auto error = [](const char* key, const std::string& file) {
+    return parse_error(with(scipy_arrays(), key, file));
+  };
+  EXPECT_THAT(error("format", file_of<char>("|S3", "()", {'c', 'o', 'o'})), HasSubstr(".tocsr()"));
+  EXPECT_THAT(error("shape", file_of<std::int64_t>("<i8", "(2,)", {2, 3})),
+              HasSubstr("2 x 3 is not square"));
+  EXPECT_THAT(error("shape", file_of<std::int64_t>("<i8", "(2,)", {1ll << 40, 1ll << 40})),
+              HasSubstr("where (1099511627777,) belongs"));
+  EXPECT_THAT(error("indices", file_of<std::int32_t>("<i4", "(2,)", {1, 2})),
+              HasSubstr("value 2 is outside 0..1"));
+  EXPECT_THAT(error("indptr", file_of<std::int32_t>("<i4", "(3,)", {1, 1, 2})),
+              HasSubstr("does not rise"));
+  Arrays missing = scipy_arrays();
+  missing.erase("data");
+  EXPECT_THAT(parse_error(missing), HasSubstr("array data: it is missing"));
+}
+
+TEST(NpzZip, HostileArchives) {
+  const std::string edges = full().at("edge_index");
+  const auto error = [&](ZipMember changed) {
+    changed.name = "edge_index.npy";
+    if (changed.data.empty()) changed.data = edges;
+    return parse_error(zip_of({changed}));
+  };
+  EXPECT_THAT(error({.method = 8, .size = 0xfffffff0u}),
+              StartsWith("x.npz: member edge_index.npy: " + std::to_string(edges.size()) +
+                         " bytes cannot unpack to the 4294967280 that it promises"));
+  EXPECT_THAT(error({.size = 0xfffffff0u}), HasSubstr("cannot unpack"));
+  EXPECT_THROW(
+      parse(zip_of({{.name = "edge_index.npy", .data = edges, .compressed_size = 0xfffffff0u}})),
+      InputError);
+  EXPECT_THAT(error({.crc_error = 1}), HasSubstr("CRC"));
+  EXPECT_THAT(error({.method = 12}), HasSubstr("neither stored nor deflated"));
+  EXPECT_THAT(error({.flags = 1}), HasSubstr("encrypted"));
+  EXPECT_THAT(error({.data = "not deflate at all", .method = 8, .size = 100}),
+              StartsWith("x.npz: member edge_index.npy: "));
+  // Two names for the same bytes, and two members of one name.
+  std::vector<ZipMember> overlapping(3, {.name = "edge_index.npy", .data = edges, .offset = 0});
+  EXPECT_THROW(parse(zip_of(overlapping)), InputError);
+  EXPECT_THROW(parse(zip_of({{"edge_index.npy", edges}, {"edge_index.npy", edges}})), InputError);
+  EXPECT_THROW(parse(std::string("PK\x03\x04")), InputError);
+  EXPECT_THROW(parse(std::string()), InputError);
+}
+
+TEST(NpzDamage, EveryTruncationAndEveryFlip) {
+  const auto read = [](const Buffer<std::byte>& bytes) { build(parse_npz(bytes.span(), "x.npz")); };
+  for (const std::string& text : {archive_of(full()), from_base64(kFromScipy)}) {
+    const auto good = to_bytes(text);
+    ASSERT_TRUE(reads(good, read));
+    expect_every_truncation_refused(good.span(), read);
+    // Data are covered by checksums; a date or a name that is not needed may change.
+    EXPECT_GT(count_refused_flips(good.span(), read), 8 * good.size() * 6 / 10);
+  }
+}
+
+// --- writing ---
+
+Dataset random_dataset(int seed) {
+  Dataset data = build(parse(full()));
+  if (seed & 1) data.features = {};
+  if (seed & 2) data.labels = {}, data.classes = 0;
+  if (seed & 4) data.splits = {}, data.split_count = 0;
+  if (seed & 8) data.original_ids = {};
+  if (seed & 16) {
+    data.splits = std::vector<Split>{Split::none, Split::train, Split::test,  Split::none,
+                                     Split::test, Split::none,  Split::train, Split::validation};
+    data.split_count = 2;
+  }
+  return data;
+}
+
+template <class T>
+std::vector<T> list(const Array<T>& array) {
+  return {array.begin(), array.end()};
+}
+
+void expect_equal(const Dataset& a, const Dataset& b) {
+  const auto& graph = std::get<Csr32>(a.graph);
+  const auto& other = std::get<Csr32>(b.graph);
+  EXPECT_EQ(list(graph.offsets), list(other.offsets));
+  EXPECT_EQ(list(graph.neighbours), list(other.neighbours));
+  EXPECT_EQ(list(graph.weights), list(other.weights));
+  EXPECT_EQ(a.features.rows, b.features.rows);
+  EXPECT_EQ(a.features.width, b.features.width);
+  EXPECT_EQ(list(a.features.f32), list(b.features.f32));
+  EXPECT_EQ(list(a.features.sparse.offsets), list(b.features.sparse.offsets));
+  EXPECT_EQ(list(a.features.sparse.neighbours), list(b.features.sparse.neighbours));
+  EXPECT_EQ(list(a.features.sparse.weights), list(b.features.sparse.weights));
+  EXPECT_EQ(list(a.labels), list(b.labels));
+  EXPECT_EQ(a.classes, b.classes);
+  EXPECT_EQ(list(a.splits), list(b.splits));
+  EXPECT_EQ(a.split_count, b.split_count);
+  EXPECT_EQ(list(a.original_ids), list(b.original_ids));
+}
+
+std::string written(const Dataset& data, bool compress) {
+  const std::string path = temporary_path("plait-npz-test.npz");
+  AtomicFile file(path);
+  write_npz(data, file, compress);
+  file.commit();
+  const std::string text(MappedFile::open(path)->text());
+  std::filesystem::remove(path);
+  return text;
+}
+
+TEST(NpzWrite, RoundTripsOfEveryCombination) {
+  for (int seed = 0; seed < 32; ++seed) {
+    const Dataset data = random_dataset(seed);
+    for (const bool compress : {false, true}) {
+      const std::string text = written(data, compress);
+      EXPECT_EQ(text, written(data, compress)) << "the same bytes every time";
+      expect_equal(data, build(parse(text)));
+    }
+  }
+}
+
+TEST(NpzWrite, SparseAndHalfPrecisionFeatures) {
+  Dataset data = random_dataset(31 & ~16);
+  data.features.rows = 4;
+  data.features.width = 9;
+  data.features.sparse = {std::vector<EdgeOffset>{0, 2, 2, 3, 3},
+                          std::vector<std::uint32_t>{8, 1, 0}, std::vector<float>{1, 2, 3}};
+  expect_equal(data, build(parse(written(data, true))));
+  data.features = {.rows = 4, .width = 1, .f32 = {}, .bf16 = {}, .sparse = {}};
+  data.features.bf16 = std::vector<BFloat16>{to_bf16(1), to_bf16(-2), to_bf16(.5), to_bf16(0)};
+  EXPECT_THAT(build(parse(written(data, true))).features.f32.span(), ElementsAre(1, -2, .5, 0));
+}
+
+TEST(NpzWrite, WideIdsBecomeAsNarrowAsTheyCan) {
+  Dataset data;
+  data.graph = Csr64{std::vector<EdgeOffset>{0, 1, 2}, std::vector<std::uint64_t>{1, 0}, {}};
+  const Dataset again = build(parse(written(data, true)));
+  EXPECT_THAT(std::get<Csr32>(again.graph).neighbours.span(), ElementsAre(1, 0));
+}
+
+}  // namespace
+}  // namespace plait

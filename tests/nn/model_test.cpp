@@ -1,0 +1,203 @@
+// Layers against the same computation on dense matrices by libtorch alone.
+#include "plait/nn/model.h"
+
+#include <gtest/gtest.h>
+
+#include "plait/base/error.h"
+#include "plait/nn/checkpoint.h"
+#include "tests/support/random_graph.h"
+
+namespace plait {
+namespace {
+
+struct Fixture {
+  std::unique_ptr<World> world = World::alone();
+  Csr32 graph;
+  Partition partition;
+  Features features;
+  torch::Tensor x, adjacency;
+
+  explicit Fixture(bool sparse, unsigned seed = 1, std::uint64_t vertices = 23)
+      : graph(test::random_csr<std::uint32_t>(vertices, 120, seed, true)),
+        partition(partition_by_vertices(vertices, 1)) {
+    torch::manual_seed(seed);
+    const auto n = static_cast<std::int64_t>(vertices);
+    x = torch::randn({n, 9});
+    if (sparse) x = x * (torch::rand({n, 9}) < 0.3);
+    std::vector<float> values(x.const_data_ptr<float>(), x.const_data_ptr<float>() + x.numel());
+    features = {.rows = vertices, .width = 9};
+    if (sparse)
+      features.sparse = to_sparse(values);
+    else
+      features.f32 = values;
+    adjacency = torch::zeros({n, n});
+    for (std::int64_t i = 0; i < n; ++i)
+      for (EdgeOffset e = graph.offsets[static_cast<std::size_t>(i)];
+           e < graph.offsets[static_cast<std::size_t>(i) + 1]; ++e)
+        adjacency[i][graph.neighbours[e]] += graph.weights[e];
+  }
+
+  static Csr32 to_sparse(const std::vector<float>& values) {
+    std::vector<EdgeOffset> offsets{0};
+    std::vector<std::uint32_t> columns;
+    std::vector<float> kept;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (values[i] != 0) {
+        columns.push_back(static_cast<std::uint32_t>(i % 9));
+        kept.push_back(values[i]);
+      }
+      if (i % 9 == 8) offsets.push_back(columns.size());
+    }
+    return {offsets, columns, kept};
+  }
+
+  c10::intrusive_ptr<GraphHandle> handle(const ShardOptions& options) const {
+    return c10::make_intrusive<GraphHandle>(*world, graph, false, partition,
+                                            GraphHandleOptions{.shards = options});
+  }
+};
+
+void expect_close(const torch::Tensor& a, const torch::Tensor& b) {
+  EXPECT_TRUE(torch::allclose(a, b, 1e-5, 1e-6)) << (a - b).abs().max();
+}
+
+TEST(Aggregate, IsTheDenseProductWithItsGradient) {
+  const Fixture f(false);
+  const auto handle = f.handle({});
+  const torch::Tensor pre = torch::rand({23}) + 0.5, post = torch::rand({23}) + 0.5;
+  const torch::Tensor a = f.x.clone().requires_grad_(), b = f.x.clone().requires_grad_();
+  const torch::Tensor y = aggregate(a, handle, true, pre, post);
+  const torch::Tensor expected = post.unsqueeze(1) * f.adjacency.matmul(pre.unsqueeze(1) * b);
+  expect_close(y, expected);
+  const torch::Tensor direction = torch::randn_like(y);
+  (y * direction).sum().backward();
+  (expected * direction).sum().backward();
+  expect_close(a.grad(), b.grad());
+}
+
+TEST(Aggregate, RefusesOtherShapesAndTypes) {
+  const Fixture f(false);
+  const auto handle = f.handle({});
+  EXPECT_THROW(aggregate(torch::zeros({22, 3}), handle, true, {}, {}), c10::Error);
+  EXPECT_THROW(aggregate(torch::zeros({23}), handle, true, {}, {}), c10::Error);
+  EXPECT_THROW(aggregate(torch::zeros({23, 3}, torch::kFloat64), handle, true, {}, {}), c10::Error);
+  EXPECT_THROW(aggregate(torch::zeros({23, 3}), handle, true, torch::zeros({5}), {}), c10::Error);
+}
+
+// Weights whose layers transform first (9 -> 4 -> 3) and aggregate first (9 -> 12 -> 20).
+class GcnForward : public testing::TestWithParam<std::tuple<bool, int>> {};
+
+TEST_P(GcnForward, IsTheDenseFormulaWithItsGradients) {
+  const auto [sparse, hidden] = GetParam();
+  const Fixture f(sparse);
+  const Model model({.kind = "gcn",
+                     .layers = 3,
+                     .hidden = hidden,
+                     .inputs = 9,
+                     .outputs = hidden == 4 ? 3 : 20,
+                     .seed = 5});
+  const InputFeatures input(f.features, f.partition, 0, Normalize::none);
+  const torch::Tensor scores = model.forward(input, f.handle(model.shard_options()), {});
+
+  // One loop a vertex: of weight 1, or the weight of the last loop that it had.
+  torch::Tensor looped = f.adjacency.clone();
+  for (std::int64_t i = 0; i < 23; ++i) {
+    looped[i][i] = 1;
+    for (EdgeOffset e = f.graph.offsets[static_cast<std::size_t>(i)];
+         e < f.graph.offsets[static_cast<std::size_t>(i) + 1]; ++e)
+      if (f.graph.neighbours[e] == static_cast<std::uint32_t>(i)) looped[i][i] = f.graph.weights[e];
+  }
+  const torch::Tensor d = looped.sum(1).rsqrt();
+  const torch::Tensor a = d.unsqueeze(1) * looped * d.unsqueeze(0);
+  std::vector<torch::Tensor> copies;
+  torch::Tensor h = f.x;
+  for (int l = 0; l < 3; ++l) {
+    copies.push_back(model.weight(l).detach().clone().requires_grad_());
+    h = a.matmul(h.matmul(copies.back().t())) + model.bias(l).detach();
+    if (l < 2) h = h.relu();
+  }
+  expect_close(scores, h);
+  const torch::Tensor direction = torch::randn_like(h);
+  (scores * direction).sum().backward();
+  (h * direction).sum().backward();
+  for (int l = 0; l < 3; ++l)
+    expect_close(model.weight(l).grad(), copies[static_cast<std::size_t>(l)].grad());
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, GcnForward,
+                         testing::Combine(testing::Bool(), testing::Values(4, 12)));
+
+TEST(InputFeatures, SparseAndDenseDropTheSameElements) {
+  const Fixture sparse(true), dense_copy(true);
+  Features dense{.rows = 23, .width = 9};
+  dense.f32 = std::vector<float>(dense_copy.x.const_data_ptr<float>(),
+                                 dense_copy.x.const_data_ptr<float>() + dense_copy.x.numel());
+  const Dropout dropout(3, 0.5f);
+  const DropoutStep step{&dropout, 4, 0};
+  const torch::Tensor w = torch::randn({5, 9}).requires_grad_(),
+                      v = w.detach().clone().requires_grad_();
+  const torch::Tensor a =
+      InputFeatures(sparse.features, sparse.partition, 0, Normalize::rows).times(w, step);
+  const torch::Tensor b = InputFeatures(dense, sparse.partition, 0, Normalize::rows).times(v, step);
+  expect_close(a, b);
+  const torch::Tensor direction = torch::randn_like(a);
+  (a * direction).sum().backward();
+  (b * direction).sum().backward();
+  expect_close(w.grad(), v.grad());
+}
+
+TEST(Checkpoint, BringsBackModelAndOptimizer) {
+  const std::string path = testing::TempDir() + "/plait-checkpoint-test.safetensors";
+  const ModelConfig config{
+      .kind = "gcn", .layers = 2, .hidden = 4, .inputs = 9, .outputs = 3, .seed = 1};
+  const auto parameters = [](const Model& m) {
+    std::vector<torch::Tensor> list;
+    for (const auto& [name, p] : m.named_parameters()) list.push_back(p);
+    return list;
+  };
+  const auto step = [&](const Model& m, torch::optim::Adam& adam, float scale) {
+    for (auto& p : parameters(m)) p.mutable_grad() = torch::full_like(p, scale);
+    adam.step();
+  };
+  Model model(config), other(config);
+  torch::optim::Adam adam(parameters(model), 0.01), other_adam(parameters(other), 0.01);
+  step(model, adam, 0.5f);
+  step(model, adam, -0.1f);
+  std::vector<torch::Tensor> best, other_best;
+  for (auto& p : parameters(model)) {
+    best.push_back(p.detach() * 2);
+    other_best.push_back(torch::zeros_like(p));
+  }
+  const TrainingState state{
+      {{.epoch = 0, .loss = 2.5}, {.epoch = 1, .loss = 1.25, .milliseconds = 3}}, 1};
+  save_checkpoint(path, model, best, adam, state);
+  const TrainingState back = resume_checkpoint(path, other, other_best, other_adam);
+  ASSERT_EQ(back.history.size(), 2u);
+  EXPECT_EQ(back.history[1].loss, 1.25);
+  EXPECT_EQ(back.best_epoch, 1);
+  step(model, adam, 0.3f);
+  step(other, other_adam, 0.3f);
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    EXPECT_TRUE(torch::equal(parameters(model)[i], parameters(other)[i]));
+    EXPECT_TRUE(torch::equal(best[i], other_best[i]));
+  }
+  const Model loaded = load_model(read_safetensors(path), path);
+  EXPECT_TRUE(torch::equal(loaded.weight(1), best[2]));
+
+  ModelConfig wider = config;
+  wider.hidden = 5;
+  Model wrong(wider);
+  torch::optim::Adam wrong_adam(parameters(wrong), 0.01);
+  try {
+    resume_checkpoint(path, wrong, other_best, wrong_adam);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("metadata 'hidden': value 4 is not this run's 5"),
+              std::string::npos)
+        << error.what();
+  }
+  std::remove(path.c_str());
+}
+
+}  // namespace
+}  // namespace plait

@@ -1,0 +1,90 @@
+// Tests of several processes: the test program starts itself again, as launcher and as ranks.
+//
+// A rank program is a function with a name. Job starts one on several ranks, reads what they say
+// on stdout, hurts them on demand, and gives the exit code and what came on stderr.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "plait/world/world.h"
+
+namespace plait::test {
+
+// Adds a program that each rank of a joined world runs. What it throws is reported as the command
+// line program would.
+struct RankProgram {
+  RankProgram(const std::string& name, std::function<void(World&)> body);
+};
+// One that gets no world.
+struct PlainProgram {
+  PlainProgram(const std::string& name, std::function<int()> body);
+};
+
+// In a rank program: a line on stdout, whole, for Job::await(). "ready" adds the process id.
+void say(const std::string& line);
+void say_ready(const World& world);
+// In a rank program: throws Error with the text unless the condition holds.
+void expect(bool condition, const std::string& text);
+
+using Environment = std::map<std::string, std::string>;
+
+struct Outcome {
+  int code = -1;                    // of the launcher; -N after signal N
+  std::vector<std::string> errors;  // the lines of stderr
+  std::string all_errors() const;
+};
+
+// A process of the test program with stdout and stderr in pipes.
+class Process {
+ public:
+  explicit Process(const Environment& environment);
+  ~Process();  // kills it if it still runs
+  Process(Process&& other) noexcept;
+  Process(const Process&) = delete;
+
+  pid_t id() const { return id_; }
+  // Reads stdout up to a line that begins so, and returns the rest of the line. Fails the test
+  // after 20 s.
+  std::string await(const std::string& beginning);
+  // Reads the rest; fails the test and kills after 30 s.
+  Outcome wait();
+
+ private:
+  bool read_some(std::chrono::milliseconds limit);
+  pid_t id_ = 0;
+  int pipes_[2] = {-1, -1};
+  std::string text_[2];
+};
+
+struct JobOptions {
+  std::string program;
+  int ranks = 2;
+  int timeout_ms = 2000;
+  Environment environment = {};
+};
+
+// Ranks under Plait's launcher.
+class Job : public Process {
+ public:
+  explicit Job(const JobOptions& options);
+  // The process id of a rank that has said it is ready.
+  pid_t rank(int number);
+  void await_ready(int ranks) {
+    for (int number = 0; number < ranks; ++number) rank(number);
+  }
+};
+Outcome run_job(const JobOptions& options);
+
+// The environment of one rank of a world without a launcher, in torchrun's words.
+Environment rank_environment(const std::string& program, int rank, int size, int port);
+// A port that was free a moment ago.
+int free_port();
+bool process_runs(pid_t process);
+
+}  // namespace plait::test
