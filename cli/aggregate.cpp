@@ -48,8 +48,8 @@ void write_rows(const std::string& path, const Partition& partition, std::uint64
                 const std::vector<std::vector<std::byte>>& parts) {
   Buffer<float> all(partition.vertices() * width);
   partition.gather_rows(parts, width * sizeof(float), std::as_writable_bytes(all.span()));
-  const std::array shape{partition.vertices(), width};
-  write_npy<float>(file, shape, all.span());
+  AtomicFile file(path);
+  write_npy<float>(file, std::array{partition.vertices(), width}, all.span());
   file.commit();
 }
 

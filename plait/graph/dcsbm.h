@@ -13,9 +13,9 @@
 // Features  the class of a vertex (its community modulo the number of classes) has a random unit
 //           vector; a vertex has that of its class plus Gaussian noise of deviation `noise` in
 //           every column. With the default options (7 classes, mean degree 20, leaving 0.2) the
-//           nearest class mean, which ignores the edges, is right for 66 to 72% of the vertices,
-//           and for 96 to 99% when features are first averaged over neighbours; learnt from 20
-//           vertices a class, for 55 to 60% and 96 to 99%.
+//           nearest class mean, which ignores the edges, is right for 63 to 70% of the vertices,
+//           and for 97 to 99% after features are averaged over neighbours; with means of the 20
+//           training vertices a class, for 50 to 60% and for 97 to 99%.
 // Splits    one: in each class `train_per_class` random vertices, then `validation_per_class`, the
 //           rest for test.
 #pragma once

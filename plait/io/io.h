@@ -2,7 +2,7 @@
 //
 //   .plait          container          io/container.h
 //   .mtx            Matrix Market      io/matrix_market.h
-//   .txt .el .csv .tsv .edges   edge list, SNAP's rules   io/edge_list.h
+//   .txt .el .csv .tsv .edges   edge list, SNAP's rules   io/edge_list_file.h
 //   .npz            SciPy CSR, or the arrays of a graph archive   io/npz.h
 //   .npy            a 2 x E array of (source, target)             io/npy.h
 //

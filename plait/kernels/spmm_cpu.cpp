@@ -17,7 +17,7 @@
 //               neither on the threads nor on the width of the registers.
 #include <algorithm>
 #include <array>
-#include <type_traits>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -55,8 +55,11 @@ struct Segments {
   const float* scale;  // one a segment, or null
 };
 
+// Rows of x in one place. `Aligned`: all of them begin on a cache line.
+template <bool Aligned>
 class PlainRows {
  public:
+  static constexpr bool kAligned = Aligned;
   PlainRows(const RowSource& x, std::uint64_t first) : base_(x.base + first), stride_(x.stride) {}
   const float* operator()(Slot slot) const { return base_ + slot * stride_; }
 
@@ -65,8 +68,10 @@ class PlainRows {
   std::uint64_t stride_;
 };
 
+// Own rows in one place, halo rows where their owners have them.
 class TranslatedRows {
  public:
+  static constexpr bool kAligned = false;
   TranslatedRows(const RowSource& x, std::uint64_t first) : x_(x), first_(first) {}
   const float* operator()(Slot slot) const {
     if (slot < x_.own) return x_.base + slot * x_.stride + first_;
@@ -88,14 +93,14 @@ template <std::size_t N, class F>
   (std::make_index_sequence<N>{});
 }
 
-// Fetches the cache lines of one slice of a row into L2. A row that does not begin on a line has
-// its end on one more.
-template <std::size_t Vectors>
+// Fetches the cache lines of one slice of a row into L2. A row that does not begin on a line may
+// end on one more.
+template <std::size_t Lines, bool Aligned>
 [[gnu::always_inline]] inline void prefetch(const float* row, std::uint64_t width) {
-  unrolled<(Vectors * kFloat8 + kLineFloats - 1) / kLineFloats>([&](auto line) {
+  unrolled<Lines>([&](auto line) {
     __builtin_prefetch(row + line * kLineFloats, /*write=*/0, /*locality=*/2);
   });
-  __builtin_prefetch(row + width - 1, 0, 2);
+  if constexpr (!Aligned) __builtin_prefetch(row + width - 1, 0, 2);
 }
 
 // A place in the edges of segments short enough to be summed whole, ahead of the sum.
@@ -124,6 +129,7 @@ class LookAhead {
 // which the last is used in part if `Partial`.
 template <std::size_t Vectors, bool Partial, bool Weighted, class Rows>
 void sum_segments(const SpmmArgs& args, const Segments& segments, const Slice& slice) {
+  constexpr std::size_t kLines = (Vectors * kFloat8 + kLineFloats - 1) / kLineFloats;
   constexpr std::size_t kWhole = Partial ? Vectors - 1 : Vectors;
   const FirstLanes part(static_cast<int>(slice.width - (Vectors - 1) * kFloat8));
   const Rows row_of(args.x, slice.first);
@@ -131,7 +137,7 @@ void sum_segments(const SpmmArgs& args, const Segments& segments, const Slice& s
   std::array<Float8, Vectors> sum;
 
   const auto fetch = [&](EdgeOffset e) __attribute__((always_inline)) {
-    prefetch<Vectors>(row_of(columns[e]), slice.width);
+    prefetch<kLines, Rows::kAligned>(row_of(columns[e]), slice.width);
   };
   const auto add = [&](EdgeOffset e) __attribute__((always_inline)) {
     const float* x = row_of(columns[e]);
@@ -147,7 +153,6 @@ void sum_segments(const SpmmArgs& args, const Segments& segments, const Slice& s
   };
 
   LookAhead ahead(segments);
-  constexpr std::uint64_t kLines = (Vectors * kFloat8 + kLineFloats - 1) / kLineFloats;
   for (std::uint64_t i = 0; i < kLinesAhead / kLines && ahead.available() > 0; ++i) {
     fetch(ahead.edge());
     ahead.advance(1);
@@ -182,18 +187,26 @@ void sum_segments(const SpmmArgs& args, const Segments& segments, const Slice& s
 
 using Kernel = void (*)(const SpmmArgs&, const Segments&, const Slice&);
 
-// Every form of sum_segments: bits 0-1 the registers less one, 2 partial, 3 weighted, 4 translated.
+using RowForms = std::tuple<PlainRows<false>, PlainRows<true>, TranslatedRows>;
+
+// Every form of sum_segments: bits 0-1 the registers less one, 2 partial, 3 weighted; above, which
+// of RowForms.
 template <std::size_t... I>
 constexpr std::array<Kernel, sizeof...(I)> kernel_table(std::index_sequence<I...>) {
   return {sum_segments<I % 4 + 1, (I & 4) != 0, (I & 8) != 0,
-                       std::conditional_t<(I & 16) != 0, TranslatedRows, PlainRows>>...};
+                       std::tuple_element_t<I / 16, RowForms>>...};
 }
-constexpr auto kKernels = kernel_table(std::make_index_sequence<32>{});
+constexpr auto kKernels =
+    kernel_table(std::make_index_sequence<16 * std::tuple_size_v<RowForms>>{});
 
 Kernel choose_kernel(const SpmmArgs& args, const Slice& slice) {
-  const std::uint64_t vectors = (slice.width + kFloat8 - 1) / kFloat8;
+  const RowSource& x = args.x;
+  const bool aligned =
+      reinterpret_cast<std::uintptr_t>(x.base) % kCacheLine == 0 && x.stride % kLineFloats == 0;
+  const std::size_t rows = x.peers ? 2 : aligned ? 1 : 0;
+  const std::size_t vectors = (slice.width + kFloat8 - 1) / kFloat8;
   return kKernels[(vectors - 1) | (slice.width % kFloat8 ? 4u : 0u) | (args.weights ? 8u : 0u) |
-                  (args.x.peers ? 16u : 0u)];
+                  rows << 4];
 }
 
 // A piece of a row that is too long to be summed in one go.

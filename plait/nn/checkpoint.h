@@ -10,6 +10,7 @@
 #include <string>
 
 #include "plait/io/safetensors.h"
+#include "plait/nn/model.h"
 #include "plait/nn/train.h"
 
 namespace plait {

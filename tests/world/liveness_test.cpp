@@ -78,11 +78,11 @@ INSTANTIATE_TEST_SUITE_P(During, Killed, testing::Values("reduces", "heap barrie
 TEST(KilledRank, MayBeTheFirst) {
   Job job({"reduces", 2});
   job.await_ready(2);
-  ::kill(job.rank(0), SIGSEGV);
+  ::kill(job.rank(0), SIGABRT);
   const auto outcome = job.wait();
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.errors,
-              ElementsAre(lost(1, "0 was killed by signal 11 (Segmentation fault)")));
+              ElementsAre(lost(1, "0 was killed by signal 6 (Aborted)")));
 }
 
 TEST(KilledRank, IsToldByTheLauncherIfNoOtherRankCan) {
@@ -151,9 +151,9 @@ INSTANTIATE_TEST_SUITE_P(During, Stopped,
                                          JobOptions{"heap barriers", 3, 2000}));
 
 TEST(StoppedJob, LosesNobodyWhenItContinues) {
-  Job job({"heap barriers", 3, 800});
+  Job job({"heap barriers", 2, 800});
   std::vector<pid_t> all{job.id()};
-  for (int rank = 0; rank < 3; ++rank) all.push_back(job.rank(rank));
+  for (int rank = 0; rank < 2; ++rank) all.push_back(job.rank(rank));
   for (const pid_t process : all) ::kill(process, SIGSTOP);
   std::this_thread::sleep_for(1200ms);
   for (const pid_t process : all) ::kill(process, SIGCONT);
@@ -193,9 +193,9 @@ std::vector<std::string> shared_names(const std::vector<pid_t>& ranks) {
 }
 
 TEST(Launcher, TakesAllRanksWithItWhenKilled) {
-  Job job({"heap barriers", 4});
+  Job job({"heap barriers", 2});
   std::vector<pid_t> ranks;
-  for (int rank = 0; rank < 4; ++rank) ranks.push_back(job.rank(rank));
+  for (int rank = 0; rank < 2; ++rank) ranks.push_back(job.rank(rank));
   EXPECT_THAT(shared_names(ranks), IsEmpty());
   ::kill(job.id(), SIGKILL);
   EXPECT_EQ(job.wait().code, -SIGKILL);
@@ -207,8 +207,8 @@ TEST(Launcher, TakesAllRanksWithItWhenKilled) {
 }
 
 TEST(Launcher, PassesInterruptsOn) {
-  Job job({"reduces", 3});
-  job.await_ready(3);
+  Job job({"reduces", 2});
+  job.await_ready(2);
   ::kill(job.id(), SIGINT);
   const auto outcome = job.wait();
   EXPECT_EQ(outcome.code, 130);
@@ -311,7 +311,7 @@ TEST(LeavingRank, IsMissedByThoseThatWaitForIt) {
 const RankProgram leaves_in_turn("leaves in turn", [](World& world) {
   std::vector<double> one{1};
   world.all_reduce_sum(std::span(one));
-  std::this_thread::sleep_for(400ms * world.rank());
+  std::this_thread::sleep_for(800ms * world.rank());
 });
 const RankProgram exits("exits", [](World& world) {
   world.barrier();
@@ -325,7 +325,7 @@ const RankProgram exits_with_failure("exits with failure", [](World& world) {
 
 TEST(LeavingRank, IsNotMissedByOthers) {
   for (const char* program : {"leaves in turn", "exits"}) {
-    const auto outcome = run_job({program, 3, 500});
+    const auto outcome = run_job({program, 2, 500});
     EXPECT_EQ(outcome.code, 0) << program;
     EXPECT_EQ(outcome.all_errors(), "");
   }

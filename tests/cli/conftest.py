@@ -1,0 +1,27 @@
+"""What all tests of the command line share: the program, and a small graph to train on."""
+
+import pytest
+
+import program
+
+
+@pytest.fixture
+def plait(tmp_path):
+    return program.Plait(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def communities(tmp_path_factory):
+    """A graph of 600 vertices with features, 7 classes and a split, as a container."""
+    path = tmp_path_factory.mktemp("communities") / "communities.plait"
+    program.Plait(path.parent).ok("generate", "dcsbm", "--vertices", 600, "--edges", 6000,
+                                  "--seed", 1, "-o", path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def communities_npz(communities):
+    """The same graph as arrays of NumPy."""
+    path = communities.with_suffix(".npz")
+    program.Plait(path.parent).ok("convert", communities, path)
+    return path

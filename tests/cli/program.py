@@ -1,0 +1,133 @@
+"""Runs the program as a user would: another process, its output and its exit code, and a limit on
+its time. The variables of launchers that this test itself may run under are taken out."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import time
+
+CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("PLAIT_PROGRAM", str(CHECKOUT / "build/bin/plait"))
+LAUNCHER_VARIABLES = ("PLAIT_", "OMPI_", "PMI", "SLURM_", "TORCHELASTIC_", "MASTER_", "RANK",
+                      "WORLD_SIZE", "LOCAL_RANK", "OMP_NUM_THREADS")
+
+RIGHT, FAILED, USAGE, DOES_NOT_FIT, INTERRUPTED = 0, 1, 2, 4, 130
+
+
+def environment(**settings):
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHER_VARIABLES)}
+    return kept | settings
+
+
+@dataclasses.dataclass
+class Result:
+    """What one run left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self):
+        return self.err.splitlines()
+
+    @property
+    def json(self):
+        """The object that --json ends stdout with."""
+        return json.loads(self.out.splitlines()[-1])
+
+
+def result_of(process, timeout=60):
+    """Waits for a process that start() has started."""
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    return Result(process.returncode, out, err)
+
+
+def start(*arguments, command=(PROGRAM,), env=None, **options):
+    return subprocess.Popen([*map(str, command), *map(str, arguments)], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+                            env=env or environment(), **options)
+
+
+def contents(folder):
+    """Every file under a folder, with its bytes."""
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+class Plait:
+    """The program, with a folder whose content a failing run must leave as it was."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __call__(self, *arguments, timeout=60, **options):
+        return result_of(start(*arguments, **options), timeout)
+
+    def ok(self, *arguments, **options):
+        """A run that must succeed, without a word on stderr."""
+        result = self(*arguments, **options)
+        assert (result.code, result.err) == (RIGHT, ""), result
+        return result
+
+    def json(self, *arguments, **options):
+        return self.ok(*arguments, "--json", **options).json
+
+    def fails(self, code, *arguments, names=(), **options):
+        """A run that must fail: one line that holds all of `names`, and no file made, changed or
+        left over."""
+        before = contents(self.folder)
+        result = self(*arguments, **options)
+        assert result.code == code, result
+        check_one_line(result, names)
+        assert contents(self.folder) == before
+        return result
+
+
+def check_one_line(result, names):
+    assert len(result.lines) == 1, result
+    assert result.err.startswith("plait: ") and result.err.endswith("\n"), result
+    for name in names:
+        assert str(name) in result.err, (name, result)
+
+
+# --- processes of a run ---
+
+
+def ended(process_id):
+    """Whether a process is gone, or only waits for its parent to notice."""
+    try:
+        stat = pathlib.Path(f"/proc/{process_id}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return stat.rpartition(")")[2].split()[0] in "ZX"
+
+
+def ranks_of(launcher):
+    """The processes that a launcher has started, by rank."""
+    ranks = {}
+    for task in pathlib.Path(f"/proc/{launcher}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            try:
+                variables = pathlib.Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            found = [v for v in variables if v.startswith(b"PLAIT_RANK=")]
+            if found:
+                ranks[int(found[0].partition(b"=")[2])] = int(child)
+    return ranks
+
+
+def wait_until(condition, seconds, what):
+    """Polls; returns the seconds that it took."""
+    began = time.monotonic()
+    while not condition():
+        waited = time.monotonic() - began
+        assert waited < seconds, f"{what}: not within {seconds} s"
+        time.sleep(0.02)
+    return time.monotonic() - began

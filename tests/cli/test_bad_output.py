@@ -1,0 +1,123 @@
+"""Output that cannot be written: one line that names it, exit code 1, no part of it left, and what
+stood there before untouched."""
+
+import os
+import resource
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+import program
+from program import FAILED
+
+
+@pytest.fixture
+def work(plait, tmp_path):
+    """For each command that writes, its arguments but for the output file that ends them."""
+    plait.ok("generate", "ring", "--vertices", 20000, "-o", tmp_path / "g.plait")
+    np.save(tmp_path / "x.npy", np.ones((20000, 4), np.float32))
+    return {"convert": ["convert", tmp_path / "g.plait"],
+            "aggregate": ["aggregate", tmp_path / "g.plait", "--features", tmp_path / "x.npy",
+                          "--out"],
+            "generate": ["generate", "star", "--vertices", 20000, "-o"]}
+
+
+ENDING = {"convert": ".mtx", "aggregate": ".npy", "generate": ".plait"}
+
+
+@pytest.mark.parametrize("command", ENDING)
+@pytest.mark.parametrize("existing", [False, True])
+def test_file_size_limit(plait, tmp_path, work, command, existing):
+    """Stands for a full disk: writes fail after 64 KiB, which no output here fits in."""
+    out = tmp_path / ("out" + ENDING[command])
+    if existing:
+        out.write_text("stays")
+    limit = 1 << 16
+    plait.fails(FAILED, *work[command], out, names=[out, "cannot be written"],
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+
+
+def may_mount():
+    """Whether this user may mount in a name space of its own."""
+    unshare = shutil.which("unshare")
+    test = ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /mnt"]
+    return bool(unshare) and subprocess.run(test, capture_output=True).returncode == 0
+
+
+FULL_DISK = """
+mount -t tmpfs -o size=128k none "$1" && echo stays > "$1/old.mtx" || exit 77
+folder=$1; shift
+"$@"
+code=$?
+ls -A "$folder"; cat "$folder/old.mtx"
+exit $code
+"""
+
+
+@pytest.mark.skipif(not may_mount(), reason="mounting a small disk takes privileges")
+@pytest.mark.parametrize("command", ENDING)
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_no_space_left(plait, tmp_path, work, command, ranks):
+    """A real file system that is full. It is gone with its name space, so it is listed within."""
+    if ranks > 1 and command != "aggregate":
+        pytest.skip("does not run on ranks")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    name = "new" + ENDING[command] if command != "convert" else "old.mtx"
+    ranked = ["--ranks", ranks] * (ranks > 1)
+    result = plait("-m", "sh", "-c", FULL_DISK, "sh", disk, program.PROGRAM, *work[command],
+                   disk / name, *ranked, command=("unshare",))
+    assert result.code == FAILED, result
+    program.check_one_line(result, [disk / name, "no space left"])
+    assert result.out == "old.mtx\nstays\n"
+
+
+@pytest.mark.parametrize("command", ENDING)
+def test_folders(plait, tmp_path, work, command):
+    (tmp_path / ("folder" + ENDING[command])).mkdir()
+    for name, words in [("missing/out", "no folder"), ("folder", "is a folder"),
+                        ("g.plait/out", "not a directory")]:
+        out = tmp_path / (name + ENDING[command])
+        plait.fails(FAILED, *work[command], out, names=[out, words])
+
+
+@pytest.mark.skipif(not os.path.isdir("/sys/kernel"), reason="no /sys")
+@pytest.mark.parametrize("command", ENDING)
+def test_places_where_nothing_can_be_written(plait, work, command):
+    for folder in ("/sys/kernel/out", "/proc/self/out", "/dev/out"):
+        out = folder + ENDING[command]
+        plait.fails(FAILED, *work[command], out, names=[out])
+        assert not os.path.exists(out)
+    if command != "generate":
+        return
+    os.symlink("/dev/full", plait.folder / "full.plait")
+    plait.fails(FAILED, *work[command], plait.folder / "full.plait", names=["full.plait"])
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_checkpoint_that_cannot_be_written(plait, tmp_path, communities, ranks):
+    """Found out when the first one is due. An earlier checkpoint stays."""
+    out = tmp_path / "no" / "c.safetensors"
+    plait.fails(FAILED, "train", communities, "--epochs", 3, "--checkpoint", out, "--ranks", ranks,
+                names=[out, "no folder"])
+
+
+def test_failing_train_keeps_the_checkpoint(plait, tmp_path, communities):
+    out = tmp_path / "c.safetensors"
+    plait.ok("train", communities, "--epochs", 3, "--checkpoint", out)
+    limit = 1000
+    plait.fails(FAILED, "train", communities, "--epochs", 6, "--checkpoint", out, names=[out],
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+    assert safetensors.numpy.load_file(out)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_scores_that_cannot_be_written(plait, tmp_path, communities, ranks):
+    checkpoint = tmp_path / "c.safetensors"
+    plait.ok("train", communities, "--epochs", 2, "--checkpoint", checkpoint)
+    out = tmp_path / "no" / "scores.npy"
+    plait.fails(FAILED, "infer", communities, "--checkpoint", checkpoint, "--out", out, "--ranks",
+                ranks, names=[out, "no folder"])

@@ -1,0 +1,104 @@
+"""The command line itself: help, version, and options that do not exist or make no sense."""
+
+import pytest
+
+from program import FAILED, RIGHT, USAGE, environment
+
+COMMANDS = ("doctor", "info", "generate", "convert", "partition", "plan", "aggregate", "train",
+            "infer")
+KINDS = ("dcsbm", "rmat", "grid", "star", "ring")
+
+
+@pytest.mark.parametrize("command", [[], *[[c] for c in COMMANDS],
+                                     *[["generate", k] for k in KINDS]])
+def test_help(plait, command):
+    out = plait.ok(*command, "--help").out
+    assert "Usage" in out or "plait" in out
+    if len(command) == 1:
+        assert f"plait {command[0]}" in out and "--json" in out
+        assert "Examples:" in out or command == ["doctor"]
+    if not command:
+        assert all(name in out for name in COMMANDS)
+
+
+def test_version(plait):
+    name, version = plait.ok("--version").out.split()
+    assert name == "plait" and len(version.split(".")) == 3
+
+
+def test_doctor(plait):
+    found = plait.json("doctor")
+    findings = {f["what"]: f for f in found["findings"]}
+    assert {"plait", "processor", "memory", "shared memory", "libtorch", "GPUs"} <= set(findings)
+    assert found["missing"] == sum(not f["ok"] for f in findings.values())
+    assert all(f["ok"] == (f["remedy"] == "") for f in findings.values())
+    text = plait.ok("doctor").out
+    assert all(what in text for what in findings)
+
+
+@pytest.mark.parametrize("arguments,names", [
+    ([], ["subcommand"]),
+    (["frobnicate"], ["frobnicate"]),
+    (["--frobnicate"], ["--frobnicate"]),
+    (["info"], ["graph"]),
+    (["info", "GRAPH", "--frobnicate"], ["--frobnicate"]),
+    (["info", "GRAPH", "second"], ["second"]),
+    (["partition", "GRAPH", "--partition", "cake"], ["cake", "metis"]),
+    (["partition", "GRAPH", "--ranks", "0"], ["--ranks", "0", "4096"]),
+    (["partition", "GRAPH", "--dim", "-3"], ["-3"]),
+    (["plan", "GRAPH"], ["--dim"]),
+    (["plan", "GRAPH", "--dim", "wide"], ["--dim", "wide"]),
+    (["plan", "GRAPH", "--dim", "-1"], ["-1"]),
+    (["plan", "GRAPH", "--dim", "8", "--strategy", "luck"], ["luck", "bulk"]),
+    (["train", "GRAPH", "--model", "gpt"], ["gpt", "gcn"]),
+    (["train", "GRAPH", "--ranks", "-2"], ["--ranks", "-2"]),
+    (["train", "GRAPH", "--ranks", "many"], ["--ranks", "many"]),
+    (["train", "GRAPH", "--timeout", "0"], ["--timeout"]),
+    (["train", "GRAPH", "--epochs", "0"], ["--epochs", "0"]),
+    (["train", "GRAPH", "--layers", "0"], ["--layers", "0"]),
+    (["train", "GRAPH", "--hidden", "-1"], ["--hidden", "-1"]),
+    (["train", "GRAPH", "--dropout", "1"], ["--dropout", "1"]),
+    (["train", "GRAPH", "--dropout", "nan"], ["dropout", "nan"]),
+    (["train", "GRAPH", "--lr", "-1"], ["-1"]),
+    (["train", "GRAPH", "--weight-decay", "-1"], ["-1"]),
+    (["train", "GRAPH", "--normalize", "columns"], ["columns", "rows"]),
+    (["train", "GRAPH", "--split", "1"], ["split 1", "0..0"]),
+    (["train", "GRAPH", "--strategy", "luck"], ["luck", "bulk"]),
+    (["train", "GRAPH", "--partition", "cake"], ["cake", "metis"]),
+    (["train", "GRAPH", "--partition", "cake", "--ranks", "2"], ["cake", "metis"]),
+    (["infer", "GRAPH", "--out", "y.npy"], ["--checkpoint"]),
+])
+def test_wrong_usage(plait, communities, arguments, names):
+    plait.fails(USAGE, *[communities if a == "GRAPH" else a for a in arguments], names=names)
+
+
+def test_order_of_options_does_not_matter(plait, communities):
+    assert plait.json("info", "--json", communities) == plait.json("info", communities)
+
+
+@pytest.mark.parametrize("variables,names", [
+    ({"RANK": "0"}, ["RANK", "WORLD_SIZE"]),
+    ({"RANK": "2", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"},
+     ["RANK", "'2'", "0..1"]),
+    ({"RANK": "0", "WORLD_SIZE": "two"}, ["WORLD_SIZE", "'two'"]),
+    ({"RANK": "0", "WORLD_SIZE": "2"}, ["MASTER_ADDR"]),
+    ({"OMPI_COMM_WORLD_RANK": "-1", "OMPI_COMM_WORLD_SIZE": "2"}, ["OMPI_COMM_WORLD_RANK", "'-1'"]),
+])
+def test_wrong_worlds(plait, communities, variables, names):
+    plait.fails(USAGE, "train", communities, env=environment(**variables), names=names)
+
+
+def test_train_needs_features_labels_and_a_split(plait, tmp_path):
+    plait.ok("generate", "ring", "--vertices", 9, "-o", tmp_path / "ring.plait")
+    for ranks in (1, 2):
+        plait.fails(USAGE, "train", tmp_path / "ring.plait", "--ranks", ranks,
+                    names=["ring", "features"])
+
+
+def test_without_progress_on_a_file(plait, tmp_path, communities):
+    """Progress is for terminals: stderr that is none stays empty, with and without --quiet."""
+    for quiet in ([], ["--quiet"]):
+        assert plait("train", communities, "--epochs", 2, *quiet).err == ""
+    (tmp_path / "bad.txt").write_text("1\n")
+    plait.fails(FAILED, "info", tmp_path / "bad.txt", "--quiet", names=["line 1"])
+    assert plait("info", communities, "--quiet").code == RIGHT

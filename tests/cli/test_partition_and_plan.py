@@ -1,0 +1,126 @@
+"""plait partition against NumPy, and plait plan: figures before memory is taken."""
+
+import numpy as np
+import pytest
+
+from program import DOES_NOT_FIT
+from random_graphs import random_graphs, write_scipy
+
+WIDTH = 12
+
+
+def philox_words(counters, seed):
+    """Philox4x32-10 of 64-bit counters: four columns of 32-bit words."""
+    low32, mask = np.uint64(0xFFFFFFFF), np.uint64(32)
+    c = [counters & low32, counters >> mask, np.zeros_like(counters), np.zeros_like(counters)]
+    key = [seed & 0xFFFFFFFF, seed >> 32]
+    for _ in range(10):
+        a, b = c[0] * np.uint64(0xD2511F53), c[2] * np.uint64(0xCD9E8D57)
+        c = [(b >> mask) ^ c[1] ^ np.uint64(key[0]), b & low32,
+             (a >> mask) ^ c[3] ^ np.uint64(key[1]), a & low32]
+        key = [(key[0] + 0x9E3779B9) & 0xFFFFFFFF, (key[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    return np.stack(c)
+
+
+def hash_owners(vertices, ranks):
+    """The top 64 bits of a hash of the id times the number of ranks."""
+    high, low = philox_words(np.arange(vertices, dtype=np.uint64), 0x9A171A1D)[:2]
+    return np.array([((int(h) << 32 | int(l)) * ranks) >> 64 for h, l in zip(high, low)])
+
+
+def owners(scheme, figures, vertices, ranks):
+    """Who owns what: from the rule of the scheme, or, for edges, from the sizes of the ranges."""
+    if scheme == "hash":
+        return hash_owners(vertices, ranks)
+    sizes = [rank["vertices"] for rank in figures["ranks"]]
+    if scheme == "vertices":
+        bounds = [vertices * rank // ranks for rank in range(ranks + 1)]
+        sizes = np.diff(bounds)
+    return np.repeat(np.arange(ranks), sizes)
+
+
+def count(graphs, owner, ranks):
+    """Vertices, edges, remote edges and halo rows of every rank."""
+    reader, source = owner[graphs.row], owner[graphs.column]
+    remote = reader != source
+    halo = np.unique(np.stack([reader[remote], graphs.column[remote]]), axis=1)[0]
+    return [np.bincount(x, minlength=ranks).tolist()
+            for x in (owner, reader, reader[remote], halo)]
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 5])
+def test_figures_against_numpy(plait, tmp_path, ranks):
+    graphs = random_graphs(21, 30, shuffled=True)
+    write_scipy(tmp_path / "g.npz", graphs)
+    result = plait.json("partition", tmp_path / "g.npz", "--ranks", ranks, "--dim", WIDTH)
+    assert [s["scheme"] for s in result["schemes"]] == ["edges", "vertices", "hash", "metis"]
+    for figures in result["schemes"]:
+        parts = figures["ranks"]
+        fields = ("vertices", "edges", "remote_edges", "halo_rows")
+        found = [[part[field] for part in parts] for field in fields]
+        if figures["scheme"] != "metis":
+            owner = owners(figures["scheme"], figures, graphs.vertices, ranks)
+            assert found == count(graphs, owner, ranks), figures["scheme"]
+        assert sum(found[0]) == graphs.vertices and sum(found[1]) == len(graphs.row)
+        assert figures["cut"] == sum(found[2]) and figures["halo_rows"] == sum(found[3])
+        assert figures["edge_imbalance"] == pytest.approx(max(found[1]) / np.mean(found[1]))
+        assert figures["vertex_imbalance"] == pytest.approx(max(found[0]) / np.mean(found[0]))
+        assert [p["bytes_per_iteration"] for p in parts] == [h * WIDTH * 4 for h in found[3]]
+
+
+def test_ranges_of_edges_are_balanced(plait, tmp_path):
+    """No rank has more than its share and the edges of one vertex."""
+    graphs = random_graphs(22, 30, shuffled=True)
+    write_scipy(tmp_path / "g.npz", graphs)
+    largest = np.bincount(graphs.row).max()
+    for ranks in (2, 3, 4):
+        result = plait.json("partition", tmp_path / "g.npz", "--ranks", ranks, "--partition", "edges")
+        edges = [rank["edges"] for rank in result["schemes"][0]["ranks"]]
+        assert max(edges) <= len(graphs.row) / ranks + largest
+
+
+def test_metis_finds_components(plait, tmp_path):
+    """Two cliques without an edge between them need no cut."""
+    size = 40
+    clique = np.stack(np.nonzero(1 - np.eye(size, dtype=int)))
+    name = np.random.default_rng(2).permutation(2 * size)
+    np.save(tmp_path / "g.npy", name[np.concatenate([clique, clique + size], axis=1)])
+    found = plait.json("partition", tmp_path / "g.npy", "--ranks", 2, "--partition", "metis")
+    assert (found["schemes"][0]["cut"], found["schemes"][0]["halo_rows"]) == (0, 0)
+    assert [r["vertices"] for r in found["schemes"][0]["ranks"]] == [size, size]
+
+
+def test_text_of_partition(plait, communities):
+    out = plait.ok("partition", communities, "--ranks", 3).out
+    for scheme in ("edges", "vertices", "hash", "metis"):
+        assert f"\n{scheme}: cut " in "\n" + out
+    assert len(out.splitlines()) == 4 * (1 + 1 + 3)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("options", [[], ["--train"], ["--strategy", "replicate"],
+                                     ["--partition", "hash"]])
+def test_plan_adds_up(plait, communities, ranks, options):
+    plan = plait.json("plan", communities, "--dim", 64, "--ranks", ranks, *options)
+    totals = np.sum([array["bytes"] for array in plan["arrays"]], axis=0)
+    assert len(totals) == ranks and plan["fits"] is True
+    assert plan["largest_rank"] == totals.max() and plan["total"] == totals.sum()
+    rows = [a["bytes"] for a in plan["arrays"] if a["name"].startswith("rows in the symmetric")][0]
+    own = plait.json("partition", communities, "--ranks", ranks, "--partition",
+                     "hash" if "hash" in options else "edges")["schemes"][0]["ranks"]
+    halo = [600 - r["vertices"] if "replicate" in options else r["halo_rows"] for r in own]
+    slots = max(r["vertices"] + h for r, h in zip(own, halo))
+    assert rows == [slots * 64 * 4] * ranks
+    assert "total" in plait.ok("plan", communities, "--dim", 64, "--ranks", ranks, *options).out
+
+
+@pytest.mark.parametrize("width", [10**11, 2**62, 2**64 - 1])
+@pytest.mark.parametrize("options", [[], ["--json"], ["--train", "--ranks", 3]])
+def test_what_does_not_fit(plait, communities, width, options):
+    """Refused with the figures, also where the number of bytes itself passes 64 bits."""
+    result = plait("plan", communities, "--dim", width, *options)
+    assert result.code == DOES_NOT_FIT, result
+    assert len(result.lines) == 1 and result.err.startswith("plait: the run needs "), result
+    assert "iB on this machine" in result.err and "is free" in result.err
+    if options == ["--json"]:
+        assert result.json["fits"] is False and result.json["total"] > result.json["available"]
