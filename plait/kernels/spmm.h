@@ -2,7 +2,10 @@
 // every layer.
 //
 // Shapes: A has `rows` rows given by begin[i] .. end[i] into `columns` (an ordinary CSR passes
-// offsets and offsets + 1); x holds rows of `width` floats, `x_stride` floats apart; y likewise.
+// offsets and offsets + 1); x holds rows of `width` floats, `x.stride` floats apart; y likewise.
+// Rows of A need not touch: begin and end may take a part of each row of a CSR, and edges between
+// them are never read. x and y may stand at any float; x is read faster where its rows begin on
+// cache lines. They must not overlap.
 //
 // Determinism: a row is summed in the order of its edges, in pieces whose boundaries depend on
 // the graph alone, and pieces are added in order; so y is bit-identical for every number of

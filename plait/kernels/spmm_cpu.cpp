@@ -111,7 +111,10 @@ class LookAhead {
   EdgeOffset available() {
     while (edge_ == end_ && next_ < segments_.count) {
       const EdgeOffset begin = segments_.begin[next_], end = segments_.end[next_];
-      if (end - begin <= kPieceEdges) edge_ = begin, end_ = end;
+      if (end - begin <= kPieceEdges) {
+        edge_ = begin;
+        end_ = end;
+      }
       ++next_;
     }
     return end_ - edge_;
@@ -122,7 +125,8 @@ class LookAhead {
  private:
   const Segments& segments_;
   std::uint64_t next_ = 0;
-  EdgeOffset edge_ = 0, end_ = 0;
+  EdgeOffset edge_ = 0;
+  EdgeOffset end_ = 0;
 };
 
 // The sums of all segments of at most kPieceEdges edges, for one slice of `Vectors` registers, of

@@ -23,7 +23,9 @@ GraphShards make_graph_shards(const AnyCsr& any, bool symmetric, const Partition
   return std::visit(
       [&](const auto& graph) {
         const auto prepare = [&](auto rows) {
-          return options.one_loop_each ? with_one_loop_each(rows, partition, rank) : rows;
+          return options.one_loop_each
+                     ? with_one_loop_each(rows, partition, rank, options.loop_weight)
+                     : rows;
         };
         GraphShards shards;
         const auto rows = prepare(own_rows(graph, partition, rank));

@@ -11,6 +11,7 @@ namespace plait {
 
 struct ShardOptions {
   bool one_loop_each = false;          // as GCN wants it, see with_one_loop_each
+  float loop_weight = 1;               // of the loops that are added; other than 1 needs weights
   bool transposed = true;              // also the shard of the transposed graph, for gradients
   HaloKind halo = HaloKind::distinct;  // complete: for the strategy `replicate`
 };

@@ -67,7 +67,8 @@ Csr<V> own_columns(const Csr<V>& graph, const Partition& partition, int rank) {
 }
 
 template <VertexId V>
-Csr<V> with_one_loop_each(const Csr<V>& rows, const Partition& partition, int rank) {
+Csr<V> with_one_loop_each(const Csr<V>& rows, const Partition& partition, int rank,
+                          float loop_weight) {
   const auto self = [&](std::uint64_t r) { return static_cast<V>(partition.vertex(rank, r)); };
   return make_rows<V>(
       rows.vertices(), rows.weighted(),
@@ -76,7 +77,7 @@ Csr<V> with_one_loop_each(const Csr<V>& rows, const Partition& partition, int ra
         return row.size() - static_cast<std::size_t>(std::ranges::count(row, self(r))) + 1;
       },
       [&](std::uint64_t r, V* neighbours, float* weights) {
-        float loop_weight = 1;
+        float own_weight = loop_weight;
         std::size_t loop_at = 0, out = 0;
         const EdgeOffset first = rows.offsets[r];
         const auto put = [&](std::size_t at, V id, float weight) {
@@ -91,12 +92,12 @@ Csr<V> with_one_loop_each(const Csr<V>& rows, const Partition& partition, int ra
             placed = true;
           }
           if (j == self(r))
-            loop_weight = rows.weight(e);
+            own_weight = rows.weight(e);
           else
             put(out++, j, rows.weight(e));
         }
         if (!placed) loop_at = out;
-        put(loop_at, self(r), loop_weight);
+        put(loop_at, self(r), own_weight);
       });
 }
 
@@ -104,7 +105,7 @@ template Csr32 own_rows(const Csr32&, const Partition&, int);
 template Csr64 own_rows(const Csr64&, const Partition&, int);
 template Csr32 own_columns(const Csr32&, const Partition&, int);
 template Csr64 own_columns(const Csr64&, const Partition&, int);
-template Csr32 with_one_loop_each(const Csr32&, const Partition&, int);
-template Csr64 with_one_loop_each(const Csr64&, const Partition&, int);
+template Csr32 with_one_loop_each(const Csr32&, const Partition&, int, float);
+template Csr64 with_one_loop_each(const Csr64&, const Partition&, int, float);
 
 }  // namespace plait

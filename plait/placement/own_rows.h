@@ -15,10 +15,12 @@ Csr<V> own_rows(const Csr<V>& graph, const Partition& partition, int rank);
 template <VertexId V>
 Csr<V> own_columns(const Csr<V>& graph, const Partition& partition, int rank);
 
-// Gives every own vertex exactly one loop, as PyG's add_remaining_self_loops does: of weight 1, or
-// of the weight of the last loop that it had. `rows` is what own_rows or own_columns returned.
-// The loop takes its place in the ascending order of neighbours.
+// Gives every own vertex exactly one loop, as PyG's add_remaining_self_loops does: of the weight of
+// the last loop that it had, else of `loop_weight`. Rows without weights stay without: all their
+// edges weigh 1. `rows` is what own_rows or own_columns returned. The loop takes its place in the
+// ascending order of neighbours.
 template <VertexId V>
-Csr<V> with_one_loop_each(const Csr<V>& rows, const Partition& partition, int rank);
+Csr<V> with_one_loop_each(const Csr<V>& rows, const Partition& partition, int rank,
+                          float loop_weight = 1);
 
 }  // namespace plait

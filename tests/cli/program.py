@@ -17,8 +17,9 @@ RIGHT, FAILED, USAGE, DOES_NOT_FIT, INTERRUPTED = 0, 1, 2, 4, 130
 
 
 def environment(**settings):
+    """Threads that wait sleep, so that tests side by side do not hold each other up."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHER_VARIABLES)}
-    return kept | settings
+    return kept | {"OMP_WAIT_POLICY": "passive"} | settings
 
 
 @dataclasses.dataclass

@@ -3,23 +3,11 @@
 import numpy as np
 import pytest
 
+from philox import philox_words
 from program import DOES_NOT_FIT
 from random_graphs import random_graphs, write_scipy
 
 WIDTH = 12
-
-
-def philox_words(counters, seed):
-    """Philox4x32-10 of 64-bit counters: four columns of 32-bit words."""
-    low32, mask = np.uint64(0xFFFFFFFF), np.uint64(32)
-    c = [counters & low32, counters >> mask, np.zeros_like(counters), np.zeros_like(counters)]
-    key = [seed & 0xFFFFFFFF, seed >> 32]
-    for _ in range(10):
-        a, b = c[0] * np.uint64(0xD2511F53), c[2] * np.uint64(0xCD9E8D57)
-        c = [(b >> mask) ^ c[1] ^ np.uint64(key[0]), b & low32,
-             (a >> mask) ^ c[3] ^ np.uint64(key[1]), a & low32]
-        key = [(key[0] + 0x9E3779B9) & 0xFFFFFFFF, (key[1] + 0xBB67AE85) & 0xFFFFFFFF]
-    return np.stack(c)
 
 
 def hash_owners(vertices, ranks):

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <vector>
 
+#include "plait/base/array.h"
 #include "plait/base/error.h"
 #include "plait/base/random.h"
 
@@ -45,7 +47,7 @@ struct Problem {
   std::vector<float> weights, x, scale;
   std::uint64_t width = 0, x_stride = 0, y_stride = 0;
   std::size_t shift = 0;  // floats by which x and y are off a cache line's alignment
-  RowSource peers;        // used instead of x where it has peers
+  RowSource source;       // used instead of x where it has a base
 
   SpmmArgs args(std::vector<float>& y) const {
     y.assign(begin.size() * y_stride + shift + 1, kUntouched);
@@ -54,8 +56,8 @@ struct Problem {
     args.end = end;
     args.columns = columns.data();
     args.weights = weights.empty() ? nullptr : weights.data();
-    args.x = peers;
-    if (!peers.peers) args.x.base = x.data() + shift;
+    args.x = source;
+    if (!source.base) args.x.base = x.data() + shift;
     args.x.stride = x_stride;
     args.width = width;
     args.y = y.data() + shift;
@@ -192,6 +194,21 @@ TEST_P(SpmmWidth, StridesAndAlignment) {
                                            .weighted = shift % 2 == 0}));
 }
 
+TEST_P(SpmmWidth, RowsOnCacheLines) {
+  const std::uint64_t width = GetParam(), stride = (width + 15) / 16 * 16;
+  for (const bool weighted : {false, true}) {
+    Problem p = make_problem({.degrees = random_degrees(50, 70),
+                              .x_rows = 40,
+                              .width = width,
+                              .x_padding = stride - width,
+                              .weighted = weighted});
+    Buffer<float> aligned(p.x.size());
+    std::copy(p.x.begin(), p.x.end(), aligned.data());
+    p.source.base = aligned.data();
+    expect_matches_reference(p);
+  }
+}
+
 // Integers are exact in float, so every order of summing gives the same: equality, not nearness.
 TEST_P(SpmmWidth, ExactOnIntegers) {
   Problem p = make_problem({.degrees = random_degrees(80, 100), .x_rows = 90, .width = GetParam()});
@@ -324,12 +341,12 @@ TEST(Spmm, ReadsNothingBetweenRows) {
       make_problem({.degrees = std::vector<std::uint64_t>(200, 20), .x_rows = 9, .width = 12});
   std::vector<std::uint32_t> halo_owner(4, 0), halo_row{3, 2, 1, 0};
   const float* peer = p.x.data();
-  p.peers = {.base = p.x.data(),
-             .stride = p.x_stride,
-             .own = 5,
-             .peers = &peer,
-             .halo_owner = halo_owner.data(),
-             .halo_row = halo_row.data()};
+  p.source = {.base = p.x.data(),
+              .stride = p.x_stride,
+              .own = 5,
+              .peers = &peer,
+              .halo_owner = halo_owner.data(),
+              .halo_row = halo_row.data()};
   for (std::size_t i = 0; i < p.begin.size(); ++i) {
     p.end[i] -= 10;
     for (EdgeOffset e = p.end[i]; e < p.end[i] + 10; ++e) p.columns[e] = 4000000000u;
@@ -359,12 +376,12 @@ TEST(Spmm, Peers) {
         owner[h] = static_cast<std::uint32_t>(numbers.below(3));
         row[h] = static_cast<std::uint32_t>(numbers.below(200));
       }
-      p.peers = {p.x.data(), p.x_stride, kOwn, peers.data(), owner.data(), row.data()};
+      p.source = {p.x.data(), p.x_stride, kOwn, peers.data(), owner.data(), row.data()};
       expect_matches_reference(p);
 
       // The same rows gathered after the own ones give the same bits without translation.
       Problem gathered = p;
-      gathered.peers = {};
+      gathered.source = {};
       for (Slot h = 0; h < kHalo; ++h)
         std::copy_n(&memory[owner[h]][row[h] * p.x_stride], p.x_stride,
                     &gathered.x[(kOwn + h) * p.x_stride]);

@@ -1,0 +1,24 @@
+// A dataset of a file as tensors by name.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <ATen/core/Dict.h>
+
+#include <string>
+
+#include "plait/graph/dataset.h"
+
+namespace plait {
+
+// What the dataset holds, copied:
+//   num_nodes      int64, a scalar
+//   edge_index     int64, 2 x E: sources, then targets; by target, then source
+//   edge_weight    float32, E                           only if the graph has weights
+//   x              float32, N x width                   only if there are features
+//   y              int64, N; -1 where unknown           only if there are labels
+//   train_mask, val_mask, test_mask   bool, N, or K x N where there are K > 1 alternative splits
+//   original_ids   int64, N                             only if the source had other ids
+// Throws DoesNotFitError before memory is taken.
+c10::Dict<std::string, at::Tensor> tensors_of(const Dataset& dataset);
+
+}  // namespace plait

@@ -1,0 +1,136 @@
+#include "python/edge_tensors.h"
+
+#include <c10/core/GradMode.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+
+#include "plait/base/error.h"
+#include "plait/base/parallel.h"
+
+namespace plait {
+namespace {
+
+constexpr std::size_t kGrain = std::size_t{1} << 18;
+constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+
+std::string type_name(const at::Tensor& tensor) { return at::toString(tensor.scalar_type()); }
+
+void check_place(const at::Tensor& tensor, const char* name) {
+  require<UsageError>(tensor.device().is_cpu(), "{} is on {}; move it to the CPU with .cpu()", name,
+                      tensor.device().str());
+  require<UsageError>(tensor.layout() == at::kStrided,
+                      "{} is a sparse tensor; pass the edges as a dense 2 x E tensor", name);
+}
+
+template <class T>
+std::span<const T> values_of(const at::Tensor& contiguous) {
+  return {contiguous.const_data_ptr<T>(), static_cast<std::size_t>(contiguous.numel())};
+}
+
+// The lowest i for which wrong(i), or kNone. Looks at all, since a wrong one is rare.
+template <class Wrong>
+std::size_t first_where(std::size_t size, Wrong wrong) {
+  std::atomic<std::size_t> first{kNone};
+  parallel_blocks(size, kGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (!wrong(i)) continue;
+      std::size_t lowest = first.load();
+      while (i < lowest && !first.compare_exchange_weak(lowest, i)) {
+      }
+      return;
+    }
+  });
+  return first.load();
+}
+
+void check_ids(std::span<const std::int64_t> ids, std::int64_t vertices) {
+  const std::size_t bad = first_where(ids.size(), [&](std::size_t i) {
+    return static_cast<std::uint64_t>(ids[i]) >= static_cast<std::uint64_t>(vertices);
+  });
+  if (bad == kNone) return;
+  const std::size_t edges = ids.size() / 2;
+  const std::int64_t id = ids[bad];
+  const std::string allowed =
+      vertices > 0 ? fmt::format("outside 0..{}", vertices - 1) : "an id where there are no nodes";
+  const std::string remedy = id < 0 ? "correct it"
+                                    : fmt::format("correct it, or give num_nodes=[{} or more]",
+                                                  static_cast<std::uint64_t>(id) + 1);
+  throw UsageError(fmt::format("edge_index[{}, {}] is {}, {}; {}", bad / edges, bad % edges, id,
+                               allowed, remedy));
+}
+
+void check_weight(const at::Tensor& weight, std::int64_t edges) {
+  check_place(weight, "edge_weight");
+  require<UsageError>(weight.scalar_type() == at::kFloat,
+                      "edge_weight holds {}; only float32 is supported yet, use .float()",
+                      type_name(weight));
+  require<UsageError>(weight.dim() == 1 && weight.size(0) == edges,
+                      "edge_weight has shape ({}), but edge_index has {} edges; give one weight "
+                      "for each",
+                      fmt::join(weight.sizes(), ", "), edges);
+  require<UsageError>(!(weight.requires_grad() && c10::GradMode::is_enabled()),
+                      "gradients for edge_weight are not supported yet; pass "
+                      "edge_weight.detach()");
+  const at::Tensor contiguous = weight.contiguous();
+  const auto values = values_of<float>(contiguous);
+  const std::size_t bad =
+      first_where(values.size(), [&](std::size_t i) { return !std::isfinite(values[i]); });
+  if (bad != kNone)
+    throw UsageError(
+        fmt::format("edge_weight[{}] is {}; weights must be finite", bad, values[bad]));
+}
+
+// As contiguous int64.
+at::Tensor checked_index(const EdgeTensors& edges) {
+  const at::Tensor& index = edges.index;
+  check_place(index, "edge_index");
+  require<UsageError>(at::isIntegralType(index.scalar_type(), false),
+                      "edge_index holds {}; use integers (torch.long)", type_name(index));
+  require<UsageError>(index.dim() == 2 && index.size(0) == 2,
+                      "edge_index has shape ({}), but must have (2, edges): sources, then targets",
+                      fmt::join(index.sizes(), ", "));
+  require<UsageError>(edges.vertices >= 0, "num_nodes is {}; use 0 or more", edges.vertices);
+  const at::Tensor ids = index.to(at::kLong).contiguous();
+  check_ids(values_of<std::int64_t>(ids), edges.vertices);
+  if (edges.weight) check_weight(*edges.weight, index.size(1));
+  return ids;
+}
+
+template <VertexId V>
+EdgeList<V> fill(const at::Tensor& ids, const EdgeTensors& tensors) {
+  const auto values = values_of<std::int64_t>(ids);
+  const std::size_t edges = values.size() / 2;
+  EdgeList<V> list;
+  list.vertices = static_cast<std::uint64_t>(tensors.vertices);
+  list.source = Buffer<V>(edges);
+  list.target = Buffer<V>(edges);
+  parallel_blocks(edges, kGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t e = begin; e < end; ++e) {
+      list.source[e] = static_cast<V>(values[e]);
+      list.target[e] = static_cast<V>(values[edges + e]);
+    }
+  });
+  if (tensors.weight) {
+    const at::Tensor weight = tensors.weight->contiguous();
+    list.weight = Buffer<float>(edges);
+    std::ranges::copy(values_of<float>(weight), list.weight.begin());
+  }
+  return list;
+}
+
+}  // namespace
+
+void check_edges(const EdgeTensors& edges) { checked_index(edges); }
+
+AnyEdgeList edge_list_of(const EdgeTensors& edges) {
+  const at::Tensor ids = checked_index(edges);
+  if (static_cast<std::uint64_t>(edges.vertices) <= kMaxVertices32)
+    return fill<std::uint32_t>(ids, edges);
+  return fill<std::uint64_t>(ids, edges);
+}
+
+}  // namespace plait

@@ -1,0 +1,220 @@
+// What Python sees of Plait: torch.classes.plait.Graph and the operations torch.ops.plait.*.
+//
+// An aggregation is one operation with a flag for the transposed graph. Its gradient is the same
+// operation with the flag turned, so gradients of gradients need nothing more.
+#include <torch/library.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "plait/base/error.h"
+#include "plait/graph/validate.h"
+#include "plait/io/io.h"
+#include "plait/nn/graph_handle.h"
+#include "python/dataset_tensors.h"
+#include "python/edge_tensors.h"
+
+namespace plait {
+namespace {
+
+using torch::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Graph = c10::intrusive_ptr<GraphHandle>;
+using OptionalTensor = std::optional<Tensor>;
+
+// The ranks that share this process's graphs. Never destroyed: handles that Python still holds
+// when it exits refer to it.
+World& current_world() {
+  static World& world = *World::alone().release();
+  return world;
+}
+
+// Errors as Python knows them: what the caller gave is a ValueError, the rest RuntimeErrors, with
+// the same line of text.
+template <class Body>
+auto with_python_errors(Body body) {
+  try {
+    return body();
+  } catch (const InputError& error) {
+    C10_THROW_ERROR(ValueError, error.what());
+  } catch (const UsageError& error) {
+    C10_THROW_ERROR(ValueError, error.what());
+  } catch (const Error& error) {
+    C10_THROW_ERROR(Error, error.what());
+  }
+}
+
+// --- graphs ---
+
+void check(const Tensor& edge_index, std::int64_t num_nodes, const OptionalTensor& edge_weight) {
+  with_python_errors([&] { check_edges({edge_index, num_nodes, edge_weight}); });
+}
+
+Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
+                       const OptionalTensor& edge_weight, bool one_loop_each, double loop_weight) {
+  return with_python_errors([&] {
+    require<UsageError>(loop_weight == 1 || edge_weight.has_value(),
+                        "loop_weight is {}, but the edges have no weights; give edge_weight",
+                        loop_weight);
+    const AnyCsr csr = build_csr(edge_list_of({edge_index, num_nodes, edge_weight}));
+    World& world = current_world();
+    const Partition partition = make_partition(PartitionScheme::edges, csr, world.size());
+    const ShardOptions shards{.one_loop_each = one_loop_each,
+                              .loop_weight = static_cast<float>(loop_weight)};
+    return c10::make_intrusive<GraphHandle>(world, csr, is_symmetric(csr), partition,
+                                            GraphHandleOptions{.shards = shards});
+  });
+}
+
+// Edges of each row, as float32, whatever they weigh.
+Tensor edge_counts(const Graph& graph) {
+  const Shard& shard = graph->shards().forward;
+  Tensor counts = torch::empty({graph->own()});
+  std::ranges::transform(
+      shard.end(), shard.begin(), counts.mutable_data_ptr<float>(),
+      [](EdgeOffset end, EdgeOffset begin) { return static_cast<float>(end - begin); });
+  return counts;
+}
+
+c10::Dict<std::string, Tensor> read(const std::string& path) {
+  return with_python_errors([&] { return tensors_of(read_dataset(path)); });
+}
+
+// --- aggregation ---
+
+// How x is aggregated: diag(post) A diag(pre), or the transpose of that.
+struct Aggregation {
+  Graph graph;
+  bool weighted;
+  OptionalTensor pre, post;
+  bool transposed;
+};
+
+void check_dense(const Tensor& t, const char* name) {
+  TORCH_CHECK_VALUE(t.device().is_cpu(), name, " is on ", t.device(),
+                    "; only the CPU is supported yet, use .cpu()");
+  TORCH_CHECK_VALUE(t.layout() == torch::kStrided, name, " is sparse; use .to_dense()");
+  TORCH_CHECK_VALUE(t.scalar_type() == torch::kFloat32, name, " holds ", t.scalar_type(),
+                    "; only float32 is supported yet, use .float()");
+}
+
+// Contiguous, or undefined.
+Tensor checked_scale(const OptionalTensor& scale, const char* name, std::int64_t rows) {
+  if (!scale.has_value() || !scale->defined()) return {};
+  check_dense(*scale, name);
+  TORCH_CHECK_VALUE(scale->dim() == 1 && scale->size(0) == rows, name, " has shape ",
+                    scale->sizes(), ", but must have one number for each of ", rows, " nodes");
+  return scale->contiguous();
+}
+
+void check_shape(const Tensor& x, std::int64_t rows) {
+  TORCH_CHECK_VALUE(x.dim() == 2 && x.size(0) == rows, "x has shape ", x.sizes(),
+                    ", but must have one row for each of ", rows, " nodes");
+}
+
+// One aggregation at a time in a process: it uses all threads, and the graph's own rows in memory
+// as its workspace. Python may call from many threads.
+std::mutex& aggregation_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+Tensor run(const Tensor& x, const Graph& graph, bool weighted, const OptionalTensor& pre,
+           const OptionalTensor& post, bool transposed) {
+  check_dense(x, "x");
+  check_shape(x, graph->own());
+  const Tensor before = checked_scale(pre, "pre", graph->own());
+  const Tensor after = checked_scale(post, "post", graph->own());
+  const Tensor in = x.contiguous();
+  Tensor out = torch::empty_like(in);
+  if (out.numel() == 0) return out;
+  const auto data_or_null = [](const Tensor& t) {
+    return t.defined() ? t.const_data_ptr<float>() : nullptr;
+  };
+  const Scaling scaling{data_or_null(before), data_or_null(after), weighted};
+  const auto direction = transposed ? &Aggregator::backward : &Aggregator::forward;
+  const auto width = static_cast<std::uint64_t>(in.size(1));
+  with_python_errors([&] {
+    const std::lock_guard lock(aggregation_mutex());
+    (graph->aggregator(width).*direction)(scaling, in.const_data_ptr<float>(),
+                                          out.mutable_data_ptr<float>(), width);
+  });
+  return out;
+}
+
+// The result's shape alone, for tensors without data.
+Tensor run_meta(const Tensor& x, const Graph&, bool, const OptionalTensor&, const OptionalTensor&,
+                bool) {
+  return torch::empty_like(x, torch::MemoryFormat::Contiguous);
+}
+
+Tensor dispatch(const Tensor& x, const Aggregation& a) {
+  static const auto operation =
+      c10::Dispatcher::singleton().findSchemaOrThrow("plait::aggregate", "").typed<decltype(run)>();
+  return operation.call(x, a.graph, a.weighted, a.pre, a.post, a.transposed);
+}
+
+struct AggregateFunction : torch::autograd::Function<AggregateFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Aggregation& a) {
+    context->saved_data["graph"] = a.graph;
+    context->saved_data["weighted"] = a.weighted;
+    context->saved_data["transposed"] = a.transposed;
+    context->save_for_backward({a.pre.value_or(Tensor()), a.post.value_or(Tensor())});
+    const at::AutoDispatchBelowADInplaceOrView below;
+    return dispatch(x, a);
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    auto& data = context->saved_data;
+    const auto optional = [](const Tensor& t) {
+      return t.defined() ? OptionalTensor(t) : std::nullopt;
+    };
+    return {dispatch(gradients[0],
+                     {data["graph"].toCustomClass<GraphHandle>(), data["weighted"].toBool(),
+                      optional(saved[0]), optional(saved[1]), !data["transposed"].toBool()}),
+            {}};
+  }
+};
+
+Tensor run_with_autograd(const Tensor& x, const Graph& graph, bool weighted,
+                         const OptionalTensor& pre, const OptionalTensor& post, bool transposed) {
+  const auto tracked = [](const OptionalTensor& t) {
+    return torch::GradMode::is_enabled() && t.has_value() && t->requires_grad();
+  };
+  TORCH_CHECK_VALUE(!tracked(pre) && !tracked(post),
+                    "gradients for pre and post are not supported yet; pass .detach()");
+  return AggregateFunction::apply(x, Aggregation{graph, weighted, pre, post, transposed});
+}
+
+std::string version() { return PLAIT_VERSION; }
+
+}  // namespace
+
+TORCH_LIBRARY(plait, m) {
+  m.class_<GraphHandle>("Graph")
+      .def("num_nodes", [](const Graph& graph) { return graph->own(); })
+      .def("num_edges",
+           [](const Graph& graph) {
+             return static_cast<std::int64_t>(graph->shards().forward.edges());
+           })
+      .def("degree", [](const Graph& graph) { return graph->degree(); })
+      .def("edge_counts", &edge_counts);
+  m.def("version() -> str", &version);
+  m.def("check_edges(Tensor edge_index, int num_nodes, Tensor? edge_weight=None) -> ()", &check);
+  m.def(
+      "graph_from_edges(Tensor edge_index, int num_nodes, Tensor? edge_weight=None, "
+      "bool one_loop_each=False, float loop_weight=1.0) -> __torch__.torch.classes.plait.Graph",
+      &graph_from_edges);
+  m.def("read_dataset(str path) -> Dict(str, Tensor)", &read);
+  m.def(
+      "aggregate(Tensor x, __torch__.torch.classes.plait.Graph graph, bool weighted=False, "
+      "Tensor? pre=None, Tensor? post=None, bool transposed=False) -> Tensor");
+}
+
+// The kernel is registered for every device, so that it can say that it knows only one.
+TORCH_LIBRARY_IMPL(plait, CompositeExplicitAutograd, m) { m.impl("aggregate", &run); }
+TORCH_LIBRARY_IMPL(plait, Meta, m) { m.impl("aggregate", &run_meta); }
+TORCH_LIBRARY_IMPL(plait, Autograd, m) { m.impl("aggregate", &run_with_autograd); }
+
+}  // namespace plait

@@ -1,0 +1,102 @@
+"""From edges to the C++ graph, made once for as long as the tensors of the edges live unchanged."""
+
+import dataclasses
+import functools
+import weakref
+
+import torch
+from torch.utils.weak import TensorWeakRef, WeakTensorKeyDictionary
+
+from plait._library import ops
+
+
+class Adjacency:
+    """A C++ graph with the scalings that operations on it need; gradients do not go into these."""
+
+    def __init__(self, handle):
+        self.handle = handle
+
+    @functools.cached_property
+    def gcn_norm(self):
+        """1 / sqrt(degree) of each node, 0 where the degree is 0."""
+        with torch.inference_mode(False), torch.no_grad():
+            degree = self.handle.degree()
+            if (degree < 0).any():
+                node = int((degree < 0).nonzero()[0])
+                raise ValueError(
+                    f"node {node} has degree {degree[node].item():g}, the sum of its edge weights; "
+                    "GCN's normalisation needs 0 or more"
+                )
+            return torch.where(degree > 0, degree.rsqrt(), 0.0)
+
+    @functools.cached_property
+    def inverse_count(self):
+        """1 / number of edges of each node, 0 where there are none."""
+        with torch.inference_mode(False), torch.no_grad():
+            count = self.handle.edge_counts()
+            return torch.where(count > 0, 1 / count, 0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class _State:
+    """What changes when a tensor's content does, short of writing to its memory behind torch's
+    back (through NumPy, or .data)."""
+
+    version: int
+    pointer: int
+    shape: torch.Size
+    stride: tuple
+
+    @classmethod
+    def of(cls, tensor):
+        return cls(tensor._version, tensor.data_ptr(), tensor.shape, tensor.stride())
+
+
+@dataclasses.dataclass(frozen=True)
+class _Entry:
+    index: _State
+    weight: tuple  # weak reference and _State, or ()
+    adjacency: Adjacency
+
+    def is_of(self, edge_index, edge_weight):
+        if self.index != _State.of(edge_index):
+            return False
+        if edge_weight is None:
+            return True
+        reference, state = self.weight
+        return reference() is edge_weight and state == _State.of(edge_weight)
+
+    def is_dead(self):
+        return bool(self.weight) and self.weight[0]() is None
+
+
+# edge_index, held weakly -> {(num_nodes, loop weight, which edge_weight): _Entry}
+_made = WeakTensorKeyDictionary()
+
+
+def _make(edge_index, edge_weight, num_nodes, loop_weight):
+    loops = loop_weight is not None
+    return Adjacency(
+        ops.graph_from_edges(edge_index, num_nodes, edge_weight, loops, loop_weight if loops else 1.0)
+    )
+
+
+def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None):
+    """The Adjacency of the edges; with `loop_weight`, after every node was given one loop: its
+    own last one, or else one of that weight. Raises ValueError for edges that are not right."""
+    tensors = [t for t in (edge_index, edge_weight) if t is not None]
+    # Inference tensors do not tell when they change; a weight whose gradient is wanted must go to
+    # the operation, which refuses it.
+    tracks = torch.is_grad_enabled() and edge_weight is not None and edge_weight.requires_grad
+    if tracks or any(t.is_inference() for t in tensors):
+        return _make(edge_index, edge_weight, num_nodes, loop_weight)
+    entries = _made.setdefault(edge_index, {})
+    key = (num_nodes, loop_weight, edge_weight if edge_weight is None else id(edge_weight))
+    entry = entries.get(key)
+    if entry is None or not entry.is_of(edge_index, edge_weight):
+        made = _make(edge_index, edge_weight, num_nodes, loop_weight)
+        for old in [k for k, e in entries.items() if e.is_dead()]:
+            del entries[old]
+        weight = () if edge_weight is None else (TensorWeakRef(edge_weight), _State.of(edge_weight))
+        entry = entries[key] = _Entry(_State.of(edge_index), weight, made)
+    return entry.adjacency

@@ -1,0 +1,101 @@
+"""Graphs, from tensors or from files."""
+
+import os
+
+import torch
+
+from plait._adjacency import adjacency
+from plait._library import ops
+
+
+def _check_tensor(name, tensor, remedy):
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"{name} is a {type(tensor).__name__}, not a tensor; {remedy}")
+
+
+def _lasting(tensor):
+    """The tensor, or where it was made in inference mode a copy that tells when it is changed."""
+    if tensor is None or not tensor.is_inference():
+        return tensor
+    with torch.inference_mode(False):
+        return tensor.clone()
+
+
+class Graph:
+    """A graph on `num_nodes` nodes.
+
+    Args:
+        edge_index: (2, E), integers, on the CPU. Column e is a message from edge_index[0, e] to
+            edge_index[1, e], as in PyTorch Geometric. Loops and duplicates count.
+        num_nodes: N; ids are 0 .. N - 1. None: the largest id + 1.
+        edge_weight: (E,), float32, finite; None: every edge weighs 1.
+
+    The tensors are referred to, not copied. The form in which the C++ operations read the graph is
+    made at the first use of each kind, takes about 8 bytes an edge (12 with weights; twice that if
+    the graph is not symmetric), and is made anew after the tensors were changed in place.
+
+    Raises:
+        ValueError: an id out of range, a wrong shape or type, a weight that is not finite; the
+            text names the edge, the value and the allowed range.
+
+    Attributes:
+        edge_index, edge_weight: as given.
+        x, y, train_mask, val_mask, test_mask, original_ids: see `load`; None where there is none.
+    """
+
+    _FIELDS = ("x", "y", "train_mask", "val_mask", "test_mask", "original_ids")
+
+    def __init__(self, edge_index, num_nodes=None, edge_weight=None):
+        _check_tensor("edge_index", edge_index, "give a 2 x E tensor of integers")
+        if edge_weight is not None:
+            _check_tensor("edge_weight", edge_weight, "give E float32 numbers, or None")
+        self.edge_index = _lasting(edge_index)
+        self.edge_weight = _lasting(edge_weight)
+        self._num_nodes = count_nodes(edge_index) if num_nodes is None else int(num_nodes)
+        ops.check_edges(edge_index, self._num_nodes, edge_weight)
+        for name in self._FIELDS:
+            setattr(self, name, None)
+
+    @classmethod
+    def load(cls, path):
+        """Reads a graph file: .plait, .mtx, .npz, .npy, or an edge list (.txt, .el, .csv, ...).
+
+        The attributes that the file has are set:
+            x: (N, width), float32, dense, whatever its form in the file.
+            y: (N,), int64, -1 where unknown.
+            train_mask, val_mask, test_mask: (N,), bool; (K, N) where there are K > 1 splits.
+            original_ids: (N,), int64: what the file called each node.
+
+        Raises ValueError if the content is wrong, naming the file and the place in it, and
+        RuntimeError if the file cannot be read or does not fit in memory.
+        """
+        fields = ops.read_dataset(os.fspath(path))
+        graph = cls(fields["edge_index"], int(fields["num_nodes"]), fields.get("edge_weight"))
+        for name in cls._FIELDS:
+            setattr(graph, name, fields.get(name))
+        return graph
+
+    @property
+    def num_nodes(self):
+        return self._num_nodes
+
+    @property
+    def num_edges(self):
+        return self.edge_index.size(1)
+
+    @property
+    def is_weighted(self):
+        return self.edge_weight is not None
+
+    def adjacency(self, loop_weight=None):
+        """What the C++ operations work on; see plait._adjacency."""
+        return adjacency(self.edge_index, self.edge_weight, self.num_nodes, loop_weight)
+
+    def __repr__(self):
+        weighted = ", weighted" if self.is_weighted else ""
+        return f"Graph({self.num_nodes} nodes, {self.num_edges} edges{weighted})"
+
+
+def count_nodes(edge_index):
+    """The largest id + 1, 0 without edges. Leaves it to check_edges to find what is wrong."""
+    return max(0, int(edge_index.max()) + 1) if edge_index.numel() > 0 else 0

@@ -1,0 +1,153 @@
+"""Layers with the signatures and state_dicts of PyTorch Geometric 2.8."""
+
+import math
+
+import torch
+
+from plait._adjacency import adjacency
+from plait._library import ops
+from plait.graph import Graph
+
+
+class _GlorotLinear(torch.nn.Linear):
+    """x W^T with W drawn uniformly from +-sqrt(6 / (in + out)) (Glorot and Bengio, 2010)."""
+
+    def reset_parameters(self):
+        bound = math.sqrt(6 / (self.in_features + self.out_features))
+        torch.nn.init.uniform_(self.weight, -bound, bound)
+
+
+class _LazyGlorotLinear(torch.nn.LazyLinear):
+    """The same, its input width found at the first call."""
+
+    cls_to_become = _GlorotLinear
+
+    def reset_parameters(self):
+        if not self.has_uninitialized_params():
+            _GlorotLinear.reset_parameters(self)
+
+
+class GCNConv(torch.nn.Module):
+    """Graph convolution, D^-1/2 (A + I) D^-1/2 X W^T + b (Kipf and Welling, ICLR 2017, equation 2).
+
+    D is the diagonal of the row sums of A + I. A node that has a loop keeps it instead of getting
+    one. Arguments, parameter names and results are those of torch_geometric.nn.GCNConv.
+
+    Args:
+        in_channels: width of x; -1: found at the first call.
+        out_channels: width of the result.
+        improved: A + 2I instead of A + I. As in PyTorch Geometric 2.8, only where edges have
+            weights; without, it changes nothing.
+        cached: keep the normalised graph of the first call and use it ever after, whatever graph
+            is given. Seldom needed: see forward.
+        add_self_loops: None: as `normalize` says.
+        normalize: False: the plain sum, X' = A X W^T + b, by the edge weights if there are some.
+        bias: whether there is a b.
+
+    Raises ValueError where loops are to be added but nothing normalised, and NotImplementedError
+    for other options of PyTorch Geometric's message passing.
+    """
+
+    # The options of MessagePassing, with the values that this layer computes.
+    _MESSAGE_PASSING = {"aggr": ("add", "sum"), "flow": ("source_to_target",), "node_dim": (-2, 0)}
+
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        improved=False,
+        cached=False,
+        add_self_loops=None,
+        normalize=True,
+        bias=True,
+        **kwargs,
+    ):
+        super().__init__()
+        for name, value in kwargs.items():
+            if value not in self._MESSAGE_PASSING.get(name, ()):
+                raise NotImplementedError(f"GCNConv does not support {name}={value!r}")
+        if add_self_loops is None:
+            add_self_loops = normalize
+        if add_self_loops and not normalize:
+            raise ValueError("add_self_loops=True needs normalize=True; add the loops to edge_index")
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.improved = improved
+        self.cached = cached
+        self.add_self_loops = add_self_loops
+        self.normalize = normalize
+        if in_channels < 0:
+            self.lin = _LazyGlorotLinear(out_channels, bias=False)
+        else:
+            self.lin = _GlorotLinear(in_channels, out_channels, bias=False)
+        if bias:
+            self.bias = torch.nn.Parameter(torch.empty(out_channels))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws the weights anew, sets the bias to 0 and forgets the cached graph."""
+        self.lin.reset_parameters()
+        if self.bias is not None:
+            torch.nn.init.zeros_(self.bias)
+        self._cached_adjacency = None
+
+    def forward(self, x, edge_index, edge_weight=None):
+        """
+        Args:
+            x: (N, in_channels), float32, on the CPU.
+            edge_index: (2, E) integers, source above target; or a plait.Graph of N nodes.
+            edge_weight: (E,) float32, without a gradient; None with a plait.Graph, which has its
+                own.
+
+        Returns (N, out_channels), float32, differentiable by x and the parameters.
+
+        The graph that is made from edge_index is kept as long as that tensor lives unchanged, so
+        calls with the same tensors pay for it once, in every layer. Only writing to its memory
+        behind torch's back, through NumPy or .data, goes unseen.
+        """
+        if not isinstance(x, torch.Tensor) or x.dim() != 2:
+            what = f"has shape {tuple(x.shape)}" if isinstance(x, torch.Tensor) else type(x).__name__
+            raise ValueError(f"x must be one tensor of shape (N, in_channels), but {what}")
+        found = self._cached_adjacency
+        if found is None:
+            found = self._adjacency(x.size(0), edge_index, edge_weight)
+            if self.cached:
+                self._cached_adjacency = found
+        norm = found.gcn_norm if self.normalize else None
+
+        def propagate(rows):
+            return ops.aggregate(rows, found.handle, True, norm, norm)
+
+        # The narrower rows go through the aggregation. A lazy layer learns its width here.
+        if self.in_channels < 0 or self.out_channels <= self.in_channels:
+            out = propagate(self.lin(x))
+        else:
+            out = self.lin(propagate(x))
+        return out if self.bias is None else out + self.bias
+
+    def _adjacency(self, num_nodes, edge_index, edge_weight):
+        if isinstance(edge_index, Graph):
+            if edge_weight is not None:
+                raise ValueError("edge_weight was given beside a plait.Graph, which has its own")
+            graph = edge_index
+            edge_index, edge_weight = graph.edge_index, graph.edge_weight
+            if graph.num_nodes != num_nodes:
+                raise ValueError(f"x has {num_nodes} rows, but the graph has {graph.num_nodes} nodes")
+        elif not isinstance(edge_index, torch.Tensor):
+            raise NotImplementedError(
+                f"edge_index is a {type(edge_index).__name__}; only a 2 x E tensor or a plait.Graph "
+                "is supported yet"
+            )
+        loop_weight = None
+        if self.add_self_loops:
+            loop_weight = 2.0 if self.improved and edge_weight is not None else 1.0
+        return adjacency(edge_index, edge_weight, num_nodes, loop_weight)
+
+    def __getstate__(self):
+        # The C++ graph is not copied or pickled with the layer.
+        return {**super().__getstate__(), "_cached_adjacency": None}
+
+    def extra_repr(self):
+        return f"{self.in_channels}, {self.out_channels}"

@@ -1,0 +1,188 @@
+"""Checkpoints of plait train: to go on from, after an end or an interruption; readable elsewhere;
+refused when they are of another model or damaged."""
+
+import json
+import os
+import signal
+import struct
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+import program
+from program import FAILED, INTERRUPTED
+from training import SCHEMES, check_same_curve, history_of, metadata_of
+
+
+@pytest.fixture(scope="module")
+def trained(communities, tmp_path_factory):
+    """The bytes of a checkpoint of two epochs."""
+    path = tmp_path_factory.mktemp("trained") / "c.safetensors"
+    program.Plait(path.parent).ok("train", communities, "--epochs", 2, "--checkpoint", path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("ranks", [["--ranks", 1], ["--ranks", 3, "--partition", "hash"]])
+def test_resume_goes_on_exactly(plait, tmp_path, communities, ranks):
+    """The curve, the accuracies and the weights are those of a run without a break."""
+    whole, first, second = (tmp_path / f"{name}.safetensors" for name in ("whole", "first", "second"))
+    train = ["train", communities, *ranks]
+    wanted = plait.json(*train, "--epochs", 40, "--checkpoint", whole)
+    begun = plait.json(*train, "--epochs", 15, "--checkpoint", first)
+    assert begun["loss"] == wanted["loss"][:15]
+    done = plait.json(*train, "--epochs", 40, "--resume", first, "--checkpoint", second)
+    for name in ("loss", "val_accuracy_by_epoch", "best_epoch", "test_accuracy", "epochs"):
+        assert done[name] == wanted[name], name
+    one, other = safetensors.numpy.load_file(whole), safetensors.numpy.load_file(second)
+    assert set(one) == set(other)
+    for name, value in one.items():
+        np.testing.assert_array_equal(value, other[name], name)
+
+
+def test_resume_on_another_number_of_ranks(plait, tmp_path, communities):
+    checkpoint = tmp_path / "c.safetensors"
+    wanted = plait.json("train", communities, "--epochs", 60)["loss"]
+    plait.ok("train", communities, "--epochs", 20, "--ranks", 2, "--checkpoint", checkpoint)
+    for ranks, scheme in [(1, "edges"), (3, SCHEMES[2])]:
+        found = plait.json("train", communities, "--epochs", 60, "--ranks", ranks, "--partition",
+                           scheme, "--resume", checkpoint)["loss"]
+        check_same_curve(found, wanted)
+
+
+def test_resume_over_the_same_file(plait, tmp_path, communities):
+    checkpoint = tmp_path / "c.safetensors"
+    for epochs in (5, 10):
+        resume = ["--resume", checkpoint] * (epochs > 5)
+        plait.ok("train", communities, "--epochs", epochs, "--checkpoint", checkpoint, *resume)
+    assert len(history_of(checkpoint)) == 10
+
+
+def test_resume_with_nothing_left_to_do(plait, tmp_path, communities):
+    checkpoint = tmp_path / "c.safetensors"
+    wanted = plait.json("train", communities, "--epochs", 5, "--checkpoint", checkpoint)
+    found = plait.json("train", communities, "--epochs", 5, "--resume", checkpoint)
+    assert found["loss"] == wanted["loss"] and found["test_accuracy"] == wanted["test_accuracy"]
+
+
+def test_what_a_checkpoint_holds(plait, tmp_path, communities):
+    checkpoint = tmp_path / "c.safetensors"
+    plait.ok("train", communities, "--epochs", 5, "--hidden", 12, "--layers", 3, "--checkpoint",
+             checkpoint, "--seed", 9)
+    shapes = {name: value.shape for name, value in safetensors.numpy.load_file(checkpoint).items()}
+    wanted = {"convs.0.lin.weight": (12, 32), "convs.0.bias": (12,),
+              "convs.1.lin.weight": (12, 12), "convs.1.bias": (12,),
+              "convs.2.lin.weight": (7, 12), "convs.2.bias": (7,)}
+    assert {name: shapes[name] for name in wanted} == wanted
+    for name, shape in wanted.items():
+        for kept in ("resume.", "resume.adam.exp_avg.", "resume.adam.exp_avg_sq."):
+            assert shapes.pop(kept + name) == shape
+        shapes.pop(name)
+    assert not shapes
+    metadata = metadata_of(checkpoint)
+    assert (metadata["kind"], metadata["layers"], metadata["seed"]) == ("gcn", "3", "9")
+    assert [epoch["epoch"] for epoch in history_of(checkpoint)] == list(range(5))
+
+
+@pytest.mark.parametrize("ranks,whole_group,number", [
+    (1, False, signal.SIGINT), (1, False, signal.SIGTERM), (2, False, signal.SIGINT),
+    (2, True, signal.SIGINT), (2, False, signal.SIGTERM)])
+def test_interruption(plait, tmp_path, communities, ranks, whole_group, number):
+    """As by Ctrl-C, which reaches every process, or by kill, which reaches one: the epoch in
+    flight is finished, and what is kept goes on as if nothing had been."""
+    checkpoint = tmp_path / "c.safetensors"
+    process = program.start("train", communities, "--epochs", 1000000, "--ranks", ranks, "--json",
+                            "--checkpoint", checkpoint, "--checkpoint-every", 2,
+                            start_new_session=True)
+    program.wait_until(checkpoint.exists, 30, "a checkpoint")
+    (os.killpg if whole_group else os.kill)(process.pid, number)
+    result = program.result_of(process, 20)
+    assert result.code == INTERRUPTED, result
+    program.check_one_line(result, ["interrupted after", f"--resume {checkpoint}"])
+    epochs = len(history_of(checkpoint))
+    assert result.json["interrupted"] is True and result.json["epochs"] == epochs
+    assert f"after {epochs} epochs" in result.err
+    assert list(program.contents(tmp_path)) == [checkpoint]
+    more = ["train", communities, "--ranks", ranks, "--epochs", epochs + 3]
+    resumed = plait.json(*more, "--resume", checkpoint)["loss"]
+    assert resumed[:epochs] == result.json["loss"]
+    assert resumed == plait.json(*more)["loss"]
+
+
+@pytest.mark.parametrize("option,value,names", [
+    ("--hidden", 8, ["hidden", "16", "8"]),
+    ("--layers", 3, ["layers", "2", "3"]),
+    ("--model", "mlp", ["kind", "gcn", "mlp"]),
+    ("--dropout", 0.25, ["dropout", "0.5", "0.25"]),
+    ("--seed", 4, ["seed", "0", "4"]),
+])
+def test_resume_of_another_model(plait, tmp_path, communities, trained, option, value, names):
+    checkpoint = tmp_path / "c.safetensors"
+    checkpoint.write_bytes(trained)
+    plait.fails(FAILED, "train", communities, "--epochs", 4, "--resume", checkpoint, option, value,
+                "--ranks", 2 if option == "--hidden" else 1, names=[checkpoint, "; ", *names])
+
+
+def with_header(content, change):
+    """The file with another JSON header; `change` gets it as a dictionary."""
+    size = struct.unpack("<Q", content[:8])[0]
+    header = json.loads(content[8:8 + size])
+    change(header)
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + content[8 + size:]
+
+
+def metadata(**fields):
+    return lambda content: with_header(content, lambda h: h["__metadata__"].update(fields))
+
+
+def reshaped(name, **fields):
+    return lambda content: with_header(content, lambda h: h[name].update(fields))
+
+
+WEIGHT = "convs.0.lin.weight"
+DAMAGE = {
+    "empty": (lambda c: b"", []),
+    "cut in the header": (lambda c: c[:100], ["header"]),
+    "cut in the data": (lambda c: c[:-40], []),
+    "longer": (lambda c: c + bytes(8), ["data"]),
+    "huge header": (lambda c: struct.pack("<Q", 2**63) + c[8:], [str(2**63)]),
+    "no JSON": (lambda c: c[:8] + b"?" + c[9:], ["JSON"]),
+    "other type": (reshaped(WEIGHT, dtype="F16"), [WEIGHT, "F16"]),
+    "other shape": (reshaped(WEIGHT, shape=[4, 128]), [WEIGHT]),
+    "endless shape": (reshaped(WEIGHT, shape=[2**40, 2**40]), [WEIGHT]),
+    "negative shape": (reshaped(WEIGHT, shape=[-16, -32]), [WEIGHT]),
+    "overlap": (reshaped(WEIGHT, data_offsets=[4, 2052]), []),
+    "no metadata": (lambda c: with_header(c, lambda h: h.pop("__metadata__")), ["metadata"]),
+    "other format": (metadata(format="plait-checkpoint-9"), ["format", "plait-checkpoint-9"]),
+    "other kind": (metadata(kind="gat"), ["gat"]),
+    "huge model": (metadata(hidden="1000000000000"), ["metadata"]),
+    "word for a number": (metadata(layers="two"), ["layers", "two"]),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGE)
+def test_damaged_checkpoints(plait, tmp_path, communities, trained, case):
+    change, names = DAMAGE[case]
+    checkpoint = tmp_path / "c.safetensors"
+    checkpoint.write_bytes(change(trained))
+    names = [checkpoint, *names]
+    plait.fails(FAILED, "infer", communities, "--checkpoint", checkpoint, "--out",
+                tmp_path / "y.npy", names=names)
+    plait.fails(FAILED, "train", communities, "--resume", checkpoint, names=names[:1])
+
+
+@pytest.mark.parametrize("change", [metadata(history="[]"), metadata(history="{}"),
+                                    metadata(history="[[1, 2]]"), metadata(best_epoch="7")])
+def test_damaged_history(plait, tmp_path, communities, trained, change):
+    checkpoint = tmp_path / "c.safetensors"
+    checkpoint.write_bytes(change(trained))
+    plait.fails(FAILED, "train", communities, "--resume", checkpoint, names=[checkpoint, "metadata"])
+
+
+@pytest.mark.parametrize("name,words", [("none", "no such file"), (".", "folder")])
+def test_no_checkpoint(plait, tmp_path, communities, name, words):
+    path = tmp_path / name
+    plait.fails(FAILED, "train", communities, "--resume", path, "--ranks", 2, names=[path, words])
+    plait.fails(FAILED, "infer", communities, "--checkpoint", path, "--out", tmp_path / "y.npy",
+                names=[path, words])

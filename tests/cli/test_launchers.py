@@ -1,0 +1,102 @@
+"""Ranks that others start: torchrun, mpirun, and by hand what they set; several hosts, played on one
+machine. All give the loss curve of --ranks."""
+
+import pathlib
+import shutil
+import socket
+import sys
+
+import pytest
+
+import program
+from program import FAILED, USAGE
+from training import check_same_curve
+
+EPOCHS = 10
+TORCHRUN = pathlib.Path(sys.executable).parent / "torchrun"
+
+
+@pytest.fixture(scope="module")
+def curve(communities, tmp_path_factory):
+    plait = program.Plait(tmp_path_factory.mktemp("curve"))
+    return plait.json("train", communities, "--epochs", EPOCHS, "--ranks", 2)["loss"]
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def check_run(result, curve):
+    assert result.code == 0, result
+    assert (result.json["ranks"], result.json["loss"]) == (2, curve)
+    assert len(result.out.splitlines()) == 1, "one rank prints, once"
+
+
+@pytest.mark.skipif(not TORCHRUN.exists(), reason="no torchrun")
+@pytest.mark.parametrize("address", [["--standalone"], ["--master-port", "0"]])
+def test_torchrun(plait, communities, curve, address):
+    address = [str(free_port()) if a == "0" else a for a in address]
+    command = (TORCHRUN, *address, "--nproc-per-node", 2, "--no-python", program.PROGRAM)
+    check_run(plait("train", communities, "--epochs", EPOCHS, "--json", command=command), curve)
+
+
+@pytest.mark.skipif(not shutil.which("mpirun"), reason="no mpirun")
+def test_mpirun(plait, communities, curve):
+    command = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-np", 2, program.PROGRAM)
+    check_run(plait("train", communities, "--epochs", EPOCHS, "--json", command=command), curve)
+
+
+def run_by_hand(arguments, *settings):
+    """One process for each dictionary of variables."""
+    port = str(free_port())
+    processes = []
+    for rank, variables in enumerate(settings):
+        world = {"RANK": str(rank), "WORLD_SIZE": str(len(settings)), "MASTER_ADDR": "127.0.0.1",
+                 "MASTER_PORT": port, "OMP_NUM_THREADS": "1"}
+        processes.append(program.start(*arguments, env=program.environment(**world, **variables)))
+    return [program.result_of(process) for process in processes]
+
+
+def test_world_by_hand(communities, curve):
+    first, second = run_by_hand(["train", communities, "--epochs", EPOCHS, "--json"], {}, {})
+    check_run(first, curve)
+    assert (second.code, second.out, second.err) == (0, "", "")
+
+
+@pytest.mark.parametrize("strategy", ["bulk", "replicate"])
+@pytest.mark.parametrize("interface", [("127.0.0.1", "127.0.0.1"), ("127.0.0.2", "127.0.0.3")])
+def test_two_hosts(communities, curve, strategy, interface):
+    """Without common memory rows travel as messages."""
+    results = run_by_hand(
+        ["train", communities, "--epochs", EPOCHS, "--json", "--strategy", strategy],
+        *[{"PLAIT_HOST_ID": name, "PLAIT_INTERFACE": address}
+          for name, address in zip("ab", interface)])
+    check_run(results[0], curve)
+    assert (results[1].code, results[1].err) == (0, "")
+
+
+def test_three_hosts_of_four_ranks(communities):
+    results = run_by_hand(["train", communities, "--epochs", EPOCHS, "--json", "--partition", "hash"],
+                          *[{"PLAIT_HOST_ID": name} for name in "aabc"])
+    assert [r.code for r in results] == [0] * 4
+    plait = program.Plait(communities.parent)
+    check_same_curve(results[0].json["loss"],
+                     plait.json("train", communities, "--epochs", EPOCHS)["loss"])
+
+
+def test_two_hosts_have_no_common_memory(communities):
+    results = run_by_hand(["train", communities, "--strategy", "get"],
+                          {"PLAIT_HOST_ID": "a"}, {"PLAIT_HOST_ID": "b"})
+    assert [r.code for r in results] == [USAGE, USAGE]
+    assert all(r.out == "" and "use --strategy bulk" in r.err for r in results)
+
+
+def test_wrong_interface(communities):
+    """The rank that has it says so; the other one tells whom it waited for."""
+    first, second = run_by_hand(["train", communities], {"PLAIT_TIMEOUT_MS": "1000"},
+                                {"PLAIT_TIMEOUT_MS": "1000", "PLAIT_INTERFACE": "nowhere0"})
+    assert (first.code, second.code) == (FAILED, FAILED)
+    program.check_one_line(first, ["rank 0", "rank 1 failed", "joining"])
+    program.check_one_line(second, ["rank 1", "nowhere0", "PLAIT_INTERFACE"])

@@ -1,0 +1,46 @@
+"""What several tests of training share."""
+
+import json
+
+import numpy as np
+import safetensors
+import scipy.sparse
+
+SCHEMES = ("edges", "vertices", "hash", "metis")
+STRATEGIES = ("replicate", "bulk", "get")
+EPOCH_FIELDS = ("epoch", "loss", "validation_loss", "train_accuracy", "validation_accuracy",
+                "test_accuracy", "milliseconds")
+
+
+def check_same_curve(found, wanted):
+    """To 1e-4, relative."""
+    assert len(found) == len(wanted)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=0)
+
+
+def metadata_of(checkpoint):
+    with safetensors.safe_open(str(checkpoint), "numpy") as file:
+        return file.metadata()
+
+
+def history_of(checkpoint):
+    """What a checkpoint tells of every epoch, as dictionaries."""
+    return [dict(zip(EPOCH_FIELDS, epoch, strict=True))
+            for epoch in json.loads(metadata_of(checkpoint)["history"])]
+
+
+def directed_archive(path, vertices, seed=8):
+    """A weighted directed graph with loops and duplicates, isolated vertices and sparse features,
+    some of them empty; classes that the graph tells something of."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, vertices)
+    source = rng.integers(0, vertices * 9 // 10, 6 * vertices)
+    target = rng.permutation(source)
+    target = np.where(rng.random(len(source)) < 0.1, source, target)
+    edges = np.concatenate([np.stack([source, target]), np.stack([source, target])[:, :vertices]], 1)
+    x = scipy.sparse.random_array((vertices, 40), density=0.1, rng=rng, dtype=np.float32).tocsr()
+    order = rng.permutation(vertices)
+    np.savez(path, edge_index=edges, edge_weight=rng.random(edges.shape[1]).astype(np.float32),
+             x_data=x.data, x_indices=x.indices, x_indptr=x.indptr, x_shape=np.array(x.shape), y=y,
+             train=order[:vertices // 2], val=order[vertices // 2:vertices * 3 // 4],
+             test=order[vertices * 3 // 4:])

@@ -1,0 +1,92 @@
+#include "plait/io/safetensors.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "tests/io/damage.h"
+
+namespace plait {
+namespace {
+
+TensorFile small() {
+  TensorFile file;
+  file.metadata = {{"kind", "gcn"}, {"note", "a \"quoted\" word"}};
+  file.tensors.push_back({"convs.0.lin.weight", {2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6}});
+  file.tensors.push_back({"convs.0.bias", {2}, std::vector<float>{-0.5f, NAN}});
+  file.tensors.push_back({"none", {0, 4}, std::vector<float>{}});
+  return file;
+}
+
+Buffer<std::byte> written(const TensorFile& file) {
+  const std::string path = temporary_path("tensors.safetensors");
+  write_safetensors(file, path);
+  const auto map = MappedFile::open(path);
+  Buffer<std::byte> bytes = first_bytes(map->bytes(), map->bytes().size());
+  std::filesystem::remove(path);
+  return bytes;
+}
+
+Buffer<std::byte> with_header(const std::string& header, std::size_t data = 0) {
+  const std::uint64_t size = header.size();
+  std::string text(reinterpret_cast<const char*>(&size), sizeof(size));
+  return to_bytes(text + header + std::string(data, '\0'));
+}
+
+const auto parse = [](const Buffer<std::byte>& bytes) {
+  parse_safetensors(bytes.span(), "file.safetensors");
+};
+
+TEST(Safetensors, ComesBackAsWritten) {
+  const Buffer<std::byte> bytes = written(small());
+  const TensorFile back = parse_safetensors(bytes.span(), "file");
+  EXPECT_EQ(back.metadata, small().metadata);
+  ASSERT_EQ(back.tensors.size(), 3u);
+  const NamedTensor* weight = back.find("convs.0.lin.weight");
+  ASSERT_NE(weight, nullptr);
+  EXPECT_EQ(weight->shape, (std::vector<std::int64_t>{2, 3}));
+  EXPECT_EQ(weight->values[5], 6);
+  EXPECT_TRUE(std::isnan(back.find("convs.0.bias")->values[1]));
+  EXPECT_EQ(back.find("none")->values.size(), 0u);
+  EXPECT_EQ(back.find("other"), nullptr);
+}
+
+TEST(Safetensors, EveryTruncationIsRefusedAndNoFlipDoesHarm) {
+  const Buffer<std::byte> bytes = written(small());
+  expect_every_truncation_refused(bytes.span(), parse);
+  EXPECT_GT(count_refused_flips(bytes.span(), parse), 0u);
+}
+
+TEST(Safetensors, SaysWhatIsWrong) {
+  const auto complaint = [](const Buffer<std::byte>& bytes) {
+    return error_of([&] { parse(bytes); });
+  };
+  EXPECT_NE(complaint(with_header("[]")).find("not a JSON object"), std::string::npos);
+  EXPECT_NE(complaint(with_header(R"({"a":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}})", 8))
+                .find("array 'a': is of type \"F64\", not F32"),
+            std::string::npos);
+  EXPECT_NE(complaint(with_header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4))
+                .find("needs 2 numbers"),
+            std::string::npos);
+  EXPECT_NE(complaint(with_header(R"({"a":{"dtype":"F32","shape":[281474976710655,281474976710655],
+                                      "data_offsets":[0,4]}})",
+                                  4))
+                .find("endless"),
+            std::string::npos);
+  EXPECT_NE(complaint(with_header(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},
+                                      "b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+                                  4))
+                .find("to no array, or to two"),
+            std::string::npos);
+  EXPECT_NE(complaint(with_header(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4))
+                .find("not lists of counts"),
+            std::string::npos);
+  const std::uint64_t huge = std::uint64_t{1} << 62;
+  EXPECT_NE(
+      complaint(to_bytes({reinterpret_cast<const char*>(&huge), 8})).find("promises a header"),
+      std::string::npos);
+}
+
+}  // namespace
+}  // namespace plait
