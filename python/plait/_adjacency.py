@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import threading
 import weakref
 
 import torch
@@ -11,16 +12,27 @@ from plait._library import ops
 
 
 class Adjacency:
-    """A C++ graph with the scalings that operations on it need; gradients do not go into these."""
+    """A C++ graph, and the scalings that operations on it need; gradients do not go into these.
+
+    torch.compile leaves what goes through here as it is: it cannot see into the C++ graph.
+    """
 
     def __init__(self, handle):
-        self.handle = handle
+        self._handle = handle
+
+    @torch.compiler.disable
+    def aggregate(self, x, op):
+        """x aggregated by `op`: sum, mean, weighted, or gcn (weighted, and normalised as Kipf and
+        Welling do)."""
+        pre = self._gcn_norm if op == "gcn" else None
+        post = self._inverse_count if op == "mean" else pre
+        return ops.aggregate(x, self._handle, op in ("weighted", "gcn"), pre, post)
 
     @functools.cached_property
-    def gcn_norm(self):
+    def _gcn_norm(self):
         """1 / sqrt(degree) of each node, 0 where the degree is 0."""
         with torch.inference_mode(False), torch.no_grad():
-            degree = self.handle.degree()
+            degree = self._handle.degree()
             if (degree < 0).any():
                 node = int((degree < 0).nonzero()[0])
                 raise ValueError(
@@ -30,10 +42,10 @@ class Adjacency:
             return torch.where(degree > 0, degree.rsqrt(), 0.0)
 
     @functools.cached_property
-    def inverse_count(self):
+    def _inverse_count(self):
         """1 / number of edges of each node, 0 where there are none."""
         with torch.inference_mode(False), torch.no_grad():
-            count = self.handle.edge_counts()
+            count = self._handle.edge_counts()
             return torch.where(count > 0, 1 / count, 0.0)
 
 
@@ -58,6 +70,11 @@ class _Entry:
     weight: tuple  # weak reference and _State, or ()
     adjacency: Adjacency
 
+    @classmethod
+    def of(cls, edge_index, edge_weight, adjacency):
+        weight = () if edge_weight is None else (TensorWeakRef(edge_weight), _State.of(edge_weight))
+        return cls(_State.of(edge_index), weight, adjacency)
+
     def is_of(self, edge_index, edge_weight):
         if self.index != _State.of(edge_index):
             return False
@@ -72,6 +89,7 @@ class _Entry:
 
 # edge_index, held weakly -> {(num_nodes, loop weight, which edge_weight): _Entry}
 _made = WeakTensorKeyDictionary()
+_lock = threading.Lock()  # of _made, and while a graph is made, so that it is made once
 
 
 def _make(edge_index, edge_weight, num_nodes, loop_weight):
@@ -81,6 +99,7 @@ def _make(edge_index, edge_weight, num_nodes, loop_weight):
     )
 
 
+@torch.compiler.disable
 def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None):
     """The Adjacency of the edges; with `loop_weight`, after every node was given one loop: its
     own last one, or else one of that weight. Raises ValueError for edges that are not right."""
@@ -90,13 +109,13 @@ def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None):
     tracks = torch.is_grad_enabled() and edge_weight is not None and edge_weight.requires_grad
     if tracks or any(t.is_inference() for t in tensors):
         return _make(edge_index, edge_weight, num_nodes, loop_weight)
-    entries = _made.setdefault(edge_index, {})
-    key = (num_nodes, loop_weight, edge_weight if edge_weight is None else id(edge_weight))
-    entry = entries.get(key)
-    if entry is None or not entry.is_of(edge_index, edge_weight):
-        made = _make(edge_index, edge_weight, num_nodes, loop_weight)
-        for old in [k for k, e in entries.items() if e.is_dead()]:
-            del entries[old]
-        weight = () if edge_weight is None else (TensorWeakRef(edge_weight), _State.of(edge_weight))
-        entry = entries[key] = _Entry(_State.of(edge_index), weight, made)
+    key = (num_nodes, loop_weight, None if edge_weight is None else id(edge_weight))
+    with _lock:
+        entries = _made.setdefault(edge_index, {})
+        entry = entries.get(key)
+        if entry is None or not entry.is_of(edge_index, edge_weight):
+            for old in [k for k, e in entries.items() if k == key or e.is_dead()]:
+                del entries[old]
+            made = _make(edge_index, edge_weight, num_nodes, loop_weight)
+            entry = entries[key] = _Entry.of(edge_index, edge_weight, made)
     return entry.adjacency

@@ -1,6 +1,5 @@
 """Sums over neighbours, y = A x."""
 
-from plait._library import ops
 from plait.graph import Graph
 
 
@@ -27,6 +26,4 @@ def aggregate(graph, x, op="sum"):
         raise TypeError(f"graph is a {type(graph).__name__}; make a plait.Graph of the edges")
     if op not in ("sum", "mean", "weighted"):
         raise ValueError(f"op is {op!r}; use 'sum', 'mean' or 'weighted'")
-    adjacency = graph.adjacency()
-    post = adjacency.inverse_count if op == "mean" else None
-    return ops.aggregate(x, adjacency.handle, op == "weighted", None, post)
+    return graph.adjacency().aggregate(x, op)

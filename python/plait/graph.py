@@ -1,5 +1,6 @@
 """Graphs, from tensors or from files."""
 
+import operator
 import os
 
 import torch
@@ -31,8 +32,9 @@ class Graph:
         edge_weight: (E,), float32, finite; None: every edge weighs 1.
 
     The tensors are referred to, not copied. The form in which the C++ operations read the graph is
-    made at the first use of each kind, takes about 8 bytes an edge (12 with weights; twice that if
-    the graph is not symmetric), and is made anew after the tensors were changed in place.
+    made at the first use, once with and once without the loops that layers add; it takes about 4
+    bytes an edge, 8 with weights, twice that if the graph is not symmetric. It is made anew after
+    the tensors were changed in place.
 
     Raises:
         ValueError: an id out of range, a wrong shape or type, a weight that is not finite; the
@@ -51,7 +53,7 @@ class Graph:
             _check_tensor("edge_weight", edge_weight, "give E float32 numbers, or None")
         self.edge_index = _lasting(edge_index)
         self.edge_weight = _lasting(edge_weight)
-        self._num_nodes = count_nodes(edge_index) if num_nodes is None else int(num_nodes)
+        self._num_nodes = count_nodes(edge_index) if num_nodes is None else operator.index(num_nodes)
         ops.check_edges(edge_index, self._num_nodes, edge_weight)
         for name in self._FIELDS:
             setattr(self, name, None)
@@ -97,5 +99,8 @@ class Graph:
 
 
 def count_nodes(edge_index):
-    """The largest id + 1, 0 without edges. Leaves it to check_edges to find what is wrong."""
-    return max(0, int(edge_index.max()) + 1) if edge_index.numel() > 0 else 0
+    """The largest id + 1, 0 without edges. Leaves it to check_edges to say what is wrong."""
+    integers = edge_index.layout == torch.strided and not edge_index.dtype.is_floating_point
+    if not integers or edge_index.is_complex() or edge_index.numel() == 0:
+        return 0
+    return max(0, int(edge_index.max()) + 1)

@@ -5,7 +5,6 @@ import math
 import torch
 
 from plait._adjacency import adjacency
-from plait._library import ops
 from plait.graph import Graph
 
 
@@ -115,16 +114,12 @@ class GCNConv(torch.nn.Module):
             found = self._adjacency(x.size(0), edge_index, edge_weight)
             if self.cached:
                 self._cached_adjacency = found
-        norm = found.gcn_norm if self.normalize else None
-
-        def propagate(rows):
-            return ops.aggregate(rows, found.handle, True, norm, norm)
-
+        op = "gcn" if self.normalize else "weighted"
         # The narrower rows go through the aggregation. A lazy layer learns its width here.
         if self.in_channels < 0 or self.out_channels <= self.in_channels:
-            out = propagate(self.lin(x))
+            out = found.aggregate(self.lin(x), op)
         else:
-            out = self.lin(propagate(x))
+            out = self.lin(found.aggregate(x, op))
         return out if self.bias is None else out + self.bias
 
     def _adjacency(self, num_nodes, edge_index, edge_weight):
@@ -147,7 +142,7 @@ class GCNConv(torch.nn.Module):
 
     def __getstate__(self):
         # The C++ graph is not copied or pickled with the layer.
-        return {**super().__getstate__(), "_cached_adjacency": None}
+        return {**self.__dict__, "_cached_adjacency": None}
 
     def extra_repr(self):
         return f"{self.in_channels}, {self.out_channels}"
