@@ -1,8 +1,10 @@
 #include "plait/nn/input.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
-#include "plait/graph/build.h"
 #include "plait/kernels/spmm.h"
 #include "plait/nn/linear_map.h"
 #include "plait/placement/own_rows.h"
@@ -49,45 +51,40 @@ torch::Tensor product(const Csr32& matrix, const Buffer<float>& values, const to
   return y;
 }
 
-// The values of a matrix times factor(row, column).
-template <class Factor>
-Buffer<float> scaled_values(const Csr32& matrix, Factor factor) {
-  Buffer<float> values(matrix.edges());
-  parallel_blocks(matrix.vertices(), 64, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i)
-      for (EdgeOffset e = matrix.offsets[i]; e < matrix.offsets[i + 1]; ++e)
-        values[e] = matrix.weights[e] * factor(i, matrix.neighbours[e]);
-  });
-  return values;
-}
+// A matrix turned round: row c lists the rows of `matrix` that hold column c, and `entries` where
+// in its arrays they do.
+struct TurnedRound {
+  Csr32 rows;
+  Buffer<EdgeOffset> entries;
+};
 
-// `width` rows of (row of `matrix`, value). Not transpose(): the matrix is not square.
-Csr32 turned_round(const Csr32& matrix, std::uint64_t width) {
-  EdgeList<std::uint32_t> entries;
-  entries.vertices = width;
-  entries.source = Buffer<std::uint32_t>(matrix.edges());
-  entries.target = Buffer<std::uint32_t>(matrix.edges());
-  entries.weight = Buffer<float>(matrix.edges());
+TurnedRound turned_round(const Csr32& matrix, std::uint64_t width) {
+  Buffer<EdgeOffset> offsets(width + 1, 0), entries(matrix.edges());
+  Buffer<std::uint32_t> rows(matrix.edges());
+  for (const std::uint32_t column : matrix.neighbours) ++offsets[column + std::uint64_t{1}];
+  std::inclusive_scan(offsets.begin(), offsets.end(), offsets.begin());
+  std::vector<EdgeOffset> next(offsets.begin(), offsets.end() - 1);
   for (std::uint64_t i = 0; i < matrix.vertices(); ++i)
     for (EdgeOffset e = matrix.offsets[i]; e < matrix.offsets[i + 1]; ++e) {
-      entries.source[e] = static_cast<std::uint32_t>(i);
-      entries.target[e] = matrix.neighbours[e];
-      entries.weight[e] = matrix.weights[e];
+      const EdgeOffset at = next[matrix.neighbours[e]]++;
+      rows[at] = static_cast<std::uint32_t>(i);
+      entries[at] = e;
     }
-  return build_csr(std::move(entries));
+  return {{std::move(offsets), std::move(rows), {}}, std::move(entries)};
 }
 
 float inverse_or_zero(double sum) { return sum == 0 ? 0.0f : static_cast<float>(1 / sum); }
 
 Csr32 normalized_rows(const Csr32& matrix) {
-  std::vector<float> factors(matrix.vertices());
+  Buffer<float> values(matrix.edges());
   for (std::uint64_t i = 0; i < matrix.vertices(); ++i) {
     double sum = 0;
     for (EdgeOffset e = matrix.offsets[i]; e < matrix.offsets[i + 1]; ++e) sum += matrix.weights[e];
-    factors[i] = inverse_or_zero(sum);
+    const float factor = inverse_or_zero(sum);
+    for (EdgeOffset e = matrix.offsets[i]; e < matrix.offsets[i + 1]; ++e)
+      values[e] = factor * matrix.weights[e];
   }
-  return {matrix.offsets, matrix.neighbours,
-          scaled_values(matrix, [&](std::size_t row, std::uint32_t) { return factors[row]; })};
+  return {matrix.offsets, matrix.neighbours, std::move(values)};
 }
 
 torch::Tensor dense_rows(const Features& features, const std::vector<std::uint64_t>& vertices) {
@@ -111,7 +108,27 @@ torch::Tensor dense_rows(const Features& features, const std::vector<std::uint64
 // Own rows, and the same turned round, so that the gradient too is a sum over rows.
 struct InputFeatures::Sparse {
   Csr32 rows;
-  Csr32 columns;
+  TurnedRound columns;
+
+  // The values of `rows` after dropout.
+  Buffer<float> dropped(const std::vector<std::uint64_t>& vertices, const DropoutStep& step) const {
+    Buffer<float> values(rows.edges());
+    std::ranges::copy(rows.weights, values.begin());
+    if (!step.active()) return values;
+    parallel_blocks(rows.vertices(), 64, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i)
+        step.dropout->apply(vertices[i], step.epoch, step.layer, rows.row(i),
+                            {values.data() + rows.offsets[i], rows.degree(i)});
+    });
+    return values;
+  }
+  Buffer<float> by_column(const Buffer<float>& values) const {
+    Buffer<float> turned(values.size());
+    parallel_blocks(values.size(), std::size_t{1} << 14, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t e = begin; e < end; ++e) turned[e] = values[columns.entries[e]];
+    });
+    return turned;
+  }
 };
 
 InputFeatures::InputFeatures(const Features& features, const Partition& partition, int rank,
@@ -124,7 +141,8 @@ InputFeatures::InputFeatures(const Features& features, const Partition& partitio
   if (features.is_sparse()) {
     Csr32 own = own_rows(features.sparse, partition, rank);
     if (rows) own = normalized_rows(own);
-    sparse_ = std::make_shared<const Sparse>(Sparse{own, turned_round(own, features.width)});
+    TurnedRound columns = turned_round(own, features.width);
+    sparse_ = std::make_shared<const Sparse>(Sparse{std::move(own), std::move(columns)});
   } else {
     dense_ = dense_rows(features, vertices);
     if (rows) {
@@ -141,19 +159,12 @@ torch::Tensor InputFeatures::dense(const DropoutStep& step) const {
 
 torch::Tensor InputFeatures::times(const torch::Tensor& weight, const DropoutStep& step) const {
   if (!is_sparse()) return dense(step).matmul(weight.t());
-  const auto factor = [step, vertices = vertices_](std::uint64_t row, std::uint64_t column) {
-    if (!step.active()) return 1.0f;
-    return step.dropout->factor((*vertices)[row], step.epoch, step.layer,
-                                static_cast<std::uint32_t>(column));
+  const auto values = std::make_shared<const Buffer<float>>(sparse_->dropped(*vertices_, step));
+  const auto forward = [values, sparse = sparse_](const torch::Tensor& w) {
+    return product(sparse->rows, *values, w);
   };
-  const auto forward = [factor, sparse = sparse_](const torch::Tensor& w) {
-    return product(sparse->rows, scaled_values(sparse->rows, factor), w);
-  };
-  const auto adjoint = [factor, sparse = sparse_](const torch::Tensor& gradient) {
-    const auto turned = [&](std::uint64_t column, std::uint64_t row) {
-      return factor(row, column);
-    };
-    return product(sparse->columns, scaled_values(sparse->columns, turned), gradient);
+  const auto adjoint = [values, sparse = sparse_](const torch::Tensor& gradient) {
+    return product(sparse->columns.rows, sparse->by_column(*values), gradient);
   };
   return linear_map(weight.t(), forward, adjoint);
 }

@@ -31,9 +31,14 @@ void Dropout::apply(std::uint64_t vertex, std::uint32_t epoch, std::uint32_t lay
   }
 }
 
-float Dropout::factor(std::uint64_t vertex, std::uint32_t epoch, std::uint32_t layer,
-                      std::uint32_t column) const {
-  return scale_of(philox_(vertex, high_counter(epoch, layer, column))[column % 4]);
+void Dropout::apply(std::uint64_t vertex, std::uint32_t epoch, std::uint32_t layer,
+                    std::span<const std::uint32_t> columns, std::span<float> values) const {
+  Philox::Block bits{};
+  for (std::size_t k = 0; k < columns.size(); ++k) {
+    if (k == 0 || columns[k] / 4 != columns[k - 1] / 4)
+      bits = philox_(vertex, high_counter(epoch, layer, columns[k]));
+    values[k] *= scale_of(bits[columns[k] % 4]);
+  }
 }
 
 void glorot_uniform(std::uint64_t seed, std::uint32_t tensor, std::int64_t in, std::int64_t out,

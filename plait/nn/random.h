@@ -23,9 +23,9 @@ class Dropout {
   // row[c] *= kept(c) / (1 - p), for all columns of one row.
   void apply(std::uint64_t vertex, std::uint32_t epoch, std::uint32_t layer,
              std::span<float> row) const;
-  // What apply() would multiply one element by.
-  float factor(std::uint64_t vertex, std::uint32_t epoch, std::uint32_t layer,
-               std::uint32_t column) const;
+  // The same for a row of which only some columns are stored, ascending; `values` are theirs.
+  void apply(std::uint64_t vertex, std::uint32_t epoch, std::uint32_t layer,
+             std::span<const std::uint32_t> columns, std::span<float> values) const;
 
  private:
   float scale_of(std::uint32_t bits) const { return uniform_float(bits) >= p_ ? scale_ : 0.0f; }

@@ -55,15 +55,14 @@ MemoryPlan plan_memory(const PartitionQuality& quality, const MemoryQuestion& q)
       [&](const PartQuality&) { return most_slots * q.width * sizeof(float); });
   if (q.feature_floats > 0)
     add("input features", [&](const PartQuality& part) {
-      return vertices == 0 ? 0
-                           : static_cast<std::uint64_t>(
-                                 static_cast<unsigned __int128>(q.feature_floats) * sizeof(float) *
-                                 part.vertices / vertices);
+      return vertices == 0
+                 ? 0
+                 : static_cast<std::uint64_t>(static_cast<unsigned __int128>(q.feature_floats) *
+                                              sizeof(float) * part.vertices / vertices);
     });
   if (q.activations > 0)
-    add("activations and their gradients", [&](const PartQuality& part) {
-      return part.vertices * q.activations * 2 * sizeof(float);
-    });
+    add("activations and their gradients",
+        [&](const PartQuality& part) { return part.vertices * q.activations * 2 * sizeof(float); });
   if (!q.contiguous)
     add("owner and row of every vertex", [&](const PartQuality&) {
       return vertices * (2 * sizeof(std::uint32_t) + sizeof(std::uint64_t));

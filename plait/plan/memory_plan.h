@@ -10,15 +10,15 @@
 namespace plait {
 
 struct MemoryQuestion {
-  std::uint64_t width = 0;            // of the rows that are aggregated
-  std::uint64_t feature_floats = 0;   // input features held by all ranks together
-  std::uint64_t activations = 0;      // floats a vertex that training keeps; 0: aggregation alone
+  std::uint64_t width = 0;           // of the rows that are aggregated
+  std::uint64_t feature_floats = 0;  // input features held by all ranks together
+  std::uint64_t activations = 0;     // floats a vertex that training keeps; 0: aggregation alone
   bool weighted = false;
-  bool symmetric = false;             // the transposed shard is the shard itself
-  bool gradient = false;              // the transposed shard is needed
-  bool replicate = false;             // all remote rows are brought in, not the halo alone
-  bool wide_ids = false;              // 64-bit vertex ids
-  bool contiguous = true;             // the partition is ranges
+  bool symmetric = false;  // the transposed shard is the shard itself
+  bool gradient = false;   // the transposed shard is needed
+  bool replicate = false;  // all remote rows are brought in, not the halo alone
+  bool wide_ids = false;   // 64-bit vertex ids
+  bool contiguous = true;  // the partition is ranges
 };
 
 struct MemoryItem {

@@ -36,13 +36,14 @@ TEST(Dropout, KeepsItsShareAndTheMean) {
   EXPECT_NEAR(sum / kCount, 1.0, 4 * std::sqrt(0.21 / kCount) / 0.7);
 }
 
-TEST(Dropout, OneElementIsWhatTheRowHas) {
+TEST(Dropout, StoredColumnsAreThoseOfTheWholeRow) {
   const Dropout dropout(1, 0.5f);
+  const std::vector<std::uint32_t> columns{0, 1, 3, 4, 9, 10};
   for (const std::uint64_t vertex : {0ull, 3ull, 1ull << 40}) {
-    std::vector<float> row(11, 1.0f);
+    std::vector<float> row(11, 1.0f), stored(columns.size(), 1.0f);
     dropout.apply(vertex, 9, 2, row);
-    for (std::uint32_t c = 0; c < row.size(); ++c)
-      EXPECT_EQ(row[c], dropout.factor(vertex, 9, 2, c));
+    dropout.apply(vertex, 9, 2, columns, stored);
+    for (std::size_t k = 0; k < columns.size(); ++k) EXPECT_EQ(stored[k], row[columns[k]]);
   }
 }
 

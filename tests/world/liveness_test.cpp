@@ -81,8 +81,7 @@ TEST(KilledRank, MayBeTheFirst) {
   ::kill(job.rank(0), SIGABRT);
   const auto outcome = job.wait();
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.errors,
-              ElementsAre(lost(1, "0 was killed by signal 6 (Aborted)")));
+  EXPECT_THAT(outcome.errors, ElementsAre(lost(1, "0 was killed by signal 6 (Aborted)")));
 }
 
 TEST(KilledRank, IsToldByTheLauncherIfNoOtherRankCan) {
