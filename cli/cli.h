@@ -31,6 +31,8 @@ struct Session {
 // Adds a subcommand with the common options; `run` is called after parsing.
 CLI::App* add_command(CLI::App& app, Session& session, const std::string& name,
                       const std::string& description, std::function<void()> run);
+// --json and --quiet.
+void add_output_flags(CLI::App* command, Session& session);
 // Text under the options of --help, shown as examples.
 void add_examples(CLI::App* command, const std::string& text);
 void add_ranks_option(CLI::App* command, Session& session);

@@ -10,11 +10,15 @@
 
 namespace plait::cli {
 
+void add_output_flags(CLI::App* command, Session& session) {
+  command->add_flag("--json", session.json, "Print one JSON object on stdout");
+  command->add_flag("--quiet", session.quiet, "No progress on stderr");
+}
+
 CLI::App* add_command(CLI::App& app, Session& session, const std::string& name,
                       const std::string& description, std::function<void()> run) {
   CLI::App* command = app.add_subcommand(name, description);
-  command->add_flag("--json", session.json, "Print one JSON object on stdout");
-  command->add_flag("--quiet", session.quiet, "No progress on stderr");
+  add_output_flags(command, session);
   command->callback([&session, run = std::move(run)] {
     set_progress(session.progress());
     run();

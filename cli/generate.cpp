@@ -72,6 +72,7 @@ class Kinds {
     kind->add_option("-o,--out", o_->out, "Graph to write: .plait .mtx .npz .txt")->required();
     kind->add_option("--seed", session_.seed, "The same seed gives the same graph on every machine")
         ->capture_default_str();
+    add_output_flags(kind, session_);
     kind->callback([make, kind, o = o_, &session = session_] {
       write(*o, session, make(*o, *kind, session.seed));
     });
@@ -114,9 +115,12 @@ void add_dcsbm(Kinds& kinds) {
 }  // namespace
 
 void add_generate(CLI::App& app, Session& session) {
-  CLI::App* command = add_command(app, session, "generate",
-                                  "Make a graph by rule: rmat, dcsbm, grid, star, ring", [] {});
-  command->require_subcommand(1);
+  CLI::App* command = add_command(
+      app, session, "generate", "Make a graph by rule: rmat, dcsbm, grid, star, ring", [&app] {
+        require<UsageError>(!app.get_subcommand("generate")->get_subcommands().empty(),
+                            "a kind of graph is missing; see plait generate --help");
+      });
+  command->require_subcommand(0, 1);
   Kinds kinds(command, session);
   Options& o = kinds.options();
   add_dcsbm(kinds);

@@ -23,6 +23,16 @@ void add_commands(CLI::App& app, cli::Session& session) {
   cli::add_infer(app, session);
 }
 
+// No option that takes a number makes sense below 0; without this, -1 would become 2^64 - 1.
+void refuse_negative_numbers(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name();
+    for (const char* number : {"UINT", "INT", "FLOAT"})
+      if (type.rfind(number, 0) == 0) option->check(CLI::NonNegativeNumber);
+  }
+  for (CLI::App* command : app.get_subcommands({})) refuse_negative_numbers(*command);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -33,15 +43,17 @@ int main(int argc, char** argv) {
       "graph analytics the same way.",
       "plait"};
   app.set_version_flag("--version", std::string("plait ") + PLAIT_VERSION);
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   app.failure_message([](const CLI::App*, const CLI::Error& error) {
     return std::string("plait: ") + error.what() + "; see plait --help\n";
   });
   cli::Session session;
   session.arguments.assign(argv + 1, argv + argc);
   add_commands(app, session);
+  refuse_negative_numbers(app);
   try {
     app.parse(argc, argv);
+    require<UsageError>(!app.get_subcommands().empty(), "a command is missing; see plait --help");
   } catch (const CLI::ParseError& error) {
     const bool wrong = app.exit(error) != 0;
     return static_cast<int>(wrong ? ExitCode::usage : ExitCode::right);

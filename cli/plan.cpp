@@ -1,6 +1,8 @@
 // plait plan GRAPH: bytes a rank for each array, before anything is allocated.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "cli/cli.h"
 #include "plait/aggregate/aggregate.h"
 #include "plait/base/memory.h"
@@ -30,7 +32,8 @@ MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& da
   if (o.train) {
     // Sparse features are held by rows and by columns: a column, a value and half an offset each.
     question.feature_floats = f.is_sparse() ? f.sparse.edges() * 4 : f.rows * f.width;
-    question.activations = 2 * (o.width + static_cast<std::uint64_t>(dataset.classes));
+    const auto classes = static_cast<std::uint64_t>(dataset.classes);
+    question.activations = 2 * (std::min(o.width, std::uint64_t{1} << 62) + classes);
   }
   return plan_memory(measure_partition(dataset.graph, partition), question);
 }

@@ -3,7 +3,7 @@ add_library(plait_options INTERFACE)
 target_compile_options(plait_options INTERFACE
   -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wno-missing-field-initializers
   # False alarms of GCC 12 in fmt and the standard library.
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow -Wno-restrict>
   # Results must be the same on every machine: no silent fusing of a multiply and an add, except
   # where a kernel asks for it.
   -ffp-contract=off)

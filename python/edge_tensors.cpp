@@ -57,7 +57,7 @@ void check_ids(std::span<const std::int64_t> ids, std::int64_t vertices) {
   const std::string allowed =
       vertices > 0 ? fmt::format("outside 0..{}", vertices - 1) : "an id where there are no nodes";
   const std::string remedy = id < 0 ? "correct it"
-                                    : fmt::format("correct it, or give num_nodes=[{} or more]",
+                                    : fmt::format("correct it, or raise num_nodes to {}",
                                                   static_cast<std::uint64_t>(id) + 1);
   throw UsageError(fmt::format("edge_index[{}, {}] is {}, {}; {}", bad / edges, bad % edges, id,
                                allowed, remedy));

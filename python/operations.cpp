@@ -2,7 +2,11 @@
 //
 // An aggregation is one operation with a flag for the transposed graph. Its gradient is the same
 // operation with the flag turned, so gradients of gradients need nothing more.
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/custom_class.h>
 #include <torch/library.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <mutex>
@@ -146,7 +150,7 @@ Tensor run(const Tensor& x, const Graph& graph, bool weighted, const OptionalTen
 // The result's shape alone, for tensors without data.
 Tensor run_meta(const Tensor& x, const Graph&, bool, const OptionalTensor&, const OptionalTensor&,
                 bool) {
-  return torch::empty_like(x, torch::MemoryFormat::Contiguous);
+  return torch::empty_like(x, at::MemoryFormat::Contiguous);
 }
 
 Tensor dispatch(const Tensor& x, const Aggregation& a) {
@@ -180,7 +184,7 @@ struct AggregateFunction : torch::autograd::Function<AggregateFunction> {
 Tensor run_with_autograd(const Tensor& x, const Graph& graph, bool weighted,
                          const OptionalTensor& pre, const OptionalTensor& post, bool transposed) {
   const auto tracked = [](const OptionalTensor& t) {
-    return torch::GradMode::is_enabled() && t.has_value() && t->requires_grad();
+    return c10::GradMode::is_enabled() && t.has_value() && t->requires_grad();
   };
   TORCH_CHECK_VALUE(!tracked(pre) && !tracked(post),
                     "gradients for pre and post are not supported yet; pass .detach()");

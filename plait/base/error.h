@@ -61,11 +61,15 @@ struct InputError : Error {
 
 // A rank that died, stopped or could not be reached.
 struct LostRankError : Error {
-  LostRankError(int rank, const std::string& text) : Error(text), rank_(rank) {}
+  LostRankError(int rank, const std::string& text, bool own_failure = false)
+      : Error(text), rank_(rank), own_failure_(own_failure) {}
   int rank() const { return rank_; }
+  // The rank ended by an error of its own, which it can tell better.
+  bool own_failure() const { return own_failure_; }
 
  private:
   int rank_;
+  bool own_failure_;
 };
 
 // Throws E unless `condition` holds. The text is formatted only on failure.

@@ -7,6 +7,8 @@
 //   metadata: format, kind, layers, hidden, inputs, outputs, dropout, seed, epochs done, history
 #pragma once
 
+#include <torch/optim/adam.h>
+
 #include <string>
 
 #include "plait/io/safetensors.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <torch/custom_class.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <memory>
 #include <optional>

@@ -1,7 +1,7 @@
 // The features of a rank's own vertices, as the first layer reads them; and dropout.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <memory>
 #include <vector>

@@ -1,5 +1,7 @@
 #include "plait/nn/linear_map.h"
 
+#include <torch/csrc/autograd/custom_function.h>
+
 namespace plait {
 namespace {
 

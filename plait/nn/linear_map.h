@@ -2,7 +2,7 @@
 // mask and the product with a sparse matrix are all of this kind.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <functional>
 

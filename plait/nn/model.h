@@ -2,7 +2,7 @@
 // rows that it owns.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <string>
 #include <utility>

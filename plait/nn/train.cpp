@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "plait/base/error.h"
+#include "plait/base/memory.h"
 #include "plait/base/timer.h"
 #include "plait/nn/checkpoint.h"
 #include "plait/nn/model.h"
@@ -50,6 +51,23 @@ void check_dataset(const Dataset& dataset, const TrainConfig& config) {
                       dataset.split_count - 1);
   require<UsageError>(config.epochs >= 1, "{} epochs were asked for; use at least 1",
                       config.epochs);
+}
+
+// Refuses a model whose weights (with gradient, two moments of Adam and the best so far) and
+// activations (with gradients) do not fit beside each other on this machine.
+void require_room(World& world, const ModelConfig& model, std::uint64_t own) {
+  const double in = static_cast<double>(model.inputs), out = static_cast<double>(model.outputs);
+  const double hidden = model.layers > 1 ? static_cast<double>(model.hidden) : 0;
+  const double inner = std::max(0, model.layers - 2);
+  const double weights =
+      model.layers > 1 ? in * hidden + inner * hidden * hidden + hidden * out : in * out;
+  const double activations = static_cast<double>(own) * ((inner + 1) * 3 * hidden + 4 * out);
+  const double ranks = world.one_host() ? world.size() : 1;
+  const double bytes = ranks * sizeof(float) * (5 * weights + activations);
+  require_memory(
+      bytes < 0x1p63 ? static_cast<std::uint64_t>(bytes) : ~std::uint64_t{0},
+      fmt::format("a model of {} layers with {} inputs, {} hidden features and {} classes",
+                  model.layers, model.inputs, model.hidden, model.outputs));
 }
 
 ModelConfig fill(ModelConfig model, const Dataset& dataset) {
@@ -100,7 +118,8 @@ struct Trainer::State {
   State(World& w, const Dataset& dataset, const Partition& partition, const TrainConfig& c)
       : world(w),
         config((check_dataset(dataset, c), c)),
-        model(fill(c.model, dataset)),
+        model((require_room(w, fill(c.model, dataset), partition.size(w.rank())),
+               fill(c.model, dataset))),
         input(dataset.features, partition, w.rank(), c.normalize),
         targets(make_targets(w, dataset, *input.vertices(), c.split)),
         graph(c10::make_intrusive<GraphHandle>(

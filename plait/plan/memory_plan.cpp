@@ -7,11 +7,29 @@
 #include "plait/base/memory.h"
 
 namespace plait {
+namespace {
+
+// Bytes that stay at the largest number there is instead of wrapping round: what was asked for may
+// be absurd, and must be refused, not allowed.
+struct Bytes {
+  std::uint64_t value = 0;
+  Bytes(std::uint64_t v) : value(v) {}  // NOLINT: a number as it is
+};
+Bytes operator+(Bytes a, Bytes b) {
+  std::uint64_t sum = 0;
+  return __builtin_add_overflow(a.value, b.value, &sum) ? ~std::uint64_t{0} : sum;
+}
+Bytes operator*(Bytes a, Bytes b) {
+  std::uint64_t product = 0;
+  return __builtin_mul_overflow(a.value, b.value, &product) ? ~std::uint64_t{0} : product;
+}
+
+}  // namespace
 
 std::uint64_t MemoryPlan::rank_total(int rank) const {
-  std::uint64_t sum = 0;
-  for (const MemoryItem& item : items) sum += item.bytes[static_cast<std::size_t>(rank)];
-  return sum;
+  Bytes sum = 0;
+  for (const MemoryItem& item : items) sum = sum + item.bytes[static_cast<std::size_t>(rank)];
+  return sum.value;
 }
 
 std::uint64_t MemoryPlan::largest_rank() const {
@@ -22,10 +40,10 @@ std::uint64_t MemoryPlan::largest_rank() const {
 }
 
 std::uint64_t MemoryPlan::total() const {
-  std::uint64_t sum = 0;
+  Bytes sum = 0;
   for (const MemoryItem& item : items)
-    for (const std::uint64_t bytes : item.bytes) sum += bytes;
-  return sum;
+    for (const std::uint64_t bytes : item.bytes) sum = sum + bytes;
+  return sum.value;
 }
 
 MemoryPlan plan_memory(const PartitionQuality& quality, const MemoryQuestion& q) {
@@ -40,7 +58,7 @@ MemoryPlan plan_memory(const PartitionQuality& quality, const MemoryQuestion& q)
   MemoryPlan plan;
   const auto add = [&](const char* name, auto bytes) {
     MemoryItem item{name, {}};
-    for (const PartQuality& part : quality.parts) item.bytes.push_back(bytes(part));
+    for (const PartQuality& part : quality.parts) item.bytes.push_back(Bytes(bytes(part)).value);
     plan.items.push_back(std::move(item));
   };
   const std::uint64_t edge = sizeof(Slot) + (q.weighted ? sizeof(float) : 0);
@@ -52,7 +70,7 @@ MemoryPlan plan_memory(const PartitionQuality& quality, const MemoryQuestion& q)
   if (q.gradient && !q.symmetric) add("shard of the transposed graph", shard);
   // Every rank's part of the heap has the shape of the largest.
   add("rows in the symmetric heap (own, halo)",
-      [&](const PartQuality&) { return most_slots * q.width * sizeof(float); });
+      [&](const PartQuality&) { return Bytes(most_slots) * q.width * sizeof(float); });
   if (q.feature_floats > 0)
     add("input features", [&](const PartQuality& part) {
       return vertices == 0
@@ -61,8 +79,9 @@ MemoryPlan plan_memory(const PartitionQuality& quality, const MemoryQuestion& q)
                                               sizeof(float) * part.vertices / vertices);
     });
   if (q.activations > 0)
-    add("activations and their gradients",
-        [&](const PartQuality& part) { return part.vertices * q.activations * 2 * sizeof(float); });
+    add("activations and their gradients", [&](const PartQuality& part) {
+      return Bytes(part.vertices) * q.activations * 2 * sizeof(float);
+    });
   if (!q.contiguous)
     add("owner and row of every vertex", [&](const PartQuality&) {
       return vertices * (2 * sizeof(std::uint32_t) + sizeof(std::uint64_t));

@@ -236,6 +236,10 @@ void Launcher::ended(int rank, int status) {
     somebody_spoke_ = true;
     if (!failed_at_) tell(rank, fmt::format("failed with exit code {}", WEXITSTATUS(status)));
     fail(WEXITSTATUS(status));
+    // Of a failure that a rank told of itself, another rank may be the first to end.
+    const auto lost = parse_loss(store_->get(kLostKey, milliseconds(1)).value_or(""));
+    if (lost && lost->rank == rank && lost->own_failure() && !interrupted_)
+      exit_code_ = WEXITSTATUS(status);
   } else if (!store_->get(fmt::format("left/{}", rank), milliseconds(1))) {
     tell(rank, "ended with exit code 0 before the others were done");
   }

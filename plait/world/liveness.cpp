@@ -208,7 +208,7 @@ void Liveness::check() {
   const std::lock_guard lock(mutex_);
   if (!verdict_) return;
   claimed_ = true;
-  throw LostRankError(verdict_->rank, verdict_->text);
+  throw LostRankError(verdict_->rank, verdict_->text, verdict_->patient);
 }
 
 bool Liveness::has_verdict() {

@@ -49,6 +49,21 @@ bool told_by_lower_rank(const WorldConfig& config, const std::string& text) {
   return false;
 }
 
+// Whether the rank that failed has printed its own line.
+bool told_by_itself(const WorldConfig& config, int rank) {
+  if (!config.store_is_external) return false;
+  try {
+    const auto store =
+        Store::connect({config.master_address, config.master_port, config.store_prefix},
+                       std::min(config.timeout, milliseconds(1000)));
+    return store
+        ->get("failed/" + std::to_string(rank), std::min(config.timeout / 4, milliseconds(1000)))
+        .has_value();
+  } catch (const Error&) {  // the launcher is gone
+    return false;
+  }
+}
+
 std::optional<WorldConfig> world() {
   try {
     return world_from_environment();
@@ -64,9 +79,11 @@ int report_error(const std::exception& error) {
   const std::string text = text_of(error);
   const auto config = world();
   // The text of a LostRankError begins with the rank already.
-  const bool names_rank = dynamic_cast<const LostRankError*>(&error) != nullptr;
-  if (!config || config->size == 1 || names_rank) {
-    print(text);
+  const auto* lost = dynamic_cast<const LostRankError*>(&error);
+  if (!config || config->size == 1 || lost != nullptr) {
+    const bool told =
+        config && lost != nullptr && lost->own_failure() && told_by_itself(*config, lost->rank());
+    if (!told) print(text);
     return code;
   }
   bool told = false;

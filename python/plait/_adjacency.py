@@ -93,10 +93,9 @@ _lock = threading.Lock()  # of _made, and while a graph is made, so that it is m
 
 
 def _make(edge_index, edge_weight, num_nodes, loop_weight):
-    loops = loop_weight is not None
-    return Adjacency(
-        ops.graph_from_edges(edge_index, num_nodes, edge_weight, loops, loop_weight if loops else 1.0)
-    )
+    if loop_weight is None:
+        return Adjacency(ops.graph_from_edges(edge_index, num_nodes, edge_weight))
+    return Adjacency(ops.graph_from_edges(edge_index, num_nodes, edge_weight, True, loop_weight))
 
 
 @torch.compiler.disable

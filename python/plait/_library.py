@@ -4,23 +4,22 @@ import pathlib
 
 import torch
 
-PATH = pathlib.Path(__file__).parent / "_ops.so"
 
-
-def _load():
-    if not PATH.exists():
-        raise ImportError(f"plait: {PATH} is missing; build it (target plait_ops) or pip install plait")
+def load(path):
+    """Raises ImportError, in one line that says what to do."""
+    if not path.exists():
+        raise ImportError(f"plait: {path} is missing; build the target plait_ops, or pip install .")
     try:
-        torch.ops.load_library(PATH)
+        torch.ops.load_library(path)
     except OSError as error:
         # Undefined symbols, most likely: libtorch's C++ interface changes with every release.
         raise ImportError(
-            f"plait: {PATH} does not load beside torch {torch.__version__}: {error}; install plait "
+            f"plait: {path} does not load beside torch {torch.__version__}: {error}; install plait "
             "anew in this environment"
         ) from None
 
 
-_load()
+load(pathlib.Path(__file__).parent / "_ops.so")
 
 ops = torch.ops.plait
 version = ops.version()

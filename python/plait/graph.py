@@ -53,7 +53,9 @@ class Graph:
             _check_tensor("edge_weight", edge_weight, "give E float32 numbers, or None")
         self.edge_index = _lasting(edge_index)
         self.edge_weight = _lasting(edge_weight)
-        self._num_nodes = count_nodes(edge_index) if num_nodes is None else operator.index(num_nodes)
+        if num_nodes is None:
+            num_nodes = count_nodes(edge_index)
+        self._num_nodes = operator.index(num_nodes)
         ops.check_edges(edge_index, self._num_nodes, edge_weight)
         for name in self._FIELDS:
             setattr(self, name, None)

@@ -12,6 +12,8 @@ class _GlorotLinear(torch.nn.Linear):
     """x W^T with W drawn uniformly from +-sqrt(6 / (in + out)) (Glorot and Bengio, 2010)."""
 
     def reset_parameters(self):
+        if self.weight.numel() == 0:
+            return
         bound = math.sqrt(6 / (self.in_features + self.out_features))
         torch.nn.init.uniform_(self.weight, -bound, bound)
 
@@ -68,7 +70,9 @@ class GCNConv(torch.nn.Module):
         if add_self_loops is None:
             add_self_loops = normalize
         if add_self_loops and not normalize:
-            raise ValueError("add_self_loops=True needs normalize=True; add the loops to edge_index")
+            raise ValueError(
+                "add_self_loops=True needs normalize=True; put the loops into edge_index"
+            )
         self.in_channels = in_channels
         self.out_channels = out_channels
         self.improved = improved
@@ -106,9 +110,10 @@ class GCNConv(torch.nn.Module):
         calls with the same tensors pay for it once, in every layer. Only writing to its memory
         behind torch's back, through NumPy or .data, goes unseen.
         """
-        if not isinstance(x, torch.Tensor) or x.dim() != 2:
-            what = f"has shape {tuple(x.shape)}" if isinstance(x, torch.Tensor) else type(x).__name__
-            raise ValueError(f"x must be one tensor of shape (N, in_channels), but {what}")
+        if not isinstance(x, torch.Tensor):
+            raise ValueError(f"x is a {type(x).__name__}; give one tensor (N, in_channels)")
+        if x.dim() != 2:
+            raise ValueError(f"x has shape {tuple(x.shape)}, but must have (N, in_channels)")
         found = self._cached_adjacency
         if found is None:
             found = self._adjacency(x.size(0), edge_index, edge_weight)
@@ -129,11 +134,13 @@ class GCNConv(torch.nn.Module):
             graph = edge_index
             edge_index, edge_weight = graph.edge_index, graph.edge_weight
             if graph.num_nodes != num_nodes:
-                raise ValueError(f"x has {num_nodes} rows, but the graph has {graph.num_nodes} nodes")
+                raise ValueError(
+                    f"x has {num_nodes} rows, but the graph has {graph.num_nodes} nodes"
+                )
         elif not isinstance(edge_index, torch.Tensor):
             raise NotImplementedError(
-                f"edge_index is a {type(edge_index).__name__}; only a 2 x E tensor or a plait.Graph "
-                "is supported yet"
+                f"edge_index is a {type(edge_index).__name__}; only a 2 x E tensor or a "
+                "plait.Graph is supported yet"
             )
         loop_weight = None
         if self.add_self_loops:

@@ -42,7 +42,8 @@ def dropout_mask(shape, seed, epoch, layer, p):
     vertex, block = np.meshgrid(np.arange(vertices), np.arange((width + 3) // 4), indexing="ij")
     high = np.uint64((epoch << 40) | (layer << 32)) | block.astype(np.uint64)
     words = philox_words(vertex.astype(np.uint64), seed ^ 0xD80D000000000001, high)
-    uniform = (np.moveaxis(words, 0, -1).reshape(vertices, -1)[:, :width] >> np.uint64(8)) * 2.0**-24
+    words = np.moveaxis(words, 0, -1).reshape(vertices, -1)[:, :width]
+    uniform = (words >> np.uint64(8)) * 2.0**-24
     return (uniform >= np.float32(p)) / (1 - p)
 
 
@@ -101,7 +102,8 @@ class Adam:
 
     def step(self, gradients):
         self.steps += 1
-        for p, g, m, v, decay in zip(self.parameters, gradients, self.first, self.second, self.decay):
+        state = zip(self.parameters, gradients, self.first, self.second, self.decay)
+        for p, g, m, v, decay in state:
             g = g + decay * p
             m += 0.1 * (g - m)
             v += 0.001 * (g * g - v)

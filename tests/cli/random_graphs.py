@@ -19,12 +19,15 @@ class Graphs:
     weight: np.ndarray | None
     blocks: list
 
-    def matrix(self, op, transposed=False):
-        """What `op` multiplies by, in double precision."""
-        value = self.weight if op == "weighted" and self.weight is not None else None
-        value = np.ones(len(self.row)) if value is None else value.astype(np.float64)
+    def matrix(self, op, transposed=False, absolute=False):
+        """What `op` multiplies by, in double precision; with each edge's absolute value, for
+        bounds of the error."""
+        value = np.ones(len(self.row))
+        if op == "weighted" and self.weight is not None:
+            value = np.abs(self.weight) if absolute else self.weight
         shape = (self.vertices, self.vertices)
-        matrix = scipy.sparse.csr_array((value, (self.row, self.column)), shape=shape)
+        matrix = scipy.sparse.csr_array((value.astype(np.float64), (self.row, self.column)),
+                                        shape=shape)
         if op == "mean":
             degree = np.bincount(self.row, minlength=self.vertices)
             matrix = scipy.sparse.diags_array(1 / np.maximum(degree, 1)) @ matrix
@@ -51,7 +54,7 @@ def random_edges(rng, vertices):
         column[:] = rng.integers(vertices)  # one vertex is read by all
     loops = rng.integers(vertices, size=vertices // 10 + 1 if rng.random() < 0.5 else 0)
     again = slice(0, count // 5)
-    return (np.concatenate([row, row[again], loops]), np.concatenate([column, column[again], loops]))
+    return tuple(np.concatenate([ids, ids[again], loops]) for ids in (row, column))
 
 
 def random_size(rng):
@@ -82,10 +85,11 @@ def random_graphs(seed, count, weights=None, shuffled=False):
 
 
 def write_matrix_market(path, graphs):
-    shape = (graphs.vertices, graphs.vertices)
     value = np.ones(len(graphs.row)) if graphs.weight is None else graphs.weight
-    scipy.io.mmwrite(path, scipy.sparse.coo_array((value, (graphs.row, graphs.column)), shape=shape),
-                     field="pattern" if graphs.weight is None else "real", symmetry="general")
+    matrix = scipy.sparse.coo_array((value, (graphs.row, graphs.column)),
+                                    shape=(graphs.vertices, graphs.vertices))
+    scipy.io.mmwrite(path, matrix, field="pattern" if graphs.weight is None else "real",
+                     symmetry="general")
 
 
 def write_scipy(path, graphs):

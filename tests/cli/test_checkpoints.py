@@ -26,7 +26,8 @@ def trained(communities, tmp_path_factory):
 @pytest.mark.parametrize("ranks", [["--ranks", 1], ["--ranks", 3, "--partition", "hash"]])
 def test_resume_goes_on_exactly(plait, tmp_path, communities, ranks):
     """The curve, the accuracies and the weights are those of a run without a break."""
-    whole, first, second = (tmp_path / f"{name}.safetensors" for name in ("whole", "first", "second"))
+    names = ("whole", "first", "second")
+    whole, first, second = (tmp_path / f"{name}.safetensors" for name in names)
     train = ["train", communities, *ranks]
     wanted = plait.json(*train, "--epochs", 40, "--checkpoint", whole)
     begun = plait.json(*train, "--epochs", 15, "--checkpoint", first)
@@ -177,7 +178,8 @@ def test_damaged_checkpoints(plait, tmp_path, communities, trained, case):
 def test_damaged_history(plait, tmp_path, communities, trained, change):
     checkpoint = tmp_path / "c.safetensors"
     checkpoint.write_bytes(change(trained))
-    plait.fails(FAILED, "train", communities, "--resume", checkpoint, names=[checkpoint, "metadata"])
+    plait.fails(FAILED, "train", communities, "--resume", checkpoint,
+                names=[checkpoint, "metadata"])
 
 
 @pytest.mark.parametrize("name,words", [("none", "no such file"), (".", "folder")])

@@ -1,8 +1,11 @@
 """The command line itself: help, version, and options that do not exist or make no sense."""
 
+import resource
+
+import numpy as np
 import pytest
 
-from program import FAILED, RIGHT, USAGE, environment
+from program import DOES_NOT_FIT, FAILED, RIGHT, USAGE, environment
 
 COMMANDS = ("doctor", "info", "generate", "convert", "partition", "plan", "aggregate", "train",
             "infer")
@@ -93,6 +96,23 @@ def test_train_needs_features_labels_and_a_split(plait, tmp_path):
     for ranks in (1, 2):
         plait.fails(USAGE, "train", tmp_path / "ring.plait", "--ranks", ranks,
                     names=["ring", "features"])
+
+
+@pytest.mark.parametrize("options", [["--hidden", 65536, "--layers", 64], ["LABEL"]])
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_training_that_does_not_fit(plait, tmp_path, options, ranks):
+    """Refused with the figures before it is allocated: layers, or as many classes as a label makes
+    there be, that take terabytes. The limit on addresses is for the machine's sake."""
+    ids = np.arange(100)
+    y = ids % 5
+    if options == ["LABEL"]:
+        y[7], options = 2**31 - 3, ["--hidden", 4096]
+    np.savez(tmp_path / "g.npz", edge_index=np.stack([ids, (ids + 1) % 100]), y=y, train=ids[:50],
+             x=np.ones((100, 4), np.float32), val=ids[50:70], test=ids[70:])
+    limit = 12 << 30
+    plait.fails(DOES_NOT_FIT, "train", tmp_path / "g.npz", *options, "--ranks", ranks,
+                names=["needs ", "iB", "free"],
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
 
 
 def test_without_progress_on_a_file(plait, tmp_path, communities):

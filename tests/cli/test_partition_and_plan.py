@@ -62,7 +62,8 @@ def test_ranges_of_edges_are_balanced(plait, tmp_path):
     write_scipy(tmp_path / "g.npz", graphs)
     largest = np.bincount(graphs.row).max()
     for ranks in (2, 3, 4):
-        result = plait.json("partition", tmp_path / "g.npz", "--ranks", ranks, "--partition", "edges")
+        result = plait.json("partition", tmp_path / "g.npz", "--ranks", ranks, "--partition",
+                            "edges")
         edges = [rank["edges"] for rank in result["schemes"][0]["ranks"]]
         assert max(edges) <= len(graphs.row) / ranks + largest
 

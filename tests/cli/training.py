@@ -37,7 +37,8 @@ def directed_archive(path, vertices, seed=8):
     source = rng.integers(0, vertices * 9 // 10, 6 * vertices)
     target = rng.permutation(source)
     target = np.where(rng.random(len(source)) < 0.1, source, target)
-    edges = np.concatenate([np.stack([source, target]), np.stack([source, target])[:, :vertices]], 1)
+    edges = np.stack([source, target])
+    edges = np.concatenate([edges, edges[:, :vertices]], axis=1)
     x = scipy.sparse.random_array((vertices, 40), density=0.1, rng=rng, dtype=np.float32).tocsr()
     order = rng.permutation(vertices)
     np.savez(path, edge_index=edges, edge_weight=rng.random(edges.shape[1]).astype(np.float32),

@@ -134,7 +134,7 @@ TEST_P(Stopped, IsLostWithinTheTimeout) {
   const auto outcome = job.wait();
   EXPECT_GT(seconds_since(start), 0.5 * timeout);
   // The end of the processes themselves takes a moment, which counts in a short timeout.
-  EXPECT_LT(seconds_since(start), std::max(timeout, 2.5));
+  EXPECT_LT(seconds_since(start), std::max(timeout, 3.5));
   EXPECT_EQ(outcome.code, 1);
   const auto line = [](int rank) {
     return ContainsRegex(fmt::format(
@@ -247,13 +247,12 @@ const RankProgram one_fails("one fails", [](World& world) {
   world.barrier();
 });
 
-TEST(FailingRank, SaysWhyAndTheOthersSayWho) {
+// One error, one line: the others end with it, and leave the telling to the rank that knows.
+TEST(FailingRank, SaysWhyAndTheOthersEndInSilence) {
   const auto outcome = run_job({"one fails", 3});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.errors,
-              UnorderedElementsAre("plait: rank 0: rank 1 failed while in 'reading'",
-                                   "plait: rank 1: x.mtx: line 7: row 9 is outside 1..5; mend it",
-                                   "plait: rank 2: rank 1 failed while in 'reading'"));
+              ElementsAre("plait: rank 1: x.mtx: line 7: row 9 is outside 1..5; mend it"));
 }
 
 const RankProgram all_fail("all fail", [](World& world) {

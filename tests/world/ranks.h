@@ -9,6 +9,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,10 @@ struct JobOptions {
   int ranks = 2;
   int timeout_ms = 2000;
   Environment environment = {};
+  // For GoogleTest's messages and names.
+  friend void PrintTo(const JobOptions& options, std::ostream* out) {
+    *out << options.program << " on " << options.ranks << " ranks";
+  }
 };
 
 // Ranks under Plait's launcher.

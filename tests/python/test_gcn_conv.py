@@ -1,0 +1,175 @@
+"""plait.nn.GCNConv against torch_geometric.nn.GCNConv with the same weights."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+import torch_geometric.nn
+
+import plait
+from edges import assert_close, random_edges
+
+OPTIONS = [
+    {},
+    {"improved": True},
+    {"add_self_loops": False},
+    {"normalize": False},
+    {"bias": False},
+    {"improved": True, "add_self_loops": False, "bias": False},
+]
+
+
+def pair(*sizes, **options):
+    """PyG's layer, and ours with its weights."""
+    theirs = torch_geometric.nn.GCNConv(*sizes, **options)
+    if theirs.bias is not None:
+        torch.nn.init.normal_(theirs.bias)
+    ours = plait.nn.GCNConv(*sizes, **options)
+    ours.load_state_dict(theirs.state_dict())
+    return ours, theirs
+
+
+def gradients(layer, x, dy, *graph):
+    """Result, and gradients of x and of all parameters by name."""
+    x = x.clone().requires_grad_()
+    layer.zero_grad()
+    y = layer(x, *graph)
+    y.backward(dy)
+    return {"y": y, "x": x.grad, **{name: p.grad for name, p in layer.named_parameters()}}
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("seed", range(12))
+def test_as_torch_geometric(options, weighted, seed):
+    torch.manual_seed(seed)
+    edges = random_edges(seed, weighted, symmetric=seed % 4 == 0)
+    sizes = (5, 9) if seed % 2 else (9, 5)  # both orders of product and aggregation
+    ours, theirs = pair(*sizes, **options)
+    x = torch.randn(edges.num_nodes, sizes[0])
+    dy = torch.randn(edges.num_nodes, sizes[1])
+    wanted = gradients(theirs, x, dy, edges.index, edges.weight)
+    graph = plait.Graph(edges.index, edges.num_nodes, edges.weight)
+    for found in (gradients(ours, x, dy, edges.index, edges.weight), gradients(ours, x, dy, graph)):
+        assert found.keys() == wanted.keys()
+        for name, value in wanted.items():
+            assert_close(found[name], value)
+
+
+def test_state_dict_goes_both_ways():
+    ours = plait.nn.GCNConv(6, 4)
+    theirs = torch_geometric.nn.GCNConv(6, 4)
+    state = ours.state_dict()
+
+    def shapes(layer):
+        return {name: tensor.shape for name, tensor in layer.state_dict().items()}
+
+    assert shapes(ours) == shapes(theirs)
+    theirs.load_state_dict(state)
+    ours.load_state_dict(theirs.state_dict())
+    assert torch.equal(theirs.lin.weight, state["lin.weight"])
+
+
+def test_first_weights():
+    torch.manual_seed(0)
+    conv = plait.nn.GCNConv(300, 200)
+    bound = (6 / 500) ** 0.5
+    assert conv.lin.weight.abs().max() <= bound
+    assert abs(conv.lin.weight.std() / (bound / 3**0.5) - 1) < 0.02
+    assert torch.equal(conv.bias, torch.zeros(200))
+    before = conv.lin.weight.detach().clone()
+    torch.nn.init.ones_(conv.bias)
+    conv.reset_parameters()
+    assert not torch.equal(conv.lin.weight, before) and torch.equal(conv.bias, torch.zeros(200))
+
+
+def test_input_width_found_at_the_first_call():
+    edges = random_edges(1)
+    x = torch.randn(edges.num_nodes, 7)
+    conv = plait.nn.GCNConv(-1, 3)
+    assert conv(x, edges.index).shape == (edges.num_nodes, 3)
+    assert conv.lin.weight.shape == (3, 7)
+    other = plait.nn.GCNConv(-1, 3)
+    other.load_state_dict(conv.state_dict())
+    assert torch.equal(other(x, edges.index), conv(x, edges.index))
+
+
+def test_cached_keeps_the_first_graph():
+    torch.manual_seed(0)
+    ours, theirs = pair(4, 4, cached=True)
+    first, second = torch.randint(0, 9, (2, 30)), torch.randint(0, 9, (2, 30))
+    x = torch.randn(9, 4)
+    for index in (first, second):
+        assert_close(ours(x, index), theirs(x, index))
+    assert torch.equal(ours(x, second), ours(x, first))
+    by_first = ours(x, second)
+    state = copy.deepcopy(ours.state_dict())
+    ours.reset_parameters()
+    ours.load_state_dict(state)
+    assert not torch.equal(ours(x, second), by_first)
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_layers_and_graphs_can_be_copied(duplicate):
+    edges = random_edges(6)
+    x = torch.randn(edges.num_nodes, 4)
+    conv = plait.nn.GCNConv(4, 2, cached=True)
+    graph = plait.Graph(edges.index, edges.num_nodes)
+    wanted = conv(x, graph)
+    assert torch.equal(duplicate(conv)(x, duplicate(graph)), wanted)
+
+
+def test_training_reaches_the_same_weights():
+    torch.manual_seed(0)
+    edges = random_edges(8)
+    x = torch.randn(edges.num_nodes, 6)
+    y = torch.randint(0, 3, (edges.num_nodes,))
+    pairs = [pair(6, 16), pair(16, 3)]
+    for layers in zip(*pairs):
+        optimizer = torch.optim.SGD([p for l in layers for p in l.parameters()], lr=0.1)
+        for _ in range(20):
+            optimizer.zero_grad()
+            h = layers[1](layers[0](x, edges.index).relu(), edges.index)
+            torch.nn.functional.cross_entropy(h, y).backward()
+            optimizer.step()
+    for ours, theirs in pairs:
+        for found, wanted in zip(ours.parameters(), theirs.parameters()):
+            assert_close(found, wanted, 1e-4)
+
+
+def test_what_is_not_supported():
+    index = torch.tensor([[0, 1], [1, 0]])
+    x = torch.ones(2, 3)
+    conv = plait.nn.GCNConv(3, 3)
+    with pytest.raises(ValueError, match="normalize=True"):
+        plait.nn.GCNConv(3, 3, add_self_loops=True, normalize=False)
+    for options in ({"aggr": "max"}, {"flow": "target_to_source"}, {"decomposed_layers": 2}):
+        with pytest.raises(NotImplementedError, match=next(iter(options))):
+            plait.nn.GCNConv(3, 3, **options)
+    plait.nn.GCNConv(3, 3, aggr="add", flow="source_to_target", node_dim=-2)
+    with pytest.raises(ValueError, match="edge_weight.detach"):
+        conv(x, index, torch.ones(2, requires_grad=True))
+    weight = torch.ones(2)
+    conv(x, index, weight)
+    with pytest.raises(ValueError, match="edge_weight.detach"):
+        conv(x, index, weight.requires_grad_())  # known without a gradient, refused with one
+    with torch.no_grad():
+        conv(x, index, weight)
+    for adjacency in (torch.eye(2).to_sparse(), torch.eye(2).to_sparse_csr()):
+        with pytest.raises(ValueError, match="sparse"):
+            conv(x, adjacency)
+    with pytest.raises(NotImplementedError, match="list"):
+        conv(x, [[0, 1], [1, 0]])
+    with pytest.raises(ValueError, match="tuple"):
+        conv((x, x), index)
+    with pytest.raises(ValueError, match="float32"):
+        plait.nn.GCNConv(3, 3).double()(x.double(), index)
+    with pytest.raises(ValueError, match="2 rows, but the graph has 3 nodes"):
+        conv(x, plait.Graph(index, 3))
+    with pytest.raises(ValueError, match="its own"):
+        conv(x, plait.Graph(index), torch.ones(2))
+    with pytest.raises(ValueError, match=r"edge_index\[0, 1\] is 5, outside 0..1"):
+        conv(x, torch.tensor([[0, 5], [1, 0]]))
+    with pytest.raises(ValueError, match="node 1 has degree -2"):
+        conv(x, index, torch.tensor([-3.0, 1.0]))

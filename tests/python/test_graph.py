@@ -1,0 +1,243 @@
+"""plait.Graph: what it accepts and refuses, files, and when the C++ graph is made anew."""
+
+import gc
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse
+import torch
+
+import plait
+import plait._adjacency
+from edges import assert_close, random_edges
+
+INDEX = torch.tensor([[0, 1, 2], [1, 2, 0]])
+
+
+def test_counts():
+    graph = plait.Graph(INDEX)
+    assert (graph.num_nodes, graph.num_edges, graph.is_weighted) == (3, 3, False)
+    assert plait.Graph(INDEX, 9).num_nodes == 9
+    assert plait.Graph(torch.empty(2, 0, dtype=torch.long)).num_nodes == 0
+    assert repr(plait.Graph(INDEX, 5, torch.ones(3))) == "Graph(5 nodes, 3 edges, weighted)"
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
+@pytest.mark.parametrize("change", [
+    lambda index: index, lambda index: index.t().contiguous().t(), lambda index: index[:, ::2]])
+def test_any_integers_in_any_layout(dtype, change):
+    edges = random_edges(13)
+    x = torch.randn(edges.num_nodes, 3)
+    graph = plait.Graph(change(edges.index.to(dtype)), edges.num_nodes)
+    edges.index = change(edges.index)
+    assert_close(plait.aggregate(graph, x), edges.matrix("sum") @ x.double().numpy())
+
+
+@pytest.mark.parametrize("index,options,words", [
+    (INDEX.float(), {}, "edge_index holds Float; use integers"),
+    (INDEX.bool(), {}, "edge_index holds Bool"),
+    (INDEX.to(torch.complex64), {}, "edge_index holds ComplexFloat"),
+    (INDEX.t(), {}, "edge_index has shape (3, 2), but must have (2, edges)"),
+    (INDEX[0], {}, "shape (3)"),
+    (INDEX[None], {}, "shape (1, 2, 3)"),
+    (INDEX.to("meta"), {"num_nodes": 3}, "edge_index is on meta"),
+    (INDEX.to_sparse(), {}, "edge_index is a sparse tensor"),
+    (INDEX, {"num_nodes": 2},
+     "edge_index[0, 2] is 2, outside 0..1; correct it, or raise num_nodes to 3"),
+    (INDEX - 1, {}, "edge_index[0, 0] is -1, outside 0..1; correct it"),
+    (torch.tensor([[0, 1], [-(2**63), 0]]), {}, "edge_index[1, 0] is -9223372036854775808"),
+    (torch.tensor([[0, 2**63 - 1], [0, 0]]), {"num_nodes": 2}, "is 9223372036854775807, outside"),
+    (INDEX, {"num_nodes": 0}, "edge_index[0, 0] is 0, an id where there are no nodes"),
+    (INDEX, {"num_nodes": -1}, "num_nodes is -1"),
+    (INDEX, {"edge_weight": torch.ones(2)},
+     "edge_weight has shape (2), but edge_index has 3 edges"),
+    (INDEX, {"edge_weight": torch.ones(3, 1)}, "edge_weight has shape (3, 1)"),
+    (INDEX, {"edge_weight": torch.ones(3).double()}, "edge_weight holds Double; only float32"),
+    (INDEX, {"edge_weight": torch.ones(3, dtype=torch.long)}, "edge_weight holds Long"),
+    (INDEX, {"edge_weight": torch.tensor([1, float("nan"), 2])}, "edge_weight[1] is nan"),
+    (INDEX, {"edge_weight": torch.tensor([1, 2, float("inf")])}, "edge_weight[2] is inf"),
+    (INDEX, {"edge_weight": torch.ones(3, device="meta")}, "edge_weight is on meta"),
+])
+def test_wrong_edges(index, options, words):
+    with pytest.raises(ValueError) as error:
+        plait.Graph(index, **options)
+    assert words in str(error.value) and "\n" not in str(error.value)
+
+
+def test_wrong_types():
+    with pytest.raises(TypeError, match="edge_index is a list"):
+        plait.Graph([[0], [1]])
+    with pytest.raises(TypeError, match="edge_weight is a list"):
+        plait.Graph(INDEX, None, [1, 1, 1])
+    with pytest.raises(TypeError):
+        plait.Graph(INDEX, 3.5)
+
+
+def test_more_nodes_than_memory():
+    graph = plait.Graph(INDEX, 2**50)  # an id range costs nothing until the graph is made
+    with pytest.raises(RuntimeError, match="free") as error:
+        graph.adjacency()
+    assert "\n" not in str(error.value)
+
+
+def test_first_wrong_edge_of_many():
+    index = torch.zeros(2, 3_000_000, dtype=torch.long)
+    index[1, 2_000_000:] = 7
+    with pytest.raises(ValueError, match=r"edge_index\[1, 2000000\] is 7, outside 0..4"):
+        plait.Graph(index, 5)
+
+
+# --- when the C++ graph is made ---
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The list of all that is made, one entry for each."""
+    calls = []
+    make = plait._adjacency._make
+
+    def counted(*arguments):
+        calls.append(arguments[1:])
+        return make(*arguments)
+
+    monkeypatch.setattr(plait._adjacency, "_make", counted)
+    return calls
+
+
+def test_made_once_for_all_layers(made):
+    index, x = INDEX.clone(), torch.randn(3, 4)
+    for _ in range(3):
+        for conv in (plait.nn.GCNConv(4, 4), plait.nn.GCNConv(4, 2)):
+            conv(x, index)
+    assert len(made) == 1
+    graph = plait.Graph(index)
+    plait.nn.GCNConv(4, 4)(x, graph)
+    assert len(made) == 1
+    plait.aggregate(graph, x)  # without loops
+    plait.aggregate(graph, x, "mean")
+    assert len(made) == 2
+
+
+def test_made_anew_when_tensors_change(made):
+    index, weight, x = INDEX.clone(), torch.ones(3), torch.eye(3)
+    conv = plait.nn.GCNConv(3, 3, normalize=False, bias=False)
+    torch.nn.init.eye_(conv.lin.weight)
+
+    def dense():
+        a = torch.zeros(3, 3)
+        a[index[1], index[0]] = weight
+        return a
+
+    def check(times):
+        for _ in range(2):
+            assert torch.equal(conv(x, index, weight), dense())
+        assert len(made) == times
+
+    check(1)
+    weight[1] = 5
+    check(2)
+    index[0, 0] = 2
+    check(3)
+    weight = weight * 2  # another tensor
+    check(4)
+    index.data = INDEX.clone()
+    check(5)
+    other = torch.full((3,), 3.0)
+    for w in (weight, other, weight, other):  # in turns
+        conv(x, index, w)
+    assert len(made) == 6
+
+
+def test_forgotten_with_the_tensors():
+    gc.collect()
+    before = len(plait._adjacency._made)
+    index = INDEX.clone()
+    conv = plait.nn.GCNConv(3, 1, normalize=False, bias=False)
+    torch.nn.init.ones_(conv.lin.weight)
+    for _ in range(50):  # a new weight may stand where an earlier one stood
+        weight = torch.rand(3)
+        assert torch.equal(conv(torch.ones(3, 3), index, weight)[INDEX[1], 0], weight * 3)
+        del weight
+    entries = plait._adjacency._made[index]
+    assert len(entries) <= 2  # weights that are gone leave nothing behind
+    assert len(plait._adjacency._made) == before + 1
+    del index, entries
+    gc.collect()
+    assert len(plait._adjacency._made) == before
+
+
+def test_inference_tensors_are_not_remembered(made):
+    conv, x = plait.nn.GCNConv(3, 3), torch.eye(3)
+    with torch.inference_mode():
+        index = INDEX.clone()
+        first = conv(x, index)
+        index[0, 0] = 2
+        assert not torch.equal(conv(x, index), first)
+        assert len(made) == 2
+        graph = plait.Graph(index)  # holds a copy that is
+    conv(x, graph)
+    conv(x, graph)
+    assert len(made) == 3
+
+
+# --- files ---
+
+
+def npz(path, **arrays):
+    np.savez(path, **arrays)
+    return path
+
+
+def test_load_archive(tmp_path):
+    edges = random_edges(21, weighted=True)
+    n = edges.num_nodes
+    random = np.random.default_rng(0)
+    x = random.standard_normal((n, 5)).astype(np.float32)
+    y = random.integers(-1, 4, n)
+    part = random.integers(0, 4, n)
+    path = npz(tmp_path / "g.npz", edge_index=edges.index.numpy(), edge_weight=edges.weight.numpy(),
+               x=x, y=y, train=np.flatnonzero(part == 1), val=np.flatnonzero(part == 2),
+               test=np.flatnonzero(part == 3), original_ids=np.arange(n) * 10)
+    graph = plait.Graph.load(path)
+    assert (graph.num_nodes, graph.num_edges) == (n, edges.index.size(1))
+    assert torch.equal(graph.x, torch.from_numpy(x))
+    assert torch.equal(graph.y, torch.from_numpy(y))
+    for value, mask in ((1, graph.train_mask), (2, graph.val_mask), (3, graph.test_mask)):
+        assert mask.dtype == torch.bool and np.array_equal(mask.numpy(), part == value)
+    assert torch.equal(graph.original_ids, 10 * torch.arange(n))
+    aggregated = plait.aggregate(graph, graph.x, "weighted")
+    assert_close(aggregated, edges.matrix() @ x.astype(np.float64))
+
+
+def test_load_sparse_features_and_several_splits(tmp_path):
+    x = scipy.sparse.random(3, 8, 0.4, "csr", np.float32, random_state=1)
+    masks = {name: np.eye(3, dtype=bool)[[k, k - 1]] for k, name in
+             enumerate(("train_masks", "val_masks", "test_masks"))}
+    path = npz(tmp_path / "g.npz", edge_index=INDEX.numpy(), x_indptr=x.indptr, x_indices=x.indices,
+               x_data=x.data, x_shape=np.array(x.shape), **masks)
+    graph = plait.Graph.load(str(path))
+    assert np.array_equal(graph.x.numpy(), x.toarray())
+    for name, mask in masks.items():
+        assert np.array_equal(getattr(graph, name[:-1]).numpy(), mask)
+
+
+def test_load_without_anything_but_edges(tmp_path):
+    a = scipy.sparse.csr_matrix(([1.0, 2.0], ([0, 3], [1, 2])), shape=(6, 6))
+    scipy.io.mmwrite(tmp_path / "g.mtx", a)
+    graph = plait.Graph.load(tmp_path / "g.mtx")
+    assert (graph.num_nodes, graph.num_edges) == (6, 2)
+    assert all(getattr(graph, name) is None for name in plait.Graph._FIELDS)
+    assert np.array_equal(plait.aggregate(graph, torch.eye(6), "weighted").numpy(), a.toarray())
+
+
+def test_load_what_is_wrong(tmp_path):
+    with pytest.raises(RuntimeError, match="none.npz: cannot be opened"):
+        plait.Graph.load(tmp_path / "none.npz")
+    bad = npz(tmp_path / "bad.npz", edge_index=np.array([[0, -1], [1, 1]]))
+    (tmp_path / "short.npz").write_bytes(bad.read_bytes()[:-40])
+    (tmp_path / "empty.mtx").write_text("")
+    for name in ("bad.npz", "short.npz", "empty.mtx"):
+        with pytest.raises(ValueError) as error:
+            plait.Graph.load(tmp_path / name)
+        assert name in str(error.value) and "\n" not in str(error.value)
