@@ -160,11 +160,22 @@ void Liveness::act(Duration verdict_age) {
   const Duration grace = verdict_->patient || keeper ? std::max(patience(), kGrace) : kGrace;
   if (verdict_age < grace) return;
   if (claimed_ && verdict_age < grace + options_.timeout) return;
-  if (!claimed_) {
+  if (!claimed_ && !told_by_itself()) {
     const std::string line = "plait: " + verdict_->text + "\n";
     if (::write(STDERR_FILENO, line.data(), line.size()) < 0) ::_exit(1);
   }
   ::_exit(1);
+}
+
+// Whether the lost rank failed by itself and has printed why. The beat thread, which else uses the
+// connection, has ended with the verdict.
+bool Liveness::told_by_itself() {
+  if (!verdict_->patient) return false;
+  try {
+    return store_->get(failure_key(verdict_->rank), std::chrono::milliseconds(1)).has_value();
+  } catch (const Error&) {  // the launcher is gone
+    return false;
+  }
 }
 
 // --- the verdict ---

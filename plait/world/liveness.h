@@ -93,6 +93,7 @@ class Liveness {
   // The watch thread.
   void run_watch();
   void act(Duration verdict_age);
+  bool told_by_itself();
 
   void adopt(const Loss& loss);
   std::string last_phase(int rank);

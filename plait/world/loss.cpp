@@ -1,5 +1,7 @@
 #include "plait/world/loss.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 
 namespace plait {
@@ -8,6 +10,8 @@ namespace {
 constexpr const char* kNobody = "-";
 
 }  // namespace
+
+std::string failure_key(int rank) { return fmt::format("failed/{}", rank); }
 
 void prepare_loss(Store& store) { store.create(kLostKey, kNobody); }
 

@@ -20,6 +20,9 @@ struct Loss {
   bool own_failure() const { return reason.starts_with("failed"); }
 };
 
+// Where a rank that has failed by itself puts the text that it prints.
+std::string failure_key(int rank);
+
 // Makes the key; harmless when it exists.
 void prepare_loss(Store& store);
 // The loss that a value of the key tells of.

@@ -8,6 +8,7 @@
 
 #include "plait/base/error.h"
 #include "plait/world/launch.h"
+#include "plait/world/loss.h"
 #include "plait/world/store.h"
 
 namespace plait {
@@ -40,12 +41,11 @@ bool told_by_lower_rank(const WorldConfig& config, const std::string& text) {
   const auto store =
       Store::connect({config.master_address, config.master_port, config.store_prefix},
                      std::min(config.timeout, milliseconds(1000)));
-  const auto key = [](int rank) { return "failed/" + std::to_string(rank); };
-  store->set(key(config.rank), "=" + text);
+  store->set(failure_key(config.rank), "=" + text);
   if (config.rank == 0) return false;
-  store->get(key(0), std::min(config.timeout / 10, milliseconds(500)));
+  store->get(failure_key(0), std::min(config.timeout / 10, milliseconds(500)));
   for (int rank = 0; rank < config.rank; ++rank)
-    if (store->get(key(rank), milliseconds(1)) == "=" + text) return true;
+    if (store->get(failure_key(rank), milliseconds(1)) == "=" + text) return true;
   return false;
 }
 
@@ -56,8 +56,7 @@ bool told_by_itself(const WorldConfig& config, int rank) {
     const auto store =
         Store::connect({config.master_address, config.master_port, config.store_prefix},
                        std::min(config.timeout, milliseconds(1000)));
-    return store
-        ->get("failed/" + std::to_string(rank), std::min(config.timeout / 4, milliseconds(1000)))
+    return store->get(failure_key(rank), std::min(config.timeout / 4, milliseconds(1000)))
         .has_value();
   } catch (const Error&) {  // the launcher is gone
     return false;

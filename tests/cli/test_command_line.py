@@ -40,7 +40,7 @@ def test_doctor(plait):
 
 
 @pytest.mark.parametrize("arguments,names", [
-    ([], ["subcommand"]),
+    ([], ["a command is missing"]),
     (["frobnicate"], ["frobnicate"]),
     (["--frobnicate"], ["--frobnicate"]),
     (["info"], ["graph"]),
