@@ -84,7 +84,8 @@ struct Aggregator::State {
   }
 
   std::unique_ptr<StrategyRun> make(Strategy strategy, const Shard& shard) {
-    return strategy == Strategy::get ? make_get_strategy(world) : make_fetch_strategy(world, shard);
+    return strategy == Strategy::get ? make_get_strategy(world, shard)
+                                     : make_fetch_strategy(world, shard);
   }
 
   void run(StrategyRun& strategy, const Product& product) {

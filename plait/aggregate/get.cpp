@@ -9,6 +9,8 @@ namespace {
 
 class GetStrategy : public StrategyRun {
  public:
+  explicit GetStrategy(const Shard& shard) : remote_edges_(shard.remote_edges()) {}
+
   void run(const Product& product, SymmetricRows& rows, AggregateCost& cost) override {
     SpmmArgs args = spmm_args(product, rows.own());
     if (rows.shared()) {
@@ -19,17 +21,20 @@ class GetStrategy : public StrategyRun {
     // Fetching and summing are one: the time counts as the kernel's.
     AddTime time(cost.summing);
     spmm(args);
-    cost.bytes_fetched += product.shard.remote_edges() * product.width * sizeof(float);
+    cost.bytes_fetched += remote_edges_ * product.width * sizeof(float);
   }
+
+ private:
+  EdgeOffset remote_edges_;
 };
 
 }  // namespace
 
-std::unique_ptr<StrategyRun> make_get_strategy(World& world) {
+std::unique_ptr<StrategyRun> make_get_strategy(World& world, const Shard& shard) {
   require<UsageError>(world.size() == 1 || world.one_host(),
                       "strategy get reads remote rows in shared memory, but the ranks are on "
                       "several hosts; use --strategy bulk");
-  return std::make_unique<GetStrategy>();
+  return std::make_unique<GetStrategy>(shard);
 }
 
 }  // namespace plait

@@ -31,6 +31,6 @@ SpmmArgs spmm_args(const Product& product, const float* base);
 
 // `shard` is the one on which the strategy will run. Collective.
 std::unique_ptr<StrategyRun> make_fetch_strategy(World& world, const Shard& shard);
-std::unique_ptr<StrategyRun> make_get_strategy(World& world);
+std::unique_ptr<StrategyRun> make_get_strategy(World& world, const Shard& shard);
 
 }  // namespace plait

@@ -139,9 +139,12 @@ Model load_model(const TensorFile& file, const std::string& path) {
   check_format(file, path);
   ModelConfig config;
   config.kind = field(file, "kind", path);
-  if (config.kind != "gcn" && config.kind != "mlp")
+  try {
+    check_model_kind(config.kind);
+  } catch (const UsageError&) {  // here it is the file that is wrong
     throw InputError(path, "metadata 'kind'", fmt::format("model '{}' is unknown", config.kind),
                      "use a checkpoint of gcn or mlp");
+  }
   config.layers = number<int>(file, "layers", path);
   config.hidden = number<std::int64_t>(file, "hidden", path);
   config.inputs = number<std::int64_t>(file, "inputs", path);

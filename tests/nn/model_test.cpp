@@ -2,6 +2,7 @@
 #include "plait/nn/model.h"
 
 #include <gtest/gtest.h>
+#include <torch/autograd.h>
 
 #include "plait/base/error.h"
 #include "plait/nn/checkpoint.h"
@@ -73,6 +74,23 @@ TEST(Aggregate, IsTheDenseProductWithItsGradient) {
   (y * direction).sum().backward();
   (expected * direction).sum().backward();
   expect_close(a.grad(), b.grad());
+}
+
+// The gradient of |A^T g(x)|^2 passes through the backward of the backward.
+TEST(Aggregate, HasSecondDerivatives) {
+  const Fixture f(false);
+  const auto handle = f.handle({});
+  const auto gradient_of_gradient = [&](const auto& multiply) {
+    const torch::Tensor x = f.x.clone().requires_grad_();
+    const torch::Tensor y = multiply(x);
+    const auto first = torch::autograd::grad({y.pow(3).sum()}, {x}, {}, true, true);
+    return torch::autograd::grad({first[0].pow(2).sum()}, {x})[0];
+  };
+  const auto ours = gradient_of_gradient(
+      [&](const torch::Tensor& x) { return aggregate(x, handle, true, {}, {}); });
+  const auto dense =
+      gradient_of_gradient([&](const torch::Tensor& x) { return f.adjacency.matmul(x); });
+  EXPECT_LT((ours - dense).norm().item<double>(), 1e-5 * dense.norm().item<double>());
 }
 
 TEST(Aggregate, RefusesOtherShapesAndTypes) {
