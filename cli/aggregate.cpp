@@ -12,15 +12,16 @@
 #include "plait/base/file.h"
 #include "plait/base/memory.h"
 #include "plait/base/timer.h"
-#include "plait/io/io.h"
 #include "plait/io/npy.h"
 #include "plait/plan/memory_plan.h"
+#include "plait/world/phase.h"
 
 namespace plait::cli {
 namespace {
 
 struct Options {
-  std::string graph, features, out, op = "sum", strategy = "bulk", scheme = "edges";
+  std::string graph, features, out, op = "sum";
+  Spread spread;
   bool transposed = false;
 };
 
@@ -54,18 +55,16 @@ void write_rows(const std::string& path, const Partition& partition, std::uint64
 }
 
 void run(const Options& o, const Session& session, World& world) {
-  require<UsageError>(o.op == "sum" || o.op == "mean" || o.op == "weighted",
-                      "operation '{}' is unknown; use sum, mean or weighted", o.op);
-  const Strategy strategy = parse_strategy(o.strategy);
-  const Dataset dataset = read_dataset(o.graph, {.progress = session.progress()});
+  const Dataset dataset = read_graph(o.graph, session);
   const NpyMatrix x = read_npy_matrix(o.features);
   require(x.rows == dataset.vertices(), "{}: {} rows, but {} has {} vertices", o.features, x.rows,
           o.graph, dataset.vertices());
-  const Partition partition = partition_for(world, dataset.graph, o.scheme, session.seed);
-  const GraphShards shards =
-      make_graph_shards(dataset.graph, dataset.symmetric, partition, world.rank(),
-                        {.transposed = o.transposed, .halo = halo_for(strategy)});
-  Aggregator aggregator(world, shards, strategy, x.width);
+  const Partition partition = partition_for(world, dataset.graph, o.spread.scheme, session.seed);
+  const GraphShards shards = in_phase("placing the graph", [&] {
+    return make_graph_shards(dataset.graph, dataset.symmetric, partition, world.rank(),
+                             {.transposed = o.transposed, .halo = halo_for(o.spread.strategy)});
+  });
+  Aggregator aggregator(world, shards, o.spread.strategy, x.width);
 
   std::vector<float> post;
   if (o.op == "mean")
@@ -92,14 +91,14 @@ void run(const Options& o, const Session& session, World& world) {
                 {"rows", x.rows},
                 {"width", x.width},
                 {"ranks", world.size()},
-                {"strategy", o.strategy},
-                {"partition", o.scheme},
+                {"strategy", to_string(o.spread.strategy)},
+                {"partition", to_string(o.spread.scheme)},
                 {"op", o.op},
                 {"milliseconds", seconds * 1e3},
                 {"bytes_fetched", aggregator.cost().bytes_fetched}});
   else
     fmt::print("{}: {} x {}, {} by {} on {} ranks in {:.2f} ms\n", o.out, x.rows, x.width, o.op,
-               o.strategy, world.size(), seconds * 1e3);
+               to_string(o.spread.strategy), world.size(), seconds * 1e3);
 }
 
 }  // namespace
@@ -108,17 +107,19 @@ void add_aggregate(CLI::App& app, Session& session) {
   auto o = std::make_shared<Options>();
   CLI::App* command = add_command(
       app, session, "aggregate", "Compute y = A x: sum, mean or weighted sum over neighbours",
-      [=, &session] { on_ranks(session, [&](World& world) { run(*o, session, world); }); });
+      [=, &session] {
+        require<UsageError>(o->op == "sum" || o->op == "mean" || o->op == "weighted",
+                            "operation '{}' is unknown; use sum, mean or weighted", o->op);
+        on_ranks(session, [&](World& world) { run(*o, session, world); });
+      });
   command->add_option("graph", o->graph, "Graph file")->required();
   command->add_option("--features", o->features, "x: .npy of vertices x width, float")->required();
   command->add_option("--out", o->out, "y: .npy to write")->required();
   command->add_option("--op", o->op, "sum, mean or weighted")->capture_default_str();
-  command->add_option("--strategy", o->strategy, "replicate, bulk or get")->capture_default_str();
-  command->add_option("--partition", o->scheme, "edges, vertices, hash or metis")
-      ->capture_default_str();
   command->add_flag("--transposed", o->transposed, "Compute the gradient: x = A^T y");
   command->add_option("--seed", session.seed, "Seed of METIS")->capture_default_str();
-  add_ranks_option(command, session);
+  add_spread_options(command, session, o->spread);
+  add_timeout_option(command, session);
   add_examples(command,
                "  plait aggregate cora.plait --features X.npy --out Y.npy --op mean --ranks 2");
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "plait/aggregate/aggregate.h"
 #include "plait/graph/dataset.h"
 #include "plait/partition/partition.h"
 #include "plait/world/world.h"
@@ -35,14 +36,37 @@ CLI::App* add_command(CLI::App& app, Session& session, const std::string& name,
 void add_output_flags(CLI::App* command, Session& session);
 // Text under the options of --help, shown as examples.
 void add_examples(CLI::App* command, const std::string& text);
-void add_ranks_option(CLI::App* command, Session& session);
+
+// An option whose words `parse` knows. A wrong one is refused before any rank starts.
+template <class T>
+void add_choice(CLI::App* command, const std::string& name, T& value, T (*parse)(std::string_view),
+                const std::string& standard, const std::string& text) {
+  value = parse(standard);
+  command
+      ->add_option_function<std::string>(
+          name, [&value, parse](const std::string& word) { value = parse(word); }, text)
+      ->default_str(standard);
+}
+
+// How an operation is spread over ranks, besides their number.
+struct Spread {
+  Strategy strategy;
+  PartitionScheme scheme;
+};
+// --strategy, --partition and --ranks.
+void add_spread_options(CLI::App* command, Session& session, Spread& spread);
+// --timeout, for a command that starts ranks.
+void add_timeout_option(CLI::App* command, Session& session);
 
 // Runs `body` on every rank: in the world that the environment names, on session.ranks processes
 // that it starts, or right here for one. Sets session.exit_code.
 void on_ranks(Session& session, const std::function<void(World&)>& body);
 
+// Reads a graph, with a progress bar unless --quiet.
+Dataset read_graph(const std::string& path, const Session& session);
+
 // The same partition on every rank; what takes long is found on rank 0 and sent. Collective.
-Partition partition_for(World& world, const AnyCsr& graph, const std::string& scheme,
+Partition partition_for(World& world, const AnyCsr& graph, PartitionScheme scheme,
                         std::uint64_t seed);
 
 // One object on stdout, the command's whole result. `schema` is put in front.

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "plait/base/error.h"
 #include "plait/base/progress.h"
+#include "plait/io/io.h"
 #include "plait/world/launch.h"
 #include "plait/world/phase.h"
 
@@ -30,10 +31,17 @@ void add_examples(CLI::App* command, const std::string& text) {
   command->footer("Examples:\n" + text);
 }
 
-void add_ranks_option(CLI::App* command, Session& session) {
+void add_spread_options(CLI::App* command, Session& session, Spread& spread) {
+  add_choice(command, "--strategy", spread.strategy, parse_strategy, "bulk",
+             "replicate, bulk or get");
+  add_choice(command, "--partition", spread.scheme, parse_partition_scheme, "edges",
+             "edges, vertices, hash or metis");
   command->add_option("--ranks", session.ranks, "Processes to spread the work over")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
+}
+
+void add_timeout_option(CLI::App* command, Session& session) {
   command->add_option("--timeout", session.timeout, "Seconds after which a silent rank is lost")
       ->check(CLI::Range(0.5, 86400.0))
       ->capture_default_str();
@@ -53,12 +61,16 @@ void on_ranks(Session& session, const std::function<void(World&)>& body) {
   }
 }
 
-Partition partition_for(World& world, const AnyCsr& graph, const std::string& name,
+Dataset read_graph(const std::string& path, const Session& session) {
+  const Phase phase("reading " + path);
+  return read_dataset(path, {.progress = session.progress()});
+}
+
+Partition partition_for(World& world, const AnyCsr& graph, PartitionScheme scheme,
                         std::uint64_t seed) {
-  const PartitionScheme scheme = parse_partition_scheme(name);
+  const Phase phase(fmt::format("partitioning by {}", to_string(scheme)));
   if (scheme != PartitionScheme::metis || world.size() == 1)
     return make_partition(scheme, graph, world.size(), seed);
-  const Phase phase("partitioning by METIS");
   Buffer<std::uint32_t> owner(vertex_count(graph));
   if (world.rank() == 0) {
     const Partition found = make_partition(scheme, graph, world.size(), seed);

@@ -5,7 +5,6 @@
 
 #include "cli/cli.h"
 #include "plait/base/file.h"
-#include "plait/io/io.h"
 #include "plait/io/npy.h"
 #include "plait/nn/train.h"
 
@@ -13,7 +12,9 @@ namespace plait::cli {
 namespace {
 
 struct Options {
-  std::string graph, checkpoint, out, strategy = "bulk", scheme = "edges", normalize = "auto";
+  std::string graph, checkpoint, out;
+  Spread spread;
+  Normalize normalize;
   bool classes = false;
 };
 
@@ -30,10 +31,10 @@ double accuracy(const Dataset& dataset, const std::vector<std::int64_t>& predict
 }
 
 void run(const Options& o, const Session& session, World& world) {
-  const Dataset dataset = read_dataset(o.graph, {.progress = session.progress()});
-  const Partition partition = partition_for(world, dataset.graph, o.scheme, session.seed);
-  const Scores scores = infer(world, dataset, partition, o.checkpoint, parse_normalize(o.normalize),
-                              parse_strategy(o.strategy));
+  const Dataset dataset = read_graph(o.graph, session);
+  const Partition partition = partition_for(world, dataset.graph, o.spread.scheme, session.seed);
+  const Scores scores =
+      infer(world, dataset, partition, o.checkpoint, o.normalize, o.spread.strategy);
   if (world.rank() != 0) return;
   const std::vector<std::int64_t> predicted = scores.best();
   AtomicFile file(o.out);
@@ -65,12 +66,10 @@ void add_infer(CLI::App& app, Session& session) {
   command->add_option("--checkpoint", o->checkpoint, "What plait train wrote")->required();
   command->add_option("--out", o->out, ".npy to write: vertices x classes scores")->required();
   command->add_flag("--classes", o->classes, "Write the class with the highest score instead");
-  command->add_option("--normalize", o->normalize, "As in training: rows, none or auto")
-      ->capture_default_str();
-  command->add_option("--strategy", o->strategy, "replicate, bulk or get")->capture_default_str();
-  command->add_option("--partition", o->scheme, "edges, vertices, hash or metis")
-      ->capture_default_str();
-  add_ranks_option(command, session);
+  add_choice(command, "--normalize", o->normalize, parse_normalize, "auto",
+             "As in training: rows, none or auto");
+  add_spread_options(command, session, o->spread);
+  add_timeout_option(command, session);
   add_examples(command, "  plait infer cora.plait --checkpoint cora.safetensors --out scores.npy");
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "cli/cli.h"
-#include "plait/io/io.h"
 
 namespace plait::cli {
 namespace {
@@ -82,7 +81,7 @@ void add_info(CLI::App& app, Session& session) {
   auto path = std::make_shared<std::string>();
   CLI::App* command =
       add_command(app, session, "info", "Show what a graph file holds", [=, &session] {
-        const json result = describe(read_dataset(*path, {.progress = session.progress()}));
+        const json result = describe(read_graph(*path, session));
         session.json ? print_json(result) : print_text(result);
       });
   command->add_option("graph", *path, "Graph file")->required();

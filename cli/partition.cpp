@@ -4,7 +4,6 @@
 #include "cli/cli.h"
 #include "plait/base/memory.h"
 #include "plait/base/timer.h"
-#include "plait/io/io.h"
 #include "plait/partition/quality.h"
 
 namespace plait::cli {
@@ -58,7 +57,7 @@ void print_text(const json& result) {
 }
 
 void run(const Options& o, const Session& session) {
-  const Dataset dataset = read_dataset(o.graph, {.progress = session.progress()});
+  const Dataset dataset = read_graph(o.graph, session);
   json result = {{"graph", dataset.name}, {"width", o.width}, {"schemes", json::array()}};
   if (o.scheme == "all")
     for (const PartitionScheme scheme : partition_schemes())

@@ -6,27 +6,27 @@
 #include "cli/cli.h"
 #include "plait/aggregate/aggregate.h"
 #include "plait/base/memory.h"
-#include "plait/io/io.h"
 #include "plait/plan/memory_plan.h"
 
 namespace plait::cli {
 namespace {
 
 struct Options {
-  std::string graph, scheme = "edges", strategy = "bulk";
+  std::string graph;
+  Spread spread;
   std::uint64_t width = 0;
   bool train = false;
 };
 
 MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& dataset) {
   const Partition partition =
-      make_partition(parse_partition_scheme(o.scheme), dataset.graph, session.ranks, session.seed);
+      make_partition(o.spread.scheme, dataset.graph, session.ranks, session.seed);
   const Features& f = dataset.features;
   MemoryQuestion question{.width = o.width,
                           .weighted = is_weighted(dataset.graph),
                           .symmetric = dataset.symmetric,
                           .gradient = o.train,
-                          .replicate = parse_strategy(o.strategy) == Strategy::replicate,
+                          .replicate = o.spread.strategy == Strategy::replicate,
                           .wide_ids = std::holds_alternative<Csr64>(dataset.graph),
                           .contiguous = partition.is_contiguous()};
   if (o.train) {
@@ -55,7 +55,7 @@ void print_text(const MemoryPlan& plan, int ranks, std::uint64_t available) {
 }
 
 void run(const Options& o, const Session& session) {
-  const Dataset dataset = read_dataset(o.graph, {.progress = session.progress()});
+  const Dataset dataset = read_graph(o.graph, session);
   const MemoryPlan plan = make_plan(o, session, dataset);
   const std::uint64_t available = available_memory();
   if (session.json) {
@@ -85,12 +85,7 @@ void add_plan(CLI::App& app, Session& session) {
                                   [=, &session] { run(*o, session); });
   command->add_option("graph", o->graph, "Graph file")->required();
   command->add_option("--dim", o->width, "Features a row that are aggregated")->required();
-  command->add_option("--ranks", session.ranks, "Ranks")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
-  command->add_option("--partition", o->scheme, "edges, vertices, hash or metis")
-      ->capture_default_str();
-  command->add_option("--strategy", o->strategy, "replicate, bulk or get")->capture_default_str();
+  add_spread_options(command, session, o->spread);
   command->add_flag("--train", o->train, "With features, activations and the transposed graph");
   add_examples(command,
                "  plait plan products.plait --ranks 4 --dim 128\n"

@@ -8,14 +8,14 @@
 #include "cli/cli.h"
 #include "plait/base/error.h"
 #include "plait/base/progress.h"
-#include "plait/io/io.h"
 
 namespace plait::cli {
 namespace {
 
 struct Options {
   TrainConfig train;
-  std::string graph, strategy = "bulk", scheme = "edges", normalize = "auto";
+  std::string graph;
+  Spread spread;
 };
 
 std::atomic<bool> interrupted{false};
@@ -31,8 +31,8 @@ json to_json(const Options& o, const World& world, const TrainResult& result) {
   return {{"model", o.train.model.kind},
           {"ranks", world.size()},
           {"seed", o.train.model.seed},
-          {"strategy", o.strategy},
-          {"partition", o.scheme},
+          {"strategy", to_string(o.spread.strategy)},
+          {"partition", to_string(o.spread.scheme)},
           {"epochs", result.epochs.size()},
           {"loss", losses},
           {"val_accuracy_by_epoch", validation},
@@ -59,8 +59,9 @@ void print_text(const Options& o, const World& world, const TrainResult& result)
 }
 
 void run(const Options& o, const Session& session, World& world) {
-  const Dataset dataset = read_dataset(o.graph, {.progress = session.progress()});
-  const Partition partition = partition_for(world, dataset.graph, o.scheme, o.train.model.seed);
+  const Dataset dataset = read_graph(o.graph, session);
+  const Partition partition =
+      partition_for(world, dataset.graph, o.spread.scheme, o.train.model.seed);
   Trainer trainer(world, dataset, partition, o.train);
 
   std::signal(SIGINT, [](int) { interrupted = true; });
@@ -86,8 +87,7 @@ void add_train(CLI::App& app, Session& session) {
   CLI::App* command = add_command(
       app, session, "train", "Train a graph neural network on the whole graph", [=, &session] {
         o->train.model.seed = session.seed;
-        o->train.strategy = parse_strategy(o->strategy);
-        o->train.normalize = parse_normalize(o->normalize);
+        o->train.strategy = o->spread.strategy;
         check_model_kind(o->train.model.kind);
         on_ranks(session, [&](World& world) { run(*o, session, world); });
       });
@@ -106,15 +106,15 @@ void add_train(CLI::App& app, Session& session) {
   option("--patience", t.patience,
          "Stop when the validation loss has not fallen for so many epochs; 0: never");
   option("--split", t.split, "Which of the graph's splits");
-  option("--normalize", o->normalize, "Features: rows (sum 1), none, or auto: rows if sparse");
-  option("--strategy", o->strategy, "replicate, bulk or get");
-  option("--partition", o->scheme, "edges, vertices, hash or metis");
+  add_choice(command, "--normalize", t.normalize, parse_normalize, "auto",
+             "Features: rows (sum 1), none, or auto: rows if sparse");
   option("--seed", session.seed, "Seed of weights and dropout");
   option("--checkpoint", t.checkpoint, "File to keep the weights in (safetensors)");
   option("--checkpoint-every", t.checkpoint_every,
          "Epochs between checkpoints; 0: at the end only");
   option("--resume", t.resume, "Checkpoint to go on from");
-  add_ranks_option(command, session);
+  add_spread_options(command, session, o->spread);
+  add_timeout_option(command, session);
   add_examples(command,
                "  plait train cora.plait --model gcn --ranks 2\n"
                "  plait train cora.plait --checkpoint cora.safetensors --json > run.json\n"

@@ -2,6 +2,7 @@
 
 #include "plait/base/error.h"
 #include "plait/nn/linear_map.h"
+#include "plait/world/phase.h"
 
 namespace plait {
 namespace {
@@ -43,6 +44,7 @@ GraphHandle::GraphHandle(World& world, const AnyCsr& graph, bool symmetric,
     : world_(&world), strategy_(options.strategy), max_width_(options.max_width) {
   ShardOptions shard_options = options.shards;
   shard_options.halo = halo_for(strategy_);
+  const Phase phase("placing the graph");
   shards_ = make_graph_shards(graph, symmetric, partition, world.rank(), shard_options);
 }
 

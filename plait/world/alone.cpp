@@ -46,14 +46,4 @@ class Alone : public World {
 
 std::unique_ptr<World> World::alone() { return std::make_unique<Alone>(); }
 
-std::string World::all_gather_text(std::string_view mine, std::string_view separator) {
-  std::string text;
-  const auto parts = all_gather(std::as_bytes(std::span(mine.data(), mine.size())));
-  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
-    if (rank > 0) text += separator;
-    text.append(reinterpret_cast<const char*>(parts[rank].data()), parts[rank].size());
-  }
-  return text;
-}
-
 }  // namespace plait

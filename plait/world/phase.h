@@ -26,4 +26,11 @@ class Phase {
   int exceptions_;
 };
 
+// What `work` gives, under a name while it runs.
+template <class Work>
+decltype(auto) in_phase(const std::string& name, Work work) {
+  const Phase phase(name);
+  return work();
+}
+
 }  // namespace plait

@@ -70,9 +70,6 @@ class World {
   virtual void begin_operation() {}
   // Bytes of payload this rank has sent through collectives so far.
   virtual std::uint64_t bytes_sent() const = 0;
-
-  // What every rank gives, by rank, with the separator between.
-  std::string all_gather_text(std::string_view mine, std::string_view separator);
 };
 
 }  // namespace plait

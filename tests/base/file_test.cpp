@@ -21,6 +21,7 @@
 #include <set>
 
 #include "plait/base/error.h"
+#include "tests/support/error_of.h"
 
 namespace plait {
 namespace {
@@ -57,16 +58,6 @@ class FileTest : public testing::Test {
 
   fs::path folder_;
 };
-
-template <class Act>
-std::string error_of(Act act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 // The exit code of `act` in a child process, which ends without destructors or exit handlers.
 template <class Act>

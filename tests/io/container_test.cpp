@@ -13,6 +13,7 @@
 #include <limits>
 
 #include "tests/io/damage.h"
+#include "tests/support/error_of.h"
 
 namespace plait {
 namespace {

@@ -1,5 +1,4 @@
-// For tests of files: every truncation and every single-bit flip of a good one, and the text of an
-// error.
+// For tests of files: every truncation and every single-bit flip of a good one.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -67,18 +66,6 @@ std::size_t count_refused_flips(std::span<const std::byte> good, Read read) {
 // A name that no other test process uses at the same time.
 inline std::string temporary_path(const std::string& name) {
   return std::filesystem::temp_directory_path() / fmt::format("{}-{}", getpid(), name);
-}
-
-// The text of the Error that `act` throws; a failure and "" if it throws none.
-template <class Act>
-std::string error_of(Act act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "no error";
-  return "";
 }
 
 }  // namespace plait

@@ -14,6 +14,7 @@
 #include "tests/io/damage.h"
 #include "tests/io/npy_file.h"
 #include "tests/io/zip_file.h"
+#include "tests/support/error_of.h"
 
 namespace plait {
 namespace {

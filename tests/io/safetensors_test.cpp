@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "tests/io/damage.h"
+#include "tests/support/error_of.h"
 
 namespace plait {
 namespace {
