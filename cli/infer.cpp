@@ -67,7 +67,7 @@ void add_infer(CLI::App& app, Session& session) {
   command->add_option("--out", o->out, ".npy to write: vertices x classes scores")->required();
   command->add_flag("--classes", o->classes, "Write the class with the highest score instead");
   add_choice(command, "--normalize", o->normalize, parse_normalize, "auto",
-             "As in training: rows, none or auto");
+             "As in training: rows, unit, none or auto");
   add_spread_options(command, session, o->spread);
   add_timeout_option(command, session);
   add_examples(command, "  plait infer cora.plait --checkpoint cora.safetensors --out scores.npy");

@@ -107,7 +107,7 @@ void add_train(CLI::App& app, Session& session) {
          "Stop when the validation loss has not fallen for so many epochs; 0: never");
   option("--split", t.split, "Which of the graph's splits");
   add_choice(command, "--normalize", t.normalize, parse_normalize, "auto",
-             "Features: rows (sum 1), none, or auto: rows if sparse");
+             "Features: rows (sum 1), unit (length 1), none, or auto by what they are");
   option("--seed", session.seed, "Seed of weights and dropout");
   option("--checkpoint", t.checkpoint, "File to keep the weights in (safetensors)");
   option("--checkpoint-every", t.checkpoint_every,

@@ -8,7 +8,8 @@
 //
 // Readers trust nothing: a size that a header promises is checked against the bytes that are there
 // before memory is taken for it. Memory that a reader allocates is bounded by twice the size of
-// the file, or, where the file is compressed, of its uncompressed content, plus 1 MiB.
+// the file (of the general file that a symmetric Matrix Market file stands for), or, where the file
+// is compressed, of its uncompressed content, plus 1 MiB.
 // All of them throw InputError for wrong content and Error when the system refuses.
 #pragma once
 

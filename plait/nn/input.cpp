@@ -1,7 +1,9 @@
 #include "plait/nn/input.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
@@ -14,8 +16,10 @@ namespace plait {
 Normalize parse_normalize(std::string_view name) {
   if (name == "auto") return Normalize::automatic;
   if (name == "rows") return Normalize::rows;
+  if (name == "unit") return Normalize::unit;
   if (name == "none") return Normalize::none;
-  throw UsageError(fmt::format("normalisation '{}' is unknown; use auto, rows or none", name));
+  throw UsageError(
+      fmt::format("normalisation '{}' is unknown; use auto, rows, unit or none", name));
 }
 
 torch::Tensor drop(const torch::Tensor& x, const VertexList& vertices, const DropoutStep& step) {
@@ -73,17 +77,38 @@ TurnedRound turned_round(const Csr32& matrix, std::uint64_t width) {
   return {{std::move(offsets), std::move(rows), {}}, std::move(entries)};
 }
 
-float inverse_or_zero(double sum) { return sum == 0 ? 0.0f : static_cast<float>(1 / sum); }
+// Features that are not 0, of all vertices; nothing if these are no bags of words.
+std::optional<std::uint64_t> words(const Features& features) {
+  if (features.is_sparse()) return features.sparse.edges();
+  const auto zero_or_one = [](float f) { return f == 0 || f == 1; };
+  if (!std::ranges::all_of(features.f32, zero_or_one) ||
+      !std::ranges::all_of(features.bf16, zero_or_one, to_float))
+    return {};
+  return std::ranges::count(features.f32, 1.0f) + std::ranges::count(features.bf16, 1.0f, to_float);
+}
 
-Csr32 normalized_rows(const Csr32& matrix) {
+// Decided by the features of all vertices, so the same on every rank.
+Normalize resolved(Normalize normalize, const Features& features) {
+  if (normalize != Normalize::automatic) return normalize;
+  const auto count = words(features);
+  if (!count) return Normalize::none;
+  return *count > 100 * features.rows ? Normalize::unit : Normalize::rows;
+}
+
+void normalize_row(std::span<float> row, Normalize normalize) {
+  double sum = 0;
+  for (const float value : row)
+    sum += normalize == Normalize::unit ? double{value} * value : double{value};
+  if (normalize == Normalize::unit) sum = std::sqrt(sum);
+  const auto factor = static_cast<float>(sum == 0 ? 0.0 : 1 / sum);
+  for (float& value : row) value *= factor;
+}
+
+Csr32 normalized(const Csr32& matrix, Normalize normalize) {
   Buffer<float> values(matrix.edges());
-  for (std::uint64_t i = 0; i < matrix.vertices(); ++i) {
-    double sum = 0;
-    for (EdgeOffset e = matrix.offsets[i]; e < matrix.offsets[i + 1]; ++e) sum += matrix.weights[e];
-    const float factor = inverse_or_zero(sum);
-    for (EdgeOffset e = matrix.offsets[i]; e < matrix.offsets[i + 1]; ++e)
-      values[e] = factor * matrix.weights[e];
-  }
+  std::ranges::copy(matrix.weights, values.begin());
+  for (std::uint64_t i = 0; i < matrix.vertices(); ++i)
+    normalize_row(values.span().subspan(matrix.offsets[i], matrix.degree(i)), normalize);
   return {matrix.offsets, matrix.neighbours, std::move(values)};
 }
 
@@ -136,19 +161,18 @@ InputFeatures::InputFeatures(const Features& features, const Partition& partitio
     : width_(static_cast<std::int64_t>(features.width)) {
   std::vector<std::uint64_t> vertices(partition.size(rank));
   for (std::uint64_t r = 0; r < vertices.size(); ++r) vertices[r] = partition.vertex(rank, r);
-  const bool rows =
-      normalize == Normalize::rows || (normalize == Normalize::automatic && features.is_sparse());
+  normalize = resolved(normalize, features);
   if (features.is_sparse()) {
     Csr32 own = own_rows(features.sparse, partition, rank);
-    if (rows) own = normalized_rows(own);
+    if (normalize != Normalize::none) own = normalized(own, normalize);
     TurnedRound columns = turned_round(own, features.width);
     sparse_ = std::make_shared<const Sparse>(Sparse{std::move(own), std::move(columns)});
   } else {
     dense_ = dense_rows(features, vertices);
-    if (rows) {
-      const torch::Tensor sums = dense_.to(torch::kFloat64).sum(1, true);
-      dense_ = dense_ * torch::where(sums == 0, 0.0, sums.reciprocal()).to(torch::kFloat32);
-    }
+    if (normalize != Normalize::none)
+      for (std::size_t i = 0; i < vertices.size(); ++i)
+        normalize_row({dense_.mutable_data_ptr<float>() + i * features.width, features.width},
+                      normalize);
   }
   vertices_ = std::make_shared<const std::vector<std::uint64_t>>(std::move(vertices));
 }

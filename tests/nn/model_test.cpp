@@ -145,11 +145,16 @@ TEST_P(GcnForward, IsTheDenseFormulaWithItsGradients) {
 INSTANTIATE_TEST_SUITE_P(Forms, GcnForward,
                          testing::Combine(testing::Bool(), testing::Values(4, 12)));
 
+Features dense_features(const torch::Tensor& x) {
+  Features dense{.rows = static_cast<std::uint64_t>(x.size(0)),
+                 .width = static_cast<std::uint64_t>(x.size(1))};
+  dense.f32 = std::vector<float>(x.const_data_ptr<float>(), x.const_data_ptr<float>() + x.numel());
+  return dense;
+}
+
 TEST(InputFeatures, SparseAndDenseDropTheSameElements) {
-  const Fixture sparse(true), dense_copy(true);
-  Features dense{.rows = 23, .width = 9};
-  dense.f32 = std::vector<float>(dense_copy.x.const_data_ptr<float>(),
-                                 dense_copy.x.const_data_ptr<float>() + dense_copy.x.numel());
+  const Fixture sparse(true);
+  const Features dense = dense_features(sparse.x);
   const Dropout dropout(3, 0.5f);
   const DropoutStep step{&dropout, 4, 0};
   const torch::Tensor w = torch::randn({5, 9}).requires_grad_(),
@@ -162,6 +167,38 @@ TEST(InputFeatures, SparseAndDenseDropTheSameElements) {
   (a * direction).sum().backward();
   (b * direction).sum().backward();
   expect_close(w.grad(), v.grad());
+}
+
+// The features as a model reads them, dense.
+torch::Tensor read_features(const Features& features, const Partition& partition, Normalize n) {
+  const InputFeatures input(features, partition, 0, n);
+  const auto width = static_cast<std::int64_t>(features.width);
+  return input.is_sparse() ? input.times(torch::eye(width), {}) : input.dense({});
+}
+
+TEST(InputFeatures, AreNormalizedByRow) {
+  const Fixture f(true);
+  const torch::Tensor sums = f.x.sum(1, true), lengths = f.x.square().sum(1, true).sqrt();
+  for (const Features& features : {f.features, dense_features(f.x)}) {
+    const auto read = [&](Normalize n) { return read_features(features, f.partition, n); };
+    expect_close(read(Normalize::none), f.x);
+    expect_close(read(Normalize::rows), torch::where(sums == 0, 0.0, f.x / sums));
+    expect_close(read(Normalize::unit), torch::where(lengths == 0, 0.0, f.x / lengths));
+    expect_close(read(Normalize::automatic),
+                 read(features.is_sparse() ? Normalize::rows : Normalize::none));
+  }
+}
+
+TEST(InputFeatures, BagsOfManyWordsHaveUnitLength) {
+  const Partition partition = partition_by_vertices(6, 1);
+  const auto automatic = [&](const torch::Tensor& x) {
+    return read_features(dense_features(x), partition, Normalize::automatic);
+  };
+  const torch::Tensor few = (torch::arange(6 * 150).view({6, 150}) % 2).to(torch::kFloat32);
+  const torch::Tensor many = torch::ones({6, 150});
+  expect_close(automatic(few), few / 75);
+  expect_close(automatic(many), many / std::sqrt(150.0));
+  expect_close(automatic(-many), -many);
 }
 
 TEST(Checkpoint, BringsBackModelAndOptimizer) {
