@@ -28,7 +28,7 @@ void check_model_kind(const std::string& kind);
 
 enum class Normalize {
   automatic,  // for bags of words (stored sparse, or all 0 or 1): rows, or unit if they hold
-              // over 100 words on average, of which rows would leave too little; else none
+              // over 50 words on average, of which rows would leave too little; else none
   rows,       // each row divided by its sum, where that is not 0 (Kipf and Welling, section 5.2)
   unit,       // each row divided by its Euclidean length, where that is not 0
   none,

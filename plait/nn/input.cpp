@@ -92,7 +92,7 @@ Normalize resolved(Normalize normalize, const Features& features) {
   if (normalize != Normalize::automatic) return normalize;
   const auto count = words(features);
   if (!count) return Normalize::none;
-  return *count > 100 * features.rows ? Normalize::unit : Normalize::rows;
+  return *count > 50 * features.rows ? Normalize::unit : Normalize::rows;
 }
 
 void normalize_row(std::span<float> row, Normalize normalize) {
