@@ -1,12 +1,15 @@
 # Options common to all of Plait's code.
 add_library(plait_options INTERFACE)
-target_compile_options(plait_options INTERFACE
+set(plait_cxx_options
   -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wno-missing-field-initializers
   # False alarms of GCC 12 in fmt and the standard library.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow -Wno-restrict>
   # Results must be the same on every machine: no silent fusing of a multiply and an add, except
   # where a kernel asks for it.
   -ffp-contract=off)
+target_compile_options(plait_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${plait_cxx_options}>"
+  # fmt 9 takes nvcc for a compiler without constexpr.
+  "$<$<COMPILE_LANGUAGE:CUDA>:-DFMT_USE_CONSTEXPR=1;-Xcompiler=-Wall,-Wextra,-ffp-contract=off;--fmad=false>")
 if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
   string(REPLACE "-O2" "-O3" CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELWITHDEBINFO}")
   string(REPLACE "-g" "-g1" CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELWITHDEBINFO}")

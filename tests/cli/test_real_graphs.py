@@ -7,22 +7,22 @@ from program import CHECKOUT
 
 DATA = CHECKOUT.parent / "shared" / "data"
 needs = {name: pytest.mark.skipif(not (DATA / f"{name}.npz").exists(), reason=f"no {name}.npz")
-         for name in ("cora", "wiki-vote")}
+         for name in ("cora", "citeseer", "amazon-photo", "coauthor-cs", "wiki-vote")}
 
 
-@needs["cora"]
-def test_cora(plait, tmp_path):
-    """Kipf and Welling report 81.5; the mean over 3 seeds must not be far."""
-    plait.ok("convert", DATA / "cora.npz", tmp_path / "cora.plait", "--undirected", "--no-loops")
-    described = plait.json("info", tmp_path / "cora.plait")
-    wanted = {"vertices": 2708, "feature_width": 1433, "classes": 7,
-              "splits": [{"train": 140, "validation": 500, "test": 1000}]}
-    assert {key: described[key] for key in wanted} == wanted
-    train = ["train", tmp_path / "cora.plait", "--hidden", 16, "--epochs", 200, "--lr", 0.01,
-             "--weight-decay", 5e-4, "--dropout", 0.5]
-    accuracy = [plait.json(*train, "--seed", seed, "--ranks", 1 + seed % 2,
-                           timeout=200)["test_accuracy"] for seed in range(3)]
-    assert np.mean(accuracy) >= 0.80, accuracy
+@pytest.mark.parametrize(("name", "least"), [
+    pytest.param("cora", 81.0, marks=needs["cora"]),
+    pytest.param("citeseer", 70.0, marks=needs["citeseer"]),
+    pytest.param("amazon-photo", 89.5, marks=needs["amazon-photo"]),
+    pytest.param("coauthor-cs", 91.0, marks=needs["coauthor-cs"]),
+])
+def test_accuracy(plait, tmp_path, name, least):
+    """With the defaults. Kipf and Welling report 81.5 and 70.3 on the first two. The mean over three
+    seeds may be half a point under what ten must reach."""
+    plait.ok("convert", DATA / f"{name}.npz", tmp_path / "g.plait", "--undirected", "--no-loops")
+    accuracy = [100 * plait.json("train", tmp_path / "g.plait", "--seed", seed, "--ranks",
+                                 1 + seed % 2, timeout=200)["test_accuracy"] for seed in range(3)]
+    assert np.mean(accuracy) >= least, accuracy
 
 
 @needs["wiki-vote"]

@@ -1,0 +1,290 @@
+// spmm on one GPU against cuSPARSE, on generated graphs of the papers' counts, ids shuffled.
+//
+//   spmm_cuda_bench [--scale=S] [--repetitions=N] [--json=FILE] [GRAPH...] [WIDTH...]
+//
+// All contestants multiply the same matrix by the same x. Each result is compared first with sums
+// in double precision, on every 97th row: exit 3 if they differ. Repetitions of all take turns. A
+// line a graph and width: cuSPARSE's best, and Plait's times with its ratio to that:
+//   sum        fp32, edges without weights, groups in order of size alone
+//   clustered  the same, groups ordered by clusters of rows: what Plait runs
+//   weighted   fp32, an edge weight each, clustered
+//   bf16       bf16 storage of x and y, groups in order of size alone
+//   bf16c      the same, clustered
+#include <cuda_bf16.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/kernels/cusparse_spmm.h"
+#include "plait/base/timer.h"
+#include "plait/graph/dcsbm.h"
+#include "plait/kernels/spmm_cuda.h"
+#include "plait/reorder/clusters_cuda.h"
+
+namespace plait {
+namespace {
+
+struct Options {
+  double scale = 1;
+  int repetitions = 11;
+  std::string json;
+  std::vector<std::string> graphs;
+  std::vector<std::uint64_t> widths;
+};
+
+// Positive numbers, so that sums do not cancel; exact in bf16.
+__global__ void fill(float* x, __nv_bfloat16* x16, std::uint64_t size) {
+  const std::uint64_t i = blockIdx.x * std::uint64_t{256} + threadIdx.x;
+  if (i >= size) return;
+  const auto hash = static_cast<std::uint32_t>(i * 0x9E3779B97F4A7C15u >> 40);
+  x[i] = static_cast<float>(1 + hash % 255) / 256;
+  x16[i] = __float2bfloat16(x[i]);
+}
+
+template <class T>
+__global__ void largest_error(const EdgeOffset* offsets, const Slot* columns, const float* weights,
+                              const float* x, const T* y, std::uint64_t rows, std::uint64_t width,
+                              std::uint64_t step, double* error) {
+  const std::uint64_t row = blockIdx.x * step;
+  for (std::uint64_t k = threadIdx.x; k < width; k += blockDim.x) {
+    double sum = 0;
+    for (EdgeOffset e = offsets[row]; e < offsets[row + 1]; ++e)
+      sum += (weights ? weights[e] : 1.0) * x[columns[e] * width + k];
+    double off =
+        fabs(static_cast<double>(static_cast<float>(y[row * width + k])) - sum) / fmax(sum, 1e-30);
+    if (!(off < 1e30)) off = 1e30;  // NaN: never written
+    if (sum == 0) off = static_cast<float>(y[row * width + k]) == 0 ? 0 : 1e30;
+    atomicMax(reinterpret_cast<unsigned long long*>(error),
+              static_cast<unsigned long long>(__double_as_longlong(off)));
+  }
+}
+
+// A graph on the GPU, with Plait's plans for it.
+struct Matrix {
+  explicit Matrix(const Csr32& graph)
+      : rows(graph.vertices()),
+        edges(graph.edges()),
+        offsets(graph.offsets.span()),
+        columns(graph.neighbours.span()) {
+    std::vector<std::int32_t> narrow(graph.offsets.begin(), graph.offsets.end());
+    offsets32 = DeviceArray<std::int32_t>(std::span<const std::int32_t>(narrow));
+    std::vector<float> values(edges, 1.0f);
+    ones = DeviceArray<float>(std::span<const float>(values));
+    for (std::uint64_t e = 0; e < edges; ++e) values[e] = static_cast<float>(1 + e % 7) / 8;
+    weights = DeviceArray<float>(std::span<const float>(values));
+    const Stopwatch watch;
+    by_size = std::make_unique<RowGroups>(begin(), end(), rows, RowGroupOptions{}, nullptr);
+    group_ms = watch.seconds() * 1e3;
+    const Stopwatch cluster_watch;
+    const auto labels =
+        find_clusters(begin(), end(), columns.data(), rows, kClusterRounds, nullptr);
+    cluster_ms = cluster_watch.seconds() * 1e3;
+    by_cluster = std::make_unique<RowGroups>(begin(), end(), rows,
+                                             RowGroupOptions{.clusters = labels.data()}, nullptr);
+  }
+  const EdgeOffset* begin() const { return offsets.data(); }
+  const EdgeOffset* end() const { return offsets.data() + 1; }
+
+  std::uint64_t rows, edges;
+  DeviceArray<EdgeOffset> offsets;
+  DeviceArray<std::int32_t> offsets32;
+  DeviceArray<Slot> columns;
+  DeviceArray<float> ones, weights;
+  std::unique_ptr<RowGroups> by_size, by_cluster;
+  double group_ms = 0, cluster_ms = 0;
+};
+
+struct Contestant {
+  std::string name;
+  std::function<void()> run;
+  const float* weights;  // of the right result, or null
+  bool bf16;
+  std::vector<float> ms = {};
+
+  float median() {
+    std::sort(ms.begin(), ms.end());
+    return ms[ms.size() / 2];
+  }
+};
+
+class Width {
+ public:
+  Width(const Matrix& m, std::uint64_t width)
+      : matrix_(m),
+        width_(width),
+        x_(m.rows * width),
+        y_(m.rows * width),
+        x16_(m.rows * width),
+        y16_(m.rows * width),
+        partial_(std::max(m.by_size->partial_sums(), m.by_cluster->partial_sums()) * width),
+        cusparse_(static_cast<std::int64_t>(m.rows), static_cast<std::int64_t>(m.edges),
+                  m.offsets32.data(), m.columns.data(), m.ones.data(), x_.data(), y_.data(),
+                  static_cast<std::int64_t>(width)) {
+    fill<<<static_cast<unsigned>((x_.size() + 255) / 256), 256>>>(x_.data(), x16_.data(),
+                                                                  x_.size());
+    check_cuda(cudaGetLastError(), "x");
+    for (std::size_t k = 0; k < CusparseSpmm::kAlgorithms.size(); ++k)
+      contestants_.push_back(
+          {"cusparse" + std::to_string(k + 1), [=, this] { cusparse_.run(k); }, nullptr, false});
+    add("sum", *m.by_size, nullptr, false);
+    add("clustered", *m.by_cluster, nullptr, false);
+    add("weighted", *m.by_cluster, m.weights.data(), false);
+    add("bf16", *m.by_size, nullptr, true);
+    add("bf16c", *m.by_cluster, nullptr, true);
+  }
+
+  std::vector<Contestant>& measure(int repetitions) {
+    for (Contestant& c : contestants_) check(c);
+    DeviceEvent start, stop;
+    for (int r = 0; r < repetitions; ++r)
+      for (Contestant& c : contestants_) {
+        c.run();  // the caches are as this contestant leaves them
+        start.record(nullptr);
+        c.run();
+        stop.record(nullptr);
+        c.ms.push_back(stop.since(start));
+      }
+    return contestants_;
+  }
+
+ private:
+  void add(const char* name, const RowGroups& groups, const float* weights, bool bf16) {
+    DeviceSpmmArgs args{.groups = &groups,
+                        .columns = matrix_.columns.data(),
+                        .weights = weights,
+                        .x = {x_.data(), DType::f32, width_},
+                        .x_rows = matrix_.rows,
+                        .width = width_,
+                        .y = {y_.data(), DType::f32, width_},
+                        .partial_sums = partial_.data()};
+    if (bf16) {
+      args.x = {x16_.data(), DType::bf16, width_};
+      args.y = {y16_.data(), DType::bf16, width_};
+    }
+    contestants_.push_back({name, [args] { spmm(args, nullptr); }, weights, bf16});
+  }
+
+  void check(Contestant& c) {
+    check_cuda(cudaMemset(y_.data(), 0xff, y_.size() * sizeof(float)), "y");
+    check_cuda(cudaMemset(y16_.data(), 0xff, y16_.size() * sizeof(__nv_bfloat16)), "y");
+    c.run();
+    DeviceArray<double> error{std::vector<double>{0}};
+    constexpr std::uint64_t kStep = 97;
+    const auto blocks = static_cast<unsigned>((matrix_.rows + kStep - 1) / kStep);
+    const auto compare = [&](const auto* y) {
+      largest_error<<<blocks, 128>>>(matrix_.offsets.data(), matrix_.columns.data(), c.weights,
+                                     x_.data(), y, matrix_.rows, width_, kStep, error.data());
+    };
+    c.bf16 ? compare(y16_.data()) : compare(y_.data());
+    check_cuda(cudaGetLastError(), c.name);
+    const double off = error.to_host()[0];
+    require<MismatchError>(off < (c.bf16 ? 4e-3 : 1e-5), "{} at width {} is wrong by {} relative",
+                           c.name, width_, off);
+  }
+
+  const Matrix& matrix_;
+  std::uint64_t width_;
+  DeviceArray<float> x_, y_;
+  DeviceArray<__nv_bfloat16> x16_, y16_;
+  DeviceArray<float> partial_;
+  CusparseSpmm cusparse_;
+  std::vector<Contestant> contestants_;
+};
+
+class Table {
+ public:
+  void add(const std::string& graph, std::uint64_t width, std::vector<Contestant>& contestants) {
+    float best = INFINITY;
+    for (Contestant& c : contestants)
+      if (c.name.starts_with("cusparse")) best = std::min(best, c.median());
+    std::printf("%-9s %5llu %9.3f", graph.c_str(), static_cast<unsigned long long>(width), best);
+    nlohmann::json row{{"graph", graph}, {"width", width}, {"cusparse_ms", best}};
+    for (Contestant& c : contestants) {
+      row[c.name] = {
+          {"median_ms", c.median()}, {"least_ms", c.ms.front()}, {"most_ms", c.ms.back()}};
+      if (c.name.starts_with("cusparse")) continue;
+      const double ratio = best / c.median();
+      logs_[c.name].push_back(std::log(ratio));
+      std::printf("  %s %.3f (%.2f)", c.name.c_str(), c.median(), ratio);
+    }
+    std::printf("\n");
+    std::fflush(stdout);
+    rows_.push_back(std::move(row));
+  }
+  void finish(const std::string& file) {
+    std::printf("geometric mean and least of cuSPARSE / Plait:");
+    for (auto& [name, logs] : logs_) {
+      double sum = 0;
+      for (const double value : logs) sum += value;
+      std::printf("  %s %.2f, %.2f", name.c_str(), std::exp(sum / static_cast<double>(logs.size())),
+                  std::exp(*std::ranges::min_element(logs)));
+    }
+    std::printf("\n");
+    if (!file.empty())
+      std::ofstream(file) << nlohmann::json{{"schema", 1}, {"rows", rows_}}.dump(1);
+  }
+
+ private:
+  std::map<std::string, std::vector<double>> logs_;
+  nlohmann::json rows_ = nlohmann::json::array();
+};
+
+Options parse(int argc, char** argv) {
+  Options o;
+  for (int i = 1; i < argc; ++i) {
+    const std::string a = argv[i];
+    if (a.starts_with("--scale="))
+      o.scale = std::stod(a.substr(8));
+    else if (a.starts_with("--repetitions="))
+      o.repetitions = std::stoi(a.substr(14));
+    else if (a.starts_with("--json="))
+      o.json = a.substr(7);
+    else if (!a.empty() && std::isdigit(a[0]))
+      o.widths.push_back(std::stoull(a));
+    else
+      o.graphs.push_back(a);
+  }
+  if (o.graphs.empty()) o.graphs = {"reddit", "products", "orkut", "proteins"};
+  if (o.widths.empty()) o.widths = {16, 32, 64, 128, 256};
+  return o;
+}
+
+void run(const Options& o) {
+  require(gpu_count() > 0, "no GPU is there");
+  Table table;
+  std::printf("ms, median; in brackets cuSPARSE / Plait\n");
+  for (const std::string& name : o.graphs) {
+    DcsbmOptions options = scaled(dcsbm_preset(name), o.scale);
+    options.classes = 0, options.width = 0;
+    const Dataset data = generate_dcsbm(options);
+    const Matrix matrix(std::get<Csr32>(data.graph));
+    std::printf("%s: %llu rows, %llu edges, clusters in %.1f ms, groups in %.1f ms\n", name.c_str(),
+                static_cast<unsigned long long>(matrix.rows),
+                static_cast<unsigned long long>(matrix.edges), matrix.cluster_ms, matrix.group_ms);
+    for (const std::uint64_t width : o.widths) {
+      Width contest(matrix, width);
+      table.add(name, width, contest.measure(o.repetitions));
+    }
+  }
+  table.finish(o.json);
+}
+
+}  // namespace
+}  // namespace plait
+
+int main(int argc, char** argv) {
+  try {
+    plait::run(plait::parse(argc, argv));
+  } catch (const plait::Error& error) {
+    std::fprintf(stderr, "spmm_cuda_bench: %s\n", error.what());
+    return static_cast<int>(error.exit_code());
+  }
+}

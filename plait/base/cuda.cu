@@ -1,0 +1,26 @@
+#include "plait/base/cuda.h"
+#include "plait/base/error.h"
+#include "plait/base/memory.h"
+
+namespace plait {
+
+void check_cuda(cudaError_t status, std::string_view what) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // what was reported is not reported again
+  if (status == cudaErrorMemoryAllocation) {
+    std::size_t free = 0, total = 0;
+    cudaMemGetInfo(&free, &total);
+    throw DoesNotFitError(fmt::format("{}: not enough is free: {} of {}; use more GPUs", what,
+                                      format_bytes(free), format_bytes(total)));
+  }
+  throw Error(fmt::format("{}: {}", what, cudaGetErrorString(status)));
+}
+
+int gpu_count() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
+  cudaGetLastError();
+  return 0;
+}
+
+}  // namespace plait

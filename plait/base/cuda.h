@@ -1,0 +1,89 @@
+// CUDA from C++: failures as exceptions; device memory and events that free themselves.
+//
+// Files that need CUDA end in .cu, and their headers in _cuda.h; they are built where nvcc is
+// found.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace plait {
+
+// Throws Error "WHAT: what CUDA says", or DoesNotFitError with the figures where it is memory that
+// lacks.
+void check_cuda(cudaError_t status, std::string_view what);
+
+// GPUs that this process may use; 0 also where there is no driver.
+int gpu_count();
+
+// Uninitialised memory of a trivial type on the current GPU.
+template <class T>
+class DeviceArray {
+ public:
+  DeviceArray() = default;
+  explicit DeviceArray(std::size_t size) : size_(size) {
+    if (size > 0)
+      check_cuda(cudaMalloc(reinterpret_cast<void**>(&data_), size * sizeof(T)), "GPU memory");
+  }
+  explicit DeviceArray(std::span<const T> values) : DeviceArray(values.size()) {
+    if (size_ > 0)
+      check_cuda(cudaMemcpy(data_, values.data(), size_ * sizeof(T), cudaMemcpyHostToDevice),
+                 "copy to the GPU");
+  }
+  ~DeviceArray() {
+    if (data_ != nullptr) cudaFree(data_);
+  }
+  DeviceArray(DeviceArray&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  DeviceArray& operator=(DeviceArray&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  std::size_t size() const { return size_; }
+
+  // Waits for all that the GPU was given to do before.
+  std::vector<T> to_host() const {
+    std::vector<T> values(size_);
+    if (size_ > 0)
+      check_cuda(cudaMemcpy(values.data(), data_, size_ * sizeof(T), cudaMemcpyDeviceToHost),
+                 "copy from the GPU");
+    return values;
+  }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// A point in a stream's work.
+class DeviceEvent {
+ public:
+  DeviceEvent() { check_cuda(cudaEventCreate(&event_), "an event"); }
+  ~DeviceEvent() { cudaEventDestroy(event_); }
+  DeviceEvent(const DeviceEvent&) = delete;
+  DeviceEvent& operator=(const DeviceEvent&) = delete;
+
+  void record(cudaStream_t stream) { check_cuda(cudaEventRecord(event_, stream), "an event"); }
+  // Milliseconds from `start` to this one, which it waits for.
+  float since(const DeviceEvent& start) const {
+    float milliseconds = 0;
+    check_cuda(cudaEventSynchronize(event_), "work on the GPU");
+    check_cuda(cudaEventElapsedTime(&milliseconds, start.event_, event_), "an event's time");
+    return milliseconds;
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+}  // namespace plait

@@ -1,0 +1,18 @@
+// How a number is stored. Sums are always taken in single precision.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace plait {
+
+enum class DType { f32, bf16, f16 };
+
+constexpr std::size_t size_of(DType type) { return type == DType::f32 ? 4 : 2; }
+
+constexpr std::string_view to_string(DType type) {
+  constexpr std::string_view names[] = {"fp32", "bf16", "fp16"};
+  return names[static_cast<std::size_t>(type)];
+}
+
+}  // namespace plait

@@ -1,0 +1,30 @@
+// How a row is cut into neighbour groups, the pieces of work of one warp each.
+#pragma once
+
+#include <cstdint>
+
+#include "plait/base/host_device.h"
+#include "plait/base/ids.h"
+
+namespace plait {
+
+// Edges that a warp loads at once; groups but the last of a row are multiples of it.
+inline constexpr std::uint32_t kGroupStep = 32;
+
+struct RowCut {
+  std::uint32_t groups;      // at least 1: a row without edges has a group too, which writes zeros
+  std::uint32_t group_size;  // edges in each group but the last
+};
+
+// A row of at most `most` edges is one group, a longer one is cut into groups of equal size, so
+// that no warp works on a hub alone (GNNAdvisor, section 5.1, cuts all rows; a whole row needs no
+// second pass over its sum).
+PLAIT_HOST_DEVICE constexpr RowCut cut_row(EdgeOffset degree, std::uint32_t most) {
+  if (degree <= most) return {1, most};
+  const EdgeOffset wanted = (degree + most - 1) / most;
+  const EdgeOffset even = (degree + wanted - 1) / wanted;
+  const auto size = static_cast<std::uint32_t>((even + kGroupStep - 1) / kGroupStep * kGroupStep);
+  return {static_cast<std::uint32_t>((degree + size - 1) / size), size};
+}
+
+}  // namespace plait

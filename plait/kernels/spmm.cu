@@ -1,0 +1,310 @@
+// y = A x is bound by reading rows of x: 4 bytes an edge of columns against width x 4 bytes of x.
+// On an H200 rows come from memory at 2 to 3 TB/s and from the L2 cache at about 10, so what counts
+// is how many reads the caches serve and how many are in flight:
+//
+//   - A warp works on one neighbour group. Where a slice of a row is narrower than a warp's 512
+//     bytes, its lanes are split over several neighbours, and their sums are added by shuffles.
+//   - Four 16-byte loads a lane are in flight before the first is used; more would take registers,
+//     and with them warps: 48 warps an SM with narrow slices were best, 32 with wide ones.
+//   - The width is cut into slices, worked on one after the other, so that a slice of all rows
+//   stays
+//     in the L2 cache where it can.
+//   - Groups come in an order that puts rows of one cluster side by side (RowGroupOptions).
+//   - Columns, weights and y pass through once: they are marked to be evicted first.
+//
+// docs/performance.md has the designs that were tried.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <bit>
+#include <type_traits>
+
+#include "plait/base/error.h"
+#include "plait/kernels/row_cut.h"
+#include "plait/kernels/spmm_cuda.h"
+
+namespace plait {
+namespace {
+
+constexpr int kWarp = 32;
+constexpr int kThreads = 256;
+constexpr int kInFlight = 4;  // loads of x a lane
+constexpr unsigned kAll = 0xffffffffu;
+
+struct SpmmView {
+  const RowGroup* groups;
+  std::uint32_t group_count;
+  const Slot* columns;
+  const float* weights;
+  const void* x;
+  std::uint32_t x_stride;  // bytes: a product with 32 bits takes one instruction
+  std::uint64_t width;
+  void* y;
+  std::uint64_t y_stride;
+  const float* row_scale;
+  bool accumulate;
+  float* partial_sums;
+};
+
+__device__ float to_float(float value) { return value; }
+__device__ float to_float(__nv_bfloat16 value) { return __bfloat162float(value); }
+__device__ float to_float(__half value) { return __half2float(value); }
+template <class T>
+__device__ T from_float(float value) {
+  return T(value);
+}
+
+// kVec elements of a row, as they are loaded.
+template <class T, int kVec>
+struct Piece {
+  using Raw = std::conditional_t<kVec == 1, T, uint4>;
+  static_assert(kVec == 1 || kVec * sizeof(T) == sizeof(uint4));
+
+  // Volatile keeps loads in the order of the program: all of a batch before its first use.
+  static __device__ Raw load(const T* from) {
+    if constexpr (kVec == 1) {
+      return __ldg(from);
+    } else {
+      Raw raw;
+      asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(raw.x), "=r"(raw.y), "=r"(raw.z), "=r"(raw.w)
+                   : "l"(from));
+      return raw;
+    }
+  }
+  static __device__ void add(float (&sum)[kVec], const Raw& raw, float weight) {
+    const T* values = reinterpret_cast<const T*>(&raw);
+#pragma unroll
+    for (int i = 0; i < kVec; ++i) sum[i] = fmaf(weight, to_float(values[i]), sum[i]);
+  }
+  static __device__ void add(float (&sum)[kVec], const Raw& raw) {
+    const T* values = reinterpret_cast<const T*>(&raw);
+#pragma unroll
+    for (int i = 0; i < kVec; ++i) sum[i] += to_float(values[i]);
+  }
+};
+
+// Puts `count` (at most kVec) sums into y.
+template <class Y, int kVec>
+__device__ void store(Y* y, const float (&sum)[kVec], std::uint64_t count, bool accumulate) {
+#pragma unroll
+  for (int i = 0; i < kVec; ++i)
+    if (i < count) y[i] = from_float<Y>(accumulate ? to_float(y[i]) + sum[i] : sum[i]);
+}
+
+template <int kVec>
+__device__ void store_whole(float* y, const float (&sum)[kVec]) {
+#pragma unroll
+  for (int i = 0; i < kVec; i += 4)
+    __stcs(reinterpret_cast<float4*>(y + i),
+           make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]));
+}
+
+// Blocks an SM that leave enough registers for the loads in flight.
+template <int kVec, int kLanes, bool kWeighted>
+constexpr int kBlocks = kWeighted || kLanes > 8 ? 4
+                        : kVec > 4              ? 5
+                                                : 6;
+
+// A warp a group, a slice of kLanes x kVec columns a row of blocks.
+template <class X, class Y, int kVec, int kLanes, bool kWeighted>
+__global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted>))
+    spmm_kernel(const __grid_constant__ SpmmView a) {
+  using Load = Piece<X, kVec>;
+  constexpr int kNeighbours = kWarp / kLanes;  // that the warp reads at once
+  constexpr int kSteps = kLanes;               // for one load of columns
+  constexpr int kBatch = kSteps < kInFlight ? kSteps : kInFlight;
+
+  const int lane = threadIdx.x % kWarp, neighbour = lane / kLanes;
+  const std::uint32_t number = blockIdx.x * (kThreads / kWarp) + threadIdx.x / kWarp;
+  if (number >= a.group_count) return;
+  const RowGroup group = a.groups[number];
+  const std::uint64_t column = (std::uint64_t{blockIdx.y} * kLanes + lane % kLanes) * kVec;
+  const bool inside = column < a.width;
+  const auto* const x = static_cast<const std::byte*>(a.x) + column * sizeof(X);
+  const Slot* const columns = a.columns + group.begin;
+  const float* const weights = kWeighted ? a.weights + group.begin : nullptr;
+
+  float sum[kVec] = {};
+  Slot next = lane < group.edges ? __ldcs(columns + lane) : 0;
+  float next_weight = kWeighted && lane < group.edges ? __ldcs(weights + lane) : 0;
+  for (std::uint32_t done = 0; done < group.edges; done += kWarp) {
+    const Slot here = next;
+    const float weight = next_weight;
+    const std::uint32_t ahead = done + kWarp + lane;
+    next = ahead < group.edges ? __ldcs(columns + ahead) : 0;
+    if constexpr (kWeighted) next_weight = ahead < group.edges ? __ldcs(weights + ahead) : 0;
+
+    const std::uint32_t left = group.edges - done;
+    const auto batch = [&](int step, auto readable) {
+      typename Load::Raw loaded[kBatch];
+      [[maybe_unused]] float factor[kBatch];
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k) {
+        const int edge = (step + k) * kNeighbours + neighbour;
+        const Slot slot = __shfl_sync(kAll, here, edge);
+        if constexpr (kWeighted) factor[k] = __shfl_sync(kAll, weight, edge);
+        loaded[k] = typename Load::Raw{};
+        if (readable(edge))
+          loaded[k] = Load::load(reinterpret_cast<const X*>(x + std::uint64_t{slot} * a.x_stride));
+      }
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k) {
+        if constexpr (kWeighted)
+          Load::add(sum, loaded[k], factor[k]);
+        else
+          Load::add(sum, loaded[k]);
+      }
+    };
+    if (left >= kWarp && inside) {
+#pragma unroll
+      for (int step = 0; step < kSteps; step += kBatch) batch(step, [](int) { return true; });
+    } else {
+      for (int step = 0; step * kNeighbours < left && step < kSteps; step += kBatch)
+        batch(step, [&](int edge) { return inside && edge < left; });
+    }
+  }
+#pragma unroll
+  for (int distance = kLanes; distance < kWarp; distance *= 2)
+#pragma unroll
+    for (int i = 0; i < kVec; ++i) sum[i] += __shfl_xor_sync(kAll, sum[i], distance);
+
+  if (neighbour > 0 || !inside) return;
+  const std::uint64_t count = a.width - column;
+  if (group.target & RowGroup::kPartial) {
+    store(a.partial_sums + (group.target & ~RowGroup::kPartial) * a.width + column, sum, count,
+          false);
+    return;
+  }
+  if (a.row_scale != nullptr)
+#pragma unroll
+    for (int i = 0; i < kVec; ++i) sum[i] *= a.row_scale[group.target];
+  Y* const y = static_cast<Y*>(a.y) + group.target * a.y_stride + column;
+  if constexpr (std::is_same_v<Y, float> && kVec % 4 == 0)
+    if (count >= kVec && !a.accumulate && reinterpret_cast<std::uintptr_t>(y) % 16 == 0)
+      return store_whole(y, sum);
+  store(y, sum, count, a.accumulate);
+}
+
+// A block a cut row: its partial sums, in order.
+template <class Y>
+__global__ void add_partial_sums(const CutRow* rows, const __grid_constant__ SpmmView a) {
+  const CutRow row = rows[blockIdx.x];
+  Y* const y = static_cast<Y*>(a.y) + row.row * a.y_stride;
+  for (std::uint64_t column = threadIdx.x; column < a.width; column += blockDim.x) {
+    float sum[1] = {0};
+    for (std::uint32_t k = 0; k < row.count; ++k)
+      sum[0] += a.partial_sums[(row.first + k) * a.width + column];
+    if (a.row_scale != nullptr) sum[0] *= a.row_scale[row.row];
+    store(y + column, sum, 1, a.accumulate);
+  }
+}
+
+struct Launch {
+  const DeviceSpmmArgs& args;
+  SpmmView view;
+  int lanes;
+  cudaStream_t stream;
+
+  template <class X, class Y, int kVec, int kLanes>
+  void run() const {
+    const auto slices = static_cast<unsigned>((view.width + kLanes * kVec - 1) / (kLanes * kVec));
+    const dim3 grid((view.group_count + kThreads / kWarp - 1) / (kThreads / kWarp), slices);
+    if (view.weights != nullptr)
+      spmm_kernel<X, Y, kVec, kLanes, true><<<grid, kThreads, 0, stream>>>(view);
+    else
+      spmm_kernel<X, Y, kVec, kLanes, false><<<grid, kThreads, 0, stream>>>(view);
+    if (args.groups->cut_size() > 0)
+      add_partial_sums<Y>
+          <<<args.groups->cut_size(), 128, 0, stream>>>(args.groups->cut_rows(), view);
+  }
+
+  template <class X, class Y, int kVec>
+  void with_lanes() const {
+    switch (lanes) {
+      case 1:
+        return run<X, Y, kVec, 1>();
+      case 2:
+        return run<X, Y, kVec, 2>();
+      case 4:
+        return run<X, Y, kVec, 4>();
+      case 8:
+        return run<X, Y, kVec, 8>();
+      case 16:
+        return run<X, Y, kVec, 16>();
+      default:
+        return run<X, Y, kVec, 32>();
+    }
+  }
+};
+
+// Whether rows of x can be read 16 bytes at a time: padding up to the next 16 bytes is read too.
+template <class X>
+bool reads_whole_vectors(const DeviceSpmmArgs& args) {
+  constexpr std::uint64_t kVec = 16 / sizeof(X);
+  return reinterpret_cast<std::uintptr_t>(args.x.data) % 16 == 0 && args.x.stride % kVec == 0 &&
+         (args.width + kVec - 1) / kVec * kVec <= args.x.stride;
+}
+
+template <class X, class Y>
+void launch(const DeviceSpmmArgs& args, const SpmmView& view, std::uint32_t slice_bytes,
+            cudaStream_t stream) {
+  constexpr int kVec = 16 / sizeof(X);
+  const bool vectors = reads_whole_vectors<X>(args);
+  const std::uint64_t pieces = vectors ? (args.width + kVec - 1) / kVec : args.width;
+  const std::uint64_t most = vectors ? slice_bytes / 16 : kWarp;
+  const Launch run{args, view, static_cast<int>(std::bit_ceil(std::min(pieces, most))), stream};
+  vectors ? run.template with_lanes<X, Y, kVec>() : run.template with_lanes<X, Y, 1>();
+}
+
+std::uint32_t slice_bytes(const DeviceSpmmArgs& args) {
+  if (args.slice_bytes != 0) return args.slice_bytes;
+  int device = 0, l2_bytes = 0;
+  check_cuda(cudaGetDevice(&device), "the GPU");
+  check_cuda(cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, device), "the GPU");
+  return slice_bytes_for(args.x_rows, static_cast<std::uint64_t>(l2_bytes));
+}
+
+}  // namespace
+
+std::uint32_t slice_bytes_for(std::uint64_t x_rows, std::uint64_t l2_bytes) {
+  constexpr std::uint32_t kLine = 128;
+  return x_rows <= l2_bytes / 2 / kLine ? kLine : 2 * kLine;
+}
+
+void spmm(const DeviceSpmmArgs& args, cudaStream_t stream) {
+  const DType x = args.x.type, y = args.y.type;
+  require<UsageError>(y == DType::f32 || y == x, "x of {} cannot be summed into y of {}",
+                      to_string(x), to_string(y));
+  require<UsageError>(args.groups->cut_size() == 0 || args.partial_sums != nullptr,
+                      "cut rows need memory for partial sums");
+  if (args.groups->size() == 0 || args.width == 0) return;
+  const std::uint64_t x_stride = args.x.stride * size_of(x);
+  require<UsageError>(x_stride >> 32 == 0, "rows of x that are {} bytes apart", x_stride);
+  const SpmmView view{.groups = args.groups->groups(),
+                      .group_count = args.groups->size(),
+                      .columns = args.columns,
+                      .weights = args.weights,
+                      .x = args.x.data,
+                      .x_stride = static_cast<std::uint32_t>(x_stride),
+                      .width = args.width,
+                      .y = args.y.data,
+                      .y_stride = args.y.stride,
+                      .row_scale = args.row_scale,
+                      .accumulate = args.accumulate,
+                      .partial_sums = args.partial_sums};
+  const std::uint32_t slice = slice_bytes(args);
+  if (x == DType::f32)
+    launch<float, float>(args, view, slice, stream);
+  else if (x == DType::bf16 && y == x)
+    launch<__nv_bfloat16, __nv_bfloat16>(args, view, slice, stream);
+  else if (x == DType::bf16)
+    launch<__nv_bfloat16, float>(args, view, slice, stream);
+  else if (y == x)
+    launch<__half, __half>(args, view, slice, stream);
+  else
+    launch<__half, float>(args, view, slice, stream);
+  check_cuda(cudaGetLastError(), "spmm");
+}
+
+}  // namespace plait

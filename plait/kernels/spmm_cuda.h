@@ -1,0 +1,51 @@
+// Sparse matrix times dense matrix on the GPU: y = A x.
+//
+// Shapes are those of kernels/spmm.h; all pointers are to memory that the GPU reaches. x and y are
+// stored in any DType, sums are fp32. The result has the same bits each time, whatever the order of
+// groups: a row's edges are summed in a fixed pattern, the groups of a cut row in their order.
+//
+// Rows of x are read fastest (16 bytes a lane) where x and its stride are multiples of 16 bytes and
+// rows are padded to one; any other x is read element by element.
+#pragma once
+
+#include <cstdint>
+
+#include "plait/base/dtype.h"
+#include "plait/kernels/row_groups_cuda.h"
+
+namespace plait {
+
+// Rows in device memory, `stride` elements apart.
+template <class Void>
+struct DeviceRows {
+  Void* data = nullptr;
+  DType type = DType::f32;
+  std::uint64_t stride = 0;
+};
+
+struct DeviceSpmmArgs {
+  const RowGroups* groups = nullptr;
+  const Slot* columns = nullptr;
+  const float* weights = nullptr;  // one an edge, or null: all 1
+  DeviceRows<const void> x;
+  std::uint64_t x_rows = 0;  // rows of x that columns may name
+  std::uint64_t width = 0;
+  DeviceRows<void> y;                // fp32, or the type of x
+  const float* row_scale = nullptr;  // one a row, or null: all 1
+  bool accumulate = false;           // add to y instead of overwriting it
+  // Where a cut row's sums go: partial_sums() x width floats, or null if no row is cut.
+  float* partial_sums = nullptr;
+  // Bytes of a row of x that are read in one pass over the edges; 0: chosen. A power of two from 16
+  // to 512.
+  std::uint32_t slice_bytes = 0;
+};
+
+// y_i (+)= row_scale_i * sum over edges e of row i of weight_e * x[columns_e]. Throws UsageError
+// when types do not go together.
+void spmm(const DeviceSpmmArgs& args, cudaStream_t stream);
+
+// The slice that is chosen: one line of the cache (128 bytes) where that much of each row of x fits
+// in half of the L2 cache, else two.
+std::uint32_t slice_bytes_for(std::uint64_t x_rows, std::uint64_t l2_bytes);
+
+}  // namespace plait

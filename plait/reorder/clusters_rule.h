@@ -1,0 +1,34 @@
+// The parts of find_clusters that the CPU and the GPU share. Internal to this room.
+#pragma once
+
+#include <cstdint>
+
+#include "plait/base/host_device.h"
+#include "plait/base/ids.h"
+
+namespace plait {
+
+inline constexpr std::uint32_t kClusterSample = 32;  // neighbours a row: a warp's lanes
+
+PLAIT_HOST_DEVICE constexpr std::uint32_t cluster_hash(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t h = (a * 0x9E3779B1u) ^ (b * 0x85EBCA77u);
+  h ^= h >> 15;
+  h *= 0xC2B2AE3Du;
+  return h ^ h >> 13;
+}
+
+// The k-th neighbour of the sample of a row with `degree` neighbours: one from each of 32 equal
+// stretches of the list, or all of a shorter list.
+PLAIT_HOST_DEVICE constexpr EdgeOffset cluster_sample(std::uint32_t k, EdgeOffset degree,
+                                                      std::uint32_t row, std::uint32_t round) {
+  if (degree <= kClusterSample) return k;
+  return (k * degree + cluster_hash(row, round) % degree) / kClusterSample;
+}
+
+// What a label with `votes` votes weighs in a round; the heaviest wins, of two the lower label.
+PLAIT_HOST_DEVICE constexpr std::uint64_t cluster_weight(std::uint32_t votes, std::uint32_t label,
+                                                         std::uint32_t round) {
+  return std::uint64_t{votes} << 32 | cluster_hash(label, round);
+}
+
+}  // namespace plait

@@ -1,0 +1,176 @@
+// The GPU's SpMM against the reference. Values are small multiples of 1/8, so that sums are exact
+// in fp32 in any order: results are equal, not close.
+#include "plait/kernels/spmm.h"
+
+#include <gtest/gtest.h>
+
+#include "plait/base/error.h"
+#include "plait/graph/generate.h"
+#include "plait/kernels/spmm_cuda.h"
+#include "plait/reorder/clusters_cuda.h"
+#include "tests/gpu/device_matrix.h"
+#include "tests/support/random_graph.h"
+
+namespace plait {
+namespace {
+
+using test::DeviceCsr;
+
+struct Case {
+  std::uint64_t width = 16;
+  DType x = DType::f32, y = DType::f32;
+  bool weighted = false, scaled = false, accumulate = false;
+  std::uint32_t most = 2048, slice_bytes = 0;
+  std::uint64_t padding = 0;  // elements after each row of x and y
+  bool clusters = false;
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << fmt::format(
+             "width {} x {} y {} weighted {} scaled {} accumulate {} most {} slice {} padding {}",
+             c.width, to_string(c.x), to_string(c.y), c.weighted, c.scaled, c.accumulate, c.most,
+             c.slice_bytes, c.padding);
+}
+
+std::vector<float> expected(const Csr32& graph, const Case& c, const std::vector<float>& x,
+                            const std::vector<float>& before, const std::vector<float>& scale) {
+  std::vector<float> y(before.size(), -7);
+  const std::uint64_t stride = c.width + c.padding;
+  spmm_reference({.begin = graph.offsets.span().first(graph.vertices()),
+                  .end = graph.offsets.span().subspan(1),
+                  .columns = graph.neighbours.data(),
+                  .weights = c.weighted ? graph.weights.data() : nullptr,
+                  .x = {.base = x.data(), .stride = stride},
+                  .width = c.width,
+                  .y = y.data(),
+                  .y_stride = stride,
+                  .row_scale = c.scaled ? scale.data() : nullptr});
+  for (std::size_t i = 0; i < y.size(); ++i)
+    if (i % stride >= c.width)
+      y[i] = before[i];  // padding is not written
+    else if (c.accumulate)
+      y[i] += before[i];
+  return test::read_as(c.y, test::stored_as(c.y, y));
+}
+
+std::vector<float> on_gpu(const Csr32& graph, const Case& c, const std::vector<float>& x,
+                          const std::vector<float>& before, const std::vector<float>& scale) {
+  const DeviceCsr matrix(graph);
+  DeviceArray<std::uint32_t> clusters;
+  if (c.clusters)
+    clusters = find_clusters(matrix.begin(), matrix.end(), matrix.columns.data(), matrix.rows,
+                             kClusterRounds, nullptr);
+  const RowGroups groups(matrix.begin(), matrix.end(), matrix.rows,
+                         {.most = c.most, .clusters = clusters.data()}, nullptr);
+  const DeviceArray<std::byte> x_there(test::stored_as(c.x, x));
+  DeviceArray<std::byte> y_there(test::stored_as(c.y, before));
+  const DeviceArray<float> scale_there(scale);
+  DeviceArray<float> partial_sums(groups.partial_sums() * c.width);
+  spmm({.groups = &groups,
+        .columns = matrix.columns.data(),
+        .weights = c.weighted ? matrix.weights.data() : nullptr,
+        .x = {x_there.data(), c.x, c.width + c.padding},
+        .x_rows = matrix.rows,
+        .width = c.width,
+        .y = {y_there.data(), c.y, c.width + c.padding},
+        .row_scale = c.scaled ? scale_there.data() : nullptr,
+        .accumulate = c.accumulate,
+        .partial_sums = partial_sums.data(),
+        .slice_bytes = c.slice_bytes},
+       nullptr);
+  return test::read_as(c.y, y_there.to_host());
+}
+
+void check(const Csr32& graph, const Case& c, unsigned seed = 1) {
+  const std::size_t size = graph.vertices() * (c.width + c.padding);
+  const auto x = test::exact_values(size, seed), before = test::exact_values(size, seed + 1);
+  const auto scale = test::exact_values(graph.vertices(), seed + 2);
+  EXPECT_EQ(on_gpu(graph, c, x, before, scale), expected(graph, c, x, before, scale)) << c;
+}
+
+const Csr32& random_graph() {
+  static const Csr32 graph = test::random_csr<std::uint32_t>(300, 6000, 3, true);
+  return graph;
+}
+
+TEST(SpmmCuda, AllWidthsAndTypes) {
+  for (const std::uint64_t width :
+       {1, 2, 3, 4, 7, 8, 15, 16, 20, 31, 32, 33, 64, 100, 128, 129, 256, 602, 1000, 1024})
+    for (const DType x : {DType::f32, DType::bf16, DType::f16})
+      for (const DType y : {DType::f32, x})
+        for (const bool weighted : {false, true})
+          check(random_graph(), {.width = width, .x = x, .y = y, .weighted = weighted});
+}
+
+TEST(SpmmCuda, ScaledAccumulatedPaddedSlicedAndCut) {
+  for (const std::uint64_t width : {1, 6, 16, 37, 64, 160})
+    for (const DType x : {DType::f32, DType::bf16})
+      for (int bits = 0; bits < 32; ++bits) {
+        const auto bit = [&](int k) { return (bits >> k & 1) != 0; };
+        check(random_graph(), {.width = width,
+                               .x = x,
+                               .weighted = bit(0),
+                               .scaled = bit(1),
+                               .accumulate = bit(2),
+                               .most = bit(3) ? 32u : 2048u,
+                               .padding = bit(4) ? 16 - width % 8 : 0,
+                               .clusters = bit(4)});
+      }
+  for (const std::uint32_t slice : {16u, 32u, 64u, 128u, 256u, 512u})
+    for (const std::uint64_t width : {4, 40, 128, 260})
+      check(random_graph(), {.width = width, .most = 64, .slice_bytes = slice});
+}
+
+TEST(SpmmCuda, OddGraphs) {
+  const auto csr = [](AnyEdgeList edges) { return std::get<Csr32>(build_csr(std::move(edges))); };
+  const Csr32 star = csr(generate_star(5000));
+  for (const std::uint32_t most : {32u, 2048u})
+    for (const std::uint64_t width : {1, 16, 70}) check(star, {.width = width, .most = most});
+  check(test::random_csr<std::uint32_t>(1, 0, 1), {.width = 5});
+  check(test::random_csr<std::uint32_t>(1, 40, 1, true), {.width = 5, .weighted = true});
+  check(test::random_csr<std::uint32_t>(700, 50, 2), {.width = 24});  // most rows are empty
+  check(test::random_csr<std::uint32_t>(0, 0, 1), {.width = 8});
+  check(random_graph(), {.width = 0});
+}
+
+// Not exact values: the order of summation must not change from run to run, nor by clusters.
+TEST(SpmmCuda, SameBitsInHundredRuns) {
+  const Csr32 graph = test::random_csr<std::uint32_t>(200, 60000, 5, true);
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> x(200 * 48);
+  for (float& value : x) value = uniform(random);
+  Case c{.width = 48, .weighted = true, .most = 64};
+  const std::vector<float> zero(x.size()), first = on_gpu(graph, c, x, zero, {});
+  for (int run = 1; run < 100; ++run) {
+    c.clusters = run % 2 == 1;
+    ASSERT_EQ(on_gpu(graph, c, x, zero, {}), first) << run;
+  }
+}
+
+TEST(SpmmCuda, RefusesTypesThatDoNotGoTogether) {
+  EXPECT_THROW(check(random_graph(), {.width = 4, .x = DType::f32, .y = DType::bf16}), UsageError);
+  EXPECT_THROW(check(random_graph(), {.width = 4, .x = DType::f16, .y = DType::bf16}), UsageError);
+}
+
+TEST(ClustersCuda, AreTheSameAsOnTheCpu) {
+  for (unsigned seed = 0; seed < 30; ++seed) {
+    const std::uint64_t vertices = 1 + seed * 97;
+    const Csr32 graph = test::random_csr<std::uint32_t>(vertices, vertices * (seed % 7) * 10, seed);
+    const DeviceCsr matrix(graph);
+    const std::uint64_t rows = vertices - vertices / 4;  // the rest is halo
+    EXPECT_EQ(find_clusters(matrix.begin(), matrix.end(), matrix.columns.data(), rows, 6, nullptr)
+                  .to_host(),
+              find_clusters(graph.offsets.span().first(rows), graph.offsets.span().subspan(1, rows),
+                            graph.neighbours.data(), 6))
+        << seed;
+  }
+}
+
+TEST(CheckCuda, SaysWhatLacks) {
+  EXPECT_THROW(DeviceArray<char>(std::size_t{1} << 50), DoesNotFitError);
+  EXPECT_NO_THROW(DeviceArray<char>(1 << 20));  // the failure before is not reported again
+}
+
+}  // namespace
+}  // namespace plait
