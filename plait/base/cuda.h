@@ -73,6 +73,7 @@ class DeviceEvent {
   DeviceEvent(const DeviceEvent&) = delete;
   DeviceEvent& operator=(const DeviceEvent&) = delete;
 
+  cudaEvent_t get() const { return event_; }
   void record(cudaStream_t stream) { check_cuda(cudaEventRecord(event_, stream), "an event"); }
   // Milliseconds from `start` to this one, which it waits for.
   float since(const DeviceEvent& start) const {

@@ -37,8 +37,7 @@ struct SpmmView {
   const Slot* columns;
   const float* weights;
   const void* x;
-  std::uint32_t x_stride;  // bytes: a product with 32 bits takes one instruction
-  std::uint64_t width;
+  std::uint64_t x_stride, width;
   void* y;
   std::uint64_t y_stride;
   const float* row_scale;
@@ -60,11 +59,13 @@ struct Piece {
   using Raw = std::conditional_t<kVec == 1, T, uint4>;
   static_assert(kVec == 1 || kVec * sizeof(T) == sizeof(uint4));
 
-  // Volatile keeps loads in the order of the program: all of a batch before its first use.
+  // Ordered: volatile keeps all loads of a batch before the first use of one.
+  template <bool kOrdered>
   static __device__ Raw load(const T* from) {
-    if constexpr (kVec == 1) {
-      return __ldg(from);
+    if constexpr (!kOrdered) {
+      return __ldg(reinterpret_cast<const Raw*>(from));
     } else {
+      static_assert(kVec > 1);
       Raw raw;
       asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
                    : "=r"(raw.x), "=r"(raw.y), "=r"(raw.z), "=r"(raw.w)
@@ -114,6 +115,9 @@ __global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted>))
   constexpr int kNeighbours = kWarp / kLanes;  // that the warp reads at once
   constexpr int kSteps = kLanes;               // for one load of columns
   constexpr int kBatch = kSteps < kInFlight ? kSteps : kInFlight;
+  // Measured on an H200: with these, 5% faster in wide slices of fp32, 10% slower elsewhere.
+  constexpr bool kOrdered = std::is_same_v<X, float> && kVec > 1 && kLanes >= 8;
+  using Stride = std::conditional_t<kOrdered, std::uint32_t, std::uint64_t>;
 
   const int lane = threadIdx.x % kWarp, neighbour = lane / kLanes;
   const std::uint32_t number = blockIdx.x * (kThreads / kWarp) + threadIdx.x / kWarp;
@@ -121,7 +125,7 @@ __global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted>))
   const RowGroup group = a.groups[number];
   const std::uint64_t column = (std::uint64_t{blockIdx.y} * kLanes + lane % kLanes) * kVec;
   const bool inside = column < a.width;
-  const auto* const x = static_cast<const std::byte*>(a.x) + column * sizeof(X);
+  const X* const x = static_cast<const X*>(a.x) + column;
   const Slot* const columns = a.columns + group.begin;
   const float* const weights = kWeighted ? a.weights + group.begin : nullptr;
 
@@ -146,7 +150,8 @@ __global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted>))
         if constexpr (kWeighted) factor[k] = __shfl_sync(kAll, weight, edge);
         loaded[k] = typename Load::Raw{};
         if (readable(edge))
-          loaded[k] = Load::load(reinterpret_cast<const X*>(x + std::uint64_t{slot} * a.x_stride));
+          loaded[k] = Load::template load<kOrdered>(x + std::uint64_t{slot} *
+                                                            static_cast<Stride>(a.x_stride));
       }
 #pragma unroll
       for (int k = 0; k < kBatch; ++k) {
@@ -278,15 +283,14 @@ void spmm(const DeviceSpmmArgs& args, cudaStream_t stream) {
                       to_string(x), to_string(y));
   require<UsageError>(args.groups->cut_size() == 0 || args.partial_sums != nullptr,
                       "cut rows need memory for partial sums");
+  require<UsageError>(args.x.stride >> 32 == 0, "rows of x are {} elements apart", args.x.stride);
   if (args.groups->size() == 0 || args.width == 0) return;
-  const std::uint64_t x_stride = args.x.stride * size_of(x);
-  require<UsageError>(x_stride >> 32 == 0, "rows of x that are {} bytes apart", x_stride);
   const SpmmView view{.groups = args.groups->groups(),
                       .group_count = args.groups->size(),
                       .columns = args.columns,
                       .weights = args.weights,
                       .x = args.x.data,
-                      .x_stride = static_cast<std::uint32_t>(x_stride),
+                      .x_stride = args.x.stride,
                       .width = args.width,
                       .y = args.y.data,
                       .y_stride = args.y.stride,
