@@ -93,12 +93,19 @@ __device__ void store(Y* y, const float (&sum)[kVec], std::uint64_t count, bool 
     if (i < count) y[i] = from_float<Y>(accumulate ? to_float(y[i]) + sum[i] : sum[i]);
 }
 
+// The same for kVec sums at a multiple of 16 bytes.
 template <int kVec>
-__device__ void store_whole(float* y, const float (&sum)[kVec]) {
+__device__ void store_whole(float* y, const float (&sum)[kVec], bool accumulate) {
 #pragma unroll
-  for (int i = 0; i < kVec; i += 4)
-    __stcs(reinterpret_cast<float4*>(y + i),
-           make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]));
+  for (int i = 0; i < kVec; i += 4) {
+    float4 value = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
+    auto* const at = reinterpret_cast<float4*>(y + i);
+    if (accumulate) {
+      const float4 before = __ldcs(at);
+      value.x += before.x, value.y += before.y, value.z += before.z, value.w += before.w;
+    }
+    __stcs(at, value);
+  }
 }
 
 // Blocks an SM that leave enough registers for the loads in flight.
@@ -124,8 +131,9 @@ __global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted>))
   if (number >= a.group_count) return;
   const RowGroup group = a.groups[number];
   const std::uint64_t column = (std::uint64_t{blockIdx.y} * kLanes + lane % kLanes) * kVec;
-  const bool inside = column < a.width;
-  const X* const x = static_cast<const X*>(a.x) + column;
+  const bool inside =
+      column < a.width;  // lanes beyond the width read the first columns, for nothing
+  const X* const x = static_cast<const X*>(a.x) + (inside ? column : 0);
   const Slot* const columns = a.columns + group.begin;
   const float* const weights = kWeighted ? a.weights + group.begin : nullptr;
 
@@ -161,12 +169,12 @@ __global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted>))
           Load::add(sum, loaded[k]);
       }
     };
-    if (left >= kWarp && inside) {
+    if (left >= kWarp) {
 #pragma unroll
       for (int step = 0; step < kSteps; step += kBatch) batch(step, [](int) { return true; });
     } else {
       for (int step = 0; step * kNeighbours < left && step < kSteps; step += kBatch)
-        batch(step, [&](int edge) { return inside && edge < left; });
+        batch(step, [&](int edge) { return edge < left; });
     }
   }
 #pragma unroll
@@ -186,8 +194,8 @@ __global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted>))
     for (int i = 0; i < kVec; ++i) sum[i] *= a.row_scale[group.target];
   Y* const y = static_cast<Y*>(a.y) + group.target * a.y_stride + column;
   if constexpr (std::is_same_v<Y, float> && kVec % 4 == 0)
-    if (count >= kVec && !a.accumulate && reinterpret_cast<std::uintptr_t>(y) % 16 == 0)
-      return store_whole(y, sum);
+    if (count >= kVec && reinterpret_cast<std::uintptr_t>(y) % 16 == 0)
+      return store_whole(y, sum, a.accumulate);
   store(y, sum, count, a.accumulate);
 }
 
