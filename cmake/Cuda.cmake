@@ -18,7 +18,8 @@ if(CCACHE)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
 endif()
 # What CMake 3.25 does not know of CUDA 13: how it is told the standard, and that it searches the
-# host compiler's folders (named again, /usr/include would hide the C library's headers). Nor where its libraries are.
+# host compiler's folders (named again, /usr/include would hide the C library's headers). Nor does
+# it find CUDA's libraries for the linker.
 set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
 list(APPEND CMAKE_CUDA_IMPLICIT_INCLUDE_DIRECTORIES ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES})
 set(CMAKE_CUDA_IMPLICIT_LINK_LIBRARIES "")  # targets name CUDA::cudart_static

@@ -70,8 +70,7 @@ void with_scratch(Act act) {
 }  // namespace
 
 RowGroups::RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64_t rows,
-                     const RowGroupOptions& options, cudaStream_t stream)
-    : rows_(rows) {
+                     const RowGroupOptions& options, cudaStream_t stream) {
   require<UsageError>(rows < RowGroup::kPartial, "{} rows on one GPU are more than 2^31 - 1", rows);
   const Rows all{begin, end, rows, options.most};
   DeviceArray<Counts> before(rows + 1);
@@ -97,10 +96,11 @@ RowGroups::RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64
   write_groups<<<blocks, kThreads, 0, stream>>>(all, before.data(), options.clusters,
                                                 unsorted.data(), keys.data(), cut_.data());
   check_cuda(cudaGetLastError(), "planning neighbour groups");
+  const int key_bits = options.clusters != nullptr ? 64 : 32;
   with_scratch([&](void* scratch, std::size_t& bytes) {
     return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys.data(), sorted_keys.data(),
-                                           unsorted.data(), groups_.data(), total.groups, 0, 64,
-                                           stream);
+                                           unsorted.data(), groups_.data(), total.groups, 0,
+                                           key_bits, stream);
   });
   check_cuda(cudaStreamSynchronize(stream), "planning neighbour groups");
 }

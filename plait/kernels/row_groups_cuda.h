@@ -43,13 +43,11 @@ class RowGroups {
   const CutRow* cut_rows() const { return cut_.data(); }
   std::uint32_t cut_size() const { return static_cast<std::uint32_t>(cut_.size()); }
   std::uint32_t partial_sums() const { return partial_sums_; }
-  std::uint64_t rows() const { return rows_; }
 
  private:
   DeviceArray<RowGroup> groups_;
   DeviceArray<CutRow> cut_;
   std::uint32_t partial_sums_ = 0;
-  std::uint64_t rows_ = 0;
 };
 
 }  // namespace plait

@@ -6,9 +6,8 @@
 //     bytes, its lanes are split over several neighbours, and their sums are added by shuffles.
 //   - Four 16-byte loads a lane are in flight before the first is used; more would take registers,
 //     and with them warps: 48 warps an SM with narrow slices were best, 32 with wide ones.
-//   - The width is cut into slices, worked on one after the other, so that a slice of all rows
-//   stays
-//     in the L2 cache where it can.
+//   - The width is cut into slices, worked on one after the other, so that a slice of all rows of x
+//     stays in the L2 cache where it can.
 //   - Groups come in an order that puts rows of one cluster side by side (RowGroupOptions).
 //   - Columns, weights and y pass through once: they are marked to be evicted first.
 //
@@ -20,7 +19,6 @@
 #include <type_traits>
 
 #include "plait/base/error.h"
-#include "plait/kernels/row_cut.h"
 #include "plait/kernels/spmm_cuda.h"
 
 namespace plait {
@@ -48,10 +46,6 @@ struct SpmmView {
 __device__ float to_float(float value) { return value; }
 __device__ float to_float(__nv_bfloat16 value) { return __bfloat162float(value); }
 __device__ float to_float(__half value) { return __half2float(value); }
-template <class T>
-__device__ T from_float(float value) {
-  return T(value);
-}
 
 // kVec elements of a row, as they are loaded.
 template <class T, int kVec>
@@ -90,7 +84,7 @@ template <class Y, int kVec>
 __device__ void store(Y* y, const float (&sum)[kVec], std::uint64_t count, bool accumulate) {
 #pragma unroll
   for (int i = 0; i < kVec; ++i)
-    if (i < count) y[i] = from_float<Y>(accumulate ? to_float(y[i]) + sum[i] : sum[i]);
+    if (i < count) y[i] = Y(accumulate ? to_float(y[i]) + sum[i] : sum[i]);
 }
 
 // The same for kVec sums at a multiple of 16 bytes.
