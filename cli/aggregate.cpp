@@ -60,27 +60,25 @@ void run(const Options& o, const Session& session, World& world) {
   require(x.rows == dataset.vertices(), "{}: {} rows, but {} has {} vertices", o.features, x.rows,
           o.graph, dataset.vertices());
   const Partition partition = partition_for(world, dataset.graph, o.spread.scheme, session.seed);
-  const GraphShards shards = in_phase("placing the graph", [&] {
-    return make_graph_shards(dataset.graph, dataset.symmetric, partition, world.rank(),
-                             {.transposed = o.transposed, .halo = halo_for(o.spread.strategy)});
+  const auto aggregator = in_phase("placing the graph", [&] {
+    return make_aggregator(
+        world,
+        make_graph_shards(dataset.graph, dataset.symmetric, partition, world.rank(),
+                          {.transposed = o.transposed, .halo = halo_for(o.spread.strategy)}),
+        o.spread.strategy, x.width);
   });
-  Aggregator aggregator(world, shards, o.spread.strategy, x.width);
 
   std::vector<float> post;
   if (o.op == "mean")
-    for (std::uint64_t i = 0; i < aggregator.own(); ++i) {
-      const auto degree =
-          static_cast<float>(shards.forward.offsets[i + 1] - shards.forward.offsets[i]);
-      post.push_back(degree > 0 ? 1 / degree : 0);
-    }
+    for (const float count : aggregator->edge_counts()) post.push_back(count > 0 ? 1 / count : 0);
   RowBlock in(partition, world.rank(), x.width), out(partition, world.rank(), x.width);
   in.take(x.values.data());
   const Scaling scaling{nullptr, post.empty() ? nullptr : post.data(), o.op == "weighted"};
   const Stopwatch watch;
   if (o.transposed)
-    aggregator.backward(scaling, in.data(), out.data(), x.width);
+    aggregator->backward(scaling, in.data(), out.data(), x.width);
   else
-    aggregator.forward(scaling, in.data(), out.data(), x.width);
+    aggregator->forward(scaling, in.data(), out.data(), x.width);
   const double seconds = watch.seconds();
 
   const auto parts = world.all_gather(out.bytes());
@@ -95,7 +93,7 @@ void run(const Options& o, const Session& session, World& world) {
                 {"partition", to_string(o.spread.scheme)},
                 {"op", o.op},
                 {"milliseconds", seconds * 1e3},
-                {"bytes_fetched", aggregator.cost().bytes_fetched}});
+                {"bytes_fetched", aggregator->cost().bytes_fetched}});
   else
     fmt::print("{}: {} x {}, {} by {} on {} ranks in {:.2f} ms\n", o.out, x.rows, x.width, o.op,
                to_string(o.spread.strategy), world.size(), seconds * 1e3);

@@ -19,6 +19,7 @@ using nlohmann::json;
 // Options that every command takes, and how the program was called.
 struct Session {
   int ranks = 1;
+  int gpus = 0;        // a rank each; 0: on the CPU
   double timeout = 5;  // s, after which a silent rank is lost
   std::uint64_t seed = 0;
   bool json = false;
@@ -53,13 +54,14 @@ struct Spread {
   Strategy strategy;
   PartitionScheme scheme;
 };
-// --strategy, --partition and --ranks.
+// --strategy, --partition, --ranks and --gpus.
 void add_spread_options(CLI::App* command, Session& session, Spread& spread);
 // --timeout, for a command that starts ranks.
 void add_timeout_option(CLI::App* command, Session& session);
 
-// Runs `body` on every rank: in the world that the environment names, on session.ranks processes
-// that it starts, or right here for one. Sets session.exit_code.
+// Runs `body` on every rank: in the world that the environment names, on as many processes as ranks
+// or GPUs were asked for, or right here for one. With --gpus, each rank's GPU is the current one.
+// Sets session.exit_code.
 void on_ranks(Session& session, const std::function<void(World&)>& body);
 
 // Reads a graph, with a progress bar unless --quiet.

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "plait/base/error.h"
+#include "plait/base/gpu.h"
 #include "plait/base/progress.h"
 #include "plait/io/io.h"
 #include "plait/world/launch.h"
@@ -32,13 +33,17 @@ void add_examples(CLI::App* command, const std::string& text) {
 }
 
 void add_spread_options(CLI::App* command, Session& session, Spread& spread) {
-  add_choice(command, "--strategy", spread.strategy, parse_strategy, "bulk",
-             "replicate, bulk or get");
+  add_choice(command, "--strategy", spread.strategy, parse_strategy, "auto",
+             "replicate, bulk, pipelined, get, or auto by the device");
   add_choice(command, "--partition", spread.scheme, parse_partition_scheme, "edges",
              "edges, vertices, hash or metis");
-  command->add_option("--ranks", session.ranks, "Processes to spread the work over")
+  CLI::Option* const ranks =
+      command->add_option("--ranks", session.ranks, "Processes to spread the work over")
+          ->check(CLI::Range(1, 4096))
+          ->capture_default_str();
+  command->add_option("--gpus", session.gpus, "GPUs to spread the work over, a process each")
       ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
+      ->excludes(ranks);
 }
 
 void add_timeout_option(CLI::App* command, Session& session) {
@@ -52,11 +57,20 @@ void on_ranks(Session& session, const std::function<void(World&)>& body) {
   if (const auto config = world_from_environment()) {
     session.quiet = session.quiet || config->rank != 0;
     set_progress(session.progress());
+    if (session.gpus > 0) use_gpu(local_rank(*config));
     const auto world = World::join(*config);
     body(*world);
-  } else if (session.ranks > 1) {
-    session.exit_code = launch({session.ranks, timeout}, session.arguments);
+    return;
+  }
+  const int ranks = std::max(session.ranks, session.gpus);
+  if (session.gpus > 0)
+    require<UsageError>(session.gpus <= gpu_count(), "{} GPUs were asked for, but {}", session.gpus,
+                        built_with_cuda() ? fmt::format("this host has {}", gpu_count())
+                                          : "this build has no GPU engine");
+  if (ranks > 1) {
+    session.exit_code = launch({ranks, timeout}, session.arguments);
   } else {
+    if (session.gpus > 0) use_gpu(0);
     body(*World::alone());
   }
 }

@@ -73,12 +73,8 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
 
 // Edges of each row, as float32, whatever they weigh.
 Tensor edge_counts(const Graph& graph) {
-  const Shard& shard = graph->shards().forward;
-  Tensor counts = torch::empty({graph->own()});
-  std::ranges::transform(
-      shard.end(), shard.begin(), counts.mutable_data_ptr<float>(),
-      [](EdgeOffset end, EdgeOffset begin) { return static_cast<float>(end - begin); });
-  return counts;
+  std::vector<float> counts = graph->edge_counts();
+  return torch::from_blob(counts.data(), {graph->own()}).clone();
 }
 
 c10::Dict<std::string, Tensor> read(const std::string& path) {
@@ -199,9 +195,7 @@ TORCH_LIBRARY(plait, m) {
   m.class_<GraphHandle>("Graph")
       .def("num_nodes", [](const Graph& graph) { return graph->own(); })
       .def("num_edges",
-           [](const Graph& graph) {
-             return static_cast<std::int64_t>(graph->shards().forward.edges());
-           })
+           [](const Graph& graph) { return static_cast<std::int64_t>(graph->edges()); })
       .def("degree", [](const Graph& graph) { return graph->degree(); })
       .def("edge_counts", &edge_counts);
   m.def("version() -> str", &version);

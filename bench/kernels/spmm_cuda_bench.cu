@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "bench/kernels/cusparse_spmm.h"
+#include "plait/base/gpu.h"
 #include "plait/base/timer.h"
 #include "plait/graph/dcsbm.h"
 #include "plait/kernels/spmm_cuda.h"

@@ -16,6 +16,7 @@
 
 #include "plait/base/cuda.h"
 #include "plait/base/error.h"
+#include "plait/base/gpu.h"
 
 namespace plait {
 namespace {

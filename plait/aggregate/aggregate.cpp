@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "plait/aggregate/strategy.h"
 #include "plait/base/error.h"
@@ -20,7 +21,9 @@ struct StrategyEntry {
 constexpr std::array kStrategies{
     StrategyEntry{Strategy::replicate, "replicate", HaloKind::complete},
     StrategyEntry{Strategy::bulk, "bulk", HaloKind::distinct},
-    StrategyEntry{Strategy::get, "get", HaloKind::distinct}};
+    StrategyEntry{Strategy::pipelined, "pipelined", HaloKind::distinct},
+    StrategyEntry{Strategy::get, "get", HaloKind::distinct},
+    StrategyEntry{Strategy::automatic, "auto", HaloKind::distinct}};
 
 void scale_rows(const Product& product, float* out) {
   const std::uint64_t width = product.width;
@@ -40,7 +43,8 @@ void scale_rows(const Product& product, float* out) {
 Strategy parse_strategy(std::string_view name) {
   for (const auto& entry : kStrategies)
     if (entry.name == name) return entry.strategy;
-  throw UsageError(fmt::format("strategy '{}' is unknown; use replicate, bulk or get", name));
+  throw UsageError(
+      fmt::format("strategy '{}' is unknown; use auto, replicate, bulk, pipelined or get", name));
 }
 
 std::string_view to_string(Strategy strategy) {
@@ -64,71 +68,93 @@ SpmmArgs spmm_args(const Product& product, const float* base) {
           .row_scale = product.post};
 }
 
-struct Aggregator::State {
-  World& world;
-  const GraphShards& shards;
-  std::uint64_t max_width;
-  SymmetricRows rows;
-  std::unique_ptr<StrategyRun> forward, backward;
-  AggregateCost cost;
+namespace {
 
-  State(World& w, const GraphShards& s, Strategy strategy, std::uint64_t width)
-      : world(w), shards(s), max_width(width), rows(w, slots(strategy) * width) {
-    forward = make(strategy, shards.forward);
-    backward = make(strategy, shards.backward());
+class CpuAggregator : public Aggregator {
+ public:
+  CpuAggregator(World& world, GraphShards shards, Strategy strategy, std::uint64_t width)
+      : world_(world), shards_(std::move(shards)), get_(strategy == Strategy::get) {
+    require<UsageError>(strategy != Strategy::pipelined,
+                        "strategy pipelined needs GPUs; use --gpus, or --strategy bulk");
+    forward_ = make(shards_.forward);
+    backward_ = make(shards_.backward());
+    make_rows(width);
   }
 
-  std::uint64_t slots(Strategy strategy) const {
-    if (strategy == Strategy::get) return shards.forward.own;
-    return std::max(shards.forward.slot_count(), shards.backward().slot_count());
+  void reserve(std::uint64_t width) override {
+    if (width > width_) make_rows(width);
+  }
+  void forward(const Scaling& s, const float* x, float* y, std::uint64_t width) override {
+    run(*forward_, {shards_.forward, s.pre, s.post, s.weighted, x, y, width});
+  }
+  void backward(const Scaling& s, const float* dy, float* dx, std::uint64_t width) override {
+    run(*backward_, {shards_.backward(), s.post, s.pre, s.weighted, dy, dx, width});
   }
 
-  std::unique_ptr<StrategyRun> make(Strategy strategy, const Shard& shard) {
-    return strategy == Strategy::get ? make_get_strategy(world, shard)
-                                     : make_fetch_strategy(world, shard);
+  AggregateCost cost() const override { return cost_; }
+  std::uint64_t own() const override { return shards_.forward.own; }
+  EdgeOffset edges() const override { return shards_.forward.edges(); }
+  std::span<const float> degree() const override { return shards_.degree; }
+  std::vector<float> edge_counts() const override {
+    std::vector<float> counts(own());
+    std::ranges::transform(
+        shards_.forward.end(), shards_.forward.begin(), counts.begin(),
+        [](EdgeOffset end, EdgeOffset begin) { return static_cast<float>(end - begin); });
+    return counts;
+  }
+
+ private:
+  std::unique_ptr<StrategyRun> make(const Shard& shard) {
+    return get_ ? make_get_strategy(world_, shard) : make_fetch_strategy(world_, shard);
+  }
+
+  void make_rows(std::uint64_t width) {
+    const std::uint64_t slots =
+        get_ ? shards_.forward.own
+             : std::max(shards_.forward.slot_count(), shards_.backward().slot_count());
+    rows_.reset();  // its memory first
+    rows_.emplace(world_, slots * width);
+    width_ = width;
   }
 
   void run(StrategyRun& strategy, const Product& product) {
-    require<UsageError>(product.width <= max_width, "width {} is more than the {} planned for",
-                        product.width, max_width);
-    if (world.size() == 1 && product.pre == nullptr) {
+    require<UsageError>(product.width <= width_, "width {} is more than the {} planned for",
+                        product.width, width_);
+    if (world_.size() == 1 && product.pre == nullptr) {
       // Alone, and nothing to scale: x is summed where it stands.
-      AddTime time(cost.summing);
+      AddTime time(cost_.summing);
       spmm(spmm_args(product, product.x));
       return;
     }
     const Phase phase("aggregate");
     barrier();  // peers have read what the last step placed
     {
-      AddTime time(cost.summing);
-      scale_rows(product, rows.own());
+      AddTime time(cost_.summing);
+      scale_rows(product, rows_->own());
     }
     barrier();  // own rows of all ranks are in place
-    strategy.run(product, rows, cost);
+    strategy.run(product, *rows_, cost_);
   }
 
   void barrier() {
-    AddTime time(cost.waiting);
-    rows.barrier();
+    AddTime time(cost_.waiting);
+    rows_->barrier();
   }
+
+  World& world_;
+  const GraphShards shards_;
+  const bool get_;
+  std::uint64_t width_ = 0;
+  std::optional<SymmetricRows> rows_;
+  std::unique_ptr<StrategyRun> forward_, backward_;
+  AggregateCost cost_;
 };
 
-Aggregator::Aggregator(World& world, const GraphShards& shards, Strategy strategy,
-                       std::uint64_t max_width)
-    : state_(std::make_unique<State>(world, shards, strategy, max_width)) {}
+}  // namespace
 
-Aggregator::~Aggregator() = default;
-
-void Aggregator::forward(const Scaling& s, const float* x, float* y, std::uint64_t width) {
-  state_->run(*state_->forward, {state_->shards.forward, s.pre, s.post, s.weighted, x, y, width});
+std::unique_ptr<Aggregator> make_aggregator(World& world, GraphShards shards, Strategy strategy,
+                                            std::uint64_t max_width) {
+  return std::make_unique<CpuAggregator>(world, std::move(shards), strategy, max_width);
 }
-
-void Aggregator::backward(const Scaling& s, const float* dy, float* dx, std::uint64_t width) {
-  state_->run(*state_->backward,
-              {state_->shards.backward(), s.post, s.pre, s.weighted, dy, dx, width});
-}
-
-const AggregateCost& Aggregator::cost() const { return state_->cost; }
-std::uint64_t Aggregator::own() const { return state_->shards.forward.own; }
 
 }  // namespace plait

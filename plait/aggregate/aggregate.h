@@ -1,18 +1,22 @@
 // y = A x across ranks: every rank gives and gets the rows of its own vertices.
 //
-// Strategies differ in what moves, not in what results; they sum a row's edges in the same order,
-// so their results are the same bits:
+// Strategies differ in what moves and when, not in what results:
 //   replicate  every rank fetches all rows of all others, then sums.
 //   bulk       every rank fetches each distinct remote row that it reads once, then sums.
+//   pipelined  the same rows arrive while those that are there are summed. On GPUs.
 //   get        nothing is fetched ahead: the kernel reads a remote row for each remote edge (MGG,
 //              section 4.2). Needs ranks that share memory.
+//   automatic  pipelined on GPUs, bulk on the CPU.
+// On the CPU all sum a row's edges in the same order, so their results are the same bits.
 //
-// A step in time: [scale and place own rows] barrier [fetch] [sum]; the next step begins with a
-// barrier before own rows are overwritten, because peers may still be reading them.
+// A step in time on the CPU: [scale and place own rows] barrier [fetch] [sum]; the next step begins
+// with a barrier before own rows are overwritten, because peers may still be reading them.
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "plait/placement/graph_shards.h"
 #include "plait/symmetric/rows.h"
@@ -20,7 +24,7 @@
 
 namespace plait {
 
-enum class Strategy { replicate, bulk, get };
+enum class Strategy { replicate, bulk, pipelined, get, automatic };
 
 // Throws UsageError that lists the strategies.
 Strategy parse_strategy(std::string_view name);
@@ -47,21 +51,28 @@ struct AggregateCost {
 
 class Aggregator {
  public:
-  // Collective. The shards must outlive it. `max_width` is the widest x that will come.
-  Aggregator(World& world, const GraphShards& shards, Strategy strategy, std::uint64_t max_width);
-  ~Aggregator();
+  virtual ~Aggregator() = default;
 
-  // Both collective. x and y: own rows x width, row major, contiguous; y is overwritten.
-  void forward(const Scaling& scaling, const float* x, float* y, std::uint64_t width);
+  // Makes room for rows of `width`; collective. Throws DoesNotFitError.
+  virtual void reserve(std::uint64_t width) = 0;
+  // Both collective. x and y: own rows x width, row major, contiguous; y is overwritten. Throws
+  // UsageError for a width without room.
+  virtual void forward(const Scaling& scaling, const float* x, float* y, std::uint64_t width) = 0;
   // The gradient: x = diag(pre) A^T diag(post) y, with `scaling` as it was for forward.
-  void backward(const Scaling& scaling, const float* dy, float* dx, std::uint64_t width);
+  virtual void backward(const Scaling& scaling, const float* dy, float* dx,
+                        std::uint64_t width) = 0;
 
-  const AggregateCost& cost() const;
-  std::uint64_t own() const;
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
+  virtual AggregateCost cost() const = 0;
+  virtual std::uint64_t own() const = 0;
+  // Edges of own rows.
+  virtual EdgeOffset edges() const = 0;
+  // On the host, for each own row: the sum of its edges' weights; their number.
+  virtual std::span<const float> degree() const = 0;
+  virtual std::vector<float> edge_counts() const = 0;
 };
+
+// On the CPU. Collective.
+std::unique_ptr<Aggregator> make_aggregator(World& world, GraphShards shards, Strategy strategy,
+                                            std::uint64_t max_width);
 
 }  // namespace plait

@@ -16,11 +16,4 @@ void check_cuda(cudaError_t status, std::string_view what) {
   throw Error(fmt::format("{}: {}", what, cudaGetErrorString(status)));
 }
 
-int gpu_count() {
-  int count = 0;
-  if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
-  cudaGetLastError();
-  return 0;
-}
-
 }  // namespace plait

@@ -19,9 +19,6 @@ namespace plait {
 // lacks.
 void check_cuda(cudaError_t status, std::string_view what);
 
-// GPUs that this process may use; 0 also where there is no driver.
-int gpu_count();
-
 // Uninitialised memory of a trivial type on the current GPU.
 template <class T>
 class DeviceArray {

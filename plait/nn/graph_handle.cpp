@@ -7,14 +7,6 @@
 namespace plait {
 namespace {
 
-AggregateCost operator+(AggregateCost a, const AggregateCost& b) {
-  a.waiting += b.waiting;
-  a.fetching += b.fetching;
-  a.summing += b.summing;
-  a.bytes_fetched += b.bytes_fetched;
-  return a;
-}
-
 void check_scale(const torch::Tensor& scale, const char* name, std::int64_t own) {
   if (!scale.defined()) return;
   TORCH_CHECK(scale.scalar_type() == torch::kFloat32 && scale.dim() == 1 && scale.size(0) == own,
@@ -41,29 +33,29 @@ torch::Tensor run(GraphHandle& graph, Direction direction, const torch::Tensor& 
 
 GraphHandle::GraphHandle(World& world, const AnyCsr& graph, bool symmetric,
                          const Partition& partition, const GraphHandleOptions& options)
-    : world_(&world), strategy_(options.strategy), max_width_(options.max_width) {
-  ShardOptions shard_options = options.shards;
-  shard_options.halo = halo_for(strategy_);
+    : world_(&world), device_(options.gpu ? torch::kCUDA : torch::kCPU) {
   const Phase phase("placing the graph");
-  shards_ = make_graph_shards(graph, symmetric, partition, world.rank(), shard_options);
+  if (options.gpu) {
+    aggregator_ = make_gpu_aggregator(
+        world, graph, symmetric, partition,
+        {.strategy = options.strategy, .shards = options.shards, .max_width = options.max_width});
+  } else {
+    ShardOptions shards = options.shards;
+    shards.halo = halo_for(options.strategy);
+    aggregator_ =
+        make_aggregator(world, make_graph_shards(graph, symmetric, partition, world.rank(), shards),
+                        options.strategy, options.max_width);
+  }
 }
 
 Aggregator& GraphHandle::aggregator(std::uint64_t width) {
-  if (!aggregator_ || width > max_width_) {
-    max_width_ = std::max(max_width_, width);
-    earlier_cost_ = cost();
-    aggregator_.reset();  // its memory first
-    aggregator_ = std::make_unique<Aggregator>(*world_, shards_, strategy_, max_width_);
-  }
+  aggregator_->reserve(width);
   return *aggregator_;
 }
 
 torch::Tensor GraphHandle::degree() const {
-  return torch::from_blob(const_cast<float*>(shards_.degree.data()), {own()}).clone();
-}
-
-AggregateCost GraphHandle::cost() const {
-  return aggregator_ ? earlier_cost_ + aggregator_->cost() : earlier_cost_;
+  const auto degree = aggregator_->degree();
+  return torch::from_blob(const_cast<float*>(degree.data()), {own()}).clone().to(device_);
 }
 
 torch::Tensor aggregate(const torch::Tensor& x, const c10::intrusive_ptr<GraphHandle>& graph,
@@ -73,7 +65,8 @@ torch::Tensor aggregate(const torch::Tensor& x, const c10::intrusive_ptr<GraphHa
               " rows, one for each own vertex, but its shape is ", x.sizes());
   TORCH_CHECK(x.scalar_type() == torch::kFloat32, "plait: x must be float32, but is ",
               x.scalar_type());
-  TORCH_CHECK(x.device().is_cpu(), "plait: x must be on the CPU, but is on ", x.device());
+  TORCH_CHECK(x.device().type() == graph->device().type(), "plait: x must be on ", graph->device(),
+              ", where the graph is, but is on ", x.device());
   const auto scale = [&](const std::optional<torch::Tensor>& given, const char* name) {
     const torch::Tensor t = given.value_or(torch::Tensor());
     check_scale(t, name, graph->own());

@@ -8,14 +8,15 @@
 #include <optional>
 #include <vector>
 
-#include "plait/aggregate/aggregate.h"
+#include "plait/aggregate/gpu_aggregator.h"
 
 namespace plait {
 
 struct GraphHandleOptions {
   ShardOptions shards;
-  Strategy strategy = Strategy::bulk;
+  Strategy strategy = Strategy::automatic;
   std::uint64_t max_width = 0;
+  bool gpu = false;  // on the current GPU: tensors are there too
 };
 
 class GraphHandle : public torch::CustomClassHolder {
@@ -25,25 +26,25 @@ class GraphHandle : public torch::CustomClassHolder {
               const GraphHandleOptions& options);
 
   World& world() const { return *world_; }
-  // Wider inputs than before make the aggregator anew; collective.
+  // With room for rows of `width`; collective.
   Aggregator& aggregator(std::uint64_t width);
-  const GraphShards& shards() const { return shards_; }
-  std::int64_t own() const { return static_cast<std::int64_t>(shards_.forward.own); }
-  // Sum of the weights of each own row's edges: own() floats.
+  std::int64_t own() const { return static_cast<std::int64_t>(aggregator_->own()); }
+  EdgeOffset edges() const { return aggregator_->edges(); }
+  std::vector<float> edge_counts() const { return aggregator_->edge_counts(); }
+  // Where x and y are: the CPU, or the GPU on which the graph was placed.
+  torch::Device device() const { return device_; }
+  // Sum of the weights of each own row's edges: own() floats on device().
   torch::Tensor degree() const;
-  AggregateCost cost() const;
+  AggregateCost cost() const { return aggregator_->cost(); }
 
  private:
   World* world_;
-  GraphShards shards_;
-  Strategy strategy_;
-  std::uint64_t max_width_;
+  torch::Device device_;
   std::unique_ptr<Aggregator> aggregator_;
-  AggregateCost earlier_cost_;
 };
 
 // y = diag(post) A diag(pre) x with its gradient for x, collective in both directions.
-// x: own x width, float32, CPU; pre and post: own, float32, or undefined.
+// x: own x width, float32, on the graph's device; pre and post: own, float32, or undefined.
 // Throws c10::Error for other shapes, types and devices.
 torch::Tensor aggregate(const torch::Tensor& x, const c10::intrusive_ptr<GraphHandle>& graph,
                         bool weighted, const std::optional<torch::Tensor>& pre,

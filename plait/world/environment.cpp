@@ -180,4 +180,12 @@ std::optional<WorldConfig> world_from_environment() {
   return std::nullopt;
 }
 
+int local_rank(const WorldConfig& config) {
+  if (variable("PLAIT_RANK")) return config.rank;
+  for (const char* name :
+       {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"})
+    if (const auto local = number(name, 0, kMostRanks)) return *local;
+  return config.rank;
+}
+
 }  // namespace plait

@@ -20,6 +20,10 @@ struct LaunchOptions {
 // UsageError naming the variable when its value makes no sense.
 std::optional<WorldConfig> world_from_environment();
 
+// Which of its host's ranks this process is, as its launcher says (LOCAL_RANK,
+// OMPI_COMM_WORLD_LOCAL_RANK, MPI_LOCALRANKID, SLURM_LOCALID); else its rank: all on one host.
+int local_rank(const WorldConfig& config);
+
 // Starts `options.ranks` processes of this same program with the same arguments, each with an
 // environment from which world_from_environment() joins; waits for all, and returns the exit code
 // for the program: 0 if all ended with 0, else that of the first that failed. When one dies, tells

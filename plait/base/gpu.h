@@ -1,0 +1,29 @@
+// The GPUs of this host, seen without CUDA's headers. A build without CUDA has none.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace plait {
+
+struct Gpu {
+  std::string name;
+  int major = 0, minor = 0;            // compute capability
+  std::uint64_t memory = 0, free = 0;  // bytes
+  // A line a GPU of this host: whether it can be reached by loads and stores.
+  std::vector<bool> reaches;
+};
+
+// Whether this build has the GPU engine.
+bool built_with_cuda();
+// GPUs that this process may use; 0 also where there is no driver.
+int gpu_count();
+// Makes contexts on all of them: slow.
+std::vector<Gpu> list_gpus();
+// This thread's work goes to that GPU from here on. Throws UsageError if it is not there.
+void use_gpu(int index);
+// Waits for all work of the current GPU. Throws what went wrong in it.
+void wait_for_gpu();
+
+}  // namespace plait

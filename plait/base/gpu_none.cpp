@@ -1,0 +1,15 @@
+// For a build without CUDA.
+#include "plait/base/error.h"
+#include "plait/base/gpu.h"
+
+namespace plait {
+
+bool built_with_cuda() { return false; }
+int gpu_count() { return 0; }
+std::vector<Gpu> list_gpus() { return {}; }
+void use_gpu(int) {
+  throw UsageError("this build has no GPU engine; build it where nvcc is found, or use --ranks");
+}
+void wait_for_gpu() {}
+
+}  // namespace plait
