@@ -1,9 +1,127 @@
+#include <algorithm>
+#include <optional>
+
+#include "plait/aggregate/device_strategy_cuda.h"
 #include "plait/aggregate/gpu_aggregator.h"
 #include "plait/base/error.h"
+#include "plait/placement/own_rows.h"
+#include "plait/world/phase.h"
 
 namespace plait {
-std::unique_ptr<Aggregator> make_gpu_aggregator(World&, const AnyCsr&, bool, const Partition&,
-                                                const GpuAggregatorOptions&) {
-  throw UsageError("not yet");
+namespace {
+
+constexpr HaloKind halo_on_gpus(Strategy strategy) {
+  return strategy == Strategy::replicate ? HaloKind::complete : HaloKind::dense;
 }
+
+template <VertexId V>
+DeviceShard place(const Csr<V>& rows, const Partition& partition, int rank, HaloKind halo,
+                  cudaStream_t stream) {
+  std::vector<std::uint64_t> starts{0};
+  for (int p = 0; p < partition.parts(); ++p) starts.push_back(starts.back() + partition.size(p));
+  const Csr<V> ordered = by_place(rows, partition);
+  const std::vector<EdgeOffset> none{0};
+  return make_device_shard<V>(
+      {DeviceArray<EdgeOffset>(ordered.offsets.empty() ? std::span<const EdgeOffset>(none)
+                                                       : ordered.offsets.span()),
+       DeviceArray<V>(ordered.neighbours.span()), DeviceArray<float>(ordered.weights.span())},
+      starts, rank, halo, stream);
+}
+
+class GpuAggregator : public Aggregator {
+ public:
+  GpuAggregator(World& world, const AnyCsr& any, bool symmetric, const Partition& partition,
+                const GpuAggregatorOptions& options)
+      : strategy_(options.strategy),
+        stream_(static_cast<cudaStream_t>(options.stream)),
+        link_(world, options.wire) {
+    require<UsageError>(strategy_ != Strategy::get, "strategy get is not there on GPUs yet");
+    std::visit(
+        [&](const auto& graph) {
+          const int rank = world.rank();
+          const auto prepare = [&](auto rows) {
+            return options.shards.one_loop_each
+                       ? with_one_loop_each(rows, partition, rank, options.shards.loop_weight)
+                       : rows;
+          };
+          const auto add = [&](auto& direction, const auto& rows) {
+            direction.emplace(make_device_graph(
+                world, place(rows, partition, rank, halo_on_gpus(strategy_), stream_), stream_));
+          };
+          const auto rows = prepare(own_rows(graph, partition, rank));
+          degree_ = row_sums(rows);
+          counts_.resize(rows.vertices());
+          for (std::uint64_t i = 0; i < rows.vertices(); ++i)
+            counts_[i] = static_cast<float>(rows.degree(i));
+          add(forward_, rows);
+          if (options.shards.transposed && !symmetric)
+            add(transposed_, prepare(own_columns(graph, partition, rank)));
+        },
+        any);
+    if (world.size() > 1 && (strategy_ == Strategy::bulk || strategy_ == Strategy::replicate))
+      nccl_ = in_phase("joining by NCCL", [&] { return Nccl::join(world); });
+    forward_run_ = make(*forward_);
+    if (transposed_) backward_run_ = make(*transposed_);
+    reserve(options.max_width);
+  }
+  ~GpuAggregator() override { cudaDeviceSynchronize(); }
+
+  void reserve(std::uint64_t width) override {
+    if (width <= width_ && width_ > 0) return;
+    width_ = std::max<std::uint64_t>(width, 1);
+    std::uint64_t slots = forward_->shard.slot_count();
+    if (transposed_) slots = std::max(slots, transposed_->shard.slot_count());
+    link_.reserve(slots * width_ * sizeof(float));
+  }
+  void forward(const Scaling& s, const float* x, float* y, std::uint64_t width) override {
+    run(*forward_run_, {s.pre, s.post, s.weighted, x, y, width, stream_});
+  }
+  void backward(const Scaling& s, const float* dy, float* dx, std::uint64_t width) override {
+    run(backward_run_ ? *backward_run_ : *forward_run_,
+        {s.post, s.pre, s.weighted, dy, dx, width, stream_});
+  }
+
+  AggregateCost cost() const override {
+    AggregateCost cost = cost_;
+    if (link_.ranks() > 1) cost.waiting = link_.signals().waited();
+    return cost;
+  }
+  std::uint64_t own() const override { return forward_->shard.own; }
+  EdgeOffset edges() const override { return forward_->shard.edges(); }
+  std::span<const float> degree() const override { return degree_; }
+  std::vector<float> edge_counts() const override { return counts_; }
+
+ private:
+  std::unique_ptr<DeviceStrategy> make(const DeviceGraph& graph) {
+    if (nccl_) return make_device_bulk(graph, link_, nccl_.get());
+    return make_pipelined(graph, link_);
+  }
+  void run(DeviceStrategy& strategy, const DeviceProduct& product) {
+    require<UsageError>(product.width <= width_, "width {} is more than the {} planned for",
+                        product.width, width_);
+    if (product.width == 0) return;
+    const Phase phase("aggregate");
+    strategy.run(product);
+    cost_.bytes_fetched += strategy.bytes_fetched(product.width);
+  }
+
+  const Strategy strategy_;
+  const cudaStream_t stream_;
+  DeviceLink link_;
+  std::unique_ptr<Nccl> nccl_;
+  std::optional<DeviceGraph> forward_, transposed_;
+  std::unique_ptr<DeviceStrategy> forward_run_, backward_run_;
+  std::uint64_t width_ = 0;
+  std::vector<float> degree_, counts_;
+  AggregateCost cost_;
+};
+
+}  // namespace
+
+std::unique_ptr<Aggregator> make_gpu_aggregator(World& world, const AnyCsr& graph, bool symmetric,
+                                                const Partition& partition,
+                                                const GpuAggregatorOptions& options) {
+  return std::make_unique<GpuAggregator>(world, graph, symmetric, partition, options);
+}
+
 }  // namespace plait

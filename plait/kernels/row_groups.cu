@@ -16,9 +16,11 @@ constexpr int kThreads = 256;
 
 // What rows before this one have given.
 struct Counts {
+  EdgeOffset edges;
   std::uint32_t groups, partial_sums, cut_rows;
   __host__ __device__ friend Counts operator+(Counts a, Counts b) {
-    return {a.groups + b.groups, a.partial_sums + b.partial_sums, a.cut_rows + b.cut_rows};
+    return {a.edges + b.edges, a.groups + b.groups, a.partial_sums + b.partial_sums,
+            a.cut_rows + b.cut_rows};
   }
 };
 
@@ -27,12 +29,17 @@ struct Rows {
   const EdgeOffset* end;
   std::uint64_t count;
   std::uint32_t most;
+  bool skip_empty;
 
   // One past the last row gives nothing, so that its scanned counts are the totals.
   __host__ __device__ Counts operator()(std::uint64_t row) const {
-    if (row >= count) return {0, 0, 0};
-    const RowCut cut = cut_row(end[row] - begin[row], most);
-    return cut.groups == 1 ? Counts{1, 0, 0} : Counts{cut.groups, cut.groups, 1};
+    if (row >= count || skipped(row)) return {0, 0, 0, 0};
+    const EdgeOffset edges = end[row] - begin[row];
+    const RowCut cut = cut_row(edges, most);
+    return cut.groups == 1 ? Counts{edges, 1, 0, 0} : Counts{edges, cut.groups, cut.groups, 1};
+  }
+  __host__ __device__ bool skipped(std::uint64_t row) const {
+    return skip_empty && end[row] == begin[row];
   }
 };
 
@@ -44,7 +51,7 @@ __device__ std::uint64_t order_key(std::uint32_t cluster, std::uint32_t edges) {
 __global__ void write_groups(Rows rows, const Counts* before, const std::uint32_t* clusters,
                              RowGroup* groups, std::uint64_t* keys, CutRow* cut_rows) {
   const std::uint64_t row = blockIdx.x * std::uint64_t{kThreads} + threadIdx.x;
-  if (row >= rows.count) return;
+  if (row >= rows.count || rows.skipped(row)) return;
   const EdgeOffset begin = rows.begin[row], degree = rows.end[row] - begin;
   const RowCut cut = cut_row(degree, rows.most);
   const Counts at = before[row];
@@ -72,13 +79,14 @@ void with_scratch(Act act) {
 RowGroups::RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64_t rows,
                      const RowGroupOptions& options, cudaStream_t stream) {
   require<UsageError>(rows < RowGroup::kPartial, "{} rows on one GPU are more than 2^31 - 1", rows);
-  const Rows all{begin, end, rows, options.most};
+  const Rows all{begin, end, rows, options.most, options.skip_empty};
   DeviceArray<Counts> before(rows + 1);
   const auto counts =
       thrust::make_transform_iterator(thrust::counting_iterator<std::uint64_t>(0), all);
   with_scratch([&](void* scratch, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveScan(scratch, bytes, counts, before.data(),
-                                          cuda::std::plus<>{}, Counts{0, 0, 0}, rows + 1, stream);
+                                          cuda::std::plus<>{}, Counts{0, 0, 0, 0}, rows + 1,
+                                          stream);
   });
   Counts total{};
   check_cuda(
@@ -86,9 +94,10 @@ RowGroups::RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64
       "planning neighbour groups");
   check_cuda(cudaStreamSynchronize(stream), "planning neighbour groups");
   partial_sums_ = total.partial_sums;
+  edges_ = total.edges;
   groups_ = DeviceArray<RowGroup>(total.groups);
   cut_ = DeviceArray<CutRow>(total.cut_rows);
-  if (rows == 0) return;
+  if (total.groups == 0) return;
 
   DeviceArray<RowGroup> unsorted(total.groups);
   DeviceArray<std::uint64_t> keys(total.groups), sorted_keys(total.groups);

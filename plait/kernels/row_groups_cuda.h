@@ -29,6 +29,8 @@ struct RowGroupOptions {
   // A number a row, or null. Rows of one cluster are worked on together, so that what they read in
   // common is still in a cache (see reorder/clusters.h).
   const std::uint32_t* clusters = nullptr;
+  // Rows without edges have no group: for sums that are added to what is there.
+  bool skip_empty = false;
 };
 
 class RowGroups {
@@ -43,11 +45,13 @@ class RowGroups {
   const CutRow* cut_rows() const { return cut_.data(); }
   std::uint32_t cut_size() const { return static_cast<std::uint32_t>(cut_.size()); }
   std::uint32_t partial_sums() const { return partial_sums_; }
+  EdgeOffset edges() const { return edges_; }
 
  private:
   DeviceArray<RowGroup> groups_;
   DeviceArray<CutRow> cut_;
   std::uint32_t partial_sums_ = 0;
+  EdgeOffset edges_ = 0;
 };
 
 }  // namespace plait

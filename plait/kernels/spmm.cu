@@ -27,6 +27,8 @@ namespace {
 constexpr int kWarp = 32;
 constexpr int kThreads = 256;
 constexpr int kInFlight = 4;  // loads of x a lane
+// Edges of a group, on average, up to which several groups share a warp.
+constexpr EdgeOffset kShortGroup = 32;
 constexpr unsigned kAll = 0xffffffffu;
 
 struct SpmmView {
@@ -100,6 +102,24 @@ __device__ void store_whole(float* y, const float (&sum)[kVec], bool accumulate)
     }
     __stcs(at, value);
   }
+}
+
+// Puts the sums of a group, for kVec columns from `column` on, where they belong.
+template <class Y, int kVec>
+__device__ void put(const SpmmView& a, std::uint32_t target, std::uint64_t column,
+                    float (&sum)[kVec]) {
+  const std::uint64_t count = a.width - column;
+  if (target & RowGroup::kPartial)
+    return store(a.partial_sums + (target & ~RowGroup::kPartial) * a.width + column, sum, count,
+                 false);
+  if (a.row_scale != nullptr)
+#pragma unroll
+    for (int i = 0; i < kVec; ++i) sum[i] *= a.row_scale[target];
+  Y* const y = static_cast<Y*>(a.y) + target * a.y_stride + column;
+  if constexpr (std::is_same_v<Y, float> && kVec % 4 == 0)
+    if (count >= kVec && reinterpret_cast<std::uintptr_t>(y) % 16 == 0)
+      return store_whole(y, sum, a.accumulate);
+  store(y, sum, count, a.accumulate);
 }
 
 // Blocks an SM that leave enough registers for the loads in flight.
@@ -176,21 +196,61 @@ __global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted>))
 #pragma unroll
     for (int i = 0; i < kVec; ++i) sum[i] += __shfl_xor_sync(kAll, sum[i], distance);
 
-  if (neighbour > 0 || !inside) return;
-  const std::uint64_t count = a.width - column;
-  if (group.target & RowGroup::kPartial) {
-    store(a.partial_sums + (group.target & ~RowGroup::kPartial) * a.width + column, sum, count,
-          false);
-    return;
-  }
-  if (a.row_scale != nullptr)
+  if (neighbour == 0 && inside) put<Y>(a, group.target, column, sum);
+}
+
+// For short groups: kLanes lanes a group, several groups a warp, so that the latencies of a group's
+// record, columns, rows and y are those of many groups at once. Needs no sum over lanes.
+template <class X, class Y, int kVec, int kLanes, bool kWeighted>
+__global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted>))
+    short_groups_kernel(const __grid_constant__ SpmmView a) {
+  using Load = Piece<X, kVec>;
+  constexpr int kGroups = kWarp / kLanes;  // of a warp
+  constexpr int kBatch = kLanes < kInFlight ? kLanes : kInFlight;
+
+  const int lane = threadIdx.x % kLanes, first_lane = threadIdx.x % kWarp - lane;
+  const std::uint32_t warp = blockIdx.x * (kThreads / kWarp) + threadIdx.x / kWarp;
+  const std::uint32_t number = warp * kGroups + first_lane / kLanes;
+  const bool there = number < a.group_count;
+  const RowGroup group = a.groups[there ? number : a.group_count - 1];
+  const std::uint32_t edges = there ? group.edges : 0, most = __reduce_max_sync(kAll, edges);
+  const std::uint64_t column = (std::uint64_t{blockIdx.y} * kLanes + lane) * kVec;
+  const bool inside = column < a.width;
+  const X* const x = static_cast<const X*>(a.x) + (inside ? column : 0);
+  const Slot* const columns = a.columns + group.begin;
+  const float* const weights = kWeighted ? a.weights + group.begin : nullptr;
+
+  float sum[kVec] = {};
+  Slot next = lane < edges ? __ldcs(columns + lane) : 0;
+  float next_weight = kWeighted && lane < edges ? __ldcs(weights + lane) : 0;
+  for (std::uint32_t done = 0; done < most; done += kLanes) {
+    const Slot here = next;
+    const float weight = next_weight;
+    const std::uint32_t ahead = done + kLanes + lane;
+    next = ahead < edges ? __ldcs(columns + ahead) : 0;
+    if constexpr (kWeighted) next_weight = ahead < edges ? __ldcs(weights + ahead) : 0;
 #pragma unroll
-    for (int i = 0; i < kVec; ++i) sum[i] *= a.row_scale[group.target];
-  Y* const y = static_cast<Y*>(a.y) + group.target * a.y_stride + column;
-  if constexpr (std::is_same_v<Y, float> && kVec % 4 == 0)
-    if (count >= kVec && reinterpret_cast<std::uintptr_t>(y) % 16 == 0)
-      return store_whole(y, sum, a.accumulate);
-  store(y, sum, count, a.accumulate);
+    for (int step = 0; step < kLanes; step += kBatch) {
+      typename Load::Raw loaded[kBatch];
+      [[maybe_unused]] float factor[kBatch];
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k) {
+        const Slot slot = __shfl_sync(kAll, here, first_lane + step + k);
+        if constexpr (kWeighted) factor[k] = __shfl_sync(kAll, weight, first_lane + step + k);
+        loaded[k] = typename Load::Raw{};
+        if (done + step + k < edges)
+          loaded[k] = Load::template load<false>(x + std::uint64_t{slot} * a.x_stride);
+      }
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k) {
+        if constexpr (kWeighted)
+          Load::add(sum, loaded[k], factor[k]);
+        else
+          Load::add(sum, loaded[k]);
+      }
+    }
+  }
+  if (there && inside) put<Y>(a, group.target, column, sum);
 }
 
 // A block a cut row: its partial sums, in order.
@@ -216,14 +276,30 @@ struct Launch {
   template <class X, class Y, int kVec, int kLanes>
   void run() const {
     const auto slices = static_cast<unsigned>((view.width + kLanes * kVec - 1) / (kLanes * kVec));
-    const dim3 grid((view.group_count + kThreads / kWarp - 1) / (kThreads / kWarp), slices);
     if (view.weights != nullptr)
-      spmm_kernel<X, Y, kVec, kLanes, true><<<grid, kThreads, 0, stream>>>(view);
+      sum_groups<X, Y, kVec, kLanes, true>(slices);
     else
-      spmm_kernel<X, Y, kVec, kLanes, false><<<grid, kThreads, 0, stream>>>(view);
+      sum_groups<X, Y, kVec, kLanes, false>(slices);
     if (args.groups->cut_size() > 0)
       add_partial_sums<Y>
           <<<args.groups->cut_size(), 128, 0, stream>>>(args.groups->cut_rows(), view);
+  }
+
+  template <class X, class Y, int kVec, int kLanes, bool kWeighted>
+  void sum_groups(unsigned slices) const {
+    const auto blocks = [](std::uint32_t warps) {
+      return (warps + kThreads / kWarp - 1) / (kThreads / kWarp);
+    };
+    if constexpr (kVec > 1 && kLanes >= 4 && kLanes <= 16) {
+      if (args.groups->edges() <= args.groups->size() * kShortGroup) {
+        constexpr int kGroups = kWarp / kLanes;
+        const dim3 grid(blocks((view.group_count + kGroups - 1) / kGroups), slices);
+        short_groups_kernel<X, Y, kVec, kLanes, kWeighted><<<grid, kThreads, 0, stream>>>(view);
+        return;
+      }
+    }
+    const dim3 grid(blocks(view.group_count), slices);
+    spmm_kernel<X, Y, kVec, kLanes, kWeighted><<<grid, kThreads, 0, stream>>>(view);
   }
 
   template <class X, class Y, int kVec>

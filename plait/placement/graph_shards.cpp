@@ -3,21 +3,6 @@
 #include "plait/placement/own_rows.h"
 
 namespace plait {
-namespace {
-
-// Summed in double, so that it does not depend on the order of the edges.
-std::vector<float> row_sums(const auto& rows) {
-  std::vector<float> sums(rows.vertices());
-  for (std::uint64_t i = 0; i < rows.vertices(); ++i) {
-    double sum = 0;
-    for (EdgeOffset e = rows.offsets[i]; e < rows.offsets[i + 1]; ++e) sum += rows.weight(e);
-    sums[i] = static_cast<float>(sum);
-  }
-  return sums;
-}
-
-}  // namespace
-
 GraphShards make_graph_shards(const AnyCsr& any, bool symmetric, const Partition& partition,
                               int rank, const ShardOptions& options) {
   return std::visit(

@@ -1,6 +1,7 @@
 #include "plait/placement/own_rows.h"
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 
 #include "plait/base/parallel.h"
@@ -101,6 +102,52 @@ Csr<V> with_one_loop_each(const Csr<V>& rows, const Partition& partition, int ra
       });
 }
 
+template <VertexId V>
+std::vector<float> row_sums(const Csr<V>& rows) {
+  std::vector<float> sums(rows.vertices());
+  parallel_blocks(rows.vertices(), kRowGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      double sum = rows.weighted() ? 0 : static_cast<double>(rows.degree(i));
+      if (rows.weighted())
+        for (EdgeOffset e = rows.offsets[i]; e < rows.offsets[i + 1]; ++e) sum += rows.weights[e];
+      sums[i] = static_cast<float>(sum);
+    }
+  });
+  return sums;
+}
+
+template <VertexId V>
+Csr<V> by_place(const Csr<V>& rows, const Partition& partition) {
+  std::atomic<bool> ascending{partition.is_contiguous()};
+  if (ascending)
+    parallel_blocks(rows.vertices(), kRowGrain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t r = begin; r < end && ascending; ++r)
+        if (!std::ranges::is_sorted(rows.row(r))) ascending = false;
+    });
+  if (ascending) return rows;
+  std::vector<std::uint64_t> starts{0};
+  for (int p = 0; p < partition.parts(); ++p) starts.push_back(starts.back() + partition.size(p));
+  return make_rows<V>(
+      rows.vertices(), rows.weighted(), [&](std::uint64_t r) { return rows.degree(r); },
+      [&](std::uint64_t r, V* neighbours, float* weights) {
+        std::vector<std::pair<V, float>> row;
+        for (EdgeOffset e = rows.offsets[r]; e < rows.offsets[r + 1]; ++e) {
+          const std::uint64_t v = rows.neighbours[e];
+          const auto owner = static_cast<std::size_t>(partition.owner(v));
+          row.emplace_back(static_cast<V>(starts[owner] + partition.row(v)), rows.weight(e));
+        }
+        std::ranges::stable_sort(row, {}, &std::pair<V, float>::first);
+        for (std::size_t k = 0; k < row.size(); ++k) {
+          neighbours[k] = row[k].first;
+          if (weights != nullptr) weights[k] = row[k].second;
+        }
+      });
+}
+
+template std::vector<float> row_sums(const Csr32&);
+template std::vector<float> row_sums(const Csr64&);
+template Csr32 by_place(const Csr32&, const Partition&);
+template Csr64 by_place(const Csr64&, const Partition&);
 template Csr32 own_rows(const Csr32&, const Partition&, int);
 template Csr64 own_rows(const Csr64&, const Partition&, int);
 template Csr32 own_columns(const Csr32&, const Partition&, int);

@@ -1,6 +1,8 @@
 // The part of a graph that a rank works on, cut out of the whole, with neighbours as global ids.
 #pragma once
 
+#include <vector>
+
 #include "plait/graph/csr.h"
 #include "plait/partition/partition.h"
 
@@ -22,5 +24,16 @@ Csr<V> own_columns(const Csr<V>& graph, const Partition& partition, int rank);
 template <VertexId V>
 Csr<V> with_one_loop_each(const Csr<V>& rows, const Partition& partition, int rank,
                           float loop_weight = 1);
+
+// The sum of the weights of each row's edges (their number, if they have none), taken in double
+// precision, so that it does not depend on their order.
+template <VertexId V>
+std::vector<float> row_sums(const Csr<V>& rows);
+
+// The same rows with neighbours by place: the vertices of rank 0, then those of rank 1, and so on,
+// each rank's by its rows; ascending in a row. Of a contiguous partition places are ids, and rows
+// that ascend already are returned as they are.
+template <VertexId V>
+Csr<V> by_place(const Csr<V>& rows, const Partition& partition);
 
 }  // namespace plait

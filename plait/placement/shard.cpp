@@ -38,7 +38,7 @@ class SlotMap {
       const std::uint64_t size = part == rank_ ? 0 : partition_.size(part);
       for (std::uint64_t r = 0; r < size; ++r) {
         const std::uint64_t v = partition_.vertex(part, r);
-        if (kind == HaloKind::distinct && slot_[v] == kNoSlot) continue;
+        if (kind != HaloKind::complete && slot_[v] == kNoSlot) continue;
         slot_[v] = static_cast<Slot>(next++);
         owner.push_back(static_cast<std::uint32_t>(part));
         row.push_back(static_cast<std::uint32_t>(r));

@@ -32,6 +32,8 @@ struct Halo {
 enum class HaloKind {
   distinct,  // those that an edge reads
   complete,  // all rows of all other ranks: the whole graph's features on every rank
+  dense,     // those that an edge reads; all rows of a rank of which most are read. On GPUs, where
+             // a whole block needs no packing
 };
 
 struct Shard {

@@ -3,14 +3,13 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <limits>
 #include <new>
 #include <string>
 #include <vector>
 
 #include "plait/base/error.h"
 #include "plait/base/memory.h"
+#include "plait/symmetric/agreement.h"
 #include "plait/symmetric/descriptor_exchange.h"
 #include "plait/symmetric/futex_barrier.h"
 #include "plait/symmetric/shared_memory.h"
@@ -57,50 +56,14 @@ class HostHeap : public SymmetricHeap {
   FutexBarrier barrier_;
 };
 
-struct Offer {
-  std::uint64_t bytes;
-  std::uint64_t available;
-};
-
-// All ranks judge the same figures, so all refuse or none.
-void check_offers(World& world, std::size_t bytes) {
-  const Offer mine{bytes, available_memory()};
-  const auto all = world.all_gather(std::as_bytes(std::span(&mine, 1)));
-  std::uint64_t available = std::numeric_limits<std::uint64_t>::max();
-  for (int rank = 0; rank < world.size(); ++rank) {
-    Offer offer;
-    std::copy_n(all[static_cast<std::size_t>(rank)].data(), sizeof offer,
-                reinterpret_cast<std::byte*>(&offer));
-    require<UsageError>(offer.bytes == bytes,
-                        "the symmetric heap needs the same size on every rank, but rank {} asks "
-                        "for {} bytes and rank {} for {}",
-                        world.rank(), bytes, rank, offer.bytes);
-    available = std::min(available, offer.available);
-  }
-  const auto ranks = static_cast<std::uint64_t>(world.size());
-  require<DoesNotFitError>(bytes < available / ranks,
-                           "the symmetric heap needs {} on each of {} ranks of this host, but only "
-                           "{} are free in all",
-                           format_bytes(bytes), ranks, format_bytes(available));
-}
-
-// A rank that could not allocate must not leave the others waiting for it.
-void agree(World& world, const std::string& failure) {
-  const auto all = world.all_gather(std::as_bytes(std::span(failure.data(), failure.size())));
-  for (int rank = 0; rank < world.size(); ++rank) {
-    const auto& text = all[static_cast<std::size_t>(rank)];
-    require<DoesNotFitError>(text.empty(), "rank {}: {}", rank,
-                             std::string(reinterpret_cast<const char*>(text.data()), text.size()));
-  }
-}
-
 }  // namespace
 
 std::unique_ptr<SymmetricHeap> SymmetricHeap::create(World& world, std::size_t bytes) {
   require<UsageError>(world.one_host(),
                       "the symmetric heap needs all ranks on one host, but they are on several; "
                       "take a strategy that sends rows as messages, or one host");
-  check_offers(world, bytes);
+  agree_on_size(world, {bytes, available_memory(), static_cast<std::uint64_t>(world.size())},
+                "this host");
   const std::size_t mapped = mapped_bytes(bytes);
   std::pair<SharedMemory, Descriptor> own;
   std::string failure;
@@ -109,7 +72,7 @@ std::unique_ptr<SymmetricHeap> SymmetricHeap::create(World& world, std::size_t b
   } catch (const Error& error) {
     failure = error.what();
   }
-  agree(world, failure);
+  agree_on_failure(world, failure);
   const auto descriptors = exchange_descriptors(world, own.second);
   std::vector<SharedMemory> parts;
   for (int rank = 0; rank < world.size(); ++rank)

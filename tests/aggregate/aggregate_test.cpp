@@ -8,57 +8,11 @@
 #include <cstring>
 
 #include "plait/base/error.h"
-#include "tests/support/random_graph.h"
+#include "tests/aggregate/aggregate_case.h"
 #include "tests/world/ranks.h"
 
 namespace plait::test {
 namespace {
-
-struct Case {
-  Csr32 graph;
-  std::uint64_t width;
-  std::vector<float> x, scale;  // of all vertices
-
-  explicit Case(unsigned seed) {
-    std::mt19937 random(seed);
-    const std::uint64_t vertices = 1 + random() % 120;
-    graph = random_csr<std::uint32_t>(vertices, random() % (vertices * 9), seed, seed % 2 == 0);
-    width = 1 + random() % 40;
-    std::normal_distribution<float> normal;
-    for (std::uint64_t i = 0; i < vertices * width; ++i) x.push_back(normal(random));
-    for (std::uint64_t i = 0; i < vertices; ++i) scale.push_back(normal(random));
-  }
-};
-
-// diag(post) A diag(pre) x, or its transpose; and the sum of absolute values, which bounds the
-// error of a sum in single precision.
-struct Expected {
-  std::vector<double> y, bound;
-
-  Expected(const Case& c, bool weighted, bool scaled, bool transposed)
-      : y(c.x.size()), bound(c.x.size()) {
-    for (std::uint64_t i = 0; i < c.graph.vertices(); ++i)
-      for (EdgeOffset e = c.graph.offsets[i]; e < c.graph.offsets[i + 1]; ++e) {
-        std::uint64_t to = i, from = c.graph.neighbours[e];
-        if (transposed) std::swap(to, from);
-        double factor = weighted ? c.graph.weight(e) : 1;
-        if (scaled) factor *= transposed ? c.scale[from] : c.scale[to];  // post alone
-        for (std::uint64_t k = 0; k < c.width; ++k) {
-          y[to * c.width + k] += factor * c.x[from * c.width + k];
-          bound[to * c.width + k] += std::abs(factor * c.x[from * c.width + k]);
-        }
-      }
-  }
-};
-
-std::vector<float> own_part(const std::vector<float>& all, const Partition& partition, int rank,
-                            std::uint64_t width) {
-  std::vector<float> own(partition.size(rank) * width);
-  for (std::uint64_t r = 0; r < partition.size(rank); ++r)
-    std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(partition.vertex(rank, r) * width), width,
-                own.begin() + static_cast<std::ptrdiff_t>(r * width));
-  return own;
-}
 
 void check_case(World& world, unsigned seed, const std::vector<Strategy>& strategies) {
   const Case c(seed);
@@ -69,7 +23,7 @@ void check_case(World& world, unsigned seed, const std::vector<Strategy>& strate
     for (const bool weighted : {false, true})
       for (const bool transposed : {false, true}) {
         const bool scaled = seed % 3 == 0;
-        const Expected expected(c, weighted, scaled, transposed);
+        const Expected expected(c, {weighted, false, scaled, transposed});
         std::vector<float> first;
         for (const Strategy strategy : strategies) {
           const auto aggregator =

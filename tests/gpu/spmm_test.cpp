@@ -88,9 +88,14 @@ void check(const Csr32& graph, const Case& c, unsigned seed = 1) {
   EXPECT_EQ(on_gpu(graph, c, x, before, scale), expected(graph, c, x, before, scale)) << c;
 }
 
-const Csr32& random_graph() {
-  static const Csr32 graph = test::random_csr<std::uint32_t>(300, 6000, 3, true);
-  return graph;
+// 20 and 90 edges a row: groups that share a warp, and groups of a warp each.
+const Csr32& random_graph(bool dense) {
+  static const Csr32 thin = test::random_csr<std::uint32_t>(300, 6000, 3, true);
+  static const Csr32 thick = test::random_csr<std::uint32_t>(100, 9000, 4, true);
+  return dense ? thick : thin;
+}
+void check_both(const Case& c) {
+  for (const bool dense : {false, true}) check(random_graph(dense), c);
 }
 
 TEST(SpmmCuda, AllWidthsAndTypes) {
@@ -99,7 +104,7 @@ TEST(SpmmCuda, AllWidthsAndTypes) {
     for (const DType x : {DType::f32, DType::bf16, DType::f16})
       for (const DType y : {DType::f32, x})
         for (const bool weighted : {false, true})
-          check(random_graph(), {.width = width, .x = x, .y = y, .weighted = weighted});
+          check_both({.width = width, .x = x, .y = y, .weighted = weighted});
 }
 
 TEST(SpmmCuda, ScaledAccumulatedPaddedSlicedAndCut) {
@@ -107,18 +112,18 @@ TEST(SpmmCuda, ScaledAccumulatedPaddedSlicedAndCut) {
     for (const DType x : {DType::f32, DType::bf16})
       for (int bits = 0; bits < 32; ++bits) {
         const auto bit = [&](int k) { return (bits >> k & 1) != 0; };
-        check(random_graph(), {.width = width,
-                               .x = x,
-                               .weighted = bit(0),
-                               .scaled = bit(1),
-                               .accumulate = bit(2),
-                               .most = bit(3) ? 32u : 2048u,
-                               .padding = bit(4) ? 16 - width % 8 : 0,
-                               .clusters = bit(4)});
+        check_both({.width = width,
+                    .x = x,
+                    .weighted = bit(0),
+                    .scaled = bit(1),
+                    .accumulate = bit(2),
+                    .most = bit(3) ? 32u : 2048u,
+                    .padding = bit(4) ? 16 - width % 8 : 0,
+                    .clusters = bit(4)});
       }
   for (const std::uint32_t slice : {16u, 32u, 64u, 128u, 256u, 512u})
     for (const std::uint64_t width : {4, 40, 128, 260})
-      check(random_graph(), {.width = width, .most = 64, .slice_bytes = slice});
+      check_both({.width = width, .most = 64, .slice_bytes = slice});
 }
 
 TEST(SpmmCuda, OddGraphs) {
@@ -130,7 +135,7 @@ TEST(SpmmCuda, OddGraphs) {
   check(test::random_csr<std::uint32_t>(1, 40, 1, true), {.width = 5, .weighted = true});
   check(test::random_csr<std::uint32_t>(700, 50, 2), {.width = 24});  // most rows are empty
   check(test::random_csr<std::uint32_t>(0, 0, 1), {.width = 8});
-  check(random_graph(), {.width = 0});
+  check_both({.width = 0});
 }
 
 // Not exact values: the order of summation must not change from run to run, nor by clusters.
@@ -149,8 +154,8 @@ TEST(SpmmCuda, SameBitsInHundredRuns) {
 }
 
 TEST(SpmmCuda, RefusesTypesThatDoNotGoTogether) {
-  EXPECT_THROW(check(random_graph(), {.width = 4, .x = DType::f32, .y = DType::bf16}), UsageError);
-  EXPECT_THROW(check(random_graph(), {.width = 4, .x = DType::f16, .y = DType::bf16}), UsageError);
+  EXPECT_THROW(check_both({.width = 4, .x = DType::f32, .y = DType::bf16}), UsageError);
+  EXPECT_THROW(check_both({.width = 4, .x = DType::f16, .y = DType::bf16}), UsageError);
 }
 
 TEST(ClustersCuda, AreTheSameAsOnTheCpu) {

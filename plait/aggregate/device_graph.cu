@@ -1,0 +1,110 @@
+#include <algorithm>
+#include <cstring>
+
+#include "plait/aggregate/device_graph_cuda.h"
+#include "plait/reorder/clusters_cuda.h"
+
+namespace plait {
+namespace {
+
+template <class T>
+std::vector<T> gather(World& world, const T& mine) {
+  std::vector<T> all;
+  for (const auto& bytes : world.all_gather(std::as_bytes(std::span(&mine, 1)))) {
+    T one{};
+    std::memcpy(&one, bytes.data(), sizeof(T));
+    all.push_back(one);
+  }
+  return all;
+}
+
+// What a rank reads of another's rows: a number of each, and then which.
+struct Wish {
+  std::uint64_t slot, rows, whole;
+};
+
+std::vector<SendBlock> exchange_wishes(World& world, const DeviceShard& shard) {
+  const auto ranks = static_cast<std::size_t>(world.size());
+  std::vector<Wish> wishes(ranks), wished(ranks);
+  std::vector<std::vector<std::uint32_t>> rows(ranks), wished_rows(ranks);
+  std::vector<std::span<const std::byte>> send(ranks);
+  std::vector<std::span<std::byte>> receive(ranks);
+  for (const HaloBlock& block : shard.halo) {
+    const auto owner = static_cast<std::size_t>(block.owner);
+    wishes[owner] = {block.begin, block.rows, block.whole};
+    rows[owner] = block.row.to_host();
+  }
+  const auto exchange = [&](auto& out, auto& in) {
+    for (std::size_t r = 0; r < ranks; ++r) {
+      send[r] = std::as_bytes(std::span(out(r)));
+      receive[r] = std::as_writable_bytes(std::span(in(r)));
+    }
+    world.all_to_all(send, receive);
+  };
+  const auto one_wish = [&](std::size_t r) { return std::span(&wishes[r], 1); };
+  const auto one_wished = [&](std::size_t r) { return std::span(&wished[r], 1); };
+  exchange(one_wish, one_wished);
+  for (std::size_t r = 0; r < ranks; ++r)
+    if (wished[r].whole == 0) wished_rows[r].resize(wished[r].rows);
+  const auto listed = [&](std::size_t r) { return std::span(rows[r]); };
+  const auto wished_list = [&](std::size_t r) { return std::span(wished_rows[r]); };
+  exchange(listed, wished_list);
+
+  std::vector<SendBlock> blocks;
+  for (int step = 1; step < world.size(); ++step) {
+    const int peer = (world.rank() + world.size() - step) % world.size();
+    const auto p = static_cast<std::size_t>(peer);
+    blocks.push_back({peer, wished[p].slot, wished[p].rows, wished[p].whole != 0,
+                      DeviceArray<std::uint32_t>(std::span<const std::uint32_t>(wished_rows[p]))});
+  }
+  return blocks;
+}
+
+}  // namespace
+
+DeviceGraph make_device_graph(World& world, DeviceShard shard, cudaStream_t stream) {
+  DeviceGraph graph;
+  const DeviceArray<EdgeOffset> local_end = edges_from_slot(shard, shard.own, stream);
+  graph.clusters = find_clusters(shard.offsets.data(), local_end.data(), shard.slots.data(),
+                                 shard.own, kClusterRounds, stream);
+  if (world.size() > 1) graph.send = exchange_wishes(world, shard);
+  graph.loads = gather<RankLoad>(world, {shard.own, shard.slot_count() - shard.own,
+                                         shard.local_edges, shard.edges() - shard.local_edges});
+  graph.shard = std::move(shard);
+  check_cuda(cudaStreamSynchronize(stream), "the shard");
+  return graph;
+}
+
+DeviceLink::DeviceLink(World& world, DType wire)
+    : world_(world),
+      rank_(world.rank()),
+      ranks_(world.size()),
+      wire_(wire),
+      flags_(world, DeviceSignals::bytes(world.size())),
+      signals_(flags_, rank_, ranks_) {
+  int least = 0, greatest = 0;
+  check_cuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "a stream");
+  // Its small kernels go before the blocks of a sum.
+  check_cuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest), "a stream");
+}
+
+DeviceLink::~DeviceLink() {
+  cudaStreamSynchronize(stream_);
+  cudaStreamDestroy(stream_);
+}
+
+void DeviceLink::reserve(std::uint64_t bytes) {
+  for (const std::uint64_t other : gather(world_, bytes)) bytes = std::max(bytes, other);
+  if (heap_ && heap_->bytes() >= bytes) return;
+  check_cuda(cudaDeviceSynchronize(), "work on the GPU");
+  world_.barrier();  // no rank writes to the old slots any more
+  heap_.reset();
+  heap_ = std::make_unique<DeviceHeap>(world_, bytes);
+}
+
+void DeviceLink::follow(cudaStream_t later, cudaStream_t earlier) {
+  event_.record(earlier);
+  check_cuda(cudaStreamWaitEvent(later, event_.get()), "a stream");
+}
+
+}  // namespace plait

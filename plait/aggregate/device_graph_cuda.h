@@ -1,0 +1,73 @@
+// What all strategies on GPUs share: a rank's part of the graph, and what joins its GPU to the
+// others. Internal to this room.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "plait/base/dtype.h"
+#include "plait/placement/device_shard_cuda.h"
+#include "plait/plan/halo_schedule.h"
+#include "plait/symmetric/signals_cuda.h"
+#include "plait/world/world.h"
+
+namespace plait {
+
+// Rows of this rank that a peer reads.
+struct SendBlock {
+  int peer = 0;
+  std::uint64_t slot = 0;  // of the first, at the peer
+  std::uint64_t rows = 0;
+  bool whole = false;              // all own rows, in order
+  DeviceArray<std::uint32_t> row;  // else: which
+};
+
+// A graph, or its transpose.
+struct DeviceGraph {
+  DeviceShard shard;
+  DeviceArray<std::uint32_t> clusters;  // see reorder/clusters.h
+  // In the order of sending: to rank - 1, rank - 2, ... All ranks do so at once, so each receives
+  // from one other at a time: first from rank + 1, whose rows are the first block of its halo.
+  std::vector<SendBlock> send;
+  std::vector<RankLoad> loads;  // of all ranks
+};
+
+// Collective.
+DeviceGraph make_device_graph(World& world, DeviceShard shard, cudaStream_t stream);
+
+// Each rank's slots in the symmetric heap, the signals, and a stream for what crosses the link.
+class DeviceLink {
+ public:
+  DeviceLink(World& world, DType wire);
+  ~DeviceLink();
+  DeviceLink(const DeviceLink&) = delete;
+  DeviceLink& operator=(const DeviceLink&) = delete;
+
+  // Room for `bytes` of slots on every rank, the largest of what any asks for; collective.
+  void reserve(std::uint64_t bytes);
+
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+  DType wire() const { return wire_; }
+  std::byte* slots(int rank) const { return heap_->part(rank); }
+  DeviceSignals& signals() { return signals_; }
+  const DeviceSignals& signals() const { return signals_; }
+  cudaStream_t stream() const { return stream_; }
+  // What comes on one stream from here follows what has come on the other.
+  void follow(cudaStream_t stream) { follow(stream_, stream); }
+  void let_follow(cudaStream_t stream) { follow(stream, stream_); }
+
+ private:
+  void follow(cudaStream_t later, cudaStream_t earlier);
+
+  World& world_;
+  int rank_, ranks_;
+  DType wire_;
+  DeviceHeap flags_;
+  DeviceSignals signals_;
+  std::unique_ptr<DeviceHeap> heap_;
+  cudaStream_t stream_ = nullptr;
+  DeviceEvent event_;
+};
+
+}  // namespace plait

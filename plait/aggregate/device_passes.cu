@@ -1,0 +1,65 @@
+#include <algorithm>
+
+#include "plait/aggregate/device_strategy_cuda.h"
+#include "plait/kernels/copy_rows_cuda.h"
+
+namespace plait {
+
+Passes::Passes(const DeviceGraph& graph, const std::vector<std::uint64_t>& cuts,
+               cudaStream_t stream)
+    : graph_(graph) {
+  const DeviceShard& shard = graph.shard;
+  const auto add = [&](const EdgeOffset* begin, const EdgeOffset* end) {
+    groups_.emplace_back(begin, end, shard.own,
+                         RowGroupOptions{.clusters = graph.clusters.data(),
+                                         .skip_empty = !groups_.empty()},
+                         stream);
+  };
+  const EdgeOffset* const end = shard.offsets.data() + 1;
+  if (cuts.empty()) {
+    add(shard.offsets.data(), end);
+    return;
+  }
+  DeviceArray<EdgeOffset> from = edges_from_slot(shard, shard.own, stream);
+  add(shard.offsets.data(), from.data());
+  for (const std::uint64_t cut : cuts) {
+    DeviceArray<EdgeOffset> to = edges_from_slot(shard, shard.own + cut, stream);
+    add(from.data(), to.data());
+    from = std::move(to);
+  }
+}
+
+void Passes::run(std::size_t pass, const DeviceProduct& p, DeviceRows<const void> rows) {
+  const RowGroups& groups = groups_[pass];
+  const std::uint64_t needed = groups.partial_sums() * p.width;
+  if (partial_sums_.size() < needed) partial_sums_ = DeviceArray<float>(needed);
+  const DeviceShard& shard = graph_.shard;
+  spmm({.groups = &groups,
+        .columns = shard.slots.data(),
+        .weights = p.weighted && shard.weights.size() > 0 ? shard.weights.data() : nullptr,
+        .x = rows,
+        .x_rows = shard.slot_count(),
+        .width = p.width,
+        .y = {p.y, DType::f32, p.width},
+        .row_scale = p.post,
+        .accumulate = pass > 0,
+        .partial_sums = partial_sums_.data()},
+       p.stream);
+}
+
+std::byte* slot_zero(const DeviceGraph& graph, const DeviceLink& link, int rank,
+                     const DeviceProduct& p) {
+  const std::uint64_t own = graph.loads[static_cast<std::size_t>(rank)].own;
+  return link.slots(rank) + own * (p.row_bytes(DType::f32) - p.row_bytes(link.wire()));
+}
+
+const float* place_own_rows(const DeviceProduct& p, const DeviceGraph& graph, DeviceLink& link,
+                            bool beside_halo) {
+  if (p.pre == nullptr && !beside_halo) return p.x;
+  auto* const own = reinterpret_cast<float*>(link.slots(link.rank()));
+  copy_rows({.from = p.x, .scale = p.pre, .count = graph.shard.own, .width = p.width, .to = own},
+            p.stream);
+  return own;
+}
+
+}  // namespace plait

@@ -1,0 +1,66 @@
+// What a strategy on GPUs is. Internal to this room.
+#pragma once
+
+#include <memory>
+
+#include "plait/aggregate/device_graph_cuda.h"
+#include "plait/kernels/spmm_cuda.h"
+#include "plait/world/nccl.h"
+
+namespace plait {
+
+// One aggregation: y = diag(post) A diag(pre) x on own rows, fp32, without gaps.
+struct DeviceProduct {
+  const float* pre;   // or null
+  const float* post;  // or null
+  bool weighted;
+  const float* x;
+  float* y;
+  std::uint64_t width;
+  cudaStream_t stream;
+
+  std::uint64_t row_bytes(DType type) const { return width * size_of(type); }
+};
+
+class DeviceStrategy {
+ public:
+  virtual ~DeviceStrategy() = default;
+  // Enqueues the work; all ranks do so.
+  virtual void run(const DeviceProduct& product) = 0;
+  // Bytes that an aggregation of this width brings to this rank.
+  virtual std::uint64_t bytes_fetched(std::uint64_t width) const = 0;
+};
+
+// The graph and the link outlive the strategy.
+std::unique_ptr<DeviceStrategy> make_pipelined(const DeviceGraph& graph, DeviceLink& link);
+std::unique_ptr<DeviceStrategy> make_device_bulk(const DeviceGraph& graph, DeviceLink& link,
+                                                 Nccl* nccl);
+
+// The sum of a shard in passes, each over the edges to a range of slots.
+class Passes {
+ public:
+  // Own edges first, then those up to each cut of the halo (halo_schedule.h); without cuts, all
+  // edges in one pass.
+  Passes(const DeviceGraph& graph, const std::vector<std::uint64_t>& cuts, cudaStream_t stream);
+
+  std::size_t count() const { return groups_.size(); }
+  // Pass 0 writes y, the others add to it. `rows`: where slot 0 stands or would stand.
+  void run(std::size_t pass, const DeviceProduct& product, DeviceRows<const void> rows);
+
+ private:
+  const DeviceGraph& graph_;
+  std::vector<RowGroups> groups_;
+  DeviceArray<float> partial_sums_;
+};
+
+// Where slot 0 of `rank` would stand if own rows were stored as the halo is: they are fp32, the halo
+// behind them is of the wire's type.
+std::byte* slot_zero(const DeviceGraph& graph, const DeviceLink& link, int rank,
+                     const DeviceProduct& product);
+
+// Where own rows stand that the sum reads: x itself, or, where it must be scaled, or stand before
+// the halo (`beside_halo`), a copy in own slots, which is enqueued on the product's stream.
+const float* place_own_rows(const DeviceProduct& product, const DeviceGraph& graph,
+                            DeviceLink& link, bool beside_halo);
+
+}  // namespace plait

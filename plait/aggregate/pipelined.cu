@@ -1,0 +1,139 @@
+// Strategy `pipelined`: rows of the halo cross the link while those that are here are summed.
+//
+// Each rank pushes the rows that others read into their slots, to one peer after the other, in
+// chunks, on a stream of its own, and raises a signal at the peer after each. The peer sums its own
+// edges meanwhile, then in each pass the edges to the rows that have arrived (halo_schedule.h). Whole
+// blocks are pushed by the copy engines, which take no SM; rows that must be picked, scaled or
+// converted are written to the peer by a kernel.
+//
+// A row of the halo is not overwritten while it may still be read: a rank raises a signal when its
+// sum has ended, for which the others wait before they push the next step's rows.
+//
+// Bytes a GPU: halo rows over the link, once each; y is written once and read and written again in
+// each pass after the first.
+#include <map>
+
+#include "plait/aggregate/device_strategy_cuda.h"
+#include "plait/base/error.h"
+#include "plait/kernels/copy_rows_cuda.h"
+
+namespace plait {
+namespace {
+
+// The signal that a rank has summed what it had.
+constexpr int kSummed = DeviceSignals::kSignals - 1;
+// Blocks that push picked rows, beside a sum: about what fills a link.
+constexpr unsigned kPushBlocks = 32;
+
+struct Plan {
+  std::vector<std::vector<HaloChunk>> chunks;  // by block to send
+  std::vector<std::vector<Signal>> arrivals;   // by pass after the first
+  Passes passes;
+};
+
+class Pipelined : public DeviceStrategy {
+ public:
+  Pipelined(const DeviceGraph& graph, DeviceLink& link) : graph_(graph), link_(link) {}
+
+  void run(const DeviceProduct& p) override {
+    Plan& plan = plan_for(p);
+    DeviceSignals& signals = link_.signals();
+    signals.next_step(p.stream);
+    const bool one_pass = plan.passes.count() == 1 && !plan.arrivals.empty();
+    const float* own = place_own_rows(p, graph_, link_, false);
+    if (link_.ranks() > 1) push(p, plan, own);
+    if (one_pass && own == p.x) own = place_own_rows(p, graph_, link_, true);
+    if (!one_pass) plan.passes.run(0, p, {own, DType::f32, p.width});
+    const std::byte* const slots = slot_zero(graph_, link_, link_.rank(), p);
+    for (std::size_t k = 0; k < plan.arrivals.size(); ++k) {
+      signals.wait(plan.arrivals[k], p.stream);
+      plan.passes.run(one_pass ? 0 : k + 1, p, {slots, link_.wire(), p.width});
+    }
+    if (link_.ranks() == 1) return;
+    signals.raise_everywhere(kSummed, p.stream);
+    link_.let_follow(p.stream);  // x has left before the caller may change it
+  }
+
+  std::uint64_t bytes_fetched(std::uint64_t width) const override {
+    return (graph_.shard.slot_count() - graph_.shard.own) * width * size_of(link_.wire());
+  }
+
+ private:
+  std::vector<std::uint64_t> cuts_of(int rank, std::uint64_t width) const {
+    const RankLoad& load = graph_.loads[static_cast<std::size_t>(rank)];
+    auto cuts = halo_cuts(load, {width * sizeof(float), width * size_of(link_.wire())});
+    // One pass over all reads own rows as they are stored in slots.
+    if (cuts.empty() && load.halo > 0 && link_.wire() != DType::f32) cuts = {load.halo};
+    return cuts;
+  }
+
+  // How a block is cut on its way to `rank`: as that rank sums it.
+  static std::vector<HaloChunk> chunks(const std::vector<std::uint64_t>& cuts, const RankLoad& load,
+                                       std::uint64_t slot, std::uint64_t rows) {
+    auto list = block_chunks(slot - load.own, rows, cuts.empty() ? std::vector{load.halo} : cuts);
+    require(list.size() < kSummed, "a block of the halo in {} parts", list.size());
+    return list;
+  }
+
+  Plan& plan_for(const DeviceProduct& p) {
+    if (const auto found = plans_.find(p.width); found != plans_.end()) return *found->second;
+    const auto cuts = cuts_of(link_.rank(), p.width);
+    auto plan = std::make_unique<Plan>(Plan{{}, {}, Passes(graph_, cuts, p.stream)});
+    for (const SendBlock& block : graph_.send)
+      plan->chunks.push_back(chunks(cuts_of(block.peer, p.width),
+                                    graph_.loads[static_cast<std::size_t>(block.peer)], block.slot,
+                                    block.rows));
+    const RankLoad& load = graph_.loads[static_cast<std::size_t>(link_.rank())];
+    if (load.halo > 0) plan->arrivals.resize(std::max<std::size_t>(cuts.size(), 1));
+    for (const HaloBlock& block : graph_.shard.halo) {
+      int number = 0;
+      for (const HaloChunk& chunk : chunks(cuts, load, block.begin, block.rows))
+        plan->arrivals[chunk.pass].push_back({block.owner, number++});
+    }
+    return *plans_.emplace(p.width, std::move(plan)).first->second;
+  }
+
+  // `own`: own rows, scaled.
+  void push(const DeviceProduct& p, const Plan& plan, const float* own) {
+    DeviceSignals& signals = link_.signals();
+    const std::uint64_t row_bytes = p.row_bytes(link_.wire());
+    const bool as_they_are = link_.wire() == DType::f32;
+    link_.follow(p.stream);
+    for (std::size_t b = 0; b < graph_.send.size(); ++b) {
+      const SendBlock& block = graph_.send[b];
+      const Signal summed{block.peer, kSummed};
+      signals.wait(std::span(&summed, 1), link_.stream(), 1);
+      int number = 0;
+      for (const HaloChunk& chunk : plan.chunks[b]) {
+        std::byte* const to =
+            slot_zero(graph_, link_, block.peer, p) + (block.slot + chunk.first) * row_bytes;
+        if (block.whole && as_they_are)
+          check_cuda(cudaMemcpyAsync(to, own + chunk.first * p.width, chunk.rows * row_bytes,
+                                     cudaMemcpyDefault, link_.stream()),
+                     "pushing rows");
+        else
+          copy_rows({.from = block.whole ? own + chunk.first * p.width : own,
+                     .rows = block.whole ? nullptr : block.row.data() + chunk.first,
+                     .count = chunk.rows,
+                     .width = p.width,
+                     .to = to,
+                     .type = link_.wire(),
+                     .blocks = kPushBlocks},
+                    link_.stream());
+        signals.raise(block.peer, number++, link_.stream());
+      }
+    }
+  }
+
+  const DeviceGraph& graph_;
+  DeviceLink& link_;
+  std::map<std::uint64_t, std::unique_ptr<Plan>> plans_;  // by width
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceStrategy> make_pipelined(const DeviceGraph& graph, DeviceLink& link) {
+  return std::make_unique<Pipelined>(graph, link);
+}
+
+}  // namespace plait

@@ -1,0 +1,97 @@
+#include "plait/plan/halo_schedule.h"
+
+#include <algorithm>
+
+namespace plait {
+namespace {
+
+class Timeline {
+ public:
+  Timeline(const RankLoad& load, const PassWidths& width, const PassCosts& costs)
+      : load_(load), width_(width), costs_(costs) {}
+
+  double arrival(std::uint64_t rows) const {
+    return costs_.first_row + static_cast<double>(rows * width_.wire_bytes) / costs_.link;
+  }
+  std::uint64_t arrived(double time) const {
+    const double rows = (time - costs_.first_row) * costs_.link /
+                        static_cast<double>(std::max<std::uint64_t>(width_.wire_bytes, 1));
+    return rows <= 0 ? 0 : std::min(load_.halo, static_cast<std::uint64_t>(rows));
+  }
+  // One pass over all edges, which writes y.
+  double whole() const { return sum(static_cast<double>(edges()), own(), 1); }
+  double local() const { return sum(static_cast<double>(load_.local_edges), own(), 1); }
+  double remote(std::uint64_t rows) const {
+    const double edges = static_cast<double>(load_.remote_edges) * static_cast<double>(rows) /
+                         static_cast<double>(std::max<std::uint64_t>(load_.halo, 1));
+    return sum(edges, std::min(own(), edges), 2);
+  }
+  // Passes of what has arrived when the one before has ended, but not less than `least` rows.
+  std::vector<std::uint64_t> greedy(std::uint64_t least) const {
+    std::vector<std::uint64_t> cuts;
+    double time = local();
+    for (std::uint64_t done = 0; done < load_.halo; done = cuts.back()) {
+      std::uint64_t cut = std::max(arrived(time), done + least);
+      if (cut + least / 2 >= load_.halo) cut = load_.halo;
+      time = std::max(time, arrival(cut)) + remote(cut - done);
+      cuts.push_back(cut);
+    }
+    return cuts;
+  }
+
+ private:
+  double own() const { return static_cast<double>(load_.own); }
+  std::uint64_t edges() const { return load_.local_edges + load_.remote_edges; }
+  double sum(double edges, double rows, double times_y) const {
+    const auto bytes = static_cast<double>(width_.y_bytes);
+    return costs_.pass + edges * (costs_.edge + bytes * costs_.edge_byte) +
+           rows * times_y * bytes * costs_.y_byte;
+  }
+
+  const RankLoad& load_;
+  const PassWidths& width_;
+  const PassCosts& costs_;
+};
+
+}  // namespace
+
+double predict_passes(const RankLoad& load, const PassWidths& width,
+                      const std::vector<std::uint64_t>& cuts, const PassCosts& costs) {
+  const Timeline line(load, width, costs);
+  if (cuts.empty()) return (load.halo > 0 ? line.arrival(load.halo) : 0) + line.whole();
+  double time = line.local();
+  std::uint64_t done = 0;
+  for (const std::uint64_t cut : cuts) {
+    time = std::max(time, line.arrival(cut)) + line.remote(cut - done);
+    done = cut;
+  }
+  return time;
+}
+
+std::vector<HaloChunk> block_chunks(std::uint64_t begin, std::uint64_t rows,
+                                    const std::vector<std::uint64_t>& cuts) {
+  std::vector<HaloChunk> chunks;
+  std::uint64_t before = 0;
+  for (std::size_t pass = 0; pass < cuts.size(); ++pass) {
+    const std::uint64_t from = std::max(before, begin), to = std::min(cuts[pass], begin + rows);
+    if (from < to) chunks.push_back({from - begin, to - from, pass});
+    before = cuts[pass];
+  }
+  return chunks;
+}
+
+std::vector<std::uint64_t> halo_cuts(const RankLoad& load, const PassWidths& width,
+                                     const PassCosts& costs) {
+  if (load.halo == 0) return {};
+  const Timeline line(load, width, costs);
+  std::vector<std::uint64_t> best;
+  double least_time = predict_passes(load, width, {}, costs);
+  for (const std::uint64_t share : {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24}) {
+    auto cuts = line.greedy(std::max<std::uint64_t>(1, load.halo / share));
+    const double time = predict_passes(load, width, cuts, costs);
+    if (time < least_time) least_time = time, best = std::move(cuts);
+  }
+  return best;
+}
+
+}  // namespace plait

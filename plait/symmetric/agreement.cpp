@@ -1,0 +1,37 @@
+#include "plait/symmetric/agreement.h"
+
+#include <algorithm>
+
+#include "plait/base/error.h"
+#include "plait/base/memory.h"
+
+namespace plait {
+
+void agree_on_size(World& world, const MemoryRequest& mine, const std::string& where) {
+  const auto all = world.all_gather(std::as_bytes(std::span(&mine, 1)));
+  for (int rank = 0; rank < world.size(); ++rank) {
+    MemoryRequest request;
+    std::copy_n(all[static_cast<std::size_t>(rank)].data(), sizeof request,
+                reinterpret_cast<std::byte*>(&request));
+    require<UsageError>(request.bytes == mine.bytes,
+                        "the symmetric heap needs the same size on every rank, but rank {} asks "
+                        "for {} bytes and rank {} for {}",
+                        world.rank(), mine.bytes, rank, request.bytes);
+    require<DoesNotFitError>(request.bytes < request.available / request.sharers,
+                             "the symmetric heap needs {} on each of {} ranks of {}, but only {} "
+                             "are free in all",
+                             format_bytes(request.bytes), request.sharers, where,
+                             format_bytes(request.available));
+  }
+}
+
+void agree_on_failure(World& world, const std::string& failure) {
+  const auto all = world.all_gather(std::as_bytes(std::span(failure.data(), failure.size())));
+  for (int rank = 0; rank < world.size(); ++rank) {
+    const auto& text = all[static_cast<std::size_t>(rank)];
+    require<DoesNotFitError>(text.empty(), "rank {}: {}", rank,
+                             std::string(reinterpret_cast<const char*>(text.data()), text.size()));
+  }
+}
+
+}  // namespace plait

@@ -1,0 +1,23 @@
+// What ranks must agree on before memory is shared: all refuse, or none.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "plait/world/world.h"
+
+namespace plait {
+
+// Collective. Every rank asks for `bytes` of memory of which `available` are free to `sharers` ranks
+// together. Throws UsageError if sizes differ, DoesNotFitError if it is too much anywhere.
+struct MemoryRequest {
+  std::uint64_t bytes, available, sharers;
+};
+void agree_on_size(World& world, const MemoryRequest& mine, const std::string& where);
+
+// Collective. A rank that could not do its part must not leave the others waiting for it: throws
+// DoesNotFitError with the first text that is not empty.
+void agree_on_failure(World& world, const std::string& failure);
+
+}  // namespace plait

@@ -1,0 +1,107 @@
+#include "plait/world/nccl.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <string>
+
+#include "plait/base/error.h"
+
+namespace plait {
+namespace {
+
+// NCCL's interface, as far as it is used (version 2; nccl.h).
+struct UniqueId {
+  char bytes[128];
+};
+using Communicator = struct NcclCommunicator*;
+using Status = int;
+constexpr int kBytes = 0;  // ncclInt8
+
+struct Library {
+  Status (*get_unique_id)(UniqueId*);
+  Status (*init_rank)(Communicator*, int, UniqueId, int);
+  Status (*destroy)(Communicator);
+  Status (*group_start)();
+  Status (*group_end)();
+  Status (*send)(const void*, std::size_t, int, int, Communicator, void*);
+  Status (*receive)(void*, std::size_t, int, int, Communicator, void*);
+  const char* (*error)(Status);
+};
+
+// The wheel keeps NCCL in a folder beside torch's; the process has libtorch's folder from its own.
+void* open_library() {
+  if (void* const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL)) return library;
+  void* const torch = dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_LAZY);
+  if (torch == nullptr) return nullptr;
+  Dl_info info{};
+  // Any symbol of it says where it is.
+  const void* const symbol = dlsym(torch, "_ZN2at15get_num_threadsEv");
+  if (symbol == nullptr || dladdr(symbol, &info) == 0) return nullptr;
+  const auto packages =
+      std::filesystem::path(info.dli_fname).parent_path().parent_path().parent_path();
+  return dlopen((packages / "nvidia/nccl/lib/libnccl.so.2").c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
+const Library& library() {
+  static const Library loaded = [] {
+    void* const handle = open_library();
+    require(handle != nullptr,
+            "libnccl.so.2 is not there; install the package nvidia-nccl-cu13, or use --strategy "
+            "pipelined");
+    Library l{};
+    const auto find = [&](auto& function, const char* name) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
+      require(function != nullptr, "libnccl.so.2 has no {}", name);
+    };
+    find(l.get_unique_id, "ncclGetUniqueId");
+    find(l.init_rank, "ncclCommInitRank");
+    find(l.destroy, "ncclCommDestroy");
+    find(l.group_start, "ncclGroupStart");
+    find(l.group_end, "ncclGroupEnd");
+    find(l.send, "ncclSend");
+    find(l.receive, "ncclRecv");
+    find(l.error, "ncclGetErrorString");
+    return l;
+  }();
+  return loaded;
+}
+
+void check(Status status) { require(status == 0, "NCCL: {}", library().error(status)); }
+
+class Joined : public Nccl {
+ public:
+  explicit Joined(World& world) : rank_(world.rank()), size_(world.size()) {
+    UniqueId id{};
+    if (rank_ == 0) check(library().get_unique_id(&id));
+    world.broadcast(std::as_writable_bytes(std::span(id.bytes)), 0);
+    check(library().init_rank(&communicator_, size_, id, rank_));
+  }
+  ~Joined() override { library().destroy(communicator_); }
+
+  void all_to_all(std::span<const NcclPart> send, std::span<const NcclPart> received,
+                  void* stream) override {
+    const Library& l = library();
+    check(l.group_start());
+    for (int step = 1; step < size_; ++step) {
+      const int to = (rank_ + size_ - step) % size_, from = (rank_ + step) % size_;
+      const NcclPart& out = send[static_cast<std::size_t>(to)];
+      const NcclPart& in = received[static_cast<std::size_t>(from)];
+      if (out.bytes > 0) check(l.send(out.data, out.bytes, kBytes, to, communicator_, stream));
+      if (in.bytes > 0) check(l.receive(in.data, in.bytes, kBytes, from, communicator_, stream));
+    }
+    check(l.group_end());
+  }
+
+ private:
+  int rank_, size_;
+  Communicator communicator_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Nccl> Nccl::join(World& world) { return std::make_unique<Joined>(world); }
+
+}  // namespace plait

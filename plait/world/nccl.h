@@ -1,0 +1,31 @@
+// NCCL, found at run time: beside libtorch, or where the system has it. Nothing needs it but what
+// asks for it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "plait/world/world.h"
+
+namespace plait {
+
+// A part of GPU memory for, or from, each rank.
+struct NcclPart {
+  void* data = nullptr;
+  std::uint64_t bytes = 0;
+};
+
+class Nccl {
+ public:
+  // Collective; each rank on a GPU of its own, the current one. Throws Error that says what is
+  // missing.
+  static std::unique_ptr<Nccl> join(World& world);
+  virtual ~Nccl() = default;
+  // send[r] goes to rank r, received[r] comes from it; own parts are not touched. Enqueued on the
+  // stream, a cudaStream_t.
+  virtual void all_to_all(std::span<const NcclPart> send, std::span<const NcclPart> received,
+                          void* stream) = 0;
+};
+
+}  // namespace plait

@@ -1,0 +1,138 @@
+// Aggregation on GPUs, a process a rank, against three loops in double precision. Ranks share GPUs
+// where there are fewer.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <signal.h>
+
+#include <cmath>
+#include <cstring>
+#include <thread>
+
+#include "plait/aggregate/gpu_aggregator.h"
+#include "plait/base/cuda.h"
+#include "plait/base/error.h"
+#include "plait/base/gpu.h"
+#include "tests/aggregate/aggregate_case.h"
+#include "tests/world/ranks.h"
+
+namespace plait::test {
+namespace {
+
+class Placed {
+ public:
+  Placed(World& world, const Case& c, const Partition& partition,
+         const GpuAggregatorOptions& options)
+      : rank_(world.rank()),
+        partition_(partition),
+        case_(c),
+        x_(std::span<const float>(own_part(c.x, partition, rank_, c.width))),
+        scale_(std::span<const float>(own_part(c.scale, partition, rank_, 1))),
+        y_(x_.size()),
+        aggregator_(make_gpu_aggregator(world, c.graph, false, partition, options)) {}
+
+  std::vector<float> run(const Way& way) {
+    const Scaling scaling{way.pre ? scale_.data() : nullptr, way.post ? scale_.data() : nullptr,
+                          way.weighted};
+    if (y_.size() > 0) check_cuda(cudaMemset(y_.data(), 0xff, y_.size() * sizeof(float)), "y");
+    const auto direction = way.transposed ? &Aggregator::backward : &Aggregator::forward;
+    ((*aggregator_).*direction)(scaling, x_.data(), y_.data(), case_.width);
+    aggregator_->cost();  // throws if a wait has failed
+    return y_.to_host();
+  }
+
+  void expect_right(const Way& way, double tolerance, const std::string& name) {
+    const Expected expected(case_, way);
+    const std::vector<float> y = run(way), again = run(way);
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const std::uint64_t at =
+          partition_.vertex(rank_, i / case_.width) * case_.width + i % case_.width;
+      expect(std::abs(y[i] - expected.y[at]) <= tolerance * expected.bound[at],
+             name + fmt::format(": row {} column {} is {}, not {}", i / case_.width,
+                                i % case_.width, y[i], expected.y[at]));
+    }
+    expect(y.empty() || std::memcmp(y.data(), again.data(), y.size() * sizeof(float)) == 0,
+           name + ": not the same bits again");
+  }
+
+ private:
+  int rank_;
+  const Partition& partition_;
+  const Case& case_;
+  DeviceArray<float> x_, scale_, y_;
+  std::unique_ptr<Aggregator> aggregator_;
+};
+
+void check_case(World& world, const Case& c, const std::vector<Strategy>& strategies) {
+  for (const PartitionScheme scheme : partition_schemes()) {
+    const Partition partition = make_partition(scheme, c.graph, world.size());
+    for (const Strategy strategy : strategies)
+      for (const DType wire : {DType::f32, DType::bf16}) {
+        Placed placed(world, c, partition,
+                      {.strategy = strategy, .max_width = c.width, .wire = wire});
+        for (int bits = 0; bits < 16; ++bits) {
+          const Way way{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0};
+          placed.expect_right(way, wire == DType::f32 ? 2e-6 : 5e-3,
+                              fmt::format("{} {} wire {} width {} way {}", to_string(scheme),
+                                          to_string(strategy), to_string(wire), c.width, bits));
+        }
+      }
+  }
+}
+
+std::vector<Strategy> strategies_for(int ranks) {
+  // NCCL wants a GPU a rank.
+  if (ranks > gpu_count()) return {Strategy::pipelined};
+  return {Strategy::pipelined, Strategy::bulk, Strategy::replicate};
+}
+
+const RankProgram kAggregate("gpu aggregate", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  for (unsigned seed = 0; seed < 5; ++seed)
+    check_case(world, Case(seed), strategies_for(world.size()));
+});
+
+TEST(GpuAggregate, OneToFourRanksEqualThreeLoops) {
+  const auto world = World::alone();
+  for (unsigned seed = 0; seed < 6; ++seed) check_case(*world, Case(seed), strategies_for(1));
+  for (const int ranks : {2, 3, 4}) {
+    const Outcome outcome =
+        run_job({.program = "gpu aggregate", .ranks = ranks, .timeout_ms = 20000});
+    EXPECT_EQ(outcome.code, 0) << ranks << " ranks: " << outcome.all_errors();
+  }
+}
+
+// The one that the others wait for on their GPUs is killed.
+const RankProgram kLost("gpu lost", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  const Case c(1);
+  const Partition partition = partition_by_vertices(c.graph.vertices(), world.size());
+  Placed placed(world, c, partition, {.max_width = c.width});
+  placed.run({});
+  say_ready(world);
+  if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(60));
+  for (;;) placed.run({});
+});
+
+TEST(GpuAggregate, ALostRankEndsTheOthers) {
+  Job job({.program = "gpu lost", .ranks = 3, .timeout_ms = 2000});
+  job.await_ready(3);
+  const auto begin = std::chrono::steady_clock::now();
+  kill(job.rank(1), SIGKILL);
+  const Outcome outcome = job.wait();
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
+  EXPECT_NE(outcome.all_errors().find("rank 1"), std::string::npos) << outcome.all_errors();
+}
+
+TEST(GpuAggregate, RefusesWhatDoesNotFit) {
+  const auto world = World::alone();
+  const Case c(2);
+  const Partition partition = partition_by_vertices(c.graph.vertices(), 1);
+  EXPECT_THROW(make_gpu_aggregator(*world, c.graph, false, partition,
+                                   {.max_width = std::uint64_t{1} << 40}),
+               DoesNotFitError);
+}
+
+}  // namespace
+}  // namespace plait::test

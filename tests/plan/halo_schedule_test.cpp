@@ -1,0 +1,68 @@
+#include "plait/plan/halo_schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace plait {
+namespace {
+
+constexpr PassWidths kWidth64{256, 256};
+// A quarter of a graph of 2.4 M vertices and 124 M edges, and of one of 0.23 M and 115 M.
+constexpr RankLoad kProducts{612258, 1836506, 8'000'000, 23'000'000};
+constexpr RankLoad kReddit{58242, 174723, 7'200'000, 21'500'000};
+
+TEST(HaloSchedule, CutsAscendToTheEnd) {
+  for (const RankLoad& load :
+       {kProducts, kReddit, RankLoad{0, 1, 0, 1}, RankLoad{10, 3, 0, 3}, RankLoad{1, 1, 0, 0}})
+    for (const std::uint64_t bytes : {4, 64, 256, 4096}) {
+      const auto cuts = halo_cuts(load, {bytes, bytes});
+      if (cuts.empty()) continue;
+      EXPECT_TRUE(std::ranges::is_sorted(cuts));
+      EXPECT_EQ(std::ranges::adjacent_find(cuts), cuts.end());
+      EXPECT_GT(cuts.front(), 0u);
+      EXPECT_EQ(cuts.back(), load.halo);
+      EXPECT_LE(cuts.size(), 40u);
+    }
+}
+
+TEST(HaloSchedule, NothingArrivesNothingIsCut) {
+  EXPECT_TRUE(halo_cuts({1000, 0, 5000, 0}, kWidth64).empty());
+}
+
+// With a slow link the sum hides behind it, with a fast one it the link hides behind the sum.
+TEST(HaloSchedule, HidesTheShorterOfLinkAndSum) {
+  for (const RankLoad& load : {kProducts, kReddit})
+    for (const double link : {40e9, 375e9, 4e12}) {
+      const PassCosts costs{.link = link};
+      const auto cuts = halo_cuts(load, kWidth64, costs);
+      const double in_turn = predict_passes(load, kWidth64, {}, costs);
+      const double link_time = static_cast<double>(load.halo * kWidth64.wire_bytes) / link;
+      const double limit = std::max(link_time, in_turn - link_time);
+      const double found = predict_passes(load, kWidth64, cuts, costs);
+      EXPECT_LE(found, in_turn);
+      EXPECT_LT(found, 1.3 * limit) << link;
+    }
+}
+
+// A small graph's passes would cost more than they hide.
+TEST(HaloSchedule, SmallGraphsAreSummedAtOnce) {
+  EXPECT_LE(halo_cuts({1000, 3000, 5000, 15000}, kWidth64).size(), 1u);
+}
+
+TEST(HaloSchedule, ChunksCoverABlockOnce) {
+  const std::vector<std::uint64_t> cuts{10, 25, 60};
+  const auto middle = block_chunks(20, 30, cuts);
+  ASSERT_EQ(middle.size(), 2u);
+  EXPECT_EQ(middle[0].first, 0u);
+  EXPECT_EQ(middle[0].rows, 5u);
+  EXPECT_EQ(middle[0].pass, 1u);
+  EXPECT_EQ(middle[1].first, 5u);
+  EXPECT_EQ(middle[1].rows, 25u);
+  EXPECT_EQ(middle[1].pass, 2u);
+  EXPECT_TRUE(block_chunks(20, 0, cuts).empty());
+  EXPECT_EQ(block_chunks(0, 60, cuts).size(), 3u);
+}
+
+}  // namespace
+}  // namespace plait
