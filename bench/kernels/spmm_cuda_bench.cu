@@ -23,10 +23,11 @@
 #include <string>
 #include <vector>
 
-#include "bench/kernels/cusparse_spmm.h"
+#include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/timer.h"
 #include "plait/graph/dcsbm.h"
+#include "plait/kernels/cusparse_cuda.h"
 #include "plait/kernels/spmm_cuda.h"
 #include "plait/reorder/clusters_cuda.h"
 
@@ -126,9 +127,15 @@ class Width {
         x16_(m.rows * width),
         y16_(m.rows * width),
         partial_(std::max(m.by_size->partial_sums(), m.by_cluster->partial_sums()) * width),
-        cusparse_(static_cast<std::int64_t>(m.rows), static_cast<std::int64_t>(m.edges),
-                  m.offsets32.data(), m.columns.data(), m.ones.data(), x_.data(), y_.data(),
-                  static_cast<std::int64_t>(width)) {
+        cusparse_({.rows = static_cast<std::int64_t>(m.rows),
+                   .columns = static_cast<std::int64_t>(m.rows),
+                   .edges = static_cast<std::int64_t>(m.edges),
+                   .offsets = m.offsets32.data(),
+                   .slots = m.columns.data(),
+                   .weights = m.ones.data(),
+                   .x = x_.data(),
+                   .y = y_.data(),
+                   .width = static_cast<std::int64_t>(width)}) {
     fill<<<static_cast<unsigned>((x_.size() + 255) / 256), 256>>>(x_.data(), x16_.data(),
                                                                   x_.size());
     check_cuda(cudaGetLastError(), "x");

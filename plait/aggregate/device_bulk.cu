@@ -2,15 +2,17 @@
 // sums all edges. The baseline of the strategies that do both at once: packed by a kernel where a
 // peer does not read all rows, all peers in one group, own rows put beside the halo meanwhile.
 #include "plait/aggregate/device_strategy_cuda.h"
+#include "plait/base/error.h"
 #include "plait/kernels/copy_rows_cuda.h"
+#include "plait/kernels/cusparse_cuda.h"
 
 namespace plait {
 namespace {
 
 class DeviceBulk : public DeviceStrategy {
  public:
-  DeviceBulk(const DeviceGraph& graph, DeviceLink& link, Nccl* nccl)
-      : graph_(graph), link_(link), nccl_(nccl) {}
+  DeviceBulk(const DeviceGraph& graph, DeviceLink& link, Nccl* nccl, bool sum_by_cusparse)
+      : graph_(graph), link_(link), nccl_(nccl), by_cusparse_(sum_by_cusparse) {}
 
   void run(const DeviceProduct& p) override {
     const bool together = link_.ranks() > 1 && link_.wire() == DType::f32;
@@ -25,17 +27,60 @@ class DeviceBulk : public DeviceStrategy {
       exchange(p, own);
     }
     if (together && own == p.x) own = place_own_rows(p, graph_, link_, true);
-    if (!together) passes_->run(0, p, {own, DType::f32, p.width});
+    if (!together) sum(0, p, {own, DType::f32, p.width});
     if (link_.ranks() == 1) return;
     link_.let_follow(p.stream);
-    passes_->run(together ? 0 : 1, p, {slot_zero(graph_, link_, link_.rank(), p), link_.wire(), p.width});
+    sum(together ? 0 : 1, p, {slot_zero(graph_, link_, link_.rank(), p), link_.wire(), p.width});
   }
+
+  void run_part(StepPart part, const DeviceProduct& p) override {
+    if (part == StepPart::sum) return run(p);
+    if (link_.ranks() == 1) return;
+    link_.follow(p.stream);
+    exchange(p, p.x);
+    link_.let_follow(p.stream);
+  }
+  std::size_t passes(const DeviceProduct&) override { return 1; }
 
   std::uint64_t bytes_fetched(std::uint64_t width) const override {
     return (graph_.shard.slot_count() - graph_.shard.own) * width * size_of(link_.wire());
   }
 
  private:
+  void sum(std::size_t pass, const DeviceProduct& p, DeviceRows<const void> rows) {
+    if (!by_cusparse_) return passes_->run(pass, p, rows);
+    const DeviceShard& shard = graph_.shard;
+    require<UsageError>(pass == 0 && p.post == nullptr && shard.edges() >> 31 == 0 &&
+                            (!p.weighted || shard.weights.size() > 0),
+                        "cuSPARSE is compared on one pass of at most 2^31 edges, without scaling");
+    if (ones_.size() == 0) make_cusparse_arrays(p.stream);
+    if (!cusparse_ || p.y != y_ || rows.data != x_ || p.width != width_) {
+      y_ = p.y, x_ = rows.data, width_ = p.width;
+      cusparse_.reset();
+      cusparse_ = std::make_unique<CusparseSpmm>(
+          CusparseArgs{.rows = static_cast<std::int64_t>(shard.own),
+                       .columns = static_cast<std::int64_t>(shard.slot_count()),
+                       .edges = static_cast<std::int64_t>(shard.edges()),
+                       .offsets = offsets_.data(),
+                       .slots = shard.slots.data(),
+                       .weights = p.weighted ? shard.weights.data() : ones_.data(),
+                       .x = static_cast<const float*>(rows.data),
+                       .y = p.y,
+                       .width = static_cast<std::int64_t>(p.width),
+                       .stream = p.stream});
+    }
+    cusparse_->run();
+  }
+
+  void make_cusparse_arrays(cudaStream_t stream) {
+    const std::vector<EdgeOffset> offsets = graph_.shard.offsets.to_host();
+    const std::vector<std::int32_t> narrow(offsets.begin(), offsets.end());
+    offsets_ = DeviceArray<std::int32_t>(std::span<const std::int32_t>(narrow));
+    const std::vector<float> ones(graph_.shard.edges(), 1.0f);
+    ones_ = DeviceArray<float>(std::span<const float>(ones));
+    check_cuda(cudaStreamSynchronize(stream), "cuSPARSE's arrays");
+  }
+
   void exchange(const DeviceProduct& p, const float* own) {
     const std::uint64_t row_bytes = p.row_bytes(link_.wire());
     const auto packs = [&](const SendBlock& block) {
@@ -73,13 +118,21 @@ class DeviceBulk : public DeviceStrategy {
   Nccl* nccl_;
   std::unique_ptr<Passes> passes_;
   DeviceArray<std::byte> packed_;
+  // For cuSPARSE.
+  const bool by_cusparse_;
+  DeviceArray<std::int32_t> offsets_;
+  DeviceArray<float> ones_;
+  std::unique_ptr<CusparseSpmm> cusparse_;
+  const void* x_ = nullptr;
+  float* y_ = nullptr;
+  std::uint64_t width_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<DeviceStrategy> make_device_bulk(const DeviceGraph& graph, DeviceLink& link,
-                                                 Nccl* nccl) {
-  return std::make_unique<DeviceBulk>(graph, link, nccl);
+                                                 Nccl* nccl, bool sum_by_cusparse) {
+  return std::make_unique<DeviceBulk>(graph, link, nccl, sum_by_cusparse);
 }
 
 }  // namespace plait

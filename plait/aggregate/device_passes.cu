@@ -10,10 +10,9 @@ Passes::Passes(const DeviceGraph& graph, const std::vector<std::uint64_t>& cuts,
     : graph_(graph) {
   const DeviceShard& shard = graph.shard;
   const auto add = [&](const EdgeOffset* begin, const EdgeOffset* end) {
-    groups_.emplace_back(begin, end, shard.own,
-                         RowGroupOptions{.clusters = graph.clusters.data(),
-                                         .skip_empty = !groups_.empty()},
-                         stream);
+    groups_.emplace_back(
+        begin, end, shard.own,
+        RowGroupOptions{.clusters = graph.clusters.data(), .skip_empty = !groups_.empty()}, stream);
   };
   const EdgeOffset* const end = shard.offsets.data() + 1;
   if (cuts.empty()) {

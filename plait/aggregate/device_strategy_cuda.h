@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "plait/aggregate/device_graph_cuda.h"
+#include "plait/aggregate/gpu_aggregator.h"
 #include "plait/kernels/spmm_cuda.h"
 #include "plait/world/nccl.h"
 
@@ -27,6 +28,9 @@ class DeviceStrategy {
   virtual ~DeviceStrategy() = default;
   // Enqueues the work; all ranks do so.
   virtual void run(const DeviceProduct& product) = 0;
+  // A part of it alone, to measure (gpu_aggregator.h).
+  virtual void run_part(StepPart part, const DeviceProduct& product) = 0;
+  virtual std::size_t passes(const DeviceProduct& product) = 0;
   // Bytes that an aggregation of this width brings to this rank.
   virtual std::uint64_t bytes_fetched(std::uint64_t width) const = 0;
 };
@@ -34,7 +38,7 @@ class DeviceStrategy {
 // The graph and the link outlive the strategy.
 std::unique_ptr<DeviceStrategy> make_pipelined(const DeviceGraph& graph, DeviceLink& link);
 std::unique_ptr<DeviceStrategy> make_device_bulk(const DeviceGraph& graph, DeviceLink& link,
-                                                 Nccl* nccl);
+                                                 Nccl* nccl, bool sum_by_cusparse);
 
 // The sum of a shard in passes, each over the edges to a range of slots.
 class Passes {
@@ -53,8 +57,8 @@ class Passes {
   DeviceArray<float> partial_sums_;
 };
 
-// Where slot 0 of `rank` would stand if own rows were stored as the halo is: they are fp32, the halo
-// behind them is of the wire's type.
+// Where slot 0 of `rank` would stand if own rows were stored as the halo is: they are fp32, the
+// halo behind them is of the wire's type.
 std::byte* slot_zero(const DeviceGraph& graph, const DeviceLink& link, int rank,
                      const DeviceProduct& product);
 

@@ -28,11 +28,12 @@ DeviceShard place(const Csr<V>& rows, const Partition& partition, int rank, Halo
       starts, rank, halo, stream);
 }
 
-class GpuAggregator : public Aggregator {
+class Engine : public GpuAggregator {
  public:
-  GpuAggregator(World& world, const AnyCsr& any, bool symmetric, const Partition& partition,
-                const GpuAggregatorOptions& options)
+  Engine(World& world, const AnyCsr& any, bool symmetric, const Partition& partition,
+         const GpuAggregatorOptions& options)
       : strategy_(options.strategy),
+        by_cusparse_(options.sum_by_cusparse),
         stream_(static_cast<cudaStream_t>(options.stream)),
         link_(world, options.wire) {
     require<UsageError>(strategy_ != Strategy::get, "strategy get is not there on GPUs yet");
@@ -64,7 +65,7 @@ class GpuAggregator : public Aggregator {
     if (transposed_) backward_run_ = make(*transposed_);
     reserve(options.max_width);
   }
-  ~GpuAggregator() override { cudaDeviceSynchronize(); }
+  ~Engine() override { cudaDeviceSynchronize(); }
 
   void reserve(std::uint64_t width) override {
     if (width <= width_ && width_ > 0) return;
@@ -81,6 +82,16 @@ class GpuAggregator : public Aggregator {
         {s.post, s.pre, s.weighted, dy, dx, width, stream_});
   }
 
+  void run_part(StepPart part, const float* x, float* y, std::uint64_t width) override {
+    forward_run_->run_part(part, {nullptr, nullptr, false, x, y, width, stream_});
+  }
+  std::uint64_t halo_rows() const override {
+    return forward_->shard.slot_count() - forward_->shard.own;
+  }
+  std::size_t passes(std::uint64_t width) override {
+    return forward_run_->passes({nullptr, nullptr, false, nullptr, nullptr, width, stream_});
+  }
+
   AggregateCost cost() const override {
     AggregateCost cost = cost_;
     if (link_.ranks() > 1) cost.waiting = link_.signals().waited();
@@ -93,7 +104,7 @@ class GpuAggregator : public Aggregator {
 
  private:
   std::unique_ptr<DeviceStrategy> make(const DeviceGraph& graph) {
-    if (nccl_) return make_device_bulk(graph, link_, nccl_.get());
+    if (nccl_ || by_cusparse_) return make_device_bulk(graph, link_, nccl_.get(), by_cusparse_);
     return make_pipelined(graph, link_);
   }
   void run(DeviceStrategy& strategy, const DeviceProduct& product) {
@@ -106,6 +117,7 @@ class GpuAggregator : public Aggregator {
   }
 
   const Strategy strategy_;
+  const bool by_cusparse_;
   const cudaStream_t stream_;
   DeviceLink link_;
   std::unique_ptr<Nccl> nccl_;
@@ -118,10 +130,10 @@ class GpuAggregator : public Aggregator {
 
 }  // namespace
 
-std::unique_ptr<Aggregator> make_gpu_aggregator(World& world, const AnyCsr& graph, bool symmetric,
-                                                const Partition& partition,
-                                                const GpuAggregatorOptions& options) {
-  return std::make_unique<GpuAggregator>(world, graph, symmetric, partition, options);
+std::unique_ptr<GpuAggregator> make_gpu_aggregator(World& world, const AnyCsr& graph,
+                                                   bool symmetric, const Partition& partition,
+                                                   const GpuAggregatorOptions& options) {
+  return std::make_unique<Engine>(world, graph, symmetric, partition, options);
 }
 
 }  // namespace plait

@@ -15,14 +15,31 @@ struct GpuAggregatorOptions {
   std::uint64_t max_width = 0;
   DType wire = DType::f32;  // how rows travel between GPUs: f32 or bf16
   void* stream = nullptr;   // the cudaStream_t that x and y are made and used on
+  // To compare with: `bulk`, whose sum is cuSPARSE's, without scaling.
+  bool sum_by_cusparse = false;
+};
+
+// What an aggregation is made of, each alone, to measure; the result means nothing.
+enum class StepPart {
+  link,  // the halo crosses
+  sum,   // one pass over all edges
+};
+
+class GpuAggregator : public Aggregator {
+ public:
+  // Collective, as forward().
+  virtual void run_part(StepPart part, const float* x, float* y, std::uint64_t width) = 0;
+  virtual std::uint64_t halo_rows() const = 0;
+  // Passes of pipelined, the first over own edges; 1 of other strategies.
+  virtual std::size_t passes(std::uint64_t width) = 0;
 };
 
 // Collective. Pointers that forward() and backward() take are to memory of the GPU; the work is
 // enqueued on the stream, and whoever reads y follows on the stream. A rank that is lost while
 // others wait for its rows ends them through World's watch; no wait on the GPU is longer than a
 // minute, after which cost() throws.
-std::unique_ptr<Aggregator> make_gpu_aggregator(World& world, const AnyCsr& graph, bool symmetric,
-                                                const Partition& partition,
-                                                const GpuAggregatorOptions& options);
+std::unique_ptr<GpuAggregator> make_gpu_aggregator(World& world, const AnyCsr& graph,
+                                                   bool symmetric, const Partition& partition,
+                                                   const GpuAggregatorOptions& options);
 
 }  // namespace plait

@@ -4,8 +4,8 @@
 
 namespace plait {
 
-std::unique_ptr<Aggregator> make_gpu_aggregator(World&, const AnyCsr&, bool, const Partition&,
-                                                const GpuAggregatorOptions&) {
+std::unique_ptr<GpuAggregator> make_gpu_aggregator(World&, const AnyCsr&, bool, const Partition&,
+                                                   const GpuAggregatorOptions&) {
   use_gpu(0);  // throws
   return nullptr;
 }

@@ -2,9 +2,9 @@
 //
 // Each rank pushes the rows that others read into their slots, to one peer after the other, in
 // chunks, on a stream of its own, and raises a signal at the peer after each. The peer sums its own
-// edges meanwhile, then in each pass the edges to the rows that have arrived (halo_schedule.h). Whole
-// blocks are pushed by the copy engines, which take no SM; rows that must be picked, scaled or
-// converted are written to the peer by a kernel.
+// edges meanwhile, then in each pass the edges to the rows that have arrived (halo_schedule.h).
+// Whole blocks are pushed by the copy engines, which take no SM; rows that must be picked, scaled
+// or converted are written to the peer by a kernel.
 //
 // A row of the halo is not overwritten while it may still be read: a rank raises a signal when its
 // sum has ended, for which the others wait before they push the next step's rows.
@@ -53,6 +53,22 @@ class Pipelined : public DeviceStrategy {
     signals.raise_everywhere(kSummed, p.stream);
     link_.let_follow(p.stream);  // x has left before the caller may change it
   }
+
+  void run_part(StepPart part, const DeviceProduct& p) override {
+    if (part == StepPart::sum) {
+      if (!whole_)
+        whole_ = std::make_unique<Passes>(graph_, std::vector<std::uint64_t>{}, p.stream);
+      return whole_->run(0, p, {link_.slots(link_.rank()), DType::f32, p.width});
+    }
+    Plan& plan = plan_for(p);
+    link_.signals().next_step(p.stream);
+    if (link_.ranks() > 1) push(p, plan, p.x);
+    for (const auto& arrival : plan.arrivals) link_.signals().wait(arrival, p.stream);
+    if (link_.ranks() == 1) return;
+    link_.signals().raise_everywhere(kSummed, p.stream);
+    link_.let_follow(p.stream);
+  }
+  std::size_t passes(const DeviceProduct& p) override { return plan_for(p).passes.count(); }
 
   std::uint64_t bytes_fetched(std::uint64_t width) const override {
     return (graph_.shard.slot_count() - graph_.shard.own) * width * size_of(link_.wire());
@@ -128,6 +144,7 @@ class Pipelined : public DeviceStrategy {
   const DeviceGraph& graph_;
   DeviceLink& link_;
   std::map<std::uint64_t, std::unique_ptr<Plan>> plans_;  // by width
+  std::unique_ptr<Passes> whole_;                         // for run_part()
 };
 
 }  // namespace

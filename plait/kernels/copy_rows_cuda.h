@@ -10,13 +10,13 @@
 namespace plait {
 
 struct CopyRowsArgs {
-  const float* from = nullptr;         // rows of `width` floats, without gaps
-  const std::uint32_t* rows = nullptr; // out row k is row rows[k]; null: row k
-  const float* scale = nullptr;        // by row of `from`; null: 1
-  std::uint64_t count = 0;             // rows to write
+  const float* from = nullptr;          // rows of `width` floats, without gaps
+  const std::uint32_t* rows = nullptr;  // out row k is row rows[k]; null: row k
+  const float* scale = nullptr;         // by row of `from`; null: 1
+  std::uint64_t count = 0;              // rows to write
   std::uint64_t width = 0;
-  void* to = nullptr;                  // without gaps
-  DType type = DType::f32;             // of `to`: f32 or bf16
+  void* to = nullptr;       // without gaps
+  DType type = DType::f32;  // of `to`: f32 or bf16
   // Blocks of 512 threads that work on it at a time; 0: as many as there is work for. Few leave the
   // GPU to others: 32 fill most of a link.
   unsigned blocks = 0;

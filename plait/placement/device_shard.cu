@@ -1,5 +1,6 @@
-// Four passes: mark the places that edges read, scan the marks, number what is brought in, and write
-// each row's slots, turned round so that they ascend. Bytes: edges x (V + V + slot), places x 9.
+// Four passes: mark the places that edges read, scan the marks, number what is brought in, and
+// write each row's slots, turned round so that they ascend. Bytes: edges x (V + V + slot), places
+// x 9.
 #include <thrust/iterator/transform_iterator.h>
 
 #include <cub/device/device_reduce.cuh>
@@ -42,8 +43,8 @@ struct Count {
 // How the places of each rank become slots.
 struct Numbering {
   std::uint64_t starts[kMostRanks + 1];
-  std::uint64_t slot[kMostRanks];       // of the rank's first place
-  std::uint32_t before[kMostRanks];     // marks before its first place
+  std::uint64_t slot[kMostRanks];    // of the rank's first place
+  std::uint32_t before[kMostRanks];  // marks before its first place
   bool whole[kMostRanks];
   int ranks;
 
@@ -161,9 +162,11 @@ DeviceShard make_device_shard(DeviceRowsCsr<V> rows, const std::vector<std::uint
   for (int step = 1; step < ranks; ++step) {
     const int p = (rank + step) % ranks;
     const std::uint64_t size = at(p + 1) - at(p);
-    std::uint64_t read = before[static_cast<std::size_t>(p) + 1] - before[static_cast<std::size_t>(p)];
-    const bool whole = read == size || (kind == HaloKind::dense && static_cast<double>(read) >=
-                                                                       kDense * static_cast<double>(size));
+    std::uint64_t read =
+        before[static_cast<std::size_t>(p) + 1] - before[static_cast<std::size_t>(p)];
+    const bool whole =
+        read == size || (kind == HaloKind::dense &&
+                         static_cast<double>(read) >= kDense * static_cast<double>(size));
     if (whole) read = size;
     shard.halo.push_back({p, next, read, whole, {}});
     numbering.slot[p] = next;
@@ -177,8 +180,8 @@ DeviceShard make_device_shard(DeviceRowsCsr<V> rows, const std::vector<std::uint
     if (block.whole || block.rows == 0) continue;
     block.row = DeviceArray<std::uint32_t>(block.rows);
     const std::uint64_t begin = at(block.owner), end = at(block.owner + 1);
-    list_rows<<<blocks_for(end - begin), kThreads, 0, stream>>>(
-        marks.data(), slot_of.data(), begin, end, block.begin, block.row.data());
+    list_rows<<<blocks_for(end - begin), kThreads, 0, stream>>>(marks.data(), slot_of.data(), begin,
+                                                                end, block.begin, block.row.data());
   }
 
   shard.slots = DeviceArray<Slot>(edges);

@@ -1,10 +1,11 @@
 // When to sum what, while the halo arrives.
 //
-// Rows of the halo arrive in the order of their slots, at the rate of the link. Own edges are summed
-// first; then each pass sums the edges to rows that have arrived since, and adds to y. Few passes
-// leave much to sum after the last row has come; each pass costs its launch and another reading and
-// writing of y. So: a pass takes what has arrived when the one before it ends, but not less than a
-// share of the halo, and the share is the one whose last pass ends first by the costs below.
+// Rows of the halo arrive in the order of their slots, at the rate of the link. Own edges are
+// summed first; then each pass sums the edges to rows that have arrived since, and adds to y. Few
+// passes leave much to sum after the last row has come; each pass costs its launch and another
+// reading and writing of y. So: a pass takes what has arrived when the one before it ends, but not
+// less than a share of the halo, and the share is the one whose last pass ends first by the costs
+// below.
 //
 // Computed from counts alone, so that every rank knows the schedules of all, and the order of sums
 // does not depend on a measurement.
@@ -25,12 +26,12 @@ struct RankLoad {
 
 // Times in seconds. The figures are those of an H200 (docs/performance.md).
 struct PassCosts {
-  double link = 375e9;          // bytes a second into one GPU
-  double first_row = 15e-6;     // until rows begin to arrive
-  double pass = 10e-6;          // a pass besides its work: a wait and a launch
-  double edge = 5e-12;          // an edge
-  double edge_byte = 1 / 11e12; // a byte of a row that an edge reads
-  double y_byte = 1 / 3.2e12;   // a byte of y read or written
+  double link = 375e9;           // bytes a second into one GPU
+  double first_row = 15e-6;      // until rows begin to arrive
+  double pass = 10e-6;           // a pass besides its work: a wait and a launch
+  double edge = 5e-12;           // an edge
+  double edge_byte = 1 / 11e12;  // a byte of a row that an edge reads
+  double y_byte = 1 / 3.2e12;    // a byte of y read or written
 };
 
 struct PassWidths {
@@ -38,8 +39,8 @@ struct PassWidths {
   std::uint64_t wire_bytes;  // a row on the link
 };
 
-// Rows of the halo by which each pass ends, ascending; the last is load.halo. Empty if a single pass
-// over all edges after the last row has come is best, or nothing arrives.
+// Rows of the halo by which each pass ends, ascending; the last is load.halo. Empty if a single
+// pass over all edges after the last row has come is best, or nothing arrives.
 std::vector<std::uint64_t> halo_cuts(const RankLoad& load, const PassWidths& width,
                                      const PassCosts& costs = {});
 

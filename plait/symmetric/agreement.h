@@ -9,8 +9,8 @@
 
 namespace plait {
 
-// Collective. Every rank asks for `bytes` of memory of which `available` are free to `sharers` ranks
-// together. Throws UsageError if sizes differ, DoesNotFitError if it is too much anywhere.
+// Collective. Every rank asks for `bytes` of memory of which `available` are free to `sharers`
+// ranks together. Throws UsageError if sizes differ, DoesNotFitError if it is too much anywhere.
 struct MemoryRequest {
   std::uint64_t bytes, available, sharers;
 };

@@ -119,9 +119,9 @@ DeviceHeap::DeviceHeap(World& world, std::size_t bytes)
     check_cuda(cudaMemset(own.address, 0, mapped_), "the symmetric heap");
     check_cuda(cudaDeviceSynchronize(), "the symmetric heap");
     int number = -1;
-    driver().check(driver().export_handle(&number, memory,
-                                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
-                   "sharing the symmetric heap");
+    driver().check(
+        driver().export_handle(&number, memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+        "sharing the symmetric heap");
     descriptor = Descriptor(number);
   } catch (const Error& error) {
     failure = error.what();
@@ -140,8 +140,8 @@ DeviceHeap::DeviceHeap(World& world, std::size_t bytes)
     for (int rank = 0; rank < world.size(); ++rank) {
       if (rank == world.rank()) continue;
       unsigned long long memory = 0;
-      const auto number = static_cast<std::uintptr_t>(
-          descriptors[static_cast<std::size_t>(rank)].number());
+      const auto number =
+          static_cast<std::uintptr_t>(descriptors[static_cast<std::size_t>(rank)].number());
       const std::string what = fmt::format("mapping the memory of rank {}", rank);
       driver().check(driver().import_handle(&memory, reinterpret_cast<void*>(number),
                                             CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),

@@ -16,9 +16,7 @@ struct Flags {
   int count;
 };
 
-__global__ void next_step_kernel(SignalState* state) {
-  ++state->step;
-}
+__global__ void next_step_kernel(SignalState* state) { ++state->step; }
 
 __global__ void raise_kernel(const SignalState* state, const __grid_constant__ Flags flags) {
   if (threadIdx.x >= flags.count) return;
@@ -33,8 +31,8 @@ __device__ unsigned long long now() {
   return ns;
 }
 
-__global__ void wait_kernel(SignalState* state, const __grid_constant__ Flags flags, std::uint32_t back,
-                            unsigned long long limit) {
+__global__ void wait_kernel(SignalState* state, const __grid_constant__ Flags flags,
+                            std::uint32_t back, unsigned long long limit) {
   const unsigned long long begin = now();
   if (threadIdx.x < flags.count) {
     const std::uint32_t wanted = state->step - back;
@@ -91,7 +89,8 @@ void DeviceSignals::raise_everywhere(int number, cudaStream_t stream) {
 void DeviceSignals::wait(std::span<const Signal> signals, cudaStream_t stream, std::uint32_t back) {
   for (std::size_t first = 0; first < signals.size(); first += kMost) {
     Flags flags{};
-    for (const Signal& s : signals.subspan(first, std::min<std::size_t>(kMost, signals.size() - first))) {
+    for (const Signal& s :
+         signals.subspan(first, std::min<std::size_t>(kMost, signals.size() - first))) {
       flags.at[flags.count] = flag(rank_, s.rank, s.number);
       flags.rank[flags.count++] = s.rank;
     }
@@ -104,9 +103,10 @@ double DeviceSignals::waited() const {
   SignalState state{};
   check_cuda(cudaMemcpy(&state, state_.data(), sizeof(SignalState), cudaMemcpyDeviceToHost),
              "work on the GPU");
-  require(state.failed == 0,
-          "rank {}: rank {} has not raised a signal within {:g} s; its GPU hangs, or it is far behind",
-          rank_, state.failed - 1, static_cast<double>(limit_) / 1e9);
+  require(
+      state.failed == 0,
+      "rank {}: rank {} has not raised a signal within {:g} s; its GPU hangs, or it is far behind",
+      rank_, state.failed - 1, static_cast<double>(limit_) / 1e9);
   return static_cast<double>(state.waited) / 1e9;
 }
 

@@ -54,8 +54,8 @@ class DeviceSignals {
   // Until all have been raised in this step or later; or in the step `back` before.
   void wait(std::span<const Signal> signals, cudaStream_t stream, std::uint32_t back = 0);
 
-  // Seconds that streams have stood in waits for the step under way, so far. Throws Error naming the rank if a wait has run
-  // out. Waits for the GPU.
+  // Seconds that streams have stood in waits for the step under way, so far. Throws Error naming
+  // the rank if a wait has run out. Waits for the GPU.
   double waited() const;
 
  private:

@@ -52,8 +52,8 @@ struct Expected {
   }
 };
 
-inline std::vector<float> own_part(const std::vector<float>& all, const Partition& partition, int rank,
-                            std::uint64_t width) {
+inline std::vector<float> own_part(const std::vector<float>& all, const Partition& partition,
+                                   int rank, std::uint64_t width) {
   std::vector<float> own(partition.size(rank) * width);
   for (std::uint64_t r = 0; r < partition.size(rank); ++r)
     std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(partition.vertex(rank, r) * width), width,

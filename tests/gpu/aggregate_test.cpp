@@ -2,7 +2,6 @@
 // where there are fewer.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-
 #include <signal.h>
 
 #include <cmath>
@@ -129,9 +128,9 @@ TEST(GpuAggregate, RefusesWhatDoesNotFit) {
   const auto world = World::alone();
   const Case c(2);
   const Partition partition = partition_by_vertices(c.graph.vertices(), 1);
-  EXPECT_THROW(make_gpu_aggregator(*world, c.graph, false, partition,
-                                   {.max_width = std::uint64_t{1} << 40}),
-               DoesNotFitError);
+  EXPECT_THROW(
+      make_gpu_aggregator(*world, c.graph, false, partition, {.max_width = std::uint64_t{1} << 40}),
+      DoesNotFitError);
 }
 
 }  // namespace

@@ -1,0 +1,214 @@
+// plait bench aggregate GRAPH: times y = A x on GPUs, strategies beside each other in one run.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "cli/cli.h"
+#include "plait/aggregate/gpu_bench.h"
+#include "plait/base/error.h"
+#include "plait/base/gpu.h"
+#include "plait/base/timer.h"
+#include "plait/world/phase.h"
+
+namespace plait::cli {
+namespace {
+
+struct Options {
+  std::string graph;
+  std::vector<std::uint64_t> widths{16, 64, 128};
+  std::vector<std::string> strategies{"pipelined", "bulk"};
+  std::string wire = "fp32";
+  PartitionScheme scheme;
+  BenchEffort effort;
+};
+
+// A contestant: how it is named, and made.
+struct Entry {
+  std::string name;
+  GpuAggregatorOptions options;
+};
+
+struct Row {
+  std::string strategy;
+  std::uint64_t width = 0;
+  Times times;
+  double error = 0;
+  std::size_t passes = 1;
+};
+
+// What no strategy can undercut: the halo over the link at the rate at which it crosses alone, and
+// the sum alone, whichever takes longer.
+struct Limit {
+  double link_ms = 0, sum_ms = 0;
+  double ms() const { return std::max(link_ms, sum_ms); }
+};
+
+std::vector<Entry> entries(const Options& o) {
+  const DType wire = o.wire == "bf16" ? DType::bf16 : DType::f32;
+  std::vector<Entry> list;
+  for (const std::string& name : o.strategies) {
+    Entry entry{name, {.shards = {.transposed = false}, .wire = wire}};
+    if (name == "cusparse") {
+      entry.options.strategy = Strategy::bulk;
+      entry.options.wire = DType::f32;
+      entry.options.sum_by_cusparse = true;
+    } else {
+      entry.options.strategy = parse_strategy(name);
+    }
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+class Contest {
+ public:
+  Contest(const Options& o, World& world, const Session& session)
+      : o_(o), world_(world), session_(session), dataset_(read_graph(o.graph, session)),
+        partition_(partition_for(world, dataset_.graph, o.scheme, session.seed)) {}
+
+  void run() {
+    for (const Entry& entry : entries(o_)) {
+      const Phase phase("measuring " + entry.name);
+      const Stopwatch watch;
+      const auto aggregator = make_gpu_aggregator(world_, dataset_.graph, dataset_.symmetric,
+                                                  partition_, entry.options);
+      wait_for_gpu();
+      place_seconds_.push_back(watch.seconds());
+      for (const std::uint64_t width : o_.widths) measure(entry, *aggregator, width);
+    }
+    if (world_.rank() != 0) return;
+    session_.json ? print_json(to_json()) : print_text();
+  }
+
+ private:
+  void measure(const Entry& entry, GpuAggregator& aggregator, std::uint64_t width) {
+    GpuBench bench(world_, dataset_.graph, partition_, aggregator, width);
+    Row row{entry.name, width, {}, bench.check(), aggregator.passes(width)};
+    require<MismatchError>(row.error < (o_.wire == "bf16" ? 4e-3 : 1e-5),
+                           "{} at width {} is wrong by {} relative", entry.name, width, row.error);
+    row.times = bench.time_steps(o_.effort);
+    rows_.push_back(row);
+    if (entry.options.strategy != Strategy::pipelined) return;
+    Limit& limit = limits_[width];
+    limit.sum_ms = bench.time_part(StepPart::sum, o_.effort).median();
+    if (world_.size() > 1) limit.link_ms = bench.time_part(StepPart::link, o_.effort).least();
+    halo_rows_ = aggregator.halo_rows();
+    edges_ = aggregator.edges();
+  }
+
+  double median_of(const std::string& strategy, std::uint64_t width) const {
+    for (const Row& row : rows_)
+      if (row.strategy == strategy && row.width == width) return row.times.median();
+    return 0;
+  }
+  // How many times as fast as another strategy; 0 if that was not measured.
+  double ratio(const Row& row, const std::string& other) const {
+    return median_of(other, row.width) / row.times.median();
+  }
+  double share(const Row& row) const {
+    const auto limit = limits_.find(row.width);
+    return limit == limits_.end() ? 0 : row.times.median() / limit->second.ms();
+  }
+  // Of the first rank.
+  std::uint64_t link_bytes(const Row& row) const {
+    return halo_rows_ * row.width * (o_.wire == "bf16" && row.strategy != "cusparse" ? 2 : 4);
+  }
+  std::uint64_t gathered_bytes(const Row& row) const {
+    return edges_ * (row.width * sizeof(float) + sizeof(Slot));
+  }
+
+  json to_json() const {
+    json rows = json::array();
+    for (const Row& row : rows_) {
+      json one = {{"strategy", row.strategy},
+                  {"width", row.width},
+                  {"median_ms", row.times.median()},
+                  {"least_ms", row.times.least()},
+                  {"most_ms", row.times.most()},
+                  {"passes", row.passes},
+                  {"error", row.error},
+                  {"link_bytes", link_bytes(row)},
+                  {"gathered_bytes", gathered_bytes(row)}};
+      if (const auto limit = limits_.find(row.width); limit != limits_.end()) {
+        one["limit_ms"] = limit->second.ms();
+        one["link_ms"] = limit->second.link_ms;
+        one["sum_ms"] = limit->second.sum_ms;
+        one["over_limit"] = share(row);
+      }
+      for (const char* other : {"bulk", "cusparse"})
+        if (median_of(other, row.width) > 0)
+          one[std::string("speedup_over_") + other] = ratio(row, other);
+      rows.push_back(std::move(one));
+    }
+    return {{"graph", dataset_.name}, {"gpus", world_.size()},       {"wire", o_.wire},
+            {"place_s", place_seconds_}, {"halo_rows", halo_rows_}, {"edges", edges_},
+            {"rows", rows}};
+  }
+
+  void print_text() const {
+    fmt::print("{} on {} GPU{}, {} on the wire; rank 0: {} edges, {} halo rows\n", dataset_.name,
+               world_.size(), world_.size() == 1 ? "" : "s", o_.wire, edges_, halo_rows_);
+    fmt::print("{:<10} {:>5} {:>9} {:>9} {:>9} {:>6} {:>9} {:>9} {:>7} {:>8} {:>10}\n", "strategy",
+               "width", "median ms", "least", "most", "passes", "link ms", "sum ms", "/limit",
+               "x bulk", "x cusparse");
+    for (const Row& row : rows_) {
+      const auto limit = limits_.find(row.width);
+      const Limit l = limit == limits_.end() ? Limit{} : limit->second;
+      fmt::print("{:<10} {:>5} {:>9.3f} {:>9.3f} {:>9.3f} {:>6} {:>9.3f} {:>9.3f} {:>7.2f} "
+                 "{:>8.2f} {:>10.2f}\n",
+                 row.strategy, row.width, row.times.median(), row.times.least(), row.times.most(),
+                 row.passes, l.link_ms, l.sum_ms, share(row), ratio(row, "bulk"),
+                 ratio(row, "cusparse"));
+    }
+  }
+
+  const Options& o_;
+  World& world_;
+  const Session& session_;
+  const Dataset dataset_;
+  const Partition partition_;
+  std::vector<Row> rows_;
+  std::map<std::uint64_t, Limit> limits_;  // by width
+  std::vector<double> place_seconds_;
+  std::uint64_t halo_rows_ = 0, edges_ = 0;
+};
+
+}  // namespace
+
+void add_bench(CLI::App& app, Session& session) {
+  auto o = std::make_shared<Options>();
+  CLI::App* bench = app.add_subcommand("bench", "Measure what this machine reaches");
+  bench->require_subcommand(1);
+  CLI::App* command = add_command(
+      *bench, session, "aggregate", "Time y = A x on GPUs by several strategies, in one run",
+      [=, &session] {
+        entries(*o);  // throws for a strategy that is not there
+        session.gpus = std::max(session.gpus, 1);
+        on_ranks(session, [&](World& world) { Contest(*o, world, session).run(); });
+      });
+  command->add_option("graph", o->graph, "Graph file")->required();
+  command->add_option("--dims", o->widths, "Widths of x")->delimiter(',')->capture_default_str();
+  command->add_option("--strategies", o->strategies,
+                      "Strategies; cusparse: bulk with cuSPARSE's sum")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--wire", o->wire, "fp32 or bf16: how rows cross the link")
+      ->check(CLI::IsMember({"fp32", "bf16"}))
+      ->capture_default_str();
+  command->add_option("--repetitions", o->effort.repetitions, "Of each measurement")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  add_choice(command, "--partition", o->scheme, parse_partition_scheme, "edges",
+             "edges, vertices, hash or metis");
+  command->add_option("--gpus", session.gpus, "GPUs, a process each")
+      ->check(CLI::Range(1, 32));
+  command->add_option("--seed", session.seed, "Seed of METIS")->capture_default_str();
+  add_timeout_option(command, session);
+  add_examples(command,
+               "  plait generate dcsbm --like products --no-features -o products.plait\n"
+               "  plait bench aggregate products.plait --gpus 4 --dims 16,64,128 "
+               "--strategies pipelined,bulk,cusparse");
+}
+
+}  // namespace plait::cli
