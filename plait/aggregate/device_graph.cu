@@ -85,12 +85,15 @@ DeviceLink::DeviceLink(World& world, DType wire)
   int least = 0, greatest = 0;
   check_cuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "a stream");
   // Its small kernels go before the blocks of a sum.
-  check_cuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest), "a stream");
+  for (cudaStream_t* stream : {&stream_, &signal_stream_})
+    check_cuda(cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, greatest), "a stream");
 }
 
 DeviceLink::~DeviceLink() {
-  cudaStreamSynchronize(stream_);
-  cudaStreamDestroy(stream_);
+  for (cudaStream_t stream : {stream_, signal_stream_}) {
+    cudaStreamSynchronize(stream);
+    cudaStreamDestroy(stream);
+  }
 }
 
 void DeviceLink::reserve(std::uint64_t bytes) {

@@ -53,9 +53,18 @@ class DeviceLink {
   DeviceSignals& signals() { return signals_; }
   const DeviceSignals& signals() const { return signals_; }
   cudaStream_t stream() const { return stream_; }
+  // A stream that follows what stream() has been given so far, so that a signal does not stand
+  // between two copies.
+  cudaStream_t after_copies() {
+    follow(signal_stream_, stream_);
+    return signal_stream_;
+  }
   // What comes on one stream from here follows what has come on the other.
   void follow(cudaStream_t stream) { follow(stream_, stream); }
-  void let_follow(cudaStream_t stream) { follow(stream, stream_); }
+  void let_follow(cudaStream_t stream) {
+    follow(stream, stream_);
+    follow(stream, signal_stream_);
+  }
 
  private:
   void follow(cudaStream_t later, cudaStream_t earlier);
@@ -66,7 +75,7 @@ class DeviceLink {
   DeviceHeap flags_;
   DeviceSignals signals_;
   std::unique_ptr<DeviceHeap> heap_;
-  cudaStream_t stream_ = nullptr;
+  cudaStream_t stream_ = nullptr, signal_stream_ = nullptr;
   DeviceEvent event_;
 };
 

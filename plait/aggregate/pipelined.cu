@@ -115,10 +115,11 @@ class Pipelined : public DeviceStrategy {
     const std::uint64_t row_bytes = p.row_bytes(link_.wire());
     const bool as_they_are = link_.wire() == DType::f32;
     link_.follow(p.stream);
+    std::vector<Signal> summed;
+    for (const SendBlock& block : graph_.send) summed.push_back({block.peer, kSummed});
+    signals.wait(summed, link_.stream(), 1);
     for (std::size_t b = 0; b < graph_.send.size(); ++b) {
       const SendBlock& block = graph_.send[b];
-      const Signal summed{block.peer, kSummed};
-      signals.wait(std::span(&summed, 1), link_.stream(), 1);
       int number = 0;
       for (const HaloChunk& chunk : plan.chunks[b]) {
         std::byte* const to =
@@ -136,7 +137,7 @@ class Pipelined : public DeviceStrategy {
                      .type = link_.wire(),
                      .blocks = kPushBlocks},
                     link_.stream());
-        signals.raise(block.peer, number++, link_.stream());
+        signals.raise(block.peer, number++, link_.after_copies());
       }
     }
   }

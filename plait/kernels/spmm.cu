@@ -259,9 +259,10 @@ __global__ void add_partial_sums(const CutRow* rows, const __grid_constant__ Spm
   const CutRow row = rows[blockIdx.x];
   Y* const y = static_cast<Y*>(a.y) + row.row * a.y_stride;
   for (std::uint64_t column = threadIdx.x; column < a.width; column += blockDim.x) {
+    const float* const first = a.partial_sums + std::uint64_t{row.first} * a.width + column;
     float sum[1] = {0};
-    for (std::uint32_t k = 0; k < row.count; ++k)
-      sum[0] += a.partial_sums[(row.first + k) * a.width + column];
+#pragma unroll 8
+    for (std::uint32_t k = 0; k < row.count; ++k) sum[0] += first[k * a.width];
     if (a.row_scale != nullptr) sum[0] *= a.row_scale[row.row];
     store(y + column, sum, 1, a.accumulate);
   }
