@@ -64,6 +64,9 @@ void add_timeout_option(CLI::App* command, Session& session);
 // Sets session.exit_code.
 void on_ranks(Session& session, const std::function<void(World&)>& body);
 
+// Where the work is done: "cuda" or "cpu".
+const char* device_name(const Session& session);
+
 // Reads a graph, with a progress bar unless --quiet.
 Dataset read_graph(const std::string& path, const Session& session);
 

@@ -75,6 +75,8 @@ void on_ranks(Session& session, const std::function<void(World&)>& body) {
   }
 }
 
+const char* device_name(const Session& session) { return session.gpus > 0 ? "cuda" : "cpu"; }
+
 Dataset read_graph(const std::string& path, const Session& session) {
   const Phase phase("reading " + path);
   return read_dataset(path, {.progress = session.progress()});

@@ -12,9 +12,9 @@ namespace plait::cli {
 namespace {
 
 struct Options {
-  std::string graph, checkpoint, out;
+  InferConfig infer;
+  std::string graph, out;
   Spread spread;
-  Normalize normalize;
   bool classes = false;
 };
 
@@ -33,8 +33,7 @@ double accuracy(const Dataset& dataset, const std::vector<std::int64_t>& predict
 void run(const Options& o, const Session& session, World& world) {
   const Dataset dataset = read_graph(o.graph, session);
   const Partition partition = partition_for(world, dataset.graph, o.spread.scheme, session.seed);
-  const Scores scores =
-      infer(world, dataset, partition, o.checkpoint, o.normalize, o.spread.strategy);
+  const Scores scores = infer(world, dataset, partition, o.infer);
   if (world.rank() != 0) return;
   const std::vector<std::int64_t> predicted = scores.best();
   AtomicFile file(o.out);
@@ -45,7 +44,10 @@ void run(const Options& o, const Session& session, World& world) {
   file.commit();
   const double right = accuracy(dataset, predicted);
   if (session.json) {
-    json result = {{"out", o.out}, {"vertices", scores.rows}, {"classes", scores.classes}};
+    json result = {{"out", o.out},
+                   {"vertices", scores.rows},
+                   {"classes", scores.classes},
+                   {"device", device_name(session)}};
     if (right >= 0) result["accuracy"] = right;
     print_json(result);
   } else {
@@ -60,17 +62,22 @@ void run(const Options& o, const Session& session, World& world) {
 void add_infer(CLI::App& app, Session& session) {
   auto o = std::make_shared<Options>();
   CLI::App* command = add_command(
-      app, session, "infer", "Score every vertex with the weights of a checkpoint",
-      [=, &session] { on_ranks(session, [&](World& world) { run(*o, session, world); }); });
+      app, session, "infer", "Score every vertex with the weights of a checkpoint", [=, &session] {
+        o->infer.strategy = o->spread.strategy;
+        o->infer.gpu = session.gpus > 0;
+        on_ranks(session, [&](World& world) { run(*o, session, world); });
+      });
   command->add_option("graph", o->graph, "Graph with features")->required();
-  command->add_option("--checkpoint", o->checkpoint, "What plait train wrote")->required();
+  command->add_option("--checkpoint", o->infer.checkpoint, "What plait train wrote")->required();
   command->add_option("--out", o->out, ".npy to write: vertices x classes scores")->required();
   command->add_flag("--classes", o->classes, "Write the class with the highest score instead");
-  add_choice(command, "--normalize", o->normalize, parse_normalize, "auto",
+  add_choice(command, "--normalize", o->infer.normalize, parse_normalize, "auto",
              "As in training: rows, unit, none or auto");
   add_spread_options(command, session, o->spread);
   add_timeout_option(command, session);
-  add_examples(command, "  plait infer cora.plait --checkpoint cora.safetensors --out scores.npy");
+  add_examples(command,
+               "  plait infer cora.plait --checkpoint cora.safetensors --out scores.npy\n"
+               "  plait infer products.plait --gpus 4 --checkpoint p.safetensors --out p.npy");
 }
 
 }  // namespace plait::cli

@@ -21,7 +21,8 @@ struct Options {
 std::atomic<bool> interrupted{false};
 
 // One object: the run's settings, its course and its outcome.
-json to_json(const Options& o, const World& world, const TrainResult& result) {
+json to_json(const Options& o, const Session& session, const World& world,
+             const TrainResult& result) {
   json losses = json::array(), validation = json::array();
   for (const EpochResult& e : result.epochs) {
     losses.push_back(e.loss);
@@ -44,13 +45,14 @@ json to_json(const Options& o, const World& world, const TrainResult& result) {
           {"comm_share", result.comm_share},
           {"bytes_per_rank", result.bytes_per_rank},
           {"interrupted", result.interrupted},
-          {"device", "cpu"}};
+          {"device", device_name(session)}};
 }
 
 void print_text(const Options& o, const World& world, const TrainResult& result) {
   const EpochResult& best = result.best();
-  fmt::print("{} on {} rank{}: {} epochs, loss {:.4f}\n", o.train.model.kind, world.size(),
-             world.size() == 1 ? "" : "s", result.epochs.size(), result.epochs.back().loss);
+  fmt::print("{} on {} {}{}: {} epochs, loss {:.4f}\n", o.train.model.kind, world.size(),
+             o.train.gpu ? "GPU" : "rank", world.size() == 1 ? "" : "s", result.epochs.size(),
+             result.epochs.back().loss);
   fmt::print("accuracy at epoch {}: train {:.2f}%, validation {:.2f}%, test {:.2f}%\n",
              result.best_epoch, 100 * best.train_accuracy, 100 * best.validation_accuracy,
              100 * best.test_accuracy);
@@ -73,7 +75,7 @@ void run(const Options& o, const Session& session, World& world) {
     result = trainer.run([&](const EpochResult&) { progress.advance(1); }, interrupted);
   }
   if (world.rank() == 0)
-    session.json ? print_json(to_json(o, world, result)) : print_text(o, world, result);
+    session.json ? print_json(to_json(o, session, world, result)) : print_text(o, world, result);
   require<Interrupted>(
       !result.interrupted, "interrupted after {} epochs{}", result.epochs.size(),
       o.train.checkpoint.empty() ? "" : "; go on with --resume " + o.train.checkpoint);
@@ -88,6 +90,7 @@ void add_train(CLI::App& app, Session& session) {
       app, session, "train", "Train a graph neural network on the whole graph", [=, &session] {
         o->train.model.seed = session.seed;
         o->train.strategy = o->spread.strategy;
+        o->train.gpu = session.gpus > 0;
         check_model_kind(o->train.model.kind);
         on_ranks(session, [&](World& world) { run(*o, session, world); });
       });
@@ -117,6 +120,7 @@ void add_train(CLI::App& app, Session& session) {
   add_timeout_option(command, session);
   add_examples(command,
                "  plait train cora.plait --model gcn --ranks 2\n"
+               "  plait train products.plait --hidden 256 --layers 3 --gpus 4\n"
                "  plait train cora.plait --checkpoint cora.safetensors --json > run.json\n"
                "  torchrun --nproc-per-node 4 --no-python plait train products.plait");
 }

@@ -43,6 +43,18 @@ void use_gpu(int index) {
   check_cuda(cudaFree(nullptr), "a GPU");  // makes its context now
 }
 
+int current_gpu() {
+  int index = 0;
+  check_cuda(cudaGetDevice(&index), "the current GPU");
+  return index;
+}
+
+std::uint64_t gpu_free_memory() {
+  std::size_t free = 0, total = 0;
+  check_cuda(cudaMemGetInfo(&free, &total), "the GPU's memory");
+  return free;
+}
+
 void wait_for_gpu() { check_cuda(cudaDeviceSynchronize(), "work on the GPU"); }
 
 }  // namespace plait

@@ -23,6 +23,10 @@ int gpu_count();
 std::vector<Gpu> list_gpus();
 // This thread's work goes to that GPU from here on. Throws UsageError if it is not there.
 void use_gpu(int index);
+// The GPU that this thread's work goes to.
+int current_gpu();
+// Bytes that are free on it.
+std::uint64_t gpu_free_memory();
 // Waits for all work of the current GPU. Throws what went wrong in it.
 void wait_for_gpu();
 

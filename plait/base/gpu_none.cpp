@@ -10,6 +10,8 @@ std::vector<Gpu> list_gpus() { return {}; }
 void use_gpu(int) {
   throw UsageError("this build has no GPU engine; build it where nvcc is found, or use --ranks");
 }
+int current_gpu() { return 0; }
+std::uint64_t gpu_free_memory() { return 0; }
 void wait_for_gpu() {}
 
 }  // namespace plait

@@ -60,8 +60,7 @@ std::string format_bytes(std::uint64_t bytes) {
   return fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
-void require_memory(std::uint64_t bytes, std::string_view what) {
-  const std::uint64_t free = available_memory();
+void require_memory(std::uint64_t bytes, std::string_view what, std::uint64_t free) {
   require<DoesNotFitError>(bytes <= free, "{} needs {}, but only {} is free", what,
                            format_bytes(bytes), format_bytes(free));
 }

@@ -14,7 +14,8 @@ std::uint64_t available_memory();
 // 1536 -> "1.5 KiB".
 std::string format_bytes(std::uint64_t bytes);
 
-// Throws DoesNotFitError "WHAT needs X, but only Y is free" if `bytes` are not available.
-void require_memory(std::uint64_t bytes, std::string_view what);
+// Throws DoesNotFitError "WHAT needs X, but only Y is free" if `bytes` are more than `free`.
+void require_memory(std::uint64_t bytes, std::string_view what,
+                    std::uint64_t free = available_memory());
 
 }  // namespace plait

@@ -6,20 +6,30 @@
 // seed, counters of global ids (edge number, vertex, column, epoch).
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
+
+#include "plait/base/host_device.h"
 
 namespace plait {
 
 class Philox {
  public:
-  using Block = std::array<std::uint32_t, 4>;
+  // Four numbers. Not std::array, whose members the GPU does not have.
+  struct Block {
+    std::uint32_t words[4];
 
-  explicit constexpr Philox(std::uint64_t seed)
+    PLAIT_HOST_DEVICE constexpr std::uint32_t operator[](std::size_t i) const { return words[i]; }
+    constexpr const std::uint32_t* begin() const { return words; }
+    constexpr const std::uint32_t* end() const { return words + 4; }
+    friend bool operator==(const Block&, const Block&) = default;
+  };
+
+  PLAIT_HOST_DEVICE explicit constexpr Philox(std::uint64_t seed)
       : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)} {}
 
   // Four independent uniform 32-bit numbers for a 128-bit counter.
-  constexpr Block operator()(std::uint64_t low, std::uint64_t high = 0) const {
+  PLAIT_HOST_DEVICE constexpr Block operator()(std::uint64_t low, std::uint64_t high = 0) const {
     Block c{static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32),
             static_cast<std::uint32_t>(high), static_cast<std::uint32_t>(high >> 32)};
     std::uint32_t k0 = key_[0], k1 = key_[1];
@@ -35,11 +45,11 @@ class Philox {
   }
 
  private:
-  std::array<std::uint32_t, 2> key_;
+  std::uint32_t key_[2];
 };
 
 // Uniform in [0, 1): 24 bits, exact in float.
-constexpr float uniform_float(std::uint32_t bits) {
+PLAIT_HOST_DEVICE constexpr float uniform_float(std::uint32_t bits) {
   return static_cast<float>(bits >> 8) * 0x1p-24f;
 }
 

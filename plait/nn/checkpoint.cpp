@@ -13,14 +13,14 @@ using nlohmann::json;
 constexpr const char* kFormat = "plait-checkpoint-1";
 
 NamedTensor to_named(const std::string& name, const torch::Tensor& tensor) {
-  const torch::Tensor flat = tensor.detach().contiguous();
+  const torch::Tensor flat = tensor.detach().to(torch::kCPU).contiguous();
   const auto size = static_cast<std::size_t>(flat.numel());
   Buffer<float> values(size);
   std::copy_n(flat.const_data_ptr<float>(), size, values.data());
   return {name, flat.sizes().vec(), std::move(values)};
 }
 
-// Copies array `name` into `target`, whose shape it must have.
+// Copies array `name` into `target`, whose shape it must have, wherever that is.
 void load_into(torch::Tensor target, const TensorFile& file, const std::string& name,
                const std::string& path) {
   const NamedTensor* found = file.find(name);
@@ -34,7 +34,7 @@ void load_into(torch::Tensor target, const TensorFile& file, const std::string& 
                     fmt::join(target.sizes().vec(), ", ")),
         "use a checkpoint of this model");
   const torch::NoGradGuard no_grad;
-  std::copy(found->values.begin(), found->values.end(), target.mutable_data_ptr<float>());
+  target.copy_(torch::from_blob(const_cast<float*>(found->values.data()), target.sizes()));
 }
 
 const std::string& field(const TensorFile& file, const std::string& key, const std::string& path) {
@@ -135,7 +135,7 @@ void save_checkpoint(const std::string& path, const Model& model,
   write_safetensors(file, path);
 }
 
-Model load_model(const TensorFile& file, const std::string& path) {
+Model load_model(const TensorFile& file, const std::string& path, const torch::Device& device) {
   check_format(file, path);
   ModelConfig config;
   config.kind = field(file, "kind", path);
@@ -159,7 +159,7 @@ Model load_model(const TensorFile& file, const std::string& path) {
       claims(config.outputs))
     throw InputError(path, "metadata", "sizes are not those of the arrays",
                      "use a checkpoint that plait train wrote");
-  Model model(config);
+  Model model(config, device);
   for (const auto& [name, parameter] : model.named_parameters())
     load_into(parameter, file, name, path);
   return model;

@@ -4,6 +4,8 @@
 //   convs.L.lin.weight, convs.L.bias      weights of the best epoch
 //   resume.NAME                           weights after the last epoch
 //   resume.adam.exp_avg.NAME, resume.adam.exp_avg_sq.NAME   moments of Adam
+// What was written by training on GPUs is the same as on the CPU, and either goes on from the
+// other.
 //   metadata: format, kind, layers, hidden, inputs, outputs, dropout, seed, epochs done, history
 #pragma once
 
@@ -27,8 +29,9 @@ void save_checkpoint(const std::string& path, const Model& model,
                      const std::vector<torch::Tensor>& best, const torch::optim::Adam& optimizer,
                      const TrainingState& training);
 
-// The model that a checkpoint describes, with the best weights. Throws InputError.
-Model load_model(const TensorFile& file, const std::string& path);
+// The model that a checkpoint describes, with the best weights, on `device`. Throws InputError.
+Model load_model(const TensorFile& file, const std::string& path,
+                 const torch::Device& device = torch::kCPU);
 
 // Sets model, best weights and optimizer to where the checkpoint was. Throws InputError that names
 // the field if the checkpoint's model is not the one of `model`.

@@ -48,6 +48,14 @@ struct TrainConfig {
   std::string checkpoint;  // written when training ends, and every `checkpoint_every` epochs
   int checkpoint_every = 50;
   std::string resume;  // a checkpoint to go on from
+  bool gpu = false;    // on the current GPU of each rank
+};
+
+struct InferConfig {
+  std::string checkpoint;  // what training wrote
+  Normalize normalize = Normalize::automatic;
+  Strategy strategy = Strategy::automatic;
+  bool gpu = false;
 };
 
 }  // namespace plait

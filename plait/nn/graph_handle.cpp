@@ -1,17 +1,25 @@
 #include "plait/nn/graph_handle.h"
 
 #include "plait/base/error.h"
+#include "plait/nn/gpu_torch.h"
 #include "plait/nn/linear_map.h"
 #include "plait/world/phase.h"
 
 namespace plait {
 namespace {
 
-void check_scale(const torch::Tensor& scale, const char* name, std::int64_t own) {
+void check_device(const torch::Tensor& t, const char* name, const torch::Device& device) {
+  TORCH_CHECK(t.is_cpu() ? device.is_cpu() : t.device() == device, "plait: ", name, " must be on ",
+              device, ", where the graph is, but is on ", t.device());
+}
+
+void check_scale(const torch::Tensor& scale, const char* name, const GraphHandle& graph) {
   if (!scale.defined()) return;
-  TORCH_CHECK(scale.scalar_type() == torch::kFloat32 && scale.dim() == 1 && scale.size(0) == own,
-              "plait: ", name, " must be ", own, " float32 numbers, one a row, but is ",
-              scale.sizes(), " of ", scale.scalar_type());
+  TORCH_CHECK(
+      scale.scalar_type() == torch::kFloat32 && scale.dim() == 1 && scale.size(0) == graph.own(),
+      "plait: ", name, " must be ", graph.own(), " float32 numbers, one a row, but is ",
+      scale.sizes(), " of ", scale.scalar_type());
+  check_device(scale, name, graph.device());
 }
 
 using Direction = void (Aggregator::*)(const Scaling&, const float*, float*, std::uint64_t);
@@ -33,12 +41,14 @@ torch::Tensor run(GraphHandle& graph, Direction direction, const torch::Tensor& 
 
 GraphHandle::GraphHandle(World& world, const AnyCsr& graph, bool symmetric,
                          const Partition& partition, const GraphHandleOptions& options)
-    : world_(&world), device_(options.gpu ? torch::kCUDA : torch::kCPU) {
+    : world_(&world), device_(torch_device(options.gpu)) {
   const Phase phase("placing the graph");
   if (options.gpu) {
-    aggregator_ = make_gpu_aggregator(
-        world, graph, symmetric, partition,
-        {.strategy = options.strategy, .shards = options.shards, .max_width = options.max_width});
+    aggregator_ = make_gpu_aggregator(world, graph, symmetric, partition,
+                                      {.strategy = options.strategy,
+                                       .shards = options.shards,
+                                       .max_width = options.max_width,
+                                       .stream = current_stream(device_)});
   } else {
     ShardOptions shards = options.shards;
     shards.halo = halo_for(options.strategy);
@@ -58,6 +68,14 @@ torch::Tensor GraphHandle::degree() const {
   return torch::from_blob(const_cast<float*>(degree.data()), {own()}).clone().to(device_);
 }
 
+const torch::Tensor& GraphHandle::gcn_normalization() {
+  if (!normalization_.defined()) {
+    const torch::Tensor sums = degree();
+    normalization_ = torch::where(sums > 0, sums.rsqrt(), 0.0);
+  }
+  return normalization_;
+}
+
 torch::Tensor aggregate(const torch::Tensor& x, const c10::intrusive_ptr<GraphHandle>& graph,
                         bool weighted, const std::optional<torch::Tensor>& pre,
                         const std::optional<torch::Tensor>& post) {
@@ -65,11 +83,10 @@ torch::Tensor aggregate(const torch::Tensor& x, const c10::intrusive_ptr<GraphHa
               " rows, one for each own vertex, but its shape is ", x.sizes());
   TORCH_CHECK(x.scalar_type() == torch::kFloat32, "plait: x must be float32, but is ",
               x.scalar_type());
-  TORCH_CHECK(x.device().type() == graph->device().type(), "plait: x must be on ", graph->device(),
-              ", where the graph is, but is on ", x.device());
+  check_device(x, "x", graph->device());
   const auto scale = [&](const std::optional<torch::Tensor>& given, const char* name) {
     const torch::Tensor t = given.value_or(torch::Tensor());
-    check_scale(t, name, graph->own());
+    check_scale(t, name, *graph);
     return t.defined() ? t.contiguous() : t;
   };
   const auto along = [graph, weighted, before = scale(pre, "pre"),

@@ -35,12 +35,15 @@ class GraphHandle : public torch::CustomClassHolder {
   torch::Device device() const { return device_; }
   // Sum of the weights of each own row's edges: own() floats on device().
   torch::Tensor degree() const;
+  // 1 / sqrt(degree), 0 where there is no edge: both sides of GCN's normalisation. Made once.
+  const torch::Tensor& gcn_normalization();
   AggregateCost cost() const { return aggregator_->cost(); }
 
  private:
   World* world_;
   torch::Device device_;
   std::unique_ptr<Aggregator> aggregator_;
+  torch::Tensor normalization_;
 };
 
 // y = diag(post) A diag(pre) x with its gradient for x, collective in both directions.

@@ -4,6 +4,7 @@
 
 #include "plait/base/error.h"
 #include "plait/nn/checkpoint.h"
+#include "plait/nn/gpu_torch.h"
 #include "plait/nn/model.h"
 #include "plait/nn/train.h"
 
@@ -19,23 +20,25 @@ std::vector<std::int64_t> Scores::best() const {
 }
 
 Scores infer(World& world, const Dataset& dataset, const Partition& partition,
-             const std::string& checkpoint, Normalize normalize, Strategy strategy) {
+             const InferConfig& config) {
   const torch::NoGradGuard no_grad;
-  const Model model = load_model(read_safetensors(checkpoint), checkpoint);
+  const torch::Device device = torch_device(config.gpu);
+  const Model model = load_model(read_safetensors(config.checkpoint), config.checkpoint, device);
   require<UsageError>(!dataset.features.empty(), "{} has no features", dataset.name);
   const auto width = static_cast<std::int64_t>(dataset.features.width);
   if (model.config().inputs != width)
     throw InputError(
-        checkpoint, "metadata 'inputs'",
+        config.checkpoint, "metadata 'inputs'",
         fmt::format("the model reads {} features, the graph has {}", model.config().inputs, width),
         "use the graph that it was trained on, or one like it");
-  const InputFeatures input(dataset.features, partition, world.rank(), normalize);
+  const InputFeatures input(dataset.features, partition, world.rank(), config.normalize, device);
   ShardOptions shard_options = model.shard_options();
   shard_options.transposed = false;
   const auto graph = c10::make_intrusive<GraphHandle>(
       world, dataset.graph, dataset.symmetric, partition,
-      GraphHandleOptions{shard_options, strategy, model.aggregated_width(input.is_sparse())});
-  const torch::Tensor own = model.forward(input, graph, {}).contiguous();
+      GraphHandleOptions{shard_options, config.strategy, model.aggregated_width(input.is_sparse()),
+                         config.gpu});
+  const torch::Tensor own = model.forward(input, graph, {}).to(torch::kCPU).contiguous();
 
   const auto parts = world.all_gather(
       std::as_bytes(std::span(own.const_data_ptr<float>(), static_cast<std::size_t>(own.numel()))));

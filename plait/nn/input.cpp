@@ -7,8 +7,8 @@
 
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
-#include "plait/kernels/spmm.h"
 #include "plait/nn/linear_map.h"
+#include "plait/nn/sparse_matrix.h"
 #include "plait/placement/own_rows.h"
 
 namespace plait {
@@ -22,49 +22,20 @@ Normalize parse_normalize(std::string_view name) {
       fmt::format("normalisation '{}' is unknown; use auto, rows, unit or none", name));
 }
 
-torch::Tensor drop(const torch::Tensor& x, const VertexList& vertices, const DropoutStep& step) {
-  if (!step.active()) return x;
-  // Its own adjoint. The gradient draws the mask again rather than keeping it.
-  const auto mask = [vertices, step](const torch::Tensor& t) {
-    torch::Tensor y = t.clone();
-    const auto width = static_cast<std::size_t>(y.size(1));
-    float* const data = y.mutable_data_ptr<float>();
-    parallel_blocks(vertices->size(), 64, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i)
-        step.dropout->apply((*vertices)[i], step.epoch, step.layer, {data + i * width, width});
-    });
-    return y;
-  };
-  return linear_map(x, mask, mask);
-}
-
 namespace {
 
-// Rows of a sparse matrix times a dense one.
-torch::Tensor product(const Csr32& matrix, const Buffer<float>& values, const torch::Tensor& x) {
-  torch::Tensor y = torch::empty({static_cast<std::int64_t>(matrix.vertices()), x.size(1)});
-  const auto width = static_cast<std::uint64_t>(x.size(1));
-  spmm({.begin = matrix.offsets.span().first(matrix.vertices()),
-        .end = matrix.offsets.span().subspan(1),
-        .columns = matrix.neighbours.data(),
-        .weights = values.data(),
-        .x = {.base = x.const_data_ptr<float>(), .stride = width},
-        .width = width,
-        .y = y.mutable_data_ptr<float>(),
-        .y_stride = width});
-  return y;
-}
-
-// A matrix turned round: row c lists the rows of `matrix` that hold column c, and `entries` where
-// in its arrays they do.
+// A matrix turned round: row c lists the rows of `matrix` that hold column c, and `entries` (int64)
+// where in its arrays they do.
 struct TurnedRound {
   Csr32 rows;
-  Buffer<EdgeOffset> entries;
+  torch::Tensor entries;
 };
 
 TurnedRound turned_round(const Csr32& matrix, std::uint64_t width) {
-  Buffer<EdgeOffset> offsets(width + 1, 0), entries(matrix.edges());
+  Buffer<EdgeOffset> offsets(width + 1, 0);
   Buffer<std::uint32_t> rows(matrix.edges());
+  torch::Tensor entries = torch::empty({static_cast<std::int64_t>(matrix.edges())}, torch::kInt64);
+  auto* const entry = entries.mutable_data_ptr<std::int64_t>();
   for (const std::uint32_t column : matrix.neighbours) ++offsets[column + std::uint64_t{1}];
   std::inclusive_scan(offsets.begin(), offsets.end(), offsets.begin());
   std::vector<EdgeOffset> next(offsets.begin(), offsets.end() - 1);
@@ -72,9 +43,9 @@ TurnedRound turned_round(const Csr32& matrix, std::uint64_t width) {
     for (EdgeOffset e = matrix.offsets[i]; e < matrix.offsets[i + 1]; ++e) {
       const EdgeOffset at = next[matrix.neighbours[e]]++;
       rows[at] = static_cast<std::uint32_t>(i);
-      entries[at] = e;
+      entry[at] = static_cast<std::int64_t>(e);
     }
-  return {{std::move(offsets), std::move(rows), {}}, std::move(entries)};
+  return {{std::move(offsets), std::move(rows), {}}, entries};
 }
 
 // Features that are not 0, of all vertices; nothing if these are no bags of words.
@@ -104,26 +75,42 @@ void normalize_row(std::span<float> row, Normalize normalize) {
   for (float& value : row) value *= factor;
 }
 
-Csr32 normalized(const Csr32& matrix, Normalize normalize) {
-  Buffer<float> values(matrix.edges());
-  std::ranges::copy(matrix.weights, values.begin());
-  for (std::uint64_t i = 0; i < matrix.vertices(); ++i)
-    normalize_row(values.span().subspan(matrix.offsets[i], matrix.degree(i)), normalize);
-  return {matrix.offsets, matrix.neighbours, std::move(values)};
+// The values of a sparse matrix' entries, float32.
+torch::Tensor entry_values(const Csr32& matrix, Normalize normalize) {
+  torch::Tensor values = torch::empty({static_cast<std::int64_t>(matrix.edges())});
+  float* const data = values.mutable_data_ptr<float>();
+  std::ranges::copy(matrix.weights, data);
+  if (normalize != Normalize::none)
+    for (std::uint64_t i = 0; i < matrix.vertices(); ++i)
+      normalize_row({data + matrix.offsets[i], matrix.degree(i)}, normalize);
+  return values;
 }
 
-torch::Tensor dense_rows(const Features& features, const std::vector<std::uint64_t>& vertices) {
+torch::Tensor own_vertices(const Partition& partition, int rank) {
+  torch::Tensor vertices =
+      torch::empty({static_cast<std::int64_t>(partition.size(rank))}, torch::kInt64);
+  auto* const data = vertices.mutable_data_ptr<std::int64_t>();
+  for (std::uint64_t r = 0; r < partition.size(rank); ++r)
+    data[r] = static_cast<std::int64_t>(partition.vertex(rank, r));
+  return vertices;
+}
+
+torch::Tensor dense_rows(const Features& features, const VertexList& vertices,
+                         Normalize normalize) {
   const auto width = features.width;
-  torch::Tensor x =
-      torch::empty({static_cast<std::int64_t>(vertices.size()), static_cast<std::int64_t>(width)});
+  const auto rows = static_cast<std::size_t>(vertices.size(0));
+  const std::uint64_t* const ids = ids_of(vertices);
+  torch::Tensor x = torch::empty({vertices.size(0), static_cast<std::int64_t>(width)});
   float* const out = x.mutable_data_ptr<float>();
-  parallel_blocks(vertices.size(), 64, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i)
+  parallel_blocks(rows, 64, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
       for (std::size_t c = 0; c < width; ++c) {
-        const std::size_t from = vertices[i] * width + c;
+        const std::size_t from = ids[i] * width + c;
         out[i * width + c] =
             features.f32.empty() ? to_float(features.bf16[from]) : features.f32[from];
       }
+      if (normalize != Normalize::none) normalize_row({out + i * width, width}, normalize);
+    }
   });
   return x;
 }
@@ -132,49 +119,27 @@ torch::Tensor dense_rows(const Features& features, const std::vector<std::uint64
 
 // Own rows, and the same turned round, so that the gradient too is a sum over rows.
 struct InputFeatures::Sparse {
-  Csr32 rows;
-  TurnedRound columns;
-
-  // The values of `rows` after dropout.
-  Buffer<float> dropped(const std::vector<std::uint64_t>& vertices, const DropoutStep& step) const {
-    Buffer<float> values(rows.edges());
-    std::ranges::copy(rows.weights, values.begin());
-    if (!step.active()) return values;
-    parallel_blocks(rows.vertices(), 64, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i)
-        step.dropout->apply(vertices[i], step.epoch, step.layer, rows.row(i),
-                            {values.data() + rows.offsets[i], rows.degree(i)});
-    });
-    return values;
-  }
-  Buffer<float> by_column(const Buffer<float>& values) const {
-    Buffer<float> turned(values.size());
-    parallel_blocks(values.size(), std::size_t{1} << 14, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t e = begin; e < end; ++e) turned[e] = values[columns.entries[e]];
-    });
-    return turned;
-  }
+  SparseMatrix rows, columns;
+  torch::Tensor values;   // of the entries of `rows`
+  torch::Tensor entries;  // by which those of `columns` are taken from them
 };
 
 InputFeatures::InputFeatures(const Features& features, const Partition& partition, int rank,
-                             Normalize normalize)
-    : width_(static_cast<std::int64_t>(features.width)) {
-  std::vector<std::uint64_t> vertices(partition.size(rank));
-  for (std::uint64_t r = 0; r < vertices.size(); ++r) vertices[r] = partition.vertex(rank, r);
+                             Normalize normalize, const torch::Device& device)
+    : vertices_(own_vertices(partition, rank)), width_(static_cast<std::int64_t>(features.width)) {
   normalize = resolved(normalize, features);
   if (features.is_sparse()) {
     Csr32 own = own_rows(features.sparse, partition, rank);
-    if (normalize != Normalize::none) own = normalized(own, normalize);
-    TurnedRound columns = turned_round(own, features.width);
-    sparse_ = std::make_shared<const Sparse>(Sparse{std::move(own), std::move(columns)});
+    const torch::Tensor values = entry_values(own, normalize).to(device);
+    TurnedRound turned = turned_round(own, features.width);
+    sparse_ = std::make_shared<const Sparse>(
+        Sparse{SparseMatrix(std::move(own), features.width, device),
+               SparseMatrix(std::move(turned.rows), partition.size(rank), device), values,
+               turned.entries.to(device)});
   } else {
-    dense_ = dense_rows(features, vertices);
-    if (normalize != Normalize::none)
-      for (std::size_t i = 0; i < vertices.size(); ++i)
-        normalize_row({dense_.mutable_data_ptr<float>() + i * features.width, features.width},
-                      normalize);
+    dense_ = dense_rows(features, vertices_, normalize).to(device);
   }
-  vertices_ = std::make_shared<const std::vector<std::uint64_t>>(std::move(vertices));
+  vertices_ = vertices_.to(device);
 }
 
 torch::Tensor InputFeatures::dense(const DropoutStep& step) const {
@@ -183,12 +148,12 @@ torch::Tensor InputFeatures::dense(const DropoutStep& step) const {
 
 torch::Tensor InputFeatures::times(const torch::Tensor& weight, const DropoutStep& step) const {
   if (!is_sparse()) return dense(step).matmul(weight.t());
-  const auto values = std::make_shared<const Buffer<float>>(sparse_->dropped(*vertices_, step));
+  const torch::Tensor values = sparse_->rows.dropped(sparse_->values, vertices_, step);
   const auto forward = [values, sparse = sparse_](const torch::Tensor& w) {
-    return product(sparse->rows, *values, w);
+    return sparse->rows.times(values, w);
   };
   const auto adjoint = [values, sparse = sparse_](const torch::Tensor& gradient) {
-    return product(sparse->columns.rows, sparse->by_column(*values), gradient);
+    return sparse->columns.times(values.take(sparse->entries), gradient);
   };
   return linear_map(weight.t(), forward, adjoint);
 }

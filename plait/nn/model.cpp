@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "plait/base/error.h"
+#include "plait/nn/random.h"
 
 namespace plait {
 
@@ -12,11 +13,7 @@ void check_model_kind(const std::string& kind) {
                       kind);
 }
 
-torch::Tensor gcn_normalization(const torch::Tensor& degree) {
-  return torch::where(degree > 0, degree.rsqrt(), 0.0);
-}
-
-Model::Model(const ModelConfig& config) : config_(config) {
+Model::Model(const ModelConfig& config, const torch::Device& device) : config_(config) {
   check_model_kind(config.kind);
   require<UsageError>(config.layers >= 1, "{} layers were asked for; use at least 1",
                       config.layers);
@@ -31,8 +28,8 @@ Model::Model(const ModelConfig& config) : config_(config) {
     torch::Tensor weight = torch::empty({out, in});
     glorot_uniform(config.seed, static_cast<std::uint32_t>(l), in, out,
                    {weight.mutable_data_ptr<float>(), static_cast<std::size_t>(weight.numel())});
-    weights_.push_back(weight.requires_grad_());
-    biases_.push_back(torch::zeros({out}).requires_grad_());
+    weights_.push_back(weight.to(device).requires_grad_());
+    biases_.push_back(torch::zeros({out}, device).requires_grad_());
   }
 }
 
@@ -53,8 +50,7 @@ std::uint64_t Model::aggregated_width(bool sparse_input) const {
 
 torch::Tensor Model::forward(const InputFeatures& input,
                              const c10::intrusive_ptr<GraphHandle>& graph, DropoutStep step) const {
-  const auto normalization =
-      config_.kind == "gcn" ? gcn_normalization(graph->degree()) : torch::Tensor();
+  const auto normalization = config_.kind == "gcn" ? graph->gcn_normalization() : torch::Tensor();
   const auto propagate = [&](const torch::Tensor& x) {
     if (config_.kind == "mlp") return x;
     return aggregate(x, graph, true, normalization, normalization);

@@ -16,8 +16,8 @@ namespace plait {
 
 class Model {
  public:
-  // Weights are drawn from the seed (Glorot), biases are 0: the same on every rank.
-  explicit Model(const ModelConfig& config);
+  // Weights are drawn from the seed (Glorot), biases are 0: the same on every rank and device.
+  explicit Model(const ModelConfig& config, const torch::Device& device = torch::kCPU);
 
   const ModelConfig& config() const { return config_; }
 
@@ -43,8 +43,5 @@ class Model {
   ModelConfig config_;
   std::vector<torch::Tensor> weights_, biases_;
 };
-
-// 1 / sqrt(degree), 0 where there is no edge: both sides of GCN's normalisation.
-torch::Tensor gcn_normalization(const torch::Tensor& degree);
 
 }  // namespace plait

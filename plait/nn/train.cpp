@@ -5,39 +5,17 @@
 #include <cmath>
 
 #include "plait/base/error.h"
+#include "plait/base/gpu.h"
 #include "plait/base/memory.h"
 #include "plait/base/timer.h"
 #include "plait/nn/checkpoint.h"
+#include "plait/nn/gpu_torch.h"
 #include "plait/nn/model.h"
+#include "plait/nn/targets.h"
 #include "plait/world/phase.h"
 
 namespace plait {
 namespace {
-
-// What one rank knows of its own vertices.
-struct Targets {
-  torch::Tensor labels;                // own, int64
-  std::array<torch::Tensor, 4> masks;  // own, float32, indexed by Split
-  std::array<double, 4> totals{};      // vertices of each split on all ranks
-};
-
-Targets make_targets(World& world, const Dataset& dataset, const std::vector<std::uint64_t>& own,
-                     std::uint32_t split) {
-  Targets targets;
-  const auto rows = static_cast<std::int64_t>(own.size());
-  targets.labels = torch::zeros({rows}, torch::kInt64);
-  for (auto& mask : targets.masks) mask = torch::zeros({rows});
-  for (std::int64_t i = 0; i < rows; ++i) {
-    const std::uint64_t v = own[static_cast<std::size_t>(i)];
-    if (dataset.labels[v] < 0) continue;  // an unknown label neither trains nor counts
-    const auto part = static_cast<std::size_t>(dataset.splits[split * dataset.vertices() + v]);
-    targets.labels.mutable_data_ptr<std::int64_t>()[i] = dataset.labels[v];
-    targets.masks[part].mutable_data_ptr<float>()[i] = 1;
-    targets.totals[part] += 1;
-  }
-  world.all_reduce_sum(targets.totals);
-  return targets;
-}
 
 void check_dataset(const Dataset& dataset, const TrainConfig& config) {
   const auto need = [&](bool there, const char* what) {
@@ -54,20 +32,25 @@ void check_dataset(const Dataset& dataset, const TrainConfig& config) {
 }
 
 // Refuses a model whose weights (with gradient, two moments of Adam and the best so far) and
-// activations (with gradients) do not fit beside each other on this machine.
-void require_room(World& world, const ModelConfig& model, std::uint64_t own) {
+// activations (with gradients) do not fit beside each other on this machine, or on a rank's GPU,
+// where the features are too, with a copy for dropout.
+void require_room(World& world, const ModelConfig& model, const Features& features,
+                  std::uint64_t own, bool gpu) {
   const double in = static_cast<double>(model.inputs), out = static_cast<double>(model.outputs);
   const double hidden = model.layers > 1 ? static_cast<double>(model.hidden) : 0;
   const double inner = std::max(0, model.layers - 2);
   const double weights =
       model.layers > 1 ? in * hidden + inner * hidden * hidden + hidden * out : in * out;
-  const double activations = static_cast<double>(own) * ((inner + 1) * 3 * hidden + 4 * out);
-  const double ranks = world.one_host() ? world.size() : 1;
-  const double bytes = ranks * sizeof(float) * (5 * weights + activations);
+  const double rows = static_cast<double>(own);
+  const double activations = rows * ((inner + 1) * 3 * hidden + 4 * out);
+  const double input = gpu && !features.is_sparse() ? 2 * rows * in : 0;
+  const double ranks = world.one_host() && !gpu ? world.size() : 1;
+  const double bytes = ranks * sizeof(float) * (5 * weights + activations + input);
   require_memory(
       bytes < 0x1p63 ? static_cast<std::uint64_t>(bytes) : ~std::uint64_t{0},
-      fmt::format("a model of {} layers with {} inputs, {} hidden features and {} classes",
-                  model.layers, model.inputs, model.hidden, model.outputs));
+      fmt::format("a model of {} layers with {} inputs, {} hidden features and {} classes{}",
+                  model.layers, model.inputs, model.hidden, model.outputs, gpu ? " on a GPU" : ""),
+      gpu ? gpu_free_memory() : available_memory());
 }
 
 ModelConfig fill(ModelConfig model, const Dataset& dataset) {
@@ -104,6 +87,7 @@ double median(std::vector<double> values) {
 struct Trainer::State {
   World& world;
   TrainConfig config;
+  torch::Device device;
   Model model;
   InputFeatures input;
   Targets targets;
@@ -118,44 +102,46 @@ struct Trainer::State {
   State(World& w, const Dataset& dataset, const Partition& partition, const TrainConfig& c)
       : world(w),
         config((check_dataset(dataset, c), c)),
-        model((require_room(w, fill(c.model, dataset), partition.size(w.rank())),
-               fill(c.model, dataset))),
-        input(dataset.features, partition, w.rank(), c.normalize),
-        targets(make_targets(w, dataset, *input.vertices(), c.split)),
+        device(torch_device(c.gpu)),
+        model((require_room(w, fill(c.model, dataset), dataset.features, partition.size(w.rank()),
+                            c.gpu),
+               fill(c.model, dataset)),
+              device),
+        input(dataset.features, partition, w.rank(), c.normalize, device),
+        targets(make_targets(w, dataset, partition, c.split, device)),
         graph(c10::make_intrusive<GraphHandle>(
             w, dataset.graph, dataset.symmetric, partition,
             GraphHandleOptions{model.shard_options(), c.strategy,
-                               model.aggregated_width(input.is_sparse())})),
+                               model.aggregated_width(input.is_sparse()), c.gpu})),
         dropout(c.model.seed, c.model.dropout),
         optimizer(parameter_groups(model, c), torch::optim::AdamOptions(c.learning_rate)) {
-    require<UsageError>(total(Split::train) > 0, "{} has no labelled training vertices in split {}",
-                        dataset.name, c.split);
+    require<UsageError>(targets.total(Split::train) > 0,
+                        "{} has no labelled training vertices in split {}", dataset.name, c.split);
     for (const auto& [name, p] : model.named_parameters()) best.push_back(p.detach().clone());
     if (!c.resume.empty()) training = resume_checkpoint(c.resume, model, best, optimizer);
   }
 
-  double total(Split split) const { return targets.totals[static_cast<std::size_t>(split)]; }
-  const torch::Tensor& mask(Split split) const {
-    return targets.masks[static_cast<std::size_t>(split)];
-  }
-
-  // Cross entropy of each own vertex.
-  torch::Tensor losses(const torch::Tensor& scores) const {
-    return torch::nll_loss(torch::log_softmax(scores, 1), targets.labels, {}, at::Reduction::None);
-  }
-
-  void sum_gradients() {
+  // May write over `mine`. Through the host: the copy to it waits for the GPU, so that the time
+  // that is counted is the sum's alone.
+  torch::Tensor sum_over_ranks(const torch::Tensor& mine) {
+    torch::Tensor sums = mine.to(torch::kCPU);
     AddTime time(reduce_seconds);
+    world.all_reduce_sum(
+        std::span(sums.mutable_data_ptr<float>(), static_cast<std::size_t>(sums.numel())));
+    return sums.to(device);
+  }
+
+  // Gradients become views of one array: optimizer.zero_grad(), which refuses such, is not used.
+  void sum_gradients() {
+    if (world.size() == 1) return;
     const Phase phase("summing gradients");
     std::vector<torch::Tensor> flat;
     for (const auto& [name, p] : model.named_parameters())
       flat.push_back((p.grad().defined() ? p.grad() : torch::zeros_like(p)).flatten());
-    torch::Tensor all = torch::cat(flat).contiguous();
-    world.all_reduce_sum(
-        std::span(all.mutable_data_ptr<float>(), static_cast<std::size_t>(all.numel())));
+    const torch::Tensor all = sum_over_ranks(torch::cat(flat));
     std::int64_t at = 0;
     for (const auto& [name, p] : model.named_parameters()) {
-      p.mutable_grad() = all.narrow(0, at, p.numel()).view_as(p).clone();
+      p.mutable_grad() = all.narrow(0, at, p.numel()).view_as(p);
       at += p.numel();
     }
   }
@@ -166,36 +152,40 @@ struct Trainer::State {
     const std::uint64_t sent = world.bytes_sent();
     const AggregateCost before = graph->cost();
     const double reduced = reduce_seconds;
-    optimizer.zero_grad();
+    for (const auto& [name, p] : model.named_parameters()) p.mutable_grad().reset();
     const DropoutStep drop_step{&dropout, static_cast<std::uint32_t>(epoch)};
     const torch::Tensor loss =
-        (losses(model.forward(input, graph, drop_step)) * mask(Split::train)).sum();
-    (loss / total(Split::train)).backward();
+        losses(model.forward(input, graph, drop_step), targets.of(Split::train)).sum();
+    {
+      const BackwardHere here;
+      (loss / targets.total(Split::train)).backward();
+    }
     sum_gradients();
     optimizer.step();
+    const auto value = loss.item<double>();  // waits for all that a GPU was given to do
     const AggregateCost after = graph->cost();
     comm_seconds += after.waiting - before.waiting + after.fetching - before.fetching +
                     reduce_seconds - reduced;
     bytes += after.bytes_fetched - before.bytes_fetched + world.bytes_sent() - sent;
-    return loss.item<double>();
+    return value;
   }
 
   // Sums over ranks: the given loss, then loss and hits of each split; and whether to stop.
   EpochResult evaluate(int epoch, double loss, bool& stop) {
     const torch::NoGradGuard no_grad;
     const torch::Tensor scores = model.forward(input, graph, {});
-    const torch::Tensor hits = (scores.argmax(1) == targets.labels).to(torch::kFloat32);
-    const auto sum = [](const torch::Tensor& t) { return t.sum(torch::kFloat64).item<double>(); };
-    std::array<double, 6> sums{loss,
-                               sum(losses(scores) * mask(Split::validation)),
-                               sum(hits * mask(Split::train)),
-                               sum(hits * mask(Split::validation)),
-                               sum(hits * mask(Split::test)),
-                               stop ? 1.0 : 0.0};
+    const torch::Tensor hits = scores.argmax(1) == targets.labels;
+    std::vector<torch::Tensor> mine{
+        losses(scores, targets.of(Split::validation)).sum(torch::kFloat64)};
+    for (const Split split : {Split::train, Split::validation, Split::test})
+      mine.push_back(hits.index_select(0, targets.of(split).rows).sum(torch::kFloat64));
+    const torch::Tensor found = torch::stack(mine).to(torch::kCPU);
+    const double* const sum = found.const_data_ptr<double>();
+    std::array<double, 6> sums{loss, sum[0], sum[1], sum[2], sum[3], stop ? 1.0 : 0.0};
     world.all_reduce_sum(sums);
     stop = sums[5] > 0;
     const auto share = [&](double count, Split split) {
-      return total(split) > 0 ? count / total(split) : 0.0;
+      return targets.total(split) > 0 ? count / targets.total(split) : 0.0;
     };
     return {.epoch = epoch,
             .loss = share(sums[0], Split::train),

@@ -71,6 +71,6 @@ struct Scores {
 // Scores of every vertex by the weights of a checkpoint, on rank 0; empty elsewhere. Collective.
 // Throws InputError if the checkpoint is of another model or shape.
 Scores infer(World& world, const Dataset& dataset, const Partition& partition,
-             const std::string& checkpoint, Normalize normalize, Strategy strategy);
+             const InferConfig& config);
 
 }  // namespace plait

@@ -69,10 +69,21 @@ def test_doctor(plait):
     (["train", "GRAPH", "--strategy", "luck"], ["luck", "bulk"]),
     (["train", "GRAPH", "--partition", "cake"], ["cake", "metis"]),
     (["train", "GRAPH", "--partition", "cake", "--ranks", "2"], ["cake", "metis"]),
+    (["train", "GRAPH", "--gpus", "0"], ["--gpus", "0"]),
+    (["train", "GRAPH", "--gpus", "1", "--ranks", "2"], ["--gpus", "--ranks"]),
     (["infer", "GRAPH", "--out", "y.npy"], ["--checkpoint"]),
 ])
 def test_wrong_usage(plait, communities, arguments, names):
     plait.fails(USAGE, *[communities if a == "GRAPH" else a for a in arguments], names=names)
+
+
+@pytest.mark.parametrize("gpus", [1, 3])
+@pytest.mark.parametrize("command", ["train", "infer"])
+def test_more_gpus_than_there_are(plait, tmp_path, communities, command, gpus):
+    """Refused before any rank starts, by builds with and without the GPU engine."""
+    options = {"train": [], "infer": ["--checkpoint", "c.safetensors", "--out", tmp_path / "y.npy"]}
+    plait.fails(USAGE, command, communities, *options[command], "--gpus", gpus,
+                env=environment(CUDA_VISIBLE_DEVICES=""), names=[f"{gpus} GPUs", "asked for"])
 
 
 def test_order_of_options_does_not_matter(plait, communities):

@@ -5,7 +5,9 @@
 #include <torch/autograd.h>
 
 #include "plait/base/error.h"
+#include "plait/base/gpu.h"
 #include "plait/nn/checkpoint.h"
+#include "plait/nn/gpu_torch.h"
 #include "tests/support/random_graph.h"
 
 namespace plait {
@@ -199,6 +201,16 @@ TEST(InputFeatures, BagsOfManyWordsHaveUnitLength) {
   expect_close(automatic(few), few / 50);
   expect_close(automatic(many), many / std::sqrt(150.0));
   expect_close(automatic(-many), -many);
+}
+
+TEST(TorchDevice, OfAGpuThatIsNotThere) {
+  EXPECT_TRUE(torch_device(false).is_cpu());
+  EXPECT_EQ(current_stream(torch::kCPU), nullptr);
+#ifdef PLAIT_SANITIZED
+  GTEST_SKIP() << "libtorch's CUDA part is not loaded under a sanitizer";
+#endif
+  if (gpu_count() > 0) GTEST_SKIP() << "there is a GPU";
+  EXPECT_THROW(torch_device(true), UsageError);
 }
 
 TEST(Checkpoint, BringsBackModelAndOptimizer) {

@@ -1,0 +1,68 @@
+// Dropout (Srivastava et al., 2014): element (vertex, column) of the input of `layer` in `epoch` is
+// kept when its own number, uniform in [0, 1), is at least p; what is kept is divided by 1 - p.
+//
+// The number is a function of these keys alone: the same for every number of ranks, every partition
+// and every thread count, on the CPU and on the GPU (gpu_dropout.h).
+//
+// Encoding of the counter: low = global vertex; high = epoch (24 bits) | layer (8) | column / 4
+// (32): one Philox block serves four columns.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "plait/base/random.h"
+
+namespace plait {
+
+class Dropout {
+ public:
+  // p in [0, 1). Throws UsageError otherwise.
+  Dropout(std::uint64_t seed, float p);
+
+  float p() const { return p_; }
+  // row[c] *= kept(c) / (1 - p), for all columns of one row.
+  void apply(std::uint64_t vertex, std::uint32_t epoch, std::uint32_t layer,
+             std::span<float> row) const;
+  // The same for a row of which only some columns are stored, ascending; `values` are theirs.
+  void apply(std::uint64_t vertex, std::uint32_t epoch, std::uint32_t layer,
+             std::span<const std::uint32_t> columns, std::span<float> values) const;
+
+  // The numbers of the four columns that `column` is one of: its own is [column % 4].
+  PLAIT_HOST_DEVICE Philox::Block numbers(std::uint64_t vertex, std::uint32_t epoch,
+                                          std::uint32_t layer, std::uint32_t column) const {
+    return philox_(vertex, std::uint64_t{epoch & 0xffffffu} << 40 |
+                               std::uint64_t{layer & 0xffu} << 32 | column / 4);
+  }
+  // What an element is multiplied by.
+  PLAIT_HOST_DEVICE float factor(std::uint32_t number) const {
+    return uniform_float(number) >= p_ ? scale_ : 0.0f;
+  }
+
+ private:
+  Philox philox_;
+  float p_;
+  float scale_;
+};
+
+// Which random numbers dropout takes; without `dropout`, nothing is dropped.
+struct DropoutStep {
+  const Dropout* dropout = nullptr;  // must outlive the backward pass
+  std::uint32_t epoch = 0;
+  std::uint32_t layer = 0;
+
+  bool active() const { return dropout != nullptr && dropout->p() > 0; }
+};
+
+// Row i of x is that of vertices[i]; y is another array of the same shape.
+struct DropoutRows {
+  const std::uint64_t* vertices = nullptr;
+  std::uint64_t rows = 0, width = 0;
+  const float* x = nullptr;
+  float* y = nullptr;
+};
+
+// y = x times the mask of an active step, by all threads.
+void drop_rows(const DropoutStep& step, const DropoutRows& rows);
+
+}  // namespace plait

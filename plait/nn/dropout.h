@@ -1,0 +1,21 @@
+// Dropout (kernels/dropout.h) as a differentiable operation.
+#pragma once
+
+#include <torch/types.h>
+
+#include "plait/kernels/dropout.h"
+
+namespace plait {
+
+// Global ids of own vertices, by row: int64, on the device that computes.
+using VertexList = torch::Tensor;
+
+inline const std::uint64_t* ids_of(const VertexList& vertices) {
+  return reinterpret_cast<const std::uint64_t*>(vertices.const_data_ptr<std::int64_t>());
+}
+
+// Row i of x (own x width, float32, where `vertices` are) times the mask of vertex i;
+// differentiable.
+torch::Tensor drop(const torch::Tensor& x, const VertexList& vertices, const DropoutStep& step);
+
+}  // namespace plait

@@ -1,0 +1,54 @@
+#include "plait/nn/gpu_torch.h"
+
+#include <ATen/Context.h>
+#include <c10/core/AutogradState.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <dlfcn.h>
+#include <torch/version.h>
+
+#include "plait/base/error.h"
+#include "plait/base/gpu.h"
+
+namespace plait {
+namespace {
+
+// libtorch's kernels register themselves as the library is loaded; nothing is linked. It is found
+// beside the libtorch that this program runs with.
+void load_torch_cuda() {
+  require<UsageError>(dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) != nullptr,
+                      "the libtorch of this program has no CUDA part; install torch {} with CUDA "
+                      "from PyPI: pip install torch=={}.{}.{}",
+                      TORCH_VERSION, TORCH_VERSION_MAJOR, TORCH_VERSION_MINOR, TORCH_VERSION_PATCH);
+  require<UsageError>(at::globalContext().hasCUDA(),
+                      "libtorch {} can use none of the {} GPUs of this host; install a driver as "
+                      "new as its CUDA",
+                      TORCH_VERSION, gpu_count());
+  at::globalContext().lazyInitDevice(at::kCUDA);
+}
+
+}  // namespace
+
+torch::Device torch_device(bool gpu) {
+  if (!gpu) return torch::kCPU;
+  static const bool loaded = (load_torch_cuda(), true);
+  static_cast<void>(loaded);
+  const torch::Device device(torch::kCUDA, static_cast<c10::DeviceIndex>(current_gpu()));
+  c10::impl::VirtualGuardImpl(torch::kCUDA).setDevice(device);
+  return device;
+}
+
+void* current_stream(const torch::Device& device) {
+  if (!device.is_cuda()) return nullptr;
+  return c10::impl::VirtualGuardImpl(torch::kCUDA).getStream(device).native_handle();
+}
+
+BackwardHere::BackwardHere()
+    : before_(c10::AutogradState::get_tls_state().get_multithreading_enabled()) {
+  c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
+}
+
+BackwardHere::~BackwardHere() {
+  c10::AutogradState::get_tls_state().set_multithreading_enabled(before_);
+}
+
+}  // namespace plait

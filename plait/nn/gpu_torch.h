@@ -1,0 +1,31 @@
+// libtorch on GPUs. Its CUDA part is a library of its own, which is loaded only where a GPU is
+// asked for: programs on the CPU start without it, and need no libtorch that has it.
+#pragma once
+
+#include <torch/types.h>
+
+namespace plait {
+
+// The CPU, or the current GPU (base/gpu.h), as libtorch names it.
+//
+// The first call for a GPU loads the CUDA part. It must come before any backward pass, because
+// libtorch looks for that part once. Throws UsageError that says what to install.
+torch::Device torch_device(bool gpu);
+
+// The cudaStream_t on which this thread's work on a tensor's device is enqueued; null on the CPU.
+void* current_stream(const torch::Device& device);
+
+// While it lives, backward passes of this thread run on it, rather than on a thread that libtorch
+// has for each GPU: collectives are called from one thread (world/world.h).
+class BackwardHere {
+ public:
+  BackwardHere();
+  ~BackwardHere();
+  BackwardHere(const BackwardHere&) = delete;
+  BackwardHere& operator=(const BackwardHere&) = delete;
+
+ private:
+  bool before_;
+};
+
+}  // namespace plait

@@ -1,0 +1,62 @@
+#include "plait/kernels/dropout.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include "plait/base/error.h"
+
+namespace plait {
+namespace {
+
+TEST(Dropout, KeepsItsShareAndTheMean) {
+  const Dropout dropout(7, 0.3f);
+  double kept = 0, sum = 0;
+  constexpr int kRows = 2000, kWidth = 37;
+  for (std::uint64_t v = 0; v < kRows; ++v) {
+    std::vector<float> row(kWidth, 1.0f);
+    dropout.apply(v, 5, 1, row);
+    for (const float value : row) {
+      kept += value != 0;
+      sum += value;
+    }
+  }
+  constexpr double kCount = kRows * kWidth;
+  // Four standard deviations of a binomial.
+  EXPECT_NEAR(kept / kCount, 0.7, 4 * std::sqrt(0.21 / kCount));
+  EXPECT_NEAR(sum / kCount, 1.0, 4 * std::sqrt(0.21 / kCount) / 0.7);
+}
+
+TEST(Dropout, StoredColumnsAreThoseOfTheWholeRow) {
+  const Dropout dropout(1, 0.5f);
+  const std::vector<std::uint32_t> columns{0, 1, 3, 4, 9, 10};
+  for (const std::uint64_t vertex : {0ull, 3ull, 1ull << 40}) {
+    std::vector<float> row(11, 1.0f), stored(columns.size(), 1.0f);
+    dropout.apply(vertex, 9, 2, row);
+    dropout.apply(vertex, 9, 2, columns, stored);
+    for (std::size_t k = 0; k < columns.size(); ++k) EXPECT_EQ(stored[k], row[columns[k]]);
+  }
+}
+
+TEST(Dropout, EveryPartOfTheKeyMatters) {
+  const auto mask = [](std::uint64_t seed, std::uint64_t vertex, std::uint32_t epoch,
+                       std::uint32_t layer) {
+    std::vector<float> row(64, 1.0f);
+    Dropout(seed, 0.5f).apply(vertex, epoch, layer, row);
+    return row;
+  };
+  const std::set<std::vector<float>> masks{mask(0, 0, 0, 0), mask(1, 0, 0, 0), mask(0, 1, 0, 0),
+                                           mask(0, 0, 1, 0), mask(0, 0, 0, 1)};
+  EXPECT_EQ(masks.size(), 5u);
+}
+
+TEST(Dropout, RefusesSharesOutsideTheRange) {
+  EXPECT_THROW(Dropout(0, 1.0f), UsageError);
+  EXPECT_THROW(Dropout(0, -0.1f), UsageError);
+  EXPECT_THROW(Dropout(0, NAN), UsageError);
+}
+
+}  // namespace
+}  // namespace plait
