@@ -1,0 +1,303 @@
+// The strategy `get` against the reference. The rows of the ranks are arrays of their own on one
+// GPU. Values are small multiples of 1/8, so that sums are exact in any order: results are equal,
+// not close.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "plait/base/error.h"
+#include "plait/graph/generate.h"
+#include "plait/kernels/get_cuda.h"
+#include "plait/kernels/spmm.h"
+#include "tests/gpu/device_matrix.h"
+#include "tests/support/random_graph.h"
+
+namespace plait {
+namespace {
+
+enum class Keep { all, local, remote };  // edges
+
+struct Case {
+  std::uint64_t width = 16;
+  std::uint32_t ps = 16, dist = 2, wpb = 4;
+  bool asynchronous = true, deterministic = true;
+  bool weighted = false, scaled = false, accumulate = false, clusters = false;
+  std::uint64_t padding = 0, offset = 0;  // elements after each row of x and y; before all rows
+  int ranks = 4, rank = 1;
+  Keep keep = Keep::all;
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << fmt::format(
+             "width {} ps {} dist {} wpb {} asynchronous {} deterministic {} weighted {} scaled {} "
+             "accumulate {} clusters {} padding {} offset {} rank {} of {} keep {}",
+             c.width, c.ps, c.dist, c.wpb, c.asynchronous, c.deterministic, c.weighted, c.scaled,
+             c.accumulate, c.clusters, c.padding, c.offset, c.rank, c.ranks,
+             static_cast<int>(c.keep));
+}
+
+// What one rank has: ranks own equal ranges of vertices; its blocks are those of the ranks after
+// it, and round.
+struct Part {
+  std::vector<EdgeOffset> begin, split, end;
+  std::vector<Slot> slots;
+  std::vector<float> weights;
+  std::uint64_t own = 0;
+  std::vector<int> owner;                           // a block
+  std::vector<std::uint32_t> block_begin;           // a block
+  std::vector<std::uint32_t> halo_block, halo_row;  // a row of all blocks
+};
+
+std::uint64_t first_vertex(const Csr32& graph, const Case& c, int rank) {
+  return graph.vertices() * static_cast<std::uint64_t>(rank) / static_cast<std::uint64_t>(c.ranks);
+}
+
+std::uint64_t rows_of(const Csr32& graph, const Case& c, int rank) {
+  return first_vertex(graph, c, rank + 1) - first_vertex(graph, c, rank);
+}
+
+Part part_of(const Csr32& graph, const Case& c) {
+  Part part;
+  part.own = rows_of(graph, c, c.rank);
+  std::vector<Slot> slot_of(graph.vertices());
+  Slot next = 0;
+  for (int step = 0; step < c.ranks; ++step) {
+    const int rank = (c.rank + step) % c.ranks;
+    if (step > 0) {
+      part.owner.push_back(rank);
+      part.block_begin.push_back(next);
+    }
+    for (std::uint64_t r = 0; r < rows_of(graph, c, rank); ++r) {
+      slot_of[first_vertex(graph, c, rank) + r] = next++;
+      if (step == 0) continue;
+      part.halo_block.push_back(static_cast<std::uint32_t>(step - 1));
+      part.halo_row.push_back(static_cast<std::uint32_t>(r));
+    }
+  }
+  for (std::uint64_t i = 0; i < part.own; ++i) {
+    const std::uint64_t row = first_vertex(graph, c, c.rank) + i;
+    std::vector<std::pair<Slot, float>> edges;
+    for (EdgeOffset e = graph.offsets[row]; e < graph.offsets[row + 1]; ++e) {
+      const Slot slot = slot_of[graph.neighbours[e]];
+      if (c.keep == Keep::all || (c.keep == Keep::local) == (slot < part.own))
+        edges.emplace_back(slot, graph.weight(e));
+    }
+    std::ranges::stable_sort(edges, {}, &std::pair<Slot, float>::first);
+    part.begin.push_back(part.slots.size());
+    for (const auto& [slot, weight] : edges) {
+      part.slots.push_back(slot);
+      part.weights.push_back(weight);
+    }
+    part.end.push_back(part.slots.size());
+    part.split.push_back(part.begin.back());
+    for (const auto& edge : edges) part.split.back() += edge.first < part.own;
+  }
+  return part;
+}
+
+struct Values {
+  std::vector<std::vector<float>> x;  // a rank
+  std::vector<float> y, scale;
+};
+
+Values make_values(const Csr32& graph, const Case& c, unsigned seed) {
+  Values values;
+  for (int rank = 0; rank < c.ranks; ++rank)
+    values.x.push_back(test::exact_values(
+        c.offset + rows_of(graph, c, rank) * (c.width + c.padding), seed + 10 + rank));
+  const std::uint64_t own = rows_of(graph, c, c.rank);
+  values.y = test::exact_values(c.offset + own * (c.width + c.padding), seed);
+  values.scale = test::exact_values(own, seed + 1);
+  return values;
+}
+
+std::vector<float> expected(const Case& c, const Part& part, const Values& values) {
+  std::vector<const float*> peers;
+  for (const int owner : part.owner) peers.push_back(values.x[owner].data() + c.offset);
+  peers.push_back(nullptr);  // so that there is a list with one rank too
+  const std::uint64_t stride = c.width + c.padding;
+  std::vector<float> y(values.y.size());
+  spmm_reference({.begin = part.begin,
+                  .end = part.end,
+                  .columns = part.slots.data(),
+                  .weights = c.weighted ? part.weights.data() : nullptr,
+                  .x = {.base = values.x[c.rank].data() + c.offset,
+                        .stride = stride,
+                        .own = static_cast<Slot>(part.own),
+                        .peers = peers.data(),
+                        .halo_owner = part.halo_block.data(),
+                        .halo_row = part.halo_row.data()},
+                  .width = c.width,
+                  .y = y.data() + c.offset,
+                  .y_stride = stride,
+                  .row_scale = c.scaled ? values.scale.data() : nullptr});
+  for (std::size_t i = 0; i < y.size(); ++i)
+    if (i < c.offset || (i - c.offset) % stride >= c.width)
+      y[i] = values.y[i];  // what is not a column is not written
+    else if (c.accumulate)
+      y[i] += values.y[i];
+  return y;
+}
+
+template <class T>
+DeviceArray<T> there(const std::vector<T>& values) {
+  return DeviceArray<T>(std::span<const T>(values));
+}
+
+std::vector<float> on_gpu(const Case& c, const Part& part, const Values& values) {
+  const auto begin = there(part.begin), split = there(part.split), end = there(part.end);
+  const auto slots = there(part.slots);
+  const auto weights = there(part.weights), scale = there(values.scale);
+  auto y = there(values.y);
+  std::vector<DeviceArray<float>> x;
+  for (const auto& rows : values.x) x.push_back(there(rows));
+  std::vector<PeerBlock> blocks;
+  for (std::size_t b = 0; b < part.owner.size(); ++b)
+    blocks.push_back({part.block_begin[b], x[part.owner[b]].data() + c.offset});
+  std::vector<std::uint32_t> cluster(part.own);
+  for (std::size_t i = 0; i < cluster.size(); ++i) cluster[i] = (i * 7) % 5;
+  const auto clusters = there(cluster);
+
+  const GetGroups groups(begin.data(), split.data(), end.data(), part.own,
+                         {.ps = c.ps, .clusters = c.clusters ? clusters.data() : nullptr}, nullptr);
+  DeviceArray<float> partial_sums(c.deterministic ? groups.partial_sums() * c.width : 0);
+  spmm_get({.groups = &groups,
+            .slots = slots.data(),
+            .weights = c.weighted ? weights.data() : nullptr,
+            .x = x[c.rank].data() + c.offset,
+            .blocks = blocks,
+            .stride = c.width + c.padding,
+            .width = c.width,
+            .y = y.data() + c.offset,
+            .y_stride = c.width + c.padding,
+            .row_scale = c.scaled ? scale.data() : nullptr,
+            .accumulate = c.accumulate,
+            .partial_sums = partial_sums.data(),
+            .dist = c.dist,
+            .wpb = c.wpb,
+            .asynchronous = c.asynchronous},
+           nullptr);
+  return y.to_host();
+}
+
+void check(const Csr32& graph, const Case& c, unsigned seed = 1) {
+  const Part part = part_of(graph, c);
+  const Values values = make_values(graph, c, seed);
+  EXPECT_EQ(on_gpu(c, part, values), expected(c, part, values)) << c;
+}
+
+const Csr32& random_graph() {
+  static const Csr32 graph = test::random_csr<std::uint32_t>(200, 4000, 3, true);
+  return graph;
+}
+
+TEST(GetCuda, AllWidths) {
+  for (std::uint64_t width = 1; width <= 130; ++width)
+    for (const bool asynchronous : {false, true}) {
+      const Case c{.width = width, .asynchronous = asynchronous, .weighted = width % 2 == 0};
+      check(random_graph(), c);
+      Case padded = c;
+      padded.padding = 4 - width % 4;  // rows at multiples of 16 bytes
+      check(random_graph(), padded);
+    }
+  for (const std::uint64_t width : {256, 602, 1000, 1023, 1024})
+    check(random_graph(), {.width = width});
+}
+
+TEST(GetCuda, AllParameters) {
+  for (const std::uint32_t ps : {1, 2, 3, 8, 15, 16, 31, 32})
+    for (const std::uint32_t dist : {1, 2, 7, 16})
+      for (const std::uint32_t wpb : {1, 3, 16})
+        for (const bool asynchronous : {false, true})
+          check(random_graph(), {.width = ps * 4 % 52 + 4,
+                                 .ps = ps,
+                                 .dist = dist,
+                                 .wpb = wpb,
+                                 .asynchronous = asynchronous,
+                                 .deterministic = (ps + dist) % 2 == 0,
+                                 .rank = 2});
+}
+
+TEST(GetCuda, WeightedScaledAccumulatedPaddedAndSorted) {
+  for (const std::uint64_t width : {1, 6, 16, 37, 64, 130})
+    for (int bits = 0; bits < 64; ++bits) {
+      const auto bit = [&](int k) { return (bits >> k & 1) != 0; };
+      check(random_graph(), {.width = width,
+                             .ps = bit(4) ? 5u : 32u,
+                             .asynchronous = bit(5),
+                             .deterministic = bit(3),
+                             .weighted = bit(0),
+                             .scaled = bit(1),
+                             .accumulate = bit(2),
+                             .clusters = bit(4),
+                             .padding = bit(3) == bit(4) ? 16 - width % 8 : 0,
+                             .offset = bit(4) && bit(0) ? 1u : 0u});
+    }
+}
+
+TEST(GetCuda, AllRanks) {
+  for (const int ranks : {1, 2, 3, 8, 64})
+    for (int rank = 0; rank < ranks; rank += 1 + ranks / 8)
+      for (const bool deterministic : {false, true})
+        check(random_graph(),
+              {.width = 20, .deterministic = deterministic, .ranks = ranks, .rank = rank});
+}
+
+TEST(GetCuda, OddGraphs) {
+  const auto csr = [](AnyEdgeList edges) { return std::get<Csr32>(build_csr(std::move(edges))); };
+  const Csr32 star = csr(generate_star(3000)), ring = csr(generate_ring(100));
+  const Csr32 sparse = test::random_csr<std::uint32_t>(700, 300, 2);  // most rows are empty
+  const Csr32 none = test::random_csr<std::uint32_t>(50, 0, 1);
+  const Csr32 one = test::random_csr<std::uint32_t>(1, 40, 1, true);  // ranks without rows
+  const Csr32 empty = test::random_csr<std::uint32_t>(0, 0, 1);
+  for (int bits = 0; bits < 8; ++bits)
+    for (const std::uint64_t width : {1, 24, 70}) {
+      Case c{.width = width,
+             .ps = (bits & 4) != 0 ? 2u : 32u,
+             .asynchronous = (bits & 1) != 0,
+             .deterministic = (bits & 2) != 0};
+      for (const int rank : {0, 3}) {
+        c.rank = rank;
+        for (const Csr32* graph : {&star, &ring, &sparse, &none, &one, &empty}) check(*graph, c);
+      }
+      for (const Keep keep : {Keep::local, Keep::remote}) {
+        c.keep = keep;
+        check(random_graph(), c);
+      }
+    }
+  check(random_graph(), {.width = 0});
+}
+
+// Not exact values: with partial sums, neither a second run, nor how work is dealt to warps, nor
+// how rows are fetched changes a bit.
+TEST(GetCuda, SameBitsInHundredRuns) {
+  const Csr32 graph = test::random_csr<std::uint32_t>(200, 30000, 5, true);
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  Case c{.width = 48, .ps = 8, .weighted = true};
+  const Part part = part_of(graph, c);
+  Values values = make_values(graph, c, 1);
+  for (auto& rows : values.x)
+    for (float& value : rows) value = uniform(random);
+  const std::vector<float> first = on_gpu(c, part, values);
+  for (unsigned run = 1; run < 100; ++run) {
+    c.asynchronous = run % 2 == 1;
+    c.dist = 1 + run % 16;
+    c.wpb = 1 + run / 3 % 16;
+    c.clusters = run % 5 == 0;
+    ASSERT_EQ(on_gpu(c, part, values), first) << c;
+  }
+}
+
+TEST(GetCuda, RefusesParametersOutOfRange) {
+  EXPECT_THROW(check(random_graph(), {.ps = 0}), UsageError);
+  EXPECT_THROW(check(random_graph(), {.ps = 33}), UsageError);
+  EXPECT_THROW(check(random_graph(), {.dist = 0}), UsageError);
+  EXPECT_THROW(check(random_graph(), {.dist = 17}), UsageError);
+  EXPECT_THROW(check(random_graph(), {.wpb = 0}), UsageError);
+  EXPECT_THROW(check(random_graph(), {.wpb = 17}), UsageError);
+  EXPECT_THROW(check(random_graph(), {.ranks = 65}), UsageError);
+}
+
+}  // namespace
+}  // namespace plait
