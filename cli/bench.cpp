@@ -64,7 +64,10 @@ std::vector<Entry> entries(const Options& o) {
 class Contest {
  public:
   Contest(const Options& o, World& world, const Session& session)
-      : o_(o), world_(world), session_(session), dataset_(read_graph(o.graph, session)),
+      : o_(o),
+        world_(world),
+        session_(session),
+        dataset_(read_graph(o.graph, session)),
         partition_(partition_for(world, dataset_.graph, o.scheme, session.seed)) {}
 
   void run() {
@@ -141,8 +144,12 @@ class Contest {
           one[std::string("speedup_over_") + other] = ratio(row, other);
       rows.push_back(std::move(one));
     }
-    return {{"graph", dataset_.name}, {"gpus", world_.size()},       {"wire", o_.wire},
-            {"place_s", place_seconds_}, {"halo_rows", halo_rows_}, {"edges", edges_},
+    return {{"graph", dataset_.name},
+            {"gpus", world_.size()},
+            {"wire", o_.wire},
+            {"place_s", place_seconds_},
+            {"halo_rows", halo_rows_},
+            {"edges", edges_},
             {"rows", rows}};
   }
 
@@ -155,11 +162,11 @@ class Contest {
     for (const Row& row : rows_) {
       const auto limit = limits_.find(row.width);
       const Limit l = limit == limits_.end() ? Limit{} : limit->second;
-      fmt::print("{:<10} {:>5} {:>9.3f} {:>9.3f} {:>9.3f} {:>6} {:>9.3f} {:>9.3f} {:>7.2f} "
-                 "{:>8.2f} {:>10.2f}\n",
-                 row.strategy, row.width, row.times.median(), row.times.least(), row.times.most(),
-                 row.passes, l.link_ms, l.sum_ms, share(row), ratio(row, "bulk"),
-                 ratio(row, "cusparse"));
+      fmt::print(
+          "{:<10} {:>5} {:>9.3f} {:>9.3f} {:>9.3f} {:>6} {:>9.3f} {:>9.3f} {:>7.2f} "
+          "{:>8.2f} {:>10.2f}\n",
+          row.strategy, row.width, row.times.median(), row.times.least(), row.times.most(),
+          row.passes, l.link_ms, l.sum_ms, share(row), ratio(row, "bulk"), ratio(row, "cusparse"));
     }
   }
 
@@ -180,17 +187,17 @@ void add_bench(CLI::App& app, Session& session) {
   auto o = std::make_shared<Options>();
   CLI::App* bench = app.add_subcommand("bench", "Measure what this machine reaches");
   bench->require_subcommand(1);
-  CLI::App* command = add_command(
-      *bench, session, "aggregate", "Time y = A x on GPUs by several strategies, in one run",
-      [=, &session] {
-        entries(*o);  // throws for a strategy that is not there
-        session.gpus = std::max(session.gpus, 1);
-        on_ranks(session, [&](World& world) { Contest(*o, world, session).run(); });
-      });
+  CLI::App* command =
+      add_command(*bench, session, "aggregate",
+                  "Time y = A x on GPUs by several strategies, in one run", [=, &session] {
+                    entries(*o);  // throws for a strategy that is not there
+                    session.gpus = std::max(session.gpus, 1);
+                    on_ranks(session, [&](World& world) { Contest(*o, world, session).run(); });
+                  });
   command->add_option("graph", o->graph, "Graph file")->required();
   command->add_option("--dims", o->widths, "Widths of x")->delimiter(',')->capture_default_str();
-  command->add_option("--strategies", o->strategies,
-                      "Strategies; cusparse: bulk with cuSPARSE's sum")
+  command
+      ->add_option("--strategies", o->strategies, "Strategies; cusparse: bulk with cuSPARSE's sum")
       ->delimiter(',')
       ->capture_default_str();
   command->add_option("--wire", o->wire, "fp32 or bf16: how rows cross the link")
@@ -201,8 +208,7 @@ void add_bench(CLI::App& app, Session& session) {
       ->capture_default_str();
   add_choice(command, "--partition", o->scheme, parse_partition_scheme, "edges",
              "edges, vertices, hash or metis");
-  command->add_option("--gpus", session.gpus, "GPUs, a process each")
-      ->check(CLI::Range(1, 32));
+  command->add_option("--gpus", session.gpus, "GPUs, a process each")->check(CLI::Range(1, 32));
   command->add_option("--seed", session.seed, "Seed of METIS")->capture_default_str();
   add_timeout_option(command, session);
   add_examples(command,

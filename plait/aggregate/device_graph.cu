@@ -80,7 +80,8 @@ DeviceLink::DeviceLink(World& world, DType wire)
       rank_(world.rank()),
       ranks_(world.size()),
       wire_(wire),
-      flags_(world, DeviceSignals::bytes(world.size())),
+      flags_(world, DeviceSignals::bytes(ranks_) +
+                        static_cast<std::size_t>(ranks_) * kReduceFloats * sizeof(float)),
       signals_(flags_, rank_, ranks_) {
   int least = 0, greatest = 0;
   check_cuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "a stream");

@@ -46,6 +46,9 @@ class DeviceLink {
   // Room for `bytes` of slots on every rank, the largest of what any asks for; collective.
   void reserve(std::uint64_t bytes);
 
+  // The sum of an array over ranks, the same bits on all; on the GPU alone.
+  void all_reduce_sum(float* values, std::uint64_t count, cudaStream_t stream);
+
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   DType wire() const { return wire_; }
@@ -67,6 +70,8 @@ class DeviceLink {
   }
 
  private:
+  static constexpr std::uint64_t kReduceFloats = 1 << 18;  // summed over ranks at once
+
   void follow(cudaStream_t later, cudaStream_t earlier);
 
   World& world_;

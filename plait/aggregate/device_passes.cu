@@ -2,6 +2,7 @@
 
 #include "plait/aggregate/device_strategy_cuda.h"
 #include "plait/kernels/copy_rows_cuda.h"
+#include "plait/kernels/row_cut.h"
 
 namespace plait {
 
@@ -9,22 +10,29 @@ Passes::Passes(const DeviceGraph& graph, const std::vector<std::uint64_t>& cuts,
                cudaStream_t stream)
     : graph_(graph) {
   const DeviceShard& shard = graph.shard;
-  const auto add = [&](const EdgeOffset* begin, const EdgeOffset* end) {
-    groups_.emplace_back(
-        begin, end, shard.own,
-        RowGroupOptions{.clusters = graph.clusters.data(), .skip_empty = !groups_.empty()}, stream);
+  const RankLoad& load = graph.loads[static_cast<std::size_t>(shard.rank)];
+  // `edges`: about how many.
+  const auto add = [&](const EdgeOffset* begin, const EdgeOffset* end, EdgeOffset edges) {
+    groups_.emplace_back(begin, end, shard.own,
+                         RowGroupOptions{.most = group_size(edges, shard.own),
+                                         .clusters = graph.clusters.data(),
+                                         .skip_empty = !groups_.empty()},
+                         stream);
   };
   const EdgeOffset* const end = shard.offsets.data() + 1;
   if (cuts.empty()) {
-    add(shard.offsets.data(), end);
+    add(shard.offsets.data(), end, shard.edges());
     return;
   }
   DeviceArray<EdgeOffset> from = edges_from_slot(shard, shard.own, stream);
-  add(shard.offsets.data(), from.data());
+  add(shard.offsets.data(), from.data(), load.local_edges);
+  std::uint64_t before = 0;
   for (const std::uint64_t cut : cuts) {
     DeviceArray<EdgeOffset> to = edges_from_slot(shard, shard.own + cut, stream);
-    add(from.data(), to.data());
+    add(from.data(), to.data(),
+        load.remote_edges * (cut - before) / std::max<std::uint64_t>(load.halo, 1));
     from = std::move(to);
+    before = cut;
   }
 }
 

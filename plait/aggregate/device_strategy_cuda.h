@@ -40,6 +40,9 @@ std::unique_ptr<DeviceStrategy> make_pipelined(const DeviceGraph& graph, DeviceL
 std::unique_ptr<DeviceStrategy> make_device_bulk(const DeviceGraph& graph, DeviceLink& link,
                                                  Nccl* nccl, bool sum_by_cusparse);
 
+std::unique_ptr<DeviceStrategy> make_device_get(const DeviceGraph& graph, DeviceLink& link,
+                                                const GetTuning& tuning);
+
 // The sum of a shard in passes, each over the edges to a range of slots.
 class Passes {
  public:

@@ -11,7 +11,8 @@ namespace plait {
 namespace {
 
 constexpr HaloKind halo_on_gpus(Strategy strategy) {
-  return strategy == Strategy::replicate ? HaloKind::complete : HaloKind::dense;
+  const bool all = strategy == Strategy::replicate || strategy == Strategy::get;
+  return all ? HaloKind::complete : HaloKind::dense;
 }
 
 template <VertexId V>
@@ -33,10 +34,8 @@ class Engine : public GpuAggregator {
   Engine(World& world, const AnyCsr& any, bool symmetric, const Partition& partition,
          const GpuAggregatorOptions& options)
       : strategy_(options.strategy),
-        by_cusparse_(options.sum_by_cusparse),
         stream_(static_cast<cudaStream_t>(options.stream)),
         link_(world, options.wire) {
-    require<UsageError>(strategy_ != Strategy::get, "strategy get is not there on GPUs yet");
     std::visit(
         [&](const auto& graph) {
           const int rank = world.rank();
@@ -61,8 +60,8 @@ class Engine : public GpuAggregator {
         any);
     if (world.size() > 1 && (strategy_ == Strategy::bulk || strategy_ == Strategy::replicate))
       nccl_ = in_phase("joining by NCCL", [&] { return Nccl::join(world); });
-    forward_run_ = make(*forward_);
-    if (transposed_) backward_run_ = make(*transposed_);
+    forward_run_ = make(*forward_, options);
+    if (transposed_) backward_run_ = make(*transposed_, options);
     reserve(options.max_width);
   }
   ~Engine() override { cudaDeviceSynchronize(); }
@@ -70,8 +69,11 @@ class Engine : public GpuAggregator {
   void reserve(std::uint64_t width) override {
     if (width <= width_ && width_ > 0) return;
     width_ = std::max<std::uint64_t>(width, 1);
-    std::uint64_t slots = forward_->shard.slot_count();
-    if (transposed_) slots = std::max(slots, transposed_->shard.slot_count());
+    const auto slots_of = [&](const DeviceGraph& graph) {  // get stores no halo
+      return strategy_ == Strategy::get ? graph.shard.own : graph.shard.slot_count();
+    };
+    std::uint64_t slots = slots_of(*forward_);
+    if (transposed_) slots = std::max(slots, slots_of(*transposed_));
     link_.reserve(slots * width_ * sizeof(float));
   }
   void forward(const Scaling& s, const float* x, float* y, std::uint64_t width) override {
@@ -82,6 +84,10 @@ class Engine : public GpuAggregator {
         {s.post, s.pre, s.weighted, dy, dx, width, stream_});
   }
 
+  void all_reduce_sum(float* values, std::uint64_t count) override {
+    const Phase phase("summing over ranks");
+    link_.all_reduce_sum(values, count, stream_);
+  }
   void run_part(StepPart part, const float* x, float* y, std::uint64_t width) override {
     forward_run_->run_part(part, {nullptr, nullptr, false, x, y, width, stream_});
   }
@@ -103,8 +109,11 @@ class Engine : public GpuAggregator {
   std::vector<float> edge_counts() const override { return counts_; }
 
  private:
-  std::unique_ptr<DeviceStrategy> make(const DeviceGraph& graph) {
-    if (nccl_ || by_cusparse_) return make_device_bulk(graph, link_, nccl_.get(), by_cusparse_);
+  std::unique_ptr<DeviceStrategy> make(const DeviceGraph& graph,
+                                       const GpuAggregatorOptions& options) {
+    if (strategy_ == Strategy::get) return make_device_get(graph, link_, options.get);
+    if (nccl_ || options.sum_by_cusparse)
+      return make_device_bulk(graph, link_, nccl_.get(), options.sum_by_cusparse);
     return make_pipelined(graph, link_);
   }
   void run(DeviceStrategy& strategy, const DeviceProduct& product) {
@@ -117,7 +126,6 @@ class Engine : public GpuAggregator {
   }
 
   const Strategy strategy_;
-  const bool by_cusparse_;
   const cudaStream_t stream_;
   DeviceLink link_;
   std::unique_ptr<Nccl> nccl_;

@@ -9,12 +9,21 @@
 
 namespace plait {
 
+// Of strategy `get`, by MGG's names (kernels/get_cuda.h); none changes what is summed.
+struct GetTuning {
+  std::uint32_t ps = 16;     // neighbours in a group, 1 to 32
+  std::uint32_t dist = 2;    // groups of either kind that a warp takes turns with, 1 to 16
+  std::uint32_t wpb = 4;     // warps a block, 1 to 16
+  bool asynchronous = true;  // fetch the next remote rows while summing
+};
+
 struct GpuAggregatorOptions {
   Strategy strategy = Strategy::automatic;
   ShardOptions shards;  // `halo` follows from the strategy
   std::uint64_t max_width = 0;
   DType wire = DType::f32;  // how rows travel between GPUs: f32 or bf16
   void* stream = nullptr;   // the cudaStream_t that x and y are made and used on
+  GetTuning get = {};
   // To compare with: `bulk`, whose sum is cuSPARSE's, without scaling.
   bool sum_by_cusparse = false;
 };
@@ -27,6 +36,9 @@ enum class StepPart {
 
 class GpuAggregator : public Aggregator {
  public:
+  // Collective: the sum of an array in the GPU's memory over ranks, the same bits on all, without
+  // the host.
+  virtual void all_reduce_sum(float* values, std::uint64_t count) = 0;
   // Collective, as forward().
   virtual void run_part(StepPart part, const float* x, float* y, std::uint64_t width) = 0;
   virtual std::uint64_t halo_rows() const = 0;

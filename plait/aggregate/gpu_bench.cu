@@ -78,7 +78,8 @@ struct GpuBench::State {
     double worst = 0;
     for (std::uint64_t k = 0; k < width; ++k) {
       const double off = std::abs(sums[k] - expected[k]) / std::max(expected[k], 1e-30);
-      worst = std::max(worst, std::isfinite(off) && !(expected[k] == 0 && sums[k] != 0) ? off : 1e30);
+      worst =
+          std::max(worst, std::isfinite(off) && !(expected[k] == 0 && sums[k] != 0) ? off : 1e30);
     }
     return worst;
   }

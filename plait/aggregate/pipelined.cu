@@ -20,8 +20,6 @@
 namespace plait {
 namespace {
 
-// The signal that a rank has summed what it had.
-constexpr int kSummed = DeviceSignals::kSignals - 1;
 // Blocks that push picked rows, beside a sum: about what fills a link.
 constexpr unsigned kPushBlocks = 32;
 
@@ -50,7 +48,7 @@ class Pipelined : public DeviceStrategy {
       plan.passes.run(one_pass ? 0 : k + 1, p, {slots, link_.wire(), p.width});
     }
     if (link_.ranks() == 1) return;
-    signals.raise_everywhere(kSummed, p.stream);
+    signals.raise_everywhere(DeviceSignals::kDone, p.stream);
     link_.let_follow(p.stream);  // x has left before the caller may change it
   }
 
@@ -65,7 +63,7 @@ class Pipelined : public DeviceStrategy {
     if (link_.ranks() > 1) push(p, plan, p.x);
     for (const auto& arrival : plan.arrivals) link_.signals().wait(arrival, p.stream);
     if (link_.ranks() == 1) return;
-    link_.signals().raise_everywhere(kSummed, p.stream);
+    link_.signals().raise_everywhere(DeviceSignals::kDone, p.stream);
     link_.let_follow(p.stream);
   }
   std::size_t passes(const DeviceProduct& p) override { return plan_for(p).passes.count(); }
@@ -87,7 +85,7 @@ class Pipelined : public DeviceStrategy {
   static std::vector<HaloChunk> chunks(const std::vector<std::uint64_t>& cuts, const RankLoad& load,
                                        std::uint64_t slot, std::uint64_t rows) {
     auto list = block_chunks(slot - load.own, rows, cuts.empty() ? std::vector{load.halo} : cuts);
-    require(list.size() < kSummed, "a block of the halo in {} parts", list.size());
+    require(list.size() < DeviceSignals::kDone, "a block of the halo in {} parts", list.size());
     return list;
   }
 
@@ -116,7 +114,7 @@ class Pipelined : public DeviceStrategy {
     const bool as_they_are = link_.wire() == DType::f32;
     link_.follow(p.stream);
     std::vector<Signal> summed;
-    for (const SendBlock& block : graph_.send) summed.push_back({block.peer, kSummed});
+    for (const SendBlock& block : graph_.send) summed.push_back({block.peer, DeviceSignals::kDone});
     signals.wait(summed, link_.stream(), 1);
     for (std::size_t b = 0; b < graph_.send.size(); ++b) {
       const SendBlock& block = graph_.send[b];

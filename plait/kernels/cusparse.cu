@@ -85,8 +85,8 @@ CusparseSpmm::CusparseSpmm(const CusparseArgs& args) : stream_(args.stream) {
     check(l.scratch_size(handle_, kAsIs, kAsIs, &kOne, a_, x_, &kZero, y_, CUDA_R_32F,
                          kAlgorithms[k], &bytes));
     scratch_[k] = DeviceArray<std::byte>(bytes);
-    check(l.preprocess(handle_, kAsIs, kAsIs, &kOne, a_, x_, &kZero, y_, CUDA_R_32F,
-                       kAlgorithms[k], scratch_[k].data()));
+    check(l.preprocess(handle_, kAsIs, kAsIs, &kOne, a_, x_, &kZero, y_, CUDA_R_32F, kAlgorithms[k],
+                       scratch_[k].data()));
   }
 }
 

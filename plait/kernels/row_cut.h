@@ -10,6 +10,15 @@ namespace plait {
 
 // Edges that a warp loads at once; groups but the last of a row are multiples of it.
 inline constexpr std::uint32_t kGroupStep = 32;
+// Edges a row, on average, up to which several groups share a warp (spmm.cu).
+inline constexpr std::uint32_t kShortGroup = 32;
+
+// Edges a group, at most, for rows of `edges` in all. A warp that works through a hub's long group
+// after all others have ended holds up the whole sum: groups are short where rows are, whose sum
+// takes little time (measured on an H200; docs/performance.md).
+constexpr std::uint32_t group_size(EdgeOffset edges, std::uint64_t rows) {
+  return edges <= rows * kShortGroup ? 64 : 256;
+}
 
 struct RowCut {
   std::uint32_t groups;      // at least 1: a row without edges has a group too, which writes zeros

@@ -19,6 +19,7 @@
 #include <type_traits>
 
 #include "plait/base/error.h"
+#include "plait/kernels/row_cut.h"
 #include "plait/kernels/spmm_cuda.h"
 
 namespace plait {
@@ -27,8 +28,6 @@ namespace {
 constexpr int kWarp = 32;
 constexpr int kThreads = 256;
 constexpr int kInFlight = 4;  // loads of x a lane
-// Edges of a group, on average, up to which several groups share a warp.
-constexpr EdgeOffset kShortGroup = 32;
 constexpr unsigned kAll = 0xffffffffu;
 
 struct SpmmView {
@@ -292,7 +291,7 @@ struct Launch {
       return (warps + kThreads / kWarp - 1) / (kThreads / kWarp);
     };
     if constexpr (kVec > 1 && kLanes >= 4 && kLanes <= 16) {
-      if (args.groups->edges() <= args.groups->size() * kShortGroup) {
+      if (args.groups->edges() <= args.groups->size() * EdgeOffset{kShortGroup}) {
         constexpr int kGroups = kWarp / kLanes;
         const dim3 grid(blocks((view.group_count + kGroups - 1) / kGroups), slices);
         short_groups_kernel<X, Y, kVec, kLanes, kWeighted><<<grid, kThreads, 0, stream>>>(view);

@@ -44,11 +44,13 @@ GraphHandle::GraphHandle(World& world, const AnyCsr& graph, bool symmetric,
     : world_(&world), device_(torch_device(options.gpu)) {
   const Phase phase("placing the graph");
   if (options.gpu) {
-    aggregator_ = make_gpu_aggregator(world, graph, symmetric, partition,
-                                      {.strategy = options.strategy,
-                                       .shards = options.shards,
-                                       .max_width = options.max_width,
-                                       .stream = current_stream(device_)});
+    auto aggregator = make_gpu_aggregator(world, graph, symmetric, partition,
+                                          {.strategy = options.strategy,
+                                           .shards = options.shards,
+                                           .max_width = options.max_width,
+                                           .stream = current_stream(device_)});
+    gpu_aggregator_ = aggregator.get();
+    aggregator_ = std::move(aggregator);
   } else {
     ShardOptions shards = options.shards;
     shards.halo = halo_for(options.strategy);
@@ -66,6 +68,15 @@ Aggregator& GraphHandle::aggregator(std::uint64_t width) {
 torch::Tensor GraphHandle::degree() const {
   const auto degree = aggregator_->degree();
   return torch::from_blob(const_cast<float*>(degree.data()), {own()}).clone().to(device_);
+}
+
+void GraphHandle::all_reduce_sum(torch::Tensor& values) {
+  auto* const data = values.mutable_data_ptr<float>();
+  const auto count = static_cast<std::size_t>(values.numel());
+  if (gpu_aggregator_ != nullptr)
+    gpu_aggregator_->all_reduce_sum(data, count);
+  else
+    world_->all_reduce_sum(std::span(data, count));
 }
 
 const torch::Tensor& GraphHandle::gcn_normalization() {

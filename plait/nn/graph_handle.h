@@ -38,11 +38,14 @@ class GraphHandle : public torch::CustomClassHolder {
   // 1 / sqrt(degree), 0 where there is no edge: both sides of GCN's normalisation. Made once.
   const torch::Tensor& gcn_normalization();
   AggregateCost cost() const { return aggregator_->cost(); }
+  // The sum of a contiguous float32 array on device() over ranks, in place; collective.
+  void all_reduce_sum(torch::Tensor& values);
 
  private:
   World* world_;
   torch::Device device_;
   std::unique_ptr<Aggregator> aggregator_;
+  GpuAggregator* gpu_aggregator_ = nullptr;  // the same, on a GPU
   torch::Tensor normalization_;
 };
 

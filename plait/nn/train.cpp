@@ -121,14 +121,11 @@ struct Trainer::State {
     if (!c.resume.empty()) training = resume_checkpoint(c.resume, model, best, optimizer);
   }
 
-  // May write over `mine`. Through the host: the copy to it waits for the GPU, so that the time
-  // that is counted is the sum's alone.
-  torch::Tensor sum_over_ranks(const torch::Tensor& mine) {
-    torch::Tensor sums = mine.to(torch::kCPU);
+  // In place.
+  torch::Tensor sum_over_ranks(torch::Tensor values) {
     AddTime time(reduce_seconds);
-    world.all_reduce_sum(
-        std::span(sums.mutable_data_ptr<float>(), static_cast<std::size_t>(sums.numel())));
-    return sums.to(device);
+    graph->all_reduce_sum(values);
+    return values;
   }
 
   // Gradients become views of one array: optimizer.zero_grad(), which refuses such, is not used.

@@ -27,8 +27,8 @@ struct RankLoad {
 // Times in seconds. The figures are those of an H200 (docs/performance.md).
 struct PassCosts {
   double link = 375e9;           // bytes a second into one GPU
-  double first_row = 15e-6;      // until rows begin to arrive
-  double pass = 10e-6;           // a pass besides its work: a wait and a launch
+  double first_row = 30e-6;      // until rows begin to arrive
+  double pass = 25e-6;           // a pass besides its work: a wait, launches, its last rows
   double edge = 5e-12;           // an edge
   double edge_byte = 1 / 11e12;  // a byte of a row that an edge reads
   double y_byte = 1 / 3.2e12;    // a byte of y read or written

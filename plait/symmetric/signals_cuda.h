@@ -38,6 +38,9 @@ struct Signal {
 class DeviceSignals {
  public:
   static constexpr int kSignals = 64;  // from each rank
+  // Every step ends with it: the rank reads what it was given no more, and the next step may write
+  // there.
+  static constexpr int kDone = kSignals - 1;
 
   // Flags stand at the beginning of every part of the heap, which outlives this.
   DeviceSignals(DeviceHeap& heap, int rank, int ranks,

@@ -67,6 +67,7 @@ void check_case(World& world, const Case& c, const std::vector<Strategy>& strate
     const Partition partition = make_partition(scheme, c.graph, world.size());
     for (const Strategy strategy : strategies)
       for (const DType wire : {DType::f32, DType::bf16}) {
+        if (strategy == Strategy::get && wire != DType::f32) continue;
         Placed placed(world, c, partition,
                       {.strategy = strategy, .max_width = c.width, .wire = wire});
         for (int bits = 0; bits < 16; ++bits) {
@@ -81,15 +82,45 @@ void check_case(World& world, const Case& c, const std::vector<Strategy>& strate
 
 std::vector<Strategy> strategies_for(int ranks) {
   // NCCL wants a GPU a rank.
-  if (ranks > gpu_count()) return {Strategy::pipelined};
-  return {Strategy::pipelined, Strategy::bulk, Strategy::replicate};
+  if (ranks > gpu_count()) return {Strategy::pipelined, Strategy::get};
+  return {Strategy::pipelined, Strategy::get, Strategy::bulk, Strategy::replicate};
 }
 
 const RankProgram kAggregate("gpu aggregate", [](World& world) {
   use_gpu(world.rank() % gpu_count());
-  for (unsigned seed = 0; seed < 5; ++seed)
+  for (unsigned seed = 0; seed < 3; ++seed)
     check_case(world, Case(seed), strategies_for(world.size()));
 });
+
+const RankProgram kReduce("gpu all-reduce", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  const Case c(1);
+  const Partition partition = partition_by_vertices(c.graph.vertices(), world.size());
+  const auto aggregator = make_gpu_aggregator(world, c.graph, false, partition, {.max_width = 1});
+  for (const std::size_t size : {1, 1000, 300000}) {
+    std::vector<float> mine(size), sums(size);
+    for (int rank = 0; rank < world.size(); ++rank)
+      for (std::size_t i = 0; i < size; ++i) {
+        const float value = static_cast<float>((i * 7 + static_cast<std::size_t>(rank) * 13) % 101);
+        sums[i] += value;
+        if (rank == world.rank()) mine[i] = value;
+      }
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      DeviceArray<float> values{std::span<const float>(mine)};
+      aggregator->all_reduce_sum(values.data(), size);
+      aggregator->cost();
+      expect(values.to_host() == sums, fmt::format("the sum of {} numbers", size));
+    }
+  }
+});
+
+TEST(GpuAggregate, SumsArraysOverRanks) {
+  for (const int ranks : {2, 4}) {
+    const Outcome outcome =
+        run_job({.program = "gpu all-reduce", .ranks = ranks, .timeout_ms = 20000});
+    EXPECT_EQ(outcome.code, 0) << ranks << " ranks: " << outcome.all_errors();
+  }
+}
 
 TEST(GpuAggregate, OneToFourRanksEqualThreeLoops) {
   const auto world = World::alone();

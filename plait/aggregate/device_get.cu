@@ -1,0 +1,97 @@
+// Strategy `get` on GPUs: own rows are put where all ranks can read them, and one kernel reads a
+// remote row for each remote edge, between the sums of local neighbour groups (MGG, sections 4 and
+// 5; kernels/get_cuda.h). Bytes: a row over the link for every remote edge. No halo is stored.
+//
+// Own rows are not overwritten while a peer may still read them: each rank raises a signal when its
+// kernel has ended, for which the others wait before they place the next step's rows.
+#include "plait/aggregate/device_strategy_cuda.h"
+#include "plait/base/error.h"
+#include "plait/kernels/get_cuda.h"
+
+namespace plait {
+namespace {
+
+constexpr int kPlaced = 0;  // signal
+// Partial sums take at most this; beyond, sums are added by atomics.
+constexpr std::uint64_t kMostPartialBytes = std::uint64_t{8} << 30;
+
+class DeviceGet : public DeviceStrategy {
+ public:
+  DeviceGet(const DeviceGraph& graph, DeviceLink& link, const GetTuning& tuning)
+      : graph_(graph), link_(link), tuning_(tuning) {
+    for (int rank = 0; rank < link.ranks(); ++rank)
+      if (rank != link.rank()) {
+        placed_.push_back({rank, kPlaced});
+        done_.push_back({rank, DeviceSignals::kDone});
+      }
+  }
+
+  void run(const DeviceProduct& p) override {
+    DeviceSignals& signals = link_.signals();
+    signals.next_step(p.stream);
+    signals.wait(done_, p.stream, 1);
+    const float* own = place_own_rows(p, graph_, link_, link_.ranks() > 1);
+    if (link_.ranks() > 1) signals.raise_everywhere(kPlaced, p.stream);
+    signals.wait(placed_, p.stream);
+    sum(p, own);
+    if (link_.ranks() > 1) signals.raise_everywhere(DeviceSignals::kDone, p.stream);
+  }
+
+  void run_part(StepPart, const DeviceProduct&) override {
+    throw UsageError("in strategy get, the link and the sum are one");
+  }
+  std::size_t passes(const DeviceProduct&) override { return 1; }
+
+  std::uint64_t bytes_fetched(std::uint64_t width) const override {
+    return (graph_.shard.edges() - graph_.shard.local_edges) * width * sizeof(float);
+  }
+
+ private:
+  void sum(const DeviceProduct& p, const float* own) {
+    const DeviceShard& shard = graph_.shard;
+    if (!groups_) {
+      const DeviceArray<EdgeOffset> split = edges_from_slot(shard, shard.own, p.stream);
+      groups_ = std::make_unique<GetGroups>(
+          shard.offsets.data(), split.data(), shard.offsets.data() + 1, shard.own,
+          GetGroupOptions{.ps = tuning_.ps, .clusters = graph_.clusters.data()}, p.stream);
+    }
+    const std::uint64_t partial = groups_->partial_sums() * p.width;
+    const bool repeatable = partial * sizeof(float) <= kMostPartialBytes;
+    if (repeatable && partial_sums_.size() < partial) partial_sums_ = DeviceArray<float>(partial);
+    std::vector<PeerBlock> blocks;
+    for (const HaloBlock& block : shard.halo)
+      blocks.push_back({static_cast<Slot>(block.begin),
+                        reinterpret_cast<const float*>(link_.slots(block.owner))});
+    spmm_get({.groups = groups_.get(),
+              .slots = shard.slots.data(),
+              .weights = p.weighted && shard.weights.size() > 0 ? shard.weights.data() : nullptr,
+              .x = own,
+              .blocks = blocks,
+              .stride = p.width,
+              .width = p.width,
+              .y = p.y,
+              .y_stride = p.width,
+              .row_scale = p.post,
+              .partial_sums = repeatable ? partial_sums_.data() : nullptr,
+              .dist = tuning_.dist,
+              .wpb = tuning_.wpb,
+              .asynchronous = tuning_.asynchronous},
+             p.stream);
+  }
+
+  const DeviceGraph& graph_;
+  DeviceLink& link_;
+  const GetTuning tuning_;
+  std::vector<Signal> placed_, done_;
+  std::unique_ptr<GetGroups> groups_;
+  DeviceArray<float> partial_sums_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceStrategy> make_device_get(const DeviceGraph& graph, DeviceLink& link,
+                                                const GetTuning& tuning) {
+  return std::make_unique<DeviceGet>(graph, link, tuning);
+}
+
+}  // namespace plait
