@@ -28,6 +28,7 @@
 #include "plait/base/timer.h"
 #include "plait/graph/dcsbm.h"
 #include "plait/kernels/cusparse_cuda.h"
+#include "plait/kernels/row_cut.h"
 #include "plait/kernels/spmm_cuda.h"
 #include "plait/reorder/clusters_cuda.h"
 
@@ -83,14 +84,16 @@ struct Matrix {
     for (std::uint64_t e = 0; e < edges; ++e) values[e] = static_cast<float>(1 + e % 7) / 8;
     weights = DeviceArray<float>(std::span<const float>(values));
     const Stopwatch watch;
-    by_size = std::make_unique<RowGroups>(begin(), end(), rows, RowGroupOptions{}, nullptr);
+    const std::uint32_t most = group_size(edges, rows);
+    by_size =
+        std::make_unique<RowGroups>(begin(), end(), rows, RowGroupOptions{.most = most}, nullptr);
     group_ms = watch.seconds() * 1e3;
     const Stopwatch cluster_watch;
     const auto labels =
         find_clusters(begin(), end(), columns.data(), rows, kClusterRounds, nullptr);
     cluster_ms = cluster_watch.seconds() * 1e3;
-    by_cluster = std::make_unique<RowGroups>(begin(), end(), rows,
-                                             RowGroupOptions{.clusters = labels.data()}, nullptr);
+    by_cluster = std::make_unique<RowGroups>(
+        begin(), end(), rows, RowGroupOptions{.most = most, .clusters = labels.data()}, nullptr);
   }
   const EdgeOffset* begin() const { return offsets.data(); }
   const EdgeOffset* end() const { return offsets.data() + 1; }

@@ -49,7 +49,8 @@ void DeviceLink::all_reduce_sum(float* values, std::uint64_t count, cudaStream_t
            static_cast<std::size_t>(from) * kReduceFloats;
   };
   Places outgoing{}, incoming{};
-  for (int r = 0; r < ranks_; ++r) outgoing.at[r] = place(r, rank_), incoming.at[r] = place(rank_, r);
+  for (int r = 0; r < ranks_; ++r)
+    outgoing.at[r] = place(r, rank_), incoming.at[r] = place(rank_, r);
   for (std::uint64_t first = 0; first < count; first += kReduceFloats) {
     const std::uint64_t size = std::min<std::uint64_t>(kReduceFloats, count - first);
     const auto blocks = static_cast<unsigned>((size + kThreads - 1) / kThreads);

@@ -1,6 +1,8 @@
 // How a row is cut into neighbour groups, the pieces of work of one warp each.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "plait/base/host_device.h"
@@ -13,11 +15,14 @@ inline constexpr std::uint32_t kGroupStep = 32;
 // Edges a row, on average, up to which several groups share a warp (spmm.cu).
 inline constexpr std::uint32_t kShortGroup = 32;
 
-// Edges a group, at most, for rows of `edges` in all. A warp that works through a hub's long group
-// after all others have ended holds up the whole sum: groups are short where rows are, whose sum
-// takes little time (measured on an H200; docs/performance.md).
+// Edges a group, at most, for rows of `edges` in all: about four times those of a mean row, 64 to
+// 2,048. A warp that works through a hub's long group when all others have ended holds up the whole
+// sum, and the less there is to sum, the more that is; groups that cut most rows cost a second pass
+// over their sums (measured on an H200; docs/performance.md).
 constexpr std::uint32_t group_size(EdgeOffset edges, std::uint64_t rows) {
-  return edges <= rows * kShortGroup ? 64 : 256;
+  const EdgeOffset wanted = 4 * edges / (rows > 0 ? rows : 1);
+  return static_cast<std::uint32_t>(
+      std::clamp(std::bit_ceil(std::max<EdgeOffset>(wanted, 1)), EdgeOffset{64}, EdgeOffset{2048}));
 }
 
 struct RowCut {

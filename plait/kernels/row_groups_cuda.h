@@ -25,7 +25,7 @@ struct CutRow {
 };
 
 struct RowGroupOptions {
-  std::uint32_t most = 256;  // edges in a group; see group_size() in row_cut.h
+  std::uint32_t most = 2048;  // edges in a group; see group_size() in row_cut.h
   // A number a row, or null. Rows of one cluster are worked on together, so that what they read in
   // common is still in a cache (see reorder/clusters.h).
   const std::uint32_t* clusters = nullptr;

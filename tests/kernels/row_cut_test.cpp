@@ -29,5 +29,14 @@ TEST(RowCut, OfAHubBeyond32Bits) {
   EXPECT_EQ(EdgeOffset{cut.groups} * cut.group_size, degree);
 }
 
+TEST(GroupSize, FollowsTheMeanRow) {
+  EXPECT_EQ(group_size(0, 0), 64u);
+  EXPECT_EQ(group_size(1000, 1000), 64u);
+  EXPECT_EQ(group_size(12'000, 1000), 64u);
+  EXPECT_EQ(group_size(50'000, 1000), 256u);
+  EXPECT_EQ(group_size(490'000, 1000), 2048u);
+  EXPECT_EQ(group_size(1'000'000'000, 10), 2048u);
+}
+
 }  // namespace
 }  // namespace plait
