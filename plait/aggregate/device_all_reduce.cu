@@ -54,7 +54,6 @@ void DeviceLink::all_reduce_sum(float* values, std::uint64_t count, cudaStream_t
   for (std::uint64_t first = 0; first < count; first += kReduceFloats) {
     const std::uint64_t size = std::min<std::uint64_t>(kReduceFloats, count - first);
     const auto blocks = static_cast<unsigned>((size + kThreads - 1) / kThreads);
-    signals_.next_step(stream);
     signals_.wait(done, stream, 1);  // what was here before has been added
     push_values<<<dim3(blocks, static_cast<unsigned>(ranks_)), kThreads, 0, stream>>>(
         values + first, size, rank_, outgoing);

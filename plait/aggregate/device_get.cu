@@ -28,7 +28,6 @@ class DeviceGet : public DeviceStrategy {
 
   void run(const DeviceProduct& p) override {
     DeviceSignals& signals = link_.signals();
-    signals.next_step(p.stream);
     signals.wait(done_, p.stream, 1);
     const float* own = place_own_rows(p, graph_, link_, link_.ranks() > 1);
     if (link_.ranks() > 1) signals.raise_everywhere(kPlaced, p.stream);

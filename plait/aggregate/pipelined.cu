@@ -22,6 +22,8 @@ namespace {
 
 // Blocks that push picked rows, beside a sum: about what fills a link.
 constexpr unsigned kPushBlocks = 32;
+// Bytes to all peers up to which one kernel pushes them.
+constexpr std::uint64_t kSmall = std::uint64_t{24} << 20;
 
 struct Plan {
   std::vector<std::vector<HaloChunk>> chunks;  // by block to send
@@ -36,7 +38,6 @@ class Pipelined : public DeviceStrategy {
   void run(const DeviceProduct& p) override {
     Plan& plan = plan_for(p);
     DeviceSignals& signals = link_.signals();
-    signals.next_step(p.stream);
     const bool one_pass = plan.passes.count() == 1 && !plan.arrivals.empty();
     const float* own = place_own_rows(p, graph_, link_, false);
     if (link_.ranks() > 1) push(p, plan, own);
@@ -48,8 +49,9 @@ class Pipelined : public DeviceStrategy {
       plan.passes.run(one_pass ? 0 : k + 1, p, {slots, link_.wire(), p.width});
     }
     if (link_.ranks() == 1) return;
+    // x has left before the caller may change it, and the signals of this step with it.
+    link_.let_follow(p.stream);
     signals.raise_everywhere(DeviceSignals::kDone, p.stream);
-    link_.let_follow(p.stream);  // x has left before the caller may change it
   }
 
   void run_part(StepPart part, const DeviceProduct& p) override {
@@ -59,12 +61,11 @@ class Pipelined : public DeviceStrategy {
       return whole_->run(0, p, {link_.slots(link_.rank()), DType::f32, p.width});
     }
     Plan& plan = plan_for(p);
-    link_.signals().next_step(p.stream);
     if (link_.ranks() > 1) push(p, plan, p.x);
     for (const auto& arrival : plan.arrivals) link_.signals().wait(arrival, p.stream);
     if (link_.ranks() == 1) return;
-    link_.signals().raise_everywhere(DeviceSignals::kDone, p.stream);
     link_.let_follow(p.stream);
+    link_.signals().raise_everywhere(DeviceSignals::kDone, p.stream);
   }
   std::size_t passes(const DeviceProduct& p) override { return plan_for(p).passes.count(); }
 
@@ -113,6 +114,7 @@ class Pipelined : public DeviceStrategy {
     const std::uint64_t row_bytes = p.row_bytes(link_.wire());
     const bool as_they_are = link_.wire() == DType::f32;
     link_.follow(p.stream);
+    if (push_by_kernel(p, plan, own)) return;
     std::vector<Signal> summed;
     for (const SendBlock& block : graph_.send) summed.push_back({block.peer, DeviceSignals::kDone});
     signals.wait(summed, link_.stream(), 1);
@@ -138,6 +140,30 @@ class Pipelined : public DeviceStrategy {
         signals.raise(block.peer, number++, link_.after_copies());
       }
     }
+  }
+
+  // What is small crosses by one kernel. Whether it was.
+  bool push_by_kernel(const DeviceProduct& p, const Plan& plan, const float* own) {
+    const std::uint64_t row_bytes = p.row_bytes(DType::f32);
+    std::uint64_t bytes = 0;
+    std::vector<Push> pushes;
+    for (std::size_t b = 0; b < graph_.send.size(); ++b) {
+      const SendBlock& block = graph_.send[b];
+      if (!block.whole && block.rows > 0) return false;
+      std::byte* const to = slot_zero(graph_, link_, block.peer, p);
+      int number = 0;
+      for (const HaloChunk& chunk : plan.chunks[b]) {
+        pushes.push_back({block.peer, own + chunk.first * p.width,
+                          to + (block.slot + chunk.first) * row_bytes, chunk.rows * row_bytes,
+                          number++});
+        bytes += chunk.rows * row_bytes;
+      }
+    }
+    const bool aligned = row_bytes % 16 == 0 && reinterpret_cast<std::uintptr_t>(own) % 16 == 0;
+    if (link_.wire() != DType::f32 || !aligned || bytes > kSmall || pushes.size() > 32)
+      return false;
+    link_.signals().push(pushes, link_.stream());
+    return true;
   }
 
   const DeviceGraph& graph_;

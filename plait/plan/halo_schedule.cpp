@@ -18,22 +18,26 @@ class Timeline {
                         static_cast<double>(std::max<std::uint64_t>(width_.wire_bytes, 1));
     return rows <= 0 ? 0 : std::min(load_.halo, static_cast<std::uint64_t>(rows));
   }
-  // One pass over all edges, which writes y.
+  // One pass over all edges, which writes y, after all rows have arrived.
   double whole() const { return sum(static_cast<double>(edges()), own(), 1); }
-  double local() const { return sum(static_cast<double>(load_.local_edges), own(), 1); }
-  double remote(std::uint64_t rows) const {
-    const double edges = static_cast<double>(load_.remote_edges) * static_cast<double>(rows) /
+  // When the pass over own edges ends.
+  double after_local() const {
+    return beside(0, sum(static_cast<double>(load_.local_edges), own(), 1));
+  }
+  // When the pass over the edges to rows `from` to `to` of the halo ends that may begin at `time`.
+  double after_remote(double time, std::uint64_t from, std::uint64_t to) const {
+    const double edges = static_cast<double>(load_.remote_edges) * static_cast<double>(to - from) /
                          static_cast<double>(std::max<std::uint64_t>(load_.halo, 1));
-    return sum(edges, std::min(own(), edges), 2);
+    return beside(std::max(time, arrival(to)), sum(edges, std::min(own(), edges), 2));
   }
   // Passes of what has arrived when the one before has ended, but not less than `least` rows.
   std::vector<std::uint64_t> greedy(std::uint64_t least) const {
     std::vector<std::uint64_t> cuts;
-    double time = local();
+    double time = after_local();
     for (std::uint64_t done = 0; done < load_.halo; done = cuts.back()) {
       std::uint64_t cut = std::max(arrived(time), done + least);
       if (cut + least / 2 >= load_.halo) cut = load_.halo;
-      time = std::max(time, arrival(cut)) + remote(cut - done);
+      time = after_remote(time, done, cut);
       cuts.push_back(cut);
     }
     return cuts;
@@ -45,7 +49,13 @@ class Timeline {
   double sum(double edges, double rows, double times_y) const {
     const auto bytes = static_cast<double>(width_.y_bytes);
     return costs_.pass + edges * (costs_.edge + bytes * costs_.edge_byte) +
-           rows * times_y * bytes * costs_.y_byte;
+           rows * (costs_.row + times_y * bytes * costs_.y_byte);
+  }
+  // When `work` that begins at `time` ends: slower until the last row has arrived.
+  double beside(double time, double work) const {
+    const double left = std::max(0.0, arrival(load_.halo) - time);
+    const double slow = std::min(work * costs_.beside_link, left);
+    return time + slow + work - slow / costs_.beside_link;
   }
 
   const RankLoad& load_;
@@ -59,10 +69,10 @@ double predict_passes(const RankLoad& load, const PassWidths& width,
                       const std::vector<std::uint64_t>& cuts, const PassCosts& costs) {
   const Timeline line(load, width, costs);
   if (cuts.empty()) return (load.halo > 0 ? line.arrival(load.halo) : 0) + line.whole();
-  double time = line.local();
+  double time = line.after_local();
   std::uint64_t done = 0;
   for (const std::uint64_t cut : cuts) {
-    time = std::max(time, line.arrival(cut)) + line.remote(cut - done);
+    time = line.after_remote(time, done, cut);
     done = cut;
   }
   return time;

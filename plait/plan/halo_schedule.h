@@ -24,14 +24,16 @@ struct RankLoad {
   std::uint64_t remote_edges = 0;
 };
 
-// Times in seconds. The figures are those of an H200 (docs/performance.md).
+// Times in seconds, fitted to passes measured on H200s (docs/performance.md).
 struct PassCosts {
   double link = 375e9;           // bytes a second into one GPU
   double first_row = 30e-6;      // until rows begin to arrive
-  double pass = 25e-6;           // a pass besides its work: a wait, launches, its last rows
-  double edge = 5e-12;           // an edge
-  double edge_byte = 1 / 11e12;  // a byte of a row that an edge reads
-  double y_byte = 1 / 3.2e12;    // a byte of y read or written
+  double pass = 12e-6;           // a pass besides its work: a wait and launches
+  double row = 8e-11;            // a row with an edge in the pass
+  double edge = 8e-12;           // an edge
+  double edge_byte = 1 / 20e12;  // a byte of a row that an edge reads
+  double y_byte = 1 / 4e12;      // a byte of y read or written
+  double beside_link = 1.35;     // a pass takes so much longer while rows arrive
 };
 
 struct PassWidths {

@@ -29,6 +29,15 @@ struct SignalState {
   unsigned long long waited;  // ns
 };
 
+// Bytes for a peer, and the signal that they have arrived. All of it multiples of 16 bytes.
+struct Push {
+  int peer;
+  const void* from;  // on this GPU
+  void* to;          // on the peer's
+  std::uint64_t bytes;
+  int number;
+};
+
 // A signal that `rank` raises to this one.
 struct Signal {
   int rank;
@@ -49,13 +58,17 @@ class DeviceSignals {
     return static_cast<std::size_t>(ranks) * kSignals * sizeof(std::uint32_t);
   }
 
-  // The next step begins.
-  void next_step(cudaStream_t stream);
-  // Raises signal `number` at `peer`, or at all other ranks, for this step.
+  // Raises signal `number` at `peer`, or at all other ranks, for this step. Raised everywhere,
+  // kDone ends the step: nothing on any other stream may still belong to it.
   void raise(int peer, int number, cudaStream_t stream);
   void raise_everywhere(int number, cudaStream_t stream);
   // Until all have been raised in this step or later; or in the step `back` before.
   void wait(std::span<const Signal> signals, cudaStream_t stream, std::uint32_t back = 0);
+
+  // Waits until all others have done the step before, writes to them in the order given, and raises
+  // the signals: one kernel, for what is small, where copies and signals would take longer to begin
+  // than to run.
+  void push(std::span<const Push> pushes, cudaStream_t stream);
 
   // Seconds that streams have stood in waits for the step under way, so far. Throws Error naming
   // the rank if a wait has run out. Waits for the GPU.
@@ -68,6 +81,7 @@ class DeviceSignals {
   int rank_, ranks_;
   std::uint64_t limit_;  // ns
   DeviceArray<SignalState> state_;
+  DeviceArray<unsigned> ended_;
 };
 
 }  // namespace plait
