@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "cli/cli.h"
@@ -18,7 +19,7 @@ struct Options {
   std::string graph;
   std::vector<std::uint64_t> widths{16, 64, 128};
   std::vector<std::string> strategies{"pipelined", "bulk"};
-  std::string wire = "fp32";
+  std::string wire = "fp32", trace;
   PartitionScheme scheme;
   BenchEffort effort;
 };
@@ -81,6 +82,7 @@ class Contest {
       for (const std::uint64_t width : o_.widths) measure(entry, *aggregator, width);
     }
     if (world_.rank() != 0) return;
+    if (!o_.trace.empty()) write_trace(o_.trace, trace_);
     session_.json ? print_json(to_json()) : print_text();
   }
 
@@ -91,6 +93,7 @@ class Contest {
     require<MismatchError>(row.error < (o_.wire == "bf16" ? 4e-3 : 1e-5),
                            "{} at width {} is wrong by {} relative", entry.name, width, row.error);
     row.times = bench.time_steps(o_.effort);
+    if (!o_.trace.empty()) add_trace(row, bench.trace());
     rows_.push_back(row);
     if (entry.options.strategy != Strategy::pipelined) return;
     Limit& limit = limits_[width];
@@ -98,6 +101,18 @@ class Contest {
     if (world_.size() > 1) limit.link_ms = bench.time_part(StepPart::link, o_.effort).least();
     halo_rows_ = aggregator.halo_rows();
     edges_ = aggregator.edges();
+  }
+
+  // Lanes of all strategies and widths stand under each other, each from its own beginning.
+  void add_trace(const Row& row, const std::vector<std::vector<TraceSpan>>& ranks) {
+    trace_.resize(ranks.size());
+    std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
+    for (const auto& spans : ranks)
+      for (const TraceSpan& span : spans) first = std::min(first, span.begin);
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+      for (const TraceSpan& s : ranks[rank])
+        trace_[rank].push_back({s.name, fmt::format("{} {}: {}", row.strategy, row.width, s.lane),
+                                s.begin - first, s.end - first});
   }
 
   double median_of(const std::string& strategy, std::uint64_t width) const {
@@ -178,6 +193,7 @@ class Contest {
   std::vector<Row> rows_;
   std::map<std::uint64_t, Limit> limits_;  // by width
   std::vector<double> place_seconds_;
+  std::vector<std::vector<TraceSpan>> trace_;  // by rank
   std::uint64_t halo_rows_ = 0, edges_ = 0;
 };
 
@@ -206,6 +222,8 @@ void add_bench(CLI::App& app, Session& session) {
   command->add_option("--repetitions", o->effort.repetitions, "Of each measurement")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
+  command->add_option("--trace", o->trace,
+                      "File for a trace of a step of each, for Perfetto or chrome://tracing");
   add_choice(command, "--partition", o->scheme, parse_partition_scheme, "edges",
              "edges, vertices, hash or metis");
   command->add_option("--gpus", session.gpus, "GPUs, a process each")->check(CLI::Range(1, 32));

@@ -92,8 +92,9 @@ void add_dcsbm(Kinds& kinds) {
                                return generate_dcsbm(block_model(o, command, seed));
                              });
   DcsbmOptions& d = kinds.options().dcsbm;
-  kind->add_option("--like", kinds.options().like,
-                   "Start from the counts of reddit, products, proteins, enwiki or orkut");
+  kind->add_option(
+      "--like", kinds.options().like,
+      "Start from the counts of reddit, products, proteins, enwiki, orkut or papers100M");
   kind->add_option("--scale", kinds.options().scale, "With --like: shrink vertices and edges")
       ->check(CLI::Range(1e-6, 1.0))
       ->capture_default_str();

@@ -48,6 +48,7 @@ class DeviceBulk : public DeviceStrategy {
 
  private:
   void sum(std::size_t pass, const DeviceProduct& p, DeviceRows<const void> rows) {
+    const auto span = link_.span("pass", pass, "sum", p.stream);
     if (!by_cusparse_) return passes_->run(pass, p, rows);
     const DeviceShard& shard = graph_.shard;
     require<UsageError>(pass == 0 && p.post == nullptr && shard.edges() >> 31 == 0 &&
@@ -82,6 +83,7 @@ class DeviceBulk : public DeviceStrategy {
   }
 
   void exchange(const DeviceProduct& p, const float* own) {
+    const auto span = link_.span("exchange", 0, "link", link_.stream());
     const std::uint64_t row_bytes = p.row_bytes(link_.wire());
     const auto packs = [&](const SendBlock& block) {
       return !block.whole || link_.wire() != DType::f32;

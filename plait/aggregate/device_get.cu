@@ -32,7 +32,10 @@ class DeviceGet : public DeviceStrategy {
     const float* own = place_own_rows(p, graph_, link_, link_.ranks() > 1);
     if (link_.ranks() > 1) signals.raise_everywhere(kPlaced, p.stream);
     signals.wait(placed_, p.stream);
-    sum(p, own);
+    {
+      const auto span = link_.span("get and sum", 0, "sum", p.stream);
+      sum(p, own);
+    }
     if (link_.ranks() > 1) signals.raise_everywhere(DeviceSignals::kDone, p.stream);
   }
 

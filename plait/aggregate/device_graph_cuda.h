@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "plait/aggregate/device_trace_cuda.h"
 #include "plait/base/dtype.h"
 #include "plait/placement/device_shard_cuda.h"
 #include "plait/plan/halo_schedule.h"
@@ -62,6 +63,13 @@ class DeviceLink {
     follow(signal_stream_, stream_);
     return signal_stream_;
   }
+  // From here to the end of the scope, in the trace, if one is taken.
+  DeviceTrace::Span span(const char* name, std::size_t number, const char* lane,
+                         cudaStream_t stream) {
+    return {trace_, name, number, lane, stream};
+  }
+  void set_trace(DeviceTrace* trace) { trace_ = trace; }  // null: none
+
   // What comes on one stream from here follows what has come on the other.
   void follow(cudaStream_t stream) { follow(stream_, stream); }
   void let_follow(cudaStream_t stream) {
@@ -82,6 +90,7 @@ class DeviceLink {
   std::unique_ptr<DeviceHeap> heap_;
   cudaStream_t stream_ = nullptr, signal_stream_ = nullptr;
   DeviceEvent event_;
+  DeviceTrace* trace_ = nullptr;
 };
 
 }  // namespace plait

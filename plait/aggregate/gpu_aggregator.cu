@@ -91,6 +91,13 @@ class Engine : public GpuAggregator {
   void run_part(StepPart part, const float* x, float* y, std::uint64_t width) override {
     forward_run_->run_part(part, {nullptr, nullptr, false, x, y, width, stream_});
   }
+  std::vector<TraceSpan> trace(const float* x, float* y, std::uint64_t width) override {
+    DeviceTrace trace;
+    link_.set_trace(&trace);
+    forward({}, x, y, width);
+    link_.set_trace(nullptr);
+    return trace.spans();
+  }
   std::uint64_t halo_rows() const override {
     return forward_->shard.slot_count() - forward_->shard.own;
   }

@@ -6,6 +6,7 @@
 
 #include "plait/aggregate/aggregate.h"
 #include "plait/base/dtype.h"
+#include "plait/base/trace.h"
 
 namespace plait {
 
@@ -41,6 +42,8 @@ class GpuAggregator : public Aggregator {
   virtual void all_reduce_sum(float* values, std::uint64_t count) = 0;
   // Collective, as forward().
   virtual void run_part(StepPart part, const float* x, float* y, std::uint64_t width) = 0;
+  // What ran when in one forward(); collective.
+  virtual std::vector<TraceSpan> trace(const float* x, float* y, std::uint64_t width) = 0;
   virtual std::uint64_t halo_rows() const = 0;
   // Passes of pipelined, the first over own edges; 1 of other strategies.
   virtual std::size_t passes(std::uint64_t width) = 0;

@@ -122,6 +122,18 @@ Times GpuBench::time_steps(const BenchEffort& effort) {
   return state_->measure(effort, [this] { state_->step(); });
 }
 
+std::vector<std::vector<TraceSpan>> GpuBench::trace() {
+  State& s = *state_;
+  s.step();
+  check_cuda(cudaDeviceSynchronize(), "work on the GPU");
+  s.world.barrier();
+  const std::string mine = to_text(s.aggregator.trace(s.x.data(), s.y.data(), s.width));
+  std::vector<std::vector<TraceSpan>> ranks;
+  for (const auto& text : s.world.all_gather(std::as_bytes(std::span(mine))))
+    ranks.push_back(spans_of_text({reinterpret_cast<const char*>(text.data()), text.size()}));
+  return ranks;
+}
+
 Times GpuBench::time_part(StepPart part, const BenchEffort& effort) {
   State& s = *state_;
   return s.measure(effort,

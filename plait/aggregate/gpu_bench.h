@@ -36,6 +36,8 @@ class GpuBench {
   // its own, against sums in double precision on the CPU. On every rank that of all.
   double check();
   Times time_steps(const BenchEffort& effort);
+  // What ran when in one step, by rank, on every rank.
+  std::vector<std::vector<TraceSpan>> trace();
   Times time_part(StepPart part, const BenchEffort& effort);
 
  private:

@@ -12,6 +12,7 @@ GpuBench::GpuBench(World&, const AnyCsr&, const Partition&, GpuAggregator&, std:
 GpuBench::~GpuBench() = default;
 double GpuBench::check() { return 0; }
 Times GpuBench::time_steps(const BenchEffort&) { return {}; }
+std::vector<std::vector<TraceSpan>> GpuBench::trace() { return {}; }
 Times GpuBench::time_part(StepPart, const BenchEffort&) { return {}; }
 
 }  // namespace plait

@@ -42,10 +42,17 @@ class Pipelined : public DeviceStrategy {
     const float* own = place_own_rows(p, graph_, link_, false);
     if (link_.ranks() > 1) push(p, plan, own);
     if (one_pass && own == p.x) own = place_own_rows(p, graph_, link_, true);
-    if (!one_pass) plan.passes.run(0, p, {own, DType::f32, p.width});
+    if (!one_pass) {
+      const auto span = link_.span("pass", 0, "sum", p.stream);
+      plan.passes.run(0, p, {own, DType::f32, p.width});
+    }
     const std::byte* const slots = slot_zero(graph_, link_, link_.rank(), p);
     for (std::size_t k = 0; k < plan.arrivals.size(); ++k) {
-      signals.wait(plan.arrivals[k], p.stream);
+      {
+        const auto span = link_.span("wait for pass", k + 1, "sum", p.stream);
+        signals.wait(plan.arrivals[k], p.stream);
+      }
+      const auto span = link_.span("pass", k + 1, "sum", p.stream);
       plan.passes.run(one_pass ? 0 : k + 1, p, {slots, link_.wire(), p.width});
     }
     if (link_.ranks() == 1) return;
@@ -117,11 +124,16 @@ class Pipelined : public DeviceStrategy {
     if (push_by_kernel(p, plan, own)) return;
     std::vector<Signal> summed;
     for (const SendBlock& block : graph_.send) summed.push_back({block.peer, DeviceSignals::kDone});
-    signals.wait(summed, link_.stream(), 1);
+    {
+      const auto span = link_.span("wait for step", 0, "link", link_.stream());
+      signals.wait(summed, link_.stream(), 1);
+    }
     for (std::size_t b = 0; b < graph_.send.size(); ++b) {
       const SendBlock& block = graph_.send[b];
       int number = 0;
       for (const HaloChunk& chunk : plan.chunks[b]) {
+        const auto span = link_.span("push to rank", static_cast<std::size_t>(block.peer), "link",
+                                     link_.stream());
         std::byte* const to =
             slot_zero(graph_, link_, block.peer, p) + (block.slot + chunk.first) * row_bytes;
         if (block.whole && as_they_are)
@@ -162,6 +174,7 @@ class Pipelined : public DeviceStrategy {
     const bool aligned = row_bytes % 16 == 0 && reinterpret_cast<std::uintptr_t>(own) % 16 == 0;
     if (link_.wire() != DType::f32 || !aligned || bytes > kSmall || pushes.size() > 32)
       return false;
+    const auto span = link_.span("pushes", pushes.size(), "link", link_.stream());
     link_.signals().push(pushes, link_.stream());
     return true;
   }

@@ -172,6 +172,7 @@ std::span<const DcsbmOptions> dcsbm_presets() {
       preset("proteins", {132534, 79122504, 200}, 0.30, 3.0, 2, 8),
       preset("enwiki", {4203323, 202623226, 5000}, 0.30, 2.2, 12, 96),
       preset("orkut", {3072441, 234370166, 8000}, 0.40, 2.2, 32, 96),
+      preset("papers100M", {111059956, 1615685872, 100000}, 0.30, 2.2, 172, 128),
   };
   return presets;
 }

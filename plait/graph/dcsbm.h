@@ -50,7 +50,7 @@ struct DcsbmOptions {
 Dataset generate_dcsbm(const DcsbmOptions& options);
 
 // The graphs of the papers, by their counts of vertices and directed edges: reddit, products,
-// proteins, enwiki, orkut.
+// proteins, enwiki, orkut, papers100M.
 std::span<const DcsbmOptions> dcsbm_presets();
 // Throws UsageError that lists them.
 const DcsbmOptions& dcsbm_preset(std::string_view name);

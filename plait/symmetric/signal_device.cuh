@@ -15,8 +15,8 @@ __device__ inline unsigned long long nanoseconds() {
   return ns;
 }
 
-// Until the flag holds `step` or a later one, a wait has failed, or `limit` ns have passed, which is
-// then the failure of `rank`.
+// Until the flag holds `step` or a later one, a wait has failed, or `limit` ns have passed, which
+// is then the failure of `rank`.
 __device__ inline void await_flag(std::uint32_t* at, std::uint32_t step, int rank,
                                   SignalState* state, unsigned long long limit) {
   SystemFlag flag(*at);

@@ -265,7 +265,7 @@ TEST(Dcsbm, OneVertexAndNoClasses) {
 }
 
 TEST(DcsbmPresets, HaveTheCountsOfThePapers) {
-  EXPECT_EQ(dcsbm_presets().size(), 5u);
+  EXPECT_EQ(dcsbm_presets().size(), 6u);
   EXPECT_EQ(dcsbm_preset("reddit").vertices, 232965u);
   EXPECT_EQ(dcsbm_preset("reddit").edges, 114615892u);
   EXPECT_EQ(dcsbm_preset("products").edges, 123718280u);
