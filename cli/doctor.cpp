@@ -1,13 +1,16 @@
 // plait doctor: what was found on this machine, what is missing, and what to do.
 #include <dlfcn.h>
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <torch/headeronly/version.h>
 
-#include <filesystem>
+#include <algorithm>
 #include <fstream>
 #include <thread>
 
 #include "cli/cli.h"
+#include "plait/base/gpu.h"
+#include "plait/base/library.h"
 #include "plait/base/memory.h"
 #include "plait/base/parallel.h"
 #include "plait/symmetric/heap.h"
@@ -65,23 +68,92 @@ Finding shared_memory() {
   }
 }
 
-Finding gpus() {
-  void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-  if (driver == nullptr) return {"GPUs", "none (no CUDA driver): ranks run on the CPU", ""};
-  const auto init = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));
-  const auto count = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDeviceGetCount"));
-  int devices = 0;
-  const bool works = init != nullptr && count != nullptr && init(0) == 0 && count(&devices) == 0;
-  return {"GPUs",
-          works ? fmt::format("{}; this build runs on the CPU", devices)
-                : "none that answers: ranks run on the CPU",
-          ""};
+Finding engine() {
+  if (built_with_cuda()) return {"GPU engine", "built in", ""};
+  const bool driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) != nullptr;
+  return {"GPU engine", "built without the GPU engine",
+          driver ? "there is a driver for GPUs: install CUDA 12.8 or later, with nvcc, and build "
+                   "Plait again"
+                 : ""};
+}
+
+// How GPUs reach each other; the heap needs each to reach all.
+Finding peer_access(const std::vector<Gpu>& gpus) {
+  std::vector<std::string> lines;
+  for (std::size_t g = 0; g < gpus.size(); ++g) {
+    std::vector<std::size_t> reached;
+    for (std::size_t peer = 0; peer < gpus.size(); ++peer)
+      if (peer != g && gpus[g].reaches[peer]) reached.push_back(peer);
+    if (reached.size() + 1 == gpus.size()) continue;
+    lines.push_back(reached.empty()
+                        ? fmt::format("GPU {} reaches no other", g)
+                        : fmt::format("GPU {} reaches only {}", g, fmt::join(reached, ", ")));
+  }
+  if (lines.empty()) return {"peer access", "all reach each other", ""};
+  return {"peer access", fmt::format("{}", fmt::join(lines, "; ")),
+          "choose GPUs that reach each other with CUDA_VISIBLE_DEVICES"};
+}
+
+Finding links(const std::vector<Gpu>& gpus) {
+  const auto same = [&](const Gpu& gpu) { return gpu.link == gpus.front().link; };
+  if (std::ranges::all_of(gpus, same)) return {"links", gpus.front().link, ""};
+  std::vector<std::string> each;
+  for (std::size_t g = 0; g < gpus.size(); ++g)
+    each.push_back(fmt::format("GPU {}: {}", g, gpus[g].link));
+  return {"links", fmt::format("{}", fmt::join(each, "; ")), ""};
+}
+
+Finding library(const char* what, const LibraryPlace& place, const char* use) {
+  const bool found = open_library(place) != nullptr;
+  return {what, fmt::format("{} ({})", found ? "found" : "not found", use), ""};
+}
+
+// Adds what there is to say of GPUs; returns them.
+std::vector<Gpu> add_gpus(std::vector<Finding>& findings) {
+  findings.push_back(engine());
+  std::vector<Gpu> gpus;
+  try {
+    gpus = list_gpus();
+  } catch (const std::exception& error) {
+    findings.push_back({"GPUs", error.what(), "see that no other process holds them"});
+    return gpus;
+  }
+  findings.push_back(
+      {"GPUs", gpus.empty() ? "none: ranks run on the CPU" : std::to_string(gpus.size()), ""});
+  for (std::size_t g = 0; g < gpus.size(); ++g)
+    findings.push_back(
+        {fmt::format("GPU {}", g),
+         fmt::format("{}, compute capability {}.{}, {} free of {}", gpus[g].name, gpus[g].major,
+                     gpus[g].minor, format_bytes(gpus[g].free), format_bytes(gpus[g].memory)),
+         gpus[g].major < 8 ? "Plait needs compute capability 8.0 or later" : ""});
+  if (gpus.size() > 1) findings.push_back(peer_access(gpus));
+  if (!gpus.empty()) findings.push_back(links(gpus));
+  if (built_with_cuda()) {
+    findings.push_back(library("NCCL", kNccl, "for strategies bulk and replicate on GPUs"));
+    findings.push_back(library("cuSPARSE", kCusparse, "to compare with"));
+    findings.push_back(library("NVSHMEM", kNvshmem, "optional"));
+  }
+  return gpus;
+}
+
+json to_json(const std::vector<Gpu>& gpus) {
+  json list = json::array();
+  for (const Gpu& gpu : gpus)
+    list.push_back({{"name", gpu.name},
+                    {"compute_capability", fmt::format("{}.{}", gpu.major, gpu.minor)},
+                    {"memory", gpu.memory},
+                    {"free", gpu.free},
+                    {"reaches", gpu.reaches},
+                    {"nvlinks", gpu.links},
+                    {"link", gpu.link}});
+  return list;
 }
 
 void run(const Session& session) {
-  const std::vector<Finding> findings{
-      {"plait", PLAIT_VERSION, ""},    processor(), memory(), huge_pages(), shared_memory(),
-      {"libtorch", TORCH_VERSION, ""}, gpus()};
+  std::vector<Finding> findings{
+      {"plait", PLAIT_VERSION, ""},   processor(), memory(), huge_pages(), shared_memory(),
+      {"libtorch", TORCH_VERSION, ""}};
+  const std::vector<Gpu> gpus = add_gpus(findings);
   json list = json::array();
   std::size_t missing = 0;
   for (const Finding& f : findings) {
@@ -93,7 +165,7 @@ void run(const Session& session) {
     if (!f.remedy.empty()) fmt::print("    {:<15}-> {}\n", "", f.remedy);
   }
   if (session.json)
-    print_json({{"findings", list}, {"missing", missing}});
+    print_json({{"findings", list}, {"missing", missing}, {"gpus", to_json(gpus)}});
   else
     fmt::print("{}\n", missing == 0 ? "nothing is missing" : "see the lines marked !!");
 }

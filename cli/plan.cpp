@@ -1,10 +1,12 @@
-// plait plan GRAPH: bytes a rank for each array, before anything is allocated.
+// plait plan GRAPH: bytes a rank for each array, before anything is allocated. With --gpus, those
+// of each GPU's memory.
 #include <fmt/core.h>
 
 #include <algorithm>
 
 #include "cli/cli.h"
 #include "plait/aggregate/aggregate.h"
+#include "plait/base/gpu.h"
 #include "plait/base/memory.h"
 #include "plait/plan/memory_plan.h"
 
@@ -18,9 +20,26 @@ struct Options {
   bool train = false;
 };
 
+GpuHalo gpu_halo(Strategy strategy) {
+  switch (strategy) {
+    case Strategy::replicate:
+      return GpuHalo::complete;
+    case Strategy::bulk:
+      return GpuHalo::packed;
+    case Strategy::get:
+      return GpuHalo::none;
+    case Strategy::pipelined:
+    case Strategy::automatic:
+      break;
+  }
+  return GpuHalo::dense;
+}
+
+int ranks_of(const Session& session) { return std::max(session.ranks, session.gpus); }
+
 MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& dataset) {
   const Partition partition =
-      make_partition(o.spread.scheme, dataset.graph, session.ranks, session.seed);
+      make_partition(o.spread.scheme, dataset.graph, ranks_of(session), session.seed);
   const Features& f = dataset.features;
   MemoryQuestion question{.width = o.width,
                           .weighted = is_weighted(dataset.graph),
@@ -35,10 +54,12 @@ MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& da
     const auto classes = static_cast<std::uint64_t>(dataset.classes);
     question.activations = 2 * (std::min(o.width, std::uint64_t{1} << 62) + classes);
   }
-  return plan_memory(measure_partition(dataset.graph, partition), question);
+  const PartitionQuality quality = measure_partition(dataset.graph, partition);
+  return session.gpus > 0 ? plan_gpu_memory(quality, question, gpu_halo(o.spread.strategy))
+                          : plan_memory(quality, question);
 }
 
-void print_text(const MemoryPlan& plan, int ranks, std::uint64_t available) {
+void print_text(const MemoryPlan& plan, int ranks) {
   fmt::print("{:<42}", "bytes a rank");
   for (int rank = 0; rank < ranks; ++rank) fmt::print("{:>12}", fmt::format("rank {}", rank));
   fmt::print("\n");
@@ -50,28 +71,77 @@ void print_text(const MemoryPlan& plan, int ranks, std::uint64_t available) {
   fmt::print("{:<42}", "total");
   for (int rank = 0; rank < ranks; ++rank)
     fmt::print("{:>12}", format_bytes(plan.rank_total(rank)));
-  fmt::print("\nall ranks {}, free on this machine {}\n", format_bytes(plan.total()),
-             format_bytes(available));
+  fmt::print("\n");
+}
+
+// Of the GPUs that ranks would take; empty if there are not as many.
+std::vector<std::uint64_t> free_on_gpus(int ranks) {
+  std::vector<std::uint64_t> free;
+  if (gpu_count() < ranks) return free;
+  for (const Gpu& gpu : list_gpus()) free.push_back(gpu.free);
+  free.resize(static_cast<std::size_t>(ranks));
+  return free;
+}
+
+bool fits(const MemoryPlan& plan, const std::vector<std::uint64_t>& free) {
+  for (std::size_t rank = 0; rank < free.size(); ++rank)
+    if (plan.rank_total(static_cast<int>(rank)) > free[rank]) return false;
+  return true;
+}
+
+json items_of(const MemoryPlan& plan) {
+  json items = json::array();
+  for (const MemoryItem& item : plan.items)
+    items.push_back({{"name", item.name}, {"bytes", item.bytes}});
+  return items;
+}
+
+void run_on_gpus(const Options& o, const Session& session, const Dataset& dataset) {
+  const MemoryPlan plan = make_plan(o, session, dataset);
+  const std::vector<std::uint64_t> free = free_on_gpus(session.gpus);
+  if (session.json) {
+    json result = {{"graph", dataset.name},
+                   {"gpus", session.gpus},
+                   {"width", o.width},
+                   {"arrays", items_of(plan)},
+                   {"largest_rank", plan.largest_rank()},
+                   {"total", plan.total()},
+                   {"available", free},
+                   {"fits", nullptr}};
+    if (!free.empty()) result["fits"] = fits(plan, free);
+    print_json(result);
+  } else {
+    print_text(plan, session.gpus);
+    if (free.empty()) {
+      fmt::print("not compared: this host does not have {} GPU{} that Plait can use\n",
+                 session.gpus, session.gpus == 1 ? "" : "s");
+    } else {
+      fmt::print("{:<42}", "free on the GPU");
+      for (const std::uint64_t bytes : free) fmt::print("{:>12}", format_bytes(bytes));
+      fmt::print("\n");
+    }
+  }
+  require_fit_on_gpus(plan, free);
 }
 
 void run(const Options& o, const Session& session) {
   const Dataset dataset = read_graph(o.graph, session);
+  if (session.gpus > 0) return run_on_gpus(o, session, dataset);
   const MemoryPlan plan = make_plan(o, session, dataset);
   const std::uint64_t available = available_memory();
   if (session.json) {
-    json items = json::array();
-    for (const MemoryItem& item : plan.items)
-      items.push_back({{"name", item.name}, {"bytes", item.bytes}});
     print_json({{"graph", dataset.name},
                 {"ranks", session.ranks},
                 {"width", o.width},
-                {"arrays", items},
+                {"arrays", items_of(plan)},
                 {"largest_rank", plan.largest_rank()},
                 {"total", plan.total()},
                 {"available", available},
                 {"fits", plan.total() <= available}});
   } else {
-    print_text(plan, session.ranks, available);
+    print_text(plan, session.ranks);
+    fmt::print("all ranks {}, free on this machine {}\n", format_bytes(plan.total()),
+               format_bytes(available));
   }
   require_fit(plan, available);
 }
@@ -89,6 +159,7 @@ void add_plan(CLI::App& app, Session& session) {
   command->add_flag("--train", o->train, "With features, activations and the transposed graph");
   add_examples(command,
                "  plait plan products.plait --ranks 4 --dim 128\n"
+               "  plait plan products.plait --gpus 4 --dim 128 --train  # of each GPU\n"
                "Exit code 4 if it does not fit on this machine.");
 }
 

@@ -1,8 +1,91 @@
+#include <dlfcn.h>
+#include <fmt/core.h>
+
 #include "plait/base/cuda.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 
 namespace plait {
+namespace {
+
+// The driver's management library, as far as it is used. It comes with the driver, its header with
+// a part of CUDA that is often not installed.
+class Nvml {
+ public:
+  Nvml() {
+    void* const library = dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (library == nullptr) return;
+    const auto find = [&](auto& function, const char* name) {
+      function =
+          reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    };
+    int (*init)() = nullptr;
+    find(init, "nvmlInit_v2");
+    find(shutdown_, "nvmlShutdown");
+    find(by_pci_, "nvmlDeviceGetHandleByPciBusId_v2");
+    find(link_state_, "nvmlDeviceGetNvLinkState");
+    find(fields_, "nvmlDeviceGetFieldValues");
+    find(generation_, "nvmlDeviceGetMaxPcieLinkGeneration");
+    find(lanes_, "nvmlDeviceGetMaxPcieLinkWidth");
+    works_ = init != nullptr && by_pci_ != nullptr && init() == 0;
+  }
+  ~Nvml() {
+    if (works_ && shutdown_ != nullptr) shutdown_();
+  }
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  void find_link(Gpu& gpu, int index) const {
+    char address[32] = {};
+    Device device = nullptr;
+    if (!works_ || cudaDeviceGetPCIBusId(address, sizeof address, index) != cudaSuccess ||
+        by_pci_(address, &device) != 0)
+      return;
+    for (unsigned link = 0; link_state_ != nullptr && link < kMostLinks; ++link) {
+      int up = 0;
+      gpu.links += link_state_(device, link, &up) == 0 && up == 1;
+    }
+    if (gpu.links > 0) {
+      Field speed{};
+      speed.id = kLinkSpeed;
+      const bool known = fields_ != nullptr && fields_(device, 1, &speed) == 0 &&
+                         speed.status == 0 && speed.value.narrow > 0;
+      gpu.link = known ? fmt::format("NVLink, {} x {:.1f} GB/s", gpu.links,
+                                     static_cast<double>(speed.value.narrow) / 1e3)
+                       : fmt::format("NVLink, {} links", gpu.links);
+      return;
+    }
+    unsigned generation = 0, lanes = 0;
+    if (generation_ != nullptr && lanes_ != nullptr && generation_(device, &generation) == 0 &&
+        lanes_(device, &lanes) == 0)
+      gpu.link = fmt::format("PCIe {} x{}", generation, lanes);
+  }
+
+ private:
+  static constexpr unsigned kMostLinks = 18;  // NVML_NVLINK_MAX_LINKS
+  static constexpr unsigned kLinkSpeed = 90;  // NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON: MB/s
+  using Device = void*;
+  struct Field {  // nvmlFieldValue_t
+    unsigned id, scope;
+    long long time, latency;
+    unsigned type;
+    int status;
+    union {
+      unsigned narrow;
+      unsigned long long wide;
+    } value;
+  };
+
+  int (*shutdown_)() = nullptr;
+  int (*by_pci_)(const char*, Device*) = nullptr;
+  int (*link_state_)(Device, unsigned, int*) = nullptr;
+  int (*fields_)(Device, int, Field*) = nullptr;
+  int (*generation_)(Device, unsigned*) = nullptr;
+  int (*lanes_)(Device, unsigned*) = nullptr;
+  bool works_ = false;
+};
+
+}  // namespace
 
 bool built_with_cuda() { return true; }
 
@@ -16,6 +99,9 @@ int gpu_count() {
 std::vector<Gpu> list_gpus() {
   const int count = gpu_count();
   std::vector<Gpu> gpus;
+  if (count == 0) return gpus;
+  const Nvml nvml;
+  const int current = current_gpu();
   for (int g = 0; g < count; ++g) {
     cudaDeviceProp properties{};
     check_cuda(cudaGetDeviceProperties(&properties, g), "a GPU's properties");
@@ -30,8 +116,10 @@ std::vector<Gpu> list_gpus() {
       if (peer != g) check_cuda(cudaDeviceCanAccessPeer(&reaches, g, peer), "peer access");
       gpu.reaches.push_back(reaches != 0);
     }
+    nvml.find_link(gpu, g);
     gpus.push_back(std::move(gpu));
   }
+  check_cuda(cudaSetDevice(current), "a GPU");
   return gpus;
 }
 

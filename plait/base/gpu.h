@@ -11,8 +11,10 @@ struct Gpu {
   std::string name;
   int major = 0, minor = 0;            // compute capability
   std::uint64_t memory = 0, free = 0;  // bytes
-  // A line a GPU of this host: whether it can be reached by loads and stores.
+  // For each GPU of this host, whether it can be reached by loads and stores.
   std::vector<bool> reaches;
+  int links = 0;                 // NVLinks that are up
+  std::string link = "unknown";  // "NVLink, 18 x 26.6 GB/s", "PCIe 5 x16", or "unknown"
 };
 
 // Whether this build has the GPU engine.

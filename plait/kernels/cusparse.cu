@@ -1,8 +1,7 @@
 #include <dlfcn.h>
 
-#include <filesystem>
-
 #include "plait/base/error.h"
+#include "plait/base/library.h"
 #include "plait/kernels/cusparse_cuda.h"
 
 namespace plait {
@@ -25,21 +24,9 @@ struct Library {
   decltype(cusparseGetErrorString)* error;
 };
 
-// By its name, or in the folder of the libraries that libtorch's wheel brings.
-void* open_library() {
-  if (void* const library = dlopen("libcusparse.so.12", RTLD_NOW | RTLD_LOCAL)) return library;
-  Dl_info info{};
-  void* const torch = dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_LAZY);
-  void* const symbol = torch == nullptr ? nullptr : dlsym(torch, "_ZN2at15get_num_threadsEv");
-  if (symbol == nullptr || dladdr(symbol, &info) == 0) return nullptr;
-  const auto packages =
-      std::filesystem::path(info.dli_fname).parent_path().parent_path().parent_path();
-  return dlopen((packages / "nvidia/cu13/lib/libcusparse.so.12").c_str(), RTLD_NOW | RTLD_LOCAL);
-}
-
 const Library& library() {
   static const Library loaded = [] {
-    void* const handle = open_library();
+    void* const handle = open_library(kCusparse);
     require(handle != nullptr, "libcusparse.so.12 is not there; it comes with CUDA and with torch");
     Library l{};
     const auto find = [&](auto& function, const char* name) {

@@ -1,6 +1,7 @@
 #include "plait/partition/quality.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "plait/base/parallel.h"
 
@@ -19,17 +20,31 @@ double imbalance(const std::vector<PartQuality>& parts, Get get) {
 }
 
 template <VertexId V>
-PartQuality measure_part(const Csr<V>& graph, const Partition& partition, int part) {
+PartQuality measure_part(const Csr<V>& graph, const Partition& partition, int part,
+                         std::vector<std::atomic<std::uint64_t>>& packed) {
   PartQuality quality{.vertices = partition.size(part)};
   std::vector<bool> seen(graph.vertices(), false);
+  std::vector<std::uint64_t> read(packed.size());  // by owner
   for (std::uint64_t row = 0; row < quality.vertices; ++row) {
     const auto neighbours = graph.row(partition.vertex(part, row));
     quality.edges += neighbours.size();
     for (const V j : neighbours) {
-      if (partition.owner(j) == part) continue;
+      const int owner = partition.owner(j);
+      if (owner == part) continue;
       ++quality.remote_edges;
-      if (!seen[j]) ++quality.halo_rows;
+      if (!seen[j]) ++read[static_cast<std::size_t>(owner)];
       seen[j] = true;
+    }
+  }
+  for (std::size_t owner = 0; owner < read.size(); ++owner) {
+    if (read[owner] == 0) continue;
+    quality.halo_rows += read[owner];
+    const std::uint64_t size = partition.size(static_cast<int>(owner));
+    if (reads_most(read[owner], size)) {
+      quality.dense_rows += size;
+    } else {
+      quality.dense_rows += read[owner], quality.listed_rows += read[owner];
+      packed[owner] += read[owner];
     }
   }
   return quality;
@@ -60,13 +75,16 @@ double PartitionQuality::vertex_imbalance() const {
 PartitionQuality measure_partition(const AnyCsr& any, const Partition& partition) {
   PartitionQuality quality;
   quality.parts.resize(static_cast<std::size_t>(partition.parts()));
+  std::vector<std::atomic<std::uint64_t>> packed(quality.parts.size());
   std::visit(
       [&](const auto& graph) {
         parallel_for(quality.parts.size(), [&](std::size_t part) {
-          quality.parts[part] = measure_part(graph, partition, static_cast<int>(part));
+          quality.parts[part] = measure_part(graph, partition, static_cast<int>(part), packed);
         });
       },
       any);
+  for (std::size_t part = 0; part < packed.size(); ++part)
+    quality.parts[part].packed_rows = packed[part];
   return quality;
 }
 

@@ -13,10 +13,20 @@ struct PartQuality {
   std::uint64_t edges = 0;         // edges of own rows
   std::uint64_t remote_edges = 0;  // of these, edges from a vertex that another part owns
   std::uint64_t halo_rows = 0;     // distinct remote vertices among them
+  // On GPUs, where a part that is mostly read is brought whole (reads_most):
+  std::uint64_t dense_rows = 0;   // rows that are brought
+  std::uint64_t listed_rows = 0;  // of these, rows of parts that are not brought whole
+  std::uint64_t packed_rows = 0;  // own rows that other parts list, counted for each
 
   // Bytes a rank fetches for one aggregation of `width` fp32 features, each halo row once.
   std::uint64_t bytes(std::uint64_t width) const { return halo_rows * width * sizeof(float); }
 };
+
+// Whether all `size` rows of a part are brought where `read` of them are read: copying the whole
+// block costs less than packing most of it.
+constexpr bool reads_most(std::uint64_t read, std::uint64_t size) {
+  return read >= size - size / 5;
+}
 
 struct PartitionQuality {
   std::vector<PartQuality> parts;

@@ -7,6 +7,7 @@
 #include <cub/device/device_scan.cuh>
 
 #include "plait/base/error.h"
+#include "plait/partition/quality.h"
 #include "plait/placement/device_shard_cuda.h"
 
 namespace plait {
@@ -15,9 +16,6 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kWarp = 32;
 constexpr int kMostRanks = 64;
-// Share of a rank's rows from which all are brought: a copy of the whole block costs less than
-// packing it.
-constexpr double kDense = 0.8;
 
 unsigned blocks_for(std::uint64_t threads) {
   return static_cast<unsigned>((threads + kThreads - 1) / kThreads);
@@ -164,9 +162,7 @@ DeviceShard make_device_shard(DeviceRowsCsr<V> rows, const std::vector<std::uint
     const std::uint64_t size = at(p + 1) - at(p);
     std::uint64_t read =
         before[static_cast<std::size_t>(p) + 1] - before[static_cast<std::size_t>(p)];
-    const bool whole =
-        read == size || (kind == HaloKind::dense &&
-                         static_cast<double>(read) >= kDense * static_cast<double>(size));
+    const bool whole = read == size || (kind == HaloKind::dense && reads_most(read, size));
     if (whole) read = size;
     shard.halo.push_back({p, next, read, whole, {}});
     numbering.slot[p] = next;

@@ -21,6 +21,14 @@ struct MemoryQuestion {
   bool contiguous = true;  // the partition is ranges
 };
 
+// What strategies on GPUs keep of remote rows.
+enum class GpuHalo {
+  dense,     // pipelined: each row that is read; all rows of a rank of which most are
+  packed,    // bulk: the same, and rows that others list are packed before they leave
+  complete,  // replicate: all rows
+  none,      // get: remote rows are read where they lie
+};
+
 struct MemoryItem {
   std::string name;
   std::vector<std::uint64_t> bytes;  // by rank
@@ -38,6 +46,14 @@ struct MemoryPlan {
 // The graph's own file is mapped, shared by all ranks and given back under pressure: not counted.
 // For a graph that is not symmetric, the transposed shard is taken to be as large as the shard.
 MemoryPlan plan_memory(const PartitionQuality& quality, const MemoryQuestion& question);
+
+// The same for the memory of GPUs, one a rank. Of neighbour groups, those that long rows are cut
+// into, and their sums, are estimated for `get` alone; of other strategies they are few.
+MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion& question,
+                           GpuHalo halo);
+
+// Throws DoesNotFitError with the figures of the first rank that needs more than its GPU has free.
+void require_fit_on_gpus(const MemoryPlan& plan, const std::vector<std::uint64_t>& free);
 
 // Throws DoesNotFitError with the figures if the ranks, all on this host, need more than is free.
 void require_fit(const MemoryPlan& plan, std::uint64_t available);

@@ -4,10 +4,10 @@
 
 #include <array>
 #include <cstring>
-#include <filesystem>
 #include <string>
 
 #include "plait/base/error.h"
+#include "plait/base/library.h"
 
 namespace plait {
 namespace {
@@ -31,23 +31,9 @@ struct Library {
   const char* (*error)(Status);
 };
 
-// The wheel keeps NCCL in a folder beside torch's; the process has libtorch's folder from its own.
-void* open_library() {
-  if (void* const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL)) return library;
-  void* const torch = dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_LAZY);
-  if (torch == nullptr) return nullptr;
-  Dl_info info{};
-  // Any symbol of it says where it is.
-  const void* const symbol = dlsym(torch, "_ZN2at15get_num_threadsEv");
-  if (symbol == nullptr || dladdr(symbol, &info) == 0) return nullptr;
-  const auto packages =
-      std::filesystem::path(info.dli_fname).parent_path().parent_path().parent_path();
-  return dlopen((packages / "nvidia/nccl/lib/libnccl.so.2").c_str(), RTLD_NOW | RTLD_LOCAL);
-}
-
 const Library& library() {
   static const Library loaded = [] {
-    void* const handle = open_library();
+    void* const handle = open_library(kNccl);
     require(handle != nullptr,
             "libnccl.so.2 is not there; install the package nvidia-nccl-cu13, or use --strategy "
             "pipelined");

@@ -32,11 +32,27 @@ def test_version(plait):
 def test_doctor(plait):
     found = plait.json("doctor")
     findings = {f["what"]: f for f in found["findings"]}
-    assert {"plait", "processor", "memory", "shared memory", "libtorch", "GPUs"} <= set(findings)
+    assert {"plait", "processor", "memory", "shared memory", "libtorch", "GPU engine",
+            "GPUs"} <= set(findings)
     assert found["missing"] == sum(not f["ok"] for f in findings.values())
     assert all(f["ok"] == (f["remedy"] == "") for f in findings.values())
+    for gpu in found["gpus"]:
+        assert 0 < gpu["free"] <= gpu["memory"] and len(gpu["reaches"]) == len(found["gpus"])
+        assert gpu["link"] and (gpu["link"].startswith("NVLink") == (gpu["nvlinks"] > 0))
+    assert sum(what.startswith("GPU ") for what in findings) == 1 + len(found["gpus"])
     text = plait.ok("doctor").out
     assert all(what in text for what in findings)
+
+
+def test_doctor_without_gpus(plait):
+    """A machine without GPUs lacks nothing; a build for GPUs tells which libraries it has found."""
+    found = plait.json("doctor", env=environment(CUDA_VISIBLE_DEVICES=""))
+    findings = {f["what"]: f for f in found["findings"]}
+    assert found["gpus"] == [] and findings["GPUs"]["found"].startswith("none")
+    assert findings["GPUs"]["ok"] and not {"GPU 0", "links", "peer access"} & set(findings)
+    built = findings["GPU engine"]["found"] == "built in"
+    assert built or findings["GPU engine"]["found"] == "built without the GPU engine"
+    assert all((library in findings) == built for library in ("NCCL", "cuSPARSE", "NVSHMEM"))
 
 
 @pytest.mark.parametrize("arguments,names", [

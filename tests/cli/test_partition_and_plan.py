@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from philox import philox_words
-from program import DOES_NOT_FIT
+from program import DOES_NOT_FIT, environment
 from random_graphs import random_graphs, write_scipy
 
 WIDTH = 12
@@ -113,3 +113,30 @@ def test_what_does_not_fit(plait, communities, width, options):
     assert "iB on this machine" in result.err and "is free" in result.err
     if options == ["--json"]:
         assert result.json["fits"] is False and result.json["total"] > result.json["available"]
+
+
+@pytest.mark.parametrize("gpus", [1, 2, 3])
+@pytest.mark.parametrize("strategy", ["auto", "bulk", "replicate", "get"])
+def test_plan_of_gpus(plait, communities, gpus, strategy):
+    """The same arithmetic with and without GPUs to compare with; here without any."""
+    options = ["plan", communities, "--dim", 64, "--gpus", gpus, "--strategy", strategy]
+    env = environment(CUDA_VISIBLE_DEVICES="")
+    plan = plait.json(*options, env=env)
+    assert (plan["gpus"], plan["available"], plan["fits"]) == (gpus, [], None)
+    arrays = {a["name"]: a["bytes"] for a in plan["arrays"]}
+    totals = np.sum(list(arrays.values()), axis=0)
+    assert plan["largest_rank"] == totals.max() and plan["total"] == totals.sum()
+    parts = plait.json("partition", communities, "--ranks", gpus, "--partition",
+                       "edges")["schemes"][0]["ranks"]
+    own = [p["vertices"] for p in parts]
+    rows = next(b for name, b in arrays.items() if name.startswith("rows in the symmetric"))
+    if strategy == "get":
+        assert rows == [max(own) * 64 * 4] * gpus
+    elif strategy == "replicate":
+        assert rows == [600 * 64 * 4] * gpus
+    else:  # at least what is read, at most everything
+        read = max(p["vertices"] + p["halo_rows"] for p in parts)
+        assert read * 64 * 4 <= rows[0] <= 600 * 64 * 4 and len(set(rows)) == 1
+    assert arrays["x and y"] == [2 * n * 64 * 4 for n in own]
+    text = plait.ok(*options, env=env).out
+    assert "not compared" in text and all(name in text for name in arrays)

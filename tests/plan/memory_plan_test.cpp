@@ -53,6 +53,48 @@ TEST(MemoryPlan, RefusesWithTheFigures) {
   }
 }
 
+// Rank 0 reads four of rank 1's five rows, so all come; rank 1 reads one of rank 0's, which lists
+// it.
+TEST(MemoryPlan, GpusHoldWhatEachStrategyBringsIn) {
+  const std::vector<test::Edge> edges{{5, 0, 1}, {6, 0, 1}, {7, 1, 1}, {8, 1, 1}, {0, 5, 1}};
+  const AnyCsr graph = build_csr(test::edge_list<std::uint32_t>(10, edges, false));
+  const PartitionQuality quality = measure_partition(graph, partition_by_vertices(10, 2));
+  EXPECT_EQ(quality.parts[0].halo_rows, 4);
+  EXPECT_EQ(quality.parts[0].dense_rows, 5);
+  EXPECT_EQ(quality.parts[0].listed_rows, 0);
+  EXPECT_EQ(quality.parts[0].packed_rows, 1);
+  EXPECT_EQ(quality.parts[1].dense_rows, 1);
+  EXPECT_EQ(quality.parts[1].listed_rows, 1);
+  EXPECT_EQ(quality.parts[1].packed_rows, 0);
+
+  const auto bytes = [&](GpuHalo halo, std::string_view name) {
+    for (const MemoryItem& item : plan_gpu_memory(quality, {.width = 8}, halo).items)
+      if (item.name.starts_with(name)) return item.bytes;
+    return std::vector<std::uint64_t>{};
+  };
+  using Expected = std::vector<std::uint64_t>;
+  EXPECT_EQ(bytes(GpuHalo::dense, "shard"), (Expected{6 * 8 + 4 * 4 + 5 * 4, 6 * 8 + 4 + 5 * 4}));
+  EXPECT_EQ(bytes(GpuHalo::dense, "halo lists"), (Expected{4, 4}));
+  EXPECT_EQ(bytes(GpuHalo::dense, "rows in the"), (Expected{10 * 8 * 4, 10 * 8 * 4}));
+  EXPECT_EQ(bytes(GpuHalo::none, "rows in the"), (Expected{5 * 8 * 4, 5 * 8 * 4}));
+  EXPECT_EQ(bytes(GpuHalo::packed, "rows packed"), (Expected{8 * 4, 0}));
+  EXPECT_EQ(bytes(GpuHalo::dense, "x and y"), (Expected{2 * 5 * 8 * 4, 2 * 5 * 8 * 4}));
+  EXPECT_EQ(bytes(GpuHalo::dense, "while placing"), (Expected{10 * 5 + 4 * 4, 10 * 5 + 4}));
+}
+
+TEST(MemoryPlan, RefusesWhatOneGpuCannotHold) {
+  const AnyCsr graph = test::random_csr<std::uint32_t>(200, 3000, 4);
+  const auto quality = measure_partition(graph, partition_by_edges(graph, 2));
+  const MemoryPlan plan = plan_gpu_memory(quality, {.width = 64}, GpuHalo::dense);
+  EXPECT_NO_THROW(require_fit_on_gpus(plan, {plan.rank_total(0), plan.rank_total(1)}));
+  EXPECT_THROW(require_fit_on_gpus(plan, {plan.rank_total(0), plan.rank_total(1) - 1}),
+               DoesNotFitError);
+  EXPECT_NO_THROW(require_fit_on_gpus(plan, {}));  // no GPU to compare with
+  for (const GpuHalo halo : {GpuHalo::dense, GpuHalo::packed, GpuHalo::complete, GpuHalo::none})
+    EXPECT_EQ(plan_gpu_memory(quality, {.width = ~std::uint64_t{0}}, halo).total(),
+              ~std::uint64_t{0});
+}
+
 // Counts past 2^32 must not wrap: the largest graph that MGG's authors name, times a hundred.
 TEST(MemoryPlan, CountsBillionsOfEdges) {
   PartitionQuality quality;
