@@ -97,21 +97,10 @@ std::vector<EpochResult> parse_history(const TensorFile& file, const std::string
   return history;
 }
 
-torch::optim::AdamParamState& adam_state(torch::optim::Adam& optimizer, const torch::Tensor& p) {
-  auto& slot = optimizer.state()[p.unsafeGetTensorImpl()];
-  if (!slot) {
-    auto fresh = std::make_unique<torch::optim::AdamParamState>();
-    fresh->exp_avg(torch::zeros_like(p));
-    fresh->exp_avg_sq(torch::zeros_like(p));
-    slot = std::move(fresh);
-  }
-  return static_cast<torch::optim::AdamParamState&>(*slot);
-}
-
 }  // namespace
 
 void save_checkpoint(const std::string& path, const Model& model,
-                     const std::vector<torch::Tensor>& best, const torch::optim::Adam& optimizer,
+                     const std::vector<torch::Tensor>& best, const Adam& optimizer,
                      const TrainingState& training) {
   TensorFile file;
   file.metadata = describe(model.config());
@@ -125,12 +114,11 @@ void save_checkpoint(const std::string& path, const Model& model,
   file.metadata["best_epoch"] = fmt::to_string(training.best_epoch);
   std::size_t i = 0;
   for (const auto& [name, parameter] : model.named_parameters()) {
-    file.tensors.push_back(to_named(name, best[i++]));
+    file.tensors.push_back(to_named(name, best[i]));
     file.tensors.push_back(to_named("resume." + name, parameter));
-    const auto& state = static_cast<const torch::optim::AdamParamState&>(
-        *optimizer.state().at(parameter.unsafeGetTensorImpl()));
-    file.tensors.push_back(to_named("resume.adam.exp_avg." + name, state.exp_avg()));
-    file.tensors.push_back(to_named("resume.adam.exp_avg_sq." + name, state.exp_avg_sq()));
+    file.tensors.push_back(to_named("resume.adam.exp_avg." + name, optimizer.exp_avg()[i]));
+    file.tensors.push_back(to_named("resume.adam.exp_avg_sq." + name, optimizer.exp_avg_sq()[i]));
+    ++i;
   }
   write_safetensors(file, path);
 }
@@ -166,7 +154,7 @@ Model load_model(const TensorFile& file, const std::string& path, const torch::D
 }
 
 TrainingState resume_checkpoint(const std::string& path, Model& model,
-                                std::vector<torch::Tensor>& best, torch::optim::Adam& optimizer) {
+                                std::vector<torch::Tensor>& best, Adam& optimizer) {
   const TensorFile file = read_safetensors(path);
   check_format(file, path);
   for (const auto& [key, wanted] : describe(model.config()))
@@ -180,14 +168,14 @@ TrainingState resume_checkpoint(const std::string& path, Model& model,
     throw InputError(path, "metadata 'best_epoch'",
                      fmt::format("value {} is outside 0..{}", training.best_epoch, done - 1),
                      "use a checkpoint that plait train wrote");
+  optimizer.set_steps(done);
   std::size_t i = 0;
   for (const auto& [name, parameter] : model.named_parameters()) {
-    load_into(best[i++], file, name, path);
+    load_into(best[i], file, name, path);
     load_into(parameter, file, "resume." + name, path);
-    auto& state = adam_state(optimizer, parameter);
-    state.step(done);
-    load_into(state.exp_avg(), file, "resume.adam.exp_avg." + name, path);
-    load_into(state.exp_avg_sq(), file, "resume.adam.exp_avg_sq." + name, path);
+    load_into(optimizer.exp_avg()[i], file, "resume.adam.exp_avg." + name, path);
+    load_into(optimizer.exp_avg_sq()[i], file, "resume.adam.exp_avg_sq." + name, path);
+    ++i;
   }
   return training;
 }

@@ -9,11 +9,10 @@
 //   metadata: format, kind, layers, hidden, inputs, outputs, dropout, seed, epochs done, history
 #pragma once
 
-#include <torch/optim/adam.h>
-
 #include <string>
 
 #include "plait/io/safetensors.h"
+#include "plait/nn/adam.h"
 #include "plait/nn/model.h"
 #include "plait/nn/train.h"
 
@@ -26,7 +25,7 @@ struct TrainingState {
 };
 
 void save_checkpoint(const std::string& path, const Model& model,
-                     const std::vector<torch::Tensor>& best, const torch::optim::Adam& optimizer,
+                     const std::vector<torch::Tensor>& best, const Adam& optimizer,
                      const TrainingState& training);
 
 // The model that a checkpoint describes, with the best weights, on `device`. Throws InputError.
@@ -36,6 +35,6 @@ Model load_model(const TensorFile& file, const std::string& path,
 // Sets model, best weights and optimizer to where the checkpoint was. Throws InputError that names
 // the field if the checkpoint's model is not the one of `model`.
 TrainingState resume_checkpoint(const std::string& path, Model& model,
-                                std::vector<torch::Tensor>& best, torch::optim::Adam& optimizer);
+                                std::vector<torch::Tensor>& best, Adam& optimizer);
 
 }  // namespace plait

@@ -60,10 +60,9 @@ torch::Tensor Model::forward(const InputFeatures& input,
     step.layer = static_cast<std::uint32_t>(l);
     if (l > 0) h = drop(h, input.vertices(), step);
     if (transforms_first(l, input.is_sparse()))
-      h = propagate(l == 0 ? input.times(weight(l), step) : h.matmul(weight(l).t()));
+      h = propagate(l == 0 ? input.times(weight(l), step) : h.matmul(weight(l).t())) + bias(l);
     else
-      h = propagate(l == 0 ? input.dense(step) : h).matmul(weight(l).t());
-    h = h + bias(l);
+      h = torch::linear(propagate(l == 0 ? input.dense(step) : h), weight(l), bias(l));
     if (l + 1 < config_.layers) h = h.relu();
   }
   return h;
@@ -76,6 +75,12 @@ std::vector<std::pair<std::string, torch::Tensor>> Model::named_parameters() con
     named.emplace_back(fmt::format("convs.{}.bias", l), bias(l));
   }
   return named;
+}
+
+std::vector<torch::Tensor> Model::parameters() const {
+  std::vector<torch::Tensor> list;
+  for (const auto& [name, p] : named_parameters()) list.push_back(p);
+  return list;
 }
 
 }  // namespace plait

@@ -33,6 +33,8 @@ class Model {
   // Named as PyG's GCN (torch_geometric.nn.models) names them: "convs.0.lin.weight" (out x in),
   // "convs.0.bias" (out).
   std::vector<std::pair<std::string, torch::Tensor>> named_parameters() const;
+  // The same without names.
+  std::vector<torch::Tensor> parameters() const;
   // Weights and bias of layer l.
   const torch::Tensor& weight(int l) const { return weights_[static_cast<std::size_t>(l)]; }
   const torch::Tensor& bias(int l) const { return biases_[static_cast<std::size_t>(l)]; }

@@ -1,5 +1,7 @@
 #include "plait/nn/train.h"
 
+#include <torch/autograd.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,6 +10,7 @@
 #include "plait/base/gpu.h"
 #include "plait/base/memory.h"
 #include "plait/base/timer.h"
+#include "plait/nn/adam.h"
 #include "plait/nn/checkpoint.h"
 #include "plait/nn/gpu_torch.h"
 #include "plait/nn/model.h"
@@ -31,7 +34,7 @@ void check_dataset(const Dataset& dataset, const TrainConfig& config) {
                       config.epochs);
 }
 
-// Refuses a model whose weights (with gradient, two moments of Adam and the best so far) and
+// Refuses a model whose weights (with gradient twice, two moments of Adam and the best so far) and
 // activations (with gradients) do not fit beside each other on this machine, or on a rank's GPU,
 // where the features are too, with a copy for dropout.
 void require_room(World& world, const ModelConfig& model, const Features& features,
@@ -45,7 +48,7 @@ void require_room(World& world, const ModelConfig& model, const Features& featur
   const double activations = rows * ((inner + 1) * 3 * hidden + 4 * out);
   const double input = gpu && !features.is_sparse() ? 2 * rows * in : 0;
   const double ranks = world.one_host() && !gpu ? world.size() : 1;
-  const double bytes = ranks * sizeof(float) * (5 * weights + activations + input);
+  const double bytes = ranks * sizeof(float) * (6 * weights + activations + input);
   require_memory(
       bytes < 0x1p63 ? static_cast<std::uint64_t>(bytes) : ~std::uint64_t{0},
       fmt::format("a model of {} layers with {} inputs, {} hidden features and {} classes{}",
@@ -59,21 +62,11 @@ ModelConfig fill(ModelConfig model, const Dataset& dataset) {
   return model;
 }
 
-std::vector<torch::optim::OptimizerParamGroup> parameter_groups(const Model& model,
-                                                                const TrainConfig& config) {
-  std::vector<torch::Tensor> decayed, plain;
-  for (int l = 0; l < model.config().layers; ++l)
-    for (const auto& p : {model.weight(l), model.bias(l)})
-      (l + 1 < model.config().layers ? decayed : plain).push_back(p);
-  const auto group = [&](const std::vector<torch::Tensor>& parameters, double decay) {
-    auto options = std::make_unique<torch::optim::AdamOptions>(config.learning_rate);
-    options->weight_decay(decay);
-    return torch::optim::OptimizerParamGroup(parameters, std::move(options));
-  };
-  std::vector<torch::optim::OptimizerParamGroup> groups;
-  if (!decayed.empty()) groups.push_back(group(decayed, config.weight_decay));
-  groups.push_back(group(plain, 0));
-  return groups;
+// The weights of all layers but the last decay.
+AdamOptions adam_options(const TrainConfig& config) {
+  return {.learning_rate = config.learning_rate,
+          .weight_decay = config.weight_decay,
+          .decayed = 2 * static_cast<std::size_t>(config.model.layers - 1)};
 }
 
 double median(std::vector<double> values) {
@@ -93,8 +86,10 @@ struct Trainer::State {
   Targets targets;
   c10::intrusive_ptr<GraphHandle> graph;
   Dropout dropout;
-  torch::optim::Adam optimizer;
-  std::vector<torch::Tensor> best;
+  std::vector<torch::Tensor> parameters, best;
+  torch::Tensor gradients;     // of all parameters, one array, of which theirs are views
+  torch::Tensor share_of_one;  // by which the loss of one training vertex counts
+  Adam optimizer;
   TrainingState training;
   double step_seconds = 0, reduce_seconds = 0, comm_seconds = 0;
   std::uint64_t bytes = 0;
@@ -114,57 +109,66 @@ struct Trainer::State {
             GraphHandleOptions{model.shard_options(), c.strategy,
                                model.aggregated_width(input.is_sparse()), c.gpu})),
         dropout(c.model.seed, c.model.dropout),
-        optimizer(parameter_groups(model, c), torch::optim::AdamOptions(c.learning_rate)) {
+        parameters(model.parameters()),
+        share_of_one(torch::full({}, 1 / targets.total(Split::train), device)),
+        optimizer(parameters, adam_options(c)) {
     require<UsageError>(targets.total(Split::train) > 0,
                         "{} has no labelled training vertices in split {}", dataset.name, c.split);
-    for (const auto& [name, p] : model.named_parameters()) best.push_back(p.detach().clone());
+    std::int64_t count = 0;
+    for (const torch::Tensor& p : parameters) {
+      best.push_back(p.detach().clone());
+      count += p.numel();
+    }
+    gradients = torch::zeros({count}, device);
+    std::int64_t at = 0;
+    for (const torch::Tensor& p : parameters) {
+      p.mutable_grad() = gradients.narrow(0, at, p.numel()).view_as(p);
+      at += p.numel();
+    }
     if (!c.resume.empty()) training = resume_checkpoint(c.resume, model, best, optimizer);
   }
 
-  // In place.
-  torch::Tensor sum_over_ranks(torch::Tensor values) {
-    AddTime time(reduce_seconds);
-    graph->all_reduce_sum(values);
-    return values;
-  }
-
-  // Gradients become views of one array: optimizer.zero_grad(), which refuses such, is not used.
-  void sum_gradients() {
-    if (world.size() == 1) return;
+  // This rank's gradients of the mean loss become the sum over ranks.
+  void sum_gradients(const std::vector<torch::Tensor>& mine) {
     const Phase phase("summing gradients");
     std::vector<torch::Tensor> flat;
-    for (const auto& [name, p] : model.named_parameters())
-      flat.push_back((p.grad().defined() ? p.grad() : torch::zeros_like(p)).flatten());
-    const torch::Tensor all = sum_over_ranks(torch::cat(flat));
-    std::int64_t at = 0;
-    for (const auto& [name, p] : model.named_parameters()) {
-      p.mutable_grad() = all.narrow(0, at, p.numel()).view_as(p);
-      at += p.numel();
-    }
+    for (const torch::Tensor& gradient : mine) flat.push_back(gradient.flatten());
+    torch::cat_out(gradients, flat);
+    AddTime time(reduce_seconds);
+    if (world.size() > 1) graph->all_reduce_sum(gradients);
   }
 
   // One step on the whole graph. Returns this rank's part of the training loss.
   double step(int epoch) {
     AddTime time(step_seconds);
-    const std::uint64_t sent = world.bytes_sent();
-    const AggregateCost before = graph->cost();
-    const double reduced = reduce_seconds;
-    for (const auto& [name, p] : model.named_parameters()) p.mutable_grad().reset();
     const DropoutStep drop_step{&dropout, static_cast<std::uint32_t>(epoch)};
     const torch::Tensor loss =
         losses(model.forward(input, graph, drop_step), targets.of(Split::train)).sum();
-    {
-      const BackwardHere here;
-      (loss / targets.total(Split::train)).backward();
-    }
-    sum_gradients();
+    const BackwardHere here;
+    sum_gradients(torch::autograd::grad({loss}, parameters, {share_of_one}));
     optimizer.step();
-    const auto value = loss.item<double>();  // waits for all that a GPU was given to do
-    const AggregateCost after = graph->cost();
-    comm_seconds += after.waiting - before.waiting + after.fetching - before.fetching +
-                    reduce_seconds - reduced;
-    bytes += after.bytes_fetched - before.bytes_fetched + world.bytes_sent() - sent;
-    return value;
+    return loss.item<double>();  // waits for all that a GPU was given to do
+  }
+
+  // What other ranks have cost this one so far.
+  struct Exchanged {
+    double seconds;
+    std::uint64_t bytes;
+  };
+  Exchanged exchanged() const {
+    const AggregateCost cost = graph->cost();
+    return {cost.waiting + cost.fetching + reduce_seconds, cost.bytes_fetched + world.bytes_sent()};
+  }
+
+  // The same, and counts what it exchanged: outside the step's time, because a GPU is asked, and
+  // on both sides of it, because evaluation exchanges too.
+  double counted_step(int epoch) {
+    const Exchanged before = exchanged();
+    const double loss = step(epoch);
+    const Exchanged after = exchanged();
+    comm_seconds += after.seconds - before.seconds;
+    bytes += after.bytes - before.bytes;
+    return loss;
   }
 
   // Sums over ranks: the given loss, then loss and hits of each split; and whether to stop.
@@ -199,8 +203,8 @@ struct Trainer::State {
                         std::pair(held.validation_accuracy, -held.validation_loss);
     if (!better) return;
     training.best_epoch = result.epoch;
-    std::size_t i = 0;
-    for (const auto& [name, p] : model.named_parameters()) best[i++].copy_(p.detach());
+    const torch::NoGradGuard no_grad;
+    at::_foreach_copy_(best, parameters);
   }
 
   bool out_of_patience() const {
@@ -249,7 +253,7 @@ TrainResult Trainer::run(const std::function<void(const EpochResult&)>& each_epo
   for (int epoch = first; epoch < s.config.epochs && !stopped && !s.out_of_patience(); ++epoch) {
     const Phase phase(fmt::format("epoch {}", epoch));
     const double before = s.step_seconds;
-    const double loss = s.step(epoch);
+    const double loss = s.counted_step(epoch);
     stopped = stop.load();
     EpochResult result = s.evaluate(epoch, loss, stopped);
     require(std::isfinite(result.loss), "the loss is {} in epoch {}; lower the learning rate",

@@ -217,21 +217,17 @@ TEST(Checkpoint, BringsBackModelAndOptimizer) {
   const std::string path = testing::TempDir() + "/plait-checkpoint-test.safetensors";
   const ModelConfig config{
       .kind = "gcn", .layers = 2, .hidden = 4, .inputs = 9, .outputs = 3, .seed = 1};
-  const auto parameters = [](const Model& m) {
-    std::vector<torch::Tensor> list;
-    for (const auto& [name, p] : m.named_parameters()) list.push_back(p);
-    return list;
-  };
-  const auto step = [&](const Model& m, torch::optim::Adam& adam, float scale) {
-    for (auto& p : parameters(m)) p.mutable_grad() = torch::full_like(p, scale);
+  const auto step = [](const Model& m, Adam& adam, float scale) {
+    for (const auto& p : m.parameters()) p.mutable_grad() = torch::full_like(p, scale);
     adam.step();
   };
   Model model(config), other(config);
-  torch::optim::Adam adam(parameters(model), 0.01), other_adam(parameters(other), 0.01);
+  const AdamOptions rate{.learning_rate = 0.01};
+  Adam adam(model.parameters(), rate), other_adam(other.parameters(), rate);
   step(model, adam, 0.5f);
   step(model, adam, -0.1f);
   std::vector<torch::Tensor> best, other_best;
-  for (auto& p : parameters(model)) {
+  for (const auto& p : model.parameters()) {
     best.push_back(p.detach() * 2);
     other_best.push_back(torch::zeros_like(p));
   }
@@ -245,7 +241,7 @@ TEST(Checkpoint, BringsBackModelAndOptimizer) {
   step(model, adam, 0.3f);
   step(other, other_adam, 0.3f);
   for (std::size_t i = 0; i < best.size(); ++i) {
-    EXPECT_TRUE(torch::equal(parameters(model)[i], parameters(other)[i]));
+    EXPECT_TRUE(torch::equal(model.parameters()[i], other.parameters()[i]));
     EXPECT_TRUE(torch::equal(best[i], other_best[i]));
   }
   const Model loaded = load_model(read_safetensors(path), path);
@@ -254,7 +250,7 @@ TEST(Checkpoint, BringsBackModelAndOptimizer) {
   ModelConfig wider = config;
   wider.hidden = 5;
   Model wrong(wider);
-  torch::optim::Adam wrong_adam(parameters(wrong), 0.01);
+  Adam wrong_adam(wrong.parameters(), rate);
   try {
     resume_checkpoint(path, wrong, other_best, wrong_adam);
     FAIL();
