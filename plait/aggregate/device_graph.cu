@@ -70,6 +70,12 @@ DeviceGraph make_device_graph(World& world, DeviceShard shard, cudaStream_t stre
   if (world.size() > 1) graph.send = exchange_wishes(world, shard);
   graph.loads = gather<RankLoad>(world, {shard.own, shard.slot_count() - shard.own,
                                          shard.local_edges, shard.edges() - shard.local_edges});
+  std::vector<std::uint64_t> ends;
+  for (const HaloBlock& block : shard.halo) ends.push_back(block.begin + block.rows - shard.own);
+  for (const auto& bytes : world.all_gather(std::as_bytes(std::span(ends)))) {
+    graph.block_ends.emplace_back(ends.size());
+    std::memcpy(graph.block_ends.back().data(), bytes.data(), bytes.size());
+  }
   graph.shard = std::move(shard);
   check_cuda(cudaStreamSynchronize(stream), "the shard");
   return graph;

@@ -30,7 +30,9 @@ struct DeviceGraph {
   // In the order of sending: to rank - 1, rank - 2, ... All ranks do so at once, so each receives
   // from one other at a time: first from rank + 1, whose rows are the first block of its halo.
   std::vector<SendBlock> send;
-  std::vector<RankLoad> loads;  // of all ranks
+  // Of all ranks: what each has to do, and the rows of its halo by which each block of it ends.
+  std::vector<RankLoad> loads;
+  std::vector<std::vector<std::uint64_t>> block_ends;
 };
 
 // Collective.

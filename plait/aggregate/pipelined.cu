@@ -40,12 +40,13 @@ class Pipelined : public DeviceStrategy {
     DeviceSignals& signals = link_.signals();
     const bool one_pass = plan.passes.count() == 1 && !plan.arrivals.empty();
     const float* own = place_own_rows(p, graph_, link_, false);
-    if (link_.ranks() > 1) push(p, plan, own);
-    if (one_pass && own == p.x) own = place_own_rows(p, graph_, link_, true);
-    if (!one_pass) {
+    if (link_.ranks() > 1) link_.follow(p.stream);
+    if (!one_pass) {  // before the pushes, which take the host longer to enqueue
       const auto span = link_.span("pass", 0, "sum", p.stream);
       plan.passes.run(0, p, {own, DType::f32, p.width});
     }
+    if (link_.ranks() > 1) push(p, plan, own);
+    if (one_pass && own == p.x) own = place_own_rows(p, graph_, link_, true);
     const std::byte* const slots = slot_zero(graph_, link_, link_.rank(), p);
     for (std::size_t k = 0; k < plan.arrivals.size(); ++k) {
       {
@@ -68,7 +69,10 @@ class Pipelined : public DeviceStrategy {
       return whole_->run(0, p, {link_.slots(link_.rank()), DType::f32, p.width});
     }
     Plan& plan = plan_for(p);
-    if (link_.ranks() > 1) push(p, plan, p.x);
+    if (link_.ranks() > 1) {
+      link_.follow(p.stream);
+      push(p, plan, p.x);
+    }
     for (const auto& arrival : plan.arrivals) link_.signals().wait(arrival, p.stream);
     if (link_.ranks() == 1) return;
     link_.let_follow(p.stream);
@@ -83,7 +87,8 @@ class Pipelined : public DeviceStrategy {
  private:
   std::vector<std::uint64_t> cuts_of(int rank, std::uint64_t width) const {
     const RankLoad& load = graph_.loads[static_cast<std::size_t>(rank)];
-    auto cuts = halo_cuts(load, {width * sizeof(float), width * size_of(link_.wire())});
+    auto cuts = halo_cuts(load, {width * sizeof(float), width * size_of(link_.wire())},
+                          graph_.block_ends[static_cast<std::size_t>(rank)]);
     // One pass over all reads own rows as they are stored in slots.
     if (cuts.empty() && load.halo > 0 && link_.wire() != DType::f32) cuts = {load.halo};
     return cuts;
@@ -115,12 +120,11 @@ class Pipelined : public DeviceStrategy {
     return *plans_.emplace(p.width, std::move(plan)).first->second;
   }
 
-  // `own`: own rows, scaled.
+  // `own`: own rows, scaled. The link's stream already follows them.
   void push(const DeviceProduct& p, const Plan& plan, const float* own) {
     DeviceSignals& signals = link_.signals();
     const std::uint64_t row_bytes = p.row_bytes(link_.wire());
     const bool as_they_are = link_.wire() == DType::f32;
-    link_.follow(p.stream);
     if (push_by_kernel(p, plan, own)) return;
     std::vector<Signal> summed;
     for (const SendBlock& block : graph_.send) summed.push_back({block.peer, DeviceSignals::kDone});

@@ -21,7 +21,8 @@ std::vector<TraceSpan> spans_of_text(std::string_view text) {
   std::vector<TraceSpan> spans;
   try {
     for (const json& s : json::parse(text))
-      spans.push_back({s.at(0), s.at(1), s.at(2).get<std::uint64_t>(), s.at(3).get<std::uint64_t>()});
+      spans.push_back(
+          {s.at(0), s.at(1), s.at(2).get<std::uint64_t>(), s.at(3).get<std::uint64_t>()});
   } catch (const json::exception& error) {
     throw Error(fmt::format("a rank's trace cannot be read: {}", error.what()));
   }

@@ -10,16 +10,16 @@ namespace plait {
 
 struct TraceSpan {
   std::string name;
-  std::string lane;             // within the rank: a stream, a thread
-  std::uint64_t begin, end;     // ns, on a clock that ranks share
+  std::string lane;          // within the rank: a stream, a thread
+  std::uint64_t begin, end;  // ns, on a clock that ranks share
 };
 
 // As one line of text, to send between ranks; the inverse throws Error on anything else.
 std::string to_text(const std::vector<TraceSpan>& spans);
 std::vector<TraceSpan> spans_of_text(std::string_view text);
 
-// Replaces the file: a process a rank, with a lane each for the lanes of its spans. Times count from
-// the first span. Throws Error when it cannot be written.
+// Replaces the file: a process a rank, with a lane each for the lanes of its spans. Times count
+// from the first span. Throws Error when it cannot be written.
 void write_trace(const std::string& path, const std::vector<std::vector<TraceSpan>>& ranks);
 
 }  // namespace plait

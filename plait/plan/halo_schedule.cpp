@@ -1,6 +1,7 @@
 #include "plait/plan/halo_schedule.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace plait {
 namespace {
@@ -48,8 +49,9 @@ class Timeline {
   std::uint64_t edges() const { return load_.local_edges + load_.remote_edges; }
   double sum(double edges, double rows, double times_y) const {
     const auto bytes = static_cast<double>(width_.y_bytes);
-    return costs_.pass + edges * (costs_.edge + bytes * costs_.edge_byte) +
-           rows * (costs_.row + times_y * bytes * costs_.y_byte);
+    const double slices = std::max(1.0, std::ceil(bytes / costs_.slice));
+    return costs_.pass + edges * (costs_.edge * slices + bytes * costs_.edge_byte) +
+           rows * (costs_.row * slices + times_y * bytes * costs_.y_byte);
   }
   // When `work` that begins at `time` ends: slower until the last row has arrived.
   double beside(double time, double work) const {
@@ -78,6 +80,23 @@ double predict_passes(const RankLoad& load, const PassWidths& width,
   return time;
 }
 
+namespace {
+
+// Cuts that are within `reach` of a block's end are moved to it; two that meet become one.
+void move_to_block_ends(std::vector<std::uint64_t>& cuts,
+                        const std::vector<std::uint64_t>& block_ends, std::uint64_t reach) {
+  for (std::uint64_t& cut : cuts)
+    for (const std::uint64_t end : block_ends)
+      if (end > 0 && std::max(cut, end) - std::min(cut, end) <= reach) {
+        cut = end;
+        break;
+      }
+  const auto repeated = std::ranges::unique(cuts);
+  cuts.erase(repeated.begin(), repeated.end());
+}
+
+}  // namespace
+
 std::vector<HaloChunk> block_chunks(std::uint64_t begin, std::uint64_t rows,
                                     const std::vector<std::uint64_t>& cuts) {
   std::vector<HaloChunk> chunks;
@@ -91,6 +110,7 @@ std::vector<HaloChunk> block_chunks(std::uint64_t begin, std::uint64_t rows,
 }
 
 std::vector<std::uint64_t> halo_cuts(const RankLoad& load, const PassWidths& width,
+                                     const std::vector<std::uint64_t>& block_ends,
                                      const PassCosts& costs) {
   if (load.halo == 0) return {};
   const Timeline line(load, width, costs);
@@ -98,8 +118,11 @@ std::vector<std::uint64_t> halo_cuts(const RankLoad& load, const PassWidths& wid
   double least_time = predict_passes(load, width, {}, costs);
   for (const std::uint64_t share : {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24}) {
     auto cuts = line.greedy(std::max<std::uint64_t>(1, load.halo / share));
+    if (!block_ends.empty())
+      move_to_block_ends(cuts, block_ends, load.halo / block_ends.size() / 4);
     const double time = predict_passes(load, width, cuts, costs);
-    if (time < least_time) least_time = time, best = std::move(cuts);
+    // More passes must be worth their while: the costs are estimates.
+    if (time < 0.98 * least_time) least_time = time, best = std::move(cuts);
   }
   return best;
 }

@@ -29,10 +29,11 @@ struct PassCosts {
   double link = 375e9;           // bytes a second into one GPU
   double first_row = 30e-6;      // until rows begin to arrive
   double pass = 12e-6;           // a pass besides its work: a wait and launches
-  double row = 8e-11;            // a row with an edge in the pass
-  double edge = 8e-12;           // an edge
+  double row = 6e-11;            // a row with an edge in the pass, and each slice of the width
+  double edge = 8e-12;           // an edge, and each slice
   double edge_byte = 1 / 20e12;  // a byte of a row that an edge reads
   double y_byte = 1 / 4e12;      // a byte of y read or written
+  double slice = 256;            // bytes of a row that are summed at once
   double beside_link = 1.35;     // a pass takes so much longer while rows arrive
 };
 
@@ -41,9 +42,12 @@ struct PassWidths {
   std::uint64_t wire_bytes;  // a row on the link
 };
 
-// Rows of the halo by which each pass ends, ascending; the last is load.halo. Empty if a single
-// pass over all edges after the last row has come is best, or nothing arrives.
+// Rows of the halo by which each pass ends, ascending; the last is load.halo. Where they come close
+// to the end of a block (`block_ends`: rows of the halo by which those of one owner end) they are
+// moved there, so that no sliver of a block is sent by itself. Empty if a single pass over all
+// edges after the last row has come is best, or nothing arrives.
 std::vector<std::uint64_t> halo_cuts(const RankLoad& load, const PassWidths& width,
+                                     const std::vector<std::uint64_t>& block_ends = {},
                                      const PassCosts& costs = {});
 
 // When the last pass ends, after the step's beginning.

@@ -15,8 +15,9 @@ struct Case {
   Csr32 graph;
   std::uint64_t width;
   std::vector<float> x, scale;  // of all vertices
+  unsigned seed;
 
-  explicit Case(unsigned seed) {
+  explicit Case(unsigned number) : seed(number) {
     std::mt19937 random(seed);
     const std::uint64_t vertices = 1 + random() % 120;
     graph = random_csr<std::uint32_t>(vertices, random() % (vertices * 9), seed, seed % 2 == 0);

@@ -12,7 +12,8 @@ namespace plait {
 namespace {
 
 TEST(Trace, TextComesBack) {
-  const std::vector<TraceSpan> spans{{"local \"pass\"", "sum", 10, 20}, {"push", "link", 12, 1u << 31}};
+  const std::vector<TraceSpan> spans{{"local \"pass\"", "sum", 10, 20},
+                                     {"push", "link", 12, 1u << 31}};
   const auto back = spans_of_text(to_text(spans));
   ASSERT_EQ(back.size(), 2u);
   EXPECT_EQ(back[0].name, spans[0].name);
@@ -24,7 +25,8 @@ TEST(Trace, TextComesBack) {
 
 TEST(Trace, AProcessARankAndALaneAStream) {
   const auto path = std::filesystem::temp_directory_path() / "plait_trace_test.json";
-  write_trace(path, {{{"a", "sum", 5000, 7000}, {"b", "link", 6000, 6500}}, {{"c", "sum", 4000, 9000}}});
+  write_trace(path,
+              {{{"a", "sum", 5000, 7000}, {"b", "link", 6000, 6500}}, {{"c", "sum", 4000, 9000}}});
   const auto trace = nlohmann::json::parse(std::ifstream(path));
   std::filesystem::remove(path);
   int spans = 0, processes = 0, lanes = 0;

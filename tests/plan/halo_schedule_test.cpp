@@ -35,7 +35,7 @@ TEST(HaloSchedule, HidesTheShorterOfLinkAndSum) {
   for (const RankLoad& load : {kProducts, kReddit})
     for (const double link : {40e9, 375e9, 4e12}) {
       const PassCosts costs{.link = link};
-      const auto cuts = halo_cuts(load, kWidth64, costs);
+      const auto cuts = halo_cuts(load, kWidth64, {}, costs);
       const double in_turn = predict_passes(load, kWidth64, {}, costs);
       const double link_time = static_cast<double>(load.halo * kWidth64.wire_bytes) / link;
       const double limit = std::max(link_time, in_turn - link_time);
@@ -43,6 +43,15 @@ TEST(HaloSchedule, HidesTheShorterOfLinkAndSum) {
       EXPECT_LE(found, in_turn);
       EXPECT_LT(found, 1.3 * limit) << link;
     }
+}
+
+TEST(HaloSchedule, CutsMoveToTheEndsOfBlocksThatAreNear) {
+  const auto free = halo_cuts(kProducts, kWidth64);
+  ASSERT_GT(free.size(), 1u);
+  const std::uint64_t near = free[0] + kProducts.halo / 50, far = free[0] + kProducts.halo / 5;
+  EXPECT_EQ(halo_cuts(kProducts, kWidth64, {near, kProducts.halo})[0], near);
+  EXPECT_EQ(halo_cuts(kProducts, kWidth64, {far, kProducts.halo})[0], free[0]);
+  EXPECT_EQ(halo_cuts(kProducts, kWidth64, {near, kProducts.halo}).back(), kProducts.halo);
 }
 
 // A small graph's passes would cost more than they hide.
