@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "cli/cli.h"
+#include "plait/aggregate/gpu_aggregator.h"
 #include "plait/base/error.h"
 #include "plait/base/file.h"
 #include "plait/base/memory.h"
@@ -54,19 +55,28 @@ void write_rows(const std::string& path, const Partition& partition, std::uint64
   file.commit();
 }
 
+std::unique_ptr<Aggregator> make(const Options& o, const Session& session, World& world,
+                                 const Dataset& dataset, const Partition& partition,
+                                 std::uint64_t width) {
+  ShardOptions shards{.transposed = o.transposed};
+  if (session.gpus > 0)
+    return on_host_memory(
+        make_gpu_aggregator(world, dataset.graph, dataset.symmetric, partition,
+                            {.strategy = o.spread.strategy, .shards = shards, .max_width = width}));
+  shards.halo = halo_for(o.spread.strategy);
+  return make_aggregator(
+      world, make_graph_shards(dataset.graph, dataset.symmetric, partition, world.rank(), shards),
+      o.spread.strategy, width);
+}
+
 void run(const Options& o, const Session& session, World& world) {
   const Dataset dataset = read_graph(o.graph, session);
   const NpyMatrix x = read_npy_matrix(o.features);
   require(x.rows == dataset.vertices(), "{}: {} rows, but {} has {} vertices", o.features, x.rows,
           o.graph, dataset.vertices());
   const Partition partition = partition_for(world, dataset.graph, o.spread.scheme, session.seed);
-  const auto aggregator = in_phase("placing the graph", [&] {
-    return make_aggregator(
-        world,
-        make_graph_shards(dataset.graph, dataset.symmetric, partition, world.rank(),
-                          {.transposed = o.transposed, .halo = halo_for(o.spread.strategy)}),
-        o.spread.strategy, x.width);
-  });
+  const auto aggregator = in_phase(
+      "placing the graph", [&] { return make(o, session, world, dataset, partition, x.width); });
 
   std::vector<float> post;
   if (o.op == "mean")
@@ -89,14 +99,16 @@ void run(const Options& o, const Session& session, World& world) {
                 {"rows", x.rows},
                 {"width", x.width},
                 {"ranks", world.size()},
+                {"device", session.gpus > 0 ? "cuda" : "cpu"},
                 {"strategy", to_string(o.spread.strategy)},
                 {"partition", to_string(o.spread.scheme)},
                 {"op", o.op},
                 {"milliseconds", seconds * 1e3},
                 {"bytes_fetched", aggregator->cost().bytes_fetched}});
   else
-    fmt::print("{}: {} x {}, {} by {} on {} ranks in {:.2f} ms\n", o.out, x.rows, x.width, o.op,
-               to_string(o.spread.strategy), world.size(), seconds * 1e3);
+    fmt::print("{}: {} x {}, {} by {} on {} {} in {:.2f} ms\n", o.out, x.rows, x.width, o.op,
+               to_string(o.spread.strategy), world.size(), session.gpus > 0 ? "GPUs" : "ranks",
+               seconds * 1e3);
 }
 
 }  // namespace
@@ -119,7 +131,8 @@ void add_aggregate(CLI::App& app, Session& session) {
   add_spread_options(command, session, o->spread);
   add_timeout_option(command, session);
   add_examples(command,
-               "  plait aggregate cora.plait --features X.npy --out Y.npy --op mean --ranks 2");
+               "  plait aggregate cora.plait --features X.npy --out Y.npy --op mean --ranks 2\n"
+               "  plait aggregate products.plait --features X.npy --out Y.npy --gpus 4");
 }
 
 }  // namespace plait::cli

@@ -57,4 +57,8 @@ std::unique_ptr<GpuAggregator> make_gpu_aggregator(World& world, const AnyCsr& g
                                                    bool symmetric, const Partition& partition,
                                                    const GpuAggregatorOptions& options);
 
+// The same for pointers to the host's memory: rows are copied to the GPU and back each time, and
+// the call returns when that is done. For one-off work.
+std::unique_ptr<Aggregator> on_host_memory(std::unique_ptr<GpuAggregator> aggregator);
+
 }  // namespace plait

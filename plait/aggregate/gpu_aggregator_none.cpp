@@ -10,4 +10,8 @@ std::unique_ptr<GpuAggregator> make_gpu_aggregator(World&, const AnyCsr&, bool, 
   return nullptr;
 }
 
+std::unique_ptr<Aggregator> on_host_memory(std::unique_ptr<GpuAggregator> aggregator) {
+  return aggregator;
+}
+
 }  // namespace plait
