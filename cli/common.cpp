@@ -44,6 +44,13 @@ void add_spread_options(CLI::App* command, Session& session, Spread& spread) {
   command->add_option("--gpus", session.gpus, "GPUs to spread the work over, a process each")
       ->check(CLI::Range(1, 4096))
       ->excludes(ranks);
+  command->parse_complete_callback([&session, &spread] {
+    const bool on_gpus = session.gpus > 0;
+    require<UsageError>(on_gpus || spread.strategy != Strategy::pipelined,
+                        "strategy pipelined needs GPUs: use --gpus, or --strategy bulk");
+    if (spread.strategy == Strategy::automatic)
+      spread.strategy = on_gpus ? Strategy::pipelined : Strategy::bulk;
+  });
 }
 
 void add_timeout_option(CLI::App* command, Session& session) {

@@ -36,7 +36,8 @@ class DeviceStrategy {
 };
 
 // The graph and the link outlive the strategy.
-std::unique_ptr<DeviceStrategy> make_pipelined(const DeviceGraph& graph, DeviceLink& link);
+std::unique_ptr<DeviceStrategy> make_pipelined(const DeviceGraph& graph, DeviceLink& link,
+                                               const std::vector<double>& pass_shares);
 std::unique_ptr<DeviceStrategy> make_device_bulk(const DeviceGraph& graph, DeviceLink& link,
                                                  Nccl* nccl, bool sum_by_cusparse);
 

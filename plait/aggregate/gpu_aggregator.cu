@@ -121,7 +121,7 @@ class Engine : public GpuAggregator {
     if (strategy_ == Strategy::get) return make_device_get(graph, link_, options.get);
     if (nccl_ || options.sum_by_cusparse)
       return make_device_bulk(graph, link_, nccl_.get(), options.sum_by_cusparse);
-    return make_pipelined(graph, link_);
+    return make_pipelined(graph, link_, options.pass_shares);
   }
   void run(DeviceStrategy& strategy, const DeviceProduct& product) {
     require<UsageError>(product.width <= width_, "width {} is more than the {} planned for",

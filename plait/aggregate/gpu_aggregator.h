@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "plait/aggregate/aggregate.h"
 #include "plait/base/dtype.h"
@@ -25,6 +26,9 @@ struct GpuAggregatorOptions {
   DType wire = DType::f32;  // how rows travel between GPUs: f32 or bf16
   void* stream = nullptr;   // the cudaStream_t that x and y are made and used on
   GetTuning get = {};
+  // Of `pipelined`: shares of the halo by which passes end, ascending; empty: chosen by
+  // plan/halo_schedule.h. The same on all ranks.
+  std::vector<double> pass_shares = {};
   // To compare with: `bulk`, whose sum is cuSPARSE's, without scaling.
   bool sum_by_cusparse = false;
 };

@@ -33,7 +33,8 @@ struct Plan {
 
 class Pipelined : public DeviceStrategy {
  public:
-  Pipelined(const DeviceGraph& graph, DeviceLink& link) : graph_(graph), link_(link) {}
+  Pipelined(const DeviceGraph& graph, DeviceLink& link, const std::vector<double>& pass_shares)
+      : graph_(graph), link_(link), pass_shares_(pass_shares) {}
 
   void run(const DeviceProduct& p) override {
     Plan& plan = plan_for(p);
@@ -87,6 +88,7 @@ class Pipelined : public DeviceStrategy {
  private:
   std::vector<std::uint64_t> cuts_of(int rank, std::uint64_t width) const {
     const RankLoad& load = graph_.loads[static_cast<std::size_t>(rank)];
+    if (!pass_shares_.empty()) return cuts_at(pass_shares_, load.halo);
     auto cuts = halo_cuts(load, {width * sizeof(float), width * size_of(link_.wire())},
                           graph_.block_ends[static_cast<std::size_t>(rank)]);
     // One pass over all reads own rows as they are stored in slots.
@@ -185,14 +187,16 @@ class Pipelined : public DeviceStrategy {
 
   const DeviceGraph& graph_;
   DeviceLink& link_;
+  const std::vector<double> pass_shares_;
   std::map<std::uint64_t, std::unique_ptr<Plan>> plans_;  // by width
   std::unique_ptr<Passes> whole_;                         // for run_part()
 };
 
 }  // namespace
 
-std::unique_ptr<DeviceStrategy> make_pipelined(const DeviceGraph& graph, DeviceLink& link) {
-  return std::make_unique<Pipelined>(graph, link);
+std::unique_ptr<DeviceStrategy> make_pipelined(const DeviceGraph& graph, DeviceLink& link,
+                                               const std::vector<double>& pass_shares) {
+  return std::make_unique<Pipelined>(graph, link, pass_shares);
 }
 
 }  // namespace plait

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace plait {
 namespace {
@@ -65,6 +66,20 @@ class Timeline {
   const PassCosts& costs_;
 };
 
+// Cuts but the last that are within `reach` of a block's end are moved to it; what meets becomes
+// one.
+void move_to_block_ends(std::vector<std::uint64_t>& cuts,
+                        const std::vector<std::uint64_t>& block_ends, std::uint64_t reach) {
+  for (std::uint64_t& cut : std::span(cuts).first(cuts.size() - 1))
+    for (const std::uint64_t end : block_ends)
+      if (end > 0 && std::max(cut, end) - std::min(cut, end) <= reach) {
+        cut = end;
+        break;
+      }
+  const auto repeated = std::ranges::unique(cuts);
+  cuts.erase(repeated.begin(), repeated.end());
+}
+
 }  // namespace
 
 double predict_passes(const RankLoad& load, const PassWidths& width,
@@ -80,22 +95,15 @@ double predict_passes(const RankLoad& load, const PassWidths& width,
   return time;
 }
 
-namespace {
-
-// Cuts that are within `reach` of a block's end are moved to it; two that meet become one.
-void move_to_block_ends(std::vector<std::uint64_t>& cuts,
-                        const std::vector<std::uint64_t>& block_ends, std::uint64_t reach) {
-  for (std::uint64_t& cut : cuts)
-    for (const std::uint64_t end : block_ends)
-      if (end > 0 && std::max(cut, end) - std::min(cut, end) <= reach) {
-        cut = end;
-        break;
-      }
-  const auto repeated = std::ranges::unique(cuts);
-  cuts.erase(repeated.begin(), repeated.end());
+std::vector<std::uint64_t> cuts_at(const std::vector<double>& shares, std::uint64_t halo) {
+  std::vector<std::uint64_t> cuts;
+  for (const double share : shares) {
+    const auto cut = static_cast<std::uint64_t>(share * static_cast<double>(halo));
+    if (cut > (cuts.empty() ? 0 : cuts.back()) && cut < halo) cuts.push_back(cut);
+  }
+  if (halo > 0) cuts.push_back(halo);
+  return cuts;
 }
-
-}  // namespace
 
 std::vector<HaloChunk> block_chunks(std::uint64_t begin, std::uint64_t rows,
                                     const std::vector<std::uint64_t>& cuts) {

@@ -50,6 +50,9 @@ std::vector<std::uint64_t> halo_cuts(const RankLoad& load, const PassWidths& wid
                                      const std::vector<std::uint64_t>& block_ends = {},
                                      const PassCosts& costs = {});
 
+// Cuts at these shares, ascending, of `halo` rows; the last is all of them, however the shares end.
+std::vector<std::uint64_t> cuts_at(const std::vector<double>& shares, std::uint64_t halo);
+
 // When the last pass ends, after the step's beginning.
 double predict_passes(const RankLoad& load, const PassWidths& width,
                       const std::vector<std::uint64_t>& cuts, const PassCosts& costs = {});

@@ -85,6 +85,10 @@ def test_doctor_without_gpus(plait):
     (["train", "GRAPH", "--strategy", "luck"], ["luck", "bulk"]),
     (["train", "GRAPH", "--partition", "cake"], ["cake", "metis"]),
     (["train", "GRAPH", "--partition", "cake", "--ranks", "2"], ["cake", "metis"]),
+    (["train", "GRAPH", "--strategy", "pipelined", "--ranks", "2"], ["pipelined", "--gpus"]),
+    (["bench"], ["aggregate"]),
+    (["bench", "aggregate", "GRAPH", "--strategies", "luck"], ["luck", "pipelined"]),
+    (["bench", "aggregate", "GRAPH", "--wire", "fp8"], ["--wire", "fp8"]),
     (["train", "GRAPH", "--gpus", "0"], ["--gpus", "0"]),
     (["train", "GRAPH", "--gpus", "1", "--ranks", "2"], ["--gpus", "--ranks"]),
     (["infer", "GRAPH", "--out", "y.npy"], ["--checkpoint"]),
@@ -94,11 +98,15 @@ def test_wrong_usage(plait, communities, arguments, names):
 
 
 @pytest.mark.parametrize("gpus", [1, 3])
-@pytest.mark.parametrize("command", ["train", "infer"])
+@pytest.mark.parametrize("command", ["train", "infer", "aggregate", "bench"])
 def test_more_gpus_than_there_are(plait, tmp_path, communities, command, gpus):
     """Refused before any rank starts, by builds with and without the GPU engine."""
-    options = {"train": [], "infer": ["--checkpoint", "c.safetensors", "--out", tmp_path / "y.npy"]}
-    plait.fails(USAGE, command, communities, *options[command], "--gpus", gpus,
+    y = ["--out", tmp_path / "y.npy"]
+    words = {"train": ["train", communities],
+             "infer": ["infer", communities, "--checkpoint", "c.safetensors", *y],
+             "aggregate": ["aggregate", communities, "--features", "x.npy", *y],
+             "bench": ["bench", "aggregate", communities]}
+    plait.fails(USAGE, *words[command], "--gpus", gpus,
                 env=environment(CUDA_VISIBLE_DEVICES=""), names=[f"{gpus} GPUs", "asked for"])
 
 

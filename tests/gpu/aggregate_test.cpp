@@ -83,6 +83,22 @@ void check_case(World& world, const Case& c, const std::vector<Strategy>& strate
   }
 }
 
+// Passes at cuts that meet blocks anywhere, which graphs of this size would not have by themselves.
+void check_passes(World& world, const Case& c) {
+  for (const PartitionScheme scheme : {PartitionScheme::edges, PartitionScheme::hash})
+    for (const DType wire : {DType::f32, DType::bf16}) {
+      const Partition partition = make_partition(scheme, c.graph, world.size());
+      Placed placed(world, c, partition,
+                    {.strategy = Strategy::pipelined,
+                     .max_width = c.width,
+                     .wire = wire,
+                     .pass_shares = {0.1, 0.4, 0.5, 0.95}});
+      placed.expect_right({.pre = true, .post = true}, wire == DType::f32 ? 2e-6 : 5e-3,
+                          fmt::format("{} wire {} in passes, width {}", to_string(scheme),
+                                      to_string(wire), c.width));
+    }
+}
+
 std::vector<Strategy> strategies_for(int ranks) {
   // NCCL wants a GPU a rank.
   if (ranks > gpu_count()) return {Strategy::pipelined, Strategy::get};
@@ -93,6 +109,7 @@ const RankProgram kAggregate("gpu aggregate", [](World& world) {
   use_gpu(world.rank() % gpu_count());
   for (unsigned seed = 0; seed < 3; ++seed)
     check_case(world, Case(seed), strategies_for(world.size()));
+  for (unsigned seed = 0; seed < 6; ++seed) check_passes(world, Case(seed));
 });
 
 const RankProgram kReduce("gpu all-reduce", [](World& world) {

@@ -54,9 +54,32 @@ TEST(HaloSchedule, CutsMoveToTheEndsOfBlocksThatAreNear) {
   EXPECT_EQ(halo_cuts(kProducts, kWidth64, {near, kProducts.halo}).back(), kProducts.halo);
 }
 
+// Whatever the blocks, the passes cover the halo, in order.
+TEST(HaloSchedule, MovedCutsCoverTheHalo) {
+  for (const RankLoad& load : {kProducts, kReddit, RankLoad{0, 1, 0, 1}, RankLoad{10, 3, 0, 3}})
+    for (const std::uint64_t bytes : {4, 256, 4096})
+      for (const std::uint64_t tail : {0, 1, 100, 60000}) {
+        const std::uint64_t before = load.halo - std::min(load.halo, tail);
+        const auto cuts = halo_cuts(load, {bytes, bytes}, {0, before / 2, before, load.halo});
+        if (cuts.empty()) continue;
+        EXPECT_EQ(cuts.back(), load.halo) << tail;
+        EXPECT_TRUE(std::ranges::is_sorted(cuts));
+        EXPECT_EQ(std::ranges::adjacent_find(cuts), cuts.end());
+      }
+}
+
 // A small graph's passes would cost more than they hide.
 TEST(HaloSchedule, SmallGraphsAreSummedAtOnce) {
   EXPECT_LE(halo_cuts({1000, 3000, 5000, 15000}, kWidth64).size(), 1u);
+}
+
+TEST(HaloSchedule, CutsAtShares) {
+  using Cuts = std::vector<std::uint64_t>;
+  EXPECT_EQ(cuts_at({0.25, 0.5, 1}, 100), (Cuts{25, 50, 100}));
+  EXPECT_EQ(cuts_at({0.25, 0.5}, 100), (Cuts{25, 50, 100}));
+  EXPECT_EQ(cuts_at({0.1, 0.2, 0.9}, 3), (Cuts{2, 3}));
+  EXPECT_EQ(cuts_at({0.5}, 0), Cuts{});
+  EXPECT_EQ(cuts_at({}, 7), Cuts{7});
 }
 
 TEST(HaloSchedule, ChunksCoverABlockOnce) {
