@@ -76,8 +76,7 @@ void move_to_block_ends(std::vector<std::uint64_t>& cuts,
         cut = end;
         break;
       }
-  const auto repeated = std::ranges::unique(cuts);
-  cuts.erase(repeated.begin(), repeated.end());
+  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
 }
 
 }  // namespace
