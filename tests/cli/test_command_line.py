@@ -86,7 +86,7 @@ def test_doctor_without_gpus(plait):
     (["train", "GRAPH", "--partition", "cake"], ["cake", "metis"]),
     (["train", "GRAPH", "--partition", "cake", "--ranks", "2"], ["cake", "metis"]),
     (["train", "GRAPH", "--strategy", "pipelined", "--ranks", "2"], ["pipelined", "--gpus"]),
-    (["bench"], ["aggregate"]),
+    (["bench"], ["subcommand is required"]),
     (["bench", "aggregate", "GRAPH", "--strategies", "luck"], ["luck", "pipelined"]),
     (["bench", "aggregate", "GRAPH", "--wire", "fp8"], ["--wire", "fp8"]),
     (["train", "GRAPH", "--gpus", "0"], ["--gpus", "0"]),
