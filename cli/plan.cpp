@@ -89,26 +89,26 @@ bool fits(const MemoryPlan& plan, const std::vector<std::uint64_t>& free) {
   return true;
 }
 
-json items_of(const MemoryPlan& plan) {
-  json items = json::array();
+// What is said of a plan for the host and for GPUs alike.
+json to_json(const Options& o, const Dataset& dataset, const MemoryPlan& plan) {
+  json arrays = json::array();
   for (const MemoryItem& item : plan.items)
-    items.push_back({{"name", item.name}, {"bytes", item.bytes}});
-  return items;
+    arrays.push_back({{"name", item.name}, {"bytes", item.bytes}});
+  return {{"graph", dataset.name},
+          {"width", o.width},
+          {"arrays", arrays},
+          {"largest_rank", plan.largest_rank()},
+          {"total", plan.total()}};
 }
 
 void run_on_gpus(const Options& o, const Session& session, const Dataset& dataset) {
   const MemoryPlan plan = make_plan(o, session, dataset);
   const std::vector<std::uint64_t> free = free_on_gpus(session.gpus);
   if (session.json) {
-    json result = {{"graph", dataset.name},
-                   {"gpus", session.gpus},
-                   {"width", o.width},
-                   {"arrays", items_of(plan)},
-                   {"largest_rank", plan.largest_rank()},
-                   {"total", plan.total()},
-                   {"available", free},
-                   {"fits", nullptr}};
-    if (!free.empty()) result["fits"] = fits(plan, free);
+    json result = to_json(o, dataset, plan);
+    result["gpus"] = session.gpus;
+    result["available"] = free;
+    result["fits"] = free.empty() ? json(nullptr) : json(fits(plan, free));
     print_json(result);
   } else {
     print_text(plan, session.gpus);
@@ -130,14 +130,11 @@ void run(const Options& o, const Session& session) {
   const MemoryPlan plan = make_plan(o, session, dataset);
   const std::uint64_t available = available_memory();
   if (session.json) {
-    print_json({{"graph", dataset.name},
-                {"ranks", session.ranks},
-                {"width", o.width},
-                {"arrays", items_of(plan)},
-                {"largest_rank", plan.largest_rank()},
-                {"total", plan.total()},
-                {"available", available},
-                {"fits", plan.total() <= available}});
+    json result = to_json(o, dataset, plan);
+    result["ranks"] = session.ranks;
+    result["available"] = available;
+    result["fits"] = plan.total() <= available;
+    print_json(result);
   } else {
     print_text(plan, session.ranks);
     fmt::print("all ranks {}, free on this machine {}\n", format_bytes(plan.total()),

@@ -16,7 +16,7 @@ class DeviceBulk : public DeviceStrategy {
 
   void run(const DeviceProduct& p) override {
     const bool together = link_.ranks() > 1 && link_.wire() == DType::f32;
-    if (!passes_) {
+    if (!passes_ && !by_cusparse_) {
       std::vector<std::uint64_t> cuts;
       if (link_.ranks() > 1 && !together) cuts = {graph_.shard.slot_count() - graph_.shard.own};
       passes_ = std::make_unique<Passes>(graph_, cuts, p.stream);
@@ -32,15 +32,6 @@ class DeviceBulk : public DeviceStrategy {
     link_.let_follow(p.stream);
     sum(together ? 0 : 1, p, {slot_zero(graph_, link_, link_.rank(), p), link_.wire(), p.width});
   }
-
-  void run_part(StepPart part, const DeviceProduct& p) override {
-    if (part == StepPart::sum) return run(p);
-    if (link_.ranks() == 1) return;
-    link_.follow(p.stream);
-    exchange(p, p.x);
-    link_.let_follow(p.stream);
-  }
-  std::size_t passes(const DeviceProduct&) override { return 1; }
 
   std::uint64_t bytes_fetched(std::uint64_t width) const override {
     return (graph_.shard.slot_count() - graph_.shard.own) * width * size_of(link_.wire());

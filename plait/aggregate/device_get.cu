@@ -39,11 +39,6 @@ class DeviceGet : public DeviceStrategy {
     if (link_.ranks() > 1) signals.raise_everywhere(DeviceSignals::kDone, p.stream);
   }
 
-  void run_part(StepPart, const DeviceProduct&) override {
-    throw UsageError("in strategy get, the link and the sum are one");
-  }
-  std::size_t passes(const DeviceProduct&) override { return 1; }
-
   std::uint64_t bytes_fetched(std::uint64_t width) const override {
     return (graph_.shard.edges() - graph_.shard.local_edges) * width * sizeof(float);
   }

@@ -1,22 +1,11 @@
-#include <algorithm>
 #include <cstring>
 
 #include "plait/aggregate/device_graph_cuda.h"
 #include "plait/reorder/clusters_cuda.h"
+#include "plait/world/gather.h"
 
 namespace plait {
 namespace {
-
-template <class T>
-std::vector<T> gather(World& world, const T& mine) {
-  std::vector<T> all;
-  for (const auto& bytes : world.all_gather(std::as_bytes(std::span(&mine, 1)))) {
-    T one{};
-    std::memcpy(&one, bytes.data(), sizeof(T));
-    all.push_back(one);
-  }
-  return all;
-}
 
 // What a rank reads of another's rows: a number of each, and then which.
 struct Wish {
@@ -68,8 +57,9 @@ DeviceGraph make_device_graph(World& world, DeviceShard shard, cudaStream_t stre
   graph.clusters = find_clusters(shard.offsets.data(), local_end.data(), shard.slots.data(),
                                  shard.own, kClusterRounds, stream);
   if (world.size() > 1) graph.send = exchange_wishes(world, shard);
-  graph.loads = gather<RankLoad>(world, {shard.own, shard.slot_count() - shard.own,
-                                         shard.local_edges, shard.edges() - shard.local_edges});
+  graph.loads =
+      gather_values<RankLoad>(world, {shard.own, shard.slot_count() - shard.own, shard.local_edges,
+                                      shard.edges() - shard.local_edges});
   std::vector<std::uint64_t> ends;
   for (const HaloBlock& block : shard.halo) ends.push_back(block.begin + block.rows - shard.own);
   for (const auto& bytes : world.all_gather(std::as_bytes(std::span(ends)))) {
@@ -104,7 +94,7 @@ DeviceLink::~DeviceLink() {
 }
 
 void DeviceLink::reserve(std::uint64_t bytes) {
-  for (const std::uint64_t other : gather(world_, bytes)) bytes = std::max(bytes, other);
+  bytes = largest_of_all(world_, bytes);
   if (heap_ && heap_->bytes() >= bytes) return;
   check_cuda(cudaDeviceSynchronize(), "work on the GPU");
   world_.barrier();  // no rank writes to the old slots any more

@@ -5,6 +5,7 @@
 
 #include "plait/aggregate/device_graph_cuda.h"
 #include "plait/aggregate/gpu_aggregator.h"
+#include "plait/base/error.h"
 #include "plait/kernels/spmm_cuda.h"
 #include "plait/world/nccl.h"
 
@@ -29,8 +30,10 @@ class DeviceStrategy {
   // Enqueues the work; all ranks do so.
   virtual void run(const DeviceProduct& product) = 0;
   // A part of it alone, to measure (gpu_aggregator.h).
-  virtual void run_part(StepPart part, const DeviceProduct& product) = 0;
-  virtual std::size_t passes(const DeviceProduct& product) = 0;
+  virtual void run_part(StepPart, const DeviceProduct&) {
+    throw UsageError("only the strategy pipelined has parts that are measured alone");
+  }
+  virtual std::size_t passes(const DeviceProduct&) { return 1; }
   // Bytes that an aggregation of this width brings to this rank.
   virtual std::uint64_t bytes_fetched(std::uint64_t width) const = 0;
 };

@@ -18,15 +18,13 @@ constexpr HaloKind halo_on_gpus(Strategy strategy) {
 template <VertexId V>
 DeviceShard place(const Csr<V>& rows, const Partition& partition, int rank, HaloKind halo,
                   cudaStream_t stream) {
-  std::vector<std::uint64_t> starts{0};
-  for (int p = 0; p < partition.parts(); ++p) starts.push_back(starts.back() + partition.size(p));
   const Csr<V> ordered = by_place(rows, partition);
   const std::vector<EdgeOffset> none{0};
   return make_device_shard<V>(
       {DeviceArray<EdgeOffset>(ordered.offsets.empty() ? std::span<const EdgeOffset>(none)
                                                        : ordered.offsets.span()),
        DeviceArray<V>(ordered.neighbours.span()), DeviceArray<float>(ordered.weights.span())},
-      starts, rank, halo, stream);
+      place_starts(partition), rank, halo, stream);
 }
 
 class Engine : public GpuAggregator {

@@ -44,7 +44,7 @@ class GpuAggregator : public Aggregator {
   // Collective: the sum of an array in the GPU's memory over ranks, the same bits on all, without
   // the host.
   virtual void all_reduce_sum(float* values, std::uint64_t count) = 0;
-  // Collective, as forward().
+  // Collective, as forward(); of pipelined, other strategies throw UsageError.
   virtual void run_part(StepPart part, const float* x, float* y, std::uint64_t width) = 0;
   // What ran when in one forward(); collective.
   virtual std::vector<TraceSpan> trace(const float* x, float* y, std::uint64_t width) = 0;

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <functional>
 
 #include "plait/aggregate/gpu_bench.h"
 #include "plait/base/cuda.h"
 #include "plait/base/error.h"
+#include "plait/world/gather.h"
 
 namespace plait {
 namespace {
@@ -20,15 +20,6 @@ __global__ void fill(const std::uint64_t* vertices, std::uint64_t size, std::uin
                      float* x) {
   const std::uint64_t i = blockIdx.x * std::uint64_t{256} + threadIdx.x;
   if (i < size) x[i] = value_of(vertices[i / width], i % width);
-}
-
-double largest_of_all(World& world, double mine) {
-  for (const auto& bytes : world.all_gather(std::as_bytes(std::span(&mine, 1)))) {
-    double other = 0;
-    std::memcpy(&other, bytes.data(), sizeof other);
-    mine = std::max(mine, other);
-  }
-  return mine;
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "plait/base/error.h"
+
 namespace plait {
 
 void* open_library(const LibraryPlace& place) {
@@ -17,6 +19,17 @@ void* open_library(const LibraryPlace& place) {
   const auto packages =
       std::filesystem::path(info.dli_fname).parent_path().parent_path().parent_path();
   return dlopen((packages / place.folder / place.name).c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
+LibraryFunctions::LibraryFunctions(const LibraryPlace& place, const char* remedy)
+    : place_(place), library_(open_library(place)) {
+  require(library_ != nullptr, "{} is not there; {}", place.name, remedy);
+}
+
+void* LibraryFunctions::find(const char* name) const {
+  void* const function = dlsym(library_, name);
+  require(function != nullptr, "{} has no {}", place_.name, name);
+  return function;
 }
 
 }  // namespace plait

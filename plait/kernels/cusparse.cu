@@ -1,5 +1,3 @@
-#include <dlfcn.h>
-
 #include "plait/base/error.h"
 #include "plait/base/library.h"
 #include "plait/kernels/cusparse_cuda.h"
@@ -26,24 +24,19 @@ struct Library {
 
 const Library& library() {
   static const Library loaded = [] {
-    void* const handle = open_library(kCusparse);
-    require(handle != nullptr, "libcusparse.so.12 is not there; it comes with CUDA and with torch");
+    const LibraryFunctions functions(kCusparse, "it comes with CUDA and with torch");
     Library l{};
-    const auto find = [&](auto& function, const char* name) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
-      require(function != nullptr, "libcusparse.so.12 has no {}", name);
-    };
-    find(l.create, "cusparseCreate");
-    find(l.destroy, "cusparseDestroy");
-    find(l.set_stream, "cusparseSetStream");
-    find(l.create_csr, "cusparseCreateCsr");
-    find(l.destroy_csr, "cusparseDestroySpMat");
-    find(l.create_dense, "cusparseCreateDnMat");
-    find(l.destroy_dense, "cusparseDestroyDnMat");
-    find(l.scratch_size, "cusparseSpMM_bufferSize");
-    find(l.preprocess, "cusparseSpMM_preprocess");
-    find(l.multiply, "cusparseSpMM");
-    find(l.error, "cusparseGetErrorString");
+    functions.find(l.create, "cusparseCreate");
+    functions.find(l.destroy, "cusparseDestroy");
+    functions.find(l.set_stream, "cusparseSetStream");
+    functions.find(l.create_csr, "cusparseCreateCsr");
+    functions.find(l.destroy_csr, "cusparseDestroySpMat");
+    functions.find(l.create_dense, "cusparseCreateDnMat");
+    functions.find(l.destroy_dense, "cusparseDestroyDnMat");
+    functions.find(l.scratch_size, "cusparseSpMM_bufferSize");
+    functions.find(l.preprocess, "cusparseSpMM_preprocess");
+    functions.find(l.multiply, "cusparseSpMM");
+    functions.find(l.error, "cusparseGetErrorString");
     return l;
   }();
   return loaded;

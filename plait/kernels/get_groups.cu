@@ -6,6 +6,7 @@
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 
+#include "plait/base/cub_scratch.cuh"
 #include "plait/base/error.h"
 #include "plait/kernels/get_groups_cuda.h"
 
@@ -98,14 +99,6 @@ unsigned blocks_for(std::uint64_t threads) {
   return static_cast<unsigned>((threads + kThreads - 1) / kThreads);
 }
 
-template <class Act>
-void with_scratch(Act act) {
-  std::size_t bytes = 0;
-  check_cuda(act(nullptr, bytes), kWhat);
-  DeviceArray<std::byte> scratch(bytes);
-  check_cuda(act(scratch.data(), bytes), kWhat);
-}
-
 void sort_by_cluster(DeviceArray<RowGroup>& groups, const std::uint32_t* row_of_sum,
                      const std::uint32_t* clusters, cudaStream_t stream) {
   if (groups.size() == 0) return;
@@ -114,7 +107,7 @@ void sort_by_cluster(DeviceArray<RowGroup>& groups, const std::uint32_t* row_of_
   write_clusters<<<blocks_for(groups.size()), kThreads, 0, stream>>>(
       groups.data(), groups.size(), row_of_sum, clusters, keys.data());
   check_cuda(cudaGetLastError(), kWhat);
-  with_scratch([&](void* scratch, std::size_t& bytes) {
+  with_scratch(kWhat, [&](void* scratch, std::size_t& bytes) {
     return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys.data(), sorted_keys.data(),
                                            groups.data(), sorted.data(), groups.size(), 0, 32,
                                            stream);
@@ -135,7 +128,7 @@ GetGroups::GetGroups(const EdgeOffset* begin, const EdgeOffset* split, const Edg
   DeviceArray<Counts> before(rows + 1);
   const auto counts =
       thrust::make_transform_iterator(thrust::counting_iterator<std::uint64_t>(0), all);
-  with_scratch([&](void* scratch, std::size_t& bytes) {
+  with_scratch(kWhat, [&](void* scratch, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveScan(scratch, bytes, counts, before.data(),
                                           cuda::std::plus<>{}, Counts{}, rows + 1, stream);
   });

@@ -5,6 +5,7 @@
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 
+#include "plait/base/cub_scratch.cuh"
 #include "plait/base/error.h"
 #include "plait/kernels/row_cut.h"
 #include "plait/kernels/row_groups_cuda.h"
@@ -66,14 +67,6 @@ __global__ void write_groups(Rows rows, const Counts* before, const std::uint32_
   }
 }
 
-template <class Act>
-void with_scratch(Act act) {
-  std::size_t bytes = 0;
-  check_cuda(act(nullptr, bytes), "planning neighbour groups");
-  DeviceArray<std::byte> scratch(bytes);
-  check_cuda(act(scratch.data(), bytes), "planning neighbour groups");
-}
-
 }  // namespace
 
 RowGroups::RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64_t rows,
@@ -83,7 +76,7 @@ RowGroups::RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64
   DeviceArray<Counts> before(rows + 1);
   const auto counts =
       thrust::make_transform_iterator(thrust::counting_iterator<std::uint64_t>(0), all);
-  with_scratch([&](void* scratch, std::size_t& bytes) {
+  with_scratch("planning neighbour groups", [&](void* scratch, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveScan(scratch, bytes, counts, before.data(),
                                           cuda::std::plus<>{}, Counts{0, 0, 0, 0}, rows + 1,
                                           stream);
@@ -106,7 +99,7 @@ RowGroups::RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64
                                                 unsorted.data(), keys.data(), cut_.data());
   check_cuda(cudaGetLastError(), "planning neighbour groups");
   const int key_bits = options.clusters != nullptr ? 64 : 32;
-  with_scratch([&](void* scratch, std::size_t& bytes) {
+  with_scratch("planning neighbour groups", [&](void* scratch, std::size_t& bytes) {
     return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys.data(), sorted_keys.data(),
                                            unsorted.data(), groups_.data(), total.groups, 0,
                                            key_bits, stream);

@@ -103,6 +103,19 @@ __device__ void store_whole(float* y, const float (&sum)[kVec], bool accumulate)
   }
 }
 
+// Adds what a lane has loaded at once.
+template <bool kWeighted, class Load, int kVec, int kBatch>
+__device__ void add_batch(float (&sum)[kVec], const typename Load::Raw (&loaded)[kBatch],
+                          [[maybe_unused]] const float (&factor)[kBatch]) {
+#pragma unroll
+  for (int k = 0; k < kBatch; ++k) {
+    if constexpr (kWeighted)
+      Load::add(sum, loaded[k], factor[k]);
+    else
+      Load::add(sum, loaded[k]);
+  }
+}
+
 // Puts the sums of a group, for kVec columns from `column` on, where they belong.
 template <class Y, int kVec>
 __device__ void put(const SpmmView& a, std::uint32_t target, std::uint64_t column,
@@ -174,13 +187,7 @@ __global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted>))
           loaded[k] = Load::template load<kOrdered>(x + std::uint64_t{slot} *
                                                             static_cast<Stride>(a.x_stride));
       }
-#pragma unroll
-      for (int k = 0; k < kBatch; ++k) {
-        if constexpr (kWeighted)
-          Load::add(sum, loaded[k], factor[k]);
-        else
-          Load::add(sum, loaded[k]);
-      }
+      add_batch<kWeighted, Load>(sum, loaded, factor);
     };
     if (left >= kWarp) {
 #pragma unroll
@@ -240,13 +247,7 @@ __global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted>))
         if (done + step + k < edges)
           loaded[k] = Load::template load<false>(x + std::uint64_t{slot} * a.x_stride);
       }
-#pragma unroll
-      for (int k = 0; k < kBatch; ++k) {
-        if constexpr (kWeighted)
-          Load::add(sum, loaded[k], factor[k]);
-        else
-          Load::add(sum, loaded[k]);
-      }
+      add_batch<kWeighted, Load>(sum, loaded, factor);
     }
   }
   if (there && inside) put<Y>(a, group.target, column, sum);

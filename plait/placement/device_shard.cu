@@ -6,6 +6,7 @@
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
 
+#include "plait/base/cub_scratch.cuh"
 #include "plait/base/error.h"
 #include "plait/partition/quality.h"
 #include "plait/placement/device_shard_cuda.h"
@@ -136,14 +137,10 @@ DeviceShard make_device_shard(DeviceRowsCsr<V> rows, const std::vector<std::uint
                                                           at(rank + 1), marks.data());
   check_cuda(cudaMemsetAsync(marks.data() + at(rank), 0, shard.own, stream), "the halo");
   const auto counts = thrust::make_transform_iterator(marks.data(), Count{});
-  std::size_t scratch_bytes = 0;
-  check_cuda(cub::DeviceScan::ExclusiveSum(nullptr, scratch_bytes, counts, slot_of.data(),
-                                           places + 1, stream),
-             "the halo");
-  DeviceArray<std::byte> scratch(scratch_bytes);
-  check_cuda(cub::DeviceScan::ExclusiveSum(scratch.data(), scratch_bytes, counts, slot_of.data(),
-                                           places + 1, stream),
-             "the halo");
+  with_scratch("the halo", [&](void* scratch, std::size_t& bytes) {
+    return cub::DeviceScan::ExclusiveSum(scratch, bytes, counts, slot_of.data(), places + 1,
+                                         stream);
+  });
   Numbering numbering{};
   numbering.ranks = ranks;
   std::vector<std::uint32_t> before(starts.size());

@@ -116,6 +116,12 @@ std::vector<float> row_sums(const Csr<V>& rows) {
   return sums;
 }
 
+std::vector<std::uint64_t> place_starts(const Partition& partition) {
+  std::vector<std::uint64_t> starts{0};
+  for (int p = 0; p < partition.parts(); ++p) starts.push_back(starts.back() + partition.size(p));
+  return starts;
+}
+
 template <VertexId V>
 Csr<V> by_place(const Csr<V>& rows, const Partition& partition) {
   std::atomic<bool> ascending{partition.is_contiguous()};
@@ -125,8 +131,7 @@ Csr<V> by_place(const Csr<V>& rows, const Partition& partition) {
         if (!std::ranges::is_sorted(rows.row(r))) ascending = false;
     });
   if (ascending) return rows;
-  std::vector<std::uint64_t> starts{0};
-  for (int p = 0; p < partition.parts(); ++p) starts.push_back(starts.back() + partition.size(p));
+  const std::vector<std::uint64_t> starts = place_starts(partition);
   return make_rows<V>(
       rows.vertices(), rows.weighted(), [&](std::uint64_t r) { return rows.degree(r); },
       [&](std::uint64_t r, V* neighbours, float* weights) {

@@ -30,9 +30,12 @@ Csr<V> with_one_loop_each(const Csr<V>& rows, const Partition& partition, int ra
 template <VertexId V>
 std::vector<float> row_sums(const Csr<V>& rows);
 
-// The same rows with neighbours by place: the vertices of rank 0, then those of rank 1, and so on,
-// each rank's by its rows; ascending in a row. Of a contiguous partition places are ids, and rows
-// that ascend already are returned as they are.
+// Places are numbers of the vertices of rank 0, then of rank 1, and so on, each rank's by its rows:
+// those of rank p are starts[p] .. starts[p + 1] - 1.
+std::vector<std::uint64_t> place_starts(const Partition& partition);
+
+// The same rows with neighbours by place, ascending in a row. Of a contiguous partition places are
+// ids, and rows that ascend already are returned as they are.
 template <VertexId V>
 Csr<V> by_place(const Csr<V>& rows, const Partition& partition);
 

@@ -1,18 +1,15 @@
 #include "plait/symmetric/agreement.h"
 
-#include <algorithm>
-
 #include "plait/base/error.h"
 #include "plait/base/memory.h"
+#include "plait/world/gather.h"
 
 namespace plait {
 
 void agree_on_size(World& world, const MemoryRequest& mine, const std::string& where) {
-  const auto all = world.all_gather(std::as_bytes(std::span(&mine, 1)));
+  const auto all = gather_values(world, mine);
   for (int rank = 0; rank < world.size(); ++rank) {
-    MemoryRequest request;
-    std::copy_n(all[static_cast<std::size_t>(rank)].data(), sizeof request,
-                reinterpret_cast<std::byte*>(&request));
+    const MemoryRequest& request = all[static_cast<std::size_t>(rank)];
     require<UsageError>(request.bytes == mine.bytes,
                         "the symmetric heap needs the same size on every rank, but rank {} asks "
                         "for {} bytes and rank {} for {}",

@@ -8,6 +8,7 @@
 #include "plait/symmetric/agreement.h"
 #include "plait/symmetric/descriptor_exchange.h"
 #include "plait/symmetric/device_heap_cuda.h"
+#include "plait/world/gather.h"
 
 namespace plait {
 namespace {
@@ -85,12 +86,7 @@ std::uint64_t sharers(World& world, int gpu) {
   check_cuda(cudaGetDeviceProperties(&device, gpu), "a GPU's properties");
   GpuId mine{};
   std::memcpy(mine.bytes, device.uuid.bytes, sizeof mine.bytes);
-  const auto all = world.all_gather(std::as_bytes(std::span(&mine, 1)));
-  return static_cast<std::uint64_t>(std::ranges::count_if(all, [&](const auto& bytes) {
-    GpuId other{};
-    std::memcpy(&other, bytes.data(), sizeof other);
-    return other == mine;
-  }));
+  return static_cast<std::uint64_t>(std::ranges::count(gather_values(world, mine), mine));
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "plait/world/nccl.h"
 
-#include <dlfcn.h>
-
 #include <array>
 #include <cstring>
 #include <string>
@@ -33,23 +31,17 @@ struct Library {
 
 const Library& library() {
   static const Library loaded = [] {
-    void* const handle = open_library(kNccl);
-    require(handle != nullptr,
-            "libnccl.so.2 is not there; install the package nvidia-nccl-cu13, or use --strategy "
-            "pipelined");
+    const LibraryFunctions functions(
+        kNccl, "install the package nvidia-nccl-cu13, or use --strategy pipelined");
     Library l{};
-    const auto find = [&](auto& function, const char* name) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
-      require(function != nullptr, "libnccl.so.2 has no {}", name);
-    };
-    find(l.get_unique_id, "ncclGetUniqueId");
-    find(l.init_rank, "ncclCommInitRank");
-    find(l.destroy, "ncclCommDestroy");
-    find(l.group_start, "ncclGroupStart");
-    find(l.group_end, "ncclGroupEnd");
-    find(l.send, "ncclSend");
-    find(l.receive, "ncclRecv");
-    find(l.error, "ncclGetErrorString");
+    functions.find(l.get_unique_id, "ncclGetUniqueId");
+    functions.find(l.init_rank, "ncclCommInitRank");
+    functions.find(l.destroy, "ncclCommDestroy");
+    functions.find(l.group_start, "ncclGroupStart");
+    functions.find(l.group_end, "ncclGroupEnd");
+    functions.find(l.send, "ncclSend");
+    functions.find(l.receive, "ncclRecv");
+    functions.find(l.error, "ncclGetErrorString");
     return l;
   }();
   return loaded;

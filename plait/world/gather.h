@@ -1,0 +1,32 @@
+// One value of every rank, on every rank.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+#include "plait/world/world.h"
+
+namespace plait {
+
+// Collective; by rank.
+template <class T>
+std::vector<T> gather_values(World& world, const T& mine) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  std::vector<T> all;
+  for (const auto& bytes : world.all_gather(std::as_bytes(std::span(&mine, 1)))) {
+    T value{};
+    std::memcpy(&value, bytes.data(), sizeof value);
+    all.push_back(value);
+  }
+  return all;
+}
+
+// Collective.
+template <class T>
+T largest_of_all(World& world, const T& mine) {
+  return std::ranges::max(gather_values(world, mine));
+}
+
+}  // namespace plait
