@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "plait/aggregate/device_trace_cuda.h"
@@ -63,6 +64,7 @@ class DeviceLink {
   // between two copies.
   cudaStream_t after_copies() {
     follow(signal_stream_, stream_);
+    signals_follow_ = true;
     return signal_stream_;
   }
   // From here to the end of the scope, in the trace, if one is taken.
@@ -76,7 +78,8 @@ class DeviceLink {
   void follow(cudaStream_t stream) { follow(stream_, stream); }
   void let_follow(cudaStream_t stream) {
     follow(stream, stream_);
-    follow(stream, signal_stream_);
+    // A stream that was given nothing must not be followed by one that is recorded.
+    if (std::exchange(signals_follow_, false)) follow(stream, signal_stream_);
   }
 
  private:
@@ -91,6 +94,7 @@ class DeviceLink {
   DeviceSignals signals_;
   std::unique_ptr<DeviceHeap> heap_;
   cudaStream_t stream_ = nullptr, signal_stream_ = nullptr;
+  bool signals_follow_ = false;  // since the last let_follow()
   DeviceEvent event_;
   DeviceTrace* trace_ = nullptr;
 };

@@ -99,6 +99,7 @@ class Engine : public GpuAggregator {
   std::uint64_t halo_rows() const override {
     return forward_->shard.slot_count() - forward_->shard.own;
   }
+  bool recordable() const override { return !nccl_; }
   std::size_t passes(std::uint64_t width) override {
     return forward_run_->passes({nullptr, nullptr, false, nullptr, nullptr, width, stream_});
   }

@@ -49,6 +49,9 @@ class GpuAggregator : public Aggregator {
   // What ran when in one forward(); collective.
   virtual std::vector<TraceSpan> trace(const float* x, float* y, std::uint64_t width) = 0;
   virtual std::uint64_t halo_rows() const = 0;
+  // Whether forward() and backward() leave the host out, so that what they enqueue can be recorded
+  // and replayed (CUDA graphs). Replayed work does not count in cost().bytes_fetched.
+  virtual bool recordable() const = 0;
   // Passes of pipelined, the first over own edges; 1 of other strategies.
   virtual std::size_t passes(std::uint64_t width) = 0;
 };

@@ -16,4 +16,17 @@ void check_cuda(cudaError_t status, std::string_view what) {
   throw Error(fmt::format("{}: {}", what, cudaGetErrorString(status)));
 }
 
+// The default stream does not follow others and others do not follow it, and cudaMemcpy may return
+// when the host's memory has been read: so the GPU is waited for before and after.
+void copy_to_gpu(void* to, const void* from, std::size_t bytes) {
+  check_cuda(cudaDeviceSynchronize(), "work on the GPU");
+  check_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "copy to the GPU");
+  check_cuda(cudaDeviceSynchronize(), "copy to the GPU");
+}
+
+void copy_to_host(void* to, const void* from, std::size_t bytes) {
+  check_cuda(cudaDeviceSynchronize(), "work on the GPU");
+  check_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "copy from the GPU");
+}
+
 }  // namespace plait

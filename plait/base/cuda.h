@@ -19,6 +19,11 @@ namespace plait {
 // lacks.
 void check_cuda(cudaError_t status, std::string_view what);
 
+// Copies between the host and the GPU that follow all work of the GPU, whatever its stream, and
+// have ended for every stream when they return.
+void copy_to_gpu(void* to, const void* from, std::size_t bytes);
+void copy_to_host(void* to, const void* from, std::size_t bytes);
+
 // Uninitialised memory of a trivial type on the current GPU.
 template <class T>
 class DeviceArray {
@@ -29,9 +34,7 @@ class DeviceArray {
       check_cuda(cudaMalloc(reinterpret_cast<void**>(&data_), size * sizeof(T)), "GPU memory");
   }
   explicit DeviceArray(std::span<const T> values) : DeviceArray(values.size()) {
-    if (size_ > 0)
-      check_cuda(cudaMemcpy(data_, values.data(), size_ * sizeof(T), cudaMemcpyHostToDevice),
-                 "copy to the GPU");
+    if (size_ > 0) copy_to_gpu(data_, values.data(), size_ * sizeof(T));
   }
   ~DeviceArray() {
     if (data_ != nullptr) cudaFree(data_);
@@ -48,12 +51,10 @@ class DeviceArray {
   const T* data() const { return data_; }
   std::size_t size() const { return size_; }
 
-  // Waits for all that the GPU was given to do before.
+  // Waits for all that the GPU was given to do before, on any stream.
   std::vector<T> to_host() const {
     std::vector<T> values(size_);
-    if (size_ > 0)
-      check_cuda(cudaMemcpy(values.data(), data_, size_ * sizeof(T), cudaMemcpyDeviceToHost),
-                 "copy from the GPU");
+    if (size_ > 0) copy_to_host(values.data(), data_, size_ * sizeof(T));
     return values;
   }
 

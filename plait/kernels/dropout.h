@@ -50,8 +50,13 @@ struct DropoutStep {
   const Dropout* dropout = nullptr;  // must outlive the backward pass
   std::uint32_t epoch = 0;
   std::uint32_t layer = 0;
+  // On the GPU: where the epoch stands instead, for work that is recorded once and replayed.
+  const std::uint32_t* epoch_at = nullptr;
 
   bool active() const { return dropout != nullptr && dropout->p() > 0; }
+  PLAIT_HOST_DEVICE std::uint32_t current_epoch() const {
+    return epoch_at != nullptr ? *epoch_at : epoch;
+  }
 };
 
 // Row i of x is that of vertices[i]; y is another array of the same shape.

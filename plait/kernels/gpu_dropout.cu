@@ -15,13 +15,13 @@ constexpr unsigned kWarp = 32;
 // Whole: rows begin on 16 bytes, and their width is a multiple of four.
 template <bool kWhole>
 __global__ void __launch_bounds__(kThreads)
-    drop_rows_kernel(const Dropout dropout, std::uint32_t epoch, std::uint32_t layer,
-                     const DropoutRows a) {
+    drop_rows_kernel(const Dropout dropout, const DropoutStep step, const DropoutRows a) {
   const std::uint64_t row = blockIdx.x * std::uint64_t{blockDim.y} + threadIdx.y;
   if (row >= a.rows) return;
   const std::uint64_t vertex = a.vertices[row];
   const float* const x = a.x + row * a.width;
   float* const y = a.y + row * a.width;
+  const std::uint32_t epoch = step.current_epoch(), layer = step.layer;
   for (std::uint64_t c = 4 * threadIdx.x; c < a.width; c += 4 * blockDim.x) {
     const Philox::Block four = dropout.numbers(vertex, epoch, layer, static_cast<std::uint32_t>(c));
     if constexpr (kWhole) {
@@ -51,8 +51,7 @@ void gpu_drop_rows(const DropoutStep& step, const DropoutRows& a, void* stream) 
   const auto blocks = static_cast<unsigned>((a.rows + block.y - 1) / block.y);
   const bool whole = a.width % 4 == 0 && on_16_bytes(a.x) && on_16_bytes(a.y);
   const auto kernel = whole ? drop_rows_kernel<true> : drop_rows_kernel<false>;
-  kernel<<<blocks, block, 0, static_cast<cudaStream_t>(stream)>>>(*step.dropout, step.epoch,
-                                                                  step.layer, a);
+  kernel<<<blocks, block, 0, static_cast<cudaStream_t>(stream)>>>(*step.dropout, step, a);
   check_cuda(cudaGetLastError(), "dropout");
 }
 

@@ -13,13 +13,13 @@ struct Entries {
   std::uint64_t rows;
 };
 
-__global__ void drop_entries(const Dropout dropout, std::uint32_t epoch, std::uint32_t layer,
-                             const Entries a, const std::uint64_t* vertices, const float* values,
-                             float* dropped) {
+__global__ void drop_entries(const Dropout dropout, const DropoutStep step, const Entries a,
+                             const std::uint64_t* vertices, const float* values, float* dropped) {
   const std::uint64_t thread = blockIdx.x * std::uint64_t{kThreads} + threadIdx.x;
   const std::uint64_t row = thread / kLanes;
   if (row >= a.rows) return;
   const std::uint64_t vertex = vertices[row];
+  const std::uint32_t epoch = step.current_epoch(), layer = step.layer;
   const EdgeOffset end = a.offsets[row + 1];
   for (EdgeOffset e = a.offsets[row] + thread % kLanes; e < end; e += kLanes) {
     const Slot column = a.columns[e];
@@ -70,8 +70,8 @@ void GpuSparse::drop(const DropoutStep& step, const std::uint64_t* vertices, con
   const std::uint64_t threads = arrays_->rows * kLanes;
   const auto blocks = static_cast<unsigned>((threads + kThreads - 1) / kThreads);
   drop_entries<<<blocks, kThreads, 0, static_cast<cudaStream_t>(stream)>>>(
-      *step.dropout, step.epoch, step.layer,
-      {arrays_->offsets.data(), arrays_->columns.data(), arrays_->rows}, vertices, values, dropped);
+      *step.dropout, step, {arrays_->offsets.data(), arrays_->columns.data(), arrays_->rows},
+      vertices, values, dropped);
   check_cuda(cudaGetLastError(), "dropout");
 }
 

@@ -38,6 +38,8 @@ class GraphHandle : public torch::CustomClassHolder {
   // 1 / sqrt(degree), 0 where there is no edge: both sides of GCN's normalisation. Made once.
   const torch::Tensor& gcn_normalization();
   AggregateCost cost() const { return aggregator_->cost(); }
+  // Whether aggregate() and all_reduce_sum() can be recorded (recorded.h).
+  bool recordable() const { return gpu_aggregator_ != nullptr && gpu_aggregator_->recordable(); }
   // The sum of a contiguous float32 array on device() over ranks, in place; collective.
   void all_reduce_sum(torch::Tensor& values);
 

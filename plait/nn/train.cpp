@@ -14,7 +14,9 @@
 #include "plait/nn/checkpoint.h"
 #include "plait/nn/gpu_torch.h"
 #include "plait/nn/model.h"
+#include "plait/nn/recorded.h"
 #include "plait/nn/targets.h"
+#include "plait/world/gather.h"
 #include "plait/world/phase.h"
 
 namespace plait {
@@ -81,6 +83,7 @@ struct Trainer::State {
   World& world;
   TrainConfig config;
   torch::Device device;
+  OwnStream stream;
   Model model;
   InputFeatures input;
   Targets targets;
@@ -89,15 +92,19 @@ struct Trainer::State {
   std::vector<torch::Tensor> parameters, best;
   torch::Tensor gradients;     // of all parameters, one array, of which theirs are views
   torch::Tensor share_of_one;  // by which the loss of one training vertex counts
+  torch::Tensor epoch_at;      // one int32: the epoch under way, which a recorded step reads
   Adam optimizer;
   TrainingState training;
+  Recorded step_work, evaluation_work;
+  torch::Tensor step_loss, found;  // what they come to
   double step_seconds = 0, reduce_seconds = 0, comm_seconds = 0;
-  std::uint64_t bytes = 0;
+  std::uint64_t step_bytes = 0;
 
   State(World& w, const Dataset& dataset, const Partition& partition, const TrainConfig& c)
       : world(w),
         config((check_dataset(dataset, c), c)),
         device(torch_device(c.gpu)),
+        stream(device),
         model((require_room(w, fill(c.model, dataset), dataset.features, partition.size(w.rank()),
                             c.gpu),
                fill(c.model, dataset)),
@@ -111,7 +118,10 @@ struct Trainer::State {
         dropout(c.model.seed, c.model.dropout),
         parameters(model.parameters()),
         share_of_one(torch::full({}, 1 / targets.total(Split::train), device)),
-        optimizer(parameters, adam_options(c)) {
+        epoch_at(torch::zeros({}, torch::dtype(torch::kInt32).device(device))),
+        optimizer(parameters, adam_options(c)),
+        step_work(device, graph->recordable()),
+        evaluation_work(device, graph->recordable()) {
     require<UsageError>(targets.total(Split::train) > 0,
                         "{} has no labelled training vertices in split {}", dataset.name, c.split);
     std::int64_t count = 0;
@@ -126,6 +136,7 @@ struct Trainer::State {
       at += p.numel();
     }
     if (!c.resume.empty()) training = resume_checkpoint(c.resume, model, best, optimizer);
+    epoch_at.fill_(static_cast<std::int64_t>(training.history.size()));
   }
 
   // This rank's gradients of the mean loss become the sum over ranks.
@@ -141,13 +152,18 @@ struct Trainer::State {
   // One step on the whole graph. Returns this rank's part of the training loss.
   double step(int epoch) {
     AddTime time(step_seconds);
-    const DropoutStep drop_step{&dropout, static_cast<std::uint32_t>(epoch)};
-    const torch::Tensor loss =
-        losses(model.forward(input, graph, drop_step), targets.of(Split::train)).sum();
-    const BackwardHere here;
-    sum_gradients(torch::autograd::grad({loss}, parameters, {share_of_one}));
-    optimizer.step();
-    return loss.item<double>();  // waits for all that a GPU was given to do
+    step_work.run([&] {
+      const auto* const at = reinterpret_cast<std::uint32_t*>(epoch_at.mutable_data_ptr<int>());
+      const DropoutStep drop_step{&dropout, static_cast<std::uint32_t>(epoch), 0, at};
+      const torch::Tensor loss =
+          losses(model.forward(input, graph, drop_step), targets.of(Split::train)).sum();
+      const BackwardHere here;
+      sum_gradients(torch::autograd::grad({loss}, parameters, {share_of_one}));
+      optimizer.step();
+      epoch_at.add_(1);
+      step_loss = loss.detach();
+    });
+    return step_loss.item<double>();  // waits for all that a GPU was given to do
   }
 
   // What other ranks have cost this one so far.
@@ -167,12 +183,12 @@ struct Trainer::State {
     const double loss = step(epoch);
     const Exchanged after = exchanged();
     comm_seconds += after.seconds - before.seconds;
-    bytes += after.bytes - before.bytes;
+    step_bytes = std::max(step_bytes, after.bytes - before.bytes);  // none is counted of a replay
     return loss;
   }
 
-  // Sums over ranks: the given loss, then loss and hits of each split; and whether to stop.
-  EpochResult evaluate(int epoch, double loss, bool& stop) {
+  // This rank's loss and hits of each split.
+  torch::Tensor score() const {
     const torch::NoGradGuard no_grad;
     const torch::Tensor scores = model.forward(input, graph, {});
     const torch::Tensor hits = scores.argmax(1) == targets.labels;
@@ -180,8 +196,14 @@ struct Trainer::State {
         losses(scores, targets.of(Split::validation)).sum(torch::kFloat64)};
     for (const Split split : {Split::train, Split::validation, Split::test})
       mine.push_back(hits.index_select(0, targets.of(split).rows).sum(torch::kFloat64));
-    const torch::Tensor found = torch::stack(mine).to(torch::kCPU);
-    const double* const sum = found.const_data_ptr<double>();
+    return torch::stack(mine);
+  }
+
+  // Sums over ranks: the given loss, then loss and hits of each split; and whether to stop.
+  EpochResult evaluate(int epoch, double loss, bool& stop) {
+    evaluation_work.run([&] { found = score(); });
+    const torch::Tensor here = found.to(torch::kCPU);
+    const double* const sum = here.const_data_ptr<double>();
     std::array<double, 6> sums{loss, sum[0], sum[1], sum[2], sum[3], stop ? 1.0 : 0.0};
     world.all_reduce_sum(sums);
     stop = sums[5] > 0;
@@ -219,22 +241,17 @@ struct Trainer::State {
       save_checkpoint(config.checkpoint, model, best, optimizer, training);
   }
 
-  TrainResult summary(int first_epoch, bool interrupted) {
+  TrainResult summary(bool interrupted) {
     TrainResult result{.epochs = training.history, .best_epoch = training.best_epoch};
     result.interrupted = interrupted;
     std::vector<double> times;
     for (const EpochResult& e : training.history) times.push_back(e.milliseconds);
     result.epoch_ms = median(times);
-    const auto ran = static_cast<double>(training.history.size()) - first_epoch;
     // The share is the mean over ranks; the bytes are those of the rank with the most.
     double share = step_seconds > 0 ? comm_seconds / step_seconds / world.size() : 0;
     world.all_reduce_sum(std::span(&share, 1));
     result.comm_share = share;
-    const double mine = ran > 0 ? static_cast<double>(bytes) / ran : 0;
-    std::vector<double> all(static_cast<std::size_t>(world.size()), 0);
-    all[static_cast<std::size_t>(world.rank())] = mine;
-    world.all_reduce_sum(all);
-    result.bytes_per_rank = static_cast<std::uint64_t>(*std::ranges::max_element(all));
+    result.bytes_per_rank = largest_of_all(world, step_bytes);
     return result;
   }
 };
@@ -265,7 +282,7 @@ TrainResult Trainer::run(const std::function<void(const EpochResult&)>& each_epo
     if (s.config.checkpoint_every > 0 && (epoch + 1) % s.config.checkpoint_every == 0) s.save();
   }
   s.save();
-  return s.summary(first, stopped);
+  return s.summary(stopped);
 }
 
 }  // namespace plait

@@ -87,13 +87,10 @@ DeviceSignals::DeviceSignals(DeviceHeap& heap, int rank, int ranks, std::chrono:
       rank_(rank),
       ranks_(ranks),
       limit_(static_cast<std::uint64_t>(limit.count())),
-      state_(1),
-      ended_(kLanes) {
+      state_(std::vector{SignalState{.step = 1, .failed = 0, .waited = 0}}),
+      ended_(std::vector<unsigned>(kLanes, 0)) {
   require(ranks <= kLanes, "{} ranks on one host are more than the {} that signals reach", ranks,
           kLanes);
-  const SignalState first{.step = 1, .failed = 0, .waited = 0};
-  check_cuda(cudaMemcpy(state_.data(), &first, sizeof(first), cudaMemcpyHostToDevice), "signals");
-  check_cuda(cudaMemset(ended_.data(), 0, kLanes * sizeof(unsigned)), "signals");
 }
 
 std::uint32_t* DeviceSignals::flag(int at, int from, int number) const {
@@ -150,9 +147,7 @@ void DeviceSignals::push(std::span<const Push> pushes, cudaStream_t stream) {
 }
 
 double DeviceSignals::waited() const {
-  SignalState state{};
-  check_cuda(cudaMemcpy(&state, state_.data(), sizeof(state), cudaMemcpyDeviceToHost),
-             "work on the GPU");
+  const SignalState state = state_.to_host()[0];
   require(state.failed == 0,
           "rank {}: rank {} has not raised a signal within {:g} s; its GPU hangs, or it is far "
           "behind",
