@@ -26,14 +26,14 @@ struct BlockSumCounts {
   }
 };
 
-// Where the contracted shard goes, and the owner's sums, a CSR. Weights are null if there are none.
+// Where the contracted shard goes, and the owner's sums, a CSR.
 struct BlockSumResult {
   EdgeOffset* offsets;      // own + 1
-  Slot* slots;              // `kept` of them, as weights
-  float* weights;           //
+  Slot* slots;              // one an edge kept
+  float* weights;           // one an edge kept, or null
   EdgeOffset* sum_offsets;  // sums + 1, in the order of own rows
-  std::uint32_t* sum_rows;  // `summed` of them, as sum_weights: the owner's row of each edge
-  float* sum_weights;       //
+  std::uint32_t* sum_rows;  // one an edge summed: the owner's row
+  float* sum_weights;       // one an edge summed, or null
 };
 
 // A shard and a block of its halo.
