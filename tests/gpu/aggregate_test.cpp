@@ -95,21 +95,19 @@ void check_case(World& world, const Case& c, const std::vector<Strategy>& strate
 }
 
 // Passes at cuts that meet blocks anywhere, which graphs of this size would not have by themselves.
-void check_passes(World& world, const Case& c) {
-  for (const PartitionScheme scheme : {PartitionScheme::edges, PartitionScheme::hash}) {
-    const Partition partition = make_partition(scheme, c.graph, world.size());
-    for (const Strategy strategy : {Strategy::pipelined, Strategy::partial})
-      for (const DType wire : {DType::f32, DType::bf16}) {
-        Placed placed(world, c, partition,
-                      {.strategy = strategy,
-                       .max_width = c.width,
-                       .wire = wire,
-                       .pass_shares = {0.1, 0.4, 0.5, 0.95}});
-        placed.expect_right({.pre = true, .post = true}, wire == DType::f32 ? 2e-6 : 5e-3,
-                            fmt::format("{} {} wire {} in passes, width {}", to_string(scheme),
-                                        to_string(strategy), to_string(wire), c.width));
-      }
-  }
+void check_passes(World& world, const Case& c, Strategy strategy) {
+  for (const PartitionScheme scheme : {PartitionScheme::edges, PartitionScheme::hash})
+    for (const DType wire : {DType::f32, DType::bf16}) {
+      const Partition partition = make_partition(scheme, c.graph, world.size());
+      Placed placed(world, c, partition,
+                    {.strategy = strategy,
+                     .max_width = c.width,
+                     .wire = wire,
+                     .pass_shares = {0.1, 0.4, 0.5, 0.95}});
+      placed.expect_right({.pre = true, .post = true}, wire == DType::f32 ? 2e-6 : 5e-3,
+                          fmt::format("{} {} wire {} in passes, width {}", to_string(scheme),
+                                      to_string(strategy), to_string(wire), c.width));
+    }
 }
 
 // Graphs of which some ranks need few sums of many rows.
@@ -195,22 +193,28 @@ void check_sums(World& world, const Case& c) {
 
 std::vector<Strategy> strategies_for(int ranks) {
   // NCCL wants a GPU a rank.
-  std::vector<Strategy> list{Strategy::pipelined, Strategy::partial, Strategy::get,
-                             Strategy::paged};
-  if (ranks <= gpu_count()) list.insert(list.end(), {Strategy::bulk, Strategy::replicate});
-  return list;
+  if (ranks > gpu_count()) return {Strategy::pipelined, Strategy::get};
+  return {Strategy::pipelined, Strategy::get, Strategy::bulk, Strategy::replicate};
 }
+const std::vector<Strategy> kPartialAndPaged{Strategy::partial, Strategy::paged};
 
 const RankProgram kAggregate("gpu aggregate", [](World& world) {
   use_gpu(world.rank() % gpu_count());
   for (unsigned seed = 0; seed < 3; ++seed)
     check_case(world, Case(seed), strategies_for(world.size()));
-  for (unsigned seed = 0; seed < 6; ++seed) check_passes(world, Case(seed));
+  for (unsigned seed = 0; seed < 6; ++seed) check_passes(world, Case(seed), Strategy::pipelined);
+});
+
+const RankProgram kPartial("gpu partial and paged", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  for (unsigned seed = 0; seed < 3; ++seed) check_case(world, Case(seed), kPartialAndPaged);
+  for (unsigned seed = 0; seed < 6; ++seed) check_passes(world, Case(seed), Strategy::partial);
 });
 
 const RankProgram kSums("gpu sums", [](World& world) {
   use_gpu(world.rank() % gpu_count());
   for (const Case& c : cases_for_sums()) check_sums(world, c);
+  for (const Case& c : cases_for_sums()) check_passes(world, c, Strategy::partial);
 });
 
 // Halos of many pages, and rows that are cut into several groups.
@@ -222,7 +226,7 @@ const RankProgram kLarger("gpu larger", [](World& world) {
   const Case c(build_csr(edge_list<std::uint32_t>(6000, edges, true)), 64, 5);
   for (const PartitionScheme scheme : {PartitionScheme::edges, PartitionScheme::hash}) {
     const Partition partition = make_partition(scheme, c.graph, world.size());
-    for (const Strategy strategy : {Strategy::partial, Strategy::paged}) {
+    for (const Strategy strategy : kPartialAndPaged) {
       Placed placed(world, c, partition, {.strategy = strategy, .max_width = c.width});
       for (const bool transposed : {false, true})
         placed.expect_right({true, true, true, transposed}, 4e-6,
@@ -261,22 +265,26 @@ TEST(GpuAggregate, SumsArraysOverRanks) {
   }
 }
 
-TEST(GpuAggregate, OneToFourRanksEqualThreeLoops) {
-  const auto world = World::alone();
-  for (unsigned seed = 0; seed < 6; ++seed) check_case(*world, Case(seed), strategies_for(1));
+void expect_on_ranks(const char* program) {
   for (const int ranks : {2, 3, 4}) {
-    const Outcome outcome =
-        run_job({.program = "gpu aggregate", .ranks = ranks, .timeout_ms = 20000});
-    EXPECT_EQ(outcome.code, 0) << ranks << " ranks: " << outcome.all_errors();
+    const Outcome outcome = run_job({.program = program, .ranks = ranks, .timeout_ms = 20000});
+    EXPECT_EQ(outcome.code, 0) << program << ", " << ranks << " ranks: " << outcome.all_errors();
   }
 }
 
+TEST(GpuAggregate, OneToFourRanksEqualThreeLoops) {
+  const auto world = World::alone();
+  for (unsigned seed = 0; seed < 6; ++seed) {
+    check_case(*world, Case(seed), strategies_for(1));
+    check_case(*world, Case(seed), kPartialAndPaged);
+  }
+  expect_on_ranks("gpu aggregate");
+  expect_on_ranks("gpu partial and paged");
+}
+
 TEST(GpuAggregate, SumsCrossInsteadOfMoreRows) {
-  for (const char* program : {"gpu sums", "gpu larger"})
-    for (const int ranks : {2, 3, 4}) {
-      const Outcome outcome = run_job({.program = program, .ranks = ranks, .timeout_ms = 20000});
-      EXPECT_EQ(outcome.code, 0) << program << ", " << ranks << " ranks: " << outcome.all_errors();
-    }
+  expect_on_ranks("gpu sums");
+  expect_on_ranks("gpu larger");
 }
 
 // The one that the others wait for on their GPUs is killed.
