@@ -36,6 +36,7 @@ struct Row {
   Times times;
   double error = 0;
   std::size_t passes = 1;
+  std::uint64_t link_bytes = 0;  // brought to the first rank in a step
 };
 
 // What no strategy can undercut: the halo over the link at the rate at which it crosses alone, and
@@ -89,18 +90,20 @@ class Contest {
  private:
   void measure(const Entry& entry, GpuAggregator& aggregator, std::uint64_t width) {
     GpuBench bench(world_, dataset_.graph, partition_, aggregator, width);
+    const std::uint64_t bytes_before = aggregator.cost().bytes_fetched;
     Row row{entry.name, width, {}, bench.check(), aggregator.passes(width)};
+    row.link_bytes = aggregator.cost().bytes_fetched - bytes_before;
     require<MismatchError>(row.error < (o_.wire == "bf16" ? 4e-3 : 1e-5),
                            "{} at width {} is wrong by {} relative", entry.name, width, row.error);
     row.times = bench.time_steps(o_.effort);
     if (!o_.trace.empty()) add_trace(row, bench.trace());
     rows_.push_back(row);
+    edges_ = aggregator.edges();
     if (entry.options.strategy != Strategy::pipelined) return;
     Limit& limit = limits_[width];
     limit.sum_ms = bench.time_part(StepPart::sum, o_.effort).median();
     if (world_.size() > 1) limit.link_ms = bench.time_part(StepPart::link, o_.effort).least();
     halo_rows_ = aggregator.halo_rows();
-    edges_ = aggregator.edges();
   }
 
   // Lanes of all strategies and widths stand under each other, each from its own beginning.
@@ -129,9 +132,6 @@ class Contest {
     return limit == limits_.end() ? 0 : row.times.median() / limit->second.ms();
   }
   // Of the first rank.
-  std::uint64_t link_bytes(const Row& row) const {
-    return halo_rows_ * row.width * (o_.wire == "bf16" && row.strategy != "cusparse" ? 2 : 4);
-  }
   std::uint64_t gathered_bytes(const Row& row) const {
     return edges_ * (row.width * sizeof(float) + sizeof(Slot));
   }
@@ -146,7 +146,7 @@ class Contest {
                   {"most_ms", row.times.most()},
                   {"passes", row.passes},
                   {"error", row.error},
-                  {"link_bytes", link_bytes(row)},
+                  {"link_bytes", row.link_bytes},
                   {"gathered_bytes", gathered_bytes(row)}};
       if (const auto limit = limits_.find(row.width); limit != limits_.end()) {
         one["limit_ms"] = limit->second.ms();
@@ -213,7 +213,9 @@ void add_bench(CLI::App& app, Session& session) {
   command->add_option("graph", o->graph, "Graph file")->required();
   command->add_option("--dims", o->widths, "Widths of x")->delimiter(',')->capture_default_str();
   command
-      ->add_option("--strategies", o->strategies, "Strategies; cusparse: bulk with cuSPARSE's sum")
+      ->add_option(
+          "--strategies", o->strategies,
+          "pipelined, partial, bulk, replicate, get, paged; cusparse: bulk with cuSPARSE's sum")
       ->delimiter(',')
       ->capture_default_str();
   command->add_option("--wire", o->wire, "fp32 or bf16: how rows cross the link")

@@ -34,7 +34,7 @@ void add_examples(CLI::App* command, const std::string& text) {
 
 void add_spread_options(CLI::App* command, Session& session, Spread& spread) {
   add_choice(command, "--strategy", spread.strategy, parse_strategy, "auto",
-             "replicate, bulk, pipelined, get, or auto by the device");
+             "replicate, bulk, pipelined, partial, get, paged, or auto by the device");
   add_choice(command, "--partition", spread.scheme, parse_partition_scheme, "edges",
              "edges, vertices, hash or metis");
   CLI::Option* const ranks =
@@ -46,8 +46,7 @@ void add_spread_options(CLI::App* command, Session& session, Spread& spread) {
       ->excludes(ranks);
   command->parse_complete_callback([&session, &spread] {
     const bool on_gpus = session.gpus > 0;
-    require<UsageError>(on_gpus || spread.strategy != Strategy::pipelined,
-                        "strategy pipelined needs GPUs: use --gpus, or --strategy bulk");
+    if (!on_gpus) require_cpu_strategy(spread.strategy);
     if (spread.strategy == Strategy::automatic)
       spread.strategy = on_gpus ? Strategy::pipelined : Strategy::bulk;
   });

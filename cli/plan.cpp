@@ -28,6 +28,10 @@ GpuHalo gpu_halo(Strategy strategy) {
       return GpuHalo::packed;
     case Strategy::get:
       return GpuHalo::none;
+    case Strategy::partial:
+      return GpuHalo::sums;
+    case Strategy::paged:
+      return GpuHalo::paged;
     case Strategy::pipelined:
     case Strategy::automatic:
       break;

@@ -17,13 +17,21 @@ struct StrategyEntry {
   Strategy strategy;
   std::string_view name;
   HaloKind halo;
+  bool needs_gpus = false;
 };
+// In the order of the enumeration.
 constexpr std::array kStrategies{
     StrategyEntry{Strategy::replicate, "replicate", HaloKind::complete},
     StrategyEntry{Strategy::bulk, "bulk", HaloKind::distinct},
-    StrategyEntry{Strategy::pipelined, "pipelined", HaloKind::distinct},
+    StrategyEntry{Strategy::pipelined, "pipelined", HaloKind::distinct, true},
+    StrategyEntry{Strategy::partial, "partial", HaloKind::distinct, true},
     StrategyEntry{Strategy::get, "get", HaloKind::distinct},
+    StrategyEntry{Strategy::paged, "paged", HaloKind::distinct, true},
     StrategyEntry{Strategy::automatic, "auto", HaloKind::distinct}};
+
+const StrategyEntry& entry_of(Strategy strategy) {
+  return kStrategies[static_cast<std::size_t>(strategy)];
+}
 
 void scale_rows(const Product& product, float* out) {
   const std::uint64_t width = product.width;
@@ -44,16 +52,20 @@ Strategy parse_strategy(std::string_view name) {
   for (const auto& entry : kStrategies)
     if (entry.name == name) return entry.strategy;
   throw UsageError(
-      fmt::format("strategy '{}' is unknown; use auto, replicate, bulk, pipelined or get", name));
+      fmt::format("strategy '{}' is unknown; use auto, replicate, bulk, pipelined, partial, get or "
+                  "paged",
+                  name));
 }
 
-std::string_view to_string(Strategy strategy) {
-  return kStrategies[static_cast<std::size_t>(strategy)].name;
+std::string_view to_string(Strategy strategy) { return entry_of(strategy).name; }
+
+void require_cpu_strategy(Strategy strategy) {
+  require<UsageError>(!entry_of(strategy).needs_gpus,
+                      "strategy {} needs GPUs; use --gpus, or --strategy bulk",
+                      to_string(strategy));
 }
 
-HaloKind halo_for(Strategy strategy) {
-  return kStrategies[static_cast<std::size_t>(strategy)].halo;
-}
+HaloKind halo_for(Strategy strategy) { return entry_of(strategy).halo; }
 
 SpmmArgs spmm_args(const Product& product, const float* base) {
   const Shard& shard = product.shard;
@@ -74,8 +86,7 @@ class CpuAggregator : public Aggregator {
  public:
   CpuAggregator(World& world, GraphShards shards, Strategy strategy, std::uint64_t width)
       : world_(world), shards_(std::move(shards)), get_(strategy == Strategy::get) {
-    require<UsageError>(strategy != Strategy::pipelined,
-                        "strategy pipelined needs GPUs; use --gpus, or --strategy bulk");
+    require_cpu_strategy(strategy);
     forward_ = make(shards_.forward);
     backward_ = make(shards_.backward());
     make_rows(width);

@@ -4,8 +4,12 @@
 //   replicate  every rank fetches all rows of all others, then sums.
 //   bulk       every rank fetches each distinct remote row that it reads once, then sums.
 //   pipelined  the same rows arrive while those that are there are summed. On GPUs.
+//   partial    as pipelined, but an owner sends sums of its rows to a rank that needs fewer sums
+//              than rows. On GPUs.
 //   get        nothing is fetched ahead: the kernel reads a remote row for each remote edge (MGG,
 //              section 4.2). Needs ranks that share memory.
+//   paged      remote rows come to the GPU page by page when it reads them (CUDA's managed memory):
+//              the rival that MGG is compared with (section 2.2). On GPUs.
 //   automatic  pipelined on GPUs, bulk on the CPU.
 // On the CPU all sum a row's edges in the same order, so their results are the same bits.
 //
@@ -24,11 +28,13 @@
 
 namespace plait {
 
-enum class Strategy { replicate, bulk, pipelined, get, automatic };
+enum class Strategy { replicate, bulk, pipelined, partial, get, paged, automatic };
 
 // Throws UsageError that lists the strategies.
 Strategy parse_strategy(std::string_view name);
 std::string_view to_string(Strategy strategy);
+// Throws UsageError if it runs on GPUs alone.
+void require_cpu_strategy(Strategy strategy);
 
 // Which halo the shards for a strategy must have.
 HaloKind halo_for(Strategy strategy);

@@ -7,56 +7,89 @@
 namespace plait {
 namespace {
 
-// What a rank reads of another's rows: a number of each, and then which.
+// What a rank reads of another's rows: a number of each, and then which (`listed` of them), or the
+// sums that it wants of them.
 struct Wish {
-  std::uint64_t slot, rows, whole;
+  std::uint64_t slot, rows, whole, listed, offsets, weights;
 };
 
-std::vector<SendBlock> exchange_wishes(World& world, const DeviceShard& shard) {
-  const auto ranks = static_cast<std::size_t>(world.size());
-  std::vector<Wish> wishes(ranks), wished(ranks);
-  std::vector<std::vector<std::uint32_t>> rows(ranks), wished_rows(ranks);
-  std::vector<std::span<const std::byte>> send(ranks);
-  std::vector<std::span<std::byte>> receive(ranks);
-  for (const HaloBlock& block : shard.halo) {
-    const auto owner = static_cast<std::size_t>(block.owner);
-    wishes[owner] = {block.begin, block.rows, block.whole};
-    rows[owner] = block.row.to_host();
+template <class T>
+using ByRank = std::vector<std::vector<T>>;
+
+// Collective. out[r] goes to rank r, from which size(r) values come.
+template <class T, class Size>
+ByRank<T> exchange(World& world, const ByRank<T>& out, Size size) {
+  ByRank<T> in(out.size());
+  std::vector<std::span<const std::byte>> send;
+  std::vector<std::span<std::byte>> receive;
+  for (std::size_t r = 0; r < out.size(); ++r) {
+    in[r].resize(size(r));
+    send.push_back(std::as_bytes(std::span(out[r])));
+    receive.push_back(std::as_writable_bytes(std::span(in[r])));
   }
-  const auto exchange = [&](auto& out, auto& in) {
-    for (std::size_t r = 0; r < ranks; ++r) {
-      send[r] = std::as_bytes(std::span(out(r)));
-      receive[r] = std::as_writable_bytes(std::span(in(r)));
-    }
-    world.all_to_all(send, receive);
-  };
-  const auto one_wish = [&](std::size_t r) { return std::span(&wishes[r], 1); };
-  const auto one_wished = [&](std::size_t r) { return std::span(&wished[r], 1); };
-  exchange(one_wish, one_wished);
-  for (std::size_t r = 0; r < ranks; ++r)
-    if (wished[r].whole == 0) wished_rows[r].resize(wished[r].rows);
-  const auto listed = [&](std::size_t r) { return std::span(rows[r]); };
-  const auto wished_list = [&](std::size_t r) { return std::span(wished_rows[r]); };
-  exchange(listed, wished_list);
+  world.all_to_all(send, receive);
+  return in;
+}
+
+template <class T>
+DeviceArray<T> on_gpu(const std::vector<T>& values) {
+  return DeviceArray<T>(std::span<const T>(values));
+}
+
+// Collective. `sums`: by block, what its owner is to sum; empty if all blocks come as rows.
+std::vector<SendBlock> exchange_wishes(World& world, const DeviceShard& shard,
+                                       std::vector<RowSums> sums) {
+  const auto ranks = static_cast<std::size_t>(world.size());
+  const bool with_sums = !sums.empty();
+  sums.resize(shard.halo.size());
+  ByRank<Wish> wishes(ranks, std::vector<Wish>(1));
+  ByRank<std::uint32_t> rows(ranks);
+  ByRank<EdgeOffset> offsets(ranks);
+  ByRank<float> weights(ranks);
+  for (std::size_t b = 0; b < sums.size(); ++b) {
+    const HaloBlock& block = shard.halo[b];
+    const RowSums& sum = sums[b];
+    const auto p = static_cast<std::size_t>(block.owner);
+    rows[p] = (sum.count() > 0 ? sum.row : block.row).to_host();
+    offsets[p] = sum.offsets.to_host();
+    weights[p] = sum.weights.to_host();
+    wishes[p][0] = {block.begin,    block.rows,        block.whole,
+                    rows[p].size(), offsets[p].size(), weights[p].size()};
+  }
+  sums.clear();  // before there is as much of the others'
+  const auto wished = exchange(world, wishes, [](std::size_t) { return 1; });
+  rows = exchange(world, rows, [&](std::size_t r) { return wished[r][0].listed; });
+  if (with_sums) {
+    offsets = exchange(world, offsets, [&](std::size_t r) { return wished[r][0].offsets; });
+    weights = exchange(world, weights, [&](std::size_t r) { return wished[r][0].weights; });
+  }
 
   std::vector<SendBlock> blocks;
   for (int step = 1; step < world.size(); ++step) {
     const int peer = (world.rank() + world.size() - step) % world.size();
     const auto p = static_cast<std::size_t>(peer);
-    blocks.push_back({peer, wished[p].slot, wished[p].rows, wished[p].whole != 0,
-                      DeviceArray<std::uint32_t>(std::span<const std::uint32_t>(wished_rows[p]))});
+    const Wish& wish = wished[p][0];
+    SendBlock block{peer, wish.slot, wish.rows, wish.whole != 0, {}, {}};
+    if (offsets[p].empty())
+      block.row = on_gpu(rows[p]);
+    else
+      block.sums = {on_gpu(offsets[p]), on_gpu(rows[p]), on_gpu(weights[p])};
+    blocks.push_back(std::move(block));
   }
   return blocks;
 }
 
 }  // namespace
 
-DeviceGraph make_device_graph(World& world, DeviceShard shard, cudaStream_t stream) {
+DeviceGraph make_device_graph(World& world, DeviceShard shard, bool with_sums,
+                              cudaStream_t stream) {
   DeviceGraph graph;
+  std::vector<RowSums> sums;
+  if (with_sums) sums = contract_blocks(shard, stream);
   const DeviceArray<EdgeOffset> local_end = edges_from_slot(shard, shard.own, stream);
   graph.clusters = find_clusters(shard.offsets.data(), local_end.data(), shard.slots.data(),
                                  shard.own, kClusterRounds, stream);
-  if (world.size() > 1) graph.send = exchange_wishes(world, shard);
+  if (world.size() > 1) graph.send = exchange_wishes(world, shard, std::move(sums));
   graph.loads =
       gather_values<RankLoad>(world, {shard.own, shard.slot_count() - shard.own, shard.local_edges,
                                       shard.edges() - shard.local_edges});
@@ -67,7 +100,7 @@ DeviceGraph make_device_graph(World& world, DeviceShard shard, cudaStream_t stre
     std::memcpy(graph.block_ends.back().data(), bytes.data(), bytes.size());
   }
   graph.shard = std::move(shard);
-  check_cuda(cudaStreamSynchronize(stream), "the shard");
+  check_cuda(cudaDeviceSynchronize(), "the shard");  // any stream may use it
   return graph;
 }
 

@@ -8,20 +8,23 @@
 
 #include "plait/aggregate/device_trace_cuda.h"
 #include "plait/base/dtype.h"
-#include "plait/placement/device_shard_cuda.h"
+#include "plait/placement/device_block_sums_cuda.h"
 #include "plait/plan/halo_schedule.h"
 #include "plait/symmetric/signals_cuda.h"
 #include "plait/world/world.h"
 
 namespace plait {
 
-// Rows of this rank that a peer reads.
+// Rows of this rank that a peer reads, or sums of them.
 struct SendBlock {
   int peer = 0;
   std::uint64_t slot = 0;  // of the first, at the peer
   std::uint64_t rows = 0;
   bool whole = false;              // all own rows, in order
   DeviceArray<std::uint32_t> row;  // else: which
+  RowSums sums;                    // what is sent instead, `rows` of them; or none
+
+  bool in_order() const { return whole || sums.count() > 0; }
 };
 
 // A graph, or its transpose.
@@ -36,8 +39,8 @@ struct DeviceGraph {
   std::vector<std::vector<std::uint64_t>> block_ends;
 };
 
-// Collective.
-DeviceGraph make_device_graph(World& world, DeviceShard shard, cudaStream_t stream);
+// Collective. with_sums: sums come instead of rows where they are fewer (strategy `partial`).
+DeviceGraph make_device_graph(World& world, DeviceShard shard, bool with_sums, cudaStream_t stream);
 
 // Each rank's slots in the symmetric heap, the signals, and a stream for what crosses the link.
 class DeviceLink {

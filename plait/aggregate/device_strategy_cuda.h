@@ -5,6 +5,7 @@
 
 #include "plait/aggregate/device_graph_cuda.h"
 #include "plait/aggregate/gpu_aggregator.h"
+#include "plait/aggregate/paged_rows_cuda.h"
 #include "plait/base/error.h"
 #include "plait/kernels/spmm_cuda.h"
 #include "plait/world/nccl.h"
@@ -29,23 +30,24 @@ class DeviceStrategy {
   virtual ~DeviceStrategy() = default;
   // Enqueues the work; all ranks do so.
   virtual void run(const DeviceProduct& product) = 0;
-  // A part of it alone, to measure (gpu_aggregator.h).
+  // A part of it alone, to measure (gpu_aggregator.h); the link's part of `partial` holds its sums.
   virtual void run_part(StepPart, const DeviceProduct&) {
-    throw UsageError("only the strategy pipelined has parts that are measured alone");
+    throw UsageError("only pipelined and partial have parts that are measured alone");
   }
   virtual std::size_t passes(const DeviceProduct&) { return 1; }
   // Bytes that an aggregation of this width brings to this rank.
   virtual std::uint64_t bytes_fetched(std::uint64_t width) const = 0;
 };
 
-// The graph and the link outlive the strategy.
+// The graph and the link outlive the strategy. Of a graph with sums, pipelined is `partial`.
 std::unique_ptr<DeviceStrategy> make_pipelined(const DeviceGraph& graph, DeviceLink& link,
                                                const std::vector<double>& pass_shares);
 std::unique_ptr<DeviceStrategy> make_device_bulk(const DeviceGraph& graph, DeviceLink& link,
                                                  Nccl* nccl, bool sum_by_cusparse);
-
 std::unique_ptr<DeviceStrategy> make_device_get(const DeviceGraph& graph, DeviceLink& link,
                                                 const GetTuning& tuning);
+std::unique_ptr<DeviceStrategy> make_paged(const DeviceGraph& graph, DeviceLink& link,
+                                           PagedRows& rows);
 
 // The sum of a shard in passes, each over the edges to a range of slots.
 class Passes {
@@ -61,6 +63,22 @@ class Passes {
  private:
   const DeviceGraph& graph_;
   std::vector<RowGroups> groups_;
+  DeviceArray<float> partial_sums_;
+};
+
+// Sums of own rows that a peer gets instead of the rows (strategy `partial`).
+class PeerSums {
+ public:
+  // `own`: rows of this rank. The sums outlive this.
+  PeerSums(const RowSums& sums, std::uint64_t own, cudaStream_t stream);
+
+  // Enqueued on the stream: out, sums.count() x width, from own rows, which stand scaled.
+  void run(const DeviceProduct& product, const float* own, float* out, cudaStream_t stream);
+
+ private:
+  const RowSums& sums_;
+  std::uint64_t own_;
+  RowGroups groups_;
   DeviceArray<float> partial_sums_;
 };
 

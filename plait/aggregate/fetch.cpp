@@ -8,18 +8,16 @@
 #include "plait/base/timer.h"
 
 namespace plait {
-namespace {
 
-// Ranks share memory: each pulls its halo rows out of its peers' slots.
-void pull(const Shard& shard, std::uint64_t width, SymmetricRows& rows) {
-  float* const halo = rows.own() + shard.own * width;
-  parallel_blocks(shard.halo.rows(), std::size_t{1} << 10, [&](std::size_t begin, std::size_t end) {
+void pull_halo(const Halo& halo, std::uint64_t width, const SymmetricRows& rows, float* to) {
+  parallel_blocks(halo.rows(), std::size_t{1} << 10, [&](std::size_t begin, std::size_t end) {
     for (std::size_t h = begin; h < end; ++h)
-      std::memcpy(halo + h * width,
-                  rows.peer(static_cast<int>(shard.halo.owner[h])) + shard.halo.row[h] * width,
+      std::memcpy(to + h * width, rows.peer(static_cast<int>(halo.owner[h])) + halo.row[h] * width,
                   width * sizeof(float));
   });
 }
+
+namespace {
 
 // Ranks are on several hosts: each packs the rows that others asked for when the strategy was made.
 class Messages {
@@ -78,8 +76,8 @@ class FetchStrategy : public StrategyRun {
       AddTime time(cost.fetching);
       if (messages_)
         messages_->exchange(shard, product.width, rows.own());
-      else if (rows.shared())
-        pull(shard, product.width, rows);
+      else if (rows.shared())  // each rank pulls its halo out of its peers' slots
+        pull_halo(shard.halo, product.width, rows, rows.own() + shard.own * product.width);
     }
     cost.bytes_fetched += shard.halo.rows() * product.width * sizeof(float);
     AddTime time(cost.summing);

@@ -44,10 +44,12 @@ class Engine : public GpuAggregator {
           };
           const auto add = [&](auto& direction, const auto& rows) {
             direction.emplace(make_device_graph(
-                world, place(rows, partition, rank, halo_on_gpus(strategy_), stream_), stream_));
+                world, place(rows, partition, rank, halo_on_gpus(strategy_), stream_),
+                strategy_ == Strategy::partial, stream_));
           };
           const auto rows = prepare(own_rows(graph, partition, rank));
           degree_ = row_sums(rows);
+          edges_ = rows.edges();
           counts_.resize(rows.vertices());
           for (std::uint64_t i = 0; i < rows.vertices(); ++i)
             counts_[i] = static_cast<float>(rows.degree(i));
@@ -58,6 +60,7 @@ class Engine : public GpuAggregator {
         any);
     if (world.size() > 1 && (strategy_ == Strategy::bulk || strategy_ == Strategy::replicate))
       nccl_ = in_phase("joining by NCCL", [&] { return Nccl::join(world); });
+    if (strategy_ == Strategy::paged) paged_.emplace(world);
     forward_run_ = make(*forward_, options);
     if (transposed_) backward_run_ = make(*transposed_, options);
     reserve(options.max_width);
@@ -72,6 +75,7 @@ class Engine : public GpuAggregator {
     };
     std::uint64_t slots = slots_of(*forward_);
     if (transposed_) slots = std::max(slots, slots_of(*transposed_));
+    if (paged_) return paged_->reserve(own() * width_, slots * width_);
     link_.reserve(slots * width_ * sizeof(float));
   }
   void forward(const Scaling& s, const float* x, float* y, std::uint64_t width) override {
@@ -99,7 +103,7 @@ class Engine : public GpuAggregator {
   std::uint64_t halo_rows() const override {
     return forward_->shard.slot_count() - forward_->shard.own;
   }
-  bool recordable() const override { return !nccl_; }
+  bool recordable() const override { return !nccl_ && !paged_; }
   std::size_t passes(std::uint64_t width) override {
     return forward_run_->passes({nullptr, nullptr, false, nullptr, nullptr, width, stream_});
   }
@@ -110,7 +114,7 @@ class Engine : public GpuAggregator {
     return cost;
   }
   std::uint64_t own() const override { return forward_->shard.own; }
-  EdgeOffset edges() const override { return forward_->shard.edges(); }
+  EdgeOffset edges() const override { return edges_; }
   std::span<const float> degree() const override { return degree_; }
   std::vector<float> edge_counts() const override { return counts_; }
 
@@ -118,6 +122,7 @@ class Engine : public GpuAggregator {
   std::unique_ptr<DeviceStrategy> make(const DeviceGraph& graph,
                                        const GpuAggregatorOptions& options) {
     if (strategy_ == Strategy::get) return make_device_get(graph, link_, options.get);
+    if (paged_) return make_paged(graph, link_, *paged_);
     if (nccl_ || options.sum_by_cusparse)
       return make_device_bulk(graph, link_, nccl_.get(), options.sum_by_cusparse);
     return make_pipelined(graph, link_, options.pass_shares);
@@ -135,9 +140,11 @@ class Engine : public GpuAggregator {
   const cudaStream_t stream_;
   DeviceLink link_;
   std::unique_ptr<Nccl> nccl_;
+  std::optional<PagedRows> paged_;
   std::optional<DeviceGraph> forward_, transposed_;
   std::unique_ptr<DeviceStrategy> forward_run_, backward_run_;
   std::uint64_t width_ = 0;
+  EdgeOffset edges_ = 0;  // of own rows
   std::vector<float> degree_, counts_;
   AggregateCost cost_;
 };

@@ -26,8 +26,8 @@ struct GpuAggregatorOptions {
   DType wire = DType::f32;  // how rows travel between GPUs: f32 or bf16
   void* stream = nullptr;   // the cudaStream_t that x and y are made and used on
   GetTuning get = {};
-  // Of `pipelined`: shares of the halo by which passes end, ascending; empty: chosen by
-  // plan/halo_schedule.h. The same on all ranks.
+  // Of `pipelined` and `partial`: shares of the halo by which passes end, ascending; empty: chosen
+  // by plan/halo_schedule.h. The same on all ranks.
   std::vector<double> pass_shares = {};
   // To compare with: `bulk`, whose sum is cuSPARSE's, without scaling.
   bool sum_by_cusparse = false;
@@ -44,7 +44,7 @@ class GpuAggregator : public Aggregator {
   // Collective: the sum of an array in the GPU's memory over ranks, the same bits on all, without
   // the host.
   virtual void all_reduce_sum(float* values, std::uint64_t count) = 0;
-  // Collective, as forward(); of pipelined, other strategies throw UsageError.
+  // Collective, as forward(); of pipelined and partial, others throw UsageError.
   virtual void run_part(StepPart part, const float* x, float* y, std::uint64_t width) = 0;
   // What ran when in one forward(); collective.
   virtual std::vector<TraceSpan> trace(const float* x, float* y, std::uint64_t width) = 0;
@@ -52,7 +52,7 @@ class GpuAggregator : public Aggregator {
   // Whether forward() and backward() leave the host out, so that what they enqueue can be recorded
   // and replayed (CUDA graphs). Replayed work does not count in cost().bytes_fetched.
   virtual bool recordable() const = 0;
-  // Passes of pipelined, the first over own edges; 1 of other strategies.
+  // Passes of pipelined and partial, the first over own edges; 1 of other strategies.
   virtual std::size_t passes(std::uint64_t width) = 0;
 };
 

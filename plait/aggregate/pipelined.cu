@@ -9,6 +9,9 @@
 // A row of the halo is not overwritten while it may still be read: a rank raises a signal when its
 // sum has ended, for which the others wait before they push the next step's rows.
 //
+// Where the graph says that a peer gets sums of rows instead (strategy `partial`), they are summed
+// on the pushing stream just before they leave; to the peer they are rows of the halo.
+//
 // Bytes a GPU: halo rows over the link, once each; y is written once and read and written again in
 // each pass after the first.
 #include <map>
@@ -25,6 +28,12 @@ constexpr unsigned kPushBlocks = 32;
 // Bytes to all peers up to which one kernel pushes them.
 constexpr std::uint64_t kSmall = std::uint64_t{24} << 20;
 
+// Rows for a peer, in its slots' order: own rows, or sums that are made of them beforehand.
+struct Outgoing {
+  std::unique_ptr<PeerSums> sums;  // or null
+  std::uint64_t before = 0;        // sums for peers before this one
+};
+
 struct Plan {
   std::vector<std::vector<HaloChunk>> chunks;  // by block to send
   std::vector<std::vector<Signal>> arrivals;   // by pass after the first
@@ -34,7 +43,15 @@ struct Plan {
 class Pipelined : public DeviceStrategy {
  public:
   Pipelined(const DeviceGraph& graph, DeviceLink& link, const std::vector<double>& pass_shares)
-      : graph_(graph), link_(link), pass_shares_(pass_shares) {}
+      : graph_(graph), link_(link), pass_shares_(pass_shares) {
+    for (const SendBlock& block : graph.send) {
+      Outgoing& out = outgoing_.emplace_back();
+      if (block.sums.count() == 0) continue;
+      out.before = sum_count_;
+      out.sums = std::make_unique<PeerSums>(block.sums, graph.shard.own, link.stream());
+      sum_count_ += block.rows;
+    }
+  }
 
   void run(const DeviceProduct& p) override {
     Plan& plan = plan_for(p);
@@ -106,6 +123,7 @@ class Pipelined : public DeviceStrategy {
 
   Plan& plan_for(const DeviceProduct& p) {
     if (const auto found = plans_.find(p.width); found != plans_.end()) return *found->second;
+    if (sums_.size() < sum_count_ * p.width) sums_ = DeviceArray<float>(sum_count_ * p.width);
     const auto cuts = cuts_of(link_.rank(), p.width);
     auto plan = std::make_unique<Plan>(Plan{{}, {}, Passes(graph_, cuts, p.stream)});
     for (const SendBlock& block : graph_.send)
@@ -136,19 +154,21 @@ class Pipelined : public DeviceStrategy {
     }
     for (std::size_t b = 0; b < graph_.send.size(); ++b) {
       const SendBlock& block = graph_.send[b];
+      sum_for(b, p, own);
+      const float* const from = source(b, p, own);
       int number = 0;
       for (const HaloChunk& chunk : plan.chunks[b]) {
         const auto span = link_.span("push to rank", static_cast<std::size_t>(block.peer), "link",
                                      link_.stream());
         std::byte* const to =
             slot_zero(graph_, link_, block.peer, p) + (block.slot + chunk.first) * row_bytes;
-        if (block.whole && as_they_are)
-          check_cuda(cudaMemcpyAsync(to, own + chunk.first * p.width, chunk.rows * row_bytes,
+        if (block.in_order() && as_they_are)
+          check_cuda(cudaMemcpyAsync(to, from + chunk.first * p.width, chunk.rows * row_bytes,
                                      cudaMemcpyDefault, link_.stream()),
                      "pushing rows");
         else
-          copy_rows({.from = block.whole ? own + chunk.first * p.width : own,
-                     .rows = block.whole ? nullptr : block.row.data() + chunk.first,
+          copy_rows({.from = block.in_order() ? from + chunk.first * p.width : from,
+                     .rows = block.in_order() ? nullptr : block.row.data() + chunk.first,
                      .count = chunk.rows,
                      .width = p.width,
                      .to = to,
@@ -160,6 +180,19 @@ class Pipelined : public DeviceStrategy {
     }
   }
 
+  // Where the rows for a peer stand, in order or to be picked.
+  const float* source(std::size_t block, const DeviceProduct& p, const float* own) const {
+    const Outgoing& out = outgoing_[block];
+    return out.sums ? sums_.data() + out.before * p.width : own;
+  }
+  void sum_for(std::size_t block, const DeviceProduct& p, const float* own) {
+    const Outgoing& out = outgoing_[block];
+    if (!out.sums) return;
+    const auto span = link_.span("sum for rank", static_cast<std::size_t>(graph_.send[block].peer),
+                                 "link", link_.stream());
+    out.sums->run(p, own, sums_.data() + out.before * p.width, link_.stream());
+  }
+
   // What is small crosses by one kernel. Whether it was.
   bool push_by_kernel(const DeviceProduct& p, const Plan& plan, const float* own) {
     const std::uint64_t row_bytes = p.row_bytes(DType::f32);
@@ -167,11 +200,12 @@ class Pipelined : public DeviceStrategy {
     std::vector<Push> pushes;
     for (std::size_t b = 0; b < graph_.send.size(); ++b) {
       const SendBlock& block = graph_.send[b];
-      if (!block.whole && block.rows > 0) return false;
+      if (!block.in_order() && block.rows > 0) return false;
+      const float* const from = source(b, p, own);
       std::byte* const to = slot_zero(graph_, link_, block.peer, p);
       int number = 0;
       for (const HaloChunk& chunk : plan.chunks[b]) {
-        pushes.push_back({block.peer, own + chunk.first * p.width,
+        pushes.push_back({block.peer, from + chunk.first * p.width,
                           to + (block.slot + chunk.first) * row_bytes, chunk.rows * row_bytes,
                           number++});
         bytes += chunk.rows * row_bytes;
@@ -180,6 +214,7 @@ class Pipelined : public DeviceStrategy {
     const bool aligned = row_bytes % 16 == 0 && reinterpret_cast<std::uintptr_t>(own) % 16 == 0;
     if (link_.wire() != DType::f32 || !aligned || bytes > kSmall || pushes.size() > 32)
       return false;
+    for (std::size_t b = 0; b < graph_.send.size(); ++b) sum_for(b, p, own);
     const auto span = link_.span("pushes", pushes.size(), "link", link_.stream());
     link_.signals().push(pushes, link_.stream());
     return true;
@@ -188,6 +223,9 @@ class Pipelined : public DeviceStrategy {
   const DeviceGraph& graph_;
   DeviceLink& link_;
   const std::vector<double> pass_shares_;
+  std::vector<Outgoing> outgoing_;                        // by block to send
+  std::uint64_t sum_count_ = 0;                           // of all of them
+  DeviceArray<float> sums_;                               // sum_count_ x width
   std::map<std::uint64_t, std::unique_ptr<Plan>> plans_;  // by width
   std::unique_ptr<Passes> whole_;                         // for run_part()
 };

@@ -29,6 +29,10 @@ class StrategyRun {
 // The kernel's arguments for all edges of the shard, reading slots at `base`.
 SpmmArgs spmm_args(const Product& product, const float* base);
 
+// Copies the rows of the halo, in its order, from where their owners have put them in shared
+// memory.
+void pull_halo(const Halo& halo, std::uint64_t width, const SymmetricRows& rows, float* to);
+
 // `shard` is the one on which the strategy will run. Collective.
 std::unique_ptr<StrategyRun> make_fetch_strategy(World& world, const Shard& shard);
 std::unique_ptr<StrategyRun> make_get_strategy(World& world, const Shard& shard);

@@ -19,32 +19,64 @@ double imbalance(const std::vector<PartQuality>& parts, Get get) {
   return static_cast<double>(most) * static_cast<double>(parts.size()) / static_cast<double>(sum);
 }
 
+// What one part reads of another.
+struct PartRead {
+  std::uint64_t rows = 0;     // distinct
+  std::uint64_t readers = 0;  // own rows that read some
+  std::uint64_t edges = 0;
+  std::uint64_t last_row = 0;  // that read some, from 1
+};
+
+// What all others want of a part.
+struct PartAsked {
+  std::atomic<std::uint64_t> packed = 0, packed_beside_sums = 0, sums = 0, summed_edges = 0;
+};
+
+template <VertexId V>
+std::vector<PartRead> count_reads(const Csr<V>& graph, const Partition& partition, int part) {
+  std::vector<PartRead> reads(static_cast<std::size_t>(partition.parts()));  // by owner
+  std::vector<bool> seen(graph.vertices(), false);
+  for (std::uint64_t row = 0; row < partition.size(part); ++row)
+    for (const V j : graph.row(partition.vertex(part, row))) {
+      PartRead& read = reads[static_cast<std::size_t>(partition.owner(j))];
+      ++read.edges;
+      if (!seen[j]) ++read.rows;
+      seen[j] = true;
+      if (read.last_row != row + 1) ++read.readers;
+      read.last_row = row + 1;
+    }
+  return reads;
+}
+
 template <VertexId V>
 PartQuality measure_part(const Csr<V>& graph, const Partition& partition, int part,
-                         std::vector<std::atomic<std::uint64_t>>& packed) {
+                         std::vector<PartAsked>& asked) {
   PartQuality quality{.vertices = partition.size(part)};
-  std::vector<bool> seen(graph.vertices(), false);
-  std::vector<std::uint64_t> read(packed.size());  // by owner
-  for (std::uint64_t row = 0; row < quality.vertices; ++row) {
-    const auto neighbours = graph.row(partition.vertex(part, row));
-    quality.edges += neighbours.size();
-    for (const V j : neighbours) {
-      const int owner = partition.owner(j);
-      if (owner == part) continue;
-      ++quality.remote_edges;
-      if (!seen[j]) ++read[static_cast<std::size_t>(owner)];
-      seen[j] = true;
-    }
-  }
-  for (std::size_t owner = 0; owner < read.size(); ++owner) {
-    if (read[owner] == 0) continue;
-    quality.halo_rows += read[owner];
-    const std::uint64_t size = partition.size(static_cast<int>(owner));
-    if (reads_most(read[owner], size)) {
-      quality.dense_rows += size;
+  const std::vector<PartRead> reads = count_reads(graph, partition, part);
+  for (const PartRead& read : reads) quality.edges += read.edges;
+  SummedHalo& summed = quality.summed;
+  summed.kept_edges = quality.edges;
+  for (int owner = 0; owner < partition.parts(); ++owner) {
+    const PartRead& read = reads[static_cast<std::size_t>(owner)];
+    if (owner == part || read.rows == 0) continue;
+    PartAsked& ask = asked[static_cast<std::size_t>(owner)];
+    const bool whole = reads_most(read.rows, partition.size(owner));
+    const std::uint64_t rows = whole ? partition.size(owner) : read.rows;
+    const std::uint64_t listed = whole ? 0 : rows;
+    quality.remote_edges += read.edges;
+    quality.halo_rows += read.rows;
+    quality.dense_rows += rows;
+    quality.listed_rows += listed;
+    ask.packed += listed;
+    if (sums_are_fewer(rows, read.readers)) {
+      summed.rows += read.readers;
+      summed.kept_edges -= read.edges - read.readers;
+      ask.sums += read.readers;
+      ask.summed_edges += read.edges;
     } else {
-      quality.dense_rows += read[owner], quality.listed_rows += read[owner];
-      packed[owner] += read[owner];
+      summed.rows += rows;
+      summed.listed_rows += listed;
+      ask.packed_beside_sums += listed;
     }
   }
   return quality;
@@ -75,16 +107,21 @@ double PartitionQuality::vertex_imbalance() const {
 PartitionQuality measure_partition(const AnyCsr& any, const Partition& partition) {
   PartitionQuality quality;
   quality.parts.resize(static_cast<std::size_t>(partition.parts()));
-  std::vector<std::atomic<std::uint64_t>> packed(quality.parts.size());
+  std::vector<PartAsked> asked(quality.parts.size());
   std::visit(
       [&](const auto& graph) {
         parallel_for(quality.parts.size(), [&](std::size_t part) {
-          quality.parts[part] = measure_part(graph, partition, static_cast<int>(part), packed);
+          quality.parts[part] = measure_part(graph, partition, static_cast<int>(part), asked);
         });
       },
       any);
-  for (std::size_t part = 0; part < packed.size(); ++part)
-    quality.parts[part].packed_rows = packed[part];
+  for (std::size_t part = 0; part < asked.size(); ++part) {
+    PartQuality& q = quality.parts[part];
+    q.packed_rows = asked[part].packed;
+    q.summed.packed_rows = asked[part].packed_beside_sums;
+    q.summed.sums = asked[part].sums;
+    q.summed.summed_edges = asked[part].summed_edges;
+  }
   return quality;
 }
 

@@ -8,6 +8,18 @@
 
 namespace plait {
 
+// Of a part where sums come instead of rows if they are fewer (sums_are_fewer).
+struct SummedHalo {
+  std::uint64_t rows = 0;          // rows and sums that are brought
+  std::uint64_t listed_rows = 0;   // of these, rows of parts that are neither summed nor whole
+  std::uint64_t packed_rows = 0;   // own rows that other parts list, counted for each
+  std::uint64_t kept_edges = 0;    // edges of own rows, less those that others sum, and one a sum
+  std::uint64_t sums = 0;          // that it makes for other parts
+  std::uint64_t summed_edges = 0;  // in these
+
+  friend bool operator==(const SummedHalo&, const SummedHalo&) = default;
+};
+
 struct PartQuality {
   std::uint64_t vertices = 0;      // own rows
   std::uint64_t edges = 0;         // edges of own rows
@@ -17,6 +29,7 @@ struct PartQuality {
   std::uint64_t dense_rows = 0;   // rows that are brought
   std::uint64_t listed_rows = 0;  // of these, rows of parts that are not brought whole
   std::uint64_t packed_rows = 0;  // own rows that other parts list, counted for each
+  SummedHalo summed;
 
   // Bytes a rank fetches for one aggregation of `width` fp32 features, each halo row once.
   std::uint64_t bytes(std::uint64_t width) const { return halo_rows * width * sizeof(float); }
@@ -27,6 +40,10 @@ struct PartQuality {
 constexpr bool reads_most(std::uint64_t read, std::uint64_t size) {
   return read >= size - size / 5;
 }
+
+// Whether a part sends `sums` sums of its rows, one for each row of another part that reads some,
+// instead of the `rows` rows that it would send.
+constexpr bool sums_are_fewer(std::uint64_t rows, std::uint64_t sums) { return sums < rows; }
 
 struct PartitionQuality {
   std::vector<PartQuality> parts;

@@ -8,6 +8,7 @@
 
 #include "plait/base/cub_scratch.cuh"
 #include "plait/base/error.h"
+#include "plait/base/lower_bound.h"
 #include "plait/partition/quality.h"
 #include "plait/placement/device_shard_cuda.h"
 
@@ -70,19 +71,6 @@ __global__ void list_rows(const std::uint8_t* marks, const Slot* slots, std::uin
   const std::uint64_t place = begin + thread_number();
   if (place < end && marks[place] != 0)
     rows[slots[place] - first_slot] = static_cast<std::uint32_t>(place - begin);
-}
-
-template <class Number>
-__device__ EdgeOffset lower_bound(const Number* values, EdgeOffset begin, EdgeOffset end,
-                                  std::uint64_t wanted) {
-  while (begin < end) {
-    const EdgeOffset middle = begin + (end - begin) / 2;
-    if (values[middle] < wanted)
-      begin = middle + 1;
-    else
-      end = middle;
-  }
-  return begin;
 }
 
 // A warp a row: what stands before the first own place goes to the end.

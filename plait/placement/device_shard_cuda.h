@@ -14,7 +14,7 @@
 
 namespace plait {
 
-// The rows of one other rank.
+// The rows of one other rank, or sums of them (device_block_sums_cuda.h), neither whole nor listed.
 struct HaloBlock {
   int owner = 0;
   std::uint64_t begin = 0;  // its first slot

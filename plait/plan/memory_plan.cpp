@@ -68,6 +68,11 @@ std::uint64_t neighbour_bytes(const MemoryQuestion& q) {
          (q.weighted ? sizeof(float) : 0);
 }
 
+// Bytes of an edge of a shard.
+std::uint64_t edge_bytes(const MemoryQuestion& q) {
+  return sizeof(Slot) + (q.weighted ? sizeof(float) : 0);
+}
+
 }  // namespace
 
 std::uint64_t MemoryPlan::rank_total(int rank) const {
@@ -100,9 +105,8 @@ MemoryPlan plan_memory(const PartitionQuality& quality, const MemoryQuestion& q)
     most_slots = std::max(most_slots, part.vertices + halo(part));
 
   Items items(quality);
-  const std::uint64_t edge = sizeof(Slot) + (q.weighted ? sizeof(float) : 0);
   const auto shard = [&](const PartQuality& part) {
-    return (2 * part.vertices + 1) * sizeof(EdgeOffset) + part.edges * edge +
+    return (2 * part.vertices + 1) * sizeof(EdgeOffset) + part.edges * edge_bytes(q) +
            halo(part) * 2 * sizeof(std::uint32_t);
   };
   items.add("shard (offsets, slots, weights, halo)", shard);
@@ -121,64 +125,114 @@ MemoryPlan plan_memory(const PartitionQuality& quality, const MemoryQuestion& q)
   return items.take();
 }
 
+namespace {
+
+// What a part holds on its GPU.
+struct GpuPart {
+  std::uint64_t halo = 0;    // rows that are brought
+  std::uint64_t edges = 0;   // of the shard
+  std::uint64_t listed = 0;  // rows in lists of what is read, and of what is to be sent
+};
+
+GpuPart gpu_part(const PartQuality& part, GpuHalo halo, std::uint64_t vertices) {
+  switch (halo) {
+    case GpuHalo::none:
+      return {0, part.edges, 0};
+    case GpuHalo::complete:
+      return {vertices - part.vertices, part.edges, 0};
+    case GpuHalo::sums:
+      return {part.summed.rows, part.summed.kept_edges,
+              part.summed.listed_rows + part.summed.packed_rows};
+    case GpuHalo::dense:
+    case GpuHalo::packed:
+    case GpuHalo::paged:
+      break;
+  }
+  return {part.dense_rows, part.edges, part.listed_rows + part.packed_rows};
+}
+
+constexpr std::uint64_t kGetGroup = 16;  // edges
+
+// Rows that are not cut. `row_bytes`: of x.
+std::uint64_t neighbour_groups(const PartQuality& part, const GpuPart& on_gpu, GpuHalo halo,
+                               std::uint64_t row_bytes) {
+  if (halo == GpuHalo::none) return part.vertices + part.edges / kGetGroup;
+  if (halo != GpuHalo::dense && halo != GpuHalo::sums) return part.vertices;
+  const std::uint64_t local = part.edges - part.remote_edges, remote = on_gpu.edges - local;
+  const auto cuts = halo_cuts({part.vertices, on_gpu.halo, local, remote}, {row_bytes, row_bytes});
+  const std::uint64_t for_others = halo == GpuHalo::sums ? part.summed.sums : 0;
+  return part.vertices + cuts.size() * std::min(part.vertices, remote) + for_others;
+}
+
+// Beside what stays: the slots of all vertices and the edges as they came; or the shard as it was
+// before blocks of it became sums, with what their owners are to sum, which is a piece of it.
+std::uint64_t placing_bytes(const PartQuality& part, const MemoryQuestion& q, GpuHalo halo,
+                            std::uint64_t vertices) {
+  constexpr std::uint64_t kRowCounts = 24;
+  const std::uint64_t slots = vertices * (sizeof(Slot) + 1) + part.edges * neighbour_bytes(q);
+  if (halo != GpuHalo::sums) return slots;
+  return std::max(slots, part.edges * edge_bytes(q) +
+                             part.vertices * (kRowCounts + sizeof(EdgeOffset)) +
+                             part.summed.rows * (edge_bytes(q) + sizeof(EdgeOffset)));
+}
+
+}  // namespace
+
 MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion& q, GpuHalo halo) {
-  constexpr std::uint64_t kGroup = 16, kGetGroup = 16, kMiB = std::uint64_t{1} << 20;
+  constexpr std::uint64_t kGroup = 16, kMiB = std::uint64_t{1} << 20;
   const std::uint64_t vertices = vertices_of(quality), ranks = quality.parts.size();
+  const auto on_gpu = [&](const PartQuality& part) { return gpu_part(part, halo, vertices); };
+  const auto rows_of = [&](Bytes rows) { return rows * q.width * sizeof(float); };
   const bool get = halo == GpuHalo::none;
-  const auto halo_rows = [&](const PartQuality& part) {
-    if (get) return std::uint64_t{0};
-    return halo == GpuHalo::complete ? vertices - part.vertices : part.dense_rows;
-  };
   std::uint64_t most_slots = 0;
   for (const PartQuality& part : quality.parts)
-    most_slots = std::max(most_slots, part.vertices + halo_rows(part));
+    most_slots = std::max(most_slots, part.vertices + on_gpu(part).halo);
   const std::uint64_t directions = q.gradient && !q.symmetric ? 2 : 1;
   // Of an absurd width the schedule does not matter.
   const std::uint64_t row_bytes = std::min(q.width, std::uint64_t{1} << 20) * sizeof(float);
 
   Items items(quality);
   items.add("shard (offsets, slots, weights, clusters)", [&](const PartQuality& part) {
-    const std::uint64_t edge = sizeof(Slot) + (q.weighted ? sizeof(float) : 0);
-    return directions * ((part.vertices + 1) * sizeof(EdgeOffset) + part.edges * edge +
-                         part.vertices * sizeof(std::uint32_t));
+    return directions *
+           ((part.vertices + 1) * sizeof(EdgeOffset) + on_gpu(part).edges * edge_bytes(q) +
+            part.vertices * sizeof(std::uint32_t));
   });
   items.add("neighbour groups", [&](const PartQuality& part) {
-    if (get) return directions * (part.vertices + part.edges / kGetGroup) * kGroup;
-    std::uint64_t groups = part.vertices;
-    if (halo == GpuHalo::dense) {
-      const RankLoad load{part.vertices, part.dense_rows, part.edges - part.remote_edges,
-                          part.remote_edges};
-      groups += halo_cuts(load, {row_bytes, row_bytes}).size() *
-                std::min(part.vertices, part.remote_edges);
-    }
-    return directions * groups * kGroup;
+    return directions * neighbour_groups(part, on_gpu(part), halo, row_bytes) * kGroup;
   });
   if (get)
     items.add("sums of neighbour groups", [&](const PartQuality& part) {
       // Beyond 8 GiB they are added by atomics.
-      const Bytes bytes = Bytes(part.vertices + part.edges / kGetGroup) * q.width * sizeof(float);
+      const Bytes bytes = rows_of(part.vertices + part.edges / kGetGroup);
       return bytes.value > 8192 * kMiB ? Bytes(0) : Bytes(directions) * bytes;
     });
   else if (halo != GpuHalo::complete)
     items.add("halo lists (read, and to send)", [&](const PartQuality& part) {
-      return directions * (part.listed_rows + part.packed_rows) * sizeof(std::uint32_t);
+      return directions * on_gpu(part).listed * sizeof(std::uint32_t);
     });
   // Every rank's part of the heap has the shape of the largest.
-  items.add(get ? "rows in the symmetric heap (own)" : "rows in the symmetric heap (own, halo)",
-            [&](const PartQuality&) { return Bytes(most_slots) * q.width * sizeof(float); });
+  if (halo == GpuHalo::paged)
+    items.add("rows in managed memory (own, halo)",
+              [&](const PartQuality& part) { return rows_of(part.vertices + on_gpu(part).halo); });
+  else
+    items.add(get ? "rows in the symmetric heap (own)" : "rows in the symmetric heap (own, halo)",
+              [&](const PartQuality&) { return rows_of(most_slots); });
   if (halo == GpuHalo::packed)
-    items.add("rows packed to send", [&](const PartQuality& part) {
-      return Bytes(part.packed_rows) * q.width * sizeof(float) * directions;
+    items.add("rows packed to send",
+              [&](const PartQuality& part) { return rows_of(part.packed_rows) * directions; });
+  if (halo == GpuHalo::sums)
+    items.add("sums for other ranks, and what is summed", [&](const PartQuality& part) {
+      const SummedHalo& s = part.summed;
+      return (rows_of(s.sums) + s.summed_edges * edge_bytes(q) +
+              (s.sums + ranks) * sizeof(EdgeOffset)) *
+             directions;
     });
   items.add("signals and sums over ranks", [&](const PartQuality&) { return ranks * kMiB; });
   if (q.activations == 0)
-    items.add("x and y", [&](const PartQuality& part) {
-      return Bytes(2 * part.vertices) * q.width * sizeof(float);
-    });
+    items.add("x and y", [&](const PartQuality& part) { return rows_of(2 * part.vertices); });
   items.add_training(q, vertices);
-  items.add("while placing", [&](const PartQuality& part) {
-    return vertices * (sizeof(Slot) + 1) + part.edges * neighbour_bytes(q);
-  });
+  items.add("while placing",
+            [&](const PartQuality& part) { return placing_bytes(part, q, halo, vertices); });
   return items.take();
 }
 

@@ -25,8 +25,10 @@ struct MemoryQuestion {
 enum class GpuHalo {
   dense,     // pipelined: each row that is read; all rows of a rank of which most are
   packed,    // bulk: the same, and rows that others list are packed before they leave
+  sums,      // partial: as dense, but sums instead of rows where they are fewer
   complete,  // replicate: all rows
   none,      // get: remote rows are read where they lie
+  paged,     // paged: as dense, in managed memory
 };
 
 struct MemoryItem {

@@ -80,26 +80,30 @@ struct GpuId {
   }
 };
 
-// How many ranks share this rank's GPU.
-std::uint64_t sharers(World& world, int gpu) {
+int this_gpu() {
+  int gpu = 0;
+  check_cuda(cudaGetDevice(&gpu), "the GPU");
+  return gpu;
+}
+
+}  // namespace
+
+std::uint64_t ranks_on_this_gpu(World& world) {
   cudaDeviceProp device{};
-  check_cuda(cudaGetDeviceProperties(&device, gpu), "a GPU's properties");
+  check_cuda(cudaGetDeviceProperties(&device, this_gpu()), "a GPU's properties");
   GpuId mine{};
   std::memcpy(mine.bytes, device.uuid.bytes, sizeof mine.bytes);
   return static_cast<std::uint64_t>(std::ranges::count(gather_values(world, mine), mine));
 }
 
-}  // namespace
-
 DeviceHeap::DeviceHeap(World& world, std::size_t bytes)
     : bytes_(bytes), parts_(static_cast<std::size_t>(world.size())) {
   require<UsageError>(world.one_host(),
                       "the symmetric heap needs all ranks on one host, but they are on several");
-  int gpu = 0;
-  check_cuda(cudaGetDevice(&gpu), "the GPU");
+  const int gpu = this_gpu();
   std::size_t free = 0, total = 0, page = 0;
   check_cuda(cudaMemGetInfo(&free, &total), "the GPU's memory");
-  agree_on_size(world, {bytes, free, sharers(world, gpu)}, "a GPU");
+  agree_on_size(world, {bytes, free, ranks_on_this_gpu(world)}, "a GPU");
 
   std::string failure;
   Descriptor descriptor;

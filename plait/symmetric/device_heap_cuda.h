@@ -14,6 +14,9 @@
 
 namespace plait {
 
+// Collective. How many ranks share this rank's current GPU, itself among them.
+std::uint64_t ranks_on_this_gpu(World& world);
+
 class DeviceHeap {
  public:
   // Collective. Every rank gets `bytes` (the same on all) on its current GPU, zeroed. Throws

@@ -1,4 +1,5 @@
-// A random graph with features, and its aggregation in three loops in double precision.
+// A graph, random if none is given, with features, and its aggregation in three loops in double
+// precision.
 #pragma once
 
 #include <cmath>
@@ -22,6 +23,17 @@ struct Case {
     const std::uint64_t vertices = 1 + random() % 120;
     graph = random_csr<std::uint32_t>(vertices, random() % (vertices * 9), seed, seed % 2 == 0);
     width = 1 + random() % 40;
+    fill(random);
+  }
+  Case(Csr32 given, std::uint64_t columns, unsigned number)
+      : graph(std::move(given)), width(columns), seed(number) {
+    std::mt19937 random(seed);
+    fill(random);
+  }
+
+ private:
+  void fill(std::mt19937& random) {
+    const std::uint64_t vertices = graph.vertices();
     std::normal_distribution<float> normal;
     for (std::uint64_t i = 0; i < vertices * width; ++i) x.push_back(normal(random));
     for (std::uint64_t i = 0; i < vertices; ++i) scale.push_back(normal(random));

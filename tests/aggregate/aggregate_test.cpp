@@ -122,9 +122,20 @@ TEST(Aggregate, RefusesWiderRowsThanPlanned) {
 }
 
 TEST(Strategies, AreNamed) {
-  for (const char* name : {"replicate", "bulk", "pipelined", "get", "auto"})
+  for (const char* name : {"replicate", "bulk", "pipelined", "partial", "get", "paged", "auto"})
     EXPECT_EQ(to_string(parse_strategy(name)), name);
   EXPECT_THROW(parse_strategy("bulky"), UsageError);
+}
+
+TEST(Strategies, OfGpusAreRefusedOnTheCpu) {
+  const Case c(2);
+  const auto world = World::alone();
+  const Partition partition = partition_by_vertices(c.graph.vertices(), 1);
+  for (const Strategy strategy : {Strategy::pipelined, Strategy::partial, Strategy::paged})
+    EXPECT_THROW(
+        make_aggregator(*world, make_graph_shards(c.graph, false, partition, 0), strategy, c.width),
+        UsageError)
+        << to_string(strategy);
 }
 
 }  // namespace

@@ -86,6 +86,8 @@ def test_doctor_without_gpus(plait):
     (["train", "GRAPH", "--partition", "cake"], ["cake", "metis"]),
     (["train", "GRAPH", "--partition", "cake", "--ranks", "2"], ["cake", "metis"]),
     (["train", "GRAPH", "--strategy", "pipelined", "--ranks", "2"], ["pipelined", "--gpus"]),
+    (["plan", "GRAPH", "--dim", "8", "--strategy", "partial"], ["partial", "--gpus"]),
+    (["train", "GRAPH", "--strategy", "paged", "--ranks", "2"], ["paged", "--gpus"]),
     (["bench"], ["subcommand is required"]),
     (["bench", "aggregate", "GRAPH", "--strategies", "luck"], ["luck", "pipelined"]),
     (["bench", "aggregate", "GRAPH", "--wire", "fp8"], ["--wire", "fp8"]),

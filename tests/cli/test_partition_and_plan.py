@@ -116,7 +116,7 @@ def test_what_does_not_fit(plait, communities, width, options):
 
 
 @pytest.mark.parametrize("gpus", [1, 2, 3])
-@pytest.mark.parametrize("strategy", ["auto", "bulk", "replicate", "get"])
+@pytest.mark.parametrize("strategy", ["auto", "bulk", "replicate", "get", "partial", "paged"])
 def test_plan_of_gpus(plait, communities, gpus, strategy):
     """The same arithmetic with and without GPUs to compare with; here without any."""
     options = ["plan", communities, "--dim", 64, "--gpus", gpus, "--strategy", strategy]
@@ -129,11 +129,18 @@ def test_plan_of_gpus(plait, communities, gpus, strategy):
     parts = plait.json("partition", communities, "--ranks", gpus, "--partition",
                        "edges")["schemes"][0]["ranks"]
     own = [p["vertices"] for p in parts]
-    rows = next(b for name, b in arrays.items() if name.startswith("rows in the symmetric"))
+    rows = next(b for name, b in arrays.items() if name.startswith("rows in "))
     if strategy == "get":
         assert rows == [max(own) * 64 * 4] * gpus
     elif strategy == "replicate":
         assert rows == [600 * 64 * 4] * gpus
+    elif strategy == "paged":  # each rank its own
+        assert all((p["vertices"] + p["halo_rows"]) * 64 * 4 <= r <= 600 * 64 * 4
+                   for p, r in zip(parts, rows))
+    elif strategy == "partial":  # at most what pipelined holds
+        pipelined = plait.json(*options[:-1], "pipelined", env=env)["arrays"]
+        most = next(a["bytes"] for a in pipelined if a["name"].startswith("rows in "))
+        assert max(own) * 64 * 4 <= rows[0] <= most[0] and len(set(rows)) == 1
     else:  # at least what is read, at most everything
         read = max(p["vertices"] + p["halo_rows"] for p in parts)
         assert read * 64 * 4 <= rows[0] <= 600 * 64 * 4 and len(set(rows)) == 1

@@ -6,12 +6,14 @@
 
 #include <cmath>
 #include <cstring>
+#include <set>
 #include <thread>
 
 #include "plait/aggregate/gpu_aggregator.h"
 #include "plait/base/cuda.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
+#include "plait/world/gather.h"
 #include "tests/aggregate/aggregate_case.h"
 #include "tests/world/ranks.h"
 
@@ -40,6 +42,14 @@ class Placed {
     return y_.to_host();
   }
 
+  // That a run brings to this rank.
+  std::uint64_t bytes_fetched(const Way& way) {
+    const std::uint64_t before = aggregator_->cost().bytes_fetched;
+    run(way);
+    return aggregator_->cost().bytes_fetched - before;
+  }
+  EdgeOffset edges() const { return aggregator_->edges(); }
+
   void expect_right(const Way& way, double tolerance, const std::string& name) {
     const Expected expected(case_, way);
     const std::vector<float> y = run(way), again = run(way);
@@ -67,7 +77,8 @@ void check_case(World& world, const Case& c, const std::vector<Strategy>& strate
     const Partition partition = make_partition(scheme, c.graph, world.size());
     for (const Strategy strategy : strategies)
       for (const DType wire : {DType::f32, DType::bf16}) {
-        if (strategy == Strategy::get && wire != DType::f32) continue;
+        const bool fp32 = strategy == Strategy::get || strategy == Strategy::paged;
+        if (fp32 && wire != DType::f32) continue;
         // It takes NCCL a second or two to join.
         const bool nccl = strategy == Strategy::bulk || strategy == Strategy::replicate;
         if (nccl && world.size() > 1 && (scheme != PartitionScheme::hash || c.seed > 1)) continue;
@@ -84,18 +95,99 @@ void check_case(World& world, const Case& c, const std::vector<Strategy>& strate
 }
 
 // Passes at cuts that meet blocks anywhere, which graphs of this size would not have by themselves.
-void check_passes(World& world, const Case& c) {
+void check_passes(World& world, const Case& c, Strategy strategy) {
   for (const PartitionScheme scheme : {PartitionScheme::edges, PartitionScheme::hash})
     for (const DType wire : {DType::f32, DType::bf16}) {
       const Partition partition = make_partition(scheme, c.graph, world.size());
       Placed placed(world, c, partition,
-                    {.strategy = Strategy::pipelined,
+                    {.strategy = strategy,
                      .max_width = c.width,
                      .wire = wire,
                      .pass_shares = {0.1, 0.4, 0.5, 0.95}});
       placed.expect_right({.pre = true, .post = true}, wire == DType::f32 ? 2e-6 : 5e-3,
-                          fmt::format("{} wire {} in passes, width {}", to_string(scheme),
-                                      to_string(wire), c.width));
+                          fmt::format("{} {} wire {} in passes, width {}", to_string(scheme),
+                                      to_string(strategy), to_string(wire), c.width));
+    }
+}
+
+// Graphs of which some ranks need few sums of many rows.
+std::vector<Case> cases_for_sums() {
+  std::mt19937 random(1);
+  std::vector<Edge> star, hubs = random_edges(300, 500, 2), bipartite;
+  for (std::uint64_t v = 1; v < 200; ++v) star.push_back({v, 0, 2}), star.push_back({0, v, 3});
+  for (std::uint64_t v = 0; v < 300; ++v)
+    for (const std::uint64_t hub : {17, 150, 290})
+      hubs.push_back({v, hub, static_cast<float>(1 + random() % 4)});
+  // From 150 vertices to 10; the latter twice from some.
+  for (std::uint64_t target = 0; target < 10; ++target)
+    for (int k = 0; k < 90; ++k) bipartite.push_back({10 + random() % 150, target, 0.5f});
+  const auto csr = [](std::uint64_t vertices, const std::vector<Edge>& edges, bool weighted) {
+    return build_csr(edge_list<std::uint32_t>(vertices, edges, weighted));
+  };
+  std::vector<Case> cases;
+  cases.emplace_back(csr(200, star, true), 3, 1);
+  cases.emplace_back(csr(300, hubs, true), 32, 2);
+  cases.emplace_back(csr(160, bipartite, false), 64, 3);
+  return cases;
+}
+
+// Rows or sums that a rank is to get: of each other rank all rows that an edge reads, or all there
+// are where at least four fifths are read; with `sums`, one a row that reads some if those are
+// fewer.
+std::uint64_t rows_to_get(const Case& c, const Partition& partition, int rank, bool transposed,
+                          bool sums) {
+  const auto ranks = static_cast<std::size_t>(partition.parts());
+  std::vector<std::set<std::uint64_t>> read(ranks), readers(ranks);
+  for (std::uint64_t i = 0; i < c.graph.vertices(); ++i)
+    for (const std::uint64_t j : c.graph.row(i)) {
+      const std::uint64_t to = transposed ? j : i, from = transposed ? i : j;
+      if (partition.owner(to) != rank) continue;
+      const auto owner = static_cast<std::size_t>(partition.owner(from));
+      read[owner].insert(from), readers[owner].insert(to);
+    }
+  std::uint64_t rows = 0;
+  for (int owner = 0; owner < partition.parts(); ++owner) {
+    if (owner == rank) continue;
+    const auto p = static_cast<std::size_t>(owner);
+    const std::uint64_t size = partition.size(owner), some = read[p].size();
+    const std::uint64_t sent = some + size / 5 >= size ? size : some;
+    rows += sums ? std::min<std::uint64_t>(sent, readers[p].size()) : sent;
+  }
+  return rows;
+}
+
+// Results, and how many bytes cross: by the rule, and fewer than with rows alone.
+void check_sums(World& world, const Case& c) {
+  for (const PartitionScheme scheme : partition_schemes())
+    for (const DType wire : {DType::f32, DType::bf16}) {
+      const Partition partition = make_partition(scheme, c.graph, world.size());
+      std::uint64_t bytes[2] = {};
+      for (const bool sums : {false, true}) {
+        Placed placed(world, c, partition,
+                      {.strategy = sums ? Strategy::partial : Strategy::pipelined,
+                       .max_width = c.width,
+                       .wire = wire});
+        for (int bits = 0; bits < 16; ++bits) {
+          const Way way{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0};
+          const std::string name = fmt::format("graph {} {} {} wire {} way {}", c.seed,
+                                               to_string(scheme), sums, to_string(wire), bits);
+          placed.expect_right(way, wire == DType::f32 ? 2e-6 : 5e-3, name);
+          const std::uint64_t found = placed.bytes_fetched(way);
+          const std::uint64_t expected =
+              rows_to_get(c, partition, world.rank(), way.transposed, sums) * c.width *
+              size_of(wire);
+          expect(found == expected, name + fmt::format(": {} bytes, not {}", found, expected));
+          if (!way.transposed) bytes[sums] = found;
+        }
+        EdgeOffset edges = 0;
+        for (const EdgeOffset of_rank : gather_values(world, placed.edges())) edges += of_rank;
+        expect(edges == c.graph.edges(), "edges of own rows");
+      }
+      std::uint64_t all[2] = {};
+      for (const int sums : {0, 1})
+        for (const std::uint64_t of_rank : gather_values(world, bytes[sums])) all[sums] += of_rank;
+      expect(all[1] < all[0] || scheme == PartitionScheme::metis,
+             fmt::format("graph {} {}: sums save nothing", c.seed, to_string(scheme)));
     }
 }
 
@@ -104,12 +196,43 @@ std::vector<Strategy> strategies_for(int ranks) {
   if (ranks > gpu_count()) return {Strategy::pipelined, Strategy::get};
   return {Strategy::pipelined, Strategy::get, Strategy::bulk, Strategy::replicate};
 }
+const std::vector<Strategy> kPartialAndPaged{Strategy::partial, Strategy::paged};
 
 const RankProgram kAggregate("gpu aggregate", [](World& world) {
   use_gpu(world.rank() % gpu_count());
   for (unsigned seed = 0; seed < 3; ++seed)
     check_case(world, Case(seed), strategies_for(world.size()));
-  for (unsigned seed = 0; seed < 6; ++seed) check_passes(world, Case(seed));
+  for (unsigned seed = 0; seed < 6; ++seed) check_passes(world, Case(seed), Strategy::pipelined);
+});
+
+const RankProgram kPartial("gpu partial and paged", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  for (unsigned seed = 0; seed < 3; ++seed) check_case(world, Case(seed), kPartialAndPaged);
+  for (unsigned seed = 0; seed < 6; ++seed) check_passes(world, Case(seed), Strategy::partial);
+});
+
+const RankProgram kSums("gpu sums", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  for (const Case& c : cases_for_sums()) check_sums(world, c);
+  for (const Case& c : cases_for_sums()) check_passes(world, c, Strategy::partial);
+});
+
+// Halos of many pages, and rows that are cut into several groups.
+const RankProgram kLarger("gpu larger", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  std::vector<Edge> edges = random_edges(6000, 40000, 5);
+  for (std::uint64_t v = 0; v < 6000; ++v)
+    edges.push_back({v, 1234, 1}), edges.push_back({v, 4321, 2});
+  const Case c(build_csr(edge_list<std::uint32_t>(6000, edges, true)), 64, 5);
+  for (const PartitionScheme scheme : {PartitionScheme::edges, PartitionScheme::hash}) {
+    const Partition partition = make_partition(scheme, c.graph, world.size());
+    for (const Strategy strategy : kPartialAndPaged) {
+      Placed placed(world, c, partition, {.strategy = strategy, .max_width = c.width});
+      for (const bool transposed : {false, true})
+        placed.expect_right({true, true, true, transposed}, 4e-6,
+                            fmt::format("larger, {} {}", to_string(scheme), to_string(strategy)));
+    }
+  }
 });
 
 const RankProgram kReduce("gpu all-reduce", [](World& world) {
@@ -142,14 +265,26 @@ TEST(GpuAggregate, SumsArraysOverRanks) {
   }
 }
 
+void expect_on_ranks(const char* program) {
+  for (const int ranks : {2, 3, 4}) {
+    const Outcome outcome = run_job({.program = program, .ranks = ranks, .timeout_ms = 20000});
+    EXPECT_EQ(outcome.code, 0) << program << ", " << ranks << " ranks: " << outcome.all_errors();
+  }
+}
+
 TEST(GpuAggregate, OneToFourRanksEqualThreeLoops) {
   const auto world = World::alone();
-  for (unsigned seed = 0; seed < 6; ++seed) check_case(*world, Case(seed), strategies_for(1));
-  for (const int ranks : {2, 3, 4}) {
-    const Outcome outcome =
-        run_job({.program = "gpu aggregate", .ranks = ranks, .timeout_ms = 20000});
-    EXPECT_EQ(outcome.code, 0) << ranks << " ranks: " << outcome.all_errors();
+  for (unsigned seed = 0; seed < 6; ++seed) {
+    check_case(*world, Case(seed), strategies_for(1));
+    check_case(*world, Case(seed), kPartialAndPaged);
   }
+  expect_on_ranks("gpu aggregate");
+  expect_on_ranks("gpu partial and paged");
+}
+
+TEST(GpuAggregate, SumsCrossInsteadOfMoreRows) {
+  expect_on_ranks("gpu sums");
+  expect_on_ranks("gpu larger");
 }
 
 // The one that the others wait for on their GPUs is killed.
@@ -179,9 +314,20 @@ TEST(GpuAggregate, RefusesWhatDoesNotFit) {
   const auto world = World::alone();
   const Case c(2);
   const Partition partition = partition_by_vertices(c.graph.vertices(), 1);
-  EXPECT_THROW(
-      make_gpu_aggregator(*world, c.graph, false, partition, {.max_width = std::uint64_t{1} << 40}),
-      DoesNotFitError);
+  for (const Strategy strategy : {Strategy::pipelined, Strategy::paged})
+    EXPECT_THROW(make_gpu_aggregator(*world, c.graph, false, partition,
+                                     {.strategy = strategy, .max_width = std::uint64_t{1} << 40}),
+                 DoesNotFitError)
+        << to_string(strategy);
+}
+
+TEST(GpuAggregate, PagedRowsCrossAsTheyAre) {
+  const auto world = World::alone();
+  const Case c(2);
+  const Partition partition = partition_by_vertices(c.graph.vertices(), 1);
+  EXPECT_THROW(make_gpu_aggregator(*world, c.graph, false, partition,
+                                   {.strategy = Strategy::paged, .wire = DType::bf16}),
+               UsageError);
 }
 
 }  // namespace

@@ -77,6 +77,78 @@ TEST(Partition, QualityCountsByHand) {
   EXPECT_DOUBLE_EQ(quality.edge_imbalance(), 1.6);
 }
 
+// For each ordered pair of parts: sums where rows of the one that read the other are fewer than the
+// rows that it would send.
+SummedHalo expected_sums(const Csr32& graph, const Partition& partition, int part) {
+  SummedHalo expected;
+  for (int other = 0; other < partition.parts(); ++other) {
+    const auto count = [&](int reader, int owner) {
+      struct Reads {
+        std::set<std::uint64_t> rows, readers;
+        std::uint64_t edges = 0, sent = 0;
+        bool listed = false, summed = false;
+      } reads;
+      for (std::uint64_t i = 0; i < graph.vertices(); ++i)
+        for (const auto j : graph.row(i))
+          if (partition.owner(i) == reader && partition.owner(j) == owner)
+            ++reads.edges, reads.rows.insert(j), reads.readers.insert(i);
+      const std::uint64_t size = partition.size(owner), read = reads.rows.size();
+      reads.listed = read > 0 && read + size / 5 < size;
+      reads.sent = reads.listed || read == 0 ? read : size;
+      reads.summed = reader != owner && reads.readers.size() < reads.sent;
+      return reads;
+    };
+    const auto in = count(part, other), out = count(other, part);
+    if (in.summed)
+      expected.rows += in.readers.size(), expected.kept_edges += in.readers.size();
+    else
+      expected.kept_edges += in.edges;
+    if (other != part && !in.summed) {
+      expected.rows += in.sent;
+      if (in.listed) expected.listed_rows += in.sent;
+    }
+    if (other != part && !out.summed && out.listed) expected.packed_rows += out.sent;
+    if (out.summed) expected.sums += out.readers.size(), expected.summed_edges += out.edges;
+  }
+  return expected;
+}
+
+TEST(Partition, QualityCountsSumsInsteadOfRows) {
+  std::uint64_t with_sums = 0;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    const std::uint64_t vertices = 4 + seed;
+    const Csr32 graph = test::random_csr<std::uint32_t>(vertices, seed * seed % 300, seed);
+    const AnyCsr any = graph;
+    for (const PartitionScheme scheme : {PartitionScheme::edges, PartitionScheme::hash}) {
+      const Partition partition = make_partition(scheme, any, 1 + static_cast<int>(seed % 4));
+      const auto quality = measure_partition(any, partition);
+      for (int part = 0; part < partition.parts(); ++part) {
+        SCOPED_TRACE(fmt::format("{} {} {}", seed, to_string(scheme), part));
+        const PartQuality& found = quality.parts[static_cast<std::size_t>(part)];
+        EXPECT_EQ(found.summed, expected_sums(graph, partition, part));
+        EXPECT_LE(found.summed.rows, found.dense_rows);
+        with_sums += found.summed.rows < found.dense_rows;
+      }
+    }
+  }
+  EXPECT_GT(with_sums, 30u);
+}
+
+// A star whose middle reads all others: from each part one sum comes, and back one row goes.
+TEST(Partition, AStarSendsOneSumAPart) {
+  std::vector<test::Edge> edges;
+  for (std::uint64_t v = 1; v < 40; ++v) edges.push_back({v, 0, 1}), edges.push_back({0, v, 1});
+  const AnyCsr graph = build_csr(test::edge_list<std::uint32_t>(40, edges, false));
+  const auto quality = measure_partition(graph, partition_by_vertices(40, 4));
+  EXPECT_EQ(quality.parts[0].summed, (SummedHalo{.rows = 3, .packed_rows = 3, .kept_edges = 21}));
+  EXPECT_EQ(quality.parts[0].dense_rows, 30u);
+  EXPECT_EQ(
+      quality.parts[1].summed,
+      (SummedHalo{.rows = 1, .listed_rows = 1, .kept_edges = 10, .sums = 1, .summed_edges = 10}));
+  EXPECT_FALSE(sums_are_fewer(5, 5));
+  EXPECT_TRUE(sums_are_fewer(5, 4));
+}
+
 TEST(Partition, NamesTheSchemesWhenOneIsUnknown) {
   EXPECT_THROW(parse_partition_scheme("edgs"), UsageError);
   const AnyCsr graph = test::random_csr<std::uint32_t>(3, 3, 1);

@@ -82,6 +82,45 @@ TEST(MemoryPlan, GpusHoldWhatEachStrategyBringsIn) {
   EXPECT_EQ(bytes(GpuHalo::dense, "while placing"), (Expected{10 * 5 + 4 * 4, 10 * 5 + 4}));
 }
 
+// Row 0 of rank 0 reads all five rows of rank 1, which sends one sum of them; rank 1 reads one row.
+TEST(MemoryPlan, GpusHoldSums) {
+  std::vector<test::Edge> edges{{0, 5, 1}};
+  for (std::uint64_t v = 5; v < 10; ++v) edges.push_back({v, 0, 1});
+  const AnyCsr graph = build_csr(test::edge_list<std::uint32_t>(10, edges, true));
+  const PartitionQuality quality = measure_partition(graph, partition_by_vertices(10, 2));
+  using Expected = std::vector<std::uint64_t>;
+  for (const std::uint64_t directions : {1, 2}) {
+    const MemoryPlan plan = plan_gpu_memory(
+        quality, {.width = 8, .weighted = true, .gradient = directions == 2}, GpuHalo::sums);
+    const auto bytes = [&](std::string_view name) {
+      for (const MemoryItem& item : plan.items)
+        if (item.name.starts_with(name)) return item.bytes;
+      return Expected{};
+    };
+    EXPECT_EQ(bytes("shard"), (Expected{directions * (6 * 8 + 8 + 5 * 4),  // an edge, to the sum
+                                        directions * (6 * 8 + 8 + 5 * 4)}));
+    EXPECT_EQ(bytes("halo lists"), (Expected{directions * 4, directions * 4}));
+    EXPECT_EQ(bytes("rows in the symmetric heap"), (Expected{6 * 8 * 4, 6 * 8 * 4}));
+    EXPECT_EQ(bytes("sums for other ranks"),
+              (Expected{directions * 2 * 8, directions * (8 * 4 + 5 * 8 + 3 * 8)}));
+  }
+  // The whole shard is still there when the edges to the block leave it.
+  const MemoryPlan plan = plan_gpu_memory(quality, {.width = 8, .weighted = true}, GpuHalo::sums);
+  EXPECT_GE(plan.items.back().bytes[0], 5u * 8);
+}
+
+TEST(MemoryPlan, PagedRowsAreThoseOfThePartAlone) {
+  std::vector<test::Edge> edges{{9, 0, 1}};
+  const AnyCsr graph = build_csr(test::edge_list<std::uint32_t>(10, edges, false));
+  const PartitionQuality quality = measure_partition(graph, partition_by_vertices(10, 2));
+  for (const MemoryItem& item : plan_gpu_memory(quality, {.width = 8}, GpuHalo::paged).items) {
+    EXPECT_FALSE(item.name.starts_with("rows in the symmetric heap"));
+    if (item.name.starts_with("rows in managed memory")) {
+      EXPECT_EQ(item.bytes, (std::vector<std::uint64_t>{6 * 8 * 4, 5 * 8 * 4}));
+    }
+  }
+}
+
 TEST(MemoryPlan, RefusesWhatOneGpuCannotHold) {
   const AnyCsr graph = test::random_csr<std::uint32_t>(200, 3000, 4);
   const auto quality = measure_partition(graph, partition_by_edges(graph, 2));
@@ -90,7 +129,8 @@ TEST(MemoryPlan, RefusesWhatOneGpuCannotHold) {
   EXPECT_THROW(require_fit_on_gpus(plan, {plan.rank_total(0), plan.rank_total(1) - 1}),
                DoesNotFitError);
   EXPECT_NO_THROW(require_fit_on_gpus(plan, {}));  // no GPU to compare with
-  for (const GpuHalo halo : {GpuHalo::dense, GpuHalo::packed, GpuHalo::complete, GpuHalo::none})
+  for (const GpuHalo halo : {GpuHalo::dense, GpuHalo::packed, GpuHalo::sums, GpuHalo::complete,
+                             GpuHalo::none, GpuHalo::paged})
     EXPECT_EQ(plan_gpu_memory(quality, {.width = ~std::uint64_t{0}}, halo).total(),
               ~std::uint64_t{0});
 }

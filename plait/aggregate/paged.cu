@@ -1,0 +1,114 @@
+// Strategy `paged`: the way of unified memory, the rival that MGG is compared with (section 2.2).
+// The sum reads one array of rows, and pages of it that are not on this GPU are brought when they
+// are first read.
+//
+// In one process, pages would come from the other GPUs' memory. Processes cannot share managed
+// memory, so here they come from the host's: each step, every rank puts its own rows into memory
+// that all ranks of the host read, and takes its halo from there into its managed array, which
+// moves those pages to the host; then one pass over all edges drives them back. What crosses for a
+// page is the whole page. The host takes part in each step and waits for the GPU. It is there to
+// compare with, and is not tuned: nothing is prefetched or advised.
+#include <numeric>
+
+#include "plait/aggregate/device_strategy_cuda.h"
+#include "plait/aggregate/strategy.h"
+#include "plait/base/memory.h"
+#include "plait/kernels/copy_rows_cuda.h"
+#include "plait/symmetric/agreement.h"
+
+namespace plait {
+
+PagedRows::PagedRows(World& world) : world_(world) {
+  int device = 0, on_demand = 0;
+  check_cuda(cudaGetDevice(&device), "the GPU");
+  check_cuda(cudaDeviceGetAttribute(&on_demand, cudaDevAttrConcurrentManagedAccess, device),
+             "the GPU");
+  require<UsageError>(on_demand != 0,
+                      "strategy paged needs a GPU that brings pages of managed memory on demand");
+}
+
+void PagedRows::reserve(std::uint64_t own, std::uint64_t slots) {
+  slots_.reset();
+  const std::uint64_t bytes = slots * sizeof(float), ranks = ranks_on_this_gpu(world_);
+  std::size_t free = 0, total = 0;
+  check_cuda(cudaMemGetInfo(&free, &total), "the GPU's memory");
+  std::string failure;
+  if (bytes >= free / ranks)
+    failure = fmt::format(
+        "strategy paged needs {} of its GPU for own rows and halo, but only {} is free for {} "
+        "rank{}",
+        format_bytes(bytes), format_bytes(free), ranks, ranks == 1 ? "" : "s");
+  agree_on_failure(world_, failure);
+  shared_.reset();
+  shared_.emplace(world_, world_.size() > 1 ? own : 0);
+  try {
+    float* memory = nullptr;
+    if (bytes > 0) check_cuda(cudaMallocManaged(&memory, bytes), "managed memory");
+    slots_.reset(memory);
+  } catch (const Error& error) {
+    failure = error.what();
+  }
+  agree_on_failure(world_, failure);
+}
+
+namespace {
+
+class Paged : public DeviceStrategy {
+ public:
+  Paged(const DeviceGraph& graph, DeviceLink& link, PagedRows& rows)
+      : graph_(graph), link_(link), rows_(rows) {
+    require<UsageError>(link.wire() == DType::f32,
+                        "strategy paged moves rows as they are: use fp32 on the wire");
+    std::vector<std::uint32_t> owner, row;
+    for (const HaloBlock& block : graph.shard.halo) {
+      owner.insert(owner.end(), block.rows, static_cast<std::uint32_t>(block.owner));
+      std::vector<std::uint32_t> rows = block.row.to_host();
+      if (block.whole) {
+        rows.resize(block.rows);
+        std::iota(rows.begin(), rows.end(), 0u);
+      }
+      row.insert(row.end(), rows.begin(), rows.end());
+    }
+    halo_ = {{}, std::move(owner), std::move(row)};
+  }
+
+  void run(const DeviceProduct& p) override {
+    if (!passes_)
+      passes_ = std::make_unique<Passes>(graph_, std::vector<std::uint64_t>{}, p.stream);
+    const std::uint64_t own = graph_.shard.own;
+    SymmetricRows& shared = rows_.shared();
+    copy_rows({.from = p.x, .scale = p.pre, .count = own, .width = p.width, .to = rows_.slots()},
+              p.stream);
+    shared.barrier();  // the others have taken the last step's rows
+    if (link_.ranks() > 1 && own > 0)
+      check_cuda(cudaMemcpyAsync(shared.own(), rows_.slots(), own * p.row_bytes(DType::f32),
+                                 cudaMemcpyDefault, p.stream),
+                 "own rows");
+    check_cuda(cudaStreamSynchronize(p.stream), "own rows");
+    shared.barrier();
+    pull_halo(halo_, p.width, shared, rows_.slots() + own * p.width);
+    const auto span = link_.span("pass", 0, "sum", p.stream);
+    passes_->run(0, p, {rows_.slots(), DType::f32, p.width});
+  }
+
+  // What the pages that are read hold at least.
+  std::uint64_t bytes_fetched(std::uint64_t width) const override {
+    return halo_.rows() * width * sizeof(float);
+  }
+
+ private:
+  const DeviceGraph& graph_;
+  DeviceLink& link_;
+  PagedRows& rows_;
+  Halo halo_;  // in the order of slots
+  std::unique_ptr<Passes> passes_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceStrategy> make_paged(const DeviceGraph& graph, DeviceLink& link,
+                                           PagedRows& rows) {
+  return std::make_unique<Paged>(graph, link, rows);
+}
+
+}  // namespace plait

@@ -1,0 +1,39 @@
+// Where strategy `paged` keeps rows: own rows in memory that all ranks of the host read, and a
+// rank's slots in CUDA's managed memory. Internal to this room.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "plait/base/cuda.h"
+#include "plait/symmetric/rows.h"
+#include "plait/world/world.h"
+
+namespace plait {
+
+class PagedRows {
+ public:
+  // Throws UsageError unless the GPU takes pages of managed memory when it reads them.
+  explicit PagedRows(World& world);
+
+  // Collective: room for so many floats; what was there is lost. Throws DoesNotFitError with the
+  // figures, before anything is allocated, if the slots are more than the GPU has free, so that no
+  // page is ever driven out.
+  void reserve(std::uint64_t own, std::uint64_t slots);
+
+  SymmetricRows& shared() { return *shared_; }
+  // Read and written by the GPU and, while that does nothing, by the host.
+  float* slots() { return slots_.get(); }
+
+ private:
+  struct Free {
+    void operator()(float* memory) const { cudaFree(memory); }
+  };
+
+  World& world_;
+  std::optional<SymmetricRows> shared_;
+  std::unique_ptr<float, Free> slots_;
+};
+
+}  // namespace plait

@@ -1,0 +1,28 @@
+// What an owner does for strategy `partial`: it sums its rows for a peer that reads many of them
+// into few of its own. Bytes: those of a sum over the edges to them, which the peer is spared.
+#include "plait/aggregate/device_strategy_cuda.h"
+#include "plait/kernels/row_cut.h"
+
+namespace plait {
+
+PeerSums::PeerSums(const RowSums& sums, std::uint64_t own, cudaStream_t stream)
+    : sums_(sums),
+      own_(own),
+      groups_(sums.offsets.data(), sums.offsets.data() + 1, sums.count(),
+              {.most = group_size(sums.edges(), sums.count())}, stream) {}
+
+void PeerSums::run(const DeviceProduct& p, const float* own, float* out, cudaStream_t stream) {
+  const std::uint64_t needed = groups_.partial_sums() * p.width;
+  if (partial_sums_.size() < needed) partial_sums_ = DeviceArray<float>(needed);
+  spmm({.groups = &groups_,
+        .columns = sums_.row.data(),
+        .weights = p.weighted && sums_.weights.size() > 0 ? sums_.weights.data() : nullptr,
+        .x = {own, DType::f32, p.width},
+        .x_rows = own_,
+        .width = p.width,
+        .y = {out, DType::f32, p.width},
+        .partial_sums = partial_sums_.data()},
+       stream);
+}
+
+}  // namespace plait
