@@ -60,9 +60,11 @@ std::unique_ptr<Aggregator> make(const Options& o, const Session& session, World
                                  std::uint64_t width) {
   ShardOptions shards{.transposed = o.transposed};
   if (session.gpus > 0)
-    return on_host_memory(
-        make_gpu_aggregator(world, dataset.graph, dataset.symmetric, partition,
-                            {.strategy = o.spread.strategy, .shards = shards, .max_width = width}));
+    return on_host_memory(make_gpu_aggregator(world, dataset.graph, dataset.symmetric, partition,
+                                              {.strategy = o.spread.strategy,
+                                               .shards = shards,
+                                               .max_width = width,
+                                               .transport = o.spread.transport}));
   shards.halo = halo_for(o.spread.strategy);
   return make_aggregator(
       world, make_graph_shards(dataset.graph, dataset.symmetric, partition, world.rank(), shards),

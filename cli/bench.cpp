@@ -21,6 +21,7 @@ struct Options {
   std::vector<std::string> strategies{"pipelined", "bulk"};
   std::string wire = "fp32", trace;
   PartitionScheme scheme;
+  DeviceTransport transport;
   BenchEffort effort;
 };
 
@@ -50,7 +51,7 @@ std::vector<Entry> entries(const Options& o) {
   const DType wire = o.wire == "bf16" ? DType::bf16 : DType::f32;
   std::vector<Entry> list;
   for (const std::string& name : o.strategies) {
-    Entry entry{name, {.shards = {.transposed = false}, .wire = wire}};
+    Entry entry{name, {.shards = {.transposed = false}, .wire = wire, .transport = o.transport}};
     if (name == "cusparse") {
       entry.options.strategy = Strategy::bulk;
       entry.options.wire = DType::f32;
@@ -228,6 +229,7 @@ void add_bench(CLI::App& app, Session& session) {
                       "File for a trace of a step of each, for Perfetto or chrome://tracing");
   add_choice(command, "--partition", o->scheme, parse_partition_scheme, "edges",
              "edges, vertices, hash or metis");
+  add_transport_option(command, o->transport);
   command->add_option("--gpus", session.gpus, "GPUs, a process each")->check(CLI::Range(1, 32));
   command->add_option("--seed", session.seed, "Seed of METIS")->capture_default_str();
   add_timeout_option(command, session);

@@ -10,6 +10,7 @@
 #include "plait/aggregate/aggregate.h"
 #include "plait/graph/dataset.h"
 #include "plait/partition/partition.h"
+#include "plait/symmetric/device_transport.h"
 #include "plait/world/world.h"
 
 namespace plait::cli {
@@ -53,9 +54,11 @@ void add_choice(CLI::App* command, const std::string& name, T& value, T (*parse)
 struct Spread {
   Strategy strategy;
   PartitionScheme scheme;
+  DeviceTransport transport;
 };
-// --strategy, --partition, --ranks and --gpus.
+// --strategy, --partition, --transport, --ranks and --gpus.
 void add_spread_options(CLI::App* command, Session& session, Spread& spread);
+void add_transport_option(CLI::App* command, DeviceTransport& transport);
 // --timeout, for a command that starts ranks.
 void add_timeout_option(CLI::App* command, Session& session);
 

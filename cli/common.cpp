@@ -32,6 +32,11 @@ void add_examples(CLI::App* command, const std::string& text) {
   command->footer("Examples:\n" + text);
 }
 
+void add_transport_option(CLI::App* command, DeviceTransport& transport) {
+  add_choice(command, "--transport", transport, parse_device_transport, "cuda",
+             "How GPUs reach each other's memory: cuda, or nvshmem where it is installed");
+}
+
 void add_spread_options(CLI::App* command, Session& session, Spread& spread) {
   add_choice(command, "--strategy", spread.strategy, parse_strategy, "auto",
              "replicate, bulk, pipelined, partial, get, paged, or auto by the device");
@@ -44,9 +49,13 @@ void add_spread_options(CLI::App* command, Session& session, Spread& spread) {
   command->add_option("--gpus", session.gpus, "GPUs to spread the work over, a process each")
       ->check(CLI::Range(1, 4096))
       ->excludes(ranks);
+  add_transport_option(command, spread.transport);
   command->parse_complete_callback([&session, &spread] {
     const bool on_gpus = session.gpus > 0;
     if (!on_gpus) require_cpu_strategy(spread.strategy);
+    require<UsageError>(on_gpus || spread.transport == DeviceTransport::vmm,
+                        "--transport {} is between GPUs: use --gpus too",
+                        to_string(spread.transport));
     if (spread.strategy == Strategy::automatic)
       spread.strategy = on_gpus ? Strategy::pipelined : Strategy::bulk;
   });

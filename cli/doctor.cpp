@@ -9,11 +9,13 @@
 #include <thread>
 
 #include "cli/cli.h"
+#include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/library.h"
 #include "plait/base/memory.h"
 #include "plait/base/parallel.h"
 #include "plait/symmetric/heap.h"
+#include "plait/symmetric/nvshmem.h"
 
 namespace plait::cli {
 namespace {
@@ -108,6 +110,17 @@ Finding library(const char* what, const LibraryPlace& place, const char* use) {
   return {what, fmt::format("{} ({})", found ? "found" : "not found", use), ""};
 }
 
+Finding nvshmem() {
+  Finding finding = library("NVSHMEM", kNvshmem, "optional: for --transport nvshmem");
+  if (open_library(kNvshmem) == nullptr) return finding;
+  try {
+    finding.found = fmt::format("version {}, for --transport nvshmem", nvshmem_version());
+  } catch (const Error& error) {
+    finding.found = fmt::format("not usable: {}", error.what());
+  }
+  return finding;
+}
+
 // Adds what there is to say of GPUs; returns them.
 std::vector<Gpu> add_gpus(std::vector<Finding>& findings) {
   findings.push_back(engine());
@@ -131,7 +144,7 @@ std::vector<Gpu> add_gpus(std::vector<Finding>& findings) {
   if (built_with_cuda()) {
     findings.push_back(library("NCCL", kNccl, "for strategies bulk and replicate on GPUs"));
     findings.push_back(library("cuSPARSE", kCusparse, "to compare with"));
-    findings.push_back(library("NVSHMEM", kNvshmem, "optional"));
+    findings.push_back(nvshmem());
   }
   return gpus;
 }

@@ -64,6 +64,7 @@ void add_infer(CLI::App& app, Session& session) {
   CLI::App* command = add_command(
       app, session, "infer", "Score every vertex with the weights of a checkpoint", [=, &session] {
         o->infer.strategy = o->spread.strategy;
+        o->infer.transport = o->spread.transport;
         o->infer.gpu = session.gpus > 0;
         on_ranks(session, [&](World& world) { run(*o, session, world); });
       });

@@ -90,6 +90,7 @@ void add_train(CLI::App& app, Session& session) {
       app, session, "train", "Train a graph neural network on the whole graph", [=, &session] {
         o->train.model.seed = session.seed;
         o->train.strategy = o->spread.strategy;
+        o->train.transport = o->spread.transport;
         o->train.gpu = session.gpus > 0;
         check_model_kind(o->train.model.kind);
         on_ranks(session, [&](World& world) { run(*o, session, world); });

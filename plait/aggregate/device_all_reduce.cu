@@ -45,7 +45,7 @@ void DeviceLink::all_reduce_sum(float* values, std::uint64_t count, cudaStream_t
     done.push_back({r, DeviceSignals::kDone});
   }
   const auto place = [&](int at, int from) {
-    return reinterpret_cast<float*>(flags_.part(at) + DeviceSignals::bytes(ranks_)) +
+    return reinterpret_cast<float*>(flags_->part(at) + DeviceSignals::bytes(ranks_)) +
            static_cast<std::size_t>(from) * kReduceFloats;
   };
   Places outgoing{}, incoming{};

@@ -104,14 +104,17 @@ DeviceGraph make_device_graph(World& world, DeviceShard shard, bool with_sums,
   return graph;
 }
 
-DeviceLink::DeviceLink(World& world, DType wire)
+DeviceLink::DeviceLink(World& world, DType wire, DeviceTransport transport)
     : world_(world),
       rank_(world.rank()),
       ranks_(world.size()),
       wire_(wire),
-      flags_(world, DeviceSignals::bytes(ranks_) +
-                        static_cast<std::size_t>(ranks_) * kReduceFloats * sizeof(float)),
-      signals_(flags_, rank_, ranks_) {
+      transport_(transport),
+      flags_(DeviceHeap::create(world,
+                                DeviceSignals::bytes(ranks_) + static_cast<std::size_t>(ranks_) *
+                                                                   kReduceFloats * sizeof(float),
+                                transport)),
+      signals_(*flags_, rank_, ranks_) {
   int least = 0, greatest = 0;
   check_cuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "a stream");
   // Its small kernels go before the blocks of a sum.
@@ -132,7 +135,7 @@ void DeviceLink::reserve(std::uint64_t bytes) {
   check_cuda(cudaDeviceSynchronize(), "work on the GPU");
   world_.barrier();  // no rank writes to the old slots any more
   heap_.reset();
-  heap_ = std::make_unique<DeviceHeap>(world_, bytes);
+  heap_ = DeviceHeap::create(world_, bytes, transport_);
 }
 
 void DeviceLink::follow(cudaStream_t later, cudaStream_t earlier) {

@@ -45,7 +45,8 @@ DeviceGraph make_device_graph(World& world, DeviceShard shard, bool with_sums, c
 // Each rank's slots in the symmetric heap, the signals, and a stream for what crosses the link.
 class DeviceLink {
  public:
-  DeviceLink(World& world, DType wire);
+  // Collective.
+  DeviceLink(World& world, DType wire, DeviceTransport transport);
   ~DeviceLink();
   DeviceLink(const DeviceLink&) = delete;
   DeviceLink& operator=(const DeviceLink&) = delete;
@@ -93,7 +94,8 @@ class DeviceLink {
   World& world_;
   int rank_, ranks_;
   DType wire_;
-  DeviceHeap flags_;
+  DeviceTransport transport_;
+  std::unique_ptr<DeviceHeap> flags_;  // and room for sums over ranks
   DeviceSignals signals_;
   std::unique_ptr<DeviceHeap> heap_;
   cudaStream_t stream_ = nullptr, signal_stream_ = nullptr;

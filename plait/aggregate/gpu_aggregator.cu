@@ -33,7 +33,7 @@ class Engine : public GpuAggregator {
          const GpuAggregatorOptions& options)
       : strategy_(options.strategy),
         stream_(static_cast<cudaStream_t>(options.stream)),
-        link_(world, options.wire) {
+        link_(world, options.wire, options.transport) {
     std::visit(
         [&](const auto& graph) {
           const int rank = world.rank();

@@ -8,6 +8,7 @@
 #include "plait/aggregate/aggregate.h"
 #include "plait/base/dtype.h"
 #include "plait/base/trace.h"
+#include "plait/symmetric/device_transport.h"
 
 namespace plait {
 
@@ -24,7 +25,8 @@ struct GpuAggregatorOptions {
   ShardOptions shards;  // `halo` follows from the strategy
   std::uint64_t max_width = 0;
   DType wire = DType::f32;  // how rows travel between GPUs: f32 or bf16
-  void* stream = nullptr;   // the cudaStream_t that x and y are made and used on
+  DeviceTransport transport = DeviceTransport::vmm;
+  void* stream = nullptr;  // the cudaStream_t that x and y are made and used on
   GetTuning get = {};
   // Of `pipelined` and `partial`: shares of the halo by which passes end, ascending; empty: chosen
   // by plan/halo_schedule.h. The same on all ranks.

@@ -12,6 +12,7 @@
 
 #include "plait/aggregate/device_strategy_cuda.h"
 #include "plait/aggregate/strategy.h"
+#include "plait/base/gpu.h"
 #include "plait/base/memory.h"
 #include "plait/kernels/copy_rows_cuda.h"
 #include "plait/symmetric/agreement.h"
@@ -29,9 +30,9 @@ PagedRows::PagedRows(World& world) : world_(world) {
 
 void PagedRows::reserve(std::uint64_t own, std::uint64_t slots) {
   slots_.reset();
-  const std::uint64_t bytes = slots * sizeof(float), ranks = ranks_on_this_gpu(world_);
-  std::size_t free = 0, total = 0;
-  check_cuda(cudaMemGetInfo(&free, &total), "the GPU's memory");
+  const std::uint64_t bytes = slots * sizeof(float),
+                      ranks = gpu_sharers(world_)[static_cast<std::size_t>(world_.rank())];
+  const std::uint64_t free = gpu_free_memory();
   std::string failure;
   if (bytes >= free / ranks)
     failure = fmt::format(

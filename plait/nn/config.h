@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "plait/aggregate/aggregate.h"
+#include "plait/symmetric/device_transport.h"
 
 namespace plait {
 
@@ -47,8 +48,9 @@ struct TrainConfig {
   Strategy strategy = Strategy::bulk;
   std::string checkpoint;  // written when training ends, and every `checkpoint_every` epochs
   int checkpoint_every = 50;
-  std::string resume;  // a checkpoint to go on from
-  bool gpu = false;    // on the current GPU of each rank
+  std::string resume;                                // a checkpoint to go on from
+  bool gpu = false;                                  // on the current GPU of each rank
+  DeviceTransport transport = DeviceTransport::vmm;  // between them
 };
 
 struct InferConfig {
@@ -56,6 +58,7 @@ struct InferConfig {
   Normalize normalize = Normalize::automatic;
   Strategy strategy = Strategy::automatic;
   bool gpu = false;
+  DeviceTransport transport = DeviceTransport::vmm;
 };
 
 }  // namespace plait

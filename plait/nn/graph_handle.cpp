@@ -48,6 +48,7 @@ GraphHandle::GraphHandle(World& world, const AnyCsr& graph, bool symmetric,
                                           {.strategy = options.strategy,
                                            .shards = options.shards,
                                            .max_width = options.max_width,
+                                           .transport = options.transport,
                                            .stream = current_stream(device_)});
     gpu_aggregator_ = aggregator.get();
     aggregator_ = std::move(aggregator);

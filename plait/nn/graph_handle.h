@@ -17,6 +17,7 @@ struct GraphHandleOptions {
   Strategy strategy = Strategy::automatic;
   std::uint64_t max_width = 0;
   bool gpu = false;  // on the current GPU: tensors are there too
+  DeviceTransport transport = DeviceTransport::vmm;
 };
 
 class GraphHandle : public torch::CustomClassHolder {

@@ -37,7 +37,7 @@ Scores infer(World& world, const Dataset& dataset, const Partition& partition,
   const auto graph = c10::make_intrusive<GraphHandle>(
       world, dataset.graph, dataset.symmetric, partition,
       GraphHandleOptions{shard_options, config.strategy, model.aggregated_width(input.is_sparse()),
-                         config.gpu});
+                         config.gpu, config.transport});
   const torch::Tensor own = model.forward(input, graph, {}).to(torch::kCPU).contiguous();
 
   const auto parts = world.all_gather(

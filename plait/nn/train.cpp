@@ -114,7 +114,7 @@ struct Trainer::State {
         graph(c10::make_intrusive<GraphHandle>(
             w, dataset.graph, dataset.symmetric, partition,
             GraphHandleOptions{model.shard_options(), c.strategy,
-                               model.aggregated_width(input.is_sparse()), c.gpu})),
+                               model.aggregated_width(input.is_sparse()), c.gpu, c.transport})),
         dropout(c.model.seed, c.model.dropout),
         parameters(model.parameters()),
         share_of_one(torch::full({}, 1 / targets.total(Split::train), device)),

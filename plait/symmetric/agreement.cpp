@@ -1,6 +1,5 @@
 #include "plait/symmetric/agreement.h"
 
-#include "plait/base/error.h"
 #include "plait/base/memory.h"
 #include "plait/world/gather.h"
 
@@ -22,13 +21,20 @@ void agree_on_size(World& world, const MemoryRequest& mine, const std::string& w
   }
 }
 
-void agree_on_failure(World& world, const std::string& failure) {
+std::string first_failure(World& world, const std::string& failure) {
   const auto all = world.all_gather(std::as_bytes(std::span(failure.data(), failure.size())));
   for (int rank = 0; rank < world.size(); ++rank) {
     const auto& text = all[static_cast<std::size_t>(rank)];
-    require<DoesNotFitError>(text.empty(), "rank {}: {}", rank,
-                             std::string(reinterpret_cast<const char*>(text.data()), text.size()));
+    if (!text.empty())
+      return fmt::format("rank {}: {}", rank,
+                         std::string_view(reinterpret_cast<const char*>(text.data()), text.size()));
   }
+  return {};
+}
+
+void agree_on_failure(World& world, const std::string& failure) {
+  const std::string first = first_failure(world, failure);
+  require<DoesNotFitError>(first.empty(), "{}", first);
 }
 
 }  // namespace plait

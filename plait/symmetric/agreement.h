@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "plait/base/error.h"
 #include "plait/world/world.h"
 
 namespace plait {
@@ -16,8 +17,21 @@ struct MemoryRequest {
 };
 void agree_on_size(World& world, const MemoryRequest& mine, const std::string& where);
 
-// Collective. A rank that could not do its part must not leave the others waiting for it: throws
-// DoesNotFitError with the first text that is not empty.
+// What `work` throws, or an empty text.
+template <class Work>
+std::string failure_of(Work work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+// Collective. A rank that could not do its part must not leave the others waiting for it: the first
+// text that is not empty, with its rank; empty if all are.
+std::string first_failure(World& world, const std::string& failure);
+// Collective. Throws it as DoesNotFitError.
 void agree_on_failure(World& world, const std::string& failure);
 
 }  // namespace plait

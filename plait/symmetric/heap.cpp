@@ -66,13 +66,7 @@ std::unique_ptr<SymmetricHeap> SymmetricHeap::create(World& world, std::size_t b
                 "this host");
   const std::size_t mapped = mapped_bytes(bytes);
   std::pair<SharedMemory, Descriptor> own;
-  std::string failure;
-  try {
-    own = SharedMemory::create(mapped);
-  } catch (const Error& error) {
-    failure = error.what();
-  }
-  agree_on_failure(world, failure);
+  agree_on_failure(world, failure_of([&] { own = SharedMemory::create(mapped); }));
   const auto descriptors = exchange_descriptors(world, own.second);
   std::vector<SharedMemory> parts;
   for (int rank = 0; rank < world.size(); ++rank)

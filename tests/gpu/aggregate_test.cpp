@@ -13,6 +13,7 @@
 #include "plait/base/cuda.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
+#include "plait/base/library.h"
 #include "plait/world/gather.h"
 #include "tests/aggregate/aggregate_case.h"
 #include "tests/world/ranks.h"
@@ -31,6 +32,8 @@ class Placed {
         scale_(std::span<const float>(own_part(c.scale, partition, rank_, 1))),
         y_(x_.size()),
         aggregator_(make_gpu_aggregator(world, c.graph, false, partition, options)) {}
+
+  void reserve(std::uint64_t width) { aggregator_->reserve(width); }
 
   std::vector<float> run(const Way& way) {
     const Scaling scaling{way.pre ? scale_.data() : nullptr, way.post ? scale_.data() : nullptr,
@@ -72,7 +75,8 @@ class Placed {
   std::unique_ptr<Aggregator> aggregator_;
 };
 
-void check_case(World& world, const Case& c, const std::vector<Strategy>& strategies) {
+void check_case(World& world, const Case& c, const std::vector<Strategy>& strategies,
+                DeviceTransport transport = DeviceTransport::vmm) {
   for (const PartitionScheme scheme : partition_schemes()) {
     const Partition partition = make_partition(scheme, c.graph, world.size());
     for (const Strategy strategy : strategies)
@@ -82,8 +86,9 @@ void check_case(World& world, const Case& c, const std::vector<Strategy>& strate
         // It takes NCCL a second or two to join.
         const bool nccl = strategy == Strategy::bulk || strategy == Strategy::replicate;
         if (nccl && world.size() > 1 && (scheme != PartitionScheme::hash || c.seed > 1)) continue;
-        Placed placed(world, c, partition,
-                      {.strategy = strategy, .max_width = c.width, .wire = wire});
+        Placed placed(
+            world, c, partition,
+            {.strategy = strategy, .max_width = c.width, .wire = wire, .transport = transport});
         for (int bits = 0; bits < 16; ++bits) {
           const Way way{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0};
           placed.expect_right(way, wire == DType::f32 ? 2e-6 : 5e-3,
@@ -95,7 +100,8 @@ void check_case(World& world, const Case& c, const std::vector<Strategy>& strate
 }
 
 // Passes at cuts that meet blocks anywhere, which graphs of this size would not have by themselves.
-void check_passes(World& world, const Case& c, Strategy strategy) {
+void check_passes(World& world, const Case& c, Strategy strategy,
+                  DeviceTransport transport = DeviceTransport::vmm) {
   for (const PartitionScheme scheme : {PartitionScheme::edges, PartitionScheme::hash})
     for (const DType wire : {DType::f32, DType::bf16}) {
       const Partition partition = make_partition(scheme, c.graph, world.size());
@@ -103,6 +109,7 @@ void check_passes(World& world, const Case& c, Strategy strategy) {
                     {.strategy = strategy,
                      .max_width = c.width,
                      .wire = wire,
+                     .transport = transport,
                      .pass_shares = {0.1, 0.4, 0.5, 0.95}});
       placed.expect_right({.pre = true, .post = true}, wire == DType::f32 ? 2e-6 : 5e-3,
                           fmt::format("{} {} wire {} in passes, width {}", to_string(scheme),
@@ -217,6 +224,21 @@ const RankProgram kSums("gpu sums", [](World& world) {
   for (const Case& c : cases_for_sums()) check_passes(world, c, Strategy::partial);
 });
 
+// A little of all strategies whose kernels are ours.
+const RankProgram kFew("gpu few", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  const Case c(1);
+  const Partition partition = make_partition(PartitionScheme::hash, c.graph, world.size());
+  for (const Strategy strategy :
+       {Strategy::pipelined, Strategy::partial, Strategy::get, Strategy::paged}) {
+    Placed placed(world, c, partition, {.strategy = strategy, .max_width = c.width});
+    for (const bool transposed : {false, true})
+      placed.expect_right({true, true, true, transposed}, 2e-6,
+                          fmt::format("few, {}", to_string(strategy)));
+  }
+  check_passes(world, c, Strategy::pipelined);
+});
+
 // Halos of many pages, and rows that are cut into several groups.
 const RankProgram kLarger("gpu larger", [](World& world) {
   use_gpu(world.rank() % gpu_count());
@@ -235,11 +257,11 @@ const RankProgram kLarger("gpu larger", [](World& world) {
   }
 });
 
-const RankProgram kReduce("gpu all-reduce", [](World& world) {
-  use_gpu(world.rank() % gpu_count());
+void check_reduce(World& world, DeviceTransport transport = DeviceTransport::vmm) {
   const Case c(1);
   const Partition partition = partition_by_vertices(c.graph.vertices(), world.size());
-  const auto aggregator = make_gpu_aggregator(world, c.graph, false, partition, {.max_width = 1});
+  const auto aggregator = make_gpu_aggregator(world, c.graph, false, partition,
+                                              {.max_width = 1, .transport = transport});
   for (const std::size_t size : {1, 1000, 300000}) {
     std::vector<float> mine(size), sums(size);
     for (int rank = 0; rank < world.size(); ++rank)
@@ -255,6 +277,33 @@ const RankProgram kReduce("gpu all-reduce", [](World& world) {
       expect(values.to_host() == sums, fmt::format("the sum of {} numbers", size));
     }
   }
+}
+
+const RankProgram kReduce("gpu all-reduce", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  check_reduce(world);
+});
+
+// Slots that grow between steps, to some GiB: the heap's memory is freed and taken again.
+void check_growth(World& world, const Case& c, DeviceTransport transport) {
+  const Partition partition = partition_by_vertices(c.graph.vertices(), world.size());
+  Placed placed(world, c, partition, {.max_width = 1, .transport = transport});
+  for (const std::uint64_t width : {c.width, std::uint64_t{1} << 16, std::uint64_t{1} << 22}) {
+    placed.reserve(width);
+    placed.expect_right({.pre = true}, 2e-6, fmt::format("with room for width {}", width));
+  }
+}
+
+const RankProgram kNvshmemAggregate("gpu aggregate by nvshmem", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  constexpr auto kTransport = DeviceTransport::nvshmem;
+  for (unsigned seed = 0; seed < 2; ++seed) {
+    check_case(world, Case(seed), {Strategy::pipelined, Strategy::get}, kTransport);
+    check_passes(world, Case(seed), Strategy::pipelined, kTransport);
+    check_growth(world, Case(seed), kTransport);
+  }
+  check_case(world, Case(1), {Strategy::bulk}, kTransport);
+  check_reduce(world, kTransport);
 });
 
 TEST(GpuAggregate, SumsArraysOverRanks) {
@@ -287,20 +336,48 @@ TEST(GpuAggregate, SumsCrossInsteadOfMoreRows) {
   expect_on_ranks("gpu larger");
 }
 
+// For compute-sanitizer, under which ranks wait for each other for long.
+TEST(GpuAggregate, FewOnTwoRanks) {
+  const Outcome outcome =
+      run_job({.program = "gpu few", .ranks = 2, .timeout_ms = 100000, .limit_s = 150});
+  EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
+}
+
+TEST(GpuAggregate, NvshmemEqualsThreeLoops) {
+  if (open_library(kNvshmem) == nullptr) GTEST_SKIP() << kNvshmem.name << " is not there";
+  for (const int ranks : {1, 2, 3, 4}) {
+    if (ranks > gpu_count()) continue;  // refused, see below
+    const Outcome outcome =
+        run_job({.program = "gpu aggregate by nvshmem", .ranks = ranks, .timeout_ms = 20000});
+    EXPECT_EQ(outcome.code, 0) << ranks << " ranks: " << outcome.all_errors();
+  }
+}
+
+TEST(GpuAggregate, NvshmemRefusesRanksThatShareAGpu) {
+  const Outcome outcome = run_job(
+      {.program = "gpu aggregate by nvshmem", .ranks = gpu_count() + 1, .timeout_ms = 20000});
+  EXPECT_EQ(outcome.code, 2) << outcome.all_errors();
+  EXPECT_NE(outcome.all_errors().find("2 ranks share that of rank 0"), std::string::npos)
+      << outcome.all_errors();
+}
+
 // The one that the others wait for on their GPUs is killed.
-const RankProgram kLost("gpu lost", [](World& world) {
+void lose_rank_1(World& world, DeviceTransport transport) {
   use_gpu(world.rank() % gpu_count());
   const Case c(1);
   const Partition partition = partition_by_vertices(c.graph.vertices(), world.size());
-  Placed placed(world, c, partition, {.max_width = c.width});
+  Placed placed(world, c, partition, {.max_width = c.width, .transport = transport});
   placed.run({});
   say_ready(world);
   if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(60));
   for (;;) placed.run({});
-});
+}
+const RankProgram kLost("gpu lost", [](World& world) { lose_rank_1(world, DeviceTransport::vmm); });
+const RankProgram kNvshmemLost("gpu lost by nvshmem",
+                               [](World& world) { lose_rank_1(world, DeviceTransport::nvshmem); });
 
-TEST(GpuAggregate, ALostRankEndsTheOthers) {
-  Job job({.program = "gpu lost", .ranks = 3, .timeout_ms = 2000});
+void expect_loss_ends_others(const std::string& program) {
+  Job job({.program = program, .ranks = 3, .timeout_ms = 2000});
   job.await_ready(3);
   const auto begin = std::chrono::steady_clock::now();
   kill(job.rank(1), SIGKILL);
@@ -308,6 +385,58 @@ TEST(GpuAggregate, ALostRankEndsTheOthers) {
   EXPECT_NE(outcome.code, 0);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
   EXPECT_NE(outcome.all_errors().find("rank 1"), std::string::npos) << outcome.all_errors();
+}
+
+TEST(GpuAggregate, ALostRankEndsTheOthers) { expect_loss_ends_others("gpu lost"); }
+
+TEST(GpuAggregate, ALostRankEndsTheOthersByNvshmem) {
+  if (open_library(kNvshmem) == nullptr) GTEST_SKIP() << kNvshmem.name << " is not there";
+  if (gpu_count() < 3) GTEST_SKIP() << "NVSHMEM needs a GPU for each of 3 ranks";
+  expect_loss_ends_others("gpu lost by nvshmem");
+}
+
+// One rank fails on its own: it must not wait for the others in the heap's end.
+const RankProgram kFailing("gpu failing by nvshmem", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  const Case c(1);
+  const Partition partition = partition_by_vertices(c.graph.vertices(), world.size());
+  Placed placed(world, c, partition, {.max_width = c.width, .transport = DeviceTransport::nvshmem});
+  placed.run({});
+  expect(world.rank() != 1, "enough of it");
+  for (;;) placed.run({});
+});
+
+TEST(GpuAggregate, ARankThatFailsEndsTheOthersByNvshmem) {
+  if (open_library(kNvshmem) == nullptr) GTEST_SKIP() << kNvshmem.name << " is not there";
+  if (gpu_count() < 2) GTEST_SKIP() << "NVSHMEM needs a GPU for each of 2 ranks";
+  const Outcome outcome =
+      run_job({.program = "gpu failing by nvshmem", .ranks = 2, .timeout_ms = 2000});
+  EXPECT_EQ(outcome.code, 1) << outcome.all_errors();
+  EXPECT_NE(outcome.all_errors().find("enough of it"), std::string::npos) << outcome.all_errors();
+}
+
+const RankProgram kTooMuch("gpu too much by nvshmem", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  const Case c(2);
+  const Partition partition = partition_by_vertices(c.graph.vertices(), world.size());
+  try {
+    make_gpu_aggregator(
+        world, c.graph, false, partition,
+        {.max_width = std::uint64_t{1} << 40, .transport = DeviceTransport::nvshmem});
+  } catch (const DoesNotFitError&) {
+    // After it, what fits still works.
+    check_case(world, c, {Strategy::pipelined}, DeviceTransport::nvshmem);
+    return;
+  }
+  throw Error("it does not fit");
+});
+
+TEST(GpuAggregate, NvshmemRefusesWhatDoesNotFit) {
+  if (open_library(kNvshmem) == nullptr) GTEST_SKIP() << kNvshmem.name << " is not there";
+  const Outcome outcome = run_job({.program = "gpu too much by nvshmem",
+                                   .ranks = std::min(gpu_count(), 2),
+                                   .timeout_ms = 20000});
+  EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
 }
 
 TEST(GpuAggregate, RefusesWhatDoesNotFit) {

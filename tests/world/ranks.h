@@ -53,8 +53,8 @@ class Process {
   // Reads stdout up to a line that begins so, and returns the rest of the line. Fails the test
   // after 20 s.
   std::string await(const std::string& beginning);
-  // Reads the rest; fails the test and kills after 30 s.
-  Outcome wait();
+  // Reads the rest; fails the test and kills after `limit`.
+  Outcome wait(std::chrono::seconds limit = std::chrono::seconds(30));
 
  private:
   bool read_some(std::chrono::milliseconds limit);
@@ -68,6 +68,7 @@ struct JobOptions {
   int ranks = 2;
   int timeout_ms = 2000;
   Environment environment = {};
+  int limit_s = 30;  // of run_job(), after which it is killed
   // For GoogleTest's messages and names.
   friend void PrintTo(const JobOptions& options, std::ostream* out) {
     *out << options.program << " on " << options.ranks << " ranks";

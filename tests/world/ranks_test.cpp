@@ -149,8 +149,8 @@ std::string Process::await(const std::string& beginning) {
   return "";
 }
 
-Outcome Process::wait() {
-  const auto end = steady_clock::now() + std::chrono::seconds(30);
+Outcome Process::wait(std::chrono::seconds limit) {
+  const auto end = steady_clock::now() + limit;
   while (read_some(milliseconds(100)) && steady_clock::now() < end) {
   }
   if (steady_clock::now() >= end) {
@@ -185,7 +185,7 @@ pid_t Job::rank(int number) {
   return text.empty() ? 0 : std::stoi(text);
 }
 
-Outcome run_job(const JobOptions& options) { return Job(options).wait(); }
+Outcome run_job(const JobOptions& options) { return Job(options).wait(std::chrono::seconds(options.limit_s)); }
 
 Environment rank_environment(const std::string& program, int rank, int size, int port) {
   return {{"PLAIT_TEST_PROGRAM", program},       {"RANK", std::to_string(rank)},

@@ -1,0 +1,56 @@
+// NVSHMEM as far as it goes without a GPU: found, joined by ranks, and refused in one line.
+#include "plait/symmetric/nvshmem.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plait/base/error.h"
+#include "plait/base/library.h"
+#include "plait/symmetric/device_transport.h"
+#include "tests/world/ranks.h"
+
+namespace plait::test {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+bool there() { return open_library(kNvshmem) != nullptr; }
+
+TEST(Nvshmem, HasAllThatIsUsedOrSaysWhatIsMissing) {
+  if (there()) {
+    EXPECT_THAT(nvshmem_version(), ContainsRegex("^3\\.[0-9]+\\.[0-9]+$"));
+  } else {
+    try {
+      nvshmem_version();
+      FAIL() << "a version of nothing";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("install the package nvidia-nvshmem-cu13"));
+    }
+  }
+}
+
+const RankProgram kJoin("nvshmem join", [](World& world) { Nvshmem::join(world); });
+
+// Ranks meet, and NVSHMEM then finds no GPU. What it prints comes on stderr, not among results.
+TEST(Nvshmem, RanksWithoutAGpuAreToldSo) {
+  if (!there()) GTEST_SKIP() << kNvshmem.name << " is not there";
+  for (const int ranks : {2, 3}) {
+    const Outcome outcome =
+        run_job({.program = "nvshmem join",
+                 .ranks = ranks,
+                 .environment = {{"CUDA_VISIBLE_DEVICES", ""}, {"NVSHMEM_VERSION", "1"}}});
+    EXPECT_EQ(outcome.code, 1) << outcome.all_errors();
+    EXPECT_THAT(outcome.all_errors(), HasSubstr("NVSHMEM cannot be initialised on this GPU"));
+    EXPECT_THAT(outcome.all_errors(), HasSubstr("NVSHMEM v" + nvshmem_version()));
+  }
+}
+
+TEST(DeviceTransport, HasItsWords) {
+  for (const auto transport : {DeviceTransport::vmm, DeviceTransport::nvshmem})
+    EXPECT_EQ(parse_device_transport(to_string(transport)), transport);
+  EXPECT_THROW(parse_device_transport("vmm"), UsageError);
+}
+
+}  // namespace
+}  // namespace plait::test
