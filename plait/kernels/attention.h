@@ -38,9 +38,9 @@ struct AttentionShape {
 
 // Which attention is dropped: by global ids, so that both directions draw the same.
 struct AttentionDropout {
-  DropoutStep step;                           // not active: nothing is dropped
-  const std::uint64_t* row_vertex = nullptr;  // global id of each row
-  const std::uint64_t* slot_vertex = nullptr; // global id of each slot
+  DropoutStep step;                            // not active: nothing is dropped
+  const std::uint64_t* row_vertex = nullptr;   // global id of each row
+  const std::uint64_t* slot_vertex = nullptr;  // global id of each slot
 };
 
 // The edges of a rank's rows, and the rows that they read. Arrays as in SpmmArgs.
