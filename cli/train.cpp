@@ -81,31 +81,62 @@ void run(const Options& o, const Session& session, World& world) {
       o.train.checkpoint.empty() ? "" : "; go on with --resume " + o.train.checkpoint);
 }
 
+// What was not given is as the model's paper has it.
+void apply_defaults(const CLI::App& command, TrainConfig& train) {
+  const ModelDefaults& defaults = model_defaults(train.model.kind);
+  const auto apply = [&](const char* name, auto& value, const auto& standard) {
+    if (command.count(name) == 0) value = standard;
+  };
+  apply("--layers", train.model.layers, defaults.layers);
+  apply("--hidden", train.model.hidden, defaults.hidden);
+  apply("--heads", train.model.heads, defaults.heads);
+  apply("--dropout", train.model.dropout, defaults.dropout);
+  apply("--activation", train.model.activation, defaults.activation);
+  apply("--lr", train.learning_rate, defaults.learning_rate);
+  apply("--weight-decay", train.weight_decay, defaults.weight_decay);
+}
+
 }  // namespace
 
 void add_train(CLI::App& app, Session& session) {
   auto o = std::make_shared<Options>();
   TrainConfig& t = o->train;
-  CLI::App* command = add_command(
-      app, session, "train", "Train a graph neural network on the whole graph", [=, &session] {
-        o->train.model.seed = session.seed;
-        o->train.strategy = o->spread.strategy;
-        o->train.transport = o->spread.transport;
-        o->train.gpu = session.gpus > 0;
-        check_model_kind(o->train.model.kind);
-        on_ranks(session, [&](World& world) { run(*o, session, world); });
-      });
-  const auto option = [&](const char* name, auto& value, const char* text) {
+  CLI::App* command =
+      add_command(app, session, "train", "Train a graph neural network on the whole graph",
+                  [o, &app, &session] {
+                    o->train.model.seed = session.seed;
+                    o->train.strategy = o->spread.strategy;
+                    o->train.gpu = session.gpus > 0;
+                    apply_defaults(*app.get_subcommand("train"), o->train);
+                    on_ranks(session, [&](World& world) { run(*o, session, world); });
+                  });
+  const auto option = [&](const char* name, auto& value, const std::string& text) {
     return command->add_option(name, value, text)->capture_default_str();
   };
+  const auto by_kind = [&](const char* name, auto& value, const char* text) {
+    return command->add_option(name, value, text)->default_str("by model");
+  };
   command->add_option("graph", o->graph, "Graph with features, labels and a split")->required();
-  option("--model", t.model.kind, "gcn, or mlp: the same layers without the graph");
-  option("--layers", t.model.layers, "Layers")->check(CLI::Range(1, 64));
-  option("--hidden", t.model.hidden, "Features between layers")->check(CLI::Range(1, 65536));
+  option("--model", t.model.kind, "One of " + model_kinds() + " (the graph left out)");
+  by_kind("--layers", t.model.layers, "Layers")->check(CLI::Range(1, 64));
+  by_kind("--hidden", t.model.hidden, "Features between layers")->check(CLI::Range(1, 65536));
+  by_kind("--heads", t.model.heads, "Heads of attention that share the hidden features (gat)")
+      ->check(CLI::Range(1, 1024));
+  option("--output-heads", t.model.output_heads, "Heads of the last layer (gat)")
+      ->check(CLI::Range(1, 1024));
+  option("--aggregation", t.model.aggregation, "Of neighbours: mean or max (sage)")
+      ->check(CLI::IsMember({"mean", "max"}));
+  add_choice(command, "--norm", t.model.norm, parse_norm, "none",
+             "Between layers: batch (over all vertices), layer (of each row), or none");
+  command->add_flag("--residual", t.model.residual, "Add each layer's input to what it gives");
+  by_kind("--activation", t.model.activation, "Between layers: relu or elu")
+      ->check(CLI::IsMember({"relu", "elu"}));
   option("--epochs", t.epochs, "Steps on the whole graph")->check(CLI::Range(1, 10000000));
-  option("--lr", t.learning_rate, "Learning rate of Adam");
-  option("--weight-decay", t.weight_decay, "L2 penalty, on all layers but the last");
-  option("--dropout", t.model.dropout, "Share of each layer's input that is dropped")
+  by_kind("--lr", t.learning_rate, "Learning rate of Adam");
+  by_kind("--weight-decay", t.weight_decay,
+          "L2 penalty, on the weights of all layers (gat) or of all but the last");
+  by_kind("--dropout", t.model.dropout,
+          "Share of each layer's input, and of attention, that is dropped")
       ->check(CLI::Range(0.0, 0.99));
   option("--patience", t.patience,
          "Stop when the validation loss has not fallen for so many epochs; 0: never");
@@ -122,6 +153,7 @@ void add_train(CLI::App& app, Session& session) {
   add_examples(command,
                "  plait train cora.plait --model gcn --ranks 2\n"
                "  plait train products.plait --hidden 256 --layers 3 --gpus 4\n"
+               "  plait train cora.plait --model gat --lr 0.01\n"
                "  plait train cora.plait --checkpoint cora.safetensors --json > run.json\n"
                "  torchrun --nproc-per-node 4 --no-python plait train products.plait");
 }

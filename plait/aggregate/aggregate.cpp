@@ -33,16 +33,22 @@ const StrategyEntry& entry_of(Strategy strategy) {
   return kStrategies[static_cast<std::size_t>(strategy)];
 }
 
-void scale_rows(const Product& product, float* out) {
-  const std::uint64_t width = product.width;
-  parallel_blocks(product.shard.own, std::size_t{1} << 10, [&](std::size_t begin, std::size_t end) {
-    if (product.pre == nullptr) {
-      std::copy_n(product.x + begin * width, (end - begin) * width, out + begin * width);
+// Own rows on their way to the edges that read them.
+struct OwnRows {
+  const float* x;
+  const float* pre;  // a factor a row, or null
+  std::uint64_t width;
+};
+
+void scale_rows(const OwnRows& rows, std::uint64_t count, float* out) {
+  const std::uint64_t width = rows.width;
+  parallel_blocks(count, std::size_t{1} << 10, [&](std::size_t begin, std::size_t end) {
+    if (rows.pre == nullptr) {
+      std::copy_n(rows.x + begin * width, (end - begin) * width, out + begin * width);
       return;
     }
     for (std::size_t i = begin; i < end; ++i)
-      for (std::size_t k = i * width; k < (i + 1) * width; ++k)
-        out[k] = product.pre[i] * product.x[k];
+      for (std::size_t k = i * width; k < (i + 1) * width; ++k) out[k] = rows.pre[i] * rows.x[k];
   });
 }
 
@@ -67,19 +73,6 @@ void require_cpu_strategy(Strategy strategy) {
 
 HaloKind halo_for(Strategy strategy) { return entry_of(strategy).halo; }
 
-SpmmArgs spmm_args(const Product& product, const float* base) {
-  const Shard& shard = product.shard;
-  return {.begin = shard.begin(),
-          .end = shard.end(),
-          .columns = shard.slots.data(),
-          .weights = product.weighted && !shard.weights.empty() ? shard.weights.data() : nullptr,
-          .x = {.base = base, .stride = product.width, .own = static_cast<Slot>(shard.own)},
-          .width = product.width,
-          .y = product.y,
-          .y_stride = product.width,
-          .row_scale = product.post};
-}
-
 namespace {
 
 class CpuAggregator : public Aggregator {
@@ -96,10 +89,27 @@ class CpuAggregator : public Aggregator {
     if (width > width_) make_rows(width);
   }
   void forward(const Scaling& s, const float* x, float* y, std::uint64_t width) override {
-    run(*forward_, {shards_.forward, s.pre, s.post, s.weighted, x, y, width});
+    sum(along(), {x, s.pre, width}, s.post, s.weighted, y);
   }
   void backward(const Scaling& s, const float* dy, float* dx, std::uint64_t width) override {
-    run(*backward_, {shards_.backward(), s.post, s.pre, s.weighted, dy, dx, width});
+    sum(against(), {dy, s.post, width}, s.pre, s.weighted, dx);
+  }
+  void attention(const float* rows, AttentionForward operation) override {
+    operation.dropout = with_vertices(operation.dropout, along());
+    over_edges(along(), {rows, nullptr, operation.shape.forward_width()}, operation,
+               plait::attention);
+  }
+  void attention_backward(const float* rows, AttentionBackward operation) override {
+    operation.dropout = with_vertices(operation.dropout, against());
+    over_edges(against(), {rows, nullptr, operation.shape.backward_width()}, operation,
+               plait::attention_backward);
+  }
+  void max_rows(const float* rows, MaxForward operation) override {
+    over_edges(along(), {rows, nullptr, operation.width}, operation, plait::max_rows);
+  }
+  void max_rows_backward(const float* rows, MaxBackward operation) override {
+    over_edges(against(), {rows, nullptr, 2 * operation.width}, operation,
+               plait::max_rows_backward);
   }
 
   AggregateCost cost() const override { return cost_; }
@@ -128,23 +138,62 @@ class CpuAggregator : public Aggregator {
     width_ = width;
   }
 
-  void run(StrategyRun& strategy, const Product& product) {
-    require<UsageError>(product.width <= width_, "width {} is more than the {} planned for",
-                        product.width, width_);
-    if (world_.size() == 1 && product.pre == nullptr) {
-      // Alone, and nothing to scale: x is summed where it stands.
-      AddTime time(cost_.summing);
-      spmm(spmm_args(product, product.x));
-      return;
-    }
-    const Phase phase("aggregate");
+  // A direction: the graph's or the transposed one's.
+  struct Way {
+    const Shard& shard;
+    StrategyRun& strategy;
+  };
+  Way along() { return {shards_.forward, *forward_}; }
+  Way against() { return {shards_.backward(), *backward_}; }
+
+  // Where the rows of all slots stand when edges may read them.
+  RowSource gather(const Way& way, const OwnRows& rows) {
+    require<UsageError>(rows.width <= width_, "width {} is more than the {} planned for",
+                        rows.width, width_);
+    // Alone, and nothing to scale: x is read where it stands.
+    if (world_.size() == 1 && rows.pre == nullptr)
+      return {rows.x, rows.width, static_cast<Slot>(way.shard.own)};
     barrier();  // peers have read what the last step placed
     {
       AddTime time(cost_.summing);
-      scale_rows(product, rows_->own());
+      scale_rows(rows, way.shard.own, rows_->own());
     }
     barrier();  // own rows of all ranks are in place
-    strategy.run(product, *rows_, cost_);
+    return way.strategy.gather(rows.width, *rows_, cost_);
+  }
+
+  void sum(const Way& way, const OwnRows& rows, const float* post, bool weighted, float* y) {
+    const Phase phase("aggregate");
+    const Shard& shard = way.shard;
+    const RowSource x = gather(way, rows);
+    AddTime time(cost_.summing);
+    spmm({.begin = shard.begin(),
+          .end = shard.end(),
+          .columns = shard.slots.data(),
+          .weights = weighted && !shard.weights.empty() ? shard.weights.data() : nullptr,
+          .x = x,
+          .width = rows.width,
+          .y = y,
+          .y_stride = rows.width,
+          .row_scale = post});
+  }
+
+  template <class Operation>
+  void over_edges(const Way& way, const OwnRows& rows, Operation& operation,
+                  void (*kernel)(const Operation&)) {
+    const Phase phase("aggregate");
+    const Shard& shard = way.shard;
+    operation.edges = {shard.begin(), shard.end(), shard.slots.data(), gather(way, rows)};
+    AddTime time(cost_.summing);
+    kernel(operation);
+  }
+
+  static AttentionDropout with_vertices(AttentionDropout dropout, const Way& way) {
+    if (!dropout.step.active()) return dropout;
+    require<UsageError>(way.shard.vertices.size() == way.shard.slot_count(),
+                        "attention is dropped by global ids, which the graph was placed without");
+    dropout.row_vertex = dropout.slot_vertex = way.shard.vertices.data();
+    return dropout;
   }
 
   void barrier() {

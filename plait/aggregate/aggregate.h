@@ -22,6 +22,8 @@
 #include <string_view>
 #include <vector>
 
+#include "plait/kernels/attention.h"
+#include "plait/kernels/max_rows.h"
 #include "plait/placement/graph_shards.h"
 #include "plait/symmetric/rows.h"
 #include "plait/world/world.h"
@@ -67,6 +69,16 @@ class Aggregator {
   // The gradient: x = diag(pre) A^T diag(post) y, with `scaling` as it was for forward.
   virtual void backward(const Scaling& scaling, const float* dy, float* dx,
                         std::uint64_t width) = 0;
+
+  // Operations over edges that are no plain sums. `rows`: own rows, without gaps, of the width that
+  // the operation's edges read (attention.h, max_rows.h), for which there must be room; they are
+  // brought to where edges read them, each once, as aggregation does it. Arrays are where forward()
+  // takes them; `edges` and dropout's vertices are filled in here. The backward ones go along the
+  // transposed graph. Collective. Throws UsageError for a strategy that moves sums only.
+  virtual void attention(const float* rows, AttentionForward operation) = 0;
+  virtual void attention_backward(const float* rows, AttentionBackward operation) = 0;
+  virtual void max_rows(const float* rows, MaxForward operation) = 0;
+  virtual void max_rows_backward(const float* rows, MaxBackward operation) = 0;
 
   virtual AggregateCost cost() const = 0;
   virtual std::uint64_t own() const = 0;

@@ -1,5 +1,5 @@
-// Strategies `bulk` and `replicate`: bring the halo in, each row once, behind the own rows; then
-// sum all edges in one pass over slots. The halo that the shard was made with tells them apart:
+// Strategies `bulk` and `replicate`: bring the halo in, each row once, behind the own rows, so that
+// one pass over slots sums all edges. The halo that the shard was made with tells them apart:
 // the distinct rows that edges read, or all rows of all other ranks.
 #include <cstring>
 
@@ -66,25 +66,22 @@ class Messages {
 
 class FetchStrategy : public StrategyRun {
  public:
-  FetchStrategy(World& world, const Shard& shard) {
+  FetchStrategy(World& world, const Shard& shard) : shard_(shard) {
     if (world.size() > 1 && !world.one_host()) messages_ = std::make_unique<Messages>(world, shard);
   }
 
-  void run(const Product& product, SymmetricRows& rows, AggregateCost& cost) override {
-    const Shard& shard = product.shard;
-    {
-      AddTime time(cost.fetching);
-      if (messages_)
-        messages_->exchange(shard, product.width, rows.own());
-      else if (rows.shared())  // each rank pulls its halo out of its peers' slots
-        pull_halo(shard.halo, product.width, rows, rows.own() + shard.own * product.width);
-    }
-    cost.bytes_fetched += shard.halo.rows() * product.width * sizeof(float);
-    AddTime time(cost.summing);
-    spmm(spmm_args(product, rows.own()));
+  RowSource gather(std::uint64_t width, SymmetricRows& rows, AggregateCost& cost) override {
+    AddTime time(cost.fetching);
+    if (messages_)
+      messages_->exchange(shard_, width, rows.own());
+    else if (rows.shared())  // each rank pulls its halo out of its peers' slots
+      pull_halo(shard_.halo, width, rows, rows.own() + shard_.own * width);
+    cost.bytes_fetched += shard_.halo.rows() * width * sizeof(float);
+    return {rows.own(), width, static_cast<Slot>(shard_.own)};
   }
 
  private:
+  const Shard& shard_;
   std::unique_ptr<Messages> messages_;
 };
 

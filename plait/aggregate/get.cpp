@@ -2,29 +2,28 @@
 // as often as edges name it. No halo is stored; a row crosses once for every edge.
 #include "plait/aggregate/strategy.h"
 #include "plait/base/error.h"
-#include "plait/base/timer.h"
 
 namespace plait {
 namespace {
 
 class GetStrategy : public StrategyRun {
  public:
-  explicit GetStrategy(const Shard& shard) : remote_edges_(shard.remote_edges()) {}
+  explicit GetStrategy(const Shard& shard) : shard_(shard), remote_edges_(shard.remote_edges()) {}
 
-  void run(const Product& product, SymmetricRows& rows, AggregateCost& cost) override {
-    SpmmArgs args = spmm_args(product, rows.own());
+  // Fetching and summing are one: the time counts as the kernel's.
+  RowSource gather(std::uint64_t width, SymmetricRows& rows, AggregateCost& cost) override {
+    cost.bytes_fetched += remote_edges_ * width * sizeof(float);
+    RowSource source{rows.own(), width, static_cast<Slot>(shard_.own)};
     if (rows.shared()) {
-      args.x.peers = rows.peers();
-      args.x.halo_owner = product.shard.halo.owner.data();
-      args.x.halo_row = product.shard.halo.row.data();
+      source.peers = rows.peers();
+      source.halo_owner = shard_.halo.owner.data();
+      source.halo_row = shard_.halo.row.data();
     }
-    // Fetching and summing are one: the time counts as the kernel's.
-    AddTime time(cost.summing);
-    spmm(args);
-    cost.bytes_fetched += remote_edges_ * product.width * sizeof(float);
+    return source;
   }
 
  private:
+  const Shard& shard_;
   EdgeOffset remote_edges_;
 };
 

@@ -8,26 +8,13 @@
 
 namespace plait {
 
-// One aggregation on one shard.
-struct Product {
-  const Shard& shard;
-  const float* pre;   // or null
-  const float* post;  // or null
-  bool weighted;
-  const float* x;
-  float* y;
-  std::uint64_t width;
-};
-
 class StrategyRun {
  public:
   virtual ~StrategyRun() = default;
-  // Own rows already stand in the first slots of `rows`, scaled, and are seen by all ranks.
-  virtual void run(const Product& product, SymmetricRows& rows, AggregateCost& cost) = 0;
+  // Own rows already stand in the first slots of `rows`, and are seen by all ranks. Moves what the
+  // strategy moves, and says where the rows of all slots then stand.
+  virtual RowSource gather(std::uint64_t width, SymmetricRows& rows, AggregateCost& cost) = 0;
 };
-
-// The kernel's arguments for all edges of the shard, reading slots at `base`.
-SpmmArgs spmm_args(const Product& product, const float* base);
 
 // Copies the rows of the halo, in its order, from where their owners have put them in shared
 // memory.

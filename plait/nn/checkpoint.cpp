@@ -65,7 +65,14 @@ std::map<std::string, std::string> describe(const ModelConfig& config) {
           {"inputs", fmt::to_string(config.inputs)},
           {"outputs", fmt::to_string(config.outputs)},
           {"dropout", fmt::to_string(config.dropout)},
-          {"seed", fmt::to_string(config.seed)}};
+          {"seed", fmt::to_string(config.seed)},
+          {"norm", std::string(to_string(config.norm))},
+          {"residual", config.residual ? "1" : "0"},
+          {"activation", config.activation},
+          {"heads", fmt::to_string(config.heads)},
+          {"output_heads", fmt::to_string(config.output_heads)},
+          {"slope", fmt::to_string(config.slope)},
+          {"aggregation", config.aggregation}};
 }
 
 void check_format(const TensorFile& file, const std::string& path) {
@@ -113,43 +120,66 @@ void save_checkpoint(const std::string& path, const Model& model,
   file.metadata["history"] = history.dump();
   file.metadata["best_epoch"] = fmt::to_string(training.best_epoch);
   std::size_t i = 0;
+  const auto add = [&](const std::string& name, const torch::Tensor& now) {
+    file.tensors.push_back(to_named(name, best[i++]));
+    file.tensors.push_back(to_named("resume." + name, now));
+  };
   for (const auto& [name, parameter] : model.named_parameters()) {
-    file.tensors.push_back(to_named(name, best[i]));
-    file.tensors.push_back(to_named("resume." + name, parameter));
     file.tensors.push_back(to_named("resume.adam.exp_avg." + name, optimizer.exp_avg()[i]));
     file.tensors.push_back(to_named("resume.adam.exp_avg_sq." + name, optimizer.exp_avg_sq()[i]));
-    ++i;
+    add(name, parameter);
   }
+  for (const auto& [name, buffer] : model.named_buffers()) add(name, buffer);
   write_safetensors(file, path);
 }
 
-Model load_model(const TensorFile& file, const std::string& path, const torch::Device& device) {
-  check_format(file, path);
+namespace {
+
+// As a checkpoint's metadata say. Throws UsageError for words that are not known.
+ModelConfig read_config(const TensorFile& file, const std::string& path) {
   ModelConfig config;
   config.kind = field(file, "kind", path);
-  try {
-    check_model_kind(config.kind);
-  } catch (const UsageError&) {  // here it is the file that is wrong
-    throw InputError(path, "metadata 'kind'", fmt::format("model '{}' is unknown", config.kind),
-                     "use a checkpoint of gcn or mlp");
-  }
+  config.norm = parse_norm(field(file, "norm", path));
+  config.residual = number<int>(file, "residual", path) != 0;
+  config.activation = field(file, "activation", path);
+  config.heads = number<std::int64_t>(file, "heads", path);
+  config.output_heads = number<std::int64_t>(file, "output_heads", path);
+  config.slope = number<float>(file, "slope", path);
+  config.aggregation = field(file, "aggregation", path);
   config.layers = number<int>(file, "layers", path);
   config.hidden = number<std::int64_t>(file, "hidden", path);
   config.inputs = number<std::int64_t>(file, "inputs", path);
   config.outputs = number<std::int64_t>(file, "outputs", path);
   config.dropout = number<float>(file, "dropout", path);
   config.seed = number<std::uint64_t>(file, "seed", path);
+  model_defaults(config.kind);
+  return config;
+}
+
+}  // namespace
+
+Model load_model(const TensorFile& file, const std::string& path, const torch::Device& device) {
+  check_format(file, path);
+  // Here it is the file that is wrong.
+  const auto in_file = [&](const auto& make) {
+    try {
+      return make();
+    } catch (const UsageError& error) {
+      throw InputError(path, "metadata", error.what(), "use a checkpoint that plait train wrote");
+    }
+  };
+  const ModelConfig config = in_file([&] { return read_config(file, path); });
   // The arrays that are there bound what the fields may claim, before memory is taken for them.
   std::uint64_t held = 0;
   for (const NamedTensor& tensor : file.tensors) held += tensor.values.size();
   const auto claims = [&](std::int64_t n) { return n < 1 || static_cast<std::uint64_t>(n) > held; };
   if (claims(config.layers) || claims(config.hidden) || claims(config.inputs) ||
-      claims(config.outputs))
+      claims(config.outputs) || claims(config.heads) || claims(config.output_heads))
     throw InputError(path, "metadata", "sizes are not those of the arrays",
                      "use a checkpoint that plait train wrote");
-  Model model(config, device);
-  for (const auto& [name, parameter] : model.named_parameters())
-    load_into(parameter, file, name, path);
+  Model model = in_file([&] { return Model(config, device); });
+  for (const NamedTensors& some : {model.named_parameters(), model.named_buffers()})
+    for (const auto& [name, tensor] : some) load_into(tensor, file, name, path);
   return model;
 }
 
@@ -170,13 +200,16 @@ TrainingState resume_checkpoint(const std::string& path, Model& model,
                      "use a checkpoint that plait train wrote");
   optimizer.set_steps(done);
   std::size_t i = 0;
+  const auto load = [&](const std::string& name, const torch::Tensor& now) {
+    load_into(best[i++], file, name, path);
+    load_into(now, file, "resume." + name, path);
+  };
   for (const auto& [name, parameter] : model.named_parameters()) {
-    load_into(best[i], file, name, path);
-    load_into(parameter, file, "resume." + name, path);
     load_into(optimizer.exp_avg()[i], file, "resume.adam.exp_avg." + name, path);
     load_into(optimizer.exp_avg_sq()[i], file, "resume.adam.exp_avg_sq." + name, path);
-    ++i;
+    load(name, parameter);
   }
+  for (const auto& [name, buffer] : model.named_buffers()) load(name, buffer);
   return training;
 }
 

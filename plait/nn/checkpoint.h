@@ -1,12 +1,12 @@
 // Checkpoints: the best weights under PyG's names, and all that is needed to go on training, in one
 // safetensors file.
 //
-//   convs.L.lin.weight, convs.L.bias      weights of the best epoch
-//   resume.NAME                           weights after the last epoch
+//   convs.L.lin.weight, convs.L.bias, ...  weights of the best epoch, and what norms keep
+//   resume.NAME                            the same after the last epoch
 //   resume.adam.exp_avg.NAME, resume.adam.exp_avg_sq.NAME   moments of Adam
 // What was written by training on GPUs is the same as on the CPU, and either goes on from the
 // other.
-//   metadata: format, kind, layers, hidden, inputs, outputs, dropout, seed, epochs done, history
+//   metadata: format, kind, layers, hidden and all else of ModelConfig, history, best_epoch
 #pragma once
 
 #include <string>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,22 +11,50 @@
 
 namespace plait {
 
+enum class NormKind { none, batch, layer };
+// Throws UsageError that lists them.
+NormKind parse_norm(std::string_view name);
+std::string_view to_string(NormKind norm);
+
 struct ModelConfig {
   std::string kind = "gcn";
   int layers = 2;
   std::int64_t hidden = 16;
   std::int64_t inputs = 0;   // feature width
   std::int64_t outputs = 0;  // classes
-  float dropout = 0.5f;      // on the input of every layer
+  float dropout = 0.5f;      // on the input of every layer, and on attention
   std::uint64_t seed = 0;
+  // Between layers.
+  NormKind norm = NormKind::none;
+  bool residual = false;  // a layer's input is added to what it gives, projected where widths
+                          // differ (He et al., CVPR 2016)
+  std::string activation = "relu";  // or elu
+  // Of gat.
+  std::int64_t heads = 1;         // of all layers but the last, side by side in `hidden`
+  std::int64_t output_heads = 1;  // of the last, of which the mean is taken
+  float slope = 0.2f;             // of leaky ReLU
+  // Of sage.
+  std::string aggregation = "mean";  // or max
 };
 
-// The kinds there are:
-//   gcn  graph convolution, D^-1/2 (A + I) D^-1/2 X W + b with ReLU between layers (Kipf and
-//        Welling, ICLR 2017, equations 2 and 9).
-//   mlp  the same layers without the graph: what the features alone can tell.
-// Throws UsageError that lists them.
-void check_model_kind(const std::string& kind);
+// The kinds of models, with the settings of their papers:
+//   gcn   graph convolution (Kipf and Welling, ICLR 2017)
+//   mlp   the same layers without the graph: what the features alone can tell
+//   sage  GraphSAGE on the whole graph (Hamilton, Ying and Leskovec, NeurIPS 2017)
+//   gin   graph isomorphism network (Xu et al., ICLR 2019)
+//   gat   graph attention network (Velickovic et al., ICLR 2018)
+struct ModelDefaults {
+  int layers;
+  std::int64_t hidden, heads;
+  float dropout;
+  const char* activation;
+  double learning_rate, weight_decay;
+  bool decay_last;  // the weights of the last layer too
+};
+// Throws UsageError that lists the kinds.
+const ModelDefaults& model_defaults(const std::string& kind);
+// The kinds, as a help text lists them: "gcn, mlp, ...".
+std::string model_kinds();
 
 enum class Normalize {
   automatic,  // for bags of words (stored sparse, or all 0 or 1): rows, or unit if they hold
@@ -40,7 +69,7 @@ Normalize parse_normalize(std::string_view name);
 struct TrainConfig {
   ModelConfig model;  // inputs and outputs are filled from the dataset
   double learning_rate = 0.01;
-  double weight_decay = 5e-4;  // L2, on all layers but the last (Kipf and Welling: on the first)
+  double weight_decay = 5e-4;  // L2, on the layers that the kind's defaults say
   int epochs = 200;
   int patience = 0;  // stop when the validation loss has not fallen for so many epochs; 0: never
   std::uint32_t split = 0;

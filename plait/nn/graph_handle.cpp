@@ -41,7 +41,7 @@ torch::Tensor run(GraphHandle& graph, Direction direction, const torch::Tensor& 
 
 GraphHandle::GraphHandle(World& world, const AnyCsr& graph, bool symmetric,
                          const Partition& partition, const GraphHandleOptions& options)
-    : world_(&world), device_(torch_device(options.gpu)) {
+    : world_(&world), device_(torch_device(options.gpu)), vertices_(vertex_count(graph)) {
   const Phase phase("placing the graph");
   if (options.gpu) {
     auto aggregator = make_gpu_aggregator(world, graph, symmetric, partition,
@@ -86,6 +86,14 @@ const torch::Tensor& GraphHandle::gcn_normalization() {
     normalization_ = torch::where(sums > 0, sums.rsqrt(), 0.0);
   }
   return normalization_;
+}
+
+const torch::Tensor& GraphHandle::inverse_degree() {
+  if (!inverse_degree_.defined()) {
+    const torch::Tensor counts = torch::tensor(edge_counts()).to(device_);
+    inverse_degree_ = torch::where(counts > 0, counts.reciprocal(), 0.0);
+  }
+  return inverse_degree_;
 }
 
 torch::Tensor aggregate(const torch::Tensor& x, const c10::intrusive_ptr<GraphHandle>& graph,

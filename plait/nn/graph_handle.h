@@ -32,12 +32,16 @@ class GraphHandle : public torch::CustomClassHolder {
   std::int64_t own() const { return static_cast<std::int64_t>(aggregator_->own()); }
   EdgeOffset edges() const { return aggregator_->edges(); }
   std::vector<float> edge_counts() const { return aggregator_->edge_counts(); }
+  // Of all ranks.
+  std::uint64_t vertices() const { return vertices_; }
   // Where x and y are: the CPU, or the GPU on which the graph was placed.
   torch::Device device() const { return device_; }
   // Sum of the weights of each own row's edges: own() floats on device().
   torch::Tensor degree() const;
   // 1 / sqrt(degree), 0 where there is no edge: both sides of GCN's normalisation. Made once.
   const torch::Tensor& gcn_normalization();
+  // 1 / number of edges, 0 where there is none: a mean's scale. Made once.
+  const torch::Tensor& inverse_degree();
   AggregateCost cost() const { return aggregator_->cost(); }
   // Whether aggregate() and all_reduce_sum() can be recorded (recorded.h).
   bool recordable() const { return gpu_aggregator_ != nullptr && gpu_aggregator_->recordable(); }
@@ -49,7 +53,8 @@ class GraphHandle : public torch::CustomClassHolder {
   torch::Device device_;
   std::unique_ptr<Aggregator> aggregator_;
   GpuAggregator* gpu_aggregator_ = nullptr;  // the same, on a GPU
-  torch::Tensor normalization_;
+  std::uint64_t vertices_;
+  torch::Tensor normalization_, inverse_degree_;
 };
 
 // y = diag(post) A diag(pre) x with its gradient for x, collective in both directions.

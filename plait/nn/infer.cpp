@@ -36,7 +36,7 @@ Scores infer(World& world, const Dataset& dataset, const Partition& partition,
   shard_options.transposed = false;
   const auto graph = c10::make_intrusive<GraphHandle>(
       world, dataset.graph, dataset.symmetric, partition,
-      GraphHandleOptions{shard_options, config.strategy, model.aggregated_width(input.is_sparse()),
+      GraphHandleOptions{shard_options, config.strategy, model.moved_width(input.is_sparse()),
                          config.gpu, config.transport});
   const torch::Tensor own = model.forward(input, graph, {}).to(torch::kCPU).contiguous();
 

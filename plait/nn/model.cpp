@@ -1,79 +1,134 @@
 #include "plait/nn/model.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
-#include <limits>
+#include <array>
 
 #include "plait/base/error.h"
-#include "plait/nn/random.h"
 
 namespace plait {
+namespace {
 
-void check_model_kind(const std::string& kind) {
-  require<UsageError>(kind == "gcn" || kind == "mlp", "model '{}' is unknown; use gcn or mlp",
-                      kind);
+struct Kind {
+  const char* name;
+  LayerMaker make;
+  bool one_loop_each;
+  ModelDefaults defaults;
+};
+constexpr std::array kKinds{
+    Kind{"gcn", make_gcn_layer, true, {2, 16, 1, 0.5f, "relu", 0.01, 5e-4, false}},
+    Kind{"mlp", make_mlp_layer, false, {2, 16, 1, 0.5f, "relu", 0.01, 5e-4, false}},
+    Kind{"sage", make_sage_layer, false, {2, 64, 1, 0.5f, "relu", 0.01, 5e-4, false}},
+    Kind{"gin", make_gin_layer, false, {5, 64, 1, 0.5f, "relu", 0.01, 5e-4, false}},
+    Kind{"gat", make_gat_layer, true, {2, 64, 8, 0.6f, "elu", 0.005, 5e-4, true}}};
+
+constexpr std::array<std::pair<NormKind, std::string_view>, 3> kNorms{
+    {{NormKind::none, "none"}, {NormKind::batch, "batch"}, {NormKind::layer, "layer"}}};
+
+const Kind& kind_of(const std::string& name) {
+  for (const Kind& kind : kKinds)
+    if (kind.name == name) return kind;
+  throw UsageError(fmt::format("model '{}' is unknown; use {}", name, model_kinds()));
 }
 
+void check(const ModelConfig& c) {
+  require<UsageError>(c.layers >= 1, "{} layers were asked for; use at least 1", c.layers);
+  require<UsageError>(c.hidden >= 1, "{} hidden features were asked for; use at least 1", c.hidden);
+  require<UsageError>(c.inputs >= 1 && c.outputs >= 1,
+                      "a model needs features and classes, but got {} and {}", c.inputs, c.outputs);
+  require<UsageError>(c.heads >= 1 && c.output_heads >= 1,
+                      "{} and {} heads were asked for; use at least 1", c.heads, c.output_heads);
+  require<UsageError>(c.layers == 1 || c.hidden % c.heads == 0,
+                      "{} hidden features cannot be shared by {} heads; use a multiple", c.hidden,
+                      c.heads);
+  require<UsageError>(c.aggregation == "mean" || c.aggregation == "max",
+                      "aggregation '{}' is unknown; use mean or max", c.aggregation);
+  require<UsageError>(c.activation == "relu" || c.activation == "elu",
+                      "activation '{}' is unknown; use relu or elu", c.activation);
+}
+
+LayerShape shape_of(const ModelConfig& c, int layer) {
+  const bool last = layer + 1 == c.layers;
+  return {.in = layer == 0 ? c.inputs : c.hidden,
+          .out = last ? c.outputs : c.hidden,
+          .heads = last ? c.output_heads : c.heads,
+          .concatenated = !last};
+}
+
+void add_named(NamedTensors& all, const std::string& prefix, const NamedTensors& some) {
+  for (const auto& [name, tensor] : some) all.emplace_back(prefix + name, tensor);
+}
+
+}  // namespace
+
+std::string model_kinds() {
+  std::vector<std::string_view> names;
+  for (const Kind& kind : kKinds) names.push_back(kind.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+const ModelDefaults& model_defaults(const std::string& kind) { return kind_of(kind).defaults; }
+
+NormKind parse_norm(std::string_view name) {
+  for (const auto& [norm, word] : kNorms)
+    if (word == name) return norm;
+  throw UsageError(fmt::format("norm '{}' is unknown; use none, batch or layer", name));
+}
+
+std::string_view to_string(NormKind norm) { return kNorms[static_cast<std::size_t>(norm)].second; }
+
 Model::Model(const ModelConfig& config, const torch::Device& device) : config_(config) {
-  check_model_kind(config.kind);
-  require<UsageError>(config.layers >= 1, "{} layers were asked for; use at least 1",
-                      config.layers);
-  require<UsageError>(config.hidden >= 1, "{} hidden features were asked for; use at least 1",
-                      config.hidden);
-  require<UsageError>(config.inputs >= 1 && config.outputs >= 1,
-                      "a model needs features and classes, but got {} and {}", config.inputs,
-                      config.outputs);
+  const Kind& kind = kind_of(config.kind);
+  check(config);
   for (int l = 0; l < config.layers; ++l) {
-    const std::int64_t in = l == 0 ? config.inputs : config.hidden;
-    const std::int64_t out = l + 1 == config.layers ? config.outputs : config.hidden;
-    torch::Tensor weight = torch::empty({out, in});
-    glorot_uniform(config.seed, static_cast<std::uint32_t>(l), in, out,
-                   {weight.mutable_data_ptr<float>(), static_cast<std::size_t>(weight.numel())});
-    weights_.push_back(weight.to(device).requires_grad_());
-    biases_.push_back(torch::zeros({out}, device).requires_grad_());
+    const LayerShape shape = shape_of(config, l);
+    WeightSource source(config.seed, l, device);
+    layers_.push_back(kind.make(config, shape, source));
+    const bool projects = config.residual && shape.in != shape.out;
+    residuals_.push_back(projects ? source.linear({shape.out, shape.in}, shape.in)
+                                  : torch::Tensor());
+    if (config.norm != NormKind::none && l + 1 < config.layers)
+      norms_.emplace_back(config.norm, shape.out, device);
   }
 }
 
-ShardOptions Model::shard_options() const { return {.one_loop_each = config_.kind == "gcn"}; }
-
-// X W moves rows of the output's width, and X first those of the input's: the narrower goes.
-bool Model::transforms_first(int layer, bool sparse) const {
-  const torch::Tensor& w = weight(layer);
-  return (layer == 0 && sparse) || w.size(0) <= w.size(1);
+ShardOptions Model::shard_options() const {
+  return {.one_loop_each = kind_of(config_.kind).one_loop_each,
+          .slot_vertices = config_.kind == "gat" && config_.dropout > 0};
 }
 
-std::uint64_t Model::aggregated_width(bool sparse_input) const {
-  std::int64_t widest = 0;
-  for (int l = 0; l < config_.layers; ++l)
-    widest = std::max(widest, weight(l).size(transforms_first(l, sparse_input) ? 0 : 1));
-  return config_.kind == "mlp" ? 0 : static_cast<std::uint64_t>(widest);
+std::uint64_t Model::moved_width(bool sparse_input) const {
+  std::uint64_t widest = 0;
+  for (std::size_t l = 0; l < layers_.size(); ++l)
+    widest = std::max(widest, layers_[l]->moved_width(l == 0 && sparse_input));
+  return widest;
 }
 
-torch::Tensor Model::forward(const InputFeatures& input,
-                             const c10::intrusive_ptr<GraphHandle>& graph, DropoutStep step) const {
-  const auto normalization = config_.kind == "gcn" ? graph->gcn_normalization() : torch::Tensor();
-  const auto propagate = [&](const torch::Tensor& x) {
-    if (config_.kind == "mlp") return x;
-    return aggregate(x, graph, true, normalization, normalization);
-  };
+torch::Tensor Model::forward(const InputFeatures& input, const GraphRef& graph, DropoutStep step,
+                             bool trains) const {
   torch::Tensor h;
-  for (int l = 0; l < config_.layers; ++l) {
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
     step.layer = static_cast<std::uint32_t>(l);
-    if (l > 0) h = drop(h, input.vertices(), step);
-    if (transforms_first(l, input.is_sparse()))
-      h = propagate(l == 0 ? input.times(weight(l), step) : h.matmul(weight(l).t())) + bias(l);
-    else
-      h = torch::linear(propagate(l == 0 ? input.dense(step) : h), weight(l), bias(l));
-    if (l + 1 < config_.layers) h = h.relu();
+    const LayerInput x = l == 0 ? LayerInput(input, step) : LayerInput(h, input.vertices(), step);
+    h = layers_[l]->forward(x, graph);
+    if (config_.residual) h = h + (residuals_[l].defined() ? x.times(residuals_[l]) : x.dense());
+    if (l + 1 == layers_.size()) break;
+    if (!norms_.empty()) h = norms_[l](h, graph, trains);
+    h = config_.activation == "elu" ? torch::elu(h) : h.relu();
   }
   return h;
 }
 
-std::vector<std::pair<std::string, torch::Tensor>> Model::named_parameters() const {
-  std::vector<std::pair<std::string, torch::Tensor>> named;
-  for (int l = 0; l < config_.layers; ++l) {
-    named.emplace_back(fmt::format("convs.{}.lin.weight", l), weight(l));
-    named.emplace_back(fmt::format("convs.{}.bias", l), bias(l));
-  }
+NamedTensors Model::named_parameters() const {
+  NamedTensors named;
+  for (std::size_t l = 0; l < layers_.size(); ++l)
+    add_named(named, fmt::format("convs.{}.", l), layers_[l]->parameters());
+  for (std::size_t l = 0; l < residuals_.size(); ++l)
+    if (residuals_[l].defined())
+      named.emplace_back(fmt::format("residuals.{}.weight", l), residuals_[l]);
+  for (std::size_t l = 0; l < norms_.size(); ++l)
+    add_named(named, fmt::format("norms.{}.", l), norms_[l].parameters());
   return named;
 }
 
@@ -81,6 +136,42 @@ std::vector<torch::Tensor> Model::parameters() const {
   std::vector<torch::Tensor> list;
   for (const auto& [name, p] : named_parameters()) list.push_back(p);
   return list;
+}
+
+std::size_t Model::decayed_parameters() const {
+  std::size_t count = 0;
+  const std::size_t layers = layers_.size() - (model_defaults(config_.kind).decay_last ? 0 : 1);
+  for (std::size_t l = 0; l < layers; ++l) count += layers_[l]->parameters().size();
+  return count;
+}
+
+NamedTensors Model::named_buffers() const {
+  NamedTensors named;
+  for (std::size_t l = 0; l < norms_.size(); ++l)
+    add_named(named, fmt::format("norms.{}.", l), norms_[l].buffers());
+  return named;
+}
+
+std::vector<torch::Tensor> Model::state() const {
+  std::vector<torch::Tensor> list;
+  for (const NamedTensors& some : {named_parameters(), named_buffers()})
+    for (const auto& [name, tensor] : some) list.push_back(tensor.detach());
+  return list;
+}
+
+ModelSize size_of_model(const ModelConfig& config) {
+  ModelSize size{0, 0};
+  for (int l = 0; l < config.layers; ++l) {
+    const LayerShape shape = shape_of(config, l);
+    const auto in = static_cast<double>(shape.in), out = static_cast<double>(shape.out);
+    const double wide =
+        config.kind == "gat" && !shape.concatenated ? out * static_cast<double>(shape.heads) : out;
+    size.weights += in * wide * (config.kind == "sage" ? 2 : 1) * (config.residual ? 2 : 1) +
+                    (config.kind == "gin" ? out * out : 0);
+    // What is kept for the gradient: the product, the sum, what is dropped; attention keeps more.
+    size.activations_per_vertex += wide * (config.kind == "gat" ? 8 : config.kind == "gin" ? 6 : 4);
+  }
+  return size;
 }
 
 }  // namespace plait

@@ -1,49 +1,63 @@
-// Models for full-graph training: layers of weights that every rank holds alike, applied to the
-// rows that it owns.
+// Models for full-graph training: layers (layer.h) with dropout, normalisation and activations
+// between them, put together as PyG's basic models are.
 #pragma once
 
 #include <torch/types.h>
 
-#include <string>
-#include <utility>
+#include <memory>
 #include <vector>
 
 #include "plait/nn/config.h"
 #include "plait/nn/graph_handle.h"
 #include "plait/nn/input.h"
+#include "plait/nn/layer.h"
+#include "plait/nn/norm.h"
 
 namespace plait {
 
 class Model {
  public:
-  // Weights are drawn from the seed (Glorot), biases are 0: the same on every rank and device.
+  // Weights are drawn from the seed: the same on every rank and device. Throws UsageError for
+  // sizes that do not go together.
   explicit Model(const ModelConfig& config, const torch::Device& device = torch::kCPU);
 
   const ModelConfig& config() const { return config_; }
 
   // What the graph must be like for this model.
   ShardOptions shard_options() const;
-  // The widest rows that it will aggregate.
-  std::uint64_t aggregated_width(bool sparse_input) const;
+  // The widest rows that it will send through the graph.
+  std::uint64_t moved_width(bool sparse_input) const;
 
-  // Class scores of own vertices: own x outputs. Dropout only if `step` asks for it. Collective.
-  torch::Tensor forward(const InputFeatures& input, const c10::intrusive_ptr<GraphHandle>& graph,
-                        DropoutStep step) const;
+  // Class scores of own vertices: own x outputs. Dropout only if `step` asks for it; norms learn
+  // their statistics if the model `trains`. Collective.
+  torch::Tensor forward(const InputFeatures& input, const GraphRef& graph, DropoutStep step,
+                        bool trains = false) const;
 
-  // Named as PyG's GCN (torch_geometric.nn.models) names them: "convs.0.lin.weight" (out x in),
-  // "convs.0.bias" (out).
-  std::vector<std::pair<std::string, torch::Tensor>> named_parameters() const;
+  // Named as PyG's basic models (torch_geometric.nn.models) name them: "convs.0.lin.weight" (out x
+  // in), "convs.0.bias" (out), "norms.0.module.weight", and for residual layers whose widths
+  // differ "residuals.0.weight". Layers come first, in order.
+  NamedTensors named_parameters() const;
   // The same without names.
   std::vector<torch::Tensor> parameters() const;
-  // Weights and bias of layer l.
-  const torch::Tensor& weight(int l) const { return weights_[static_cast<std::size_t>(l)]; }
-  const torch::Tensor& bias(int l) const { return biases_[static_cast<std::size_t>(l)]; }
+  // How many of them, the first ones, weight decay is meant for.
+  std::size_t decayed_parameters() const;
+  // What norms keep; not learnt by gradients.
+  NamedTensors named_buffers() const;
+  // Parameters, then buffers, detached: all that makes its results.
+  std::vector<torch::Tensor> state() const;
 
  private:
-  bool transforms_first(int layer, bool sparse) const;
-
   ModelConfig config_;
-  std::vector<torch::Tensor> weights_, biases_;
+  std::vector<std::unique_ptr<Layer>> layers_;
+  std::vector<torch::Tensor> residuals_;  // one a layer; undefined where nothing is projected
+  std::vector<Norm> norms_;               // one a layer but the last, or none
 };
+
+// Floats of the weights and of the activations, for each own vertex, of a model: what training it
+// will hold, before anything is made.
+struct ModelSize {
+  double weights, activations_per_vertex;
+};
+ModelSize size_of_model(const ModelConfig& config);
 
 }  // namespace plait

@@ -12,12 +12,14 @@ constexpr std::uint64_t kInitStream = 0x1417000000000002u;
 
 }  // namespace
 
-void glorot_uniform(std::uint64_t seed, std::uint32_t tensor, std::int64_t in, std::int64_t out,
-                    std::span<float> values) {
+void fill_uniform(std::uint64_t seed, std::uint32_t tensor, double bound, std::span<float> values) {
   const Philox philox(seed ^ kInitStream);
-  const auto bound = static_cast<float>(std::sqrt(6.0 / static_cast<double>(in + out)));
   for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] = (2 * uniform_float(philox(i / 4, tensor)[i % 4]) - 1) * bound;
+    values[i] = (2 * uniform_float(philox(i / 4, tensor)[i % 4]) - 1) * static_cast<float>(bound);
+}
+
+double glorot_bound(std::int64_t in, std::int64_t out) {
+  return std::sqrt(6.0 / static_cast<double>(in + out));
 }
 
 }  // namespace plait

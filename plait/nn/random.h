@@ -7,9 +7,10 @@
 
 namespace plait {
 
-// Glorot and Bengio (2010): uniform in +-sqrt(6 / (in + out)); values is out x in, row major.
-// `tensor` numbers the weight among those of the model.
-void glorot_uniform(std::uint64_t seed, std::uint32_t tensor, std::int64_t in, std::int64_t out,
-                    std::span<float> values);
+// Uniform in +-bound. `tensor` numbers the weight among those of the model.
+void fill_uniform(std::uint64_t seed, std::uint32_t tensor, double bound, std::span<float> values);
+
+// sqrt(6 / (in + out)) (Glorot and Bengio, 2010).
+double glorot_bound(std::int64_t in, std::int64_t out);
 
 }  // namespace plait

@@ -41,16 +41,13 @@ void check_dataset(const Dataset& dataset, const TrainConfig& config) {
 // where the features are too, with a copy for dropout.
 void require_room(World& world, const ModelConfig& model, const Features& features,
                   std::uint64_t own, bool gpu) {
-  const double in = static_cast<double>(model.inputs), out = static_cast<double>(model.outputs);
-  const double hidden = model.layers > 1 ? static_cast<double>(model.hidden) : 0;
-  const double inner = std::max(0, model.layers - 2);
-  const double weights =
-      model.layers > 1 ? in * hidden + inner * hidden * hidden + hidden * out : in * out;
+  const ModelSize size = size_of_model(model);
   const double rows = static_cast<double>(own);
-  const double activations = rows * ((inner + 1) * 3 * hidden + 4 * out);
-  const double input = gpu && !features.is_sparse() ? 2 * rows * in : 0;
+  const double input =
+      gpu && !features.is_sparse() ? 2 * rows * static_cast<double>(model.inputs) : 0;
   const double ranks = world.one_host() && !gpu ? world.size() : 1;
-  const double bytes = ranks * sizeof(float) * (6 * weights + activations + input);
+  const double bytes =
+      ranks * sizeof(float) * (6 * size.weights + rows * size.activations_per_vertex + input);
   require_memory(
       bytes < 0x1p63 ? static_cast<std::uint64_t>(bytes) : ~std::uint64_t{0},
       fmt::format("a model of {} layers with {} inputs, {} hidden features and {} classes{}",
@@ -64,11 +61,10 @@ ModelConfig fill(ModelConfig model, const Dataset& dataset) {
   return model;
 }
 
-// The weights of all layers but the last decay.
-AdamOptions adam_options(const TrainConfig& config) {
+AdamOptions adam_options(const TrainConfig& config, const Model& model) {
   return {.learning_rate = config.learning_rate,
           .weight_decay = config.weight_decay,
-          .decayed = 2 * static_cast<std::size_t>(config.model.layers - 1)};
+          .decayed = model.decayed_parameters()};
 }
 
 double median(std::vector<double> values) {
@@ -89,10 +85,11 @@ struct Trainer::State {
   Targets targets;
   c10::intrusive_ptr<GraphHandle> graph;
   Dropout dropout;
-  std::vector<torch::Tensor> parameters, best;
-  torch::Tensor gradients;     // of all parameters, one array, of which theirs are views
-  torch::Tensor share_of_one;  // by which the loss of one training vertex counts
-  torch::Tensor epoch_at;      // one int32: the epoch under way, which a recorded step reads
+  std::vector<torch::Tensor> parameters;
+  std::vector<torch::Tensor> kept, best;  // parameters and buffers, now and of the best epoch
+  torch::Tensor gradients;                // of all parameters, one array, of which theirs are views
+  torch::Tensor share_of_one;             // by which the loss of one training vertex counts
+  torch::Tensor epoch_at;  // one int32: the epoch under way, which a recorded step reads
   Adam optimizer;
   TrainingState training;
   Recorded step_work, evaluation_work;
@@ -114,21 +111,20 @@ struct Trainer::State {
         graph(c10::make_intrusive<GraphHandle>(
             w, dataset.graph, dataset.symmetric, partition,
             GraphHandleOptions{model.shard_options(), c.strategy,
-                               model.aggregated_width(input.is_sparse()), c.gpu, c.transport})),
+                               model.moved_width(input.is_sparse()), c.gpu, c.transport})),
         dropout(c.model.seed, c.model.dropout),
         parameters(model.parameters()),
         share_of_one(torch::full({}, 1 / targets.total(Split::train), device)),
         epoch_at(torch::zeros({}, torch::dtype(torch::kInt32).device(device))),
-        optimizer(parameters, adam_options(c)),
+        optimizer(parameters, adam_options(c, model)),
         step_work(device, graph->recordable()),
         evaluation_work(device, graph->recordable()) {
     require<UsageError>(targets.total(Split::train) > 0,
                         "{} has no labelled training vertices in split {}", dataset.name, c.split);
     std::int64_t count = 0;
-    for (const torch::Tensor& p : parameters) {
-      best.push_back(p.detach().clone());
-      count += p.numel();
-    }
+    kept = model.state();
+    for (const torch::Tensor& t : kept) best.push_back(t.clone());
+    for (const torch::Tensor& p : parameters) count += p.numel();
     gradients = torch::zeros({count}, device);
     std::int64_t at = 0;
     for (const torch::Tensor& p : parameters) {
@@ -156,7 +152,7 @@ struct Trainer::State {
       const auto* const at = reinterpret_cast<std::uint32_t*>(epoch_at.mutable_data_ptr<int>());
       const DropoutStep drop_step{&dropout, static_cast<std::uint32_t>(epoch), 0, at};
       const torch::Tensor loss =
-          losses(model.forward(input, graph, drop_step), targets.of(Split::train)).sum();
+          losses(model.forward(input, graph, drop_step, true), targets.of(Split::train)).sum();
       const BackwardHere here;
       sum_gradients(torch::autograd::grad({loss}, parameters, {share_of_one}));
       optimizer.step();
@@ -226,7 +222,7 @@ struct Trainer::State {
     if (!better) return;
     training.best_epoch = result.epoch;
     const torch::NoGradGuard no_grad;
-    at::_foreach_copy_(best, parameters);
+    at::_foreach_copy_(best, kept);
   }
 
   bool out_of_patience() const {

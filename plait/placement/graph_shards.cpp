@@ -15,10 +15,14 @@ GraphShards make_graph_shards(const AnyCsr& any, bool symmetric, const Partition
         GraphShards shards;
         const auto rows = prepare(own_rows(graph, partition, rank));
         shards.degree = row_sums(rows);
-        shards.forward = make_shard(rows, partition, rank, options.halo);
+        const auto place = [&](const auto& some) {
+          Shard shard = make_shard(some, partition, rank, options.halo);
+          if (options.slot_vertices) shard.vertices = vertices_of_slots(shard, partition);
+          return shard;
+        };
+        shards.forward = place(rows);
         if (options.transposed && !symmetric)
-          shards.transposed = make_shard(prepare(own_columns(graph, partition, rank)), partition,
-                                         rank, options.halo);
+          shards.transposed = place(prepare(own_columns(graph, partition, rank)));
         return shards;
       },
       any);

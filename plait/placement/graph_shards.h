@@ -14,6 +14,7 @@ struct ShardOptions {
   float loop_weight = 1;               // of the loops that are added; other than 1 needs weights
   bool transposed = true;              // also the shard of the transposed graph, for gradients
   HaloKind halo = HaloKind::distinct;  // complete: for the strategy `replicate`
+  bool slot_vertices = false;          // also the global id of each slot
 };
 
 struct GraphShards {

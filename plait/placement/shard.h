@@ -45,6 +45,7 @@ struct Shard {
   Array<Slot> slots;          // one an edge
   Array<float> weights;       // one an edge, or empty
   Halo halo;
+  std::vector<std::uint64_t> vertices;  // global id of each slot, or empty
 
   EdgeOffset edges() const { return slots.size(); }
   EdgeOffset remote_edges() const;
@@ -62,5 +63,8 @@ struct Shard {
 template <VertexId V>
 Shard make_shard(const Csr<V>& rows, const Partition& partition, int rank,
                  HaloKind kind = HaloKind::distinct);
+
+// The global id of each slot.
+std::vector<std::uint64_t> vertices_of_slots(const Shard& shard, const Partition& partition);
 
 }  // namespace plait

@@ -131,17 +131,17 @@ TEST_P(GcnForward, IsTheDenseFormulaWithItsGradients) {
   const torch::Tensor a = d.unsqueeze(1) * looped * d.unsqueeze(0);
   std::vector<torch::Tensor> copies;
   torch::Tensor h = f.x;
-  for (int l = 0; l < 3; ++l) {
-    copies.push_back(model.weight(l).detach().clone().requires_grad_());
-    h = a.matmul(h.matmul(copies.back().t())) + model.bias(l).detach();
+  for (std::size_t l = 0; l < 3; ++l) {
+    copies.push_back(model.parameters()[2 * l].detach().clone().requires_grad_());
+    h = a.matmul(h.matmul(copies.back().t())) + model.parameters()[2 * l + 1].detach();
     if (l < 2) h = h.relu();
   }
   expect_close(scores, h);
   const torch::Tensor direction = torch::randn_like(h);
   (scores * direction).sum().backward();
   (h * direction).sum().backward();
-  for (int l = 0; l < 3; ++l)
-    expect_close(model.weight(l).grad(), copies[static_cast<std::size_t>(l)].grad());
+  for (std::size_t l = 0; l < 3; ++l)
+    expect_close(model.parameters()[2 * l].grad(), copies[l].grad());
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, GcnForward,
@@ -245,7 +245,7 @@ TEST(Checkpoint, BringsBackModelAndOptimizer) {
     EXPECT_TRUE(torch::equal(best[i], other_best[i]));
   }
   const Model loaded = load_model(read_safetensors(path), path);
-  EXPECT_TRUE(torch::equal(loaded.weight(1), best[2]));
+  EXPECT_TRUE(torch::equal(loaded.parameters()[2], best[2]));
 
   ModelConfig wider = config;
   wider.hidden = 5;

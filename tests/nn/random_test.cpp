@@ -8,10 +8,11 @@
 namespace plait {
 namespace {
 
-TEST(Glorot, FillsItsRangeEvenly) {
+TEST(InitialWeights, FillTheirRangeEvenly) {
   std::vector<float> values(30000);
-  glorot_uniform(3, 0, 300, 100, values);
-  const double bound = std::sqrt(6.0 / 400);
+  const double bound = glorot_bound(300, 100);
+  EXPECT_DOUBLE_EQ(bound, std::sqrt(6.0 / 400));
+  fill_uniform(3, 0, bound, values);
   double sum = 0, squares = 0;
   for (const float v : values) {
     ASSERT_LE(std::abs(v), bound);

@@ -185,7 +185,9 @@ pid_t Job::rank(int number) {
   return text.empty() ? 0 : std::stoi(text);
 }
 
-Outcome run_job(const JobOptions& options) { return Job(options).wait(std::chrono::seconds(options.limit_s)); }
+Outcome run_job(const JobOptions& options) {
+  return Job(options).wait(std::chrono::seconds(options.limit_s));
+}
 
 Environment rank_environment(const std::string& program, int rank, int size, int port) {
   return {{"PLAIT_TEST_PROGRAM", program},       {"RANK", std::to_string(rank)},

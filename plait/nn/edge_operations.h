@@ -1,0 +1,24 @@
+// Operations over edges that are no plain sums, differentiable and collective: attention
+// (kernels/attention.h) and the maximum over neighbours (kernels/max_rows.h).
+#pragma once
+
+#include <torch/types.h>
+
+#include "plait/kernels/attention.h"
+#include "plait/nn/graph_handle.h"
+
+namespace plait {
+
+// y[i, k] = sum of softmax(leaky_relu(source[j, k] + target[i, k])) h[j, k] over the edges of i,
+// by head k. h: own x (heads * features); source and target: own x heads; float32, on the graph's
+// device. Attention is dropped if `step` is active; the graph then knows vertices by their ids
+// (ShardOptions.slot_vertices).
+torch::Tensor attend(const torch::Tensor& h, const torch::Tensor& source,
+                     const torch::Tensor& target, const c10::intrusive_ptr<GraphHandle>& graph,
+                     float slope, const DropoutStep& step);
+
+// y[i] = the greatest of the rows of x that i aggregates from, by column; 0 without edges.
+torch::Tensor max_of_neighbours(const torch::Tensor& x,
+                                const c10::intrusive_ptr<GraphHandle>& graph);
+
+}  // namespace plait

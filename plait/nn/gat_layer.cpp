@@ -1,0 +1,52 @@
+#include "plait/nn/edge_operations.h"
+#include "plait/nn/layer.h"
+
+namespace plait {
+namespace {
+
+class GatLayer : public Layer {
+ public:
+  GatLayer(float slope, const LayerShape& shape, WeightSource& source)
+      : heads_(shape.heads),
+        features_(shape.concatenated ? shape.out / shape.heads : shape.out),
+        concatenated_(shape.concatenated),
+        slope_(slope),
+        weight_(source.glorot({heads_ * features_, shape.in})),
+        source_score_(source.glorot({1, heads_, features_})),
+        target_score_(source.glorot({1, heads_, features_})),
+        bias_(source.constant(shape.out, 0)) {}
+
+  torch::Tensor forward(const LayerInput& x, const GraphRef& graph) const override {
+    const torch::Tensor h = x.times(weight_);
+    const torch::Tensor by_head = h.view({h.size(0), heads_, features_});
+    const torch::Tensor y = attend(h, (by_head * source_score_).sum(-1),
+                                   (by_head * target_score_).sum(-1), graph, slope_, x.step());
+    const bool one = concatenated_ || heads_ == 1;
+    return (one ? y : y.view({y.size(0), heads_, features_}).mean(1)) + bias_;
+  }
+  NamedTensors parameters() const override {
+    return {{"att_src", source_score_},
+            {"att_dst", target_score_},
+            {"bias", bias_},
+            {"lin.weight", weight_}};
+  }
+  std::uint64_t moved_width(bool) const override {
+    return AttentionShape{static_cast<std::uint64_t>(heads_), static_cast<std::uint64_t>(features_)}
+        .backward_width();
+  }
+
+ private:
+  std::int64_t heads_, features_;
+  bool concatenated_;
+  float slope_;
+  torch::Tensor weight_, source_score_, target_score_, bias_;
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_gat_layer(const ModelConfig& config, const LayerShape& shape,
+                                      WeightSource& source) {
+  return std::make_unique<GatLayer>(config.slope, shape, source);
+}
+
+}  // namespace plait

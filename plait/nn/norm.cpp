@@ -1,0 +1,60 @@
+#include "plait/nn/norm.h"
+
+#include "plait/nn/linear_map.h"
+
+namespace plait {
+namespace {
+
+constexpr double kMomentum = 0.1, kEpsilon = 1e-5;
+
+// The sum of x over ranks, on all; its gradient on a rank is the sum of those of all.
+torch::Tensor sum_over_ranks(const torch::Tensor& x, const GraphRef& graph) {
+  const auto sum = [graph](const torch::Tensor& mine) {
+    torch::Tensor all = mine.clone();
+    graph->all_reduce_sum(all);
+    return all;
+  };
+  return linear_map(x, sum, sum);
+}
+
+}  // namespace
+
+Norm::Norm(NormKind kind, std::int64_t width, const torch::Device& device)
+    : kind_(kind),
+      weight_(torch::ones({width}, device).requires_grad_()),
+      bias_(torch::zeros({width}, device).requires_grad_()) {
+  if (kind != NormKind::batch) return;
+  running_mean_ = torch::zeros({width}, device);
+  running_variance_ = torch::ones({width}, device);
+}
+
+torch::Tensor Norm::operator()(const torch::Tensor& x, const GraphRef& graph, bool trains) const {
+  if (kind_ == NormKind::layer) return torch::layer_norm(x, {x.size(1)}, weight_, bias_, kEpsilon);
+  torch::Tensor centred, variance;
+  if (trains) {
+    const auto count = static_cast<double>(graph->vertices());
+    const torch::Tensor mean = sum_over_ranks(x.sum(0), graph) / count;
+    centred = x - mean;
+    variance = sum_over_ranks(centred.square().sum(0), graph) / count;
+    const torch::NoGradGuard no_grad;
+    const double unbiased = count / std::max(count - 1, 1.0);
+    running_mean_.lerp_(mean, kMomentum);
+    running_variance_.lerp_(variance * unbiased, kMomentum);
+  } else {
+    centred = x - running_mean_;
+    variance = running_variance_;
+  }
+  return centred * (variance + kEpsilon).rsqrt() * weight_ + bias_;
+}
+
+NamedTensors Norm::parameters() const {
+  const std::string prefix = kind_ == NormKind::batch ? "module." : "";
+  return {{prefix + "weight", weight_}, {prefix + "bias", bias_}};
+}
+
+NamedTensors Norm::buffers() const {
+  if (kind_ != NormKind::batch) return {};
+  return {{"module.running_mean", running_mean_}, {"module.running_var", running_variance_}};
+}
+
+}  // namespace plait

@@ -1,0 +1,28 @@
+// Normalisation between layers: of each column over the vertices of all ranks (batch), or of each
+// row (layer).
+#pragma once
+
+#include "plait/nn/layer.h"
+
+namespace plait {
+
+class Norm {
+ public:
+  Norm(NormKind kind, std::int64_t width, const torch::Device& device);
+
+  // x: own x width. Collective if it trains: batch normalisation then takes mean and variance of
+  // all vertices, and moves its running ones towards them; else it uses those (Ioffe and Szegedy,
+  // ICML 2015, with momentum 0.1 and epsilon 1e-5 as in torch.nn.BatchNorm1d).
+  torch::Tensor operator()(const torch::Tensor& x, const GraphRef& graph, bool trains) const;
+
+  // Named as in PyG's BatchNorm and LayerNorm.
+  NamedTensors parameters() const;
+  // What is kept but not learnt by gradients.
+  NamedTensors buffers() const;
+
+ private:
+  NormKind kind_;
+  torch::Tensor weight_, bias_, running_mean_, running_variance_;
+};
+
+}  // namespace plait

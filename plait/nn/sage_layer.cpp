@@ -1,0 +1,58 @@
+#include "plait/nn/edge_operations.h"
+#include "plait/nn/layer.h"
+
+namespace plait {
+namespace {
+
+class SageLayer : public Layer {
+ public:
+  SageLayer(bool max, const LayerShape& shape, WeightSource& source)
+      : max_(max),
+        neighbours_(source.linear({shape.out, shape.in}, shape.in)),
+        own_(source.linear({shape.out, shape.in}, shape.in)),
+        bias_(source.linear({shape.out}, shape.in)) {}
+
+  torch::Tensor forward(const LayerInput& x, const GraphRef& graph) const override {
+    if (max_) {
+      const torch::Tensor h = all_columns(x);
+      return torch::linear(max_of_neighbours(h, graph), neighbours_, bias_) + h.matmul(own_.t());
+    }
+    if (transforms_first(x.is_sparse())) {  // the mean of rows times W is that of the products
+      const auto both = x.times(torch::cat({neighbours_, own_})).split(own_.size(0), 1);
+      return mean(both[0], graph) + both[1] + bias_;
+    }
+    const torch::Tensor h = x.dense();
+    return torch::linear(mean(h, graph), neighbours_, bias_) + h.matmul(own_.t());
+  }
+  NamedTensors parameters() const override {
+    return {{"lin_l.weight", neighbours_}, {"lin_l.bias", bias_}, {"lin_r.weight", own_}};
+  }
+  std::uint64_t moved_width(bool sparse) const override {
+    const auto in = static_cast<std::uint64_t>(own_.size(1));
+    if (max_) return 2 * in;  // the gradient's rows
+    return transforms_first(sparse) ? static_cast<std::uint64_t>(own_.size(0)) : in;
+  }
+
+ private:
+  bool transforms_first(bool sparse) const { return sparse || own_.size(0) <= own_.size(1); }
+  static torch::Tensor mean(const torch::Tensor& x, const GraphRef& graph) {
+    return aggregate(x, graph, false, {}, graph->inverse_degree());
+  }
+  // The maximum takes all columns, those of a sparse matrix too.
+  torch::Tensor all_columns(const LayerInput& x) const {
+    return x.is_sparse() ? x.times(torch::eye(own_.size(1), own_.options().requires_grad(false)))
+                         : x.dense();
+  }
+
+  bool max_;
+  torch::Tensor neighbours_, own_, bias_;
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_sage_layer(const ModelConfig& config, const LayerShape& shape,
+                                       WeightSource& source) {
+  return std::make_unique<SageLayer>(config.aggregation == "max", shape, source);
+}
+
+}  // namespace plait
