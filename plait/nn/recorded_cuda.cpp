@@ -27,8 +27,7 @@ c10::Stream exchanged(const torch::Device& device) {
 OwnStream::OwnStream(const torch::Device& device) : before_(exchanged(device)) {}
 
 OwnStream::~OwnStream() {
-  if (before_.device().is_cuda())
-    c10::impl::VirtualGuardImpl(torch::kCUDA).exchangeStream(before_);
+  if (before_.device().is_cuda()) c10::impl::VirtualGuardImpl(torch::kCUDA).exchangeStream(before_);
 }
 
 // A recorded graph, and the memory that its kernels work on: a pool of libtorch's that nothing else
