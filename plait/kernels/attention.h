@@ -1,20 +1,23 @@
 // Graph attention over a rank's edges (Velickovic et al., ICLR 2018, equations 1 to 4), and its
-// gradient, on the CPU.
+// gradient, on the CPU. attention_cuda.h takes the same arguments.
 //
 // For head k of row i, over the row's edges e to vertices j:
 //   l_e = leaky_relu(s[j, k] + t[i, k])        s: score of a source, t: of a target
 //   a_e = exp(l_e) / sum of exp(l) over the row
 //   y[i, k, :] = sum of m_e a_e h[j, k, :]     m_e: dropout's factor, kept / (1 - p), or 1
-// A row without edges becomes 0.
+// A row without edges becomes 0, and so do its u, b and norm.
 //
-// One pass over the edges each way, and one row a vertex through the halo each way: the gradient
-// for t needs no edges, because with r_e = 1 where the argument of leaky_relu is positive and
-// `slope` elsewhere
+// One pass over the edges each way, and one row a vertex through the halo each way. With r_e = 1
+// where the argument of leaky_relu is positive and `slope` elsewhere, the gradient for l_e is
+// a_e (m_e <dy[i, k], h[j, k]> - c[i, k]) with c = <dy[i, k], y[i, k]>, and that for s and t is r_e
+// times it, summed over the edges of a source and of a target. In both sums one side of the product
+// is the same for all edges, so that it needs no product an edge:
 //   dt[i, k] = <dy[i, k], u[i, k]> - c[i, k] b[i, k],  u = sum of m_e a_e r_e h[j, k],
-//   b = sum of a_e r_e, c = <dy[i, k], y[i, k]>,
+//   b = sum of a_e r_e,
 // where u and b are sums over the same edges as y. What the transposed graph needs of a target i is
-// dy, t, c and the row's norm (log of the sum of exp(l)):
-//   dh[j, k] = sum of m_e a_e dy[i, k],  ds[j, k] = sum of a_e r_e (m_e <dy[i, k], h[j, k]> - c).
+// dy, t, c and the row's norm (log of the sum of exp(l), from which a_e = exp(l_e - norm)):
+//   dh[j, k] = sum of m_e a_e dy[i, k],
+//   ds[j, k] = <h[j, k], v[j, k]> - sum of a_e r_e c[i, k],  v = sum of m_e a_e r_e dy[i, k].
 #pragma once
 
 #include <cstdint>
@@ -43,17 +46,10 @@ struct AttentionDropout {
   const std::uint64_t* slot_vertex = nullptr;  // global id of each slot
 };
 
-// The edges of a rank's rows, and the rows that they read. Arrays as in SpmmArgs.
-struct EdgeRows {
-  std::span<const EdgeOffset> begin, end;
-  const Slot* columns = nullptr;
-  RowSource x;
-};
-
-// All arrays without gaps. y and u: rows x width(); t, b and norm: rows x heads. u, b and norm may
-// be null where no gradient is wanted.
+// All arrays without gaps. y and u: rows x width(); t, b and norm: rows x heads. u, b and norm are
+// null where no gradient is wanted: all three or none.
 struct AttentionForward {
-  EdgeRows edges;  // x: rows of forward_width()
+  EdgeRows edges;  // edges.x: rows of forward_width(), [h | s]
   AttentionShape shape;
   AttentionDropout dropout;
   const float* t = nullptr;
@@ -65,7 +61,7 @@ struct AttentionForward {
 
 // Along the transposed graph: rows are sources, slots are targets.
 struct AttentionBackward {
-  EdgeRows edges;  // x: rows of backward_width()
+  EdgeRows edges;  // edges.x: rows of backward_width(), [dy | t | norm | c]
   AttentionShape shape;
   AttentionDropout dropout;
   const float* h = nullptr;  // rows x width(), h_stride floats from one to the next
@@ -75,8 +71,9 @@ struct AttentionBackward {
   float* ds = nullptr;  // rows x heads
 };
 
-// Uses all threads, balanced by edges; a row's edges are summed in their order, so the bits do not
-// depend on the number of threads or ranks.
+// The greatest score of a row is subtracted before exp is taken, so that none overflows. All
+// threads work, balanced by edges; a row's edges are summed in an order, and in pieces, that depend
+// on the graph alone, so the bits do not depend on the number of threads.
 void attention(const AttentionForward& args);
 void attention_backward(const AttentionBackward& args);
 

@@ -6,6 +6,12 @@
 //
 // Encoding of the counter: low = global vertex; high = epoch (24 bits) | layer (8) | column / 4
 // (32): one Philox block serves four columns.
+//
+// Attention is dropped by edge and head. Its counter: low = a mix of the two global ids; high =
+// epoch (24 bits) | layer (8) | 1 (1) | head / 4 (31): one block serves four heads. column / 4
+// stays below 2^30, so that the two kinds never share a counter. For a given target the mix is one
+// to one in the source, and the other way round; that two edges of all share their numbers has a
+// probability of 2^-64 a pair. Parallel edges are dropped together.
 #pragma once
 
 #include <cstdint>
@@ -34,12 +40,32 @@ class Dropout {
     return philox_(vertex, std::uint64_t{epoch & 0xffffffu} << 40 |
                                std::uint64_t{layer & 0xffu} << 32 | column / 4);
   }
+  // The numbers of the four heads that `head` is one of, on an edge: its own is [head % 4].
+  PLAIT_HOST_DEVICE Philox::Block edge_numbers(std::uint64_t target, std::uint64_t source,
+                                               std::uint32_t epoch, std::uint32_t layer,
+                                               std::uint32_t head) const {
+    // ~: so that (u, v) and (v, u) differ.
+    return philox_(mix(target) ^ mix(~source), std::uint64_t{epoch & 0xffffffu} << 40 |
+                                                   std::uint64_t{layer & 0xffu} << 32 |
+                                                   std::uint64_t{1} << 31 | head / 4);
+  }
+  PLAIT_HOST_DEVICE bool keeps(std::uint32_t number) const { return uniform_float(number) >= p_; }
+  // What is kept is multiplied by it.
+  PLAIT_HOST_DEVICE float scale() const { return scale_; }
   // What an element is multiplied by.
   PLAIT_HOST_DEVICE float factor(std::uint32_t number) const {
-    return uniform_float(number) >= p_ ? scale_ : 0.0f;
+    return keeps(number) ? scale_ : 0.0f;
   }
 
  private:
+  // One to one, and every bit of `id` reaches every bit of the result.
+  PLAIT_HOST_DEVICE static constexpr std::uint64_t mix(std::uint64_t id) {
+    constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15u;  // 2^64 / golden ratio
+    id = (id ^ id >> 32) * kOdd;
+    id = (id ^ id >> 32) * kOdd;
+    return id ^ id >> 32;
+  }
+
   Philox philox_;
   float p_;
   float scale_;

@@ -4,6 +4,9 @@
 // a multiply and an add are fused where fma() is called and nowhere else.
 #pragma once
 
+#include <cstddef>
+#include <utility>
+
 #if defined(__AVX2__) && defined(__FMA__)
 #include <immintrin.h>
 #else
@@ -13,6 +16,15 @@
 namespace plait {
 
 inline constexpr int kFloat8 = 8;
+
+// Calls f(0), ... f(N - 1), each with a constant, so that arrays indexed by it live in registers.
+template <std::size_t N, class F>
+[[gnu::always_inline]] inline void unrolled(F&& f) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
+    (f(std::integral_constant<std::size_t, I>{}), ...);
+  }
+  (std::make_index_sequence<N>{});
+}
 
 #if defined(__AVX2__) && defined(__FMA__)
 

@@ -29,6 +29,19 @@ struct RowSource {
   const float* const* peers = nullptr;        // a pointer a rank, or null
   const std::uint32_t* halo_owner = nullptr;  // a rank a halo row
   const std::uint32_t* halo_row = nullptr;    // the row on that rank
+
+  const float* row(Slot slot) const {
+    if (peers == nullptr || slot < own) return base + slot * stride;
+    return peers[halo_owner[slot - own]] + halo_row[slot - own] * stride;
+  }
+};
+
+// The edges of rows, and the rows that they read.
+struct EdgeRows {
+  std::span<const EdgeOffset> begin;  // one a row
+  std::span<const EdgeOffset> end;    // one a row
+  const Slot* columns = nullptr;
+  RowSource x;
 };
 
 struct SpmmArgs {

@@ -10,11 +10,9 @@
 //   Look-ahead  While a row is added, the row 64 cache lines of work further on is fetched, and
 //               into L2 only: the first-level cache can wait for far fewer lines at once, so where
 //               x lies in memory this alone nearly doubles the speed over fetching into L1.
-//   Balance     Consecutive rows make tasks of about equal edges; a row longer than kPieceEdges is
-//               cut into pieces at fixed places, each a task of its own, whose sums are added in
-//               order. Cuts depend on the graph alone, and an element of y is one chain of
-//               additions in the order of the edges (in a long row, one a piece): its bits depend
-//               neither on the threads nor on the width of the registers.
+//   Balance     Tasks of about equal edges, long rows in pieces (row_tasks.h). An element of y is
+//               one chain of additions in the order of the edges (in a long row, one a piece): its
+//               bits depend neither on the threads nor on the width of the registers.
 #include <algorithm>
 #include <array>
 #include <tuple>
@@ -25,6 +23,7 @@
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
 #include "plait/kernels/float8.h"
+#include "plait/kernels/row_tasks.h"
 #include "plait/kernels/spmm.h"
 
 namespace plait {
@@ -32,12 +31,6 @@ namespace {
 
 constexpr std::uint64_t kSliceVectors = 4;
 constexpr std::uint64_t kSliceWidth = kSliceVectors * kFloat8;
-constexpr std::uint64_t kLineFloats = kCacheLine / sizeof(float);
-constexpr std::uint64_t kLinesAhead = 64;
-constexpr EdgeOffset kTaskEdges = 1 << 13;
-constexpr EdgeOffset kRowCost = 4;  // what a row costs beside its edges, in edges
-constexpr EdgeOffset kPieceEdges = 1 << 12;
-constexpr std::uint64_t kBlockRows = 1 << 13;  // rows that one thread cuts into tasks at a time
 
 // Columns [first, first + width) of x and y; width is at most kSliceWidth.
 struct Slice {
@@ -73,25 +66,12 @@ class TranslatedRows {
  public:
   static constexpr bool kAligned = false;
   TranslatedRows(const RowSource& x, std::uint64_t first) : x_(x), first_(first) {}
-  const float* operator()(Slot slot) const {
-    if (slot < x_.own) return x_.base + slot * x_.stride + first_;
-    const Slot halo = slot - x_.own;
-    return x_.peers[x_.halo_owner[halo]] + x_.halo_row[halo] * x_.stride + first_;
-  }
+  const float* operator()(Slot slot) const { return x_.row(slot) + first_; }
 
  private:
   RowSource x_;
   std::uint64_t first_;
 };
-
-// Calls f(0), ... f(N - 1), each with a constant, so that arrays indexed by it live in registers.
-template <std::size_t N, class F>
-[[gnu::always_inline]] inline void unrolled(F&& f) {
-  [&]<std::size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
-    (f(std::integral_constant<std::size_t, I>{}), ...);
-  }
-  (std::make_index_sequence<N>{});
-}
 
 // Fetches the cache lines of one slice of a row into L2. A row that does not begin on a line may
 // end on one more.
@@ -102,32 +82,6 @@ template <std::size_t Lines, bool Aligned>
   });
   if constexpr (!Aligned) __builtin_prefetch(row + width - 1, 0, 2);
 }
-
-// A place in the edges of segments short enough to be summed whole, ahead of the sum.
-class LookAhead {
- public:
-  explicit LookAhead(const Segments& segments) : segments_(segments) {}
-  // The number of edges that follow in one run, from edge() on; 0 at the end of all segments.
-  EdgeOffset available() {
-    while (edge_ == end_ && next_ < segments_.count) {
-      const EdgeOffset begin = segments_.begin[next_], end = segments_.end[next_];
-      if (end - begin <= kPieceEdges) {
-        edge_ = begin;
-        end_ = end;
-      }
-      ++next_;
-    }
-    return end_ - edge_;
-  }
-  EdgeOffset edge() const { return edge_; }
-  void advance(EdgeOffset edges) { edge_ += edges; }
-
- private:
-  const Segments& segments_;
-  std::uint64_t next_ = 0;
-  EdgeOffset edge_ = 0;
-  EdgeOffset end_ = 0;
-};
 
 // The sums of all segments of at most kPieceEdges edges, for one slice of `Vectors` registers, of
 // which the last is used in part if `Partial`.
@@ -156,7 +110,7 @@ void sum_segments(const SpmmArgs& args, const Segments& segments, const Slice& s
     if constexpr (Partial) add_vector(kWhole, part.load(x + kWhole * kFloat8));
   };
 
-  LookAhead ahead(segments);
+  LookAhead ahead(segments.begin, segments.end, segments.count);
   for (std::uint64_t i = 0; i < kLinesAhead / kLines && ahead.available() > 0; ++i) {
     fetch(ahead.edge());
     ahead.advance(1);
@@ -213,64 +167,7 @@ Kernel choose_kernel(const SpmmArgs& args, const Slice& slice) {
                   rows << 4];
 }
 
-// A piece of a row that is too long to be summed in one go.
-struct Piece {
-  std::uint64_t row;
-  EdgeOffset begin;
-  EdgeOffset end;
-};
-
-struct Rows {
-  std::uint64_t begin;
-  std::uint64_t end;
-};
-
-// What the threads share among themselves, once a slice: tasks of consecutive rows of about equal
-// edges, whose long rows are left out, and the pieces of the long rows, by row and place.
-struct Cut {
-  std::vector<Rows> tasks;
-  std::vector<Piece> pieces;
-
-  void add(const Cut& other) {
-    tasks.insert(tasks.end(), other.tasks.begin(), other.tasks.end());
-    pieces.insert(pieces.end(), other.pieces.begin(), other.pieces.end());
-  }
-};
-
-Cut cut_rows(const SpmmArgs& args, std::uint64_t first, std::uint64_t last) {
-  Cut cut;
-  EdgeOffset work = 0;
-  for (std::uint64_t i = first; i < last; ++i) {
-    const EdgeOffset begin = args.begin[i], end = args.end[i];
-    work += kRowCost;
-    if (end - begin <= kPieceEdges) {
-      work += end - begin;
-    } else {
-      for (EdgeOffset e = begin; e < end; e += std::min(kPieceEdges, end - e))
-        cut.pieces.push_back({i, e, std::min(e + kPieceEdges, end)});
-    }
-    if (work >= kTaskEdges || i + 1 == last) {
-      cut.tasks.push_back({first, i + 1});
-      first = i + 1;
-      work = 0;
-    }
-  }
-  return cut;
-}
-
-// One pass over the rows, all threads.
-Cut cut_rows(const SpmmArgs& args) {
-  const std::uint64_t rows = args.begin.size();
-  std::vector<Cut> blocks((rows + kBlockRows - 1) / kBlockRows);
-  parallel_for(blocks.size(), [&](std::size_t b) {
-    blocks[b] = cut_rows(args, b * kBlockRows, std::min((b + 1) * kBlockRows, rows));
-  });
-  Cut cut;
-  for (const Cut& block : blocks) cut.add(block);
-  return cut;
-}
-
-void sum_task(const SpmmArgs& args, const Rows& rows, const Slice& slice) {
+void sum_task(const SpmmArgs& args, const RowRange& rows, const Slice& slice) {
   const float* scale = args.row_scale ? args.row_scale + rows.begin : nullptr;
   const Segments segments{&args.begin[rows.begin], &args.end[rows.begin],
                           rows.end - rows.begin,   args.y + rows.begin * args.y_stride,
@@ -278,13 +175,13 @@ void sum_task(const SpmmArgs& args, const Rows& rows, const Slice& slice) {
   choose_kernel(args, slice)(args, segments, slice);
 }
 
-void sum_piece(const SpmmArgs& args, const Piece& piece, float* sum, const Slice& slice) {
+void sum_piece(const SpmmArgs& args, const RowPiece& piece, float* sum, const Slice& slice) {
   const Segments segments{&piece.begin, &piece.end, 1, sum, 0, nullptr};
   choose_kernel(args, slice)(args, segments, slice);
 }
 
 // Adds the sums of the pieces of each long row into y, in order, for one slice.
-void join_pieces(const SpmmArgs& args, const std::vector<Piece>& pieces, const float* sums,
+void join_pieces(const SpmmArgs& args, const std::vector<RowPiece>& pieces, const float* sums,
                  const Slice& slice) {
   for (std::size_t p = 0; p < pieces.size(); ++p) {
     const std::uint64_t row = pieces[p].row;
@@ -305,10 +202,8 @@ Slice slice_at(std::uint64_t index, std::uint64_t width) {
 }  // namespace
 
 void spmm(const SpmmArgs& args) {
-  require(args.begin.size() == args.end.size(), "spmm: {} row begins, but {} row ends",
-          args.begin.size(), args.end.size());
   if (args.begin.empty() || args.width == 0) return;
-  const Cut cut = cut_rows(args);
+  const RowTasks cut = cut_rows(args.begin, args.end);
   const std::size_t tasks = cut.tasks.size(), per_slice = tasks + cut.pieces.size();
   Buffer<float> piece_sums(cut.pieces.size() * args.width);
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <set>
 #include <vector>
@@ -50,6 +51,49 @@ TEST(Dropout, EveryPartOfTheKeyMatters) {
   const std::set<std::vector<float>> masks{mask(0, 0, 0, 0), mask(1, 0, 0, 0), mask(0, 1, 0, 0),
                                            mask(0, 0, 1, 0), mask(0, 0, 0, 1)};
   EXPECT_EQ(masks.size(), 5u);
+}
+
+using Words = std::array<std::uint32_t, 4>;
+
+Words words_of(const Philox::Block& block) { return {block[0], block[1], block[2], block[3]}; }
+
+// Of edges in both directions, heads, epochs and layers; and none is of a feature's.
+TEST(Dropout, EdgesHaveNumbersOfTheirOwn) {
+  const Dropout dropout(7, 0.5f);
+  std::set<Words> seen;
+  std::size_t drawn = 0;
+  const auto draw = [&](const Philox::Block& block) {
+    seen.insert(words_of(block));
+    ++drawn;
+  };
+  for (const std::uint64_t far : {std::uint64_t{0}, std::uint64_t{1} << 33})
+    for (std::uint64_t target = 0; target < 150; ++target)
+      for (std::uint64_t source = 0; source < 150; ++source)
+        draw(dropout.edge_numbers(target + far, source, 0, 0, 0));
+  for (std::uint32_t k = 1; k < 40; ++k) {
+    draw(dropout.edge_numbers(3, 5, k, 0, 0));
+    draw(dropout.edge_numbers(3, 5, 0, k, 0));
+    draw(dropout.edge_numbers(3, 5, 0, 0, 4 * k));
+  }
+  for (std::uint64_t vertex = 0; vertex < 1000; ++vertex) draw(dropout.numbers(vertex, 0, 0, 0));
+  EXPECT_EQ(seen.size(), drawn);
+  // Heads 4 .. 7 are of one block.
+  EXPECT_EQ(dropout.edge_numbers(3, 5, 0, 0, 4), dropout.edge_numbers(3, 5, 0, 0, 7));
+}
+
+TEST(Dropout, OfEdgesKeepsItsShare) {
+  const Dropout dropout(1, 0.6f);
+  constexpr std::uint64_t kSide = 150;
+  double kept = 0;
+  for (std::uint64_t target = 0; target < kSide; ++target)
+    for (std::uint64_t source = 0; source < kSide; ++source)
+      for (const std::uint32_t number : dropout.edge_numbers(target, source, 9, 1, 0))
+        kept += dropout.keeps(number);
+  constexpr double kCount = 4 * kSide * kSide;
+  EXPECT_NEAR(kept / kCount, 0.4, 4 * std::sqrt(0.24 / kCount));
+  EXPECT_EQ(dropout.factor(0), 0.0f);
+  EXPECT_EQ(dropout.factor(0xffffffffu), dropout.scale());
+  EXPECT_FLOAT_EQ(dropout.scale(), 2.5f);
 }
 
 TEST(Dropout, RefusesSharesOutsideTheRange) {

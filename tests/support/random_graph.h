@@ -4,9 +4,11 @@
 #include <random>
 #include <set>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "plait/graph/build.h"
+#include "plait/kernels/spmm.h"
 
 namespace plait::test {
 
@@ -42,6 +44,35 @@ inline std::vector<Edge> random_edges(std::uint64_t vertices, std::size_t count,
 template <VertexId V>
 Csr<V> random_csr(std::uint64_t vertices, std::size_t edges, unsigned seed, bool weighted = false) {
   return build_csr(edge_list<V>(vertices, random_edges(vertices, edges, seed), weighted));
+}
+
+// A graph and its transpose, for operations and their gradients.
+struct BothWays {
+  Csr<std::uint32_t> graph, transposed;
+
+  BothWays(std::uint64_t vertices, std::vector<Edge> edges)
+      : graph(build_csr(edge_list<std::uint32_t>(vertices, edges, false))) {
+    for (Edge& e : edges) std::swap(e.source, e.target);
+    transposed = build_csr(edge_list<std::uint32_t>(vertices, edges, false));
+  }
+};
+
+inline BothWays random_both_ways(std::uint64_t vertices, std::size_t edges, unsigned seed) {
+  return {vertices, random_edges(vertices, edges, seed)};
+}
+
+// Vertex 0 has an edge from (or to) all others, and one from itself.
+inline BothWays star_both_ways(std::uint64_t vertices, bool inwards) {
+  std::vector<Edge> edges;
+  for (std::uint64_t v = 0; v < vertices; ++v) edges.push_back({v, 0, 1});
+  if (!inwards)
+    for (Edge& e : edges) std::swap(e.source, e.target);
+  return {vertices, edges};
+}
+
+inline EdgeRows edge_rows(const Csr<std::uint32_t>& graph, const RowSource& x) {
+  return {graph.offsets.span().first(graph.vertices()), graph.offsets.span().subspan(1),
+          graph.neighbours.data(), x};
 }
 
 }  // namespace plait::test

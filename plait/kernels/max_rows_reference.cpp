@@ -1,0 +1,41 @@
+// The maximum over neighbours as it is defined: column by column, first the greatest value, then
+// who reaches it.
+#include <cmath>
+
+#include "plait/kernels/max_rows.h"
+
+namespace plait {
+namespace {
+
+bool same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+}  // namespace
+
+void max_rows_reference(const MaxForward& args) {
+  const EdgeRows& edges = args.edges;
+  for (std::size_t i = 0; i < edges.begin.size(); ++i)
+    for (std::uint64_t j = 0; j < args.width; ++j) {
+      const auto value = [&](EdgeOffset e) { return edges.x.row(edges.columns[e])[j]; };
+      float greatest = edges.begin[i] < edges.end[i] ? value(edges.begin[i]) : 0.0f, ties = 0;
+      for (EdgeOffset e = edges.begin[i]; e < edges.end[i]; ++e)
+        if (std::isnan(value(e)) || value(e) > greatest) greatest = value(e);
+      for (EdgeOffset e = edges.begin[i]; e < edges.end[i]; ++e) ties += same(value(e), greatest);
+      args.y[i * args.width + j] = greatest;
+      if (args.ties) args.ties[i * args.width + j] = ties;
+    }
+}
+
+void max_rows_backward_reference(const MaxBackward& args) {
+  const EdgeRows& edges = args.edges;
+  for (std::size_t i = 0; i < edges.begin.size(); ++i)
+    for (std::uint64_t j = 0; j < args.width; ++j) {
+      double sum = 0;
+      for (EdgeOffset e = edges.begin[i]; e < edges.end[i]; ++e) {
+        const float* target = edges.x.row(edges.columns[e]);
+        if (same(args.x[i * args.width + j], target[j])) sum += double{target[args.width + j]};
+      }
+      args.dx[i * args.width + j] = static_cast<float>(sum);
+    }
+}
+
+}  // namespace plait
