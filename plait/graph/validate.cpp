@@ -15,9 +15,9 @@ constexpr std::size_t kGrain = std::size_t{1} << 18;
 // The smallest index for which `bad` holds, or `size`. Parallel; the answer does not depend on the
 // number of threads.
 template <class Bad>
-std::size_t first_bad(std::size_t size, Bad bad) {
+std::size_t first_bad(std::size_t size, Bad bad, std::size_t grain = kGrain) {
   std::atomic<std::size_t> first{size};
-  parallel_blocks(size, kGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(size, grain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end && i < first.load(std::memory_order_relaxed); ++i) {
       if (!bad(i)) continue;
       std::size_t seen = first.load();
@@ -146,11 +146,12 @@ void validate(const Dataset& dataset, const std::string& file) {
     check.size("original ids", dataset.original_ids.size(), vertices, "vertex");
 }
 
-bool is_symmetric(const AnyCsr& any) {
+std::optional<RowEntry> find_one_way_edge(const AnyCsr& any) {
   return std::visit(
-      [](const auto& graph) {
-        // The k-th of parallel edges (i, j) must match the k-th of (j, i).
-        const auto unmatched = [&](std::size_t i) {
+      [](const auto& graph) -> std::optional<RowEntry> {
+        // Where the first such edge of row i is in it, or the size of the row. The k-th of parallel
+        // edges (i, j) must match the k-th of (j, i).
+        const auto first_unmatched = [&](std::size_t i) {
           const auto row = graph.row(i);
           for (std::size_t k = 0; k < row.size(); ++k) {
             const auto reverse = graph.row(row[k]);
@@ -158,20 +159,18 @@ bool is_symmetric(const AnyCsr& any) {
                                                       static_cast<decltype(row[k] + 0)>(i));
             const auto first = std::lower_bound(row.begin(), row.end(), row[k]);
             const auto nth = (row.begin() + static_cast<std::ptrdiff_t>(k)) - first;
-            if (high - low <= nth) return true;
+            if (high - low <= nth) return k;
             const EdgeOffset back =
                 graph.offsets[row[k]] + static_cast<EdgeOffset>(low - reverse.begin() + nth);
-            if (graph.weight(graph.offsets[i] + k) != graph.weight(back)) return true;
+            if (graph.weight(graph.offsets[i] + k) != graph.weight(back)) return k;
           }
-          return false;
+          return row.size();
         };
-        std::atomic<bool> symmetric{true};
-        parallel_blocks(
-            graph.vertices(), std::size_t{1} << 10, [&](std::size_t begin, std::size_t end) {
-              for (std::size_t i = begin; i < end && symmetric.load(std::memory_order_relaxed); ++i)
-                if (unmatched(i)) symmetric = false;
-            });
-        return symmetric.load();
+        const std::size_t i = first_bad(
+            graph.vertices(), [&](std::size_t k) { return first_unmatched(k) < graph.degree(k); },
+            std::size_t{1} << 10);
+        if (i == graph.vertices()) return std::nullopt;
+        return RowEntry{i, graph.row(i)[first_unmatched(i)]};
       },
       any);
 }

@@ -1,6 +1,8 @@
 // Checks of what comes from outside, and questions about a graph as a whole.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "plait/graph/dataset.h"
@@ -15,8 +17,15 @@ namespace plait {
 //   - labels are in -1 .. classes - 1, splits in 0 .. 3.
 void validate(const Dataset& dataset, const std::string& file);
 
-// Whether every edge has its reverse with the same weight, parallel edges counted.
-// Rows must be sorted by neighbour. O(edges), all threads.
-bool is_symmetric(const AnyCsr& graph);
+// An entry of a row.
+struct RowEntry {
+  std::uint64_t row;
+  std::uint64_t neighbour;
+};
+
+// The first edge, by rows, that has no reverse of the same weight, parallel edges counted; nothing
+// if the graph is symmetric. Rows must be sorted by neighbour. O(edges), all threads.
+std::optional<RowEntry> find_one_way_edge(const AnyCsr& graph);
+inline bool is_symmetric(const AnyCsr& graph) { return !find_one_way_edge(graph); }
 
 }  // namespace plait

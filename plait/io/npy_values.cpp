@@ -73,6 +73,7 @@ template Buffer<std::uint8_t> npy_integers(const NpyArray&, NpySlice, NpyRange);
 template Buffer<std::int32_t> npy_integers(const NpyArray&, NpySlice, NpyRange);
 template Buffer<std::uint32_t> npy_integers(const NpyArray&, NpySlice, NpyRange);
 template Buffer<std::uint64_t> npy_integers(const NpyArray&, NpySlice, NpyRange);
+template Buffer<float> npy_integers(const NpyArray&, NpySlice, NpyRange);
 
 std::uint64_t npy_largest_id(const NpyArray& array) {
   require_integers(array);
@@ -162,7 +163,7 @@ std::uint64_t vertices_of_ids(std::uint64_t largest, std::uint64_t edges, const 
     throw InputError(name, "ids",
                      fmt::format("the largest id is {}, but {} edges touch at most {} vertices",
                                  largest, edges, 2 * edges),
-                     "number the vertices without gaps, or add an array with a row a vertex");
+                     "number the vertices without gaps, or give their number where the format can");
   return edges == 0 ? 0 : largest + 1;
 }
 
