@@ -2,8 +2,8 @@
 // are offsets, targets and weights.
 #include "plait/io/ligra.h"
 
-#include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -34,7 +34,8 @@ Header read_header(const TextInput& input) {
   const std::string_view word(kind, static_cast<std::size_t>(cursor.at() - kind));
   Header header{.weighted = word == "WeightedAdjacencyGraph"};
   if (!header.weighted && word != "AdjacencyGraph")
-    input.fail(kind, input.quote_line(kind) + " is neither AdjacencyGraph nor WeightedAdjacencyGraph",
+    input.fail(kind,
+               input.quote_line(kind) + " is neither AdjacencyGraph nor WeightedAdjacencyGraph",
                "give a file in Ligra's adjacency format");
   cursor.next_line();
   header.counts = cursor.at();
@@ -61,6 +62,10 @@ void fill_chunk(const TextInput& input, const Header& header, std::string_view c
     } else {
       read_weight(input, cursor, weights[word - header.vertices - header.edges]);
     }
+    // A comma ends a number, but not a word as they were counted.
+    if (!cursor.at_line_end() && !is_blank(cursor.peek())) [[unlikely]]
+      input.fail(cursor.at(), input.quote_line(cursor.at()) + " is not made of numbers and blanks",
+                 "correct the line");
   }
 }
 

@@ -33,7 +33,8 @@ std::string text_of(const PlainGraph& graph, char separator) {
   for (std::size_t i = 0; i < graph.vertices; ++i) add(offsets[i]);
   for (const auto& [row, neighbour, weight] : graph.entries) add(neighbour);
   if (graph.weighted)
-    for (const auto& [row, neighbour, weight] : graph.entries) add(static_cast<std::size_t>(weight));
+    for (const auto& [row, neighbour, weight] : graph.entries)
+      add(static_cast<std::size_t>(weight));
   return text;
 }
 
@@ -45,6 +46,12 @@ TEST(Ligra, ManyChunksAndAnyNumberOfThreads) {
     EXPECT_EQ(read(text_of(weighted, '\n')), weighted);
     EXPECT_EQ(read(text_of(weighted, ' ')), weighted) << "one line, which is one chunk";
   });
+}
+
+TEST(Ligra, ACommaIsNoSeparator) {
+  expect_errors({{"AdjacencyGraph\n2\n1\n0\n1\n1,\n", "x.adj: line 6: '1,' is not made of numbers"},
+                 {"AdjacencyGraph\n2\n2\n0,0\n1\n1\n1\n", "line 4: '0,0' is not"}},
+                read);
 }
 
 TEST(Ligra, DamagedFilesGiveErrorsOnly) {
