@@ -23,9 +23,11 @@ struct RowEntry {
   std::uint64_t neighbour;
 };
 
-// The first edge, by rows, that has no reverse of the same weight, parallel edges counted; nothing
-// if the graph is symmetric. Rows must be sorted by neighbour. O(edges), all threads.
+// Whether every edge has its reverse with the same weight: the k-th of parallel edges (i, j) that
+// of the k-th of (j, i). Rows must be sorted by neighbour. O(edges), all threads.
+bool is_symmetric(const AnyCsr& graph);
+
+// The first edge, by rows, that has no such reverse; nothing if the graph is symmetric.
 std::optional<RowEntry> find_one_way_edge(const AnyCsr& graph);
-inline bool is_symmetric(const AnyCsr& graph) { return !find_one_way_edge(graph); }
 
 }  // namespace plait
