@@ -55,16 +55,31 @@ Buffer<T> npy_integers(const NpyArray& array, NpySlice slice, NpyRange range) {
   Buffer<T> out(slice.count);
   visit_npy(array, [&](auto load) {
     using Value = typename decltype(load)::Value;
-    if constexpr (std::is_integral_v<Value>)
-      parallel_blocks(slice.count, kGrain, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t k = begin; k < end; ++k) {
-          const std::uint64_t i = slice.first + k * slice.stride;
-          const Value value = load(i);
-          if (std::cmp_less(value, range.low) || std::cmp_greater(value, range.high)) [[unlikely]]
-            fail_integer(array, i, fmt::to_string(value), range);
-          out[k] = static_cast<T>(value);
-        }
-      });
+    if constexpr (std::is_integral_v<Value>) {
+      const auto outside = [&](Value value) {
+        return std::cmp_less(value, range.low) || std::cmp_greater(value, range.high);
+      };
+      // Without a way out of the loop, and with a stride that is known, it runs on vectors.
+      const auto convert = [&](auto stride) {
+        parallel_blocks(slice.count, kGrain, [&](std::size_t begin, std::size_t end) {
+          bool wrong = false;
+#pragma omp simd reduction(| : wrong)
+          for (std::size_t k = begin; k < end; ++k) {
+            const Value value = load(slice.first + k * stride);
+            wrong |= outside(value);
+            out[k] = static_cast<T>(value);
+          }
+          if (!wrong) return;
+          for (std::uint64_t k = begin;; ++k)
+            if (const std::uint64_t i = slice.first + k * stride; outside(load(i)))
+              fail_integer(array, i, fmt::to_string(load(i)), range);
+        });
+      };
+      if (slice.stride == 1)
+        convert(std::integral_constant<std::uint64_t, 1>());
+      else
+        convert(slice.stride);
+    }
   });
   return out;
 }
