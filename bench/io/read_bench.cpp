@@ -5,7 +5,8 @@
 // prints a JSON object of medians in seconds: "plain", one read() of the file into memory that is
 // there already, on one thread; "parse", what the format's own reader makes of it (an edge list or
 // rows); "whole", read_dataset(): parsed, built into rows, checked for symmetry, validated. With
-// --rows, writes sorted (row, column, weight) of what was parsed, as float64 .npy, for a comparison.
+// --rows, writes sorted (row, column, weight) of what was parsed, as float64 .npy, for a
+// comparison.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -106,8 +107,9 @@ int run(const std::string& path, int repeat, const std::string& rows) {
   bool known = true;
   const double parsed = median_seconds(repeat, [&] { known = parse(*file); });
   const double whole = median_seconds(repeat, [&] { read_dataset(path); });
-  fmt::print(R"({{"bytes": {}, "plain": {}, "parse": {}, "whole": {}}})" "\n", bytes.size(), plain,
-             known ? parsed : whole, whole);
+  fmt::print(R"({{"bytes": {}, "plain": {}, "parse": {}, "whole": {}}})"
+             "\n",
+             bytes.size(), plain, known ? parsed : whole, whole);
   return 0;
 }
 

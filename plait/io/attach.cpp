@@ -40,7 +40,10 @@ Features read_sparse(const NpzArchive& archive) {
   if (shape.columns > kMaxVertices32)
     archive.fail("shape", fmt::format("{} columns are more than {}", shape.columns, kMaxVertices32),
                  "drop columns that are not used");
-  return {shape.rows, shape.columns, {}, {},
+  return {shape.rows,
+          shape.columns,
+          {},
+          {},
           read_csr<std::uint32_t>(archive, {"indptr", "indices", "data"}, shape)};
 }
 

@@ -14,8 +14,8 @@ namespace plait {
 // a row a vertex.
 void attach_features(Dataset& dataset, const std::string& path);
 
-// `edges` numbers, from .npy, or from .npz an archive that holds edge_weight or nothing else. Throws
-// InputError.
+// `edges` numbers, from .npy, or from .npz an archive that holds edge_weight or nothing else.
+// Throws InputError.
 Array<float> read_weights(const std::string& path, std::uint64_t edges);
 
 }  // namespace plait

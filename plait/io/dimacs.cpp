@@ -1,5 +1,5 @@
-// Two passes over chunks of the text: the first counts arcs, so that the promise of the problem line
-// is checked before memory is taken, the second fills exact arrays.
+// Two passes over chunks of the text: the first counts arcs, so that the promise of the problem
+// line is checked before memory is taken, the second fills exact arrays.
 #include "plait/io/dimacs.h"
 
 #include <limits>
@@ -22,8 +22,8 @@ struct Header {
   std::size_t body = 0;  // where what follows begins
 };
 
-// Moves from the start of a line past the blanks before what it says, and returns its type; false at
-// the end. Comments are passed over.
+// Moves from the start of a line past the blanks before what it says, and returns its type; false
+// at the end. Comments are passed over.
 bool next_line(const TextInput& input, Cursor& cursor, char& type) {
   while (cursor.next_line()) {
     type = cursor.peek();
@@ -69,8 +69,7 @@ struct Arc {
 
 // Calls take(arc) for every arc of a chunk, in order.
 template <class Take>
-void for_each_arc(const TextInput& input, const Header& header, std::string_view chunk,
-                  Take take) {
+void for_each_arc(const TextInput& input, const Header& header, std::string_view chunk, Take take) {
   Cursor cursor(chunk);
   for (char type = 0; next_line(input, cursor, type);) {
     const char* const begin = cursor.at();

@@ -21,8 +21,8 @@ namespace plait {
 // Throws InputError, naming `file`. Allocates at most twice the size of the text plus 1 MiB.
 AnyEdgeList parse_dimacs(std::string_view text, const std::string& file);
 
-// By targets; an unweighted graph's arcs weigh 1. Throws Error for weights that are not whole numbers
-// of 32 bits.
+// By targets; an unweighted graph's arcs weigh 1. Throws Error for weights that are not whole
+// numbers of 32 bits.
 void write_dimacs(const Dataset& dataset, AtomicFile& file);
 
 }  // namespace plait

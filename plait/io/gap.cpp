@@ -46,9 +46,7 @@ void check_size(const Header& header, std::uint64_t bytes, std::uint64_t an_edge
   const std::uint64_t halves = header.directed ? 2 : 1;
   const std::uint64_t offsets = 8 * (header.vertices + 1);
   const std::uint64_t body = bytes - kHeaderBytes;
-  if (header.edges <= body / an_edge &&
-      body == halves * (offsets + an_edge * header.edges))
-    return;
+  if (header.edges <= body / an_edge && body == halves * (offsets + an_edge * header.edges)) return;
   throw InputError(
       file, "header",
       fmt::format("{} vertices and {} {}edges of {} bytes do not make a file of {} bytes",

@@ -9,8 +9,8 @@
 //   4 m or 8 m     the target of each edge, int32; in .wsg a pair of target and weight, int32
 //   and if it is directed the same two arrays again, for the edges turned round
 //
-// The rows of a Csr are those of the second pair, or of the only one. (The suite's text formats, .el
-// and .wel, are in io/edge_list_file.h.)
+// The rows of a Csr are those of the second pair, or of the only one. (The suite's text formats,
+// .el and .wel, are in io/edge_list_file.h.)
 #pragma once
 
 #include <span>
@@ -29,8 +29,8 @@ enum class GapWeights { none, int32 };
 // undirected is not symmetric.
 ParsedRows parse_gap(std::span<const std::byte> bytes, const std::string& file, GapWeights weights);
 
-// An unweighted graph's edges weigh 1 in .wsg. Throws Error for 2^31 vertices or more, and for weights
-// that are not whole numbers of 32 bits, or that would be lost.
+// An unweighted graph's edges weigh 1 in .wsg. Throws Error for 2^31 vertices or more, and for
+// weights that are not whole numbers of 32 bits, or that would be lost.
 void write_gap(const Dataset& dataset, AtomicFile& file, GapWeights weights);
 
 }  // namespace plait

@@ -21,8 +21,9 @@ AnyEdgeList parse_gnnadvisor(const NpzArchive& archive) {
     ids("src_li", list.source);
     ids("dst_li", list.target);
     if (list.source.size() != list.target.size())
-      archive.fail("dst_li", fmt::format("it has {} elements beside {} of src_li",
-                                         list.target.size(), list.source.size()),
+      archive.fail("dst_li",
+                   fmt::format("it has {} elements beside {} of src_li", list.target.size(),
+                               list.source.size()),
                    "give both ends of every edge");
     return list;
   };
@@ -38,7 +39,8 @@ void write_gnnadvisor(const Dataset& dataset, AtomicFile& file) {
   ZipWriter zip(true);
   std::visit(
       [&]<VertexId V>(const Csr<V>& graph) {
-        const NpyType type{sizeof(V) == 8 || count <= std::uint64_t{1} << 31 ? 'i' : 'u', sizeof(V)};
+        const NpyType type{sizeof(V) == 8 || count <= std::uint64_t{1} << 31 ? 'i' : 'u',
+                           sizeof(V)};
         const std::string header = npy_header(type, std::vector{graph.edges()});
         const auto targets = std::make_shared<Buffer<V>>(graph.edges());
         fill_rows(graph, targets->data());

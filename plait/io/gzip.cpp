@@ -14,9 +14,9 @@
 namespace plait {
 namespace {
 
-constexpr std::size_t kLargestRatio = 1032;                     // of deflate
-constexpr std::size_t kWorthAsking = std::size_t{64} << 20;     // bytes
-constexpr std::size_t kStep = std::size_t{1} << 30;             // bytes; zlib counts in 32 bits
+constexpr std::size_t kLargestRatio = 1032;                  // of deflate
+constexpr std::size_t kWorthAsking = std::size_t{64} << 20;  // bytes
+constexpr std::size_t kStep = std::size_t{1} << 30;          // bytes; zlib counts in 32 bits
 
 [[noreturn]] void fail(const std::string& file, std::size_t place, const std::string& problem) {
   throw InputError(file, fmt::format("byte {}", place), problem, "copy the file again");
@@ -24,8 +24,7 @@ constexpr std::size_t kStep = std::size_t{1} << 30;             // bytes; zlib c
 
 class Inflater {
  public:
-  Inflater(std::span<const std::byte> bytes, const std::string& file)
-      : bytes_(bytes), file_(file) {
+  Inflater(std::span<const std::byte> bytes, const std::string& file) : bytes_(bytes), file_(file) {
     constexpr int kGzip = 16;  // and the largest window
     if (inflateInit2(&stream_, kGzip + MAX_WBITS) != Z_OK) throw std::bad_alloc();
   }

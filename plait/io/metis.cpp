@@ -18,9 +18,9 @@ struct Header {
   const char* line = nullptr;
   std::uint64_t vertices = 0;
   std::uint64_t edges = 0;
-  bool weighted = false;          // the edges
+  bool weighted = false;             // the edges
   std::uint64_t vertex_numbers = 0;  // sizes and weights, before the neighbours of each line
-  std::size_t body = 0;           // where the vertices begin
+  std::size_t body = 0;              // where the vertices begin
 };
 
 bool begins_comment(char c) { return c == '%'; }
@@ -73,8 +73,7 @@ struct Counts {
 void count_chunk(const TextInput& input, const Header& header, std::string_view chunk,
                  std::uint64_t& lines, std::uint64_t& entries) {
   const std::uint64_t an_entry = header.weighted ? 2 : 1;
-  if (header.vertex_numbers == 0 && an_entry == 1 &&
-      chunk.find('%') == std::string_view::npos) {
+  if (header.vertex_numbers == 0 && an_entry == 1 && chunk.find('%') == std::string_view::npos) {
     lines = static_cast<std::uint64_t>(std::count(chunk.begin(), chunk.end(), '\n')) +
             (chunk.back() != '\n');
     entries = count_words(chunk);
@@ -84,8 +83,8 @@ void count_chunk(const TextInput& input, const Header& header, std::string_view 
     std::uint64_t words = 0;
     for (; !cursor.at_line_end(); cursor.skip_blanks(), ++words) cursor.skip_word();
     // Lines after the last vertex may be empty, which only the second pass can tell.
-    if (words > 0 && (words < header.vertex_numbers ||
-                      (words - header.vertex_numbers) % an_entry != 0))
+    if (words > 0 &&
+        (words < header.vertex_numbers || (words - header.vertex_numbers) % an_entry != 0))
       input.fail(begin,
                  fmt::format("{} has {} numbers where {} of the vertex and {} an edge belong",
                              input.quote_line(begin), words, header.vertex_numbers, an_entry),
@@ -123,8 +122,9 @@ class Filler {
       if (row < header_.vertices)
         offsets_[row] = entry;
       else if (!cursor.at_line_end())
-        input_.fail(begin, fmt::format("line {} of a vertex where the header promises {} vertices",
-                                       row + 1, header_.vertices),
+        input_.fail(begin,
+                    fmt::format("line {} of a vertex where the header promises {} vertices",
+                                row + 1, header_.vertices),
                     "correct the header");
       ++row;
       std::uint64_t skipped = 0;
@@ -135,9 +135,7 @@ class Filler {
     });
   }
 
-  Csr<V> finish() && {
-    return {std::move(offsets_), std::move(neighbours_), std::move(weights_)};
-  }
+  Csr<V> finish() && { return {std::move(offsets_), std::move(neighbours_), std::move(weights_)}; }
 
  private:
   void read_entry(Cursor& cursor, EdgeOffset entry) {
@@ -180,11 +178,12 @@ std::uint64_t count_loops(const AnyCsr& any) {
 void check_edges(const TextInput& input, const Header& header, const AnyCsr& graph) {
   const EdgeOffset entries = edge_count(graph);
   if (entries == 2 * header.edges || entries + count_loops(graph) == 2 * header.edges) return;
-  input.fail(header.line,
-             fmt::format("the header promises {} edges, the lines hold {} ends of edges, where each "
-                         "edge has two",
-                         header.edges, entries),
-             "correct the header, or get the whole file");
+  input.fail(
+      header.line,
+      fmt::format("the header promises {} edges, the lines hold {} ends of edges, where each "
+                  "edge has two",
+                  header.edges, entries),
+      "correct the header, or get the whole file");
 }
 
 }  // namespace
@@ -220,9 +219,10 @@ void write_metis(const Dataset& dataset, AtomicFile& file) {
           "{}: a METIS file holds an undirected graph, and this one is directed; use --undirected "
           "or another format",
           file.path());
-  require(count_loops(dataset.graph) == 0,
-          "{}: a METIS file holds no edge from a vertex to itself; use --no-loops or another format",
-          file.path());
+  require(
+      count_loops(dataset.graph) == 0,
+      "{}: a METIS file holds no edge from a vertex to itself; use --no-loops or another format",
+      file.path());
   require_whole_weights(dataset.graph, 1, std::numeric_limits<std::int32_t>::max(), file.path());
   file.write(fmt::format("{} {}{}\n", dataset.vertices(), dataset.edges() / 2,
                          is_weighted(dataset.graph) ? " 001" : ""));

@@ -18,9 +18,10 @@ using Int32 = std::numeric_limits<std::int32_t>;
 // "x_csr.bin" of "x_beg_pos.bin".
 std::string sibling(const std::string& path, std::string_view what) {
   if (!path.ends_with(kMggEnding))
-    throw UsageError(fmt::format("{}: MGG's graphs are files of the names NAME_beg_pos.bin, "
-                                 "NAME_csr.bin and NAME_weight.bin; give the first",
-                                 path));
+    throw UsageError(
+        fmt::format("{}: MGG's graphs are files of the names NAME_beg_pos.bin, "
+                    "NAME_csr.bin and NAME_weight.bin; give the first",
+                    path));
   return fmt::format("{}_{}.bin", path.substr(0, path.size() - kMggEnding.size()), what);
 }
 
@@ -36,10 +37,10 @@ bool agree(const MggBytes& bytes, std::uint64_t width, std::uint64_t& edges) {
 NpyArray integers(std::span<const std::byte> bytes, std::uint64_t count, const std::string& name) {
   const std::uint64_t width = count > 0 && bytes.size() / count == 8 ? 8 : 4;
   if (bytes.size() != width * count)
-    throw InputError(name, "size",
-                     fmt::format("{} bytes are neither 4 nor 8 for each of {} edges", bytes.size(),
-                                 count),
-                     "get all three files of the graph");
+    throw InputError(
+        name, "size",
+        fmt::format("{} bytes are neither 4 nor 8 for each of {} edges", bytes.size(), count),
+        "get all three files of the graph");
   return raw_array(bytes, {{'i', width}, 0, count}, name);
 }
 
@@ -47,9 +48,8 @@ template <VertexId V>
 AnyCsr read_rows(const MggBytes& bytes, const std::string& file, Array<EdgeOffset> offsets) {
   Csr<V> graph;
   const std::uint64_t edges = offsets.back();
-  graph.neighbours =
-      npy_integers<V>(integers(bytes.neighbours, edges, file + ": neighbours"),
-                      NpyRange{0, offsets.size() - 2});
+  graph.neighbours = npy_integers<V>(integers(bytes.neighbours, edges, file + ": neighbours"),
+                                     NpyRange{0, offsets.size() - 2});
   if (!bytes.weights.empty()) {
     const NpyArray weights = integers(bytes.weights, edges, file + ": weights");
     Buffer<float> values =

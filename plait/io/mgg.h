@@ -23,15 +23,15 @@ struct MggBytes {
   std::span<const std::byte> offsets, neighbours, weights;  // no weights: an empty span
 };
 
-// `file` is the name of the offsets in messages. Weights that are all 1 are no weights. Allocates at
-// most twice the size of the files, unless rows have to be sorted. Throws InputError.
+// `file` is the name of the offsets in messages. Weights that are all 1 are no weights. Allocates
+// at most twice the size of the files, unless rows have to be sorted. Throws InputError.
 ParsedRows parse_mgg(const MggBytes& bytes, const std::string& file);
 
 // Of a file of offsets, whose name ends in _beg_pos.bin, with the others beside it.
 ParsedRows read_mgg(const MappedFile& offsets);
 
-// Writes the three files, that of the offsets last; an unweighted graph's edges weigh 1. Throws Error
-// for weights that are not whole numbers of 32 bits.
+// Writes the three files, that of the offsets last; an unweighted graph's edges weigh 1. Throws
+// Error for weights that are not whole numbers of 32 bits.
 void write_mgg(const Dataset& dataset, const std::string& path);
 
 }  // namespace plait

@@ -63,7 +63,6 @@ Buffer<T> npy_integers(const NpyArray& array, NpySlice slice, NpyRange range) {
       const auto convert = [&](auto stride) {
         parallel_blocks(slice.count, kGrain, [&](std::size_t begin, std::size_t end) {
           bool wrong = false;
-#pragma omp simd reduction(| : wrong)
           for (std::size_t k = begin; k < end; ++k) {
             const Value value = load(slice.first + k * stride);
             wrong |= outside(value);

@@ -1,4 +1,5 @@
-// The arrays of a .npz archive, and sparse matrices made of them: what the readers of its kinds share.
+// The arrays of a .npz archive, and sparse matrices made of them: what the readers of its kinds
+// share.
 #pragma once
 
 #include <memory>

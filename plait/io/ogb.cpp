@@ -81,17 +81,17 @@ class Folder {
     const std::string file = raw(name);
     const auto numbers = parse_number_lines(as_text(unpacked(file)), file, most);
     if (numbers.size() != 1)
-      throw InputError(file, "line 1",
-                       fmt::format("{} numbers are those of {} graphs", numbers.size(),
-                                   numbers.size()),
-                       "give a dataset of one graph");
+      throw InputError(
+          file, "line 1",
+          fmt::format("{} numbers are those of {} graphs", numbers.size(), numbers.size()),
+          "give a dataset of one graph");
     return numbers[0];
   }
 
   void set_features(NpyMatrix matrix, const std::string& file) {
     if (matrix.rows != vertices_)
-      throw InputError(file, "rows", fmt::format("{} rows where {} vertices are", matrix.rows,
-                                                 vertices_),
+      throw InputError(file, "rows",
+                       fmt::format("{} rows where {} vertices are", matrix.rows, vertices_),
                        "get the files of the folder again");
     parsed_.dataset.features = {matrix.rows, matrix.width, std::move(matrix.values), {}, {}};
   }
@@ -113,7 +113,8 @@ class Folder {
         input.fail(begin, input.quote_line(begin) + " is not a label", "correct the line");
       labels.push_back(value);
     }
-    set_labels(labels.size(), [&](std::uint64_t i) { return labels[i]; }, file);
+    set_labels(
+        labels.size(), [&](std::uint64_t i) { return labels[i]; }, file);
   }
 
   // --- arrays ---
@@ -144,8 +145,8 @@ class Folder {
     if (labels.rank() == 2 && labels.columns() > 1)
       return warn("several labels a vertex are left out");
     visit_npy(labels.array, [&](auto load) {
-      set_labels(labels.array.size(),
-                 [&](std::uint64_t i) { return static_cast<double>(load(i)); }, name);
+      set_labels(
+          labels.array.size(), [&](std::uint64_t i) { return static_cast<double>(load(i)); }, name);
     });
   }
 
@@ -226,12 +227,13 @@ NpyMatrix parse_number_table(std::string_view text, const std::string& file) {
   first.next_line();
   const char* const begin = first.at();
   const std::string_view line(begin, static_cast<std::size_t>(text.data() + text.size() - begin));
-  matrix.width =
-      1 + static_cast<std::uint64_t>(std::count(begin, begin + std::min(line.find('\n'), line.size()), ','));
+  matrix.width = 1 + static_cast<std::uint64_t>(
+                         std::count(begin, begin + std::min(line.find('\n'), line.size()), ','));
   // A number has at least one digit and what ends it.
   if (matrix.width > (text.size() + 1) / 2 / matrix.rows)
-    input.fail(begin, fmt::format("{} numbers on each of {} lines are more than the text holds",
-                                  matrix.width, matrix.rows),
+    input.fail(begin,
+               fmt::format("{} numbers on each of {} lines are more than the text holds",
+                           matrix.width, matrix.rows),
                "give as many numbers on every line");
   Buffer<float> values(matrix.rows * matrix.width);
   for_each_chunk(chunks, "reading", [&](std::size_t i) {
@@ -244,8 +246,8 @@ NpyMatrix parse_number_table(std::string_view text, const std::string& file) {
         cursor.skip_blanks();
       }
       if (!cursor.end_line())
-        input.fail(at, fmt::format("it has more than the {} numbers of the first line",
-                                   matrix.width),
+        input.fail(at,
+                   fmt::format("it has more than the {} numbers of the first line", matrix.width),
                    "give as many numbers on every line");
     }
   });

@@ -1,5 +1,5 @@
-// Folders of the Open Graph Benchmark's node property prediction (W. Hu et al., NeurIPS 2020), as the
-// ogb package leaves them:
+// Folders of the Open Graph Benchmark's node property prediction (W. Hu et al., NeurIPS 2020), as
+// the ogb package leaves them:
 //
 //   raw/edge.csv.gz            `source,target` a line, vertices counted from 0
 //   raw/num-node-list.csv.gz   the number of vertices
@@ -13,9 +13,9 @@
 //   raw/data.npz               edge_index (2, E), num_nodes_list (1), node_feat (N, width)
 //   raw/node-label.npz         node_label (N) or (N, 1)
 //
-// Only the edges and the number of vertices are required. Edges stand as they are in the files: where
-// ogb adds the reverse of every edge when it loads (ogbn-products, ogbn-proteins), ask for undirected
-// edges. Several labels a vertex and features of edges are left out, with a warning.
+// Only the edges and the number of vertices are required. Edges stand as they are in the files:
+// where ogb adds the reverse of every edge when it loads (ogbn-products, ogbn-proteins), ask for
+// undirected edges. Several labels a vertex and features of edges are left out, with a warning.
 #pragma once
 
 #include <string>

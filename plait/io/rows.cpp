@@ -93,8 +93,7 @@ void require_whole_weights(const AnyCsr& any, std::int64_t low, std::int64_t hig
           return w == std::floor(w) && w >= static_cast<double>(low) &&
                  w <= static_cast<double>(high);
         };
-        const auto wrong =
-            std::find_if_not(graph.weights.begin(), graph.weights.end(), fits);
+        const auto wrong = std::find_if_not(graph.weights.begin(), graph.weights.end(), fits);
         if (wrong == graph.weights.end()) return;
         const auto e = static_cast<EdgeOffset>(wrong - graph.weights.begin());
         const auto row = std::upper_bound(graph.offsets.begin(), graph.offsets.end(), e) - 1;

@@ -15,7 +15,7 @@ namespace plait {
 
 // A graph as a file gives it, by rows.
 struct ParsedRows {
-  AnyCsr graph;                  // rows sorted by neighbour
+  AnyCsr graph;                   // rows sorted by neighbour
   std::optional<bool> symmetric;  // where the reader found out
 };
 
@@ -44,8 +44,8 @@ void require_symmetric(const AnyCsr& graph, const std::string& file);
 // The graph with row i listing the targets of i's edges. Of a symmetric graph it is the graph.
 AnyCsr out_rows(const Dataset& dataset);
 
-// For formats with whole weights: throws Error, naming `file` and the first edge whose weight is not
-// a whole number in low .. high. An unweighted graph's are 1.
+// For formats with whole weights: throws Error, naming `file` and the first edge whose weight is
+// not a whole number in low .. high. An unweighted graph's are 1.
 void require_whole_weights(const AnyCsr& graph, std::int64_t low, std::int64_t high,
                            const std::string& file);
 

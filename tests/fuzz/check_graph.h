@@ -1,5 +1,5 @@
-// What every reader of graphs must keep to, whatever the bytes: its result has edges between existing
-// vertices alone, or it throws an Error.
+// What every reader of graphs must keep to, whatever the bytes: its result has edges between
+// existing vertices alone, or it throws an Error.
 #pragma once
 
 #include <algorithm>

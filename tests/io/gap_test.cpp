@@ -59,8 +59,9 @@ TEST(Gap, UndirectedGraphsMustBeSymmetric) {
   EXPECT_EQ(rows.symmetric, true);
   PlainGraph wrong = graph;
   std::get<2>(wrong.entries[3]) = 7;
-  EXPECT_EQ(error_of([&] { read(to_bytes(file_of(wrong, false)).span(), GapWeights::int32); })
-                .find("x.sg: vertex 0: its edge to vertex 2"),
+  EXPECT_EQ(error_of([&] {
+              read(to_bytes(file_of(wrong, false)).span(), GapWeights::int32);
+            }).find("x.sg: vertex 0: its edge to vertex 2"),
             0u);
 }
 

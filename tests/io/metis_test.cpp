@@ -75,15 +75,18 @@ TEST(Metis, ManyChunksAndAnyNumberOfThreads) {
 }
 
 TEST(Metis, DamagedFilesGiveErrorsOnly) {
-  for (const char* text : {"% c\n3 2\n2\n1 3\n2\n", "3 2 111 2\n1 1 1 2 5\n1 1 1 1 5 3 6\n1 1 1 2 6"})
+  for (const char* text :
+       {"% c\n3 2\n2\n1 3\n2\n", "3 2 111 2\n1 1 1 2 5\n1 1 1 1 5 3 6\n1 1 1 2 6"})
     expect_damage_is_harmless(text, read);
 }
 
 TEST(Metis, CountsAreChecked) {
   expect_errors(
       {
-          {"3 1\n2 3\n\n\n", "x.graph: vertex 0: its edge to vertex 1 (counted from 0) has no reverse"},
-          {"3 2\n2\n", "x.graph: line 1: the header promises 3 vertices, the file holds lines for 1"},
+          {"3 1\n2 3\n\n\n",
+           "x.graph: vertex 0: its edge to vertex 1 (counted from 0) has no reverse"},
+          {"3 2\n2\n",
+           "x.graph: line 1: the header promises 3 vertices, the file holds lines for 1"},
           {"3 3\n2\n1 3\n2\n", "line 1: the header promises 3 edges, the lines hold 4 ends"},
           {"2 1\n2\n1\n2\n", "line 4: line 3 of a vertex where the header promises 2"},
           {"72057594037927936 0\n", "lines for 0"},

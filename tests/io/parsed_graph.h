@@ -1,5 +1,5 @@
-// What readers of graph files return, as plain lists; random graphs to write by hand; and texts that
-// are damaged in every way.
+// What readers of graph files return, as plain lists; random graphs to write by hand; and texts
+// that are damaged in every way.
 #pragma once
 
 #include <gtest/gtest.h>

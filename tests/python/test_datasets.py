@@ -2,6 +2,7 @@
 stand-ins for OGB, which is not installed here."""
 
 import os
+import pathlib
 import subprocess
 import sys
 import types
@@ -13,8 +14,9 @@ import torch_geometric.data
 import torch_geometric.datasets
 
 import plait
-from conftest import CHECKOUT
 from plait import datasets
+
+CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
