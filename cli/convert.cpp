@@ -2,21 +2,23 @@
 #include <fmt/core.h>
 
 #include "cli/cli.h"
+#include "plait/io/attach.h"
 #include "plait/io/io.h"
 
 namespace plait::cli {
 
 void add_convert(CLI::App& app, Session& session) {
   struct Options {
-    std::string in, out;
-    BuildOptions build;
+    std::string in, out, out_format, features;
+    ReadOptions read;
   };
   auto o = std::make_shared<Options>();
   CLI::App* command = add_command(
       app, session, "convert", "Read a graph in one format, write it in another", [=, &session] {
-        const Dataset dataset =
-            read_dataset(o->in, {.build = o->build, .progress = session.progress()});
-        write_dataset(dataset, o->out);
+        o->read.progress = session.progress();
+        Dataset dataset = read_dataset(o->in, o->read);
+        if (!o->features.empty()) attach_features(dataset, o->features);
+        write_dataset(dataset, o->out, o->out_format);
         if (session.json)
           print_json({{"out", o->out},
                       {"vertices", dataset.vertices()},
@@ -25,17 +27,31 @@ void add_convert(CLI::App& app, Session& session) {
         else
           fmt::print("{}: {} vertices, {} edges\n", o->out, dataset.vertices(), dataset.edges());
       });
-  command->add_option("in", o->in, "Graph to read: .plait .mtx .npz .npy .txt .el .csv .tsv .edges")
+  command
+      ->add_option("in", o->in, "Graph to read: " + readable_endings() + ", or a folder of the OGB")
       ->required();
-  command->add_option("out", o->out, "Graph to write: .plait .mtx .npz .txt")->required();
-  command->add_flag("--undirected", o->build.undirected,
+  command->add_option("out", o->out, "Graph to write: " + writable_endings())->required();
+  command->add_option(
+      "--format", o->read.format,
+      "Ending of the format of IN, where its name has another: mtx, graph, sg, ...");
+  command->add_option("--out-format", o->out_format, "The same for OUT");
+  command->add_option("--features", o->features,
+                      "Features, a row a vertex: .npy, or .npz with a SciPy CSR matrix or x");
+  CLI::Option* const weights = command->add_option(
+      "--weights", o->read.weights,
+      "Weights, a number an edge in the order of IN: .npy, or .npz with edge_weight");
+  command->add_flag("--no-weights", o->read.drop_weights, "Drop the weights of the edges")
+      ->excludes(weights);
+  command->add_flag("--undirected", o->read.build.undirected,
                     "Add the reverse of every edge and drop duplicates");
-  command->add_flag("--no-loops", o->build.drop_loops, "Drop edges from a vertex to itself");
-  command->add_flag("--no-duplicates", o->build.drop_duplicates,
+  command->add_flag("--no-loops", o->read.build.drop_loops, "Drop edges from a vertex to itself");
+  command->add_flag("--no-duplicates", o->read.build.drop_duplicates,
                     "Keep the first of parallel edges only");
   add_examples(command,
                "  plait convert cora.npz cora.plait --undirected --no-loops\n"
-               "  plait convert web.mtx web.plait");
+               "  plait convert web.mtx web.plait\n"
+               "  plait convert dataset/ogbn_products products.plait --undirected\n"
+               "  plait convert road.gr road.graph --undirected --no-loops");
 }
 
 }  // namespace plait::cli

@@ -69,7 +69,7 @@ class Kinds {
   template <class Make>
   CLI::App* add(const char* name, const char* description, Make make) {
     CLI::App* kind = generate_->add_subcommand(name, description);
-    kind->add_option("-o,--out", o_->out, "Graph to write: .plait .mtx .npz .txt")->required();
+    kind->add_option("-o,--out", o_->out, "Graph to write: " + writable_endings())->required();
     kind->add_option("--seed", session_.seed, "The same seed gives the same graph on every machine")
         ->capture_default_str();
     add_output_flags(kind, session_);

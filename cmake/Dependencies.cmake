@@ -2,6 +2,7 @@
 find_package(fmt 9 REQUIRED)
 find_package(OpenMP REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
 add_library(libzip::zip ALIAS PkgConfig::libzip)

@@ -45,6 +45,7 @@ class AtomicFile {
   void write(std::span<const std::byte> bytes);  // appends
   void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
   void write_at(std::size_t offset, std::span<const std::byte> bytes);
+  const std::string& path() const { return path_; }
   std::size_t size() const { return size_; }
   void commit();
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 
+#include "plait/base/array.h"
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
 
@@ -15,9 +16,9 @@ constexpr std::size_t kGrain = std::size_t{1} << 18;
 // The smallest index for which `bad` holds, or `size`. Parallel; the answer does not depend on the
 // number of threads.
 template <class Bad>
-std::size_t first_bad(std::size_t size, Bad bad) {
+std::size_t first_bad(std::size_t size, Bad bad, std::size_t grain = kGrain) {
   std::atomic<std::size_t> first{size};
-  parallel_blocks(size, kGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(size, grain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end && i < first.load(std::memory_order_relaxed); ++i) {
       if (!bad(i)) continue;
       std::size_t seen = first.load();
@@ -146,11 +147,63 @@ void validate(const Dataset& dataset, const std::string& file) {
     check.size("original ids", dataset.original_ids.size(), vertices, "vertex");
 }
 
+namespace {
+
+// The columns of a graph from `begin` to `end`, checked entry by entry. Rows ascend, and so do the
+// rows of the entries of a column: they must come in the order in which the row of the same number
+// lists them, so that a cursor a row finds them without a search. `go_on` is false once any block
+// of columns has found a difference.
+template <VertexId V>
+bool columns_match(const Csr<V>& graph, std::uint64_t begin, std::uint64_t end,
+                   const std::atomic<bool>& go_on) {
+  Buffer<EdgeOffset> cursors(end - begin);
+  std::copy_n(graph.offsets.begin() + static_cast<std::ptrdiff_t>(begin), end - begin,
+              cursors.begin());
+  for (std::uint64_t i = 0; i < graph.vertices() && go_on.load(std::memory_order_relaxed); ++i) {
+    const auto row = graph.row(i);
+    auto entry = std::lower_bound(row.begin(), row.end(), begin);
+    for (; entry != row.end() && *entry < end; ++entry) {
+      const EdgeOffset reverse = cursors[*entry - begin]++;
+      const auto e = graph.offsets[i] + static_cast<EdgeOffset>(entry - row.begin());
+      if (reverse == graph.offsets[*entry + std::uint64_t{1}] || graph.neighbours[reverse] != i ||
+          graph.weight(reverse) != graph.weight(e))
+        return false;
+    }
+  }
+  for (std::uint64_t j = begin; j < end; ++j)
+    if (cursors[j - begin] != graph.offsets[j + 1]) return false;
+  return true;
+}
+
+}  // namespace
+
 bool is_symmetric(const AnyCsr& any) {
   return std::visit(
       [](const auto& graph) {
-        // The k-th of parallel edges (i, j) must match the k-th of (j, i).
-        const auto unmatched = [&](std::size_t i) {
+        // A block of columns a thread, with as many edges each.
+        const auto blocks = static_cast<std::uint64_t>(thread_count());
+        const auto bound = [&](std::uint64_t block) {
+          if (block == blocks) return graph.vertices();
+          const auto at = std::lower_bound(graph.offsets.begin(), graph.offsets.end() - 1,
+                                           graph.edges() / blocks * block);
+          return static_cast<std::uint64_t>(at - graph.offsets.begin());
+        };
+        std::atomic<bool> symmetric{true};
+        parallel_for(blocks, [&](std::size_t block) {
+          if (!columns_match(graph, block == 0 ? 0 : bound(block), bound(block + 1), symmetric))
+            symmetric = false;
+        });
+        return symmetric.load();
+      },
+      any);
+}
+
+std::optional<RowEntry> find_one_way_edge(const AnyCsr& any) {
+  if (is_symmetric(any)) return std::nullopt;
+  return std::visit(
+      [](const auto& graph) -> std::optional<RowEntry> {
+        // Where the first such edge of row i is in it, or the size of the row.
+        const auto first_unmatched = [&](std::size_t i) {
           const auto row = graph.row(i);
           for (std::size_t k = 0; k < row.size(); ++k) {
             const auto reverse = graph.row(row[k]);
@@ -158,20 +211,18 @@ bool is_symmetric(const AnyCsr& any) {
                                                       static_cast<decltype(row[k] + 0)>(i));
             const auto first = std::lower_bound(row.begin(), row.end(), row[k]);
             const auto nth = (row.begin() + static_cast<std::ptrdiff_t>(k)) - first;
-            if (high - low <= nth) return true;
+            if (high - low <= nth) return k;
             const EdgeOffset back =
                 graph.offsets[row[k]] + static_cast<EdgeOffset>(low - reverse.begin() + nth);
-            if (graph.weight(graph.offsets[i] + k) != graph.weight(back)) return true;
+            if (graph.weight(graph.offsets[i] + k) != graph.weight(back)) return k;
           }
-          return false;
+          return row.size();
         };
-        std::atomic<bool> symmetric{true};
-        parallel_blocks(
-            graph.vertices(), std::size_t{1} << 10, [&](std::size_t begin, std::size_t end) {
-              for (std::size_t i = begin; i < end && symmetric.load(std::memory_order_relaxed); ++i)
-                if (unmatched(i)) symmetric = false;
-            });
-        return symmetric.load();
+        const std::size_t i = first_bad(
+            graph.vertices(), [&](std::size_t k) { return first_unmatched(k) < graph.degree(k); },
+            std::size_t{1} << 10);
+        if (i == graph.vertices()) return std::nullopt;
+        return RowEntry{i, graph.row(i)[first_unmatched(i)]};
       },
       any);
 }

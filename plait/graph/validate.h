@@ -1,6 +1,8 @@
 // Checks of what comes from outside, and questions about a graph as a whole.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "plait/graph/dataset.h"
@@ -15,8 +17,17 @@ namespace plait {
 //   - labels are in -1 .. classes - 1, splits in 0 .. 3.
 void validate(const Dataset& dataset, const std::string& file);
 
-// Whether every edge has its reverse with the same weight, parallel edges counted.
-// Rows must be sorted by neighbour. O(edges), all threads.
+// An entry of a row.
+struct RowEntry {
+  std::uint64_t row;
+  std::uint64_t neighbour;
+};
+
+// Whether every edge has its reverse with the same weight: the k-th of parallel edges (i, j) that
+// of the k-th of (j, i). Rows must be sorted by neighbour. O(edges), all threads.
 bool is_symmetric(const AnyCsr& graph);
+
+// The first edge, by rows, that has no such reverse; nothing if the graph is symmetric.
+std::optional<RowEntry> find_one_way_edge(const AnyCsr& graph);
 
 }  // namespace plait

@@ -21,6 +21,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
+#include "plait/io/npy.h"
 #include "plait/io/text.h"
 
 namespace plait {
@@ -32,6 +33,7 @@ constexpr std::uint64_t kMostIds = ~std::uint64_t{0};
 struct Layout {
   std::vector<std::string_view> chunks;
   bool weighted = false;
+  std::uint64_t most = kMostIds;     // the largest id that is allowed
   std::vector<std::uint64_t> edges;  // a chunk; after the first pass: where a chunk begins
   std::vector<std::uint64_t> small;  // ids below 2^32 a chunk, likewise
   std::uint64_t total = 0;           // edges
@@ -48,6 +50,8 @@ struct Line {
 bool begins_comment(char c) { return c == '#' || c == '%'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
+std::uint64_t as_it_is(std::uint64_t id) { return id; }
+
 // Between columns: blanks, or one comma among blanks.
 void skip_separator(Cursor& cursor) {
   cursor.skip_blanks();
@@ -55,10 +59,11 @@ void skip_separator(Cursor& cursor) {
   cursor.skip_blanks();
 }
 
-void read_id(const TextInput& input, Cursor& cursor, const char* what, std::uint64_t& id) {
+void read_id(const TextInput& input, Cursor& cursor, const char* what, std::uint64_t most,
+             std::uint64_t& id) {
   const char* const at = cursor.at();
-  if (!cursor.read(id)) [[unlikely]]
-    input.fail_number(at, what, 0, kMostIds);
+  if (!cursor.read(id) || id > most) [[unlikely]]
+    input.fail_number(at, what, 0, most);
 }
 
 // Calls take(line) for every edge of a chunk, in order.
@@ -72,13 +77,12 @@ void for_each_line(const TextInput& input, const Layout& layout, std::string_vie
     }
     const char* const begin = cursor.at();
     Line line;
-    read_id(input, cursor, "source", line.source);
+    read_id(input, cursor, "source", layout.most, line.source);
     skip_separator(cursor);
-    read_id(input, cursor, "target", line.target);
+    read_id(input, cursor, "target", layout.most, line.target);
     if (layout.weighted) {
       skip_separator(cursor);
-      const char* const at = cursor.at();
-      if (!cursor.read(line.weight)) input.fail_weight(at);
+      read_weight(input, cursor, line.weight);
     }
     if (!cursor.end_line()) [[unlikely]]
       input.fail(begin,
@@ -101,16 +105,19 @@ Layout find_edges(const TextInput& input) {
     input.fail(cursor.at(), "there is no edge, and a graph of 0 vertices cannot be used",
                "give lines 'source target'");
   std::uint64_t id = 0;
-  read_id(input, cursor, "source", id);
+  read_id(input, cursor, "source", kMostIds, id);
   skip_separator(cursor);
-  read_id(input, cursor, "target", id);
+  read_id(input, cursor, "target", kMostIds, id);
   skip_separator(cursor);
   layout.weighted = !cursor.at_line_end();
   return layout;
 }
 
-Layout measure(const TextInput& input) {
+// What the first pass finds out.
+Layout measure(const TextInput& input, const VertexIds& ids) {
   Layout layout = find_edges(input);
+  layout.weighted |= ids.weighted;
+  if (ids.vertices > 0) layout.most = ids.vertices - 1;
   std::vector<std::uint64_t> largest(layout.chunks.size());
   layout.edges.resize(layout.chunks.size());
   layout.small.resize(layout.chunks.size());
@@ -305,11 +312,30 @@ ParsedEdgeList number_by_search(const TextInput& input, const Layout& layout,
   return {std::move(list), std::move(ids)};
 }
 
+struct LineStyle {
+  char separator = '\t';
+  bool weighted = false;  // also where all weights are 1
+};
+
+template <class Name>
+void write_lines(const Dataset& dataset, AtomicFile& file, LineStyle style, Name name) {
+  std::visit(
+      [&](const auto& graph) {
+        write_edge_lines(graph, file, [&](std::string& text, std::uint64_t row, EdgeOffset e) {
+          append_number(text, name(graph.neighbours[e]));
+          append_number(text += style.separator, name(row));
+          if (style.weighted) append_number(text += style.separator, graph.weight(e));
+          text += '\n';
+        });
+      },
+      dataset.graph);
+}
+
 }  // namespace
 
 ParsedEdgeList parse_edge_list(std::string_view text, const std::string& file) {
   const TextInput input(text, file);
-  const Layout layout = measure(input);
+  const Layout layout = measure(input, {});
   if (bitmap_fits(input, layout)) return number_by_bitmap(input, layout);
   Buffer<std::uint64_t> ids = distinct_ids(input, layout);
   if (ids.size() <= kMaxVertices32)
@@ -317,21 +343,34 @@ ParsedEdgeList parse_edge_list(std::string_view text, const std::string& file) {
   return number_by_search<std::uint64_t>(input, layout, std::move(ids));
 }
 
-void write_edge_list(const Dataset& dataset, AtomicFile& file) {
-  const auto original = [&](std::uint64_t vertex) {
-    return dataset.original_ids.empty() ? vertex : dataset.original_ids[vertex];
+AnyEdgeList parse_edge_list(std::string_view text, const std::string& file, const VertexIds& ids) {
+  const TextInput input(text, file);
+  const Layout layout = measure(input, ids);
+  const std::uint64_t vertices =
+      ids.vertices > 0 ? ids.vertices : vertices_of_ids(layout.largest, layout.total, file);
+  const auto filled = [&]<VertexId V>(EdgeList<V> list) -> AnyEdgeList {
+    list.vertices = vertices;
+    return list;
   };
+  if (vertices <= kMaxVertices32) return filled(fill<std::uint32_t>(input, layout, as_it_is));
+  return filled(fill<std::uint64_t>(input, layout, as_it_is));
+}
+
+void write_edge_list(const Dataset& dataset, AtomicFile& file) {
   file.write(fmt::format("# {} vertices, {} edges\n", dataset.vertices(), dataset.edges()));
-  std::visit(
-      [&](const auto& graph) {
-        write_edge_lines(graph, file, [&](std::string& text, std::uint64_t row, EdgeOffset e) {
-          append_number(text, original(graph.neighbours[e]));
-          append_number(text += '\t', original(row));
-          if (graph.weighted()) append_number(text += '\t', graph.weights[e]);
-          text += '\n';
-        });
-      },
-      dataset.graph);
+  write_lines(dataset, file, {.weighted = is_weighted(dataset.graph)}, [&](std::uint64_t vertex) {
+    return dataset.original_ids.empty() ? vertex : dataset.original_ids[vertex];
+  });
+}
+
+void write_gap_text(const Dataset& dataset, AtomicFile& file) {
+  require(!is_weighted(dataset.graph), "{}: .el holds no weights; use .wel or --no-weights",
+          file.path());
+  write_lines(dataset, file, {.separator = ' '}, as_it_is);
+}
+
+void write_gap_weighted_text(const Dataset& dataset, AtomicFile& file) {
+  write_lines(dataset, file, {.separator = ' ', .weighted = true}, as_it_is);
 }
 
 }  // namespace plait

@@ -6,20 +6,30 @@
 #include <cstdio>
 #include <functional>
 #include <new>
+#include <optional>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "plait/base/error.h"
 #include "plait/base/file.h"
 #include "plait/base/progress.h"
 #include "plait/graph/validate.h"
+#include "plait/io/attach.h"
 #include "plait/io/container.h"
+#include "plait/io/dimacs.h"
 #include "plait/io/edge_list_file.h"
 #include "plait/io/edges_of_csr.h"
+#include "plait/io/gap.h"
+#include "plait/io/gnnadvisor.h"
+#include "plait/io/ligra.h"
 #include "plait/io/matrix_market.h"
+#include "plait/io/metis.h"
+#include "plait/io/mgg.h"
 #include "plait/io/npy.h"
 #include "plait/io/npz.h"
+#include "plait/io/ogb.h"
 
 namespace plait {
 namespace {
@@ -29,52 +39,122 @@ using File = std::shared_ptr<const MappedFile>;
 
 // --- one reader a format ---
 
-// What a file holds before its graph is built: edges, and a dataset that lacks only the graph.
+// What a file holds before its graph is built: edges, or rows; and a dataset that lacks the graph.
 struct Content {
-  AnyEdgeList edges;
+  std::variant<AnyEdgeList, AnyCsr> graph;
   Dataset dataset;
+  std::optional<bool> symmetric;  // where that is known of the rows
 };
 
-Dataset build(Content content, const BuildOptions& options) {
-  auto& [edges, dataset] = content;
-  dataset.graph = build_csr(std::move(edges), options);
-  dataset.symmetric = is_symmetric(dataset.graph);
-  return std::move(dataset);
-}
-
 Content read_matrix_market(const File& file) {
-  return {parse_matrix_market(file->text(), file->path()), {}};
+  return {parse_matrix_market(file->text(), file->path()), {}, {}};
 }
 
 Content read_edge_list(const File& file) {
   ParsedEdgeList parsed = parse_edge_list(file->text(), file->path());
   Dataset dataset;
   dataset.original_ids = std::move(parsed.original_ids);
-  return {std::move(parsed.edges), std::move(dataset)};
+  return {std::move(parsed.edges), std::move(dataset), {}};
 }
 
+template <bool weighted>
+Content read_gap_text(const File& file) {
+  return {parse_edge_list(file->text(), file->path(), VertexIds{.weighted = weighted}), {}, {}};
+}
+
+Content read_dimacs(const File& file) { return {parse_dimacs(file->text(), file->path()), {}, {}}; }
+
 Content read_npy(const File& file) {
-  return {npy_edges(parse_npy(file->bytes(), file->path())), {}};
+  return {npy_edges(parse_npy(file->bytes(), file->path())), {}, {}};
+}
+
+void warn(const std::string& path, const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings)
+    fmt::print(stderr, "plait: warning: {}: {}\n", path, warning);
+}
+
+Content content_of(ParsedDataset parsed, const std::string& path) {
+  warn(path, parsed.warnings);
+  return {std::move(parsed.edges), std::move(parsed.dataset), {}};
 }
 
 Content read_npz(const File& file) {
-  ParsedNpz parsed = parse_npz(file->bytes(), file->path());
-  for (const std::string& warning : parsed.warnings)
-    fmt::print(stderr, "plait: warning: {}: {}\n", file->path(), warning);
-  return {std::move(parsed.edges), std::move(parsed.dataset)};
+  return content_of(parse_npz(file->bytes(), file->path()), file->path());
 }
 
+Content content_of(ParsedRows rows) { return {std::move(rows.graph), {}, rows.symmetric}; }
+
+Content read_metis(const File& file) {
+  ParsedMetis parsed = parse_metis(file->text(), file->path());
+  warn(file->path(), parsed.warnings);
+  return content_of(std::move(parsed.rows));
+}
+
+Content read_ligra(const File& file) {
+  return {std::visit([](const auto& rows) -> AnyCsr { return transpose(rows); },
+                     parse_ligra(file->text(), file->path())),
+          {},
+          {}};
+}
+
+template <GapWeights weights>
+Content read_gap(const File& file) {
+  return content_of(parse_gap(file->bytes(), file->path(), weights));
+}
+
+Content read_mgg_files(const File& file) { return content_of(read_mgg(*file)); }
+
 // Arrays of a container stay where they are, unless the options ask for another graph.
-Dataset read_container_file(const File& file, const BuildOptions& options) {
+Content read_container_file(const File& file) {
   Dataset dataset = read_container(file, file->bytes(), file->path());
-  if (!options.undirected && !options.drop_loops && !options.drop_duplicates) return dataset;
-  AnyEdgeList edges =
-      std::visit([](const auto& graph) -> AnyEdgeList { return edges_of(graph); }, dataset.graph);
-  return build({std::move(edges), std::move(dataset)}, options);
+  const bool symmetric = dataset.symmetric;
+  AnyCsr graph = std::move(dataset.graph);
+  return {std::move(graph), std::move(dataset), symmetric};
+}
+
+// --- from content to a dataset ---
+
+void set_weights(Content& content, const ReadOptions& options) {
+  const auto edges = std::visit(
+      [](const auto& any) {
+        return std::visit([](const auto& graph) { return std::uint64_t{graph.edges()}; }, any);
+      },
+      content.graph);
+  const Array<float> weights =
+      options.weights.empty() ? Array<float>() : read_weights(options.weights, edges);
+  content.symmetric.reset();
+  if (auto* const rows = std::get_if<AnyCsr>(&content.graph)) {
+    std::visit([&](auto& graph) { graph.weights = weights; }, *rows);
+    return;
+  }
+  std::visit(
+      [&](auto& list) {
+        list.weight = Buffer<float>(weights.size());
+        std::copy(weights.begin(), weights.end(), list.weight.begin());
+      },
+      std::get<AnyEdgeList>(content.graph));
+}
+
+Dataset build(Content content, const ReadOptions& options) {
+  if (options.drop_weights || !options.weights.empty()) set_weights(content, options);
+  Dataset dataset = std::move(content.dataset);
+  const BuildOptions& wanted = options.build;
+  auto* const rows = std::get_if<AnyCsr>(&content.graph);
+  if (rows && !wanted.undirected && !wanted.drop_loops && !wanted.drop_duplicates) {
+    dataset.graph = std::move(*rows);
+  } else {
+    if (rows)
+      content.graph = std::visit([](const auto& graph) -> AnyEdgeList { return edges_of(graph); },
+                                 AnyCsr(std::move(*rows)));
+    dataset.graph = build_csr(std::move(std::get<AnyEdgeList>(content.graph)), wanted);
+    content.symmetric.reset();
+  }
+  dataset.symmetric = content.symmetric ? *content.symmetric : is_symmetric(dataset.graph);
+  return dataset;
 }
 
 template <Content (*read)(const File&)>
-Dataset read_and_build(const File& file, const BuildOptions& options) {
+Dataset read_and_build(const File& file, const ReadOptions& options) {
   Dataset dataset = build(read(file), options);
   validate(dataset, file->path());
   return dataset;
@@ -85,65 +165,122 @@ Dataset read_and_build(const File& file, const BuildOptions& options) {
 struct Format {
   std::string_view mark;  // how its content begins, or empty
   std::vector<std::string_view> endings;
-  std::function<Dataset(const File&, const BuildOptions&)> read;
-  std::function<void(const Dataset&, AtomicFile&)> write;  // for the first ending; or none
+  std::function<Dataset(const File&, const ReadOptions&)> read;
+  std::function<void(const Dataset&, const std::string&)> write;  // for the first ending; or none
 };
 
+// Writes one file, whole or not at all.
+template <class Write>
+auto to_file(Write write) {
+  return [write](const Dataset& dataset, const std::string& path) {
+    AtomicFile file(path);
+    write(dataset, file);
+    file.commit();
+  };
+}
+
+template <GapWeights weights>
+void write_gap_binary(const Dataset& dataset, AtomicFile& file) {
+  write_gap(dataset, file, weights);
+}
+
+// An ending comes before one that it ends in.
 const std::vector<Format>& formats() {
+  using enum GapWeights;
   static const std::vector<Format> table{
-      {kContainerMark, {".plait"}, read_container_file, write_container},
-      {"%%MatrixMarket", {".mtx"}, read_and_build<read_matrix_market>, write_matrix_market},
+      {kContainerMark, {".plait"}, read_and_build<read_container_file>, to_file(write_container)},
+      {"%%MatrixMarket",
+       {".mtx"},
+       read_and_build<read_matrix_market>,
+       to_file(write_matrix_market)},
+      {"PK\3\4", {".gnna.npz"}, read_and_build<read_npz>, to_file(write_gnnadvisor)},
       {"PK\3\4",
        {".npz"},
        read_and_build<read_npz>,
-       [](const Dataset& dataset, AtomicFile& file) { write_npz(dataset, file); }},
+       to_file([](const Dataset& dataset, AtomicFile& file) { write_npz(dataset, file); })},
       {"\x93NUMPY", {".npy"}, read_and_build<read_npy>, nullptr},
       {"",
-       {".txt", ".el", ".csv", ".tsv", ".edges"},
+       {".txt", ".csv", ".tsv", ".edges"},
        read_and_build<read_edge_list>,
-       write_edge_list},
+       to_file(write_edge_list)},
+      {"", {".el"}, read_and_build<read_gap_text<false>>, to_file(write_gap_text)},
+      {"", {".wel"}, read_and_build<read_gap_text<true>>, to_file(write_gap_weighted_text)},
+      {"", {".sg"}, read_and_build<read_gap<none>>, to_file(write_gap_binary<none>)},
+      {"", {".wsg"}, read_and_build<read_gap<int32>>, to_file(write_gap_binary<int32>)},
+      {"", {".graph"}, read_and_build<read_metis>, to_file(write_metis)},
+      {"", {".gr"}, read_and_build<read_dimacs>, to_file(write_dimacs)},
+      {"", {".adj"}, read_and_build<read_ligra>, to_file(write_ligra)},
+      {"", {kMggEnding}, read_and_build<read_mgg_files>, write_mgg},
   };
   return table;
 }
 
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
 // ".npz" of "data/cora.NPZ"; empty where the name has no ending.
 std::string ending_of(const std::string& path) {
-  const std::string name = file_name(path);
+  const std::string name = lower_case(file_name(path));
+  for (const Format& format : formats())
+    for (const auto ending : format.endings)
+      if (name.ends_with(ending)) return std::string(ending);
   const auto dot = name.rfind('.');
-  std::string ending = dot == std::string::npos ? "" : name.substr(dot);
-  std::transform(ending.begin(), ending.end(), ending.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return ending;
+  return dot == std::string::npos ? "" : name.substr(dot);
 }
 
 std::string stem_of(const std::string& path) {
-  const std::string name = file_name(path);
-  const auto dot = name.rfind('.');
-  return dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
+  const std::string name = file_name(path), ending = ending_of(path);
+  return name.size() <= ending.size() ? name : name.substr(0, name.size() - ending.size());
 }
 
-bool has_ending(const Format& format, std::string_view ending) {
-  return std::find(format.endings.begin(), format.endings.end(), ending) != format.endings.end();
+std::string join_endings(bool written, const char* separator) {
+  std::vector<std::string_view> known;
+  for (const Format& format : formats())
+    if (!written)
+      known.insert(known.end(), format.endings.begin(), format.endings.end());
+    else if (format.write)
+      known.push_back(format.endings[0]);
+  return fmt::format("{}", fmt::join(known, separator));
 }
 
-const Format& format_of(const File& file) {
+// The format with this ending, or none.
+const Format* find_ending(std::string_view ending) {
+  for (const Format& format : formats())
+    for (const auto each : format.endings)
+      if (each == ending) return &format;
+  return nullptr;
+}
+
+// The ending that `--format NAME` means, or none.
+std::string ending_of_format(const std::string& name) {
+  const std::string word = lower_case(name);
+  for (const std::string& ending : {"." + word, "_" + word, word})
+    if (find_ending(ending)) return ending;
+  return "." + word;
+}
+
+const Format& format_of(const File& file, const std::string& wanted) {
+  if (!wanted.empty()) {
+    const Format* const format = find_ending(ending_of_format(wanted));
+    require<UsageError>(format != nullptr, "format '{}' is unknown; use one of {}", wanted,
+                        join_endings(false, ", "));
+    return *format;
+  }
   for (const Format& format : formats())
     if (!format.mark.empty() && file->text().starts_with(format.mark)) return format;
   if (file->text().starts_with("\x1f\x8b"))
     throw InputError(file->path(), "byte 0", "it is compressed with gzip", "unpack it with gunzip");
   const std::string ending = ending_of(file->path());
-  std::string known;
-  for (const Format& format : formats()) {
-    if (has_ending(format, ending)) return format;
-    for (const auto each : format.endings)
-      known += fmt::format("{}{}", known.empty() ? "" : ", ", each);
-  }
+  if (const Format* const format = find_ending(ending)) return *format;
   throw InputError(file->path(), "name",
                    ending.empty() ? std::string("no ending tells its format")
                                   : fmt::format("no format has the ending {}", ending),
-                   "use one of " + known);
+                   "use one of " + join_endings(false, ", "));
 }
 
 // Bars are drawn only while this stands, if at all.
@@ -162,12 +299,20 @@ class BarsOnlyIf {
 
 }  // namespace
 
+std::string readable_endings() { return join_endings(false, " "); }
+std::string writable_endings() { return join_endings(true, " "); }
+
 Dataset read_dataset(const std::string& path, const ReadOptions& options) {
   const BarsOnlyIf bars(options.progress);
-  const File file = MappedFile::open(path);
-  const Format& format = format_of(file);
   try {
-    Dataset dataset = format.read(file, options.build);
+    Dataset dataset;
+    if (is_ogb_folder(path)) {
+      dataset = build(content_of(read_ogb_folder(path), path), options);
+      validate(dataset, path);
+    } else {
+      const File file = MappedFile::open(path);
+      dataset = format_of(file, options.format).read(file, options);
+    }
     if (dataset.name.empty()) dataset.name = stem_of(path);
     return dataset;
   } catch (const std::bad_alloc&) {
@@ -175,19 +320,13 @@ Dataset read_dataset(const std::string& path, const ReadOptions& options) {
   }
 }
 
-void write_dataset(const Dataset& dataset, const std::string& path) {
-  const std::string ending = ending_of(path);
-  std::string known;
-  for (const Format& format : formats()) {
-    if (!format.write) continue;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", format.endings[0]);
-    if (format.endings[0] != ending) continue;
-    AtomicFile file(path);
-    format.write(dataset, file);
-    return file.commit();
-  }
-  throw UsageError(fmt::format("{}: no format with the ending '{}' can be written; use one of {}",
-                               path, ending, known));
+void write_dataset(const Dataset& dataset, const std::string& path, const std::string& name) {
+  const std::string ending = name.empty() ? ending_of(path) : ending_of_format(name);
+  const Format* const format = find_ending(ending);
+  require<UsageError>(format != nullptr && format->write && format->endings[0] == ending,
+                      "{}: no format with the ending '{}' can be written; use one of {}", path,
+                      ending, join_endings(true, ", "));
+  format->write(dataset, path);
 }
 
 }  // namespace plait

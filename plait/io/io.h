@@ -2,15 +2,24 @@
 //
 //   .plait          container          io/container.h
 //   .mtx            Matrix Market      io/matrix_market.h
-//   .txt .el .csv .tsv .edges   edge list, SNAP's rules   io/edge_list_file.h
 //   .npz            SciPy CSR, or the arrays of a graph archive   io/npz.h
+//   .gnna.npz       GNNAdvisor's arrays                           io/gnnadvisor.h
 //   .npy            a 2 x E array of (source, target)             io/npy.h
+//   .txt .csv .tsv .edges       edge list, SNAP's rules           io/edge_list_file.h
+//   .el .wel .sg .wsg           GAP benchmark suite               io/edge_list_file.h, io/gap.h
+//   .graph          METIS              io/metis.h
+//   .gr             DIMACS             io/dimacs.h
+//   .adj            Ligra              io/ligra.h
+//   _beg_pos.bin    MGG                io/mgg.h
+//   a folder        OGB                io/ogb.h
 //
 // Readers trust nothing: a size that a header promises is checked against the bytes that are there
 // before memory is taken for it. Memory that a reader allocates is bounded by twice the size of
 // the file (of the general file that a symmetric Matrix Market file stands for), or, where the file
-// is compressed, of its uncompressed content, plus 1 MiB.
-// All of them throw InputError for wrong content and Error when the system refuses.
+// is compressed, of its uncompressed content, plus 1 MiB; METIS and Ligra take 8 bytes more a
+// vertex, which has a line or a word in the file. Where a file holds rows that are not sorted, the
+// graph is built once more. All of them throw InputError for wrong content and Error when the
+// system refuses.
 #pragma once
 
 #include <string>
@@ -22,14 +31,22 @@ namespace plait {
 
 struct ReadOptions {
   BuildOptions build;
-  bool progress = false;  // a bar on stderr while text is parsed
+  bool progress = false;     // a bar on stderr while text is parsed
+  std::string format = {};   // an ending of the list above, without its dot; empty: find out
+  std::string weights = {};  // a file of a number for each edge, in the order in which the file
+                             // lists edges or, by rows, targets; replaces those of the graph
+  bool drop_weights = false;
 };
 
 // Reads, builds and validates. A .plait file is mapped, not copied, unless `build` changes it.
 Dataset read_dataset(const std::string& path, const ReadOptions& options = {});
 
-// Writes in the format that the name's ending asks for (.plait, .mtx, .npz, .txt). The file
+// Writes in the format that the name's ending asks for, or `format`, if it is not empty. The file
 // appears whole or not at all: it is written beside its place, synced and renamed.
-void write_dataset(const Dataset& dataset, const std::string& path);
+void write_dataset(const Dataset& dataset, const std::string& path, const std::string& format = {});
+
+// ".plait .mtx ...": the endings that are read or written, in the order of the list above.
+std::string readable_endings();
+std::string writable_endings();
 
 }  // namespace plait

@@ -82,14 +82,6 @@ Header read_banner(const TextInput& input) {
   return header;
 }
 
-void read_number(const TextInput& input, Cursor& cursor, std::string_view what,
-                 std::pair<std::uint64_t, std::uint64_t> range, std::uint64_t& value) {
-  cursor.skip_blanks();
-  const char* const at = cursor.at();
-  if (!cursor.read(value) || value < range.first || value > range.second)
-    input.fail_number(at, what, range.first, range.second);
-}
-
 Header read_header(const TextInput& input) {
   Header header = read_banner(input);
   const std::string_view text = input.text();

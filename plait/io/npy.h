@@ -102,8 +102,9 @@ struct NpySlice {
   std::uint64_t stride = 1;
 };
 
-// The slice as integers, each checked to lie in the range, which T must be able to hold. Throws
-// InputError naming the element and its value; or that the array holds no integers.
+// The slice as integers, each checked to lie in the range, which T must be able to hold; or as
+// float, which rounds those of more than 24 bits. Throws InputError naming the element and its
+// value; or that the array holds no integers.
 template <class T>
 Buffer<T> npy_integers(const NpyArray& array, NpySlice slice, NpyRange range);
 template <class T>

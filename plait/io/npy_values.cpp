@@ -55,16 +55,30 @@ Buffer<T> npy_integers(const NpyArray& array, NpySlice slice, NpyRange range) {
   Buffer<T> out(slice.count);
   visit_npy(array, [&](auto load) {
     using Value = typename decltype(load)::Value;
-    if constexpr (std::is_integral_v<Value>)
-      parallel_blocks(slice.count, kGrain, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t k = begin; k < end; ++k) {
-          const std::uint64_t i = slice.first + k * slice.stride;
-          const Value value = load(i);
-          if (std::cmp_less(value, range.low) || std::cmp_greater(value, range.high)) [[unlikely]]
-            fail_integer(array, i, fmt::to_string(value), range);
-          out[k] = static_cast<T>(value);
-        }
-      });
+    if constexpr (std::is_integral_v<Value>) {
+      const auto outside = [&](Value value) {
+        return std::cmp_less(value, range.low) || std::cmp_greater(value, range.high);
+      };
+      // Without a way out of the loop, and with a stride that is known, it runs on vectors.
+      const auto convert = [&](auto stride) {
+        parallel_blocks(slice.count, kGrain, [&](std::size_t begin, std::size_t end) {
+          bool wrong = false;
+          for (std::size_t k = begin; k < end; ++k) {
+            const Value value = load(slice.first + k * stride);
+            wrong |= outside(value);
+            out[k] = static_cast<T>(value);
+          }
+          if (!wrong) return;
+          for (std::uint64_t k = begin;; ++k)
+            if (const std::uint64_t i = slice.first + k * stride; outside(load(i)))
+              fail_integer(array, i, fmt::to_string(load(i)), range);
+        });
+      };
+      if (slice.stride == 1)
+        convert(std::integral_constant<std::uint64_t, 1>());
+      else
+        convert(slice.stride);
+    }
   });
   return out;
 }
@@ -73,6 +87,7 @@ template Buffer<std::uint8_t> npy_integers(const NpyArray&, NpySlice, NpyRange);
 template Buffer<std::int32_t> npy_integers(const NpyArray&, NpySlice, NpyRange);
 template Buffer<std::uint32_t> npy_integers(const NpyArray&, NpySlice, NpyRange);
 template Buffer<std::uint64_t> npy_integers(const NpyArray&, NpySlice, NpyRange);
+template Buffer<float> npy_integers(const NpyArray&, NpySlice, NpyRange);
 
 std::uint64_t npy_largest_id(const NpyArray& array) {
   require_integers(array);
@@ -162,7 +177,7 @@ std::uint64_t vertices_of_ids(std::uint64_t largest, std::uint64_t edges, const 
     throw InputError(name, "ids",
                      fmt::format("the largest id is {}, but {} edges touch at most {} vertices",
                                  largest, edges, 2 * edges),
-                     "number the vertices without gaps, or add an array with a row a vertex");
+                     "number the vertices without gaps, or give their number where the format can");
   return edges == 0 ? 0 : largest + 1;
 }
 

@@ -8,109 +8,12 @@
 
 #include "plait/base/error.h"
 #include "plait/io/edges_of_csr.h"
+#include "plait/io/gnnadvisor.h"
 #include "plait/io/npy.h"
-#include "plait/io/zip_archive.h"
+#include "plait/io/npz_archive.h"
 
 namespace plait {
 namespace {
-
-// A member, unpacked, and the memory it lies in.
-struct Member {
-  std::shared_ptr<const Buffer<std::byte>> owner;
-  NpyArray array;
-
-  std::uint64_t rank() const { return array.rank(); }
-  // The first and the last extent; 0 for an array without elements, since nothing in the file then
-  // backs what the shape promises.
-  std::uint64_t rows() const { return backed() ? array.shape.front() : 0; }
-  std::uint64_t columns() const { return backed() ? array.shape.back() : 0; }
-  bool is_vector(std::uint64_t size) const { return rank() == 1 && array.shape[0] == size; }
-
- private:
-  bool backed() const { return rank() > 0 && array.size() > 0; }
-};
-
-class Archive {
- public:
-  Archive(std::span<const std::byte> bytes, const std::string& file)
-      : zip_(bytes, file), file_(file) {}
-
-  bool has(const std::string& key) const { return zip_.members().contains(key + ".npy"); }
-
-  Member get(const std::string& key) const {
-    const auto found = zip_.members().find(key + ".npy");
-    if (found == zip_.members().end())
-      fail(key, "it is missing", "write the archive with all of its arrays");
-    auto bytes = std::make_shared<const Buffer<std::byte>>(zip_.inflate(found->second));
-    return {bytes, parse_npy(bytes->span(), fmt::format("{}: array {}", file_, key))};
-  }
-
-  std::optional<Member> find(const std::string& key) const {
-    return has(key) ? std::optional(get(key)) : std::nullopt;
-  }
-
-  [[noreturn]] void fail(const std::string& key, const std::string& problem,
-                         const std::string& remedy) const {
-    throw InputError(file_, "array " + key, problem, remedy);
-  }
-
-  void require_shape(const std::string& key, const Member& member, bool right,
-                     const std::string& wanted) const {
-    if (!right)
-      fail(key, fmt::format("shape {} where {} belongs", member.array.shape_text(), wanted),
-           "write the array with that shape");
-  }
-
- private:
-  ZipReader zip_;
-  const std::string& file_;
-};
-
-std::string vector_text(std::uint64_t size) { return fmt::format("({},)", size); }
-
-struct Shape {
-  std::uint64_t rows, columns;
-};
-
-Shape read_shape(const Archive& archive, const std::string& key) {
-  const Member member = archive.get(key);
-  archive.require_shape(key, member, member.is_vector(2), "(2,)");
-  constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
-  const auto shape = npy_integers<std::uint64_t>(member.array, NpyRange{0, kLargest});
-  return {shape[0], shape[1]};
-}
-
-struct CsrKeys {
-  std::string indptr, indices, data;
-};
-
-// Three arrays that are a sparse matrix, all of it checked.
-template <VertexId V>
-Csr<V> read_csr(const Archive& archive, const CsrKeys& keys, Shape shape) {
-  Csr<V> csr;
-  {
-    const Member indices = archive.get(keys.indices);
-    archive.require_shape(keys.indices, indices, indices.rank() == 1, "(number of entries,)");
-    if (shape.columns == 0 && indices.array.size() > 0)
-      archive.fail(keys.indices, "it has entries though the matrix has no columns",
-                   "correct the shape");
-    const std::uint64_t largest = shape.columns == 0 ? 0 : shape.columns - 1;
-    csr.neighbours = npy_integers<V>(indices.array, NpyRange{0, largest});
-  }
-  const Member data = archive.get(keys.data);
-  archive.require_shape(keys.data, data, data.is_vector(csr.edges()), vector_text(csr.edges()));
-  csr.weights = npy_floats(data.array, data.owner);
-  const Member indptr = archive.get(keys.indptr);
-  archive.require_shape(keys.indptr, indptr, indptr.is_vector(shape.rows + 1),
-                        vector_text(shape.rows + 1));
-  csr.offsets = npy_integers<EdgeOffset>(indptr.array, NpyRange{0, csr.edges()});
-  if (csr.offsets[0] != 0 || csr.offsets.back() != csr.edges() ||
-      !std::is_sorted(csr.offsets.begin(), csr.offsets.end()))
-    archive.fail(keys.indptr,
-                 fmt::format("it does not rise from 0 to the number of entries, {}", csr.edges()),
-                 "write the archive anew");
-  return csr;
-}
 
 // --- a SciPy matrix ---
 
@@ -122,19 +25,14 @@ EdgeList<V> edges_of_matrix(Csr<V> csr) {
   return edges_of(csr);
 }
 
-ParsedNpz parse_scipy(const Archive& archive) {
-  const Member format = archive.get("format");
-  const std::string_view code(reinterpret_cast<const char*>(format.array.data.data()),
-                              format.array.data.size());
-  if (format.array.type.kind != 'S' || code != "csr")
-    archive.fail("format", "it says something other than csr",
-                 "convert the matrix with .tocsr() before scipy.sparse.save_npz");
-  const Shape shape = read_shape(archive, "shape");
+ParsedDataset parse_scipy(const NpzArchive& archive) {
+  require_scipy_csr(archive);
+  const MatrixShape shape = read_shape(archive, "shape");
   if (shape.rows != shape.columns)
     archive.fail("shape", fmt::format("{} x {} is not square", shape.rows, shape.columns),
                  "give an adjacency matrix, with a row and a column a vertex");
   const CsrKeys keys{"indptr", "indices", "data"};
-  ParsedNpz parsed;
+  ParsedDataset parsed;
   if (shape.rows <= kMaxVertices32)
     parsed.edges = edges_of_matrix(read_csr<std::uint32_t>(archive, keys, shape));
   else
@@ -146,9 +44,9 @@ ParsedNpz parse_scipy(const Archive& archive) {
 
 class GraphArchive {
  public:
-  explicit GraphArchive(const Archive& archive) : archive_(archive) {}
+  explicit GraphArchive(const NpzArchive& archive) : archive_(archive) {}
 
-  ParsedNpz parse() {
+  ParsedDataset parse() {
     read_features();
     read_edges();
     if (vertices_ == 0)
@@ -170,7 +68,7 @@ class GraphArchive {
       features.width = matrix.width;
       features.f32 = std::move(matrix.values);
     } else if (archive_.has("x_shape")) {
-      const Shape shape = read_shape(archive_, "x_shape");
+      const MatrixShape shape = read_shape(archive_, "x_shape");
       if (shape.columns == 0) return warn("x has no columns and is left out");
       if (shape.columns > kMaxVertices32)
         archive_.fail("x_shape",
@@ -198,7 +96,7 @@ class GraphArchive {
 
   void read_edges() {
     {
-      const Member index = archive_.get("edge_index");
+      const NpzMember index = archive_.get("edge_index");
       const std::uint64_t needed = index.array.size() == 0 ? 0 : npy_largest_id(index.array) + 1;
       parsed_.edges = npy_edges(index.array, promised_vertices(needed));
     }
@@ -298,18 +196,19 @@ class GraphArchive {
 
   void warn(const std::string& text) { parsed_.warnings.push_back(text); }
 
-  const Archive& archive_;
-  ParsedNpz parsed_;
+  const NpzArchive& archive_;
+  ParsedDataset parsed_;
   Buffer<Split> splits_;
   std::uint64_t vertices_ = 0;
 };
 
 }  // namespace
 
-ParsedNpz parse_npz(std::span<const std::byte> bytes, const std::string& file) {
-  const Archive archive(bytes, file);
+ParsedDataset parse_npz(std::span<const std::byte> bytes, const std::string& file) {
+  const NpzArchive archive(bytes, file);
   if (archive.has("edge_index")) return GraphArchive(archive).parse();
   if (archive.has("format")) return parse_scipy(archive);
+  if (archive.has("src_li")) return {parse_gnnadvisor(archive), {}, {}};
   throw InputError(file, "archive", "it holds neither edge_index nor a SciPy matrix",
                    "write the edges as edge_index, or use scipy.sparse.save_npz");
 }

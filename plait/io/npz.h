@@ -1,6 +1,6 @@
 // NumPy's .npz: a zip archive of .npy members, stored or deflated, read and written through libzip.
 //
-// Two kinds of archive are read; members not named here are passed over.
+// Three kinds of archive are read; members not named here are passed over.
 //
 // 1. A SciPy sparse matrix (scipy.sparse.save_npz) in CSR form: format, shape, indptr, indices,
 //    data. Row i lists the vertices that i aggregates from; data are the edges' weights, or no
@@ -17,6 +17,7 @@
 //      original_ids            (N) what the source called a vertex
 //    Only edge_index is required. The number of vertices is that of the rows of x, else of the
 //    masks, of graph_id or of y (whichever is long enough for all ids), else largest id + 1.
+// 3. GNNAdvisor's edges: io/gnnadvisor.h.
 #pragma once
 
 #include <array>
@@ -27,7 +28,7 @@
 
 #include "plait/base/file.h"
 #include "plait/graph/dataset.h"
-#include "plait/graph/edge_list.h"
+#include "plait/io/parsed.h"
 
 namespace plait {
 
@@ -35,15 +36,9 @@ namespace plait {
 inline constexpr std::array<std::pair<const char*, Split>, 3> kNpzSplits{
     {{"train", Split::train}, {"val", Split::validation}, {"test", Split::test}}};
 
-struct ParsedNpz {
-  AnyEdgeList edges;
-  Dataset dataset;                    // all but its graph
-  std::vector<std::string> warnings;  // what was left out and why, a line each
-};
-
 // A member's size is believed only where its compressed bytes can hold that much (deflate packs at
 // most 1032 to one), and checksums are checked. Throws InputError.
-ParsedNpz parse_npz(std::span<const std::byte> bytes, const std::string& file);
+ParsedDataset parse_npz(std::span<const std::byte> bytes, const std::string& file);
 
 // Writes a graph archive. Half precision features become single; the name is not kept.
 void write_npz(const Dataset& dataset, AtomicFile& file, bool compress = true);

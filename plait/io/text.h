@@ -16,6 +16,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "plait/base/file.h"
@@ -62,6 +63,9 @@ std::uint64_t exclusive_sum(std::vector<std::uint64_t>& counts);
 
 // How many of the lines hold more than blanks.
 std::uint64_t count_lines(std::string_view chunk);
+
+// How many words, that is, runs of characters other than blanks, the lines hold.
+std::uint64_t count_words(std::string_view chunk);
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -117,6 +121,9 @@ class Cursor {
   void skip_blanks() {
     while (at_ != end_ && is_blank(*at_)) ++at_;
   }
+  void skip_word() {
+    while (at_ != end_ && !is_blank(*at_) && *at_ != '\n') ++at_;
+  }
   void skip_line() {
     while (at_ != end_ && *at_++ != '\n') {
     }
@@ -152,6 +159,23 @@ class Cursor {
   const char* end_;
 };
 
+// Moves past blanks and a whole number from range.first to range.second; `what` names it in errors.
+inline void read_number(const TextInput& input, Cursor& cursor, std::string_view what,
+                        std::pair<std::uint64_t, std::uint64_t> range, std::uint64_t& value) {
+  cursor.skip_blanks();
+  const char* const at = cursor.at();
+  if (!cursor.read(value) || value < range.first || value > range.second) [[unlikely]]
+    input.fail_number(at, what, range.first, range.second);
+}
+
+// Likewise past a weight, which is finite.
+inline void read_weight(const TextInput& input, Cursor& cursor, float& weight) {
+  cursor.skip_blanks();
+  const char* const at = cursor.at();
+  if (!cursor.read(weight)) [[unlikely]]
+    input.fail_weight(at);
+}
+
 // Appends a number as text, the shortest that reads back as the same number.
 template <class T>
 void append_number(std::string& text, T value) {
@@ -159,22 +183,29 @@ void append_number(std::string& text, T value) {
   text.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
 }
 
-// Writes the lines that line(text, row, edge) appends for every edge of the graph, row by row.
-template <VertexId V, class Line>
-void write_edge_lines(const Csr<V>& graph, AtomicFile& file, Line line) {
-  constexpr std::uint64_t kRows = 4096, kPieces = 32;
+// Writes what append(text, i) appends for i = 0 .. count - 1, in this order.
+template <class Append>
+void write_text(std::uint64_t count, AtomicFile& file, Append append) {
+  constexpr std::uint64_t kItems = 4096, kPieces = 32;
   std::vector<std::string> pieces(kPieces);
-  for (std::uint64_t first = 0; first < graph.vertices(); first += kRows * kPieces) {
+  for (std::uint64_t first = 0; first < count; first += kItems * kPieces) {
     parallel_for(kPieces, [&](std::size_t piece) {
       std::string& text = pieces[piece];
       text.clear();
-      const std::uint64_t begin = first + piece * kRows;
-      const std::uint64_t end = std::min(begin + kRows, graph.vertices());
-      for (std::uint64_t row = begin; row < end; ++row)
-        for (EdgeOffset e = graph.offsets[row]; e < graph.offsets[row + 1]; ++e) line(text, row, e);
+      const std::uint64_t begin = first + piece * kItems;
+      const std::uint64_t end = std::min(begin + kItems, count);
+      for (std::uint64_t i = begin; i < end; ++i) append(text, i);
     });
     for (const std::string& text : pieces) file.write(text);
   }
+}
+
+// Writes the lines that line(text, row, edge) appends for every edge of the graph, row by row.
+template <VertexId V, class Line>
+void write_edge_lines(const Csr<V>& graph, AtomicFile& file, Line line) {
+  write_text(graph.vertices(), file, [&](std::string& text, std::uint64_t row) {
+    for (EdgeOffset e = graph.offsets[row]; e < graph.offsets[row + 1]; ++e) line(text, row, e);
+  });
 }
 
 }  // namespace plait

@@ -62,7 +62,8 @@ class Graph:
 
     @classmethod
     def load(cls, path):
-        """Reads a graph file: .plait, .mtx, .npz, .npy, or an edge list (.txt, .el, .csv, ...).
+        """Reads a graph file: .plait, .mtx, .npz, .npy, an edge list (.txt, .csv, ...), or one of
+        the other formats of docs/formats.md.
 
         The attributes that the file has are set:
             x: (N, width), float32, dense, whatever its form in the file.

@@ -51,6 +51,54 @@ TEXTS = {  # name -> content, and what the line must say
     "fewer-columns.txt": ("1 2 0.5\n3 4\n", ["line 2", "weight", "missing"]),
     "more-columns.txt": ("1 2\n3 4 0.5\n", ["line 2", "2 columns"]),
     "nan.txt": ("1 2 0.5\n3 4 nan\n", ["line 2", "'nan'", "finite"]),
+    "empty.graph": ("", ["header is missing"]),
+    "no-vertices.graph": ("0 0\n", ["line 1", "'0'", "1.."]),
+    "promise.graph": ("1000000000000 1\n2\n1\n", ["line 1", "1000000000000", "lines for 2"]),
+    "edges.graph": ("% c\n2 2\n2\n1\n", ["line 2", "2 edges", "2 ends"]),
+    "one-way.graph": ("3 1\n2 3\n\n\n", ["vertex 0", "reverse"]),
+    "unequal.graph": ("2 1 1\n2 5\n1 6\n", ["vertex 0", "same weight"]),
+    "neighbour-0.graph": ("2 1\n2\n0\n", ["line 3", "'0'", "1..2"]),
+    "neighbour-3.graph": ("2 1\n3\n1\n", ["line 2", "'3'", "1..2"]),
+    "more-lines.graph": ("2 1\n2\n1\n1\n", ["line 4", "2 vertices"]),
+    "no-weight.graph": ("2 1 1\n2 5\n1\n", ["line 3", "1 numbers"]),
+    "no-size.graph": ("2 1 110 2\n1 1 1 2\n1 1\n", ["line 3", "3 of the vertex"]),
+    "nan.graph": ("2 1 1\n2 nan\n1 1\n", ["line 2", "'nan'"]),
+    "fmt.graph": ("2 1 12\n", ["line 1", "fmt 12"]),
+    "five.graph": ("2 1 1 1 1\n", ["line 1", "more than 4"]),
+    "word.graph": ("2 1\n2\nx\n", ["line 3", "'x'"]),
+    "empty.gr": ("", ["problem line"]),
+    "late.gr": ("a 1 2 3\np sp 2 1\n", ["line 1", "problem line"]),
+    "max.gr": ("p max 2 1\na 1 2 3\n", ["line 1", "shortest path"]),
+    "promise.gr": ("p sp 2 1000000000000\na 1 2 3\n", ["line 1", "1000000000000", "holds 1"]),
+    "twice.gr": ("p sp 2 1\np sp 2 1\na 1 2 3\n", ["line 2", "second"]),
+    "outside.gr": ("c\np sp 2 1\na 1 3 3\n", ["line 3", "target '3'", "1..2"]),
+    "no-weight.gr": ("p sp 2 1\na 1 2\n", ["line 2", "weight", "missing"]),
+    "more.gr": ("p sp 2 1\na 1 2 3 4\n", ["line 2", "3 numbers"]),
+    "letter.gr": ("p sp 2 1\na 1 2 3\nb 1 2 3\n", ["line 3", "c, p or a"]),
+    "empty.adj": ("", ["AdjacencyGraph"]),
+    "kind.adj": ("HyperGraph\n1\n0\n0\n", ["line 1", "'HyperGraph'"]),
+    "no-vertices.adj": ("AdjacencyGraph\n0\n0\n", ["line 2", "'0'", "1.."]),
+    "promise.adj": ("AdjacencyGraph\n2\n1000000000000\n0\n1\n1\n",
+                    ["line 2", "1000000000000", "holds 3"]),
+    "offset.adj": ("AdjacencyGraph\n2\n1\n0\n2\n1\n", ["line 5", "'2'", "0..1"]),
+    "falls.adj": ("AdjacencyGraph\n3\n2\n0\n2\n1\n1\n1\n", ["vertex 2", "1 is below", "2"]),
+    "first.adj": ("AdjacencyGraph\n2\n1\n1\n1\n0\n", ["vertex 0", "1 is not 0"]),
+    "target.adj": ("AdjacencyGraph\n2\n1\n0\n1\n2\n", ["line 6", "target '2'", "0..1"]),
+    "inf.adj": ("WeightedAdjacencyGraph\n2\n1\n0\n1\n1\ninf\n", ["line 7", "'inf'"]),
+    "two-columns.wel": ("1 2 3\n1 2\n", ["line 2", "weight", "missing"]),
+    "unweighted.wel": ("1 2\n", ["line 1", "weight", "missing"]),
+    "far.el": ("1 2\n2 99999999\n", ["largest id is 99999999", "2 edges"]),
+    "short.sg": ("\0" * 16, ["header", "16 bytes"]),
+    "neither.sg": ("\2" + "\0" * 16, ["byte 0", "value 2"]),
+    "no-vertices.sg": ("\0" * 17, ["byte 9", "0", "1.."]),
+    "negative.sg": ("\0" + "\0" * 8 + "\xff" * 8, ["byte 9", "-1"]),
+    "promise.sg": ("\0" + "\0" * 7 + "\x7f\1" + "\0" * 7 + "\0" * 16, ["header", "33 bytes"]),
+    "offset.sg": ("\0" + "\1" + "\0" * 7 + "\1" + "\0" * 7 + "\0" * 8 + "\2" + "\0" * 11,
+                  ["offsets", "(1)", "value 2", "0..1"]),
+    "outside.sg": ("\0" + "\1" + "\0" * 7 + "\1" + "\0" * 7 + "\0" * 8 + "\1" + "\0" * 7 + "\1\0\0\0",
+                   ["edges", "(0)", "value 1", "0..0"]),
+    "one-way.sg": ("\0" + "\1" + "\0" * 7 + "\2" + "\0" * 7 + "\0" * 8 + ("\1" + "\0" * 7) * 2
+                   + "\1\0\0\0", ["vertex 0", "reverse"]),
     "words.plait": ("not a container", ["header"]),
     "words.npz": ("not an archive", ["archive"]),
     "words.npy": ("not an array", ["mark"]),
@@ -66,6 +114,28 @@ def test_texts(plait, tmp_path, name):
     (tmp_path / name).write_bytes(text.encode("latin-1"))
     plait.fails(FAILED, "convert", tmp_path / name, tmp_path / "out.plait",
                 names=[tmp_path / name, "; ", *names])
+
+
+MGG = {  # offsets, neighbours and weights
+    "no offsets": ([], [], None, ["last number"]),
+    "edges": ([0, 1, 3], [0, 1], None, ["last number", "16 bytes"]),
+    "falls": ([0, 2, 1, 3], [0, 1, 2], None, ["vertex 2", "1 is below", "2"]),
+    "first": ([1, 1, 2], [0, 1], None, ["vertex 0", "1 is not 0"]),
+    "negative offset": ([0, -1, 2], [0, 1], None, ["(1)", "-1"]),
+    "neighbour": ([0, 1, 2], [0, 2], None, ["neighbours", "(1)", "value 2", "0..1"]),
+    "negative": ([0, 1, 2], [0, -1], None, ["neighbours", "-1"]),
+    "few weights": ([0, 1, 2], [0, 1], [1, 1, 1], ["weights", "24 bytes", "2 edges"]),
+}
+
+
+@pytest.mark.parametrize("case", MGG)
+def test_mgg(plait, tmp_path, case):
+    *arrays, names = MGG[case]
+    for part, numbers in zip(("beg_pos", "csr", "weight"), arrays):
+        if numbers is not None:
+            np.array(numbers, "<i8").tofile(tmp_path / f"g_{part}.bin")
+    plait.fails(FAILED, "convert", tmp_path / "g_beg_pos.bin", tmp_path / "out.plait",
+                names=[tmp_path / "g_beg_pos.bin", "; ", *names])
 
 
 def archive(**changes):
@@ -112,6 +182,12 @@ ARCHIVES = {
     "offsets fall": (scipy_arrays(indptr=np.array([0, 2, 1, 3])), ["indptr"]),
     "offsets beyond": (scipy_arrays(indptr=np.array([0, 1, 2, 9])), ["indptr", "9", "0..3"]),
     "no data": ({k: v for k, v in scipy_arrays().items() if k != "data"}, ["data", "missing"]),
+    "GNNAdvisor outside": ({"src_li": np.array([0, 3]), "dst_li": np.array([1, 1]),
+                            "num_nodes": np.array(3)}, ["src_li", "value 3", "0..2"]),
+    "GNNAdvisor ends": ({"src_li": np.array([0, 1]), "dst_li": np.array([1]),
+                         "num_nodes": np.array(3)}, ["dst_li", "1 elements", "2"]),
+    "GNNAdvisor vertices": ({"src_li": np.array([0]), "dst_li": np.array([0])},
+                            ["num_nodes", "missing"]),
     "sparse columns outside": (
         archive(x=None, x_data=np.ones(1, np.float32), x_indices=np.array([7]),
                 x_indptr=np.array([0, 1, 1, 1]), x_shape=np.array([3, 5])),

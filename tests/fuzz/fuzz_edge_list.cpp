@@ -8,19 +8,15 @@
 
 #include "plait/base/error.h"
 #include "plait/io/edge_list_file.h"
+#include "tests/fuzz/check_graph.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     const plait::ParsedEdgeList parsed =
         plait::parse_edge_list({reinterpret_cast<const char*>(data), size}, "fuzz.txt");
-    std::visit(
-        [&](const auto& list) {
-          for (std::size_t e = 0; e < list.edges(); ++e)
-            if (list.source[e] >= list.vertices || list.target[e] >= list.vertices) std::abort();
-          if (!parsed.original_ids.empty() && parsed.original_ids.size() != list.vertices)
-            std::abort();
-        },
-        parsed.edges);
+    plait::check(parsed.edges);
+    const auto vertices = std::visit([](const auto& list) { return list.vertices; }, parsed.edges);
+    if (!parsed.original_ids.empty() && parsed.original_ids.size() != vertices) std::abort();
     if (!std::is_sorted(parsed.original_ids.begin(), parsed.original_ids.end())) std::abort();
   } catch (const plait::Error&) {
   }

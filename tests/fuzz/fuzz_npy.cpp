@@ -8,6 +8,7 @@
 
 #include "plait/base/error.h"
 #include "plait/io/npy.h"
+#include "tests/fuzz/check_graph.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
@@ -19,12 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       for (const float value : matrix.values)
         if (!std::isfinite(value)) std::abort();
     } else {
-      std::visit(
-          [](const auto& list) {
-            for (std::size_t e = 0; e < list.edges(); ++e)
-              if (list.source[e] >= list.vertices || list.target[e] >= list.vertices) std::abort();
-          },
-          plait::npy_edges(array));
+      plait::check(plait::npy_edges(array));
     }
   } catch (const plait::Error&) {
   }

@@ -1,9 +1,11 @@
 #include "plait/graph/build.h"
 
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "plait/base/error.h"
 #include "plait/graph/validate.h"
@@ -101,6 +103,41 @@ TEST(IsSymmetric, CountsParallelEdgesAndWeights) {
   EXPECT_FALSE(symmetric({{0, 1, 1}, {0, 1, 1}, {1, 0, 1}}, false));
   EXPECT_TRUE(symmetric({{0, 1, 2}, {1, 0, 2}}, true));
   EXPECT_FALSE(symmetric({{0, 1, 2}, {1, 0, 3}}, true));
+  EXPECT_FALSE(symmetric({{3, 0, 1}}, false));  // nothing stands in the other row
+  EXPECT_FALSE(symmetric({{0, 1, 1}, {1, 2, 1}, {2, 0, 1}}, false));
+}
+
+// The first entry, by rows, that stands more often than its reverse; nothing if there is none.
+std::optional<std::pair<std::uint64_t, std::uint64_t>> first_one_way(const Csr32& graph) {
+  std::map<std::pair<std::uint64_t, std::uint64_t>, int> surplus;
+  for (std::uint64_t i = 0; i < graph.vertices(); ++i)
+    for (const auto j : graph.row(i)) ++surplus[{i, j}], --surplus[{j, i}];
+  for (const auto& [edge, count] : surplus)
+    if (count > 0) return edge;
+  return std::nullopt;
+}
+
+TEST(IsSymmetric, RandomGraphsOnAnyNumberOfThreads) {
+  const int threads = omp_get_max_threads();
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    std::vector<Edge> edges = test::random_edges(1 + seed, 3 * seed, seed);
+    for (std::size_t e = 0, given = edges.size(); e < given; ++e)
+      edges.push_back({edges[e].target, edges[e].source, 1});
+    // Two in three lack an edge, or have one too many.
+    if (seed % 3 == 1 && !edges.empty()) edges.erase(edges.begin() + seed % 7);
+    if (seed % 3 == 2) edges.push_back({seed, seed / 2, 1});
+    const Csr32 graph = build_csr(test::edge_list<std::uint32_t>(1 + seed, edges, false));
+    const auto expected = first_one_way(graph);
+    for (const int count : {1, 2, 3, 8}) {
+      omp_set_num_threads(count);
+      EXPECT_EQ(is_symmetric(graph), !expected) << seed;
+      const auto found = find_one_way_edge(graph);
+      ASSERT_EQ(found.has_value(), expected.has_value()) << seed;
+      if (!found) continue;
+      EXPECT_EQ(std::pair(found->row, found->neighbour), *expected) << seed;
+    }
+  }
+  omp_set_num_threads(threads);
 }
 
 // A dataset that passes, which each case then breaks in one place.

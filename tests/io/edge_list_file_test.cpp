@@ -215,6 +215,34 @@ TEST(EdgeListFile, ErrorsSayPlaceValueRangeAndRemedy) {
   }
 }
 
+TEST(EdgeListFile, IdsThatAreVertices) {
+  const auto read_ids = [](const std::string& text, VertexIds ids) {
+    return std::get<EdgeList<std::uint32_t>>(parse_edge_list(text, "x.el", ids));
+  };
+  const auto gaps = read_ids("7 3\n3 10\n", {});
+  EXPECT_EQ(gaps.vertices, 11u);
+  EXPECT_EQ(std::vector(gaps.source.begin(), gaps.source.end()),
+            (std::vector<std::uint32_t>{7, 3}));
+  EXPECT_EQ(std::vector(gaps.target.begin(), gaps.target.end()),
+            (std::vector<std::uint32_t>{3, 10}));
+  EXPECT_EQ(read_ids("0,1\n", {.vertices = 9}).vertices, 9u);
+  EXPECT_EQ(read_ids("0 1 2\n", {.weighted = true}).weight[0], 2.0f);
+  for (const auto& [text, ids, expected] :
+       std::vector<std::tuple<std::string, VertexIds, std::string>>{
+           {"0 1\n1 9\n", {.vertices = 9}, "x.el: line 2: target '9' is outside 0..8"},
+           {"9 1\n", {.vertices = 9}, "x.el: line 1: source '9' is outside 0..8"},
+           {"0 1\n", {.weighted = true}, "x.el: line 1: the weight is missing in '0 1'"},
+           {"0 1000000000000\n", {}, "x.el: ids: the largest id is 1000000000000, but 1 edges"},
+       }) {
+    try {
+      parse_edge_list(text, "x.el", ids);
+      ADD_FAILURE() << text;
+    } catch (const InputError& error) {
+      EXPECT_EQ(std::string(error.what()).find(expected), 0u) << error.what();
+    }
+  }
+}
+
 TEST(EdgeListFile, TheFirstOfManyErrorsIsReported) {
   std::string text;
   for (int i = 0; i < 100000; ++i) text += i == 40000 ? "0 -7\n" : i > 40000 ? "1 x\n" : "1 1\n";

@@ -76,8 +76,9 @@ TEST_F(IoTest, TheSameGraphInEveryFormat) {
     EXPECT_THAT(offsets(data), ElementsAre(0, 0, 1, 4)) << file;
     EXPECT_THAT(neighbours(data), ElementsAre(0, 1, 1, 2)) << file;
     EXPECT_FALSE(data.symmetric);
-    for (const std::string ending : {"plait", "npz", "mtx", "txt"}) {
-      const std::string copy = path("copy." + ending);
+    for (const std::string ending : {".plait", ".npz", ".mtx", ".txt", ".el", ".wel", ".sg", ".wsg",
+                                     ".gr", ".adj", ".gnna.npz", "_beg_pos.bin"}) {
+      const std::string copy = path("copy" + ending);
       write_dataset(data, copy);
       const Dataset again = read_dataset(copy);
       EXPECT_EQ(offsets(again), offsets(data)) << copy;
@@ -111,7 +112,9 @@ TEST_F(IoTest, RefusesWhatHasNoFormat) {
   EXPECT_EQ(error_of([&] { read_dataset(put("a.xyz", "0 1\n")); }),
             path("a.xyz") +
                 ": name: no format has the ending .xyz; use one of .plait, .mtx, "
-                ".npz, .npy, .txt, .el, .csv, .tsv, .edges");
+                ".gnna.npz, .npz, .npy, .txt, .csv, .tsv, .edges, .el, .wel, .sg, .wsg, .graph, "
+                ".gr, .adj, "
+                "_beg_pos.bin");
   EXPECT_THAT(error_of([&] { read_dataset(put("graph", "0 1\n")); }), HasSubstr("no ending"));
   EXPECT_THAT(error_of([&] { read_dataset(put("a.txt.gz", "\x1f\x8b\x08")); }),
               HasSubstr("gunzip"));
@@ -128,7 +131,7 @@ TEST_F(IoTest, RefusesToWriteOtherEndings) {
   for (const char* name : {"b.npy", "b", "b.xyz"})
     EXPECT_THROW(write_dataset(data, path(name)), UsageError) << name;
   EXPECT_THAT(error_of([&] { write_dataset(data, path("b.xyz")); }),
-              HasSubstr("use one of .plait, .mtx, .npz, .txt"));
+              HasSubstr("use one of .plait, .mtx, .gnna.npz, .npz, .txt, .el"));
   EXPECT_EQ(names(), std::set<std::string>{"a.npy"});
 }
 

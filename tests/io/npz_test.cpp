@@ -35,11 +35,11 @@ std::string archive_of(const Arrays& arrays) {
   return zip_of(members);
 }
 
-ParsedNpz parse(const std::string& archive) {
+ParsedDataset parse(const std::string& archive) {
   const auto bytes = to_bytes(archive);
   return parse_npz(bytes.span(), "x.npz");
 }
-ParsedNpz parse(const Arrays& arrays) { return parse(archive_of(arrays)); }
+ParsedDataset parse(const Arrays& arrays) { return parse(archive_of(arrays)); }
 
 template <class Source>
 std::string parse_error(const Source& source) {
@@ -47,14 +47,14 @@ std::string parse_error(const Source& source) {
 }
 
 // With its graph built and validated, as read_dataset does.
-Dataset build(ParsedNpz parsed) {
+Dataset build(ParsedDataset parsed) {
   Dataset dataset = std::move(parsed.dataset);
   dataset.graph = build_csr(std::move(parsed.edges));
   validate(dataset, "x.npz");
   return dataset;
 }
 
-const auto& narrow(const ParsedNpz& parsed) {
+const auto& narrow(const ParsedDataset& parsed) {
   return std::get<EdgeList<std::uint32_t>>(parsed.edges);
 }
 
@@ -78,7 +78,7 @@ Arrays with(Arrays arrays, const std::string& key, const std::string& file) {
 }
 
 TEST(NpzArchive, Everything) {
-  const ParsedNpz parsed = parse(full());
+  const ParsedDataset parsed = parse(full());
   const auto& edges = narrow(parsed);
   EXPECT_EQ(edges.vertices, 4u);
   EXPECT_THAT(edges.source.span(), ElementsAre(0, 1, 2));
@@ -197,8 +197,8 @@ TEST(NpzArchive, OneVertexAndNoEdges) {
 
 TEST(NpzArchive, LeavesOutWhatIsNotALabelAVertex) {
   const auto warning = [](const std::string& y) {
-    const ParsedNpz parsed = parse(with(with(edges_alone(), "y", y), "graph_id",
-                                        file_of<std::int32_t>("<i4", "(4,)", Int32s(4))));
+    const ParsedDataset parsed = parse(with(with(edges_alone(), "y", y), "graph_id",
+                                            file_of<std::int32_t>("<i4", "(4,)", Int32s(4))));
     EXPECT_TRUE(parsed.dataset.labels.empty());
     EXPECT_EQ(parsed.dataset.classes, 0);
     EXPECT_EQ(narrow(parsed).vertices, 4u);
@@ -282,7 +282,7 @@ std::string from_base64(std::string_view text) {
 }
 
 TEST(NpzScipy, RowsAggregateFromColumns) {
-  const ParsedNpz parsed = parse(from_base64(kFromScipy));
+  const ParsedDataset parsed = parse(from_base64(kFromScipy));
   const auto& edges = narrow(parsed);
   EXPECT_EQ(edges.vertices, 3u);
   EXPECT_THAT(edges.target.span(), ElementsAre(0, 2, 2, 2));
@@ -300,7 +300,7 @@ Arrays scipy_arrays() {
 
 TEST(NpzScipy, WeightsOfOneAreNone) {
   EXPECT_TRUE(narrow(parse(scipy_arrays())).weight.empty());
-  const ParsedNpz weighted =
+  const ParsedDataset weighted =
       parse(with(scipy_arrays(), "data", file_of<std::uint8_t>("|b1", "(2,)", {1, 0})));
   EXPECT_THAT(narrow(weighted).weight.span(), ElementsAre(1, 0));
 }

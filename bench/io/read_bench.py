@@ -1,0 +1,108 @@
+"""Reading graph files, beside fast_matrix_market and SciPy and beside a plain read of the same file.
+
+    read_bench.py [--vertices 200000] [--edges 10000000] [--repeat 5] [--threads 2] [--folder DIR]
+
+Generates an R-MAT graph, writes it in every format, and checks that Plait and SciPy read the same
+entries. Then one table: Matrix Market by Plait (its edge list: `parse`), by fast_matrix_market and by
+SciPy, taken in turns, and for each format the time of a plain read, of its reader, and of the whole
+way to a validated graph. Times are medians, in milliseconds, of files in the page cache.
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import fast_matrix_market
+import numpy as np
+import scipy.io
+
+BUILD = pathlib.Path(__file__).resolve().parents[2] / "build/bin"
+ENDINGS = [".mtx", ".graph", ".adj", ".sg", ".wsg", "_beg_pos.bin"]
+
+
+def call(program, *arguments, threads):
+    command = [BUILD / program, *map(str, arguments)]
+    environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout
+
+
+def seconds(work):
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+def make_files(options, folder):
+    graph = folder / "g.plait"
+    call("plait", "generate", "rmat", "--vertices", options.vertices, "--edges", options.edges,
+         "--seed", 1, "-o", graph, "--quiet", threads=options.threads)
+    # METIS and the GAP suite's short form hold undirected graphs.
+    both = folder / "u.plait"
+    call("plait", "convert", graph, both, "--undirected", "--no-loops", threads=options.threads)
+    for ending in ENDINGS:
+        source = both if ending == ".graph" else graph
+        call("plait", "convert", source, folder / f"g{ending}", threads=options.threads)
+
+
+def check(options, folder):
+    call("read_bench", folder / "g.mtx", "--rows", folder / "rows.npy", threads=options.threads)
+    found = np.load(folder / "rows.npy")
+    matrix = scipy.io.mmread(folder / "g.mtx", spmatrix=False)
+    wanted = np.stack([matrix.row, matrix.col, np.ones(matrix.nnz)]).astype(np.float64)
+    wanted = wanted[:, np.lexsort(wanted[1::-1])]
+    if not np.array_equal(found, wanted):
+        sys.exit("read_bench: Plait and SciPy do not read the same entries")
+
+
+def compare_matrix_market(options, folder):
+    path = folder / "g.mtx"
+    fast_matrix_market.PARALLELISM = options.threads
+    times = {"plait": [], "fast_matrix_market": [], "scipy": []}
+    for _ in range(options.repeat):
+        times["plait"].append(json.loads(
+            call("read_bench", path, "--repeat", 1, threads=options.threads))["parse"])
+        times["fast_matrix_market"].append(seconds(
+            lambda: fast_matrix_market.mmread(path, parallelism=options.threads)))
+        times["scipy"].append(seconds(lambda: scipy.io.mmread(path, spmatrix=False)))
+    medians = {name: statistics.median(values) for name, values in times.items()}
+    size = path.stat().st_size
+    print(f"Matrix Market, {size / 1e6:.0f} MB, {options.threads} threads")
+    for name, median in medians.items():
+        low, high = min(times[name]), max(times[name])
+        print(f"  {name:20} {median * 1e3:8.1f} ms ({low * 1e3:.1f} to {high * 1e3:.1f}), "
+              f"{size / median / 1e9:.2f} GB/s, {median / medians['plait']:.2f} times plait's")
+
+
+def compare_formats(options, folder):
+    print(f"{'format':14} {'MB':>7} {'plain':>8} {'parse':>8} {'/plain':>7} {'whole':>8}")
+    for ending in ENDINGS:
+        result = json.loads(call("read_bench", folder / f"g{ending}", "--repeat", options.repeat,
+                                 threads=options.threads))
+        plain, parse, whole = (result[name] * 1e3 for name in ("plain", "parse", "whole"))
+        print(f"{ending:14} {result['bytes'] / 1e6:7.1f} {plain:8.2f} {parse:8.2f} "
+              f"{parse / plain:7.2f} {whole:8.2f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--vertices", type=int, default=200_000)
+    parser.add_argument("--edges", type=int, default=10_000_000)
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--folder", help="where files are made; a temporary one if not given")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        make_files(options, pathlib.Path(folder))
+        check(options, pathlib.Path(folder))
+        compare_matrix_market(options, pathlib.Path(folder))
+        compare_formats(options, pathlib.Path(folder))
+
+
+if __name__ == "__main__":
+    main()

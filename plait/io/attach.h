@@ -1,0 +1,21 @@
+// Features and weights from files of their own, beside a graph.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "plait/base/array.h"
+#include "plait/graph/dataset.h"
+
+namespace plait {
+
+// From .npy, (vertices, width) or (vertices,) of f4 or f8; or from .npz, a SciPy CSR matrix, which
+// stays sparse, or an archive that holds x or nothing else. Throws InputError; also if there is not
+// a row a vertex.
+void attach_features(Dataset& dataset, const std::string& path);
+
+// `edges` numbers, from .npy, or from .npz an archive that holds edge_weight or nothing else.
+// Throws InputError.
+Array<float> read_weights(const std::string& path, std::uint64_t edges);
+
+}  // namespace plait

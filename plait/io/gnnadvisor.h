@@ -1,0 +1,20 @@
+// The graphs of GNNAdvisor's artifact (Y. Wang et al., OSDI 2021), .npz archives of three arrays:
+//
+//   src_li, dst_li   (E) integers: edge e is a message from src_li[e] to dst_li[e]
+//   num_nodes        one integer
+#pragma once
+
+#include "plait/base/file.h"
+#include "plait/graph/dataset.h"
+#include "plait/graph/edge_list.h"
+#include "plait/io/npz_archive.h"
+
+namespace plait {
+
+// Throws InputError.
+AnyEdgeList parse_gnnadvisor(const NpzArchive& archive);
+
+// Weights, which the archive has no place for, are an Error.
+void write_gnnadvisor(const Dataset& dataset, AtomicFile& file);
+
+}  // namespace plait

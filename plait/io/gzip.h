@@ -1,0 +1,17 @@
+// gzip files (RFC 1952), unpacked in memory.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "plait/base/array.h"
+
+namespace plait {
+
+// The content of all members. Takes at most 2.5 times as much memory as the content, which deflate
+// packs at most 1032 to one; large content is held against the free memory first. Throws
+// InputError, naming `file`, for what is not gzip, is damaged or ends early, and DoesNotFitError.
+Buffer<std::byte> gunzip(std::span<const std::byte> bytes, const std::string& file);
+
+}  // namespace plait

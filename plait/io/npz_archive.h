@@ -1,0 +1,78 @@
+// The arrays of a .npz archive, and sparse matrices made of them: what the readers of its kinds
+// share.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plait/graph/csr.h"
+#include "plait/io/npy.h"
+#include "plait/io/zip_archive.h"
+
+namespace plait {
+
+// A member, unpacked, and the memory it lies in.
+struct NpzMember {
+  std::shared_ptr<const Buffer<std::byte>> owner;
+  NpyArray array;
+
+  std::uint64_t rank() const { return array.rank(); }
+  // The first and the last extent; 0 for an array without elements, since nothing in the file then
+  // backs what the shape promises.
+  std::uint64_t rows() const { return backed() ? array.shape.front() : 0; }
+  std::uint64_t columns() const { return backed() ? array.shape.back() : 0; }
+  bool is_vector(std::uint64_t size) const { return rank() == 1 && array.shape[0] == size; }
+
+ private:
+  bool backed() const { return rank() > 0 && array.size() > 0; }
+};
+
+// Throws InputError, naming the file and the array.
+class NpzArchive {
+ public:
+  // `bytes` must outlive the archive.
+  NpzArchive(std::span<const std::byte> bytes, const std::string& file)
+      : zip_(bytes, file), file_(file) {}
+
+  const std::string& file() const { return file_; }
+  bool has(const std::string& key) const { return zip_.members().contains(key + ".npy"); }
+  std::vector<std::string> keys() const;  // of all arrays
+  NpzMember get(const std::string& key) const;
+  std::optional<NpzMember> find(const std::string& key) const {
+    return has(key) ? std::optional(get(key)) : std::nullopt;
+  }
+  [[noreturn]] void fail(const std::string& key, const std::string& problem,
+                         const std::string& remedy) const;
+  void require_shape(const std::string& key, const NpzMember& member, bool right,
+                     const std::string& wanted) const;
+
+ private:
+  ZipReader zip_;
+  std::string file_;
+};
+
+// "(5,)"
+std::string vector_text(std::uint64_t size);
+
+// Of an array of one element.
+std::uint64_t read_count(const NpzArchive& archive, const std::string& key);
+
+struct MatrixShape {
+  std::uint64_t rows, columns;
+};
+MatrixShape read_shape(const NpzArchive& archive, const std::string& key);
+
+// Three arrays that are a sparse matrix, all of it checked.
+struct CsrKeys {
+  std::string indptr, indices, data;
+};
+template <VertexId V>
+Csr<V> read_csr(const NpzArchive& archive, const CsrKeys& keys, MatrixShape shape);
+
+// Throws unless `format` says that the archive is a SciPy matrix in CSR form.
+void require_scipy_csr(const NpzArchive& archive);
+
+}  // namespace plait

@@ -1,0 +1,45 @@
+// Folders of the Open Graph Benchmark's node property prediction (W. Hu et al., NeurIPS 2020), as
+// the ogb package leaves them:
+//
+//   raw/edge.csv.gz            `source,target` a line, vertices counted from 0
+//   raw/num-node-list.csv.gz   the number of vertices
+//   raw/num-edge-list.csv.gz   the number of edges
+//   raw/node-feat.csv.gz       a line of numbers a vertex
+//   raw/node-label.csv.gz      a label a line, -1 or nan for none
+//   split/NAME/{train,valid,test}.csv.gz   vertices, one a line
+//
+// or instead of the files in raw/, for large graphs,
+//
+//   raw/data.npz               edge_index (2, E), num_nodes_list (1), node_feat (N, width)
+//   raw/node-label.npz         node_label (N) or (N, 1)
+//
+// Only the edges and the number of vertices are required. Edges stand as they are in the files:
+// where ogb adds the reverse of every edge when it loads (ogbn-products, ogbn-proteins), ask for
+// undirected edges. Several labels a vertex and features of edges are left out, with a warning.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "plait/graph/dataset.h"
+#include "plait/io/npy.h"
+#include "plait/io/parsed.h"
+
+namespace plait {
+
+bool is_ogb_folder(const std::string& path);
+
+// Throws InputError, naming the file in the folder. Content is unpacked one file after the other;
+// what is allocated is bounded by that.
+ParsedDataset read_ogb_folder(const std::string& path);
+
+// --- the files of which it is made, unpacked ---
+
+// Lines of numbers with commas between them, as many on each line. Throws InputError.
+NpyMatrix parse_number_table(std::string_view text, const std::string& file);
+
+// A whole number a line, each in 0 .. most. Throws InputError.
+std::vector<std::uint64_t> parse_number_lines(std::string_view text, const std::string& file,
+                                              std::uint64_t most);
+
+}  // namespace plait

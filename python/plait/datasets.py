@@ -1,0 +1,217 @@
+"""Gets a dataset that PyTorch Geometric's or OGB's own classes can download, as a file of Plait's.
+
+    python -m plait.datasets Cora -o cora.plait
+    python -m plait.datasets --list
+
+The class downloads into --root and keeps what it got there. The graph, its weights, features, labels
+and splits are then handed to `plait convert` as arrays. The packages are imported only when a dataset
+asks for them: torch-geometric, and ogb for names that begin with ogbn.
+"""
+
+import argparse
+import dataclasses
+import difflib
+import importlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+
+import numpy as np
+
+
+class DatasetError(Exception):
+    """What a user can mend, in one line."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """Where a dataset comes from: a class, and what it is called with beside `root`."""
+
+    module: str
+    type: str
+    arguments: dict
+
+    @property
+    def package(self):
+        return self.module.split(".")[0].replace("_", "-")
+
+    def load(self, root):
+        """The dataset, downloaded to `root` unless it is there."""
+        try:
+            module = importlib.import_module(self.module)
+        except ImportError as error:
+            raise DatasetError(
+                f"it needs the package {self.package}: {_one_line(error)}; pip install "
+                f"{self.package}") from None
+        return getattr(module, self.type)(root=str(root), **self.arguments)
+
+
+def _pyg(type_, argument, names):
+    """A class of several datasets, by the names that people use -> what `argument` is to be."""
+    return {name: Source("torch_geometric.datasets", type_, {argument: value} if argument else {})
+            for name, value in names.items()}
+
+
+DATASETS = {
+    **_pyg("Planetoid", "name", {n: n for n in ("Cora", "Citeseer", "Pubmed")}),
+    **_pyg("CitationFull", "name", {f"CitationFull-{n}": n for n in
+                                    ("Cora", "Cora_ML", "CiteSeer", "DBLP", "PubMed")}),
+    **_pyg("Amazon", "name", {f"Amazon-{n}": n for n in ("Computers", "Photo")}),
+    **_pyg("Coauthor", "name", {f"Coauthor-{n}": n for n in ("CS", "Physics")}),
+    **_pyg("WebKB", "name", {n: n for n in ("Cornell", "Texas", "Wisconsin")}),
+    **_pyg("WikipediaNetwork", "name", {n.capitalize(): n for n in ("chameleon", "squirrel")}),
+    **_pyg("HeterophilousGraphDataset", "name",
+           {n: n for n in ("Roman-empire", "Amazon-ratings", "Minesweeper", "Tolokers",
+                           "Questions")}),
+    **_pyg("GitHub", None, {"GitHub": None}),
+    **_pyg("FacebookPagePage", None, {"FacebookPagePage": None}),
+    **_pyg("LastFMAsia", None, {"LastFMAsia": None}),
+    **_pyg("DeezerEurope", None, {"DeezerEurope": None}),
+    **_pyg("Actor", None, {"Actor": None}),
+    **_pyg("WikiCS", None, {"WikiCS": None}),
+    **_pyg("Flickr", None, {"Flickr": None}),
+    **_pyg("Yelp", None, {"Yelp": None}),
+    **_pyg("AmazonProducts", None, {"AmazonProducts": None}),
+    **_pyg("Reddit", None, {"Reddit": None}),
+    **_pyg("Reddit2", None, {"Reddit2": None}),
+    **{name: Source("ogb.nodeproppred", "PygNodePropPredDataset", {"name": name})
+       for name in ("ogbn-arxiv", "ogbn-products", "ogbn-proteins", "ogbn-papers100M")},
+}
+
+
+def _one_line(error):
+    return " ".join(str(error).split())
+
+
+def find(name):
+    """A dataset's own name and its source, whatever the case of `name`."""
+    by_lower_case = {known.lower(): known for known in DATASETS}
+    if name.lower() in by_lower_case:
+        known = by_lower_case[name.lower()]
+        return known, DATASETS[known]
+    near = difflib.get_close_matches(name.lower(), by_lower_case, n=3, cutoff=0.4)
+    hint = " or ".join(by_lower_case[n] for n in near) or "one of --list"
+    raise DatasetError(f"it is unknown; did you mean {hint}?")
+
+
+def _array(tensor, dtype=None):
+    array = tensor.detach().cpu().numpy() if hasattr(tensor, "detach") else np.asarray(tensor)
+    return array if dtype is None else np.ascontiguousarray(array, dtype=dtype)
+
+
+def _features(x):
+    """x as dense or, where three entries in four are 0, as sparse arrays."""
+    x = _array(x.to_dense() if hasattr(x, "to_dense") else x, np.float32)
+    if x.ndim != 2 or x.size == 0:
+        return {}
+    rows, columns = np.nonzero(x)
+    if 4 * len(rows) > x.size:
+        return {"x": x}
+    counts = np.bincount(rows, minlength=len(x))
+    return {"x_data": x[rows, columns], "x_indices": columns.astype(np.int32),
+            "x_indptr": np.concatenate([[0], np.cumsum(counts)]), "x_shape": np.array(x.shape)}
+
+
+def _labels(y, nodes):
+    """One class a node, -1 where there is none; nothing, and a warning, where a node has several."""
+    y = _array(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.shape != (nodes,):
+        print(f"plait: warning: labels of shape {y.shape} are left out: {nodes} nodes need one each",
+              file=sys.stderr)
+        return {}
+    known = np.isfinite(y)
+    return {"y": np.where(known, y, -1).astype(np.int64)}
+
+
+def _splits(data, dataset):
+    if hasattr(dataset, "get_idx_split"):
+        parts = dataset.get_idx_split()
+        names = {"train": "train", "val": "valid", "test": "test"}
+        return {ours: _array(parts[theirs], np.int64) for ours, theirs in names.items()}
+    masks = {part: getattr(data, f"{part}_mask", None) for part in ("train", "val", "test")}
+    masks = {part: _array(mask, bool) for part, mask in masks.items() if mask is not None}
+    splits = max((m.shape[1] for m in masks.values() if m.ndim == 2), default=1)
+    # A mask without splits, as WikiCS' for tests, holds for all of them.
+    return {f"{part}_masks": np.broadcast_to(m.T, (splits, len(m))) for part, m in masks.items()}
+
+
+def arrays_of(data, dataset):
+    """The arrays of a graph archive, as docs/formats.md names them."""
+    nodes = int(data.num_nodes)
+    arrays = {"edge_index": _array(data.edge_index, np.int64)}
+    weight = getattr(data, "edge_weight", None)
+    if weight is not None:
+        arrays["edge_weight"] = _array(weight, np.float32)
+    if getattr(data, "x", None) is not None:
+        arrays |= _features(data.x)
+    if getattr(data, "y", None) is not None:
+        arrays |= _labels(data.y, nodes)
+    arrays |= _splits(data, dataset)
+    if not arrays.keys() & {"x", "x_shape", "y"}:
+        arrays["y"] = np.full(nodes, -1)  # says how many nodes there are
+    return arrays
+
+
+def find_program():
+    """The program plait: PLAIT_PROGRAM, the one beside this Python, or the first on PATH."""
+    beside = pathlib.Path(sysconfig.get_path("scripts")) / "plait"
+    named = os.environ.get("PLAIT_PROGRAM")
+    program = named or (str(beside) if beside.exists() else shutil.which("plait"))
+    if program is None or not os.path.exists(program):
+        raise DatasetError(f"the program plait was not found{f' at {named}' if named else ''}; put "
+                           "it on PATH, or name it in PLAIT_PROGRAM")
+    return program
+
+
+def fetch(name, out, root):
+    """Downloads the dataset under `root`, unless it is there, and writes it to `out`."""
+    name, source = find(name)
+    program = find_program()
+    try:
+        # Classes of PyG would put files of the same name there.
+        dataset = source.load(root if source.package == "ogb" else pathlib.Path(root) / name)
+        data = dataset[0]
+    except DatasetError:
+        raise
+    except Exception as error:  # of the package, its files or the network
+        raise DatasetError(f"{source.type} could not load it: {type(error).__name__}: "
+                           f"{_one_line(error)}") from None
+    folder = pathlib.Path(out).resolve().parent
+    if not folder.is_dir():
+        raise DatasetError(f"there is no folder {folder}; make it first")
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".plait-") as scratch:
+        archive = pathlib.Path(scratch) / f"{name}.npz"
+        np.savez(archive, **arrays_of(data, dataset))
+        done = subprocess.run([program, "convert", str(archive), str(out)], check=False)
+    return done.returncode
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(
+        prog="python -m plait.datasets",
+        description="Gets a dataset of PyTorch Geometric or OGB and converts it.")
+    parser.add_argument("name", nargs="?", help="see --list")
+    parser.add_argument("-o", "--out", help="file to write: .plait, or another that plait writes")
+    parser.add_argument("--root", default="dataset", help="where downloads are kept (%(default)s)")
+    parser.add_argument("--list", action="store_true", help="list the names")
+    options = parser.parse_args(arguments)
+    if options.list:
+        print("\n".join(DATASETS))
+        return 0
+    if options.name is None or options.out is None:
+        parser.error("give a name and -o FILE.plait, or --list")
+    try:
+        return fetch(options.name, options.out, options.root)
+    except DatasetError as error:
+        print(f"plait: {options.name}: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
