@@ -71,6 +71,21 @@ void require_cpu_strategy(Strategy strategy) {
                       to_string(strategy));
 }
 
+namespace {
+
+[[noreturn]] void sums_only() {
+  throw UsageError(
+      "attention and maxima need the rows themselves, but this way of moving rows gives sums only; "
+      "use --strategy auto");
+}
+
+}  // namespace
+
+void Aggregator::attention(const float*, AttentionForward) { sums_only(); }
+void Aggregator::attention_backward(const float*, AttentionBackward) { sums_only(); }
+void Aggregator::max_rows(const float*, MaxForward) { sums_only(); }
+void Aggregator::max_rows_backward(const float*, MaxBackward) { sums_only(); }
+
 HaloKind halo_for(Strategy strategy) { return entry_of(strategy).halo; }
 
 namespace {

@@ -74,11 +74,11 @@ class Aggregator {
   // the operation's edges read (attention.h, max_rows.h), for which there must be room; they are
   // brought to where edges read them, each once, as aggregation does it. Arrays are where forward()
   // takes them; `edges` and dropout's vertices are filled in here. The backward ones go along the
-  // transposed graph. Collective. Throws UsageError for a strategy that moves sums only.
-  virtual void attention(const float* rows, AttentionForward operation) = 0;
-  virtual void attention_backward(const float* rows, AttentionBackward operation) = 0;
-  virtual void max_rows(const float* rows, MaxForward operation) = 0;
-  virtual void max_rows_backward(const float* rows, MaxBackward operation) = 0;
+  // transposed graph. Collective. Throw UsageError where only sums can be had.
+  virtual void attention(const float* rows, AttentionForward operation);
+  virtual void attention_backward(const float* rows, AttentionBackward operation);
+  virtual void max_rows(const float* rows, MaxForward operation);
+  virtual void max_rows_backward(const float* rows, MaxBackward operation);
 
   virtual AggregateCost cost() const = 0;
   virtual std::uint64_t own() const = 0;
