@@ -91,6 +91,7 @@ void apply_defaults(const CLI::App& command, TrainConfig& train) {
   apply("--hidden", train.model.hidden, defaults.hidden);
   apply("--heads", train.model.heads, defaults.heads);
   apply("--dropout", train.model.dropout, defaults.dropout);
+  apply("--norm", train.model.norm, defaults.norm);
   apply("--activation", train.model.activation, defaults.activation);
   apply("--lr", train.learning_rate, defaults.learning_rate);
   apply("--weight-decay", train.weight_decay, defaults.weight_decay);

@@ -48,6 +48,7 @@ struct ModelDefaults {
   std::int64_t hidden, heads;
   float dropout;
   const char* activation;
+  NormKind norm;
   double learning_rate, weight_decay;
   bool decay_last;  // the weights of the last layer too
 };
