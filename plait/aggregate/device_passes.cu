@@ -6,6 +6,12 @@
 
 namespace plait {
 
+void DeviceStrategy::gather(const DeviceProduct&, const std::function<void(const float*)>&) {
+  throw UsageError(
+      "attention and maxima need the rows themselves, which on GPUs pipelined alone brings; use "
+      "--strategy auto");
+}
+
 Passes::Passes(const DeviceGraph& graph, const std::vector<std::uint64_t>& cuts,
                cudaStream_t stream)
     : graph_(graph) {

@@ -1,6 +1,7 @@
 // What a strategy on GPUs is. Internal to this room.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "plait/aggregate/device_graph_cuda.h"
@@ -30,6 +31,9 @@ class DeviceStrategy {
   virtual ~DeviceStrategy() = default;
   // Enqueues the work; all ranks do so.
   virtual void run(const DeviceProduct& product) = 0;
+  // Brings the halo behind own rows without summing. `use` enqueues what reads them, on the
+  // product's stream, and gets the address of slot 0; they stay until then. fp32 only.
+  virtual void gather(const DeviceProduct& product, const std::function<void(const float*)>& use);
   // A part of it alone, to measure (gpu_aggregator.h); the link's part of `partial` holds its sums.
   virtual void run_part(StepPart, const DeviceProduct&) {
     throw UsageError("only pipelined and partial have parts that are measured alone");

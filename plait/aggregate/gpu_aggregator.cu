@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "plait/aggregate/device_edges_cuda.h"
 #include "plait/aggregate/device_strategy_cuda.h"
 #include "plait/aggregate/gpu_aggregator.h"
 #include "plait/base/error.h"
@@ -56,6 +57,12 @@ class Engine : public GpuAggregator {
           add(forward_, rows);
           if (options.shards.transposed && !symmetric)
             add(transposed_, prepare(own_columns(graph, partition, rank)));
+          const auto vertices = [&](const DeviceGraph& direction) {
+            return options.shards.slot_vertices ? vertices_of_slots(direction.shard, partition)
+                                                : DeviceArray<std::uint64_t>();
+          };
+          forward_edges_.emplace(*forward_, vertices(*forward_));
+          if (transposed_) transposed_edges_.emplace(*transposed_, vertices(*transposed_));
         },
         any);
     if (world.size() > 1 && (strategy_ == Strategy::bulk || strategy_ == Strategy::replicate))
@@ -84,6 +91,19 @@ class Engine : public GpuAggregator {
   void backward(const Scaling& s, const float* dy, float* dx, std::uint64_t width) override {
     run(backward_run_ ? *backward_run_ : *forward_run_,
         {s.post, s.pre, s.weighted, dy, dx, width, stream_});
+  }
+  void attention(const float* rows, AttentionForward operation) override {
+    over_edges(false, operation.shape.forward_width(), rows, operation, &DeviceEdges::attention);
+  }
+  void attention_backward(const float* rows, AttentionBackward operation) override {
+    over_edges(true, operation.shape.backward_width(), rows, operation,
+               &DeviceEdges::attention_backward);
+  }
+  void max_rows(const float* rows, MaxForward operation) override {
+    over_edges(false, operation.width, rows, operation, &DeviceEdges::max_rows);
+  }
+  void max_rows_backward(const float* rows, MaxBackward operation) override {
+    over_edges(true, 2 * operation.width, rows, operation, &DeviceEdges::max_rows_backward);
   }
 
   void all_reduce_sum(float* values, std::uint64_t count) override {
@@ -127,9 +147,23 @@ class Engine : public GpuAggregator {
       return make_device_bulk(graph, link_, nccl_.get(), options.sum_by_cusparse);
     return make_pipelined(graph, link_, options.pass_shares);
   }
+  template <class Operation>
+  void over_edges(bool back, std::uint64_t width, const float* rows, const Operation& operation,
+                  void (DeviceEdges::*kernel)(const DeviceEdges::Rows&, Operation)) {
+    require_room(width);
+    const Phase phase("aggregate");
+    const bool turned = back && transposed_;
+    DeviceStrategy& strategy = turned ? *backward_run_ : *forward_run_;
+    ((turned ? *transposed_edges_ : *forward_edges_).*kernel)({rows, strategy, stream_}, operation);
+    cost_.bytes_fetched += strategy.bytes_fetched(width);
+  }
+
+  void require_room(std::uint64_t width) const {
+    require<UsageError>(width <= width_, "width {} is more than the {} planned for", width, width_);
+  }
+
   void run(DeviceStrategy& strategy, const DeviceProduct& product) {
-    require<UsageError>(product.width <= width_, "width {} is more than the {} planned for",
-                        product.width, width_);
+    require_room(product.width);
     if (product.width == 0) return;
     const Phase phase("aggregate");
     strategy.run(product);
@@ -143,6 +177,7 @@ class Engine : public GpuAggregator {
   std::optional<PagedRows> paged_;
   std::optional<DeviceGraph> forward_, transposed_;
   std::unique_ptr<DeviceStrategy> forward_run_, backward_run_;
+  std::optional<DeviceEdges> forward_edges_, transposed_edges_;
   std::uint64_t width_ = 0;
   EdgeOffset edges_ = 0;  // of own rows
   std::vector<float> degree_, counts_;

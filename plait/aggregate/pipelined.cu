@@ -15,6 +15,7 @@
 // Bytes a GPU: halo rows over the link, once each; y is written once and read and written again in
 // each pass after the first.
 #include <map>
+#include <optional>
 
 #include "plait/aggregate/device_strategy_cuda.h"
 #include "plait/base/error.h"
@@ -37,7 +38,7 @@ struct Outgoing {
 struct Plan {
   std::vector<std::vector<HaloChunk>> chunks;  // by block to send
   std::vector<std::vector<Signal>> arrivals;   // by pass after the first
-  Passes passes;
+  std::optional<Passes> passes;                // made when first summed
 };
 
 class Pipelined : public DeviceStrategy {
@@ -55,13 +56,14 @@ class Pipelined : public DeviceStrategy {
 
   void run(const DeviceProduct& p) override {
     Plan& plan = plan_for(p);
+    Passes& passes = passes_of(plan, p);
     DeviceSignals& signals = link_.signals();
-    const bool one_pass = plan.passes.count() == 1 && !plan.arrivals.empty();
+    const bool one_pass = passes.count() == 1 && !plan.arrivals.empty();
     const float* own = place_own_rows(p, graph_, link_, false);
     if (link_.ranks() > 1) link_.follow(p.stream);
     if (!one_pass) {  // before the pushes, which take the host longer to enqueue
       const auto span = link_.span("pass", 0, "sum", p.stream);
-      plan.passes.run(0, p, {own, DType::f32, p.width});
+      passes.run(0, p, {own, DType::f32, p.width});
     }
     if (link_.ranks() > 1) push(p, plan, own);
     if (one_pass && own == p.x) own = place_own_rows(p, graph_, link_, true);
@@ -72,12 +74,21 @@ class Pipelined : public DeviceStrategy {
         signals.wait(plan.arrivals[k], p.stream);
       }
       const auto span = link_.span("pass", k + 1, "sum", p.stream);
-      plan.passes.run(one_pass ? 0 : k + 1, p, {slots, link_.wire(), p.width});
+      passes.run(one_pass ? 0 : k + 1, p, {slots, link_.wire(), p.width});
     }
     if (link_.ranks() == 1) return;
     // x has left before the caller may change it, and the signals of this step with it.
     link_.let_follow(p.stream);
     signals.raise_everywhere(DeviceSignals::kDone, p.stream);
+  }
+
+  void gather(const DeviceProduct& p, const std::function<void(const float*)>& use) override {
+    require<UsageError>(link_.wire() == DType::f32 && sum_count_ == 0,
+                        "attention and maxima need the rows themselves, as fp32: use --strategy "
+                        "pipelined and --wire fp32");
+    if (link_.ranks() == 1) return use(p.x);
+    const float* const own = place_own_rows(p, graph_, link_, true);
+    exchange(p, own, [&] { use(own); });
   }
 
   void run_part(StepPart part, const DeviceProduct& p) override {
@@ -86,23 +97,31 @@ class Pipelined : public DeviceStrategy {
         whole_ = std::make_unique<Passes>(graph_, std::vector<std::uint64_t>{}, p.stream);
       return whole_->run(0, p, {link_.slots(link_.rank()), DType::f32, p.width});
     }
-    Plan& plan = plan_for(p);
-    if (link_.ranks() > 1) {
-      link_.follow(p.stream);
-      push(p, plan, p.x);
-    }
-    for (const auto& arrival : plan.arrivals) link_.signals().wait(arrival, p.stream);
-    if (link_.ranks() == 1) return;
-    link_.let_follow(p.stream);
-    link_.signals().raise_everywhere(DeviceSignals::kDone, p.stream);
+    if (link_.ranks() > 1) exchange(p, p.x, [] {});
   }
-  std::size_t passes(const DeviceProduct& p) override { return plan_for(p).passes.count(); }
+  std::size_t passes(const DeviceProduct& p) override { return passes_of(plan_for(p), p).count(); }
 
   std::uint64_t bytes_fetched(std::uint64_t width) const override {
     return (graph_.shard.slot_count() - graph_.shard.own) * width * size_of(link_.wire());
   }
 
  private:
+  // A step of which only the rows' crossing is this strategy's work.
+  void exchange(const DeviceProduct& p, const float* own, const std::function<void()>& use) {
+    const Plan& plan = plan_for(p);
+    link_.follow(p.stream);
+    push(p, plan, own);
+    for (const auto& arrival : plan.arrivals) link_.signals().wait(arrival, p.stream);
+    use();
+    link_.let_follow(p.stream);
+    link_.signals().raise_everywhere(DeviceSignals::kDone, p.stream);
+  }
+
+  Passes& passes_of(Plan& plan, const DeviceProduct& p) const {
+    if (!plan.passes) plan.passes.emplace(graph_, cuts_of(link_.rank(), p.width), p.stream);
+    return *plan.passes;
+  }
+
   std::vector<std::uint64_t> cuts_of(int rank, std::uint64_t width) const {
     const RankLoad& load = graph_.loads[static_cast<std::size_t>(rank)];
     if (!pass_shares_.empty()) return cuts_at(pass_shares_, load.halo);
@@ -125,7 +144,7 @@ class Pipelined : public DeviceStrategy {
     if (const auto found = plans_.find(p.width); found != plans_.end()) return *found->second;
     if (sums_.size() < sum_count_ * p.width) sums_ = DeviceArray<float>(sum_count_ * p.width);
     const auto cuts = cuts_of(link_.rank(), p.width);
-    auto plan = std::make_unique<Plan>(Plan{{}, {}, Passes(graph_, cuts, p.stream)});
+    auto plan = std::make_unique<Plan>();
     for (const SendBlock& block : graph_.send)
       plan->chunks.push_back(chunks(cuts_of(block.peer, p.width),
                                     graph_.loads[static_cast<std::size_t>(block.peer)], block.slot,

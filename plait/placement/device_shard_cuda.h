@@ -53,6 +53,9 @@ template <VertexId V>
 DeviceShard make_device_shard(DeviceRowsCsr<V> rows, const std::vector<std::uint64_t>& starts,
                               int rank, HaloKind kind, cudaStream_t stream);
 
+// The global id of each slot.
+DeviceArray<std::uint64_t> vertices_of_slots(const DeviceShard& shard, const Partition& partition);
+
 // bounds[i]: the first edge of row i whose slot is `slot` or above.
 DeviceArray<EdgeOffset> edges_from_slot(const DeviceShard& shard, std::uint64_t slot,
                                         cudaStream_t stream);

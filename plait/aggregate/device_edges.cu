@@ -1,0 +1,71 @@
+#include "plait/aggregate/device_edges_cuda.h"
+#include "plait/kernels/attention_cuda.h"
+#include "plait/kernels/max_rows_cuda.h"
+#include "plait/kernels/row_cut.h"
+
+namespace plait {
+
+template <class Operation, class Kernel>
+void DeviceEdges::run(const Rows& rows, std::uint64_t width, Operation& operation,
+                               const Kernel& kernel) {
+  const DeviceShard& shard = graph_.shard;
+  if (!groups_)
+    groups_ = std::make_unique<RowGroups>(
+        shard.offsets.data(), shard.offsets.data() + 1, shard.own,
+        RowGroupOptions{.most = group_size(shard.edges(), shard.own),
+                        .clusters = graph_.clusters.data()},
+        rows.stream);
+  rows.strategy.gather(
+      {nullptr, nullptr, false, rows.rows, nullptr, width, rows.stream}, [&](const float* slots) {
+        operation.edges = {.begin = {shard.offsets.data(), shard.own},
+                           .end = {shard.offsets.data() + 1, shard.own},
+                           .columns = shard.slots.data(),
+                           .x = {slots, width, static_cast<Slot>(shard.own)}};
+        kernel(*groups_);
+      });
+}
+
+void DeviceEdges::attention(const Rows& rows, AttentionForward operation) {
+  set_vertices(operation.dropout);
+  run(rows, operation.shape.forward_width(), operation, [&](const RowGroups& groups) {
+    plait::attention(operation, groups, scratch(attention_scratch(groups, operation.shape)),
+                     rows.stream);
+  });
+}
+
+void DeviceEdges::attention_backward(const Rows& rows, AttentionBackward operation) {
+  set_vertices(operation.dropout);
+  run(rows, operation.shape.backward_width(), operation, [&](const RowGroups& groups) {
+    const std::uint64_t floats =
+        attention_backward_scratch(groups, graph_.shard.own, operation.shape);
+    plait::attention_backward(operation, groups, scratch(floats), rows.stream);
+  });
+}
+
+void DeviceEdges::max_rows(const Rows& rows, MaxForward operation) {
+  run(rows, operation.width, operation, [&](const RowGroups& groups) {
+    plait::max_rows(operation, groups, scratch(max_rows_scratch(groups, operation.width)),
+                    rows.stream);
+  });
+}
+
+void DeviceEdges::max_rows_backward(const Rows& rows, MaxBackward operation) {
+  run(rows, 2 * operation.width, operation, [&](const RowGroups& groups) {
+    plait::max_rows_backward(operation, groups, scratch(max_rows_scratch(groups, operation.width)),
+                             rows.stream);
+  });
+}
+
+void DeviceEdges::set_vertices(AttentionDropout& dropout) const {
+  if (!dropout.step.active()) return;
+  require<UsageError>(vertices_.size() == graph_.shard.slot_count(),
+                      "attention is dropped by global ids, which the graph was placed without");
+  dropout.row_vertex = dropout.slot_vertex = vertices_.data();
+}
+
+float* DeviceEdges::scratch(std::uint64_t floats) {
+  if (scratch_.size() < floats) scratch_ = DeviceArray<float>(floats);
+  return scratch_.data();
+}
+
+}  // namespace plait
