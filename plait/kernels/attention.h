@@ -30,7 +30,7 @@ namespace plait {
 
 struct AttentionShape {
   std::uint64_t heads = 1;
-  std::uint64_t features = 0;  // of a head
+  std::uint64_t features = 0;  // of a head, at least 1
   float slope = 0.2f;          // of leaky_relu below 0
 
   std::uint64_t width() const { return heads * features; }

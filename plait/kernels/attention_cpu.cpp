@@ -277,9 +277,11 @@ class AttentionKernel {
         const Philox::Block four = dropout.edge_numbers(target, source, epoch, layer, k);
         for (std::size_t n = 0; n < 4; ++n) numbers_[n * kBlock + i] = four[n];
       }
-      const std::uint64_t heads = std::min<std::uint64_t>(4, heads_ - first);
-      float* __restrict const a = &a_[first * kBlock];
-      for (std::size_t i = 0; i < heads * kBlock; ++i) a[i] *= dropout.factor(numbers_[i]);
+      for (std::uint64_t n = 0; n < 4 && first + n < heads_; ++n) {
+        float* __restrict const a = &a_[(first + n) * kBlock];
+        const std::uint32_t* __restrict const numbers = &numbers_[n * kBlock];
+        for (std::size_t i = 0; i < padded_; ++i) a[i] *= dropout.factor(numbers[i]);
+      }
     }
   }
 

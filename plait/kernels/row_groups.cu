@@ -49,21 +49,30 @@ __device__ std::uint64_t order_key(std::uint32_t cluster, std::uint32_t edges) {
   return std::uint64_t{cluster} << 32 | ~edges;
 }
 
+// One a group: groups and keys; one a row that is cut; one a group of such a row.
+struct Written {
+  RowGroup* groups;
+  std::uint64_t* keys;
+  CutRow* cut_rows;
+  std::uint32_t* partial_rows;
+};
+
 __global__ void write_groups(Rows rows, const Counts* before, const std::uint32_t* clusters,
-                             RowGroup* groups, std::uint64_t* keys, CutRow* cut_rows) {
+                             Written to) {
   const std::uint64_t row = blockIdx.x * std::uint64_t{kThreads} + threadIdx.x;
   if (row >= rows.count || rows.skipped(row)) return;
   const EdgeOffset begin = rows.begin[row], degree = rows.end[row] - begin;
   const RowCut cut = cut_row(degree, rows.most);
   const Counts at = before[row];
   const auto number = static_cast<std::uint32_t>(row);
-  if (cut.groups > 1) cut_rows[at.cut_rows] = {number, at.partial_sums, cut.groups};
+  if (cut.groups > 1) to.cut_rows[at.cut_rows] = {number, at.partial_sums, cut.groups};
   for (std::uint32_t g = 0; g < cut.groups; ++g) {
     const EdgeOffset first = g * EdgeOffset{cut.group_size};
     const auto edges = static_cast<std::uint32_t>(min(degree - first, EdgeOffset{cut.group_size}));
-    groups[at.groups + g] = {begin + first, edges,
-                             cut.groups > 1 ? RowGroup::kPartial | (at.partial_sums + g) : number};
-    keys[at.groups + g] = order_key(clusters != nullptr ? clusters[row] : 0, edges);
+    if (cut.groups > 1) to.partial_rows[at.partial_sums + g] = number;
+    to.groups[at.groups + g] = {
+        begin + first, edges, cut.groups > 1 ? RowGroup::kPartial | (at.partial_sums + g) : number};
+    to.keys[at.groups + g] = order_key(clusters != nullptr ? clusters[row] : 0, edges);
   }
 }
 
@@ -86,17 +95,18 @@ RowGroups::RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64
       cudaMemcpyAsync(&total, before.data() + rows, sizeof(total), cudaMemcpyDeviceToHost, stream),
       "planning neighbour groups");
   check_cuda(cudaStreamSynchronize(stream), "planning neighbour groups");
-  partial_sums_ = total.partial_sums;
   edges_ = total.edges;
   groups_ = DeviceArray<RowGroup>(total.groups);
   cut_ = DeviceArray<CutRow>(total.cut_rows);
+  partial_rows_ = DeviceArray<std::uint32_t>(total.partial_sums);
   if (total.groups == 0) return;
 
   DeviceArray<RowGroup> unsorted(total.groups);
   DeviceArray<std::uint64_t> keys(total.groups), sorted_keys(total.groups);
   const auto blocks = static_cast<unsigned>((rows + kThreads - 1) / kThreads);
-  write_groups<<<blocks, kThreads, 0, stream>>>(all, before.data(), options.clusters,
-                                                unsorted.data(), keys.data(), cut_.data());
+  write_groups<<<blocks, kThreads, 0, stream>>>(
+      all, before.data(), options.clusters,
+      {unsorted.data(), keys.data(), cut_.data(), partial_rows_.data()});
   check_cuda(cudaGetLastError(), "planning neighbour groups");
   const int key_bits = options.clusters != nullptr ? 64 : 32;
   with_scratch("planning neighbour groups", [&](void* scratch, std::size_t& bytes) {

@@ -44,13 +44,14 @@ class RowGroups {
   std::uint32_t size() const { return static_cast<std::uint32_t>(groups_.size()); }
   const CutRow* cut_rows() const { return cut_.data(); }
   std::uint32_t cut_size() const { return static_cast<std::uint32_t>(cut_.size()); }
-  std::uint32_t partial_sums() const { return partial_sums_; }
+  std::uint32_t partial_sums() const { return static_cast<std::uint32_t>(partial_rows_.size()); }
+  const std::uint32_t* partial_rows() const { return partial_rows_.data(); }  // the row of each
   EdgeOffset edges() const { return edges_; }
 
  private:
   DeviceArray<RowGroup> groups_;
   DeviceArray<CutRow> cut_;
-  std::uint32_t partial_sums_ = 0;
+  DeviceArray<std::uint32_t> partial_rows_;
   EdgeOffset edges_ = 0;
 };
 

@@ -19,18 +19,9 @@ namespace {
 using test::AttentionCase;
 using test::AttentionGradient;
 using test::AttentionOut;
+using test::expect_near;
 using test::random_both_ways;
 using test::star_both_ways;
-
-void expect_near(const std::vector<float>& values, const std::vector<float>& expected,
-                 const Csr<std::uint32_t>& rows, double tolerance) {
-  ASSERT_EQ(values.size(), expected.size());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint64_t row = i / (values.size() / rows.vertices());
-    const double terms = 1 + std::sqrt(static_cast<double>(rows.degree(row)));
-    ASSERT_NEAR(values[i], expected[i], tolerance * terms) << "row " << row << ", at " << i;
-  }
-}
 
 void expect_matches_reference(const AttentionCase& c, double tolerance = 4e-6) {
   SCOPED_TRACE(testing::Message() << "heads " << c.shape.heads << " features " << c.shape.features

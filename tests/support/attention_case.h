@@ -1,6 +1,9 @@
 // One layer of attention on a graph of one rank, with all that it reads, both ways.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <cmath>
 #include <random>
 #include <vector>
 
@@ -110,7 +113,7 @@ struct AttentionCase {
             .shape = shape,
             .dropout = which_dropped(),
             .h = x.data(),
-            .s = x.data() + shape.width(),
+            .s = x.data() + (x.empty() ? 0 : shape.width()),
             .h_stride = stride,
             .s_stride = stride,
             .dh = gradient.dh.data(),
@@ -122,5 +125,16 @@ struct AttentionCase {
     return gradient;
   }
 };
+
+// Values of rows: the more edges a row has, the more its sums may differ.
+inline void expect_near(const std::vector<float>& values, const std::vector<float>& expected,
+                        const Csr<std::uint32_t>& rows, double tolerance) {
+  ASSERT_EQ(values.size(), expected.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint64_t row = i / (values.size() / rows.vertices());
+    const double terms = 1 + std::sqrt(static_cast<double>(rows.degree(row)));
+    ASSERT_NEAR(values[i], expected[i], tolerance * terms) << "row " << row << ", at " << i;
+  }
+}
 
 }  // namespace plait::test

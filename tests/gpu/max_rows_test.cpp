@@ -1,0 +1,135 @@
+// The maximum over neighbours on the GPU against the CPU's reference: equal, not close.
+#include <gtest/gtest.h>
+
+#include "plait/kernels/gpu_edges.h"
+#include "plait/kernels/max_rows_cuda.h"
+#include "tests/gpu/device_matrix.h"
+#include "tests/support/max_case.h"
+
+namespace plait {
+namespace {
+
+using test::MaxCase;
+using test::random_both_ways;
+using test::same_values;
+using test::star_both_ways;
+
+struct Results {
+  std::vector<float> y, ties, dx;
+};
+
+// What was asked of the CPU, with its arrays on the GPU; y, ties and dx are filled with a mark.
+struct OnGpu {
+  OnGpu(const MaxCase& c, const std::vector<float>& rows)
+      : x(c.x),
+        own(c.own_rows()),
+        backward_x(rows),
+        y(std::vector<float>(c.vertices * c.width, -7)),
+        ties(std::vector<float>(c.vertices * c.width, -7)),
+        dx(std::vector<float>(c.vertices * c.width, -7)),
+        width(c.width),
+        stride(c.stride),
+        backward_stride(c.vertices > 0 ? rows.size() / c.vertices : 0) {}
+
+  MaxForward forward(EdgeRows edges) {
+    edges.x = {.base = x.data(), .stride = stride};
+    return {edges, width, y.data(), ties.data()};
+  }
+  MaxBackward backward(EdgeRows edges) {
+    edges.x = {.base = backward_x.data(), .stride = backward_stride};
+    return {edges, width, own.data(), dx.data()};
+  }
+  Results results() const { return {y.to_host(), ties.to_host(), dx.to_host()}; }
+
+  DeviceArray<float> x, own, backward_x, y, ties, dx;
+  std::uint64_t width, stride, backward_stride;
+};
+
+Results reference(const MaxCase& c, std::vector<float>& rows, std::uint64_t padding) {
+  Results r;
+  max_rows_reference(c.forward(r.y, r.ties));
+  rows = c.backward_rows(r.y, padding);
+  max_rows_backward_reference(c.backward(rows, c.own_rows(), r.dx));
+  return r;
+}
+
+void expect_same(const Results& results, const Results& expected) {
+  EXPECT_TRUE(same_values(results.y, expected.y));
+  EXPECT_EQ(results.ties, expected.ties);
+  EXPECT_EQ(results.dx, expected.dx);
+}
+
+// padding: of rows of [y | dy].
+void check(const MaxCase& c, std::uint32_t most, std::uint64_t padding = 0) {
+  SCOPED_TRACE(testing::Message() << c.vertices << " vertices, width " << c.width << " stride "
+                                  << c.stride << " most " << most << " padding " << padding);
+  std::vector<float> rows;
+  const Results expected = reference(c, rows, padding);
+  OnGpu gpu(c, rows);
+  const auto with = [&](const Csr32& graph, auto&& run) {
+    const test::DeviceCsr csr(graph);
+    const RowGroups groups(csr.begin(), csr.end(), csr.rows, {.most = most}, nullptr);
+    DeviceArray<float> scratch(max_rows_scratch(groups, c.width));
+    const EdgeRows edges{{csr.begin(), csr.rows}, {csr.end(), csr.rows}, csr.columns.data(), {}};
+    run(edges, groups, scratch.data());
+    check_cuda(cudaDeviceSynchronize(), "the test");  // before the arrays go
+  };
+  with(c.edges.graph, [&](const EdgeRows& edges, const RowGroups& groups, float* scratch) {
+    max_rows(gpu.forward(edges), groups, scratch, nullptr);
+  });
+  with(c.edges.transposed, [&](const EdgeRows& edges, const RowGroups& groups, float* scratch) {
+    max_rows_backward(gpu.backward(edges), groups, scratch, nullptr);
+  });
+  expect_same(gpu.results(), expected);
+}
+
+TEST(GpuMaxRows, AllWidthsMatchTheReference) {
+  const test::BothWays thin = random_both_ways(40, 1200, 2), thick = random_both_ways(20, 6000, 3);
+  for (const std::uint64_t width :
+       {1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 20, 31, 32, 33, 40, 64, 65, 100, 128, 130, 256, 300})
+    for (const bool odd_values : {false, true}) {
+      const std::uint64_t to_four = (4 - width % 4) % 4;
+      check({thin, width, to_four, odd_values}, 2048);
+      check({thin, width, 0, odd_values}, 2048, 3);
+      check({thick, width, to_four, odd_values}, 32);
+      check({thick, width, 1, odd_values}, 32, 4);
+    }
+}
+
+TEST(GpuMaxRows, OddGraphs) {
+  for (const std::uint32_t most : {32u, 2048u})
+    for (const bool odd_values : {false, true}) {
+      check({random_both_ways(0, 0, 1), 5, 0, odd_values}, most);
+      check({random_both_ways(50, 0, 1), 5, 0, odd_values}, most);
+      check({random_both_ways(1, 1, 1), 5, 0, odd_values}, most);
+      check({random_both_ways(3, 500, 1), 8, 0, odd_values}, most);
+      check({random_both_ways(700, 50, 1), 8, 0, odd_values}, most);
+      check({random_both_ways(9, 50, 1), 0, 4, odd_values}, most);
+      for (const bool inwards : {false, true})
+        for (const std::uint64_t width : {12, 13})
+          check({star_both_ways(10001, inwards), width, 0, odd_values}, most);
+    }
+}
+
+// The door without CUDA's headers; and ties are not written where they are not wanted.
+TEST(GpuMaxRows, OfGpuEdges) {
+  const MaxCase c(star_both_ways(9000, true), 12);
+  std::vector<float> rows;
+  const Results expected = reference(c, rows, 0);
+  OnGpu gpu(c, rows);
+  const GpuEdges graph(test::edge_rows(c.edges.graph, {}));
+  const GpuEdges transposed(test::edge_rows(c.edges.transposed, {}));
+  DeviceArray<float> scratch(graph.max_scratch(c.width));
+  DeviceArray<float> more_scratch(transposed.max_scratch(c.width));
+  MaxForward untied = gpu.forward({});
+  untied.ties = nullptr;
+  graph.max_rows(untied, scratch.data(), nullptr);
+  EXPECT_EQ(gpu.results().y, expected.y);
+  EXPECT_EQ(gpu.results().ties, std::vector<float>(expected.ties.size(), -7));
+  graph.max_rows(gpu.forward({}), scratch.data(), nullptr);
+  transposed.max_rows_backward(gpu.backward({}), more_scratch.data(), nullptr);
+  expect_same(gpu.results(), expected);
+}
+
+}  // namespace
+}  // namespace plait
