@@ -212,7 +212,8 @@ class Pipelined : public DeviceStrategy {
     out.sums->run(p, own, sums_.data() + out.before * p.width, link_.stream());
   }
 
-  // What is small crosses by one kernel. Whether it was.
+  // What is small crosses by one kernel, and all that is recorded for replay: copies between GPUs
+  // were slow in replayed graphs (docs/performance.md). Whether it was.
   bool push_by_kernel(const DeviceProduct& p, const Plan& plan, const float* own) {
     const std::uint64_t row_bytes = p.row_bytes(DType::f32);
     std::uint64_t bytes = 0;
@@ -231,8 +232,10 @@ class Pipelined : public DeviceStrategy {
       }
     }
     const bool aligned = row_bytes % 16 == 0 && reinterpret_cast<std::uintptr_t>(own) % 16 == 0;
-    if (link_.wire() != DType::f32 || !aligned || bytes > kSmall || pushes.size() > 32)
-      return false;
+    cudaStreamCaptureStatus recording{};
+    check_cuda(cudaStreamIsCapturing(link_.stream(), &recording), "a stream");
+    const bool fits = bytes <= kSmall || recording != cudaStreamCaptureStatusNone;
+    if (link_.wire() != DType::f32 || !aligned || !fits || pushes.size() > 32) return false;
     for (std::size_t b = 0; b < graph_.send.size(); ++b) sum_for(b, p, own);
     const auto span = link_.span("pushes", pushes.size(), "link", link_.stream());
     link_.signals().push(pushes, link_.stream());
