@@ -5,7 +5,6 @@
 
 #include "plait/base/error.h"
 #include "plait/kernels/attention_cuda.h"
-#include "plait/kernels/gpu_edges.h"
 #include "tests/gpu/device_matrix.h"
 #include "tests/support/attention_case.h"
 
@@ -187,28 +186,6 @@ TEST(GpuAttention, SameBitsEachTime) {
     ASSERT_EQ(gradient.dh, first_gradient.dh);
     ASSERT_EQ(gradient.ds, first_gradient.ds);
   }
-}
-
-// The door without CUDA's headers.
-TEST(GpuAttention, OfGpuEdges) {
-  const AttentionCase c(star_both_ways(9000, true),
-                        {.shape = {4, 8, 0.2f}, .p = 0.5f, .padding = 4});
-  const AttentionOut expected = c.reference();
-  OnGpu gpu(c);
-  const auto edges = [&](const Csr32& graph) { return GpuEdges(test::edge_rows(graph, {})); };
-  const GpuEdges graph = edges(c.edges.graph), transposed = edges(c.edges.transposed);
-  EXPECT_EQ(graph.rows(), c.vertices);
-  DeviceArray<float> scratch(graph.attention_scratch(c.shape));
-  graph.attention(gpu.forward({}), scratch.data(), nullptr);
-  expect_near(gpu.out().y, expected.y, c.edges.graph, 1e-5);
-  expect_near(gpu.out().norm, expected.norm, c.edges.graph, 1e-5);
-
-  const std::vector<float> rows = c.backward_rows(expected);
-  const AttentionGradient wanted = c.reference_gradient(rows);
-  DeviceArray<float> more_scratch(transposed.attention_scratch(c.shape));
-  transposed.attention_backward(gpu.backward({}, rows), more_scratch.data(), nullptr);
-  expect_near(gpu.gradient().dh, wanted.dh, c.edges.transposed, 1e-5);
-  expect_near(gpu.gradient().ds, wanted.ds, c.edges.transposed, 3e-5);
 }
 
 TEST(GpuAttention, RefusesWhatItCannotDo) {

@@ -1,7 +1,6 @@
 // The maximum over neighbours on the GPU against the CPU's reference: equal, not close.
 #include <gtest/gtest.h>
 
-#include "plait/kernels/gpu_edges.h"
 #include "plait/kernels/max_rows_cuda.h"
 #include "tests/gpu/device_matrix.h"
 #include "tests/support/max_case.h"
@@ -109,26 +108,6 @@ TEST(GpuMaxRows, OddGraphs) {
         for (const std::uint64_t width : {12, 13})
           check({star_both_ways(10001, inwards), width, 0, odd_values}, most);
     }
-}
-
-// The door without CUDA's headers; and ties are not written where they are not wanted.
-TEST(GpuMaxRows, OfGpuEdges) {
-  const MaxCase c(star_both_ways(9000, true), 12);
-  std::vector<float> rows;
-  const Results expected = reference(c, rows, 0);
-  OnGpu gpu(c, rows);
-  const GpuEdges graph(test::edge_rows(c.edges.graph, {}));
-  const GpuEdges transposed(test::edge_rows(c.edges.transposed, {}));
-  DeviceArray<float> scratch(graph.max_scratch(c.width));
-  DeviceArray<float> more_scratch(transposed.max_scratch(c.width));
-  MaxForward untied = gpu.forward({});
-  untied.ties = nullptr;
-  graph.max_rows(untied, scratch.data(), nullptr);
-  EXPECT_EQ(gpu.results().y, expected.y);
-  EXPECT_EQ(gpu.results().ties, std::vector<float>(expected.ties.size(), -7));
-  graph.max_rows(gpu.forward({}), scratch.data(), nullptr);
-  transposed.max_rows_backward(gpu.backward({}), more_scratch.data(), nullptr);
-  expect_same(gpu.results(), expected);
 }
 
 }  // namespace
