@@ -19,8 +19,12 @@ struct Kind {
 constexpr std::array kKinds{
     Kind{"gcn", make_gcn_layer, true, {2, 16, 1, 0.5f, "relu", NormKind::none, 0.01, 5e-4, false}},
     Kind{"mlp", make_mlp_layer, false, {2, 16, 1, 0.5f, "relu", NormKind::none, 0.01, 5e-4, false}},
-    Kind{"sage", make_sage_layer, false, {2, 64, 1, 0.5f, "relu", NormKind::none, 0.01, 5e-4, false}},
-    Kind{"gin", make_gin_layer, false, {5, 64, 1, 0.5f, "relu", NormKind::batch, 0.01, 5e-4, false}},
+    Kind{"sage",
+         make_sage_layer,
+         false,
+         {2, 64, 1, 0.5f, "relu", NormKind::none, 0.01, 5e-4, false}},
+    Kind{
+        "gin", make_gin_layer, false, {5, 64, 1, 0.5f, "relu", NormKind::batch, 0.01, 5e-4, false}},
     Kind{"gat", make_gat_layer, true, {2, 64, 8, 0.6f, "elu", NormKind::none, 0.005, 5e-4, true}}};
 
 constexpr std::array<std::pair<NormKind, std::string_view>, 3> kNorms{
@@ -147,6 +151,8 @@ std::size_t Model::decayed_parameters() const {
 
 NamedTensors Model::named_buffers() const {
   NamedTensors named;
+  for (std::size_t l = 0; l < layers_.size(); ++l)
+    add_named(named, fmt::format("convs.{}.", l), layers_[l]->buffers());
   for (std::size_t l = 0; l < norms_.size(); ++l)
     add_named(named, fmt::format("norms.{}.", l), norms_[l].buffers());
   return named;
