@@ -77,6 +77,8 @@ class Layer {
   virtual torch::Tensor forward(const LayerInput& x, const GraphRef& graph) const = 0;
   // Named as the layer of PyG names them.
   virtual NamedTensors parameters() const = 0;
+  // What is kept but not learnt by gradients; named likewise.
+  virtual NamedTensors buffers() const { return {}; }
   // The widest rows that it sends through the graph.
   virtual std::uint64_t moved_width(bool sparse_input) const = 0;
 };
@@ -89,7 +91,7 @@ std::unique_ptr<Layer> make_mlp_layer(const ModelConfig&, const LayerShape&, Wei
 std::unique_ptr<Layer> make_gcn_layer(const ModelConfig&, const LayerShape&, WeightSource&);
 // W_l mean or max of neighbours + b + W_r x (Hamilton, Ying and Leskovec, NeurIPS 2017).
 std::unique_ptr<Layer> make_sage_layer(const ModelConfig&, const LayerShape&, WeightSource&);
-// MLP((1 + eps) x + sum of neighbours), eps = 0 (Xu et al., ICLR 2019, equation 4.1).
+// MLP((1 + eps) x + sum of neighbours), eps kept, at first 0 (Xu et al., ICLR 2019, equation 4.1).
 std::unique_ptr<Layer> make_gin_layer(const ModelConfig&, const LayerShape&, WeightSource&);
 // Attention over neighbours and the vertex itself (Velickovic et al., ICLR 2018; attention.h).
 std::unique_ptr<Layer> make_gat_layer(const ModelConfig&, const LayerShape&, WeightSource&);

@@ -151,6 +151,8 @@ std::size_t Model::decayed_parameters() const {
 
 NamedTensors Model::named_buffers() const {
   NamedTensors named;
+  for (std::size_t l = 0; l < layers_.size(); ++l)
+    add_named(named, fmt::format("convs.{}.", l), layers_[l]->buffers());
   for (std::size_t l = 0; l < norms_.size(); ++l)
     add_named(named, fmt::format("norms.{}.", l), norms_[l].buffers());
   return named;

@@ -41,7 +41,7 @@ class Model {
   std::vector<torch::Tensor> parameters() const;
   // How many of them, the first ones, weight decay is meant for.
   std::size_t decayed_parameters() const;
-  // What norms keep; not learnt by gradients.
+  // What layers and norms keep; not learnt by gradients.
   NamedTensors named_buffers() const;
   // Parameters, then buffers, detached: all that makes its results.
   std::vector<torch::Tensor> state() const;

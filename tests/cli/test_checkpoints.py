@@ -114,13 +114,17 @@ def test_interruption(plait, tmp_path, communities, ranks, whole_group, number):
     ("--hidden", 8, ["hidden", "16", "8"]),
     ("--layers", 3, ["layers", "2", "3"]),
     ("--model", "mlp", ["kind", "gcn", "mlp"]),
+    ("--norm", "batch", ["norm", "none", "batch"]),
+    ("--residual", None, ["residual", "0", "1"]),
+    ("--heads", 2, ["heads", "1", "2"]),
     ("--dropout", 0.25, ["dropout", "0.5", "0.25"]),
     ("--seed", 4, ["seed", "0", "4"]),
 ])
 def test_resume_of_another_model(plait, tmp_path, communities, trained, option, value, names):
     checkpoint = tmp_path / "c.safetensors"
     checkpoint.write_bytes(trained)
-    plait.fails(FAILED, "train", communities, "--epochs", 4, "--resume", checkpoint, option, value,
+    given = [option] if value is None else [option, value]
+    plait.fails(FAILED, "train", communities, "--epochs", 4, "--resume", checkpoint, *given,
                 "--ranks", 2 if option == "--hidden" else 1, names=[checkpoint, "; ", *names])
 
 
@@ -156,7 +160,12 @@ DAMAGE = {
     "overlap": (reshaped(WEIGHT, data_offsets=[4, 2052]), []),
     "no metadata": (lambda c: with_header(c, lambda h: h.pop("__metadata__")), ["metadata"]),
     "other format": (metadata(format="plait-checkpoint-9"), ["format", "plait-checkpoint-9"]),
-    "other kind": (metadata(kind="gat"), ["gat"]),
+    "other kind": (metadata(kind="gat"), ["convs.0.att_src", "missing"]),
+    "unknown kind": (metadata(kind="gpt"), ["gpt", "gcn"]),
+    "unknown norm": (metadata(norm="cake"), ["cake", "batch"]),
+    "unknown activation": (metadata(activation="tanh"), ["tanh", "elu"]),
+    "unknown aggregation": (metadata(aggregation="median"), ["median", "max"]),
+    "no heads": (metadata(heads="0"), ["metadata"]),
     "huge model": (metadata(hidden="1000000000000"), ["metadata"]),
     "word for a number": (metadata(layers="two"), ["layers", "two"]),
 }

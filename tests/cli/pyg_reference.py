@@ -1,0 +1,115 @@
+"""PyG's models of the settings that plait train is given, in double precision: the oracle of its
+scores, gradients and loss curves."""
+
+import dataclasses
+
+import torch
+from torch.nn import functional
+from torch_geometric.nn import GATConv, models, norm
+
+from gcn_reference import load_archive
+
+NORMS = {"none": lambda width: None, "batch": norm.BatchNorm,
+         "layer": lambda width: norm.LayerNorm(width, mode="node")}
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Of plait train, all of them given."""
+
+    model: str
+    hidden: int
+    layers: int = 3
+    heads: int = 1
+    output_heads: int = 1
+    aggregation: str = "mean"
+    norm: str = "none"
+    activation: str = "relu"
+    residual: bool = False
+
+    def options(self):
+        words = [[f"--{name.replace('_', '-')}", str(value)]
+                 for name, value in dataclasses.asdict(self).items() if name != "residual"]
+        return sum(words, []) + ["--residual"] * self.residual
+
+    def pyg_model(self, inputs, classes):
+        common = {"in_channels": inputs, "hidden_channels": self.hidden,
+                  "num_layers": self.layers, "out_channels": classes, "act": self.activation,
+                  "norm": NORMS[self.norm](self.hidden)}
+        match self.model:
+            case "gcn":
+                model = models.GCN(**common)
+            case "sage":
+                model = models.GraphSAGE(**common, aggr=self.aggregation)
+            case "gin":
+                model = models.GIN(**common)
+            case "gat":
+                model = models.GAT(**common, heads=self.heads)
+                last = self.hidden if self.layers > 1 else inputs
+                model.convs[-1] = GATConv(last, classes, heads=self.output_heads, concat=False)
+        return (Residual(model, self, inputs, classes) if self.residual else model).double()
+
+
+class Residual(torch.nn.Module):
+    """A model of PyG with each layer's input added to what it gives."""
+
+    def __init__(self, model, settings, inputs, classes):
+        super().__init__()
+        self.convs, self.norms, self.act = model.convs, model.norms, model.act
+        widths = [inputs, *[settings.hidden] * (settings.layers - 1), classes]
+        self.residuals = torch.nn.ModuleDict({
+            str(layer): torch.nn.Linear(wide, out, bias=False)
+            for layer, (wide, out) in enumerate(zip(widths, widths[1:])) if wide != out})
+
+    def forward(self, x, edge_index):
+        for layer, (conv, normalise) in enumerate(zip(self.convs, self.norms)):
+            projected = self.residuals[str(layer)](x) if str(layer) in self.residuals else x
+            x = conv(x, edge_index) + projected
+            if layer + 1 < len(self.convs):
+                x = self.act(normalise(x))
+        return x
+
+
+class Graph:
+    """A graph archive as PyG takes it; weights of edges are left out."""
+
+    def __init__(self, archive):
+        arrays = load_archive(archive)
+        self.x = torch.tensor(arrays["x"])
+        self.edge_index = torch.tensor(arrays["edge_index"].astype("int64"))
+        self.y = torch.tensor(arrays["y"].astype("int64"))
+        self.train = torch.tensor(arrays["train"])
+
+    def model(self, settings, tensors):
+        """With the weights and buffers of a checkpoint, all of which it must name as PyG does."""
+        model = settings.pyg_model(self.x.shape[1], int(self.y.max()) + 1)
+        model.load_state_dict({name: torch.tensor(value) for name, value in tensors.items()
+                               if not name.startswith("resume.")}, strict=True)
+        return model
+
+    def loss(self, model):
+        scores = model(self.x, self.edge_index)
+        return functional.cross_entropy(scores[self.train], self.y[self.train])
+
+
+def decayed(settings, name):
+    """L2 is on the layers, and only with attention on the last one too."""
+    last = settings.layers - (0 if settings.model == "gat" else 1)
+    return any(name.startswith(f"convs.{layer}.") for layer in range(last))
+
+
+def train(graph, settings, model, *, epochs, rate, decay):
+    """The loss of every epoch."""
+    named = list(model.named_parameters())
+    adam = torch.optim.Adam([
+        {"params": [p for name, p in named if decayed(settings, name) == wanted],
+         "weight_decay": decay if wanted else 0.0} for wanted in (True, False)], lr=rate)
+    losses = []
+    model.train()
+    for _ in range(epochs):
+        adam.zero_grad()
+        loss = graph.loss(model)
+        loss.backward()
+        adam.step()
+        losses.append(loss.item())
+    return losses
