@@ -7,22 +7,22 @@ namespace plait {
 
 template <class Operation, class Kernel>
 void DeviceEdges::run(const Rows& rows, std::uint64_t width, Operation& operation,
-                               const Kernel& kernel) {
+                      const Kernel& kernel) {
   const DeviceShard& shard = graph_.shard;
   if (!groups_)
-    groups_ = std::make_unique<RowGroups>(
-        shard.offsets.data(), shard.offsets.data() + 1, shard.own,
-        RowGroupOptions{.most = group_size(shard.edges(), shard.own),
-                        .clusters = graph_.clusters.data()},
-        rows.stream);
-  rows.strategy.gather(
-      {nullptr, nullptr, false, rows.rows, nullptr, width, rows.stream}, [&](const float* slots) {
-        operation.edges = {.begin = {shard.offsets.data(), shard.own},
-                           .end = {shard.offsets.data() + 1, shard.own},
-                           .columns = shard.slots.data(),
-                           .x = {slots, width, static_cast<Slot>(shard.own)}};
-        kernel(*groups_);
-      });
+    groups_ =
+        std::make_unique<RowGroups>(shard.offsets.data(), shard.offsets.data() + 1, shard.own,
+                                    RowGroupOptions{.most = group_size(shard.edges(), shard.own),
+                                                    .clusters = graph_.clusters.data()},
+                                    rows.stream);
+  rows.strategy.gather({nullptr, nullptr, false, rows.rows, nullptr, width, rows.stream},
+                       [&](const float* slots) {
+                         operation.edges = {.begin = {shard.offsets.data(), shard.own},
+                                            .end = {shard.offsets.data() + 1, shard.own},
+                                            .columns = shard.slots.data(),
+                                            .x = {slots, width, static_cast<Slot>(shard.own)}};
+                         kernel(*groups_);
+                       });
 }
 
 void DeviceEdges::attention(const Rows& rows, AttentionForward operation) {

@@ -31,8 +31,7 @@ class DeviceEdges {
 
  private:
   template <class Operation, class Kernel>
-  void run(const Rows& rows, std::uint64_t width, Operation& operation,
-           const Kernel& kernel);
+  void run(const Rows& rows, std::uint64_t width, Operation& operation, const Kernel& kernel);
   void set_vertices(AttentionDropout& dropout) const;
   float* scratch(std::uint64_t floats);
 
