@@ -172,7 +172,7 @@ ModelSize size_of_model(const ModelConfig& config) {
     size.weights += in * wide * (config.kind == "sage" ? 2 : 1) * (config.residual ? 2 : 1) +
                     (config.kind == "gin" ? out * out : 0);
     // What is kept for the gradient: the product, the sum, what is dropped; attention keeps more.
-    size.activations_per_vertex += wide * (config.kind == "gat" ? 8 : config.kind == "gin" ? 8 : 4);
+    size.activations_per_vertex += wide * (config.kind == "gat" || config.kind == "gin" ? 8 : 4);
   }
   return size;
 }
