@@ -24,7 +24,7 @@ struct ModelConfig {
   std::int64_t outputs = 0;  // classes
   float dropout = 0.5f;      // on the input of every layer, and on attention
   std::uint64_t seed = 0;
-  // Between layers.
+  // Between layers, and within those of gin.
   NormKind norm = NormKind::none;
   bool residual = false;  // a layer's input is added to what it gives, projected where widths
                           // differ (He et al., CVPR 2016)

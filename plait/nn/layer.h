@@ -18,14 +18,19 @@ namespace plait {
 using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
 using GraphRef = c10::intrusive_ptr<GraphHandle>;
 
+inline void add_named(NamedTensors& all, const std::string& prefix, const NamedTensors& some) {
+  for (const auto& [name, tensor] : some) all.emplace_back(prefix + name, tensor);
+}
+
 // What a layer reads: the features of the graph, perhaps sparse, or what the layer before gave;
-// with this layer's dropout.
+// with this layer's dropout; and whether norms within the layer learn their statistics.
 class LayerInput {
  public:
-  LayerInput(const InputFeatures& features, const DropoutStep& step)
-      : features_(&features), step_(step) {}
-  LayerInput(const torch::Tensor& h, const VertexList& vertices, const DropoutStep& step)
-      : h_(drop(h, vertices, step)), step_(step) {}
+  LayerInput(const InputFeatures& features, const DropoutStep& step, bool trains)
+      : features_(&features), step_(step), trains_(trains) {}
+  LayerInput(const torch::Tensor& h, const VertexList& vertices, const DropoutStep& step,
+             bool trains)
+      : h_(drop(h, vertices, step)), step_(step), trains_(trains) {}
 
   bool is_sparse() const { return features_ != nullptr && features_->is_sparse(); }
   // own x width. Only if not sparse.
@@ -35,11 +40,13 @@ class LayerInput {
     return features_ != nullptr ? features_->times(weight, step_) : h_.matmul(weight.t());
   }
   const DropoutStep& step() const { return step_; }
+  bool trains() const { return trains_; }
 
  private:
   const InputFeatures* features_ = nullptr;
   torch::Tensor h_;
   DropoutStep step_;
+  bool trains_;
 };
 
 // Draws the weights of one layer, each by its number in the layer: the same on every rank and
@@ -69,6 +76,11 @@ struct LayerShape {
   std::int64_t heads = 1;    // of attention
   bool concatenated = true;  // heads stand beside each other in `out`; else `out` is their mean
 };
+
+// `activation` as in ModelConfig.
+inline torch::Tensor activate(const torch::Tensor& h, const std::string& activation) {
+  return activation == "elu" ? torch::elu(h) : h.relu();
+}
 
 class Layer {
  public:

@@ -60,10 +60,6 @@ LayerShape shape_of(const ModelConfig& c, int layer) {
           .concatenated = !last};
 }
 
-void add_named(NamedTensors& all, const std::string& prefix, const NamedTensors& some) {
-  for (const auto& [name, tensor] : some) all.emplace_back(prefix + name, tensor);
-}
-
 }  // namespace
 
 std::string model_kinds() {
@@ -114,12 +110,13 @@ torch::Tensor Model::forward(const InputFeatures& input, const GraphRef& graph, 
   torch::Tensor h;
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     step.layer = static_cast<std::uint32_t>(l);
-    const LayerInput x = l == 0 ? LayerInput(input, step) : LayerInput(h, input.vertices(), step);
+    const LayerInput x =
+        l == 0 ? LayerInput(input, step, trains) : LayerInput(h, input.vertices(), step, trains);
     h = layers_[l]->forward(x, graph);
     if (config_.residual) h = h + (residuals_[l].defined() ? x.times(residuals_[l]) : x.dense());
     if (l + 1 == layers_.size()) break;
     if (!norms_.empty()) h = norms_[l](h, graph, trains);
-    h = config_.activation == "elu" ? torch::elu(h) : h.relu();
+    h = activate(h, config_.activation);
   }
   return h;
 }
@@ -175,7 +172,7 @@ ModelSize size_of_model(const ModelConfig& config) {
     size.weights += in * wide * (config.kind == "sage" ? 2 : 1) * (config.residual ? 2 : 1) +
                     (config.kind == "gin" ? out * out : 0);
     // What is kept for the gradient: the product, the sum, what is dropped; attention keeps more.
-    size.activations_per_vertex += wide * (config.kind == "gat" ? 8 : config.kind == "gin" ? 6 : 4);
+    size.activations_per_vertex += wide * (config.kind == "gat" || config.kind == "gin" ? 8 : 4);
   }
   return size;
 }

@@ -1,5 +1,5 @@
-// Normalisation between layers: of each column over the vertices of all ranks (batch), or of each
-// row (layer).
+// Normalisation between layers, and within those of gin: of each column over the vertices of all
+// ranks (batch), or of each row (layer).
 #pragma once
 
 #include "plait/nn/layer.h"

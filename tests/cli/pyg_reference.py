@@ -5,12 +5,14 @@ import dataclasses
 
 import torch
 from torch.nn import functional
-from torch_geometric.nn import GATConv, models, norm
+from torch_geometric.nn import GATConv, models
 
 from gcn_reference import load_archive
 
-NORMS = {"none": lambda width: None, "batch": norm.BatchNorm,
-         "layer": lambda width: norm.LayerNorm(width, mode="node")}
+torch.set_num_threads(1)  # these models are too small for more
+
+NORMS = {"none": {}, "batch": {"norm": "batch_norm"},
+         "layer": {"norm": "layer_norm", "norm_kwargs": {"mode": "node"}}}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Settings:
     def pyg_model(self, inputs, classes):
         common = {"in_channels": inputs, "hidden_channels": self.hidden,
                   "num_layers": self.layers, "out_channels": classes, "act": self.activation,
-                  "norm": NORMS[self.norm](self.hidden)}
+                  **NORMS[self.norm]}
         match self.model:
             case "gcn":
                 model = models.GCN(**common)

@@ -70,7 +70,7 @@ def test_doctor_without_gpus(plait):
     (["plan", "GRAPH", "--dim", "-1"], ["-1"]),
     (["plan", "GRAPH", "--dim", "8", "--strategy", "luck"], ["luck", "bulk"]),
     (["train", "GRAPH", "--model", "gpt"], ["gpt", "gcn, mlp, sage, gin, gat"]),
-    (["train", "GRAPH", "--model", "gat", "--hidden", "10", "--heads", "4"], ["10", "4", "multiple"]),
+    (["train", "GRAPH", "--model", "gat", "--hidden", "10", "--heads", "4"], ["10", "multiple"]),
     (["train", "GRAPH", "--model", "gat", "--hidden", "9", "--heads", "2", "--ranks", "2"], ["9"]),
     (["train", "GRAPH", "--model", "gat", "--heads", "0"], ["--heads", "0"]),
     (["train", "GRAPH", "--model", "gat", "--output-heads", "0"], ["--output-heads", "0"]),

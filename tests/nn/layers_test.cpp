@@ -60,26 +60,31 @@ class DenseModel {
   const Tensor& at(const std::string& name) const { return tensors_.at(name); }
 
   Tensor forward(bool trains) {
+    trains_ = trains;
     Tensor h = x_;
     for (int l = 0; l < config_.layers; ++l) {
       const std::string residual = fmt::format("residuals.{}.weight", l);
       Tensor y = layer(h, l);
       if (config_.residual) y = y + (tensors_.contains(residual) ? h.matmul(at(residual).t()) : h);
       if (l + 1 == config_.layers) return y;
-      y = normalised(y, fmt::format("norms.{}.", l), trains);
-      h = config_.activation == "elu" ? torch::where(y > 0, y, y.clamp_max(0).expm1()) : y.relu();
+      h = activated(normalised(y, fmt::format("norms.{}.", l)));
     }
     return h;
   }
 
  private:
-  Tensor layer(const Tensor& h, int l) const {
+  Tensor activated(const Tensor& y) const {
+    return config_.activation == "elu" ? torch::where(y > 0, y, y.clamp_max(0).expm1()) : y.relu();
+  }
+
+  Tensor layer(const Tensor& h, int l) {
     const auto w = [&](const char* name) { return at(fmt::format("convs.{}.{}", l, name)); };
     if (config_.kind == "mlp") return h.matmul(w("lin.weight").t()) + w("bias");
     if (config_.kind == "gin") {
-      const Tensor hidden =
-          (h * (1 + w("eps")) + counts_.matmul(h)).matmul(w("nn.lins.0.weight").t());
-      return (hidden + w("nn.lins.0.bias")).relu().matmul(w("nn.lins.1.weight").t()) +
+      const Tensor sum = h * (1 + w("eps")) + counts_.matmul(h);
+      const Tensor hidden = sum.matmul(w("nn.lins.0.weight").t()) + w("nn.lins.0.bias");
+      return activated(normalised(hidden, fmt::format("convs.{}.nn.norms.0.", l)))
+                 .matmul(w("nn.lins.1.weight").t()) +
              w("nn.lins.1.bias");
     }
     if (config_.kind == "sage")
@@ -107,12 +112,12 @@ class DenseModel {
     return torch::where(degree > 0, all.amax(1), 0.0);
   }
 
-  Tensor normalised(const Tensor& y, const std::string& name, bool trains) {
+  Tensor normalised(const Tensor& y, const std::string& name) {
     if (config_.norm == NormKind::none) return y;
     const bool batch = config_.norm == NormKind::batch;
     const std::string prefix = name + (batch ? "module." : "");
     Tensor mean = y.mean(batch ? 0 : 1, true), variance = y.var(batch ? 0 : 1, false, true);
-    if (batch && trains) {
+    if (batch && trains_) {
       keep(prefix + "running_mean", mean[0]);
       keep(prefix + "running_var", y.var(0, true));
     } else if (batch) {
@@ -126,6 +131,7 @@ class DenseModel {
   }
 
   ModelConfig config_;
+  bool trains_ = false;
   Tensor counts_, looped_, x_;
   std::map<std::string, Tensor> tensors_;
 };
@@ -198,6 +204,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"wide_gin",
              {.kind = "gin", .hidden = 12, .residual = true, .activation = "elu"},
              false},
+        Case{"gin_by_row", {.kind = "gin", .hidden = 6, .norm = NormKind::layer}, false},
         Case{"gat",
              {.kind = "gat", .hidden = 8, .activation = "elu", .heads = 4, .output_heads = 3},
              true},
