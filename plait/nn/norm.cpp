@@ -33,9 +33,13 @@ torch::Tensor Norm::operator()(const torch::Tensor& x, const GraphRef& graph, bo
   torch::Tensor centred, variance;
   if (trains) {
     const auto count = static_cast<double>(graph->vertices());
-    const torch::Tensor mean = sum_over_ranks(x.sum(0), graph) / count;
+    // Summed in double, so that they depend little on which rows are whose.
+    const auto sum = [&](const torch::Tensor& t) {
+      return sum_over_ranks(t.sum(0, false, torch::kFloat64).to(torch::kFloat32), graph);
+    };
+    const torch::Tensor mean = sum(x) / count;
     centred = x - mean;
-    variance = sum_over_ranks(centred.square().sum(0), graph) / count;
+    variance = sum(centred.square()) / count;
     const torch::NoGradGuard no_grad;
     const double unbiased = count / std::max(count - 1, 1.0);
     running_mean_.lerp_(mean, kMomentum);
