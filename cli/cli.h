@@ -41,10 +41,11 @@ void add_examples(CLI::App* command, const std::string& text);
 
 // An option whose words `parse` knows. A wrong one is refused before any rank starts.
 template <class T>
-void add_choice(CLI::App* command, const std::string& name, T& value, T (*parse)(std::string_view),
-                const std::string& standard, const std::string& text) {
+CLI::Option* add_choice(CLI::App* command, const std::string& name, T& value,
+                        T (*parse)(std::string_view), const std::string& standard,
+                        const std::string& text) {
   value = parse(standard);
-  command
+  return command
       ->add_option_function<std::string>(
           name, [&value, parse](const std::string& word) { value = parse(word); }, text)
       ->default_str(standard);

@@ -118,7 +118,7 @@ void add_train(CLI::App& app, Session& session) {
     return command->add_option(name, value, text)->default_str("by model");
   };
   command->add_option("graph", o->graph, "Graph with features, labels and a split")->required();
-  option("--model", t.model.kind, "One of " + model_kinds() + " (the graph left out)");
+  option("--model", t.model.kind, "One of " + model_kinds() + " (mlp: without the graph)");
   by_kind("--layers", t.model.layers, "Layers")->check(CLI::Range(1, 64));
   by_kind("--hidden", t.model.hidden, "Features between layers")->check(CLI::Range(1, 65536));
   by_kind("--heads", t.model.heads, "Heads of attention that share the hidden features (gat)")
@@ -128,7 +128,8 @@ void add_train(CLI::App& app, Session& session) {
   option("--aggregation", t.model.aggregation, "Of neighbours: mean or max (sage)")
       ->check(CLI::IsMember({"mean", "max"}));
   add_choice(command, "--norm", t.model.norm, parse_norm, "none",
-             "Between layers: batch (over all vertices), layer (of each row), or none");
+             "Between layers: batch (over all vertices), layer (of each row), or none")
+      ->default_str("by model");
   command->add_flag("--residual", t.model.residual, "Add each layer's input to what it gives");
   by_kind("--activation", t.model.activation, "Between layers: relu or elu")
       ->check(CLI::IsMember({"relu", "elu"}));
