@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "plait/nn/layer.h"
 
 namespace plait {
@@ -13,18 +11,15 @@ class LinearLayer : public Layer {
         bias_(source.constant(shape.out, 0)) {}
 
   torch::Tensor forward(const LayerInput& x, const GraphRef& graph) const override {
-    if (transforms_first(x.is_sparse())) return propagate(x.times(weight_), graph) + bias_;
+    if (transforms_first(weight_, x.is_sparse())) return propagate(x.times(weight_), graph) + bias_;
     return torch::linear(propagate(x.dense(), graph), weight_, bias_);
   }
   NamedTensors parameters() const override { return {{"lin.weight", weight_}, {"bias", bias_}}; }
   std::uint64_t moved_width(bool sparse) const override {
-    return propagates_ ? static_cast<std::uint64_t>(weight_.size(transforms_first(sparse) ? 0 : 1))
-                       : 0;
+    return propagates_ ? narrower_width(weight_, sparse) : 0;
   }
 
  private:
-  // X W moves rows of the output's width, and X first those of the input's: the narrower goes.
-  bool transforms_first(bool sparse) const { return sparse || weight_.size(0) <= weight_.size(1); }
   torch::Tensor propagate(const torch::Tensor& x, const GraphRef& graph) const {
     if (!propagates_) return x;
     const torch::Tensor& scale = graph->gcn_normalization();

@@ -24,7 +24,7 @@ class GinLayer : public Layer {
       return torch::addcmul(aggregate(h, graph, false, {}, {}), h, 1 + eps_);
     };
     torch::Tensor h =
-        transforms_first(x.is_sparse())  // the sum of rows times W is that of the products
+        transforms_first(first_, x.is_sparse())  // the sum of rows times W is that of the products
             ? with_neighbours(x.times(first_)) + first_bias_
             : torch::linear(with_neighbours(x.dense()), first_, first_bias_);
     if (norm_) h = (*norm_)(h, graph, x.trains());
@@ -43,13 +43,9 @@ class GinLayer : public Layer {
     if (norm_) add_named(named, "nn.norms.0.", norm_->buffers());
     return named;
   }
-  std::uint64_t moved_width(bool sparse) const override {
-    return static_cast<std::uint64_t>(first_.size(transforms_first(sparse) ? 0 : 1));
-  }
+  std::uint64_t moved_width(bool sparse) const override { return narrower_width(first_, sparse); }
 
  private:
-  bool transforms_first(bool sparse) const { return sparse || first_.size(0) <= first_.size(1); }
-
   std::string activation_;
   torch::Tensor first_, first_bias_, second_, second_bias_, eps_;
   std::optional<Norm> norm_;

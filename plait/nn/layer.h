@@ -82,6 +82,17 @@ inline torch::Tensor activate(const torch::Tensor& h, const std::string& activat
   return activation == "elu" ? torch::elu(h) : h.relu();
 }
 
+// Whether a layer multiplies by `weight` (out x in) before rows cross, where that may come before
+// or after: X W moves rows of the output's width, and X first those of the input's; the narrower
+// goes, and what is sparse is multiplied first.
+inline bool transforms_first(const torch::Tensor& weight, bool sparse_input) {
+  return sparse_input || weight.size(0) <= weight.size(1);
+}
+// The width of the rows that then cross.
+inline std::uint64_t narrower_width(const torch::Tensor& weight, bool sparse_input) {
+  return static_cast<std::uint64_t>(weight.size(transforms_first(weight, sparse_input) ? 0 : 1));
+}
+
 class Layer {
  public:
   virtual ~Layer() = default;

@@ -17,7 +17,8 @@ class SageLayer : public Layer {
       const torch::Tensor h = all_columns(x);
       return torch::linear(max_of_neighbours(h, graph), neighbours_, bias_) + h.matmul(own_.t());
     }
-    if (transforms_first(x.is_sparse())) {  // the mean of rows times W is that of the products
+    if (transforms_first(own_,
+                         x.is_sparse())) {  // the mean of rows times W is that of the products
       const auto both = x.times(torch::cat({neighbours_, own_})).split(own_.size(0), 1);
       return mean(both[0], graph) + both[1] + bias_;
     }
@@ -28,13 +29,11 @@ class SageLayer : public Layer {
     return {{"lin_l.weight", neighbours_}, {"lin_l.bias", bias_}, {"lin_r.weight", own_}};
   }
   std::uint64_t moved_width(bool sparse) const override {
-    const auto in = static_cast<std::uint64_t>(own_.size(1));
-    if (max_) return 2 * in;  // the gradient's rows
-    return transforms_first(sparse) ? static_cast<std::uint64_t>(own_.size(0)) : in;
+    if (max_) return 2 * static_cast<std::uint64_t>(own_.size(1));  // the gradient's rows
+    return narrower_width(own_, sparse);
   }
 
  private:
-  bool transforms_first(bool sparse) const { return sparse || own_.size(0) <= own_.size(1); }
   static torch::Tensor mean(const torch::Tensor& x, const GraphRef& graph) {
     return aggregate(x, graph, false, {}, graph->inverse_degree());
   }
