@@ -2,52 +2,50 @@
 //
 // An aggregation is one operation with a flag for the transposed graph. Its gradient is the same
 // operation with the flag turned, so gradients of gradients need nothing more.
+#include "python/operations.h"
+
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/custom_function.h>
-#include <torch/custom_class.h>
-#include <torch/library.h>
-#include <torch/types.h>
 
 #include <algorithm>
-#include <mutex>
 
-#include "plait/base/error.h"
 #include "plait/graph/validate.h"
 #include "plait/io/io.h"
-#include "plait/nn/graph_handle.h"
 #include "python/dataset_tensors.h"
 #include "python/edge_tensors.h"
 
 namespace plait {
-namespace {
 
 using torch::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-using Graph = c10::intrusive_ptr<GraphHandle>;
-using OptionalTensor = std::optional<Tensor>;
 
-// The ranks that share this process's graphs. Never destroyed: handles that Python still holds
-// when it exits refer to it.
 World& current_world() {
   static World& world = *World::alone().release();
   return world;
 }
 
-// Errors as Python knows them: what the caller gave is a ValueError, the rest RuntimeErrors, with
-// the same line of text.
-template <class Body>
-auto with_python_errors(Body body) {
-  try {
-    return body();
-  } catch (const InputError& error) {
-    C10_THROW_ERROR(ValueError, error.what());
-  } catch (const UsageError& error) {
-    C10_THROW_ERROR(ValueError, error.what());
-  } catch (const Error& error) {
-    C10_THROW_ERROR(Error, error.what());
-  }
+std::mutex& operation_mutex() {
+  static std::mutex mutex;
+  return mutex;
 }
+
+void check_dense(const Tensor& t, const char* name) {
+  TORCH_CHECK_VALUE(t.device().is_cpu(), name, " is on ", t.device(),
+                    "; only the CPU is supported yet, use .cpu()");
+  TORCH_CHECK_VALUE(t.layout() == torch::kStrided, name, " is sparse; use .to_dense()");
+  TORCH_CHECK_VALUE(t.scalar_type() == torch::kFloat32, name, " holds ", t.scalar_type(),
+                    "; only float32 is supported yet, use .float()");
+}
+
+void check_shape(const Tensor& x, std::int64_t rows) {
+  TORCH_CHECK_VALUE(x.dim() == 2 && x.size(0) == rows, "x has shape ", x.sizes(),
+                    ", but must have one row for each of ", rows, " nodes");
+}
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Graph = c10::intrusive_ptr<GraphHandle>;
 
 // --- graphs ---
 
@@ -91,14 +89,6 @@ struct Aggregation {
   bool transposed;
 };
 
-void check_dense(const Tensor& t, const char* name) {
-  TORCH_CHECK_VALUE(t.device().is_cpu(), name, " is on ", t.device(),
-                    "; only the CPU is supported yet, use .cpu()");
-  TORCH_CHECK_VALUE(t.layout() == torch::kStrided, name, " is sparse; use .to_dense()");
-  TORCH_CHECK_VALUE(t.scalar_type() == torch::kFloat32, name, " holds ", t.scalar_type(),
-                    "; only float32 is supported yet, use .float()");
-}
-
 // Contiguous, or undefined.
 Tensor checked_scale(const OptionalTensor& scale, const char* name, std::int64_t rows) {
   if (!scale.has_value() || !scale->defined()) return {};
@@ -106,18 +96,6 @@ Tensor checked_scale(const OptionalTensor& scale, const char* name, std::int64_t
   TORCH_CHECK_VALUE(scale->dim() == 1 && scale->size(0) == rows, name, " has shape ",
                     scale->sizes(), ", but must have one number for each of ", rows, " nodes");
   return scale->contiguous();
-}
-
-void check_shape(const Tensor& x, std::int64_t rows) {
-  TORCH_CHECK_VALUE(x.dim() == 2 && x.size(0) == rows, "x has shape ", x.sizes(),
-                    ", but must have one row for each of ", rows, " nodes");
-}
-
-// One aggregation at a time in a process: it uses all threads, and the graph's own rows in memory
-// as its workspace. Python may call from many threads.
-std::mutex& aggregation_mutex() {
-  static std::mutex mutex;
-  return mutex;
 }
 
 Tensor run(const Tensor& x, const Graph& graph, bool weighted, const OptionalTensor& pre,
@@ -136,7 +114,7 @@ Tensor run(const Tensor& x, const Graph& graph, bool weighted, const OptionalTen
   const auto direction = transposed ? &Aggregator::backward : &Aggregator::forward;
   const auto width = static_cast<std::uint64_t>(in.size(1));
   with_python_errors([&] {
-    const std::lock_guard lock(aggregation_mutex());
+    const std::lock_guard lock(operation_mutex());
     (graph->aggregator(width).*direction)(scaling, in.const_data_ptr<float>(),
                                           out.mutable_data_ptr<float>(), width);
   });

@@ -1,0 +1,47 @@
+// What the registered operations share: errors as Python knows them, checks of tensors, and the
+// world of this process.
+#pragma once
+
+#include <torch/custom_class.h>
+#include <torch/library.h>
+#include <torch/types.h>
+
+#include <mutex>
+#include <optional>
+
+#include "plait/base/error.h"
+#include "plait/nn/graph_handle.h"
+
+namespace plait {
+
+using OptionalTensor = std::optional<torch::Tensor>;
+
+// The ranks that share this process's graphs. Never destroyed: handles that Python still holds
+// when it exits refer to it.
+World& current_world();
+
+// One operation on a graph at a time in a process: it uses all threads, and the graph's own rows in
+// memory as its workspace. Python may call from many threads.
+std::mutex& operation_mutex();
+
+// Throws ValueError unless `t` is dense float32 on the CPU.
+void check_dense(const torch::Tensor& t, const char* name);
+// Throws ValueError unless x has one row for each of `rows` nodes.
+void check_shape(const torch::Tensor& x, std::int64_t rows);
+
+// Errors as Python knows them: what the caller gave is a ValueError, the rest RuntimeErrors, with
+// the same line of text.
+template <class Body>
+auto with_python_errors(Body body) {
+  try {
+    return body();
+  } catch (const InputError& error) {
+    C10_THROW_ERROR(ValueError, error.what());
+  } catch (const UsageError& error) {
+    C10_THROW_ERROR(ValueError, error.what());
+  } catch (const Error& error) {
+    C10_THROW_ERROR(Error, error.what());
+  }
+}
+
+}  // namespace plait
