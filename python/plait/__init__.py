@@ -12,8 +12,8 @@ Python over them. In this version Python works on one rank, on the CPU, in float
 """
 
 from plait._library import version as __version__
-from plait import nn
+from plait import nn, parquet
 from plait.aggregation import aggregate
 from plait.graph import Graph
 
-__all__ = ["Graph", "aggregate", "nn", "__version__"]
+__all__ = ["Graph", "aggregate", "nn", "parquet", "__version__"]
