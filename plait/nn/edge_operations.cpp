@@ -36,11 +36,20 @@ Aggregator& aggregator(const Setting& setting, std::uint64_t width) {
 
 float* data(torch::Tensor& t) { return t.mutable_data_ptr<float>(); }
 
+// What stands beside each other in rows of `width` floats.
+torch::Tensor rows_of(std::vector<torch::Tensor> parts, std::uint64_t width) {
+  auto missing = static_cast<std::int64_t>(width);
+  for (const torch::Tensor& part : parts) missing -= part.size(1);
+  if (missing > 0) parts.push_back(parts[0].new_zeros({parts[0].size(0), missing}));
+  return torch::cat(parts, 1);
+}
+
 struct Attend : torch::autograd::Function<Attend> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& h,
                                const torch::Tensor& source, const torch::Tensor& target,
                                const Setting& setting) {
-    const torch::Tensor rows = torch::cat({h, source}, 1), t = target.contiguous();
+    const torch::Tensor rows = rows_of({h, source}, setting.shape.forward_width());
+    const torch::Tensor t = target.contiguous();
     torch::Tensor y = torch::empty_like(h, at::MemoryFormat::Contiguous), u = torch::empty_like(y);
     torch::Tensor b = torch::empty_like(t), norm = torch::empty_like(t);
     aggregator(setting, setting.shape.backward_width())
@@ -67,7 +76,7 @@ struct Attend : torch::autograd::Function<Attend> {
       return (dy * a).view({dy.size(0), heads, features}).sum(-1);
     };
     const torch::Tensor c = by_head(saved[2]);
-    const torch::Tensor moved = torch::cat({dy, t, saved[5], c}, 1);
+    const torch::Tensor moved = rows_of({dy, t, saved[5], c}, setting.shape.backward_width());
     torch::Tensor dh = torch::empty_like(dy), ds = torch::empty_like(t);
     const auto stride = static_cast<std::uint64_t>(rows.size(1));
     const float* const h = rows.const_data_ptr<float>();
