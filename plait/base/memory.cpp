@@ -53,9 +53,7 @@ std::uint64_t cgroup_available() {
 
 std::uint64_t available_memory() { return std::min(meminfo_available(), cgroup_available()); }
 
-std::uint64_t held_memory() {
-  return read_kibibytes("/proc/self/status", "RssAnon:").value_or(0);
-}
+std::uint64_t held_memory() { return read_kibibytes("/proc/self/status", "RssAnon:").value_or(0); }
 
 std::string format_bytes(std::uint64_t bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

@@ -106,7 +106,7 @@ class LayeredInference {
     if (world_.rank() != 0) return;
     const std::uint64_t classes = stages_.back().width;
     use({dataset_.vertices(), classes, rows_of(stages_.size() - 1)});
-    folder_.remove(stages_.size());
+    folder_.remove();
   }
 
  private:

@@ -43,7 +43,7 @@ std::optional<std::uint64_t> number(const json& object, const char* key, std::ui
 
 WorkFolder::WorkFolder(World& world, std::string path,
                        const std::map<std::string, std::string>& settings)
-    : path_(std::move(path)), rank_(world.rank()), size_(world.size()) {
+    : path_(std::move(path)), rank_(world.rank()) {
   if (rank_ == 0) prepare(settings);
   world.barrier();
   require(fs::exists(file("manifest.json")),
@@ -59,6 +59,7 @@ void WorkFolder::prepare(const std::map<std::string, std::string>& settings) {
   lock_ = std::make_unique<FolderLock>(path_);
   const std::string manifest = file("manifest.json");
   if (!fs::exists(manifest)) {
+    clear();  // what an end that was cut off has left
     require(fs::is_empty(path_),
             "{}: the folder holds something else; give another by --work, or empty it", path_);
     return write_json(manifest, settings);
@@ -75,12 +76,8 @@ void WorkFolder::prepare(const std::map<std::string, std::string>& settings) {
   }
 }
 
-std::string WorkFolder::rank_path(int rank) const {
-  return file(fmt::format("rank-{}.json", rank));
-}
-
 Reached WorkFolder::reached(std::uint64_t stages, std::uint64_t rows) const {
-  const std::string path = rank_path(rank_);
+  const std::string path = rank_path();
   if (!fs::exists(path)) return {};
   const json there = read_json(path, path_);
   const auto stage = number(there, "stage", stages), done = number(there, "rows", rows);
@@ -89,7 +86,7 @@ Reached WorkFolder::reached(std::uint64_t stages, std::uint64_t rows) const {
 }
 
 void WorkFolder::reach(const Reached& reached) const {
-  write_json(rank_path(rank_), {{"stage", reached.stage}, {"rows", reached.rows}});
+  write_json(rank_path(), {{"stage", reached.stage}, {"rows", reached.rows}});
 }
 
 std::string WorkFolder::rows_path(std::uint64_t stage) const {
@@ -109,11 +106,20 @@ void WorkFolder::forget(std::uint64_t stage) const {
   fs::remove(rows_path(stage), ignored);
 }
 
-void WorkFolder::remove(std::uint64_t stages) const {
+void WorkFolder::clear() const {
   std::error_code ignored;
-  for (std::uint64_t stage = 0; stage < stages; ++stage) forget(stage);
-  for (int rank = 0; rank < size_; ++rank) fs::remove(rank_path(rank), ignored);
-  fs::remove(file("manifest.json"), ignored);
+  for (const fs::directory_entry& entry : fs::directory_iterator(path_, ignored)) {
+    const std::string name = entry.path().filename().string();
+    const bool record = name.starts_with("rank-") && name.ends_with(".json");
+    const bool rows = name.starts_with("rows-") && name.ends_with(".f32");
+    if (record || rows) fs::remove(entry.path(), ignored);
+  }
+}
+
+void WorkFolder::remove() const {
+  std::error_code ignored;
+  fs::remove(file("manifest.json"), ignored);  // first: without it the rest counts for nothing
+  clear();
   fs::remove(path_, ignored);  // not if the user keeps something in it
 }
 

@@ -9,6 +9,8 @@
 // Ranks must all see the folder: on one host, or on a file system that their hosts share.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -43,15 +45,16 @@ class WorkFolder {
   // Rows that no stage reads any more.
   void forget(std::uint64_t stage) const;
   // All that is here, and the folder, if nothing else is in it. On one rank.
-  void remove(std::uint64_t stages) const;
+  void remove() const;
 
  private:
   void prepare(const std::map<std::string, std::string>& settings);
+  void clear() const;
   std::string file(const std::string& name) const { return path_ + "/" + name; }
-  std::string rank_path(int rank) const;
+  std::string rank_path() const { return file(fmt::format("rank-{}.json", rank_)); }
 
   std::string path_;
-  int rank_, size_;
+  int rank_;
   std::unique_ptr<FolderLock> lock_;  // of rank 0
 };
 
