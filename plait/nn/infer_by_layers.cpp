@@ -261,7 +261,8 @@ class LayeredInference {
   }
 
   struct Inputs {
-    const Array<float>&input, &sent;
+    const Array<float>& input;
+    const Array<float>& sent;
   };
   void run_block(const Stage& stage, const BlockRange& range, const Inputs& in, SharedFile& out) {
     const auto write = [&](const float* rows) {
