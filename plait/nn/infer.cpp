@@ -22,11 +22,14 @@ std::vector<std::int64_t> Scores::best() const {
 namespace {
 
 // Refuses what cannot fit on this host, by the rows of the widest layer, before any is made.
-void require_room(World& world, const ModelConfig& model, std::uint64_t own) {
-  std::uint64_t floats = 0;
-  for (int l = 0; l < model.layers; ++l) floats = std::max(floats, layer_floats(model, l));
-  const double rows = static_cast<double>(own) * (world.one_host() ? world.size() : 1);
-  const double bytes = rows * static_cast<double>(floats) * sizeof(float);
+void require_room(const Dataset& dataset, const ModelConfig& model, std::uint64_t rows) {
+  std::uint64_t most = 0;
+  for (int l = 0; l < model.layers; ++l) {
+    std::uint64_t floats = layer_floats(model, l);
+    if (l == 0 && dataset.features.is_sparse()) floats -= dataset.features.width;
+    most = std::max(most, floats);
+  }
+  const double bytes = static_cast<double>(rows) * static_cast<double>(most) * sizeof(float);
   require_memory(bytes < 0x1p63 ? static_cast<std::uint64_t>(bytes) : ~std::uint64_t{0},
                  "the widest layer of the model on all vertices");
 }
@@ -38,7 +41,9 @@ Scores infer(World& world, const Dataset& dataset, const Partition& partition,
   const torch::NoGradGuard no_grad;
   const torch::Device device = torch_device(config.gpu);
   const Model model = load_model_for(dataset, config.checkpoint, device);
-  if (!config.gpu) require_room(world, model.config(), partition.size(world.rank()));
+  if (!config.gpu)
+    require_room(dataset, model.config(),
+                 world.one_host() ? dataset.vertices() : partition.size(world.rank()));
   const InputFeatures input(dataset.features, partition, world.rank(), config.normalize, device);
   ShardOptions shard_options = model.shard_options();
   shard_options.transposed = false;
