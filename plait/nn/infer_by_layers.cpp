@@ -94,14 +94,16 @@ class LayeredInference {
     const std::vector<Reached> ranks = gather_values(world_, mine);
     for (const Reached& one : ranks) start = std::min(start, one.stage);
     for (const Reached& one : ranks) begun = begun || one.stage > start || one.rows > 0;
-    Progress progress(fmt::format("inferring {}", dataset_.name),
-                      (stages_.size() - start) * (last_ - first_));
-    for (std::size_t s = start; s < stages_.size(); ++s) {
-      std::uint64_t done = 0;
-      if (s == start) done = mine.stage > s ? last_ - first_ : mine.rows;
-      prepare_file(s, s > start || !begun);
-      progress.advance(done);
-      run_stage(s, first_ + done, progress);
+    {  // the bar is gone before results are printed
+      Progress progress(fmt::format("inferring {}", dataset_.name),
+                        (stages_.size() - start) * (last_ - first_));
+      for (std::size_t s = start; s < stages_.size(); ++s) {
+        std::uint64_t done = 0;
+        if (s == start) done = mine.stage > s ? last_ - first_ : mine.rows;
+        prepare_file(s, s > start || !begun);
+        progress.advance(done);
+        run_stage(s, first_ + done, progress);
+      }
     }
     if (world_.rank() != 0) return;
     const std::uint64_t classes = stages_.back().width;
