@@ -11,6 +11,9 @@ namespace plait {
 // limit where that is lower.
 std::uint64_t available_memory();
 
+// Bytes that this process holds now and that no file backs.
+std::uint64_t held_memory();
+
 // 1536 -> "1.5 KiB".
 std::string format_bytes(std::uint64_t bytes);
 
