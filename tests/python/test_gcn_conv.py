@@ -156,7 +156,7 @@ def test_what_is_not_supported():
         conv(x, index, weight.requires_grad_())  # known without a gradient, refused with one
     with torch.no_grad():
         conv(x, index, weight)
-    for adjacency in (torch.eye(2).to_sparse(), torch.eye(2).to_sparse_csr()):
+    for adjacency in (torch.ones(2, 3).to_sparse(), torch.ones(3, 2).to_sparse_csr()):
         with pytest.raises(ValueError, match="sparse"):
             conv(x, adjacency)
     with pytest.raises(NotImplementedError, match="list"):
