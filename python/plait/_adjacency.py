@@ -11,6 +11,17 @@ from torch.utils.weak import TensorWeakRef, WeakTensorKeyDictionary
 from plait._library import ops
 
 
+def inverse_root(degree):
+    """1 / sqrt(degree), 0 where that is 0; differentiable where it is not."""
+    if (degree < 0).any():
+        node = int((degree < 0).nonzero()[0])
+        raise ValueError(
+            f"node {node} has degree {degree[node].item():g}, the sum of its edge weights; GCN's "
+            "normalisation needs 0 or more"
+        )
+    return torch.where(degree > 0, torch.where(degree > 0, degree, 1).rsqrt(), 0.0)
+
+
 class Adjacency:
     """A C++ graph, and the scalings that operations on it need; gradients do not go into these.
 
@@ -41,14 +52,7 @@ class Adjacency:
     def _gcn_norm(self):
         """1 / sqrt(degree) of each node, 0 where the degree is 0."""
         with torch.inference_mode(False), torch.no_grad():
-            degree = self._handle.degree()
-            if (degree < 0).any():
-                node = int((degree < 0).nonzero()[0])
-                raise ValueError(
-                    f"node {node} has degree {degree[node].item():g}, the sum of its edge weights; "
-                    "GCN's normalisation needs 0 or more"
-                )
-            return torch.where(degree > 0, degree.rsqrt(), 0.0)
+            return inverse_root(self._handle.degree())
 
     @functools.cached_property
     def _inverse_count(self):

@@ -6,6 +6,7 @@ import torch
 
 from plait._adjacency import adjacency
 from plait._inputs import as_edges, as_tensor
+from plait._learnt_weights import LearntAdjacency
 
 
 class GlorotLinear(torch.nn.Linear):
@@ -58,6 +59,8 @@ class GraphLayer(torch.nn.Module):
     # The options of PyTorch Geometric's MessagePassing, with the values that layers compute.
     _MESSAGE_PASSING = {"aggr": ("add", "sum"), "flow": ("source_to_target",), "node_dim": (-2, 0)}
 
+    _USES_WEIGHTS = False
+
     def _check_message_passing(self, options):
         for name, value in options.items():
             allowed = self._MESSAGE_PASSING.get(name, ())
@@ -108,4 +111,8 @@ class GraphLayer(torch.nn.Module):
                 "for each"
             )
         loop_weight = loop_weights and loop_weights[edges.weight is not None]
-        return adjacency(edges.index, edges.weight, num_nodes, loop_weight)
+        if edges.weight is None or not (torch.is_grad_enabled() and edges.weight.requires_grad):
+            return adjacency(edges.index, edges.weight, num_nodes, loop_weight)
+        if self._USES_WEIGHTS:
+            return LearntAdjacency(edges.index, edges.weight, num_nodes, loop_weight)
+        return adjacency(edges.index, None, num_nodes, loop_weight)
