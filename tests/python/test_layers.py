@@ -35,8 +35,10 @@ def check(name, edges, seed):
     # PyTorch's own maximum keeps a share for where a node starts from.
     x = torch.randint(-4, 5, (edges.num_nodes, INPUTS)) + 0.5
     with torch.no_grad():
-        dy = torch.randn(ours(x, edges.index).shape)
+        inferred = ours(x, edges.index)
+    dy = torch.randn_like(inferred)
     wanted = gradients(theirs, x.double(), dy.double(), edges.index)
+    assert_close(inferred, wanted["y"])
     graph = plait.Graph(edges.index, edges.num_nodes)
     for found in (gradients(ours, x, dy, edges.index), gradients(ours, x, dy, graph)):
         assert_same_gradients(found, wanted)
