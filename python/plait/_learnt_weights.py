@@ -39,7 +39,8 @@ class LearntAdjacency:
         (loops,) = (source == target).nonzero(as_tuple=True)
         last = torch.full((self._num_nodes,), -1).scatter_reduce(0, source[loops], loops, "amax")
         own = last >= 0
-        of_loops = torch.full((self._num_nodes,), weight).masked_scatter(own, self._weight[last[own]])
+        of_loops = torch.full((self._num_nodes,), weight)
+        of_loops = of_loops.masked_scatter(own, self._weight[last[own]])
         others = source != target
         self._index = torch.cat([self._index[:, others], nodes.expand(2, -1)], 1)
         self._weight = torch.cat([self._weight[others], of_loops])

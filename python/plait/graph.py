@@ -32,10 +32,10 @@ class Graph:
         edge_weight: (E,), float32, finite; None: those of edge_index, or every edge weighs 1. A
             matrix' entries are weights, converted to float32, unless they are bool.
 
-    Tensors of edges are referred to, not copied. The form in which the C++ operations read the graph is
-    made at the first use, once with and once without the loops that layers add; it takes about 4
-    bytes an edge, 8 with weights, twice that if the graph is not symmetric. It is made anew after
-    the tensors were changed in place.
+    Tensors of edges are referred to, not copied. The form in which the C++ operations read the
+    graph is made at the first use, once with and once without the loops that layers add; it takes
+    about 4 bytes an edge, 8 with weights, twice that if the graph is not symmetric, and 16 a node.
+    It is made anew after the tensors were changed in place.
 
     Raises:
         ValueError: an id out of range, a wrong shape or type, a weight that is not finite; the

@@ -166,7 +166,8 @@ def test_models_that_cannot_be_saved(tmp_path, model, settings, words):
 def test_settings_that_are_wrong(tmp_path):
     with pytest.raises(TypeError, match="heds is no setting"):
         plait.save_checkpoint(Own(4, 4), tmp_path / "w", heds=2)
-    for wrong, words in [({"kind": "gnc"}, "kind is 'gnc'; use gcn"), ({"layers": 0}, "layers is 0"),
+    for wrong, words in [({"kind": "gnc"}, "kind is 'gnc'; use gcn"),
+                         ({"layers": 0}, "layers is 0"),
                          ({"norm": "bach"}, "none, batch, layer"), ({"dropout": 1.5}, "dropout"),
                          ({"kind": "gat", "heads": 3}, "hidden=16 cannot be shared by 3 heads")]:
         with pytest.raises(ValueError) as error:
@@ -206,11 +207,11 @@ def test_damaged_checkpoints(saved, change, words):
 
 def test_a_model_that_does_not_fit(saved):
     path = saved[0]
-    for config, words in [(ModelConfig("gcn", 4, 3, hidden=6), "'convs.0.bias' of shape (5,)"),
-                          (ModelConfig("gcn", 4, 3, hidden=5, layers=3), "'convs.1.bias' of shape"),
-                          (ModelConfig("sage", 4, 3, hidden=5), "no 'convs.0.lin_l.weight'"),
-                          (ModelConfig("gcn", 4, 3, hidden=5, norm="layer"), "no 'norms.0.weight'")]:
-        model = Model(config)
+    for other, words in [({"hidden": 6}, "'convs.0.bias' of shape (5,)"),
+                         ({"layers": 3}, "'convs.1.bias' of shape"),
+                         ({"kind": "sage"}, "no 'convs.0.lin_l.weight'"),
+                         ({"norm": "layer"}, "no 'norms.0.weight'")]:
+        model = Model(ModelConfig(**{"kind": "gcn", "inputs": 4, "outputs": 3, "hidden": 5, **other}))
         before = {name: t.clone() for name, t in model.state_dict().items()}
         with pytest.raises(ValueError) as error:
             plait.load_checkpoint(path, model)

@@ -5,10 +5,12 @@ import pickle
 
 import pytest
 import torch
+import torch_geometric.data
 import torch_geometric.nn
 
 import plait
 from edges import assert_close, random_edges
+from layers import gradients
 
 OPTIONS = [
     {},
@@ -28,15 +30,6 @@ def pair(*sizes, **options):
     ours = plait.nn.GCNConv(*sizes, **options)
     ours.load_state_dict(theirs.state_dict())
     return ours, theirs
-
-
-def gradients(layer, x, dy, *graph):
-    """Result, and gradients of x and of all parameters by name."""
-    x = x.clone().requires_grad_()
-    layer.zero_grad()
-    y = layer(x, *graph)
-    y.backward(dy)
-    return {"y": y, "x": x.grad, **{name: p.grad for name, p in layer.named_parameters()}}
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
@@ -100,7 +93,11 @@ def test_edge_weights_with_and_without_a_gradient():
             conv(x, bad, weight)
     with pytest.raises(ValueError, match="node 1 has degree -8"):
         conv(x, index[:, :1], torch.tensor([-9.0], requires_grad=True))
-    plait.nn.SAGEConv(4, 2)(x, torch.sparse_coo_tensor(index, weight, (3, 3)))  # uses no weights
+    data = torch_geometric.data.Data(x, index, edge_weight=weight)
+    plait.nn.SAGEConv(4, 2)(x, data)  # uses no weights
+    assert_close(conv(x, data), wanted)
+    with pytest.raises(ValueError, match="sparse tensor whose gradient is wanted"):
+        conv(x, torch.sparse_coo_tensor(index, weight, (3, 3)))
 
 
 def test_state_dict_goes_both_ways():

@@ -137,6 +137,9 @@ def test_num_nodes_that_is_given_counts():
     assert plait.Graph(DATA, NODES + 5).num_nodes == NODES + 5
     assert plait.Graph(EdgeIndex([[0], [1]], sparse_size=(7, 7))).num_nodes == 7
     assert plait.Graph(EdgeIndex([[0], [1]])).num_nodes == 2
+    data = torch_geometric.data.Data(edge_index=torch.tensor([[0], [1]]))
+    assert plait.Graph(data).num_nodes == 2
+    make(plait, "gcn")(torch.ones(3, INPUTS), data)  # it does not know how many there are
     with pytest.raises(ValueError, match="raise num_nodes"):
         plait.Graph(MATRIX, 1)
 
@@ -146,9 +149,10 @@ class SparseTensor:
 
 
 @pytest.mark.parametrize("source,error,words", [
-    (scipy.sparse.eye_array(2, 3), ValueError, "sparse array of shape (2, 3); an adjacency is square"),
+    (scipy.sparse.eye_array(2, 3), ValueError, "array of shape (2, 3); an adjacency is square"),
     (scipy.sparse.coo_array(np.ones(3)), ValueError, "shape (3,)"),
     (torch.ones(2, 3).to_sparse(), ValueError, "edge_index is a sparse tensor of shape (2, 3)"),
+    (scipy.sparse.eye_array(2, dtype=complex), ValueError, "complex numbers"),
     (torch.ones(2, 2, 2).to_sparse(), ValueError, "3 sparse dimensions"),
     (torch.sparse_coo_tensor(size=(2, 2), device="meta"), ValueError, "is on meta"),
     (SparseTensor(), TypeError, "give adj.to_torch_sparse_csr_tensor()"),

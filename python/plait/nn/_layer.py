@@ -71,8 +71,12 @@ class GraphLayer(torch.nn.Module):
     def _check_in_channels(self, in_channels):
         if not isinstance(in_channels, int):
             raise self._not_supported(
-                f"in_channels={in_channels!r}", "use one width, and the same x for sources and targets"
+                f"in_channels={in_channels!r}", "use one width, and one x for sources and targets"
             )
+
+    def _give_bias(self, width, wanted):
+        bias = torch.nn.Parameter(torch.empty(width)) if wanted else None
+        self.register_parameter("bias", bias)
 
     def _not_supported(self, option, remedy):
         return NotImplementedError(f"{type(self).__name__} does not support {option}; {remedy}")

@@ -55,10 +55,7 @@ class GCNConv(GraphLayer):
         self.add_self_loops = add_self_loops
         self.normalize = normalize
         self.lin = glorot_linear(in_channels, out_channels)
-        if bias:
-            self.bias = torch.nn.Parameter(torch.empty(out_channels))
-        else:
-            self.register_parameter("bias", None)
+        self._give_bias(out_channels, bias)
         self.reset_parameters()
 
     def reset_parameters(self):
