@@ -38,6 +38,14 @@ torch::Tensor room_like(const torch::Tensor& t, bool wanted = true) {
   return wanted ? torch::empty_like(t, at::MemoryFormat::Contiguous) : torch::Tensor();
 }
 
+// What stands beside each other in rows of `width` floats.
+torch::Tensor rows_of(std::vector<torch::Tensor> parts, std::uint64_t width) {
+  auto missing = static_cast<std::int64_t>(width);
+  for (const torch::Tensor& part : parts) missing -= part.size(1);
+  if (missing > 0) parts.push_back(parts[0].new_zeros({parts[0].size(0), missing}));
+  return torch::cat(parts, 1);
+}
+
 struct Attend : torch::autograd::Function<Attend> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& h,
                                const torch::Tensor& source, const torch::Tensor& target,
@@ -83,11 +91,11 @@ void check(const torch::Tensor& t, const char* name, const GraphHandle& graph) {
 
 Attended attention_forward(const AttentionInput& input, const AttentionSetting& setting,
                            bool keeps) {
-  const torch::Tensor rows = torch::cat({input.h, input.source}, 1);
+  const AttentionShape shape = shape_of(input, setting.slope);
+  const torch::Tensor rows = rows_of({input.h, input.source}, shape.forward_width());
   const torch::Tensor t = input.target.contiguous();
   Attended a{room_like(input.h), room_like(input.h, keeps), room_like(t, keeps),
              room_like(t, keeps)};
-  const AttentionShape shape = shape_of(input, setting.slope);
   setting.graph->aggregator(keeps ? shape.backward_width() : shape.forward_width())
       .attention(rows.const_data_ptr<float>(), {.shape = shape,
                                                 .dropout = {.step = setting.step},
@@ -109,7 +117,7 @@ AttentionInput attention_backward(const torch::Tensor& dy, const AttentionInput&
         .sum(-1);
   };
   const torch::Tensor c = by_head(attended.y);
-  const torch::Tensor moved = torch::cat({dy, input.target, attended.norm, c}, 1);
+  const torch::Tensor moved = rows_of({dy, input.target, attended.norm, c}, shape.backward_width());
   const torch::Tensor h = input.h.contiguous(), s = input.source.contiguous();
   torch::Tensor dh = room_like(h), ds = room_like(s);
   setting.graph->aggregator(shape.backward_width())

@@ -13,10 +13,10 @@ Python over them. In this version Python works on one rank, on the CPU, in float
 """
 
 from plait._library import version as __version__
-from plait import nn
+from plait import nn, parquet
 from plait.aggregation import aggregate
 from plait.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from plait.graph import Graph
 
-__all__ = ["Checkpoint", "Graph", "aggregate", "load_checkpoint", "nn", "save_checkpoint",
-           "__version__"]
+__all__ = ["Checkpoint", "Graph", "aggregate", "load_checkpoint", "nn", "parquet",
+           "save_checkpoint", "__version__"]

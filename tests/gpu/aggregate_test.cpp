@@ -140,7 +140,7 @@ std::vector<Case> cases_for_sums() {
 
 // Rows or sums that a rank is to get: of each other rank all rows that an edge reads, or all there
 // are where at least four fifths are read; with `sums`, one a row that reads some if those are
-// fewer.
+// at most half as many.
 std::uint64_t rows_to_get(const Case& c, const Partition& partition, int rank, bool transposed,
                           bool sums) {
   const auto ranks = static_cast<std::size_t>(partition.parts());
@@ -158,7 +158,7 @@ std::uint64_t rows_to_get(const Case& c, const Partition& partition, int rank, b
     const auto p = static_cast<std::size_t>(owner);
     const std::uint64_t size = partition.size(owner), some = read[p].size();
     const std::uint64_t sent = some + size / 5 >= size ? size : some;
-    rows += sums ? std::min<std::uint64_t>(sent, readers[p].size()) : sent;
+    rows += sums && 2 * readers[p].size() <= sent ? readers[p].size() : sent;
   }
   return rows;
 }
