@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "cli/cli.h"
+#include "plait/graph/made_features.h"
 #include "plait/io/attach.h"
 #include "plait/io/io.h"
 
@@ -17,7 +18,10 @@ void add_convert(CLI::App& app, Session& session) {
       app, session, "convert", "Read a graph in one format, write it in another", [=, &session] {
         o->read.progress = session.progress();
         Dataset dataset = read_dataset(o->in, o->read);
-        if (!o->features.empty()) attach_features(dataset, o->features);
+        if (makes_features(o->features))
+          dataset.features = make_features(o->features, dataset.graph);
+        else if (!o->features.empty())
+          attach_features(dataset, o->features);
         write_dataset(dataset, o->out, o->out_format);
         if (session.json)
           print_json({{"out", o->out},
@@ -36,7 +40,8 @@ void add_convert(CLI::App& app, Session& session) {
       "Ending of the format of IN, where its name has another: mtx, graph, sg, ...");
   command->add_option("--out-format", o->out_format, "The same for OUT");
   command->add_option("--features", o->features,
-                      "Features, a row a vertex: .npy, or .npz with a SciPy CSR matrix or x");
+                      "Features, a row a vertex: .npy, or .npz with a SciPy CSR matrix or x; or "
+                      "constant, degree or identity: made of the graph");
   CLI::Option* const weights = command->add_option(
       "--weights", o->read.weights,
       "Weights, a number an edge in the order of IN: .npy, or .npz with edge_weight");
@@ -51,6 +56,7 @@ void add_convert(CLI::App& app, Session& session) {
                "  plait convert cora.npz cora.plait --undirected --no-loops\n"
                "  plait convert web.mtx web.plait\n"
                "  plait convert dataset/ogbn_products products.plait --undirected\n"
+               "  plait convert proteins.npz proteins.plait --features degree\n"
                "  plait convert road.gr road.graph --undirected --no-loops");
 }
 

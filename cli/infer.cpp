@@ -1,4 +1,4 @@
-// plait infer GRAPH: class scores of every vertex by trained weights.
+// plait infer GRAPH: class scores of every vertex, or of every graph of a set, by trained weights.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -26,26 +26,6 @@ struct Options {
 
 std::atomic<bool> interrupted{false};
 
-// Of the labelled vertices, those whose highest score is their label.
-struct Hits {
-  std::uint64_t known = 0, right = 0;
-  // -1 without labels.
-  double share() const {
-    return known > 0 ? static_cast<double>(right) / static_cast<double>(known) : -1;
-  }
-};
-
-// Of the vertices from `begin` on.
-void count_hits(const Dataset& dataset, std::uint64_t begin,
-                const std::vector<std::int64_t>& predicted, Hits& hits) {
-  if (dataset.labels.empty()) return;
-  for (std::size_t i = 0; i < predicted.size(); ++i) {
-    if (dataset.labels[begin + i] < 0) continue;
-    ++hits.known;
-    hits.right += predicted[i] == dataset.labels[begin + i];
-  }
-}
-
 // Some rows of the scores at a time, so that what is made of them takes no memory for all.
 template <class Body>
 void each_piece(const Scores& scores, Body body) {
@@ -53,34 +33,42 @@ void each_piece(const Scores& scores, Body body) {
   for (std::uint64_t begin = 0; begin < scores.rows; begin += kPiece) {
     const std::uint64_t rows = std::min(kPiece, scores.rows - begin);
     const auto values = scores.values.span().subspan(begin * scores.classes, rows * scores.classes);
-    body(begin, Scores{rows, scores.classes, Array<float>(nullptr, values)}.best());
+    const Scores piece{scores.task, rows, scores.classes, Array<float>(nullptr, values)};
+    body(begin, piece.predicted());
   }
 }
 
 void write_result(const Options& o, const Session& session, const Dataset& dataset,
                   const Scores& scores) {
   AtomicFile file(o.out);
-  if (o.classes)
+  if (o.classes && scores.columns() == 1)
     file.write(npy_header(npy_type<std::int64_t>(), std::array{scores.rows}));
+  else if (o.classes)
+    file.write(npy_header(npy_type<std::int64_t>(), std::array{scores.rows, scores.columns()}));
   else
     write_npy<float>(file, std::array{scores.rows, scores.classes}, scores.values.span());
-  Hits hits;
+  LabelCounts counts(scores.task, dataset);
   each_piece(scores, [&](std::uint64_t begin, const std::vector<std::int64_t>& predicted) {
     if (o.classes) file.write(std::as_bytes(std::span(predicted)));
-    count_hits(dataset, begin, predicted, hits);
+    counts.add(begin, predicted);
   });
   file.commit();
-  const double right = hits.share();
+  const std::optional<LabelsMet> met = counts.met();
   if (session.json) {
     json result = {{"out", o.out},
-                   {"vertices", scores.rows},
+                   {dataset.is_set_of_graphs() ? "graphs" : "vertices", scores.rows},
                    {"classes", scores.classes},
                    {"device", device_name(session)}};
-    if (right >= 0) result["accuracy"] = right;
+    if (met) result["metric"] = to_string(met->metric);
+    if (met) result[met->metric == MetricKind::accuracy ? "accuracy" : "micro_f1"] = met->value;
     print_json(result);
   } else {
-    fmt::print("{}: {} vertices, {} classes", o.out, scores.rows, scores.classes);
-    if (right >= 0) fmt::print(", {:.2f}% of the labels met", 100 * right);
+    fmt::print("{}: {} {}, {} classes", o.out, scores.rows,
+               dataset.is_set_of_graphs() ? "graphs" : "vertices", scores.classes);
+    if (met && met->metric == MetricKind::accuracy)
+      fmt::print(", {:.2f}% of the labels met", 100 * met->value);
+    else if (met)
+      fmt::print(", {} {:.4f}", to_string(met->metric), met->value);
     fmt::print("\n");
   }
 }
@@ -129,8 +117,11 @@ void add_infer(CLI::App& app, Session& session) {
       });
   command->add_option("graph", o->graph, "Graph with features")->required();
   command->add_option("--checkpoint", o->infer.checkpoint, "What plait train wrote")->required();
-  command->add_option("--out", o->out, ".npy to write: vertices x classes scores")->required();
-  command->add_flag("--classes", o->classes, "Write the class with the highest score instead");
+  command->add_option("--out", o->out, ".npy to write: vertices (or graphs) x classes scores")
+      ->required();
+  command->add_flag(
+      "--classes", o->classes,
+      "Write the class with the highest score instead; of several labels, 0 or 1 for each");
   add_choice(command, "--normalize", o->infer.normalize, parse_normalize, "auto",
              "As in training: rows, unit, none or auto");
   add_spread_options(command, session, o->spread);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cli/cli.h"
+#include "plait/nn/config.h"
 
 namespace plait::cli {
 namespace {
@@ -29,7 +30,7 @@ Degrees degrees(const AnyCsr& any) {
 json split_counts(const Dataset& dataset, std::uint32_t split) {
   std::array<std::uint64_t, 4> counts{};
   for (const Split s :
-       dataset.splits.span().subspan(split * dataset.vertices(), dataset.vertices()))
+       dataset.splits.span().subspan(split * dataset.examples(), dataset.examples()))
     ++counts[static_cast<std::size_t>(s)];
   return {{"train", counts[1]}, {"validation", counts[2]}, {"test", counts[3]}};
 }
@@ -49,6 +50,8 @@ json describe(const Dataset& dataset) {
                  {"feature_width", dataset.features.width},
                  {"classes", dataset.classes},
                  {"splits", json::array()}};
+  if (dataset.classes > 0) result["task"] = to_string(dataset.task());
+  if (dataset.is_set_of_graphs()) result["graphs"] = dataset.graphs;
   if (!dataset.features.empty()) result["feature_form"] = dataset.features.form();
   for (std::uint32_t s = 0; s < dataset.split_count; ++s)
     result["splits"].push_back(split_counts(dataset, s));
@@ -68,6 +71,8 @@ void print_text(const json& r) {
     fmt::print("  features        {} columns, {}\n", r["feature_width"].get<std::uint64_t>(),
                r["feature_form"].get<std::string>());
   if (r["classes"].get<int>() > 0) fmt::print("  classes         {}\n", r["classes"].get<int>());
+  if (r.contains("graphs")) fmt::print("  graphs          {}\n", r["graphs"].get<int>());
+  if (r.contains("task")) fmt::print("  task            {}\n", r["task"].get<std::string>());
   for (std::size_t s = 0; s < r["splits"].size(); ++s)
     fmt::print("  split {:<9} {} train, {} validation, {} test\n", s,
                r["splits"][s]["train"].get<std::uint64_t>(),

@@ -26,26 +26,33 @@ json to_json(const Options& o, const Session& session, const World& world,
   json losses = json::array(), validation = json::array();
   for (const EpochResult& e : result.epochs) {
     losses.push_back(e.loss);
-    validation.push_back(e.validation_accuracy);
+    validation.push_back(e.validation_metric);
   }
   const EpochResult& best = result.best();
-  return {{"model", o.train.model.kind},
-          {"ranks", world.size()},
-          {"seed", o.train.model.seed},
-          {"strategy", to_string(o.spread.strategy)},
-          {"partition", to_string(o.spread.scheme)},
-          {"epochs", result.epochs.size()},
-          {"loss", losses},
-          {"val_accuracy_by_epoch", validation},
-          {"best_epoch", result.best_epoch},
-          {"train_accuracy", best.train_accuracy},
-          {"val_accuracy", best.validation_accuracy},
-          {"test_accuracy", best.test_accuracy},
-          {"epoch_ms", result.epoch_ms},
-          {"comm_share", result.comm_share},
-          {"bytes_per_rank", result.bytes_per_rank},
-          {"interrupted", result.interrupted},
-          {"device", device_name(session)}};
+  const bool accuracy = result.metric == MetricKind::accuracy;
+  json all = {{"model", o.train.model.kind},
+              {"ranks", world.size()},
+              {"seed", o.train.model.seed},
+              {"strategy", to_string(o.spread.strategy)},
+              {"partition", to_string(o.spread.scheme)},
+              {"epochs", result.epochs.size()},
+              {"loss", losses},
+              {"metric", to_string(result.metric)},
+              {"val_metric_by_epoch", validation},
+              {"best_epoch", result.best_epoch},
+              {"train_metric", best.train_metric},
+              {"val_metric", best.validation_metric},
+              {"test_metric", best.test_metric},
+              {"epoch_ms", result.epoch_ms},
+              {"comm_share", result.comm_share},
+              {"bytes_per_rank", result.bytes_per_rank},
+              {"interrupted", result.interrupted},
+              {"device", device_name(session)}};
+  if (accuracy)
+    for (const char* part : {"train", "val", "test"})
+      all[fmt::format("{}_accuracy", part)] = all[fmt::format("{}_metric", part)];
+  if (accuracy) all["val_accuracy_by_epoch"] = validation;
+  return all;
 }
 
 void print_text(const Options& o, const World& world, const TrainResult& result) {
@@ -53,9 +60,9 @@ void print_text(const Options& o, const World& world, const TrainResult& result)
   fmt::print("{} on {} {}{}: {} epochs, loss {:.4f}\n", o.train.model.kind, world.size(),
              o.train.gpu ? "GPU" : "rank", world.size() == 1 ? "" : "s", result.epochs.size(),
              result.epochs.back().loss);
-  fmt::print("accuracy at epoch {}: train {:.2f}%, validation {:.2f}%, test {:.2f}%\n",
-             result.best_epoch, 100 * best.train_accuracy, 100 * best.validation_accuracy,
-             100 * best.test_accuracy);
+  fmt::print("{} at epoch {}: train {:.2f}%, validation {:.2f}%, test {:.2f}%\n",
+             to_string(result.metric), result.best_epoch, 100 * best.train_metric,
+             100 * best.validation_metric, 100 * best.test_metric);
   fmt::print("time an epoch {:.2f} ms, {:.1f}% of it communication; {} bytes a rank an epoch\n",
              result.epoch_ms, 100 * result.comm_share, result.bytes_per_rank);
 }
@@ -90,6 +97,7 @@ void apply_defaults(const CLI::App& command, TrainConfig& train) {
   apply("--layers", train.model.layers, defaults.layers);
   apply("--hidden", train.model.hidden, defaults.hidden);
   apply("--heads", train.model.heads, defaults.heads);
+  apply("--pool", train.model.pool, defaults.pool);
   apply("--dropout", train.model.dropout, defaults.dropout);
   apply("--norm", train.model.norm, defaults.norm);
   apply("--activation", train.model.activation, defaults.activation);
@@ -117,7 +125,8 @@ void add_train(CLI::App& app, Session& session) {
   const auto by_kind = [&](const char* name, auto& value, const char* text) {
     return command->add_option(name, value, text)->default_str("by model");
   };
-  command->add_option("graph", o->graph, "Graph with features, labels and a split")->required();
+  command->add_option("graph", o->graph, "Graph, or set of graphs, with features and labels")
+      ->required();
   option("--model", t.model.kind, "One of " + model_kinds() + " (mlp: without the graph)");
   by_kind("--layers", t.model.layers, "Layers")->check(CLI::Range(1, 64));
   by_kind("--hidden", t.model.hidden, "Features between layers")->check(CLI::Range(1, 65536));
@@ -143,6 +152,18 @@ void add_train(CLI::App& app, Session& session) {
   option("--patience", t.patience,
          "Stop when the validation loss has not fallen for so many epochs; 0: never");
   option("--split", t.split, "Which of the graph's splits");
+  command
+      ->add_option("--folds", t.folds.count,
+                   "Instead of a split of the file: so many folds, of which one tests and the next "
+                   "validates. 10 if a set of graphs has no split")
+      ->check(CLI::Range(3, 1000000));
+  option("--fold", t.folds.test, "Which of the folds tests");
+  add_choice(command, "--metric", t.metric, parse_metric, "auto",
+             "What the best epoch is chosen by: accuracy, roc-auc (two classes), micro-f1 (several "
+             "labels a vertex), or auto by what the labels are");
+  add_choice(command, "--pool", t.model.pool, parse_pool, "none",
+             "Of a set of graphs: the sum or mean of each graph's vertices")
+      ->default_str("by model");
   add_choice(command, "--normalize", t.normalize, parse_normalize, "auto",
              "Features: rows (sum 1), unit (length 1), none, or auto by what they are");
   option("--seed", session.seed, "Seed of weights and dropout");
@@ -156,6 +177,8 @@ void add_train(CLI::App& app, Session& session) {
                "  plait train cora.plait --model gcn --ranks 2\n"
                "  plait train products.plait --hidden 256 --layers 3 --gpus 4\n"
                "  plait train cora.plait --model gat --lr 0.01\n"
+               "  plait train minesweeper.plait --model sage --layers 5 --metric roc-auc\n"
+               "  plait train mutag.plait --model gin --hidden 32 --folds 10 --fold 3\n"
                "  plait train cora.plait --checkpoint cora.safetensors --json > run.json\n"
                "  torchrun --nproc-per-node 4 --no-python plait train products.plait");
 }

@@ -69,7 +69,7 @@ at::Tensor dense(const Features& features) {
 }
 
 at::Tensor mask_of(const Dataset& dataset, Split split) {
-  std::vector<std::int64_t> shape{size_of(dataset.vertices())};
+  std::vector<std::int64_t> shape{size_of(dataset.examples())};
   if (dataset.split_count > 1) shape.insert(shape.begin(), dataset.split_count);
   at::Tensor mask = allocate(shape, at::kBool, "split masks");
   std::ranges::transform(dataset.splits, mask.mutable_data_ptr<bool>(),
@@ -92,6 +92,11 @@ c10::Dict<std::string, at::Tensor> tensors_of(const Dataset& dataset) {
   if (!dataset.features.empty()) tensors.insert("x", dense(dataset.features));
   if (!dataset.labels.empty())
     tensors.insert("y", converted<std::int64_t>(dataset.labels, at::kLong, "labels y"));
+  if (!dataset.label_sets.empty())
+    tensors.insert("y", converted<std::int64_t>(dataset.label_sets, at::kLong, "label sets y")
+                            .view({size_of(dataset.vertices()), dataset.classes}));
+  if (dataset.is_set_of_graphs())
+    tensors.insert("graph_id", converted<std::int64_t>(dataset.graph_ids, at::kLong, "graph_id"));
   if (!dataset.splits.empty())
     for (const auto& [name, split] : {std::pair{"train_mask", Split::train},
                                       {"val_mask", Split::validation},

@@ -15,7 +15,10 @@ namespace plait {
 //   edge_index     int64, 2 x E: sources, then targets; by target, then source
 //   edge_weight    float32, E                           only if the graph has weights
 //   x              float32, N x width                   only if there are features
-//   y              int64, N; -1 where unknown           only if there are labels
+//   y              int64, N; -1 where unknown           only if there are labels; N x classes of 0
+//                                                       and 1 where a vertex has several
+//   graph_id       int64, N                             only in a set of graphs, of which y and the
+//                                                       masks then have one entry each
 //   train_mask, val_mask, test_mask   bool, N, or K x N where there are K > 1 alternative splits
 //   original_ids   int64, N                             only if the source had other ids
 // Throws DoesNotFitError before memory is taken.

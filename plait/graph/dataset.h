@@ -24,6 +24,13 @@ struct Features {
   const char* form() const { return is_sparse() ? "sparse" : !bf16.empty() ? "bf16" : "fp32"; }
 };
 
+// What labels are of, and so what a model learns.
+enum class TaskKind {
+  single_label,  // a class for each vertex
+  multi_label,   // any number of classes for each vertex
+  graph_label,   // a class for each of a set of graphs
+};
+
 enum class Split : std::uint8_t { none = 0, train = 1, validation = 2, test = 3 };
 
 struct Dataset {
@@ -31,14 +38,25 @@ struct Dataset {
   AnyCsr graph;
   bool symmetric = false;  // every edge has its reverse, of the same weight
   Features features;
-  Array<std::int32_t> labels;         // one a vertex, -1 where unknown; or empty
+  // Labels and splits are of examples: of vertices, or in a set of graphs of those.
+  Array<std::int32_t> labels;         // one an example, -1 where unknown; or empty
+  Array<std::uint8_t> label_sets;     // instead: examples x classes, 1 for each label; or empty
   std::int32_t classes = 0;           // labels are below this
-  Array<Split> splits;                // split_count x vertices; or empty
-  std::uint32_t split_count = 0;      // alternative splits of the same vertices
+  Array<Split> splits;                // split_count x examples; or empty
+  std::uint32_t split_count = 0;      // alternative splits of the same examples
+  Array<std::uint32_t> graph_ids;     // in a set of graphs, the one that a vertex is in; or empty
+  std::uint32_t graphs = 0;           // graph ids are below this
   Array<std::uint64_t> original_ids;  // what the source called vertex i; empty: i itself
 
   std::uint64_t vertices() const { return vertex_count(graph); }
   EdgeOffset edges() const { return edge_count(graph); }
+  bool is_set_of_graphs() const { return graphs > 0; }
+  std::uint64_t examples() const { return is_set_of_graphs() ? graphs : vertices(); }
+  const char* example() const { return is_set_of_graphs() ? "graph" : "vertex"; }
+  TaskKind task() const {
+    if (is_set_of_graphs()) return TaskKind::graph_label;
+    return label_sets.empty() ? TaskKind::single_label : TaskKind::multi_label;
+  }
 };
 
 }  // namespace plait

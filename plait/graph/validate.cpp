@@ -114,6 +114,45 @@ void validate_features(const Features& features, std::uint64_t vertices, const C
   }
 }
 
+void validate_labels(const Dataset& dataset, const Checker& check) {
+  const Array<std::int32_t>& labels = dataset.labels;
+  const Array<std::uint8_t>& sets = dataset.label_sets;
+  const auto classes = static_cast<std::uint64_t>(dataset.classes);
+  if (!labels.empty()) {
+    check.size("labels", labels.size(), dataset.examples(), dataset.example());
+    const auto i = first_bad(labels.size(), [&](std::size_t k) {
+      return labels[k] < -1 || labels[k] >= dataset.classes;
+    });
+    if (i < labels.size())
+      check.fail(fmt::format("label of {} {}", dataset.example(), i),
+                 fmt::format("value {} is outside -1..{}", labels[i], dataset.classes - 1),
+                 "use -1 for an unknown label and 0.. for classes");
+  }
+  if (sets.empty()) return;
+  if (!labels.empty() || dataset.is_set_of_graphs())
+    check.fail("label sets", "are there beside single labels or graph ids",
+               "keep one kind of labels");
+  check.size("label sets", sets.size(), dataset.examples() * classes, "vertex and class");
+  const auto i = first_bad(sets.size(), [&](std::size_t k) { return sets[k] > 1; });
+  if (i < sets.size())
+    check.fail(fmt::format("label sets, vertex {}, class {}", i / classes, i % classes),
+               fmt::format("value {} is outside 0..1", sets[i]), "use 1 for each label");
+}
+
+void validate_splits(const Dataset& dataset, const Checker& check) {
+  if (dataset.splits.empty()) return;
+  const std::uint64_t examples = dataset.examples();
+  const char* const example = dataset.example();
+  check.size("splits", dataset.splits.size(), examples * dataset.split_count,
+             fmt::format("{} of every split", example).c_str());
+  const auto i = first_bad(dataset.splits.size(),
+                           [&](std::size_t k) { return dataset.splits[k] > Split::test; });
+  if (i < dataset.splits.size())
+    check.fail(fmt::format("split of {} {}", example, i % examples),
+               fmt::format("value {} is outside 0..3", static_cast<int>(dataset.splits[i])),
+               "use 0 none, 1 train, 2 validation, 3 test");
+}
+
 }  // namespace
 
 void validate(const Dataset& dataset, const std::string& file) {
@@ -123,26 +162,16 @@ void validate(const Dataset& dataset, const std::string& file) {
     check.fail("graph", "has no vertices", "give a graph with at least one vertex");
   std::visit([&](const auto& graph) { check.csr("neighbour", graph, vertices); }, dataset.graph);
   if (!dataset.features.empty()) validate_features(dataset.features, vertices, check);
-  if (!dataset.labels.empty()) {
-    check.size("labels", dataset.labels.size(), vertices, "vertex");
-    const auto i = first_bad(vertices, [&](std::size_t k) {
-      return dataset.labels[k] < -1 || dataset.labels[k] >= dataset.classes;
-    });
-    if (i < vertices)
-      check.fail(fmt::format("label of vertex {}", i),
-                 fmt::format("value {} is outside -1..{}", dataset.labels[i], dataset.classes - 1),
-                 "use -1 for an unknown label and 0.. for classes");
+  if (dataset.is_set_of_graphs() || !dataset.graph_ids.empty()) {
+    check.size("graph ids", dataset.graph_ids.size(), vertices, "vertex");
+    check.below("graph ids", dataset.graph_ids.span(), dataset.graphs);
+    if (dataset.graphs > vertices)
+      check.fail("graph ids",
+                 fmt::format("{} graphs are more than {} vertices", dataset.graphs, vertices),
+                 "number the graphs without gaps");
   }
-  if (!dataset.splits.empty()) {
-    check.size("splits", dataset.splits.size(), vertices * dataset.split_count,
-               "vertex of every split");
-    const auto i = first_bad(dataset.splits.size(),
-                             [&](std::size_t k) { return dataset.splits[k] > Split::test; });
-    if (i < dataset.splits.size())
-      check.fail(fmt::format("split of vertex {}", i % vertices),
-                 fmt::format("value {} is outside 0..3", static_cast<int>(dataset.splits[i])),
-                 "use 0 none, 1 train, 2 validation, 3 test");
-  }
+  validate_labels(dataset, check);
+  validate_splits(dataset, check);
   if (!dataset.original_ids.empty())
     check.size("original ids", dataset.original_ids.size(), vertices, "vertex");
 }

@@ -13,8 +13,9 @@ namespace plait {
 //   - offsets start at 0, do not decrease and end at the number of neighbours;
 //   - every neighbour is below the number of vertices;
 //   - weights and features are finite; sparse feature columns are below the width;
-//   - arrays have one entry a vertex or an edge;
-//   - labels are in -1 .. classes - 1, splits in 0 .. 3.
+//   - arrays have one entry a vertex, an edge or an example;
+//   - labels are in -1 .. classes - 1, those of label sets 0 or 1, splits in 0 .. 3;
+//   - graph ids are below the number of graphs, which is at most that of vertices.
 void validate(const Dataset& dataset, const std::string& file);
 
 // An entry of a row.

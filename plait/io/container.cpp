@@ -34,12 +34,16 @@ class Reader {
     dataset.graph = read_graph();
     dataset.features = read_features();
     dataset.classes = static_cast<std::int32_t>(header_.classes);
-    dataset.labels = array<std::int32_t>(Kind::labels, header_.vertices);
+    dataset.graphs = header_.graphs;
+    dataset.graph_ids = array<std::uint32_t>(Kind::graph_ids, header_.vertices);
+    const std::uint64_t examples = header_.graphs > 0 ? header_.graphs : header_.vertices;
+    dataset.labels = array<std::int32_t>(Kind::labels, examples);
+    dataset.label_sets = array<std::uint8_t>(Kind::label_sets, times(examples, header_.classes));
     if ((header_.split_count > 0) != (find(Kind::splits) != nullptr))
       fail("header", fmt::format("{} splits and {} section of them", header_.split_count,
                                  find(Kind::splits) ? "a" : "no"));
     dataset.split_count = header_.split_count;
-    dataset.splits = array<Split>(Kind::splits, times(header_.split_count, header_.vertices));
+    dataset.splits = array<Split>(Kind::splits, times(header_.split_count, examples));
     dataset.original_ids = array<std::uint64_t>(Kind::original_ids, header_.vertices);
     return dataset;
   }
@@ -73,7 +77,7 @@ class Reader {
       fail("header", fmt::format("its length, {}, is not that of its parts, {}",
                                  header_.header_bytes, table_end + header_.name_bytes));
     check_header_sum();
-    if (header_.version != kVersion) fail("header", "version 0 does not exist");
+    if (header_.version == 0) fail("header", "version 0 does not exist");
     check_fields();
     const Bytes name = bytes_.subspan(table_end, header_.name_bytes);
     name_.assign(reinterpret_cast<const char*>(name.data()), name.size());
@@ -97,13 +101,14 @@ class Reader {
 
   // Fields that are wrong though the checksum is right: another program wrote them.
   void check_fields() const {
-    if (header_.section_count > kKinds)
-      fail("header", fmt::format("{} sections are outside 2..{}", header_.section_count, kKinds));
+    const std::uint32_t kinds = kinds_of(header_.version);
+    if (header_.section_count > kinds)
+      fail("header", fmt::format("{} sections are outside 2..{}", header_.section_count, kinds));
     if (header_.vertices >= std::uint64_t{1} << 60)
       fail("header", fmt::format("{} vertices are outside 1..2^60 - 1", header_.vertices));
     if (header_.classes > std::uint32_t{std::numeric_limits<std::int32_t>::max()})
       fail("header", fmt::format("{} classes are outside 0..2^31 - 1", header_.classes));
-    if ((header_.flags & ~kSymmetric) != 0 || header_.reserved != 0)
+    if ((header_.flags & ~kSymmetric) != 0 || (header_.version == 1 && header_.graphs != 0))
       fail("header", "flags that this version does not know");
     if (header_.name_bytes > kLongestName)
       fail("header",
@@ -119,8 +124,8 @@ class Reader {
     std::uint32_t previous = 0;
     for (const Section& section : sections_) {
       const auto kind = static_cast<std::uint32_t>(section.kind);
-      if (kind == 0 || kind > kKinds)
-        fail("section table", fmt::format("kind {} is outside 1..{}", kind, kKinds));
+      if (const std::uint32_t kinds = kinds_of(header_.version); kind == 0 || kind > kinds)
+        fail("section table", fmt::format("kind {} is outside 1..{}", kind, kinds));
       if (kind <= previous)
         fail(section, kind == previous ? "it is there twice" : "it is not in the order of kinds");
       previous = kind;

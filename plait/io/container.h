@@ -7,7 +7,7 @@
 //   header
 //     byte  type  what
 //        0  8 u8  mark: 89 50 4C 41 49 54 0D 0A (\x89 PLAIT CR LF)
-//        8  u32   version: 1
+//        8  u32   version: 1, or 2 where what 1 has no place for is there (marked 2 below)
 //       12  u32   bytes of the header, to the end of the name
 //       16  u64   bytes of the file
 //       24  u64   XXH3 (64 bit) of the header with this field 0
@@ -19,7 +19,7 @@
 //       64  u32   flags: 1 = symmetric; others 0
 //       68  u32   number of sections
 //       72  u32   bytes of the name
-//       76  u32   0
+//       76  u32   graphs in a set of graphs, else 0 (2)
 //       80        the section table, 32 bytes a section, in the order of the sections:
 //                   0  u32  kind
 //                   4  u32  element type
@@ -36,12 +36,15 @@
 //      5 feature offsets     4 u64          vertices + 1
 //      6 feature columns     3 u32          any, n
 //      7 feature values      5 f32          n
-//      8 labels              2 i32          vertices
-//      9 splits              1 u8           splits x vertices
+//      8 labels              2 i32          examples
+//      9 splits              1 u8           splits x examples
 //     10 original ids        4 u64          vertices
+//     11 label sets          1 u8           examples x classes (2)
+//     12 graph ids           3 u32          vertices (2)
 //
 // Sections come in the order of their kinds, each at most once. Offsets and neighbours are always
-// there; features are either section 4 or sections 5, 6 and 7. What the numbers mean is said at
+// there; features are either section 4 or sections 5, 6 and 7. Examples are the graphs of a set of
+// graphs, else vertices. What the numbers mean is said at
 // Dataset and its parts.
 #pragma once
 

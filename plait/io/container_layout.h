@@ -16,14 +16,14 @@ namespace plait::container {
 
 static_assert(std::endian::native == std::endian::little, "arrays are used as they lie in files");
 
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;  // the latest
 inline constexpr std::uint32_t kSymmetric = 1;
 inline constexpr std::uint64_t kAlignment = 64;
 inline constexpr std::size_t kLongestName = 4096;
 
 struct Header {
   char mark[8] = {};
-  std::uint32_t version = kVersion;
+  std::uint32_t version = 1;
   std::uint32_t header_bytes = 0;
   std::uint64_t file_bytes = 0;
   std::uint64_t checksum = 0;
@@ -35,7 +35,7 @@ struct Header {
   std::uint32_t flags = 0;
   std::uint32_t section_count = 0;
   std::uint32_t name_bytes = 0;
-  std::uint32_t reserved = 0;
+  std::uint32_t graphs = 0;
 };
 static_assert(sizeof(Header) == 80 && std::has_unique_object_representations_v<Header>);
 
@@ -50,18 +50,23 @@ enum class Kind : std::uint32_t {
   labels,
   splits,
   original_ids,
+  label_sets,
+  graph_ids,
 };
-inline constexpr std::uint32_t kKinds = 10;
+inline constexpr std::uint32_t kKinds = 12;
 inline constexpr const char* kKindNames[kKinds + 1] = {
     "",         "offsets",         "neighbours",      "edge weights",
     "features", "feature offsets", "feature columns", "feature values",
-    "labels",   "splits",          "original ids"};
+    "labels",   "splits",          "original ids",    "label sets",
+    "graph ids"};
+// The kinds that a version knows: 1 .. this.
+constexpr std::uint32_t kinds_of(std::uint32_t version) { return version >= 2 ? kKinds : 10; }
 
 enum class Element : std::uint32_t { u8 = 1, i32, u32, u64, f32, bf16 };
 
 template <class T>
 constexpr Element element_of() {
-  if constexpr (std::is_same_v<T, Split>) return Element::u8;
+  if constexpr (std::is_same_v<T, Split> || std::is_same_v<T, std::uint8_t>) return Element::u8;
   if constexpr (std::is_same_v<T, std::int32_t>) return Element::i32;
   if constexpr (std::is_same_v<T, std::uint32_t>) return Element::u32;
   if constexpr (std::is_same_v<T, std::uint64_t>) return Element::u64;

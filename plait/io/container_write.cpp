@@ -37,6 +37,8 @@ class Writer {
     if (!dataset.labels.empty()) add(Kind::labels, dataset.labels);
     if (!dataset.splits.empty()) add(Kind::splits, dataset.splits);
     if (!dataset.original_ids.empty()) add(Kind::original_ids, dataset.original_ids);
+    if (!dataset.label_sets.empty()) add(Kind::label_sets, dataset.label_sets);
+    if (!dataset.graph_ids.empty()) add(Kind::graph_ids, dataset.graph_ids);
   }
 
   void write(AtomicFile& file) {
@@ -72,6 +74,8 @@ class Writer {
     Header header;
     std::memcpy(header.mark, kContainerMark.data(), sizeof header.mark);
     header.header_bytes = static_cast<std::uint32_t>(sizeof(Header) + table_bytes + name.size());
+    header.version = dataset_.label_sets.empty() && !dataset_.is_set_of_graphs() ? 1 : 2;
+    header.graphs = dataset_.graphs;
     header.vertices = dataset_.vertices();
     header.edges = dataset_.edges();
     header.width = dataset_.features.width;

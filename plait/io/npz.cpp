@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "plait/base/error.h"
+#include "plait/graph/made_features.h"
 #include "plait/io/edges_of_csr.h"
 #include "plait/io/gnnadvisor.h"
 #include "plait/io/npy.h"
@@ -51,6 +52,8 @@ class GraphArchive {
     read_edges();
     if (vertices_ == 0)
       archive_.fail("edge_index", "the graph has no vertices", "give at least one edge");
+    read_graph_ids();
+    examples_ = parsed_.dataset.is_set_of_graphs() ? parsed_.dataset.graphs : vertices_;
     read_labels();
     if (!read_masks()) read_id_lists();
     read_original_ids();
@@ -78,6 +81,9 @@ class GraphArchive {
       features.width = shape.columns;
       features.sparse =
           read_csr<std::uint32_t>(archive_, {"x_indptr", "x_indices", "x_data"}, shape);
+    } else if (const auto tag = archive_.find("tag"); tag && tag->rows() > 0) {
+      archive_.require_shape("tag", *tag, tag->rank() == 1, "(vertices,)");
+      features = one_hot(npy_integers<std::uint32_t>(tag->array, NpyRange{0, kMaxVertices32 - 1}));
     }
   }
 
@@ -85,8 +91,9 @@ class GraphArchive {
   std::uint64_t promised_vertices(std::uint64_t needed) const {
     if (!parsed_.dataset.features.empty()) return parsed_.dataset.features.rows;
     const auto enough = [&](std::uint64_t count) { return count > 0 && count >= needed; };
+    const bool of_graphs = archive_.has("graph_id");
     for (const char* key : {"train_masks", "val_masks", "test_masks"})
-      if (const auto masks = archive_.find(key); masks && enough(masks->columns()))
+      if (const auto masks = archive_.find(key); masks && !of_graphs && enough(masks->columns()))
         return masks->columns();
     for (const char* key : {"graph_id", "original_ids", "y"})
       if (const auto array = archive_.find(key); array && enough(array->rows()))
@@ -114,16 +121,32 @@ class GraphArchive {
         parsed_.edges);
   }
 
+  // One graph id a vertex makes a set of graphs, unless labels are of the vertices.
+  void read_graph_ids() {
+    const auto ids = archive_.find("graph_id");
+    if (!ids) return;
+    archive_.require_shape("graph_id", *ids, ids->is_vector(vertices_), vector_text(vertices_));
+    Buffer<std::uint32_t> graph = npy_integers<std::uint32_t>(
+        ids->array, NpyRange{0, std::min(vertices_, kMaxVertices32) - 1});
+    const std::uint32_t graphs = *std::max_element(graph.begin(), graph.end()) + 1;
+    const auto y = archive_.find("y");
+    if (y && y->is_vector(vertices_) && graphs != vertices_ && y->array.type.is_integer())
+      return warn("graph_id is left out: y has a label for each vertex");
+    parsed_.dataset.graphs = graphs;
+    parsed_.dataset.graph_ids = std::move(graph);
+  }
+
   void read_labels() {
     const auto y = archive_.find("y");
     if (!y) return;
-    if (y->rank() == 2) return warn("y has several labels a vertex and is left out");
-    if (!y->is_vector(vertices_))
-      return warn(
-          fmt::format("y has shape {}, which is not a label for each of {} vertices, and "
-                      "is left out",
-                      y->array.shape_text(), vertices_));
+    const Dataset& dataset = parsed_.dataset;
+    if (y->rank() == 2) return read_label_sets(*y);
     if (!y->array.type.is_integer()) return warn("y does not hold integers and is left out");
+    if (!y->is_vector(examples_))
+      return warn(fmt::format(
+          "y has shape {}, which is not a label for each of {} vertices{}, and is left out",
+          y->array.shape_text(), vertices_,
+          dataset.is_set_of_graphs() ? fmt::format(" or {} graphs", dataset.graphs) : ""));
     constexpr std::uint64_t kLargest = std::numeric_limits<std::int32_t>::max() - 1;
     Buffer<std::int32_t> labels = npy_integers<std::int32_t>(y->array, NpyRange{-1, kLargest});
     const std::int32_t largest = *std::max_element(labels.begin(), labels.end());
@@ -132,23 +155,39 @@ class GraphArchive {
     parsed_.dataset.labels = std::move(labels);
   }
 
+  void read_label_sets(const NpzMember& y) {
+    const char* const problem = parsed_.dataset.is_set_of_graphs() ? "in a set of graphs"
+                                : !y.array.type.is_integer()       ? "that are not integers"
+                                : y.rows() != vertices_            ? "that are not one row a vertex"
+                                                                   : nullptr;
+    if (problem)
+      return warn(fmt::format("y has several labels a vertex {} and is left out", problem));
+    const std::uint64_t classes = y.columns();
+    const auto stored = npy_integers<std::uint8_t>(y.array, NpyRange{0, 1});
+    Buffer<std::uint8_t> sets(stored.size());
+    for (std::uint64_t i = 0; i < stored.size(); ++i)
+      sets[y.array.fortran_order ? i % vertices_ * classes + i / vertices_ : i] = stored[i];
+    parsed_.dataset.classes = static_cast<std::int32_t>(classes);
+    parsed_.dataset.label_sets = std::move(sets);
+  }
+
   bool read_masks() {
     for (const auto& [part, split] : kNpzSplits) {
       const std::string key = fmt::format("{}_masks", part);
       const auto masks = archive_.find(key);
       if (!masks) continue;
-      const std::uint64_t count = masks->array.size() / vertices_;
+      const std::uint64_t count = masks->array.size() / examples_;
       archive_.require_shape(key, *masks,
                              (masks->rank() == 1 || masks->rank() == 2) &&
-                                 masks->columns() == vertices_ &&
+                                 masks->columns() == examples_ &&
                                  (splits_.empty() || masks->array.size() == splits_.size()),
-                             fmt::format("(splits, {})", vertices_));
-      if (splits_.empty()) splits_ = Buffer<Split>(count * vertices_, Split::none);
+                             fmt::format("(splits, {})", examples_));
+      if (splits_.empty()) splits_ = Buffer<Split>(count * examples_, Split::none);
       const auto chosen = npy_integers<std::uint8_t>(masks->array, NpyRange{0, 1});
       for (std::uint64_t i = 0; i < chosen.size(); ++i) {
         // In Fortran order the splits of a vertex lie together.
         const bool turned = masks->array.fortran_order;
-        if (chosen[i]) mark(turned ? i % count * vertices_ + i / count : i, split, key);
+        if (chosen[i]) mark(turned ? i % count * examples_ + i / count : i, split, key);
       }
     }
     return store_splits();
@@ -158,9 +197,9 @@ class GraphArchive {
     for (const auto& [key, split] : kNpzSplits) {
       const auto ids = archive_.find(key);
       if (!ids) continue;
-      archive_.require_shape(key, *ids, ids->rank() == 1, "(number of vertices in it,)");
-      if (splits_.empty()) splits_ = Buffer<Split>(vertices_, Split::none);
-      const NpyRange range{0, vertices_ - 1};
+      archive_.require_shape(key, *ids, ids->rank() == 1, "(number in it,)");
+      if (splits_.empty()) splits_ = Buffer<Split>(examples_, Split::none);
+      const NpyRange range{0, examples_ - 1};
       for (const std::uint64_t id : npy_integers<std::uint64_t>(ids->array, range))
         mark(id, split, key);
     }
@@ -170,15 +209,17 @@ class GraphArchive {
   // Entry i of the splits belongs to one part at most.
   void mark(std::uint64_t i, Split part, const std::string& key) {
     if (splits_[i] != Split::none && splits_[i] != part)
-      archive_.fail(key,
-                    fmt::format("vertex {} is in another part of the split too", i % vertices_),
-                    "put each vertex in one of train, val and test");
+      archive_.fail(
+          key,
+          fmt::format("{} {} is in another part of the split too",
+                      parsed_.dataset.is_set_of_graphs() ? "graph" : "vertex", i % examples_),
+          "put each in one of train, val and test");
     splits_[i] = part;
   }
 
   bool store_splits() {
     if (splits_.empty()) return false;
-    const std::uint64_t count = splits_.size() / vertices_;
+    const std::uint64_t count = splits_.size() / examples_;
     if (count > std::numeric_limits<std::uint32_t>::max())
       archive_.fail("train_masks", fmt::format("{} splits are too many", count),
                     "keep fewer splits");
@@ -200,6 +241,7 @@ class GraphArchive {
   ParsedDataset parsed_;
   Buffer<Split> splits_;
   std::uint64_t vertices_ = 0;
+  std::uint64_t examples_ = 0;  // what labels and splits are of: vertices or graphs
 };
 
 }  // namespace

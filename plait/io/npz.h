@@ -10,13 +10,19 @@
 //      edge_weight             (E) numbers
 //      x                       (N, width) f4 or f8: features; or as CSR:
 //      x_data, x_indices, x_indptr, x_shape
-//      y                       (N) integers: labels, -1 for none
+//      tag                     (N) integers: a kind of vertex, which without x becomes one-hot
+//                              features
+//      y                       (N) integers: labels, -1 for none; or (N, classes) of 0 and 1: label
+//                              sets
 //      train, val, test        vertex ids: one split
 //      train_masks, val_masks, test_masks   (K, N) booleans: K alternative splits
-//      graph_id                (N) the graph that a vertex belongs to, in a set of small graphs
+//      graph_id                (N) the graph that a vertex belongs to, in a set of G small graphs:
+//                              y is then (G), splits are of graph ids and masks (K, G). With a
+//                              label for each vertex, it is left out
 //      original_ids            (N) what the source called a vertex
 //    Only edge_index is required. The number of vertices is that of the rows of x, else of the
-//    masks, of graph_id or of y (whichever is long enough for all ids), else largest id + 1.
+//    masks (where they are of vertices), of graph_id or of y (whichever is long enough for all
+//    ids), else largest id + 1.
 // 3. GNNAdvisor's edges: io/gnnadvisor.h.
 #pragma once
 

@@ -70,7 +70,7 @@ void add_splits(ZipWriter& zip, const Dataset& dataset) {
     } else if (dataset.split_count > 1) {
       Buffer<std::uint8_t> mask(entries.size());
       std::transform(entries.begin(), entries.end(), mask.begin(), chosen);
-      add(zip, fmt::format("{}_masks", key), {dataset.split_count, dataset.vertices()},
+      add(zip, fmt::format("{}_masks", key), {dataset.split_count, dataset.examples()},
           Array<std::uint8_t>(std::move(mask)), NpyType{'b', 1});
     }
   }
@@ -78,8 +78,8 @@ void add_splits(ZipWriter& zip, const Dataset& dataset) {
 
 // Whether a reader can find the number of vertices in what is written anyway.
 bool tells_vertices(const Dataset& dataset) {
-  if (!dataset.features.empty() || !dataset.labels.empty() || !dataset.original_ids.empty() ||
-      dataset.split_count > 1)
+  if (!dataset.features.empty() || !dataset.labels.empty() || !dataset.label_sets.empty() ||
+      dataset.is_set_of_graphs() || !dataset.original_ids.empty() || dataset.split_count > 1)
     return true;
   return std::visit(
       [](const auto& graph) {
@@ -100,7 +100,14 @@ void write_npz(const Dataset& dataset, AtomicFile& file, bool compress) {
   Array<std::int32_t> labels = dataset.labels;
   // Labels of which none is known still say how many vertices there are.
   if (!tells_vertices(dataset)) labels = Buffer<std::int32_t>(dataset.vertices(), -1);
-  if (!labels.empty()) add(zip, "y", {dataset.vertices()}, std::move(labels));
+  if (!labels.empty()) {
+    const Shape shape{labels.size()};
+    add(zip, "y", shape, std::move(labels));
+  }
+  if (!dataset.label_sets.empty())
+    add(zip, "y", {dataset.vertices(), static_cast<std::uint64_t>(dataset.classes)},
+        dataset.label_sets);
+  if (dataset.is_set_of_graphs()) add(zip, "graph_id", {dataset.vertices()}, dataset.graph_ids);
   add_splits(zip, dataset);
   if (!dataset.original_ids.empty())
     add(zip, "original_ids", {dataset.vertices()}, dataset.original_ids);

@@ -66,6 +66,8 @@ std::map<std::string, std::string> describe(const ModelConfig& config) {
           {"outputs", fmt::to_string(config.outputs)},
           {"dropout", fmt::to_string(config.dropout)},
           {"seed", fmt::to_string(config.seed)},
+          {"task", std::string(to_string(config.task))},
+          {"pool", std::string(to_string(config.pool))},
           {"norm", std::string(to_string(config.norm))},
           {"residual", config.residual ? "1" : "0"},
           {"activation", config.activation},
@@ -84,8 +86,8 @@ void check_format(const TensorFile& file, const std::string& path) {
 }
 
 void to_json(json& j, const EpochResult& e) {
-  j = {e.epoch,         e.loss,        e.validation_loss, e.train_accuracy, e.validation_accuracy,
-       e.test_accuracy, e.milliseconds};
+  j = {e.epoch,       e.loss,        e.validation_loss, e.train_metric, e.validation_metric,
+       e.test_metric, e.milliseconds};
 }
 
 std::vector<EpochResult> parse_history(const TensorFile& file, const std::string& path) {
@@ -117,6 +119,7 @@ void save_checkpoint(const std::string& path, const Model& model,
     to_json(entry, e);
     history.push_back(entry);
   }
+  file.metadata["metric"] = training.metric;
   file.metadata["history"] = history.dump();
   file.metadata["best_epoch"] = fmt::to_string(training.best_epoch);
   std::size_t i = 0;
@@ -139,6 +142,8 @@ namespace {
 ModelConfig read_config(const TensorFile& file, const std::string& path) {
   ModelConfig config;
   config.kind = field(file, "kind", path);
+  config.task = parse_task(field(file, "task", path));
+  config.pool = parse_pool(field(file, "pool", path));
   config.norm = parse_norm(field(file, "norm", path));
   config.residual = number<int>(file, "residual", path) != 0;
   config.activation = field(file, "activation", path);
@@ -185,26 +190,41 @@ Model load_model(const TensorFile& file, const std::string& path, const torch::D
 
 Model load_model_for(const Dataset& dataset, const std::string& path, const torch::Device& device) {
   Model model = load_model(read_safetensors(path), path, device);
+  const ModelConfig& config = model.config();
   require<UsageError>(!dataset.features.empty(), "{} has no features", dataset.name);
   const auto width = static_cast<std::int64_t>(dataset.features.width);
-  if (model.config().inputs != width)
+  if (config.inputs != width)
     throw InputError(
         path, "metadata 'inputs'",
-        fmt::format("the model reads {} features, the graph has {}", model.config().inputs, width),
+        fmt::format("the model reads {} features, the graph has {}", config.inputs, width),
         "use the graph that it was trained on, or one like it");
+  const bool labelled = !dataset.labels.empty() || !dataset.label_sets.empty();
+  const bool same = labelled ? config.task == dataset.task()
+                             : (config.pool != Pool::none) == dataset.is_set_of_graphs();
+  if (!same)
+    throw InputError(path, "metadata 'task'",
+                     fmt::format("the model is for {} data, and these are {}",
+                                 to_string(config.task), to_string(dataset.task())),
+                     "use the graph that it was trained on, or one like it");
   return model;
 }
 
-TrainingState resume_checkpoint(const std::string& path, Model& model,
+TrainingState resume_checkpoint(const std::string& path, const std::string& metric, Model& model,
                                 std::vector<torch::Tensor>& best, Adam& optimizer) {
   const TensorFile file = read_safetensors(path);
   check_format(file, path);
-  for (const auto& [key, wanted] : describe(model.config()))
-    if (field(file, key, path) != wanted)
+  std::map<std::string, std::string> settings = describe(model.config());
+  settings["metric"] = metric;
+  const auto check_setting = [&](const std::string& key) {
+    const std::string &found = field(file, key, path), &wanted = settings.at(key);
+    if (found != wanted)
       throw InputError(path, fmt::format("metadata '{}'", key),
-                       fmt::format("value {} is not this run's {}", field(file, key, path), wanted),
+                       fmt::format("value {} is not this run's {}", found, wanted),
                        "resume with the settings of the checkpoint");
-  TrainingState training{parse_history(file, path), number<int>(file, "best_epoch", path)};
+  };
+  check_setting("task");  // tells more than the sizes that differ with it
+  for (const auto& [key, wanted] : settings) check_setting(key);
+  TrainingState training{metric, parse_history(file, path), number<int>(file, "best_epoch", path)};
   const auto done = static_cast<std::int64_t>(training.history.size());
   if (training.best_epoch < 0 || training.best_epoch >= done)
     throw InputError(path, "metadata 'best_epoch'",

@@ -6,7 +6,7 @@
 //   resume.adam.exp_avg.NAME, resume.adam.exp_avg_sq.NAME   moments of Adam
 // What was written by training on GPUs is the same as on the CPU, and either goes on from the
 // other.
-//   metadata: format, kind, layers, hidden and all else of ModelConfig, history, best_epoch
+//   metadata: format, kind, layers, hidden and all else of ModelConfig, metric, history, best_epoch
 #pragma once
 
 #include <string>
@@ -20,6 +20,7 @@ namespace plait {
 
 // What a training run has reached.
 struct TrainingState {
+  std::string metric;  // by its name
   std::vector<EpochResult> history;
   int best_epoch = 0;
 };
@@ -32,14 +33,14 @@ void save_checkpoint(const std::string& path, const Model& model,
 Model load_model(const TensorFile& file, const std::string& path,
                  const torch::Device& device = torch::kCPU);
 
-// The same of a file, for the features of a dataset. Throws UsageError if there are none,
-// InputError if they are not as wide as the model reads them.
+// The same of a file, for a dataset. Throws UsageError if that has no features, InputError if they are
+// not as wide as the model reads them, or what it scores is not what the dataset has labels of.
 Model load_model_for(const Dataset& dataset, const std::string& path,
                      const torch::Device& device = torch::kCPU);
 
 // Sets model, best weights and optimizer to where the checkpoint was. Throws InputError that names
-// the field if the checkpoint's model is not the one of `model`.
-TrainingState resume_checkpoint(const std::string& path, Model& model,
+// the field if the checkpoint's model is not the one of `model`, or another metric chose its best.
+TrainingState resume_checkpoint(const std::string& path, const std::string& metric, Model& model,
                                 std::vector<torch::Tensor>& best, Adam& optimizer);
 
 }  // namespace plait

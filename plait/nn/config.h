@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "plait/aggregate/aggregate.h"
+#include "plait/graph/dataset.h"
+#include "plait/graph/folds.h"
 #include "plait/symmetric/device_transport.h"
 
 namespace plait {
@@ -16,6 +18,17 @@ enum class NormKind { none, batch, layer };
 NormKind parse_norm(std::string_view name);
 std::string_view to_string(NormKind norm);
 
+// "single-label", "multi-label" or "graph-label".
+std::string_view to_string(TaskKind task);
+// Throws UsageError that lists them.
+TaskKind parse_task(std::string_view name);
+
+// How the rows of a graph's vertices become one row, for graph labels.
+enum class Pool { none, sum, mean };
+// Throw UsageError that lists them.
+Pool parse_pool(std::string_view name);
+std::string_view to_string(Pool pool);
+
 struct ModelConfig {
   std::string kind = "gcn";
   int layers = 2;
@@ -24,6 +37,10 @@ struct ModelConfig {
   std::int64_t outputs = 0;  // classes
   float dropout = 0.5f;      // on the input of every layer, and on attention
   std::uint64_t seed = 0;
+  TaskKind task = TaskKind::single_label;
+  // Of graph labels: the last layer is as those before, its rows are pooled over each graph, and a
+  // head of two linear layers follows; dropout is then within the head alone.
+  Pool pool = Pool::none;
   // Between layers, and within those of gin.
   NormKind norm = NormKind::none;
   bool residual = false;  // a layer's input is added to what it gives, projected where widths
@@ -51,6 +68,7 @@ struct ModelDefaults {
   NormKind norm;
   double learning_rate, weight_decay;
   bool decay_last;  // the weights of the last layer too
+  Pool pool;        // for graph labels
 };
 // Throws UsageError that lists the kinds.
 const ModelDefaults& model_defaults(const std::string& kind);
@@ -67,13 +85,25 @@ enum class Normalize {
 // Throws UsageError that lists them.
 Normalize parse_normalize(std::string_view name);
 
+enum class MetricKind {
+  automatic,  // accuracy, for several labels a vertex micro-F1
+  accuracy,   // share of the examples whose highest score is their label
+  roc_auc,    // area under the ROC curve of class 1, of two
+  micro_f1,   // F1 over all pairs of vertex and class; a score above 0 says yes
+};
+// Throws UsageError that lists them.
+MetricKind parse_metric(std::string_view name);
+std::string_view to_string(MetricKind metric);
+
 struct TrainConfig {
   ModelConfig model;  // inputs and outputs are filled from the dataset
   double learning_rate = 0.01;
   double weight_decay = 5e-4;  // L2, on the layers that the kind's defaults say
   int epochs = 200;
   int patience = 0;  // stop when the validation loss has not fallen for so many epochs; 0: never
-  std::uint32_t split = 0;
+  std::uint32_t split = 0;  // of the dataset's own
+  Folds folds;              // instead, if any; drawn from the model's seed
+  MetricKind metric = MetricKind::automatic;
   Normalize normalize = Normalize::automatic;
   Strategy strategy = Strategy::bulk;
   std::string checkpoint;  // written when training ends, and every `checkpoint_every` epochs

@@ -124,4 +124,13 @@ torch::Tensor aggregate(const torch::Tensor& x, const c10::intrusive_ptr<GraphHa
   return linear_map(x, along(&Aggregator::forward), along(&Aggregator::backward));
 }
 
+torch::Tensor sum_over_ranks(const torch::Tensor& x, const c10::intrusive_ptr<GraphHandle>& graph) {
+  const auto sum = [graph](const torch::Tensor& mine) {
+    torch::Tensor all = mine.clone();
+    graph->all_reduce_sum(all);
+    return all;
+  };
+  return linear_map(x, sum, sum);
+}
+
 }  // namespace plait

@@ -66,4 +66,8 @@ torch::Tensor aggregate(const torch::Tensor& x, const c10::intrusive_ptr<GraphHa
                         bool weighted, const std::optional<torch::Tensor>& pre,
                         const std::optional<torch::Tensor>& post);
 
+// The sum of x over ranks, on all; its gradient on a rank is the sum of those of all. Collective in
+// both directions. x: float32, on the graph's device.
+torch::Tensor sum_over_ranks(const torch::Tensor& x, const c10::intrusive_ptr<GraphHandle>& graph);
+
 }  // namespace plait

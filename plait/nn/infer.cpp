@@ -5,18 +5,49 @@
 #include "plait/base/memory.h"
 #include "plait/nn/checkpoint.h"
 #include "plait/nn/gpu_torch.h"
+#include "plait/nn/metric.h"
 #include "plait/nn/model.h"
 #include "plait/nn/train.h"
 
 namespace plait {
 
-std::vector<std::int64_t> Scores::best() const {
-  std::vector<std::int64_t> result(rows);
+std::vector<std::int64_t> Scores::predicted() const {
+  std::vector<std::int64_t> result(rows * columns());
+  if (task == TaskKind::multi_label) {
+    std::ranges::transform(values, result.begin(), [](float score) { return score > 0; });
+    return result;
+  }
   for (std::uint64_t i = 0; i < rows; ++i) {
     const auto row = values.span().subspan(i * classes, classes);
     result[i] = std::ranges::max_element(row) - row.begin();
   }
   return result;
+}
+
+void LabelCounts::add(std::uint64_t begin, const std::vector<std::int64_t>& predicted) {
+  const auto count = [](bool is) { return is ? 1.0 : 0.0; };
+  if (task_ == TaskKind::multi_label) {
+    const std::uint64_t first = begin * static_cast<std::uint64_t>(dataset_.classes);
+    if (first + predicted.size() > dataset_.label_sets.size()) return;
+    for (std::size_t i = 0; i < predicted.size(); ++i) {
+      hits_ += count(predicted[i] == 1 && dataset_.label_sets[first + i] == 1);
+      said_ += count(predicted[i] == 1);
+      labelled_ += count(dataset_.label_sets[first + i] == 1);
+    }
+    return;
+  }
+  if (dataset_.labels.empty()) return;
+  for (std::size_t i = 0; i < predicted.size(); ++i) {
+    hits_ += count(predicted[i] == dataset_.labels[begin + i]);
+    labelled_ += count(dataset_.labels[begin + i] >= 0);
+  }
+}
+
+std::optional<LabelsMet> LabelCounts::met() const {
+  if (task_ == TaskKind::multi_label && !dataset_.label_sets.empty())
+    return LabelsMet{MetricKind::micro_f1, f1(hits_, said_, labelled_)};
+  if (labelled_ == 0) return {};
+  return LabelsMet{MetricKind::accuracy, hits_ / labelled_};
 }
 
 namespace {
@@ -32,6 +63,24 @@ void require_room(const Dataset& dataset, const ModelConfig& model, std::uint64_
   const double bytes = static_cast<double>(rows) * static_cast<double>(most) * sizeof(float);
   require_memory(bytes < 0x1p63 ? static_cast<std::uint64_t>(bytes) : ~std::uint64_t{0},
                  "the widest layer of the model on all vertices");
+}
+
+// Rows that ranks hold of all examples, on rank 0 in their order. Collective.
+Array<float> gathered(World& world, const Partition& partition, const torch::Tensor& own,
+                      const Dataset& dataset) {
+  const auto parts = world.all_gather(
+      std::as_bytes(std::span(own.const_data_ptr<float>(), static_cast<std::size_t>(own.numel()))));
+  if (world.rank() != 0) return {};
+  const auto classes = static_cast<std::uint64_t>(own.size(1));
+  Buffer<float> all(dataset.examples() * classes);
+  const auto bytes = std::as_writable_bytes(all.span());
+  if (dataset.is_set_of_graphs()) {  // ranks have ranges of graphs
+    auto at = bytes.begin();
+    for (const auto& part : parts) at = std::ranges::copy(part, at).out;
+  } else {
+    partition.gather_rows(parts, classes * sizeof(float), bytes);
+  }
+  return all;
 }
 
 }  // namespace
@@ -51,15 +100,14 @@ Scores infer(World& world, const Dataset& dataset, const Partition& partition,
       world, dataset.graph, dataset.symmetric, partition,
       GraphHandleOptions{shard_options, config.strategy, model.moved_width(input.is_sparse()),
                          config.gpu, config.transport});
-  const torch::Tensor own = model.forward(input, graph, {}).to(torch::kCPU).contiguous();
+  const std::optional<GraphSet> set = graph_set_of(world, dataset, input, device);
+  const torch::Tensor own =
+      model.forward(input, graph, {}, false, set ? &*set : nullptr).to(torch::kCPU).contiguous();
 
-  const auto parts = world.all_gather(
-      std::as_bytes(std::span(own.const_data_ptr<float>(), static_cast<std::size_t>(own.numel()))));
+  Array<float> values = gathered(world, partition, own, dataset);
   if (world.rank() != 0) return {};
-  const auto classes = static_cast<std::uint64_t>(own.size(1));
-  Buffer<float> all(dataset.vertices() * classes);
-  partition.gather_rows(parts, classes * sizeof(float), std::as_writable_bytes(all.span()));
-  return {dataset.vertices(), classes, std::move(all)};
+  return {model.config().task, dataset.examples(), static_cast<std::uint64_t>(own.size(1)),
+          std::move(values)};
 }
 
 }  // namespace plait

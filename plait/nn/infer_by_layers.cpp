@@ -107,7 +107,7 @@ class LayeredInference {
     }
     if (world_.rank() != 0) return;
     const std::uint64_t classes = stages_.back().width;
-    use({dataset_.vertices(), classes, rows_of(stages_.size() - 1)});
+    use({model_.config().task, dataset_.vertices(), classes, rows_of(stages_.size() - 1)});
     folder_.remove();
   }
 
@@ -323,6 +323,10 @@ void infer_by_layers(World& world, const Dataset& dataset, const Partition& part
   require<UsageError>(partition.is_contiguous(),
                       "with --memory-limit ranks own ranges of vertices; use --partition edges or "
                       "vertices");
+  require<UsageError>(!dataset.is_set_of_graphs(),
+                      "--memory-limit is for scores of vertices, and {} is a set of graphs; leave "
+                      "it out",
+                      dataset.name);
   // Blocks of memory go back to the system as soon as they are free, instead of adding up.
   mallopt(M_MMAP_THRESHOLD, 1 << 18);
   mallopt(M_TRIM_THRESHOLD, 1 << 20);

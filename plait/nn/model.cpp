@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "plait/base/error.h"
 
@@ -17,15 +18,26 @@ struct Kind {
   ModelDefaults defaults;
 };
 constexpr std::array kKinds{
-    Kind{"gcn", make_gcn_layer, true, {2, 16, 1, 0.5f, "relu", NormKind::none, 0.01, 5e-4, false}},
-    Kind{"mlp", make_mlp_layer, false, {2, 16, 1, 0.5f, "relu", NormKind::none, 0.01, 5e-4, false}},
+    Kind{"gcn",
+         make_gcn_layer,
+         true,
+         {2, 16, 1, 0.5f, "relu", NormKind::none, 0.01, 5e-4, false, Pool::mean}},
+    Kind{"mlp",
+         make_mlp_layer,
+         false,
+         {2, 16, 1, 0.5f, "relu", NormKind::none, 0.01, 5e-4, false, Pool::mean}},
     Kind{"sage",
          make_sage_layer,
          false,
-         {2, 64, 1, 0.5f, "relu", NormKind::none, 0.01, 5e-4, false}},
-    Kind{
-        "gin", make_gin_layer, false, {5, 64, 1, 0.5f, "relu", NormKind::batch, 0.01, 5e-4, false}},
-    Kind{"gat", make_gat_layer, true, {2, 64, 8, 0.6f, "elu", NormKind::none, 0.005, 5e-4, true}}};
+         {2, 64, 1, 0.5f, "relu", NormKind::none, 0.01, 5e-4, false, Pool::mean}},
+    Kind{"gin",
+         make_gin_layer,
+         false,
+         {5, 64, 1, 0.5f, "relu", NormKind::batch, 0.01, 5e-4, false, Pool::sum}},
+    Kind{"gat",
+         make_gat_layer,
+         true,
+         {2, 64, 8, 0.6f, "elu", NormKind::none, 0.005, 5e-4, true, Pool::mean}}};
 
 constexpr std::array<std::pair<NormKind, std::string_view>, 3> kNorms{
     {{NormKind::none, "none"}, {NormKind::batch, "batch"}, {NormKind::layer, "layer"}}};
@@ -43,7 +55,9 @@ void check(const ModelConfig& c) {
                       "a model needs features and classes, but got {} and {}", c.inputs, c.outputs);
   require<UsageError>(c.heads >= 1 && c.output_heads >= 1,
                       "{} and {} heads were asked for; use at least 1", c.heads, c.output_heads);
-  require<UsageError>(c.layers == 1 || c.hidden % c.heads == 0,
+  require<UsageError>((c.task == TaskKind::graph_label) == (c.pool != Pool::none),
+                      "pool '{}' does not go with {} scores", to_string(c.pool), to_string(c.task));
+  require<UsageError>((c.layers == 1 && c.pool == Pool::none) || c.hidden % c.heads == 0,
                       "{} hidden features cannot be shared by {} heads; use a multiple", c.hidden,
                       c.heads);
   require<UsageError>(c.aggregation == "mean" || c.aggregation == "max",
@@ -52,8 +66,13 @@ void check(const ModelConfig& c) {
                       "activation '{}' is unknown; use relu or elu", c.activation);
 }
 
+// Whether a layer is the one whose rows are scores. With a head, none is.
+bool gives_scores(const ModelConfig& c, int layer) {
+  return layer + 1 == c.layers && c.pool == Pool::none;
+}
+
 LayerShape shape_of(const ModelConfig& c, int layer) {
-  const bool last = layer + 1 == c.layers;
+  const bool last = gives_scores(c, layer);
   return {.in = layer == 0 ? c.inputs : c.hidden,
           .out = last ? c.outputs : c.hidden,
           .heads = last ? c.output_heads : c.heads,
@@ -88,8 +107,12 @@ Model::Model(const ModelConfig& config, const torch::Device& device) : config_(c
     const bool projects = config.residual && shape.in != shape.out;
     residuals_.push_back(projects ? source.linear({shape.out, shape.in}, shape.in)
                                   : torch::Tensor());
-    if (config.norm != NormKind::none && l + 1 < config.layers)
+    if (config.norm != NormKind::none && !gives_scores(config, l))
       norms_.emplace_back(config.norm, shape.out, device);
+  }
+  if (config.pool != Pool::none) {
+    WeightSource source(config.seed, config.layers, device);
+    head_.emplace(config, source);
   }
 }
 
@@ -106,7 +129,8 @@ std::uint64_t Model::moved_width(bool sparse_input) const {
 }
 
 torch::Tensor Model::forward(const InputFeatures& input, const GraphRef& graph, DropoutStep step,
-                             bool trains) const {
+                             bool trains, const GraphSet* set) const {
+  const DropoutStep head_step = std::exchange(step, head_ ? DropoutStep{} : step);
   torch::Tensor h;
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     step.layer = static_cast<std::uint32_t>(l);
@@ -114,13 +138,15 @@ torch::Tensor Model::forward(const InputFeatures& input, const GraphRef& graph, 
         l == 0 ? LayerInput(input, step, trains) : LayerInput(h, input.vertices(), step, trains);
     h = layer_output(l, x, graph);
   }
-  return h;
+  if (!head_) return h;
+  require<UsageError>(set != nullptr, "the model scores graphs, and got no set of them");
+  return head_->scores(set->pool(h, graph, config_.pool), *set, head_step);
 }
 
 torch::Tensor Model::layer_output(std::size_t l, const LayerInput& x, const GraphRef& graph) const {
   torch::Tensor h = layers_[l]->forward(x, graph);
   if (config_.residual) h = h + (residuals_[l].defined() ? x.times(residuals_[l]) : x.dense());
-  if (l + 1 == layers_.size()) return h;
+  if (gives_scores(config_, static_cast<int>(l))) return h;
   if (!norms_.empty()) h = norms_[l](h, graph, x.trains());
   return activate(h, config_.activation);
 }
@@ -134,6 +160,7 @@ NamedTensors Model::named_parameters() const {
       named.emplace_back(fmt::format("residuals.{}.weight", l), residuals_[l]);
   for (std::size_t l = 0; l < norms_.size(); ++l)
     add_named(named, fmt::format("norms.{}.", l), norms_[l].parameters());
+  if (head_) add_named(named, "mlp.", head_->parameters());
   return named;
 }
 
@@ -145,7 +172,8 @@ std::vector<torch::Tensor> Model::parameters() const {
 
 std::size_t Model::decayed_parameters() const {
   std::size_t count = 0;
-  const std::size_t layers = layers_.size() - (model_defaults(config_.kind).decay_last ? 0 : 1);
+  const bool all = head_ || model_defaults(config_.kind).decay_last;
+  const std::size_t layers = layers_.size() - (all ? 0 : 1);
   for (std::size_t l = 0; l < layers; ++l) count += layers_[l]->parameters().size();
   return count;
 }
@@ -192,6 +220,9 @@ ModelSize size_of_model(const ModelConfig& config) {
     // What is kept for the gradient: the product, the sum, what is dropped; attention keeps more.
     size.activations_per_vertex += wide * (config.kind == "gat" || config.kind == "gin" ? 8 : 4);
   }
+  if (config.pool != Pool::none)
+    size.weights += static_cast<double>(config.hidden) *
+                    (static_cast<double>(config.hidden) + static_cast<double>(config.outputs));
   return size;
 }
 

@@ -5,10 +5,12 @@
 #include <torch/types.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "plait/nn/config.h"
 #include "plait/nn/graph_handle.h"
+#include "plait/nn/graph_head.h"
 #include "plait/nn/input.h"
 #include "plait/nn/layer.h"
 #include "plait/nn/norm.h"
@@ -28,17 +30,18 @@ class Model {
   // The widest rows that it will send through the graph.
   std::uint64_t moved_width(bool sparse_input) const;
 
-  // Class scores of own vertices: own x outputs. Dropout only if `step` asks for it; norms learn
-  // their statistics if the model `trains`. Collective.
+  // Class scores of own vertices, or if the model pools of own graphs in `set`: own x outputs.
+  // Dropout only if `step` asks for it; norms learn their statistics if the model `trains`.
+  // Collective.
   torch::Tensor forward(const InputFeatures& input, const GraphRef& graph, DropoutStep step,
-                        bool trains = false) const;
+                        bool trains = false, const GraphSet* set = nullptr) const;
 
   // What one layer gives, with the norm and activation that follow it: own x out. Collective.
   torch::Tensor layer_output(std::size_t layer, const LayerInput& x, const GraphRef& graph) const;
 
   // Named as PyG's basic models (torch_geometric.nn.models) name them: "convs.0.lin.weight" (out x
   // in), "convs.0.bias" (out), "norms.0.module.weight", and for residual layers whose widths
-  // differ "residuals.0.weight". Layers come first, in order.
+  // differ "residuals.0.weight"; of the head "mlp.lins.0.weight". Layers come first, in order.
   NamedTensors named_parameters() const;
   // The same without names.
   std::vector<torch::Tensor> parameters() const;
@@ -53,7 +56,8 @@ class Model {
   ModelConfig config_;
   std::vector<std::unique_ptr<Layer>> layers_;
   std::vector<torch::Tensor> residuals_;  // one a layer; undefined where nothing is projected
-  std::vector<Norm> norms_;               // one a layer but the last, or none
+  std::vector<Norm> norms_;               // one a layer that gives no scores, or none
+  std::optional<GraphHead> head_;         // if it pools
 };
 
 // Floats of the weights and of the activations, for each own vertex, of a model: what training it

@@ -1,21 +1,9 @@
 #include "plait/nn/norm.h"
 
-#include "plait/nn/linear_map.h"
-
 namespace plait {
 namespace {
 
 constexpr double kMomentum = 0.1, kEpsilon = 1e-5;
-
-// The sum of x over ranks, on all; its gradient on a rank is the sum of those of all.
-torch::Tensor sum_over_ranks(const torch::Tensor& x, const GraphRef& graph) {
-  const auto sum = [graph](const torch::Tensor& mine) {
-    torch::Tensor all = mine.clone();
-    graph->all_reduce_sum(all);
-    return all;
-  };
-  return linear_map(x, sum, sum);
-}
 
 }  // namespace
 

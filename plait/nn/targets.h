@@ -1,36 +1,41 @@
-// What a rank knows of its own vertices: labels, and which vertices train, validate and test.
+// What a rank knows of its own examples (vertices, or graphs of a set): labels, and which train,
+// validate and test.
 #pragma once
 
 #include <torch/types.h>
 
 #include <array>
+#include <span>
 
 #include "plait/graph/dataset.h"
-#include "plait/partition/partition.h"
+#include "plait/nn/dropout.h"
 #include "plait/world/world.h"
 
 namespace plait {
 
-// Vertices of a split, of this rank. Those without a label are in none.
+// Labels are int64, one an example; or of several labels float32, examples x classes, 0 or 1.
+
+// Examples of a split, of this rank. Those without a label are in none.
 struct SplitRows {
   torch::Tensor rows;    // int64, ascending
-  torch::Tensor labels;  // int64, one each
+  torch::Tensor labels;  // theirs
 };
 
 struct Targets {
-  torch::Tensor labels;             // own, int64; 0 where unknown
+  torch::Tensor labels;             // of all own examples; 0 where unknown
   std::array<SplitRows, 4> splits;  // indexed by Split
-  std::array<double, 4> totals{};   // vertices of each split on all ranks
+  std::array<double, 4> totals{};   // examples of each split on all ranks
 
   const SplitRows& of(Split split) const { return splits[static_cast<std::size_t>(split)]; }
   double total(Split split) const { return totals[static_cast<std::size_t>(split)]; }
 };
 
-// Of the dataset's split number `split`. Collective.
-Targets make_targets(World& world, const Dataset& dataset, const Partition& partition,
-                     std::uint32_t split, const torch::Device& device);
+// The splits that metrics are of, in their order everywhere.
+inline constexpr std::array kMeasured{Split::train, Split::validation, Split::test};
 
-// Cross entropy of each vertex of a split, by the scores of all own vertices.
-torch::Tensor losses(const torch::Tensor& scores, const SplitRows& split);
+// Of the rank's own examples; `split` has an entry for each example of the dataset. The tensors are
+// where `own` is. Collective.
+Targets make_targets(World& world, const Dataset& dataset, std::span<const Split> split,
+                     const VertexList& own);
 
 }  // namespace plait

@@ -13,28 +13,16 @@
 #include "plait/nn/adam.h"
 #include "plait/nn/checkpoint.h"
 #include "plait/nn/gpu_torch.h"
+#include "plait/nn/metric.h"
 #include "plait/nn/model.h"
 #include "plait/nn/recorded.h"
-#include "plait/nn/targets.h"
+#include "plait/nn/task.h"
+#include "plait/nn/trainable.h"
 #include "plait/world/gather.h"
 #include "plait/world/phase.h"
 
 namespace plait {
 namespace {
-
-void check_dataset(const Dataset& dataset, const TrainConfig& config) {
-  const auto need = [&](bool there, const char* what) {
-    require<UsageError>(there, "{} has no {}; training needs features, labels and a split",
-                        dataset.name, what);
-  };
-  need(!dataset.features.empty(), "features");
-  need(!dataset.labels.empty() && dataset.classes > 0, "labels");
-  need(!dataset.splits.empty(), "split into training, validation and test vertices");
-  require<UsageError>(config.split < dataset.split_count, "split {} is outside 0..{}", config.split,
-                      dataset.split_count - 1);
-  require<UsageError>(config.epochs >= 1, "{} epochs were asked for; use at least 1",
-                      config.epochs);
-}
 
 // Refuses a model whose weights (with gradient twice, two moments of Adam and the best so far) and
 // activations (with gradients) do not fit beside each other on this machine, or on a rank's GPU,
@@ -58,6 +46,8 @@ void require_room(World& world, const ModelConfig& model, const Features& featur
 ModelConfig fill(ModelConfig model, const Dataset& dataset) {
   model.inputs = static_cast<std::int64_t>(dataset.features.width);
   model.outputs = dataset.classes;
+  model.task = dataset.task();
+  if (!dataset.is_set_of_graphs()) model.pool = Pool::none;
   return model;
 }
 
@@ -81,14 +71,18 @@ struct Trainer::State {
   torch::Device device;
   OwnStream stream;
   Model model;
+  const Task& task;
+  MetricKind metric_kind;
+  std::unique_ptr<Metric> metric;
   InputFeatures input;
+  std::optional<GraphSet> set;  // if graphs are labelled
   Targets targets;
   c10::intrusive_ptr<GraphHandle> graph;
   Dropout dropout;
   std::vector<torch::Tensor> parameters;
   std::vector<torch::Tensor> kept, best;  // parameters and buffers, now and of the best epoch
   torch::Tensor gradients;                // of all parameters, one array, of which theirs are views
-  torch::Tensor share_of_one;             // by which the loss of one training vertex counts
+  torch::Tensor share_of_one;             // by which the loss of one training example counts
   torch::Tensor epoch_at;  // one int32: the epoch under way, which a recorded step reads
   Adam optimizer;
   TrainingState training;
@@ -106,8 +100,13 @@ struct Trainer::State {
                             c.gpu),
                fill(c.model, dataset)),
               device),
+        task(task_of(dataset.task())),
+        metric_kind(metric_for(task, c.metric, dataset.classes)),
+        metric(make_metric(metric_kind)),
         input(dataset.features, partition, w.rank(), c.normalize, device),
-        targets(make_targets(w, dataset, partition, c.split, device)),
+        set(graph_set_of(w, dataset, input, device)),
+        targets(make_targets(w, dataset, split_of(dataset, c).span(),
+                             set ? set->own() : input.vertices())),
         graph(c10::make_intrusive<GraphHandle>(
             w, dataset.graph, dataset.symmetric, partition,
             GraphHandleOptions{model.shard_options(), c.strategy,
@@ -120,7 +119,7 @@ struct Trainer::State {
         step_work(device, graph->recordable()),
         evaluation_work(device, graph->recordable()) {
     require<UsageError>(targets.total(Split::train) > 0,
-                        "{} has no labelled training vertices in split {}", dataset.name, c.split);
+                        "{} has no labelled training examples in split {}", dataset.name, c.split);
     std::int64_t count = 0;
     kept = model.state();
     for (const torch::Tensor& t : kept) best.push_back(t.clone());
@@ -131,7 +130,9 @@ struct Trainer::State {
       p.mutable_grad() = gradients.narrow(0, at, p.numel()).view_as(p);
       at += p.numel();
     }
-    if (!c.resume.empty()) training = resume_checkpoint(c.resume, model, best, optimizer);
+    training.metric = to_string(metric_kind);
+    if (!c.resume.empty())
+      training = resume_checkpoint(c.resume, training.metric, model, best, optimizer);
     epoch_at.fill_(static_cast<std::int64_t>(training.history.size()));
   }
 
@@ -145,6 +146,10 @@ struct Trainer::State {
     if (world.size() > 1) graph->all_reduce_sum(gradients);
   }
 
+  torch::Tensor scores(const DropoutStep& drop_step, bool trains) const {
+    return model.forward(input, graph, drop_step, trains, set ? &*set : nullptr);
+  }
+
   // One step on the whole graph. Returns this rank's part of the training loss.
   double step(int epoch) {
     AddTime time(step_seconds);
@@ -152,7 +157,7 @@ struct Trainer::State {
       const auto* const at = reinterpret_cast<std::uint32_t*>(epoch_at.mutable_data_ptr<int>());
       const DropoutStep drop_step{&dropout, static_cast<std::uint32_t>(epoch), 0, at};
       const torch::Tensor loss =
-          losses(model.forward(input, graph, drop_step, true), targets.of(Split::train)).sum();
+          task.losses(scores(drop_step, true), targets.of(Split::train)).sum();
       const BackwardHere here;
       sum_gradients(torch::autograd::grad({loss}, parameters, {share_of_one}));
       optimizer.step();
@@ -183,42 +188,45 @@ struct Trainer::State {
     return loss;
   }
 
-  // This rank's loss and hits of each split.
+  // This rank's validation loss, and what the metric is made from.
   torch::Tensor score() const {
     const torch::NoGradGuard no_grad;
-    const torch::Tensor scores = model.forward(input, graph, {});
-    const torch::Tensor hits = scores.argmax(1) == targets.labels;
-    std::vector<torch::Tensor> mine{
-        losses(scores, targets.of(Split::validation)).sum(torch::kFloat64)};
-    for (const Split split : {Split::train, Split::validation, Split::test})
-      mine.push_back(hits.index_select(0, targets.of(split).rows).sum(torch::kFloat64));
-    return torch::stack(mine);
+    const torch::Tensor own = scores({}, false);
+    const torch::Tensor loss = task.losses(own, targets.of(Split::validation)).sum(torch::kFloat64);
+    return torch::cat({loss.view({1}), metric->evidence(own, targets)});
   }
 
-  // Sums over ranks: the given loss, then loss and hits of each split; and whether to stop.
+  // Sums over ranks: the given loss, that of validation, whether to stop; and the metric's counts.
   EpochResult evaluate(int epoch, double loss, bool& stop) {
     evaluation_work.run([&] { found = score(); });
     const torch::Tensor here = found.to(torch::kCPU);
-    const double* const sum = here.const_data_ptr<double>();
-    std::array<double, 6> sums{loss, sum[0], sum[1], sum[2], sum[3], stop ? 1.0 : 0.0};
+    const std::span own(here.const_data_ptr<double>(), static_cast<std::size_t>(here.numel()));
+    std::vector<double> sums{loss, own[0], stop ? 1.0 : 0.0};
+    const std::vector<double> counts = metric->counts(world, own.subspan(1));
+    sums.insert(sums.end(), counts.begin(), counts.end());
     world.all_reduce_sum(sums);
-    stop = sums[5] > 0;
-    const auto share = [&](double count, Split split) {
-      return targets.total(split) > 0 ? count / targets.total(split) : 0.0;
+    stop = sums[2] > 0;
+    const auto mean = [&](double sum, Split split) {
+      return targets.total(split) > 0 ? sum / targets.total(split) : 0.0;
+    };
+    const std::size_t each = counts.size() / kMeasured.size();
+    const auto value = [&](std::size_t split) {
+      return metric->value(std::span(sums).subspan(3 + split * each, each),
+                           targets.total(kMeasured[split]));
     };
     return {.epoch = epoch,
-            .loss = share(sums[0], Split::train),
-            .validation_loss = share(sums[1], Split::validation),
-            .train_accuracy = share(sums[2], Split::train),
-            .validation_accuracy = share(sums[3], Split::validation),
-            .test_accuracy = share(sums[4], Split::test)};
+            .loss = mean(sums[0], Split::train),
+            .validation_loss = mean(sums[1], Split::validation),
+            .train_metric = value(0),
+            .validation_metric = value(1),
+            .test_metric = value(2)};
   }
 
   // Keeps the weights if this epoch is the best so far.
   void keep_best(const EpochResult& result) {
     const EpochResult& held = training.history[static_cast<std::size_t>(training.best_epoch)];
-    const bool better = std::pair(result.validation_accuracy, -result.validation_loss) >=
-                        std::pair(held.validation_accuracy, -held.validation_loss);
+    const bool better = std::pair(result.validation_metric, -result.validation_loss) >=
+                        std::pair(held.validation_metric, -held.validation_loss);
     if (!better) return;
     training.best_epoch = result.epoch;
     const torch::NoGradGuard no_grad;
@@ -238,7 +246,8 @@ struct Trainer::State {
   }
 
   TrainResult summary(bool interrupted) {
-    TrainResult result{.epochs = training.history, .best_epoch = training.best_epoch};
+    TrainResult result{
+        .epochs = training.history, .metric = metric_kind, .best_epoch = training.best_epoch};
     result.interrupted = interrupted;
     std::vector<double> times;
     for (const EpochResult& e : training.history) times.push_back(e.milliseconds);

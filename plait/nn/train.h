@@ -3,12 +3,14 @@
 // Every rank holds all weights and the rows of its own vertices. An epoch is one step on the whole
 // graph: forward and backward exchange rows, gradients of the weights are summed over ranks, and
 // every rank takes the same step of Adam (Kingma and Ba, 2015), so weights stay the same bits
-// everywhere. The loss is the mean cross entropy over the training vertices of all ranks.
+// everywhere. The loss is the mean over the training examples of all ranks; what examples are,
+// their loss and the metric come from the task (task.h).
 #pragma once
 
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,14 +26,15 @@ struct EpochResult {
   int epoch = 0;  // from 0
   double loss = 0;
   double validation_loss = 0;
-  double train_accuracy = 0, validation_accuracy = 0, test_accuracy = 0;
+  double train_metric = 0, validation_metric = 0, test_metric = 0;
   double milliseconds = 0;  // of the training step: evaluation is not in it
 };
 
 struct TrainResult {
   std::vector<EpochResult> epochs;
-  int best_epoch = 0;     // the one whose weights are kept: the highest validation accuracy, of
-                          // those the lowest validation loss; the last without such vertices
+  MetricKind metric = MetricKind::accuracy;
+  int best_epoch = 0;     // the one whose weights are kept: the highest validation metric, of
+                          // those the lowest validation loss; the last without such examples
   double epoch_ms = 0;    // median
   double comm_share = 0;  // of the time of training steps: waiting, fetching, summing gradients
   std::uint64_t bytes_per_rank = 0;  // received an epoch, the most of any rank
@@ -43,7 +46,8 @@ struct TrainResult {
 class Trainer {
  public:
   // Collective. Cuts the graph, places the rows. Throws UsageError if the dataset lacks features,
-  // labels or the split, DoesNotFitError before anything large is allocated.
+  // labels or the split (a set of graphs without one gets ten folds) or the metric does not suit
+  // them, DoesNotFitError before anything large is allocated.
   Trainer(World& world, const Dataset& dataset, const Partition& partition,
           const TrainConfig& config);
   ~Trainer();
@@ -60,16 +64,43 @@ class Trainer {
 
 // Class scores: rows x classes, row major.
 struct Scores {
+  TaskKind task = TaskKind::single_label;
   std::uint64_t rows = 0;
   std::uint64_t classes = 0;
   Array<float> values;
 
-  // The class with the highest score of each row.
-  std::vector<std::int64_t> best() const;
+  // What they say, rows x columns: the class with the highest score of each row; or of several
+  // labels a vertex 1 for each score above 0, else 0.
+  std::uint64_t columns() const { return task == TaskKind::multi_label ? classes : 1; }
+  std::vector<std::int64_t> predicted() const;
 };
 
-// Scores of every vertex by the weights of a checkpoint, on rank 0; empty elsewhere. Collective.
-// Throws InputError if the checkpoint is of another model or shape.
+// How much of a dataset's labels scores meet, by the task's first metric.
+struct LabelsMet {
+  MetricKind metric;
+  double value;
+};
+
+// Counts that, some rows at a time.
+class LabelCounts {
+ public:
+  // `dataset` outlives this.
+  LabelCounts(TaskKind task, const Dataset& dataset) : task_(task), dataset_(dataset) {}
+
+  // What scores of the rows from `begin` on say (Scores::predicted).
+  void add(std::uint64_t begin, const std::vector<std::int64_t>& predicted);
+  // Nothing without labels.
+  std::optional<LabelsMet> met() const;
+
+ private:
+  const TaskKind task_;
+  const Dataset& dataset_;
+  double hits_ = 0, said_ = 0, labelled_ = 0;
+};
+
+// Scores of every vertex, or of every graph of a set, by the weights of a checkpoint, on rank 0;
+// empty elsewhere. Collective. Throws InputError if the checkpoint is of another model, task or
+// shape.
 Scores infer(World& world, const Dataset& dataset, const Partition& partition,
              const InferConfig& config);
 

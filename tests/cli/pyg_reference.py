@@ -5,7 +5,7 @@ import dataclasses
 
 import torch
 from torch.nn import functional
-from torch_geometric.nn import GATConv, models
+from torch_geometric.nn import MLP, GATConv, global_add_pool, global_mean_pool, models
 
 from gcn_reference import load_archive
 
@@ -28,6 +28,7 @@ class Settings:
     norm: str = "none"
     activation: str = "relu"
     residual: bool = False
+    pool: str = "none"
 
     def options(self):
         words = [[f"--{name.replace('_', '-')}", str(value)]
@@ -35,6 +36,11 @@ class Settings:
         return sum(words, []) + ["--residual"] * self.residual
 
     def pyg_model(self, inputs, classes):
+        if self.pool != "none":
+            return Pooled(self, inputs, classes).double()
+        return self.vertex_model(inputs, classes).double()
+
+    def vertex_model(self, inputs, classes):
         common = {"in_channels": inputs, "hidden_channels": self.hidden,
                   "num_layers": self.layers, "out_channels": classes, "act": self.activation,
                   **NORMS[self.norm]}
@@ -49,7 +55,7 @@ class Settings:
                 model = models.GAT(**common, heads=self.heads)
                 last = self.hidden if self.layers > 1 else inputs
                 model.convs[-1] = GATConv(last, classes, heads=self.output_heads, concat=False)
-        return (Residual(model, self, inputs, classes) if self.residual else model).double()
+        return Residual(model, self, inputs, classes) if self.residual else model
 
 
 class Residual(torch.nn.Module):
@@ -72,8 +78,29 @@ class Residual(torch.nn.Module):
         return x
 
 
+class Pooled(torch.nn.Module):
+    """Layers that are all followed by norm and activation, a pool over each graph, and PyG's MLP of
+    two layers, as in its example mutag_gin.py."""
+
+    def __init__(self, settings, inputs, classes):
+        super().__init__()
+        hidden = settings.hidden
+        layers = {"gin": models.GIN, "gcn": models.GCN, "sage": models.GraphSAGE}[settings.model](
+            inputs, hidden, settings.layers, act=settings.activation, jk="last",
+            **NORMS[settings.norm])
+        self.convs, self.norms, self.act = layers.convs, layers.norms, layers.act
+        self.mlp = MLP([hidden, hidden, classes], norm=None, act=settings.activation)
+        self.pool = {"sum": global_add_pool, "mean": global_mean_pool}[settings.pool]
+
+    def forward(self, x, edge_index, graph_id, graphs):
+        for conv, normalise in zip(self.convs, self.norms):
+            x = self.act(normalise(conv(x, edge_index)))
+        return self.mlp(self.pool(x, graph_id, size=graphs))
+
+
 class Graph:
-    """A graph archive as PyG takes it; weights of edges are left out."""
+    """A graph archive as PyG takes it; weights of edges are left out. Several labels a vertex where
+    y has two dimensions; a set of graphs where graph_id says so."""
 
     def __init__(self, archive):
         arrays = load_archive(archive)
@@ -81,22 +108,31 @@ class Graph:
         self.edge_index = torch.tensor(arrays["edge_index"].astype("int64"))
         self.y = torch.tensor(arrays["y"].astype("int64"))
         self.train = torch.tensor(arrays["train"])
+        self.classes = self.y.shape[1] if self.y.dim() == 2 else int(self.y.max()) + 1
+        self.set = ()
+        if "graph_id" in arrays:
+            self.set = (torch.tensor(arrays["graph_id"].astype("int64")), len(self.y))
 
     def model(self, settings, tensors):
         """With the weights and buffers of a checkpoint, all of which it must name as PyG does."""
-        model = settings.pyg_model(self.x.shape[1], int(self.y.max()) + 1)
+        model = settings.pyg_model(self.x.shape[1], self.classes)
         model.load_state_dict({name: torch.tensor(value) for name, value in tensors.items()
                                if not name.startswith("resume.")}, strict=True)
         return model
 
+    def scores(self, model):
+        return model(self.x, self.edge_index, *self.set)
+
     def loss(self, model):
-        scores = model(self.x, self.edge_index)
-        return functional.cross_entropy(scores[self.train], self.y[self.train])
+        scores, y = self.scores(model)[self.train], self.y[self.train]
+        if y.dim() == 2:
+            return functional.binary_cross_entropy_with_logits(scores, y.to(scores.dtype))
+        return functional.cross_entropy(scores, y)
 
 
 def decayed(settings, name):
-    """L2 is on the layers, and only with attention on the last one too."""
-    last = settings.layers - (0 if settings.model == "gat" else 1)
+    """L2 is on the layers, on the last one too with attention and where a head follows."""
+    last = settings.layers - (0 if settings.model == "gat" or settings.pool != "none" else 1)
     return any(name.startswith(f"convs.{layer}.") for layer in range(last))
 
 

@@ -25,7 +25,7 @@ void repair(plait::Buffer<std::byte>& bytes) {
   Header header;
   std::memcpy(&header, bytes.data(), sizeof header);
   std::memcpy(header.mark, plait::kContainerMark.data(), sizeof header.mark);
-  header.version = plait::container::kVersion;
+  header.version = 1 + header.version % plait::container::kVersion;
   header.file_bytes = bytes.size();
   header.section_count %= plait::container::kKinds + 1;
   header.name_bytes %= 8;

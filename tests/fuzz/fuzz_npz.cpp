@@ -50,10 +50,11 @@ class Chooser {
 // An array of one of the names that mean something, with a small shape of any type.
 plait::ZipMember choose_member(Chooser& choose) {
   static const char* const kNames[] = {
-      "edge_index", "edge_weight", "x",        "x_data", "x_indices",   "x_indptr",  "x_shape",
-      "y",          "train",       "val",      "test",   "train_masks", "val_masks", "test_masks",
-      "graph_id",   "format",      "shape",    "indptr", "indices",     "data",      "original_ids",
-      "src_li",     "dst_li",      "num_nodes"};
+      "edge_index",   "edge_weight", "x",         "x_data",     "x_indices",
+      "x_indptr",     "x_shape",     "y",         "train",      "val",
+      "test",         "train_masks", "val_masks", "test_masks", "graph_id",
+      "format",       "shape",       "indptr",    "indices",    "data",
+      "original_ids", "src_li",      "dst_li",    "num_nodes",  "tag"};
   static const char* const kTypes[] = {"|b1", "|i1", "<i2", "<i4", "<i8", "|u1",
                                        "<u4", "<u8", "<f4", "<f8", "|S3"};
   const std::string name = kNames[choose.next() % std::size(kNames)];

@@ -73,7 +73,7 @@ void expect_same_course(const TrainResult& found, const TrainResult& wanted) {
     const EpochResult &a = found.epochs[e], &b = wanted.epochs[e];
     EXPECT_NEAR(a.loss, b.loss, 1e-3 * b.loss) << "epoch " << e;
     EXPECT_NEAR(a.validation_loss, b.validation_loss, 1e-3 * b.validation_loss) << "epoch " << e;
-    EXPECT_NEAR(a.validation_accuracy, b.validation_accuracy, 0.01) << "epoch " << e;
+    EXPECT_NEAR(a.validation_metric, b.validation_metric, 0.01) << "epoch " << e;
     EXPECT_GT(a.milliseconds, 0);
   }
 }

@@ -130,6 +130,38 @@ TEST(Container, RoundTripsOfEveryCombination) {
   }
 }
 
+// --- what only version 2 has ---
+
+Dataset with_label_sets() {
+  Dataset data = bare<std::uint32_t>();
+  data.label_sets = List<std::uint8_t>{0, 1, 1, 1, 0, 0};
+  data.classes = 2;
+  return data;
+}
+
+Dataset set_of_graphs() {
+  Dataset data = bare<std::uint32_t>();
+  data.graph_ids = List<std::uint32_t>{1, 1, 0};
+  data.graphs = 2;
+  data.labels = List<std::int32_t>{3, -1};
+  data.classes = 4;
+  data.splits = List<Split>{Split::train, Split::test};
+  data.split_count = 1;
+  return data;
+}
+
+TEST(Container, LabelSetsAndSetsOfGraphs) {
+  const Dataset sets = read(written(with_label_sets()));
+  expect_same(with_label_sets(), sets);
+  expect_same_bytes(sets.label_sets, with_label_sets().label_sets);
+  EXPECT_EQ(sets.task(), TaskKind::multi_label);
+  const Dataset graphs = read(written(set_of_graphs()));
+  expect_same(set_of_graphs(), graphs);
+  expect_same_bytes(graphs.graph_ids, set_of_graphs().graph_ids);
+  EXPECT_EQ(graphs.task(), TaskKind::graph_label);
+  EXPECT_EQ(graphs.examples(), 2u);
+}
+
 TEST(Container, MapsAFileAndKeepsIt) {
   const std::string path = temporary_path("plait-container-map.plait");
   {
@@ -270,8 +302,8 @@ std::string error_with(std::size_t at, T value, int parts = 0, Form form = Form:
 }
 
 TEST(ContainerHeader, RefusesWhatItDoesNotKnow) {
-  EXPECT_EQ(error_with<U32>(8, 2),
-            "x.plait: header: written by a newer Plait: version 2, this one reads 1; read it with "
+  EXPECT_EQ(error_with<U32>(8, 3),
+            "x.plait: header: written by a newer Plait: version 3, this one reads 2; read it with "
             "that Plait");
   EXPECT_THAT(error_with<U32>(8, 0), HasSubstr("version 0"));
   EXPECT_THAT(error_with<char>(0, 'x'), HasSubstr("mark"));
@@ -288,6 +320,32 @@ TEST(ContainerHeader, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(error_with<U32>(12, 0xffffffff), HasSubstr("its length"));
   EXPECT_THAT(error_with<U32>(72, 0xffffffff), HasSubstr("its length"));
   EXPECT_THAT(error_with<char>(section(2), '\n'), HasSubstr("control characters"));
+}
+
+TEST(ContainerHeader, OfVersion2) {
+  for (const Dataset& data : {with_label_sets(), set_of_graphs()}) {
+    const auto good = written(data);
+    EXPECT_EQ(field<U32>(good, 8), 2u);
+    EXPECT_EQ(field<U32>(good, 76), data.graphs);
+    expect_every_truncation_refused(good.span(), read);
+    EXPECT_EQ(count_refused_flips(good.span(), read), 8 * good.size());
+    // A reader of version 1 knows none of it.
+    EXPECT_THAT(error_with(data, [](auto& bytes) { set_field<U32>(bytes, 8, 1); }),
+                data.graphs > 0 ? HasSubstr("flags") : HasSubstr("kind 11 is outside 1..10"));
+  }
+  const auto graphs_with = [](std::size_t at, U32 value) {
+    return error_with(set_of_graphs(), [=](auto& bytes) { set_field<U32>(bytes, at, value); });
+  };
+  for (const U32 graphs : {0u, 1u, 3u, 4u, 0xffffffffu})
+    EXPECT_THAT(graphs_with(76, graphs), StartsWith("x.plait: ")) << graphs;
+  EXPECT_THAT(
+      error_with(set_of_graphs(), [](auto& bytes) { set_field<U32>(bytes, bytes.size() - 4, 2); }),
+      HasSubstr("graph ids, entry 2: id 2 is outside 0..1"));
+  EXPECT_THAT(
+      error_with(with_label_sets(), [](auto& bytes) { bytes[bytes.size() - 3] = std::byte{2}; }),
+      HasSubstr("label sets, vertex 1, class 1: value 2 is outside 0..1"));
+  EXPECT_THAT(error_with(with_label_sets(), [](auto& bytes) { set_field<U32>(bytes, 56, 3); }),
+              HasSubstr("instead of 9 elements"));
 }
 
 TEST(ContainerHeader, RefusesCountsThatTheSectionsDoNotHold) {

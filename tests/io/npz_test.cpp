@@ -211,6 +211,76 @@ TEST(NpzArchive, LeavesOutWhatIsNotALabelAVertex) {
   EXPECT_THAT(warning(file_of<float>("<f4", "(4,)", Floats(4))), HasSubstr("integers"));
 }
 
+TEST(NpzArchive, LabelSets) {
+  const auto sets = [](const std::string& y) {
+    const Dataset data = build(parse(with(edges_alone(), "y", y)));
+    EXPECT_EQ(data.vertices(), 4u);  // beyond the largest id
+    EXPECT_EQ(data.classes, 2);
+    EXPECT_TRUE(data.labels.empty());
+    EXPECT_EQ(data.task(), TaskKind::multi_label);
+    return Bytes8(data.label_sets.begin(), data.label_sets.end());
+  };
+  const Bytes8 wanted{0, 1, 1, 0, 0, 0, 1, 1};
+  EXPECT_EQ(sets(file_of<std::uint8_t>("|u1", "(4, 2)", wanted)), wanted);
+  EXPECT_EQ(sets(file_of<std::int64_t>("<i8", "(4, 2)", {0, 1, 1, 0, 0, 0, 1, 1})), wanted);
+  EXPECT_EQ(sets(file_of(dictionary("|b1", "(4, 2)", "True"), std::string("\0\1\0\1\1\0\0\1", 8))),
+            wanted);
+  const auto with_y = [](const std::string& y) { return with(edges_alone(), "y", y); };
+  EXPECT_THAT(parse_error(with_y(file_of<std::uint8_t>("|u1", "(4, 2)", {0, 0, 0, 2, 0, 0, 0, 0}))),
+              HasSubstr("array y: element (1, 1): value 2 is outside 0..1"));
+  for (const std::string& y : {file_of<std::uint8_t>("|u1", "(3, 2)", Bytes8(6)),
+                               file_of<float>("<f4", "(4, 2)", Floats(8))}) {
+    const ParsedDataset parsed = parse(with(with_y(y), "x", full().at("x")));
+    EXPECT_TRUE(parsed.dataset.label_sets.empty());
+    EXPECT_THAT(parsed.warnings, ElementsAre(HasSubstr("y has several labels a vertex that are")));
+  }
+}
+
+// Graphs 0 (vertices 0, 2), 1 (1), 2 (3).
+Arrays graphs() {
+  return with(with(edges_alone(), "graph_id", file_of<std::int32_t>("<i4", "(4,)", {0, 1, 0, 2})),
+              "y", file_of<std::int32_t>("<i4", "(3,)", {5, -1, 0}));
+}
+
+TEST(NpzArchive, SetsOfGraphs) {
+  const Dataset bare = build(parse(graphs()));
+  EXPECT_EQ(bare.vertices(), 4u);
+  EXPECT_EQ(bare.graphs, 3u);
+  EXPECT_THAT(bare.graph_ids.span(), ElementsAre(0, 1, 0, 2));
+  EXPECT_THAT(bare.labels.span(), ElementsAre(5, -1, 0));
+  EXPECT_EQ(bare.classes, 6);
+  const Dataset lists =
+      build(parse(with(graphs(), "train", file_of<std::int32_t>("<i4", "(2,)", {0, 2}))));
+  EXPECT_THAT(lists.splits.span(), ElementsAre(Split::train, Split::none, Split::train));
+  const Dataset masks = build(parse(
+      with(graphs(), "test_masks", file_of<std::uint8_t>("|b1", "(2, 3)", {0, 0, 1, 1, 0, 0}))));
+  EXPECT_EQ(masks.vertices(), 4u);
+  EXPECT_THAT(masks.splits.span(), ElementsAre(Split::none, Split::none, Split::test, Split::test,
+                                               Split::none, Split::none));
+  EXPECT_THAT(parse_error(with(graphs(), "train", file_of<std::int32_t>("<i4", "(1,)", {3}))),
+              HasSubstr("array train: element (0): value 3 is outside 0..2"));
+  EXPECT_THAT(
+      parse_error(with(graphs(), "graph_id", file_of<std::int32_t>("<i4", "(4,)", {0, 1, 4, 2}))),
+      HasSubstr("array graph_id: element (2): value 4 is outside 0..3"));
+}
+
+TEST(NpzArchive, LabelsOfVerticesComeBeforeGraphs) {
+  const ParsedDataset parsed =
+      parse(with(graphs(), "y", file_of<std::int32_t>("<i4", "(4,)", {0, 1, 1, 0})));
+  EXPECT_FALSE(parsed.dataset.is_set_of_graphs());
+  EXPECT_THAT(parsed.dataset.labels.span(), ElementsAre(0, 1, 1, 0));
+  EXPECT_THAT(parsed.warnings, ElementsAre(HasSubstr("graph_id is left out")));
+}
+
+TEST(NpzArchive, TagsBecomeOneHotFeatures) {
+  const Arrays tagged = with(graphs(), "tag", file_of<std::int32_t>("<i4", "(4,)", {2, 0, 2, 6}));
+  const Dataset data = build(parse(tagged));
+  EXPECT_EQ(data.features.width, 7u);
+  EXPECT_THAT(data.features.sparse.neighbours.span(), ElementsAre(2, 0, 2, 6));
+  EXPECT_THAT(data.features.sparse.weights.span(), ElementsAre(1, 1, 1, 1));
+  EXPECT_FALSE(build(parse(with(tagged, "x", full().at("x")))).features.is_sparse());
+}
+
 TEST(NpzArchive, RefusesWrongValues) {
   const auto error = [](const char* key, const std::string& file) {
     return parse_error(with(full(), key, file));
@@ -395,6 +465,9 @@ void expect_equal(const Dataset& a, const Dataset& b) {
   EXPECT_EQ(list(a.features.sparse.neighbours), list(b.features.sparse.neighbours));
   EXPECT_EQ(list(a.features.sparse.weights), list(b.features.sparse.weights));
   EXPECT_EQ(list(a.labels), list(b.labels));
+  EXPECT_EQ(list(a.label_sets), list(b.label_sets));
+  EXPECT_EQ(list(a.graph_ids), list(b.graph_ids));
+  EXPECT_EQ(a.graphs, b.graphs);
   EXPECT_EQ(a.classes, b.classes);
   EXPECT_EQ(list(a.splits), list(b.splits));
   EXPECT_EQ(a.split_count, b.split_count);
@@ -432,6 +505,21 @@ TEST(NpzWrite, SparseAndHalfPrecisionFeatures) {
   data.features = {.rows = 4, .width = 1, .f32 = {}, .bf16 = {}, .sparse = {}};
   data.features.bf16 = std::vector<BFloat16>{to_bf16(1), to_bf16(-2), to_bf16(.5), to_bf16(0)};
   EXPECT_THAT(build(parse(written(data, true))).features.f32.span(), ElementsAre(1, -2, .5, 0));
+}
+
+TEST(NpzWrite, LabelSetsAndSetsOfGraphs) {
+  Dataset data = random_dataset(1 + 8 + 16);  // two splits
+  data.labels = {};
+  data.label_sets = Bytes8{0, 1, 1, 1, 0, 0, 1, 0};
+  data.classes = 2;
+  expect_equal(data, build(parse(written(data, true))));
+  for (const bool labelled : {true, false}) {
+    Dataset set = build(parse(graphs()));
+    set.splits = std::vector<Split>{Split::test, Split::train, Split::none};
+    set.split_count = 1;
+    if (!labelled) set.labels = {}, set.classes = 0;
+    expect_equal(set, build(parse(written(set, true))));
+  }
 }
 
 TEST(NpzWrite, WideIdsBecomeAsNarrowAsTheyCan) {

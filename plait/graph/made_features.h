@@ -1,0 +1,21 @@
+// Features made of the graph itself, for graphs that come without.
+#pragma once
+
+#include <string_view>
+
+#include "plait/graph/dataset.h"
+
+namespace plait {
+
+// Row i is 1 in column columns[i] and 0 elsewhere; as wide as the largest column needs.
+Features one_hot(Buffer<std::uint32_t> columns);
+
+// How to make features, by its name:
+//   constant   1 for each vertex
+//   degree     the number of edges into a vertex, one-hot (Xu et al., ICLR 2019, section 7)
+//   identity   the vertex itself, one-hot: a weight of its own for each
+bool makes_features(std::string_view name);
+// Throws UsageError for other names, and where there would be more than 2^32 - 1 columns.
+Features make_features(std::string_view name, const AnyCsr& graph);
+
+}  // namespace plait

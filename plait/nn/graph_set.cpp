@@ -1,0 +1,73 @@
+#include "plait/nn/graph_set.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "plait/base/error.h"
+#include "plait/nn/linear_map.h"
+
+namespace plait {
+namespace {
+
+// Row g lists the places in `graph_of` where g stands.
+Csr32 members_of(std::span<const std::int64_t> graph_of, std::uint64_t graphs) {
+  Buffer<EdgeOffset> offsets(graphs + 1, 0);
+  for (const std::int64_t g : graph_of) ++offsets[static_cast<std::size_t>(g) + 1];
+  std::inclusive_scan(offsets.begin(), offsets.end(), offsets.begin());
+  std::vector<EdgeOffset> next(offsets.begin(), offsets.end() - 1);
+  Buffer<std::uint32_t> rows(graph_of.size());
+  for (std::size_t i = 0; i < graph_of.size(); ++i)
+    rows[next[static_cast<std::size_t>(graph_of[i])]++] = static_cast<std::uint32_t>(i);
+  return {std::move(offsets), std::move(rows), {}};
+}
+
+constexpr std::array<std::pair<Pool, std::string_view>, 3> kPools{
+    {{Pool::none, "none"}, {Pool::sum, "sum"}, {Pool::mean, "mean"}}};
+
+}  // namespace
+
+Pool parse_pool(std::string_view name) {
+  for (const auto& [pool, word] : kPools)
+    if (word == name) return pool;
+  throw UsageError(fmt::format("pool '{}' is unknown; use sum or mean", name));
+}
+
+std::string_view to_string(Pool pool) { return kPools[static_cast<std::size_t>(pool)].second; }
+
+GraphSet::GraphSet(const World& world, const Dataset& dataset, const VertexList& vertices,
+                   const torch::Device& device) {
+  const torch::Tensor ids = vertices.to(torch::kCPU);
+  graph_of_ = torch::empty_like(ids);
+  auto* const graph_of = graph_of_.mutable_data_ptr<std::int64_t>();
+  std::transform(ids_of(ids), ids_of(ids) + ids.numel(), graph_of,
+                 [&](std::uint64_t v) { return dataset.graph_ids[v]; });
+  const auto count = static_cast<std::size_t>(ids.numel());
+  members_ = std::make_shared<const SparseMatrix>(members_of({graph_of, count}, dataset.graphs),
+                                                  count, device);
+  ones_ = torch::ones({ids.numel()}, device);
+  graph_of_ = graph_of_.to(device);
+
+  const auto begin = [&](int rank) { return std::int64_t{dataset.graphs} * rank / world.size(); };
+  first_ = begin(world.rank());
+  own_ = torch::arange(first_, begin(world.rank() + 1), torch::kInt64).to(device);
+  torch::Tensor sizes = torch::zeros({std::int64_t{dataset.graphs}});
+  for (const std::uint32_t g : dataset.graph_ids) ++sizes.mutable_data_ptr<float>()[g];
+  scale_ = sizes.narrow(0, first_, own_.size(0)).clamp_min(1).reciprocal().unsqueeze(1).to(device);
+}
+
+torch::Tensor GraphSet::pool(const torch::Tensor& h, const GraphRef& graph, Pool pool) const {
+  const auto sum = [members = members_, ones = ones_](const torch::Tensor& rows) {
+    return members->times(ones, rows);
+  };
+  const auto spread = [graph_of = graph_of_](const torch::Tensor& rows) {
+    return rows.index_select(0, graph_of);
+  };
+  const torch::Tensor all = sum_over_ranks(linear_map(h, sum, spread), graph);
+  const torch::Tensor own = all.narrow(0, first_, own_.size(0));
+  return pool == Pool::mean ? own * scale_ : own;
+}
+
+}  // namespace plait
