@@ -19,15 +19,20 @@ std::optional<std::uint64_t> read_number(const std::string& path) {
   return std::nullopt;
 }
 
-std::uint64_t meminfo_available() {
-  std::ifstream file("/proc/meminfo");
-  std::string key, unit;
-  std::uint64_t kibibytes = 0;
-  while (file >> key >> kibibytes) {
-    if (key == "MemAvailable:") return kibibytes * 1024;
-    std::getline(file, unit);
+// Bytes, of a line "KEY: 123 kB".
+std::optional<std::uint64_t> read_kibibytes(const std::string& path, const std::string& wanted) {
+  std::ifstream file(path);
+  std::string key, rest;
+  while (file >> key) {
+    std::uint64_t kibibytes = 0;
+    if (key == wanted && file >> kibibytes) return kibibytes * 1024;
+    std::getline(file, rest);
   }
-  return kUnlimited;
+  return std::nullopt;
+}
+
+std::uint64_t meminfo_available() {
+  return read_kibibytes("/proc/meminfo", "MemAvailable:").value_or(kUnlimited);
 }
 
 // Page cache counts as used by a cgroup, but is given back on demand: only what is not file-backed
@@ -47,6 +52,9 @@ std::uint64_t cgroup_available() {
 }  // namespace
 
 std::uint64_t available_memory() { return std::min(meminfo_available(), cgroup_available()); }
+
+// Not getrusage(), which counts what the process was before exec() too.
+std::uint64_t peak_memory() { return read_kibibytes("/proc/self/status", "VmHWM:").value_or(0); }
 
 std::string format_bytes(std::uint64_t bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

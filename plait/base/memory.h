@@ -11,6 +11,9 @@ namespace plait {
 // limit where that is lower.
 std::uint64_t available_memory();
 
+// Bytes of memory that this process has had at most so far: resident, mapped files included.
+std::uint64_t peak_memory();
+
 // 1536 -> "1.5 KiB".
 std::string format_bytes(std::uint64_t bytes);
 
