@@ -34,14 +34,14 @@ void add_examples(CLI::App* command, const std::string& text) {
 
 void add_transport_option(CLI::App* command, DeviceTransport& transport) {
   add_choice(command, "--transport", transport, parse_device_transport, "cuda",
-             "How GPUs reach each other's memory: cuda, or nvshmem where it is installed");
+             "How GPUs reach each other's memory; nvshmem where it is installed");
 }
 
 void add_spread_options(CLI::App* command, Session& session, Spread& spread) {
   add_choice(command, "--strategy", spread.strategy, parse_strategy, "auto",
-             "replicate, bulk, pipelined, partial, get, paged, or auto by the device");
+             "How remote rows come to where they are summed; auto: by the device");
   add_choice(command, "--partition", spread.scheme, parse_partition_scheme, "edges",
-             "edges, vertices, hash or metis");
+             "How vertices are dealt out to ranks");
   CLI::Option* const ranks =
       command->add_option("--ranks", session.ranks, "Processes to spread the work over")
           ->check(CLI::Range(1, 4096))

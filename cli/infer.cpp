@@ -72,8 +72,7 @@ void add_infer(CLI::App& app, Session& session) {
   command->add_option("--checkpoint", o->infer.checkpoint, "What plait train wrote")->required();
   command->add_option("--out", o->out, ".npy to write: vertices x classes scores")->required();
   command->add_flag("--classes", o->classes, "Write the class with the highest score instead");
-  add_choice(command, "--normalize", o->infer.normalize, parse_normalize, "auto",
-             "As in training: rows, unit, none or auto");
+  add_choice(command, "--normalize", o->infer.normalize, parse_normalize, "auto", "As in training");
   add_spread_options(command, session, o->spread);
   add_timeout_option(command, session);
   add_examples(command,
