@@ -83,6 +83,10 @@ void add_timeout_option(CLI::App* command, Session& session);
 // Sets session.exit_code.
 void on_ranks(Session& session, const std::function<void(World&)>& body);
 
+// From here on Ctrl-C ends the program with one line and exit code 130, as files appear whole or
+// not at all. Training ends by itself instead.
+void end_on_interrupt();
+
 // Where the work is done: "cuda" or "cpu".
 const char* device_name(const Session& session);
 

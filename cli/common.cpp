@@ -1,4 +1,8 @@
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
+#include <csignal>
 #include <cstring>
 #include <iostream>
 
@@ -11,6 +15,24 @@
 #include "plait/world/phase.h"
 
 namespace plait::cli {
+namespace {
+
+// Of ranks, the first speaks.
+std::atomic<bool> tells_interrupt{true};
+
+void end_now(int) {
+  static constexpr char kText[] = "plait: interrupted\n";
+  if (tells_interrupt && ::write(STDERR_FILENO, kText, sizeof kText - 1) < 0)
+    ::_exit(static_cast<int>(ExitCode::failed));
+  ::_exit(static_cast<int>(ExitCode::interrupted));
+}
+
+}  // namespace
+
+void end_on_interrupt() {
+  // Shells let what they start in the background ignore it.
+  if (std::signal(SIGINT, end_now) == SIG_IGN) std::signal(SIGINT, SIG_IGN);
+}
 
 void add_output_flags(CLI::App* command, Session& session) {
   command->add_flag("--json", session.json, "Print one JSON object on stdout");
@@ -70,6 +92,7 @@ void add_timeout_option(CLI::App* command, Session& session) {
 void on_ranks(Session& session, const std::function<void(World&)>& body) {
   const std::chrono::milliseconds timeout{static_cast<std::int64_t>(session.timeout * 1000)};
   if (const auto config = world_from_environment()) {
+    tells_interrupt = config->rank == 0;
     session.quiet = session.quiet || config->rank != 0;
     set_progress(session.progress());
     if (session.gpus > 0) use_gpu(local_rank(*config));

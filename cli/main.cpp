@@ -37,6 +37,7 @@ void refuse_negative_numbers(CLI::App& app) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  cli::end_on_interrupt();
   // Writing past a file size limit is then an error of write(), which is reported.
   std::signal(SIGXFSZ, SIG_IGN);
   CLI::App app{
