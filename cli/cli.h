@@ -111,5 +111,6 @@ void add_train(CLI::App& app, Session& session);
 void add_infer(CLI::App& app, Session& session);
 void add_bench(CLI::App& app, Session& session);
 void add_report(CLI::App& app, Session& session);
+void add_completion(CLI::App& app, Session& session);
 
 }  // namespace plait::cli

@@ -23,6 +23,7 @@ void add_commands(CLI::App& app, cli::Session& session) {
   cli::add_infer(app, session);
   cli::add_bench(app, session);
   cli::add_report(app, session);
+  cli::add_completion(app, session);
 }
 
 // No option that takes a number makes sense below 0; without this, -1 would become 2^64 - 1.
