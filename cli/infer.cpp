@@ -1,12 +1,16 @@
 // plait infer GRAPH: class scores of every vertex by trained weights.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
+#include <csignal>
 
 #include "cli/cli.h"
+#include "plait/base/error.h"
 #include "plait/base/file.h"
 #include "plait/io/npy.h"
-#include "plait/nn/train.h"
+#include "plait/nn/infer_by_layers.h"
 
 namespace plait::cli {
 namespace {
@@ -16,33 +20,57 @@ struct Options {
   std::string graph, out;
   Spread spread;
   bool classes = false;
+  std::uint64_t memory_limit = 0;  // 0: in memory
+  std::string work;
 };
 
-// Share of the labelled vertices whose highest score is their label; -1 without labels.
-double accuracy(const Dataset& dataset, const std::vector<std::int64_t>& predicted) {
-  if (dataset.labels.empty()) return -1;
+std::atomic<bool> interrupted{false};
+
+// Of the labelled vertices, those whose highest score is their label.
+struct Hits {
   std::uint64_t known = 0, right = 0;
-  for (std::uint64_t v = 0; v < dataset.vertices(); ++v) {
-    if (dataset.labels[v] < 0) continue;
-    ++known;
-    right += predicted[v] == dataset.labels[v];
+  // -1 without labels.
+  double share() const {
+    return known > 0 ? static_cast<double>(right) / static_cast<double>(known) : -1;
   }
-  return known > 0 ? static_cast<double>(right) / static_cast<double>(known) : -1;
+};
+
+// Of the vertices from `begin` on.
+void count_hits(const Dataset& dataset, std::uint64_t begin,
+                const std::vector<std::int64_t>& predicted, Hits& hits) {
+  if (dataset.labels.empty()) return;
+  for (std::size_t i = 0; i < predicted.size(); ++i) {
+    if (dataset.labels[begin + i] < 0) continue;
+    ++hits.known;
+    hits.right += predicted[i] == dataset.labels[begin + i];
+  }
 }
 
-void run(const Options& o, const Session& session, World& world) {
-  const Dataset dataset = read_graph(o.graph, session);
-  const Partition partition = partition_for(world, dataset.graph, o.spread.scheme, session.seed);
-  const Scores scores = infer(world, dataset, partition, o.infer);
-  if (world.rank() != 0) return;
-  const std::vector<std::int64_t> predicted = scores.best();
+// Some rows of the scores at a time, so that what is made of them takes no memory for all.
+template <class Body>
+void each_piece(const Scores& scores, Body body) {
+  constexpr std::uint64_t kPiece = std::uint64_t{1} << 16;
+  for (std::uint64_t begin = 0; begin < scores.rows; begin += kPiece) {
+    const std::uint64_t rows = std::min(kPiece, scores.rows - begin);
+    const auto values = scores.values.span().subspan(begin * scores.classes, rows * scores.classes);
+    body(begin, Scores{rows, scores.classes, Array<float>(nullptr, values)}.best());
+  }
+}
+
+void write_result(const Options& o, const Session& session, const Dataset& dataset,
+                  const Scores& scores) {
   AtomicFile file(o.out);
   if (o.classes)
-    write_npy<std::int64_t>(file, std::array{scores.rows}, predicted);
+    file.write(npy_header(npy_type<std::int64_t>(), std::array{scores.rows}));
   else
     write_npy<float>(file, std::array{scores.rows, scores.classes}, scores.values.span());
+  Hits hits;
+  each_piece(scores, [&](std::uint64_t begin, const std::vector<std::int64_t>& predicted) {
+    if (o.classes) file.write(std::as_bytes(std::span(predicted)));
+    count_hits(dataset, begin, predicted, hits);
+  });
   file.commit();
-  const double right = accuracy(dataset, predicted);
+  const double right = hits.share();
   if (session.json) {
     json result = {{"out", o.out},
                    {"vertices", scores.rows},
@@ -55,6 +83,37 @@ void run(const Options& o, const Session& session, World& world) {
     if (right >= 0) fmt::print(", {:.2f}% of the labels met", 100 * right);
     fmt::print("\n");
   }
+}
+
+void run_by_layers(const Options& o, const Session& session, World& world, const Dataset& dataset,
+                   const Partition& partition) {
+  if (world.rank() == 0) AtomicFile{o.out};  // what is wrong with it is said before all the work
+  std::signal(SIGINT, [](int) { interrupted = true; });
+  std::signal(SIGTERM, [](int) { interrupted = true; });
+  const ByLayers by{.memory_limit = o.memory_limit,
+                    .work = o.work.empty() ? o.out + ".layers" : o.work,
+                    .graph = o.graph,
+                    .stop = &interrupted};
+  infer_by_layers(world, dataset, partition, o.infer, by,
+                  [&](const Scores& scores) { write_result(o, session, dataset, scores); });
+}
+
+void run_in_memory(const Options& o, const Session& session, World& world, const Dataset& dataset,
+                   const Partition& partition) {
+  try {
+    const Scores scores = infer(world, dataset, partition, o.infer);
+    if (world.rank() == 0) write_result(o, session, dataset, scores);
+  } catch (const DoesNotFitError& error) {
+    throw DoesNotFitError(fmt::format(
+        "{}; with --memory-limit BYTES it is done layer by layer through files", error.what()));
+  }
+}
+
+void run(const Options& o, const Session& session, World& world) {
+  const Dataset dataset = read_graph(o.graph, session);
+  const Partition partition = partition_for(world, dataset.graph, o.spread.scheme, session.seed);
+  const auto way = o.memory_limit > 0 ? run_by_layers : run_in_memory;
+  way(o, session, world, dataset, partition);
 }
 
 }  // namespace
@@ -75,9 +134,26 @@ void add_infer(CLI::App& app, Session& session) {
   add_choice(command, "--normalize", o->infer.normalize, parse_normalize, "auto", "As in training");
   add_spread_options(command, session, o->spread);
   add_timeout_option(command, session);
+  CLI::Option* const limit =
+      command
+          ->add_option(
+              "--memory-limit", o->memory_limit,
+              "Work layer by layer through files, in so many bytes of memory a rank beside "
+              "mapped files, as 512M or 2G; an interrupted run goes on where it stopped")
+          ->transform(CLI::AsSizeValue(false))
+          ->check(CLI::PositiveNumber);
+  for (const char* other : {"--gpus", "--strategy", "--transport"})
+    limit->excludes(command->get_option(other));
+  command
+      ->add_option("--work", o->work,
+                   "Folder for the files of --memory-limit, which all hosts see; by default beside "
+                   "--out, its name with .layers")
+      ->needs(limit);
   add_examples(command,
                "  plait infer cora.plait --checkpoint cora.safetensors --out scores.npy\n"
-               "  plait infer products.plait --gpus 4 --checkpoint p.safetensors --out p.npy");
+               "  plait infer products.plait --gpus 4 --checkpoint p.safetensors --out p.npy\n"
+               "  plait infer papers.plait --memory-limit 8G --work /scratch/papers "
+               "--checkpoint p.safetensors --out p.npy");
 }
 
 }  // namespace plait::cli

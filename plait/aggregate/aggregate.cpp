@@ -33,12 +33,7 @@ const StrategyEntry& entry_of(Strategy strategy) {
   return kStrategies[static_cast<std::size_t>(strategy)];
 }
 
-// Own rows on their way to the edges that read them.
-struct OwnRows {
-  const float* x;
-  const float* pre;  // a factor a row, or null
-  std::uint64_t width;
-};
+}  // namespace
 
 void scale_rows(const OwnRows& rows, std::uint64_t count, float* out) {
   const std::uint64_t width = rows.width;
@@ -51,8 +46,6 @@ void scale_rows(const OwnRows& rows, std::uint64_t count, float* out) {
       for (std::size_t k = i * width; k < (i + 1) * width; ++k) out[k] = rows.pre[i] * rows.x[k];
   });
 }
-
-}  // namespace
 
 Strategy parse_strategy(std::string_view name) {
   for (const auto& entry : kStrategies)

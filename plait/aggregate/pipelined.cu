@@ -163,8 +163,9 @@ class Pipelined : public DeviceStrategy {
   void push(const DeviceProduct& p, const Plan& plan, const float* own) {
     DeviceSignals& signals = link_.signals();
     const std::uint64_t row_bytes = p.row_bytes(link_.wire());
-    const bool as_they_are = link_.wire() == DType::f32;
-    if (push_by_kernel(p, plan, own)) return;
+    const bool recorded = recording();
+    const bool by_copies = link_.wire() == DType::f32 && !recorded;
+    if (push_by_kernel(p, plan, own, recorded)) return;
     std::vector<Signal> summed;
     for (const SendBlock& block : graph_.send) summed.push_back({block.peer, DeviceSignals::kDone});
     {
@@ -181,7 +182,7 @@ class Pipelined : public DeviceStrategy {
                                      link_.stream());
         std::byte* const to =
             slot_zero(graph_, link_, block.peer, p) + (block.slot + chunk.first) * row_bytes;
-        if (block.in_order() && as_they_are)
+        if (block.in_order() && by_copies)
           check_cuda(cudaMemcpyAsync(to, from + chunk.first * p.width, chunk.rows * row_bytes,
                                      cudaMemcpyDefault, link_.stream()),
                      "pushing rows");
@@ -199,6 +200,14 @@ class Pipelined : public DeviceStrategy {
     }
   }
 
+  // Whether this step is recorded for replay (CUDA graphs). Kernels then move all rows: copies
+  // between GPUs were slow in replayed graphs (docs/performance.md).
+  bool recording() const {
+    cudaStreamCaptureStatus status{};
+    check_cuda(cudaStreamIsCapturing(link_.stream(), &status), "a stream");
+    return status != cudaStreamCaptureStatusNone;
+  }
+
   // Where the rows for a peer stand, in order or to be picked.
   const float* source(std::size_t block, const DeviceProduct& p, const float* own) const {
     const Outgoing& out = outgoing_[block];
@@ -212,9 +221,9 @@ class Pipelined : public DeviceStrategy {
     out.sums->run(p, own, sums_.data() + out.before * p.width, link_.stream());
   }
 
-  // What is small crosses by one kernel, and all that is recorded for replay: copies between GPUs
-  // were slow in replayed graphs (docs/performance.md). Whether it was.
-  bool push_by_kernel(const DeviceProduct& p, const Plan& plan, const float* own) {
+  // Whether the rows in order crossed by one kernel: what is small does.
+  bool push_by_kernel(const DeviceProduct& p, const Plan& plan, const float* own, bool recorded) {
+    if (link_.wire() != DType::f32) return false;
     const std::uint64_t row_bytes = p.row_bytes(DType::f32);
     std::uint64_t bytes = 0;
     std::vector<Push> pushes;
@@ -231,11 +240,7 @@ class Pipelined : public DeviceStrategy {
         bytes += chunk.rows * row_bytes;
       }
     }
-    const bool aligned = row_bytes % 16 == 0 && reinterpret_cast<std::uintptr_t>(own) % 16 == 0;
-    cudaStreamCaptureStatus recording{};
-    check_cuda(cudaStreamIsCapturing(link_.stream(), &recording), "a stream");
-    const bool fits = bytes <= kSmall || recording != cudaStreamCaptureStatusNone;
-    if (link_.wire() != DType::f32 || !aligned || !fits || pushes.size() > 32) return false;
+    if (bytes > kSmall && !recorded) return false;
     for (std::size_t b = 0; b < graph_.send.size(); ++b) sum_for(b, p, own);
     const auto span = link_.span("pushes", pushes.size(), "link", link_.stream());
     link_.signals().push(pushes, link_.stream());

@@ -10,6 +10,15 @@
 
 namespace plait {
 
+// Own rows on their way to the edges that read them.
+struct OwnRows {
+  const float* x;
+  const float* pre;  // a factor a row, or null
+  std::uint64_t width;
+};
+// `count` of them, scaled, without gaps.
+void scale_rows(const OwnRows& rows, std::uint64_t count, float* out);
+
 class StrategyRun {
  public:
   virtual ~StrategyRun() = default;

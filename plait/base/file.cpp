@@ -16,30 +16,38 @@
 #include <utility>
 
 #include "plait/base/error.h"
+#include "plait/base/file_system.h"
 
 namespace plait {
-namespace {
 
-// "no space left on device": the system's words, made to follow a colon.
 std::string reason(int error) {
   std::string text = std::generic_category().message(error);
   if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
   return text;
 }
 
-[[noreturn]] void fail_read(const std::string& path, const std::string& why) {
+void fail_read(const std::string& path, const std::string& why) {
   throw Error(path + ": cannot be opened: " + why);
 }
 
-[[noreturn]] void fail_write(const std::string& path, const std::string& why) {
+void fail_write(const std::string& path, const std::string& why) {
   throw Error(path + ": cannot be written: " + why);
 }
 
-// Closes a descriptor at the end of a scope.
-struct Closer {
-  int descriptor;
-  ~Closer() { close(descriptor); }
-};
+void write_all(int descriptor, std::size_t offset, std::span<const std::byte> bytes,
+               const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written =
+        pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail_write(path, reason(errno));
+    if (written == 0) fail_write(path, reason(ENOSPC));
+    offset += static_cast<std::size_t>(written);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+namespace {
 
 std::string folder_of(const std::string& path) {
   const auto slash = path.rfind('/');
@@ -151,16 +159,8 @@ void AtomicFile::write(std::span<const std::byte> bytes) { write_at(size_, bytes
 
 void AtomicFile::write_at(std::size_t offset, std::span<const std::byte> bytes) {
   if (descriptor_ < 0) fail_write(path_, "it is complete already");
-  while (!bytes.empty()) {
-    const ssize_t written =
-        pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail_write(path_, reason(errno));
-    if (written == 0) fail_write(path_, reason(ENOSPC));
-    offset += static_cast<std::size_t>(written);
-    size_ = std::max(size_, offset);
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
+  write_all(descriptor_, offset, bytes, path_);
+  size_ = std::max(size_, offset + bytes.size());
 }
 
 void AtomicFile::commit() {

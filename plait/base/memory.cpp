@@ -19,7 +19,7 @@ std::optional<std::uint64_t> read_number(const std::string& path) {
   return std::nullopt;
 }
 
-// Bytes, of a line "KEY: 123 kB".
+// A line "KEY   N kB" of a file of such lines, in bytes.
 std::optional<std::uint64_t> read_kibibytes(const std::string& path, const std::string& wanted) {
   std::ifstream file(path);
   std::string key, rest;
@@ -52,6 +52,8 @@ std::uint64_t cgroup_available() {
 }  // namespace
 
 std::uint64_t available_memory() { return std::min(meminfo_available(), cgroup_available()); }
+
+std::uint64_t held_memory() { return read_kibibytes("/proc/self/status", "RssAnon:").value_or(0); }
 
 // Not getrusage(), which counts what the process was before exec() too.
 std::uint64_t peak_memory() { return read_kibibytes("/proc/self/status", "VmHWM:").value_or(0); }

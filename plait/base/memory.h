@@ -11,6 +11,9 @@ namespace plait {
 // limit where that is lower.
 std::uint64_t available_memory();
 
+// Bytes that this process holds now and that no file backs.
+std::uint64_t held_memory();
+
 // Bytes of memory that this process has had at most so far: resident, mapped files included.
 std::uint64_t peak_memory();
 

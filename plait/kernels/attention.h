@@ -34,9 +34,13 @@ struct AttentionShape {
   float slope = 0.2f;          // of leaky_relu below 0
 
   std::uint64_t width() const { return heads * features; }
-  // Floats of a row that the edges read: [h | s] forward, [dy | t | norm | c] backward.
-  std::uint64_t forward_width() const { return heads * (features + 1); }
-  std::uint64_t backward_width() const { return heads * (features + 3); }
+  // Floats of a row that the edges read: [h | s] forward, [dy | t | norm | c] backward, and up to
+  // three more that nobody reads, so that rows begin at multiples of 16 bytes.
+  std::uint64_t forward_width() const { return padded(heads * (features + 1)); }
+  std::uint64_t backward_width() const { return padded(heads * (features + 3)); }
+
+ private:
+  static std::uint64_t padded(std::uint64_t floats) { return (floats + 3) / 4 * 4; }
 };
 
 // Which attention is dropped: by global ids, so that both directions draw the same.

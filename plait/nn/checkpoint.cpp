@@ -183,6 +183,18 @@ Model load_model(const TensorFile& file, const std::string& path, const torch::D
   return model;
 }
 
+Model load_model_for(const Dataset& dataset, const std::string& path, const torch::Device& device) {
+  Model model = load_model(read_safetensors(path), path, device);
+  require<UsageError>(!dataset.features.empty(), "{} has no features", dataset.name);
+  const auto width = static_cast<std::int64_t>(dataset.features.width);
+  if (model.config().inputs != width)
+    throw InputError(
+        path, "metadata 'inputs'",
+        fmt::format("the model reads {} features, the graph has {}", model.config().inputs, width),
+        "use the graph that it was trained on, or one like it");
+  return model;
+}
+
 TrainingState resume_checkpoint(const std::string& path, Model& model,
                                 std::vector<torch::Tensor>& best, Adam& optimizer) {
   const TensorFile file = read_safetensors(path);

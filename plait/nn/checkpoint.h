@@ -32,6 +32,11 @@ void save_checkpoint(const std::string& path, const Model& model,
 Model load_model(const TensorFile& file, const std::string& path,
                  const torch::Device& device = torch::kCPU);
 
+// The same of a file, for the features of a dataset. Throws UsageError if there are none,
+// InputError if they are not as wide as the model reads them.
+Model load_model_for(const Dataset& dataset, const std::string& path,
+                     const torch::Device& device = torch::kCPU);
+
 // Sets model, best weights and optimizer to where the checkpoint was. Throws InputError that names
 // the field if the checkpoint's model is not the one of `model`.
 TrainingState resume_checkpoint(const std::string& path, Model& model,

@@ -61,6 +61,13 @@ GraphHandle::GraphHandle(World& world, const AnyCsr& graph, bool symmetric,
   }
 }
 
+GraphHandle::GraphHandle(World& world, std::unique_ptr<Aggregator> aggregator,
+                         std::uint64_t vertices)
+    : world_(&world),
+      device_(torch::kCPU),
+      aggregator_(std::move(aggregator)),
+      vertices_(vertices) {}
+
 Aggregator& GraphHandle::aggregator(std::uint64_t width) {
   aggregator_->reserve(width);
   return *aggregator_;

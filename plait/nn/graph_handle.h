@@ -25,6 +25,8 @@ class GraphHandle : public torch::CustomClassHolder {
   // Collective over `world`, which must outlive the handle.
   GraphHandle(World& world, const AnyCsr& graph, bool symmetric, const Partition& partition,
               const GraphHandleOptions& options);
+  // On the CPU, by an aggregator that was made elsewhere, of a graph of so many vertices.
+  GraphHandle(World& world, std::unique_ptr<Aggregator> aggregator, std::uint64_t vertices);
 
   World& world() const { return *world_; }
   // With room for rows of `width`; collective.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plait/base/error.h"
+#include "plait/base/memory.h"
 #include "plait/nn/checkpoint.h"
 #include "plait/nn/gpu_torch.h"
 #include "plait/nn/model.h"
@@ -19,18 +19,31 @@ std::vector<std::int64_t> Scores::best() const {
   return result;
 }
 
+namespace {
+
+// Refuses what cannot fit on this host, by the rows of the widest layer, before any is made.
+void require_room(const Dataset& dataset, const ModelConfig& model, std::uint64_t rows) {
+  std::uint64_t most = 0;
+  for (int l = 0; l < model.layers; ++l) {
+    std::uint64_t floats = layer_floats(model, l);
+    if (l == 0 && dataset.features.is_sparse()) floats -= dataset.features.width;
+    most = std::max(most, floats);
+  }
+  const double bytes = static_cast<double>(rows) * static_cast<double>(most) * sizeof(float);
+  require_memory(bytes < 0x1p63 ? static_cast<std::uint64_t>(bytes) : ~std::uint64_t{0},
+                 "the widest layer of the model on all vertices");
+}
+
+}  // namespace
+
 Scores infer(World& world, const Dataset& dataset, const Partition& partition,
              const InferConfig& config) {
   const torch::NoGradGuard no_grad;
   const torch::Device device = torch_device(config.gpu);
-  const Model model = load_model(read_safetensors(config.checkpoint), config.checkpoint, device);
-  require<UsageError>(!dataset.features.empty(), "{} has no features", dataset.name);
-  const auto width = static_cast<std::int64_t>(dataset.features.width);
-  if (model.config().inputs != width)
-    throw InputError(
-        config.checkpoint, "metadata 'inputs'",
-        fmt::format("the model reads {} features, the graph has {}", model.config().inputs, width),
-        "use the graph that it was trained on, or one like it");
+  const Model model = load_model_for(dataset, config.checkpoint, device);
+  if (!config.gpu)
+    require_room(dataset, model.config(),
+                 world.one_host() ? dataset.vertices() : partition.size(world.rank()));
   const InputFeatures input(dataset.features, partition, world.rank(), config.normalize, device);
   ShardOptions shard_options = model.shard_options();
   shard_options.transposed = false;

@@ -58,13 +58,16 @@ std::optional<std::uint64_t> words(const Features& features) {
   return std::ranges::count(features.f32, 1.0f) + std::ranges::count(features.bf16, 1.0f, to_float);
 }
 
-// Decided by the features of all vertices, so the same on every rank.
+}  // namespace
+
 Normalize resolved(Normalize normalize, const Features& features) {
   if (normalize != Normalize::automatic) return normalize;
   const auto count = words(features);
   if (!count) return Normalize::none;
   return *count > 50 * features.rows ? Normalize::unit : Normalize::rows;
 }
+
+namespace {
 
 void normalize_row(std::span<float> row, Normalize normalize) {
   double sum = 0;
@@ -119,23 +122,28 @@ torch::Tensor dense_rows(const Features& features, const VertexList& vertices,
 
 // Own rows, and the same turned round, so that the gradient too is a sum over rows.
 struct InputFeatures::Sparse {
-  SparseMatrix rows, columns;
-  torch::Tensor values;   // of the entries of `rows`
+  SparseMatrix rows;
+  torch::Tensor values;  // of the entries of `rows`
+  std::optional<SparseMatrix> columns;
   torch::Tensor entries;  // by which those of `columns` are taken from them
 };
 
 InputFeatures::InputFeatures(const Features& features, const Partition& partition, int rank,
-                             Normalize normalize, const torch::Device& device)
+                             Normalize normalize, const torch::Device& device, bool gradient)
     : vertices_(own_vertices(partition, rank)), width_(static_cast<std::int64_t>(features.width)) {
   normalize = resolved(normalize, features);
   if (features.is_sparse()) {
     Csr32 own = own_rows(features.sparse, partition, rank);
     const torch::Tensor values = entry_values(own, normalize).to(device);
-    TurnedRound turned = turned_round(own, features.width);
-    sparse_ = std::make_shared<const Sparse>(
-        Sparse{SparseMatrix(std::move(own), features.width, device),
-               SparseMatrix(std::move(turned.rows), partition.size(rank), device), values,
-               turned.entries.to(device)});
+    std::optional<SparseMatrix> columns;
+    torch::Tensor entries;
+    if (gradient) {
+      TurnedRound turned = turned_round(own, features.width);
+      columns.emplace(std::move(turned.rows), partition.size(rank), device);
+      entries = turned.entries.to(device);
+    }
+    sparse_ = std::make_shared<const Sparse>(Sparse{
+        SparseMatrix(std::move(own), features.width, device), values, std::move(columns), entries});
   } else {
     dense_ = dense_rows(features, vertices_, normalize).to(device);
   }
@@ -153,7 +161,7 @@ torch::Tensor InputFeatures::times(const torch::Tensor& weight, const DropoutSte
     return sparse->rows.times(values, w);
   };
   const auto adjoint = [values, sparse = sparse_](const torch::Tensor& gradient) {
-    return sparse->columns.times(values.take(sparse->entries), gradient);
+    return sparse->columns->times(values.take(sparse->entries), gradient);
   };
   return linear_map(weight.t(), forward, adjoint);
 }

@@ -12,13 +12,18 @@
 
 namespace plait {
 
+// What `automatic` means for these features, of all vertices: the same on every rank. One pass over
+// them, where it is asked; other kinds stay as they are.
+Normalize resolved(Normalize normalize, const Features& features);
+
 // Own rows of the features: dense as a tensor, or sparse as a CSR, so that bags of words of
 // thousands of columns cost only what they hold.
 class InputFeatures {
  public:
-  // Put onto `device` once, normalised.
+  // Put onto `device` once, normalised. Without `gradient`, what times() needs for its gradient is
+  // not kept.
   InputFeatures(const Features& features, const Partition& partition, int rank, Normalize normalize,
-                const torch::Device& device = torch::kCPU);
+                const torch::Device& device = torch::kCPU, bool gradient = true);
 
   std::int64_t width() const { return width_; }
   bool is_sparse() const { return sparse_ != nullptr; }

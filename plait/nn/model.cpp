@@ -112,13 +112,17 @@ torch::Tensor Model::forward(const InputFeatures& input, const GraphRef& graph, 
     step.layer = static_cast<std::uint32_t>(l);
     const LayerInput x =
         l == 0 ? LayerInput(input, step, trains) : LayerInput(h, input.vertices(), step, trains);
-    h = layers_[l]->forward(x, graph);
-    if (config_.residual) h = h + (residuals_[l].defined() ? x.times(residuals_[l]) : x.dense());
-    if (l + 1 == layers_.size()) break;
-    if (!norms_.empty()) h = norms_[l](h, graph, trains);
-    h = activate(h, config_.activation);
+    h = layer_output(l, x, graph);
   }
   return h;
+}
+
+torch::Tensor Model::layer_output(std::size_t l, const LayerInput& x, const GraphRef& graph) const {
+  torch::Tensor h = layers_[l]->forward(x, graph);
+  if (config_.residual) h = h + (residuals_[l].defined() ? x.times(residuals_[l]) : x.dense());
+  if (l + 1 == layers_.size()) return h;
+  if (!norms_.empty()) h = norms_[l](h, graph, x.trains());
+  return activate(h, config_.activation);
 }
 
 NamedTensors Model::named_parameters() const {
@@ -162,13 +166,27 @@ std::vector<torch::Tensor> Model::state() const {
   return list;
 }
 
+namespace {
+
+// Columns of what a layer makes of its input: those of all heads, where their mean is taken after.
+std::int64_t widest_product(const ModelConfig& config, const LayerShape& shape) {
+  return config.kind == "gat" && !shape.concatenated ? shape.out * shape.heads : shape.out;
+}
+
+}  // namespace
+
+std::uint64_t layer_floats(const ModelConfig& config, int layer) {
+  const LayerShape shape = shape_of(config, layer);
+  return static_cast<std::uint64_t>(shape.in) +
+         2 * static_cast<std::uint64_t>(widest_product(config, shape));
+}
+
 ModelSize size_of_model(const ModelConfig& config) {
   ModelSize size{0, 0};
   for (int l = 0; l < config.layers; ++l) {
     const LayerShape shape = shape_of(config, l);
     const auto in = static_cast<double>(shape.in), out = static_cast<double>(shape.out);
-    const double wide =
-        config.kind == "gat" && !shape.concatenated ? out * static_cast<double>(shape.heads) : out;
+    const auto wide = static_cast<double>(widest_product(config, shape));
     size.weights += in * wide * (config.kind == "sage" ? 2 : 1) * (config.residual ? 2 : 1) +
                     (config.kind == "gin" ? out * out : 0);
     // What is kept for the gradient: the product, the sum, what is dropped; attention keeps more.

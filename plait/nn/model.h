@@ -33,6 +33,9 @@ class Model {
   torch::Tensor forward(const InputFeatures& input, const GraphRef& graph, DropoutStep step,
                         bool trains = false) const;
 
+  // What one layer gives, with the norm and activation that follow it: own x out. Collective.
+  torch::Tensor layer_output(std::size_t layer, const LayerInput& x, const GraphRef& graph) const;
+
   // Named as PyG's basic models (torch_geometric.nn.models) name them: "convs.0.lin.weight" (out x
   // in), "convs.0.bias" (out), "norms.0.module.weight", and for residual layers whose widths
   // differ "residuals.0.weight". Layers come first, in order.
@@ -59,5 +62,8 @@ struct ModelSize {
   double weights, activations_per_vertex;
 };
 ModelSize size_of_model(const ModelConfig& config);
+// Floats for each row that a layer holds at the least while it gives its output, without gradients:
+// what it reads, what it makes of that, and its output.
+std::uint64_t layer_floats(const ModelConfig& config, int layer);
 
 }  // namespace plait

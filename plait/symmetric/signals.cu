@@ -38,31 +38,35 @@ __global__ void wait_kernel(SignalState* state, const __grid_constant__ Flags fl
   if (lane == 0 && back == 0) state->waited += nanoseconds() - begin;
 }
 
+// In pieces that a thread moves at once.
+template <class Piece>
 struct Pushes {
-  const uint4* from[kLanes];
-  uint4* to[kLanes];
-  std::uint64_t pieces[kLanes];  // of 16 bytes
+  const Piece* from[kLanes];
+  Piece* to[kLanes];
+  std::uint64_t pieces[kLanes];
   std::uint32_t* flag[kLanes];
   int count;
 };
 
 // All blocks work on one push after the other; the last to end one raises its signal.
 // `ended`: blocks that have ended each push; zero before and after.
+template <class Piece>
 __global__ void __launch_bounds__(kPushThreads)
     push_kernel(SignalState* state, const __grid_constant__ Flags before,
-                const __grid_constant__ Pushes pushes, unsigned* ended, unsigned long long limit) {
+                const __grid_constant__ Pushes<Piece> pushes, unsigned* ended,
+                unsigned long long limit) {
   const std::uint32_t step = state->step;
   if (threadIdx.x < before.count)
     await_flag(before.at[threadIdx.x], step - 1, before.rank[threadIdx.x], state, limit);
   __syncthreads();
   const std::uint64_t all = std::uint64_t{gridDim.x} * kPushThreads;
   for (int p = 0; p < pushes.count; ++p) {
-    const uint4* const from = pushes.from[p];
-    uint4* const to = pushes.to[p];
+    const Piece* const from = pushes.from[p];
+    Piece* const to = pushes.to[p];
     const std::uint64_t size = pushes.pieces[p];
     for (std::uint64_t first = blockIdx.x * std::uint64_t{kPushThreads} + threadIdx.x; first < size;
          first += all * kInFlight) {
-      uint4 value[kInFlight];
+      Piece value[kInFlight];
 #pragma unroll
       for (int k = 0; k < kInFlight; ++k)
         if (first + k * all < size) value[k] = __ldcs(from + first + k * all);
@@ -127,12 +131,27 @@ void DeviceSignals::wait(std::span<const Signal> signals, cudaStream_t stream, s
 }
 
 void DeviceSignals::push(std::span<const Push> pushes, cudaStream_t stream) {
-  require(pushes.size() <= kLanes, "{} pushes at once are more than {}", pushes.size(), kLanes);
-  Pushes list{};
+  for (; pushes.size() > kLanes; pushes = pushes.subspan(kLanes))
+    push_some(pushes.first(kLanes), stream);
+  if (!pushes.empty()) push_some(pushes, stream);
+}
+
+void DeviceSignals::push_some(std::span<const Push> pushes, cudaStream_t stream) {
+  const bool wide = std::ranges::all_of(pushes, [](const Push& p) {
+    const auto starts =
+        reinterpret_cast<std::uintptr_t>(p.from) | reinterpret_cast<std::uintptr_t>(p.to);
+    return (starts | p.bytes) % sizeof(uint4) == 0;
+  });
+  wide ? push_pieces<uint4>(pushes, stream) : push_pieces<float>(pushes, stream);
+}
+
+template <class Piece>
+void DeviceSignals::push_pieces(std::span<const Push> pushes, cudaStream_t stream) {
+  Pushes<Piece> list{};
   for (const Push& p : pushes) {
-    list.from[list.count] = static_cast<const uint4*>(p.from);
-    list.to[list.count] = static_cast<uint4*>(p.to);
-    list.pieces[list.count] = p.bytes / sizeof(uint4);
+    list.from[list.count] = static_cast<const Piece*>(p.from);
+    list.to[list.count] = static_cast<Piece*>(p.to);
+    list.pieces[list.count] = p.bytes / sizeof(Piece);
     list.flag[list.count++] = flag(p.peer, rank_, p.number);
   }
   Flags before{};
@@ -141,8 +160,8 @@ void DeviceSignals::push(std::span<const Push> pushes, cudaStream_t stream) {
     before.at[before.count] = flag(rank_, peer, kDone);
     before.rank[before.count++] = peer;
   }
-  push_kernel<<<kPushBlocks, kPushThreads, 0, stream>>>(state_.data(), before, list, ended_.data(),
-                                                        limit_);
+  push_kernel<Piece><<<kPushBlocks, kPushThreads, 0, stream>>>(state_.data(), before, list,
+                                                               ended_.data(), limit_);
   check_cuda(cudaGetLastError(), "pushing rows");
 }
 

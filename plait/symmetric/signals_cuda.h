@@ -29,7 +29,8 @@ struct SignalState {
   unsigned long long waited;  // ns
 };
 
-// Bytes for a peer, and the signal that they have arrived. All of it multiples of 16 bytes.
+// Bytes for a peer, and the signal that they have arrived. All of it multiples of 4 bytes; faster
+// where of 16.
 struct Push {
   int peer;
   const void* from;  // on this GPU
@@ -66,8 +67,8 @@ class DeviceSignals {
   void wait(std::span<const Signal> signals, cudaStream_t stream, std::uint32_t back = 0);
 
   // Waits until all others have done the step before, writes to them in the order given, and raises
-  // the signals: one kernel, for what is small, where copies and signals would take longer to begin
-  // than to run.
+  // the signals: one kernel for each 32 of them, for what is small, where copies and signals would
+  // take longer to begin than to run.
   void push(std::span<const Push> pushes, cudaStream_t stream);
 
   // Seconds that streams have stood in waits for the step under way, so far. Throws Error naming
@@ -75,6 +76,9 @@ class DeviceSignals {
   double waited() const;
 
  private:
+  void push_some(std::span<const Push> pushes, cudaStream_t stream);
+  template <class Piece>
+  void push_pieces(std::span<const Push> pushes, cudaStream_t stream);
   std::uint32_t* flag(int at, int from, int number) const;
 
   DeviceHeap& heap_;

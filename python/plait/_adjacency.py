@@ -11,6 +11,17 @@ from torch.utils.weak import TensorWeakRef, WeakTensorKeyDictionary
 from plait._library import ops
 
 
+def inverse_root(degree):
+    """1 / sqrt(degree), 0 where that is 0; differentiable where it is not."""
+    if (degree < 0).any():
+        node = int((degree < 0).nonzero()[0])
+        raise ValueError(
+            f"node {node} has degree {degree[node].item():g}, the sum of its edge weights; GCN's "
+            "normalisation needs 0 or more"
+        )
+    return torch.where(degree > 0, torch.where(degree > 0, degree, 1).rsqrt(), 0.0)
+
+
 class Adjacency:
     """A C++ graph, and the scalings that operations on it need; gradients do not go into these.
 
@@ -22,24 +33,26 @@ class Adjacency:
 
     @torch.compiler.disable
     def aggregate(self, x, op):
-        """x aggregated by `op`: sum, mean, weighted, or gcn (weighted, and normalised as Kipf and
-        Welling do)."""
+        """x aggregated by `op`: sum, mean, max, weighted, or gcn (weighted, and normalised as Kipf
+        and Welling do)."""
+        if op == "max":
+            return ops.max_of_neighbours(x, self._handle)
         pre = self._gcn_norm if op == "gcn" else None
         post = self._inverse_count if op == "mean" else pre
         return ops.aggregate(x, self._handle, op in ("weighted", "gcn"), pre, post)
+
+    @torch.compiler.disable
+    def attend(self, h, scores, slope, dropout):
+        """Attention over neighbours, N x width of h. scores: N x 2 heads, of each node as a source,
+        then as a target. What is dropped follows from one number of torch's generator."""
+        seed = int(torch.randint(2**63 - 1, ())) if dropout else 0
+        return ops.attend(h, scores, self._handle, slope, dropout, seed)
 
     @functools.cached_property
     def _gcn_norm(self):
         """1 / sqrt(degree) of each node, 0 where the degree is 0."""
         with torch.inference_mode(False), torch.no_grad():
-            degree = self._handle.degree()
-            if (degree < 0).any():
-                node = int((degree < 0).nonzero()[0])
-                raise ValueError(
-                    f"node {node} has degree {degree[node].item():g}, the sum of its edge weights; "
-                    "GCN's normalisation needs 0 or more"
-                )
-            return torch.where(degree > 0, degree.rsqrt(), 0.0)
+            return inverse_root(self._handle.degree())
 
     @functools.cached_property
     def _inverse_count(self):

@@ -101,6 +101,9 @@ AttentionGradient backward_on_gpu(const AttentionCase& c, const std::vector<floa
   return gpu.gradient();
 }
 
+// Floats to the next multiple of 16 bytes.
+std::uint64_t missing(std::uint64_t floats) { return (4 - floats % 4) % 4; }
+
 void check(const AttentionCase& c, std::uint32_t most, double tolerance = 4e-6) {
   SCOPED_TRACE(testing::Message() << "heads " << c.shape.heads << " features " << c.shape.features
                                   << " slope " << c.shape.slope << " p " << c.dropout.p()
@@ -117,7 +120,8 @@ void check(const AttentionCase& c, std::uint32_t most, double tolerance = 4e-6) 
   EXPECT_EQ(inferred.u, OnGpu::filled(inferred.u.size()));  // not touched
 
   // Padded so that rows stand on 16 bytes, and so that they do not.
-  for (const std::uint64_t padding : {(4 - c.shape.backward_width() % 4) % 4, std::uint64_t{5}}) {
+  for (const std::uint64_t padding :
+       {missing(c.shape.heads * (c.shape.features + 3)), std::uint64_t{5}}) {
     const std::vector<float> rows = c.backward_rows(expected, padding);
     const AttentionGradient wanted = c.reference_gradient(rows),
                             gradient = backward_on_gpu(c, rows, most);
@@ -134,7 +138,7 @@ TEST(GpuAttention, AllShapesMatchTheReference) {
     for (const std::uint64_t features : {1, 2, 3, 4, 7, 8, 12, 16, 31, 32, 64, 70, 128, 256}) {
       if (heads * features > 1024) continue;
       const AttentionShape shape{heads, features, 0.2f};
-      const std::uint64_t padding = (4 - shape.forward_width() % 4) % 4;
+      const std::uint64_t padding = missing(shape.heads * (shape.features + 1));
       check({thin, {.shape = shape, .padding = padding}}, 2048);
       check({thick, {.shape = shape, .p = 0.6f, .padding = padding}}, 32);
       check({thin, {.shape = shape, .p = 0.6f, .padding = 1}}, 2048);

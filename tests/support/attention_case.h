@@ -42,7 +42,7 @@ struct AttentionCase {
         shape(options.shape),
         dropout(options.seed, options.p),
         vertices(edges.graph.vertices()),
-        stride(shape.forward_width() + options.padding),
+        stride(shape.heads * (shape.features + 1) + options.padding),
         x(vertices * stride),
         t(vertices * shape.heads),
         dy(vertices * shape.width()),

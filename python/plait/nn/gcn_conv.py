@@ -1,34 +1,11 @@
-"""Layers with the signatures and state_dicts of PyTorch Geometric 2.8."""
-
-import math
+"""Graph convolution."""
 
 import torch
 
-from plait._adjacency import adjacency
-from plait.graph import Graph
+from plait.nn._layer import GraphLayer, glorot_linear
 
 
-class _GlorotLinear(torch.nn.Linear):
-    """x W^T with W drawn uniformly from +-sqrt(6 / (in + out)) (Glorot and Bengio, 2010)."""
-
-    def reset_parameters(self):
-        if self.weight.numel() == 0:
-            return
-        bound = math.sqrt(6 / (self.in_features + self.out_features))
-        torch.nn.init.uniform_(self.weight, -bound, bound)
-
-
-class _LazyGlorotLinear(torch.nn.LazyLinear):
-    """The same, its input width found at the first call."""
-
-    cls_to_become = _GlorotLinear
-
-    def reset_parameters(self):
-        if not self.has_uninitialized_params():
-            _GlorotLinear.reset_parameters(self)
-
-
-class GCNConv(torch.nn.Module):
+class GCNConv(GraphLayer):
     """Graph convolution, D^-1/2 (A + I) D^-1/2 X W^T + b (Kipf and Welling, ICLR 2017, equation 2).
 
     D is the diagonal of the row sums of A + I. A node that has a loop keeps it instead of getting
@@ -49,8 +26,7 @@ class GCNConv(torch.nn.Module):
     for other options of PyTorch Geometric's message passing.
     """
 
-    # The options of MessagePassing, with the values that this layer computes.
-    _MESSAGE_PASSING = {"aggr": ("add", "sum"), "flow": ("source_to_target",), "node_dim": (-2, 0)}
+    _USES_WEIGHTS = True
 
     def __init__(
         self,
@@ -64,9 +40,8 @@ class GCNConv(torch.nn.Module):
         **kwargs,
     ):
         super().__init__()
-        for name, value in kwargs.items():
-            if value not in self._MESSAGE_PASSING.get(name, ()):
-                raise NotImplementedError(f"GCNConv does not support {name}={value!r}")
+        self._check_message_passing(kwargs)
+        self._check_in_channels(in_channels)
         if add_self_loops is None:
             add_self_loops = normalize
         if add_self_loops and not normalize:
@@ -79,14 +54,8 @@ class GCNConv(torch.nn.Module):
         self.cached = cached
         self.add_self_loops = add_self_loops
         self.normalize = normalize
-        if in_channels < 0:
-            self.lin = _LazyGlorotLinear(out_channels, bias=False)
-        else:
-            self.lin = _GlorotLinear(in_channels, out_channels, bias=False)
-        if bias:
-            self.bias = torch.nn.Parameter(torch.empty(out_channels))
-        else:
-            self.register_parameter("bias", None)
+        self.lin = glorot_linear(in_channels, out_channels)
+        self._give_bias(out_channels, bias)
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -100,23 +69,21 @@ class GCNConv(torch.nn.Module):
         """
         Args:
             x: (N, in_channels), float32, on the CPU.
-            edge_index: (2, E) integers, source above target; or a plait.Graph of N nodes.
-            edge_weight: (E,) float32, without a gradient; None with a plait.Graph, which has its
-                own.
+            edge_index: (2, E) integers, source above target; or a plait.Graph of N nodes, or
+                anything that one is made of.
+            edge_weight: (E,) float32; None with a plait.Graph, which has its own.
 
-        Returns (N, out_channels), float32, differentiable by x and the parameters.
+        Returns (N, out_channels), float32, differentiable by x, the parameters and edge_weight.
 
         The graph that is made from edge_index is kept as long as that tensor lives unchanged, so
         calls with the same tensors pay for it once, in every layer. Only writing to its memory
-        behind torch's back, through NumPy or .data, goes unseen.
+        behind torch's back, through NumPy or .data, goes unseen. With an edge_weight whose gradient
+        is wanted, it is made at every call.
         """
-        if not isinstance(x, torch.Tensor):
-            raise ValueError(f"x is a {type(x).__name__}; give one tensor (N, in_channels)")
-        if x.dim() != 2:
-            raise ValueError(f"x has shape {tuple(x.shape)}, but must have (N, in_channels)")
+        x = self._checked(x)
         found = self._cached_adjacency
         if found is None:
-            found = self._adjacency(x.size(0), edge_index, edge_weight)
+            found = self._adjacency(x.size(0), edge_index, edge_weight, self._loop_weights())
             if self.cached:
                 self._cached_adjacency = found
         op = "gcn" if self.normalize else "weighted"
@@ -127,25 +94,8 @@ class GCNConv(torch.nn.Module):
             out = self.lin(found.aggregate(x, op))
         return out if self.bias is None else out + self.bias
 
-    def _adjacency(self, num_nodes, edge_index, edge_weight):
-        if isinstance(edge_index, Graph):
-            if edge_weight is not None:
-                raise ValueError("edge_weight was given beside a plait.Graph, which has its own")
-            graph = edge_index
-            edge_index, edge_weight = graph.edge_index, graph.edge_weight
-            if graph.num_nodes != num_nodes:
-                raise ValueError(
-                    f"x has {num_nodes} rows, but the graph has {graph.num_nodes} nodes"
-                )
-        elif not isinstance(edge_index, torch.Tensor):
-            raise NotImplementedError(
-                f"edge_index is a {type(edge_index).__name__}; only a 2 x E tensor or a "
-                "plait.Graph is supported yet"
-            )
-        loop_weight = None
-        if self.add_self_loops:
-            loop_weight = 2.0 if self.improved and edge_weight is not None else 1.0
-        return adjacency(edge_index, edge_weight, num_nodes, loop_weight)
+    def _loop_weights(self):
+        return (1.0, 2.0 if self.improved else 1.0) if self.add_self_loops else None
 
     def __getstate__(self):
         # The C++ graph is not copied or pickled with the layer.

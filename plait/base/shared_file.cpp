@@ -1,0 +1,69 @@
+#include "plait/base/shared_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "plait/base/error.h"
+#include "plait/base/file.h"
+#include "plait/base/file_system.h"
+
+namespace plait {
+
+void SharedFile::make(const std::string& path, std::uint64_t bytes) {
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor < 0) fail_write(path, reason(errno));
+  const Closer closer{descriptor};
+  const auto size = static_cast<off_t>(bytes);
+  if (bytes == 0 || fallocate(descriptor, 0, 0, size) == 0) return;
+  // EOPNOTSUPP, ENOSYS: a file system that cannot promise room.
+  if (errno != EOPNOTSUPP && errno != ENOSYS) fail_write(path, reason(errno));
+  if (ftruncate(descriptor, size) != 0) fail_write(path, reason(errno));
+}
+
+SharedFile::SharedFile(std::string path) : path_(std::move(path)) {
+  descriptor_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  if (descriptor_ < 0) fail_write(path_, reason(errno));
+}
+
+SharedFile::~SharedFile() { close(descriptor_); }
+
+void SharedFile::write_at(std::size_t offset, std::span<const std::byte> bytes) {
+  write_all(descriptor_, offset, bytes, path_);
+}
+
+void SharedFile::sync() {
+  if (fdatasync(descriptor_) != 0) fail_write(path_, reason(errno));
+}
+
+FolderLock::FolderLock(const std::string& path) {
+  descriptor_ = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor_ < 0) fail_read(path, reason(errno));
+  if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
+  const int error = errno;
+  close(descriptor_);
+  require(error != EWOULDBLOCK,
+          "{}: another process is at work there; wait for it, or give another folder", path);
+  fail_read(path, reason(error));
+}
+
+FolderLock::~FolderLock() { close(descriptor_); }
+
+std::string file_stamp(const std::string& path) {
+  struct stat found {};
+  if (stat(path.c_str(), &found) != 0) fail_read(path, reason(errno));
+  return fmt::format("{} bytes, changed at {}.{:09}", found.st_size, found.st_mtim.tv_sec,
+                     found.st_mtim.tv_nsec);
+}
+
+std::string file_checksum(const std::string& path) {
+  const auto file = MappedFile::open(path);
+  return fmt::format("{:016x}", XXH3_64bits(file->bytes().data(), file->bytes().size()));
+}
+
+}  // namespace plait

@@ -1,0 +1,52 @@
+// Files and folders of work in progress, on which several processes work at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace plait {
+
+// A file of a known size, which processes write each at places of its own, and which is read by
+// mapping it. It has its name from the beginning. Members throw Error "PATH: cannot be written:
+// REASON".
+class SharedFile {
+ public:
+  // An empty file of `bytes` bytes in place of what is there; takes the room on the disk at once
+  // where the file system can.
+  static void make(const std::string& path, std::uint64_t bytes);
+  explicit SharedFile(std::string path);
+  ~SharedFile();
+  SharedFile(const SharedFile&) = delete;
+  SharedFile& operator=(const SharedFile&) = delete;
+
+  // Any thread.
+  void write_at(std::size_t offset, std::span<const std::byte> bytes);
+  // What was written before is on the disk.
+  void sync();
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+};
+
+// A lock on a folder, which ends with the process at the latest.
+class FolderLock {
+ public:
+  // Throws Error if another process holds it.
+  explicit FolderLock(const std::string& path);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int descriptor_ = -1;
+};
+
+// Bytes and time of the last change of a file or folder, to tell whether it is still the same.
+std::string file_stamp(const std::string& path);
+// Of the content of a file: XXH3 (64 bit), in hexadecimal digits.
+std::string file_checksum(const std::string& path);
+
+}  // namespace plait

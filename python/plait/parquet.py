@@ -1,0 +1,247 @@
+"""Graphs from Parquet and to it, through pyarrow.
+
+    python -m plait.parquet edges.parquet --nodes nodes.parquet -o graph.plait
+    graph = plait.parquet.read("edges.parquet", nodes="nodes.parquet")
+
+A table of edges has a row an edge: columns `source` and `target`, integers, and perhaps `weight`. A
+table of nodes has a row a node, in order of ids or with a column `id`: `label`, an integer, empty
+where unknown; `split`, one of train, val and test, or empty; and features, which are one column of
+lists of equal length, `x`, or all other columns of numbers, in the order of the file. Columns of
+other names are named by options. Only columns that are used are read.
+"""
+
+import argparse
+import dataclasses
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+_SPLITS = ("train", "val", "test")
+_OWN_COLUMNS = ("id", "label", "split")
+
+
+@dataclasses.dataclass(frozen=True)
+class EdgeColumns:
+    """Names of the columns of a table of edges; weight None: none is read."""
+
+    source: str = "source"
+    target: str = "target"
+    weight: str | None = None
+
+
+def _pyarrow():
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError("plait: Parquet needs the package pyarrow; pip install pyarrow") from None
+    return pyarrow
+
+
+class _Table:
+    """Some columns of a file, as NumPy's arrays. Errors are ValueErrors that name the file."""
+
+    def __init__(self, path):
+        pyarrow = _pyarrow()
+        self.path = path
+        try:
+            self._file = pyarrow.parquet.ParquetFile(path)
+        except (OSError, pyarrow.ArrowException) as error:
+            raise ValueError(f"{path}: {' '.join(str(error).split())}") from None
+        self._types = pyarrow.types
+        self.schema = self._file.schema_arrow
+        self.rows = self._file.metadata.num_rows
+
+    def column(self, name):
+        if name not in self.schema.names:
+            raise ValueError(
+                f"{self.path}: there is no column {name}; it has {', '.join(self.schema.names)}"
+            )
+        return self._file.read(columns=[name]).column(0).combine_chunks()
+
+    def integers(self, name, missing=None):
+        """int64; empty entries become `missing`, or are refused."""
+        column = self.column(name)
+        if not self._types.is_integer(column.type):
+            raise ValueError(f"{self.path}: column {name} holds {column.type}, not integers")
+        if column.null_count > 0:
+            if missing is None:
+                row = column.is_null().to_numpy(zero_copy_only=False).argmax()
+                raise ValueError(f"{self.path}: column {name} is empty in row {row}")
+            column = column.fill_null(missing)
+        values = column.to_numpy(zero_copy_only=False)
+        if values.dtype == np.uint64 and values.size > 0 and values.max() >= 2**63:
+            raise ValueError(f"{self.path}: column {name}: {values.max()} is above {2**63 - 1}")
+        return values.astype(np.int64, copy=False)
+
+    def floats(self, name):
+        """float32; a value that is empty or not finite is refused by whoever takes it."""
+        column = self.column(name)
+        if not self._is_number(column.type):
+            raise ValueError(f"{self.path}: column {name} holds {column.type}, not numbers")
+        return column.to_numpy(zero_copy_only=False).astype(np.float32)
+
+    def lists(self, name):
+        """float32, a row an entry: a column of lists that are all as long as the first."""
+        column = self.column(name)
+        values = column.flatten()
+        width = len(values) // max(len(column), 1)
+        lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+        wrong = np.flatnonzero(lengths != width)
+        if wrong.size > 0:
+            raise ValueError(
+                f"{self.path}: column {name} has {lengths[wrong[0]]} numbers in row {wrong[0]}, "
+                f"but {len(values)} in {len(column)} rows; each row needs as many"
+            )
+        return values.to_numpy(zero_copy_only=False).astype(np.float32).reshape(len(column), width)
+
+    def features(self):
+        """All features, or None."""
+        if "x" in self.schema.names and self._is_list(self.schema.field("x").type):
+            return self.lists("x")
+        names = [field.name for field in self.schema
+                 if field.name not in _OWN_COLUMNS and self._is_number(field.type)]
+        return np.stack([self.floats(name) for name in names], axis=1) if names else None
+
+    def _is_number(self, of):
+        return self._types.is_integer(of) or self._types.is_floating(of)
+
+    def _is_list(self, of):
+        types = self._types
+        a_list = types.is_list(of) or types.is_large_list(of) or types.is_fixed_size_list(of)
+        return a_list and self._is_number(of.value_type)
+
+
+def _splits(table):
+    column = table.column("split")
+    words = np.array(["" if word is None else word for word in column.to_pylist()], dtype=object)
+    unknown = np.flatnonzero(~np.isin(words, ("", *_SPLITS)))
+    if unknown.size > 0:
+        raise ValueError(
+            f"{table.path}: column split is {words[unknown[0]]!r} in row {unknown[0]}; it is one of "
+            f"{', '.join(_SPLITS)}, or empty"
+        )
+    return {f"{split}_masks": (words == split)[None] for split in _SPLITS}
+
+
+def _node_arrays(path):
+    """The arrays of a table of nodes, in order of ids."""
+    table = _Table(path)
+    arrays = {}
+    if (features := table.features()) is not None:
+        arrays["x"] = features
+    if "label" in table.schema.names:
+        arrays["y"] = table.integers("label", missing=-1)
+    if "split" in table.schema.names:
+        arrays |= _splits(table)
+    arrays.setdefault("y", np.full(table.rows, -1))  # says how many nodes there are
+    if "id" in table.schema.names:
+        ids = table.integers("id")
+        order = np.argsort(ids, kind="stable")
+        if not np.array_equal(ids[order], np.arange(table.rows)):
+            raise ValueError(
+                f"{path}: column id must hold each of 0 .. {table.rows - 1} once, in any order"
+            )
+        arrays = {name: a[..., order] if name.endswith("_masks") else a[order]
+                  for name, a in arrays.items()}
+    return arrays
+
+
+def read_arrays(edges, nodes=None, columns=EdgeColumns()):
+    """The arrays of a graph archive (docs/formats.md) from a table of edges and one of nodes."""
+    table = _Table(edges)
+    arrays = {"edge_index": np.stack([table.integers(columns.source),
+                                      table.integers(columns.target)])}
+    if columns.weight is not None:
+        arrays["edge_weight"] = table.floats(columns.weight)
+    return arrays | (_node_arrays(nodes) if nodes is not None else {})
+
+
+def read(edges, nodes=None, columns=EdgeColumns()):
+    """A plait.Graph, as plait.Graph.load gives it.
+
+    Raises ValueError if a table is not as the module's text has it, naming file, column and row, and
+    ImportError without pyarrow.
+    """
+    import torch
+
+    from plait.graph import Graph
+
+    arrays = {name: torch.from_numpy(np.require(array, requirements="CW"))
+              for name, array in read_arrays(edges, nodes, columns).items()}
+    nodes_there = len(arrays["y"]) if nodes is not None else None
+    graph = Graph(arrays["edge_index"], nodes_there, arrays.get("edge_weight"))
+    graph.x = arrays.get("x")
+    graph.y = arrays.get("y")
+    for split in _SPLITS:
+        masks = arrays.get(f"{split}_masks")
+        setattr(graph, f"{split}_mask", None if masks is None else masks[0])
+    return graph
+
+
+def write(graph, edges, nodes=None):
+    """Writes a plait.Graph of at most one split: its edges and, if `nodes` names a file, x as lists,
+    labels and the split."""
+    pyarrow = _pyarrow()
+    source, target = graph.edge_index.numpy()
+    table = {"source": source, "target": target}
+    if graph.edge_weight is not None:
+        table["weight"] = graph.edge_weight.numpy()
+    pyarrow.parquet.write_table(pyarrow.table(table), edges)
+    if nodes is None:
+        return
+    table = {"id": np.arange(graph.num_nodes)}
+    if graph.x is not None:
+        flat = pyarrow.array(np.ascontiguousarray(graph.x.numpy()).reshape(-1))
+        table["x"] = pyarrow.FixedSizeListArray.from_arrays(flat, graph.x.size(1))
+    if graph.y is not None:
+        labels = graph.y.numpy()
+        table["label"] = pyarrow.array(labels, mask=labels < 0)
+    masks = {split: getattr(graph, f"{split}_mask") for split in _SPLITS}
+    if any(mask is not None for mask in masks.values()):
+        table["split"] = _split_words(masks, graph.num_nodes)
+    pyarrow.parquet.write_table(pyarrow.table(table), nodes)
+
+
+def _split_words(masks, num_nodes):
+    words = np.full(num_nodes, None, dtype=object)
+    for split, mask in masks.items():
+        if mask is None:
+            continue
+        if mask.dim() != 1:
+            raise ValueError(f"{split}_mask has {len(mask)} splits, but a table of nodes holds one")
+        words[mask.numpy()] = split
+    return words
+
+
+def main(arguments=None):
+    from plait.datasets import DatasetError, find_program
+
+    parser = argparse.ArgumentParser(
+        prog="python -m plait.parquet", description="Converts a graph in Parquet files.")
+    parser.add_argument("edges", help="table of edges")
+    parser.add_argument("--nodes", help="table of nodes: features, labels, splits")
+    parser.add_argument("--source", default="source", help="column of sources (%(default)s)")
+    parser.add_argument("--target", default="target", help="column of targets (%(default)s)")
+    parser.add_argument("--weight", help="column of weights; without, none are read")
+    parser.add_argument("-o", "--out", required=True,
+                        help="file to write: .plait, or another that plait writes")
+    options = parser.parse_args(arguments)
+    try:
+        columns = EdgeColumns(options.source, options.target, options.weight)
+        arrays = read_arrays(options.edges, options.nodes, columns)
+        program = find_program()
+    except (ValueError, ImportError, DatasetError) as error:
+        print(f"plait: {error}", file=sys.stderr)
+        return 1
+    with tempfile.TemporaryDirectory(prefix="plait-") as scratch:
+        archive = pathlib.Path(scratch) / "graph.npz"
+        np.savez(archive, **arrays)
+        return subprocess.run([program, "convert", str(archive), options.out],
+                              check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
