@@ -99,21 +99,25 @@ def test_bash_with_equals_signs(folder):
     assert "graph.mtx" in offers[2]
 
 
+def helps(plait, path=""):
+    """The help of every command, with the words that it lists below itself."""
+    text = plait.ok(*path.split(), "--help").out
+    below = text.partition("Subcommands:")[2].split("\n\n")[0]
+    words = re.findall(r"^  (\w+)", below, re.MULTILINE)
+    yield path, text, words
+    for word in words:
+        yield from helps(plait, f"{path} {word}")
+
+
 def test_bash_offers_what_help_lists(plait, folder):
-    """Every option of every command, found by following what is offered itself."""
-    todo, seen = [""], 0
-    while todo:
-        path = todo.pop()
-        options, words = bash_offers(folder, [f"plait{path} -", f"plait{path} "])
-        text = plait.ok(*path.split(), "--help").out
+    """Every option of every command, and every command."""
+    found = list(helps(plait))
+    assert len(found) > 17
+    offers = bash_offers(folder, [f"plait{path} {end}" for path, *_ in found for end in ("-", "")])
+    for (path, text, words), options, arguments in zip(found, offers[::2], offers[1::2]):
         listed = set(re.findall(r"^  (?:-\w,)?(--[\w-]+)", text, re.MULTILINE))
-        assert {o for o in options if o.startswith("--")} == listed
-        seen += 1
-        if "Subcommands:" in text:
-            below = text.split("Subcommands:")[1].split("\n\n")[0]
-            assert words == set(re.findall(r"^  (\w+)", below, re.MULTILINE))
-            todo += [f"{path} {word}" for word in words]
-    assert seen > 17
+        assert {option for option in options if option.startswith("--")} == listed, path
+        assert not words or arguments == set(words), path
 
 
 @pytest.mark.parametrize("option", ["--strategy", "--partition", "--norm", "--normalize",
