@@ -127,7 +127,8 @@ void add_aggregate(CLI::App& app, Session& session) {
   command->add_option("graph", o->graph, "Graph file")->required();
   command->add_option("--features", o->features, "x: .npy of vertices x width, float")->required();
   command->add_option("--out", o->out, "y: .npy to write")->required();
-  command->add_option("--op", o->op, "sum, mean or weighted")->capture_default_str();
+  show_words(command->add_option("--op", o->op, "Over neighbours")->capture_default_str(),
+             "sum, mean, weighted");
   command->add_flag("--transposed", o->transposed, "Compute the gradient: x = A^T y");
   command->add_option("--seed", session.seed, "Seed of METIS")->capture_default_str();
   add_spread_options(command, session, o->spread);

@@ -203,6 +203,7 @@ class Contest {
 void add_bench(CLI::App& app, Session& session) {
   auto o = std::make_shared<Options>();
   CLI::App* bench = app.add_subcommand("bench", "Measure what this machine reaches");
+  add_examples(bench, "  plait bench aggregate products.plait --gpus 4");
   bench->require_subcommand(1);
   CLI::App* command =
       add_command(*bench, session, "aggregate",
@@ -213,12 +214,13 @@ void add_bench(CLI::App& app, Session& session) {
                   });
   command->add_option("graph", o->graph, "Graph file")->required();
   command->add_option("--dims", o->widths, "Widths of x")->delimiter(',')->capture_default_str();
-  command
-      ->add_option(
-          "--strategies", o->strategies,
-          "pipelined, partial, bulk, replicate, get, paged; cusparse: bulk with cuSPARSE's sum")
-      ->delimiter(',')
-      ->capture_default_str();
+  CLI::Option* const strategies =
+      command
+          ->add_option("--strategies", o->strategies,
+                       "Some of them, with commas; cusparse: bulk with cuSPARSE's sum")
+          ->delimiter(',')
+          ->capture_default_str();
+  show_words(strategies, "pipelined, partial, bulk, replicate, get, paged, cusparse");
   command->add_option("--wire", o->wire, "fp32 or bf16: how rows cross the link")
       ->check(CLI::IsMember({"fp32", "bf16"}))
       ->capture_default_str();
@@ -228,7 +230,7 @@ void add_bench(CLI::App& app, Session& session) {
   command->add_option("--trace", o->trace,
                       "File for a trace of a step of each, for Perfetto or chrome://tracing");
   add_choice(command, "--partition", o->scheme, parse_partition_scheme, "edges",
-             "edges, vertices, hash or metis");
+             "How vertices are dealt out to ranks");
   add_transport_option(command, o->transport);
   command->add_option("--gpus", session.gpus, "GPUs, a process each")->check(CLI::Range(1, 32));
   command->add_option("--seed", session.seed, "Seed of METIS")->capture_default_str();

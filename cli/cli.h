@@ -9,6 +9,7 @@
 
 #include "plait/aggregate/aggregate.h"
 #include "plait/graph/dataset.h"
+#include "plait/nn/config.h"
 #include "plait/partition/partition.h"
 #include "plait/symmetric/device_transport.h"
 #include "plait/world/world.h"
@@ -39,16 +40,32 @@ void add_output_flags(CLI::App* command, Session& session);
 // Text under the options of --help, shown as examples.
 void add_examples(CLI::App* command, const std::string& text);
 
+// Says in the help which words an option takes, from where completion knows them: "a, b, c".
+CLI::Option* show_words(CLI::Option* option, const std::string& list);
+
+// Those of an enumeration; empty: any text.
+std::string words_of(Strategy);
+std::string words_of(PartitionScheme);
+std::string words_of(DeviceTransport);
+std::string words_of(NormKind);
+std::string words_of(Normalize);
+std::string words_of(MetricKind);
+std::string words_of(Pool);
+template <class T>
+std::string words_of(T) {
+  return "";
+}
+
 // An option whose words `parse` knows. A wrong one is refused before any rank starts.
 template <class T>
 CLI::Option* add_choice(CLI::App* command, const std::string& name, T& value,
                         T (*parse)(std::string_view), const std::string& standard,
                         const std::string& text) {
   value = parse(standard);
-  return command
-      ->add_option_function<std::string>(
-          name, [&value, parse](const std::string& word) { value = parse(word); }, text)
-      ->default_str(standard);
+  CLI::Option* const option = command->add_option_function<std::string>(
+      name, [&value, parse](const std::string& word) { value = parse(word); }, text);
+  if (const std::string words = words_of(value); !words.empty()) show_words(option, words);
+  return option->default_str(standard);
 }
 
 // How an operation is spread over ranks, besides their number.
@@ -67,6 +84,10 @@ void add_timeout_option(CLI::App* command, Session& session);
 // or GPUs were asked for, or right here for one. With --gpus, each rank's GPU is the current one.
 // Sets session.exit_code.
 void on_ranks(Session& session, const std::function<void(World&)>& body);
+
+// From here on Ctrl-C ends the program with one line and exit code 130, as files appear whole or
+// not at all. Training ends by itself instead.
+void end_on_interrupt();
 
 // Where the work is done: "cuda" or "cpu".
 const char* device_name(const Session& session);
@@ -91,5 +112,7 @@ void add_aggregate(CLI::App& app, Session& session);
 void add_train(CLI::App& app, Session& session);
 void add_infer(CLI::App& app, Session& session);
 void add_bench(CLI::App& app, Session& session);
+void add_report(CLI::App& app, Session& session);
+void add_completion(CLI::App& app, Session& session);
 
 }  // namespace plait::cli

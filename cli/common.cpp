@@ -1,4 +1,8 @@
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
+#include <csignal>
 #include <cstring>
 #include <iostream>
 
@@ -11,6 +15,24 @@
 #include "plait/world/phase.h"
 
 namespace plait::cli {
+namespace {
+
+// Of ranks, the first speaks.
+std::atomic<bool> tells_interrupt{true};
+
+void end_now(int) {
+  static constexpr char kText[] = "plait: interrupted\n";
+  if (tells_interrupt && ::write(STDERR_FILENO, kText, sizeof kText - 1) < 0)
+    ::_exit(static_cast<int>(ExitCode::failed));
+  ::_exit(static_cast<int>(ExitCode::interrupted));
+}
+
+}  // namespace
+
+void end_on_interrupt() {
+  // Shells let what they start in the background ignore it.
+  if (std::signal(SIGINT, end_now) == SIG_IGN) std::signal(SIGINT, SIG_IGN);
+}
 
 void add_output_flags(CLI::App* command, Session& session) {
   command->add_flag("--json", session.json, "Print one JSON object on stdout");
@@ -34,14 +56,14 @@ void add_examples(CLI::App* command, const std::string& text) {
 
 void add_transport_option(CLI::App* command, DeviceTransport& transport) {
   add_choice(command, "--transport", transport, parse_device_transport, "cuda",
-             "How GPUs reach each other's memory: cuda, or nvshmem where it is installed");
+             "How GPUs reach each other's memory; nvshmem where it is installed");
 }
 
 void add_spread_options(CLI::App* command, Session& session, Spread& spread) {
   add_choice(command, "--strategy", spread.strategy, parse_strategy, "auto",
-             "replicate, bulk, pipelined, partial, get, paged, or auto by the device");
+             "How remote rows come to where they are summed; auto: by the device");
   add_choice(command, "--partition", spread.scheme, parse_partition_scheme, "edges",
-             "edges, vertices, hash or metis");
+             "How vertices are dealt out to ranks");
   CLI::Option* const ranks =
       command->add_option("--ranks", session.ranks, "Processes to spread the work over")
           ->check(CLI::Range(1, 4096))
@@ -70,6 +92,7 @@ void add_timeout_option(CLI::App* command, Session& session) {
 void on_ranks(Session& session, const std::function<void(World&)>& body) {
   const std::chrono::milliseconds timeout{static_cast<std::int64_t>(session.timeout * 1000)};
   if (const auto config = world_from_environment()) {
+    tells_interrupt = config->rank == 0;
     session.quiet = session.quiet || config->rank != 0;
     set_progress(session.progress());
     if (session.gpus > 0) use_gpu(local_rank(*config));

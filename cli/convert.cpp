@@ -35,10 +35,11 @@ void add_convert(CLI::App& app, Session& session) {
       ->add_option("in", o->in, "Graph to read: " + readable_endings() + ", or a folder of the OGB")
       ->required();
   command->add_option("out", o->out, "Graph to write: " + writable_endings())->required();
-  command->add_option(
-      "--format", o->read.format,
-      "Ending of the format of IN, where its name has another: mtx, graph, sg, ...");
-  command->add_option("--out-format", o->out_format, "The same for OUT");
+  command
+      ->add_option("--format", o->read.format,
+                   "Ending of the format of IN, where its name has another: mtx, graph, sg, ...")
+      ->type_name("ENDING");
+  command->add_option("--out-format", o->out_format, "The same for OUT")->type_name("ENDING");
   command->add_option("--features", o->features,
                       "Features, a row a vertex: .npy, or .npz with a SciPy CSR matrix or x; or "
                       "constant, degree or identity: made of the graph");

@@ -186,8 +186,10 @@ void run(const Session& session) {
 }  // namespace
 
 void add_doctor(CLI::App& app, Session& session) {
-  add_command(app, session, "doctor", "Show what was found, what is missing, and what to do",
-              [&session] { run(session); });
+  CLI::App* command =
+      add_command(app, session, "doctor", "Show what was found, what is missing, and what to do",
+                  [&session] { run(session); });
+  add_examples(command, "  plait doctor\n  plait doctor --json");
 }
 
 }  // namespace plait::cli

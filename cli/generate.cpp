@@ -2,6 +2,7 @@
 #include "plait/graph/generate.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "cli/cli.h"
 #include "plait/base/error.h"
@@ -73,6 +74,7 @@ class Kinds {
     kind->add_option("--seed", session_.seed, "The same seed gives the same graph on every machine")
         ->capture_default_str();
     add_output_flags(kind, session_);
+    add_examples(kind, fmt::format("  plait generate {0} -o {0}.plait", name));
     kind->callback([make, kind, o = o_, &session = session_] {
       write(*o, session, make(*o, *kind, session.seed));
     });
@@ -92,9 +94,10 @@ void add_dcsbm(Kinds& kinds) {
                                return generate_dcsbm(block_model(o, command, seed));
                              });
   DcsbmOptions& d = kinds.options().dcsbm;
-  kind->add_option(
-      "--like", kinds.options().like,
-      "Start from the counts of reddit, products, proteins, enwiki, orkut or papers100M");
+  std::vector<std::string_view> presets;
+  for (const DcsbmOptions& preset : dcsbm_presets()) presets.push_back(preset.name);
+  show_words(kind->add_option("--like", kinds.options().like, "Start from the counts of a graph"),
+             fmt::format("{}", fmt::join(presets, ",")));
   kind->add_option("--scale", kinds.options().scale, "With --like: shrink vertices and edges")
       ->check(CLI::Range(1e-6, 1.0))
       ->capture_default_str();
@@ -111,6 +114,9 @@ void add_dcsbm(Kinds& kinds) {
   option("--width", d.width, "Features a vertex; 0: none");
   option("--noise", d.noise, "Standard deviation of the features' noise");
   kind->add_flag("--no-features", kinds.options().no_features, "Leave features out");
+  add_examples(kind,
+               "  plait generate dcsbm -o communities.plait --seed 1\n"
+               "  plait generate dcsbm --like reddit --scale 0.01 --no-features -o reddit.plait");
 }
 
 }  // namespace
@@ -137,6 +143,7 @@ void add_generate(CLI::App& app, Session& session) {
   rmat->add_option("-a", o.rmat.a, "Share of the first quadrant")->capture_default_str();
   rmat->add_option("-b", o.rmat.b, "Share of the second quadrant")->capture_default_str();
   rmat->add_option("-c", o.rmat.c, "Share of the third quadrant")->capture_default_str();
+  add_examples(rmat, "  plait generate rmat --vertices 65536 --edges 1000000 -o rmat.mtx");
 
   CLI::App* grid =
       kinds.add("grid", "Rows x columns, four neighbours",
@@ -159,8 +166,8 @@ void add_generate(CLI::App& app, Session& session) {
 
   add_examples(command,
                "  plait generate dcsbm -o communities.plait --seed 1\n"
-               "  plait generate dcsbm --like reddit --scale 0.01 --no-features -o reddit.plait\n"
-               "  plait generate rmat --vertices 65536 --edges 1000000 -o rmat.mtx");
+               "  plait generate rmat --vertices 65536 --edges 1000000 -o rmat.mtx\n"
+               "  plait generate grid --help");
 }
 
 }  // namespace plait::cli

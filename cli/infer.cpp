@@ -122,8 +122,7 @@ void add_infer(CLI::App& app, Session& session) {
   command->add_flag(
       "--classes", o->classes,
       "Write the class with the highest score instead; of several labels, 0 or 1 for each");
-  add_choice(command, "--normalize", o->infer.normalize, parse_normalize, "auto",
-             "As in training: rows, unit, none or auto");
+  add_choice(command, "--normalize", o->infer.normalize, parse_normalize, "auto", "As in training");
   add_spread_options(command, session, o->spread);
   add_timeout_option(command, session);
   CLI::Option* const limit =

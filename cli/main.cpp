@@ -22,6 +22,8 @@ void add_commands(CLI::App& app, cli::Session& session) {
   cli::add_train(app, session);
   cli::add_infer(app, session);
   cli::add_bench(app, session);
+  cli::add_report(app, session);
+  cli::add_completion(app, session);
 }
 
 // No option that takes a number makes sense below 0; without this, -1 would become 2^64 - 1.
@@ -37,6 +39,7 @@ void refuse_negative_numbers(CLI::App& app) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  cli::end_on_interrupt();
   // Writing past a file size limit is then an error of write(), which is reported.
   std::signal(SIGXFSZ, SIG_IGN);
   CLI::App app{

@@ -76,8 +76,9 @@ void add_partition(CLI::App& app, Session& session) {
       add_command(app, session, "partition", "Show what each way to cut the graph would cost",
                   [=, &session] { run(*o, session); });
   command->add_option("graph", o->graph, "Graph file")->required();
-  command->add_option("--partition", o->scheme, "edges, vertices, hash, metis or all")
-      ->capture_default_str();
+  show_words(
+      command->add_option("--partition", o->scheme, "Which to measure")->capture_default_str(),
+      words_of(PartitionScheme{}) + ", all");
   command->add_option("--dim", o->width, "Features a row, for the bytes an iteration")
       ->capture_default_str();
   command->add_option("--ranks", session.ranks, "Parts")

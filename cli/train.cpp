@@ -6,8 +6,11 @@
 #include <csignal>
 
 #include "cli/cli.h"
+#include "cli/run_json.h"
 #include "plait/base/error.h"
 #include "plait/base/progress.h"
+#include "plait/base/timer.h"
+#include "plait/world/gather.h"
 
 namespace plait::cli {
 namespace {
@@ -23,10 +26,11 @@ std::atomic<bool> interrupted{false};
 // One object: the run's settings, its course and its outcome.
 json to_json(const Options& o, const Session& session, const World& world,
              const TrainResult& result) {
-  json losses = json::array(), validation = json::array();
+  json losses = json::array(), validation = json::array(), validation_losses = json::array();
   for (const EpochResult& e : result.epochs) {
     losses.push_back(e.loss);
     validation.push_back(e.validation_metric);
+    validation_losses.push_back(e.validation_loss);
   }
   const EpochResult& best = result.best();
   const bool accuracy = result.metric == MetricKind::accuracy;
@@ -37,6 +41,7 @@ json to_json(const Options& o, const Session& session, const World& world,
               {"partition", to_string(o.spread.scheme)},
               {"epochs", result.epochs.size()},
               {"loss", losses},
+              {"val_loss_by_epoch", validation_losses},
               {"metric", to_string(result.metric)},
               {"val_metric_by_epoch", validation},
               {"best_epoch", result.best_epoch},
@@ -68,10 +73,12 @@ void print_text(const Options& o, const World& world, const TrainResult& result)
 }
 
 void run(const Options& o, const Session& session, World& world) {
+  const Stopwatch watch;
   const Dataset dataset = read_graph(o.graph, session);
   const Partition partition =
       partition_for(world, dataset.graph, o.spread.scheme, o.train.model.seed);
   Trainer trainer(world, dataset, partition, o.train);
+  const std::vector<double> setup = gather_values(world, watch.seconds());
 
   std::signal(SIGINT, [](int) { interrupted = true; });
   std::signal(SIGTERM, [](int) { interrupted = true; });
@@ -81,8 +88,14 @@ void run(const Options& o, const Session& session, World& world) {
                       static_cast<std::uint64_t>(o.train.epochs));
     result = trainer.run([&](const EpochResult&) { progress.advance(1); }, interrupted);
   }
-  if (world.rank() == 0)
-    session.json ? print_json(to_json(o, session, world, result)) : print_text(o, world, result);
+  if (world.rank() == 0 && session.json) {
+    json out = to_json(o, session, world, result);
+    out["graph"] = dataset.name;
+    out.update(costs_to_json(result, setup));
+    print_json(out);
+  } else if (world.rank() == 0) {
+    print_text(o, world, result);
+  }
   require<Interrupted>(
       !result.interrupted, "interrupted after {} epochs{}", result.epochs.size(),
       o.train.checkpoint.empty() ? "" : "; go on with --resume " + o.train.checkpoint);
@@ -127,7 +140,8 @@ void add_train(CLI::App& app, Session& session) {
   };
   command->add_option("graph", o->graph, "Graph, or set of graphs, with features and labels")
       ->required();
-  option("--model", t.model.kind, "One of " + model_kinds() + " (mlp: without the graph)");
+  show_words(option("--model", t.model.kind, "Kind of model (mlp: without the graph)"),
+             model_kinds());
   by_kind("--layers", t.model.layers, "Layers")->check(CLI::Range(1, 64));
   by_kind("--hidden", t.model.hidden, "Features between layers")->check(CLI::Range(1, 65536));
   by_kind("--heads", t.model.heads, "Heads of attention that share the hidden features (gat)")
@@ -137,7 +151,7 @@ void add_train(CLI::App& app, Session& session) {
   option("--aggregation", t.model.aggregation, "Of neighbours: mean or max (sage)")
       ->check(CLI::IsMember({"mean", "max"}));
   add_choice(command, "--norm", t.model.norm, parse_norm, "none",
-             "Between layers: batch (over all vertices), layer (of each row), or none")
+             "Between layers: batch is over all vertices, layer of each row")
       ->default_str("by model");
   command->add_flag("--residual", t.model.residual, "Add each layer's input to what it gives");
   by_kind("--activation", t.model.activation, "Between layers: relu or elu")
@@ -159,13 +173,13 @@ void add_train(CLI::App& app, Session& session) {
       ->check(CLI::Range(3, 1000000));
   option("--fold", t.folds.test, "Which of the folds tests");
   add_choice(command, "--metric", t.metric, parse_metric, "auto",
-             "What the best epoch is chosen by: accuracy, roc-auc (two classes), micro-f1 (several "
-             "labels a vertex), or auto by what the labels are");
+             "What the best epoch is chosen by: roc-auc of two classes, micro-f1 of several labels a "
+             "vertex, auto by what the labels are");
   add_choice(command, "--pool", t.model.pool, parse_pool, "none",
              "Of a set of graphs: the sum or mean of each graph's vertices")
       ->default_str("by model");
   add_choice(command, "--normalize", t.normalize, parse_normalize, "auto",
-             "Features: rows (sum 1), unit (length 1), none, or auto by what they are");
+             "Features: rows to sum 1, unit to length 1, auto by what they are");
   option("--seed", session.seed, "Seed of weights and dropout");
   option("--checkpoint", t.checkpoint, "File to keep the weights in (safetensors)");
   option("--checkpoint-every", t.checkpoint_every,

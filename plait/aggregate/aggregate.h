@@ -17,6 +17,7 @@
 // with a barrier before own rows are overwritten, because peers may still be reading them.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -55,6 +56,7 @@ struct AggregateCost {
   double fetching = 0;  // s, moving rows between ranks
   double summing = 0;   // s, in the kernel
   std::uint64_t bytes_fetched = 0;
+  std::vector<std::uint64_t> fetched_from;  // the same by rank; empty where only the sum is known
 };
 
 class Aggregator {

@@ -67,6 +67,7 @@ class Messages {
 class FetchStrategy : public StrategyRun {
  public:
   FetchStrategy(World& world, const Shard& shard) : shard_(shard) {
+    for (int p = 0; p < shard.parts; ++p) rows_from_.push_back(shard.halo.rows_of(p));
     if (world.size() > 1 && !world.one_host()) messages_ = std::make_unique<Messages>(world, shard);
   }
 
@@ -76,12 +77,13 @@ class FetchStrategy : public StrategyRun {
       messages_->exchange(shard_, width, rows.own());
     else if (rows.shared())  // each rank pulls its halo out of its peers' slots
       pull_halo(shard_.halo, width, rows, rows.own() + shard_.own * width);
-    cost.bytes_fetched += shard_.halo.rows() * width * sizeof(float);
+    count_fetched(rows_from_, width, cost);
     return {rows.own(), width, static_cast<Slot>(shard_.own)};
   }
 
  private:
   const Shard& shard_;
+  std::vector<std::uint64_t> rows_from_;  // by rank
   std::unique_ptr<Messages> messages_;
 };
 

@@ -8,11 +8,15 @@ namespace {
 
 class GetStrategy : public StrategyRun {
  public:
-  explicit GetStrategy(const Shard& shard) : shard_(shard), remote_edges_(shard.remote_edges()) {}
+  explicit GetStrategy(const Shard& shard)
+      : shard_(shard), edges_from_(static_cast<std::size_t>(shard.parts)) {
+    for (const Slot slot : shard.slots.span())
+      if (slot >= shard.own) ++edges_from_[shard.halo.owner[slot - shard.own]];
+  }
 
   // Fetching and summing are one: the time counts as the kernel's.
   RowSource gather(std::uint64_t width, SymmetricRows& rows, AggregateCost& cost) override {
-    cost.bytes_fetched += remote_edges_ * width * sizeof(float);
+    count_fetched(edges_from_, width, cost);
     RowSource source{rows.own(), width, static_cast<Slot>(shard_.own)};
     if (rows.shared()) {
       source.peers = rows.peers();
@@ -24,7 +28,7 @@ class GetStrategy : public StrategyRun {
 
  private:
   const Shard& shard_;
-  EdgeOffset remote_edges_;
+  std::vector<std::uint64_t> edges_from_;  // by rank
 };
 
 }  // namespace

@@ -155,7 +155,7 @@ class Engine : public GpuAggregator {
     const bool turned = back && transposed_;
     DeviceStrategy& strategy = turned ? *backward_run_ : *forward_run_;
     ((turned ? *transposed_edges_ : *forward_edges_).*kernel)({rows, strategy, stream_}, operation);
-    cost_.bytes_fetched += strategy.bytes_fetched(width);
+    count(strategy, turned ? *transposed_ : *forward_, width);
   }
 
   void require_room(std::uint64_t width) const {
@@ -167,7 +167,20 @@ class Engine : public GpuAggregator {
     if (product.width == 0) return;
     const Phase phase("aggregate");
     strategy.run(product);
-    cost_.bytes_fetched += strategy.bytes_fetched(product.width);
+    const bool back = &strategy == backward_run_.get();
+    count(strategy, back ? *transposed_ : *forward_, product.width);
+  }
+
+  // All strategies but `get` bring the halo's rows, each once.
+  void count(const DeviceStrategy& strategy, const DeviceGraph& graph, std::uint64_t width) {
+    const std::uint64_t bytes = strategy.bytes_fetched(width);
+    cost_.bytes_fetched += bytes;
+    if (strategy_ == Strategy::get) return;
+    cost_.fetched_from.resize(static_cast<std::size_t>(link_.ranks()));
+    const std::uint64_t halo = graph.shard.slot_count() - graph.shard.own;
+    for (const HaloBlock& block : graph.shard.halo)
+      if (block.rows > 0)
+        cost_.fetched_from[static_cast<std::size_t>(block.owner)] += bytes / halo * block.rows;
   }
 
   const Strategy strategy_;

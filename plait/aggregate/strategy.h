@@ -1,7 +1,9 @@
 // What a strategy is, and what the strategies share. Internal to this room.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "plait/aggregate/aggregate.h"
 #include "plait/kernels/spmm.h"
@@ -28,6 +30,17 @@ class StrategyRun {
 // Copies the rows of the halo, in its order, from where their owners have put them in shared
 // memory.
 void pull_halo(const Halo& halo, std::uint64_t width, const SymmetricRows& rows, float* to);
+
+// Counts the bytes that came: `rows[p]` rows of `width` floats from each rank p.
+inline void count_fetched(const std::vector<std::uint64_t>& rows, std::uint64_t width,
+                          AggregateCost& cost) {
+  cost.fetched_from.resize(rows.size());
+  for (std::size_t p = 0; p < rows.size(); ++p) {
+    const std::uint64_t bytes = rows[p] * width * sizeof(float);
+    cost.fetched_from[p] += bytes;
+    cost.bytes_fetched += bytes;
+  }
+}
 
 // `shard` is the one on which the strategy will run. Collective.
 std::unique_ptr<StrategyRun> make_fetch_strategy(World& world, const Shard& shard);

@@ -137,10 +137,24 @@ int current_gpu() {
   return index;
 }
 
-std::uint64_t gpu_free_memory() {
+namespace {
+
+struct MemoryInfo {
   std::size_t free = 0, total = 0;
-  check_cuda(cudaMemGetInfo(&free, &total), "the GPU's memory");
-  return free;
+};
+MemoryInfo memory_info() {
+  MemoryInfo info;
+  check_cuda(cudaMemGetInfo(&info.free, &info.total), "the GPU's memory");
+  return info;
+}
+
+}  // namespace
+
+std::uint64_t gpu_free_memory() { return memory_info().free; }
+
+std::uint64_t gpu_used_memory() {
+  const MemoryInfo info = memory_info();
+  return info.total - info.free;
 }
 
 void wait_for_gpu() { check_cuda(cudaDeviceSynchronize(), "work on the GPU"); }

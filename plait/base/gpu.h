@@ -27,8 +27,9 @@ std::vector<Gpu> list_gpus();
 void use_gpu(int index);
 // The GPU that this thread's work goes to.
 int current_gpu();
-// Bytes that are free on it.
+// Bytes that are free on it; bytes that are in use, by whatever process.
 std::uint64_t gpu_free_memory();
+std::uint64_t gpu_used_memory();
 // Waits for all work of the current GPU. Throws what went wrong in it.
 void wait_for_gpu();
 

@@ -12,6 +12,7 @@ void use_gpu(int) {
 }
 int current_gpu() { return 0; }
 std::uint64_t gpu_free_memory() { return 0; }
+std::uint64_t gpu_used_memory() { return 0; }
 void wait_for_gpu() {}
 
 }  // namespace plait

@@ -55,6 +55,9 @@ std::uint64_t available_memory() { return std::min(meminfo_available(), cgroup_a
 
 std::uint64_t held_memory() { return read_kibibytes("/proc/self/status", "RssAnon:").value_or(0); }
 
+// Not getrusage(), which counts what the process was before exec() too.
+std::uint64_t peak_memory() { return read_kibibytes("/proc/self/status", "VmHWM:").value_or(0); }
+
 std::string format_bytes(std::uint64_t bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (bytes < 1024) return fmt::format("{} B", bytes);

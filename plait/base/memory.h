@@ -14,6 +14,9 @@ std::uint64_t available_memory();
 // Bytes that this process holds now and that no file backs.
 std::uint64_t held_memory();
 
+// Bytes of memory that this process has had at most so far: resident, mapped files included.
+std::uint64_t peak_memory();
+
 // 1536 -> "1.5 KiB".
 std::string format_bytes(std::uint64_t bytes);
 

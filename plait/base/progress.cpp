@@ -18,7 +18,8 @@ std::atomic<bool> enabled_for_program{true};
 // A terminal that understands "erase to the end of the line".
 bool stderr_is_terminal() {
   const char* terminal = std::getenv("TERM");
-  return isatty(STDERR_FILENO) == 1 && terminal && std::string_view(terminal) != "dumb";
+  const std::string_view kind = terminal != nullptr ? terminal : "";
+  return isatty(STDERR_FILENO) == 1 && !kind.empty() && kind != "dumb";
 }
 
 std::int64_t milliseconds_now() {

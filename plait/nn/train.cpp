@@ -88,8 +88,10 @@ struct Trainer::State {
   TrainingState training;
   Recorded step_work, evaluation_work;
   torch::Tensor step_loss, found;  // what they come to
-  double step_seconds = 0, reduce_seconds = 0, comm_seconds = 0;
+  RankCost cost;                   // of this rank
   std::uint64_t step_bytes = 0;
+  std::vector<std::uint64_t> step_bytes_from;  // of these the rows, by the rank that owns them
+  double step_seconds = 0;
 
   State(World& w, const Dataset& dataset, const Partition& partition, const TrainConfig& c)
       : world(w),
@@ -142,7 +144,7 @@ struct Trainer::State {
     std::vector<torch::Tensor> flat;
     for (const torch::Tensor& gradient : mine) flat.push_back(gradient.flatten());
     torch::cat_out(gradients, flat);
-    AddTime time(reduce_seconds);
+    AddTime time(cost.gradients);
     if (world.size() > 1) graph->all_reduce_sum(gradients);
   }
 
@@ -167,24 +169,23 @@ struct Trainer::State {
     return step_loss.item<double>();  // waits for all that a GPU was given to do
   }
 
-  // What other ranks have cost this one so far.
-  struct Exchanged {
-    double seconds;
-    std::uint64_t bytes;
-  };
-  Exchanged exchanged() const {
-    const AggregateCost cost = graph->cost();
-    return {cost.waiting + cost.fetching + reduce_seconds, cost.bytes_fetched + world.bytes_sent()};
-  }
-
-  // The same, and counts what it exchanged: outside the step's time, because a GPU is asked, and
-  // on both sides of it, because evaluation exchanges too.
+  // The same, and counts what it cost: outside the step's time, because a GPU is asked, and on both
+  // sides of it, because evaluation exchanges too.
   double counted_step(int epoch) {
-    const Exchanged before = exchanged();
+    const AggregateCost before = graph->cost();
+    const std::uint64_t sent_before = world.bytes_sent();
     const double loss = step(epoch);
-    const Exchanged after = exchanged();
-    comm_seconds += after.seconds - before.seconds;
-    step_bytes = std::max(step_bytes, after.bytes - before.bytes);  // none is counted of a replay
+    const AggregateCost after = graph->cost();
+    cost.summing += after.summing - before.summing;
+    cost.fetching += after.fetching - before.fetching;
+    cost.waiting += after.waiting - before.waiting;
+    const std::uint64_t bytes =
+        after.bytes_fetched - before.bytes_fetched + world.bytes_sent() - sent_before;
+    if (bytes <= step_bytes) return loss;  // none is counted of a replay
+    step_bytes = bytes;
+    step_bytes_from = after.fetched_from;
+    for (std::size_t p = 0; p < before.fetched_from.size(); ++p)
+      step_bytes_from[p] -= before.fetched_from[p];
     return loss;
   }
 
@@ -198,6 +199,7 @@ struct Trainer::State {
 
   // Sums over ranks: the given loss, that of validation, whether to stop; and the metric's counts.
   EpochResult evaluate(int epoch, double loss, bool& stop) {
+    AddTime time(cost.evaluating);
     evaluation_work.run([&] { found = score(); });
     const torch::Tensor here = found.to(torch::kCPU);
     const std::span own(here.const_data_ptr<double>(), static_cast<std::size_t>(here.numel()));
@@ -253,10 +255,18 @@ struct Trainer::State {
     for (const EpochResult& e : training.history) times.push_back(e.milliseconds);
     result.epoch_ms = median(times);
     // The share is the mean over ranks; the bytes are those of the rank with the most.
-    double share = step_seconds > 0 ? comm_seconds / step_seconds / world.size() : 0;
+    const double communicating = cost.fetching + cost.waiting + cost.gradients;
+    double share = step_seconds > 0 ? communicating / step_seconds / world.size() : 0;
     world.all_reduce_sum(std::span(&share, 1));
     result.comm_share = share;
     result.bytes_per_rank = largest_of_all(world, step_bytes);
+    cost.computing = std::max(0.0, step_seconds - communicating - cost.summing);
+    cost.host_memory = peak_memory();
+    if (config.gpu) cost.gpu_memory = gpu_used_memory();
+    const bool known = !config.gpu || config.strategy != Strategy::get;
+    if (known) step_bytes_from.resize(static_cast<std::size_t>(world.size()));
+    result.ranks = gather_values(world, cost);
+    result.bytes_between = gather_vectors(world, step_bytes_from);
     return result;
   }
 };

@@ -30,6 +30,17 @@ struct EpochResult {
   double milliseconds = 0;  // of the training step: evaluation is not in it
 };
 
+// What a rank has spent on a run: seconds and bytes.
+struct RankCost {
+  // In training steps: summing over neighbours, bringing rows of other ranks, waiting for ranks,
+  // summing gradients over them, and all else. On GPUs, what runs at the same time as the rest,
+  // summing and bringing, is not told apart from it.
+  double summing = 0, fetching = 0, waiting = 0, gradients = 0, computing = 0;
+  double evaluating = 0;          // accuracies and the validation loss
+  std::uint64_t host_memory = 0;  // the most that the process has had
+  std::uint64_t gpu_memory = 0;   // in use on its GPU when training ended; 0: on the CPU
+};
+
 struct TrainResult {
   std::vector<EpochResult> epochs;
   MetricKind metric = MetricKind::accuracy;
@@ -38,6 +49,10 @@ struct TrainResult {
   double epoch_ms = 0;    // median
   double comm_share = 0;  // of the time of training steps: waiting, fetching, summing gradients
   std::uint64_t bytes_per_rank = 0;  // received an epoch, the most of any rank
+  std::vector<RankCost> ranks;
+  // [reader][owner]: bytes of rows that a training step brings; empty where it is not known of each
+  // owner (strategy `get` on GPUs).
+  std::vector<std::vector<std::uint64_t>> bytes_between;
   bool interrupted = false;
 
   const EpochResult& best() const { return epochs[static_cast<std::size_t>(best_epoch)]; }

@@ -23,6 +23,18 @@ std::vector<T> gather_values(World& world, const T& mine) {
   return all;
 }
 
+// Collective; by rank. Sizes may differ.
+template <class T>
+std::vector<std::vector<T>> gather_vectors(World& world, const std::vector<T>& mine) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  std::vector<std::vector<T>> all;
+  for (const auto& bytes : world.all_gather(std::as_bytes(std::span(mine)))) {
+    all.emplace_back(bytes.size() / sizeof(T));
+    if (!bytes.empty()) std::memcpy(all.back().data(), bytes.data(), bytes.size());
+  }
+  return all;
+}
+
 // Collective.
 template <class T>
 T largest_of_all(World& world, const T& mine) {

@@ -234,6 +234,7 @@ void Launcher::ended(int rank, int status) {
     fail(static_cast<int>(ExitCode::failed));
   } else if (WEXITSTATUS(status) != 0) {
     somebody_spoke_ = true;
+    if (WEXITSTATUS(status) == static_cast<int>(ExitCode::interrupted)) interrupted_ = true;
     if (!failed_at_) tell(rank, fmt::format("failed with exit code {}", WEXITSTATUS(status)));
     fail(WEXITSTATUS(status));
     // Of a failure that a rank told of itself, another rank may be the first to end.

@@ -1,0 +1,54 @@
+// Plots as figures of an HTML page: a caption, a legend, and an SVG that scales with the window.
+// Colours are classes that the page's style sets for light and dark (report_style.h): c0 .. c7.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/svg_axis.h"
+
+namespace plait::cli {
+
+inline constexpr int kColours = 8;
+
+// Of `text`, what HTML would take for its own is escaped.
+std::string escape_html(const std::string& text);
+
+// Values at 0, 1, 2, ...; one that is not finite leaves a gap.
+struct Curve {
+  std::string name;
+  std::vector<double> values;
+  int colour = 0;
+  bool dashed = false;
+  int marked = -1;  // a value that gets a dot
+};
+struct CurvePlot {
+  std::string title, x_title, y_title;
+  std::vector<Curve> curves;
+};
+// Where values span more than a factor of 50, none of them 0 or less, the axis is logarithmic.
+std::string draw_curves(const CurvePlot& plot);
+
+// Horizontal bars, each stacked of parts.
+struct BarPart {
+  std::string name;
+  std::vector<double> values;  // one a bar
+  int colour = 0;
+};
+struct BarPlot {
+  std::string title, x_title;
+  std::string bar;  // what a bar is: "rank"; they are numbered
+  std::vector<BarPart> parts;
+  Unit unit;  // of values
+};
+std::string draw_bars(const BarPlot& plot);
+
+// A square of cells, the darker the more.
+struct MatrixPlot {
+  std::string title, row_title, column_title;
+  std::vector<std::vector<double>> rows;
+  Unit unit;
+};
+std::string draw_matrix(const MatrixPlot& plot);
+
+}  // namespace plait::cli

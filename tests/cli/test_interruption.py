@@ -1,0 +1,112 @@
+"""Ctrl-C: exit code 130, one line, nothing half-written, whatever the command and the ranks."""
+
+import os
+import pathlib
+import re
+import signal
+import time
+
+import numpy as np
+import pytest
+
+import program
+from program import INTERRUPTED
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A graph that each command works on for seconds, and features for it."""
+    folder = tmp_path_factory.mktemp("large")
+    graph = folder / "large.plait"
+    program.Plait(folder).ok("generate", "dcsbm", "--vertices", 200000, "--edges", 4000000,
+                             "--width", 16, "-o", graph)
+    np.save(folder / "x.npy", np.ones((200000, 512), np.float32))
+    return graph
+
+
+def catches_interrupt(process_id):
+    """Before its main() has begun, a process dies of the signal itself."""
+    try:
+        status = pathlib.Path(f"/proc/{process_id}/status").read_text()
+    except FileNotFoundError:
+        return False
+    return int(re.search(r"SigCgt:\s*(\w+)", status)[1], 16) >> (signal.SIGINT - 1) & 1
+
+
+def interrupted(arguments, seconds, ranks=1):
+    """What a run leaves that gets Ctrl-C some seconds after it has begun."""
+    given = ["--ranks", ranks] if ranks > 1 else []
+    process = program.start(*arguments, *given, start_new_session=True)
+
+    def begun():
+        working = program.ranks_of(process.pid).values() if ranks > 1 else [process.pid]
+        return len(working) == ranks and all(map(catches_interrupt, working))
+
+    program.wait_until(begun, 20, "a beginning")
+    time.sleep(seconds)
+    assert process.poll() is None, "it was too quick to be interrupted"
+    os.killpg(process.pid, signal.SIGINT)
+    return program.result_of(process, 20)
+
+
+def commands(large, out):
+    features = ["--features", large.with_name("x.npy"), "--out", out / "y.npy"]
+    return {
+        "generate": ["generate", "dcsbm", "--vertices", 3000000, "--edges", 60000000, "-o",
+                     out / "g.plait"],
+        "convert": ["convert", large, out / "g.mtx"],
+        "partition": ["partition", large, "--partition", "metis", "--ranks", 64],
+        "aggregate": ["aggregate", large, *features],
+    }
+
+
+@pytest.mark.parametrize("command,ranks", [("generate", 1), ("convert", 1), ("partition", 1),
+                                           ("aggregate", 1), ("aggregate", 2)])
+@pytest.mark.parametrize("seconds", [0, 0.2])
+def test_nothing_is_left(tmp_path, large, command, ranks, seconds):
+    result = interrupted(commands(large, tmp_path)[command], seconds, ranks)
+    assert (result.code, result.out) == (INTERRUPTED, ""), result
+    program.check_one_line(result, ["interrupted"])
+    assert program.contents(tmp_path) == {}
+
+
+@pytest.mark.parametrize("whole_group", [True, False])
+def test_infer_on_ranks(tmp_path, large, whole_group):
+    """Ranks are gone with their launcher."""
+    checkpoint = tmp_path / "c.safetensors"
+    program.Plait(tmp_path).ok("train", large, "--epochs", 1, "--checkpoint", checkpoint)
+    process = program.start("infer", large, "--checkpoint", checkpoint, "--out",
+                            tmp_path / "y.npy", "--ranks", 3, start_new_session=True)
+    program.wait_until(lambda: len(program.ranks_of(process.pid)) == 3, 10, "three ranks")
+    ranks = program.ranks_of(process.pid).values()
+    time.sleep(0.3)
+    (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
+    result = program.result_of(process, 20)
+    assert result.code == INTERRUPTED, result
+    assert all(program.ended(rank) for rank in ranks)
+    assert list(program.contents(tmp_path)) == [checkpoint]
+
+
+@pytest.mark.parametrize("ranks,whole_group", [(1, True), (3, True), (3, False), (4, True)])
+def test_train_keeps_what_it_has_reached(plait, tmp_path, communities, ranks, whole_group):
+    """The epoch in flight is finished, and going on gives the curve of a run without a break."""
+    checkpoint = tmp_path / "c.safetensors"
+    train = ["train", communities, "--ranks", ranks]
+    process = program.start(*train, "--epochs", 1000000, "--json", "--checkpoint", checkpoint,
+                            "--checkpoint-every", 1, start_new_session=True)
+    program.wait_until(checkpoint.exists, 30, "a checkpoint")
+    (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
+    result = program.result_of(process, 20)
+    assert result.code == INTERRUPTED, result
+    program.check_one_line(result, ["interrupted after", f"--resume {checkpoint}"])
+    more = [*train, "--epochs", result.json["epochs"] + 3]
+    assert plait.json(*more, "--resume", checkpoint)["loss"] == plait.json(*more)["loss"]
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_train_before_the_first_epoch(tmp_path, large, ranks):
+    result = interrupted(["train", large, "--partition", "metis", "--checkpoint",
+                          tmp_path / "c.safetensors"], 0, ranks)
+    assert result.code == INTERRUPTED, result
+    program.check_one_line(result, ["interrupted"])
+    assert program.contents(tmp_path) == {}

@@ -1,0 +1,158 @@
+"""--json of every command: the fields and types that docs/json.md lists, no others."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import program
+from program import DOES_NOT_FIT, FAILED, INTERRUPTED, RIGHT, USAGE, Plait
+
+TYPES = {"integer": lambda v: isinstance(v, int) and not isinstance(v, bool),
+         "number": lambda v: isinstance(v, (int, float)) and not isinstance(v, bool),
+         "text": lambda v: isinstance(v, str),
+         "boolean": lambda v: isinstance(v, bool),
+         "null": lambda v: v is None}
+
+
+def documented():
+    """By command: {path: (types, whether it is optional)}, as the tables say."""
+    commands, fields = {}, None
+    for line in (program.CHECKOUT / "docs/json.md").read_text().splitlines():
+        if line.startswith("## "):
+            fields = commands[line.removeprefix("## plait ")] = {}
+        elif fields is not None and (row := re.match(r"\| `([^`]+)` \| ([^|]+) \|", line)):
+            kinds, _, optional = row[2].strip().partition(", ")
+            assert optional in ("", "optional") and row[1] not in fields, line
+            fields[row[1]] = ([TYPES[kind] for kind in kinds.split(" or ")], bool(optional))
+    return commands
+
+
+DOCUMENTED = documented()
+
+
+def leaves(value, path=""):
+    """Every value that is no object and no list, with its path; an empty list has none."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from leaves(inner, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from leaves(inner, path + "[]")
+    else:
+        yield path, value
+
+
+def empty_lists(value, path=""):
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from empty_lists(inner, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        if not value:
+            yield path + "[]"
+        for inner in value:
+            yield from empty_lists(inner, path + "[]")
+
+
+def check(command, found):
+    fields = DOCUMENTED[command]
+    met = set()
+    for path, value in leaves(found):
+        assert path in fields, f"{path} is not in docs/json.md"
+        assert any(fits(value) for fits in fields[path][0]), (path, value)
+        met.add(path)
+    empty = tuple(empty_lists(found))
+    for path, (_, optional) in fields.items():
+        assert optional or path in met or path.startswith(empty), f"{path} is documented only"
+    assert found["schema"] == 1
+
+
+@pytest.fixture(scope="module")
+def files(communities, tmp_path_factory):
+    """What commands read, and the runs of them all."""
+    folder = tmp_path_factory.mktemp("json")
+    plait = Plait(folder)
+    np.save(folder / "x.npy", np.ones((600, 3), np.float32))
+    plait.ok("train", communities, "--epochs", 2, "--checkpoint", folder / "c.safetensors")
+    (folder / "run.json").write_text(plait.ok("train", communities, "--epochs", 2, "--json").out)
+    plait.ok("generate", "ring", "-o", folder / "ring.mtx")
+    return folder
+
+
+def runs(communities, folder):
+    """(command of docs/json.md, arguments), each in the forms that print other fields."""
+    ring, out = folder / "ring.mtx", folder / "out"
+    aggregate = ["aggregate", communities, "--features", folder / "x.npy", "--out", f"{out}.npy"]
+    infer = ["infer", communities, "--checkpoint", folder / "c.safetensors", "--out", f"{out}.npy"]
+    yield "doctor", ["doctor"]
+    for graph in (communities, ring):
+        yield "info", ["info", graph]
+        yield "partition", ["partition", graph, "--ranks", 3]
+    for kind in (["dcsbm", "--vertices", 100, "--edges", 400], ["star"], ["grid"],
+                 ["rmat", "--vertices", 64, "--edges", 100]):
+        yield "generate", ["generate", *kind, "-o", f"{out}.plait"]
+    yield "convert", ["convert", ring, f"{out}.plait"]
+    yield "plan", ["plan", communities, "--dim", 8, "--ranks", 2, "--train"]
+    yield "plan", ["plan", communities, "--dim", 8, "--gpus", 2]
+    yield "aggregate", [*aggregate, "--ranks", 2]
+    yield "infer", infer
+    for options in ([], ["--ranks", 2], ["--model", "mlp", "--ranks", 3], ["--model", "gat"]):
+        yield "train", ["train", communities, "--epochs", 3, *options]
+    yield "report", ["report", folder / "run.json", "-o", f"{out}.html"]
+    for shell in ("bash", "zsh", "fish"):
+        yield "completion", ["completion", shell]
+
+
+def test_every_command(files, communities):
+    """One line on stdout, nothing on stderr."""
+    plait, met = Plait(files), set()
+    for command, arguments in runs(communities, files):
+        result = plait.ok(*arguments, "--json")
+        assert result.out.count("\n") == 1, result
+        check(command, json.loads(result.out))
+        met.add(command)
+    assert met == set(DOCUMENTED) - {"bench aggregate"}
+
+
+def test_bench(plait, communities):
+    """Needs a GPU."""
+    if not plait.json("doctor")["gpus"]:
+        pytest.skip("no GPU")
+    for strategies in ("pipelined,bulk,cusparse", "get"):
+        check("bench aggregate", plait.json("bench", "aggregate", communities, "--strategies",
+                                            strategies, "--repetitions", 2))
+
+
+def test_all_commands_are_documented(plait):
+    """As completion knows them; bench has one more word."""
+    script = plait.ok("completion", "fish").out
+    names = re.findall(r"complete -c plait -n '__plait_at ' -a (\S+)", script)
+    assert len(names) >= 12
+    assert {"bench aggregate" if n == "bench" else n for n in names} == set(DOCUMENTED)
+
+
+@pytest.mark.parametrize("code,arguments", [
+    (FAILED, ["info", "missing.plait"]),
+    (FAILED, ["train", "missing.plait", "--ranks", 2]),
+    (USAGE, ["train", "GRAPH", "--split", 7]),
+    (USAGE, ["info"]),
+    (USAGE, ["partition", "GRAPH", "--partition", "cake"]),
+    (DOES_NOT_FIT, ["train", "GRAPH", "--hidden", 65536, "--layers", 64]),
+])
+def test_failures_print_no_json(plait, communities, code, arguments):
+    arguments = [communities if a == "GRAPH" else a for a in arguments]
+    assert plait.fails(code, *arguments, "--json").out == ""
+
+
+def test_plan_that_does_not_fit_tells_it(plait, communities):
+    result = plait("plan", communities, "--dim", 10**12, "--json")
+    assert result.code == DOES_NOT_FIT and len(result.lines) == 1
+    check("plan", result.json)
+    assert result.json["fits"] is False
+
+
+def test_exit_codes_are_documented():
+    table = re.findall(r"^\| (\d+) \|", (program.CHECKOUT / "docs/json.md").read_text(),
+                       re.MULTILINE)
+    assert {int(code) for code in table} == {RIGHT, FAILED, USAGE, 3, DOES_NOT_FIT, INTERRUPTED}

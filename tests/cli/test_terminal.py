@@ -1,0 +1,81 @@
+"""What stands in a terminal, and only there: the progress bar. No colour anywhere."""
+
+import errno
+import os
+import pty
+import re
+import subprocess
+
+import pytest
+
+from program import PROGRAM, RIGHT, environment
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+ERASE = "\r\x1b[K"
+
+
+def in_terminal(*arguments, **settings):
+    """(exit code, stdout, what went to the terminal on stderr); stdout is no terminal."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE,
+                               stderr=theirs, stdin=subprocess.DEVNULL, text=True,
+                               env=environment(**({"TERM": "xterm"} | settings)))
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(ours, 65536)
+        except OSError as error:  # Linux: the last one has closed it
+            assert error.errno == errno.EIO
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(ours)
+    out = process.communicate(timeout=60)[0]
+    return process.returncode, out, shown.decode()
+
+
+@pytest.fixture(params=[1, 2])
+def train(request, communities):
+    return ["train", communities, "--epochs", 40, "--ranks", request.param]
+
+
+def test_progress_in_a_terminal(train):
+    """Drawn over itself, once though there may be two ranks, and erased at the end."""
+    code, out, shown = in_terminal(*train)
+    assert code == RIGHT and "epochs, loss" in out
+    assert re.search(r"training dcsbm \[[#.]{30}\] +\d+%", shown)
+    assert shown.endswith(ERASE) and "\n" not in shown and not COLOUR.search(shown)
+    steps = [int(p) for p in re.findall(r"training dcsbm \[[#.]*\] +(\d+)%", shown)]
+    assert steps == sorted(steps)
+
+
+@pytest.mark.parametrize("settings", [{"TERM": "dumb"}, {"TERM": ""}])
+def test_terminals_that_cannot_erase(train, settings):
+    assert in_terminal(*train, **settings)[2] == ""
+
+
+def test_quiet(train):
+    assert in_terminal(*train, "--quiet")[2] == ""
+
+
+@pytest.mark.parametrize("settings", [{}, {"NO_COLOR": "1"}, {"CLICOLOR_FORCE": "1"}])
+def test_no_colour(plait, communities, settings):
+    """Neither of progress nor of errors nor of help."""
+    for arguments in (["info", communities], ["info", "missing.plait"], ["--help"], ["doctor"],
+                      ["train", communities, "--frobnicate"]):
+        _, out, shown = in_terminal(*arguments, **settings)
+        assert not COLOUR.search(out + shown)
+
+
+def test_errors_in_a_terminal(communities):
+    """The bar is erased before the line."""
+    code, out, shown = in_terminal("train", communities, "--epochs", 40, "--lr", 1e30)
+    assert code != RIGHT and out == ""
+    assert re.search(r"(^|\x1b\[K)plait: [^\x1b\n]+\r\n$", shown)
+
+
+def test_no_progress_elsewhere(plait, train):
+    """Plait.ok() checks that stderr is empty."""
+    assert "\x1b" not in plait.ok(*train).out
