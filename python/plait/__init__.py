@@ -6,14 +6,24 @@
     conv = plait.nn.GCNConv(graph.x.size(1), 16)
     h = conv(graph.x, graph)
 
+On several processes, `torchrun --nproc-per-node 2 train.py`, each has a part of the graph:
+
+    model, data = plait.parallelize(model, data)
+    loss = plait.mean(F.cross_entropy(out[mask], y[mask], reduction="none"))
+
 The operations are C++ and are registered with PyTorch as torch.ops.plait.*; this package is plain
-Python over them. In this version Python works on one rank, on the CPU, in float32; the command
-`plait`, which comes with the package, trains on many.
+Python over them. In this version Python works on the CPU, in float32; the command `plait`, which
+comes with the package, trains on GPUs, too.
 """
 
 from plait._library import version as __version__
 from plait import nn
 from plait.aggregation import aggregate
 from plait.graph import Graph
+from plait.parallel import parallelize
+from plait.reduce import mean, sum
+from plait.spread import spread
+from plait.world import rank, world_size
 
-__all__ = ["Graph", "aggregate", "nn", "__version__"]
+__all__ = ["Graph", "aggregate", "mean", "nn", "parallelize", "rank", "spread", "sum", "world_size"]
+__all__ += ["__version__"]

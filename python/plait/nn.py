@@ -6,6 +6,7 @@ import torch
 
 from plait._adjacency import adjacency
 from plait.graph import Graph
+from plait.reduce import require_shared
 
 
 class _GlorotLinear(torch.nn.Linear):
@@ -128,24 +129,26 @@ class GCNConv(torch.nn.Module):
         return out if self.bias is None else out + self.bias
 
     def _adjacency(self, num_nodes, edge_index, edge_weight):
+        require_shared(self)
         if isinstance(edge_index, Graph):
             if edge_weight is not None:
                 raise ValueError("edge_weight was given beside a plait.Graph, which has its own")
-            graph = edge_index
-            edge_index, edge_weight = graph.edge_index, graph.edge_weight
-            if graph.num_nodes != num_nodes:
+            if edge_index.num_own != num_nodes:
                 raise ValueError(
-                    f"x has {num_nodes} rows, but the graph has {graph.num_nodes} nodes"
+                    f"x has {num_nodes} rows, but the graph has {edge_index.num_own} nodes"
                 )
+            return edge_index.adjacency(self._loop_weight(edge_index.edge_weight))
         elif not isinstance(edge_index, torch.Tensor):
             raise NotImplementedError(
                 f"edge_index is a {type(edge_index).__name__}; only a 2 x E tensor or a "
                 "plait.Graph is supported yet"
             )
-        loop_weight = None
-        if self.add_self_loops:
-            loop_weight = 2.0 if self.improved and edge_weight is not None else 1.0
-        return adjacency(edge_index, edge_weight, num_nodes, loop_weight)
+        return adjacency(edge_index, edge_weight, num_nodes, self._loop_weight(edge_weight))
+
+    def _loop_weight(self, edge_weight):
+        if not self.add_self_loops:
+            return None
+        return 2.0 if self.improved and edge_weight is not None else 1.0
 
     def __getstate__(self):
         # The C++ graph is not copied or pickled with the layer.
