@@ -31,8 +31,8 @@ void check_dense(const Tensor& t, const char* name) {
                     "; only float32 is supported yet, use .float()");
 }
 
-void check_shape(const Tensor& x, std::int64_t rows) {
-  TORCH_CHECK_VALUE(x.dim() == 2 && x.size(0) == rows, "x has shape ", x.sizes(),
+void check_shape(const Tensor& x, std::int64_t rows, const char* name) {
+  TORCH_CHECK_VALUE(x.dim() == 2 && x.size(0) == rows, name, " has shape ", x.sizes(),
                     ", but must have one row for each of ", rows, " nodes");
 }
 
@@ -62,7 +62,8 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
                   : c10::make_intrusive<PartitionHandle>(
                         make_partition(PartitionScheme::edges, csr, world.size()));
     const ShardOptions shards{.one_loop_each = one_loop_each,
-                              .loop_weight = static_cast<float>(loop_weight)};
+                              .loop_weight = static_cast<float>(loop_weight),
+                              .slot_vertices = true};  // by which attention is dropped
     return c10::make_intrusive<GraphHandle>(world, csr, is_symmetric(csr), owners->partition,
                                             GraphHandleOptions{.shards = shards});
   });
@@ -168,14 +169,18 @@ std::string version() { return PLAIT_VERSION; }
 
 }  // namespace
 
+void register_graph_class() {
+  static const auto graph =
+      torch::class_<GraphHandle>("plait", "Graph")
+          .def("num_nodes", [](const Graph& g) { return g->own(); })
+          .def("num_edges", [](const Graph& g) { return static_cast<std::int64_t>(g->edges()); })
+          .def("degree", [](const Graph& g) { return g->degree(); })
+          .def("edge_counts", &edge_counts);
+}
+
 TORCH_LIBRARY(plait, m) {
-  add_partition_class(m);
-  m.class_<GraphHandle>("Graph")
-      .def("num_nodes", [](const Graph& graph) { return graph->own(); })
-      .def("num_edges",
-           [](const Graph& graph) { return static_cast<std::int64_t>(graph->edges()); })
-      .def("degree", [](const Graph& graph) { return graph->degree(); })
-      .def("edge_counts", &edge_counts);
+  register_graph_class();
+  register_partition_class();
   m.def("version() -> str", &version);
   m.def("check_edges(Tensor edge_index, int num_nodes, Tensor? edge_weight=None) -> ()", &check);
   m.def(

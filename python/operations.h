@@ -30,8 +30,11 @@ struct PartitionHandle : torch::CustomClassHolder {
 };
 using PartitionRef = c10::intrusive_ptr<PartitionHandle>;
 
-// Before the schemas that name the class.
-void add_partition_class(torch::Library& library);
+// Registers torch.classes.plait.Graph, once. What registers operations that take a graph calls it
+// first: the files of a library are initialised in no order that they could count on.
+void register_graph_class();
+// The same of torch.classes.plait.Partition.
+void register_partition_class();
 
 // One operation on a graph at a time in a process: it uses all threads, and the graph's own rows in
 // memory as its workspace. Python may call from many threads.
@@ -40,7 +43,7 @@ std::mutex& operation_mutex();
 // Throws ValueError unless `t` is dense float32 on the CPU.
 void check_dense(const torch::Tensor& t, const char* name);
 // Throws ValueError unless x has one row for each of `rows` nodes.
-void check_shape(const torch::Tensor& x, std::int64_t rows);
+void check_shape(const torch::Tensor& x, std::int64_t rows, const char* name = "x");
 
 // Errors as Python knows them: what the caller gave is a ValueError, the rest RuntimeErrors, with
 // the same line of text.

@@ -172,8 +172,9 @@ Tensor drop_by_vertex(const Tensor& x, const Tensor& vertices, std::int64_t seed
 
 }  // namespace
 
-void add_partition_class(torch::Library& library) {
-  library.class_<PartitionHandle>("Partition").def("own_vertices", &own_vertices);
+void register_partition_class() {
+  static const auto partition = torch::class_<PartitionHandle>("plait", "Partition")
+                                    .def("own_vertices", &own_vertices);
 }
 
 TORCH_LIBRARY_FRAGMENT(plait, m) {

@@ -7,6 +7,7 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
+using Graph = c10::intrusive_ptr<GraphHandle>;
 
 template <class T>
 struct Held : torch::CustomClassHolder {
@@ -14,24 +15,19 @@ struct Held : torch::CustomClassHolder {
   T value;
 };
 
-// What an operation needs besides tensors, both ways.
-struct Setting {
-  c10::intrusive_ptr<GraphHandle> graph;
-  AttentionShape shape;
-  DropoutStep step;
-};
-
-void keep(AutogradContext* context, const Setting& setting) {
-  context->saved_data["setting"] =
-      c10::IValue::make_capsule(c10::make_intrusive<Held<Setting>>(setting));
+template <class T>
+void keep(AutogradContext* context, const T& value) {
+  context->saved_data["setting"] = c10::IValue::make_capsule(c10::make_intrusive<Held<T>>(value));
 }
 
-Setting kept(AutogradContext* context) {
-  return static_cast<const Held<Setting>&>(*context->saved_data["setting"].toCapsule()).value;
+template <class T>
+const T& kept(AutogradContext* context) {
+  return static_cast<const Held<T>&>(*context->saved_data["setting"].toCapsule()).value;
 }
 
-Aggregator& aggregator(const Setting& setting, std::uint64_t width) {
-  return setting.graph->aggregator(width);
+AttentionShape shape_of(const AttentionInput& input, float slope) {
+  const auto heads = static_cast<std::uint64_t>(input.source.size(1));
+  return {heads, static_cast<std::uint64_t>(input.h.size(1)) / heads, slope};
 }
 
 float* data(torch::Tensor& t) { return t.mutable_data_ptr<float>(); }
@@ -39,75 +35,34 @@ float* data(torch::Tensor& t) { return t.mutable_data_ptr<float>(); }
 struct Attend : torch::autograd::Function<Attend> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& h,
                                const torch::Tensor& source, const torch::Tensor& target,
-                               const Setting& setting) {
-    const torch::Tensor rows = torch::cat({h, source}, 1), t = target.contiguous();
-    torch::Tensor y = torch::empty_like(h, at::MemoryFormat::Contiguous), u = torch::empty_like(y);
-    torch::Tensor b = torch::empty_like(t), norm = torch::empty_like(t);
-    aggregator(setting, setting.shape.backward_width())
-        .attention(rows.const_data_ptr<float>(), {.shape = setting.shape,
-                                                  .dropout = {.step = setting.step},
-                                                  .t = t.const_data_ptr<float>(),
-                                                  .y = data(y),
-                                                  .u = data(u),
-                                                  .b = data(b),
-                                                  .norm = data(norm)});
+                               const AttentionSetting& setting) {
+    const Attended a = attention_forward({h, source, target}, setting);
     keep(context, setting);
-    context->save_for_backward({rows, t, y, u, b, norm});
-    return y;
+    context->save_for_backward({h, source, target, a.y, a.u, a.b, a.norm});
+    return a.y;
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const Setting setting = kept(context);
-    const variable_list saved = context->get_saved_variables();
-    const torch::Tensor &rows = saved[0], &t = saved[1], &b = saved[4];
-    const torch::Tensor dy = gradients[0].contiguous();
-    const auto heads = static_cast<std::int64_t>(setting.shape.heads);
-    const auto features = static_cast<std::int64_t>(setting.shape.features);
-    const auto by_head = [&](const torch::Tensor& a) {
-      return (dy * a).view({dy.size(0), heads, features}).sum(-1);
-    };
-    const torch::Tensor c = by_head(saved[2]);
-    const torch::Tensor moved = torch::cat({dy, t, saved[5], c}, 1);
-    torch::Tensor dh = torch::empty_like(dy), ds = torch::empty_like(t);
-    const auto stride = static_cast<std::uint64_t>(rows.size(1));
-    const float* const h = rows.const_data_ptr<float>();
-    aggregator(setting, setting.shape.backward_width())
-        .attention_backward(moved.const_data_ptr<float>(), {.shape = setting.shape,
-                                                            .dropout = {.step = setting.step},
-                                                            .h = h,
-                                                            .s = h + setting.shape.width(),
-                                                            .h_stride = stride,
-                                                            .s_stride = stride,
-                                                            .dh = data(dh),
-                                                            .ds = data(ds)});
-    return {dh, ds, by_head(saved[3]) - c * b, torch::Tensor()};
+    const variable_list s = context->get_saved_variables();
+    const AttentionInput input =
+        attention_backward(gradients[0], {s[0], s[1], s[2]}, {s[3], s[4], s[5], s[6]},
+                           kept<AttentionSetting>(context));
+    return {input.h, input.source, input.target, torch::Tensor()};
   }
 };
 
 struct MaxOfNeighbours : torch::autograd::Function<MaxOfNeighbours> {
-  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& given,
-                               const Setting& setting) {
-    const torch::Tensor x = given.contiguous();
-    torch::Tensor y = torch::empty_like(x), ties = torch::empty_like(x);
-    const auto width = static_cast<std::uint64_t>(x.size(1));
-    aggregator(setting, 2 * width)
-        .max_rows(x.const_data_ptr<float>(), {.width = width, .y = data(y), .ties = data(ties)});
-    keep(context, setting);
-    context->save_for_backward({x, y, ties});
-    return y;
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
+                               const Graph& graph) {
+    const Maxima maxima = max_forward(x, graph);
+    keep(context, graph);
+    context->save_for_backward({x, maxima.y, maxima.ties});
+    return maxima.y;
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const variable_list saved = context->get_saved_variables();
-    const torch::Tensor& x = saved[0];
-    const auto width = static_cast<std::uint64_t>(x.size(1));
-    const torch::Tensor shares = torch::where(saved[2] > 0, gradients[0] / saved[2], 0);
-    const torch::Tensor moved = torch::cat({saved[1], shares}, 1);
-    torch::Tensor dx = torch::empty_like(x);
-    aggregator(kept(context), 2 * width)
-        .max_rows_backward(moved.const_data_ptr<float>(),
-                           {.width = width, .x = x.const_data_ptr<float>(), .dx = data(dx)});
-    return {dx, torch::Tensor()};
+    const variable_list s = context->get_saved_variables();
+    return {max_backward(gradients[0], s[0], {s[1], s[2]}, kept<Graph>(context)), torch::Tensor()};
   }
 };
 
@@ -120,9 +75,73 @@ void check(const torch::Tensor& t, const char* name, const GraphHandle& graph) {
 
 }  // namespace
 
+Attended attention_forward(const AttentionInput& input, const AttentionSetting& setting) {
+  const torch::Tensor rows = torch::cat({input.h, input.source}, 1);
+  const torch::Tensor t = input.target.contiguous();
+  torch::Tensor y = torch::empty_like(input.h, at::MemoryFormat::Contiguous);
+  torch::Tensor u = torch::empty_like(y), b = torch::empty_like(t), norm = torch::empty_like(t);
+  const AttentionShape shape = shape_of(input, setting.slope);
+  setting.graph->aggregator(shape.backward_width())
+      .attention(rows.const_data_ptr<float>(), {.shape = shape,
+                                                .dropout = {.step = setting.step},
+                                                .t = t.const_data_ptr<float>(),
+                                                .y = data(y),
+                                                .u = data(u),
+                                                .b = data(b),
+                                                .norm = data(norm)});
+  return {y, u, b, norm};
+}
+
+AttentionInput attention_backward(const torch::Tensor& dy, const AttentionInput& input,
+                                  const Attended& attended, const AttentionSetting& setting) {
+  const AttentionShape shape = shape_of(input, setting.slope);
+  const auto by_head = [&](const torch::Tensor& a) {
+    return (dy * a)
+        .reshape({dy.size(0), static_cast<std::int64_t>(shape.heads),
+                  static_cast<std::int64_t>(shape.features)})
+        .sum(-1);
+  };
+  const torch::Tensor c = by_head(attended.y);
+  const torch::Tensor moved = torch::cat({dy, input.target, attended.norm, c}, 1);
+  const torch::Tensor h = input.h.contiguous(), s = input.source.contiguous();
+  torch::Tensor dh = torch::empty_like(h), ds = torch::empty_like(s);
+  setting.graph->aggregator(shape.backward_width())
+      .attention_backward(moved.const_data_ptr<float>(), {.shape = shape,
+                                                          .dropout = {.step = setting.step},
+                                                          .h = h.const_data_ptr<float>(),
+                                                          .s = s.const_data_ptr<float>(),
+                                                          .h_stride = shape.width(),
+                                                          .s_stride = shape.heads,
+                                                          .dh = data(dh),
+                                                          .ds = data(ds)});
+  return {dh, ds, by_head(attended.u) - c * attended.b};
+}
+
+Maxima max_forward(const torch::Tensor& given, const Graph& graph) {
+  const torch::Tensor x = given.contiguous();
+  torch::Tensor y = torch::empty_like(x), ties = torch::empty_like(x);
+  const auto width = static_cast<std::uint64_t>(x.size(1));
+  graph->aggregator(2 * width).max_rows(x.const_data_ptr<float>(),
+                                        {.width = width, .y = data(y), .ties = data(ties)});
+  return {y, ties};
+}
+
+torch::Tensor max_backward(const torch::Tensor& dy, const torch::Tensor& given,
+                           const Maxima& maxima, const Graph& graph) {
+  const torch::Tensor x = given.contiguous();
+  const auto width = static_cast<std::uint64_t>(x.size(1));
+  const torch::Tensor shares = torch::where(maxima.ties > 0, dy / maxima.ties, 0);
+  const torch::Tensor moved = torch::cat({maxima.y, shares}, 1);
+  torch::Tensor dx = torch::empty_like(x);
+  graph->aggregator(2 * width).max_rows_backward(
+      moved.const_data_ptr<float>(),
+      {.width = width, .x = x.const_data_ptr<float>(), .dx = data(dx)});
+  return dx;
+}
+
 torch::Tensor attend(const torch::Tensor& h, const torch::Tensor& source,
-                     const torch::Tensor& target, const c10::intrusive_ptr<GraphHandle>& graph,
-                     float slope, const DropoutStep& step) {
+                     const torch::Tensor& target, const Graph& graph, float slope,
+                     const DropoutStep& step) {
   check(h, "h", *graph);
   check(source, "source", *graph);
   check(target, "target", *graph);
@@ -130,15 +149,12 @@ torch::Tensor attend(const torch::Tensor& h, const torch::Tensor& source,
   TORCH_CHECK(heads > 0 && target.size(1) == heads && h.size(1) % heads == 0, "plait: h has ",
               h.size(1), " columns, source ", heads, " and target ", target.size(1),
               "; each head needs one of both and as many of h as the others");
-  const AttentionShape shape{static_cast<std::uint64_t>(heads),
-                             static_cast<std::uint64_t>(h.size(1) / heads), slope};
-  return Attend::apply(h, source, target, Setting{graph, shape, step});
+  return Attend::apply(h, source, target, AttentionSetting{graph, slope, step});
 }
 
-torch::Tensor max_of_neighbours(const torch::Tensor& x,
-                                const c10::intrusive_ptr<GraphHandle>& graph) {
+torch::Tensor max_of_neighbours(const torch::Tensor& x, const Graph& graph) {
   check(x, "x", *graph);
-  return MaxOfNeighbours::apply(x, Setting{graph, {}, {}});
+  return MaxOfNeighbours::apply(x, graph);
 }
 
 }  // namespace plait

@@ -21,4 +21,38 @@ torch::Tensor attend(const torch::Tensor& h, const torch::Tensor& source,
 torch::Tensor max_of_neighbours(const torch::Tensor& x,
                                 const c10::intrusive_ptr<GraphHandle>& graph);
 
+// The two directions of each, for callers with an autograd of their own. Shapes as above, not
+// checked again.
+
+struct AttentionInput {
+  torch::Tensor h, source, target;
+};
+
+// What attention is taken along, both ways.
+struct AttentionSetting {
+  c10::intrusive_ptr<GraphHandle> graph;
+  float slope = 0.2f;
+  DropoutStep step;
+};
+
+// y, and what its gradient needs besides (AttentionForward).
+struct Attended {
+  torch::Tensor y, u, b, norm;
+};
+
+Attended attention_forward(const AttentionInput& input, const AttentionSetting& setting);
+// The gradient of each input.
+AttentionInput attention_backward(const torch::Tensor& dy, const AttentionInput& input,
+                                  const Attended& attended, const AttentionSetting& setting);
+
+// y, and how many edges reach it.
+struct Maxima {
+  torch::Tensor y, ties;
+};
+
+Maxima max_forward(const torch::Tensor& x, const c10::intrusive_ptr<GraphHandle>& graph);
+// The gradient of x.
+torch::Tensor max_backward(const torch::Tensor& dy, const torch::Tensor& x, const Maxima& maxima,
+                           const c10::intrusive_ptr<GraphHandle>& graph);
+
 }  // namespace plait

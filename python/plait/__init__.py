@@ -3,8 +3,9 @@
     import plait
     graph = plait.Graph.load("cora.npz")
     y = plait.aggregate(graph, graph.x, op="mean")
-    conv = plait.nn.GCNConv(graph.x.size(1), 16)
+    conv = plait.nn.GCNConv(graph.x.size(1), 16)  # or SAGEConv, GATConv, GINConv
     h = conv(graph.x, graph)
+    scores = plait.load_checkpoint("model.safetensors").model()(graph.x, graph)
 
 On several processes, `torchrun --nproc-per-node 2 train.py`, each has a part of the graph:
 
@@ -19,11 +20,12 @@ comes with the package, trains on GPUs, too.
 from plait._library import version as __version__
 from plait import nn
 from plait.aggregation import aggregate
+from plait.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from plait.graph import Graph
 from plait.parallel import parallelize
 from plait.reduce import mean, sum
 from plait.spread import spread
 from plait.world import rank, world_size
 
-__all__ = ["Graph", "aggregate", "mean", "nn", "parallelize", "rank", "spread", "sum", "world_size"]
-__all__ += ["__version__"]
+__all__ = ["Checkpoint", "Graph", "aggregate", "load_checkpoint", "mean", "nn", "parallelize", "rank",
+           "save_checkpoint", "spread", "sum", "world_size", "__version__"]

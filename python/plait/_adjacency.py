@@ -8,6 +8,7 @@ import weakref
 import torch
 from torch.utils.weak import TensorWeakRef, WeakTensorKeyDictionary
 
+from plait._dropout import draw_seed
 from plait._library import ops
 from plait.world import require_equal, world_size
 
@@ -24,11 +25,20 @@ class Adjacency:
 
     @torch.compiler.disable
     def aggregate(self, x, op):
-        """x aggregated by `op`: sum, mean, weighted, or gcn (weighted, and normalised as Kipf and
-        Welling do)."""
+        """x aggregated by `op`: sum, mean, max, weighted, or gcn (weighted, and normalised as Kipf
+        and Welling do)."""
+        if op == "max":
+            return ops.max_of_neighbours(x, self._handle)
         pre = self._gcn_norm if op == "gcn" else None
         post = self._inverse_count if op == "mean" else pre
         return ops.aggregate(x, self._handle, op in ("weighted", "gcn"), pre, post)
+
+    @torch.compiler.disable
+    def attend(self, h, scores, slope, dropout):
+        """Attention over neighbours, N x width of h. scores: N x 2 heads, of each node as a source,
+        then as a target. What is dropped follows from draw_seed()."""
+        seed = draw_seed() if dropout else 0
+        return ops.attend(h, scores, self._handle, slope, dropout, seed)
 
     @functools.cached_property
     def _gcn_norm(self):

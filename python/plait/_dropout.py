@@ -1,11 +1,24 @@
 """Dropout in which each node draws for itself, so that the result does not depend on which rank has
 which nodes (see plait/kernels/dropout.h)."""
 
+import hashlib
+import threading
+
 import torch
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from plait._library import ops
+
+
+_within = threading.local()  # mode: the innermost VertexDropout
+
+
+def draw_seed():
+    """A seed for dropout that is drawn by ids already, below 2^63: the same on every rank within a
+    VertexDropout, else from torch's generator."""
+    mode = getattr(_within, "mode", None)
+    return int(torch.randint(2**63 - 1, ())) if mode is None else mode.draw_seed()
 
 
 class VertexDropout(TorchFunctionMode):
@@ -19,6 +32,24 @@ class VertexDropout(TorchFunctionMode):
         super().__init__()
         self._graph, self._seed, self._step = graph, seed, step
         self._calls = 0
+
+    def __enter__(self):
+        self._outer, _within.mode = getattr(_within, "mode", None), self
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        _within.mode = self._outer
+        return super().__exit__(*error)
+
+    def draw_seed(self):
+        text = f"{self._seed} {self._step} {self._next_call()}".encode()
+        return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
+
+    def _next_call(self):
+        if self._calls == self._MOST_CALLS:
+            raise NotImplementedError(f"more than {self._MOST_CALLS} dropouts in one call")
+        self._calls += 1
+        return self._calls - 1
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -44,10 +75,8 @@ class VertexDropout(TorchFunctionMode):
                 f"dropout of a tensor of shape {tuple(input.shape)}: in a spread model it must "
                 f"have a row for each of this rank's {vertices.numel()} nodes"
             )
-        if self._calls == self._MOST_CALLS:
-            raise NotImplementedError(f"more than {self._MOST_CALLS} dropouts in one call")
         rows = input.flatten(1) if input.dim() > 1 else input.unsqueeze(1)
-        call, self._calls = self._calls, self._calls + 1
+        call = self._next_call()
         if p == 1:
             dropped = rows * 0
         else:

@@ -31,21 +31,28 @@ def _replaced(module, path, refused):
     theirs = _of_torch_geometric(module)
     if theirs in _CONVOLUTIONS:
         try:
-            return _with_parameters_of(module, _CONVOLUTIONS[theirs](module))
+            with torch.random.fork_rng([]):
+                ours = _with_state_of(module, _CONVOLUTIONS[theirs](module))
         except (NotImplementedError, ValueError) as error:
             refused.append(f"{path} ({error})")
             return module
+        _replace_children(ours, path, refused)
+        return ours
     reason = _why_not(module, theirs)
     if reason:
         refused.append(f"{path} ({reason})")
         return module
     if type(module) is torch.nn.BatchNorm1d:
         module.__class__ = BatchNorm1d  # the same state, and what the user has hooked to it
-    for name, child in module.named_children():
+    _replace_children(module, path, refused)
+    return module
+
+
+def _replace_children(module, path, refused):
+    for name, child in list(module.named_children()):
         replacement = _replaced(child, f"{path}.{name}", refused)
         if replacement is not child:
             setattr(module, name, replacement)
-    return module
 
 
 def _of_torch_geometric(module):
@@ -55,36 +62,51 @@ def _of_torch_geometric(module):
     return cls.__name__ if library and getattr(library, cls.__name__, None) is cls else None
 
 
-def _with_parameters_of(theirs, ours):
-    """Ours, with the parameters, mode and hooks of theirs."""
-    for name, parameter in theirs.named_parameters():
+def _with_state_of(theirs, ours):
+    """Ours, with the parameters and buffers of theirs, and in its mode."""
+    state, wanted = theirs.state_dict(keep_vars=True), ours.state_dict()
+    if state.keys() != wanted.keys():
+        names = ", ".join(sorted(state.keys() ^ wanted.keys()))
+        raise NotImplementedError(f"Plait's layer knows no {names}")
+    if theirs._forward_hooks or theirs._forward_pre_hooks:
+        raise NotImplementedError("it has hooks, which would be lost")
+    for name, tensor in state.items():
         path, _, last = name.rpartition(".")
-        ours.get_submodule(path)._parameters[last] = parameter
-    missing = {name for name, _ in ours.named_parameters()} ^ {n for n, _ in theirs.named_parameters()}
-    if missing:
-        raise NotImplementedError(f"parameters {', '.join(sorted(missing))} do not fit")
-    for hooks in ("_forward_hooks", "_forward_pre_hooks"):
-        if getattr(theirs, hooks):
-            raise NotImplementedError("it has hooks, which would be lost")
+        owner = ours.get_submodule(path)
+        (owner._parameters if last in owner._parameters else owner._buffers)[last] = tensor
     return ours.train(theirs.training)
 
 
-def _gcn_conv(theirs):
-    return nn.GCNConv(
-        theirs.in_channels,
-        theirs.out_channels,
-        improved=theirs.improved,
-        cached=theirs.cached,
-        add_self_loops=theirs.add_self_loops,
-        normalize=theirs.normalize,
-        bias=theirs.bias is not None,
-        aggr=theirs.aggr,
-        flow=theirs.flow,
-    )
+def _gin_conv(theirs):
+    learnt = isinstance(theirs.eps, torch.nn.Parameter)
+    # Not made of their nn, because a layer draws the weights of its parts anew.
+    ours = nn.GINConv(torch.nn.Identity(), theirs.initial_eps, learnt, aggr=theirs.aggr,
+                      flow=theirs.flow)
+    ours.nn = theirs.nn
+    return ours
 
 
-# By the name of the class in torch_geometric.nn.
-_CONVOLUTIONS = {"GCNConv": _gcn_conv}
+def _like(cls, names, bias):
+    """Makes a layer with the options that theirs has under these names; bias(theirs): its bias."""
+
+    def make(theirs):
+        options = {name: getattr(theirs, name) for name in names.split()}
+        return cls(**options, bias=bias(theirs) is not None, flow=theirs.flow)
+
+    return make
+
+
+_WIDTHS = "in_channels out_channels"
+# By the name of the class in torch_geometric.nn: ours, of theirs, with other weights yet.
+_CONVOLUTIONS = {
+    "GCNConv": _like(nn.GCNConv, f"{_WIDTHS} improved cached add_self_loops normalize aggr",
+                     lambda theirs: theirs.bias),
+    "SAGEConv": _like(nn.SAGEConv, f"{_WIDTHS} aggr normalize root_weight project",
+                      lambda theirs: theirs.lin_l.bias),
+    "GATConv": _like(nn.GATConv, f"{_WIDTHS} heads concat negative_slope dropout add_self_loops "
+                     "edge_dim fill_value residual", lambda theirs: theirs.bias),
+    "GINConv": _gin_conv,
+}
 
 _NORMS_OVER_NODES = (
     "DiffGroupNorm GraphNorm GraphSizeNorm HeteroBatchNorm HeteroLayerNorm InstanceNorm "

@@ -1,5 +1,6 @@
 """Sums over neighbours, y = A x."""
 
+from plait._inputs import as_edges, as_tensor
 from plait.graph import Graph
 
 
@@ -7,8 +8,9 @@ def aggregate(graph, x, op="sum"):
     """For each node, the sum, mean or weighted sum of the rows of x that its edges come from.
 
     Args:
-        graph: a plait.Graph of N nodes.
-        x: (N, width), float32, on the CPU.
+        graph: a plait.Graph of N nodes, or what one is made of that says its number of nodes: an
+            adjacency matrix, a Data. A plait.Graph is made ready once, others at every call.
+        x: (N, width), float32, on the CPU; a tensor, or an array with __dlpack__.
         op: "sum": y[i] = sum of x[j] over edges j -> i, whatever they weigh.
             "mean": that, divided by the number of the edges; 0 where there are none.
             "weighted": sum of weight * x[j]; without weights the same as "sum".
@@ -23,7 +25,13 @@ def aggregate(graph, x, op="sum"):
     Source: section 3 of MGG (Wang et al., OSDI 2023) calls it neighbour aggregation.
     """
     if not isinstance(graph, Graph):
-        raise TypeError(f"graph is a {type(graph).__name__}; make a plait.Graph of the edges")
+        edges = as_edges(graph)
+        if edges.num_nodes is None:
+            raise TypeError(
+                f"graph is a {type(graph).__name__}, which does not say how many nodes there are; "
+                "make a plait.Graph of the edges"
+            )
+        graph = Graph(edges.index, edges.num_nodes, edges.weight)
     if op not in ("sum", "mean", "weighted"):
         raise ValueError(f"op is {op!r}; use 'sum', 'mean' or 'weighted'")
-    return graph.adjacency().aggregate(x, op)
+    return graph.adjacency().aggregate(as_tensor("x", x, "give (N, width) numbers"), op)

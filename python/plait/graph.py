@@ -6,13 +6,9 @@ import os
 import torch
 
 from plait._adjacency import adjacency, owners_of, require_equal_graphs
+from plait._inputs import as_edges, fields_of
 from plait._library import ops
 from plait.world import world_size
-
-
-def _check_tensor(name, tensor, remedy):
-    if not isinstance(tensor, torch.Tensor):
-        raise TypeError(f"{name} is a {type(tensor).__name__}, not a tensor; {remedy}")
 
 
 def _lasting(tensor):
@@ -29,8 +25,13 @@ class Graph:
     Args:
         edge_index: (2, E), integers, on the CPU. Column e is a message from edge_index[0, e] to
             edge_index[1, e], as in PyTorch Geometric. Loops and duplicates count.
-        num_nodes: N; ids are 0 .. N - 1. None: the largest id + 1.
-        edge_weight: (E,), float32, finite; None: every edge weighs 1.
+            Or what has edges: an EdgeIndex or a Data of PyTorch Geometric, whose x, y and masks
+            become those of the graph; a square sparse matrix A of SciPy or PyTorch, of which entry
+            (i, j) is an edge from j to i, so that "weighted" aggregation is A x; an array with
+            __dlpack__, such as NumPy's.
+        num_nodes: N; ids are 0 .. N - 1. None: what edge_index says, or the largest id + 1.
+        edge_weight: (E,), float32, finite; None: those of edge_index, or every edge weighs 1. A
+            matrix' entries are weights, converted to float32, unless they are bool.
         partition: which of several ranks owns which node: "edges" (ranges of consecutive ids with
             about as many edges each), "vertices" (with as many nodes each), "hash" (of the id) or
             "metis" (the fewest edges between ranks).
@@ -39,10 +40,10 @@ class Graph:
     on the rows of its own nodes: operations take and give those. To make a graph, and whatever else
     uses one, is collective: all ranks do it, in the same order.
 
-    The tensors are referred to, not copied. The form in which the C++ operations read the graph is
-    made at the first use, once with and once without the loops that layers add; it takes about 4
-    bytes an edge, 8 with weights, twice that if the graph is not symmetric. It is made anew after
-    the tensors were changed in place.
+    Tensors of edges are referred to, not copied. The form in which the C++ operations read the
+    graph is made at the first use, once with and once without the loops that layers add; it takes
+    about 4 bytes an edge, 8 with weights, twice that if the graph is not symmetric. It is made anew
+    after the tensors were changed in place.
 
     Raises:
         ValueError: an id out of range, a wrong shape or type, a weight that is not finite; the
@@ -50,27 +51,26 @@ class Graph:
             different graphs.
 
     Attributes:
-        edge_index, edge_weight: as given.
+        edge_index, edge_weight: the edges as tensors.
         x, y, train_mask, val_mask, test_mask, original_ids: see `load`; None where there is none.
     """
 
     _FIELDS = ("x", "y", "train_mask", "val_mask", "test_mask", "original_ids")
 
     def __init__(self, edge_index, num_nodes=None, edge_weight=None, partition="edges"):
-        _check_tensor("edge_index", edge_index, "give a 2 x E tensor of integers")
-        if edge_weight is not None:
-            _check_tensor("edge_weight", edge_weight, "give E float32 numbers, or None")
-        self.edge_index = _lasting(edge_index)
-        self.edge_weight = _lasting(edge_weight)
+        edges = as_edges(edge_index, edge_weight)
+        self.edge_index = _lasting(edges.index)
+        self.edge_weight = _lasting(edges.weight)
         if num_nodes is None:
-            num_nodes = count_nodes(edge_index)
+            num_nodes = count_nodes(edges.index) if edges.num_nodes is None else edges.num_nodes
         self._num_nodes = operator.index(num_nodes)
-        ops.check_edges(edge_index, self._num_nodes, edge_weight)
+        ops.check_edges(edges.index, self._num_nodes, edges.weight)
         ops.check_partition(partition)
         self.partition = partition
-        require_equal_graphs(edge_index, edge_weight, self._num_nodes, partition)
+        require_equal_graphs(edges.index, edges.weight, self._num_nodes, partition)
+        fields = fields_of(edge_index, self._FIELDS)
         for name in self._FIELDS:
-            setattr(self, name, None)
+            setattr(self, name, fields.get(name))
 
     @classmethod
     def load(cls, path, partition="edges"):
@@ -116,6 +116,19 @@ class Graph:
     def num_own(self):
         """How many nodes this rank owns."""
         return self.vertices.numel()
+
+    def check_rows(self, rows):
+        """Raises ValueError unless there is one for each of this rank's own nodes."""
+        if rows == self.num_own:
+            return
+        if world_size() == 1:
+            raise ValueError(
+                f"x has {rows} rows, but the graph has {self.num_nodes} nodes; give one row for each"
+            )
+        raise ValueError(
+            f"x has {rows} rows, but this rank owns {self.num_own} of the graph's "
+            f"{self.num_nodes} nodes; give their rows, graph.own(x)"
+        )
 
     def own(self, tensor):
         """The rows of this rank's own nodes, of a tensor (N, ...) with a row for each node."""

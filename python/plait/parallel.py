@@ -29,8 +29,8 @@ def parallelize(model, data, *, methods=("forward",), partition="edges", strict=
     whole graph. Also on one rank, where the results are the same.
 
     Args:
-        model: a torch.nn.Module; its layers of torch_geometric.nn (GCNConv and BatchNorm, alone or
-            within GCN and other models) are replaced, with the same parameters. It is changed in
+        model: a torch.nn.Module; its layers of torch_geometric.nn (GCNConv, SAGEConv,
+            GATConv, GINConv and BatchNorm, alone or within models) are replaced, with the same parameters. It is changed in
             place; names in its state_dict stay.
         data: torch_geometric.data.Data, or another object with edge_index, x, y and masks; or a
             plait.Graph. It is not changed. `edge_weight` becomes part of the graph.

@@ -69,6 +69,21 @@ CASES = {
         False,
         "vertices",
     ),
+    "sage": (lambda: TwoLayers(pyg.SAGEConv, normalize=True, project=True), False, "metis"),
+    "sage max": (lambda: TwoLayers(pyg.SAGEConv, aggr="max"), False, "edges"),
+    "model sage": (lambda: basic(pyg.GraphSAGE, jk="max", bias=False), False, "hash"),
+    "gat": (
+        lambda: TwoLayers(pyg.GATConv, heads=4, concat=False, residual=True),
+        False,
+        "vertices",
+    ),
+    "model gat": (lambda: basic(pyg.GAT, heads=4, act="elu"), False, "edges"),
+    "gin": (
+        lambda: TwoLayers(lambda a, b: pyg.GINConv(torch.nn.Linear(a, b), 0.1, True)),
+        False,
+        "hash",
+    ),
+    "model gin": (lambda: basic(pyg.GIN, norm="batch"), False, "edges"),
     "layer norm": (
         lambda: TwoLayers(pyg.GCNConv, norm=pyg.LayerNorm(16, mode="node")),
         False,
@@ -78,6 +93,7 @@ CASES = {
 # The same with dropout: compared between numbers of ranks.
 DROPPED = {
     "dropout": (lambda: TwoLayers(pyg.GCNConv, 0.5), False, "edges"),
+    "attention dropout": (lambda: basic(pyg.GAT, heads=2, dropout=0.5), False, "hash"),
     "model dropout": (lambda: basic(pyg.GCN, dropout=0.4, norm="batch"), False, "hash"),
 }
 

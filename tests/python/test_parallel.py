@@ -31,7 +31,10 @@ def check(found, wanted, tolerance=1e-4):
         assert difference.abs().max() <= 1e-5 * scale, name
     assert found["weights"].keys() == wanted["weights"].keys()
     for name, weight in wanted["weights"].items():
-        assert_close(found["weights"][name], weight, 1e-3)
+        weight = torch.tensor(weight)
+        difference = torch.tensor(found["weights"][name]) - weight
+        # Some weights are but rounding: a bias before a batch norm.
+        assert difference.abs().max() <= 1e-3 * max(weight.abs().max(), 0.01), name
 
 
 @pytest.mark.parametrize("ranks", COUNTS)

@@ -1,35 +1,11 @@
-"""Layers with the signatures and state_dicts of PyTorch Geometric 2.8."""
-
-import math
+"""Graph convolution."""
 
 import torch
 
-from plait._adjacency import adjacency
-from plait.graph import Graph
-from plait.reduce import require_shared
+from plait.nn._layer import GraphLayer, glorot_linear
 
 
-class _GlorotLinear(torch.nn.Linear):
-    """x W^T with W drawn uniformly from +-sqrt(6 / (in + out)) (Glorot and Bengio, 2010)."""
-
-    def reset_parameters(self):
-        if self.weight.numel() == 0:
-            return
-        bound = math.sqrt(6 / (self.in_features + self.out_features))
-        torch.nn.init.uniform_(self.weight, -bound, bound)
-
-
-class _LazyGlorotLinear(torch.nn.LazyLinear):
-    """The same, its input width found at the first call."""
-
-    cls_to_become = _GlorotLinear
-
-    def reset_parameters(self):
-        if not self.has_uninitialized_params():
-            _GlorotLinear.reset_parameters(self)
-
-
-class GCNConv(torch.nn.Module):
+class GCNConv(GraphLayer):
     """Graph convolution, D^-1/2 (A + I) D^-1/2 X W^T + b (Kipf and Welling, ICLR 2017, equation 2).
 
     D is the diagonal of the row sums of A + I. A node that has a loop keeps it instead of getting
@@ -50,9 +26,6 @@ class GCNConv(torch.nn.Module):
     for other options of PyTorch Geometric's message passing.
     """
 
-    # The options of MessagePassing, with the values that this layer computes.
-    _MESSAGE_PASSING = {"aggr": ("add", "sum"), "flow": ("source_to_target",), "node_dim": (-2, 0)}
-
     def __init__(
         self,
         in_channels,
@@ -65,9 +38,8 @@ class GCNConv(torch.nn.Module):
         **kwargs,
     ):
         super().__init__()
-        for name, value in kwargs.items():
-            if value not in self._MESSAGE_PASSING.get(name, ()):
-                raise NotImplementedError(f"GCNConv does not support {name}={value!r}")
+        self._check_message_passing(kwargs)
+        self._check_in_channels(in_channels)
         if add_self_loops is None:
             add_self_loops = normalize
         if add_self_loops and not normalize:
@@ -80,10 +52,7 @@ class GCNConv(torch.nn.Module):
         self.cached = cached
         self.add_self_loops = add_self_loops
         self.normalize = normalize
-        if in_channels < 0:
-            self.lin = _LazyGlorotLinear(out_channels, bias=False)
-        else:
-            self.lin = _GlorotLinear(in_channels, out_channels, bias=False)
+        self.lin = glorot_linear(in_channels, out_channels)
         if bias:
             self.bias = torch.nn.Parameter(torch.empty(out_channels))
         else:
@@ -111,13 +80,10 @@ class GCNConv(torch.nn.Module):
         calls with the same tensors pay for it once, in every layer. Only writing to its memory
         behind torch's back, through NumPy or .data, goes unseen.
         """
-        if not isinstance(x, torch.Tensor):
-            raise ValueError(f"x is a {type(x).__name__}; give one tensor (N, in_channels)")
-        if x.dim() != 2:
-            raise ValueError(f"x has shape {tuple(x.shape)}, but must have (N, in_channels)")
+        x = self._checked(x)
         found = self._cached_adjacency
         if found is None:
-            found = self._adjacency(x.size(0), edge_index, edge_weight)
+            found = self._adjacency(x.size(0), edge_index, edge_weight, self._loop_weights())
             if self.cached:
                 self._cached_adjacency = found
         op = "gcn" if self.normalize else "weighted"
@@ -128,27 +94,8 @@ class GCNConv(torch.nn.Module):
             out = self.lin(found.aggregate(x, op))
         return out if self.bias is None else out + self.bias
 
-    def _adjacency(self, num_nodes, edge_index, edge_weight):
-        require_shared(self)
-        if isinstance(edge_index, Graph):
-            if edge_weight is not None:
-                raise ValueError("edge_weight was given beside a plait.Graph, which has its own")
-            if edge_index.num_own != num_nodes:
-                raise ValueError(
-                    f"x has {num_nodes} rows, but the graph has {edge_index.num_own} nodes"
-                )
-            return edge_index.adjacency(self._loop_weight(edge_index.edge_weight))
-        elif not isinstance(edge_index, torch.Tensor):
-            raise NotImplementedError(
-                f"edge_index is a {type(edge_index).__name__}; only a 2 x E tensor or a "
-                "plait.Graph is supported yet"
-            )
-        return adjacency(edge_index, edge_weight, num_nodes, self._loop_weight(edge_weight))
-
-    def _loop_weight(self, edge_weight):
-        if not self.add_self_loops:
-            return None
-        return 2.0 if self.improved and edge_weight is not None else 1.0
+    def _loop_weights(self):
+        return (1.0, 2.0 if self.improved else 1.0) if self.add_self_loops else None
 
     def __getstate__(self):
         # The C++ graph is not copied or pickled with the layer.

@@ -1,0 +1,262 @@
+// Attention and the maximum over neighbours as registered operations: torch.ops.plait.attend and
+// max_of_neighbours.
+//
+// Each has a forward and a backward operation of its own, so that what autograd keeps are tensors
+// that other parts of PyTorch know of. Attention is dropped by a seed, from which the backward
+// operation draws the mask again. Gradients of gradients are refused: there are none.
+#include "plait/nn/edge_operations.h"
+
+#include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <tuple>
+
+#include "python/operations.h"
+
+namespace plait {
+namespace {
+
+using torch::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Graph = c10::intrusive_ptr<GraphHandle>;
+
+template <class Signature>
+auto operation(const char* name) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
+}
+
+bool is_nothing(const Tensor& rows, const Graph& graph) {
+  return rows.size(1) == 0 || graph->vertices() == 0;
+}
+
+// --- attention ---
+
+// What attention is taken along besides tensors. dropout: the share of it that is dropped.
+struct AttentionOptions {
+  Graph graph;
+  double slope, dropout;
+  std::int64_t seed;
+};
+
+std::int64_t heads_of(const Tensor& scores) { return scores.size(1) / 2; }
+
+// `scores`: as a source, then as a target.
+AttentionInput input_of(const Tensor& h, const Tensor& scores) {
+  const std::int64_t heads = heads_of(scores);
+  return {h, scores.narrow(1, 0, heads), scores.narrow(1, heads, heads)};
+}
+
+void check_attention(const Tensor& h, const Tensor& scores, const AttentionOptions& options) {
+  for (const auto& [t, name] : {std::pair{&h, "h"}, {&scores, "scores"}}) {
+    check_dense(*t, name);
+    check_shape(*t, options.graph->own(), name);
+  }
+  const std::int64_t heads = heads_of(scores);
+  TORCH_CHECK_VALUE(heads > 0 && scores.size(1) == 2 * heads && h.size(1) % heads == 0,
+                    "scores has ", scores.size(1), " columns and h ", h.size(1),
+                    "; give 2 scores for each head, and each head as many columns of h");
+}
+
+template <class Body>
+auto with_attention(const AttentionOptions& options, Body body) {
+  return with_python_errors([&] {
+    const std::lock_guard lock(operation_mutex());
+    const Dropout dropout(static_cast<std::uint64_t>(options.seed),
+                          static_cast<float>(options.dropout));
+    return body(
+        AttentionSetting{options.graph, static_cast<float>(options.slope), {.dropout = &dropout}});
+  });
+}
+
+using Attention = std::tuple<Tensor, Tensor, Tensor, Tensor>;
+
+Attention attend_forward(const Tensor& h, const Tensor& scores, const Graph& graph, double slope,
+                         double dropout, std::int64_t seed) {
+  const AttentionOptions options{graph, slope, dropout, seed};
+  check_attention(h, scores, options);
+  const AttentionInput input = input_of(h, scores);
+  if (is_nothing(h, graph)) {
+    const Tensor y = torch::empty_like(h), none = torch::empty_like(input.source);
+    return {y, y.clone(), none, none.clone()};
+  }
+  return with_attention(options, [&](const AttentionSetting& setting) {
+    const Attended a = attention_forward(input, setting);
+    return Attention{a.y, a.u, a.b, a.norm};
+  });
+}
+
+Attention attend_forward_meta(const Tensor& h, const Tensor& scores, const Graph&, double, double,
+                              std::int64_t) {
+  const auto like = [&](std::int64_t width) { return h.new_empty({h.size(0), width}); };
+  const std::int64_t heads = heads_of(scores);
+  return {like(h.size(1)), like(h.size(1)), like(heads), like(heads)};
+}
+
+Tensor attend_plain(const Tensor& h, const Tensor& scores, const Graph& graph, double slope,
+                    double dropout, std::int64_t seed) {
+  static const auto forward = operation<decltype(attend_forward)>("plait::attend_forward");
+  return std::get<0>(forward.call(h, scores, graph, slope, dropout, seed));
+}
+
+// `kept`: h, scores, y, u, b, norm.
+std::tuple<Tensor, Tensor> attend_backward(const Tensor& dy, at::TensorList kept,
+                                           const Graph& graph, double slope, double dropout,
+                                           std::int64_t seed) {
+  TORCH_CHECK_VALUE(kept.size() == 6, "6 tensors must be kept, but there are ", kept.size());
+  const AttentionOptions options{graph, slope, dropout, seed};
+  check_attention(kept[0], kept[1], options);
+  if (is_nothing(dy, graph)) return {torch::zeros_like(kept[0]), torch::zeros_like(kept[1])};
+  return with_attention(options, [&](const AttentionSetting& setting) {
+    const AttentionInput d = attention_backward(dy, input_of(kept[0], kept[1]),
+                                                {kept[2], kept[3], kept[4], kept[5]}, setting);
+    return std::tuple(d.h, torch::cat({d.source, d.target}, 1));
+  });
+}
+
+std::tuple<Tensor, Tensor> attend_backward_meta(const Tensor&, at::TensorList kept, const Graph&,
+                                                double, double, std::int64_t) {
+  return {torch::empty_like(kept[0]), torch::empty_like(kept[1])};
+}
+
+struct AttendFunction : torch::autograd::Function<AttendFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& h, const Tensor& scores,
+                        const AttentionOptions& o) {
+    static const auto forward_of = operation<decltype(attend_forward)>("plait::attend_forward");
+    auto& data = context->saved_data;
+    data["graph"] = o.graph;
+    data["slope"] = o.slope;
+    data["dropout"] = o.dropout;
+    data["seed"] = o.seed;
+    const at::AutoDispatchBelowADInplaceOrView below;
+    const auto [y, u, b, norm] = forward_of.call(h, scores, o.graph, o.slope, o.dropout, o.seed);
+    context->save_for_backward({h, scores, y, u, b, norm});
+    return y;
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    static const auto backward_of = operation<decltype(attend_backward)>("plait::attend_backward");
+    auto& data = context->saved_data;
+    const auto [dh, dscores] = backward_of.call(
+        gradients[0], context->get_saved_variables(), data["graph"].toCustomClass<GraphHandle>(),
+        data["slope"].toDouble(), data["dropout"].toDouble(), data["seed"].toInt());
+    return {dh, dscores, {}};
+  }
+};
+
+Tensor attend_with_autograd(const Tensor& h, const Tensor& scores, const Graph& graph, double slope,
+                            double dropout, std::int64_t seed) {
+  return AttendFunction::apply(h, scores, AttentionOptions{graph, slope, dropout, seed});
+}
+
+// --- the maximum ---
+
+std::tuple<Tensor, Tensor> max_of_neighbours_forward(const Tensor& x, const Graph& graph) {
+  check_dense(x, "x");
+  check_shape(x, graph->own());
+  if (is_nothing(x, graph)) return {torch::empty_like(x), torch::empty_like(x)};
+  return with_python_errors([&] {
+    const std::lock_guard lock(operation_mutex());
+    const Maxima maxima = max_forward(x, graph);
+    return std::tuple(maxima.y, maxima.ties);
+  });
+}
+
+std::tuple<Tensor, Tensor> max_of_neighbours_forward_meta(const Tensor& x, const Graph&) {
+  return {torch::empty_like(x, at::MemoryFormat::Contiguous),
+          torch::empty_like(x, at::MemoryFormat::Contiguous)};
+}
+
+Tensor max_of_neighbours_plain(const Tensor& x, const Graph& graph) {
+  static const auto forward =
+      operation<decltype(max_of_neighbours_forward)>("plait::max_of_neighbours_forward");
+  return std::get<0>(forward.call(x, graph));
+}
+
+Tensor max_of_neighbours_backward(const Tensor& dy, const Tensor& x, const Tensor& y,
+                                  const Tensor& ties, const Graph& graph) {
+  check_dense(x, "x");
+  check_shape(x, graph->own());
+  if (is_nothing(x, graph)) return torch::empty_like(x);
+  return with_python_errors([&] {
+    const std::lock_guard lock(operation_mutex());
+    return max_backward(dy, x, {y, ties}, graph);
+  });
+}
+
+Tensor max_of_neighbours_backward_meta(const Tensor&, const Tensor& x, const Tensor&, const Tensor&,
+                                       const Graph&) {
+  return torch::empty_like(x);
+}
+
+struct MaxFunction : torch::autograd::Function<MaxFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Graph& graph) {
+    static const auto forward_of =
+        operation<decltype(max_of_neighbours_forward)>("plait::max_of_neighbours_forward");
+    context->saved_data["graph"] = graph;
+    const at::AutoDispatchBelowADInplaceOrView below;
+    const auto [y, ties] = forward_of.call(x, graph);
+    context->save_for_backward({x, y, ties});
+    return y;
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    static const auto backward_of =
+        operation<decltype(max_of_neighbours_backward)>("plait::max_of_neighbours_backward");
+    const variable_list s = context->get_saved_variables();
+    return {backward_of.call(gradients[0], s[0], s[1], s[2],
+                             context->saved_data["graph"].toCustomClass<GraphHandle>()),
+            {}};
+  }
+};
+
+Tensor max_of_neighbours_with_autograd(const Tensor& x, const Graph& graph) {
+  return MaxFunction::apply(x, graph);
+}
+
+}  // namespace
+
+TORCH_LIBRARY_FRAGMENT(plait, m) {
+  register_graph_class();
+  m.def(
+      "attend(Tensor h, Tensor scores, __torch__.torch.classes.plait.Graph graph, "
+      "float slope=0.2, float dropout=0.0, int seed=0) -> Tensor");
+  m.def(
+      "attend_forward(Tensor h, Tensor scores, __torch__.torch.classes.plait.Graph graph, "
+      "float slope, float dropout, int seed) -> (Tensor y, Tensor u, Tensor b, Tensor norm)");
+  m.def(
+      "attend_backward(Tensor dy, Tensor[] kept, __torch__.torch.classes.plait.Graph graph, "
+      "float slope, float dropout, int seed) -> (Tensor, Tensor)");
+  m.def("max_of_neighbours(Tensor x, __torch__.torch.classes.plait.Graph graph) -> Tensor");
+  m.def(
+      "max_of_neighbours_forward(Tensor x, __torch__.torch.classes.plait.Graph graph) "
+      "-> (Tensor y, Tensor ties)");
+  m.def(
+      "max_of_neighbours_backward(Tensor dy, Tensor x, Tensor y, Tensor ties, "
+      "__torch__.torch.classes.plait.Graph graph) -> Tensor");
+}
+
+// For every device, so that the kernels can say that they know only one.
+TORCH_LIBRARY_IMPL(plait, CompositeExplicitAutograd, m) {
+  m.impl("attend", &attend_plain);
+  m.impl("attend_forward", &attend_forward);
+  m.impl("attend_backward", &attend_backward);
+  m.impl("max_of_neighbours", &max_of_neighbours_plain);
+  m.impl("max_of_neighbours_forward", &max_of_neighbours_forward);
+  m.impl("max_of_neighbours_backward", &max_of_neighbours_backward);
+}
+
+TORCH_LIBRARY_IMPL(plait, Meta, m) {
+  m.impl("attend_forward", &attend_forward_meta);
+  m.impl("attend_backward", &attend_backward_meta);
+  m.impl("max_of_neighbours_forward", &max_of_neighbours_forward_meta);
+  m.impl("max_of_neighbours_backward", &max_of_neighbours_backward_meta);
+}
+
+TORCH_LIBRARY_IMPL(plait, Autograd, m) {
+  m.impl("attend", &attend_with_autograd);
+  m.impl("max_of_neighbours", &max_of_neighbours_with_autograd);
+  for (const char* name : {"attend_forward", "attend_backward", "max_of_neighbours_forward",
+                           "max_of_neighbours_backward"})
+    m.impl(name, torch::autograd::autogradNotImplementedFallback());
+}
+
+}  // namespace plait

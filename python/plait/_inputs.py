@@ -1,0 +1,155 @@
+"""What edges and features can be given as, turned into tensors.
+
+SciPy and PyTorch Geometric are not imported: a value of theirs comes from a module that is there
+already.
+"""
+
+import dataclasses
+import sys
+
+import torch
+
+_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
+
+
+class UnsupportedType(TypeError, NotImplementedError):
+    """A type that is not taken, though another of the kind is."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Edges:
+    """num_nodes: None where the source does not say."""
+
+    index: torch.Tensor
+    weight: torch.Tensor | None = None
+    num_nodes: int | None = None
+
+
+def as_tensor(name, value, remedy):
+    """A tensor of what is one, or has __dlpack__: no copy where it is on the CPU."""
+    if isinstance(value, torch.Tensor):
+        return value.as_tensor() if _is(value, "EdgeIndex") else value
+    if not hasattr(value, "__dlpack__"):
+        raise UnsupportedType(f"{name} is a {type(value).__name__}, not a tensor; {remedy}")
+    try:
+        return torch.from_dlpack(value)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(
+            f"{name} is a {type(value).__name__} that PyTorch cannot take: {reason}; give a plain "
+            "writable array of numbers, as by numpy.array(...)"
+        ) from None
+
+
+def as_edges(source, weight=None):
+    """The edges that `source` has: a plait.Graph, a (2, E) tensor or array, an EdgeIndex or Data of
+    PyTorch Geometric, or a sparse adjacency of SciPy or PyTorch, of which entry (i, j) is an edge
+    from j to i. `weight`: for those that have none of their own."""
+    taken = _edges_with_own_weights(source)
+    if taken is not None:
+        if weight is not None:
+            raise ValueError(
+                f"edge_weight was given beside a {_full_name(source)}, which has its own; leave "
+                "it out"
+            )
+        return taken
+    index = as_tensor("edge_index", source, "give a 2 x E tensor of integers or a plait.Graph")
+    if index.dtype in _UNSIGNED:
+        index = index.long()  # PyTorch has no maximum of these
+    if weight is not None:
+        weight = as_tensor("edge_weight", weight, "give E float32 numbers, or None")
+    return Edges(index, weight, _nodes_of_edge_index(source) if _is(source, "EdgeIndex") else None)
+
+
+def fields_of(source, names):
+    """What a Data or a plait.Graph says of its nodes, by name; masks of several splits as (K, N)."""
+    if isinstance(source, torch.Tensor) or not hasattr(source, "edge_index"):
+        return {}
+    fields = {name: getattr(source, name, None) for name in names}
+    if _is(source, "Data"):
+        for name, field in fields.items():
+            if name.endswith("_mask") and field is not None and field.dim() == 2:
+                fields[name] = field.t()
+    return fields
+
+
+def _is(value, name):
+    """Whether it is of the class of that name of PyTorch Geometric, without importing that."""
+    return any(c.__name__ == name and c.__module__.startswith("torch_geometric.")
+               for c in type(value).__mro__)
+
+
+def _full_name(value):
+    kind = type(value)
+    return f"plait.{kind.__name__}" if kind.__module__.startswith("plait.") else kind.__name__
+
+
+def _edges_with_own_weights(source):
+    if isinstance(source, torch.Tensor):
+        return None if source.layout == torch.strided else _edges_of_sparse_tensor(source)
+    if type(source).__name__ == "SparseTensor":
+        raise UnsupportedType(
+            "edge_index is a SparseTensor of torch_sparse; give adj.to_torch_sparse_csr_tensor()"
+        )
+    if _is(source, "HeteroData"):
+        raise UnsupportedType(
+            "edge_index is a HeteroData, but only one kind of nodes and edges is supported; give "
+            "data.to_homogeneous()"
+        )
+    if _is(source, "Data"):
+        return _edges_of_data(source)
+    if hasattr(source, "edge_index") and hasattr(source, "num_nodes"):  # a plait.Graph
+        return Edges(source.edge_index, source.edge_weight, source.num_nodes)
+    scipy_sparse = sys.modules.get("scipy.sparse")
+    if scipy_sparse is not None and scipy_sparse.issparse(source):
+        return _edges_of_scipy(source)
+    return None
+
+
+def _nodes_of_edge_index(edge_index):
+    """None where it does not know, or only one side."""
+    rows, columns = edge_index.sparse_size()
+    return rows if rows is not None and rows == columns else None
+
+
+def _edges_of_data(data):
+    if data.edge_index is None:
+        adjacency = getattr(data, "adj_t", None)
+        if adjacency is None:
+            raise ValueError("data has no edge_index; set data.edge_index to a 2 x E tensor")
+        return as_edges(adjacency)
+    edges = as_edges(data.edge_index, getattr(data, "edge_weight", None))
+    num_nodes = data.num_nodes
+    return Edges(edges.index, edges.weight, None if num_nodes is None else int(num_nodes))
+
+
+def _edges_of_matrix(shape, row, column, values, kind):
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ValueError(
+            f"edge_index is a sparse {kind} of shape {tuple(shape)}; an adjacency is square, and "
+            "edges as (2, E) are given densely"
+        )
+    return Edges(torch.stack([column, row]), values, shape[0])
+
+
+def _edges_of_sparse_tensor(matrix):
+    if matrix.device.type != "cpu":
+        raise ValueError(f"edge_index is on {matrix.device}; move it to the CPU with .cpu()")
+    entries = matrix.to_sparse_coo()
+    if entries.sparse_dim() != 2:
+        raise ValueError(
+            f"edge_index is a sparse tensor with {entries.sparse_dim()} sparse dimensions; an "
+            "adjacency has 2"
+        )
+    weight = None if matrix.dtype == torch.bool else entries._values().float()
+    row, column = entries._indices()
+    return _edges_of_matrix(matrix.shape, row, column, weight, "tensor")
+
+
+def _edges_of_scipy(matrix):
+    entries = matrix.tocoo()
+    if entries.ndim != 2:
+        return _edges_of_matrix(entries.shape, None, None, None, "array")
+    weight = None if entries.dtype == bool else torch.tensor(entries.data).float()
+    row, column = (torch.tensor(ids).long() for ids in (entries.row, entries.col))
+    return _edges_of_matrix(entries.shape, row, column, weight, "array")

@@ -1,0 +1,117 @@
+"""What layers share: options of message passing, linear maps, and the graph they are given."""
+
+import math
+
+import torch
+
+from plait._adjacency import adjacency
+from plait._inputs import as_edges, as_tensor
+from plait.graph import Graph
+from plait.reduce import require_shared
+
+
+class GlorotLinear(torch.nn.Linear):
+    """x W^T with W drawn uniformly from +-sqrt(6 / (in + out)) (Glorot and Bengio, 2010)."""
+
+    def reset_parameters(self):
+        if self.weight.numel() > 0:
+            glorot(self.weight)
+
+
+class LazyGlorotLinear(torch.nn.LazyLinear):
+    """The same, its input width found at the first call."""
+
+    cls_to_become = GlorotLinear
+
+    def reset_parameters(self):
+        if not self.has_uninitialized_params():
+            GlorotLinear.reset_parameters(self)
+
+
+def glorot(weight):
+    bound = math.sqrt(6 / (weight.size(-2) + weight.size(-1)))
+    torch.nn.init.uniform_(weight, -bound, bound)
+
+
+def linear(in_channels, out_channels, bias):
+    """torch.nn.Linear; in_channels -1: found at the first call."""
+    if in_channels < 0:
+        return torch.nn.LazyLinear(out_channels, bias=bias)
+    return torch.nn.Linear(in_channels, out_channels, bias=bias)
+
+
+def glorot_linear(in_channels, out_channels):
+    """Without a bias; in_channels -1: found at the first call."""
+    if in_channels < 0:
+        return LazyGlorotLinear(out_channels, bias=False)
+    return GlorotLinear(in_channels, out_channels, bias=False)
+
+
+def is_lazy(module):
+    """Whether its input width is still to be found."""
+    return isinstance(module, torch.nn.modules.lazy.LazyModuleMixin) and (
+        module.has_uninitialized_params()
+    )
+
+
+class GraphLayer(torch.nn.Module):
+    """A layer of message passing from sources to targets."""
+
+    # The options of PyTorch Geometric's MessagePassing, with the values that layers compute.
+    _MESSAGE_PASSING = {"aggr": ("add", "sum"), "flow": ("source_to_target",), "node_dim": (-2, 0)}
+
+    def _check_message_passing(self, options):
+        for name, value in options.items():
+            allowed = self._MESSAGE_PASSING.get(name, ())
+            if value not in allowed:
+                remedy = f"use {name}={allowed[0]!r}" if allowed else "leave it out"
+                raise self._not_supported(f"{name}={value!r}", remedy)
+
+    def _check_in_channels(self, in_channels):
+        if not isinstance(in_channels, int):
+            raise self._not_supported(
+                f"in_channels={in_channels!r}", "use one width, and the same x for sources and targets"
+            )
+
+    def _not_supported(self, option, remedy):
+        return NotImplementedError(f"{type(self).__name__} does not support {option}; {remedy}")
+
+    def _checked(self, x):
+        """x as a tensor of two dimensions."""
+        if isinstance(x, (tuple, list)):
+            raise ValueError(f"x is a {type(x).__name__}; give one tensor (N, in_channels)")
+        x = as_tensor("x", x, "give one tensor (N, in_channels)")
+        if x.dim() != 2:
+            raise ValueError(f"x has shape {tuple(x.shape)}, but must have (N, in_channels)")
+        if x.device.type != "cpu":
+            raise ValueError(f"x is on {x.device}; only the CPU is supported yet, use .cpu()")
+        wide = getattr(self, "in_channels", -1)
+        if wide >= 0 and x.size(1) != wide:
+            raise ValueError(
+                f"x has {x.size(1)} columns, but this {type(self).__name__} has "
+                f"in_channels={wide}; give x of that width, or make the layer with "
+                f"in_channels={x.size(1)}"
+            )
+        return x
+
+    def _check_size(self, size, num_nodes):
+        if size is not None and tuple(size) != (num_nodes, num_nodes):
+            raise self._not_supported(f"size={size!r}", "leave it out, and give all nodes one x")
+
+    @torch.compiler.disable
+    def _adjacency(self, num_nodes, edge_index, edge_weight=None, loop_weights=None):
+        """The graph of the layer's argument edge_index, for x of `num_nodes` rows, a rank's own. With
+        `loop_weights`, every node has one loop, of the first where edges have no weights, else of
+        the second."""
+        require_shared(self)
+        edges = as_edges(edge_index, edge_weight)
+        loop_weight = loop_weights and loop_weights[edges.weight is not None]
+        if isinstance(edge_index, Graph):
+            edge_index.check_rows(num_nodes)
+            return edge_index.adjacency(loop_weight)
+        if edges.num_nodes is not None and edges.num_nodes != num_nodes:
+            raise ValueError(
+                f"x has {num_nodes} rows, but the graph has {edges.num_nodes} nodes; give one row "
+                "for each"
+            )
+        return adjacency(edges.index, edges.weight, num_nodes, loop_weight)

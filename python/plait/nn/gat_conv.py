@@ -1,0 +1,106 @@
+"""Graph attention."""
+
+import torch
+
+from plait.nn._layer import GraphLayer, glorot, glorot_linear
+
+
+class GATConv(GraphLayer):
+    """Attention over neighbours and the node itself (Velickovic et al., ICLR 2018).
+
+    Head k of node i becomes the sum of a_e W_k x[j] over its edges e from j, where a_e is the
+    softmax over the edges of i of leaky_relu(<att_src_k, W_k x[j]> + <att_dst_k, W_k x[i]>).
+    Arguments, parameter names and results are those of torch_geometric.nn.GATConv.
+
+    Args:
+        in_channels: width of x; -1: found at the first call.
+        out_channels: width of a head.
+        heads: their number.
+        concat: heads stand side by side, heads * out_channels wide; False: their mean.
+        negative_slope: of leaky_relu.
+        dropout: the share of attention that is dropped while training. Which, follows from one
+            number drawn from torch's generator a call, so that torch.manual_seed repeats it; it is
+            not what PyTorch Geometric drops, and parallel edges are dropped together.
+        add_self_loops: give each node one loop instead of those that it has.
+        bias: whether one is added.
+        residual: add x, times a matrix.
+
+    Raises NotImplementedError for edge_dim and other options of PyTorch Geometric.
+    """
+
+    def __init__(self, in_channels, out_channels, heads=1, concat=True, negative_slope=0.2,
+                 dropout=0.0, add_self_loops=True, edge_dim=None, fill_value="mean", bias=True,
+                 residual=False, **kwargs):
+        super().__init__()
+        self._check_message_passing(kwargs)
+        self._check_in_channels(in_channels)
+        if edge_dim is not None:
+            raise self._not_supported(
+                f"edge_dim={edge_dim!r}", "leave it out: attention is by nodes alone"
+            )
+        if not 0 <= dropout < 1:
+            raise ValueError(f"dropout is {dropout}; use 0 or more, and less than 1")
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.heads = heads
+        self.concat = concat
+        self.negative_slope = negative_slope
+        self.dropout = dropout
+        self.add_self_loops = add_self_loops
+        self.edge_dim = edge_dim
+        self.fill_value = fill_value
+        self.residual = residual
+        width = out_channels * (heads if concat else 1)
+        self.lin = glorot_linear(in_channels, heads * out_channels)
+        self.att_src = torch.nn.Parameter(torch.empty(1, heads, out_channels))
+        self.att_dst = torch.nn.Parameter(torch.empty(1, heads, out_channels))
+        if residual:
+            self.res = glorot_linear(in_channels, width)
+        else:
+            self.register_parameter("res", None)
+        if bias:
+            self.bias = torch.nn.Parameter(torch.empty(width))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws the weights anew, and sets the bias to 0."""
+        self.lin.reset_parameters()
+        if self.res is not None:
+            self.res.reset_parameters()
+        glorot(self.att_src)
+        glorot(self.att_dst)
+        if self.bias is not None:
+            torch.nn.init.zeros_(self.bias)
+
+    def forward(self, x, edge_index, edge_attr=None, size=None, return_attention_weights=None):
+        """
+        Args:
+            x: (N, in_channels), float32, on the CPU.
+            edge_index: as for GCNConv; weights of edges are not used.
+
+        Returns (N, heads * out_channels), or (N, out_channels) unless concat; float32,
+        differentiable by x and the parameters.
+        """
+        x = self._checked(x)
+        self._check_size(size, x.size(0))
+        if edge_attr is not None:
+            raise self._not_supported("edge_attr", "leave it out: attention is by nodes alone")
+        if return_attention_weights:
+            raise self._not_supported("return_attention_weights", "attention is not stored")
+        loops = (1.0, 1.0) if self.add_self_loops else None
+        graph = self._adjacency(x.size(0), edge_index, loop_weights=loops)
+        h = self.lin(x)
+        by_head = h.view(len(x), self.heads, self.out_channels)
+        scores = [(by_head * score).sum(-1) for score in (self.att_src, self.att_dst)]
+        y = graph.attend(h, torch.cat(scores, 1), self.negative_slope,
+                         self.dropout if self.training else 0.0)
+        if not self.concat:
+            y = y.view(len(x), self.heads, self.out_channels).mean(1)
+        if self.res is not None:
+            y = y + self.res(x)
+        return y if self.bias is None else y + self.bias
+
+    def extra_repr(self):
+        return f"{self.in_channels}, {self.out_channels}, heads={self.heads}"

@@ -1,0 +1,159 @@
+"""The models of `plait train`, of the layers of this package."""
+
+import dataclasses
+
+import torch
+from torch.nn import functional
+
+from plait.nn._layer import glorot_linear
+from plait.nn.gat_conv import GATConv
+from plait.nn.gcn_conv import GCNConv
+from plait.nn.gin_conv import GINConv
+from plait.nn.sage_conv import SAGEConv
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelConfig:
+    """What `plait train` makes a model from: its options of these names, and the widths of x
+    (inputs) and of the scores (outputs)."""
+
+    kind: str  # gcn, mlp, sage, gin or gat
+    inputs: int
+    outputs: int
+    layers: int = 2
+    hidden: int = 16
+    dropout: float = 0.0  # on the input of every layer, and on attention
+    norm: str = "none"  # batch, layer
+    activation: str = "relu"  # elu
+    residual: bool = False
+    heads: int = 1
+    output_heads: int = 1
+    slope: float = 0.2
+    aggregation: str = "mean"  # max
+    seed: int = 0
+
+    def __post_init__(self):
+        allowed = {"kind": tuple(_CONVS), "norm": ("none", *_NORMS),
+                   "activation": ("relu", "elu"), "aggregation": ("mean", "max")}
+        for name, words in allowed.items():
+            if getattr(self, name) not in words:
+                raise ValueError(f"{name} is {getattr(self, name)!r}; use {', '.join(words)}")
+        for name in ("inputs", "outputs", "layers", "hidden", "heads", "output_heads"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; use 1 or more")
+        if self.kind == "gat" and self.layers > 1 and self.hidden % self.heads:
+            raise ValueError(
+                f"hidden={self.hidden} cannot be shared by {self.heads} heads; use a multiple"
+            )
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout is {self.dropout}; use 0 or more, and less than 1")
+
+    def widths(self):
+        """Of x, of what each layer but the last gives, and of the scores."""
+        return [self.inputs, *[self.hidden] * (self.layers - 1), self.outputs]
+
+
+class _BatchNorm(torch.nn.Module):
+    """By the name that PyTorch Geometric's has."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.module = torch.nn.BatchNorm1d(width)
+
+    def forward(self, x):
+        return self.module(x)
+
+
+_NORMS = {"batch": _BatchNorm, "layer": torch.nn.LayerNorm}
+
+
+class _Linear(torch.nn.Module):
+    """A layer that sees no graph."""
+
+    def __init__(self, in_channels, out_channels):
+        super().__init__()
+        self.lin = glorot_linear(in_channels, out_channels)
+        self.bias = torch.nn.Parameter(torch.zeros(out_channels))
+
+    def forward(self, x, graph):
+        return self.lin(x) + self.bias
+
+
+class _Perceptron(torch.nn.Module):
+    """Two linear maps with the model's norm and activation between them."""
+
+    def __init__(self, config, in_channels, out_channels):
+        super().__init__()
+        self.lins = torch.nn.ModuleList([torch.nn.Linear(in_channels, out_channels),
+                                         torch.nn.Linear(out_channels, out_channels)])
+        self.norms = torch.nn.ModuleList([_NORMS[n](out_channels) for n in _norms_of(config)])
+        self.activation = config.activation
+
+    def forward(self, x):
+        h = self.lins[0](x)
+        for norm in self.norms:
+            h = norm(h)
+        return self.lins[1](getattr(functional, self.activation)(h))
+
+
+def _norms_of(config):
+    return [] if config.norm == "none" else [config.norm]
+
+
+def _gat(config, in_channels, out_channels, is_last):
+    heads = config.output_heads if is_last else config.heads
+    return GATConv(in_channels, out_channels if is_last else out_channels // heads, heads,
+                   concat=not is_last, negative_slope=config.slope, dropout=config.dropout)
+
+
+# Kind -> layer of (config, its input width, its output width, whether it is the last).
+_CONVS = {
+    "gcn": lambda config, wide, out, is_last: GCNConv(wide, out),
+    "mlp": lambda config, wide, out, is_last: _Linear(wide, out),
+    "sage": lambda config, wide, out, is_last: SAGEConv(wide, out, config.aggregation),
+    "gin": lambda config, wide, out, is_last: GINConv(_Perceptron(config, wide, out)),
+    "gat": _gat,
+}
+
+
+class Model(torch.nn.Module):
+    """A model that `plait train` trains, by the names that its weights have in a checkpoint.
+
+    Args:
+        config: a plait.nn.ModelConfig.
+
+    Dropout draws other numbers than the program's.
+    """
+
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+        widths = config.widths()
+        pairs = list(zip(widths, widths[1:]))
+        self.convs = torch.nn.ModuleList(
+            _CONVS[config.kind](config, wide, out, layer + 1 == config.layers)
+            for layer, (wide, out) in enumerate(pairs))
+        self.norms = torch.nn.ModuleList(
+            _NORMS[norm](wide) for wide in widths[1:-1] for norm in _norms_of(config))
+        self.residuals = torch.nn.ModuleDict({
+            str(layer): torch.nn.Linear(wide, out, bias=False)
+            for layer, (wide, out) in enumerate(pairs) if config.residual and wide != out})
+
+    def forward(self, x, graph):
+        """
+        Args:
+            x: (N, inputs), float32, on the CPU.
+            graph: a plait.Graph, or what a layer takes as edge_index.
+
+        Returns (N, outputs): the scores of each node.
+        """
+        for layer, conv in enumerate(self.convs):
+            x = functional.dropout(x, self.config.dropout, self.training)
+            h = conv(x, graph)
+            if self.config.residual:
+                h = h + (self.residuals[str(layer)](x) if str(layer) in self.residuals else x)
+            if layer + 1 == len(self.convs):
+                return h
+            if self.norms:
+                h = self.norms[layer](h)
+            x = getattr(functional, self.config.activation)(h)

@@ -1,0 +1,82 @@
+"""GraphSAGE."""
+
+from torch.nn import functional
+
+from plait.nn._layer import GraphLayer, is_lazy, linear
+
+
+class SAGEConv(GraphLayer):
+    """W_l times the mean of the neighbours, + b, + W_r x (Hamilton, Ying and Leskovec, NeurIPS
+    2017, with the neighbours and the node added up rather than side by side).
+
+    Arguments, parameter names and results are those of torch_geometric.nn.SAGEConv.
+
+    Args:
+        in_channels: width of x; -1: found at the first call.
+        out_channels: width of the result.
+        aggr: "mean" of the neighbours, their "max" column by column, or their "sum" ("add"). Of
+            nodes without edges it is 0.
+        normalize: divide each row of the result by its Euclidean length.
+        root_weight: False: without W_r x.
+        project: neighbours are first mapped by relu(W x + b) of the same width (equation 3 of the
+            paper).
+        bias: whether there is a b.
+
+    Raises NotImplementedError for other aggregations and options of PyTorch Geometric.
+    """
+
+    _OPS = {"mean": "mean", "max": "max", "add": "sum", "sum": "sum"}
+
+    def __init__(self, in_channels, out_channels, aggr="mean", normalize=False, root_weight=True,
+                 project=False, bias=True, **kwargs):
+        super().__init__()
+        self._check_message_passing(kwargs)
+        self._check_in_channels(in_channels)
+        if not isinstance(aggr, str) or aggr not in self._OPS:
+            raise self._not_supported(f"aggr={aggr!r}", "use 'mean', 'max' or 'sum'")
+        if project and in_channels < 0:
+            raise ValueError("project=True needs the width of x; give in_channels")
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.aggr = aggr
+        self.normalize = normalize
+        self.root_weight = root_weight
+        self.project = project
+        if project:
+            self.lin = linear(in_channels, in_channels, bias=True)
+        self.lin_l = linear(in_channels, out_channels, bias=bias)
+        if root_weight:
+            self.lin_r = linear(in_channels, out_channels, bias=False)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws the weights anew."""
+        for child in self.children():
+            child.reset_parameters()
+
+    def forward(self, x, edge_index, size=None):
+        """
+        Args:
+            x: (N, in_channels), float32, on the CPU.
+            edge_index: as for GCNConv; weights of edges are not used.
+
+        Returns (N, out_channels), float32, differentiable by x and the parameters.
+        """
+        x = self._checked(x)
+        self._check_size(size, x.size(0))
+        graph = self._adjacency(x.size(0), edge_index)
+        out = self._of_neighbours(self.lin(x).relu() if self.project else x, graph)
+        if self.root_weight:
+            out = out + self.lin_r(x)
+        return functional.normalize(out, dim=-1) if self.normalize else out
+
+    def _of_neighbours(self, x, graph):
+        op, lin = self._OPS[self.aggr], self.lin_l
+        # The mean of rows times W is that of the products: the narrower rows go through the sum.
+        if op == "max" or is_lazy(lin) or lin.out_features > lin.in_features:
+            return lin(graph.aggregate(x, op))
+        out = graph.aggregate(functional.linear(x, lin.weight), op)
+        return out if lin.bias is None else out + lin.bias
+
+    def extra_repr(self):
+        return f"{self.in_channels}, {self.out_channels}, aggr={self.aggr}"
