@@ -57,3 +57,9 @@ def test_dropout_drops(spread):
         losses = spread[1][0][name]["losses"]
         assert losses != spread[1][0][without]["losses"]
         assert len(set(losses)) == len(losses)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_what_else_holds(ranks):
+    """spread_checks.py says what."""
+    Ranks(ranks, HERE / "spread_checks.py", timeout_ms=10000).succeed()

@@ -31,7 +31,7 @@ SAYS = {
     "list_of_nodes": "NotImplementedError: data has edge_label_index",
     "lazy_weights": "ValueError: 0.weight has no shape yet.*in_channels",
     "other_dropout": "NotImplementedError: alpha_dropout",
-    "dropout_of_weights": r"NotImplementedError: dropout of a tensor of shape \(3, 2\)",
+    "dropout_of_other_rows": r"NotImplementedError: dropout of a tensor of shape \(5, 2\)",
 }
 
 
