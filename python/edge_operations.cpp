@@ -1,9 +1,10 @@
 // Attention and the maximum over neighbours as registered operations: torch.ops.plait.attend and
 // max_of_neighbours.
 //
-// Each has a forward and a backward operation of its own, so that what autograd keeps are tensors
-// that other parts of PyTorch know of. Attention is dropped by a seed, from which the backward
-// operation draws the mask again. Gradients of gradients are refused: there are none.
+// Each has a forward and a backward operation for autograd, so that what is kept are tensors that
+// other parts of PyTorch know of. Without gradients nothing is kept. Attention is dropped by a
+// seed, from which the backward operation draws the mask again. Gradients of gradients are refused:
+// there are none.
 #include "plait/nn/edge_operations.h"
 
 #include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
@@ -24,6 +25,12 @@ using Graph = c10::intrusive_ptr<GraphHandle>;
 template <class Signature>
 auto operation(const char* name) {
   return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
+}
+
+// Whether autograd must know of an operation on `inputs`.
+template <class... Inputs>
+bool differentiates(const Inputs&... inputs) {
+  return c10::GradMode::is_enabled() && (inputs.requires_grad() || ...);
 }
 
 bool is_nothing(const Tensor& rows, const Graph& graph) {
@@ -69,21 +76,34 @@ auto with_attention(const AttentionOptions& options, Body body) {
   });
 }
 
+Attended attend_checked(const Tensor& h, const Tensor& scores, const AttentionOptions& options,
+                        bool keeps) {
+  check_attention(h, scores, options);
+  const AttentionInput input = input_of(h, scores);
+  if (is_nothing(h, options.graph)) {
+    const auto like = [](const Tensor& t) { return torch::zeros_like(t); };
+    return {like(h), like(h), like(input.source), like(input.source)};
+  }
+  return with_attention(options, [&](const AttentionSetting& setting) {
+    return attention_forward(input, setting, keeps);
+  });
+}
+
+Tensor attend_plain(const Tensor& h, const Tensor& scores, const Graph& graph, double slope,
+                    double dropout, std::int64_t seed) {
+  return attend_checked(h, scores, {graph, slope, dropout, seed}, false).y;
+}
+
+Tensor attend_meta(const Tensor& h, const Tensor&, const Graph&, double, double, std::int64_t) {
+  return torch::empty_like(h, at::MemoryFormat::Contiguous);
+}
+
 using Attention = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 
 Attention attend_forward(const Tensor& h, const Tensor& scores, const Graph& graph, double slope,
                          double dropout, std::int64_t seed) {
-  const AttentionOptions options{graph, slope, dropout, seed};
-  check_attention(h, scores, options);
-  const AttentionInput input = input_of(h, scores);
-  if (is_nothing(h, graph)) {
-    const Tensor y = torch::empty_like(h), none = torch::empty_like(input.source);
-    return {y, y.clone(), none, none.clone()};
-  }
-  return with_attention(options, [&](const AttentionSetting& setting) {
-    const Attended a = attention_forward(input, setting);
-    return Attention{a.y, a.u, a.b, a.norm};
-  });
+  const Attended a = attend_checked(h, scores, {graph, slope, dropout, seed}, true);
+  return {a.y, a.u, a.b, a.norm};
 }
 
 Attention attend_forward_meta(const Tensor& h, const Tensor& scores, const Graph&, double, double,
@@ -91,12 +111,6 @@ Attention attend_forward_meta(const Tensor& h, const Tensor& scores, const Graph
   const auto like = [&](std::int64_t width) { return h.new_empty({h.size(0), width}); };
   const std::int64_t heads = heads_of(scores);
   return {like(h.size(1)), like(h.size(1)), like(heads), like(heads)};
-}
-
-Tensor attend_plain(const Tensor& h, const Tensor& scores, const Graph& graph, double slope,
-                    double dropout, std::int64_t seed) {
-  static const auto forward = operation<decltype(attend_forward)>("plait::attend_forward");
-  return std::get<0>(forward.call(h, scores, graph, slope, dropout, seed));
 }
 
 // `kept`: h, scores, y, u, b, norm.
@@ -145,31 +159,40 @@ struct AttendFunction : torch::autograd::Function<AttendFunction> {
 
 Tensor attend_with_autograd(const Tensor& h, const Tensor& scores, const Graph& graph, double slope,
                             double dropout, std::int64_t seed) {
-  return AttendFunction::apply(h, scores, AttentionOptions{graph, slope, dropout, seed});
+  if (differentiates(h, scores))
+    return AttendFunction::apply(h, scores, AttentionOptions{graph, slope, dropout, seed});
+  static const auto plain = operation<decltype(attend_plain)>("plait::attend");
+  const at::AutoDispatchBelowADInplaceOrView below;
+  return plain.call(h, scores, graph, slope, dropout, seed);
 }
 
 // --- the maximum ---
 
-std::tuple<Tensor, Tensor> max_of_neighbours_forward(const Tensor& x, const Graph& graph) {
+Maxima max_checked(const Tensor& x, const Graph& graph, bool keeps) {
   check_dense(x, "x");
   check_shape(x, graph->own());
-  if (is_nothing(x, graph)) return {torch::empty_like(x), torch::empty_like(x)};
+  if (is_nothing(x, graph)) return {torch::zeros_like(x), torch::zeros_like(x)};
   return with_python_errors([&] {
     const std::lock_guard lock(operation_mutex());
-    const Maxima maxima = max_forward(x, graph);
-    return std::tuple(maxima.y, maxima.ties);
+    return max_forward(x, graph, keeps);
   });
 }
 
-std::tuple<Tensor, Tensor> max_of_neighbours_forward_meta(const Tensor& x, const Graph&) {
-  return {torch::empty_like(x, at::MemoryFormat::Contiguous),
-          torch::empty_like(x, at::MemoryFormat::Contiguous)};
+Tensor max_of_neighbours_plain(const Tensor& x, const Graph& graph) {
+  return max_checked(x, graph, false).y;
 }
 
-Tensor max_of_neighbours_plain(const Tensor& x, const Graph& graph) {
-  static const auto forward =
-      operation<decltype(max_of_neighbours_forward)>("plait::max_of_neighbours_forward");
-  return std::get<0>(forward.call(x, graph));
+Tensor max_of_neighbours_meta(const Tensor& x, const Graph&) {
+  return torch::empty_like(x, at::MemoryFormat::Contiguous);
+}
+
+std::tuple<Tensor, Tensor> max_of_neighbours_forward(const Tensor& x, const Graph& graph) {
+  const Maxima maxima = max_checked(x, graph, true);
+  return {maxima.y, maxima.ties};
+}
+
+std::tuple<Tensor, Tensor> max_of_neighbours_forward_meta(const Tensor& x, const Graph& graph) {
+  return {max_of_neighbours_meta(x, graph), max_of_neighbours_meta(x, graph)};
 }
 
 Tensor max_of_neighbours_backward(const Tensor& dy, const Tensor& x, const Tensor& y,
@@ -209,7 +232,11 @@ struct MaxFunction : torch::autograd::Function<MaxFunction> {
 };
 
 Tensor max_of_neighbours_with_autograd(const Tensor& x, const Graph& graph) {
-  return MaxFunction::apply(x, graph);
+  if (differentiates(x)) return MaxFunction::apply(x, graph);
+  static const auto plain =
+      operation<decltype(max_of_neighbours_plain)>("plait::max_of_neighbours");
+  const at::AutoDispatchBelowADInplaceOrView below;
+  return plain.call(x, graph);
 }
 
 }  // namespace
@@ -245,6 +272,8 @@ TORCH_LIBRARY_IMPL(plait, CompositeExplicitAutograd, m) {
 }
 
 TORCH_LIBRARY_IMPL(plait, Meta, m) {
+  m.impl("attend", &attend_meta);
+  m.impl("max_of_neighbours", &max_of_neighbours_meta);
   m.impl("attend_forward", &attend_forward_meta);
   m.impl("attend_backward", &attend_backward_meta);
   m.impl("max_of_neighbours_forward", &max_of_neighbours_forward_meta);

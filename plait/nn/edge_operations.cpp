@@ -30,7 +30,13 @@ AttentionShape shape_of(const AttentionInput& input, float slope) {
   return {heads, static_cast<std::uint64_t>(input.h.size(1)) / heads, slope};
 }
 
-float* data(torch::Tensor& t) { return t.mutable_data_ptr<float>(); }
+// Null if there is none.
+float* data(torch::Tensor& t) { return t.defined() ? t.mutable_data_ptr<float>() : nullptr; }
+
+// Without gaps; undefined unless `wanted`.
+torch::Tensor room_like(const torch::Tensor& t, bool wanted = true) {
+  return wanted ? torch::empty_like(t, at::MemoryFormat::Contiguous) : torch::Tensor();
+}
 
 struct Attend : torch::autograd::Function<Attend> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& h,
@@ -75,21 +81,22 @@ void check(const torch::Tensor& t, const char* name, const GraphHandle& graph) {
 
 }  // namespace
 
-Attended attention_forward(const AttentionInput& input, const AttentionSetting& setting) {
+Attended attention_forward(const AttentionInput& input, const AttentionSetting& setting,
+                           bool keeps) {
   const torch::Tensor rows = torch::cat({input.h, input.source}, 1);
   const torch::Tensor t = input.target.contiguous();
-  torch::Tensor y = torch::empty_like(input.h, at::MemoryFormat::Contiguous);
-  torch::Tensor u = torch::empty_like(y), b = torch::empty_like(t), norm = torch::empty_like(t);
+  Attended a{room_like(input.h), room_like(input.h, keeps), room_like(t, keeps),
+             room_like(t, keeps)};
   const AttentionShape shape = shape_of(input, setting.slope);
-  setting.graph->aggregator(shape.backward_width())
+  setting.graph->aggregator(keeps ? shape.backward_width() : shape.forward_width())
       .attention(rows.const_data_ptr<float>(), {.shape = shape,
                                                 .dropout = {.step = setting.step},
                                                 .t = t.const_data_ptr<float>(),
-                                                .y = data(y),
-                                                .u = data(u),
-                                                .b = data(b),
-                                                .norm = data(norm)});
-  return {y, u, b, norm};
+                                                .y = data(a.y),
+                                                .u = data(a.u),
+                                                .b = data(a.b),
+                                                .norm = data(a.norm)});
+  return a;
 }
 
 AttentionInput attention_backward(const torch::Tensor& dy, const AttentionInput& input,
@@ -104,7 +111,7 @@ AttentionInput attention_backward(const torch::Tensor& dy, const AttentionInput&
   const torch::Tensor c = by_head(attended.y);
   const torch::Tensor moved = torch::cat({dy, input.target, attended.norm, c}, 1);
   const torch::Tensor h = input.h.contiguous(), s = input.source.contiguous();
-  torch::Tensor dh = torch::empty_like(h), ds = torch::empty_like(s);
+  torch::Tensor dh = room_like(h), ds = room_like(s);
   setting.graph->aggregator(shape.backward_width())
       .attention_backward(moved.const_data_ptr<float>(), {.shape = shape,
                                                           .dropout = {.step = setting.step},
@@ -117,13 +124,14 @@ AttentionInput attention_backward(const torch::Tensor& dy, const AttentionInput&
   return {dh, ds, by_head(attended.u) - c * attended.b};
 }
 
-Maxima max_forward(const torch::Tensor& given, const Graph& graph) {
+Maxima max_forward(const torch::Tensor& given, const Graph& graph, bool keeps) {
   const torch::Tensor x = given.contiguous();
-  torch::Tensor y = torch::empty_like(x), ties = torch::empty_like(x);
+  Maxima maxima{room_like(x), room_like(x, keeps)};
   const auto width = static_cast<std::uint64_t>(x.size(1));
-  graph->aggregator(2 * width).max_rows(x.const_data_ptr<float>(),
-                                        {.width = width, .y = data(y), .ties = data(ties)});
-  return {y, ties};
+  graph->aggregator(keeps ? 2 * width : width)
+      .max_rows(x.const_data_ptr<float>(),
+                {.width = width, .y = data(maxima.y), .ties = data(maxima.ties)});
+  return maxima;
 }
 
 torch::Tensor max_backward(const torch::Tensor& dy, const torch::Tensor& given,
@@ -132,7 +140,7 @@ torch::Tensor max_backward(const torch::Tensor& dy, const torch::Tensor& given,
   const auto width = static_cast<std::uint64_t>(x.size(1));
   const torch::Tensor shares = torch::where(maxima.ties > 0, dy / maxima.ties, 0);
   const torch::Tensor moved = torch::cat({maxima.y, shares}, 1);
-  torch::Tensor dx = torch::empty_like(x);
+  torch::Tensor dx = room_like(x);
   graph->aggregator(2 * width).max_rows_backward(
       moved.const_data_ptr<float>(),
       {.width = width, .x = x.const_data_ptr<float>(), .dx = data(dx)});

@@ -40,7 +40,9 @@ struct Attended {
   torch::Tensor y, u, b, norm;
 };
 
-Attended attention_forward(const AttentionInput& input, const AttentionSetting& setting);
+// Without `keeps`, y alone is made.
+Attended attention_forward(const AttentionInput& input, const AttentionSetting& setting,
+                           bool keeps = true);
 // The gradient of each input.
 AttentionInput attention_backward(const torch::Tensor& dy, const AttentionInput& input,
                                   const Attended& attended, const AttentionSetting& setting);
@@ -50,7 +52,8 @@ struct Maxima {
   torch::Tensor y, ties;
 };
 
-Maxima max_forward(const torch::Tensor& x, const c10::intrusive_ptr<GraphHandle>& graph);
+Maxima max_forward(const torch::Tensor& x, const c10::intrusive_ptr<GraphHandle>& graph,
+                   bool keeps = true);
 // The gradient of x.
 torch::Tensor max_backward(const torch::Tensor& dy, const torch::Tensor& x, const Maxima& maxima,
                            const c10::intrusive_ptr<GraphHandle>& graph);

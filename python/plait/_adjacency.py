@@ -13,15 +13,28 @@ from plait._library import ops
 from plait.world import require_equal, world_size
 
 
+def inverse_root(degree, owners=None):
+    """1 / sqrt(degree), 0 where that is 0; differentiable where it is not. `owners`: of the nodes,
+    where these are not all."""
+    if (degree < 0).any():
+        row = int((degree < 0).nonzero()[0])
+        node = row if owners is None else int(owners.vertices[row])
+        raise ValueError(
+            f"node {node} has degree {degree[row].item():g}, the sum of its edge weights; GCN's "
+            "normalisation needs 0 or more"
+        )
+    return torch.where(degree > 0, torch.where(degree > 0, degree, 1).rsqrt(), 0.0)
+
+
 class Adjacency:
     """A C++ graph, and the scalings that operations on it need; gradients do not go into these.
 
     torch.compile leaves what goes through here as it is: it cannot see into the C++ graph.
     """
 
-    def __init__(self, handle, owners):
+    def __init__(self, handle, owners=None):
         self._handle = handle
-        self._owners = owners
+        self._owners = owners  # None: all nodes are here
 
     @torch.compiler.disable
     def aggregate(self, x, op):
@@ -44,15 +57,7 @@ class Adjacency:
     def _gcn_norm(self):
         """1 / sqrt(degree) of each node, 0 where the degree is 0."""
         with torch.inference_mode(False), torch.no_grad():
-            degree = self._handle.degree()
-            if (degree < 0).any():
-                row = int((degree < 0).nonzero()[0])
-                node = int(self._owners.vertices[row])
-                raise ValueError(
-                    f"node {node} has degree {degree[row].item():g}, the sum of its edge weights; "
-                    "GCN's normalisation needs 0 or more"
-                )
-            return torch.where(degree > 0, degree.rsqrt(), 0.0)
+            return inverse_root(self._handle.degree(), self._owners)
 
     @functools.cached_property
     def _inverse_count(self):
@@ -66,7 +71,7 @@ class Adjacency:
 class Owners:
     """Which rank owns which node."""
 
-    handle: object  # torch.classes.plait.Partition; None: all are this rank's
+    handle: object  # torch.classes.plait.Partition
     vertices: torch.Tensor  # ids of this rank's own nodes, ascending
 
 
@@ -129,24 +134,26 @@ def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None, partition=No
             "plait.parallelize(model, data) makes one"
         )
 
-    def make():
-        require_equal_graphs(edge_index, edge_weight, num_nodes, partition)
-        owners = owners_of(edge_index, num_nodes, partition)
-        loops = (False, 1.0) if loop_weight is None else (True, loop_weight)
-        return Adjacency(
-            ops.graph_from_edges(edge_index, num_nodes, edge_weight, *loops, owners.handle), owners
-        )
+    given = num_nodes, loop_weight, partition
+    return _kept(edge_index, edge_weight, given, lambda: _make(edge_index, edge_weight, *given))
 
-    return _kept(edge_index, edge_weight, (num_nodes, loop_weight, partition), make)
+
+def _make(edge_index, edge_weight, num_nodes, loop_weight, partition):
+    loops = (False, 1.0) if loop_weight is None else (True, loop_weight)
+    if partition is None:
+        return Adjacency(ops.graph_from_edges(edge_index, num_nodes, edge_weight, *loops))
+    require_equal_graphs(edge_index, edge_weight, num_nodes, partition)
+    owners = owners_of(edge_index, num_nodes, partition)
+    return Adjacency(
+        ops.graph_from_edges(edge_index, num_nodes, edge_weight, *loops, owners.handle), owners
+    )
 
 
 @torch.compiler.disable
 def owners_of(edge_index, num_nodes, partition):
-    """The Owners by a scheme of that name."""
+    """The Owners by a scheme of that name, on several ranks."""
 
     def make():
-        if world_size() == 1:
-            return Owners(None, torch.arange(num_nodes))
         handle = ops.partition_of_edges(edge_index, num_nodes, partition)
         return Owners(handle, handle.own_vertices())
 

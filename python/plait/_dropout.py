@@ -32,6 +32,7 @@ class VertexDropout(TorchFunctionMode):
         super().__init__()
         self._graph, self._seed, self._step = graph, seed, step
         self._calls = 0
+        self._vertices = None
 
     def __enter__(self):
         self._outer, _within.mode = getattr(_within, "mode", None), self
@@ -69,7 +70,9 @@ class VertexDropout(TorchFunctionMode):
             raise ValueError(f"dropout probability is {p}, but must be in 0..1")
         if not training or p == 0:
             return input
-        vertices = self._graph.vertices
+        if self._vertices is None:
+            self._vertices = self._graph.vertices
+        vertices = self._vertices
         if input.dim() == 0 or input.size(0) != vertices.numel():
             raise NotImplementedError(
                 f"dropout of a tensor of shape {tuple(input.shape)}: in a spread model it must "

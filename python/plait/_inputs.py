@@ -62,7 +62,7 @@ def as_edges(source, weight=None):
 
 
 def fields_of(source, names):
-    """What a Data or a plait.Graph says of its nodes, by name; masks of several splits as (K, N)."""
+    """What a Data or a plait.Graph says of its nodes, by name; masks of K splits as (K, N)."""
     if isinstance(source, torch.Tensor) or not hasattr(source, "edge_index"):
         return {}
     fields = {name: getattr(source, name, None) for name in names}
@@ -119,8 +119,9 @@ def _edges_of_data(data):
             raise ValueError("data has no edge_index; set data.edge_index to a 2 x E tensor")
         return as_edges(adjacency)
     edges = as_edges(data.edge_index, getattr(data, "edge_weight", None))
-    num_nodes = data.num_nodes
-    return Edges(edges.index, edges.weight, None if num_nodes is None else int(num_nodes))
+    # Otherwise it guesses from the largest id.
+    knows = "num_nodes" in data or data.x is not None
+    return Edges(edges.index, edges.weight, int(data.num_nodes) if knows else None)
 
 
 def _edges_of_matrix(shape, row, column, values, kind):
@@ -129,7 +130,10 @@ def _edges_of_matrix(shape, row, column, values, kind):
             f"edge_index is a sparse {kind} of shape {tuple(shape)}; an adjacency is square, and "
             "edges as (2, E) are given densely"
         )
-    return Edges(torch.stack([column, row]), values, shape[0])
+    if values.is_complex():
+        raise ValueError(f"edge_index is a sparse {kind} of complex numbers; weights are real")
+    weight = None if values.dtype == torch.bool else values.float()
+    return Edges(torch.stack([column, row]), weight, shape[0])
 
 
 def _edges_of_sparse_tensor(matrix):
@@ -141,15 +145,18 @@ def _edges_of_sparse_tensor(matrix):
             f"edge_index is a sparse tensor with {entries.sparse_dim()} sparse dimensions; an "
             "adjacency has 2"
         )
-    weight = None if matrix.dtype == torch.bool else entries._values().float()
+    if torch.is_grad_enabled() and matrix.requires_grad:
+        raise ValueError(
+            "edge_index is a sparse tensor whose gradient is wanted, which is not supported; give "
+            "edge_index and edge_weight, or .detach()"
+        )
     row, column = entries._indices()
-    return _edges_of_matrix(matrix.shape, row, column, weight, "tensor")
+    return _edges_of_matrix(matrix.shape, row, column, entries._values(), "tensor")
 
 
 def _edges_of_scipy(matrix):
     entries = matrix.tocoo()
     if entries.ndim != 2:
         return _edges_of_matrix(entries.shape, None, None, None, "array")
-    weight = None if entries.dtype == bool else torch.tensor(entries.data).float()
     row, column = (torch.tensor(ids).long() for ids in (entries.row, entries.col))
-    return _edges_of_matrix(entries.shape, row, column, weight, "array")
+    return _edges_of_matrix(entries.shape, row, column, torch.tensor(entries.data), "array")

@@ -1,7 +1,7 @@
 """Checkpoints of `plait train`, read and written.
 
-A checkpoint is a safetensors file: weights by the names of PyTorch Geometric's basic models, and what
-the model is made from as metadata. Nothing in it is unpickled.
+A checkpoint is a safetensors file: weights by the names of PyTorch Geometric's basic models, and
+what the model is made from as metadata. Nothing in it is unpickled.
 """
 
 import dataclasses

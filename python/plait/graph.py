@@ -42,8 +42,8 @@ class Graph:
 
     Tensors of edges are referred to, not copied. The form in which the C++ operations read the
     graph is made at the first use, once with and once without the loops that layers add; it takes
-    about 4 bytes an edge, 8 with weights, twice that if the graph is not symmetric. It is made anew
-    after the tensors were changed in place.
+    about 4 bytes an edge, 8 with weights, twice that if the graph is not symmetric, and 16 a node.
+    It is made anew after the tensors were changed in place.
 
     Raises:
         ValueError: an id out of range, a wrong shape or type, a weight that is not finite; the
@@ -110,12 +110,12 @@ class Graph:
     def vertices(self):
         """The ids of this rank's own nodes, ascending: int64. Row i of what operations take and
         give is that of vertices[i]. All nodes, where there is one rank."""
-        return self._owners().vertices
+        return torch.arange(self.num_nodes) if world_size() == 1 else self._owners().vertices
 
     @property
     def num_own(self):
         """How many nodes this rank owns."""
-        return self.vertices.numel()
+        return self.num_nodes if world_size() == 1 else self.vertices.numel()
 
     def check_rows(self, rows):
         """Raises ValueError unless there is one for each of this rank's own nodes."""
@@ -143,8 +143,7 @@ class Graph:
         """The rows of all nodes, in the order of ids and on every rank: own() undone. Collective.
         No gradients come back through it; compute losses of own rows, with plait.mean."""
         rows = rows.detach().contiguous()
-        handle = self._owners().handle
-        return rows.clone() if handle is None else ops.gather_rows(rows, handle)
+        return self.own(rows) if world_size() == 1 else ops.gather_rows(rows, self._owners().handle)
 
     def _owners(self):
         return owners_of(self.edge_index, self.num_nodes, self.partition)

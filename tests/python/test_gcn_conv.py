@@ -5,10 +5,12 @@ import pickle
 
 import pytest
 import torch
+import torch_geometric.data
 import torch_geometric.nn
 
 import plait
 from edges import assert_close, random_edges
+from layers import gradients
 
 OPTIONS = [
     {},
@@ -30,15 +32,6 @@ def pair(*sizes, **options):
     return ours, theirs
 
 
-def gradients(layer, x, dy, *graph):
-    """Result, and gradients of x and of all parameters by name."""
-    x = x.clone().requires_grad_()
-    layer.zero_grad()
-    y = layer(x, *graph)
-    y.backward(dy)
-    return {"y": y, "x": x.grad, **{name: p.grad for name, p in layer.named_parameters()}}
-
-
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", range(12))
@@ -55,6 +48,56 @@ def test_as_torch_geometric(options, weighted, seed):
         assert found.keys() == wanted.keys()
         for name, value in wanted.items():
             assert_close(found[name], value)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("seed", range(6))
+def test_gradients_of_edge_weights(options, seed):
+    """In double precision, since they are differences where degrees divide them."""
+    torch.manual_seed(seed)
+    edges = random_edges(seed, weighted=True)
+    # PyTorch Geometric gives all loops of a node a gradient, of which one counts.
+    source, target = edges.index
+    loops = edges.index[:, source == target].unique(dim=1)
+    index = torch.cat([edges.index[:, source != target], loops], 1)
+    weight = edges.weight[:index.size(1)]
+    ours, theirs = pair(5, 3, **options)
+    x, dy = torch.randn(edges.num_nodes, 5), torch.randn(edges.num_nodes, 3)
+    results = []
+    for layer, dtype in ((ours, torch.float), (theirs.double(), torch.double)):
+        learnt = weight.to(dtype).clone().requires_grad_()
+        found = gradients(layer, x.to(dtype), dy.to(dtype), index, learnt)
+        results.append(found | {"edge_weight": learnt.grad})
+    found, wanted = results
+    for name, value in wanted.items():
+        assert_close(found[name], value, 2e-5)
+
+
+def test_edge_weights_with_and_without_a_gradient():
+    index, x = torch.tensor([[0, 1, 1, 1], [1, 0, 1, 1]]), torch.randn(3, 4)
+    conv = plait.nn.GCNConv(4, 2)
+    weight = torch.tensor([0.5, 2.0, 3.0, 0.25])
+    wanted = conv(x, index, weight)
+    weight.requires_grad_()  # the graph is known, but not for gradients
+    y = conv(x, index, weight)
+    assert_close(y, wanted)
+    y.sum().backward()
+    assert weight.grad[2] == 0 and (weight.grad[[0, 1, 3]] != 0).all()  # the last loop counts
+    with torch.no_grad():
+        assert torch.equal(conv(x, index, weight), wanted)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert_close(conv(x, index, weight).float(), wanted, 0.02)
+    for bad, words in [(torch.tensor([0, 1, 2, 9]).expand(2, 4), r"edge_index\[0, 3\] is 9"),
+                       (index[:, :3], "edge_weight has shape")]:
+        with pytest.raises(ValueError, match=words):
+            conv(x, bad, weight)
+    with pytest.raises(ValueError, match="node 1 has degree -8"):
+        conv(x, index[:, :1], torch.tensor([-9.0], requires_grad=True))
+    data = torch_geometric.data.Data(x, index, edge_weight=weight)
+    plait.nn.SAGEConv(4, 2)(x, data)  # uses no weights
+    assert_close(conv(x, data), wanted)
+    with pytest.raises(ValueError, match="sparse tensor whose gradient is wanted"):
+        conv(x, torch.sparse_coo_tensor(index, weight, (3, 3)))
 
 
 def test_state_dict_goes_both_ways():
@@ -149,14 +192,8 @@ def test_what_is_not_supported():
             plait.nn.GCNConv(3, 3, **options)
     plait.nn.GCNConv(3, 3, aggr="add", flow="source_to_target", node_dim=-2)
     with pytest.raises(ValueError, match="edge_weight.detach"):
-        conv(x, index, torch.ones(2, requires_grad=True))
-    weight = torch.ones(2)
-    conv(x, index, weight)
-    with pytest.raises(ValueError, match="edge_weight.detach"):
-        conv(x, index, weight.requires_grad_())  # known without a gradient, refused with one
-    with torch.no_grad():
-        conv(x, index, weight)
-    for adjacency in (torch.eye(2).to_sparse(), torch.eye(2).to_sparse_csr()):
+        plait.Graph(index, 2, torch.ones(2, requires_grad=True))
+    for adjacency in (torch.ones(2, 3).to_sparse(), torch.ones(3, 2).to_sparse_csr()):
         with pytest.raises(ValueError, match="sparse"):
             conv(x, adjacency)
     with pytest.raises(NotImplementedError, match="list"):

@@ -6,8 +6,10 @@ import torch
 
 from plait._adjacency import adjacency
 from plait._inputs import as_edges, as_tensor
+from plait._learnt_weights import LearntAdjacency
 from plait.graph import Graph
 from plait.reduce import require_shared
+from plait.world import world_size
 
 
 class GlorotLinear(torch.nn.Linear):
@@ -60,6 +62,8 @@ class GraphLayer(torch.nn.Module):
     # The options of PyTorch Geometric's MessagePassing, with the values that layers compute.
     _MESSAGE_PASSING = {"aggr": ("add", "sum"), "flow": ("source_to_target",), "node_dim": (-2, 0)}
 
+    _USES_WEIGHTS = False
+
     def _check_message_passing(self, options):
         for name, value in options.items():
             allowed = self._MESSAGE_PASSING.get(name, ())
@@ -70,8 +74,12 @@ class GraphLayer(torch.nn.Module):
     def _check_in_channels(self, in_channels):
         if not isinstance(in_channels, int):
             raise self._not_supported(
-                f"in_channels={in_channels!r}", "use one width, and the same x for sources and targets"
+                f"in_channels={in_channels!r}", "use one width, and one x for sources and targets"
             )
+
+    def _give_bias(self, width, wanted):
+        bias = torch.nn.Parameter(torch.empty(width)) if wanted else None
+        self.register_parameter("bias", bias)
 
     def _not_supported(self, option, remedy):
         return NotImplementedError(f"{type(self).__name__} does not support {option}; {remedy}")
@@ -100,18 +108,25 @@ class GraphLayer(torch.nn.Module):
 
     @torch.compiler.disable
     def _adjacency(self, num_nodes, edge_index, edge_weight=None, loop_weights=None):
-        """The graph of the layer's argument edge_index, for x of `num_nodes` rows, a rank's own. With
-        `loop_weights`, every node has one loop, of the first where edges have no weights, else of
-        the second."""
+        """The graph of the layer's argument edge_index, for x of `num_nodes` rows (of several ranks,
+        the own rows). With `loop_weights`, every node has one loop, of the first where edges have no
+        weights, else of the second."""
         require_shared(self)
         edges = as_edges(edge_index, edge_weight)
-        loop_weight = loop_weights and loop_weights[edges.weight is not None]
+        partition = None
         if isinstance(edge_index, Graph):
             edge_index.check_rows(num_nodes)
-            return edge_index.adjacency(loop_weight)
-        if edges.num_nodes is not None and edges.num_nodes != num_nodes:
+            num_nodes, partition = edges.num_nodes, edge_index.partition
+        elif edges.num_nodes is not None and edges.num_nodes != num_nodes:
             raise ValueError(
                 f"x has {num_nodes} rows, but the graph has {edges.num_nodes} nodes; give one row "
                 "for each"
             )
-        return adjacency(edges.index, edges.weight, num_nodes, loop_weight)
+        loop_weight = loop_weights and loop_weights[edges.weight is not None]
+        if edges.weight is None or not (torch.is_grad_enabled() and edges.weight.requires_grad):
+            return adjacency(edges.index, edges.weight, num_nodes, loop_weight, partition)
+        if not self._USES_WEIGHTS:
+            return adjacency(edges.index, None, num_nodes, loop_weight, partition)
+        if world_size() > 1:
+            raise self._not_supported("edge weights with a gradient on several ranks", "detach them")
+        return LearntAdjacency(edges.index, edges.weight, num_nodes, loop_weight)

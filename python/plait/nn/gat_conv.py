@@ -58,10 +58,7 @@ class GATConv(GraphLayer):
             self.res = glorot_linear(in_channels, width)
         else:
             self.register_parameter("res", None)
-        if bias:
-            self.bias = torch.nn.Parameter(torch.empty(width))
-        else:
-            self.register_parameter("bias", None)
+        self._give_bias(width, bias)
         self.reset_parameters()
 
     def reset_parameters(self):

@@ -26,6 +26,8 @@ class GCNConv(GraphLayer):
     for other options of PyTorch Geometric's message passing.
     """
 
+    _USES_WEIGHTS = True
+
     def __init__(
         self,
         in_channels,
@@ -53,10 +55,7 @@ class GCNConv(GraphLayer):
         self.add_self_loops = add_self_loops
         self.normalize = normalize
         self.lin = glorot_linear(in_channels, out_channels)
-        if bias:
-            self.bias = torch.nn.Parameter(torch.empty(out_channels))
-        else:
-            self.register_parameter("bias", None)
+        self._give_bias(out_channels, bias)
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -70,15 +69,16 @@ class GCNConv(GraphLayer):
         """
         Args:
             x: (N, in_channels), float32, on the CPU.
-            edge_index: (2, E) integers, source above target; or a plait.Graph of N nodes.
-            edge_weight: (E,) float32, without a gradient; None with a plait.Graph, which has its
-                own.
+            edge_index: (2, E) integers, source above target; or a plait.Graph of N nodes, or
+                anything that one is made of.
+            edge_weight: (E,) float32; None with a plait.Graph, which has its own.
 
-        Returns (N, out_channels), float32, differentiable by x and the parameters.
+        Returns (N, out_channels), float32, differentiable by x, the parameters and edge_weight.
 
         The graph that is made from edge_index is kept as long as that tensor lives unchanged, so
         calls with the same tensors pay for it once, in every layer. Only writing to its memory
-        behind torch's back, through NumPy or .data, goes unseen.
+        behind torch's back, through NumPy or .data, goes unseen. With an edge_weight whose gradient
+        is wanted, it is made at every call.
         """
         x = self._checked(x)
         found = self._cached_adjacency

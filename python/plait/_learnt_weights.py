@@ -1,0 +1,70 @@
+"""Sums by edge weights that are learnt: differentiable by these too.
+
+The C++ graph holds its weights, so it is made at every call.
+"""
+
+import torch
+
+from plait._adjacency import inverse_root
+from plait._library import ops
+
+_EDGES_AT_ONCE = 2**16
+
+
+class LearntAdjacency:
+    """What plait._adjacency.Adjacency is, for the sums by weights."""
+
+    def __init__(self, edge_index, edge_weight, num_nodes, loop_weight):
+        ops.check_edges(edge_index, num_nodes, edge_weight.detach())
+        self._num_nodes = num_nodes
+        self._index, self._weight = edge_index.long(), edge_weight
+        if loop_weight is not None:
+            self._give_one_loop_each(loop_weight)
+
+    @torch.compiler.disable
+    def aggregate(self, x, op):
+        """x aggregated by `op`: weighted or gcn."""
+        weight = self._weight
+        if op == "gcn":
+            source, target = self._index
+            degree = torch.zeros(self._num_nodes).scatter_add(0, target, weight)
+            scale = inverse_root(degree)
+            weight = scale[source] * weight * scale[target]
+        return _WeightedSum.apply(x, weight, self._index)
+
+    def _give_one_loop_each(self, weight):
+        """A node's own last one, or else one of `weight`."""
+        source, target = self._index
+        nodes = torch.arange(self._num_nodes)
+        (loops,) = (source == target).nonzero(as_tuple=True)
+        last = torch.full((self._num_nodes,), -1).scatter_reduce(0, source[loops], loops, "amax")
+        own = last >= 0
+        of_loops = torch.full((self._num_nodes,), weight)
+        of_loops = of_loops.masked_scatter(own, self._weight[last[own]])
+        others = source != target
+        self._index = torch.cat([self._index[:, others], nodes.expand(2, -1)], 1)
+        self._weight = torch.cat([self._weight[others], of_loops])
+
+
+class _WeightedSum(torch.autograd.Function):
+    """y[i] = the sum of weight[e] x[j] over the edges e from j to i."""
+
+    @staticmethod
+    @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
+    def forward(context, x, weight, index):
+        context.graph = ops.graph_from_edges(index, x.size(0), weight)
+        context.save_for_backward(x, index)
+        return ops.aggregate(x, context.graph, True)
+
+    @staticmethod
+    @torch.amp.custom_bwd(device_type="cpu")
+    @torch.autograd.function.once_differentiable
+    def backward(context, dy):
+        x, (source, target) = context.saved_tensors
+        dx = ops.aggregate(dy, context.graph, True, transposed=True)
+        if not context.needs_input_grad[1]:
+            return dx, None, None
+        # The rows of a part of the edges at a time, to take little memory.
+        dw = [(dy[t] * x[s]).sum(1)
+              for s, t in zip(source.split(_EDGES_AT_ONCE), target.split(_EDGES_AT_ONCE))]
+        return dx, torch.cat(dw), None

@@ -1,0 +1,87 @@
+"""The layers of plait.nn beside those of PyTorch Geometric, as a table that tests go through."""
+
+import copy
+
+import torch
+import torch_geometric.nn
+
+import plait
+from edges import assert_close
+
+INPUTS = 6
+
+
+def _mlp():
+    return torch.nn.Sequential(torch.nn.Linear(INPUTS, 8), torch.nn.ELU(), torch.nn.Linear(8, 5))
+
+
+# Name -> class, and its arguments. Widths that grow and that shrink: products come before or after.
+CASES = {
+    "gcn": ("GCNConv", {"out_channels": 4}),
+    "sage": ("SAGEConv", {"out_channels": 4}),
+    "sage, wider": ("SAGEConv", {"out_channels": 9}),
+    "sage by max": ("SAGEConv", {"out_channels": 4, "aggr": "max"}),
+    "sage by sum, normalised": ("SAGEConv", {"out_channels": 5, "aggr": "sum", "normalize": True}),
+    "sage by add, no root": ("SAGEConv", {"out_channels": 5, "aggr": "add", "root_weight": False}),
+    "sage projected": ("SAGEConv", {"out_channels": 7, "project": True, "bias": False}),
+    "sage by max, projected": ("SAGEConv", {"out_channels": 3, "aggr": "max", "project": True}),
+    "gat": ("GATConv", {"out_channels": 5}),
+    "gat of heads": ("GATConv", {"out_channels": 3, "heads": 4}),
+    "gat, mean of heads": ("GATConv", {"out_channels": 8, "heads": 3, "concat": False,
+                                       "negative_slope": 0.5}),
+    "gat without loops": ("GATConv", {"out_channels": 9, "heads": 2, "add_self_loops": False,
+                                      "bias": False}),
+    "gat, residual": ("GATConv", {"out_channels": 4, "heads": 2, "residual": True}),
+    "gat, residual, mean": ("GATConv", {"out_channels": 4, "heads": 2, "residual": True,
+                                        "concat": False}),
+    "gin": ("GINConv", {}),
+    "gin, eps": ("GINConv", {"eps": 0.3}),
+    "gin, eps learnt": ("GINConv", {"eps": -0.7, "train_eps": True}),
+}
+KINDS = ("gcn", "sage", "sage by max", "gat of heads", "gin, eps learnt")
+
+
+def arguments_of(name, in_channels=INPUTS):
+    kind, options = CASES[name]
+    first = {"nn": _mlp()} if kind == "GINConv" else {"in_channels": in_channels}
+    return kind, {**first, **options}
+
+
+def make(package, name, **changes):
+    """A layer of the table, of plait or of torch_geometric."""
+    kind, options = arguments_of(name)
+    return getattr(package.nn, kind)(**{**options, **changes})
+
+
+def pair(name, **changes):
+    """Ours, and PyTorch Geometric's with the same weights, in double precision."""
+    kind, options = arguments_of(name)
+    options |= changes
+    theirs = getattr(torch_geometric.nn, kind)(**copy.deepcopy(options))
+    for parameter in theirs.parameters():  # also those that are 0 at first
+        torch.nn.init.normal_(parameter, std=0.5)
+    ours = getattr(plait.nn, kind)(**options)
+    ours.load_state_dict(theirs.state_dict())
+    return ours, theirs.double()
+
+
+def gradients(layer, x, dy, *graph):
+    """Result, and gradients of x and of all parameters by name."""
+    x = x.clone().requires_grad_()
+    layer.zero_grad()
+    y = layer(x, *graph)
+    y.backward(dy)
+    return {"y": y, "x": x.grad, **{name: p.grad for name, p in layer.named_parameters()}}
+
+
+def assert_same_gradients(found, wanted, tolerance=1e-5):
+    """The gradients of scores are sums that cancel, to nothing where a node has one neighbour:
+    they are held against those of the matrix that scores are made with."""
+    assert found.keys() == wanted.keys()
+    for name, value in wanted.items():
+        scale = wanted["lin.weight"].norm() if name in ("att_src", "att_dst") else 0
+        if scale > value.norm():
+            assert found[name].shape == value.shape
+            assert (found[name] - value).norm() <= tolerance * scale, name
+        else:
+            assert_close(found[name], value, tolerance)

@@ -1,0 +1,231 @@
+"""Weights both ways: of `plait train` in models of this package and of PyTorch Geometric, and of
+either for `plait infer`."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import safetensors
+import safetensors.torch
+import torch
+import torch_geometric.nn
+from torch_geometric.nn import models
+
+import plait
+from edges import assert_close
+from plait.nn import Model, ModelConfig
+from test_checkpoint import run
+
+# Name -> options of plait train; and PyTorch Geometric's model, of (inputs, outputs).
+NORM = {"norm": "layer_norm", "norm_kwargs": {"mode": "node"}}
+CASES = {
+    "gcn": ("--model gcn --hidden 12 --norm layer",
+            lambda i, o: models.GCN(i, 12, 2, o, dropout=0.5, **NORM)),
+    "sage": ("--model sage --hidden 10 --activation elu",
+             lambda i, o: models.GraphSAGE(i, 10, 2, o, act="elu")),
+    "sage by max": ("--model sage --aggregation max --hidden 8 --layers 3",
+                    lambda i, o: models.GraphSAGE(i, 8, 3, o, aggr="max")),
+    "gin": ("--model gin --hidden 8 --layers 3",
+            lambda i, o: models.GIN(i, 8, 3, o, norm="batch_norm")),
+    "gat": ("--model gat --hidden 12 --heads 3 --output-heads 3",
+            lambda i, o: models.GAT(i, 12, 2, o, heads=3, act="elu", dropout=0.6)),
+    "mlp": ("--model mlp --hidden 9", None),
+    "residual": ("--model gcn --hidden 12 --layers 3 --residual", None),
+}
+
+
+@pytest.fixture(scope="module")
+def graph_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("graph") / "g.plait"
+    run("generate", "dcsbm", "--vertices", 200, "--edges", 1500, "-o", path)
+    return path
+
+
+def infer(graph_file, weights, folder):
+    run("infer", graph_file, "--checkpoint", weights, "--out", folder / "scores.npy")
+    return torch.from_numpy(np.load(folder / "scores.npy"))
+
+
+@pytest.fixture(scope="module", params=CASES)
+def trained(request, graph_file, tmp_path_factory):
+    """Its name, the graph, the checkpoint's path and the program's scores."""
+    folder = tmp_path_factory.mktemp("trained")
+    path = folder / "w.safetensors"
+    options = CASES[request.param][0].split()
+    run("train", graph_file, *options, "--epochs", 4, "--checkpoint", path)
+    return request.param, plait.Graph.load(graph_file), path, infer(graph_file, path, folder)
+
+
+def theirs(name, graph, scores):
+    return CASES[name][1](graph.x.size(1), scores.size(1)).eval()
+
+
+def test_model_of_a_checkpoint(trained):
+    _, graph, path, scores = trained
+    checkpoint = plait.load_checkpoint(path)
+    assert_close(checkpoint.model()(graph.x, graph), scores)
+    other = Model(checkpoint.config)
+    plait.load_checkpoint(str(path), other)
+    assert_close(other.eval()(graph.x, graph), scores)
+
+
+in_torch_geometric = pytest.mark.parametrize(
+    "trained", [name for name, (_, make) in CASES.items() if make], indirect=True)
+
+
+@in_torch_geometric
+def test_into_torch_geometric(trained):
+    name, graph, path, scores = trained
+    model = theirs(name, graph, scores)
+    plait.load_checkpoint(path, model)
+    assert_close(model(graph.x, graph.edge_index), scores)
+
+
+@in_torch_geometric
+def test_of_torch_geometric(trained, graph_file, tmp_path):
+    """As PyTorch Geometric draws them, and what its norms have seen."""
+    name, graph, path, scores = trained
+    model = theirs(name, graph, scores).train()
+    for _ in range(3):
+        model(graph.x, graph.edge_index)
+    wanted = model.eval()(graph.x, graph.edge_index)
+    saved = tmp_path / "w.safetensors"
+    plait.save_checkpoint(model, saved)
+    assert_close(infer(graph_file, saved, tmp_path), wanted)
+    found, of_program = (dataclasses.asdict(plait.load_checkpoint(p).config) for p in (saved, path))
+    for changes in ("dropout", "seed"):  # which do not change what is inferred
+        del found[changes], of_program[changes]
+    assert found == of_program
+
+
+def test_of_a_model_of_this_package(trained, graph_file, tmp_path):
+    _, graph, path, scores = trained
+    model = Model(plait.load_checkpoint(path).config)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.2)
+    model(graph.x, graph)
+    wanted = model.eval()(graph.x, graph)
+    saved = tmp_path / "w.safetensors"
+    plait.save_checkpoint(model, saved)
+    assert_close(infer(graph_file, saved, tmp_path), wanted, 2e-5)
+
+
+class Own(torch.nn.Module):
+    """Layers of this package in a module of one's own."""
+
+    def __init__(self, *widths, **options):
+        super().__init__()
+        self.convs = torch.nn.ModuleList(
+            plait.nn.SAGEConv(a, b, **options) for a, b in zip(widths, widths[1:]))
+
+    def forward(self, x, graph):
+        for conv in self.convs[:-1]:
+            x = torch.nn.functional.elu(conv(x, graph))
+        return self.convs[-1](x, graph)
+
+
+def test_of_a_model_of_ones_own(graph_file, tmp_path):
+    graph = plait.Graph.load(graph_file)
+    model = Own(graph.x.size(1), 8, 8, 5, aggr="max")
+    saved = tmp_path / "w.safetensors"
+    plait.save_checkpoint(model, saved, activation="elu")
+    assert_close(infer(graph_file, saved, tmp_path), model(graph.x, graph))
+    again = Own(graph.x.size(1), 8, 8, 5, aggr="max")
+    plait.load_checkpoint(saved, again)
+    assert torch.equal(again(graph.x, graph), model(graph.x, graph))
+
+
+def one_line(error):
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("model,settings,words", [
+    (lambda: Own(4, 4), {}, "say activation='relu' or activation='elu'"),
+    (lambda: Own(4, 4, normalize=True), {"activation": "elu"}, "convs.0 has normalize=True"),
+    (lambda: Own(4, 4, aggr="sum"), {"activation": "elu"}, "aggregation is 'sum'; use mean, max"),
+    (lambda: Own(4, 4, bias=False), {"activation": "elu"},
+     "has no 'convs.0.lin_l.bias', which a model of the program (kind sage"),
+    (lambda: models.GCN(4, 4, 2, 3, jk="cat"), {}, "the model has 'lin.weight'"),
+    (lambda: models.GCN(4, 4, 2, 3, norm="layer_norm"), {}, "LayerNorm with mode='node'"),
+    (lambda: models.GCN(4, 4, 2, 3, norm="pair_norm"), {}, "norms are PairNorm"),
+    (lambda: models.GCN(4, 4, 2, 3, act="tanh"), {}, "the model's act is Tanh"),
+    (lambda: models.PNA(4, 4, 2, 3, aggregators=["mean"], scalers=["identity"],
+                        deg=torch.ones(3)), {}, "layers are PNAConv"),
+    (lambda: torch.nn.Linear(2, 2), {}, "not in a ModuleList convs"),
+    (lambda: models.GIN(4, 4, 2, 3, train_eps=True, norm="batch_norm"), {"hidden": 5},
+     "of shape (4, 4), a model of the program"),
+])
+def test_models_that_cannot_be_saved(tmp_path, model, settings, words):
+    path = tmp_path / "w.safetensors"
+    with pytest.raises(ValueError) as error:
+        plait.save_checkpoint(model(), path, **settings)
+    assert words in one_line(error) and not path.exists()
+
+
+def test_settings_that_are_wrong(tmp_path):
+    with pytest.raises(TypeError, match="heds is no setting"):
+        plait.save_checkpoint(Own(4, 4), tmp_path / "w", heds=2)
+    for wrong, words in [({"kind": "gnc"}, "kind is 'gnc'; use gcn"),
+                         ({"layers": 0}, "layers is 0"),
+                         ({"norm": "bach"}, "none, batch, layer"), ({"dropout": 1.5}, "dropout"),
+                         ({"kind": "gat", "heads": 3}, "hidden=16 cannot be shared by 3 heads")]:
+        with pytest.raises(ValueError) as error:
+            ModelConfig(**{"kind": "gcn", "inputs": 4, "outputs": 2, **wrong})
+        assert words in one_line(error)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A checkpoint of a small model: its path, its tensors and its metadata."""
+    path = tmp_path / "w.safetensors"
+    plait.save_checkpoint(Model(ModelConfig("gcn", 4, 3, hidden=5)), path)
+    with safetensors.safe_open(path, "pt") as file:
+        return path, {name: file.get_tensor(name) for name in file.keys()}, file.metadata()
+
+
+@pytest.mark.parametrize("change,words", [
+    (lambda t, m: t.pop("convs.1.bias"), "has no 'convs.1.bias'"),
+    (lambda t, m: t.update({"convs.1.bias": torch.ones(4)}), "of shape (4,), its own metadata"),
+    (lambda t, m: t.update(more=torch.ones(1)), "has 'more'"),
+    (lambda t, m: m.pop("layers"), "metadata 'layers' is missing"),
+    (lambda t, m: m.update(layers="two"), "metadata 'layers' is 'two', not a number"),
+    (lambda t, m: m.update(layers="0"), "metadata: layers is 0"),
+    (lambda t, m: m.update(kind="gnc"), "kind is 'gnc'"),
+    (lambda t, m: m.update(format="plait-checkpoint-0"), "metadata 'format'"),
+    (lambda t, m: t.update({"convs.1.bias": torch.ones(3).double()}), "convs.1.bias"),
+])
+def test_damaged_checkpoints(saved, change, words):
+    path, tensors, metadata = saved
+    plait.load_checkpoint(path)
+    change(tensors, metadata)
+    safetensors.torch.save_file(tensors, path, metadata)
+    with pytest.raises(ValueError) as error:
+        plait.load_checkpoint(path)
+    assert words in one_line(error) and str(path) in str(error.value)
+
+
+def test_a_model_that_does_not_fit(saved):
+    path = saved[0]
+    for other, words in [({"hidden": 6}, "'convs.0.bias' of shape (5,)"),
+                         ({"layers": 3}, "'convs.1.bias' of shape"),
+                         ({"kind": "sage"}, "no 'convs.0.lin_l.weight'"),
+                         ({"norm": "layer"}, "no 'norms.0.weight'")]:
+        model = Model(ModelConfig(**{"kind": "gcn", "inputs": 4, "outputs": 3, "hidden": 5, **other}))
+        before = {name: t.clone() for name, t in model.state_dict().items()}
+        with pytest.raises(ValueError) as error:
+            plait.load_checkpoint(path, model)
+        assert words in one_line(error)
+        assert "kind gcn, inputs 4, outputs 3, layers 2, hidden 5" in str(error.value)
+        for name, t in model.state_dict().items():
+            assert torch.equal(t, before[name])
+
+
+def test_files_that_are_none(tmp_path):
+    with pytest.raises(RuntimeError, match="none: ") as error:
+        plait.load_checkpoint(tmp_path / "none")
+    one_line(error)
+    (tmp_path / "text").write_text("no tensors")
+    with pytest.raises(ValueError, match="text") as error:
+        plait.load_checkpoint(tmp_path / "text")
+    one_line(error)

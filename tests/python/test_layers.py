@@ -1,0 +1,241 @@
+"""Every layer of plait.nn against PyTorch Geometric's with the same weights."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+import torch_geometric
+
+import plait
+from edges import Edges, assert_close, random_edges
+from layers import CASES, INPUTS, KINDS, assert_same_gradients, gradients, make, pair
+
+
+def _edges(pairs, num_nodes):
+    return Edges(torch.tensor(pairs, dtype=torch.long).reshape(-1, 2).t(), None, num_nodes)
+
+
+ODD = {
+    "no edges": _edges([], 5),
+    "one node": _edges([], 1),
+    "one node and its loops": _edges([(0, 0)] * 3, 1),
+    "loops alone": _edges([(1, 1), (3, 3), (3, 3)], 5),
+    "parallel edges": _edges([(0, 1)] * 4 + [(1, 0)], 3),
+    "two parts": _edges([(0, 1), (1, 0), (2, 3), (3, 4), (4, 2)], 6),
+    "one way": _edges([(i, i + 1) for i in range(9)], 10),
+    "a hub": _edges([(i, 0) for i in range(300)] + [(0, 7)], 300),
+}
+
+
+def check(name, edges, seed):
+    torch.manual_seed(seed)
+    ours, theirs = pair(name)
+    # Few values, so that several neighbours have the greatest; not 0, of which the gradient of
+    # PyTorch's own maximum keeps a share for where a node starts from.
+    x = torch.randint(-4, 5, (edges.num_nodes, INPUTS)) + 0.5
+    with torch.no_grad():
+        inferred = ours(x, edges.index)
+    dy = torch.randn_like(inferred)
+    wanted = gradients(theirs, x.double(), dy.double(), edges.index)
+    assert_close(inferred, wanted["y"])
+    graph = plait.Graph(edges.index, edges.num_nodes)
+    for found in (gradients(ours, x, dy, edges.index), gradients(ours, x, dy, graph)):
+        assert_same_gradients(found, wanted)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("seed", range(6))
+def test_as_torch_geometric(name, seed):
+    check(name, random_edges(seed, symmetric=seed % 4 == 0), seed)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("shape", ODD)
+def test_odd_graphs(name, shape):
+    check(name, ODD[shape], 1)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_no_nodes(name):
+    x = torch.empty(0, INPUTS, requires_grad=True)
+    y = make(plait, name)(x, torch.empty(2, 0, dtype=torch.long))
+    assert y.size(0) == 0
+    y.sum().backward()
+    assert x.grad.shape == x.shape
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_first_weights(name):
+    """By the same numbers of torch's generator, so drawn alike, in the same order."""
+    found, wanted = [], []
+    for package, into in ((plait, found), (torch_geometric, wanted)):
+        torch.manual_seed(3)
+        layer = make(package, name)
+        into.append(copy.deepcopy(layer.state_dict()))
+        layer.reset_parameters()
+        into.append(layer.state_dict())
+    for ours, theirs in zip(found, wanted):
+        assert ours.keys() == theirs.keys()
+        for key, value in theirs.items():
+            assert torch.equal(ours[key], value), key
+    assert not all(torch.equal(a, b) for a, b in zip(found[0].values(), found[1].values()))
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if "project" not in n and "gin" not in n])
+def test_input_width_found_at_the_first_call(name):
+    edges = random_edges(1)
+    x = torch.randn(edges.num_nodes, INPUTS)
+    lazy, known = make(plait, name, in_channels=-1), make(plait, name)
+    lazy(x, edges.index)
+    lazy.load_state_dict(known.state_dict())
+    assert_close(lazy(x, edges.index), known(x, edges.index))
+    another = make(plait, name, in_channels=-1)
+    another.load_state_dict(known.state_dict())
+    assert_close(another(x, edges.index), known(x, edges.index))
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_copies(name, duplicate):
+    edges = random_edges(6)
+    x = torch.randn(edges.num_nodes, INPUTS)
+    layer = make(plait, name)
+    wanted = layer(x, edges.index)
+    assert torch.equal(duplicate(layer)(x, edges.index), wanted)
+    assert "(" in repr(layer)
+
+
+# --- compiled, and in other precisions ---
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_under_torch_compile(name):
+    edges = random_edges(4)
+    layer = make(plait, name)
+    graph = plait.Graph(edges.index, edges.num_nodes)
+    x = torch.randn(edges.num_nodes, INPUTS)
+
+    def function(t, g):
+        return layer(2 * t, g).relu() + 1
+
+    # aot_eager traces gradients too; what it makes of them is run as it stands.
+    compiled = torch.compile(function, backend="aot_eager")
+    for given in (graph, edges.index):
+        results = []
+        for f in (function, compiled):
+            layer.zero_grad()
+            t = x.clone().requires_grad_()
+            y = f(t, given)
+            y.square().sum().backward()
+            results.append([y, t.grad, *(p.grad for p in layer.parameters())])
+        for found, wanted in zip(results[1], results[0]):
+            assert_close(found, wanted)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("name", KINDS)
+def test_under_autocast(name, dtype):
+    """As near to double precision as PyTorch Geometric under autocast comes, roughly."""
+    torch.manual_seed(0)
+    edges = random_edges(8)
+    ours, exact = pair(name)
+    theirs = copy.deepcopy(exact).float()
+    x = torch.randn(edges.num_nodes, INPUTS)
+    with torch.no_grad():
+        dy = torch.randn(ours(x, edges.index).shape)
+    wanted = gradients(exact, x.double(), dy.double(), edges.index)
+
+    def lowered(layer):
+        def forward(t, index):
+            with torch.autocast("cpu", dtype=dtype):
+                return layer(t, index)
+        forward.zero_grad, forward.named_parameters = layer.zero_grad, layer.named_parameters
+        return gradients(forward, x, dy, edges.index)
+
+    for found in (lowered(ours), lowered(theirs)):
+        assert_same_gradients({key: t.float() for key, t in found.items()}, wanted, 0.05)
+
+
+def test_operations_under_autocast_are_in_float32():
+    """Two layers, of which the second gets bfloat16; gradients come in each tensor's own type."""
+    edges = random_edges(8)
+    graph = plait.Graph(edges.index, edges.num_nodes)
+    x = torch.randn(edges.num_nodes, 4).bfloat16().requires_grad_()
+    with pytest.raises(ValueError, match="float32"):
+        plait.aggregate(graph, x)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = plait.aggregate(graph, x)
+    assert y.dtype == torch.float32
+    assert_close(y, edges.matrix("sum") @ x.detach().double().numpy())
+    y.sum().backward()
+    assert x.grad.dtype == torch.bfloat16
+    for op in (lambda t: graph.adjacency().aggregate(t, "max"),
+               lambda t: graph.adjacency().attend(t, t[:, :2], 0.2, 0.0)):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            assert_close(op(x), op(x.float()))
+
+
+# --- what is refused ---
+
+
+def test_what_is_not_supported():
+    for layer, options in [
+        ("sage", {"aggr": "lstm"}), ("sage", {"aggr": ["mean", "max"]}), ("sage", {"aggr": None}),
+        ("sage", {"flow": "target_to_source"}), ("sage", {"in_channels": (3, 4)}),
+        ("sage", {"aggr_kwargs": {}}), ("gat", {"edge_dim": 2}), ("gat", {"aggr": "max"}),
+        ("gat", {"in_channels": (3, 4)}), ("gcn", {"in_channels": (1, 2)}),
+        ("gin", {"aggr": "mean"}),
+    ]:
+        with pytest.raises(NotImplementedError) as error:
+            make(plait, layer, **options)
+        text = str(error.value)
+        assert next(iter(options)) in text and ";" in text and "\n" not in text
+    with pytest.raises(ValueError, match="in_channels"):
+        make(plait, "sage projected", in_channels=-1)
+    for dropout in (-0.1, 1.0):
+        with pytest.raises(ValueError, match="dropout is"):
+            make(plait, "gat", dropout=dropout)
+
+
+INDEX = torch.tensor([[0, 1], [1, 2]])
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("x,index,words", [
+    (torch.ones(3), INDEX, "x has shape (3,), but must have (N, in_channels)"),
+    ((torch.ones(3, INPUTS),) * 2, INDEX, "x is a tuple"),
+    (torch.ones(3, INPUTS, device="meta"), INDEX, "x is on meta; "),
+    (torch.ones(2, INPUTS), INDEX, "edge_index[1, 1] is 2, outside 0..1"),
+    (torch.ones(3, INPUTS), INDEX.float(), "edge_index holds Float"),
+    (torch.ones(3, INPUTS), INDEX.repeat(2, 1), "edge_index has shape (4, 2), but must have (2,"),
+    (torch.ones(4, INPUTS), plait.Graph(INDEX), "x has 4 rows, but the graph has 3 nodes"),
+])
+def test_wrong_inputs(name, x, index, words):
+    with pytest.raises(ValueError) as error:
+        make(plait, name)(x, index)
+    assert words in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["gcn", "sage", "gat"])
+def test_wrong_width(name):
+    with pytest.raises(ValueError, match=r"x has 5 columns, but this \w+Conv has in_channels=6"):
+        make(plait, name)(torch.ones(3, 5), INDEX)
+
+
+def test_wrong_arguments():
+    x = torch.ones(3, INPUTS)
+    for name in ("sage", "gat", "gin"):
+        layer = make(plait, name)
+        layer(x, INDEX, size=(3, 3))
+        with pytest.raises(NotImplementedError, match="size"):
+            layer(x, INDEX, size=(3, 4))
+        with pytest.raises(ValueError, match="float32"):
+            make(plait, name).double()(x.double(), INDEX)
+        with pytest.raises(NotImplementedError, match="list"):
+            layer(x, [[0], [1]])
+    gat = make(plait, "gat")
+    with pytest.raises(NotImplementedError, match="edge_attr"):
+        gat(x, INDEX, torch.ones(2, 1))
+    with pytest.raises(NotImplementedError, match="return_attention_weights"):
+        gat(x, INDEX, return_attention_weights=True)
