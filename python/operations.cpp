@@ -57,10 +57,9 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
                         loop_weight);
     const AnyCsr csr = build_csr(edge_list_of({edge_index, num_nodes, edge_weight}));
     World& world = current_world();
-    const PartitionRef owners =
-        partition ? *partition
-                  : c10::make_intrusive<PartitionHandle>(
-                        make_partition(PartitionScheme::edges, csr, world.size()));
+    const PartitionRef owners = partition ? *partition
+                                          : c10::make_intrusive<PartitionHandle>(make_partition(
+                                                PartitionScheme::edges, csr, world.size()));
     const ShardOptions shards{.one_loop_each = one_loop_each,
                               .loop_weight = static_cast<float>(loop_weight),
                               .slot_vertices = true};  // by which attention is dropped

@@ -120,8 +120,7 @@ Tensor own_vertices(const PartitionRef& handle) {
   Tensor ids = torch::empty({count}, torch::kInt64);
   auto* const id = ids.mutable_data_ptr<std::int64_t>();
   for (std::int64_t row = 0; row < count; ++row)
-    id[row] =
-        static_cast<std::int64_t>(partition.vertex(rank, static_cast<std::uint64_t>(row)));
+    id[row] = static_cast<std::int64_t>(partition.vertex(rank, static_cast<std::uint64_t>(row)));
   return ids;
 }
 
@@ -173,8 +172,8 @@ Tensor drop_by_vertex(const Tensor& x, const Tensor& vertices, std::int64_t seed
 }  // namespace
 
 void register_partition_class() {
-  static const auto partition = torch::class_<PartitionHandle>("plait", "Partition")
-                                    .def("own_vertices", &own_vertices);
+  static const auto partition =
+      torch::class_<PartitionHandle>("plait", "Partition").def("own_vertices", &own_vertices);
 }
 
 TORCH_LIBRARY_FRAGMENT(plait, m) {
