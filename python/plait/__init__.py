@@ -27,5 +27,5 @@ from plait.reduce import mean, sum
 from plait.spread import spread
 from plait.world import rank, world_size
 
-__all__ = ["Checkpoint", "Graph", "aggregate", "load_checkpoint", "mean", "nn", "parallelize", "rank",
-           "save_checkpoint", "spread", "sum", "world_size", "__version__"]
+__all__ = ["Checkpoint", "Graph", "aggregate", "load_checkpoint", "mean", "nn", "parallelize",
+           "rank", "save_checkpoint", "spread", "sum", "world_size", "__version__"]

@@ -123,7 +123,8 @@ class Graph:
             return
         if world_size() == 1:
             raise ValueError(
-                f"x has {rows} rows, but the graph has {self.num_nodes} nodes; give one row for each"
+                f"x has {rows} rows, but the graph has {self.num_nodes} nodes; give one row for "
+                "each"
             )
         raise ValueError(
             f"x has {rows} rows, but this rank owns {self.num_own} of the graph's "
@@ -143,7 +144,9 @@ class Graph:
         """The rows of all nodes, in the order of ids and on every rank: own() undone. Collective.
         No gradients come back through it; compute losses of own rows, with plait.mean."""
         rows = rows.detach().contiguous()
-        return self.own(rows) if world_size() == 1 else ops.gather_rows(rows, self._owners().handle)
+        if world_size() == 1:
+            return self.own(rows).clone()
+        return ops.gather_rows(rows, self._owners().handle)
 
     def _owners(self):
         return owners_of(self.edge_index, self.num_nodes, self.partition)

@@ -29,11 +29,12 @@ def parallelize(model, data, *, methods=("forward",), partition="edges", strict=
     whole graph. Also on one rank, where the results are the same.
 
     Args:
-        model: a torch.nn.Module; its layers of torch_geometric.nn (GCNConv, SAGEConv,
-            GATConv, GINConv and BatchNorm, alone or within models) are replaced, with the same parameters. It is changed in
-            place; names in its state_dict stay.
+        model: a torch.nn.Module; its layers of torch_geometric.nn (GCNConv, SAGEConv, GATConv,
+            GINConv and BatchNorm, alone or within models) are replaced, with the same parameters.
+            It is changed in place; names in its state_dict stay.
         data: torch_geometric.data.Data, or another object with edge_index, x, y and masks; or a
-            plait.Graph. It is not changed. `edge_weight` becomes part of the graph.
+            plait.Graph. It is not changed. edge_weight becomes part of the graph, and is used by
+            the layers that know weights, whether or not the script passes it to them.
         methods: what of the model is called from outside. Calls of other methods that use weights
             are refused on several ranks.
         partition: as in plait.Graph.

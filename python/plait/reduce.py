@@ -1,9 +1,10 @@
 """Sums and means over the rows of all ranks, and how gradients go through them.
 
 Two kinds of tensors are told apart: those that are the same on every rank (weights, a loss) and
-those of which a rank has its own rows (features, scores). `sum` and `mean` lead from the second kind
-to the first, and a row's gradient needs nothing of other ranks then. Weights lead from the first
-to the second: `of_all_ranks` adds up what the rows of each rank contribute to their gradients.
+those of which a rank has its own rows (features, scores). `sum` and `mean` lead from the second
+kind to the first, and a row's gradient needs nothing of other ranks then. Weights lead from the
+first to the second: `of_all_ranks` adds up what the rows of each rank contribute to their
+gradients.
 
 Where a gradient passes one of the two without the other, it would be of one rank's rows alone. That
 is an error, on several ranks.
@@ -38,8 +39,8 @@ def mean(values):
         loss = plait.mean(F.cross_entropy(out[mask], y[mask], reduction="none"))
         accuracy = plait.mean(out.argmax(1)[mask] == y[mask])
 
-    Ranks count by their numbers of elements, so it is what one rank with all rows would find. Raises
-    ValueError where no rank has any.
+    Ranks count by their numbers of elements, so it is what one rank with all rows would find.
+    Raises ValueError where no rank has any.
     """
     if values.dim() == 0:
         raise ValueError(
@@ -92,6 +93,7 @@ class _Sum(torch.autograd.Function):
 class _ShareGradients(torch.autograd.Function):
     @staticmethod
     def forward(context, *parameters):
+        _backward.entered = False  # a backward pass that failed may have left it
         context.set_materialize_grads(False)  # what is not used gets no gradient
         return tuple(p.view_as(p) for p in parameters)
 

@@ -65,11 +65,12 @@ def _copied(data):
 
 def _refuse_others(data, fields, strict):
     """Removes the attributes that only one rank with the whole graph can use, or says so."""
-    kept = {"edge_index", "edge_weight"}
     others = [
         name
         for name, value in fields.items()
-        if name not in kept and value is not None and ("index" in name or name.startswith(("edge_", "adj")))
+        if ("index" in name or name.startswith(("edge_", "adj")))
+        and name not in ("edge_index", "edge_weight")
+        and value is not None
     ]
     if not others:
         return

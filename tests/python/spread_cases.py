@@ -62,7 +62,11 @@ def basic(kind, **options):
 CASES = {
     "gcn": (lambda: TwoLayers(pyg.GCNConv), False, "edges"),
     "gcn weighted": (lambda: TwoLayers(pyg.GCNConv, improved=True), True, "hash"),
-    "gcn batch norm": (lambda: TwoLayers(pyg.GCNConv, norm=torch.nn.BatchNorm1d(16)), False, "edges"),
+    "gcn batch norm": (
+        lambda: TwoLayers(pyg.GCNConv, norm=torch.nn.BatchNorm1d(16)),
+        False,
+        "edges",
+    ),
     "model batch norm": (lambda: basic(pyg.GCN, norm="batch", jk="cat"), False, "metis"),
     "cumulative norm": (
         lambda: TwoLayers(pyg.GCNConv, norm=pyg.BatchNorm(16, momentum=None, affine=False)),

@@ -181,7 +181,8 @@ def what_cannot_be_spread():
 
     model = torch.nn.ModuleDict({
         "own": Own(2, 2), "edge": pyg.TransformerConv(2, 2), "pair": pyg.PairNorm(),
-        "graph": pyg.LayerNorm(2), "pool": pyg.TopKPooling(2), "flow": pyg.GCNConv(2, 2, flow="target_to_source"),
+        "graph": pyg.LayerNorm(2), "pool": pyg.TopKPooling(2),
+        "flow": pyg.GCNConv(2, 2, flow="target_to_source"),
         "batch": torch.nn.BatchNorm2d(2), "lstm": torch.nn.LSTM(2, 2),
         "fine": torch.nn.Sequential(pyg.Linear(2, 2), torch.nn.LayerNorm(2), pyg.MLP([2, 2, 2])),
     })

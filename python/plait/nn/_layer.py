@@ -108,9 +108,9 @@ class GraphLayer(torch.nn.Module):
 
     @torch.compiler.disable
     def _adjacency(self, num_nodes, edge_index, edge_weight=None, loop_weights=None):
-        """The graph of the layer's argument edge_index, for x of `num_nodes` rows (of several ranks,
-        the own rows). With `loop_weights`, every node has one loop, of the first where edges have no
-        weights, else of the second."""
+        """The graph of the layer's argument edge_index, for x of `num_nodes` rows (on several
+        ranks, own rows). With `loop_weights`, every node has one loop, of the first where edges
+        have no weights, else of the second."""
         require_shared(self)
         edges = as_edges(edge_index, edge_weight)
         partition = None
@@ -128,5 +128,5 @@ class GraphLayer(torch.nn.Module):
         if not self._USES_WEIGHTS:
             return adjacency(edges.index, None, num_nodes, loop_weight, partition)
         if world_size() > 1:
-            raise self._not_supported("edge weights with a gradient on several ranks", "detach them")
+            raise self._not_supported("a gradient of edge_weight on several ranks", "detach it")
         return LearntAdjacency(edges.index, edges.weight, num_nodes, loop_weight)
