@@ -29,7 +29,7 @@ def free_port():
 class Ranks:
     """`ranks` processes of one program; rank 0 keeps the store."""
 
-    def __init__(self, ranks, *program, timeout_ms=2000):
+    def __init__(self, ranks, *program, timeout_ms=10000):
         port = free_port()
         self.processes, self.files = [], []
         for rank in range(ranks):
@@ -41,7 +41,7 @@ class Ranks:
             self.processes.append(subprocess.Popen(
                 [sys.executable, *map(str, program)], env=env, stdout=files[0], stderr=files[1]))
 
-    def results(self, limit=90):
+    def results(self, limit=240):
         """Of each rank: exit code, stdout, stderr. All must have ended within the limit."""
         end = time.monotonic() + limit
         try:
@@ -53,7 +53,7 @@ class Ranks:
             file.seek(0)
         return [(c, out.read(), err.read()) for c, (out, err) in zip(codes, self.files)]
 
-    def succeed(self, limit=90):
+    def succeed(self, limit=240):
         """stdout of each rank."""
         results = self.results(limit)
         for code, _, errors in results:
