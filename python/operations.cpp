@@ -18,11 +18,6 @@ namespace plait {
 
 using torch::Tensor;
 
-World& current_world() {
-  static World& world = *World::alone().release();
-  return world;
-}
-
 std::mutex& operation_mutex() {
   static std::mutex mutex;
   return mutex;
@@ -54,18 +49,21 @@ void check(const Tensor& edge_index, std::int64_t num_nodes, const OptionalTenso
 }
 
 Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
-                       const OptionalTensor& edge_weight, bool one_loop_each, double loop_weight) {
+                       const OptionalTensor& edge_weight, bool one_loop_each, double loop_weight,
+                       const std::optional<PartitionRef>& partition) {
   return with_python_errors([&] {
     require<UsageError>(loop_weight == 1 || edge_weight.has_value(),
                         "loop_weight is {}, but the edges have no weights; give edge_weight",
                         loop_weight);
     const AnyCsr csr = build_csr(edge_list_of({edge_index, num_nodes, edge_weight}));
     World& world = current_world();
-    const Partition partition = make_partition(PartitionScheme::edges, csr, world.size());
+    const PartitionRef owners = partition ? *partition
+                                          : c10::make_intrusive<PartitionHandle>(make_partition(
+                                                PartitionScheme::edges, csr, world.size()));
     const ShardOptions shards{.one_loop_each = one_loop_each,
                               .loop_weight = static_cast<float>(loop_weight),
                               .slot_vertices = true};  // by which attention is dropped
-    return c10::make_intrusive<GraphHandle>(world, csr, is_symmetric(csr), partition,
+    return c10::make_intrusive<GraphHandle>(world, csr, is_symmetric(csr), owners->partition,
                                             GraphHandleOptions{.shards = shards});
   });
 }
@@ -107,7 +105,7 @@ Tensor run(const Tensor& x, const Graph& graph, bool weighted, const OptionalTen
   const Tensor after = checked_scale(post, "post", graph->own());
   const Tensor in = x.contiguous();
   Tensor out = torch::empty_like(in);
-  if (out.numel() == 0) return out;
+  if (in.size(1) == 0) return out;  // a rank without rows takes part all the same
   const auto data_or_null = [](const Tensor& t) {
     return t.defined() ? t.const_data_ptr<float>() : nullptr;
   };
@@ -181,11 +179,14 @@ void register_graph_class() {
 
 TORCH_LIBRARY(plait, m) {
   register_graph_class();
+  register_partition_class();
   m.def("version() -> str", &version);
   m.def("check_edges(Tensor edge_index, int num_nodes, Tensor? edge_weight=None) -> ()", &check);
   m.def(
       "graph_from_edges(Tensor edge_index, int num_nodes, Tensor? edge_weight=None, "
-      "bool one_loop_each=False, float loop_weight=1.0) -> __torch__.torch.classes.plait.Graph",
+      "bool one_loop_each=False, float loop_weight=1.0, "
+      "__torch__.torch.classes.plait.Partition? partition=None) "
+      "-> __torch__.torch.classes.plait.Graph",
       &graph_from_edges);
   m.def("read_dataset(str path) -> Dict(str, Tensor)", &read);
   m.def(

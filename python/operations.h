@@ -8,21 +8,33 @@
 
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "plait/base/error.h"
 #include "plait/nn/graph_handle.h"
+#include "plait/partition/partition.h"
 
 namespace plait {
 
 using OptionalTensor = std::optional<torch::Tensor>;
 
-// The ranks that share this process's graphs. Never destroyed: handles that Python still holds
-// when it exits refer to it.
+// The ranks that share this process's graphs: joined at the first call, from what the environment
+// names (world/launch.h), else this process alone. Never destroyed: handles that Python still holds
+// when it exits refer to it. The end of the process leaves it.
 World& current_world();
+
+// Who owns which node, as Python holds it: torch.classes.plait.Partition.
+struct PartitionHandle : torch::CustomClassHolder {
+  explicit PartitionHandle(Partition p) : partition(std::move(p)) {}
+  const Partition partition;
+};
+using PartitionRef = c10::intrusive_ptr<PartitionHandle>;
 
 // Registers torch.classes.plait.Graph, once. What registers operations that take a graph calls it
 // first: the files of a library are initialised in no order that they could count on.
 void register_graph_class();
+// The same of torch.classes.plait.Partition.
+void register_partition_class();
 
 // One operation on a graph at a time in a process: it uses all threads, and the graph's own rows in
 // memory as its workspace. Python may call from many threads.

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "plait/base/error.h"
+#include "plait/world/fail.h"
 #include "plait/world/gloo.h"
 #include "plait/world/host.h"
 #include "plait/world/liveness.h"
@@ -68,6 +69,10 @@ class Joined : public World {
   void check_alive() override { liveness_->check(); }
   void begin_operation() override { liveness_->begin_operation(); }
   std::uint64_t bytes_sent() const override { return gloo_->bytes_sent(); }
+
+  static void fail(const std::string& reason) {
+    if (open_ != nullptr) open_->close(true, "failed with " + reason);
+  }
 
  private:
   bool keeps_store() const { return config_.rank == 0 && !config_.store_is_external; }
@@ -285,6 +290,8 @@ void Joined::leave() {
 }
 
 }  // namespace
+
+void fail_world(const std::string& reason) { Joined::fail(reason); }
 
 std::unique_ptr<World> World::join(const WorldConfig& config) {
   require<UsageError>(config.size >= 1 && config.rank >= 0 && config.rank < config.size,

@@ -7,9 +7,14 @@
     h = conv(graph.x, graph)
     scores = plait.load_checkpoint("model.safetensors").model()(graph.x, graph)
 
+On several processes, `torchrun --nproc-per-node 2 train.py`, each has a part of the graph:
+
+    model, data = plait.parallelize(model, data)
+    loss = plait.mean(F.cross_entropy(out[mask], y[mask], reduction="none"))
+
 The operations are C++ and are registered with PyTorch as torch.ops.plait.*; this package is plain
-Python over them. In this version Python works on one rank, on the CPU, in float32; the command
-`plait`, which comes with the package, trains on many.
+Python over them. In this version Python works on the CPU, in float32; the command `plait`, which
+comes with the package, trains on GPUs, too.
 """
 
 from plait._library import version as __version__
@@ -17,6 +22,10 @@ from plait import nn, parquet
 from plait.aggregation import aggregate
 from plait.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from plait.graph import Graph
+from plait.parallel import parallelize
+from plait.reduce import mean, sum
+from plait.spread import spread
+from plait.world import rank, world_size
 
-__all__ = ["Checkpoint", "Graph", "aggregate", "load_checkpoint", "nn", "parquet",
-           "save_checkpoint", "__version__"]
+__all__ = ["Checkpoint", "Graph", "aggregate", "load_checkpoint", "mean", "nn", "parallelize",
+           "parquet", "rank", "save_checkpoint", "spread", "sum", "world_size", "__version__"]

@@ -8,15 +8,19 @@ import weakref
 import torch
 from torch.utils.weak import TensorWeakRef, WeakTensorKeyDictionary
 
+from plait._dropout import draw_seed
 from plait._library import ops
+from plait.world import require_equal, world_size
 
 
-def inverse_root(degree):
-    """1 / sqrt(degree), 0 where that is 0; differentiable where it is not."""
+def inverse_root(degree, owners=None):
+    """1 / sqrt(degree), 0 where that is 0; differentiable where it is not. `owners`: of the nodes,
+    where these are not all."""
     if (degree < 0).any():
-        node = int((degree < 0).nonzero()[0])
+        row = int((degree < 0).nonzero()[0])
+        node = row if owners is None else int(owners.vertices[row])
         raise ValueError(
-            f"node {node} has degree {degree[node].item():g}, the sum of its edge weights; GCN's "
+            f"node {node} has degree {degree[row].item():g}, the sum of its edge weights; GCN's "
             "normalisation needs 0 or more"
         )
     return torch.where(degree > 0, torch.where(degree > 0, degree, 1).rsqrt(), 0.0)
@@ -28,8 +32,9 @@ class Adjacency:
     torch.compile leaves what goes through here as it is: it cannot see into the C++ graph.
     """
 
-    def __init__(self, handle):
+    def __init__(self, handle, owners=None):
         self._handle = handle
+        self._owners = owners  # None: all nodes are here
 
     @torch.compiler.disable
     def aggregate(self, x, op):
@@ -44,15 +49,15 @@ class Adjacency:
     @torch.compiler.disable
     def attend(self, h, scores, slope, dropout):
         """Attention over neighbours, N x width of h. scores: N x 2 heads, of each node as a source,
-        then as a target. What is dropped follows from one number of torch's generator."""
-        seed = int(torch.randint(2**63 - 1, ())) if dropout else 0
+        then as a target. What is dropped follows from draw_seed()."""
+        seed = draw_seed() if dropout else 0
         return ops.attend(h, scores, self._handle, slope, dropout, seed)
 
     @functools.cached_property
     def _gcn_norm(self):
         """1 / sqrt(degree) of each node, 0 where the degree is 0."""
         with torch.inference_mode(False), torch.no_grad():
-            return inverse_root(self._handle.degree())
+            return inverse_root(self._handle.degree(), self._owners)
 
     @functools.cached_property
     def _inverse_count(self):
@@ -60,6 +65,14 @@ class Adjacency:
         with torch.inference_mode(False), torch.no_grad():
             count = self._handle.edge_counts()
             return torch.where(count > 0, 1 / count, 0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Owners:
+    """Which rank owns which node."""
+
+    handle: object  # torch.classes.plait.Partition
+    vertices: torch.Tensor  # ids of this rank's own nodes, ascending
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,12 +94,12 @@ class _State:
 class _Entry:
     index: _State
     weight: tuple  # weak reference and _State, or ()
-    adjacency: Adjacency
+    made: object
 
     @classmethod
-    def of(cls, edge_index, edge_weight, adjacency):
+    def of(cls, edge_index, edge_weight, made):
         weight = () if edge_weight is None else (TensorWeakRef(edge_weight), _State.of(edge_weight))
-        return cls(_State.of(edge_index), weight, adjacency)
+        return cls(_State.of(edge_index), weight, made)
 
     def is_of(self, edge_index, edge_weight):
         if self.index != _State.of(edge_index):
@@ -100,34 +113,85 @@ class _Entry:
         return bool(self.weight) and self.weight[0]() is None
 
 
-# edge_index, held weakly -> {(num_nodes, loop weight, which edge_weight): _Entry}
+# edge_index, held weakly -> {(what is made of it, which edge_weight): _Entry}
 _made = WeakTensorKeyDictionary()
-_lock = threading.Lock()  # of _made, and while a graph is made, so that it is made once
-
-
-def _make(edge_index, edge_weight, num_nodes, loop_weight):
-    if loop_weight is None:
-        return Adjacency(ops.graph_from_edges(edge_index, num_nodes, edge_weight))
-    return Adjacency(ops.graph_from_edges(edge_index, num_nodes, edge_weight, True, loop_weight))
+# Of _made, and while something is made, so that it is made once; a graph's making asks for owners.
+_lock = threading.RLock()
 
 
 @torch.compiler.disable
-def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None):
+def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None, partition=None):
     """The Adjacency of the edges; with `loop_weight`, after every node was given one loop: its
-    own last one, or else one of that weight. Raises ValueError for edges that are not right."""
+    own last one, or else one of that weight. Raises ValueError for edges that are not right.
+
+    Collective: on each of several ranks it has the rows of the nodes that `partition` gives it,
+    which must be given there."""
+    if world_size() == 1:
+        partition = None  # one graph, whatever the scheme
+    elif partition is None:
+        raise ValueError(
+            "on several ranks edge_index must be a plait.Graph, which knows whose rows are whose; "
+            "plait.parallelize(model, data) makes one"
+        )
+
+    given = num_nodes, loop_weight, partition
+    return _kept(edge_index, edge_weight, given, lambda: _make(edge_index, edge_weight, *given))
+
+
+def _make(edge_index, edge_weight, num_nodes, loop_weight, partition):
+    loops = (False, 1.0) if loop_weight is None else (True, loop_weight)
+    if partition is None:
+        return Adjacency(ops.graph_from_edges(edge_index, num_nodes, edge_weight, *loops))
+    require_equal_graphs(edge_index, edge_weight, num_nodes, partition)
+    owners = owners_of(edge_index, num_nodes, partition)
+    return Adjacency(
+        ops.graph_from_edges(edge_index, num_nodes, edge_weight, *loops, owners.handle), owners
+    )
+
+
+@torch.compiler.disable
+def owners_of(edge_index, num_nodes, partition):
+    """The Owners by a scheme of that name, on several ranks."""
+
+    def make():
+        handle = ops.partition_of_edges(edge_index, num_nodes, partition)
+        return Owners(handle, handle.own_vertices())
+
+    return _kept(edge_index, None, (num_nodes, partition), make)
+
+
+def require_equal_graphs(edge_index, edge_weight, num_nodes, partition):
+    """Raises ValueError, the same on every rank, unless all give the same graph; collective."""
+    if world_size() == 1:
+        return
+    weight = None if edge_weight is None else ops.fingerprint(edge_weight.detach())
+    edges = ops.fingerprint(edge_index.to(torch.int64))
+    require_equal(
+        "graphs",
+        {
+            "num_nodes": num_nodes,
+            "the number of edges": edge_index.size(1),
+            "the partition": partition,
+            "the fingerprint of edge_index": edges,
+            "the fingerprint of edge_weight": weight,
+        },
+    )
+
+
+def _kept(edge_index, edge_weight, key, make):
+    """What make() gives, for as long as the tensors live unchanged."""
     tensors = [t for t in (edge_index, edge_weight) if t is not None]
     # Inference tensors do not tell when they change; a weight whose gradient is wanted must go to
     # the operation, which refuses it.
     tracks = torch.is_grad_enabled() and edge_weight is not None and edge_weight.requires_grad
     if tracks or any(t.is_inference() for t in tensors):
-        return _make(edge_index, edge_weight, num_nodes, loop_weight)
-    key = (num_nodes, loop_weight, None if edge_weight is None else id(edge_weight))
+        return make()
+    key = (*key, None if edge_weight is None else id(edge_weight))
     with _lock:
         entries = _made.setdefault(edge_index, {})
         entry = entries.get(key)
         if entry is None or not entry.is_of(edge_index, edge_weight):
             for old in [k for k, e in entries.items() if k == key or e.is_dead()]:
                 del entries[old]
-            made = _make(edge_index, edge_weight, num_nodes, loop_weight)
-            entry = entries[key] = _Entry.of(edge_index, edge_weight, made)
-    return entry.adjacency
+            entry = entries[key] = _Entry.of(edge_index, edge_weight, make())
+    return entry.made

@@ -5,9 +5,10 @@ import os
 
 import torch
 
-from plait._adjacency import adjacency
+from plait._adjacency import adjacency, owners_of, require_equal_graphs
 from plait._inputs import as_edges, fields_of
 from plait._library import ops
+from plait.world import world_size
 
 
 def _lasting(tensor):
@@ -31,6 +32,13 @@ class Graph:
         num_nodes: N; ids are 0 .. N - 1. None: what edge_index says, or the largest id + 1.
         edge_weight: (E,), float32, finite; None: those of edge_index, or every edge weighs 1. A
             matrix' entries are weights, converted to float32, unless they are bool.
+        partition: which of several ranks owns which node: "edges" (ranges of consecutive ids with
+            about as many edges each), "vertices" (with as many nodes each), "hash" (of the id) or
+            "metis" (the fewest edges between ranks).
+
+    On several ranks (see docs/parallel.md) every rank passes the same whole graph, and then works
+    on the rows of its own nodes: operations take and give those. To make a graph, and whatever else
+    uses one, is collective: all ranks do it, in the same order.
 
     Tensors of edges are referred to, not copied. The form in which the C++ operations read the
     graph is made at the first use, once with and once without the loops that layers add; it takes
@@ -39,7 +47,8 @@ class Graph:
 
     Raises:
         ValueError: an id out of range, a wrong shape or type, a weight that is not finite; the
-            text names the edge, the value and the allowed range.
+            text names the edge, the value and the allowed range. On every rank, where ranks pass
+            different graphs.
 
     Attributes:
         edge_index, edge_weight: the edges as tensors.
@@ -48,7 +57,7 @@ class Graph:
 
     _FIELDS = ("x", "y", "train_mask", "val_mask", "test_mask", "original_ids")
 
-    def __init__(self, edge_index, num_nodes=None, edge_weight=None):
+    def __init__(self, edge_index, num_nodes=None, edge_weight=None, partition="edges"):
         edges = as_edges(edge_index, edge_weight)
         self.edge_index = _lasting(edges.index)
         self.edge_weight = _lasting(edges.weight)
@@ -56,12 +65,15 @@ class Graph:
             num_nodes = count_nodes(edges.index) if edges.num_nodes is None else edges.num_nodes
         self._num_nodes = operator.index(num_nodes)
         ops.check_edges(edges.index, self._num_nodes, edges.weight)
+        ops.check_partition(partition)
+        self.partition = partition
+        require_equal_graphs(edges.index, edges.weight, self._num_nodes, partition)
         fields = fields_of(edge_index, self._FIELDS)
         for name in self._FIELDS:
             setattr(self, name, fields.get(name))
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path, partition="edges"):
         """Reads a graph file: .plait, .mtx, .npz, .npy, an edge list (.txt, .csv, ...), or one of
         the other formats of docs/formats.md.
 
@@ -75,7 +87,9 @@ class Graph:
         RuntimeError if the file cannot be read or does not fit in memory.
         """
         fields = ops.read_dataset(os.fspath(path))
-        graph = cls(fields["edge_index"], int(fields["num_nodes"]), fields.get("edge_weight"))
+        graph = cls(
+            fields["edge_index"], int(fields["num_nodes"]), fields.get("edge_weight"), partition
+        )
         for name in cls._FIELDS:
             setattr(graph, name, fields.get(name))
         return graph
@@ -92,9 +106,56 @@ class Graph:
     def is_weighted(self):
         return self.edge_weight is not None
 
+    @property
+    def vertices(self):
+        """The ids of this rank's own nodes, ascending: int64. Row i of what operations take and
+        give is that of vertices[i]. All nodes, where there is one rank."""
+        return torch.arange(self.num_nodes) if world_size() == 1 else self._owners().vertices
+
+    @property
+    def num_own(self):
+        """How many nodes this rank owns."""
+        return self.num_nodes if world_size() == 1 else self.vertices.numel()
+
+    def check_rows(self, rows):
+        """Raises ValueError unless there is one for each of this rank's own nodes."""
+        if rows == self.num_own:
+            return
+        if world_size() == 1:
+            raise ValueError(
+                f"x has {rows} rows, but the graph has {self.num_nodes} nodes; give one row for "
+                "each"
+            )
+        raise ValueError(
+            f"x has {rows} rows, but this rank owns {self.num_own} of the graph's "
+            f"{self.num_nodes} nodes; give their rows, graph.own(x)"
+        )
+
+    def own(self, tensor):
+        """The rows of this rank's own nodes, of a tensor (N, ...) with a row for each node."""
+        if tensor.dim() == 0 or tensor.size(0) != self.num_nodes:
+            raise ValueError(
+                f"the tensor has shape {tuple(tensor.shape)}, but must have a row for each of "
+                f"{self.num_nodes} nodes"
+            )
+        return tensor if world_size() == 1 else tensor[self.vertices]
+
+    def gather(self, rows):
+        """The rows of all nodes, in the order of ids and on every rank: own() undone. Collective.
+        No gradients come back through it; compute losses of own rows, with plait.mean."""
+        rows = rows.detach().contiguous()
+        if world_size() == 1:
+            return self.own(rows).clone()
+        return ops.gather_rows(rows, self._owners().handle)
+
+    def _owners(self):
+        return owners_of(self.edge_index, self.num_nodes, self.partition)
+
     def adjacency(self, loop_weight=None):
         """What the C++ operations work on; see plait._adjacency."""
-        return adjacency(self.edge_index, self.edge_weight, self.num_nodes, loop_weight)
+        return adjacency(
+            self.edge_index, self.edge_weight, self.num_nodes, loop_weight, self.partition
+        )
 
     def __repr__(self):
         weighted = ", weighted" if self.is_weighted else ""

@@ -7,6 +7,9 @@ import torch
 from plait._adjacency import adjacency
 from plait._inputs import as_edges, as_tensor
 from plait._learnt_weights import LearntAdjacency
+from plait.graph import Graph
+from plait.reduce import require_shared
+from plait.world import world_size
 
 
 class GlorotLinear(torch.nn.Linear):
@@ -105,18 +108,25 @@ class GraphLayer(torch.nn.Module):
 
     @torch.compiler.disable
     def _adjacency(self, num_nodes, edge_index, edge_weight=None, loop_weights=None):
-        """The graph of the layer's argument edge_index, for x of `num_nodes` rows. With
-        `loop_weights`, every node has one loop, of the first where edges have no weights, else of
-        the second."""
+        """The graph of the layer's argument edge_index, for x of `num_nodes` rows (on several
+        ranks, own rows). With `loop_weights`, every node has one loop, of the first where edges
+        have no weights, else of the second."""
+        require_shared(self)
         edges = as_edges(edge_index, edge_weight)
-        if edges.num_nodes is not None and edges.num_nodes != num_nodes:
+        partition = None
+        if isinstance(edge_index, Graph):
+            edge_index.check_rows(num_nodes)
+            num_nodes, partition = edges.num_nodes, edge_index.partition
+        elif edges.num_nodes is not None and edges.num_nodes != num_nodes:
             raise ValueError(
                 f"x has {num_nodes} rows, but the graph has {edges.num_nodes} nodes; give one row "
                 "for each"
             )
         loop_weight = loop_weights and loop_weights[edges.weight is not None]
         if edges.weight is None or not (torch.is_grad_enabled() and edges.weight.requires_grad):
-            return adjacency(edges.index, edges.weight, num_nodes, loop_weight)
-        if self._USES_WEIGHTS:
-            return LearntAdjacency(edges.index, edges.weight, num_nodes, loop_weight)
-        return adjacency(edges.index, None, num_nodes, loop_weight)
+            return adjacency(edges.index, edges.weight, num_nodes, loop_weight, partition)
+        if not self._USES_WEIGHTS:
+            return adjacency(edges.index, None, num_nodes, loop_weight, partition)
+        if world_size() > 1:
+            raise self._not_supported("a gradient of edge_weight on several ranks", "detach it")
+        return LearntAdjacency(edges.index, edges.weight, num_nodes, loop_weight)

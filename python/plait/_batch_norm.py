@@ -1,0 +1,63 @@
+"""Batch normalisation over the rows of all ranks (Ioffe and Szegedy, ICML 2015)."""
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from plait.world import all_reduce, world_size
+
+
+class BatchNorm1d(torch.nn.BatchNorm1d):
+    """torch.nn.BatchNorm1d of (own rows, width), whose mean and variance in training are those of
+    the rows of all ranks. Collective in training, and where no running ones are kept."""
+
+    def forward(self, x):
+        if world_size() == 1 or not (self.training or self.running_mean is None):
+            return super().forward(x)
+        if x.dim() != 2:
+            raise ValueError(f"x has shape {tuple(x.shape)}, but must have (rows, width)")
+        y, mean, variance, count = _Normalize.apply(x, self.eps)
+        if count <= 1:
+            raise ValueError(f"batch normalisation needs more than one row; all ranks have {count}")
+        self._move_running(mean, variance * (count / (count - 1)))
+        return y if self.weight is None else y * self.weight + self.bias
+
+    @torch.no_grad()
+    def _move_running(self, mean, unbiased_variance):
+        if not self.training or not self.track_running_stats:
+            return
+        self.num_batches_tracked += 1
+        momentum = self.momentum
+        if momentum is None:  # the mean of all steps
+            momentum = 1 / self.num_batches_tracked.item()
+        self.running_mean.lerp_(mean, momentum)
+        self.running_var.lerp_(unbiased_variance, momentum)
+
+
+class _Normalize(torch.autograd.Function):
+    """(x - mean) / sqrt(variance + eps), mean, variance (over `count` rows), count."""
+
+    @staticmethod
+    def forward(context, x, eps):
+        ones = torch.tensor([x.size(0)], dtype=torch.float64)
+        sums = all_reduce(torch.cat([x.sum(0, dtype=torch.float64), ones]))
+        count = int(sums[-1])
+        # Summed in double, so that they depend little on which rows are whose.
+        mean = (sums[:-1] / max(count, 1)).to(x.dtype)
+        centred = x - mean
+        squares = all_reduce(centred.square().sum(0, dtype=torch.float64))
+        variance = (squares / max(count, 1)).to(x.dtype)
+        scale = (variance + eps).rsqrt()
+        y = centred * scale
+        context.save_for_backward(y, scale)
+        context.count = count
+        context.mark_non_differentiable(mean, variance)
+        return y, mean, variance, count
+
+    @staticmethod
+    @once_differentiable
+    def backward(context, dy, *_):
+        y, scale = context.saved_tensors
+        sums = torch.cat([dy.sum(0, dtype=torch.float64), (dy * y).sum(0, dtype=torch.float64)])
+        means = (all_reduce(sums) / context.count).to(dy.dtype)
+        of_dy, of_product = means.chunk(2)
+        return (dy - of_dy - y * of_product) * scale, None

@@ -1,0 +1,113 @@
+"""Dropout in which each node draws for itself, so that the result does not depend on which rank has
+which nodes (see plait/kernels/dropout.h)."""
+
+import hashlib
+import threading
+
+import torch
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+from plait._library import ops
+
+
+_within = threading.local()  # mode: the innermost VertexDropout
+
+
+def draw_seed():
+    """A seed for dropout that is drawn by ids already, below 2^63: the same on every rank within a
+    VertexDropout, else from torch's generator."""
+    mode = getattr(_within, "mode", None)
+    return int(torch.randint(2**63 - 1, ())) if mode is None else mode.draw_seed()
+
+
+class VertexDropout(TorchFunctionMode):
+    """Within it, torch.nn.functional.dropout of tensors with a row for each own node of the graph
+    is a function of the seed, the step, how many calls came before it in the step, and ids.
+    Other randomness that is applied by row is refused."""
+
+    _MOST_CALLS = 256
+
+    def __init__(self, graph, seed, step):
+        super().__init__()
+        self._graph, self._seed, self._step = graph, seed, step
+        self._calls = 0
+        self._vertices = None
+
+    def __enter__(self):
+        self._outer, _within.mode = getattr(_within, "mode", None), self
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        _within.mode = self._outer
+        return super().__exit__(*error)
+
+    def draw_seed(self):
+        text = f"{self._seed} {self._step} {self._next_call()}".encode()
+        return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
+
+    def _next_call(self):
+        if self._calls == self._MOST_CALLS:
+            raise NotImplementedError(f"more than {self._MOST_CALLS} dropouts in one call")
+        self._calls += 1
+        return self._calls - 1
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func is functional.dropout:
+            return self._drop(*args, **kwargs)
+        if func is torch.dropout:
+            return self._drop(*args, **_renamed(kwargs, "train", "training"))
+        if func in _OTHER_KINDS and _is_training(*args, **kwargs):
+            raise NotImplementedError(
+                f"{func.__name__} is not supported in a spread model, because ranks would draw "
+                "differently; use torch.nn.functional.dropout"
+            )
+        return func(*args, **kwargs)
+
+    def _drop(self, input, p=0.5, training=True, inplace=False):
+        if not 0 <= p <= 1:
+            raise ValueError(f"dropout probability is {p}, but must be in 0..1")
+        if not training or p == 0:
+            return input
+        if self._vertices is None:
+            self._vertices = self._graph.vertices
+        vertices = self._vertices
+        if input.dim() == 0 or input.size(0) != vertices.numel():
+            raise NotImplementedError(
+                f"dropout of a tensor of shape {tuple(input.shape)}: in a spread model it must "
+                f"have a row for each of this rank's {vertices.numel()} nodes"
+            )
+        rows = input.flatten(1) if input.dim() > 1 else input.unsqueeze(1)
+        call = self._next_call()
+        if p == 1:
+            dropped = rows * 0
+        else:
+            dropped = ops.drop_by_vertex(rows, vertices, self._seed, p, self._step, call)
+        dropped = dropped.view(input.shape)
+        return input.copy_(dropped) if inplace else dropped
+
+
+def _renamed(kwargs, old, new):
+    return {new if name == old else name: value for name, value in kwargs.items()}
+
+
+def _is_training(input, p=0.5, training=False, inplace=False, train=False):
+    return training or train
+
+
+# All take (input, p, training or train, ...).
+_OTHER_KINDS = {
+    functional.alpha_dropout,
+    functional.feature_alpha_dropout,
+    functional.dropout1d,
+    functional.dropout2d,
+    functional.dropout3d,
+    torch.alpha_dropout,
+    torch.feature_dropout,
+    torch.feature_alpha_dropout,
+    torch.dropout_,
+    torch.alpha_dropout_,
+    torch.feature_dropout_,
+    torch.feature_alpha_dropout_,
+}

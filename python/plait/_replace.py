@@ -1,0 +1,136 @@
+"""Layers of PyTorch Geometric and of torch, replaced by those that know the rows of all ranks."""
+
+import sys
+import warnings
+
+import torch
+
+from plait import nn
+from plait._batch_norm import BatchNorm1d
+
+
+def replace_layers(model, strict):
+    """The model, with what looks at several nodes replaced in place; the same parameters, under the
+    same names. What cannot be replaced is named in one NotImplementedError or, unless `strict`, a
+    warning."""
+    refused = []
+    model = _replaced(model, type(model).__name__, refused)
+    if refused:
+        text = (
+            "these layers look at other nodes and cannot be spread over ranks: "
+            + "; ".join(refused)
+            + f"; known are {', '.join(sorted(_CONVOLUTIONS))} and BatchNorm"
+        )
+        if strict:
+            raise NotImplementedError(text)
+        warnings.warn(f"{text}; they see this rank's nodes alone", stacklevel=3)
+    return model
+
+
+def _replaced(module, path, refused):
+    theirs = _of_torch_geometric(module)
+    if theirs in _CONVOLUTIONS:
+        try:
+            with torch.random.fork_rng([]):
+                ours = _with_state_of(module, _CONVOLUTIONS[theirs](module))
+        except (NotImplementedError, ValueError) as error:
+            refused.append(f"{path} ({error})")
+            return module
+        _replace_children(ours, path, refused)
+        return ours
+    reason = _why_not(module, theirs)
+    if reason:
+        refused.append(f"{path} ({reason})")
+        return module
+    if type(module) is torch.nn.BatchNorm1d:
+        module.__class__ = BatchNorm1d  # the same state, and what the user has hooked to it
+    _replace_children(module, path, refused)
+    return module
+
+
+def _replace_children(module, path, refused):
+    for name, child in list(module.named_children()):
+        replacement = _replaced(child, f"{path}.{name}", refused)
+        if replacement is not child:
+            setattr(module, name, replacement)
+
+
+def _of_torch_geometric(module):
+    """The name of its class in torch_geometric.nn; None of others, also of subclasses."""
+    cls = type(module)
+    library = sys.modules.get("torch_geometric.nn")
+    return cls.__name__ if library and getattr(library, cls.__name__, None) is cls else None
+
+
+def _with_state_of(theirs, ours):
+    """Ours, with the parameters and buffers of theirs, and in its mode."""
+    state, wanted = theirs.state_dict(keep_vars=True), ours.state_dict()
+    if state.keys() != wanted.keys():
+        names = ", ".join(sorted(state.keys() ^ wanted.keys()))
+        raise NotImplementedError(f"Plait's layer knows no {names}")
+    if theirs._forward_hooks or theirs._forward_pre_hooks:
+        raise NotImplementedError("it has hooks, which would be lost")
+    for name, tensor in state.items():
+        path, _, last = name.rpartition(".")
+        owner = ours.get_submodule(path)
+        (owner._parameters if last in owner._parameters else owner._buffers)[last] = tensor
+    return ours.train(theirs.training)
+
+
+def _gin_conv(theirs):
+    learnt = isinstance(theirs.eps, torch.nn.Parameter)
+    # Not made of their nn, because a layer draws the weights of its parts anew.
+    ours = nn.GINConv(torch.nn.Identity(), theirs.initial_eps, learnt, aggr=theirs.aggr,
+                      flow=theirs.flow)
+    ours.nn = theirs.nn
+    return ours
+
+
+def _like(cls, names, bias):
+    """Makes a layer with the options that theirs has under these names; bias(theirs): its bias."""
+
+    def make(theirs):
+        options = {name: getattr(theirs, name) for name in names.split()}
+        return cls(**options, bias=bias(theirs) is not None, flow=theirs.flow)
+
+    return make
+
+
+_WIDTHS = "in_channels out_channels"
+# By the name of the class in torch_geometric.nn: ours, of theirs, with other weights yet.
+_CONVOLUTIONS = {
+    "GCNConv": _like(nn.GCNConv, f"{_WIDTHS} improved cached add_self_loops normalize aggr",
+                     lambda theirs: theirs.bias),
+    "SAGEConv": _like(nn.SAGEConv, f"{_WIDTHS} aggr normalize root_weight project",
+                      lambda theirs: theirs.lin_l.bias),
+    "GATConv": _like(nn.GATConv, f"{_WIDTHS} heads concat negative_slope dropout add_self_loops "
+                     "edge_dim fill_value residual", lambda theirs: theirs.bias),
+    "GINConv": _gin_conv,
+}
+
+_NORMS_OVER_NODES = (
+    "DiffGroupNorm GraphNorm GraphSizeNorm HeteroBatchNorm HeteroLayerNorm InstanceNorm "
+    "MeanSubtractionNorm PairNorm"
+).split()
+
+
+def _why_not(module, theirs):
+    """Why its results would be wrong on a part of the rows; None where it takes each row alone."""
+    library = sys.modules.get("torch_geometric.nn")
+    if library:
+        if isinstance(module, library.MessagePassing):
+            return f"{type(module).__name__} sends messages in a way of its own"
+        if isinstance(module, library.Aggregation) or ".nn.pool" in type(module).__module__:
+            return f"{type(module).__name__} takes rows together"
+    if theirs in _NORMS_OVER_NODES:
+        return f"{theirs} normalises over nodes"
+    if theirs == "LayerNorm" and module.mode == "graph":
+        return "LayerNorm normalises over nodes; use mode='node'"
+    if theirs == "BatchNorm" and module.allow_single_element:
+        return "BatchNorm with allow_single_element"
+    if isinstance(module, torch.nn.modules.batchnorm._NormBase):
+        if type(module) not in (torch.nn.BatchNorm1d, BatchNorm1d):
+            return f"{type(module).__name__} normalises over rows"
+    if isinstance(module, (torch.nn.MultiheadAttention, torch.nn.RNNBase)):
+        return f"{type(module).__name__} is not supported"
+    return None

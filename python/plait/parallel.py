@@ -1,0 +1,157 @@
+"""From a model and a graph on one process to the same training on all ranks.
+
+    model, data = plait.parallelize(model, data)
+    loss = plait.mean(F.cross_entropy(out[mask], y[mask], reduction="none"))
+
+See docs/parallel.md. Ranks hold the same weights, and rows of their own nodes. In what the model
+computes, weights become shared ones (plait.reduce), dropout is drawn by node (plait._dropout), and
+layers that look at other nodes are Plait's (plait._replace).
+"""
+
+import contextlib
+import functools
+
+import torch
+
+from plait._dropout import VertexDropout
+from plait._library import ops
+from plait._replace import replace_layers
+from plait.graph import Graph
+from plait.reduce import of_all_ranks
+from plait.spread import spread
+from plait.world import require_equal, world_size
+
+
+def parallelize(model, data, *, methods=("forward",), partition="edges", strict=True):
+    """The model and the data, spread over the ranks that torchrun, mpirun or srun has started.
+
+    Collective. Every rank passes the same model, whose weights become those of rank 0, and the same
+    whole graph. Also on one rank, where the results are the same.
+
+    Args:
+        model: a torch.nn.Module; its layers of torch_geometric.nn (GCNConv, SAGEConv, GATConv,
+            GINConv and BatchNorm, alone or within models) are replaced, with the same parameters.
+            It is changed in place; names in its state_dict stay.
+        data: torch_geometric.data.Data, or another object with edge_index, x, y and masks; or a
+            plait.Graph. It is not changed. edge_weight becomes part of the graph, and is used by
+            the layers that know weights, whether or not the script passes it to them.
+        methods: what of the model is called from outside. Calls of other methods that use weights
+            are refused on several ranks.
+        partition: as in plait.Graph.
+        strict: False: layers and attributes that would need rows of other ranks are named in a
+            warning instead of an error; attributes are then left out.
+
+    Returns:
+        model: the same object. It takes and gives own rows; gradients come out summed over ranks.
+        data: a copy with the rows of this rank's own nodes; data.edge_index is a plait.Graph.
+
+    Raises ValueError where ranks pass different models or graphs, and NotImplementedError for
+    layers that cannot be spread; both on every rank.
+    """
+    data = spread(data, partition=partition, strict=strict)
+    if isinstance(getattr(model, "_ranks", None), _Ranks):
+        raise ValueError("the model is spread already; plait.spread spreads further graphs")
+    model = replace_layers(model, strict)
+    _equalize(model)
+    model._ranks = _Ranks(data.edge_index)
+    model.__class__ = _spread_class(type(model), tuple(methods))
+    return model, data
+
+
+def _equalize(model):
+    """Gives all ranks the parameters and buffers of rank 0."""
+    tensors = dict(model.named_parameters()) | dict(model.named_buffers())
+    for name, tensor in tensors.items():
+        if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
+            raise ValueError(
+                f"{name} has no shape yet; give the layer its in_channels instead of -1, or call "
+                "the model on the data once before"
+            )
+        if isinstance(tensor, torch.nn.Parameter) and tensor.dtype != torch.float32:
+            raise ValueError(f"{name} holds {tensor.dtype}; only float32 is supported yet")
+    shapes = {name: f"{t.dtype}{list(t.shape)}" for name, t in tensors.items()}
+    require_equal("models", {"the model": type(model).__name__, **shapes})
+    if world_size() == 1:
+        return
+    with torch.no_grad():
+        for tensor in tensors.values():
+            values = tensor.detach().clone(memory_format=torch.contiguous_format)
+            ops.broadcast_(values, 0)
+            tensor.copy_(values)
+
+
+class _Ranks:
+    """What a spread model knows beside its weights; copies of it share the graph."""
+
+    def __init__(self, graph):
+        self.graph = graph
+        seed = torch.tensor([torch.initial_seed() & (1 << 63) - 1])
+        ops.broadcast_(seed, 0)
+        self.seed = int(seed)
+        self.step = 0  # calls in training mode so far
+        self._inside = False
+
+    def __deepcopy__(self, memo):
+        copied = object.__new__(_Ranks)
+        copied.__dict__.update(self.__dict__, _inside=False)
+        return copied
+
+    @contextlib.contextmanager
+    def around(self, model, inputs):
+        """Within it, `model` computes on own rows of the graph among the inputs."""
+        if self._inside:
+            yield
+            return
+        self._inside = True
+        try:
+            graph = next(filter(None, map(_graph_of, inputs)), self.graph)
+            with _shared_parameters(model), VertexDropout(graph, self.seed, self.step):
+                yield
+            self.step += model.training
+        finally:
+            self._inside = False
+
+
+def _graph_of(value):
+    value = getattr(value, "edge_index", None) if not isinstance(value, Graph) else value
+    return value if isinstance(value, Graph) else None
+
+
+def _spread_class(cls, methods):
+    """A class of the same name, whose `methods` run within _Ranks.around."""
+
+    def spread_method(inner):
+        # A compiler cannot see into what ranks do together.
+        @torch.compiler.disable
+        @functools.wraps(inner)
+        def method(self, *args, **kwargs):
+            with self._ranks.around(self, (*args, *kwargs.values())):
+                return inner(self, *args, **kwargs)
+
+        return method
+
+    wrapped = {name: spread_method(getattr(cls, name)) for name in methods}
+    return type(cls.__name__, (cls,), {"__module__": cls.__module__, **wrapped})
+
+
+@contextlib.contextmanager
+def _shared_parameters(model):
+    """Within it, the parameters of the model and its parts are those of_all_ranks."""
+    places = [
+        (module._parameters, name, parameter)
+        for module in model.modules()
+        for name, parameter in module._parameters.items()
+        if parameter is not None and parameter.requires_grad
+    ]
+    if world_size() == 1 or not torch.is_grad_enabled() or not places:
+        yield
+        return
+    distinct = {id(parameter): parameter for _, _, parameter in places}
+    shared = dict(zip(distinct, of_all_ranks(distinct.values())))
+    try:
+        for parameters, name, parameter in places:
+            parameters[name] = shared[id(parameter)]
+        yield
+    finally:
+        for parameters, name, parameter in places:
+            parameters[name] = parameter

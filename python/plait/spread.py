@@ -1,0 +1,102 @@
+"""Data of a whole graph, cut to the rows of this rank's own nodes."""
+
+import copy
+import types
+import warnings
+
+import torch
+
+from plait._library import ops
+from plait.graph import Graph
+from plait.world import require_equal
+
+
+def spread(data, *, partition="edges", strict=True):
+    """A copy of the data with the rows of this rank's own nodes.
+
+    Collective; every rank passes the same data of the whole graph.
+
+    Args:
+        data: torch_geometric.data.Data, or another object with the attribute edge_index; or a
+            plait.Graph, which has a partition of its own.
+        partition, strict: as in plait.parallelize.
+
+    Returns an object of the same type (for a plait.Graph: a namespace of its x, y and masks), of
+    which edge_index is a plait.Graph, which has the edge weights; tensors with a row for each node
+    have the rows of data.edge_index.vertices; edge_weight is None.
+
+    Raises NotImplementedError for attributes of edges or that list nodes: they would need rows of
+    other ranks. ValueError, on every rank, where ranks pass different data.
+    """
+    if isinstance(data, Graph):
+        graph = data
+        fields = {name: getattr(data, name) for name in Graph._FIELDS}
+        result = types.SimpleNamespace(**fields)
+    elif isinstance(getattr(data, "edge_index", None), Graph):
+        return data
+    else:
+        result, fields = _copied(data)
+        _refuse_others(result, fields, strict)
+        nodes = data.num_nodes if hasattr(data, "num_nodes") else data.x.size(0)
+        edge_weight = fields.pop("edge_weight", None)
+        graph = Graph(fields.pop("edge_index"), nodes, edge_weight, partition)
+        if edge_weight is not None:
+            result.edge_weight = None
+    tensors = {name: value for name, value in fields.items() if isinstance(value, torch.Tensor)}
+    require_equal("data", {name: _described(value) for name, value in tensors.items()})
+    for name, value in tensors.items():
+        setattr(result, name, _own(graph, value))
+    if "num_nodes" in fields:
+        result.num_nodes = graph.num_own
+    result.edge_index = graph
+    return result
+
+
+def _copied(data):
+    """A shallow copy, and its attributes by name."""
+    if not hasattr(data, "edge_index"):
+        raise TypeError(
+            f"data is a {type(data).__name__} without edge_index; give a "
+            "torch_geometric.data.Data, or a plait.Graph"
+        )
+    copied = copy.copy(data)
+    return copied, dict(copied.to_dict() if hasattr(copied, "to_dict") else vars(copied))
+
+
+def _refuse_others(data, fields, strict):
+    """Removes the attributes that only one rank with the whole graph can use, or says so."""
+    others = [
+        name
+        for name, value in fields.items()
+        if ("index" in name or name.startswith(("edge_", "adj")))
+        and name not in ("edge_index", "edge_weight")
+        and value is not None
+    ]
+    if not others:
+        return
+    text = (
+        f"data has {', '.join(others)}, which a rank that has a part of the nodes cannot use; "
+        "weights of edges go into data.edge_weight, the rest must be deleted"
+    )
+    if strict:
+        raise NotImplementedError(f"{text} (or left out, by strict=False)")
+    warnings.warn(f"{text}; left out", stacklevel=4)
+    for name in others:
+        delattr(data, name)
+        del fields[name]
+
+
+def _described(tensor):
+    values = tensor.detach()
+    return f"{values.dtype}{list(values.shape)} {ops.fingerprint(values)}"
+
+
+def _own(graph, tensor):
+    """Own rows of what has a row for each node; of masks of several splits, (splits, nodes), own
+    columns."""
+    nodes = graph.num_nodes
+    if tensor.dim() > 0 and tensor.size(0) == nodes:
+        return graph.own(tensor)
+    if tensor.dim() == 2 and tensor.size(1) == nodes and tensor.dtype == torch.bool:
+        return graph.own(tensor.t()).t()
+    return tensor

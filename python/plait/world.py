@@ -1,0 +1,79 @@
+"""The ranks that work on one graph, and what they do together.
+
+Ranks are the processes that torchrun, mpirun or srun has started; a process that was started by
+itself is rank 0 of 1. They are joined at the first use. Every function here but `rank` and
+`world_size` is collective: all ranks call it, in the same order.
+"""
+
+import json
+import sys
+
+import torch
+
+from plait._library import ops
+
+
+def rank():
+    """Which rank this process is, from 0."""
+    return _joined()[0]
+
+
+def world_size():
+    """How many ranks there are."""
+    return _joined()[1]
+
+
+_place = None
+
+
+def _joined():
+    """(rank, world size). Joins, once; from then on an error that ends this process is told to the
+    other ranks at once."""
+    global _place
+    if _place is None:
+        _place = ops.rank(), ops.world_size()
+        if _place[1] > 1:
+            sys.excepthook = _telling(sys.excepthook)
+    return _place
+
+
+def _telling(hook):
+    """An excepthook that leaves the world, after `hook` has told of the error. An error that comes
+    of the loss of another rank is told in one line."""
+
+    def told(kind, error, traceback):
+        loss = ops.loss()
+        if loss and loss in str(error):
+            print(f"plait: {loss}", file=sys.stderr, flush=True)
+        else:
+            hook(kind, error, traceback)
+            sys.stderr.flush()
+        first_line = str(error).partition("\n")[0]
+        ops.fail(f"{kind.__name__}: {first_line}" if first_line else kind.__name__)
+
+    return told
+
+
+def require_equal(what, mine):
+    """Raises ValueError, the same on every rank, unless all ranks give equal dictionaries (of what
+    JSON knows): "ranks pass different WHAT: KEY is 3 on rank 0, but 4 on rank 2"."""
+    if world_size() == 1:
+        return
+    first, *others = (json.loads(text) for text in ops.all_gather(json.dumps(mine)))
+    for other in others:
+        for key in {**first, **other}:
+            wanted = first.get(key, "missing")
+            found = [given.get(key, "missing") for given in others]
+            wrong = [f"{v} on rank {r}" for r, v in enumerate(found, 1) if v != wanted]
+            if wrong:
+                raise ValueError(
+                    f"ranks pass different {what}: {key} is {wanted} on rank 0, but "
+                    f"{', '.join(wrong)}; give every rank the same"
+                )
+
+
+def all_reduce(values):
+    """The sum of a float32 or float64 tensor over ranks, the same bits on each; no gradients."""
+    values = values.detach().clone(memory_format=torch.contiguous_format)
+    ops.all_reduce_sum_(values)
+    return values

@@ -1,0 +1,194 @@
+// Ranks as Python sees them: joining them, what they do together, and who owns which node.
+//
+// Collectives take dense tensors on the CPU without gradients; what is differentiable of them is
+// made in Python. Every rank calls the same ones in the same order.
+#include <xxhash.h>
+
+#include "plait/graph/build.h"
+#include "plait/nn/dropout.h"
+#include "plait/nn/linear_map.h"
+#include "plait/world/fail.h"
+#include "plait/world/launch.h"
+#include "python/edge_tensors.h"
+#include "python/operations.h"
+
+namespace plait {
+
+using torch::Tensor;
+
+World& current_world() {
+  static World& world = [&]() -> World& {
+    const auto config = world_from_environment();
+    return *(config ? World::join(*config) : World::alone()).release();
+  }();
+  return world;
+}
+
+namespace {
+
+std::span<std::byte> bytes_of(const Tensor& contiguous) {
+  return {static_cast<std::byte*>(contiguous.mutable_data_ptr()), contiguous.nbytes()};
+}
+
+void check_contiguous(const Tensor& t) {
+  TORCH_CHECK_VALUE(t.device().is_cpu() && t.layout() == torch::kStrided && t.is_contiguous(),
+                    "ranks exchange contiguous tensors on the CPU only, but this one is on ",
+                    t.device());
+}
+
+// --- the world ---
+
+std::int64_t rank() {
+  return with_python_errors([] { return current_world().rank(); });
+}
+
+std::int64_t world_size() {
+  return with_python_errors([] { return current_world().size(); });
+}
+
+// What a collective would say of a rank that is lost; empty where none is.
+std::string loss() {
+  try {
+    current_world().check_alive();
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+// --- collectives ---
+
+void all_reduce_sum(const Tensor& values) {
+  check_contiguous(values);
+  const auto count = static_cast<std::size_t>(values.numel());
+  with_python_errors([&] {
+    const std::lock_guard lock(operation_mutex());
+    if (values.scalar_type() == torch::kFloat64)
+      current_world().all_reduce_sum(std::span(values.mutable_data_ptr<double>(), count));
+    else
+      current_world().all_reduce_sum(std::span(values.mutable_data_ptr<float>(), count));
+  });
+}
+
+void broadcast(const Tensor& values, std::int64_t root) {
+  check_contiguous(values);
+  with_python_errors([&] {
+    const std::lock_guard lock(operation_mutex());
+    current_world().broadcast(bytes_of(values), static_cast<int>(root));
+  });
+}
+
+// A text of each rank, by rank.
+std::vector<std::string> all_gather(const std::string& mine) {
+  return with_python_errors([&] {
+    const std::lock_guard lock(operation_mutex());
+    std::vector<std::string> texts;
+    for (const auto& part : current_world().all_gather(std::as_bytes(std::span(mine))))
+      texts.emplace_back(reinterpret_cast<const char*>(part.data()), part.size());
+    return texts;
+  });
+}
+
+// Equal for tensors of equal elements, whatever their strides.
+std::string fingerprint(const Tensor& t) {
+  const Tensor contiguous = t.contiguous();
+  const XXH128_hash_t hash = XXH3_128bits(contiguous.const_data_ptr(), contiguous.nbytes());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+// --- who owns what ---
+
+void check_partition(const std::string& scheme) {
+  with_python_errors([&] { parse_partition_scheme(scheme); });
+}
+
+PartitionRef partition_of_edges(const Tensor& edge_index, std::int64_t num_nodes,
+                                const std::string& scheme) {
+  return with_python_errors([&] {
+    const PartitionScheme parsed = parse_partition_scheme(scheme);
+    const AnyCsr csr = build_csr(edge_list_of({edge_index, num_nodes, std::nullopt}));
+    return c10::make_intrusive<PartitionHandle>(
+        make_partition(parsed, csr, current_world().size()));
+  });
+}
+
+// Global ids of this rank's nodes, ascending: int64.
+Tensor own_vertices(const PartitionRef& handle) {
+  const Partition& partition = handle->partition;
+  const int rank = current_world().rank();
+  const auto count = static_cast<std::int64_t>(partition.size(rank));
+  Tensor ids = torch::empty({count}, torch::kInt64);
+  auto* const id = ids.mutable_data_ptr<std::int64_t>();
+  for (std::int64_t row = 0; row < count; ++row)
+    id[row] = static_cast<std::int64_t>(partition.vertex(rank, static_cast<std::uint64_t>(row)));
+  return ids;
+}
+
+// Rows of all ranks' nodes by global id, on every rank; `rows` are those of this rank's.
+Tensor gather_rows(const Tensor& rows, const PartitionRef& handle) {
+  check_contiguous(rows);
+  const Partition& partition = handle->partition;
+  const auto own = static_cast<std::int64_t>(partition.size(current_world().rank()));
+  TORCH_CHECK_VALUE(rows.dim() >= 1 && rows.size(0) == own, "rows have shape ", rows.sizes(),
+                    ", but must be ", own, ", one for each of this rank's nodes");
+  auto shape = rows.sizes().vec();
+  shape[0] = static_cast<std::int64_t>(partition.vertices());
+  const Tensor all = torch::empty(shape, rows.options());
+  const auto row_bytes =
+      static_cast<std::size_t>(c10::multiply_integers(rows.sizes().slice(1))) * rows.itemsize();
+  with_python_errors([&] {
+    const std::lock_guard lock(operation_mutex());
+    const auto parts = current_world().all_gather(bytes_of(rows));
+    if (row_bytes > 0) partition.gather_rows(parts, row_bytes, bytes_of(all));
+  });
+  return all;
+}
+
+// --- dropout by global ids ---
+
+// x, own x width, times a mask that is drawn by (seed, step, call, node, column).
+Tensor drop_by_vertex(const Tensor& x, const Tensor& vertices, std::int64_t seed, double p,
+                      std::int64_t step, std::int64_t call) {
+  check_dense(x, "x");
+  check_shape(x, vertices.size(0));
+  return with_python_errors([&] {
+    const Dropout dropout(static_cast<std::uint64_t>(seed), static_cast<float>(p));
+    const auto mask = [=](const Tensor& t) {
+      Tensor y = torch::empty_like(t);
+      drop_rows({.dropout = &dropout,
+                 .epoch = static_cast<std::uint32_t>(step),
+                 .layer = static_cast<std::uint32_t>(call)},
+                {.vertices = ids_of(vertices),
+                 .rows = static_cast<std::uint64_t>(t.size(0)),
+                 .width = static_cast<std::uint64_t>(t.size(1)),
+                 .x = t.const_data_ptr<float>(),
+                 .y = y.mutable_data_ptr<float>()});
+      return y;
+    };
+    return linear_map(x, mask, mask);
+  });
+}
+
+}  // namespace
+
+void register_partition_class() {
+  static const auto partition =
+      torch::class_<PartitionHandle>("plait", "Partition").def("own_vertices", &own_vertices);
+}
+
+TORCH_LIBRARY_FRAGMENT(plait, m) {
+  m.def("rank() -> int", &rank);
+  m.def("world_size() -> int", &world_size);
+  m.def("loss() -> str", &loss);
+  m.def("fail(str reason) -> ()", &fail_world);
+  m.def("all_reduce_sum_(Tensor(a!) values) -> ()", &all_reduce_sum);
+  m.def("broadcast_(Tensor(a!) values, int root) -> ()", &broadcast);
+  m.def("all_gather(str mine) -> str[]", &all_gather);
+  m.def("fingerprint(Tensor t) -> str", &fingerprint);
+  m.def("check_partition(str scheme) -> ()", &check_partition);
+  m.def("partition_of_edges", &partition_of_edges);
+  m.def("gather_rows", &gather_rows);
+  m.def("drop_by_vertex", &drop_by_vertex);
+}
+
+}  // namespace plait

@@ -1,0 +1,152 @@
+"""What must not go unnoticed on two ranks, each an error with the same line on both. As a program:
+prints NAME and the error of each check."""
+
+import sys
+import types
+
+import torch
+import torch.nn.functional as F
+
+import plait
+
+RANK = int(plait.rank())
+INDEX = torch.tensor([[0, 1, 2, 3, 0], [1, 2, 3, 0, 2]])
+
+
+class Net(torch.nn.Module):
+    def __init__(self, width=3):
+        super().__init__()
+        self.conv = plait.nn.GCNConv(2, width)
+
+    def forward(self, x, edge_index):
+        return self.conv(x, edge_index)
+
+    def encode(self, x, edge_index):
+        return self.conv(x, edge_index)
+
+
+def data(**changed):
+    y = torch.tensor([0, 1, 2, 0])
+    return types.SimpleNamespace(**{"x": torch.eye(4, 2), "y": y, "edge_index": INDEX, **changed})
+
+
+def spread(**options):
+    model, own = plait.parallelize(Net(), data(), **options)
+    return model, own, lambda out: F.cross_entropy(out, own.y, reduction="none")
+
+
+def graphs_of_other_edges():
+    plait.Graph(INDEX if RANK == 0 else INDEX.flip(0))
+
+
+def graphs_of_other_size():
+    plait.Graph(INDEX, 4 + RANK)
+
+
+def graphs_of_other_weights():
+    plait.Graph(INDEX, 4, torch.full((5,), 1.0 + RANK))
+
+
+def graphs_with_other_partitions():
+    plait.Graph(INDEX, partition=("edges", "hash")[RANK])
+
+
+def unknown_partition():
+    plait.Graph(INDEX, partition="half")
+
+
+def graphs_changed_in_place():
+    index = INDEX.clone()
+    graph = plait.Graph(index)
+    if RANK == 1:
+        index[0, 0] = 3
+    plait.aggregate(graph, torch.ones(graph.num_own, 1))
+
+
+def models_of_other_shapes():
+    plait.parallelize(Net(3 + RANK), data())
+
+
+def data_of_other_content():
+    plait.parallelize(Net(), data(x=torch.full((4, 2), float(RANK))))
+
+
+def model_spread_twice():
+    model, own, _ = spread()
+    plait.parallelize(model, own)
+
+
+def loss_of_own_rows():
+    model, own, losses = spread()
+    losses(model(own.x, own.edge_index)).mean().backward()
+
+
+def mean_of_a_mean():
+    model, own, losses = spread()
+    plait.mean(losses(model(own.x, own.edge_index)).mean())
+
+
+def mean_of_nothing():
+    plait.mean(torch.empty(0))
+
+
+def method_that_is_not_named():
+    model, own, losses = spread()
+    model.encode(own.x, own.edge_index)
+
+
+def parameter_outside():
+    model, own, losses = spread()
+    head = torch.nn.Linear(3, 3)
+    plait.mean(losses(head(model(own.x, own.edge_index))))
+
+
+def layer_on_a_tensor():
+    with torch.no_grad():
+        plait.nn.GCNConv(2, 2)(torch.ones(2, 2), INDEX)
+
+
+def all_rows_to_a_layer():
+    with torch.no_grad():
+        plait.nn.GCNConv(2, 2)(torch.ones(4, 2), plait.Graph(INDEX))
+
+
+def list_of_nodes():
+    plait.spread(data(edge_label_index=INDEX))
+
+
+def lazy_weights():
+    plait.parallelize(torch.nn.Sequential(torch.nn.LazyLinear(2)), data())
+
+
+class Odd(Net):
+    def forward(self, x, edge_index):
+        return F.alpha_dropout(x, 0.5, training=self.training)
+
+
+def other_dropout():
+    model, own = plait.parallelize(Odd(), data())
+    model(own.x, own.edge_index)
+
+
+class OddRows(Net):
+    def forward(self, x, edge_index):
+        return F.dropout(torch.ones(5, 2), 0.5, training=self.training)
+
+
+def dropout_of_other_rows():
+    model, own = plait.parallelize(OddRows(), data())
+    model(own.x, own.edge_index)
+
+
+CHECKS = [f for f in list(globals().values()) if isinstance(f, types.FunctionType)
+          and f.__module__ == __name__ and f not in (data, spread)]
+
+if __name__ == "__main__":
+    for check in CHECKS:
+        try:
+            check()
+        except Exception as error:
+            print(check.__name__, type(error).__name__, error, sep=": ")
+        else:
+            print(check.__name__, "no error", sep=": ")

@@ -1,0 +1,80 @@
+"""What goes wrong on some ranks ends all of them, with one line that says what."""
+
+import re
+import signal
+
+import pytest
+
+from ranks import HERE, Ranks
+
+# What each check of spread_errors.py says.
+SAYS = {
+    "graphs_of_other_edges": "ValueError: ranks pass different graphs: the fingerprint of "
+                             "edge_index is [0-9a-f]{32} on rank 0, but [0-9a-f]{32} on rank 1",
+    "graphs_of_other_size": "ValueError: ranks pass different graphs: num_nodes is 4 on rank 0, "
+                            "but 5 on rank 1; give every rank the same",
+    "graphs_of_other_weights": "ValueError: .* graphs: the fingerprint of edge_weight is",
+    "graphs_with_other_partitions": "ValueError: .* the partition is edges on rank 0, but hash on",
+    "unknown_partition": "ValueError: .*half.*edges, vertices, hash",
+    "graphs_changed_in_place": "ValueError: .* graphs: the fingerprint of edge_index is",
+    "models_of_other_shapes": r"ValueError: ranks pass different models: conv.bias is "
+                              r"torch.float32\[3\] on rank 0, but torch.float32\[4\] on rank 1",
+    "data_of_other_content": r"ValueError: ranks pass different data: x is torch.float32\[4, 2\]",
+    "model_spread_twice": "ValueError: .* spread already",
+    "loss_of_own_rows": "RuntimeError: the loss is of this rank's rows alone.*plait.mean",
+    "mean_of_a_mean": 'ValueError: .*reduction="none"',
+    "mean_of_nothing": "ValueError: .*no values on any rank",
+    "method_that_is_not_named": "RuntimeError: GCNConv: the gradient of bias would.*methods=",
+    "parameter_outside": r"RuntimeError: a parameter of shape \(3, 3\) was used outside.*methods=",
+    "layer_on_a_tensor": "ValueError: .*several ranks.*plait.Graph",
+    "all_rows_to_a_layer": "ValueError: x has 4 rows, but this rank owns .* of the graph's 4",
+    "list_of_nodes": "NotImplementedError: data has edge_label_index",
+    "lazy_weights": "ValueError: 0.weight has no shape yet.*in_channels",
+    "other_dropout": "NotImplementedError: alpha_dropout",
+    "dropout_of_other_rows": r"NotImplementedError: dropout of a tensor of shape \(5, 2\)",
+}
+
+
+def test_errors_that_all_ranks_find():
+    outputs = Ranks(2, HERE / "spread_errors.py").succeed()
+    said = [dict(line.split(": ", 1) for line in output.splitlines()) for output in outputs]
+    assert said[0].keys() == SAYS.keys()
+    for name, pattern in SAYS.items():
+        assert re.match(pattern, said[0][name]), (name, said[0][name])
+    own = {"all_rows_to_a_layer", "dropout_of_other_rows"}  # they tell how many nodes a rank has
+    assert {k: v for k, v in said[0].items() if k not in own} == {
+        k: v for k, v in said[1].items() if k not in own}
+
+
+PREFACE = """
+import os, signal, sys, time
+import torch
+import plait
+graph = plait.Graph(torch.tensor([[0, 1, 2], [1, 2, 0]]))
+x = torch.ones(graph.num_own, 2)
+plait.aggregate(graph, x)
+"""
+
+
+@pytest.mark.parametrize("ends,told,traceback", [
+    ("raise ValueError('no more', 1)", r"rank 1 failed with ValueError: .*no more", True),
+    ("sys.exit(3)", "rank 1 failed with exit code 3", False),
+    ("os.kill(os.getpid(), signal.SIGKILL)", "rank 1 has not answered", False),
+    ("sys.exit(0)", "rank 1 has ended, but rank 0 still waits for it", False),
+], ids=["raises", "exits", "dies", "leaves"])
+def test_a_rank_that_is_lost(tmp_path, ends, told, traceback):
+    program = tmp_path / "program.py"
+    program.write_text(PREFACE + f"if plait.rank() == 1: {ends}\nplait.aggregate(graph, x)\n")
+    (code0, _, error0), (code1, _, error1) = Ranks(2, program, timeout_ms=2000).results(limit=60)
+    assert code0 == 1
+    assert re.fullmatch(rf"plait: rank 0: {told}.*\n", error0), error0
+    assert ("Traceback" in error1) == traceback
+    wanted = {"raises": 1, "exits": 3, "dies": -signal.SIGKILL, "leaves": 0}
+    assert code1 == 1 if traceback else code1 in wanted.values()
+
+
+def test_ranks_leave_together(tmp_path):
+    """A rank that is done early waits, however long the other works on by itself."""
+    program = tmp_path / "program.py"
+    program.write_text(PREFACE + "time.sleep(3 * (1 - plait.rank()))\nprint('done')\n")
+    assert Ranks(2, program, timeout_ms=2000).succeed(limit=60) == ["done\n", "done\n"]
