@@ -172,9 +172,10 @@ void add_train(CLI::App& app, Session& session) {
                    "validates. 10 if a set of graphs has no split")
       ->check(CLI::Range(3, 1000000));
   option("--fold", t.folds.test, "Which of the folds tests");
-  add_choice(command, "--metric", t.metric, parse_metric, "auto",
-             "What the best epoch is chosen by: roc-auc of two classes, micro-f1 of several labels a "
-             "vertex, auto by what the labels are");
+  add_choice(
+      command, "--metric", t.metric, parse_metric, "auto",
+      "What the best epoch is chosen by: roc-auc of two classes, micro-f1 of several labels a "
+      "vertex, auto by what the labels are");
   add_choice(command, "--pool", t.model.pool, parse_pool, "none",
              "Of a set of graphs: the sum or mean of each graph's vertices")
       ->default_str("by model");

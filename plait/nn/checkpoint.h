@@ -33,8 +33,8 @@ void save_checkpoint(const std::string& path, const Model& model,
 Model load_model(const TensorFile& file, const std::string& path,
                  const torch::Device& device = torch::kCPU);
 
-// The same of a file, for a dataset. Throws UsageError if that has no features, InputError if they are
-// not as wide as the model reads them, or what it scores is not what the dataset has labels of.
+// The same of a file, for a dataset. Throws UsageError if that has no features, InputError if they
+// are not as wide as the model reads them, or what it scores is not what the dataset has labels of.
 Model load_model_for(const Dataset& dataset, const std::string& path,
                      const torch::Device& device = torch::kCPU);
 
