@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 
-from conftest import FOLDER
+from built_package import FOLDER
 
 HERE = pathlib.Path(__file__).resolve().parent
 _LAUNCHED = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")

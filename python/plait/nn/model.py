@@ -31,10 +31,13 @@ class ModelConfig:
     slope: float = 0.2
     aggregation: str = "mean"  # max
     seed: int = 0
+    task: str = "single-label"  # multi-label: what the scores are of
+    pool: str = "none"  # models of sets of graphs are the program's alone
 
     def __post_init__(self):
         allowed = {"kind": tuple(_CONVS), "norm": ("none", *_NORMS),
-                   "activation": ("relu", "elu"), "aggregation": ("mean", "max")}
+                   "activation": ("relu", "elu"), "aggregation": ("mean", "max"),
+                   "task": ("single-label", "multi-label"), "pool": ("none",)}
         for name, words in allowed.items():
             if getattr(self, name) not in words:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; use {', '.join(words)}")
