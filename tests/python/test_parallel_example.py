@@ -51,3 +51,7 @@ def test_example(path):
     assert losses[-1] < losses[0] and accuracy > 0.8
     assert same_losses == pytest.approx(losses, rel=1e-4)
     assert same_accuracy == accuracy
+
+
+def test_the_readme_has_it():
+    assert f"```python\n{EXAMPLE.read_text()}```\n" in (HERE.parents[1] / "README.md").read_text()
