@@ -1,8 +1,14 @@
 """What all tests of the command line share: the program, and a small graph to train on."""
 
+import signal
+
 import pytest
 
 import program
+
+# A shell starts what stands in the background with SIGINT ignored, and that is handed down; programs
+# that are started from here are to have it as from a terminal.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
