@@ -151,11 +151,13 @@ Dataset set_of_graphs() {
 }
 
 TEST(Container, LabelSetsAndSetsOfGraphs) {
-  const Dataset sets = read(written(with_label_sets()));
+  const auto sets_bytes = written(with_label_sets());
+  const Dataset sets = read(sets_bytes);
   expect_same(with_label_sets(), sets);
   expect_same_bytes(sets.label_sets, with_label_sets().label_sets);
   EXPECT_EQ(sets.task(), TaskKind::multi_label);
-  const Dataset graphs = read(written(set_of_graphs()));
+  const auto graphs_bytes = written(set_of_graphs());
+  const Dataset graphs = read(graphs_bytes);
   expect_same(set_of_graphs(), graphs);
   expect_same_bytes(graphs.graph_ids, set_of_graphs().graph_ids);
   EXPECT_EQ(graphs.task(), TaskKind::graph_label);
