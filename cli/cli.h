@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -88,6 +89,10 @@ void on_ranks(Session& session, const std::function<void(World&)>& body);
 // From here on Ctrl-C ends the program with one line and exit code 130, as files appear whole or
 // not at all. Training ends by itself instead.
 void end_on_interrupt();
+
+// From now on, SIGINT and SIGTERM set what is returned, for work that ends by itself when it is
+// set.
+const std::atomic<bool>& stop_on_signals();
 
 // Where the work is done: "cuda" or "cpu".
 const char* device_name(const Session& session);

@@ -17,8 +17,9 @@
 namespace plait::cli {
 namespace {
 
-// Of ranks, the first speaks.
-std::atomic<bool> tells_interrupt{true};
+bool tells_interrupt = true;  // of ranks, the first speaks
+
+std::atomic<bool> stop_wanted{false};
 
 void end_now(int) {
   static constexpr char kText[] = "plait: interrupted\n";
@@ -30,8 +31,19 @@ void end_now(int) {
 }  // namespace
 
 void end_on_interrupt() {
+  try {
+    const auto config = world_from_environment();
+    tells_interrupt = !config || config->rank == 0;
+  } catch (const Error&) {
+    // Commands that run on ranks say what is wrong with it.
+  }
   // Shells let what they start in the background ignore it.
   if (std::signal(SIGINT, end_now) == SIG_IGN) std::signal(SIGINT, SIG_IGN);
+}
+
+const std::atomic<bool>& stop_on_signals() {
+  for (const int number : {SIGINT, SIGTERM}) std::signal(number, [](int) { stop_wanted = true; });
+  return stop_wanted;
 }
 
 void add_output_flags(CLI::App* command, Session& session) {
@@ -92,7 +104,6 @@ void add_timeout_option(CLI::App* command, Session& session) {
 void on_ranks(Session& session, const std::function<void(World&)>& body) {
   const std::chrono::milliseconds timeout{static_cast<std::int64_t>(session.timeout * 1000)};
   if (const auto config = world_from_environment()) {
-    tells_interrupt = config->rank == 0;
     session.quiet = session.quiet || config->rank != 0;
     set_progress(session.progress());
     if (session.gpus > 0) use_gpu(local_rank(*config));

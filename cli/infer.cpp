@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <csignal>
 
 #include "cli/cli.h"
 #include "plait/base/error.h"
@@ -23,8 +21,6 @@ struct Options {
   std::uint64_t memory_limit = 0;  // 0: in memory
   std::string work;
 };
-
-std::atomic<bool> interrupted{false};
 
 // Some rows of the scores at a time, so that what is made of them takes no memory for all.
 template <class Body>
@@ -76,12 +72,11 @@ void write_result(const Options& o, const Session& session, const Dataset& datas
 void run_by_layers(const Options& o, const Session& session, World& world, const Dataset& dataset,
                    const Partition& partition) {
   if (world.rank() == 0) AtomicFile{o.out};  // what is wrong with it is said before all the work
-  std::signal(SIGINT, [](int) { interrupted = true; });
-  std::signal(SIGTERM, [](int) { interrupted = true; });
+  const std::atomic<bool>& stop = stop_on_signals();
   const ByLayers by{.memory_limit = o.memory_limit,
                     .work = o.work.empty() ? o.out + ".layers" : o.work,
                     .graph = o.graph,
-                    .stop = &interrupted};
+                    .stop = &stop};
   infer_by_layers(world, dataset, partition, o.infer, by,
                   [&](const Scores& scores) { write_result(o, session, dataset, scores); });
 }

@@ -3,8 +3,6 @@
 
 #include <fmt/core.h>
 
-#include <csignal>
-
 #include "cli/cli.h"
 #include "cli/run_json.h"
 #include "plait/base/error.h"
@@ -20,8 +18,6 @@ struct Options {
   std::string graph;
   Spread spread;
 };
-
-std::atomic<bool> interrupted{false};
 
 // One object: the run's settings, its course and its outcome.
 json to_json(const Options& o, const Session& session, const World& world,
@@ -80,13 +76,12 @@ void run(const Options& o, const Session& session, World& world) {
   Trainer trainer(world, dataset, partition, o.train);
   const std::vector<double> setup = gather_values(world, watch.seconds());
 
-  std::signal(SIGINT, [](int) { interrupted = true; });
-  std::signal(SIGTERM, [](int) { interrupted = true; });
+  const std::atomic<bool>& stop = stop_on_signals();
   TrainResult result;
   {
     Progress progress(fmt::format("training {}", dataset.name),
                       static_cast<std::uint64_t>(o.train.epochs));
-    result = trainer.run([&](const EpochResult&) { progress.advance(1); }, interrupted);
+    result = trainer.run([&](const EpochResult&) { progress.advance(1); }, stop);
   }
   if (world.rank() == 0 && session.json) {
     json out = to_json(o, session, world, result);

@@ -3,9 +3,8 @@
 // put. A layer (nn/layer.h) knows nothing of it: it is run on each block once in each act, and
 // calls its Aggregator at the place where rows cross.
 //
-//   sending    own rows, scaled, go to a sink; then RowsSent is thrown, because what the layer
-//   would
-//              do with the sums cannot be done yet.
+//   sending    own rows, scaled, go to a sink; then RowsSent is thrown, because the layer cannot
+//              use sums yet.
 //   receiving  own rows are left aside: what was sent is read where it is stored.
 //
 // Forward only, on the CPU, and without dropout.

@@ -70,6 +70,10 @@ std::string format_bytes(std::uint64_t bytes) {
   return fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
+std::uint64_t whole_bytes(double estimate) {
+  return estimate < 0x1p63 ? static_cast<std::uint64_t>(estimate) : ~std::uint64_t{0};
+}
+
 void require_memory(std::uint64_t bytes, std::string_view what, std::uint64_t free) {
   require<DoesNotFitError>(bytes <= free, "{} needs {}, but only {} is free", what,
                            format_bytes(bytes), format_bytes(free));

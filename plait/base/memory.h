@@ -20,6 +20,9 @@ std::uint64_t peak_memory();
 // 1536 -> "1.5 KiB".
 std::string format_bytes(std::uint64_t bytes);
 
+// An estimate as a number of bytes; the largest there is, where it is beyond all numbers.
+std::uint64_t whole_bytes(double estimate);
+
 // Throws DoesNotFitError "WHAT needs X, but only Y is free" if `bytes` are more than `free`.
 void require_memory(std::uint64_t bytes, std::string_view what,
                     std::uint64_t free = available_memory());

@@ -84,6 +84,7 @@ enum class Normalize {
 };
 // Throws UsageError that lists them.
 Normalize parse_normalize(std::string_view name);
+std::string_view to_string(Normalize normalize);
 
 enum class MetricKind {
   automatic,  // accuracy, for several labels a vertex micro-F1

@@ -61,8 +61,7 @@ void require_room(const Dataset& dataset, const ModelConfig& model, std::uint64_
     most = std::max(most, floats);
   }
   const double bytes = static_cast<double>(rows) * static_cast<double>(most) * sizeof(float);
-  require_memory(bytes < 0x1p63 ? static_cast<std::uint64_t>(bytes) : ~std::uint64_t{0},
-                 "the widest layer of the model on all vertices");
+  require_memory(whole_bytes(bytes), "the widest layer of the model on all vertices");
 }
 
 // Rows that ranks hold of all examples, on rank 0 in their order. Collective.

@@ -5,7 +5,6 @@
 #include <torch/utils.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <optional>
 
@@ -57,14 +56,13 @@ Array<float> plain_features(const Features& features, Normalize normalize) {
 
 std::map<std::string, std::string> settings_of(const Partition& partition, Normalize normalize,
                                                const InferConfig& config, const ByLayers& by) {
-  constexpr std::array kNormalize{"auto", "rows", "unit", "none"};  // in the order of Normalize
   std::vector<std::uint64_t> starts;
   for (int rank = 0; rank < partition.parts(); ++rank) starts.push_back(partition.vertex(rank, 0));
   return {
       {"format", "1"},
       {"graph", file_stamp(by.graph)},
       {"checkpoint", file_checksum(config.checkpoint)},
-      {"normalize", kNormalize[static_cast<std::size_t>(normalize)]},
+      {"normalize", std::string(to_string(normalize))},
       {"ranks", fmt::format("{} from vertices {}", partition.parts(), fmt::join(starts, ", "))}};
 }
 

@@ -1,6 +1,7 @@
 #include "plait/nn/input.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -13,11 +14,19 @@
 
 namespace plait {
 
+namespace {
+
+constexpr std::array<std::string_view, 4> kNormalize{"auto", "rows", "unit", "none"};  // in order
+
+}  // namespace
+
+std::string_view to_string(Normalize normalize) {
+  return kNormalize[static_cast<std::size_t>(normalize)];
+}
+
 Normalize parse_normalize(std::string_view name) {
-  if (name == "auto") return Normalize::automatic;
-  if (name == "rows") return Normalize::rows;
-  if (name == "unit") return Normalize::unit;
-  if (name == "none") return Normalize::none;
+  for (std::size_t i = 0; i < kNormalize.size(); ++i)
+    if (kNormalize[i] == name) return static_cast<Normalize>(i);
   throw UsageError(
       fmt::format("normalisation '{}' is unknown; use auto, rows, unit or none", name));
 }

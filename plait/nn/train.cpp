@@ -37,7 +37,7 @@ void require_room(World& world, const ModelConfig& model, const Features& featur
   const double bytes =
       ranks * sizeof(float) * (6 * size.weights + rows * size.activations_per_vertex + input);
   require_memory(
-      bytes < 0x1p63 ? static_cast<std::uint64_t>(bytes) : ~std::uint64_t{0},
+      whole_bytes(bytes),
       fmt::format("a model of {} layers with {} inputs, {} hidden features and {} classes{}",
                   model.layers, model.inputs, model.hidden, model.outputs, gpu ? " on a GPU" : ""),
       gpu ? gpu_free_memory() : available_memory());

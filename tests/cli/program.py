@@ -2,6 +2,7 @@
 its time. The variables of launchers that this test itself may run under are taken out."""
 
 import dataclasses
+import hashlib
 import json
 import os
 import pathlib
@@ -57,8 +58,9 @@ def start(*arguments, command=(PROGRAM,), env=None, **options):
 
 
 def contents(folder):
-    """Every file under a folder, with its bytes."""
-    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    """Every file under a folder, with a digest: pytest would spell out bytes that differ."""
+    return {path: hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 class Plait:

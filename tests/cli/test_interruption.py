@@ -18,7 +18,7 @@ def large(tmp_path_factory):
     """A graph that each command works on for seconds, and features for it."""
     folder = tmp_path_factory.mktemp("large")
     graph = folder / "large.plait"
-    program.Plait(folder).ok("generate", "dcsbm", "--vertices", 200000, "--edges", 4000000,
+    program.Plait(folder).ok("generate", "dcsbm", "--vertices", 200000, "--edges", 12000000,
                              "--width", 16, "-o", graph)
     np.save(folder / "x.npy", np.ones((200000, 512), np.float32))
     return graph
