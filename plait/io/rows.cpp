@@ -16,14 +16,22 @@ namespace {
 
 constexpr std::size_t kGrain = std::size_t{1} << 14;
 
+// Whether every descent of the neighbours is where a row begins: counting both takes no branches,
+// where a look at row after row is as slow as the guesses of where short rows end.
 template <VertexId V>
 bool rows_are_sorted(const Csr<V>& graph) {
   std::atomic<bool> sorted{true};
   parallel_blocks(graph.vertices(), kGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end && sorted.load(std::memory_order_relaxed); ++i) {
-      const auto row = graph.row(i);
-      if (!std::is_sorted(row.begin(), row.end())) sorted = false;
+    const EdgeOffset first = graph.offsets[begin], last = graph.offsets[end];
+    const V* const neighbours = graph.neighbours.data();
+    const auto falls = [&](EdgeOffset e) { return neighbours[e] < neighbours[e - 1]; };
+    std::uint64_t descents = 0;
+    for (EdgeOffset e = first + 1; e < last; ++e) descents += falls(e);
+    for (std::size_t i = begin + 1; i < end; ++i) {
+      const EdgeOffset e = graph.offsets[i];
+      if (e > first && e < graph.offsets[i + 1]) descents -= falls(e);
     }
+    if (descents != 0) sorted = false;
   });
   return sorted;
 }
