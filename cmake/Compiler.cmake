@@ -33,8 +33,10 @@ if(CCACHE)
   add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
 endif()
 
-# Headers that are long to read, once a target. CMAKE_DISABLE_PRECOMPILE_HEADERS turns it off.
-function(plait_torch_headers target)
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-g0>)  # they make much of it
-  target_precompile_headers(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:<torch/types.h$<ANGLE-R>>")
+# Precompiles headers for a target's C++: those given, and what nearly all of Plait includes. All files
+# include what they use; CMAKE_DISABLE_PRECOMPILE_HEADERS shows it.
+function(plait_precompile target)
+  foreach(header IN ITEMS algorithm memory string utility vector fmt/format.h LISTS ARGN)
+    target_precompile_headers(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:<${header}$<ANGLE-R>>")
+  endforeach()
 endfunction()
