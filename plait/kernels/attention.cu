@@ -4,9 +4,8 @@
 //     (attention.h); only forward has to find the norm. It keeps the greatest score so far, for
 //     each head in every lane that works on it, and scales down what it has summed before four
 //     edges at a time are added.
-//   - A lane computes the scores of the head whose columns it adds: the same number in all lanes of
-//   a
-//     head, but without a shuffle, and the memory is what the kernel waits for.
+//   - A lane computes the scores of the head whose columns it adds: all lanes of a head compute the
+//     same, but without a shuffle, and the memory is what the kernel waits for.
 //   - What is dropped is drawn by one lane an edge, for all heads: a bit each.
 //   - The groups of a cut row leave records, which a second kernel joins in order.
 #include <cfloat>

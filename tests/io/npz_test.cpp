@@ -1,19 +1,11 @@
 // .npz: archives of NumPy and SciPy, made by hand and by Plait, and damaged ones.
-#include "plait/io/npz.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <map>
 
-#include "plait/graph/build.h"
-#include "plait/graph/validate.h"
-#include "tests/io/damage.h"
-#include "tests/io/npy_file.h"
-#include "tests/io/zip_file.h"
+#include "tests/io/npz_archive.h"
 #include "tests/support/error_of.h"
 
 namespace plait {
@@ -23,58 +15,14 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
-using Int32s = std::vector<std::int32_t>;
-using Floats = std::vector<float>;
-using Bytes8 = std::vector<std::uint8_t>;
-
-using Arrays = std::map<std::string, std::string>;  // name without .npy -> file
-
-std::string archive_of(const Arrays& arrays) {
-  std::vector<ZipMember> members;
-  for (const auto& [name, file] : arrays) members.push_back({name + ".npy", file});
-  return zip_of(members);
-}
-
-ParsedDataset parse(const std::string& archive) {
-  const auto bytes = to_bytes(archive);
-  return parse_npz(bytes.span(), "x.npz");
-}
-ParsedDataset parse(const Arrays& arrays) { return parse(archive_of(arrays)); }
 
 template <class Source>
 std::string parse_error(const Source& source) {
   return error_of([&] { parse(source); });
 }
 
-// With its graph built and validated, as read_dataset does.
-Dataset build(ParsedDataset parsed) {
-  Dataset dataset = std::move(parsed.dataset);
-  dataset.graph = build_csr(std::move(parsed.edges));
-  validate(dataset, "x.npz");
-  return dataset;
-}
-
 const auto& narrow(const ParsedDataset& parsed) {
   return std::get<EdgeList<std::uint32_t>>(parsed.edges);
-}
-
-// A graph of 4 vertices and 3 edges with everything.
-Arrays full() {
-  return {{"edge_index", file_of<std::int32_t>("<i4", "(2, 3)", {0, 1, 2, 1, 2, 0})},
-          {"edge_weight", file_of<float>("<f4", "(3,)", {1, .5, 2})},
-          {"x", file_of<float>("<f4", "(4, 2)", {1, 2, 3, 4, 5, 6, 7, 8})},
-          {"y", file_of<std::int64_t>("<i8", "(4,)", {0, 2, -1, 1})},
-          {"train", file_of<std::int32_t>("<i4", "(1,)", {2})},
-          {"val", file_of<std::int32_t>("<i4", "(0,)", {})},
-          {"test", file_of<std::int32_t>("<i4", "(2,)", {3, 0})},
-          {"original_ids", file_of<std::uint64_t>("<u8", "(4,)", {10, 20, 30, ~0ull})}};
-}
-
-Arrays edges_alone() { return {{"edge_index", full().at("edge_index")}}; }
-
-Arrays with(Arrays arrays, const std::string& key, const std::string& file) {
-  arrays[key] = file;
-  return arrays;
 }
 
 TEST(NpzArchive, Everything) {
@@ -234,12 +182,6 @@ TEST(NpzArchive, LabelSets) {
     EXPECT_TRUE(parsed.dataset.label_sets.empty());
     EXPECT_THAT(parsed.warnings, ElementsAre(HasSubstr("y has several labels a vertex that are")));
   }
-}
-
-// Graphs 0 (vertices 0, 2), 1 (1), 2 (3).
-Arrays graphs() {
-  return with(with(edges_alone(), "graph_id", file_of<std::int32_t>("<i4", "(4,)", {0, 1, 0, 2})),
-              "y", file_of<std::int32_t>("<i4", "(3,)", {5, -1, 0}));
 }
 
 TEST(NpzArchive, SetsOfGraphs) {
@@ -429,104 +371,6 @@ TEST(NpzDamage, EveryTruncationAndEveryFlip) {
     // Data are covered by checksums; a date or a name that is not needed may change.
     EXPECT_GT(count_refused_flips(good.span(), read), 8 * good.size() * 6 / 10);
   }
-}
-
-// --- writing ---
-
-Dataset random_dataset(int seed) {
-  Dataset data = build(parse(full()));
-  if (seed & 1) data.features = {};
-  if (seed & 2) data.labels = {}, data.classes = 0;
-  if (seed & 4) data.splits = {}, data.split_count = 0;
-  if (seed & 8) data.original_ids = {};
-  if (seed & 16) {
-    data.splits = std::vector<Split>{Split::none, Split::train, Split::test,  Split::none,
-                                     Split::test, Split::none,  Split::train, Split::validation};
-    data.split_count = 2;
-  }
-  return data;
-}
-
-template <class T>
-std::vector<T> list(const Array<T>& array) {
-  return {array.begin(), array.end()};
-}
-
-void expect_equal(const Dataset& a, const Dataset& b) {
-  const auto& graph = std::get<Csr32>(a.graph);
-  const auto& other = std::get<Csr32>(b.graph);
-  EXPECT_EQ(list(graph.offsets), list(other.offsets));
-  EXPECT_EQ(list(graph.neighbours), list(other.neighbours));
-  EXPECT_EQ(list(graph.weights), list(other.weights));
-  EXPECT_EQ(a.features.rows, b.features.rows);
-  EXPECT_EQ(a.features.width, b.features.width);
-  EXPECT_EQ(list(a.features.f32), list(b.features.f32));
-  EXPECT_EQ(list(a.features.sparse.offsets), list(b.features.sparse.offsets));
-  EXPECT_EQ(list(a.features.sparse.neighbours), list(b.features.sparse.neighbours));
-  EXPECT_EQ(list(a.features.sparse.weights), list(b.features.sparse.weights));
-  EXPECT_EQ(list(a.labels), list(b.labels));
-  EXPECT_EQ(list(a.label_sets), list(b.label_sets));
-  EXPECT_EQ(list(a.graph_ids), list(b.graph_ids));
-  EXPECT_EQ(a.graphs, b.graphs);
-  EXPECT_EQ(a.classes, b.classes);
-  EXPECT_EQ(list(a.splits), list(b.splits));
-  EXPECT_EQ(a.split_count, b.split_count);
-  EXPECT_EQ(list(a.original_ids), list(b.original_ids));
-}
-
-std::string written(const Dataset& data, bool compress) {
-  const std::string path = temporary_path("plait-npz-test.npz");
-  AtomicFile file(path);
-  write_npz(data, file, compress);
-  file.commit();
-  const std::string text(MappedFile::open(path)->text());
-  std::filesystem::remove(path);
-  return text;
-}
-
-TEST(NpzWrite, RoundTripsOfEveryCombination) {
-  for (int seed = 0; seed < 32; ++seed) {
-    const Dataset data = random_dataset(seed);
-    for (const bool compress : {false, true}) {
-      const std::string text = written(data, compress);
-      EXPECT_EQ(text, written(data, compress)) << "the same bytes every time";
-      expect_equal(data, build(parse(text)));
-    }
-  }
-}
-
-TEST(NpzWrite, SparseAndHalfPrecisionFeatures) {
-  Dataset data = random_dataset(31 & ~16);
-  data.features.rows = 4;
-  data.features.width = 9;
-  data.features.sparse = {std::vector<EdgeOffset>{0, 2, 2, 3, 3},
-                          std::vector<std::uint32_t>{8, 1, 0}, std::vector<float>{1, 2, 3}};
-  expect_equal(data, build(parse(written(data, true))));
-  data.features = {.rows = 4, .width = 1, .f32 = {}, .bf16 = {}, .sparse = {}};
-  data.features.bf16 = std::vector<BFloat16>{to_bf16(1), to_bf16(-2), to_bf16(.5), to_bf16(0)};
-  EXPECT_THAT(build(parse(written(data, true))).features.f32.span(), ElementsAre(1, -2, .5, 0));
-}
-
-TEST(NpzWrite, LabelSetsAndSetsOfGraphs) {
-  Dataset data = random_dataset(1 + 8 + 16);  // two splits
-  data.labels = {};
-  data.label_sets = Bytes8{0, 1, 1, 1, 0, 0, 1, 0};
-  data.classes = 2;
-  expect_equal(data, build(parse(written(data, true))));
-  for (const bool labelled : {true, false}) {
-    Dataset set = build(parse(graphs()));
-    set.splits = std::vector<Split>{Split::test, Split::train, Split::none};
-    set.split_count = 1;
-    if (!labelled) set.labels = {}, set.classes = 0;
-    expect_equal(set, build(parse(written(set, true))));
-  }
-}
-
-TEST(NpzWrite, WideIdsBecomeAsNarrowAsTheyCan) {
-  Dataset data;
-  data.graph = Csr64{std::vector<EdgeOffset>{0, 1, 2}, std::vector<std::uint64_t>{1, 0}, {}};
-  const Dataset again = build(parse(written(data, true)));
-  EXPECT_THAT(std::get<Csr32>(again.graph).neighbours.span(), ElementsAre(1, 0));
 }
 
 }  // namespace
