@@ -210,7 +210,7 @@ ParsedMetis parse_metis(std::string_view text, const std::string& file) {
   require_symmetric(graph, file);
   parsed.rows = {std::move(graph), true};
   if (header.vertex_numbers > 0)
-    parsed.warnings.push_back("sizes and weights of vertices are left out");
+    parsed.warnings.emplace_back("sizes and weights of vertices are left out");
   return parsed;
 }
 

@@ -23,6 +23,14 @@ std::string text_of(const std::exception& error) {
   return first_line(error.what());
 }
 
+// By what ranks see that they fail alike: of what does not fit, not by what was free when each
+// looked.
+std::string cause_of(const std::exception& error) {
+  const std::string text = text_of(error);
+  const bool measured = dynamic_cast<const DoesNotFitError*>(&error) != nullptr;
+  return measured ? text.substr(0, text.find(", but only ")) : text;
+}
+
 int code_of(const std::exception& error) {
   if (const auto* own = dynamic_cast<const Error*>(&error))
     return static_cast<int>(own->exit_code());
@@ -37,15 +45,15 @@ void print(const std::string& text) {
 }
 
 // Tells the store; whether a lower rank has told the same.
-bool told_by_lower_rank(const WorldConfig& config, const std::string& text) {
+bool told_by_lower_rank(const WorldConfig& config, const std::string& cause) {
   const auto store =
       Store::connect({config.master_address, config.master_port, config.store_prefix},
                      std::min(config.timeout, milliseconds(1000)));
-  store->set(failure_key(config.rank), "=" + text);
+  store->set(failure_key(config.rank), "=" + cause);
   if (config.rank == 0) return false;
   store->get(failure_key(0), std::min(config.timeout / 10, milliseconds(500)));
   for (int rank = 0; rank < config.rank; ++rank)
-    if (store->get(failure_key(rank), milliseconds(1)) == "=" + text) return true;
+    if (store->get(failure_key(rank), milliseconds(1)) == "=" + cause) return true;
   return false;
 }
 
@@ -87,7 +95,7 @@ int report_error(const std::exception& error) {
   }
   bool told = false;
   try {
-    if (config->store_is_external) told = told_by_lower_rank(*config, text);
+    if (config->store_is_external) told = told_by_lower_rank(*config, cause_of(error));
   } catch (const Error&) {  // the launcher is gone
   }
   const std::string prefix = fmt::format("rank {}: ", config->rank);

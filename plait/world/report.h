@@ -10,9 +10,10 @@ namespace plait {
 //
 // Ranks of one launcher (Plait's or torchrun's) that fail alike, as when all read the same bad
 // file, print it once: each tells its text to the launcher's store, and one that is not rank 0
-// waits a moment and is silent if a lower rank has failed with the same words. Otherwise it prints
-// "plait: rank 2: TEXT". A rank that ends because another has failed is silent if that one has
-// told. Under mpirun and srun, where the store has ended with rank 0, all print.
+// waits a moment and is silent if a lower rank has failed with the same words, whatever each has
+// measured to be free. Otherwise it prints "plait: rank 2: TEXT". A rank that ends because another
+// has failed is silent if that one has told. Under mpirun and srun, where the store has ended with
+// rank 0, all print.
 int report_error(const std::exception& error);
 
 }  // namespace plait

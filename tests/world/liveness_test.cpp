@@ -257,7 +257,8 @@ TEST(FailingRank, SaysWhyAndTheOthersEndInSilence) {
 
 const RankProgram all_fail("all fail", [](World& world) {
   std::this_thread::sleep_for(30ms * world.rank());
-  throw DoesNotFitError("7 GiB are needed, but 3 GiB are free");
+  // Each sees another part of it free.
+  throw DoesNotFitError(fmt::format("it needs 7 GiB, but only {} GiB is free", 3 + world.rank()));
 });
 const PlainProgram all_fail_before("all fail before joining",
                                    []() -> int { throw UsageError("there is no such option"); });
@@ -265,7 +266,7 @@ const PlainProgram all_fail_before("all fail before joining",
 TEST(FailingRank, IsSilentIfAllFailAlike) {
   auto outcome = run_job({"all fail", 3});
   EXPECT_EQ(outcome.code, 4);
-  EXPECT_THAT(outcome.errors, ElementsAre("plait: 7 GiB are needed, but 3 GiB are free"));
+  EXPECT_THAT(outcome.errors, ElementsAre("plait: it needs 7 GiB, but only 3 GiB is free"));
   outcome = run_job({"all fail before joining", 3});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.errors, ElementsAre("plait: there is no such option"));
