@@ -31,12 +31,8 @@ void end_now(int) {
 }  // namespace
 
 void end_on_interrupt() {
-  try {
-    const auto config = world_from_environment();
-    tells_interrupt = !config || config->rank == 0;
-  } catch (const Error&) {
-    // Commands that run on ranks say what is wrong with it.
-  }
+  const auto config = valid_world_from_environment();
+  tells_interrupt = !config || config->rank == 0;
   // Shells let what they start in the background ignore it.
   if (std::signal(SIGINT, end_now) == SIG_IGN) std::signal(SIGINT, SIG_IGN);
 }

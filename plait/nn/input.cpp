@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
@@ -13,20 +14,25 @@
 #include "plait/placement/own_rows.h"
 
 namespace plait {
-
 namespace {
 
-constexpr std::array<std::string_view, 4> kNormalize{"auto", "rows", "unit", "none"};  // in order
+// In the order of Normalize.
+constexpr std::array kNormalize{
+    std::pair{Normalize::automatic, std::string_view("auto")},
+    std::pair{Normalize::rows, std::string_view("rows")},
+    std::pair{Normalize::unit, std::string_view("unit")},
+    std::pair{Normalize::none, std::string_view("none")},
+};
 
 }  // namespace
 
 std::string_view to_string(Normalize normalize) {
-  return kNormalize[static_cast<std::size_t>(normalize)];
+  return kNormalize[static_cast<std::size_t>(normalize)].second;
 }
 
 Normalize parse_normalize(std::string_view name) {
-  for (std::size_t i = 0; i < kNormalize.size(); ++i)
-    if (kNormalize[i] == name) return static_cast<Normalize>(i);
+  for (const auto& [normalize, word] : kNormalize)
+    if (word == name) return normalize;
   throw UsageError(
       fmt::format("normalisation '{}' is unknown; use auto, rows, unit or none", name));
 }

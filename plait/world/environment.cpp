@@ -180,6 +180,14 @@ std::optional<WorldConfig> world_from_environment() {
   return std::nullopt;
 }
 
+std::optional<WorldConfig> valid_world_from_environment() {
+  try {
+    return world_from_environment();
+  } catch (const UsageError&) {
+    return std::nullopt;
+  }
+}
+
 int local_rank(const WorldConfig& config) {
   if (variable("PLAIT_RANK")) return config.rank;
   for (const char* name :

@@ -19,6 +19,8 @@ struct LaunchOptions {
 // MASTER_ADDR, MASTER_PORT), mpirun (OMPI_COMM_WORLD_*, PMI_*) or srun (SLURM_*). Throws
 // UsageError naming the variable when its value makes no sense.
 std::optional<WorldConfig> world_from_environment();
+// The same, but nothing where a value makes no sense: whoever joins says so.
+std::optional<WorldConfig> valid_world_from_environment();
 
 // Which of its host's ranks this process is, as its launcher says (LOCAL_RANK,
 // OMPI_COMM_WORLD_LOCAL_RANK, MPI_LOCALRANKID, SLURM_LOCALID); else its rank: all on one host.

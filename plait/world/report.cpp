@@ -71,20 +71,12 @@ bool told_by_itself(const WorldConfig& config, int rank) {
   }
 }
 
-std::optional<WorldConfig> world() {
-  try {
-    return world_from_environment();
-  } catch (const UsageError&) {  // may well be the error to report
-    return std::nullopt;
-  }
-}
-
 }  // namespace
 
 int report_error(const std::exception& error) {
   const int code = code_of(error);
   const std::string text = text_of(error);
-  const auto config = world();
+  const auto config = valid_world_from_environment();
   // The text of a LostRankError begins with the rank already.
   const auto* lost = dynamic_cast<const LostRankError*>(&error);
   if (!config || config->size == 1 || lost != nullptr) {
