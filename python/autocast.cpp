@@ -19,7 +19,7 @@ const T& in_float32(const T& value) {
   return value;
 }
 Tensor in_float32(const Tensor& tensor) {
-  return at::autocast::cached_cast(at::kFloat, tensor, c10::DeviceType::CPU);
+  return at::autocast::cached_cast(at::kFloat, tensor, tensor.device().type());
 }
 
 template <const char* Name, class Signature>
@@ -28,7 +28,8 @@ struct InFloat32;
 template <const char* Name, class... Arguments>
 struct InFloat32<Name, Tensor(Arguments...)> {
   static Tensor call(Arguments... arguments) {
-    const c10::impl::ExcludeDispatchKeyGuard below(c10::DispatchKey::AutocastCPU);
+    const c10::impl::ExcludeDispatchKeyGuard below(
+        {c10::DispatchKey::AutocastCPU, c10::DispatchKey::AutocastCUDA});
     static const auto operation =
         c10::Dispatcher::singleton().findSchemaOrThrow(Name, "").typed<Tensor(Arguments...)>();
     return operation.call(in_float32(arguments)...);
@@ -37,9 +38,7 @@ struct InFloat32<Name, Tensor(Arguments...)> {
 
 using OptionalScale = const OptionalTensor&;
 
-}  // namespace
-
-TORCH_LIBRARY_IMPL(plait, AutocastCPU, m) {
+void register_on(torch::Library& m) {
   register_graph_class();
   m.impl("aggregate", &InFloat32<kAggregate, Tensor(const Tensor&, const Graph&, bool,
                                                     OptionalScale, OptionalScale, bool)>::call);
@@ -47,5 +46,10 @@ TORCH_LIBRARY_IMPL(plait, AutocastCPU, m) {
                                               double, std::int64_t)>::call);
   m.impl("max_of_neighbours", &InFloat32<kMax, Tensor(const Tensor&, const Graph&)>::call);
 }
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(plait, AutocastCPU, m) { register_on(m); }
+TORCH_LIBRARY_IMPL(plait, AutocastCUDA, m) { register_on(m); }
 
 }  // namespace plait

@@ -56,7 +56,7 @@ AttentionInput input_of(const Tensor& h, const Tensor& scores) {
 
 void check_attention(const Tensor& h, const Tensor& scores, const AttentionOptions& options) {
   for (const auto& [t, name] : {std::pair{&h, "h"}, {&scores, "scores"}}) {
-    check_dense(*t, name);
+    check_dense(*t, name, options.graph->device());
     check_shape(*t, options.graph->own(), name);
   }
   const std::int64_t heads = heads_of(scores);
@@ -169,7 +169,7 @@ Tensor attend_with_autograd(const Tensor& h, const Tensor& scores, const Graph& 
 // --- the maximum ---
 
 Maxima max_checked(const Tensor& x, const Graph& graph, bool keeps) {
-  check_dense(x, "x");
+  check_dense(x, "x", graph->device());
   check_shape(x, graph->own());
   if (is_nothing(x, graph)) return {torch::zeros_like(x), torch::zeros_like(x)};
   return with_python_errors([&] {
@@ -197,7 +197,7 @@ std::tuple<Tensor, Tensor> max_of_neighbours_forward_meta(const Tensor& x, const
 
 Tensor max_of_neighbours_backward(const Tensor& dy, const Tensor& x, const Tensor& y,
                                   const Tensor& ties, const Graph& graph) {
-  check_dense(x, "x");
+  check_dense(x, "x", graph->device());
   check_shape(x, graph->own());
   if (is_nothing(x, graph)) return torch::empty_like(x);
   return with_python_errors([&] {
@@ -261,7 +261,7 @@ TORCH_LIBRARY_FRAGMENT(plait, m) {
       "__torch__.torch.classes.plait.Graph graph) -> Tensor");
 }
 
-// For every device, so that the kernels can say that they know only one.
+// For every device: which one it must be follows from the graph.
 TORCH_LIBRARY_IMPL(plait, CompositeExplicitAutograd, m) {
   m.impl("attend", &attend_plain);
   m.impl("attend_forward", &attend_forward);

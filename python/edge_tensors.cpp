@@ -20,8 +20,8 @@ constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 std::string type_name(const at::Tensor& tensor) { return at::toString(tensor.scalar_type()); }
 
 void check_place(const at::Tensor& tensor, const char* name) {
-  require<UsageError>(tensor.device().is_cpu(), "{} is on {}; move it to the CPU with .cpu()", name,
-                      tensor.device().str());
+  require<UsageError>(tensor.device().is_cpu() || tensor.device().is_cuda(),
+                      "{} is on {}; move it to the CPU with .cpu()", name, tensor.device().str());
   require<UsageError>(tensor.layout() == at::kStrided,
                       "{} is a sparse tensor; pass the edges as a dense 2 x E tensor", name);
 }
@@ -75,7 +75,7 @@ void check_weight(const at::Tensor& weight, std::int64_t edges) {
   require<UsageError>(!(weight.requires_grad() && c10::GradMode::is_enabled()),
                       "gradients for edge_weight are not supported yet; pass "
                       "edge_weight.detach()");
-  const at::Tensor contiguous = weight.contiguous();
+  const at::Tensor contiguous = weight.cpu().contiguous();
   const auto values = values_of<float>(contiguous);
   const std::size_t bad =
       first_where(values.size(), [&](std::size_t i) { return !std::isfinite(values[i]); });
@@ -84,7 +84,7 @@ void check_weight(const at::Tensor& weight, std::int64_t edges) {
         fmt::format("edge_weight[{}] is {}; weights must be finite", bad, values[bad]));
 }
 
-// As contiguous int64.
+// As contiguous int64 on the CPU.
 at::Tensor checked_index(const EdgeTensors& edges) {
   const at::Tensor& index = edges.index;
   check_place(index, "edge_index");
@@ -94,7 +94,7 @@ at::Tensor checked_index(const EdgeTensors& edges) {
                       "edge_index has shape ({}), but must have (2, edges): sources, then targets",
                       fmt::join(index.sizes(), ", "));
   require<UsageError>(edges.vertices >= 0, "num_nodes is {}; use 0 or more", edges.vertices);
-  const at::Tensor ids = index.to(at::kLong).contiguous();
+  const at::Tensor ids = index.cpu().to(at::kLong).contiguous();
   check_ids(values_of<std::int64_t>(ids), edges.vertices);
   if (edges.weight) check_weight(*edges.weight, index.size(1));
   return ids;
@@ -115,7 +115,7 @@ EdgeList<V> fill(const at::Tensor& ids, const EdgeTensors& tensors) {
     }
   });
   if (tensors.weight) {
-    const at::Tensor weight = tensors.weight->contiguous();
+    const at::Tensor weight = tensors.weight->cpu().contiguous();
     list.weight = Buffer<float>(edges);
     std::ranges::copy(values_of<float>(weight), list.weight.begin());
   }

@@ -4,11 +4,13 @@
 // operation with the flag turned, so gradients of gradients need nothing more.
 #include "python/operations.h"
 
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 
+#include "plait/base/gpu.h"
 #include "plait/graph/validate.h"
 #include "plait/io/io.h"
 #include "python/dataset_tensors.h"
@@ -23,9 +25,9 @@ std::mutex& operation_mutex() {
   return mutex;
 }
 
-void check_dense(const Tensor& t, const char* name) {
-  TORCH_CHECK_VALUE(t.device().is_cpu(), name, " is on ", t.device(),
-                    "; only the CPU is supported yet, use .cpu()");
+void check_dense(const Tensor& t, const char* name, const torch::Device& device) {
+  TORCH_CHECK_VALUE(t.device() == device, name, " is on ", t.device(), "; the graph is on ", device,
+                    ", and both must be on one device");
   TORCH_CHECK_VALUE(t.layout() == torch::kStrided, name, " is sparse; use .to_dense()");
   TORCH_CHECK_VALUE(t.scalar_type() == torch::kFloat32, name, " holds ", t.scalar_type(),
                     "; only float32 is supported yet, use .float()");
@@ -50,8 +52,15 @@ void check(const Tensor& edge_index, std::int64_t num_nodes, const OptionalTenso
 
 Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
                        const OptionalTensor& edge_weight, bool one_loop_each, double loop_weight,
-                       const std::optional<PartitionRef>& partition) {
+                       const std::optional<PartitionRef>& partition,
+                       std::optional<torch::Device> device) {
   return with_python_errors([&] {
+    const torch::Device place = device.value_or(torch::kCPU);
+    require<UsageError>(place.is_cpu() || place.is_cuda(),
+                        "graphs are on the CPU or on a GPU, not on {}", place.str());
+    // The caller's current GPU is not changed.
+    const c10::OptionalDeviceGuard guard(place.is_cuda() ? device : std::nullopt);
+    if (place.is_cuda()) use_gpu(place.index());
     require<UsageError>(loop_weight == 1 || edge_weight.has_value(),
                         "loop_weight is {}, but the edges have no weights; give edge_weight",
                         loop_weight);
@@ -64,14 +73,15 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
                               .loop_weight = static_cast<float>(loop_weight),
                               .slot_vertices = true};  // by which attention is dropped
     return c10::make_intrusive<GraphHandle>(world, csr, is_symmetric(csr), owners->partition,
-                                            GraphHandleOptions{.shards = shards});
+                                            GraphHandleOptions{.shards = shards,
+                                                               .gpu = place.is_cuda()});
   });
 }
 
-// Edges of each row, as float32, whatever they weigh.
+// Edges of each row, as float32, whatever they weigh, where the graph is.
 Tensor edge_counts(const Graph& graph) {
   std::vector<float> counts = graph->edge_counts();
-  return torch::from_blob(counts.data(), {graph->own()}).clone();
+  return torch::from_blob(counts.data(), {graph->own()}).clone().to(graph->device());
 }
 
 c10::Dict<std::string, Tensor> read(const std::string& path) {
@@ -89,9 +99,10 @@ struct Aggregation {
 };
 
 // Contiguous, or undefined.
-Tensor checked_scale(const OptionalTensor& scale, const char* name, std::int64_t rows) {
+Tensor checked_scale(const OptionalTensor& scale, const char* name, const Graph& graph) {
   if (!scale.has_value() || !scale->defined()) return {};
-  check_dense(*scale, name);
+  check_dense(*scale, name, graph->device());
+  const std::int64_t rows = graph->own();
   TORCH_CHECK_VALUE(scale->dim() == 1 && scale->size(0) == rows, name, " has shape ",
                     scale->sizes(), ", but must have one number for each of ", rows, " nodes");
   return scale->contiguous();
@@ -99,10 +110,10 @@ Tensor checked_scale(const OptionalTensor& scale, const char* name, std::int64_t
 
 Tensor run(const Tensor& x, const Graph& graph, bool weighted, const OptionalTensor& pre,
            const OptionalTensor& post, bool transposed) {
-  check_dense(x, "x");
+  check_dense(x, "x", graph->device());
   check_shape(x, graph->own());
-  const Tensor before = checked_scale(pre, "pre", graph->own());
-  const Tensor after = checked_scale(post, "post", graph->own());
+  const Tensor before = checked_scale(pre, "pre", graph);
+  const Tensor after = checked_scale(post, "post", graph);
   const Tensor in = x.contiguous();
   Tensor out = torch::empty_like(in);
   if (in.size(1) == 0) return out;  // a rank without rows takes part all the same
@@ -114,8 +125,9 @@ Tensor run(const Tensor& x, const Graph& graph, bool weighted, const OptionalTen
   const auto width = static_cast<std::uint64_t>(in.size(1));
   with_python_errors([&] {
     const std::lock_guard lock(operation_mutex());
-    (graph->aggregator(width).*direction)(scaling, in.const_data_ptr<float>(),
-                                          out.mutable_data_ptr<float>(), width);
+    const auto aggregator = graph->aggregator(width);
+    ((*aggregator).*direction)(scaling, in.const_data_ptr<float>(), out.mutable_data_ptr<float>(),
+                               width);
   });
   return out;
 }
@@ -185,7 +197,7 @@ TORCH_LIBRARY(plait, m) {
   m.def(
       "graph_from_edges(Tensor edge_index, int num_nodes, Tensor? edge_weight=None, "
       "bool one_loop_each=False, float loop_weight=1.0, "
-      "__torch__.torch.classes.plait.Partition? partition=None) "
+      "__torch__.torch.classes.plait.Partition? partition=None, Device? device=None) "
       "-> __torch__.torch.classes.plait.Graph",
       &graph_from_edges);
   m.def("read_dataset(str path) -> Dict(str, Tensor)", &read);
@@ -194,7 +206,7 @@ TORCH_LIBRARY(plait, m) {
       "Tensor? pre=None, Tensor? post=None, bool transposed=False) -> Tensor");
 }
 
-// The kernel is registered for every device, so that it can say that it knows only one.
+// The kernel is registered for every device: which one it must be follows from the graph.
 TORCH_LIBRARY_IMPL(plait, CompositeExplicitAutograd, m) { m.impl("aggregate", &run); }
 TORCH_LIBRARY_IMPL(plait, Meta, m) { m.impl("aggregate", &run_meta); }
 TORCH_LIBRARY_IMPL(plait, Autograd, m) { m.impl("aggregate", &run_with_autograd); }

@@ -91,7 +91,7 @@ std::vector<std::string> all_gather(const std::string& mine) {
 
 // Equal for tensors of equal elements, whatever their strides.
 std::string fingerprint(const Tensor& t) {
-  const Tensor contiguous = t.contiguous();
+  const Tensor contiguous = t.cpu().contiguous();
   const XXH128_hash_t hash = XXH3_128bits(contiguous.const_data_ptr(), contiguous.nbytes());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
@@ -149,21 +149,15 @@ Tensor gather_rows(const Tensor& rows, const PartitionRef& handle) {
 // x, own x width, times a mask that is drawn by (seed, step, call, node, column).
 Tensor drop_by_vertex(const Tensor& x, const Tensor& vertices, std::int64_t seed, double p,
                       std::int64_t step, std::int64_t call) {
-  check_dense(x, "x");
+  check_dense(x, "x", vertices.device());
   check_shape(x, vertices.size(0));
   return with_python_errors([&] {
     const Dropout dropout(static_cast<std::uint64_t>(seed), static_cast<float>(p));
     const auto mask = [=](const Tensor& t) {
-      Tensor y = torch::empty_like(t);
-      drop_rows({.dropout = &dropout,
-                 .epoch = static_cast<std::uint32_t>(step),
-                 .layer = static_cast<std::uint32_t>(call)},
-                {.vertices = ids_of(vertices),
-                 .rows = static_cast<std::uint64_t>(t.size(0)),
-                 .width = static_cast<std::uint64_t>(t.size(1)),
-                 .x = t.const_data_ptr<float>(),
-                 .y = y.mutable_data_ptr<float>()});
-      return y;
+      return mask_rows(t, vertices,
+                       {.dropout = &dropout,
+                        .epoch = static_cast<std::uint32_t>(step),
+                        .layer = static_cast<std::uint32_t>(call)});
     };
     return linear_map(x, mask, mask);
   });

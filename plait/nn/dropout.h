@@ -14,8 +14,12 @@ inline const std::uint64_t* ids_of(const VertexList& vertices) {
   return reinterpret_cast<const std::uint64_t*>(vertices.const_data_ptr<std::int64_t>());
 }
 
-// Row i of x (own x width, float32, where `vertices` are) times the mask of vertex i;
-// differentiable.
+// Row i of x (contiguous, float32, where `vertices` are) times the mask of vertex i; without a
+// gradient. Its own adjoint.
+torch::Tensor mask_rows(const torch::Tensor& x, const VertexList& vertices,
+                        const DropoutStep& step);
+
+// The same for own x width, differentiable; x itself where nothing is dropped.
 torch::Tensor drop(const torch::Tensor& x, const VertexList& vertices, const DropoutStep& step);
 
 }  // namespace plait

@@ -97,7 +97,7 @@ Attended attention_forward(const AttentionInput& input, const AttentionSetting& 
   Attended a{room_like(input.h), room_like(input.h, keeps), room_like(t, keeps),
              room_like(t, keeps)};
   setting.graph->aggregator(keeps ? shape.backward_width() : shape.forward_width())
-      .attention(rows.const_data_ptr<float>(), {.shape = shape,
+      ->attention(rows.const_data_ptr<float>(), {.shape = shape,
                                                 .dropout = {.step = setting.step},
                                                 .t = t.const_data_ptr<float>(),
                                                 .y = data(a.y),
@@ -121,7 +121,7 @@ AttentionInput attention_backward(const torch::Tensor& dy, const AttentionInput&
   const torch::Tensor h = input.h.contiguous(), s = input.source.contiguous();
   torch::Tensor dh = room_like(h), ds = room_like(s);
   setting.graph->aggregator(shape.backward_width())
-      .attention_backward(moved.const_data_ptr<float>(), {.shape = shape,
+      ->attention_backward(moved.const_data_ptr<float>(), {.shape = shape,
                                                           .dropout = {.step = setting.step},
                                                           .h = h.const_data_ptr<float>(),
                                                           .s = s.const_data_ptr<float>(),
@@ -137,7 +137,7 @@ Maxima max_forward(const torch::Tensor& given, const Graph& graph, bool keeps) {
   Maxima maxima{room_like(x), room_like(x, keeps)};
   const auto width = static_cast<std::uint64_t>(x.size(1));
   graph->aggregator(keeps ? 2 * width : width)
-      .max_rows(x.const_data_ptr<float>(),
+      ->max_rows(x.const_data_ptr<float>(),
                 {.width = width, .y = data(maxima.y), .ties = data(maxima.ties)});
   return maxima;
 }
@@ -149,7 +149,7 @@ torch::Tensor max_backward(const torch::Tensor& dy, const torch::Tensor& given,
   const torch::Tensor shares = torch::where(maxima.ties > 0, dy / maxima.ties, 0);
   const torch::Tensor moved = torch::cat({maxima.y, shares}, 1);
   torch::Tensor dx = room_like(x);
-  graph->aggregator(2 * width).max_rows_backward(
+  graph->aggregator(2 * width)->max_rows_backward(
       moved.const_data_ptr<float>(),
       {.width = width, .x = x.const_data_ptr<float>(), .dx = data(dx)});
   return dx;

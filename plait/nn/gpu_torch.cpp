@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 #include <c10/core/AutogradState.h>
+#include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
 #include <torch/version.h>
@@ -26,6 +27,14 @@ void load_torch_cuda() {
   at::globalContext().lazyInitDevice(at::kCUDA);
 }
 
+// `second` goes on when what has been enqueued on `first` is done.
+void follow(const c10::Stream& first, const c10::Stream& second) {
+  if (first == second) return;
+  c10::Event done(first.device_type());
+  done.record(first);
+  done.block(second);
+}
+
 }  // namespace
 
 torch::Device torch_device(bool gpu) {
@@ -37,9 +46,30 @@ torch::Device torch_device(bool gpu) {
   return device;
 }
 
+void use_gpu_of(const torch::Device& device) {
+  if (device.is_cuda() && current_gpu() != device.index()) use_gpu(device.index());
+}
+
 void* current_stream(const torch::Device& device) {
   if (!device.is_cuda()) return nullptr;
-  return c10::impl::VirtualGuardImpl(torch::kCUDA).getStream(device).native_handle();
+  return current_torch_stream(device).native_handle();
+}
+
+c10::Stream current_torch_stream(const torch::Device& device) {
+  return c10::impl::VirtualGuardImpl(torch::kCUDA).getStream(device);
+}
+
+StreamOrder::StreamOrder(const c10::Stream& work)
+    : here_(current_torch_stream(work.device())), work_(work) {
+  follow(here_, work_);
+}
+
+StreamOrder::~StreamOrder() {
+  try {
+    follow(work_, here_);
+  } catch (const std::exception&) {
+    // The GPU has failed; whoever waits for it next is told so.
+  }
 }
 
 BackwardHere::BackwardHere()

@@ -12,8 +12,27 @@ namespace plait {
 // libtorch looks for that part once. Throws UsageError that says what to install.
 torch::Device torch_device(bool gpu);
 
+// This thread's work of Plait goes to that GPU from here on, if it is one: libtorch runs backward
+// passes on threads of its own, which begin with GPU 0.
+void use_gpu_of(const torch::Device& device);
+
 // The cudaStream_t on which this thread's work on a tensor's device is enqueued; null on the CPU.
 void* current_stream(const torch::Device& device);
+// The same as libtorch names it, of a GPU.
+c10::Stream current_torch_stream(const torch::Device& device);
+
+// Two streams of a GPU in one order: what its work stream does while it lives comes after what is
+// enqueued before on this thread's current stream, and before what is enqueued there later.
+class StreamOrder {
+ public:
+  explicit StreamOrder(const c10::Stream& work);
+  ~StreamOrder();
+  StreamOrder(const StreamOrder&) = delete;
+  StreamOrder& operator=(const StreamOrder&) = delete;
+
+ private:
+  c10::Stream here_, work_;
+};
 
 // While it lives, backward passes of this thread run on it, rather than on a thread that libtorch
 // has for each GPU: collectives are called from one thread (world/world.h).

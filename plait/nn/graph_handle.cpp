@@ -1,7 +1,6 @@
 #include "plait/nn/graph_handle.h"
 
 #include "plait/base/error.h"
-#include "plait/nn/gpu_torch.h"
 #include "plait/nn/linear_map.h"
 #include "plait/world/phase.h"
 
@@ -31,9 +30,9 @@ torch::Tensor run(GraphHandle& graph, Direction direction, const torch::Tensor& 
   };
   torch::Tensor y = torch::empty_like(x);
   const auto width = static_cast<std::uint64_t>(x.size(1));
-  (graph.aggregator(width).*direction)({data_or_null(pre), data_or_null(post), weighted},
-                                       x.const_data_ptr<float>(), y.mutable_data_ptr<float>(),
-                                       width);
+  const auto aggregator = graph.aggregator(width);
+  ((*aggregator).*direction)({data_or_null(pre), data_or_null(post), weighted},
+                             x.const_data_ptr<float>(), y.mutable_data_ptr<float>(), width);
   return y;
 }
 
@@ -44,12 +43,13 @@ GraphHandle::GraphHandle(World& world, const AnyCsr& graph, bool symmetric,
     : world_(&world), device_(torch_device(options.gpu)), vertices_(vertex_count(graph)) {
   const Phase phase("placing the graph");
   if (options.gpu) {
+    stream_ = current_torch_stream(device_);
     auto aggregator = make_gpu_aggregator(world, graph, symmetric, partition,
                                           {.strategy = options.strategy,
                                            .shards = options.shards,
                                            .max_width = options.max_width,
                                            .transport = options.transport,
-                                           .stream = current_stream(device_)});
+                                           .stream = stream_->native_handle()});
     gpu_aggregator_ = aggregator.get();
     aggregator_ = std::move(aggregator);
   } else {
@@ -68,9 +68,10 @@ GraphHandle::GraphHandle(World& world, std::unique_ptr<Aggregator> aggregator,
       aggregator_(std::move(aggregator)),
       vertices_(vertices) {}
 
-Aggregator& GraphHandle::aggregator(std::uint64_t width) {
+GraphHandle::Use GraphHandle::aggregator(std::uint64_t width) {
+  use_gpu_of(device_);
   aggregator_->reserve(width);
-  return *aggregator_;
+  return {*aggregator_, stream_};
 }
 
 torch::Tensor GraphHandle::degree() const {

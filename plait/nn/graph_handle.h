@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plait/aggregate/gpu_aggregator.h"
+#include "plait/nn/gpu_torch.h"
 
 namespace plait {
 
@@ -29,8 +30,10 @@ class GraphHandle : public torch::CustomClassHolder {
   GraphHandle(World& world, std::unique_ptr<Aggregator> aggregator, std::uint64_t vertices);
 
   World& world() const { return *world_; }
+  // The aggregator, for calls by this thread.
+  class Use;
   // With room for rows of `width`; collective.
-  Aggregator& aggregator(std::uint64_t width);
+  Use aggregator(std::uint64_t width);
   std::int64_t own() const { return static_cast<std::int64_t>(aggregator_->own()); }
   EdgeOffset edges() const { return aggregator_->edges(); }
   std::vector<float> edge_counts() const { return aggregator_->edge_counts(); }
@@ -55,8 +58,23 @@ class GraphHandle : public torch::CustomClassHolder {
   torch::Device device_;
   std::unique_ptr<Aggregator> aggregator_;
   GpuAggregator* gpu_aggregator_ = nullptr;  // the same, on a GPU
+  std::optional<c10::Stream> stream_;        // on which that works
   std::uint64_t vertices_;
   torch::Tensor normalization_, inverse_degree_;
+};
+
+// On a GPU, its calls are in order with what this thread's current stream does before and after.
+class GraphHandle::Use {
+ public:
+  Use(Aggregator& aggregator, const std::optional<c10::Stream>& stream) : aggregator_(aggregator) {
+    if (stream) order_.emplace(*stream);
+  }
+  Aggregator& operator*() const { return aggregator_; }
+  Aggregator* operator->() const { return &aggregator_; }
+
+ private:
+  Aggregator& aggregator_;
+  std::optional<StreamOrder> order_;
 };
 
 // y = diag(post) A diag(pre) x with its gradient for x, collective in both directions.

@@ -13,8 +13,7 @@ On several processes, `torchrun --nproc-per-node 2 train.py`, each has a part of
     loss = plait.mean(F.cross_entropy(out[mask], y[mask], reduction="none"))
 
 The operations are C++ and are registered with PyTorch as torch.ops.plait.*; this package is plain
-Python over them. In this version Python works on the CPU, in float32; the command `plait`, which
-comes with the package, trains on GPUs, too.
+Python over them. Tensors are float32, on the CPU or on a GPU.
 """
 
 from plait._library import version as __version__

@@ -13,6 +13,9 @@ from plait._library import ops
 from plait.world import require_equal, world_size
 
 
+CPU = torch.device("cpu")
+
+
 def inverse_root(degree, owners=None):
     """1 / sqrt(degree), 0 where that is 0; differentiable where it is not. `owners`: of the nodes,
     where these are not all."""
@@ -120,8 +123,8 @@ _lock = threading.RLock()
 
 
 @torch.compiler.disable
-def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None, partition=None):
-    """The Adjacency of the edges; with `loop_weight`, after every node was given one loop: its
+def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None, partition=None, device=CPU):
+    """The Adjacency of the edges for tensors on that device, wherever the edges are; with `loop_weight`, after every node was given one loop: its
     own last one, or else one of that weight. Raises ValueError for edges that are not right.
 
     Collective: on each of several ranks it has the rows of the nodes that `partition` gives it,
@@ -134,19 +137,19 @@ def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None, partition=No
             "plait.parallelize(model, data) makes one"
         )
 
-    given = num_nodes, loop_weight, partition
+    given = num_nodes, loop_weight, partition, device
     return _kept(edge_index, edge_weight, given, lambda: _make(edge_index, edge_weight, *given))
 
 
-def _make(edge_index, edge_weight, num_nodes, loop_weight, partition):
+def _make(edge_index, edge_weight, num_nodes, loop_weight, partition, device):
     loops = (False, 1.0) if loop_weight is None else (True, loop_weight)
-    if partition is None:
-        return Adjacency(ops.graph_from_edges(edge_index, num_nodes, edge_weight, *loops))
-    require_equal_graphs(edge_index, edge_weight, num_nodes, partition)
-    owners = owners_of(edge_index, num_nodes, partition)
-    return Adjacency(
-        ops.graph_from_edges(edge_index, num_nodes, edge_weight, *loops, owners.handle), owners
-    )
+    owners = None
+    if partition is not None:
+        require_equal_graphs(edge_index, edge_weight, num_nodes, partition)
+        owners = owners_of(edge_index, num_nodes, partition)
+    handle = ops.graph_from_edges(edge_index, num_nodes, edge_weight, *loops,
+                                  owners and owners.handle, device)
+    return Adjacency(handle, owners)
 
 
 @torch.compiler.disable

@@ -38,7 +38,7 @@ class _Normalize(torch.autograd.Function):
 
     @staticmethod
     def forward(context, x, eps):
-        ones = torch.tensor([x.size(0)], dtype=torch.float64)
+        ones = x.new_tensor([x.size(0)], dtype=torch.float64)
         sums = all_reduce(torch.cat([x.sum(0, dtype=torch.float64), ones]))
         count = int(sums[-1])
         # Summed in double, so that they depend little on which rows are whose.

@@ -70,8 +70,8 @@ class VertexDropout(TorchFunctionMode):
             raise ValueError(f"dropout probability is {p}, but must be in 0..1")
         if not training or p == 0:
             return input
-        if self._vertices is None:
-            self._vertices = self._graph.vertices
+        if self._vertices is None or self._vertices.device != input.device:
+            self._vertices = self._graph.vertices.to(input.device)
         vertices = self._vertices
         if input.dim() == 0 or input.size(0) != vertices.numel():
             raise NotImplementedError(

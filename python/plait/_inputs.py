@@ -137,7 +137,7 @@ def _edges_of_matrix(shape, row, column, values, kind):
 
 
 def _edges_of_sparse_tensor(matrix):
-    if matrix.device.type != "cpu":
+    if matrix.device.type not in ("cpu", "cuda"):
         raise ValueError(f"edge_index is on {matrix.device}; move it to the CPU with .cpu()")
     entries = matrix.to_sparse_coo()
     if entries.sparse_dim() != 2:

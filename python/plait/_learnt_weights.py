@@ -17,7 +17,7 @@ class LearntAdjacency:
     def __init__(self, edge_index, edge_weight, num_nodes, loop_weight):
         ops.check_edges(edge_index, num_nodes, edge_weight.detach())
         self._num_nodes = num_nodes
-        self._index, self._weight = edge_index.long(), edge_weight
+        self._index, self._weight = edge_index.to(edge_weight.device, torch.long), edge_weight
         if loop_weight is not None:
             self._give_one_loop_each(loop_weight)
 
@@ -27,19 +27,19 @@ class LearntAdjacency:
         weight = self._weight
         if op == "gcn":
             source, target = self._index
-            degree = torch.zeros(self._num_nodes).scatter_add(0, target, weight)
+            degree = weight.new_zeros(self._num_nodes).scatter_add(0, target, weight)
             scale = inverse_root(degree)
             weight = scale[source] * weight * scale[target]
-        return _WeightedSum.apply(x, weight, self._index)
+        return _WeightedSum.apply(x.float(), weight, self._index)
 
     def _give_one_loop_each(self, weight):
         """A node's own last one, or else one of `weight`."""
         source, target = self._index
-        nodes = torch.arange(self._num_nodes)
+        nodes = torch.arange(self._num_nodes, device=source.device)
         (loops,) = (source == target).nonzero(as_tuple=True)
-        last = torch.full((self._num_nodes,), -1).scatter_reduce(0, source[loops], loops, "amax")
+        last = torch.full_like(nodes, -1).scatter_reduce(0, source[loops], loops, "amax")
         own = last >= 0
-        of_loops = torch.full((self._num_nodes,), weight)
+        of_loops = self._weight.new_full((self._num_nodes,), weight)
         of_loops = of_loops.masked_scatter(own, self._weight[last[own]])
         others = source != target
         self._index = torch.cat([self._index[:, others], nodes.expand(2, -1)], 1)
@@ -50,14 +50,12 @@ class _WeightedSum(torch.autograd.Function):
     """y[i] = the sum of weight[e] x[j] over the edges e from j to i."""
 
     @staticmethod
-    @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
     def forward(context, x, weight, index):
-        context.graph = ops.graph_from_edges(index, x.size(0), weight)
+        context.graph = ops.graph_from_edges(index, x.size(0), weight, device=x.device)
         context.save_for_backward(x, index)
         return ops.aggregate(x, context.graph, True)
 
     @staticmethod
-    @torch.amp.custom_bwd(device_type="cpu")
     @torch.autograd.function.once_differentiable
     def backward(context, dy):
         x, (source, target) = context.saved_tensors

@@ -10,7 +10,7 @@ def aggregate(graph, x, op="sum"):
     Args:
         graph: a plait.Graph of N nodes, or what one is made of that says its number of nodes: an
             adjacency matrix, a Data. A plait.Graph is made ready once, others at every call.
-        x: (N, width), float32, on the CPU; a tensor, or an array with __dlpack__.
+        x: (N, width), float32, on the CPU or a GPU; a tensor, or an array with __dlpack__.
         op: "sum": y[i] = sum of x[j] over edges j -> i, whatever they weigh.
             "mean": that, divided by the number of the edges; 0 where there are none.
             "weighted": sum of weight * x[j]; without weights the same as "sum".
@@ -34,4 +34,5 @@ def aggregate(graph, x, op="sum"):
         graph = Graph(edges.index, edges.num_nodes, edges.weight)
     if op not in ("sum", "mean", "weighted"):
         raise ValueError(f"op is {op!r}; use 'sum', 'mean' or 'weighted'")
-    return graph.adjacency().aggregate(as_tensor("x", x, "give (N, width) numbers"), op)
+    x = as_tensor("x", x, "give (N, width) numbers")
+    return graph.adjacency(device=x.device).aggregate(x, op)

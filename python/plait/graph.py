@@ -5,7 +5,7 @@ import os
 
 import torch
 
-from plait._adjacency import adjacency, owners_of, require_equal_graphs
+from plait._adjacency import CPU, adjacency, owners_of, require_equal_graphs
 from plait._inputs import as_edges, fields_of
 from plait._library import ops
 from plait.world import world_size
@@ -23,7 +23,7 @@ class Graph:
     """A graph on `num_nodes` nodes.
 
     Args:
-        edge_index: (2, E), integers, on the CPU. Column e is a message from edge_index[0, e] to
+        edge_index: (2, E), integers. Column e is a message from edge_index[0, e] to
             edge_index[1, e], as in PyTorch Geometric. Loops and duplicates count.
             Or what has edges: an EdgeIndex or a Data of PyTorch Geometric, whose x, y and masks
             become those of the graph; a square sparse matrix A of SciPy or PyTorch, of which entry
@@ -146,16 +146,15 @@ class Graph:
         rows = rows.detach().contiguous()
         if world_size() == 1:
             return self.own(rows).clone()
-        return ops.gather_rows(rows, self._owners().handle)
+        return ops.gather_rows(rows.cpu(), self._owners().handle).to(rows.device)
 
     def _owners(self):
         return owners_of(self.edge_index, self.num_nodes, self.partition)
 
-    def adjacency(self, loop_weight=None):
-        """What the C++ operations work on; see plait._adjacency."""
-        return adjacency(
-            self.edge_index, self.edge_weight, self.num_nodes, loop_weight, self.partition
-        )
+    def adjacency(self, loop_weight=None, device=CPU):
+        """What the C++ operations on tensors on that device work on; see plait._adjacency."""
+        return adjacency(self.edge_index, self.edge_weight, self.num_nodes, loop_weight,
+                         self.partition, device)
 
     def __repr__(self):
         weighted = ", weighted" if self.is_weighted else ""

@@ -19,7 +19,7 @@ from plait._replace import replace_layers
 from plait.graph import Graph
 from plait.reduce import of_all_ranks
 from plait.spread import spread
-from plait.world import require_equal, world_size
+from plait.world import on_host, require_equal, world_size
 
 
 def parallelize(model, data, *, methods=("forward",), partition="edges", strict=True):
@@ -75,7 +75,7 @@ def _equalize(model):
         return
     with torch.no_grad():
         for tensor in tensors.values():
-            values = tensor.detach().clone(memory_format=torch.contiguous_format)
+            values = on_host(tensor)
             ops.broadcast_(values, 0)
             tensor.copy_(values)
 

@@ -10,8 +10,6 @@ Where a gradient passes one of the two without the other, it would be of one ran
 is an error, on several ranks.
 """
 
-import threading
-
 import torch
 from torch.autograd.function import once_differentiable
 
@@ -93,7 +91,6 @@ class _Sum(torch.autograd.Function):
 class _ShareGradients(torch.autograd.Function):
     @staticmethod
     def forward(context, *parameters):
-        _backward.entered = False  # a backward pass that failed may have left it
         context.set_materialize_grads(False)  # what is not used gets no gradient
         return tuple(p.view_as(p) for p in parameters)
 
@@ -102,7 +99,7 @@ class _ShareGradients(torch.autograd.Function):
     def backward(context, *gradients):
         if world_size() == 1:
             return gradients
-        if not _backward.entered:
+        if not _backward.entered():
             raise RuntimeError(
                 "the loss is of this rank's rows alone, so its gradients would be wrong; use "
                 'plait.mean(F.cross_entropy(out, y, reduction="none")), or plait.sum'
@@ -113,18 +110,18 @@ class _ShareGradients(torch.autograd.Function):
         return tuple(g if g is None else next(parts).view(g.shape) for g in gradients)
 
 
-class _Backward(threading.local):
-    """Whether the backward pass under way has come through plait.sum or plait.mean."""
+class _Backward:
+    """Whether the backward pass under way has come through plait.sum or plait.mean. It has a number
+    that all its threads know."""
 
-    entered = False
+    def __init__(self):
+        self._entered = None
 
     def enter(self):
-        if not self.entered:
-            self.entered = True
-            torch.autograd.Variable._execution_engine.queue_callback(self._leave)
+        self._entered = torch._C._current_graph_task_id()
 
-    def _leave(self):
-        self.entered = False
+    def entered(self):
+        return self._entered == torch._C._current_graph_task_id()
 
 
 _backward = _Backward()

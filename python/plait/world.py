@@ -73,7 +73,13 @@ def require_equal(what, mine):
 
 
 def all_reduce(values):
-    """The sum of a float32 or float64 tensor over ranks, the same bits on each; no gradients."""
-    values = values.detach().clone(memory_format=torch.contiguous_format)
-    ops.all_reduce_sum_(values)
-    return values
+    """The sum of a float32 or float64 tensor over ranks, the same bits on each, through the host's
+    memory; no gradients."""
+    total = on_host(values)
+    ops.all_reduce_sum_(total)
+    return total.to(values.device)
+
+
+def on_host(values):
+    """A contiguous copy in the host's memory, without gradients."""
+    return values.detach().to("cpu", copy=True, memory_format=torch.contiguous_format)

@@ -1,8 +1,10 @@
 """Models of PyTorch Geometric and a graph, to train as they are and spread over ranks.
 
-As a program: trains all of them spread, and prints what came out on each rank as JSON."""
+As a program: trains all of them spread, and prints what came out on each rank as JSON; with `cuda`, on
+as many GPUs as there are ranks."""
 
 import json
+import os
 import sys
 
 import numpy as np
@@ -138,15 +140,17 @@ def train_plainly(name):
     return train(make(), make_data(weighted), torch.mean)
 
 
-def train_spread(case):
+def train_spread(case, device="cpu"):
     import plait
 
     make, weighted, partition = case
     torch.manual_seed(1)
-    model, data = plait.parallelize(make(), make_data(weighted), partition=partition)
+    model, data = make().to(device), make_data(weighted).to(device)
+    model, data = plait.parallelize(model, data, partition=partition)
     return train(model, data, plait.mean, data.edge_index.gather)
 
 
 if __name__ == "__main__":
-    results = {name: train_spread(case) for name, case in {**CASES, **DROPPED}.items()}
+    place = f"cuda:{os.environ['RANK']}" if "cuda" in sys.argv else "cpu"
+    results = {name: train_spread(case, place) for name, case in {**CASES, **DROPPED}.items()}
     json.dump(results, sys.stdout)

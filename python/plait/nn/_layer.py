@@ -91,8 +91,8 @@ class GraphLayer(torch.nn.Module):
         x = as_tensor("x", x, "give one tensor (N, in_channels)")
         if x.dim() != 2:
             raise ValueError(f"x has shape {tuple(x.shape)}, but must have (N, in_channels)")
-        if x.device.type != "cpu":
-            raise ValueError(f"x is on {x.device}; only the CPU is supported yet, use .cpu()")
+        if x.device.type not in ("cpu", "cuda"):
+            raise ValueError(f"x is on {x.device}; move it to the CPU or to a GPU of CUDA")
         wide = getattr(self, "in_channels", -1)
         if wide >= 0 and x.size(1) != wide:
             raise ValueError(
@@ -107,11 +107,12 @@ class GraphLayer(torch.nn.Module):
             raise self._not_supported(f"size={size!r}", "leave it out, and give all nodes one x")
 
     @torch.compiler.disable
-    def _adjacency(self, num_nodes, edge_index, edge_weight=None, loop_weights=None):
-        """The graph of the layer's argument edge_index, for x of `num_nodes` rows (on several
-        ranks, own rows). With `loop_weights`, every node has one loop, of the first where edges
-        have no weights, else of the second."""
+    def _adjacency(self, x, edge_index, edge_weight=None, loop_weights=None):
+        """The graph of the layer's argument edge_index, for x (on several ranks, own rows) and
+        where x is. With `loop_weights`, every node has one loop, of the first where edges have no
+        weights, else of the second."""
         require_shared(self)
+        num_nodes, device = x.size(0), x.device
         edges = as_edges(edge_index, edge_weight)
         partition = None
         if isinstance(edge_index, Graph):
@@ -124,9 +125,9 @@ class GraphLayer(torch.nn.Module):
             )
         loop_weight = loop_weights and loop_weights[edges.weight is not None]
         if edges.weight is None or not (torch.is_grad_enabled() and edges.weight.requires_grad):
-            return adjacency(edges.index, edges.weight, num_nodes, loop_weight, partition)
+            return adjacency(edges.index, edges.weight, num_nodes, loop_weight, partition, device)
         if not self._USES_WEIGHTS:
-            return adjacency(edges.index, None, num_nodes, loop_weight, partition)
+            return adjacency(edges.index, None, num_nodes, loop_weight, partition, device)
         if world_size() > 1:
             raise self._not_supported("a gradient of edge_weight on several ranks", "detach it")
         return LearntAdjacency(edges.index, edges.weight, num_nodes, loop_weight)

@@ -74,7 +74,7 @@ class GATConv(GraphLayer):
     def forward(self, x, edge_index, edge_attr=None, size=None, return_attention_weights=None):
         """
         Args:
-            x: (N, in_channels), float32, on the CPU.
+            x: (N, in_channels), float32, on the CPU or a GPU.
             edge_index: as for GCNConv; weights of edges are not used.
 
         Returns (N, heads * out_channels), or (N, out_channels) unless concat; float32,
@@ -87,7 +87,7 @@ class GATConv(GraphLayer):
         if return_attention_weights:
             raise self._not_supported("return_attention_weights", "attention is not stored")
         loops = (1.0, 1.0) if self.add_self_loops else None
-        graph = self._adjacency(x.size(0), edge_index, loop_weights=loops)
+        graph = self._adjacency(x, edge_index, loop_weights=loops)
         h = self.lin(x)
         by_head = h.view(len(x), self.heads, self.out_channels)
         scores = [(by_head * score).sum(-1) for score in (self.att_src, self.att_dst)]

@@ -68,7 +68,7 @@ class GCNConv(GraphLayer):
     def forward(self, x, edge_index, edge_weight=None):
         """
         Args:
-            x: (N, in_channels), float32, on the CPU.
+            x: (N, in_channels), float32, on the CPU or a GPU.
             edge_index: (2, E) integers, source above target; or a plait.Graph of N nodes, or
                 anything that one is made of.
             edge_weight: (E,) float32; None with a plait.Graph, which has its own.
@@ -83,7 +83,7 @@ class GCNConv(GraphLayer):
         x = self._checked(x)
         found = self._cached_adjacency
         if found is None:
-            found = self._adjacency(x.size(0), edge_index, edge_weight, self._loop_weights())
+            found = self._adjacency(x, edge_index, edge_weight, self._loop_weights())
             if self.cached:
                 self._cached_adjacency = found
         op = "gcn" if self.normalize else "weighted"

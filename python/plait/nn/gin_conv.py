@@ -38,14 +38,14 @@ class GINConv(GraphLayer):
     def forward(self, x, edge_index, size=None):
         """
         Args:
-            x: (N, width), float32, on the CPU.
+            x: (N, width), float32, on the CPU or a GPU.
             edge_index: as for GCNConv; weights of edges are not used.
 
         Returns what nn gives: N rows, differentiable by x and the parameters.
         """
         x = self._checked(x)
         self._check_size(size, x.size(0))
-        graph = self._adjacency(x.size(0), edge_index)
+        graph = self._adjacency(x, edge_index)
         return self.nn(graph.aggregate(x, "sum") + (1 + self.eps) * x)
 
 

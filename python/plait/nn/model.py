@@ -145,7 +145,7 @@ class Model(torch.nn.Module):
     def forward(self, x, graph):
         """
         Args:
-            x: (N, inputs), float32, on the CPU.
+            x: (N, inputs), float32, on the CPU or a GPU.
             graph: a plait.Graph, or what a layer takes as edge_index.
 
         Returns (N, outputs): the scores of each node.

@@ -57,14 +57,14 @@ class SAGEConv(GraphLayer):
     def forward(self, x, edge_index, size=None):
         """
         Args:
-            x: (N, in_channels), float32, on the CPU.
+            x: (N, in_channels), float32, on the CPU or a GPU.
             edge_index: as for GCNConv; weights of edges are not used.
 
         Returns (N, out_channels), float32, differentiable by x and the parameters.
         """
         x = self._checked(x)
         self._check_size(size, x.size(0))
-        graph = self._adjacency(x.size(0), edge_index)
+        graph = self._adjacency(x, edge_index)
         out = self._of_neighbours(self.lin(x).relu() if self.project else x, graph)
         if self.root_weight:
             out = out + self.lin_r(x)
