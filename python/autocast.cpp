@@ -29,7 +29,7 @@ template <const char* Name, class... Arguments>
 struct InFloat32<Name, Tensor(Arguments...)> {
   static Tensor call(Arguments... arguments) {
     const c10::impl::ExcludeDispatchKeyGuard below(
-        {c10::DispatchKey::AutocastCPU, c10::DispatchKey::AutocastCUDA});
+        c10::DispatchKeySet({c10::DispatchKey::AutocastCPU, c10::DispatchKey::AutocastCUDA}));
     static const auto operation =
         c10::Dispatcher::singleton().findSchemaOrThrow(Name, "").typed<Tensor(Arguments...)>();
     return operation.call(in_float32(arguments)...);
