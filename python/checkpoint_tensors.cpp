@@ -30,7 +30,7 @@ void write_tensors(const std::string& path, const Texts& metadata, const Tensors
   for (const auto& entry : metadata) file.metadata.emplace(entry.key(), entry.value());
   for (const auto& entry : tensors) {
     const std::string name = entry.key();
-    check_dense(entry.value(), name.c_str());
+    check_dense(entry.value(), name.c_str(), torch::kCPU, "a file's content");
     const Tensor flat = entry.value().detach().contiguous();
     Buffer<float> values(static_cast<std::size_t>(flat.numel()));
     std::copy_n(flat.const_data_ptr<float>(), values.size(), values.data());

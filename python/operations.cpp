@@ -25,9 +25,10 @@ std::mutex& operation_mutex() {
   return mutex;
 }
 
-void check_dense(const Tensor& t, const char* name, const torch::Device& device) {
-  TORCH_CHECK_VALUE(t.device() == device, name, " is on ", t.device(), "; the graph is on ", device,
-                    ", and both must be on one device");
+void check_dense(const Tensor& t, const char* name, const torch::Device& device,
+                 const char* what) {
+  TORCH_CHECK_VALUE(t.device() == device, name, " is on ", t.device(), "; ", what, " is on ",
+                    device, ", and both must be on one device");
   TORCH_CHECK_VALUE(t.layout() == torch::kStrided, name, " is sparse; use .to_dense()");
   TORCH_CHECK_VALUE(t.scalar_type() == torch::kFloat32, name, " holds ", t.scalar_type(),
                     "; only float32 is supported yet, use .float()");

@@ -40,8 +40,9 @@ void register_partition_class();
 // memory as its workspace. Python may call from many threads.
 std::mutex& operation_mutex();
 
-// Throws ValueError unless `t` is dense float32 on that device.
-void check_dense(const torch::Tensor& t, const char* name, const torch::Device& device);
+// Throws ValueError unless `t` is dense float32 on that device, where `what` is.
+void check_dense(const torch::Tensor& t, const char* name, const torch::Device& device,
+                 const char* what = "the graph");
 // Throws ValueError unless x has one row for each of `rows` nodes.
 void check_shape(const torch::Tensor& x, std::int64_t rows, const char* name = "x");
 
