@@ -9,11 +9,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <thread>
@@ -34,44 +34,64 @@ constexpr int kMostRanks = 4096;
 // Between asking a rank to end and making it end.
 constexpr milliseconds kTermToKill{1000};
 
-// Takes SIGINT, SIGTERM and SIGCHLD as a descriptor instead of handlers while it lives.
+// Takes SIGINT, SIGTERM and SIGCHLD while it lives. By handlers, which run in whatever thread the
+// signal comes to: this process may have threads that block none, as a GPU's driver starts them.
 class Signals {
  public:
   Signals() {
-    sigset_t taken;
-    sigemptyset(&taken);
-    for (const int number : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&taken, number);
-    // Where SIGCHLD was ignored, children would vanish without a status.
-    struct sigaction plain {};
-    plain.sa_handler = SIG_DFL;
-    sigaction(SIGCHLD, &plain, &old_child_);
-    pthread_sigmask(SIG_BLOCK, &taken, &old_mask_);
-    descriptor_ = ::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
+    int ends[2];
+    require(::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0, "a pipe: {}", std::strerror(errno));
+    read_end_ = ends[0];
+    write_end_ = ends[1];
+    struct sigaction action {};
+    action.sa_handler = note;
+    action.sa_flags = SA_RESTART;
+    for (std::size_t i = 0; i < kTaken.size(); ++i) ::sigaction(kTaken[i], &action, &old_[i]);
   }
   ~Signals() {
-    ::close(descriptor_);
-    pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
-    sigaction(SIGCHLD, &old_child_, nullptr);
+    give_back();
+    ::close(read_end_);
+    ::close(write_end_);
   }
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  const sigset_t& old_mask() const { return old_mask_; }
+  // Makes what is taken wait, in this thread and a child that it forks; gives the mask before.
+  static sigset_t block() {
+    sigset_t taken, before;
+    sigemptyset(&taken);
+    for (const int number : kTaken) sigaddset(&taken, number);
+    pthread_sigmask(SIG_BLOCK, &taken, &before);
+    return before;
+  }
+  // The dispositions that were found, for a forked child too.
+  void give_back() const {
+    for (std::size_t i = 0; i < kTaken.size(); ++i) ::sigaction(kTaken[i], &old_[i], nullptr);
+  }
   // The signals that have come within the time given.
   std::vector<int> wait(milliseconds limit) const {
-    pollfd ready{descriptor_, POLLIN, 0};
+    pollfd ready{read_end_, POLLIN, 0};
     ::poll(&ready, 1, static_cast<int>(limit.count()));
     std::vector<int> numbers;
-    signalfd_siginfo info;
-    while (::read(descriptor_, &info, sizeof info) == static_cast<ssize_t>(sizeof info))
-      numbers.push_back(static_cast<int>(info.ssi_signo));
+    unsigned char number = 0;
+    while (::read(read_end_, &number, 1) == 1) numbers.push_back(number);
     return numbers;
   }
 
  private:
-  sigset_t old_mask_;
-  struct sigaction old_child_ {};
-  int descriptor_ = -1;
+  static constexpr std::array kTaken{SIGINT, SIGTERM, SIGCHLD};
+
+  // A full pipe holds signals enough to wake the reader.
+  static void note(int signal) {
+    const int error = errno;
+    const auto number = static_cast<unsigned char>(signal);
+    static_cast<void>(!::write(write_end_, &number, 1));
+    errno = error;
+  }
+
+  static inline volatile sig_atomic_t write_end_ = -1;
+  int read_end_ = -1;
+  std::array<struct sigaction, kTaken.size()> old_{};
 };
 
 // What execve() takes, made before the fork: between fork and exec nothing may be allocated.
@@ -107,8 +127,9 @@ std::vector<std::string> environment_with(const std::vector<std::string>& settin
 }
 
 // The child's side of the fork: only calls that are safe there.
-[[noreturn]] void become_rank(pid_t launcher, const sigset_t& mask, bool own_stdin,
-                              const Strings& arguments, const Strings& environment) {
+[[noreturn]] void become_rank(pid_t launcher, const Signals& signals, const sigset_t& mask,
+                              bool own_stdin, const Strings& arguments,
+                              const Strings& environment) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != launcher) ::_exit(1);  // it died before the line above
   if (!own_stdin) {
@@ -116,6 +137,7 @@ std::vector<std::string> environment_with(const std::vector<std::string>& settin
     ::dup2(null, STDIN_FILENO);
     ::close(null);
   }
+  signals.give_back();
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
   ::execve("/proc/self/exe", arguments.data(), environment.data());
   static constexpr char kText[] = "plait: a rank could not be started\n";
@@ -149,7 +171,7 @@ class Launcher {
   }
 
   const LaunchOptions options_;
-  const Signals signals_;  // before the store, whose threads inherit what is blocked
+  const Signals signals_;
   const std::unique_ptr<Store> store_ = Store::serve({"127.0.0.1", 0, "plait"}, true);
   std::vector<Rank> ranks_;
   int exit_code_ = 0;
@@ -202,9 +224,12 @@ std::vector<std::string> Launcher::settings(int rank) const {
 void Launcher::start(int rank, const Strings& arguments) {
   const Strings environment(environment_with(settings(rank)));
   const pid_t launcher = ::getpid();
+  const sigset_t mask = Signals::block();  // what comes meanwhile is the rank's own to take
   const pid_t process = ::fork();
-  require(process >= 0, "rank {} cannot be started: {}", rank, std::strerror(errno));
-  if (process == 0) become_rank(launcher, signals_.old_mask(), rank == 0, arguments, environment);
+  if (process == 0) become_rank(launcher, signals_, mask, rank == 0, arguments, environment);
+  const int error = errno;
+  pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+  require(process >= 0, "rank {} cannot be started: {}", rank, std::strerror(error));
   ranks_[static_cast<std::size_t>(rank)].process = process;
 }
 
