@@ -59,9 +59,12 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
     const torch::Device place = device.value_or(torch::kCPU);
     require<UsageError>(place.is_cpu() || place.is_cuda(),
                         "graphs are on the CPU or on a GPU, not on {}", place.str());
-    // The caller's current GPU is not changed.
-    const c10::OptionalDeviceGuard guard(place.is_cuda() ? device : std::nullopt);
-    if (place.is_cuda()) use_gpu(place.index());
+    c10::OptionalDeviceGuard guard;  // the caller's current GPU is not changed
+    if (place.is_cuda()) {
+      const int before = current_gpu();
+      guard.reset_device({torch::kCUDA, static_cast<c10::DeviceIndex>(before)});
+      use_gpu(place.has_index() ? place.index() : before);
+    }
     require<UsageError>(loop_weight == 1 || edge_weight.has_value(),
                         "loop_weight is {}, but the edges have no weights; give edge_weight",
                         loop_weight);
