@@ -1,5 +1,7 @@
 #include "plait/partition/partition.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 
@@ -8,32 +10,26 @@
 namespace plait {
 namespace {
 
-struct SchemeName {
-  PartitionScheme scheme;
-  std::string_view name;
-};
-constexpr std::array kSchemes{
-    SchemeName{PartitionScheme::edges, "edges"}, SchemeName{PartitionScheme::vertices, "vertices"},
-    SchemeName{PartitionScheme::hash, "hash"}, SchemeName{PartitionScheme::metis, "metis"}};
+// By the values of PartitionScheme.
+constexpr std::array<std::string_view, 5> kNames{"edges", "vertices", "clusters", "hash", "metis"};
+constexpr std::array kSchemes{PartitionScheme::edges, PartitionScheme::vertices,
+                              PartitionScheme::clusters, PartitionScheme::hash,
+                              PartitionScheme::metis};
 
 }  // namespace
 
 PartitionScheme parse_partition_scheme(std::string_view name) {
-  for (const auto& entry : kSchemes)
-    if (entry.name == name) return entry.scheme;
+  for (const PartitionScheme scheme : kSchemes)
+    if (to_string(scheme) == name) return scheme;
   throw UsageError(
-      fmt::format("partition scheme '{}' is unknown; use edges, vertices, hash or metis", name));
+      fmt::format("partition scheme '{}' is unknown; use {}", name, fmt::join(kNames, ", ")));
 }
 
 std::string_view to_string(PartitionScheme scheme) {
-  return kSchemes[static_cast<std::size_t>(scheme)].name;
+  return kNames[static_cast<std::size_t>(scheme)];
 }
 
-std::span<const PartitionScheme> partition_schemes() {
-  static constexpr std::array kAll{PartitionScheme::edges, PartitionScheme::vertices,
-                                   PartitionScheme::hash, PartitionScheme::metis};
-  return kAll;
-}
+std::span<const PartitionScheme> partition_schemes() { return kSchemes; }
 
 Partition Partition::contiguous(std::vector<std::uint64_t> starts) {
   Partition p;
@@ -104,6 +100,8 @@ Partition make_partition(PartitionScheme scheme, const AnyCsr& graph, int parts,
       return partition_by_edges(graph, parts);
     case PartitionScheme::vertices:
       return partition_by_vertices(vertex_count(graph), parts);
+    case PartitionScheme::clusters:
+      return partition_by_clusters(graph, parts);
     case PartitionScheme::hash:
       return partition_by_hash(vertex_count(graph), parts);
     case PartitionScheme::metis:

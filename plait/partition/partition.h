@@ -17,7 +17,7 @@
 
 namespace plait {
 
-enum class PartitionScheme { edges, vertices, hash, metis };
+enum class PartitionScheme { edges, vertices, clusters, hash, metis };
 
 // Throws UsageError that lists the schemes.
 PartitionScheme parse_partition_scheme(std::string_view name);
@@ -63,6 +63,10 @@ class Partition {
 Partition partition_by_edges(const AnyCsr& graph, int parts);
 // Contiguous ranges of equally many vertices.
 Partition partition_by_vertices(std::uint64_t vertices, int parts);
+// Ranges of equally many edges of the vertices in the order of the clusters that label propagation
+// finds (reorder/clusters.h), so that few edges are cut where there are communities. Throws Error
+// if the graph has 2^32 vertices or more.
+Partition partition_by_clusters(const AnyCsr& graph, int parts);
 // Owners by a hash of the id: balanced without looking at the graph, and cuts almost every edge.
 Partition partition_by_hash(std::uint64_t vertices, int parts);
 // The fewest cut edges with balanced edges, by METIS's multilevel k-way scheme. Takes memory for a

@@ -33,8 +33,9 @@ class Graph:
         edge_weight: (E,), float32, finite; None: those of edge_index, or every edge weighs 1. A
             matrix' entries are weights, converted to float32, unless they are bool.
         partition: which of several ranks owns which node: "edges" (ranges of consecutive ids with
-            about as many edges each), "vertices" (with as many nodes each), "hash" (of the id) or
-            "metis" (the fewest edges between ranks).
+            about as many edges each), "vertices" (with as many nodes each), "clusters" (communities
+            together, found in a moment), "hash" (of the id) or "metis" (the fewest edges between
+            ranks).
 
     On several ranks (see docs/parallel.md) every rank passes the same whole graph, and then works
     on the rows of its own nodes: operations take and give those. To make a graph, and whatever else

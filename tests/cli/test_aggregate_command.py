@@ -12,7 +12,7 @@ import random_graphs
 from program import USAGE
 
 RANKS = (1, 2, 3, 4)
-SCHEMES = ("edges", "vertices", "hash", "metis")
+SCHEMES = ("edges", "vertices", "clusters", "hash", "metis")
 STRATEGIES = ("replicate", "bulk", "get")
 OPS = ("sum", "mean", "weighted")
 FORMATS = (".mtx", ".npz", ".csv", ".plait")

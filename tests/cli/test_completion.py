@@ -25,7 +25,7 @@ LINES = [
     ("plait aggregate --fe", {"--features"}, {"--dims"}),
     ("plait train g --strategy ", {"auto", "bulk", "get", "pipelined"}, {"edges", "g.plait"}),
     ("plait train g --partition m", {"metis"}, {"edges"}),
-    ("plait partition g --partition ", {"edges", "vertices", "hash", "metis", "all"}, set()),
+    ("plait partition g --partition ", {"edges", "vertices", "clusters", "hash", "metis", "all"}, set()),
     ("plait train g --model g", {"gcn", "gin", "gat"}, {"sage"}),
     ("plait train g --aggregation ", {"mean", "max"}, {"sum"}),
     ("plait train g --norm ", {"none", "batch", "layer"}, set()),

@@ -8,6 +8,7 @@ from program import DOES_NOT_FIT, environment
 from random_graphs import random_graphs, write_scipy
 
 WIDTH = 12
+SCHEMES = ["edges", "vertices", "clusters", "hash", "metis"]
 
 
 def hash_owners(vertices, ranks):
@@ -41,12 +42,12 @@ def test_figures_against_numpy(plait, tmp_path, ranks):
     graphs = random_graphs(21, 30, shuffled=True)
     write_scipy(tmp_path / "g.npz", graphs)
     result = plait.json("partition", tmp_path / "g.npz", "--ranks", ranks, "--dim", WIDTH)
-    assert [s["scheme"] for s in result["schemes"]] == ["edges", "vertices", "hash", "metis"]
+    assert [s["scheme"] for s in result["schemes"]] == SCHEMES
     for figures in result["schemes"]:
         parts = figures["ranks"]
         fields = ("vertices", "edges", "remote_edges", "halo_rows")
         found = [[part[field] for part in parts] for field in fields]
-        if figures["scheme"] != "metis":
+        if figures["scheme"] not in ("clusters", "metis"):
             owner = owners(figures["scheme"], figures, graphs.vertices, ranks)
             assert found == count(graphs, owner, ranks), figures["scheme"]
         assert sum(found[0]) == graphs.vertices and sum(found[1]) == len(graphs.row)
@@ -81,9 +82,9 @@ def test_metis_finds_components(plait, tmp_path):
 
 def test_text_of_partition(plait, communities):
     out = plait.ok("partition", communities, "--ranks", 3).out
-    for scheme in ("edges", "vertices", "hash", "metis"):
+    for scheme in SCHEMES:
         assert f"\n{scheme}: cut " in "\n" + out
-    assert len(out.splitlines()) == 4 * (1 + 1 + 3)
+    assert len(out.splitlines()) == len(SCHEMES) * (1 + 1 + 3)
 
 
 @pytest.mark.parametrize("ranks", [1, 3])

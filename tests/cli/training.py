@@ -6,7 +6,7 @@ import numpy as np
 import safetensors
 import scipy.sparse
 
-SCHEMES = ("edges", "vertices", "hash", "metis")
+SCHEMES = ("edges", "vertices", "clusters", "hash", "metis")
 STRATEGIES = ("replicate", "bulk", "get")
 EPOCH_FIELDS = ("epoch", "loss", "validation_loss", "train_accuracy", "validation_accuracy",
                 "test_accuracy", "milliseconds")

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 #include <set>
 
 #include "plait/base/error.h"
@@ -61,6 +62,24 @@ TEST(Partition, MetisCutsTwoCliquesApart) {
   edges.push_back({0, 1, 1});
   const AnyCsr graph = build_csr(test::edge_list<std::uint32_t>(40, edges, false));
   EXPECT_EQ(measure_partition(graph, partition_by_metis(graph, 2, 0)).cut(), 1u);
+}
+
+TEST(Partition, ClustersKeepCommunitiesTogether) {
+  // 8 communities, vertex v in v % 8, 10% of the edges go anywhere.
+  std::mt19937 random(1);
+  std::vector<test::Edge> edges;
+  for (std::uint64_t e = 0; e < 60000; ++e) {
+    const std::uint64_t to = random() % 4000;
+    const std::uint64_t from = random() % 10 == 0 ? random() % 4000
+                                                  : (random() % 500 * 8 + to % 8) % 4000;
+    edges.push_back({from, to, 1});
+  }
+  const AnyCsr graph = build_csr(test::edge_list<std::uint32_t>(4000, edges, false));
+  const auto by_edges = measure_partition(graph, partition_by_edges(graph, 4));
+  const auto by_clusters = measure_partition(graph, partition_by_clusters(graph, 4));
+  EXPECT_GT(by_edges.cut(), 40000u);
+  EXPECT_LT(by_clusters.cut(), 15000u);
+  EXPECT_LT(by_clusters.edge_imbalance(), 1.01);
 }
 
 TEST(Partition, QualityCountsByHand) {
