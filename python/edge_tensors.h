@@ -1,7 +1,7 @@
 // Edges as tensors of Python: checked, and turned into an edge list.
 //
-// edge_index is 2 x E, any integer type, on the CPU or a GPU: column e is a message from edge_index[0][e] to
-// edge_index[1][e], as in PyG. edge_weight holds E finite float32 numbers.
+// edge_index is 2 x E, any integer type, on the CPU or a GPU: column e is a message from
+// edge_index[0][e] to edge_index[1][e], as in PyG. edge_weight holds E finite float32 numbers.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -25,8 +25,7 @@ std::mutex& operation_mutex() {
   return mutex;
 }
 
-void check_dense(const Tensor& t, const char* name, const torch::Device& device,
-                 const char* what) {
+void check_dense(const Tensor& t, const char* name, const torch::Device& device, const char* what) {
   TORCH_CHECK_VALUE(t.device() == device, name, " is on ", t.device(), "; ", what, " is on ",
                     device, ", and both must be on one device");
   TORCH_CHECK_VALUE(t.layout() == torch::kStrided, name, " is sparse; use .to_dense()");
@@ -76,9 +75,9 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
     const ShardOptions shards{.one_loop_each = one_loop_each,
                               .loop_weight = static_cast<float>(loop_weight),
                               .slot_vertices = true};  // by which attention is dropped
-    return c10::make_intrusive<GraphHandle>(world, csr, is_symmetric(csr), owners->partition,
-                                            GraphHandleOptions{.shards = shards,
-                                                               .gpu = place.is_cuda()});
+    return c10::make_intrusive<GraphHandle>(
+        world, csr, is_symmetric(csr), owners->partition,
+        GraphHandleOptions{.shards = shards, .gpu = place.is_cuda()});
   });
 }
 

@@ -60,13 +60,16 @@ class Pipelined : public DeviceStrategy {
     DeviceSignals& signals = link_.signals();
     const bool one_pass = passes.count() == 1 && !plan.arrivals.empty();
     const float* own = place_own_rows(p, graph_, link_, false);
-    if (link_.ranks() > 1) link_.follow(p.stream);
-    if (!one_pass) {  // before the pushes, which take the host longer to enqueue
+    if (link_.ranks() > 1) {  // first: in a recorded step what begins first takes the GPU
+      link_.follow(p.stream);
+      push(p, plan, own);
+    }
+    if (!one_pass) {
       const auto span = link_.span("pass", 0, "sum", p.stream);
       passes.run(0, p, {own, DType::f32, p.width});
+    } else if (own == p.x) {
+      own = place_own_rows(p, graph_, link_, true);
     }
-    if (link_.ranks() > 1) push(p, plan, own);
-    if (one_pass && own == p.x) own = place_own_rows(p, graph_, link_, true);
     const std::byte* const slots = slot_zero(graph_, link_, link_.rank(), p);
     for (std::size_t k = 0; k < plan.arrivals.size(); ++k) {
       {

@@ -15,14 +15,20 @@ inline constexpr std::uint32_t kGroupStep = 32;
 // Edges a row, on average, up to which several groups share a warp (spmm.cu).
 inline constexpr std::uint32_t kShortGroup = 32;
 
+// Warps that a GPU runs at once, about (an H200).
+inline constexpr std::uint32_t kWarpsAtOnce = 5000;
+
 // Edges a group, at most, for rows of `edges` in all: about four times those of a mean row, 64 to
-// 2,048. A warp that works through a hub's long group when all others have ended holds up the whole
-// sum, and the less there is to sum, the more that is; groups that cut most rows cost a second pass
-// over their sums (measured on an H200; docs/performance.md).
+// 2,048, and an eighth of what one warp has to do if all work on the sum at once. A warp that works
+// through a hub's long group when all others have ended holds up the whole sum, and the less there
+// is to sum, the more that is; groups that cut most rows cost a second pass over their sums
+// (measured on an H200; docs/performance.md).
 constexpr std::uint32_t group_size(EdgeOffset edges, std::uint64_t rows) {
-  const EdgeOffset wanted = 4 * edges / (rows > 0 ? rows : 1);
-  return static_cast<std::uint32_t>(
-      std::clamp(std::bit_ceil(std::max<EdgeOffset>(wanted, 1)), EdgeOffset{64}, EdgeOffset{2048}));
+  constexpr EdgeOffset kLeast = 64, kMost = 2048;
+  const EdgeOffset of_rows =
+      std::bit_ceil(std::max<EdgeOffset>(4 * edges / std::max<std::uint64_t>(rows, 1), 1));
+  const EdgeOffset of_warps = (edges / kWarpsAtOnce / 8 + kGroupStep - 1) / kGroupStep * kGroupStep;
+  return static_cast<std::uint32_t>(std::clamp(std::min(of_rows, of_warps), kLeast, kMost));
 }
 
 struct RowCut {

@@ -98,12 +98,12 @@ Attended attention_forward(const AttentionInput& input, const AttentionSetting& 
              room_like(t, keeps)};
   setting.graph->aggregator(keeps ? shape.backward_width() : shape.forward_width())
       ->attention(rows.const_data_ptr<float>(), {.shape = shape,
-                                                .dropout = {.step = setting.step},
-                                                .t = t.const_data_ptr<float>(),
-                                                .y = data(a.y),
-                                                .u = data(a.u),
-                                                .b = data(a.b),
-                                                .norm = data(a.norm)});
+                                                 .dropout = {.step = setting.step},
+                                                 .t = t.const_data_ptr<float>(),
+                                                 .y = data(a.y),
+                                                 .u = data(a.u),
+                                                 .b = data(a.b),
+                                                 .norm = data(a.norm)});
   return a;
 }
 
@@ -122,13 +122,13 @@ AttentionInput attention_backward(const torch::Tensor& dy, const AttentionInput&
   torch::Tensor dh = room_like(h), ds = room_like(s);
   setting.graph->aggregator(shape.backward_width())
       ->attention_backward(moved.const_data_ptr<float>(), {.shape = shape,
-                                                          .dropout = {.step = setting.step},
-                                                          .h = h.const_data_ptr<float>(),
-                                                          .s = s.const_data_ptr<float>(),
-                                                          .h_stride = shape.width(),
-                                                          .s_stride = shape.heads,
-                                                          .dh = data(dh),
-                                                          .ds = data(ds)});
+                                                           .dropout = {.step = setting.step},
+                                                           .h = h.const_data_ptr<float>(),
+                                                           .s = s.const_data_ptr<float>(),
+                                                           .h_stride = shape.width(),
+                                                           .s_stride = shape.heads,
+                                                           .dh = data(dh),
+                                                           .ds = data(ds)});
   return {dh, ds, by_head(attended.u) - c * attended.b};
 }
 
@@ -138,7 +138,7 @@ Maxima max_forward(const torch::Tensor& given, const Graph& graph, bool keeps) {
   const auto width = static_cast<std::uint64_t>(x.size(1));
   graph->aggregator(keeps ? 2 * width : width)
       ->max_rows(x.const_data_ptr<float>(),
-                {.width = width, .y = data(maxima.y), .ties = data(maxima.ties)});
+                 {.width = width, .y = data(maxima.y), .ties = data(maxima.ties)});
   return maxima;
 }
 

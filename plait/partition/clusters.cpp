@@ -1,9 +1,10 @@
+#include "plait/reorder/clusters.h"
+
 #include <limits>
 #include <vector>
 
 #include "plait/base/error.h"
 #include "plait/partition/partition.h"
-#include "plait/reorder/clusters.h"
 
 namespace plait {
 namespace {
@@ -14,9 +15,10 @@ std::vector<std::uint32_t> labels_of(const Csr<std::uint32_t>& graph) {
   return find_clusters(offsets.first(n), offsets.subspan(1, n), graph.neighbours.data());
 }
 std::vector<std::uint32_t> labels_of(const Csr<std::uint64_t>& graph) {
-  throw Error(fmt::format("clusters are found among at most {} vertices, the graph has {}; use "
-                          "--partition edges",
-                          std::numeric_limits<std::uint32_t>::max(), graph.vertices()));
+  throw Error(
+      fmt::format("clusters are found among at most {} vertices, the graph has {}; use "
+                  "--partition edges",
+                  std::numeric_limits<std::uint32_t>::max(), graph.vertices()));
 }
 
 }  // namespace
@@ -36,10 +38,10 @@ Partition partition_by_clusters(const AnyCsr& any, int parts) {
         for (std::uint64_t v = 0; v < n; ++v) {
           EdgeOffset& at = place[label[v]];
           const EdgeOffset middle = 2 * at + graph.degree(v), all = 2 * graph.edges();
-          const auto part = static_cast<unsigned __int128>(middle) *
-                            static_cast<std::uint64_t>(parts) / all;
-          owner[v] = std::min(static_cast<std::uint32_t>(part),
-                              static_cast<std::uint32_t>(parts - 1));
+          const auto part =
+              static_cast<unsigned __int128>(middle) * static_cast<std::uint64_t>(parts) / all;
+          owner[v] =
+              std::min(static_cast<std::uint32_t>(part), static_cast<std::uint32_t>(parts - 1));
           at += graph.degree(v);
         }
         return Partition::of_owners(parts, std::move(owner));

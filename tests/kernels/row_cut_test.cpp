@@ -33,8 +33,10 @@ TEST(GroupSize, FollowsTheMeanRow) {
   EXPECT_EQ(group_size(0, 0), 64u);
   EXPECT_EQ(group_size(1000, 1000), 64u);
   EXPECT_EQ(group_size(12'000, 1000), 64u);
-  EXPECT_EQ(group_size(50'000, 1000), 256u);
-  EXPECT_EQ(group_size(490'000, 1000), 2048u);
+  EXPECT_EQ(group_size(50'000'000, 1'000'000), 256u);
+  EXPECT_EQ(group_size(490'000'000, 1'000'000), 2048u);
+  EXPECT_EQ(group_size(20'000'000, 40'000), 512u);  // an eighth of a warp's 4,000
+  EXPECT_EQ(group_size(490'000, 1000), 64u);
   EXPECT_EQ(group_size(1'000'000'000, 10), 2048u);
 }
 

@@ -70,8 +70,8 @@ TEST(Partition, ClustersKeepCommunitiesTogether) {
   std::vector<test::Edge> edges;
   for (std::uint64_t e = 0; e < 60000; ++e) {
     const std::uint64_t to = random() % 4000;
-    const std::uint64_t from = random() % 10 == 0 ? random() % 4000
-                                                  : (random() % 500 * 8 + to % 8) % 4000;
+    const std::uint64_t from =
+        random() % 10 == 0 ? random() % 4000 : (random() % 500 * 8 + to % 8) % 4000;
     edges.push_back({from, to, 1});
   }
   const AnyCsr graph = build_csr(test::edge_list<std::uint32_t>(4000, edges, false));
