@@ -15,6 +15,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <algorithm>
 #include <bit>
 #include <type_traits>
 
@@ -27,6 +28,7 @@ namespace {
 
 constexpr int kWarp = 32;
 constexpr int kThreads = 256;
+constexpr int kAddThreads = 128;
 constexpr int kInFlight = 4;  // loads of x a lane
 constexpr unsigned kAll = 0xffffffffu;
 
@@ -253,10 +255,13 @@ __global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted>))
   if (there && inside) put<Y>(a, group.target, column, sum);
 }
 
-// A block a cut row: its partial sums, in order.
+// A cut row for each threadIdx.y, a column a threadIdx.x: its partial sums, in order.
 template <class Y>
-__global__ void add_partial_sums(const CutRow* rows, const __grid_constant__ SpmmView a) {
-  const CutRow row = rows[blockIdx.x];
+__global__ void add_partial_sums(const CutRow* rows, std::uint32_t count,
+                                 const __grid_constant__ SpmmView a) {
+  const std::uint32_t number = blockIdx.x * blockDim.y + threadIdx.y;
+  if (number >= count) return;
+  const CutRow row = rows[number];
   Y* const y = static_cast<Y*>(a.y) + row.row * a.y_stride;
   for (std::uint64_t column = threadIdx.x; column < a.width; column += blockDim.x) {
     const float* const first = a.partial_sums + std::uint64_t{row.first} * a.width + column;
@@ -281,9 +286,13 @@ struct Launch {
       sum_groups<X, Y, kVec, kLanes, true>(slices);
     else
       sum_groups<X, Y, kVec, kLanes, false>(slices);
-    if (args.groups->cut_size() > 0)
+    if (const std::uint32_t cut = args.groups->cut_size(); cut > 0) {
+      const auto columns = static_cast<unsigned>(
+          std::clamp<std::uint64_t>(std::bit_ceil(view.width), 8, kAddThreads));
+      const dim3 block(columns, kAddThreads / columns);
       add_partial_sums<Y>
-          <<<args.groups->cut_size(), 128, 0, stream>>>(args.groups->cut_rows(), view);
+          <<<(cut + block.y - 1) / block.y, block, 0, stream>>>(args.groups->cut_rows(), cut, view);
+    }
   }
 
   template <class X, class Y, int kVec, int kLanes, bool kWeighted>

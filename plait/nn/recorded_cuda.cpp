@@ -42,7 +42,9 @@ struct Recorded::Graph {
       check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "recording");
       work();
       check_cuda(cudaStreamEndCapture(stream, &graph), "recording");
-      check_cuda(cudaGraphInstantiate(&executable, graph, 0), "recording");
+      // Of branches that run beside each other, one may go first: rows for other GPUs.
+      check_cuda(cudaGraphInstantiate(&executable, graph, cudaGraphInstantiateFlagUseNodePriority),
+                 "recording");
     } catch (...) {
       cudaStreamEndCapture(stream, &graph);
       allocator().endAllocateToPool(index, pool);
