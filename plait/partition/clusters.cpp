@@ -7,21 +7,6 @@
 #include "plait/partition/partition.h"
 
 namespace plait {
-namespace {
-
-std::vector<std::uint32_t> labels_of(const Csr<std::uint32_t>& graph) {
-  const auto offsets = graph.offsets.span();
-  const std::uint64_t n = graph.vertices();
-  return find_clusters(offsets.first(n), offsets.subspan(1, n), graph.neighbours.data());
-}
-std::vector<std::uint32_t> labels_of(const Csr<std::uint64_t>& graph) {
-  throw Error(
-      fmt::format("clusters are found among at most {} vertices, the graph has {}; use "
-                  "--partition edges",
-                  std::numeric_limits<std::uint32_t>::max(), graph.vertices()));
-}
-
-}  // namespace
 
 // With the vertices sorted by label, and by id within one, an edge's place is its row's. Labels are
 // ids, so the sorting is counting.
@@ -30,7 +15,14 @@ Partition partition_by_clusters(const AnyCsr& any, int parts) {
       [&](const auto& graph) {
         const std::uint64_t n = graph.vertices();
         if (parts == 1 || graph.edges() == 0) return partition_by_vertices(n, parts);
-        const std::vector<std::uint32_t> label = labels_of(graph);
+        constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max() - 1;
+        require(n <= kMost,
+                "clusters are found among at most {} vertices, the graph has {}; use --partition "
+                "edges",
+                kMost, n);
+        const auto offsets = graph.offsets.span();
+        const std::vector<std::uint32_t> label =
+            find_clusters(offsets.first(n), offsets.subspan(1, n), graph.neighbours.data());
         std::vector<EdgeOffset> place(n + 1, 0);  // of the next edge of each label
         for (std::uint64_t v = 0; v < n; ++v) place[label[v] + 1] += graph.degree(v);
         for (std::uint64_t l = 0; l < n; ++l) place[l + 1] += place[l];

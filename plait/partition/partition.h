@@ -65,7 +65,7 @@ Partition partition_by_edges(const AnyCsr& graph, int parts);
 Partition partition_by_vertices(std::uint64_t vertices, int parts);
 // Ranges of equally many edges of the vertices in the order of the clusters that label propagation
 // finds (reorder/clusters.h), so that few edges are cut where there are communities. Throws Error
-// if the graph has 2^32 vertices or more.
+// if the graph has 2^32 - 1 vertices or more.
 Partition partition_by_clusters(const AnyCsr& graph, int parts);
 // Owners by a hash of the id: balanced without looking at the graph, and cuts almost every edge.
 Partition partition_by_hash(std::uint64_t vertices, int parts);

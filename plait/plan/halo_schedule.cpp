@@ -21,7 +21,9 @@ class Timeline {
     return rows <= 0 ? 0 : std::min(load_.halo, static_cast<std::uint64_t>(rows));
   }
   // One pass over all edges, which writes y, after all rows have arrived.
-  double whole() const { return sum(static_cast<double>(edges()), own(), 1); }
+  double whole() const {
+    return sum(static_cast<double>(edges()), own(), 1) + first_reads(load_.halo);
+  }
   // When the pass over own edges ends.
   double after_local() const {
     return beside(0, sum(static_cast<double>(load_.local_edges), own(), 1));
@@ -30,7 +32,8 @@ class Timeline {
   double after_remote(double time, std::uint64_t from, std::uint64_t to) const {
     const double edges = static_cast<double>(load_.remote_edges) * static_cast<double>(to - from) /
                          static_cast<double>(std::max<std::uint64_t>(load_.halo, 1));
-    return beside(std::max(time, arrival(to)), sum(edges, std::min(own(), edges), 2));
+    return beside(std::max(time, arrival(to)),
+                  sum(edges, std::min(own(), edges), 2) + first_reads(to - from));
   }
   // Passes of what has arrived when the one before has ended, but not less than `least` rows.
   std::vector<std::uint64_t> greedy(std::uint64_t least) const {
@@ -53,6 +56,9 @@ class Timeline {
     const double slices = std::max(1.0, std::ceil(bytes / costs_.slice));
     return costs_.pass + edges * (costs_.edge * slices + bytes * costs_.edge_byte) +
            rows * (costs_.row * slices + times_y * bytes * costs_.y_byte);
+  }
+  double first_reads(std::uint64_t rows) const {
+    return static_cast<double>(rows * width_.wire_bytes) * costs_.halo_byte;
   }
   // When `work` that begins at `time` ends: slower until the last row has arrived.
   double beside(double time, double work) const {
@@ -77,6 +83,14 @@ void move_to_block_ends(std::vector<std::uint64_t>& cuts,
         break;
       }
   cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+}
+
+std::vector<std::uint64_t> equal_cuts(std::uint64_t halo, std::uint64_t passes) {
+  std::vector<std::uint64_t> cuts;
+  for (std::uint64_t k = 1; k <= passes; ++k)
+    if (const std::uint64_t cut = halo * k / passes; cut > (cuts.empty() ? 0 : cuts.back()))
+      cuts.push_back(cut);
+  return cuts;
 }
 
 }  // namespace
@@ -123,13 +137,17 @@ std::vector<std::uint64_t> halo_cuts(const RankLoad& load, const PassWidths& wid
   const Timeline line(load, width, costs);
   std::vector<std::uint64_t> best;
   double least_time = predict_passes(load, width, {}, costs);
-  for (const std::uint64_t share : {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24}) {
-    auto cuts = line.greedy(std::max<std::uint64_t>(1, load.halo / share));
+  const auto consider = [&](std::vector<std::uint64_t> cuts) {
     if (!block_ends.empty())
       move_to_block_ends(cuts, block_ends, load.halo / block_ends.size() / 4);
     const double time = predict_passes(load, width, cuts, costs);
     // More passes must be worth their while: the costs are estimates.
     if (time < 0.98 * least_time) least_time = time, best = std::move(cuts);
+  };
+  for (const std::uint64_t passes : {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24}) {
+    const std::uint64_t share = std::max<std::uint64_t>(1, load.halo / passes);
+    consider(line.greedy(share));
+    consider(equal_cuts(load.halo, passes));
   }
   return best;
 }

@@ -3,9 +3,9 @@
 // Rows of the halo arrive in the order of their slots, at the rate of the link. Own edges are
 // summed first; then each pass sums the edges to rows that have arrived since, and adds to y. Few
 // passes leave much to sum after the last row has come; each pass costs its launch and another
-// reading and writing of y. So: a pass takes what has arrived when the one before it ends, but not
-// less than a share of the halo, and the share is the one whose last pass ends first by the costs
-// below.
+// reading and writing of y. So: passes take equal parts of the halo, or each what has arrived when
+// the one before it ends, but not less than such a part; how many there are, and which of the two,
+// is what ends first by the costs below.
 //
 // Computed from counts alone, so that every rank knows the schedules of all, and the order of sums
 // does not depend on a measurement.
@@ -24,17 +24,18 @@ struct RankLoad {
   std::uint64_t remote_edges = 0;
 };
 
-// Times in seconds, fitted to passes measured on H200s (docs/performance.md).
+// Times in seconds, fitted to steps measured on four H200s (docs/performance.md).
 struct PassCosts {
-  double link = 375e9;           // bytes a second into one GPU
-  double first_row = 30e-6;      // until rows begin to arrive
-  double pass = 12e-6;           // a pass besides its work: a wait and launches
-  double row = 6e-11;            // a row with an edge in the pass, and each slice of the width
-  double edge = 8e-12;           // an edge, and each slice
-  double edge_byte = 1 / 20e12;  // a byte of a row that an edge reads
-  double y_byte = 1 / 4e12;      // a byte of y read or written
-  double slice = 256;            // bytes of a row that are summed at once
-  double beside_link = 1.35;     // a pass takes so much longer while rows arrive
+  double link = 375e9;             // bytes a second into one GPU
+  double first_row = 29e-6;        // until rows begin to arrive
+  double pass = 7.5e-6;            // a pass besides its work: a wait and launches
+  double row = 1.13e-10;           // a row with an edge in the pass, and each slice of the width
+  double edge = 1.6e-12;           // an edge, and each slice
+  double edge_byte = 1 / 15.6e12;  // a byte of a row that an edge reads
+  double y_byte = 1 / 8e12;        // a byte of y read or written
+  double halo_byte = 1 / 1.32e12;  // a byte of the halo: each row is read a first time
+  double slice = 256;              // bytes of a row that are summed at once
+  double beside_link = 1.16;       // a pass takes so much longer while rows arrive
 };
 
 struct PassWidths {

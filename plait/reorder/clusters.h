@@ -23,9 +23,11 @@ namespace plait {
 
 inline constexpr int kClusterRounds = 8;
 
-// A label a row. Row i has the neighbours columns[begin[i]] .. columns[end[i] - 1].
+// A label a row: the number of one of them. Row i has the neighbours columns[begin[i]] ..
+// columns[end[i] - 1]. Below 2^32 - 1 rows.
+template <VertexId V>
 std::vector<std::uint32_t> find_clusters(std::span<const EdgeOffset> begin,
-                                         std::span<const EdgeOffset> end, const Slot* columns,
+                                         std::span<const EdgeOffset> end, const V* columns,
                                          int rounds = kClusterRounds);
 
 }  // namespace plait

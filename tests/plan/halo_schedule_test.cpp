@@ -30,7 +30,8 @@ TEST(HaloSchedule, NothingArrivesNothingIsCut) {
   EXPECT_TRUE(halo_cuts({1000, 0, 5000, 0}, kWidth64).empty());
 }
 
-// With a slow link the sum hides behind it, with a fast one it the link hides behind the sum.
+// With a slow link the sum hides behind it, with a fast one the link behind the sum. Where they
+// take about as long, the passes' own costs show.
 TEST(HaloSchedule, HidesTheShorterOfLinkAndSum) {
   for (const RankLoad& load : {kProducts, kReddit})
     for (const double link : {40e9, 375e9, 4e12}) {
@@ -41,7 +42,7 @@ TEST(HaloSchedule, HidesTheShorterOfLinkAndSum) {
       const double limit = std::max(link_time, in_turn - link_time);
       const double found = predict_passes(load, kWidth64, cuts, costs);
       EXPECT_LE(found, in_turn);
-      EXPECT_LT(found, 1.3 * limit) << link;
+      EXPECT_LT(found, 1.35 * limit) << link;
     }
 }
 

@@ -79,7 +79,7 @@ TEST(Clusters, PassOverSlotsOfTheHalo) {
   EXPECT_EQ(labels, plain(graph, 60, kClusterRounds));
 }
 
-TEST(Clusters, OfNothing) { EXPECT_TRUE(find_clusters({}, {}, nullptr).empty()); }
+TEST(Clusters, OfNothing) { EXPECT_TRUE(find_clusters<std::uint32_t>({}, {}, nullptr).empty()); }
 
 }  // namespace
 }  // namespace plait
