@@ -21,7 +21,10 @@ bool tells_interrupt = true;  // of ranks, the first speaks
 
 std::atomic<bool> stop_wanted{false};
 
+// A second signal, the launcher's beside the terminal's, may come to another thread meanwhile.
 void end_now(int) {
+  static std::atomic_flag told;
+  if (told.test_and_set()) return;
   static constexpr char kText[] = "plait: interrupted\n";
   if (tells_interrupt && ::write(STDERR_FILENO, kText, sizeof kText - 1) < 0)
     ::_exit(static_cast<int>(ExitCode::failed));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plait/base/error.h"
+#include "plait/base/names.h"
 #include "plait/nn/linear_map.h"
 
 namespace plait {
@@ -24,18 +25,12 @@ Csr32 members_of(std::span<const std::int64_t> graph_of, std::uint64_t graphs) {
   return {std::move(offsets), std::move(rows), {}};
 }
 
-constexpr std::array<std::pair<Pool, std::string_view>, 3> kPools{
-    {{Pool::none, "none"}, {Pool::sum, "sum"}, {Pool::mean, "mean"}}};
+constexpr Names<Pool, 3> kPools{"pool", {"none", "sum", "mean"}, 1};
 
 }  // namespace
 
-Pool parse_pool(std::string_view name) {
-  for (const auto& [pool, word] : kPools)
-    if (word == name) return pool;
-  throw UsageError(fmt::format("pool '{}' is unknown; use sum or mean", name));
-}
-
-std::string_view to_string(Pool pool) { return kPools[static_cast<std::size_t>(pool)].second; }
+Pool parse_pool(std::string_view name) { return kPools.parse(name); }
+std::string_view to_string(Pool pool) { return kPools.of(pool); }
 
 GraphSet::GraphSet(const World& world, const Dataset& dataset, const VertexList& vertices,
                    const torch::Device& device) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "plait/base/error.h"
+#include "plait/base/names.h"
 #include "plait/base/parallel.h"
 #include "plait/nn/linear_map.h"
 #include "plait/nn/sparse_matrix.h"
@@ -16,26 +17,12 @@
 namespace plait {
 namespace {
 
-// In the order of Normalize.
-constexpr std::array kNormalize{
-    std::pair{Normalize::automatic, std::string_view("auto")},
-    std::pair{Normalize::rows, std::string_view("rows")},
-    std::pair{Normalize::unit, std::string_view("unit")},
-    std::pair{Normalize::none, std::string_view("none")},
-};
+constexpr Names<Normalize, 4> kNormalize{"normalisation", {"auto", "rows", "unit", "none"}};
 
 }  // namespace
 
-std::string_view to_string(Normalize normalize) {
-  return kNormalize[static_cast<std::size_t>(normalize)].second;
-}
-
-Normalize parse_normalize(std::string_view name) {
-  for (const auto& [normalize, word] : kNormalize)
-    if (word == name) return normalize;
-  throw UsageError(
-      fmt::format("normalisation '{}' is unknown; use auto, rows, unit or none", name));
-}
+Normalize parse_normalize(std::string_view name) { return kNormalize.parse(name); }
+std::string_view to_string(Normalize normalize) { return kNormalize.of(normalize); }
 
 namespace {
 

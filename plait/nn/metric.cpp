@@ -6,15 +6,12 @@
 #include <utility>
 
 #include "plait/base/error.h"
+#include "plait/base/names.h"
 
 namespace plait {
 namespace {
 
-constexpr std::array<std::pair<MetricKind, std::string_view>, 4> kNames{
-    {{MetricKind::automatic, "auto"},
-     {MetricKind::accuracy, "accuracy"},
-     {MetricKind::roc_auc, "roc-auc"},
-     {MetricKind::micro_f1, "micro-f1"}}};
+constexpr Names<MetricKind, 4> kMetrics{"metric", {"auto", "accuracy", "roc-auc", "micro-f1"}};
 
 // Metrics whose evidence can be summed as it is.
 class Additive : public Metric {
@@ -91,16 +88,8 @@ class RocAuc : public Metric {
 
 }  // namespace
 
-MetricKind parse_metric(std::string_view name) {
-  for (const auto& [metric, word] : kNames)
-    if (word == name) return metric;
-  throw UsageError(
-      fmt::format("metric '{}' is unknown; use auto, accuracy, roc-auc or micro-f1", name));
-}
-
-std::string_view to_string(MetricKind metric) {
-  return kNames[static_cast<std::size_t>(metric)].second;
-}
+MetricKind parse_metric(std::string_view name) { return kMetrics.parse(name); }
+std::string_view to_string(MetricKind metric) { return kMetrics.of(metric); }
 
 std::unique_ptr<Metric> make_metric(MetricKind kind) {
   if (kind == MetricKind::roc_auc) return std::make_unique<RocAuc>();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "plait/base/error.h"
+#include "plait/base/names.h"
 
 namespace plait {
 namespace {
@@ -39,8 +40,7 @@ constexpr std::array kKinds{
          true,
          {2, 64, 8, 0.6f, "elu", NormKind::none, 0.005, 5e-4, true, Pool::mean}}};
 
-constexpr std::array<std::pair<NormKind, std::string_view>, 3> kNorms{
-    {{NormKind::none, "none"}, {NormKind::batch, "batch"}, {NormKind::layer, "layer"}}};
+constexpr Names<NormKind, 3> kNorms{"norm", {"none", "batch", "layer"}};
 
 const Kind& kind_of(const std::string& name) {
   for (const Kind& kind : kKinds)
@@ -89,13 +89,8 @@ std::string model_kinds() {
 
 const ModelDefaults& model_defaults(const std::string& kind) { return kind_of(kind).defaults; }
 
-NormKind parse_norm(std::string_view name) {
-  for (const auto& [norm, word] : kNorms)
-    if (word == name) return norm;
-  throw UsageError(fmt::format("norm '{}' is unknown; use none, batch or layer", name));
-}
-
-std::string_view to_string(NormKind norm) { return kNorms[static_cast<std::size_t>(norm)].second; }
+NormKind parse_norm(std::string_view name) { return kNorms.parse(name); }
+std::string_view to_string(NormKind norm) { return kNorms.of(norm); }
 
 Model::Model(const ModelConfig& config, const torch::Device& device) : config_(config) {
   const Kind& kind = kind_of(config.kind);

@@ -1,34 +1,24 @@
 #include "plait/partition/partition.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
 
 #include "plait/base/error.h"
+#include "plait/base/names.h"
 
 namespace plait {
 namespace {
 
-// By the values of PartitionScheme.
-constexpr std::array<std::string_view, 5> kNames{"edges", "vertices", "clusters", "hash", "metis"};
+constexpr Names<PartitionScheme, 5> kNames{"partition scheme",
+                                           {"edges", "vertices", "clusters", "hash", "metis"}};
 constexpr std::array kSchemes{PartitionScheme::edges, PartitionScheme::vertices,
                               PartitionScheme::clusters, PartitionScheme::hash,
                               PartitionScheme::metis};
 
 }  // namespace
 
-PartitionScheme parse_partition_scheme(std::string_view name) {
-  for (const PartitionScheme scheme : kSchemes)
-    if (to_string(scheme) == name) return scheme;
-  throw UsageError(
-      fmt::format("partition scheme '{}' is unknown; use {}", name, fmt::join(kNames, ", ")));
-}
-
-std::string_view to_string(PartitionScheme scheme) {
-  return kNames[static_cast<std::size_t>(scheme)];
-}
-
+PartitionScheme parse_partition_scheme(std::string_view name) { return kNames.parse(name); }
+std::string_view to_string(PartitionScheme scheme) { return kNames.of(scheme); }
 std::span<const PartitionScheme> partition_schemes() { return kSchemes; }
 
 Partition Partition::contiguous(std::vector<std::uint64_t> starts) {

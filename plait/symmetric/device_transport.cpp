@@ -1,17 +1,16 @@
 #include "plait/symmetric/device_transport.h"
 
-#include "plait/base/error.h"
+#include "plait/base/names.h"
 
 namespace plait {
 
-DeviceTransport parse_device_transport(std::string_view name) {
-  for (const auto transport : {DeviceTransport::vmm, DeviceTransport::nvshmem})
-    if (name == to_string(transport)) return transport;
-  throw UsageError(fmt::format("transport '{}' is unknown; use cuda or nvshmem", name));
-}
+namespace {
 
-std::string_view to_string(DeviceTransport transport) {
-  return transport == DeviceTransport::nvshmem ? "nvshmem" : "cuda";
-}
+constexpr Names<DeviceTransport, 2> kTransports{"transport", {"cuda", "nvshmem"}};
+
+}  // namespace
+
+DeviceTransport parse_device_transport(std::string_view name) { return kTransports.parse(name); }
+std::string_view to_string(DeviceTransport transport) { return kTransports.of(transport); }
 
 }  // namespace plait
