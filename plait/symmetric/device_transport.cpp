@@ -3,7 +3,6 @@
 #include "plait/base/names.h"
 
 namespace plait {
-
 namespace {
 
 constexpr Names<DeviceTransport, 2> kTransports{"transport", {"cuda", "nvshmem"}};
