@@ -15,7 +15,7 @@ torch::Tensor mask_rows(const torch::Tensor& x, const VertexList& vertices,
                          .x = x.const_data_ptr<float>(),
                          .y = y.mutable_data_ptr<float>()};
   if (x.is_cuda()) {
-    use_gpu_of(x.device());
+    const OnGpuOf gpu(x.device());
     gpu_drop_rows(step, rows, current_stream(x.device()));
   } else {
     drop_rows(step, rows);

@@ -46,10 +46,6 @@ torch::Device torch_device(bool gpu) {
   return device;
 }
 
-void use_gpu_of(const torch::Device& device) {
-  if (device.is_cuda() && current_gpu() != device.index()) use_gpu(device.index());
-}
-
 void* current_stream(const torch::Device& device) {
   if (!device.is_cuda()) return nullptr;
   return current_torch_stream(device).native_handle();

@@ -2,6 +2,7 @@
 // asked for: programs on the CPU start without it, and need no libtorch that has it.
 #pragma once
 
+#include <c10/core/DeviceGuard.h>
 #include <torch/types.h>
 
 namespace plait {
@@ -12,9 +13,17 @@ namespace plait {
 // libtorch looks for that part once. Throws UsageError that says what to install.
 torch::Device torch_device(bool gpu);
 
-// This thread's work of Plait goes to that GPU from here on, if it is one: libtorch runs backward
-// passes on threads of its own, which begin with GPU 0.
-void use_gpu_of(const torch::Device& device);
+// While it lives, this thread's work goes to that GPU, if it is one. The caller's may be another;
+// libtorch runs backward passes on threads of its own, which begin with GPU 0.
+class OnGpuOf {
+ public:
+  explicit OnGpuOf(const torch::Device& device) {
+    if (device.is_cuda()) guard_.reset_device(device);
+  }
+
+ private:
+  c10::OptionalDeviceGuard guard_;
+};
 
 // The cudaStream_t on which this thread's work on a tensor's device is enqueued; null on the CPU.
 void* current_stream(const torch::Device& device);

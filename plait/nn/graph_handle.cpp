@@ -68,10 +68,21 @@ GraphHandle::GraphHandle(World& world, std::unique_ptr<Aggregator> aggregator,
       aggregator_(std::move(aggregator)),
       vertices_(vertices) {}
 
-GraphHandle::Use GraphHandle::aggregator(std::uint64_t width) {
-  use_gpu_of(device_);
-  aggregator_->reserve(width);
-  return {*aggregator_, stream_};
+GraphHandle::~GraphHandle() {
+  try {
+    const OnGpuOf gpu(device_);
+    aggregator_.reset();
+  } catch (const std::exception&) {
+    // The process ends, and CUDA has gone before.
+  }
+}
+
+GraphHandle::Use GraphHandle::aggregator(std::uint64_t width) { return {*this, width}; }
+
+GraphHandle::Use::Use(GraphHandle& graph, std::uint64_t width)
+    : gpu_(graph.device_), aggregator_(*graph.aggregator_) {
+  aggregator_.reserve(width);
+  if (graph.stream_) order_.emplace(*graph.stream_);
 }
 
 torch::Tensor GraphHandle::degree() const {

@@ -28,6 +28,7 @@ class GraphHandle : public torch::CustomClassHolder {
               const GraphHandleOptions& options);
   // On the CPU, by an aggregator that was made elsewhere, of a graph of so many vertices.
   GraphHandle(World& world, std::unique_ptr<Aggregator> aggregator, std::uint64_t vertices);
+  ~GraphHandle() override;
 
   World& world() const { return *world_; }
   // The aggregator, for calls by this thread.
@@ -66,13 +67,12 @@ class GraphHandle : public torch::CustomClassHolder {
 // On a GPU, its calls are in order with what this thread's current stream does before and after.
 class GraphHandle::Use {
  public:
-  Use(Aggregator& aggregator, const std::optional<c10::Stream>& stream) : aggregator_(aggregator) {
-    if (stream) order_.emplace(*stream);
-  }
+  Use(GraphHandle& graph, std::uint64_t width);
   Aggregator& operator*() const { return aggregator_; }
   Aggregator* operator->() const { return &aggregator_; }
 
  private:
+  OnGpuOf gpu_;
   Aggregator& aggregator_;
   std::optional<StreamOrder> order_;
 };

@@ -124,8 +124,9 @@ _lock = threading.RLock()
 
 @torch.compiler.disable
 def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None, partition=None, device=CPU):
-    """The Adjacency of the edges for tensors on that device, wherever the edges are; with `loop_weight`, after every node was given one loop: its
-    own last one, or else one of that weight. Raises ValueError for edges that are not right.
+    """The Adjacency of the edges for tensors on that device, wherever the edges are; with
+    `loop_weight`, after every node was given one loop: its own last one, or else one of that weight.
+    Raises ValueError for edges that are not right.
 
     Collective: on each of several ranks it has the rows of the nodes that `partition` gives it,
     which must be given there."""

@@ -123,6 +123,18 @@ def test_streams():
         assert torch.equal(found, wanted)
 
 
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
+def test_the_current_gpu_stays():
+    edges, last = random_edges(2), torch.device("cuda", torch.cuda.device_count() - 1)
+    layer = make(plait, "gat of heads")
+    x = torch.randn(edges.num_nodes, INPUTS)
+    wanted = layer(x, edges.index)
+    found = layer.to(last)(x.to(last), edges.index)
+    found.sum().backward()
+    assert torch.cuda.current_device() == 0 and found.device == last
+    assert_close(found.cpu(), wanted)
+
+
 def test_devices_that_do_not_fit():
     edges = random_edges(1)
     graph = plait.Graph(edges.index, edges.num_nodes)
