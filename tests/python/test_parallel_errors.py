@@ -15,7 +15,7 @@ SAYS = {
                             "but 5 on rank 1; give every rank the same",
     "graphs_of_other_weights": "ValueError: .* graphs: the fingerprint of edge_weight is",
     "graphs_with_other_partitions": "ValueError: .* the partition is edges on rank 0, but hash on",
-    "unknown_partition": "ValueError: .*half.*edges, vertices, hash",
+    "unknown_partition": "ValueError: .*half.*edges, vertices, clusters, hash",
     "graphs_changed_in_place": "ValueError: .* graphs: the fingerprint of edge_index is",
     "models_of_other_shapes": r"ValueError: ranks pass different models: conv.bias is "
                               r"torch.float32\[3\] on rank 0, but torch.float32\[4\] on rank 1",
