@@ -61,14 +61,14 @@ std::unique_ptr<Aggregator> make(const Options& o, const Session& session, World
   ShardOptions shards{.transposed = o.transposed};
   if (session.gpus > 0)
     return on_host_memory(make_gpu_aggregator(world, dataset.graph, dataset.symmetric, partition,
-                                              {.strategy = o.spread.strategy,
+                                              {.strategy = o.spread.route.strategy,
                                                .shards = shards,
                                                .max_width = width,
-                                               .transport = o.spread.transport}));
-  shards.halo = halo_for(o.spread.strategy);
+                                               .transport = o.spread.route.transport}));
+  shards.halo = halo_for(o.spread.route.strategy);
   return make_aggregator(
       world, make_graph_shards(dataset.graph, dataset.symmetric, partition, world.rank(), shards),
-      o.spread.strategy, width);
+      o.spread.route.strategy, width);
 }
 
 void run(const Options& o, const Session& session, World& world) {
@@ -102,15 +102,15 @@ void run(const Options& o, const Session& session, World& world) {
                 {"width", x.width},
                 {"ranks", world.size()},
                 {"device", session.gpus > 0 ? "cuda" : "cpu"},
-                {"strategy", to_string(o.spread.strategy)},
+                {"strategy", to_string(o.spread.route.strategy)},
                 {"partition", to_string(o.spread.scheme)},
                 {"op", o.op},
                 {"milliseconds", seconds * 1e3},
                 {"bytes_fetched", aggregator->cost().bytes_fetched}});
   else
     fmt::print("{}: {} x {}, {} by {} on {} {} in {:.2f} ms\n", o.out, x.rows, x.width, o.op,
-               to_string(o.spread.strategy), world.size(), session.gpus > 0 ? "GPUs" : "ranks",
-               seconds * 1e3);
+               to_string(o.spread.route.strategy), world.size(),
+               session.gpus > 0 ? "GPUs" : "ranks", seconds * 1e3);
 }
 
 }  // namespace
@@ -132,7 +132,7 @@ void add_aggregate(CLI::App& app, Session& session) {
   command->add_flag("--transposed", o->transposed, "Compute the gradient: x = A^T y");
   command->add_option("--seed", session.seed, "Seed of METIS")->capture_default_str();
   add_spread_options(command, session, o->spread);
-  add_timeout_option(command, session);
+  add_timeout_options(command, session);
   add_examples(command,
                "  plait aggregate cora.plait --features X.npy --out Y.npy --op mean --ranks 2\n"
                "  plait aggregate products.plait --features X.npy --out Y.npy --gpus 4");

@@ -234,7 +234,7 @@ void add_bench(CLI::App& app, Session& session) {
   add_transport_option(command, o->transport);
   command->add_option("--gpus", session.gpus, "GPUs, a process each")->check(CLI::Range(1, 32));
   command->add_option("--seed", session.seed, "Seed of METIS")->capture_default_str();
-  add_timeout_option(command, session);
+  add_timeout_options(command, session);
   add_examples(command,
                "  plait generate dcsbm --like products --no-features -o products.plait\n"
                "  plait bench aggregate products.plait --gpus 4 --dims 16,64,128 "

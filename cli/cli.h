@@ -5,14 +5,14 @@
 #include <atomic>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "plait/aggregate/aggregate.h"
+#include "plait/aggregate/route.h"
 #include "plait/graph/dataset.h"
 #include "plait/nn/config.h"
 #include "plait/partition/partition.h"
-#include "plait/symmetric/device_transport.h"
 #include "plait/world/world.h"
 
 namespace plait::cli {
@@ -22,8 +22,10 @@ using nlohmann::json;
 // Options that every command takes, and how the program was called.
 struct Session {
   int ranks = 1;
-  int gpus = 0;        // a rank each; 0: on the CPU
-  double timeout = 5;  // s, after which a silent rank is lost
+  int gpus = 0;  // a rank each; 0: on the CPU
+  // Seconds after which a silent rank is lost, and one whose GPU stands still (0: never); by
+  // default as WorldConfig or the environment says.
+  std::optional<double> timeout, gpu_timeout;
   std::uint64_t seed = 0;
   bool json = false;
   bool quiet = false;
@@ -71,15 +73,14 @@ CLI::Option* add_choice(CLI::App* command, const std::string& name, T& value,
 
 // How an operation is spread over ranks, besides their number.
 struct Spread {
-  Strategy strategy;
+  Route route;
   PartitionScheme scheme;
-  DeviceTransport transport;
 };
 // --strategy, --partition, --transport, --ranks and --gpus.
 void add_spread_options(CLI::App* command, Session& session, Spread& spread);
 void add_transport_option(CLI::App* command, DeviceTransport& transport);
-// --timeout, for a command that starts ranks.
-void add_timeout_option(CLI::App* command, Session& session);
+// --timeout and --gpu-timeout, for a command that starts ranks.
+void add_timeout_options(CLI::App* command, Session& session);
 
 // Runs `body` on every rank: in the world that the environment names, on as many processes as ranks
 // or GPUs were asked for, or right here for one. With --gpus, each rank's GPU is the current one.

@@ -71,7 +71,7 @@ void add_transport_option(CLI::App* command, DeviceTransport& transport) {
 }
 
 void add_spread_options(CLI::App* command, Session& session, Spread& spread) {
-  add_choice(command, "--strategy", spread.strategy, parse_strategy, "auto",
+  add_choice(command, "--strategy", spread.route.strategy, parse_strategy, "auto",
              "How remote rows come to where they are summed; auto: by the device");
   add_choice(command, "--partition", spread.scheme, parse_partition_scheme, "edges",
              "How vertices are dealt out to ranks");
@@ -82,27 +82,47 @@ void add_spread_options(CLI::App* command, Session& session, Spread& spread) {
   command->add_option("--gpus", session.gpus, "GPUs to spread the work over, a process each")
       ->check(CLI::Range(1, 4096))
       ->excludes(ranks);
-  add_transport_option(command, spread.transport);
+  add_transport_option(command, spread.route.transport);
   command->parse_complete_callback([&session, &spread] {
-    const bool on_gpus = session.gpus > 0;
-    if (!on_gpus) require_cpu_strategy(spread.strategy);
-    require<UsageError>(on_gpus || spread.transport == DeviceTransport::vmm,
+    const bool on_gpus = spread.route.gpu = session.gpus > 0;
+    if (!on_gpus) require_cpu_strategy(spread.route.strategy);
+    require<UsageError>(on_gpus || spread.route.transport == DeviceTransport::vmm,
                         "--transport {} is between GPUs: use --gpus too",
-                        to_string(spread.transport));
-    if (spread.strategy == Strategy::automatic)
-      spread.strategy = on_gpus ? Strategy::pipelined : Strategy::bulk;
+                        to_string(spread.route.transport));
+    if (spread.route.strategy == Strategy::automatic)
+      spread.route.strategy = on_gpus ? Strategy::pipelined : Strategy::bulk;
   });
 }
 
-void add_timeout_option(CLI::App* command, Session& session) {
+void add_timeout_options(CLI::App* command, Session& session) {
   command->add_option("--timeout", session.timeout, "Seconds after which a silent rank is lost")
       ->check(CLI::Range(0.5, 86400.0))
-      ->capture_default_str();
+      ->default_str("5");
+  command
+      ->add_option("--gpu-timeout", session.gpu_timeout,
+                   "Seconds after which a rank is lost whose GPU neither finishes work nor waits "
+                   "for another rank; 0: never")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->default_str("600");
 }
 
+namespace {
+
+// Those given on the command line; `settings`: a WorldConfig or LaunchOptions.
+template <class Settings>
+void set_timeouts(const Session& session, Settings& settings) {
+  const auto set = [](auto& timeout, std::optional<double> seconds) {
+    if (seconds) timeout = std::chrono::milliseconds(static_cast<std::int64_t>(*seconds * 1000));
+  };
+  set(settings.timeout, session.timeout);
+  set(settings.work_timeout, session.gpu_timeout);
+}
+
+}  // namespace
+
 void on_ranks(Session& session, const std::function<void(World&)>& body) {
-  const std::chrono::milliseconds timeout{static_cast<std::int64_t>(session.timeout * 1000)};
-  if (const auto config = world_from_environment()) {
+  if (auto config = world_from_environment()) {
+    set_timeouts(session, *config);
     session.quiet = session.quiet || config->rank != 0;
     set_progress(session.progress());
     if (session.gpus > 0) use_gpu(local_rank(*config));
@@ -116,7 +136,9 @@ void on_ranks(Session& session, const std::function<void(World&)>& body) {
                         built_with_cuda() ? fmt::format("this host has {}", gpu_count())
                                           : "this build has no GPU engine");
   if (ranks > 1) {
-    session.exit_code = launch({ranks, timeout}, session.arguments);
+    LaunchOptions options{.ranks = ranks};
+    set_timeouts(session, options);
+    session.exit_code = launch(options, session.arguments);
   } else {
     if (session.gpus > 0) use_gpu(0);
     body(*World::alone());

@@ -105,9 +105,7 @@ void add_infer(CLI::App& app, Session& session) {
   auto o = std::make_shared<Options>();
   CLI::App* command = add_command(
       app, session, "infer", "Score every vertex with the weights of a checkpoint", [=, &session] {
-        o->infer.strategy = o->spread.strategy;
-        o->infer.transport = o->spread.transport;
-        o->infer.gpu = session.gpus > 0;
+        o->infer.route = o->spread.route;
         on_ranks(session, [&](World& world) { run(*o, session, world); });
       });
   command->add_option("graph", o->graph, "Graph with features")->required();
@@ -119,7 +117,7 @@ void add_infer(CLI::App& app, Session& session) {
       "Write the class with the highest score instead; of several labels, 0 or 1 for each");
   add_choice(command, "--normalize", o->infer.normalize, parse_normalize, "auto", "As in training");
   add_spread_options(command, session, o->spread);
-  add_timeout_option(command, session);
+  add_timeout_options(command, session);
   CLI::Option* const limit =
       command
           ->add_option(

@@ -49,7 +49,7 @@ MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& da
                           .weighted = is_weighted(dataset.graph),
                           .symmetric = dataset.symmetric,
                           .gradient = o.train,
-                          .replicate = o.spread.strategy == Strategy::replicate,
+                          .replicate = o.spread.route.strategy == Strategy::replicate,
                           .wide_ids = std::holds_alternative<Csr64>(dataset.graph),
                           .contiguous = partition.is_contiguous()};
   if (o.train) {
@@ -59,7 +59,7 @@ MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& da
     question.activations = 2 * (std::min(o.width, std::uint64_t{1} << 62) + classes);
   }
   const PartitionQuality quality = measure_partition(dataset.graph, partition);
-  return session.gpus > 0 ? plan_gpu_memory(quality, question, gpu_halo(o.spread.strategy))
+  return session.gpus > 0 ? plan_gpu_memory(quality, question, gpu_halo(o.spread.route.strategy))
                           : plan_memory(quality, question);
 }
 

@@ -33,7 +33,7 @@ json to_json(const Options& o, const Session& session, const World& world,
   json all = {{"model", o.train.model.kind},
               {"ranks", world.size()},
               {"seed", o.train.model.seed},
-              {"strategy", to_string(o.spread.strategy)},
+              {"strategy", to_string(o.spread.route.strategy)},
               {"partition", to_string(o.spread.scheme)},
               {"epochs", result.epochs.size()},
               {"loss", losses},
@@ -59,7 +59,7 @@ json to_json(const Options& o, const Session& session, const World& world,
 void print_text(const Options& o, const World& world, const TrainResult& result) {
   const EpochResult& best = result.best();
   fmt::print("{} on {} {}{}: {} epochs, loss {:.4f}\n", o.train.model.kind, world.size(),
-             o.train.gpu ? "GPU" : "rank", world.size() == 1 ? "" : "s", result.epochs.size(),
+             o.train.route.gpu ? "GPU" : "rank", world.size() == 1 ? "" : "s", result.epochs.size(),
              result.epochs.back().loss);
   fmt::print("{} at epoch {}: train {:.2f}%, validation {:.2f}%, test {:.2f}%\n",
              to_string(result.metric), result.best_epoch, 100 * best.train_metric,
@@ -122,8 +122,7 @@ void add_train(CLI::App& app, Session& session) {
       add_command(app, session, "train", "Train a graph neural network on the whole graph",
                   [o, &app, &session] {
                     o->train.model.seed = session.seed;
-                    o->train.strategy = o->spread.strategy;
-                    o->train.gpu = session.gpus > 0;
+                    o->train.route = o->spread.route;
                     apply_defaults(*app.get_subcommand("train"), o->train);
                     on_ranks(session, [&](World& world) { run(*o, session, world); });
                   });
@@ -182,7 +181,7 @@ void add_train(CLI::App& app, Session& session) {
          "Epochs between checkpoints; 0: at the end only");
   option("--resume", t.resume, "Checkpoint to go on from");
   add_spread_options(command, session, o->spread);
-  add_timeout_option(command, session);
+  add_timeout_options(command, session);
   add_examples(command,
                "  plait train cora.plait --model gcn --ranks 2\n"
                "  plait train products.plait --hidden 256 --layers 3 --gpus 4\n"

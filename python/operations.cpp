@@ -77,7 +77,7 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
                               .slot_vertices = true};  // by which attention is dropped
     return c10::make_intrusive<GraphHandle>(
         world, csr, is_symmetric(csr), owners->partition,
-        GraphHandleOptions{.shards = shards, .gpu = place.is_cuda()});
+        GraphHandleOptions{.shards = shards, .route = {.gpu = place.is_cuda()}});
   });
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "plait/aggregate/strategy.h"
+#include "plait/base/delay.h"
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
 #include "plait/base/timer.h"
@@ -166,7 +167,9 @@ class CpuAggregator : public Aggregator {
       AddTime time(cost_.summing);
       scale_rows(rows, way.shard.own, rows_->own());
     }
+    delay_point();
     barrier();  // own rows of all ranks are in place
+    delay_point();
     return way.strategy.gather(rows.width, *rows_, cost_);
   }
 
@@ -174,6 +177,7 @@ class CpuAggregator : public Aggregator {
     const Phase phase("aggregate");
     const Shard& shard = way.shard;
     const RowSource x = gather(way, rows);
+    delay_point();
     AddTime time(cost_.summing);
     spmm({.begin = shard.begin(),
           .end = shard.end(),

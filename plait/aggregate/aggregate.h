@@ -82,6 +82,9 @@ class Aggregator {
   virtual void max_rows(const float* rows, MaxForward operation);
   virtual void max_rows_backward(const float* rows, MaxBackward operation);
 
+  // Throws LostRankError if what has been computed so far is not right because a rank is lost. To
+  // be called when results have been read, before they are used, where operations are asynchronous.
+  virtual void check() const {}
   virtual AggregateCost cost() const = 0;
   virtual std::uint64_t own() const = 0;
   // Edges of own rows.

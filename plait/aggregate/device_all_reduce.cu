@@ -60,7 +60,7 @@ void DeviceLink::all_reduce_sum(float* values, std::uint64_t count, cudaStream_t
     signals_.raise_everywhere(kArrived, stream);
     signals_.wait(arrived, stream);
     add_values<<<blocks, kThreads, 0, stream>>>(values + first, size, rank_, ranks_, incoming);
-    signals_.raise_everywhere(DeviceSignals::kDone, stream);
+    signals_.end_step({Results(values + first, size)}, stream);
   }
   check_cuda(cudaGetLastError(), "summing over ranks");
 }

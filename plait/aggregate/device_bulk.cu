@@ -31,6 +31,7 @@ class DeviceBulk : public DeviceStrategy {
     if (link_.ranks() == 1) return;
     link_.let_follow(p.stream);
     sum(together ? 0 : 1, p, {slot_zero(graph_, link_, link_.rank(), p), link_.wire(), p.width});
+    link_.signals().end_step({p.result(graph_.shard.own)}, p.stream);
   }
 
   std::uint64_t bytes_fetched(std::uint64_t width) const override {
@@ -104,7 +105,9 @@ class DeviceBulk : public DeviceStrategy {
       receive[static_cast<std::size_t>(block.owner)] = {
           slot_zero(graph_, link_, link_.rank(), p) + block.begin * row_bytes,
           block.rows * row_bytes};
+    link_.signals().wait_elsewhere(true, link_.stream());
     nccl_->all_to_all(send, receive, link_.stream());
+    link_.signals().wait_elsewhere(false, link_.stream());
   }
 
   const DeviceGraph& graph_;

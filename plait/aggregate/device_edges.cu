@@ -5,6 +5,30 @@
 
 namespace plait {
 
+namespace {
+
+Results results(float* data, std::uint64_t rows, std::uint64_t width) {
+  return {data, data == nullptr ? 0 : rows * width};
+}
+
+// The arrays that an operation writes, of `rows` own rows.
+std::vector<Results> results_of(const AttentionForward& o, std::uint64_t rows) {
+  const AttentionShape& shape = o.shape;
+  return {results(o.y, rows, shape.width()), results(o.u, rows, shape.width()),
+          results(o.b, rows, shape.heads), results(o.norm, rows, shape.heads)};
+}
+std::vector<Results> results_of(const AttentionBackward& o, std::uint64_t rows) {
+  return {results(o.dh, rows, o.shape.width()), results(o.ds, rows, o.shape.heads)};
+}
+std::vector<Results> results_of(const MaxForward& o, std::uint64_t rows) {
+  return {results(o.y, rows, o.width), results(o.ties, rows, o.width)};
+}
+std::vector<Results> results_of(const MaxBackward& o, std::uint64_t rows) {
+  return {results(o.dx, rows, o.width)};
+}
+
+}  // namespace
+
 template <class Operation, class Kernel>
 void DeviceEdges::run(const Rows& rows, std::uint64_t width, Operation& operation,
                       const Kernel& kernel) {
@@ -15,14 +39,15 @@ void DeviceEdges::run(const Rows& rows, std::uint64_t width, Operation& operatio
                                     RowGroupOptions{.most = group_size(shard.edges(), shard.own),
                                                     .clusters = graph_.clusters.data()},
                                     rows.stream);
+  const auto enqueue = [&](const float* slots) {
+    operation.edges = {.begin = {shard.offsets.data(), shard.own},
+                       .end = {shard.offsets.data() + 1, shard.own},
+                       .columns = shard.slots.data(),
+                       .x = {slots, width, static_cast<Slot>(shard.own)}};
+    kernel(*groups_);
+  };
   rows.strategy.gather({nullptr, nullptr, false, rows.rows, nullptr, width, rows.stream},
-                       [&](const float* slots) {
-                         operation.edges = {.begin = {shard.offsets.data(), shard.own},
-                                            .end = {shard.offsets.data() + 1, shard.own},
-                                            .columns = shard.slots.data(),
-                                            .x = {slots, width, static_cast<Slot>(shard.own)}};
-                         kernel(*groups_);
-                       });
+                       {.enqueue = enqueue, .results = results_of(operation, shard.own)});
 }
 
 void DeviceEdges::attention(const Rows& rows, AttentionForward operation) {

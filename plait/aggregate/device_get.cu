@@ -36,7 +36,7 @@ class DeviceGet : public DeviceStrategy {
       const auto span = link_.span("get and sum", 0, "sum", p.stream);
       sum(p, own);
     }
-    if (link_.ranks() > 1) signals.raise_everywhere(DeviceSignals::kDone, p.stream);
+    if (link_.ranks() > 1) signals.end_step({p.result(graph_.shard.own)}, p.stream);
   }
 
   std::uint64_t bytes_fetched(std::uint64_t width) const override {

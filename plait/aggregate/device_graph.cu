@@ -1,4 +1,5 @@
 #include <cstring>
+#include <exception>
 
 #include "plait/aggregate/device_graph_cuda.h"
 #include "plait/reorder/clusters_cuda.h"
@@ -114,7 +115,7 @@ DeviceLink::DeviceLink(World& world, DType wire, DeviceTransport transport)
                                 DeviceSignals::bytes(ranks_) + static_cast<std::size_t>(ranks_) *
                                                                    kReduceFloats * sizeof(float),
                                 transport)),
-      signals_(*flags_, rank_, ranks_) {
+      signals_(*flags_, world) {
   int least = 0, greatest = 0;
   check_cuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "a stream");
   // Its small kernels go before the blocks of a sum.
@@ -123,10 +124,27 @@ DeviceLink::DeviceLink(World& world, DType wire, DeviceTransport transport)
 }
 
 DeviceLink::~DeviceLink() {
+  abandon_if_unwinding();
   for (cudaStream_t stream : {stream_, signal_stream_}) {
     cudaStreamSynchronize(stream);
     cudaStreamDestroy(stream);
   }
+}
+
+void DeviceLink::begin() {
+  if (ranks_ == 1) return;
+  world_.begin_operation();
+  signals_.check();
+}
+
+void DeviceLink::replayed(std::uint32_t steps) {
+  if (ranks_ == 1) return;
+  begin();
+  signals_.replayed(steps);
+}
+
+void DeviceLink::abandon_if_unwinding() {
+  if (std::uncaught_exceptions() > exceptions_) signals_.end_waits();
 }
 
 void DeviceLink::reserve(std::uint64_t bytes) {

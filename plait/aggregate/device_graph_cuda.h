@@ -2,6 +2,7 @@
 // others. Internal to this room.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -50,6 +51,15 @@ class DeviceLink {
   ~DeviceLink();
   DeviceLink(const DeviceLink&) = delete;
   DeviceLink& operator=(const DeviceLink&) = delete;
+
+  // Begins an operation in which all ranks take part. Throws LostRankError if a rank is lost or an
+  // operation before has failed.
+  void begin();
+  // Recorded steps are about to be replayed.
+  void replayed(std::uint32_t steps);
+  // While an exception destroys the owner of this link: waits on this GPU end, so that it can be
+  // waited for.
+  void abandon_if_unwinding();
 
   // Room for `bytes` of slots on every rank, the largest of what any asks for; collective.
   void reserve(std::uint64_t bytes);
@@ -100,6 +110,7 @@ class DeviceLink {
   std::unique_ptr<DeviceHeap> heap_;
   cudaStream_t stream_ = nullptr, signal_stream_ = nullptr;
   bool signals_follow_ = false;  // since the last let_follow()
+  const int exceptions_ = std::uncaught_exceptions();
   DeviceEvent event_;
   DeviceTrace* trace_ = nullptr;
 };

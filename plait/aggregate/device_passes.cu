@@ -6,7 +6,7 @@
 
 namespace plait {
 
-void DeviceStrategy::gather(const DeviceProduct&, const std::function<void(const float*)>&) {
+void DeviceStrategy::gather(const DeviceProduct&, const GatherUse&) {
   throw UsageError(
       "attention and maxima need the rows themselves, which on GPUs pipelined alone brings; use "
       "--strategy auto");

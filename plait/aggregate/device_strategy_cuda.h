@@ -24,6 +24,15 @@ struct DeviceProduct {
   cudaStream_t stream;
 
   std::uint64_t row_bytes(DType type) const { return width * size_of(type); }
+  // y, of `rows` own rows.
+  Results result(std::uint64_t rows) const { return {y, rows * width}; }
+};
+
+// An operation on gathered rows.
+struct GatherUse {
+  // Enqueues it on the product's stream; `slots`: the row of slot 0.
+  std::function<void(const float* slots)> enqueue;
+  std::vector<Results> results;  // that it writes
 };
 
 class DeviceStrategy {
@@ -31,9 +40,9 @@ class DeviceStrategy {
   virtual ~DeviceStrategy() = default;
   // Enqueues the work; all ranks do so.
   virtual void run(const DeviceProduct& product) = 0;
-  // Brings the halo behind own rows without summing. `use` enqueues what reads them, on the
-  // product's stream, and gets the address of slot 0; they stay until then. fp32 only.
-  virtual void gather(const DeviceProduct& product, const std::function<void(const float*)>& use);
+  // Brings the halo behind own rows without summing; rows stay until they have been used. fp32
+  // only.
+  virtual void gather(const DeviceProduct& product, const GatherUse& use);
   // A part of it alone, to measure (gpu_aggregator.h); the link's part of `partial` holds its sums.
   virtual void run_part(StepPart, const DeviceProduct&) {
     throw UsageError("only pipelined and partial have parts that are measured alone");

@@ -72,7 +72,10 @@ class Engine : public GpuAggregator {
     if (transposed_) backward_run_ = make(*transposed_, options);
     reserve(options.max_width);
   }
-  ~Engine() override { cudaDeviceSynchronize(); }
+  ~Engine() override {
+    link_.abandon_if_unwinding();
+    cudaDeviceSynchronize();
+  }
 
   void reserve(std::uint64_t width) override {
     if (width <= width_ && width_ > 0) return;
@@ -108,9 +111,11 @@ class Engine : public GpuAggregator {
 
   void all_reduce_sum(float* values, std::uint64_t count) override {
     const Phase phase("summing over ranks");
+    link_.begin();
     link_.all_reduce_sum(values, count, stream_);
   }
   void run_part(StepPart part, const float* x, float* y, std::uint64_t width) override {
+    link_.begin();
     forward_run_->run_part(part, {nullptr, nullptr, false, x, y, width, stream_});
   }
   std::vector<TraceSpan> trace(const float* x, float* y, std::uint64_t width) override {
@@ -131,8 +136,12 @@ class Engine : public GpuAggregator {
   AggregateCost cost() const override {
     AggregateCost cost = cost_;
     if (link_.ranks() > 1) cost.waiting = link_.signals().waited();
+    link_.signals().check();
     return cost;
   }
+  void check() const override { link_.signals().check(); }
+  std::uint32_t recorded_steps() const override { return link_.signals().recorded(); }
+  void replay(std::uint32_t steps) override { link_.replayed(steps); }
   std::uint64_t own() const override { return forward_->shard.own; }
   EdgeOffset edges() const override { return edges_; }
   std::span<const float> degree() const override { return degree_; }
@@ -152,6 +161,7 @@ class Engine : public GpuAggregator {
                   void (DeviceEdges::*kernel)(const DeviceEdges::Rows&, Operation)) {
     require_room(width);
     const Phase phase("aggregate");
+    link_.begin();
     const bool turned = back && transposed_;
     DeviceStrategy& strategy = turned ? *backward_run_ : *forward_run_;
     ((turned ? *transposed_edges_ : *forward_edges_).*kernel)({rows, strategy, stream_}, operation);
@@ -166,6 +176,7 @@ class Engine : public GpuAggregator {
     require_room(product.width);
     if (product.width == 0) return;
     const Phase phase("aggregate");
+    link_.begin();
     strategy.run(product);
     const bool back = &strategy == backward_run_.get();
     count(strategy, back ? *transposed_ : *forward_, product.width);

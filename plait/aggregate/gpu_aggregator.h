@@ -54,14 +54,18 @@ class GpuAggregator : public Aggregator {
   // Whether forward() and backward() leave the host out, so that what they enqueue can be recorded
   // and replayed (CUDA graphs). Replayed work does not count in cost().bytes_fetched.
   virtual bool recordable() const = 0;
+  // Steps between GPUs that were recorded so far. Whoever replays some says so before, and learns
+  // of lost ranks as from forward().
+  virtual std::uint32_t recorded_steps() const = 0;
+  virtual void replay(std::uint32_t steps) = 0;
   // Passes of pipelined and partial, the first over own edges; 1 of other strategies.
   virtual std::size_t passes(std::uint64_t width) = 0;
 };
 
 // Collective. Pointers that forward() and backward() take are to memory of the GPU; the work is
-// enqueued on the stream, and whoever reads y follows on the stream. A rank that is lost while
-// others wait for its rows ends them through World's watch; no wait on the GPU is longer than a
-// minute, after which cost() throws.
+// enqueued on the stream, and whoever reads y follows on the stream. Waits on the GPU last until
+// World's watch finds a rank lost. From then on results are NaN, and every operation, check() and
+// cost() throw LostRankError.
 std::unique_ptr<GpuAggregator> make_gpu_aggregator(World& world, const AnyCsr& graph,
                                                    bool symmetric, const Partition& partition,
                                                    const GpuAggregatorOptions& options);

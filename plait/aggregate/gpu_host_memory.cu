@@ -16,6 +16,7 @@ class OnHostMemory : public Aggregator {
   void backward(const Scaling& s, const float* dy, float* dx, std::uint64_t width) override {
     run(&Aggregator::backward, s, dy, dx, width);
   }
+  void check() const override { gpu_->check(); }
   AggregateCost cost() const override { return gpu_->cost(); }
   std::uint64_t own() const override { return gpu_->own(); }
   EdgeOffset edges() const override { return gpu_->edges(); }

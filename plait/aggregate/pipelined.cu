@@ -82,16 +82,16 @@ class Pipelined : public DeviceStrategy {
     if (link_.ranks() == 1) return;
     // x has left before the caller may change it, and the signals of this step with it.
     link_.let_follow(p.stream);
-    signals.raise_everywhere(DeviceSignals::kDone, p.stream);
+    signals.end_step({p.result(graph_.shard.own)}, p.stream);
   }
 
-  void gather(const DeviceProduct& p, const std::function<void(const float*)>& use) override {
+  void gather(const DeviceProduct& p, const GatherUse& use) override {
     require<UsageError>(link_.wire() == DType::f32 && sum_count_ == 0,
                         "attention and maxima need the rows themselves, as fp32: use --strategy "
                         "pipelined and --wire fp32");
-    if (link_.ranks() == 1) return use(p.x);
+    if (link_.ranks() == 1) return use.enqueue(p.x);
     const float* const own = place_own_rows(p, graph_, link_, true);
-    exchange(p, own, [&] { use(own); });
+    exchange(p, own, use);
   }
 
   void run_part(StepPart part, const DeviceProduct& p) override {
@@ -100,7 +100,7 @@ class Pipelined : public DeviceStrategy {
         whole_ = std::make_unique<Passes>(graph_, std::vector<std::uint64_t>{}, p.stream);
       return whole_->run(0, p, {link_.slots(link_.rank()), DType::f32, p.width});
     }
-    if (link_.ranks() > 1) exchange(p, p.x, [] {});
+    if (link_.ranks() > 1) exchange(p, p.x, {.enqueue = [](const float*) {}, .results = {}});
   }
   std::size_t passes(const DeviceProduct& p) override { return passes_of(plan_for(p), p).count(); }
 
@@ -110,14 +110,14 @@ class Pipelined : public DeviceStrategy {
 
  private:
   // A step of which only the rows' crossing is this strategy's work.
-  void exchange(const DeviceProduct& p, const float* own, const std::function<void()>& use) {
+  void exchange(const DeviceProduct& p, const float* own, const GatherUse& use) {
     const Plan& plan = plan_for(p);
     link_.follow(p.stream);
     push(p, plan, own);
     for (const auto& arrival : plan.arrivals) link_.signals().wait(arrival, p.stream);
-    use();
+    use.enqueue(own);
     link_.let_follow(p.stream);
-    link_.signals().raise_everywhere(DeviceSignals::kDone, p.stream);
+    link_.signals().end_step(use.results, p.stream);
   }
 
   Passes& passes_of(Plan& plan, const DeviceProduct& p) const {

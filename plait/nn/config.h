@@ -6,10 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "plait/aggregate/aggregate.h"
+#include "plait/aggregate/route.h"
 #include "plait/graph/dataset.h"
 #include "plait/graph/folds.h"
-#include "plait/symmetric/device_transport.h"
 
 namespace plait {
 
@@ -106,20 +105,16 @@ struct TrainConfig {
   Folds folds;              // instead, if any; drawn from the model's seed
   MetricKind metric = MetricKind::automatic;
   Normalize normalize = Normalize::automatic;
-  Strategy strategy = Strategy::bulk;
+  Route route;
   std::string checkpoint;  // written when training ends, and every `checkpoint_every` epochs
   int checkpoint_every = 50;
-  std::string resume;                                // a checkpoint to go on from
-  bool gpu = false;                                  // on the current GPU of each rank
-  DeviceTransport transport = DeviceTransport::vmm;  // between them
+  std::string resume;  // a checkpoint to go on from
 };
 
 struct InferConfig {
   std::string checkpoint;  // what training wrote
   Normalize normalize = Normalize::automatic;
-  Strategy strategy = Strategy::automatic;
-  bool gpu = false;
-  DeviceTransport transport = DeviceTransport::vmm;
+  Route route;
 };
 
 }  // namespace plait

@@ -40,24 +40,24 @@ torch::Tensor run(GraphHandle& graph, Direction direction, const torch::Tensor& 
 
 GraphHandle::GraphHandle(World& world, const AnyCsr& graph, bool symmetric,
                          const Partition& partition, const GraphHandleOptions& options)
-    : world_(&world), device_(torch_device(options.gpu)), vertices_(vertex_count(graph)) {
+    : world_(&world), device_(torch_device(options.route.gpu)), vertices_(vertex_count(graph)) {
   const Phase phase("placing the graph");
-  if (options.gpu) {
+  if (options.route.gpu) {
     stream_ = current_torch_stream(device_);
     auto aggregator = make_gpu_aggregator(world, graph, symmetric, partition,
-                                          {.strategy = options.strategy,
+                                          {.strategy = options.route.strategy,
                                            .shards = options.shards,
                                            .max_width = options.max_width,
-                                           .transport = options.transport,
+                                           .transport = options.route.transport,
                                            .stream = stream_->native_handle()});
     gpu_aggregator_ = aggregator.get();
     aggregator_ = std::move(aggregator);
   } else {
     ShardOptions shards = options.shards;
-    shards.halo = halo_for(options.strategy);
+    shards.halo = halo_for(options.route.strategy);
     aggregator_ =
         make_aggregator(world, make_graph_shards(graph, symmetric, partition, world.rank(), shards),
-                        options.strategy, options.max_width);
+                        options.route.strategy, options.max_width);
   }
 }
 

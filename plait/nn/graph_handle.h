@@ -9,16 +9,15 @@
 #include <vector>
 
 #include "plait/aggregate/gpu_aggregator.h"
+#include "plait/aggregate/route.h"
 #include "plait/nn/gpu_torch.h"
 
 namespace plait {
 
 struct GraphHandleOptions {
   ShardOptions shards;
-  Strategy strategy = Strategy::automatic;
+  Route route;  // on a GPU, tensors are there too
   std::uint64_t max_width = 0;
-  bool gpu = false;  // on the current GPU: tensors are there too
-  DeviceTransport transport = DeviceTransport::vmm;
 };
 
 class GraphHandle : public torch::CustomClassHolder {
@@ -49,8 +48,15 @@ class GraphHandle : public torch::CustomClassHolder {
   // 1 / number of edges, 0 where there is none: a mean's scale. Made once.
   const torch::Tensor& inverse_degree();
   AggregateCost cost() const { return aggregator_->cost(); }
+  // Throws LostRankError if what was read so far is not right because a rank is lost.
+  void check() const { aggregator_->check(); }
   // Whether aggregate() and all_reduce_sum() can be recorded (recorded.h).
   bool recordable() const { return gpu_aggregator_ != nullptr && gpu_aggregator_->recordable(); }
+  // Steps between ranks that were recorded so far; whoever replays some says so before.
+  std::uint32_t recorded_steps() const {
+    return gpu_aggregator_ == nullptr ? 0 : gpu_aggregator_->recorded_steps();
+  }
+  void replay(std::uint32_t steps) { gpu_aggregator_->replay(steps); }
   // The sum of a contiguous float32 array on device() over ranks, in place; collective.
   void all_reduce_sum(torch::Tensor& values);
 

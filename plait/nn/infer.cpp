@@ -87,9 +87,9 @@ Array<float> gathered(World& world, const Partition& partition, const torch::Ten
 Scores infer(World& world, const Dataset& dataset, const Partition& partition,
              const InferConfig& config) {
   const torch::NoGradGuard no_grad;
-  const torch::Device device = torch_device(config.gpu);
+  const torch::Device device = torch_device(config.route.gpu);
   const Model model = load_model_for(dataset, config.checkpoint, device);
-  if (!config.gpu)
+  if (!config.route.gpu)
     require_room(dataset, model.config(),
                  world.one_host() ? dataset.vertices() : partition.size(world.rank()));
   const InputFeatures input(dataset.features, partition, world.rank(), config.normalize, device);
@@ -97,12 +97,12 @@ Scores infer(World& world, const Dataset& dataset, const Partition& partition,
   shard_options.transposed = false;
   const auto graph = c10::make_intrusive<GraphHandle>(
       world, dataset.graph, dataset.symmetric, partition,
-      GraphHandleOptions{shard_options, config.strategy, model.moved_width(input.is_sparse()),
-                         config.gpu, config.transport});
+      GraphHandleOptions{shard_options, config.route, model.moved_width(input.is_sparse())});
   const std::optional<GraphSet> set = graph_set_of(world, dataset, input, device);
   const torch::Tensor own =
       model.forward(input, graph, {}, false, set ? &*set : nullptr).to(torch::kCPU).contiguous();
 
+  graph->check();
   Array<float> values = gathered(world, partition, own, dataset);
   if (world.rank() != 0) return {};
   return {model.config().task, dataset.examples(), static_cast<std::uint64_t>(own.size(1)),

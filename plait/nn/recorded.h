@@ -8,6 +8,8 @@
 #include <functional>
 #include <memory>
 
+#include "plait/nn/graph_handle.h"
+
 namespace plait {
 
 // While it lives, what this thread gives libtorch to do on the GPU goes to a stream of its own:
@@ -25,9 +27,9 @@ class OwnStream {
 
 class Recorded {
  public:
-  // Not `possible`: all calls just do the work. The device is then the CPU, or the work waits for
-  // the host.
-  Recorded(const torch::Device& device, bool possible);
+  // Of work with a graph, which outlives this. If the graph's operations cannot be recorded, all
+  // calls just do the work.
+  explicit Recorded(GraphHandle& graph);
   ~Recorded();
   Recorded(const Recorded&) = delete;
   Recorded& operator=(const Recorded&) = delete;
@@ -40,9 +42,9 @@ class Recorded {
 
  private:
   struct Graph;
-  torch::Device device_;
-  bool possible_;
+  GraphHandle& handle_;
   int calls_ = 0;
+  std::uint32_t steps_ = 0;  // between ranks, in a replay
   std::unique_ptr<Graph> graph_;
 };
 

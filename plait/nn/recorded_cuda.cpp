@@ -73,20 +73,23 @@ struct Recorded::Graph {
   cudaGraphExec_t executable = nullptr;
 };
 
-Recorded::Recorded(const torch::Device& device, bool possible)
-    : device_(device), possible_(possible && device.is_cuda()) {}
+Recorded::Recorded(GraphHandle& graph) : handle_(graph) {}
 
 Recorded::~Recorded() = default;
 
 void Recorded::run(const std::function<void()>& work) {
-  if (!possible_ || calls_ < kCallsBefore) {
+  if (!handle_.recordable() || calls_ < kCallsBefore) {
     ++calls_;
     return work();
   }
-  if (!graph_) graph_ = std::make_unique<Graph>(device_, work);
-  check_cuda(
-      cudaGraphLaunch(graph_->executable, static_cast<cudaStream_t>(current_stream(device_))),
-      "replaying work on the GPU");
+  if (!graph_) {
+    const std::uint32_t before = handle_.recorded_steps();
+    graph_ = std::make_unique<Graph>(handle_.device(), work);
+    steps_ = handle_.recorded_steps() - before;
+  }
+  handle_.replay(steps_);
+  auto* const stream = static_cast<cudaStream_t>(current_stream(handle_.device()));
+  check_cuda(cudaGraphLaunch(graph_->executable, stream), "replaying work on the GPU");
 }
 
 }  // namespace plait

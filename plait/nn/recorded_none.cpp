@@ -9,7 +9,7 @@ OwnStream::~OwnStream() = default;
 
 struct Recorded::Graph {};
 
-Recorded::Recorded(const torch::Device& device, bool) : device_(device), possible_(false) {}
+Recorded::Recorded(GraphHandle& graph) : handle_(graph) {}
 
 Recorded::~Recorded() = default;
 

@@ -96,10 +96,10 @@ struct Trainer::State {
   State(World& w, const Dataset& dataset, const Partition& partition, const TrainConfig& c)
       : world(w),
         config((check_dataset(dataset, c), c)),
-        device(torch_device(c.gpu)),
+        device(torch_device(c.route.gpu)),
         stream(device),
         model((require_room(w, fill(c.model, dataset), dataset.features, partition.size(w.rank()),
-                            c.gpu),
+                            c.route.gpu),
                fill(c.model, dataset)),
               device),
         task(task_of(dataset.task())),
@@ -111,15 +111,15 @@ struct Trainer::State {
                              set ? set->own() : input.vertices())),
         graph(c10::make_intrusive<GraphHandle>(
             w, dataset.graph, dataset.symmetric, partition,
-            GraphHandleOptions{model.shard_options(), c.strategy,
-                               model.moved_width(input.is_sparse()), c.gpu, c.transport})),
+            GraphHandleOptions{model.shard_options(), c.route,
+                               model.moved_width(input.is_sparse())})),
         dropout(c.model.seed, c.model.dropout),
         parameters(model.parameters()),
         share_of_one(torch::full({}, 1 / targets.total(Split::train), device)),
         epoch_at(torch::zeros({}, torch::dtype(torch::kInt32).device(device))),
         optimizer(parameters, adam_options(c, model)),
-        step_work(device, graph->recordable()),
-        evaluation_work(device, graph->recordable()) {
+        step_work(*graph),
+        evaluation_work(*graph) {
     require<UsageError>(targets.total(Split::train) > 0,
                         "{} has no labelled training examples in split {}", dataset.name, c.split);
     std::int64_t count = 0;
@@ -166,7 +166,9 @@ struct Trainer::State {
       epoch_at.add_(1);
       step_loss = loss.detach();
     });
-    return step_loss.item<double>();  // waits for all that a GPU was given to do
+    const auto loss = step_loss.item<double>();  // waits for all that a GPU was given to do
+    graph->check();
+    return loss;
   }
 
   // The same, and counts what it cost: outside the step's time, because a GPU is asked, and on both
@@ -202,6 +204,7 @@ struct Trainer::State {
     AddTime time(cost.evaluating);
     evaluation_work.run([&] { found = score(); });
     const torch::Tensor here = found.to(torch::kCPU);
+    graph->check();
     const std::span own(here.const_data_ptr<double>(), static_cast<std::size_t>(here.numel()));
     std::vector<double> sums{loss, own[0], stop ? 1.0 : 0.0};
     const std::vector<double> counts = metric->counts(world, own.subspan(1));
@@ -262,8 +265,8 @@ struct Trainer::State {
     result.bytes_per_rank = largest_of_all(world, step_bytes);
     cost.computing = std::max(0.0, step_seconds - communicating - cost.summing);
     cost.host_memory = peak_memory();
-    if (config.gpu) cost.gpu_memory = gpu_used_memory();
-    const bool known = !config.gpu || config.strategy != Strategy::get;
+    if (config.route.gpu) cost.gpu_memory = gpu_used_memory();
+    const bool known = !config.route.gpu || config.route.strategy != Strategy::get;
     if (known) step_bytes_from.resize(static_cast<std::size_t>(world.size()));
     result.ranks = gather_values(world, cost);
     result.bytes_between = gather_vectors(world, step_bytes_from);

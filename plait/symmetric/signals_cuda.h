@@ -9,12 +9,16 @@
 // did before (its kernels' and copies' writes to any GPU); a wait is an acquire load at system
 // scope, and what follows on the stream sees those writes.
 //
-// A wait ends after `limit` at the latest. It then notes its failure, no later wait waits, and
-// check() throws.
+// A wait lasts as long as the ranks are alive, however slow or paused their hosts are. It fails
+// only when World ends it (watched_work.h): through a word in the host's memory that a waiting
+// kernel reads. A failed wait spreads before anything can be overwritten that others still read:
+// the GPU that gives up first stores a mark in the memory of all others, whose waits then fail too.
+// From then on no signal is raised, each step fills its results with NaN, and check() throws.
 #pragma once
 
-#include <chrono>
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -22,12 +26,17 @@
 
 namespace plait {
 
-// In the GPU's memory.
-struct SignalState {
-  std::uint32_t step;
-  std::int32_t failed;        // 1 + the rank that was waited for in vain, or 0
-  unsigned long long waited;  // ns
+// In the host's memory, read and written by the GPU as well. Each word has one writer.
+struct SignalWords {
+  std::uint32_t ended;      // by the host: waits fail
+  std::uint32_t failed;     // by the GPU: a wait has failed
+  std::uint32_t done;       // by the GPU: the last step that has ended
+  std::uint32_t waiting;    // by the GPU: changes again and again while a wait lasts
+  std::uint32_t elsewhere;  // by the GPU: the step in which another library may wait, or 0
 };
+
+// In the GPU's memory; device code is in signal_device.cuh.
+struct SignalState;
 
 // Bytes for a peer, and the signal that they have arrived. All of it multiples of 4 bytes; faster
 // where of 16.
@@ -45,47 +54,78 @@ struct Signal {
   int number;  // below DeviceSignals::kSignals
 };
 
-class DeviceSignals {
+// Floats that a step has written, on this GPU.
+using Results = std::span<float>;
+
+class DeviceSignals : private WatchedWork {
  public:
   static constexpr int kSignals = 64;  // from each rank
+  static constexpr int kMostRanks = 32;
   // Every step ends with it: the rank reads what it was given no more, and the next step may write
   // there.
   static constexpr int kDone = kSignals - 1;
 
-  // Flags stand at the beginning of every part of the heap, which outlives this.
-  DeviceSignals(DeviceHeap& heap, int rank, int ranks,
-                std::chrono::nanoseconds limit = std::chrono::minutes(1));
+  // Flags stand at the beginning of every part of the heap, which outlives this, as the world does.
+  DeviceSignals(DeviceHeap& heap, World& world);
+  ~DeviceSignals();
+  DeviceSignals(const DeviceSignals&) = delete;
+  DeviceSignals& operator=(const DeviceSignals&) = delete;
+
+  // Of all flags of a part: those of each rank, and the mark of a failed wait.
   static std::size_t bytes(int ranks) {
-    return static_cast<std::size_t>(ranks) * kSignals * sizeof(std::uint32_t);
+    return (static_cast<std::size_t>(ranks) * kSignals + 4) * sizeof(std::uint32_t);
   }
 
-  // Raises signal `number` at `peer`, or at all other ranks, for this step. Raised everywhere,
-  // kDone ends the step: nothing on any other stream may still belong to it.
+  // Raises signal `number` at `peer`, or at all other ranks, for this step.
   void raise(int peer, int number, cudaStream_t stream);
   void raise_everywhere(int number, cudaStream_t stream);
+  // Raises kDone everywhere, which ends the step: nothing on any other stream may still belong to
+  // it. If a wait has failed, the step's results become NaN instead; at most kMostResults of them.
+  void end_step(const std::vector<Results>& results, cudaStream_t stream);
+  static constexpr std::size_t kMostResults = 4;
   // Until all have been raised in this step or later; or in the step `back` before.
   void wait(std::span<const Signal> signals, cudaStream_t stream, std::uint32_t back = 0);
+  // Tells the watch over ranks that work of another library begins or ends, which may wait for
+  // other ranks unseen.
+  void wait_elsewhere(bool begins, cudaStream_t stream);
 
   // Waits until all others have done the step before, writes to them in the order given, and raises
   // the signals: one kernel for each 32 of them, for what is small, where copies and signals would
   // take longer to begin than to run.
   void push(std::span<const Push> pushes, cudaStream_t stream);
 
-  // Seconds that streams have stood in waits for the step under way, so far. Throws Error naming
-  // the rank if a wait has run out. Waits for the GPU.
+  // Steps that were recorded so far, and say so of replayed ones. The watch over ranks must know
+  // what the GPU was given to do.
+  std::uint32_t recorded() const { return recorded_; }
+  void replayed(std::uint32_t steps) { enqueued_.fetch_add(steps, std::memory_order_relaxed); }
+
+  // Throws LostRankError if a rank is lost or a wait has failed in what the GPU has done so far.
+  void check() const;
+  // Seconds that streams have stood in waits for the step under way, so far. Waits for the GPU.
   double waited() const;
+  // Waits fail from here on; harmless again and again.
+  void end_waits() override;
 
  private:
+  Progress progress() override;
   void push_some(std::span<const Push> pushes, cudaStream_t stream);
   template <class Piece>
   void push_pieces(std::span<const Push> pushes, cudaStream_t stream);
   std::uint32_t* flag(int at, int from, int number) const;
+  std::uint32_t* failed_mark(int at) const { return flag(at, ranks_, 0); }
+
+  struct FreeHostMemory {
+    void operator()(SignalWords* words) const;
+  };
 
   DeviceHeap& heap_;
+  World& world_;
   int rank_, ranks_;
-  std::uint64_t limit_;  // ns
+  std::unique_ptr<SignalWords, FreeHostMemory> words_;
   DeviceArray<SignalState> state_;
   DeviceArray<unsigned> ended_;
+  std::atomic<std::uint32_t> enqueued_{0};  // steps, without recorded ones
+  std::uint32_t recorded_ = 0;
 };
 
 }  // namespace plait

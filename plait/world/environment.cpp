@@ -12,7 +12,8 @@
 // is the first host of the Slurm step, or 127.0.0.1 where all ranks are on one host; without
 // MASTER_PORT, a port from 20000 to 29999 that follows from the job's id.
 //
-// In all of them PLAIT_TIMEOUT_MS is the time after which a silent rank is lost, and
+// In all of them PLAIT_TIMEOUT_MS is the time after which a silent rank is lost,
+// PLAIT_GPU_TIMEOUT_MS the time after which a rank is lost whose GPU stands still (0: never), and
 // PLAIT_INTERFACE the interface (its name or address) to use.
 #include <unistd.h>
 
@@ -174,6 +175,8 @@ std::optional<WorldConfig> world_from_environment() {
     if (!config) continue;
     if (const auto timeout = number("PLAIT_TIMEOUT_MS", 100, kLongestTimeout))
       config->timeout = std::chrono::milliseconds(*timeout);
+    if (const auto timeout = number("PLAIT_GPU_TIMEOUT_MS", 0, kLongestTimeout))
+      config->work_timeout = std::chrono::milliseconds(*timeout);
     config->interface_address = variable("PLAIT_INTERFACE").value_or("");
     return config;
   }

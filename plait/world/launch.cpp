@@ -215,6 +215,8 @@ std::vector<std::string> Launcher::settings(int rank) const {
       fmt::format("PLAIT_RANK={}", rank), fmt::format("PLAIT_WORLD_SIZE={}", options_.ranks),
       "PLAIT_MASTER_ADDR=127.0.0.1", fmt::format("PLAIT_MASTER_PORT={}", store_->port()),
       fmt::format("PLAIT_TIMEOUT_MS={}", options_.timeout.count())};
+  if (options_.work_timeout)
+    all.push_back(fmt::format("PLAIT_GPU_TIMEOUT_MS={}", options_.work_timeout->count()));
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   if (::getenv("OMP_NUM_THREADS") == nullptr)
     all.push_back(fmt::format("OMP_NUM_THREADS={}", std::max(1, cores / options_.ranks)));

@@ -12,7 +12,8 @@ namespace plait {
 
 struct LaunchOptions {
   int ranks = 1;
-  std::chrono::milliseconds timeout{5000};
+  std::chrono::milliseconds timeout = WorldConfig{}.timeout;
+  std::optional<std::chrono::milliseconds> work_timeout;  // else as PLAIT_GPU_TIMEOUT_MS says
 };
 
 // The world that the environment names, if any: Plait's own launcher, torchrun (RANK, WORLD_SIZE,

@@ -53,6 +53,7 @@ void Liveness::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
+    end_waits();
   }
   changed_.notify_all();
   if (beat_.joinable()) beat_.join();
@@ -92,6 +93,8 @@ void Liveness::exchange(Duration elapsed) {
     adopt(*told);
   else if (const auto found = judge())
     adopt(announce_loss(*store_, *found));
+  else if (const auto own = judge_work(elapsed))
+    adopt(announce_loss(*store_, *own));
 }
 
 // "COUNTER LEFT_AFTER PHASE", with "-" for a rank that has not left.
@@ -128,6 +131,38 @@ std::optional<Loss> Liveness::judge() {
                   Phase::current()};
   }
   return std::nullopt;
+}
+
+std::optional<Loss> Liveness::judge_work(Duration elapsed) {
+  if (options_.work_timeout.count() == 0) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  for (Watched& watched : watched_) {
+    const auto progress = watched.work->progress();
+    const bool stands = progress.under_way && progress.moved == watched.moved;
+    watched.still = stands ? watched.still + elapsed : Duration(0);
+    watched.moved = progress.moved;
+    if (watched.still >= options_.work_timeout)
+      return Loss{options_.rank,
+                  fmt::format("has a GPU that has not moved on for {:.1f} s",
+                              duration<double>(watched.still).count()),
+                  Phase::current()};
+  }
+  return std::nullopt;
+}
+
+void Liveness::watch(WatchedWork& work) {
+  const std::lock_guard lock(mutex_);
+  watched_.push_back({.work = &work});
+  if (verdict_ || stopping_) end_waits();
+}
+
+void Liveness::unwatch(WatchedWork& work) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(watched_, [&](const Watched& watched) { return watched.work == &work; });
+}
+
+void Liveness::end_waits() {
+  for (const Watched& watched : watched_) watched.work->end_waits();
 }
 
 // --- the watch thread ---
@@ -211,6 +246,7 @@ void Liveness::set_verdict(Verdict verdict) {
     const std::lock_guard lock(mutex_);
     if (verdict_ || stopping_) return;
     verdict_ = std::move(verdict);
+    end_waits();
   }
   changed_.notify_all();
 }

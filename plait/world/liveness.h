@@ -7,7 +7,10 @@
 //    itself as an exception ended it;
 //  - when its counter has stood still for 0.8 timeouts;
 //  - when it keeps the store, and the connection breaks;
-//  - when it has left after fewer operations than this rank has begun: it will never join this one.
+//  - when it has left after fewer operations than this rank has begun: it will never join this one;
+//  - when its GPU stands still: work is under way that neither ends nor waits for another rank.
+//  Each
+//    rank judges this of itself (watched_work.h) and tells the store.
 // A rank that computes for long is not lost: its heartbeat thread goes on.
 //
 // Only time in which this process itself ran is counted, on its own clock: a whole job that is
@@ -16,7 +19,7 @@
 // The first verdict is put into the store, so that all ranks name the same one. On each of them
 // either the main thread takes it, by check() or explain(), as an exception; or, as the main thread
 // may be blocked where nothing can reach it, the watch prints the line and ends the process with
-// exit code 1.
+// exit code 1. Waits of watched work end with the verdict.
 #pragma once
 
 #include <atomic>
@@ -32,6 +35,7 @@
 
 #include "plait/world/loss.h"
 #include "plait/world/store.h"
+#include "plait/world/watched_work.h"
 
 namespace plait {
 
@@ -44,6 +48,7 @@ class Liveness {
     int store_keeper = kNoRank;  // the rank in whose process the store is, if any
     std::string store_place;     // for messages
     std::string world;           // tells this world's keys from those of an earlier one
+    std::chrono::milliseconds work_timeout{0};  // of watched work that stands still; 0: none
   };
 
   // `store` is a connection of its own.
@@ -64,9 +69,13 @@ class Liveness {
   // If there is a verdict that the main thread has not taken, does not come back.
   void yield_to_watch();
 
+  // As World's. The work outlives its being watched.
+  void watch(WatchedWork& work);
+  void unwatch(WatchedWork& work);
+
   // This rank has done all its operations and takes its leave; others may still work.
   void announce_leave();
-  // Ends both threads. Losses do not matter any more.
+  // Ends both threads and the waits of watched work. Losses do not matter any more.
   void stop();
 
  private:
@@ -76,6 +85,11 @@ class Liveness {
     std::string phase;                        // as last read
     std::optional<std::uint64_t> left_after;  // operations, once it has left
     Duration silence{0};
+  };
+  struct Watched {
+    WatchedWork* work = nullptr;
+    std::uint64_t moved = 0;  // as last seen
+    Duration still{0};        // since when it has been the same, with work under way
   };
   struct Verdict {
     int rank = kNoRank;  // kNoRank: the store, kept by no rank
@@ -89,6 +103,7 @@ class Liveness {
   std::string next_heartbeat();
   void read_peer(Peer& peer, const std::string& heartbeat, Duration elapsed);
   std::optional<Loss> judge();
+  std::optional<Loss> judge_work(Duration elapsed);
 
   // The watch thread.
   void run_watch();
@@ -99,6 +114,7 @@ class Liveness {
   std::string last_phase(int rank);
   void lose_store(const std::string& how);
   void set_verdict(Verdict verdict);
+  void end_waits();  // under the mutex
   Duration time_run(std::chrono::steady_clock::time_point& last) const;
   Duration patience() const;
 
@@ -111,6 +127,7 @@ class Liveness {
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::vector<Peer> peers_;
+  std::vector<Watched> watched_;
   std::optional<Verdict> verdict_;
   Duration store_silence_{0};
   std::optional<std::uint64_t> left_after_;

@@ -68,6 +68,9 @@ class Joined : public World {
 
   void check_alive() override { liveness_->check(); }
   void begin_operation() override { liveness_->begin_operation(); }
+  [[noreturn]] void explain(const std::string& error) override { liveness_->explain(error); }
+  void watch(WatchedWork& work) override { liveness_->watch(work); }
+  void unwatch(WatchedWork& work) override { liveness_->unwatch(work); }
   std::uint64_t bytes_sent() const override { return gloo_->bytes_sent(); }
 
   static void fail(const std::string& reason) {
@@ -140,6 +143,7 @@ void Joined::open_store() {
                            : Store::connect(address, config_.join_timeout);
     Liveness::Options options{config_.rank, config_.size, config_.timeout, kNoRank, place(), name_};
     if (!config_.store_is_external) options.store_keeper = 0;
+    options.work_timeout = config_.work_timeout;
     liveness_ = std::make_unique<Liveness>(options, Store::connect(address, config_.join_timeout));
   } catch (const Error& error) {
     throw Error(
@@ -290,6 +294,8 @@ void Joined::leave() {
 }
 
 }  // namespace
+
+void World::explain(const std::string& error) { throw Error(error); }
 
 void fail_world(const std::string& reason) { Joined::fail(reason); }
 

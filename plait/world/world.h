@@ -19,6 +19,8 @@
 #include <string_view>
 #include <vector>
 
+#include "plait/world/watched_work.h"
+
 namespace plait {
 
 struct WorldConfig {
@@ -32,6 +34,9 @@ struct WorldConfig {
   std::string store_prefix = "plait";             // put before every key
   std::chrono::milliseconds timeout{5000};        // after this, a silent rank is lost
   std::chrono::milliseconds join_timeout{60000};  // for programs to start on all hosts
+  // A rank is lost when its watched work stands still for so long without waiting for another rank;
+  // zero: never.
+  std::chrono::milliseconds work_timeout{600000};
 };
 
 class World {
@@ -68,6 +73,14 @@ class World {
   // Says that an operation outside World's own begins in which all ranks take part (a barrier on
   // shared memory), so that a rank that has left without it is found out.
   virtual void begin_operation() {}
+  // Throws the error of a lost rank for an operation outside World's own that has failed with
+  // `error`, as it does when a rank is lost: waits for the verdict up to the timeout. Without a
+  // verdict, throws Error with that text.
+  [[noreturn]] virtual void explain(const std::string& error);
+  // From watch() to unwatch(), the watch over ranks looks at the work, and ends its waits once a
+  // rank is lost or this one has left. A world of one looks at none.
+  virtual void watch(WatchedWork&) {}
+  virtual void unwatch(WatchedWork&) {}
   // Bytes of payload this rank has sent through collectives so far.
   virtual std::uint64_t bytes_sent() const = 0;
 };

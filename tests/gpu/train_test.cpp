@@ -55,7 +55,7 @@ Dataset dataset_of(const Case& c) {
 }
 
 TrainConfig config_of(const Case& c, bool gpu, int epochs) {
-  TrainConfig config{.epochs = epochs, .strategy = Strategy::automatic, .gpu = gpu};
+  TrainConfig config{.epochs = epochs, .route = {.gpu = gpu}};
   config.model = {.kind = c.kind, .layers = c.layers, .hidden = c.hidden, .seed = 4};
   return config;
 }
@@ -127,7 +127,7 @@ TEST_F(GpuTraining, ChangesPlacesByCheckpoints) {
 
     const auto world = World::alone();
     const auto scores = [&](bool gpu) {
-      return infer(*world, data, partition, {.checkpoint = path_, .gpu = gpu});
+      return infer(*world, data, partition, {.checkpoint = path_, .route = {.gpu = gpu}});
     };
     const Scores here = scores(false), there = scores(true);
     ASSERT_EQ(here.values.size(), there.values.size());

@@ -1,0 +1,206 @@
+// Waits between GPUs: they last as long as the ranks are alive, however long a host pauses, and once
+// one has failed there are no results any more. Ranks share GPUs where there are fewer.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cmath>
+#include <thread>
+
+#include "plait/aggregate/gpu_aggregator.h"
+#include "plait/base/cuda.h"
+#include "plait/base/error.h"
+#include "plait/base/gpu.h"
+#include "plait/world/phase.h"
+#include "tests/aggregate/aggregate_case.h"
+#include "tests/gpu/endless_kernel.h"
+#include "tests/world/ranks.h"
+
+namespace plait::test {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+using testing::HasSubstr;
+
+// A rank's part of a graph in which all ranks read rows of all others.
+class Part {
+ public:
+  Part(World& world, Strategy strategy)
+      : world_(world),
+        case_(1),
+        partition_(make_partition(PartitionScheme::hash, case_.graph, world.size())),
+        expected_(case_, {}),
+        x_(std::span<const float>(own_part(case_.x, partition_, world.rank(), case_.width))),
+        y_(x_.size()),
+        aggregator_(make_gpu_aggregator(world, case_.graph, false, partition_,
+                                        {.strategy = strategy, .max_width = case_.width})) {}
+
+  void enqueue() { aggregator_->forward({}, x_.data(), y_.data(), case_.width); }
+  void enqueue_max() {
+    aggregator_->max_rows(x_.data(), {.width = case_.width, .y = y_.data()});
+  }
+  std::vector<float> result() { return y_.to_host(); }
+  GpuAggregator& aggregator() { return *aggregator_; }
+  DeviceArray<float>& y() { return y_; }
+
+  void expect_right(const std::string& when) {
+    check_cuda(cudaMemset(y_.data(), 0xff, y_.size() * sizeof(float)), "y");
+    enqueue();
+    const std::vector<float> y = result();
+    aggregator_->check();
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const std::uint64_t at =
+          partition_.vertex(world_.rank(), i / case_.width) * case_.width + i % case_.width;
+      expect(std::abs(y[i] - expected_.y[at]) <= 2e-6 * expected_.bound[at],
+             fmt::format("{}: row {} is {}, not {}", when, i / case_.width, y[i], expected_.y[at]));
+    }
+  }
+
+ private:
+  World& world_;
+  const Case case_;
+  const Partition partition_;
+  const Expected expected_;
+  DeviceArray<float> x_, y_;
+  std::unique_ptr<GpuAggregator> aggregator_;
+};
+
+Strategy strategy_under_test() { return parse_strategy(std::getenv("TEST_STRATEGY")); }
+
+std::vector<std::string> strategies_by_signals() {
+  std::vector<std::string> names{"pipelined", "partial", "get"};
+  if (gpu_count() > 1) names.push_back("bulk");  // NCCL wants a GPU for each rank
+  return names;
+}
+
+// The host of rank 0 pauses between two steps while the others wait on their GPUs.
+const RankProgram pauses("gpu pauses", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  Part part(world, strategy_under_test());
+  for (int step = 0; step < 6; ++step) {
+    if (step == 3 && world.rank() == 0)
+      std::this_thread::sleep_for(std::chrono::seconds(std::stoi(std::getenv("TEST_PAUSE"))));
+    part.expect_right(fmt::format("step {}", step));
+  }
+});
+
+TEST(GpuWaits, LastAsLongAsAHostPauses) {
+  std::vector<Job> jobs;
+  for (const std::string& strategy : strategies_by_signals())
+    jobs.emplace_back(JobOptions{.program = "gpu pauses",
+                                 .ranks = std::min(gpu_count(), 4) > 1 ? std::min(gpu_count(), 4) : 2,
+                                 .timeout_ms = 5000,
+                                 .environment = {{"TEST_STRATEGY", strategy},
+                                                 {"TEST_PAUSE", "75"},
+                                                 // Shorter than the pause, which is no hang.
+                                                 {"PLAIT_GPU_TIMEOUT_MS", "20000"}}});
+  for (Job& job : jobs) {
+    const Outcome outcome = job.wait(150s);
+    EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
+  }
+}
+
+// A kernel that never ends, before a step of rank 1.
+const RankProgram endless("gpu endless", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  Part part(world, strategy_under_test());
+  part.expect_right("before");
+  const Phase phase("step");
+  say_ready(world);
+  if (world.rank() == 1) launch_endless_kernel(nullptr);
+  part.enqueue();
+  part.result();
+  part.aggregator().check();
+  say("got a result");
+});
+
+TEST(GpuWaits, AKernelThatNeverEndsLosesItsRank) {
+  for (const std::string& strategy : strategies_by_signals()) {
+    Job job({.program = "gpu endless",
+             .ranks = std::max(2, std::min(gpu_count(), 4)),
+             .timeout_ms = 5000,
+             .environment = {{"TEST_STRATEGY", strategy}, {"PLAIT_GPU_TIMEOUT_MS", "3000"}}});
+    job.rank(1);
+    const auto start = steady_clock::now();
+    const Outcome outcome = job.wait(60s);
+    EXPECT_EQ(outcome.code, 1) << strategy;
+    EXPECT_LT(steady_clock::now() - start, 10s) << strategy;
+    EXPECT_THAT(outcome.all_errors(),
+                HasSubstr("plait: rank 0: rank 1 has a GPU that has not moved on for"))
+        << strategy;
+  }
+}
+
+bool all_nan(const std::vector<float>& values) {
+  return std::ranges::all_of(values, [](float v) { return std::isnan(v); });
+}
+
+// Rank 1 dies while rank 0 has two operations under way, of which it reads both results.
+const RankProgram nan_results("gpu results after a loss", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  Part part(world, strategy_under_test());
+  part.expect_right("before");
+  say_ready(world);
+  if (world.rank() == 1) std::this_thread::sleep_for(60s);
+  const bool maximum = strategy_under_test() == Strategy::pipelined;
+  maximum ? part.enqueue_max() : part.enqueue();
+  DeviceArray<float> first(part.y().size());
+  check_cuda(cudaMemcpyAsync(first.data(), part.y().data(), first.size() * sizeof(float),
+                             cudaMemcpyDeviceToDevice, nullptr),
+             "a result");
+  part.enqueue();
+  const bool nan = all_nan(part.result()) && all_nan(first.to_host());
+  std::string text;
+  bool refused = true;
+  const std::vector<std::function<void()>> operations{
+      [&] { part.aggregator().check(); }, [&] { part.enqueue(); },
+      [&] { part.aggregator().cost(); },
+      [&] { part.aggregator().all_reduce_sum(part.y().data(), 1); }, [&] { world.barrier(); }};
+  for (const auto& operation : operations) try {
+      operation();
+      refused = false;
+    } catch (const LostRankError& error) {
+      if (text.empty()) text = error.what();
+      refused &= text == error.what();
+    }
+  say(fmt::format("after: {}{}", nan ? "NaN" : "numbers", refused ? ", refused" : ", done"));
+});
+
+TEST(GpuWaits, NothingButNaNComesOfAFailedOne) {
+  for (const char* strategy : {"pipelined", "partial", "get"}) {
+    Job job({.program = "gpu results after a loss",
+             .ranks = 2,
+             .timeout_ms = 3000,
+             .environment = {{"TEST_STRATEGY", strategy}}});
+    job.await_ready(2);
+    std::this_thread::sleep_for(300ms);
+    kill(job.rank(1), SIGKILL);
+    EXPECT_EQ(job.await("after: "), "NaN, refused") << strategy;
+    EXPECT_EQ(job.wait().code, 1);
+  }
+}
+
+// A rank that fails by an error of its own does not wait for others on its GPU, nor they for it.
+const RankProgram fails("gpu rank fails", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  Part part(world, Strategy::pipelined);
+  part.expect_right("before");
+  if (world.rank() != 0) part.enqueue();  // waits for rank 0
+  expect(world.rank() != 1, "enough of it");
+  part.result();
+  if (world.rank() == 0) std::this_thread::sleep_for(60s);
+  part.aggregator().check();
+});
+
+TEST(GpuWaits, EndWithTheRankThatFails) {
+  const auto start = steady_clock::now();
+  const Outcome outcome = run_job({.program = "gpu rank fails", .ranks = 3, .timeout_ms = 5000});
+  EXPECT_LT(steady_clock::now() - start, 15s);
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.all_errors(), HasSubstr("enough of it"));
+}
+
+}  // namespace
+}  // namespace plait::test
