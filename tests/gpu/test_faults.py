@@ -113,6 +113,7 @@ def test_killed_rank(graph, checkpoint, tmp_path, delay):
     arguments = commands(graph, checkpoint, tmp_path)["train"]
     arguments[arguments.index("--epochs") + 1] = 9999999
     process = start(arguments)
+    program.wait_until(lambda: 1 in program.ranks_of(process.pid), 20, "rank 1 has started")
     time.sleep(delay)
     os.kill(program.ranks_of(process.pid)[1], signal.SIGKILL)
     began = time.monotonic()

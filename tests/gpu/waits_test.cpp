@@ -151,6 +151,11 @@ const RankProgram nan_results("gpu results after a loss", [](World& world) {
                              cudaMemcpyDeviceToDevice, nullptr),
              "a result");
   part.enqueue();
+  try {
+    for (;; std::this_thread::sleep_for(1ms)) world.check_alive();
+  } catch (const LostRankError&) {
+    // From here on, the watch over ranks leaves this thread some time.
+  }
   const bool nan = all_nan(part.result()) && all_nan(first.to_host());
   std::string text;
   bool refused = true;
