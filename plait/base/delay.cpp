@@ -33,8 +33,7 @@ std::chrono::microseconds next_delay() {
   Delays& d = delays();
   const std::lock_guard lock(d.mutex);
   if (d.random() % 4 != 0) return {};
-  return std::chrono::microseconds(
-      1 + d.random() % static_cast<std::uint64_t>(d.longest.count()));
+  return std::chrono::microseconds(1 + d.random() % static_cast<std::uint64_t>(d.longest.count()));
 }
 
 void delay_now() { std::this_thread::sleep_for(next_delay()); }

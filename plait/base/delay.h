@@ -1,5 +1,5 @@
-// For tests: random pauses between the parts of a step, which show that every barrier and every wait
-// is needed. Programs never switch them on.
+// For tests: random pauses between the parts of a step, which show that every barrier and every
+// wait is needed. Programs never switch them on.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@ namespace detail {
 inline std::atomic<bool> delays_on{false};
 }
 
-// From here on, a part of this process's steps in four begins late by up to `longest`; which, depends
-// on the seed. Zero switches delays off.
+// From here on, a part of this process's steps in four begins late by up to `longest`; which,
+// depends on the seed. Zero switches delays off.
 void switch_delays(std::uint64_t seed, std::chrono::microseconds longest);
 
 // By how much the next part begins late; zero where delays are off.

@@ -1,5 +1,5 @@
-// Waits between GPUs: they last as long as the ranks are alive, however long a host pauses, and once
-// one has failed there are no results any more. Ranks share GPUs where there are fewer.
+// Waits between GPUs: they last as long as the ranks are alive, however long a host pauses, and
+// once one has failed there are no results any more. Ranks share GPUs where there are fewer.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,9 +38,7 @@ class Part {
                                         {.strategy = strategy, .max_width = case_.width})) {}
 
   void enqueue() { aggregator_->forward({}, x_.data(), y_.data(), case_.width); }
-  void enqueue_max() {
-    aggregator_->max_rows(x_.data(), {.width = case_.width, .y = y_.data()});
-  }
+  void enqueue_max() { aggregator_->max_rows(x_.data(), {.width = case_.width, .y = y_.data()}); }
   std::vector<float> result() { return y_.to_host(); }
   GpuAggregator& aggregator() { return *aggregator_; }
   DeviceArray<float>& y() { return y_; }
@@ -89,13 +87,14 @@ const RankProgram pauses("gpu pauses", [](World& world) {
 TEST(GpuWaits, LastAsLongAsAHostPauses) {
   std::vector<Job> jobs;
   for (const std::string& strategy : strategies_by_signals())
-    jobs.emplace_back(JobOptions{.program = "gpu pauses",
-                                 .ranks = std::min(gpu_count(), 4) > 1 ? std::min(gpu_count(), 4) : 2,
-                                 .timeout_ms = 5000,
-                                 .environment = {{"TEST_STRATEGY", strategy},
-                                                 {"TEST_PAUSE", "75"},
-                                                 // Shorter than the pause, which is no hang.
-                                                 {"PLAIT_GPU_TIMEOUT_MS", "20000"}}});
+    jobs.emplace_back(
+        JobOptions{.program = "gpu pauses",
+                   .ranks = std::min(gpu_count(), 4) > 1 ? std::min(gpu_count(), 4) : 2,
+                   .timeout_ms = 5000,
+                   .environment = {{"TEST_STRATEGY", strategy},
+                                   {"TEST_PAUSE", "75"},
+                                   // Shorter than the pause, which is no hang.
+                                   {"PLAIT_GPU_TIMEOUT_MS", "20000"}}});
   for (Job& job : jobs) {
     const Outcome outcome = job.wait(150s);
     EXPECT_EQ(outcome.code, 0) << outcome.all_errors();

@@ -1,5 +1,5 @@
-// Work that World does not see, as that of a GPU: a rank is lost when its own stands still, waits end
-// when a rank is lost, and nothing else ends them.
+// Work that World does not see, as that of a GPU: a rank is lost when its own stands still, waits
+// end when a rank is lost, and nothing else ends them.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -53,14 +53,15 @@ const RankProgram stands("work stands still", [](World& world) {
 
 TEST(WatchedWork, ThatStandsStillLosesItsRank) {
   const auto start = steady_clock::now();
-  const Outcome outcome = run_job(
-      {"work stands still", 3, 2000, {{"PLAIT_GPU_TIMEOUT_MS", "700"}}});
+  const Outcome outcome =
+      run_job({"work stands still", 3, 2000, {{"PLAIT_GPU_TIMEOUT_MS", "700"}}});
   EXPECT_GE(steady_clock::now() - start, 700ms);
   EXPECT_EQ(outcome.code, 1);
   const auto other = [](int rank) {
-    return ContainsRegex(fmt::format("^plait: rank {}: rank 1 has a GPU that has not moved on for "
-                                     "[0-9.]+ s while in 'step'$",
-                                     rank));
+    return ContainsRegex(
+        fmt::format("^plait: rank {}: rank 1 has a GPU that has not moved on for "
+                    "[0-9.]+ s while in 'step'$",
+                    rank));
   };
   EXPECT_THAT(outcome.errors,
               UnorderedElementsAre(other(0), other(2),
@@ -78,8 +79,7 @@ const RankProgram waits("work waits", [](World& world) {
 });
 
 TEST(WatchedWork, MayWaitForLong) {
-  const Outcome outcome =
-      run_job({"work waits", 2, 2000, {{"PLAIT_GPU_TIMEOUT_MS", "400"}}});
+  const Outcome outcome = run_job({"work waits", 2, 2000, {{"PLAIT_GPU_TIMEOUT_MS", "400"}}});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.all_errors(), "");
 }
