@@ -11,6 +11,7 @@
 #include "plait/base/gpu.h"
 #include "plait/base/progress.h"
 #include "plait/io/io.h"
+#include "plait/world/gather.h"
 #include "plait/world/launch.h"
 #include "plait/world/phase.h"
 
@@ -118,6 +119,17 @@ void set_timeouts(const Session& session, Settings& settings) {
   set(settings.work_timeout, session.gpu_timeout);
 }
 
+void require_own_gpus(World& world) {
+  const auto ids = gather_values(world, current_gpu_id());
+  for (std::size_t rank = 0; rank < ids.size(); ++rank) {
+    const auto first = static_cast<std::size_t>(std::ranges::find(ids, ids[rank]) - ids.begin());
+    require<UsageError>(first == rank,
+                        "ranks {} and {} have the same GPU; start as many ranks as there are GPUs, "
+                        "and let each process see all of its host's GPUs or one of its own",
+                        first, rank);
+  }
+}
+
 }  // namespace
 
 void on_ranks(Session& session, const std::function<void(World&)>& body) {
@@ -125,8 +137,9 @@ void on_ranks(Session& session, const std::function<void(World&)>& body) {
     set_timeouts(session, *config);
     session.quiet = session.quiet || config->rank != 0;
     set_progress(session.progress());
-    if (session.gpus > 0) use_gpu(local_rank(*config));
+    if (session.gpus > 0) use_gpu(gpu_of_rank(*config, gpu_count()));
     const auto world = World::join(*config);
+    if (session.gpus > 0) require_own_gpus(*world);
     body(*world);
     return;
   }

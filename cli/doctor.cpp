@@ -121,6 +121,14 @@ Finding nvshmem() {
   return finding;
 }
 
+// What to do about a GPU that cannot be used; empty if it can.
+std::string remedy_of_gpu(int index, const Gpu& gpu) {
+  if (gpu.major < 8) return "Plait needs compute capability 8.0 or later";
+  const std::string fault = gpu_kernel_fault(index);
+  if (fault.empty()) return "";
+  return fault + "; install a driver for CUDA 13 or later, or build Plait on this machine";
+}
+
 // Adds what there is to say of GPUs; returns them.
 std::vector<Gpu> add_gpus(std::vector<Finding>& findings) {
   findings.push_back(engine());
@@ -138,7 +146,7 @@ std::vector<Gpu> add_gpus(std::vector<Finding>& findings) {
         {fmt::format("GPU {}", g),
          fmt::format("{}, compute capability {}.{}, {} free of {}", gpus[g].name, gpus[g].major,
                      gpus[g].minor, format_bytes(gpus[g].free), format_bytes(gpus[g].memory)),
-         gpus[g].major < 8 ? "Plait needs compute capability 8.0 or later" : ""});
+         remedy_of_gpu(static_cast<int>(g), gpus[g])});
   if (gpus.size() > 1) findings.push_back(peer_access(gpus));
   if (!gpus.empty()) findings.push_back(links(gpus));
   if (built_with_cuda()) {

@@ -10,7 +10,7 @@ endif()
 
 set(CMAKE_CUDA_COMPILER ${PLAIT_NVCC})
 if(NOT CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real)
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 90)  # 90: with PTX, for GPUs that are newer than this build
 endif()
 enable_language(CUDA)
 find_package(CUDAToolkit 12.8 REQUIRED)

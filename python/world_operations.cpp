@@ -4,6 +4,7 @@
 // made in Python. Every rank calls the same ones in the same order.
 #include <xxhash.h>
 
+#include "plait/base/gpu.h"
 #include "plait/graph/build.h"
 #include "plait/nn/dropout.h"
 #include "plait/nn/linear_map.h"
@@ -44,6 +45,16 @@ std::int64_t rank() {
 
 std::int64_t world_size() {
   return with_python_errors([] { return current_world().size(); });
+}
+
+// Where this rank's tensors belong: its GPU, or the CPU where there is none.
+std::string device() {
+  return with_python_errors([]() -> std::string {
+    const int count = gpu_count();
+    if (count == 0) return "cpu";
+    const auto config = world_from_environment();
+    return fmt::format("cuda:{}", config ? gpu_of_rank(*config, count) : 0);
+  });
 }
 
 // What a collective would say of a rank that is lost; empty where none is.
@@ -173,6 +184,7 @@ void register_partition_class() {
 TORCH_LIBRARY_FRAGMENT(plait, m) {
   m.def("rank() -> int", &rank);
   m.def("world_size() -> int", &world_size);
+  m.def("device() -> str", &device);
   m.def("loss() -> str", &loss);
   m.def("fail(str reason) -> ()", &fail_world);
   m.def("all_reduce_sum_(Tensor(a!) values) -> ()", &all_reduce_sum);

@@ -1,6 +1,8 @@
 #include <dlfcn.h>
 #include <fmt/core.h>
 
+#include <cstring>
+
 #include "plait/base/cuda.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
@@ -155,6 +157,37 @@ std::uint64_t gpu_free_memory() { return memory_info().free; }
 std::uint64_t gpu_used_memory() {
   const MemoryInfo info = memory_info();
   return info.total - info.free;
+}
+
+GpuId current_gpu_id() {
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, current_gpu()), "a GPU's properties");
+  GpuId id{};
+  static_assert(sizeof properties.uuid.bytes == sizeof id);
+  std::memcpy(id.data(), properties.uuid.bytes, sizeof id);
+  return id;
+}
+
+namespace {
+
+__global__ void answer_kernel(int* answer) { *answer = 42; }
+
+}  // namespace
+
+std::string gpu_kernel_fault(int index) {
+  const int before = current_gpu();
+  std::string fault;
+  try {
+    use_gpu(index);
+    const DeviceArray<int> answer(std::vector{0});
+    answer_kernel<<<1, 1>>>(const_cast<int*>(answer.data()));
+    check_cuda(cudaGetLastError(), "a kernel of this build");
+    if (answer.to_host()[0] != 42) fault = "a kernel of this build gives a wrong answer";
+  } catch (const Error& error) {
+    fault = error.what();
+  }
+  cudaSetDevice(before);
+  return fault;
 }
 
 void wait_for_gpu() { check_cuda(cudaDeviceSynchronize(), "work on the GPU"); }

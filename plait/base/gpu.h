@@ -1,6 +1,7 @@
 // The GPUs of this host, seen without CUDA's headers. A build without CUDA has none.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -30,6 +31,11 @@ int current_gpu();
 // Bytes that are free on it; bytes that are in use, by whatever process.
 std::uint64_t gpu_free_memory();
 std::uint64_t gpu_used_memory();
+// The current GPU, told apart from all others of all hosts; the same in every process.
+using GpuId = std::array<char, 16>;
+GpuId current_gpu_id();
+// The error when a kernel of this build runs on a GPU; empty if it runs.
+std::string gpu_kernel_fault(int index);
 // Waits for all work of the current GPU. Throws what went wrong in it.
 void wait_for_gpu();
 

@@ -13,6 +13,8 @@ void use_gpu(int) {
 int current_gpu() { return 0; }
 std::uint64_t gpu_free_memory() { return 0; }
 std::uint64_t gpu_used_memory() { return 0; }
+GpuId current_gpu_id() { return {}; }
+std::string gpu_kernel_fault(int) { return "this build has no GPU engine"; }
 void wait_for_gpu() {}
 
 }  // namespace plait

@@ -199,4 +199,8 @@ int local_rank(const WorldConfig& config) {
   return config.rank;
 }
 
+int gpu_of_rank(const WorldConfig& config, int count) {
+  return count == 1 ? 0 : local_rank(config);
+}
+
 }  // namespace plait

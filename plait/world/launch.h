@@ -26,6 +26,9 @@ std::optional<WorldConfig> valid_world_from_environment();
 // Which of its host's ranks this process is, as its launcher says (LOCAL_RANK,
 // OMPI_COMM_WORLD_LOCAL_RANK, MPI_LOCALRANKID, SLURM_LOCALID); else its rank: all on one host.
 int local_rank(const WorldConfig& config);
+// The GPU for this process, of `count` that it sees: by its local rank, or the only one, as
+// schedulers show each process its own.
+int gpu_of_rank(const WorldConfig& config, int count);
 
 // Starts `options.ranks` processes of this same program with the same arguments, each with an
 // environment from which world_from_environment() joins; waits for all, and returns the exit code

@@ -95,6 +95,15 @@ class Graph:
             setattr(graph, name, fields.get(name))
         return graph
 
+    def to(self, device):
+        """Moves the graph's tensors to a device, as plait.device(); returns the graph, as
+        torch_geometric.data.Data.to does."""
+        for name in ("edge_index", "edge_weight", *self._FIELDS):
+            tensor = getattr(self, name)
+            if tensor is not None:
+                setattr(self, name, tensor.to(device))
+        return self
+
     @property
     def num_nodes(self):
         return self._num_nodes

@@ -1,8 +1,8 @@
 """The ranks that work on one graph, and what they do together.
 
 Ranks are the processes that torchrun, mpirun or srun has started; a process that was started by
-itself is rank 0 of 1. They are joined at the first use. Every function here but `rank` and
-`world_size` is collective: all ranks call it, in the same order.
+itself is rank 0 of 1. They are joined at the first use. Every function here but `rank`,
+`world_size` and `device` is collective: all ranks call it, in the same order.
 """
 
 import json
@@ -21,6 +21,12 @@ def rank():
 def world_size():
     """How many ranks there are."""
     return _joined()[1]
+
+
+def device():
+    """Where this rank's model and data belong, as a torch.device: its GPU (by its local rank, or the
+    only one that the process sees), or the CPU of a machine without. Nothing is moved there."""
+    return torch.device(ops.device())
 
 
 _place = None

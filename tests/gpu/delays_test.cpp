@@ -1,5 +1,6 @@
-// Steps on GPUs whose parts begin late at random on each rank: without any of a step's waits, a rank
-// would read rows of the wrong step (scripts/mutate shows it). Ranks share GPUs where there are fewer.
+// Steps on GPUs whose parts begin late at random on each rank: without any of a step's waits, a
+// rank would read rows of the wrong step (scripts/mutate shows it). Ranks share GPUs where there
+// are fewer.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +25,8 @@ std::vector<double> maxima(const Case& c) {
   for (std::uint64_t i = 0; i < c.graph.vertices(); ++i)
     for (std::uint64_t k = 0; k < c.width; ++k) {
       double most = c.graph.degree(i) > 0 ? -INFINITY : 0;
-      for (const std::uint64_t j : c.graph.row(i)) most = std::max<double>(most, c.x[j * c.width + k]);
+      for (const std::uint64_t j : c.graph.row(i))
+        most = std::max<double>(most, c.x[j * c.width + k]);
       y[i * c.width + k] = most;
     }
   return y;
@@ -40,8 +42,8 @@ class Steps {
         x_(own_.size()),
         y_(own_.size()) {}
 
-  // Rows differ from step to step, and each step's are overwritten by the next one's. `work` makes y
-  // of x.
+  // Rows differ from step to step, and each step's are overwritten by the next one's. `work` makes
+  // y of x.
   template <class Work>
   void check(const std::string& name, const std::vector<double>& expected,
              const std::vector<double>& bound, const Work& work) {

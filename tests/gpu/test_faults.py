@@ -153,16 +153,48 @@ def test_a_kernel_that_never_ends(when):
 # --- settings ---
 
 
+@needs_gpus
 @pytest.mark.parametrize("name", ["train", "infer", "aggregate"])
 def test_transport_arrives(graph, checkpoint, tmp_path, name):
-    """NVSHMEM refuses ranks that share a GPU, as these do."""
-    port = str(free_port())
+    """NVSHMEM says that it has been started."""
+    arguments = commands(graph, checkpoint, tmp_path)[name]
+    for transport, named in (("nvshmem", True), ("cuda", False)):
+        result = program.result_of(program.start(
+            *arguments, "--gpus", 2, "--transport", transport,
+            env=program.environment(NVSHMEM_DEBUG="VERSION")), 120)
+        assert result.code == program.RIGHT, result
+        assert ("NVSHMEM" in result.out + result.err) == named, result
+
+
+@pytest.mark.parametrize("visible", ["0", None])
+def test_ranks_do_not_share_a_gpu(graph, checkpoint, tmp_path, visible):
+    """A process that sees one GPU takes it, whatever its local rank; two ranks on one are told."""
+    variables = dict(WORLD_SIZE="2", MASTER_PORT=str(free_port()), MASTER_ADDR="127.0.0.1")
     ranks = []
     for rank in range(2):
-        env = program.environment(RANK=str(rank), WORLD_SIZE="2", LOCAL_RANK="0", MASTER_PORT=port,
-                                  MASTER_ADDR="127.0.0.1")
-        ranks.append(program.start(*commands(graph, checkpoint, tmp_path)[name], "--gpus", 1,
-                                   "--transport", "nvshmem", env=env))
+        local = dict(CUDA_VISIBLE_DEVICES=visible, LOCAL_RANK=str(rank)) if visible else dict(
+            LOCAL_RANK="0")
+        env = program.environment(RANK=str(rank), **variables, **local)
+        ranks.append(program.start(*commands(graph, checkpoint, tmp_path)["train"], "--gpus", 1,
+                                   env=env))
     for rank in ranks:
         result = program.result_of(rank, 60)
-        assert result.code == program.USAGE and "NVSHMEM needs a GPU" in result.err, result
+        assert result.code == program.USAGE, result
+        assert "ranks 0 and 1 have the same GPU" in result.err, result
+
+
+@needs_gpus
+def test_one_visible_gpu_a_process(graph, checkpoint, tmp_path):
+    variables = dict(WORLD_SIZE="2", MASTER_PORT=str(free_port()), MASTER_ADDR="127.0.0.1")
+    ranks = [program.start(*commands(graph, checkpoint, tmp_path)["infer"], "--gpus", 1,
+                           env=program.environment(RANK=str(rank), LOCAL_RANK=str(rank),
+                                                   CUDA_VISIBLE_DEVICES=str(rank), **variables))
+             for rank in range(2)]
+    for rank in ranks:
+        result = program.result_of(rank, 60)
+        assert (result.code, result.err) == (program.RIGHT, ""), result
+
+
+def test_doctor_runs_a_kernel_on_each_gpu():
+    result = program.result_of(program.start("doctor", "--json"), 60)
+    assert result.code == program.RIGHT, result

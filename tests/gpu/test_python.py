@@ -6,6 +6,7 @@ import json
 import pathlib
 import sys
 
+import numpy as np
 import pytest
 import torch
 
@@ -156,6 +157,23 @@ def test_checkpoints():
     x = torch.randn(edges.num_nodes, INPUTS)
     wanted = model(x, edges.index)
     assert_close(model.to(GPU)(x.to(GPU), edges.index.to(GPU)).cpu(), wanted)
+
+
+def test_the_example_is_the_same_on_gpus(tmp_path):
+    """examples/train_pyg.py takes each rank's GPU, or the CPU where there is none."""
+    path = tmp_path / "g.npz"
+    random = np.random.default_rng(2)
+    np.savez(path, edge_index=random.integers(0, 90, (2, 500)), y=np.arange(90) % 2,
+             x=random.standard_normal((90, 8)).astype("f4"), train=np.arange(30),
+             val=np.arange(30, 60), test=np.arange(60, 90))
+    example = HERE.parents[1] / "examples/train_pyg.py"
+    outputs = [Ranks(2, example, path, **variables).succeed()[0].split()
+               for variables in ({}, {"CUDA_VISIBLE_DEVICES": ""})]
+    for found, wanted in zip(*outputs, strict=True):
+        try:
+            assert abs(float(found) - float(wanted)) < 1e-4
+        except ValueError:
+            assert found == wanted
 
 
 def test_spread_models():

@@ -29,12 +29,12 @@ def free_port():
 class Ranks:
     """`ranks` processes of one program; rank 0 keeps the store."""
 
-    def __init__(self, ranks, *program, timeout_ms=10000):
+    def __init__(self, ranks, *program, timeout_ms=10000, **variables):
         port = free_port()
         self.processes, self.files = [], []
         for rank in range(ranks):
             env = environment(RANK=str(rank), WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1",
-                              MASTER_PORT=str(port), PLAIT_TIMEOUT_MS=str(timeout_ms))
+                              MASTER_PORT=str(port), PLAIT_TIMEOUT_MS=str(timeout_ms), **variables)
             # Files: a full pipe would stop a rank while another is read.
             files = [tempfile.TemporaryFile("w+") for _ in range(2)]
             self.files.append(files)

@@ -88,6 +88,20 @@ def test_first_wrong_edge_of_many():
         plait.Graph(index, 5)
 
 
+def test_moves_with_all_its_tensors():
+    graph = plait.Graph(INDEX, 3, torch.ones(3))
+    graph.x, graph.train_mask = torch.ones(3, 2), torch.ones(3, dtype=torch.bool)
+    assert graph.to("meta") is graph
+    moved = (graph.edge_index, graph.edge_weight, graph.x, graph.train_mask)
+    assert all(t.device.type == "meta" for t in moved) and graph.y is None
+
+
+def test_device():
+    """The first GPU of a process that was started by itself, or the CPU."""
+    there = torch.cuda.is_available()
+    assert plait.device() == (torch.device("cuda", 0) if there else torch.device("cpu"))
+
+
 # --- when the C++ graph is made ---
 
 
