@@ -46,4 +46,21 @@ void parallel_blocks(std::size_t size, std::size_t grain, Body&& body) {
   });
 }
 
+// The smallest i in [0, size) for which where(i) holds, or `size`. Threads look at pieces of
+// `grain` each; the answer does not depend on their number.
+template <class Where>
+std::size_t first_where(std::size_t size, std::size_t grain, Where where) {
+  std::atomic<std::size_t> first{size};
+  parallel_blocks(size, grain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end && i < first.load(std::memory_order_relaxed); ++i) {
+      if (!where(i)) continue;
+      std::size_t seen = first.load();
+      while (i < seen && !first.compare_exchange_weak(seen, i)) {
+      }
+      return;
+    }
+  });
+  return first;
+}
+
 }  // namespace plait

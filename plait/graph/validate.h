@@ -11,12 +11,16 @@ namespace plait {
 
 // Throws InputError, naming `file`, the array, the place and the value, unless
 //   - offsets start at 0, do not decrease and end at the number of neighbours;
-//   - every neighbour is below the number of vertices;
+//   - every neighbour is below the number of vertices, and the neighbours of a row ascend;
 //   - weights and features are finite; sparse feature columns are below the width;
 //   - arrays have one entry a vertex, an edge or an example;
 //   - labels are in -1 .. classes - 1, those of label sets 0 or 1, splits in 0 .. 3;
 //   - graph ids are below the number of graphs, which is at most that of vertices.
 void validate(const Dataset& dataset, const std::string& file);
+
+// Whether the neighbours of every row ascend. Offsets must be those of the neighbours.
+template <VertexId V>
+bool rows_are_sorted(const Csr<V>& graph);
 
 // An entry of a row.
 struct RowEntry {
@@ -25,7 +29,10 @@ struct RowEntry {
 };
 
 // Whether every edge has its reverse with the same weight: the k-th of parallel edges (i, j) that
-// of the k-th of (j, i). Rows must be sorted by neighbour. O(edges), all threads.
+// of the k-th of (j, i). Rows must be sorted by neighbour; of others the answer means nothing, but
+// asking is safe. One pass over the edges, all threads. A symmetric graph is always found to be
+// one; another is mistaken for one with a probability of at most edges / 2^61, whatever the graph,
+// because the numbers that decide are drawn anew each time.
 bool is_symmetric(const AnyCsr& graph);
 
 // The first edge, by rows, that has no such reverse; nothing if the graph is symmetric.

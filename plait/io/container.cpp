@@ -13,6 +13,7 @@
 #include "plait/base/parallel.h"
 #include "plait/graph/validate.h"
 #include "plait/io/container_layout.h"
+#include "plait/io/rows.h"
 
 namespace plait {
 namespace {
@@ -253,6 +254,7 @@ Dataset read_container(std::shared_ptr<const void> owner, std::span<const std::b
           "{}: its bytes must be aligned to 8 to be used in place", file);
   Dataset dataset = Reader(std::move(owner), bytes, file).read();
   validate(dataset, file);
+  if (dataset.symmetric) require_symmetric(dataset.graph, file);
   return dataset;
 }
 

@@ -16,7 +16,7 @@
 //       48  u64   feature width, 0 without features
 //       56  u32   classes
 //       60  u32   number of splits
-//       64  u32   flags: 1 = symmetric; others 0
+//       64  u32   flags: 1 = symmetric: every edge has its reverse, of the same weight; others 0
 //       68  u32   number of sections
 //       72  u32   bytes of the name
 //       76  u32   graphs in a set of graphs, else 0 (2)
@@ -43,8 +43,8 @@
 //     12 graph ids           3 u32          vertices (2)
 //
 // Sections come in the order of their kinds, each at most once. Offsets and neighbours are always
-// there; features are either section 4 or sections 5, 6 and 7. Examples are the graphs of a set of
-// graphs, else vertices. What the numbers mean is said at
+// there; the neighbours of a row ascend. Features are either section 4 or sections 5, 6 and 7.
+// Examples are the graphs of a set of graphs, else vertices. What the numbers mean is said at
 // Dataset and its parts.
 #pragma once
 
@@ -62,8 +62,9 @@ namespace plait {
 inline constexpr std::string_view kContainerMark{"\x89PLAIT\r\n", 8};
 
 // The dataset whose arrays view `bytes` and keep `owner`, who holds them (aligned to 8 bytes).
-// Every byte is checked: the header, the checksums, the padding, then validate(). Only `symmetric`
-// and the order of neighbours are taken at the writer's word. Throws InputError.
+// Nothing is taken at the writer's word: the header, the checksums and the padding are checked,
+// then all content by validate(), and by is_symmetric() where the file says that it is. Whatever
+// follows a reader may rely on that. Throws InputError.
 Dataset read_container(std::shared_ptr<const void> owner, std::span<const std::byte> bytes,
                        const std::string& file);
 

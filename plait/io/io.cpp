@@ -44,6 +44,7 @@ struct Content {
   std::variant<AnyEdgeList, AnyCsr> graph;
   Dataset dataset;
   std::optional<bool> symmetric;  // where that is known of the rows
+  bool valid = false;             // its reader has validated it, and nothing built of it is not
 };
 
 Content read_matrix_market(const File& file) {
@@ -109,7 +110,7 @@ Content read_container_file(const File& file) {
   Dataset dataset = read_container(file, file->bytes(), file->path());
   const bool symmetric = dataset.symmetric;
   AnyCsr graph = std::move(dataset.graph);
-  return {std::move(graph), std::move(dataset), symmetric};
+  return {std::move(graph), std::move(dataset), symmetric, true};
 }
 
 // --- from content to a dataset ---
@@ -155,8 +156,10 @@ Dataset build(Content content, const ReadOptions& options) {
 
 template <Content (*read)(const File&)>
 Dataset read_and_build(const File& file, const ReadOptions& options) {
-  Dataset dataset = build(read(file), options);
-  validate(dataset, file->path());
+  Content content = read(file);
+  const bool valid = content.valid;
+  Dataset dataset = build(std::move(content), options);
+  if (!valid) validate(dataset, file->path());
   return dataset;
 }
 

@@ -1,43 +1,15 @@
 #include "plait/io/rows.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <utility>
 
 #include "plait/base/error.h"
-#include "plait/base/parallel.h"
 #include "plait/graph/build.h"
 #include "plait/graph/validate.h"
 #include "plait/io/edges_of_csr.h"
 
 namespace plait {
-namespace {
-
-constexpr std::size_t kGrain = std::size_t{1} << 14;
-
-// Whether every descent of the neighbours is where a row begins: counting both takes no branches,
-// where a look at row after row is as slow as the guesses of where short rows end.
-template <VertexId V>
-bool rows_are_sorted(const Csr<V>& graph) {
-  std::atomic<bool> sorted{true};
-  parallel_blocks(graph.vertices(), kGrain, [&](std::size_t begin, std::size_t end) {
-    const EdgeOffset first = graph.offsets[begin], last = graph.offsets[end];
-    const V* const neighbours = graph.neighbours.data();
-    const auto falls = [&](EdgeOffset e) { return neighbours[e] < neighbours[e - 1]; };
-    std::uint64_t descents = 0;
-    for (EdgeOffset e = first + 1; e < last; ++e) descents += falls(e);
-    for (std::size_t i = begin + 1; i < end; ++i) {
-      const EdgeOffset e = graph.offsets[i];
-      if (e > first && e < graph.offsets[i + 1]) descents -= falls(e);
-    }
-    if (descents != 0) sorted = false;
-  });
-  return sorted;
-}
-
-}  // namespace
-
 NpyArray raw_array(std::span<const std::byte> bytes, const RawArray& array,
                    const std::string& name) {
   const std::uint64_t size = bytes.size();

@@ -153,6 +153,7 @@ InputFeatures::InputFeatures(const Features& features, const Partition& partitio
 }
 
 torch::Tensor InputFeatures::dense(const DropoutStep& step) const {
+  if (is_sparse()) return times(torch::eye(width_, sparse_->values.options()), step);
   return drop(dense_, vertices_, step);
 }
 

@@ -29,7 +29,8 @@ class InputFeatures {
   bool is_sparse() const { return sparse_ != nullptr; }
   const VertexList& vertices() const { return vertices_; }
 
-  // own x width, for a layer that aggregates first. Only if not sparse.
+  // own x width, for a layer that aggregates first, and for what is added to its output. Of sparse
+  // features this takes width x width floats more.
   torch::Tensor dense(const DropoutStep& step) const;
   // X W^T, own x out, with the gradient for weight (out x width).
   torch::Tensor times(const torch::Tensor& weight, const DropoutStep& step) const;

@@ -33,7 +33,7 @@ class LayerInput {
       : h_(drop(h, vertices, step)), step_(step), trains_(trains) {}
 
   bool is_sparse() const { return features_ != nullptr && features_->is_sparse(); }
-  // own x width. Only if not sparse.
+  // own x width.
   torch::Tensor dense() const { return features_ != nullptr ? features_->dense(step_) : h_; }
   // X W^T, own x out, with the gradient for weight (out x width).
   torch::Tensor times(const torch::Tensor& weight) const {

@@ -14,7 +14,7 @@ class SageLayer : public Layer {
 
   torch::Tensor forward(const LayerInput& x, const GraphRef& graph) const override {
     if (max_) {
-      const torch::Tensor h = all_columns(x);
+      const torch::Tensor h = x.dense();
       return torch::linear(max_of_neighbours(h, graph), neighbours_, bias_) + h.matmul(own_.t());
     }
     if (transforms_first(own_,
@@ -36,11 +36,6 @@ class SageLayer : public Layer {
  private:
   static torch::Tensor mean(const torch::Tensor& x, const GraphRef& graph) {
     return aggregate(x, graph, false, {}, graph->inverse_degree());
-  }
-  // The maximum takes all columns, those of a sparse matrix too.
-  torch::Tensor all_columns(const LayerInput& x) const {
-    return x.is_sparse() ? x.times(torch::eye(own_.size(1), own_.options().requires_grad(false)))
-                         : x.dense();
   }
 
   bool max_;

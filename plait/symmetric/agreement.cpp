@@ -1,27 +1,35 @@
 #include "plait/symmetric/agreement.h"
 
+#include <algorithm>
+
 #include "plait/base/memory.h"
 #include "plait/world/gather.h"
 
 namespace plait {
 
-void agree_on_size(World& world, const MemoryRequest& mine, const std::string& where) {
+std::uint64_t agree_on_size(World& world, const MemoryRequest& mine, const std::string& where,
+                            SizeRule rule) {
   const auto all = gather_values(world, mine);
+  const std::uint64_t bytes = std::ranges::max(all, {}, &MemoryRequest::bytes).bytes;
   for (int rank = 0; rank < world.size(); ++rank) {
     const MemoryRequest& request = all[static_cast<std::size_t>(rank)];
-    require<UsageError>(request.bytes == mine.bytes,
+    require<UsageError>(rule == SizeRule::largest || request.bytes == mine.bytes,
                         "the symmetric heap needs the same size on every rank, but rank {} asks "
                         "for {} bytes and rank {} for {}",
                         world.rank(), mine.bytes, rank, request.bytes);
-    require<DoesNotFitError>(request.bytes < request.available / request.sharers,
+    require<DoesNotFitError>(bytes < request.available / request.sharers,
                              "the symmetric heap needs {} on each of {} ranks of {}, but only {} "
                              "are free in all",
-                             format_bytes(request.bytes), request.sharers, where,
+                             format_bytes(bytes), request.sharers, where,
                              format_bytes(request.available));
   }
+  return bytes;
 }
 
 std::string first_failure(World& world, const std::string& failure) {
+  // Texts are exchanged only where there is one.
+  const auto failed = gather_values(world, !failure.empty());
+  if (std::ranges::find(failed, true) == failed.end()) return {};
   const auto all = world.all_gather(std::as_bytes(std::span(failure.data(), failure.size())));
   for (int rank = 0; rank < world.size(); ++rank) {
     const auto& text = all[static_cast<std::size_t>(rank)];

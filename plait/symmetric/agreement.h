@@ -10,12 +10,17 @@
 
 namespace plait {
 
+// What each rank gets, of the sizes that ranks ask for.
+enum class SizeRule { equal, largest };
+
 // Collective. Every rank asks for `bytes` of memory of which `available` are free to `sharers`
-// ranks together. Throws UsageError if sizes differ, DoesNotFitError if it is too much anywhere.
+// ranks together. Returns what each gets. Throws UsageError if sizes differ that should be equal,
+// DoesNotFitError if it is too much anywhere.
 struct MemoryRequest {
   std::uint64_t bytes, available, sharers;
 };
-void agree_on_size(World& world, const MemoryRequest& mine, const std::string& where);
+std::uint64_t agree_on_size(World& world, const MemoryRequest& mine, const std::string& where,
+                            SizeRule rule = SizeRule::equal);
 
 // What `work` throws, or an empty text.
 template <class Work>

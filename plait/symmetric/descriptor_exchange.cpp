@@ -1,17 +1,21 @@
 #include "plait/symmetric/descriptor_exchange.h"
 
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <string>
 
 #include "plait/base/error.h"
+#include "plait/symmetric/agreement.h"
+#include "plait/world/gather.h"
 
 namespace plait {
 namespace {
@@ -35,13 +39,21 @@ Address abstract_address(const std::string& name) {
   return address;
 }
 
-std::string random_name() {
-  std::array<unsigned char, 16> bytes{};
-  const bool filled = ::getrandom(bytes.data(), bytes.size(), 0) == ssize_t{16};
+// What a rank tells the others: where it listens, and whether it has a descriptor to give.
+struct Introduction {
+  std::array<unsigned char, 16> number{};
+  bool failed = false;
+};
+
+Introduction introduce(const std::string& failure) {
+  Introduction own{.failed = !failure.empty()};
+  const bool filled = ::getrandom(own.number.data(), own.number.size(), 0) == ssize_t{16};
   require(filled, "there are no random numbers: {}", std::strerror(errno));
-  std::string name = "plait-";
-  for (const auto byte : bytes) name += fmt::format("{:02x}", byte);
-  return name;
+  return own;
+}
+
+std::string name_of(const Introduction& rank) {
+  return fmt::format("plait-{:02x}", fmt::join(rank.number, ""));
 }
 
 Descriptor open_socket() {
@@ -114,12 +126,16 @@ Descriptor accept_one(World& world, const Descriptor& listener) {
 
 }  // namespace
 
-std::vector<Descriptor> exchange_descriptors(World& world, const Descriptor& own) {
+std::vector<Descriptor> exchange_descriptors(World& world, const Descriptor& own,
+                                             const std::string& failure) {
   const int ranks = world.size();
   std::vector<Descriptor> descriptors(static_cast<std::size_t>(ranks));
-  if (ranks == 1) return descriptors;
-  const std::string name = random_name();
-  const Address address = abstract_address(name);
+  if (ranks == 1) {
+    agree_on_failure(world, failure);
+    return descriptors;
+  }
+  const Introduction mine = introduce(failure);
+  const Address address = abstract_address(name_of(mine));
   const Descriptor listener = open_socket();
   const bool listens = ::bind(listener.number(), address.get(), address.length) == 0 &&
                        ::listen(listener.number(), ranks) == 0;
@@ -127,12 +143,11 @@ std::vector<Descriptor> exchange_descriptors(World& world, const Descriptor& own
 
   // After this every rank listens. Connections and messages wait in their queues until the other
   // side takes them, so all can send first.
-  const auto names = world.all_gather(std::as_bytes(std::span(name.data(), name.size())));
+  const auto all = gather_values(world, mine);
+  if (std::ranges::any_of(all, &Introduction::failed)) agree_on_failure(world, failure);
   for (int rank = 0; rank < ranks; ++rank) {
     if (rank == world.rank()) continue;
-    const auto& bytes = names[static_cast<std::size_t>(rank)];
-    const Address peer =
-        abstract_address({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    const Address peer = abstract_address(name_of(all[static_cast<std::size_t>(rank)]));
     const Descriptor socket = open_socket();
     const bool connected = ::connect(socket.number(), peer.get(), peer.length) == 0;
     require(connected, "rank {} cannot be reached through a Unix-domain socket: {}", rank,

@@ -1,6 +1,7 @@
 // Every rank of a host gets every other's file descriptor.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "plait/symmetric/shared_memory.h"
@@ -8,11 +9,13 @@
 
 namespace plait {
 
-// Collective, on one host. Returns a descriptor a rank; the own one's place stays empty.
+// Collective, on one host. Returns a descriptor a rank; the own one's place stays empty. A rank
+// that has none to give says why in `failure`: then all throw that as agree_on_failure() does.
 //
 // Descriptors travel over Unix-domain sockets in the abstract namespace, which are in no file
 // system; their names are random and known through the World alone. Both sides ask the kernel who
 // the other one is, and deal with processes of this user only. Throws LostRankError.
-std::vector<Descriptor> exchange_descriptors(World& world, const Descriptor& own);
+std::vector<Descriptor> exchange_descriptors(World& world, const Descriptor& own,
+                                             const std::string& failure);
 
 }  // namespace plait

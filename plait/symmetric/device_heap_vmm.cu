@@ -148,8 +148,8 @@ std::unique_ptr<DeviceHeap> make_vmm_heap(World& world, std::size_t bytes) {
   agree_on_size(world, {bytes, gpu_free_memory(), gpu_sharers(world)[me]}, "a GPU");
   auto heap = std::make_unique<VmmHeap>(bytes, world.size());
   Descriptor own;
-  agree_on_failure(world, failure_of([&] { own = heap->make_part(world.rank()); }));
-  const auto descriptors = exchange_descriptors(world, own);
+  const std::string failure = failure_of([&] { own = heap->make_part(world.rank()); });
+  const auto descriptors = exchange_descriptors(world, own, failure);
   agree_on_failure(world, failure_of([&] {
                      for (int rank = 0; rank < world.size(); ++rank)
                        if (rank != world.rank())

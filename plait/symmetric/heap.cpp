@@ -9,7 +9,6 @@
 
 #include "plait/base/error.h"
 #include "plait/base/memory.h"
-#include "plait/symmetric/agreement.h"
 #include "plait/symmetric/descriptor_exchange.h"
 #include "plait/symmetric/futex_barrier.h"
 #include "plait/symmetric/shared_memory.h"
@@ -58,16 +57,20 @@ class HostHeap : public SymmetricHeap {
 
 }  // namespace
 
-std::unique_ptr<SymmetricHeap> SymmetricHeap::create(World& world, std::size_t bytes) {
+// Ranks exchange messages twice, for the size and for the descriptors' sockets: that is what a heap
+// costs, so all that they must agree on goes with these.
+std::unique_ptr<SymmetricHeap> SymmetricHeap::create(World& world, std::size_t wanted,
+                                                     SizeRule rule) {
   require<UsageError>(world.one_host(),
                       "the symmetric heap needs all ranks on one host, but they are on several; "
                       "take a strategy that sends rows as messages, or one host");
-  agree_on_size(world, {bytes, available_memory(), static_cast<std::uint64_t>(world.size())},
-                "this host");
+  const std::size_t bytes =
+      agree_on_size(world, {wanted, available_memory(), static_cast<std::uint64_t>(world.size())},
+                    "this host", rule);
   const std::size_t mapped = mapped_bytes(bytes);
   std::pair<SharedMemory, Descriptor> own;
-  agree_on_failure(world, failure_of([&] { own = SharedMemory::create(mapped); }));
-  const auto descriptors = exchange_descriptors(world, own.second);
+  const std::string failure = failure_of([&] { own = SharedMemory::create(mapped); });
+  const auto descriptors = exchange_descriptors(world, own.second, failure);
   std::vector<SharedMemory> parts;
   for (int rank = 0; rank < world.size(); ++rank)
     parts.push_back(rank == world.rank()

@@ -11,15 +11,18 @@
 #include <memory>
 #include <span>
 
+#include "plait/symmetric/agreement.h"
 #include "plait/world/world.h"
 
 namespace plait {
 
 class SymmetricHeap {
  public:
-  // Collective. Every rank gets `bytes` (the same on all), zeroed. Throws DoesNotFitError before
-  // allocating when the host has not that much free, UsageError when ranks are on several hosts.
-  static std::unique_ptr<SymmetricHeap> create(World& world, std::size_t bytes);
+  // Collective. Every rank gets `bytes` (the same on all, or by `rule` the most that any asks for),
+  // zeroed. Throws DoesNotFitError before allocating when the host has not that much free,
+  // UsageError when ranks are on several hosts.
+  static std::unique_ptr<SymmetricHeap> create(World& world, std::size_t bytes,
+                                               SizeRule rule = SizeRule::equal);
   virtual ~SymmetricHeap() = default;
 
   virtual std::size_t bytes() const = 0;

@@ -1,13 +1,12 @@
 #include "plait/symmetric/rows.h"
 
 #include "plait/base/memory.h"
-#include "plait/world/gather.h"
 
 namespace plait {
 SymmetricRows::SymmetricRows(World& world, std::uint64_t floats) : floats_(floats) {
   if (world.size() > 1 && world.one_host()) {
-    floats_ = largest_of_all(world, floats);
-    heap_ = SymmetricHeap::create(world, floats_ * sizeof(float));
+    heap_ = SymmetricHeap::create(world, floats * sizeof(float), SizeRule::largest);
+    floats_ = heap_->bytes() / sizeof(float);
     for (int rank = 0; rank < world.size(); ++rank)
       peers_.push_back(reinterpret_cast<const float*>(heap_->part(rank).data()));
     own_ = reinterpret_cast<float*>(heap_->part(world.rank()).data());

@@ -88,7 +88,7 @@ const RankProgram kMessages("aggregate by messages", [](World& world) {
 TEST(Aggregate, OneToFourRanksEqualThreeLoops) {
   for (unsigned seed = 0; seed < 60; ++seed) check_case(*World::alone(), seed, kAll);
   for (const int ranks : {2, 3, 4}) {
-    const Outcome outcome = run_job({.program = "aggregate", .ranks = ranks, .timeout_ms = 5000});
+    const Outcome outcome = run_job({"aggregate", ranks, kPatient});
     EXPECT_EQ(outcome.code, 0) << ranks << " ranks: " << outcome.all_errors();
   }
 }

@@ -58,7 +58,7 @@ def look_at(page, width=1280, dark=False):
     probed = page.with_name(f"{page.stem}-probed.html")
     probed.write_text(page.read_text().replace("</body>", PROBE + "</body>"))
     done = subprocess.run([*command(page.parent / "profile", width, 2000, dark), "--dump-dom",
-                           probed.as_uri()], capture_output=True, text=True, timeout=60)
+                           probed.as_uri()], capture_output=True, text=True, timeout=300)
     probed.unlink()
     text = re.search(r'<pre id="probe">(.*?)</pre>', done.stdout, re.DOTALL)
     assert text, done
@@ -68,5 +68,5 @@ def look_at(page, width=1280, dark=False):
 def take_picture(page, png, width=1280, height=2000, dark=False):
     """For people to look at."""
     subprocess.run([*command(page.parent / "profile", width, height, dark),
-                    f"--screenshot={png}", page.as_uri()], check=True, timeout=60,
+                    f"--screenshot={png}", page.as_uri()], check=True, timeout=300,
                    capture_output=True)

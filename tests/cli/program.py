@@ -41,7 +41,10 @@ class Result:
         return json.loads(self.out.splitlines()[-1])
 
 
-def result_of(process, timeout=60):
+HANGS = 300  # seconds that only what hangs needs, however busy the machine is
+
+
+def result_of(process, timeout=HANGS):
     """Waits for a process that start() has started."""
     try:
         out, err = process.communicate(timeout=timeout)
@@ -69,7 +72,7 @@ class Plait:
     def __init__(self, folder):
         self.folder = folder
 
-    def __call__(self, *arguments, timeout=60, **options):
+    def __call__(self, *arguments, timeout=HANGS, **options):
         return result_of(start(*arguments, **options), timeout)
 
     def ok(self, *arguments, **options):

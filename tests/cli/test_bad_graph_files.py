@@ -241,6 +241,11 @@ def with_sections(**changes):
 CONTAINERS = {  # right checksums, wrong content
     "id outside": (container(with_sections(neighbours=np.array([2, 9, 1], "u4"))),
                    ["entry 1", "9", "0..2"]),
+    "rows not sorted": (container(with_sections(neighbours=np.array([2, 1, 0], "u4"),
+                                                offsets=np.array([0, 0, 3, 3], "u8"))),
+                        ["neighbour list", "entry 1", "1 follows 2"]),
+    "not symmetric": (container(triangle(), header={"flags": 1}),
+                      ["vertex 0", "edge to vertex 2", "no reverse"]),
     "offsets fall": (container(with_sections(offsets=np.array([0, 2, 1, 3], "u8"))),
                      ["offsets", "value 1"]),
     "offsets beyond": (container(with_sections(offsets=np.array([0, 1, 2, 2**63], "u8"))),

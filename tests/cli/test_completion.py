@@ -50,7 +50,7 @@ def folder(tmp_path):
 
 def run(folder, *command, **options):
     path = f"{folder}/bin:{os.environ['PATH']}"
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=60,
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=300,
                           env=os.environ | {"PATH": path, "HOME": str(folder)}, **options)
 
 

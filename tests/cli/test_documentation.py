@@ -97,7 +97,7 @@ def test_files_that_guides_name():
 
 def run_example(name, folder, **settings):
     done = subprocess.run(["sh", CHECKOUT / "examples" / name, folder], capture_output=True,
-                          text=True, timeout=120, cwd=folder,
+                          text=True, timeout=300, cwd=folder,
                           env=program.environment(PLAIT=PROGRAM, **settings))
     assert (done.returncode, done.stderr) == (0, ""), done
     return done.stdout

@@ -46,7 +46,7 @@ class Work:
         self.plait, self.graph, self.infer = Plait(folder), graph, infer
         self.checkpoint = folder / "c.safetensors"
         self.plait.ok("train", graph, *train, "--epochs", 1, "--checkpoint", self.checkpoint,
-                      *infer, timeout=120)
+                      *infer)
 
     def arguments(self, out, *more):
         return ["infer", self.graph, "--checkpoint", self.checkpoint, "--out", out, *self.infer,
@@ -66,7 +66,7 @@ class Work:
 
     def scores(self, *more):
         out = self.plait.folder / "scores.npy"
-        self.plait.ok(*self.arguments(out, *more), timeout=120)
+        self.plait.ok(*self.arguments(out, *more))
         assert not work_of(out).exists()
         return np.load(out)
 
@@ -230,7 +230,8 @@ def interrupted(work, out, number, *more, until=(0, 1), rank=None):
     """Starts a run, and ends it, or one of its ranks, by a signal when it has come so far."""
     process = program.start(*work.arguments(out, *more))
     program.wait_until(lambda: (reached(work_of(out)) or (0, 0)) >= until or
-                       process.poll() is not None, 60, "the first record")
+                       process.poll() is not None, program.HANGS,
+                       "the first record")
     victim = process.pid if rank is None else program.ranks_of(process.pid)[rank]
     os.kill(victim, number)
     result = program.result_of(process)
@@ -346,7 +347,8 @@ def test_rows_that_were_cut(slow, left):
 def test_two_runs_at_once(slow, tmp_path):
     out = tmp_path / "y.npy"
     first = program.start(*slow.arguments(out, *slow.slow))
-    program.wait_until(lambda: (work_of(out) / "manifest.json").exists(), 60, "the folder")
+    program.wait_until(lambda: (work_of(out) / "manifest.json").exists(), program.HANGS,
+                       "the folder")
     first.send_signal(signal.SIGSTOP)
     second = slow.plait(*slow.arguments(out, *slow.slow))
     first.send_signal(signal.SIGCONT)

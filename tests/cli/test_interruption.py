@@ -42,11 +42,11 @@ def interrupted(arguments, seconds, ranks=1):
         working = program.ranks_of(process.pid).values() if ranks > 1 else [process.pid]
         return len(working) == ranks and all(map(catches_interrupt, working))
 
-    program.wait_until(begun, 20, "a beginning")
+    program.wait_until(begun, program.HANGS, "a beginning")
     time.sleep(seconds)
     assert process.poll() is None, "it was too quick to be interrupted"
     os.killpg(process.pid, signal.SIGINT)
-    return program.result_of(process, 20)
+    return program.result_of(process)
 
 
 def commands(large, out):
@@ -77,11 +77,12 @@ def test_infer_on_ranks(tmp_path, large, whole_group):
     program.Plait(tmp_path).ok("train", large, "--epochs", 1, "--checkpoint", checkpoint)
     process = program.start("infer", large, "--checkpoint", checkpoint, "--out",
                             tmp_path / "y.npy", "--ranks", 3, start_new_session=True)
-    program.wait_until(lambda: len(program.ranks_of(process.pid)) == 3, 10, "three ranks")
+    program.wait_until(lambda: len(program.ranks_of(process.pid)) == 3, program.HANGS,
+                       "three ranks")
     ranks = program.ranks_of(process.pid).values()
     time.sleep(0.3)
     (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
-    result = program.result_of(process, 20)
+    result = program.result_of(process)
     assert result.code == INTERRUPTED, result
     assert all(program.ended(rank) for rank in ranks)
     assert list(program.contents(tmp_path)) == [checkpoint]
@@ -94,9 +95,9 @@ def test_train_keeps_what_it_has_reached(plait, tmp_path, communities, ranks, wh
     train = ["train", communities, "--ranks", ranks]
     process = program.start(*train, "--epochs", 1000000, "--json", "--checkpoint", checkpoint,
                             "--checkpoint-every", 1, start_new_session=True)
-    program.wait_until(checkpoint.exists, 30, "a checkpoint")
+    program.wait_until(checkpoint.exists, program.HANGS, "a checkpoint")
     (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
-    result = program.result_of(process, 20)
+    result = program.result_of(process)
     assert result.code == INTERRUPTED, result
     program.check_one_line(result, ["interrupted after", f"--resume {checkpoint}"])
     more = [*train, "--epochs", result.json["epochs"] + 3]

@@ -25,7 +25,7 @@ class Run:
         self.process = program.start("train", graph, "--ranks", RANKS, "--epochs", 9999999,
                                      "--checkpoint", self.checkpoint, "--checkpoint-every", 2,
                                      *options, cwd=folder)
-        program.wait_until(self.checkpoint.exists, 30, "a checkpoint")
+        program.wait_until(self.checkpoint.exists, program.HANGS, "a checkpoint")
         time.sleep(0.6)  # until others have heard what each does
         self.ranks = program.ranks_of(self.process.pid)
         assert sorted(self.ranks) == list(range(RANKS))
@@ -33,11 +33,12 @@ class Run:
     def result(self):
         """What it ends with, and after how many seconds from now."""
         began = time.monotonic()
-        result = program.result_of(self.process, 30)
+        result = program.result_of(self.process)
         return result, time.monotonic() - began
 
     def check_nothing_is_left(self):
-        program.wait_until(lambda: all(map(program.ended, self.ranks.values())), 2, "ranks ended")
+        program.wait_until(lambda: all(map(program.ended, self.ranks.values())), program.HANGS,
+                           "ranks ended")
         assert set(os.listdir("/dev/shm")) <= self.shared_memory
         assert list(program.contents(self.folder)) == [self.checkpoint]
         assert safetensors.numpy.load_file(self.checkpoint)  # whole
@@ -125,7 +126,8 @@ def test_suspended_job_goes_on(start):
     before = run.checkpoint.stat().st_mtime_ns
     for process in reversed(everyone):
         os.kill(process, signal.SIGCONT)
-    program.wait_until(lambda: run.checkpoint.stat().st_mtime_ns > before, 10, "training goes on")
+    program.wait_until(lambda: run.checkpoint.stat().st_mtime_ns > before, program.HANGS,
+                       "training goes on")
     time.sleep(1.5)
     assert run.process.poll() is None
     run.process.send_signal(signal.SIGINT)

@@ -18,6 +18,7 @@ RANKS = {1: [], 2: ["--ranks", 2], 3: ["--ranks", 3, "--partition", "hash"]}
 # Layers that widen and that narrow rows, on dense and on sparse features.
 CASES = {
     "gcn with layer norm": ("dense", Settings("gcn", 12, norm="layer")),
+    "gcn as wide as its input, residual": ("sparse", Settings("gcn", 40, residual=True)),
     "sage": ("sparse", Settings("sage", 8)),
     "sage with layer norm": ("dense", Settings("sage", 48, norm="layer", activation="elu")),
     "sage by maximum": ("sparse", Settings("sage", 8, aggregation="max")),

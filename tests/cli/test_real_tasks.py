@@ -118,9 +118,9 @@ def test_within_a_point_of_pyg(plait, tmp_path, case):
     ours, theirs = [], []
     for seed in range(case.seeds):
         train = ["train", tmp_path / "g.plait", *case.options(seed)]
-        plait.ok(*train, "--epochs", 1, "--lr", 0, "--checkpoint", start, timeout=200)
+        plait.ok(*train, "--epochs", 1, "--lr", 0, "--checkpoint", start)
         ours.append(plait.json(*train, "--epochs", case.epochs, "--lr", case.rate, "--ranks",
-                               1 + seed % 2, timeout=200)["test_metric"])
+                               1 + seed % 2)["test_metric"])
         torch.manual_seed(seed)
         theirs.append(train_pyg(case, graph, safetensors.numpy.load_file(start)))
     print(ours, theirs)
@@ -135,7 +135,7 @@ def test_graph_classification(plait, tmp_path, name, epochs, folds, least):
     plait.ok("convert", DATA / f"{name}.npz", tmp_path / "g.plait")
     assert plait.json("info", tmp_path / "g.plait")["task"] == "graph-label"
     found = [plait.json("train", tmp_path / "g.plait", "--model", "gin", "--hidden", 32, "--epochs",
-                        epochs, "--folds", 10, "--fold", fold, timeout=200)["test_accuracy"]
+                        epochs, "--folds", 10, "--fold", fold)["test_accuracy"]
              for fold in range(folds)]
     assert np.mean(found) >= least, found
 
@@ -150,7 +150,6 @@ def test_several_labels(plait, tmp_path):
     described = plait.json("info", tmp_path / "g.plait")
     assert (described["task"], described["classes"]) == ("multi-label", 50)
     found = plait.json("train", tmp_path / "g.plait", "--model", "sage", "--folds", 10, "--epochs",
-                       150, "--hidden", 64, "--dropout", 0, "--weight-decay", 0, "--ranks", 2,
-                       timeout=200)
+                       150, "--hidden", 64, "--dropout", 0, "--weight-decay", 0, "--ranks", 2)
     assert found["metric"] == "micro-f1" and found["loss"][-1] < 0.02 < found["loss"][0]
     assert found["test_metric"] > 0.06

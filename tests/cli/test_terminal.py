@@ -32,7 +32,7 @@ def in_terminal(*arguments, **settings):
             break
         shown += piece
     os.close(ours)
-    out = process.communicate(timeout=60)[0]
+    out = process.communicate(timeout=300)[0]
     return process.returncode, out, shown.decode()
 
 

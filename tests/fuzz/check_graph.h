@@ -1,5 +1,5 @@
 // What every reader of graphs must keep to, whatever the bytes: its result has edges between
-// existing vertices alone, or it throws an Error.
+// existing vertices alone, or it throws an Error. What follows a reader is run on the result.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include "plait/base/error.h"
 #include "plait/graph/csr.h"
 #include "plait/graph/edge_list.h"
+#include "tests/fuzz/operate.h"
 
 namespace plait {
 
@@ -42,13 +43,24 @@ inline void check(const AnyCsr& any) {
       any);
 }
 
-// Checks what read(bytes) returns.
+inline AnyCsr graph_of(AnyEdgeList edges) { return build_csr(std::move(edges)); }
+inline AnyCsr graph_of(AnyCsr rows) { return rows; }
+
+// Checks what read(bytes) returns, and works with it.
 template <class Read>
 int check_reader(const std::uint8_t* data, std::size_t size, Read read) {
+  Dataset dataset;
   try {
-    check(read(std::as_bytes(std::span(data, size))));
+    auto content = read(std::as_bytes(std::span(data, size)));
+    check(content);
+    dataset.graph = graph_of(std::move(content));
+    validate(dataset, "fuzz");
   } catch (const Error&) {
+    return 0;
   }
+  dataset.symmetric = is_symmetric(dataset.graph);
+  Chooser choose(data, size);
+  operate(dataset, choose);
   return 0;
 }
 

@@ -1,4 +1,5 @@
-// Whatever the bytes, the reader of .plait returns a valid dataset or throws an Error.
+// Whatever the bytes, the reader of .plait returns a valid dataset, on which all that follows can
+// rely, or throws an Error.
 //
 // Checksums that a fuzzer cannot guess are put right first, and so are the mark, the version and
 // the size of the file, so that what lies behind them is reached; every second input is left as it
@@ -15,6 +16,7 @@
 #include "plait/graph/validate.h"
 #include "plait/io/container.h"
 #include "plait/io/container_layout.h"
+#include "tests/fuzz/operate.h"
 
 namespace {
 
@@ -52,10 +54,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   plait::Buffer<std::byte> bytes(size);
   if (size > 0) std::memcpy(bytes.data(), data, size);
   if (size >= sizeof(Header) && data[24] % 2 == 0) repair(bytes);
+  plait::Dataset dataset;
   try {
-    const plait::Dataset dataset = plait::read_container(nullptr, bytes.span(), "fuzz.plait");
-    plait::validate(dataset, "fuzz.plait");
+    dataset = plait::read_container(nullptr, bytes.span(), "fuzz.plait");
   } catch (const plait::Error&) {
+    return 0;
   }
+  plait::validate(dataset, "fuzz.plait");
+  plait::Chooser choose(data, size);
+  plait::operate(dataset, choose);
   return 0;
 }

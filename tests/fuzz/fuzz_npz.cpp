@@ -1,4 +1,5 @@
-// Whatever the bytes, the reader of .npz returns what makes a valid dataset, or throws an Error.
+// Whatever the bytes, the reader of .npz returns what makes a valid dataset, on which all that
+// follows can rely, or throws an Error.
 //
 // An archive has checksums that a fuzzer cannot guess, so the bytes are tried as an archive, and
 // then cut into the arrays of one whose checksums are right.
@@ -13,6 +14,7 @@
 #include "plait/graph/build.h"
 #include "plait/graph/validate.h"
 #include "plait/io/npz.h"
+#include "tests/fuzz/operate.h"
 #include "tests/io/npy_file.h"
 #include "tests/io/zip_file.h"
 
@@ -31,24 +33,15 @@ void read(const void* data, std::size_t size) {
   try {
     plait::validate(dataset, "fuzz.npz");
   } catch (const plait::Error&) {
+    return;
   }
+  dataset.symmetric = plait::is_symmetric(dataset.graph);
+  plait::Chooser choose(static_cast<const std::uint8_t*>(data), size);
+  plait::operate(dataset, choose);
 }
 
-// Takes numbers from the front of the bytes, 0 when there are no more.
-class Chooser {
- public:
-  Chooser(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
-  std::uint8_t next() { return at_ < size_ ? data_[at_++] : std::uint8_t{0}; }
-  bool more() const { return at_ < size_; }
-
- private:
-  const std::uint8_t* data_;
-  std::size_t size_;
-  std::size_t at_ = 0;
-};
-
 // An array of one of the names that mean something, with a small shape of any type.
-plait::ZipMember choose_member(Chooser& choose) {
+plait::ZipMember choose_member(plait::Chooser& choose) {
   static const char* const kNames[] = {
       "edge_index",   "edge_weight", "x",         "x_data",     "x_indices",
       "x_indptr",     "x_shape",     "y",         "train",      "val",
@@ -84,7 +77,7 @@ plait::ZipMember choose_member(Chooser& choose) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   read(data, size);
-  Chooser choose(data, size);
+  plait::Chooser choose(data, size);
   std::vector<plait::ZipMember> members;
   while (choose.more() && members.size() < 16) members.push_back(choose_member(choose));
   const std::string archive = plait::zip_of(members);

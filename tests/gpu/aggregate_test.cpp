@@ -309,14 +309,14 @@ const RankProgram kNvshmemAggregate("gpu aggregate by nvshmem", [](World& world)
 TEST(GpuAggregate, SumsArraysOverRanks) {
   for (const int ranks : {2, 4}) {
     const Outcome outcome =
-        run_job({.program = "gpu all-reduce", .ranks = ranks, .timeout_ms = 20000});
+        run_job({.program = "gpu all-reduce", .ranks = ranks, .timeout_ms = kPatient});
     EXPECT_EQ(outcome.code, 0) << ranks << " ranks: " << outcome.all_errors();
   }
 }
 
 void expect_on_ranks(const char* program) {
   for (const int ranks : {2, 3, 4}) {
-    const Outcome outcome = run_job({.program = program, .ranks = ranks, .timeout_ms = 20000});
+    const Outcome outcome = run_job({.program = program, .ranks = ranks, .timeout_ms = kPatient});
     EXPECT_EQ(outcome.code, 0) << program << ", " << ranks << " ranks: " << outcome.all_errors();
   }
 }
@@ -338,8 +338,7 @@ TEST(GpuAggregate, SumsCrossInsteadOfMoreRows) {
 
 // For compute-sanitizer, under which ranks wait for each other for long.
 TEST(GpuAggregate, FewOnTwoRanks) {
-  const Outcome outcome =
-      run_job({.program = "gpu few", .ranks = 2, .timeout_ms = 100000, .limit_s = 150});
+  const Outcome outcome = run_job({.program = "gpu few", .ranks = 2, .timeout_ms = kPatient});
   EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
 }
 
@@ -348,14 +347,14 @@ TEST(GpuAggregate, NvshmemEqualsThreeLoops) {
   for (const int ranks : {1, 2, 3, 4}) {
     if (ranks > gpu_count()) continue;  // refused, see below
     const Outcome outcome =
-        run_job({.program = "gpu aggregate by nvshmem", .ranks = ranks, .timeout_ms = 20000});
+        run_job({.program = "gpu aggregate by nvshmem", .ranks = ranks, .timeout_ms = kPatient});
     EXPECT_EQ(outcome.code, 0) << ranks << " ranks: " << outcome.all_errors();
   }
 }
 
 TEST(GpuAggregate, NvshmemRefusesRanksThatShareAGpu) {
   const Outcome outcome = run_job(
-      {.program = "gpu aggregate by nvshmem", .ranks = gpu_count() + 1, .timeout_ms = 20000});
+      {.program = "gpu aggregate by nvshmem", .ranks = gpu_count() + 1, .timeout_ms = kPatient});
   EXPECT_EQ(outcome.code, 2) << outcome.all_errors();
   EXPECT_NE(outcome.all_errors().find("2 ranks share that of rank 0"), std::string::npos)
       << outcome.all_errors();
@@ -435,7 +434,7 @@ TEST(GpuAggregate, NvshmemRefusesWhatDoesNotFit) {
   if (open_library(kNvshmem) == nullptr) GTEST_SKIP() << kNvshmem.name << " is not there";
   const Outcome outcome = run_job({.program = "gpu too much by nvshmem",
                                    .ranks = std::min(gpu_count(), 2),
-                                   .timeout_ms = 20000});
+                                   .timeout_ms = kPatient});
   EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
 }
 

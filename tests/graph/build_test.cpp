@@ -140,6 +140,40 @@ TEST(IsSymmetric, RandomGraphsOnAnyNumberOfThreads) {
   omp_set_num_threads(threads);
 }
 
+TEST(IsSymmetric, TellsWeightsAndParallelEdgesApart) {
+  const auto symmetric = [](std::vector<std::uint64_t> neighbours, std::vector<float> weights) {
+    const std::uint64_t half = neighbours.size() / 2;
+    return is_symmetric(Csr64{std::vector<EdgeOffset>{0, half, 2 * half}, std::move(neighbours),
+                              std::move(weights)});
+  };
+  EXPECT_TRUE(symmetric({1, 1, 0, 0}, {2, 3, 2, 3}));
+  EXPECT_FALSE(symmetric({1, 1, 0, 0}, {2, 3, 3, 2}));
+  EXPECT_FALSE(symmetric({1, 1, 0, 0}, {2, 2, 2, 3}));
+  EXPECT_TRUE(symmetric({0, 1, 0, 1}, {5, 0.0f, -0.0f, 7}));
+  EXPECT_FALSE(symmetric({0, 1, 1, 1}, {}));
+}
+
+// Offsets are right, and so are neighbours, one by one; but their order would lead one who trusts
+// it far outside the arrays.
+TEST(IsSymmetric, MayBeAskedOfRowsThatAreNotSorted) {
+  constexpr std::uint64_t kVertices = 100000;
+  Buffer<EdgeOffset> offsets(kVertices + 1);
+  Buffer<std::uint32_t> neighbours(2 * kVertices);
+  for (std::uint64_t i = 0; i <= kVertices; ++i) offsets[i] = 2 * i;
+  for (std::uint64_t i = 0; i < kVertices; ++i) {
+    neighbours[2 * i] = kVertices - 1;
+    neighbours[2 * i + 1] = static_cast<std::uint32_t>(i % 3);
+  }
+  const Csr32 graph{std::move(offsets), std::move(neighbours), {}};
+  const int threads = omp_get_max_threads();
+  for (const int count : {1, 2, 3, 8}) {
+    omp_set_num_threads(count);
+    EXPECT_FALSE(is_symmetric(graph));
+    EXPECT_FALSE(rows_are_sorted(graph));
+  }
+  omp_set_num_threads(threads);
+}
+
 // A dataset that passes, which each case then breaks in one place.
 Dataset good() {
   Dataset d;
@@ -175,6 +209,10 @@ TEST(Validate, NamesPlaceValueAndRange) {
   d = good();
   std::get<Csr32>(d.graph).neighbours = std::vector<std::uint32_t>{0, 3};
   EXPECT_NE(complaint(d).find("neighbour list, entry 1: id 3 is outside 0..2"), std::string::npos);
+  d = good();
+  d.graph = Csr32{std::vector<EdgeOffset>{0, 1, 3, 3}, std::vector<std::uint32_t>{2, 1, 0}, {}};
+  EXPECT_NE(complaint(d).find("neighbour list, entry 2: id 0 follows 1 in a row"),
+            std::string::npos);
   d = good();
   std::get<Csr32>(d.graph).offsets = std::vector<EdgeOffset>{0, 2, 1, 2};
   EXPECT_NE(complaint(d).find("entry 2: value 1 is less than the one before, 2"),

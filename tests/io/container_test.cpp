@@ -412,6 +412,22 @@ TEST(ContainerContent, IsValidated) {
   EXPECT_THAT(error_with<std::uint8_t>(at(kSplits, 2), 4, kSplits), HasSubstr("outside 0..3"));
 }
 
+TEST(ContainerContent, IsAsItsWriterSays) {
+  Dataset data = bare<std::uint32_t>();
+  std::get<Csr32>(data.graph).neighbours = List<U32>{1, 2, 0, 1};
+  EXPECT_THAT(error_with(data, [](auto&) {}), HasSubstr("entry 2: id 0 follows 2 in a row"));
+  data = bare<std::uint32_t>();
+  data.symmetric = true;
+  EXPECT_TRUE(reads(written(data), read));
+  std::get<Csr32>(data.graph).neighbours = List<U32>{1, 0, 2, 2};
+  EXPECT_THAT(error_with(data, [](auto&) {}),
+              HasSubstr("edge to vertex 2 (counted from 0) has no"));
+  data = bare<std::uint32_t>();
+  data.symmetric = true;
+  std::get<Csr32>(data.graph).weights = List<float>{1, 1, 2, 3};
+  EXPECT_THAT(error_with(data, [](auto&) {}), HasSubstr("has no reverse of the same weight"));
+}
+
 TEST(Container, RefusesToWriteOrReadNothing) {
   const std::string path = temporary_path("plait-container-none.plait");
   AtomicFile file(path);

@@ -29,7 +29,7 @@ def free_port():
 class Ranks:
     """`ranks` processes of one program; rank 0 keeps the store."""
 
-    def __init__(self, ranks, *program, timeout_ms=10000, **variables):
+    def __init__(self, ranks, *program, timeout_ms=120000, **variables):
         port = free_port()
         self.processes, self.files = [], []
         for rank in range(ranks):

@@ -19,7 +19,7 @@ PROGRAM = os.environ.get("PLAIT_PROGRAM", str(CHECKOUT / "build/bin/plait"))
 
 
 def run(*arguments):
-    subprocess.run([PROGRAM, *map(str, arguments)], check=True, capture_output=True, timeout=60)
+    subprocess.run([PROGRAM, *map(str, arguments)], check=True, capture_output=True, timeout=300)
 
 
 @pytest.fixture(scope="module", params=[2, 3], ids="{} layers".format)

@@ -65,7 +65,7 @@ plait.aggregate(graph, x)
 def test_a_rank_that_is_lost(tmp_path, ends, told, traceback):
     program = tmp_path / "program.py"
     program.write_text(PREFACE + f"if plait.rank() == 1: {ends}\nplait.aggregate(graph, x)\n")
-    (code0, _, error0), (code1, _, error1) = Ranks(2, program, timeout_ms=2000).results(limit=60)
+    (code0, _, error0), (code1, _, error1) = Ranks(2, program, timeout_ms=2000).results()
     assert code0 == 1
     assert re.fullmatch(rf"plait: rank 0: {told}.*\n", error0), error0
     assert ("Traceback" in error1) == traceback
@@ -77,4 +77,4 @@ def test_ranks_leave_together(tmp_path):
     """A rank that is done early waits, however long the other works on by itself."""
     program = tmp_path / "program.py"
     program.write_text(PREFACE + "time.sleep(3 * (1 - plait.rank()))\nprint('done')\n")
-    assert Ranks(2, program, timeout_ms=2000).succeed(limit=60) == ["done\n", "done\n"]
+    assert Ranks(2, program, timeout_ms=2000).succeed() == ["done\n", "done\n"]

@@ -34,7 +34,7 @@ def start(path, *launcher):
 
 def printed(process):
     """Losses and the accuracy, and by how many ranks."""
-    out, errors = process.communicate(timeout=120)
+    out, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     losses = [float(text) for text in re.findall(r"loss (\S+)", out)]
     ranks, accuracy = re.search(r"(\d) ranks: test accuracy (\S+)", out).groups()

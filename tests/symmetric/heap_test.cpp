@@ -71,13 +71,35 @@ void check_parts(World& world) {
   }
 }
 
+// Ranks that outnumber the cores wake each other for every message, which is most of what a heap
+// costs: two short exchanges are all that it takes.
+void check_messages(World& world) {
+  const std::uint64_t before = world.bytes_sent();
+  const auto heap = SymmetricHeap::create(world, 1000);
+  const std::uint64_t peers = static_cast<std::uint64_t>(world.size()) - 1;
+  const std::uint64_t each = (world.bytes_sent() - before) / peers;
+  expect(each < 64, fmt::format("{} bytes to each peer", each));
+}
+
+void check_largest(World& world) {
+  const auto mine = static_cast<std::size_t>(world.rank() + 1) * 1000;
+  const auto heap = SymmetricHeap::create(world, mine, SizeRule::largest);
+  expect(heap->bytes() == static_cast<std::size_t>(world.size()) * 1000, "the largest size");
+  heap->part(world.rank()).back() = std::byte{7};
+  heap->barrier();
+  for (int rank = 0; rank < world.size(); ++rank)
+    expect(heap->part(rank).back() == std::byte{7}, "the end of each part");
+}
+
 const RankProgram uses_heaps("uses heaps", [](World& world) {
   check_parts(world);
+  check_messages(world);
+  check_largest(world);
   hammer(world);
 });
 
 TEST(Heap, IsReadByAllAfterTheBarrier) {
-  const auto outcome = run_job({"uses heaps", 4});
+  const auto outcome = run_job({"uses heaps", 4, kPatient});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.all_errors(), "");
 }
@@ -97,7 +119,7 @@ const RankProgram asks_differently("asks differently", [](World& world) {
 const RankProgram is_on_hosts("is on hosts", [](World& world) { SymmetricHeap::create(world, 1); });
 
 TEST(Heap, RefusesWhatDoesNotFit) {
-  const auto outcome = run_job({"asks too much", 2});
+  const auto outcome = run_job({"asks too much", 2, kPatient});
   EXPECT_EQ(outcome.code, 4);
   EXPECT_THAT(outcome.errors,
               ElementsAre(ContainsRegex("^plait: the symmetric heap needs 1.0 PiB on each of 2 "
@@ -105,7 +127,7 @@ TEST(Heap, RefusesWhatDoesNotFit) {
 }
 
 TEST(Heap, RefusesDifferentSizes) {
-  const auto outcome = run_job({"asks differently", 2});
+  const auto outcome = run_job({"asks differently", 2, kPatient});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.all_errors(), HasSubstr("rank 0 asks for 50 bytes and rank 1 for 100"));
 }

@@ -123,7 +123,7 @@ const RankProgram collectives("collectives", [](World& world) {
 class Collectives : public testing::TestWithParam<int> {};
 
 TEST_P(Collectives, EqualPlainSumsAndCopies) {
-  const auto outcome = run_job({"collectives", GetParam()});
+  const auto outcome = run_job({"collectives", GetParam(), kPatient});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.all_errors(), "");
 }
@@ -155,7 +155,7 @@ const PlainProgram two_worlds("two worlds", [] {
 });
 
 TEST(World, TwoInSuccession) {
-  const auto outcome = run_job({"two worlds", 2});
+  const auto outcome = run_job({"two worlds", 2, kPatient});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.all_errors(), "");
 }

@@ -98,7 +98,7 @@ TEST(KilledRank, WithoutALauncher) {
     const int port = free_port();
     std::vector<Process> ranks;
     for (int rank = 0; rank < 3; ++rank)
-      ranks.emplace_back(rank_environment("reduces", rank, 3, port));
+      ranks.emplace_back(rank_environment("reduces", rank, 3, port, 2000));
     for (int rank = 0; rank < 3; ++rank)
       ranks[static_cast<std::size_t>(rank)].await(fmt::format("ready {}", rank));
     ::kill(ranks[static_cast<std::size_t>(victim)].id(), SIGKILL);

@@ -141,7 +141,7 @@ bool Process::read_some(milliseconds limit) {
 }
 
 std::string Process::await(const std::string& beginning) {
-  const auto end = steady_clock::now() + std::chrono::seconds(20);
+  const auto end = steady_clock::now() + kHangs;
   for (;;) {
     std::istringstream lines(text_[0]);
     for (std::string line; std::getline(lines, line);)
@@ -188,14 +188,13 @@ pid_t Job::rank(int number) {
   return text.empty() ? 0 : std::stoi(text);
 }
 
-Outcome run_job(const JobOptions& options) {
-  return Job(options).wait(std::chrono::seconds(options.limit_s));
-}
+Outcome run_job(const JobOptions& options) { return Job(options).wait(); }
 
-Environment rank_environment(const std::string& program, int rank, int size, int port) {
+Environment rank_environment(const std::string& program, int rank, int size, int port,
+                             int timeout_ms) {
   return {{"PLAIT_TEST_PROGRAM", program},       {"RANK", std::to_string(rank)},
           {"WORLD_SIZE", std::to_string(size)},  {"MASTER_ADDR", "127.0.0.1"},
-          {"MASTER_PORT", std::to_string(port)}, {"PLAIT_TIMEOUT_MS", "2000"}};
+          {"MASTER_PORT", std::to_string(port)}, {"PLAIT_TIMEOUT_MS", std::to_string(timeout_ms)}};
 }
 
 int free_port() {
