@@ -90,8 +90,8 @@ void on_ranks(Session& session, const std::function<void(World&)>& body);
 // not at all. Training ends by itself instead.
 void end_on_interrupt();
 
-// From now on, SIGINT and SIGTERM set what is returned, for work that ends by itself when it is
-// set.
+// From now on, the first SIGINT or SIGTERM sets the flag that is returned, for work that ends by
+// itself when it is set. A second one ends the program at once, as end_on_interrupt() does.
 const std::atomic<bool>& stop_on_signals();
 
 // Where the work is done: "cuda" or "cpu".

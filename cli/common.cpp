@@ -4,6 +4,8 @@
 #include <atomic>
 #include <csignal>
 #include <cstring>
+#include <ctime>
+#include <exception>
 #include <iostream>
 
 #include "cli/cli.h"
@@ -20,6 +22,10 @@ namespace {
 bool tells_interrupt = true;  // of ranks, the first speaks
 
 std::atomic<bool> stop_wanted{false};
+// When the first signal came, ms: from the parent, and from all others; 0: not yet. They are told
+// apart because one Ctrl-C comes twice, from the terminal and from the launcher, which passes on
+// its own.
+std::atomic<std::int64_t> first_signal[2];
 
 // A second signal, the launcher's beside the terminal's, may come to another thread meanwhile.
 void end_now(int) {
@@ -29,6 +35,17 @@ void end_now(int) {
   if (tells_interrupt && ::write(STDERR_FILENO, kText, sizeof kText - 1) < 0)
     ::_exit(static_cast<int>(ExitCode::failed));
   ::_exit(static_cast<int>(ExitCode::interrupted));
+}
+
+// A second signal of the same origin ends the program at once.
+void want_stop(int, siginfo_t* signal, void*) {
+  stop_wanted = true;
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const std::int64_t ms = std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
+  std::int64_t first = 0;
+  if (first_signal[signal->si_pid == ::getppid()].compare_exchange_strong(first, ms)) return;
+  if (ms - first >= kOneWish.count()) end_now(0);
 }
 
 }  // namespace
@@ -41,7 +58,10 @@ void end_on_interrupt() {
 }
 
 const std::atomic<bool>& stop_on_signals() {
-  for (const int number : {SIGINT, SIGTERM}) std::signal(number, [](int) { stop_wanted = true; });
+  struct sigaction action {};
+  action.sa_sigaction = want_stop;
+  action.sa_flags = SA_RESTART | SA_SIGINFO;
+  for (const int number : {SIGINT, SIGTERM}) ::sigaction(number, &action, nullptr);
   return stop_wanted;
 }
 
@@ -106,8 +126,16 @@ void on_ranks(Session& session, const std::function<void(World&)>& body) {
     session.quiet = session.quiet || config->rank != 0;
     set_progress(session.progress());
     if (session.gpus > 0) use_gpu(local_rank(*config));
-    const auto world = World::join(*config);
-    body(*world);
+    auto world = World::join(*config);
+    // Ranks are interrupted together, which is no failure: none ends while another still works.
+    std::exception_ptr interrupted;
+    try {
+      body(*world);
+    } catch (const Interrupted&) {
+      interrupted = std::current_exception();
+    }
+    world.reset();
+    if (interrupted) std::rethrow_exception(interrupted);
     return;
   }
   const int ranks = std::max(session.ranks, session.gpus);
