@@ -9,10 +9,13 @@
 #include <iostream>
 
 #include "cli/cli.h"
+#include "cli/command_tree.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/progress.h"
+#include "plait/io/fingerprint.h"
 #include "plait/io/io.h"
+#include "plait/world/difference.h"
 #include "plait/world/launch.h"
 #include "plait/world/phase.h"
 
@@ -35,6 +38,22 @@ void end_now(int) {
   if (tells_interrupt && ::write(STDERR_FILENO, kText, sizeof kText - 1) < 0)
     ::_exit(static_cast<int>(ExitCode::failed));
   ::_exit(static_cast<int>(ExitCode::interrupted));
+}
+
+// What all ranks must have alike: whether files are given, and all else that the command takes,
+// but for what is printed, and how long to wait for others.
+Facts settings_of(const Session& session) {
+  Facts facts{{"the version of Plait", PLAIT_VERSION},
+              {"the command", session.command->get_name()}};
+  for (const CLI::Option* option : session.command->get_options()) {
+    const std::string name = option->get_name();
+    if (name == "--help" || name == "--json" || name == "--quiet" || name == "--timeout") continue;
+    const bool given = option->count() > 0;
+    const std::string value =
+        given ? CLI::detail::join(option->results(), ",") : option->get_default_str();
+    facts.emplace_back(name, !takes_file(*option) ? value : given ? "given" : "not given");
+  }
+  return facts;
 }
 
 // A second signal of the same origin ends the program at once.
@@ -74,7 +93,8 @@ CLI::App* add_command(CLI::App& app, Session& session, const std::string& name,
                       const std::string& description, std::function<void()> run) {
   CLI::App* command = app.add_subcommand(name, description);
   add_output_flags(command, session);
-  command->callback([&session, run = std::move(run)] {
+  command->callback([&session, command, run = std::move(run)] {
+    session.command = command;
     set_progress(session.progress());
     run();
   });
@@ -127,6 +147,7 @@ void on_ranks(Session& session, const std::function<void(World&)>& body) {
     set_progress(session.progress());
     if (session.gpus > 0) use_gpu(local_rank(*config));
     auto world = World::join(*config);
+    require_equal<UsageError>(*world, "ranks have different settings", settings_of(session));
     // Ranks are interrupted together, which is no failure: none ends while another still works.
     std::exception_ptr interrupted;
     try {
@@ -156,6 +177,14 @@ const char* device_name(const Session& session) { return session.gpus > 0 ? "cud
 Dataset read_graph(const std::string& path, const Session& session) {
   const Phase phase("reading " + path);
   return read_dataset(path, {.progress = session.progress()});
+}
+
+Dataset read_graph(World& world, const std::string& path, const Session& session) {
+  Dataset dataset = read_graph(path, session);
+  if (world.size() == 1) return dataset;
+  const Phase phase("comparing the ranks' graphs");
+  require_equal(world, "ranks read different graphs", fingerprint(dataset));
+  return dataset;
 }
 
 Partition partition_for(World& world, const AnyCsr& graph, PartitionScheme scheme,

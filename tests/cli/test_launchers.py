@@ -3,13 +3,12 @@ one machine. All give the loss curve of --ranks."""
 
 import pathlib
 import shutil
-import socket
 import sys
 
 import pytest
 
 import program
-from program import FAILED, USAGE
+from program import FAILED, USAGE, free_port, run_by_hand
 from training import check_same_curve
 
 EPOCHS = 10
@@ -20,12 +19,6 @@ TORCHRUN = pathlib.Path(sys.executable).parent / "torchrun"
 def curve(communities, tmp_path_factory):
     plait = program.Plait(tmp_path_factory.mktemp("curve"))
     return plait.json("train", communities, "--epochs", EPOCHS, "--ranks", 2)["loss"]
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def check_run(result, curve):
@@ -46,17 +39,6 @@ def test_torchrun(plait, communities, curve, address):
 def test_mpirun(plait, communities, curve):
     command = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-np", 2, program.PROGRAM)
     check_run(plait("train", communities, "--epochs", EPOCHS, "--json", command=command), curve)
-
-
-def run_by_hand(arguments, *settings):
-    """One process for each dictionary of variables."""
-    port = str(free_port())
-    processes = []
-    for rank, variables in enumerate(settings):
-        world = {"RANK": str(rank), "WORLD_SIZE": str(len(settings)), "MASTER_ADDR": "127.0.0.1",
-                 "MASTER_PORT": port, "OMP_NUM_THREADS": "1"}
-        processes.append(program.start(*arguments, env=program.environment(**world, **variables)))
-    return [program.result_of(process) for process in processes]
 
 
 def test_world_by_hand(communities, curve):
