@@ -178,7 +178,9 @@ class Launcher {
 
   const LaunchOptions options_;
   const Signals signals_;
-  const std::unique_ptr<Store> store_ = Store::serve({"127.0.0.1", 0, "plait"}, true);
+  const Secret secret_ = make_secret();
+  const std::unique_ptr<Store> store_ =
+      Store::serve({.host = "127.0.0.1", .prefix = "plait", .secret = secret_});
   std::vector<Rank> ranks_;
   int exit_code_ = 0;
   std::optional<steady_clock::time_point> asked_at_;  // to stop, by the user's first signal
@@ -218,7 +220,8 @@ std::vector<std::string> Launcher::settings(int rank) const {
                                fmt::format("PLAIT_WORLD_SIZE={}", options_.ranks),
                                "PLAIT_MASTER_ADDR=127.0.0.1",
                                fmt::format("PLAIT_MASTER_PORT={}", store_->port()),
-                               fmt::format("PLAIT_TIMEOUT_MS={}", options_.timeout.count())};
+                               fmt::format("PLAIT_TIMEOUT_MS={}", options_.timeout.count()),
+                               "PLAIT_SECRET=" + to_text(secret_)};
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   if (::getenv("OMP_NUM_THREADS") == nullptr)
     all.push_back(fmt::format("OMP_NUM_THREADS={}", std::max(1, cores / options_.ranks)));
