@@ -44,8 +44,8 @@ std::string random_name() {
   return name;
 }
 
-Descriptor open_socket() {
-  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+Descriptor open_socket(int flags) {
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
   require(socket.open(), "a Unix-domain socket cannot be made: {}", std::strerror(errno));
   return socket;
 }
@@ -101,54 +101,71 @@ std::pair<int, Descriptor> receive_descriptor(const Descriptor& socket) {
   return {rank, std::move(received)};
 }
 
-// Waits for a connection, looking after the other ranks meanwhile.
-Descriptor accept_one(World& world, const Descriptor& listener) {
-  for (;;) {
-    world.check_alive();
-    pollfd ready{listener.number(), POLLIN, 0};
-    if (::poll(&ready, 1, kPollMilliseconds) <= 0) continue;
-    Descriptor socket(::accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (socket.open() && same_user(socket)) return socket;
+class Exchange {
+ public:
+  Exchange(World& world, const Descriptor& own)
+      : world_(world), own_(own), descriptors_(static_cast<std::size_t>(world.size())) {}
+
+  std::vector<Descriptor> run() {
+    const std::string name = random_name();
+    const Address address = abstract_address(name);
+    const bool listens = ::bind(listener_.number(), address.get(), address.length) == 0 &&
+                         ::listen(listener_.number(), SOMAXCONN) == 0;
+    require(listens, "a Unix-domain socket cannot listen: {}", std::strerror(errno));
+    // After this every rank listens. Connections and messages wait in their queues until the other
+    // side takes them.
+    const auto names = world_.all_gather(std::as_bytes(std::span(name.data(), name.size())));
+    for (int rank = 0; rank < world_.size(); ++rank) {
+      const auto& bytes = names[static_cast<std::size_t>(rank)];
+      if (rank != world_.rank())
+        send_to(rank, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    }
+    while (missing_ > 0) accept_one();
+    return std::move(descriptors_);
   }
-}
+
+ private:
+  // Others may have filled the peer's queue, as they may this rank's, which is emptied meanwhile.
+  void send_to(int rank, const std::string& name) {
+    const Address peer = abstract_address(name);
+    const Descriptor socket = open_socket(SOCK_NONBLOCK);
+    while (::connect(socket.number(), peer.get(), peer.length) != 0) {
+      require(errno == EAGAIN || errno == EINTR,
+              "rank {} cannot be reached through a Unix-domain socket: {}", rank,
+              std::strerror(errno));
+      accept_one();
+    }
+    require(same_user(socket), "the Unix-domain socket of rank {} is another user's", rank);
+    send_descriptor(socket, world_.rank(), own_);
+  }
+
+  // Waits a moment for a connection, looking after the other ranks.
+  void accept_one() {
+    world_.check_alive();
+    pollfd ready{listener_.number(), POLLIN, 0};
+    if (::poll(&ready, 1, kPollMilliseconds) <= 0) return;
+    const Descriptor socket(::accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!socket.open() || !same_user(socket)) return;
+    auto [rank, received] = receive_descriptor(socket);
+    if (!received.open() || rank < 0 || rank >= world_.size() || rank == world_.rank()) return;
+    Descriptor& place = descriptors_[static_cast<std::size_t>(rank)];
+    if (place.open()) return;
+    place = std::move(received);
+    --missing_;
+  }
+
+  World& world_;
+  const Descriptor& own_;
+  const Descriptor listener_ = open_socket(0);
+  std::vector<Descriptor> descriptors_;
+  int missing_ = world_.size() - 1;
+};
 
 }  // namespace
 
 std::vector<Descriptor> exchange_descriptors(World& world, const Descriptor& own) {
-  const int ranks = world.size();
-  std::vector<Descriptor> descriptors(static_cast<std::size_t>(ranks));
-  if (ranks == 1) return descriptors;
-  const std::string name = random_name();
-  const Address address = abstract_address(name);
-  const Descriptor listener = open_socket();
-  const bool listens = ::bind(listener.number(), address.get(), address.length) == 0 &&
-                       ::listen(listener.number(), ranks) == 0;
-  require(listens, "a Unix-domain socket cannot listen: {}", std::strerror(errno));
-
-  // After this every rank listens. Connections and messages wait in their queues until the other
-  // side takes them, so all can send first.
-  const auto names = world.all_gather(std::as_bytes(std::span(name.data(), name.size())));
-  for (int rank = 0; rank < ranks; ++rank) {
-    if (rank == world.rank()) continue;
-    const auto& bytes = names[static_cast<std::size_t>(rank)];
-    const Address peer =
-        abstract_address({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    const Descriptor socket = open_socket();
-    const bool connected = ::connect(socket.number(), peer.get(), peer.length) == 0;
-    require(connected, "rank {} cannot be reached through a Unix-domain socket: {}", rank,
-            std::strerror(errno));
-    require(same_user(socket), "the Unix-domain socket of rank {} is another user's", rank);
-    send_descriptor(socket, world.rank(), own);
-  }
-  for (int missing = ranks - 1; missing > 0;) {
-    auto [rank, received] = receive_descriptor(accept_one(world, listener));
-    if (!received.open() || rank < 0 || rank >= ranks || rank == world.rank()) continue;
-    auto& place = descriptors[static_cast<std::size_t>(rank)];
-    if (place.open()) continue;
-    place = std::move(received);
-    --missing;
-  }
-  return descriptors;
+  if (world.size() == 1) return std::vector<Descriptor>(1);
+  return Exchange(world, own).run();
 }
 
 }  // namespace plait

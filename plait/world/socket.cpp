@@ -72,6 +72,32 @@ Address any_address(int port) {
   return address;
 }
 
+Address own_address(const Socket& socket) {
+  Address address;
+  address.length = sizeof address.storage;
+  ::getsockname(socket.number(), reinterpret_cast<sockaddr*>(&address.storage), &address.length);
+  return address;
+}
+
+// Where nobody listens, a connection may be given the port that it asks for, and meet itself.
+bool meets_itself(const Socket& socket, const Address& peer) {
+  const Address own = own_address(socket);
+  return own.length == peer.length && std::memcmp(&own.storage, &peer.storage, own.length) == 0;
+}
+
+// The system's number of what went wrong, or 0.
+int connect_within(const Socket& socket, const Address& address, Socket::Deadline deadline) {
+  if (::connect(socket.number(), address.get(), address.length) == 0) return 0;
+  if (errno != EINPROGRESS) return errno;
+  pollfd ready{socket.number(), POLLOUT, 0};
+  const auto left = std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now());
+  ::poll(&ready, 1, static_cast<int>(std::max<std::int64_t>(1, left.count())));
+  int reason = ETIMEDOUT;
+  socklen_t size = sizeof reason;
+  if (ready.revents != 0) ::getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &reason, &size);
+  return reason;
+}
+
 Socket new_socket(const Address& address) {
   Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   require(socket.open(), "a socket cannot be made: {}", std::strerror(errno));
@@ -87,9 +113,7 @@ Socket::~Socket() {
 }
 
 int Socket::port() const {
-  Address address;
-  address.length = sizeof address.storage;
-  ::getsockname(number_, reinterpret_cast<sockaddr*>(&address.storage), &address.length);
+  const Address address = own_address(*this);
   return ntohs(address.family() == AF_INET6
                    ? reinterpret_cast<const sockaddr_in6*>(&address.storage)->sin6_port
                    : reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_port);
@@ -155,15 +179,8 @@ Socket connect_to(const std::string& host, int port, Socket::Deadline deadline) 
   int reason = 0;
   for (const Address& address : addresses_of(host, port)) {
     Socket socket = new_socket(address);
-    if (::connect(socket.number(), address.get(), address.length) == 0) return socket;
-    reason = errno;
-    if (reason != EINPROGRESS) continue;
-    pollfd ready{socket.number(), POLLOUT, 0};
-    const auto left = std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now());
-    ::poll(&ready, 1, static_cast<int>(std::max<std::int64_t>(1, left.count())));
-    reason = ETIMEDOUT;
-    socklen_t size = sizeof reason;
-    if (ready.revents != 0) ::getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &reason, &size);
+    reason = connect_within(socket, address, deadline);
+    if (reason == 0 && meets_itself(socket, address)) reason = ECONNREFUSED;
     if (reason == 0) return socket;
   }
   throw Error(fmt::format("no connection: {}", std::strerror(reason)));

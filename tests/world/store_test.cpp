@@ -94,7 +94,7 @@ TEST(Store, AnswersNobodyWithoutItsSecret) {
   Secret wrong = kSecret;
   wrong.back() ^= 1;
   EXPECT_THAT(error_of([&] { Store::connect(address_at(store->port(), wrong), 200ms); }),
-              HasSubstr("does not know this job's secret"));
+              HasSubstr("another secret than this rank"));
   EXPECT_THROW(Store::connect(address_at(store->port(), Secret{}), 200ms), Error);
   // c10d's TCPStore tells everybody all keys: its greeting, then its operation 17.
   Socket c10d = stranger(store->port());
