@@ -19,6 +19,7 @@ using std::chrono::steady_clock;
 
 // For a peer to prove that it knows the secret.
 constexpr std::chrono::seconds kProvingTime{10};
+constexpr milliseconds kPause{10};
 constexpr std::size_t kMostStrangers = 256;
 constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 
@@ -73,7 +74,11 @@ void StoreServer::accept_all() {
   for (;;) {
     const int number =
         ::accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (number < 0) break;
+    if (number < 0) {
+      // Where descriptors have run out, the connection waits for one, and comes up at once again.
+      if (errno != EAGAIN) std::this_thread::sleep_for(kPause);
+      break;
+    }
     peers_.push_back({.socket = Socket(number), .until = steady_clock::now() + kProvingTime});
   }
   const auto stranger = [](const Peer& peer) { return peer.stage != Stage::open; };
