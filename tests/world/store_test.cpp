@@ -237,19 +237,20 @@ const RankProgram overwrites("overwrites", [](World& world) {
   const auto store = Store::connect(store_address(*world_from_environment()), 2s);
   world.barrier();
   if (world.rank() == 0)
-    for (int i = 0; i < 300; ++i) {
-      for (const char* heartbeat : {"7 x phase", "7", "", "7 99999999999999999999999 phase"})
-        store->set("world0/alive/1", heartbeat);
-      for (const char* loss : {"x\nis lost", "99999999999\nis lost", "-7\nis lost", "1"})
-        store->set("lost", loss);
-      std::this_thread::sleep_for(1ms);
+    for (const char* loss : {"x\nis lost", "99999999999\nis lost", "-7\nis lost", "1"}) {
+      store->set("lost", loss);
+      for (int i = 0; i < 60; ++i) {  // longer than between two heartbeats
+        for (const char* heartbeat : {"7 x phase", "7", "", "7 99999999999999999999999 phase"})
+          store->set("world0/alive/1", heartbeat);
+        std::this_thread::sleep_for(5ms);
+      }
     }
   world.barrier();
   store->set("lost", "-");
 });
 
 TEST(Liveness, SurvivesMalformedValues) {
-  const auto outcome = run_job({"overwrites", 2, 1000});
+  const auto outcome = run_job({"overwrites", 2, 5000});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.all_errors(), "");
 }
