@@ -9,12 +9,14 @@
 
 #include "cli/cli.h"
 #include "plait/aggregate/gpu_aggregator.h"
+#include "plait/base/checksum.h"
 #include "plait/base/error.h"
 #include "plait/base/file.h"
 #include "plait/base/memory.h"
 #include "plait/base/timer.h"
 #include "plait/io/npy.h"
 #include "plait/plan/memory_plan.h"
+#include "plait/world/difference.h"
 #include "plait/world/phase.h"
 
 namespace plait::cli {
@@ -71,9 +73,22 @@ std::unique_ptr<Aggregator> make(const Options& o, const Session& session, World
       o.spread.route.strategy, width);
 }
 
+// The same on every rank.
+NpyMatrix read_features(const std::string& path, World& world) {
+  NpyMatrix x = read_npy_matrix(path);
+  if (world.size() == 1) return x;
+  const Phase phase("comparing the ranks' features");
+  const auto bytes = std::as_bytes(x.values.span());
+  require_equal(world, "ranks read different features",
+                {{"the number of rows", fmt::to_string(x.rows)},
+                 {"the width", fmt::to_string(x.width)},
+                 {"the checksum", checksum_text(checksum_of(bytes))}});
+  return x;
+}
+
 void run(const Options& o, const Session& session, World& world) {
-  const Dataset dataset = read_graph(o.graph, session);
-  const NpyMatrix x = read_npy_matrix(o.features);
+  const Dataset dataset = read_graph(world, o.graph, session);
+  const NpyMatrix x = read_features(o.features, world);
   require(x.rows == dataset.vertices(), "{}: {} rows, but {} has {} vertices", o.features, x.rows,
           o.graph, dataset.vertices());
   const Partition partition = partition_for(world, dataset.graph, o.spread.scheme, session.seed);

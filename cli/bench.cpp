@@ -70,7 +70,7 @@ class Contest {
       : o_(o),
         world_(world),
         session_(session),
-        dataset_(read_graph(o.graph, session)),
+        dataset_(read_graph(world, o.graph, session)),
         partition_(partition_for(world, dataset_.graph, o.scheme, session.seed)) {}
 
   void run() {

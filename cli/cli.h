@@ -30,6 +30,7 @@ struct Session {
   bool json = false;
   bool quiet = false;
   std::vector<std::string> arguments;  // of the program, without its name
+  const CLI::App* command = nullptr;   // the subcommand that was asked for
   int exit_code = 0;
 
   bool progress() const { return !quiet; }
@@ -84,15 +85,15 @@ void add_timeout_options(CLI::App* command, Session& session);
 
 // Runs `body` on every rank: in the world that the environment names, on as many processes as ranks
 // or GPUs were asked for, or right here for one. With --gpus, each rank's GPU is the current one.
-// Sets session.exit_code.
+// Sets session.exit_code. Throws UsageError, on all ranks, if they have different settings.
 void on_ranks(Session& session, const std::function<void(World&)>& body);
 
 // From here on Ctrl-C ends the program with one line and exit code 130, as files appear whole or
 // not at all. Training ends by itself instead.
 void end_on_interrupt();
 
-// From now on, SIGINT and SIGTERM set what is returned, for work that ends by itself when it is
-// set.
+// From now on, the first SIGINT or SIGTERM sets the flag that is returned, for work that ends by
+// itself when it is set. A second one ends the program at once, as end_on_interrupt() does.
 const std::atomic<bool>& stop_on_signals();
 
 // Where the work is done: "cuda" or "cpu".
@@ -100,6 +101,8 @@ const char* device_name(const Session& session);
 
 // Reads a graph, with a progress bar unless --quiet.
 Dataset read_graph(const std::string& path, const Session& session);
+// The same on every rank. Collective. Throws Error, on all ranks, if they read different graphs.
+Dataset read_graph(World& world, const std::string& path, const Session& session);
 
 // The same partition on every rank; what takes long is found on rank 0 and sent. Collective.
 Partition partition_for(World& world, const AnyCsr& graph, PartitionScheme scheme,

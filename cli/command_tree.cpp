@@ -11,11 +11,11 @@ std::vector<std::string> words_of_type(const std::string& type) {
   return CLI::detail::split(type.substr(open + 1, close - open - 1), ',');
 }
 
-ArgumentKind kind_of(const CLI::Option& option, const std::vector<std::string>& words) {
+ArgumentKind kind_of(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
   if (option.get_items_expected_max() == 0) return ArgumentKind::flag;
-  if (!words.empty()) return ArgumentKind::words;
-  const bool text = option.get_type_name().rfind("TEXT", 0) == 0;
-  return text ? ArgumentKind::file : ArgumentKind::other;
+  if (!words_of_type(type).empty()) return ArgumentKind::words;
+  return type.starts_with("TEXT") ? ArgumentKind::file : ArgumentKind::other;
 }
 
 Argument argument_of(const CLI::Option& option) {
@@ -24,7 +24,7 @@ Argument argument_of(const CLI::Option& option) {
   for (const std::string& name : option.get_lnames()) argument.names.push_back("--" + name);
   if (argument.names.empty()) argument.names.push_back(option.get_name());
   argument.words = words_of_type(option.get_type_name());
-  argument.kind = kind_of(option, argument.words);
+  argument.kind = kind_of(option);
   return argument;
 }
 
@@ -40,6 +40,8 @@ Command command_of(CLI::App& app, const std::string& path) {
 }
 
 }  // namespace
+
+bool takes_file(const CLI::Option& option) { return kind_of(option) == ArgumentKind::file; }
 
 Command command_tree(CLI::App& app) { return command_of(app, ""); }
 

@@ -24,5 +24,7 @@ struct Command {
 };
 
 Command command_tree(CLI::App& app);
+// Whether its value is the name of a file or folder.
+bool takes_file(const CLI::Option& option);
 
 }  // namespace plait::cli

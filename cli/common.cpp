@@ -4,13 +4,18 @@
 #include <atomic>
 #include <csignal>
 #include <cstring>
+#include <ctime>
+#include <exception>
 #include <iostream>
 
 #include "cli/cli.h"
+#include "cli/command_tree.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/progress.h"
+#include "plait/io/fingerprint.h"
 #include "plait/io/io.h"
+#include "plait/world/difference.h"
 #include "plait/world/gather.h"
 #include "plait/world/launch.h"
 #include "plait/world/phase.h"
@@ -21,6 +26,10 @@ namespace {
 bool tells_interrupt = true;  // of ranks, the first speaks
 
 std::atomic<bool> stop_wanted{false};
+// When the first signal came, ms: from the parent, and from all others; 0: not yet. They are told
+// apart because one Ctrl-C comes twice, from the terminal and from the launcher, which passes on
+// its own.
+std::atomic<std::int64_t> first_signal[2];
 
 // A second signal, the launcher's beside the terminal's, may come to another thread meanwhile.
 void end_now(int) {
@@ -30,6 +39,33 @@ void end_now(int) {
   if (tells_interrupt && ::write(STDERR_FILENO, kText, sizeof kText - 1) < 0)
     ::_exit(static_cast<int>(ExitCode::failed));
   ::_exit(static_cast<int>(ExitCode::interrupted));
+}
+
+// What all ranks must have alike: whether files are given, and all else that the command takes,
+// but for what is printed, and how long to wait for others.
+Facts settings_of(const Session& session) {
+  Facts facts{{"the version of Plait", PLAIT_VERSION},
+              {"the command", session.command->get_name()}};
+  for (const CLI::Option* option : session.command->get_options()) {
+    const std::string name = option->get_name();
+    if (name == "--help" || name == "--json" || name == "--quiet" || name == "--timeout") continue;
+    const bool given = option->count() > 0;
+    const std::string value =
+        given ? CLI::detail::join(option->results(), ",") : option->get_default_str();
+    facts.emplace_back(name, !takes_file(*option) ? value : given ? "given" : "not given");
+  }
+  return facts;
+}
+
+// A second signal of the same origin ends the program at once.
+void want_stop(int, siginfo_t* signal, void*) {
+  stop_wanted = true;
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const std::int64_t ms = std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
+  std::int64_t first = 0;
+  if (first_signal[signal->si_pid == ::getppid()].compare_exchange_strong(first, ms)) return;
+  if (ms - first >= kOneWish.count()) end_now(0);
 }
 
 }  // namespace
@@ -42,7 +78,10 @@ void end_on_interrupt() {
 }
 
 const std::atomic<bool>& stop_on_signals() {
-  for (const int number : {SIGINT, SIGTERM}) std::signal(number, [](int) { stop_wanted = true; });
+  struct sigaction action {};
+  action.sa_sigaction = want_stop;
+  action.sa_flags = SA_RESTART | SA_SIGINFO;
+  for (const int number : {SIGINT, SIGTERM}) ::sigaction(number, &action, nullptr);
   return stop_wanted;
 }
 
@@ -55,7 +94,8 @@ CLI::App* add_command(CLI::App& app, Session& session, const std::string& name,
                       const std::string& description, std::function<void()> run) {
   CLI::App* command = app.add_subcommand(name, description);
   add_output_flags(command, session);
-  command->callback([&session, run = std::move(run)] {
+  command->callback([&session, command, run = std::move(run)] {
+    session.command = command;
     set_progress(session.progress());
     run();
   });
@@ -138,9 +178,18 @@ void on_ranks(Session& session, const std::function<void(World&)>& body) {
     session.quiet = session.quiet || config->rank != 0;
     set_progress(session.progress());
     if (session.gpus > 0) use_gpu(gpu_of_rank(*config, gpu_count()));
-    const auto world = World::join(*config);
+    auto world = World::join(*config);
+    require_equal<UsageError>(*world, "ranks have different settings", settings_of(session));
     if (session.gpus > 0) require_own_gpus(*world);
-    body(*world);
+    // Ranks are interrupted together, which is no failure: none ends while another still works.
+    std::exception_ptr interrupted;
+    try {
+      body(*world);
+    } catch (const Interrupted&) {
+      interrupted = std::current_exception();
+    }
+    world.reset();
+    if (interrupted) std::rethrow_exception(interrupted);
     return;
   }
   const int ranks = std::max(session.ranks, session.gpus);
@@ -163,6 +212,14 @@ const char* device_name(const Session& session) { return session.gpus > 0 ? "cud
 Dataset read_graph(const std::string& path, const Session& session) {
   const Phase phase("reading " + path);
   return read_dataset(path, {.progress = session.progress()});
+}
+
+Dataset read_graph(World& world, const std::string& path, const Session& session) {
+  Dataset dataset = read_graph(path, session);
+  if (world.size() == 1) return dataset;
+  const Phase phase("comparing the ranks' graphs");
+  require_equal(world, "ranks read different graphs", fingerprint(dataset));
+  return dataset;
 }
 
 Partition partition_for(World& world, const AnyCsr& graph, PartitionScheme scheme,

@@ -70,7 +70,7 @@ void print_text(const Options& o, const World& world, const TrainResult& result)
 
 void run(const Options& o, const Session& session, World& world) {
   const Stopwatch watch;
-  const Dataset dataset = read_graph(o.graph, session);
+  const Dataset dataset = read_graph(world, o.graph, session);
   const Partition partition =
       partition_for(world, dataset.graph, o.spread.scheme, o.train.model.seed);
   Trainer trainer(world, dataset, partition, o.train);

@@ -8,6 +8,7 @@
 #include "plait/graph/build.h"
 #include "plait/nn/dropout.h"
 #include "plait/nn/linear_map.h"
+#include "plait/world/difference.h"
 #include "plait/world/fail.h"
 #include "plait/world/launch.h"
 #include "python/edge_tensors.h"
@@ -89,14 +90,16 @@ void broadcast(const Tensor& values, std::int64_t root) {
   });
 }
 
-// A text of each rank, by rank.
-std::vector<std::string> all_gather(const std::string& mine) {
+// Collective: first_difference() of facts whose keys and values are given.
+std::string first_difference_of(const std::vector<std::string>& keys,
+                                const std::vector<std::string>& values) {
   return with_python_errors([&] {
+    require<UsageError>(keys.size() == values.size(), "{} keys have {} values", keys.size(),
+                        values.size());
+    Facts facts;
+    for (std::size_t i = 0; i < keys.size(); ++i) facts.emplace_back(keys[i], values[i]);
     const std::lock_guard lock(operation_mutex());
-    std::vector<std::string> texts;
-    for (const auto& part : current_world().all_gather(std::as_bytes(std::span(mine))))
-      texts.emplace_back(reinterpret_cast<const char*>(part.data()), part.size());
-    return texts;
+    return first_difference(current_world(), facts);
   });
 }
 
@@ -189,7 +192,7 @@ TORCH_LIBRARY_FRAGMENT(plait, m) {
   m.def("fail(str reason) -> ()", &fail_world);
   m.def("all_reduce_sum_(Tensor(a!) values) -> ()", &all_reduce_sum);
   m.def("broadcast_(Tensor(a!) values, int root) -> ()", &broadcast);
-  m.def("all_gather(str mine) -> str[]", &all_gather);
+  m.def("first_difference(str[] keys, str[] values) -> str", &first_difference_of);
   m.def("fingerprint(Tensor t) -> str", &fingerprint);
   m.def("check_partition(str scheme) -> ()", &check_partition);
   m.def("partition_of_edges", &partition_of_edges);

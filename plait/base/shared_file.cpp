@@ -4,11 +4,11 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <cerrno>
 #include <utility>
 
+#include "plait/base/checksum.h"
 #include "plait/base/error.h"
 #include "plait/base/file.h"
 #include "plait/base/file_system.h"
@@ -63,7 +63,7 @@ std::string file_stamp(const std::string& path) {
 
 std::string file_checksum(const std::string& path) {
   const auto file = MappedFile::open(path);
-  return fmt::format("{:016x}", XXH3_64bits(file->bytes().data(), file->bytes().size()));
+  return checksum_text(checksum_of(file->bytes()));
 }
 
 }  // namespace plait

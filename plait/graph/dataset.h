@@ -1,7 +1,9 @@
 // A graph with what is known of its vertices: the content of a .plait file.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,13 @@ enum class TaskKind {
   graph_label,   // a class for each of a set of graphs
 };
 
+// An array as its file brought it, with the checksum (base/checksum.h) that its reader has found
+// right.
+struct CheckedArray {
+  std::span<const std::byte> bytes;
+  std::uint64_t checksum = 0;
+};
+
 enum class Split : std::uint8_t { none = 0, train = 1, validation = 2, test = 3 };
 
 struct Dataset {
@@ -47,6 +56,7 @@ struct Dataset {
   Array<std::uint32_t> graph_ids;     // in a set of graphs, the one that a vertex is in; or empty
   std::uint32_t graphs = 0;           // graph ids are below this
   Array<std::uint64_t> original_ids;  // what the source called vertex i; empty: i itself
+  std::vector<CheckedArray> checked;  // of the arrays above those that came with a checksum
 
   std::uint64_t vertices() const { return vertex_count(graph); }
   EdgeOffset edges() const { return edge_count(graph); }

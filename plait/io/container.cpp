@@ -1,6 +1,8 @@
 // Reading .plait containers.
 #include "plait/io/container.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -9,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "plait/base/checksum.h"
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
 #include "plait/graph/validate.h"
@@ -46,6 +49,8 @@ class Reader {
     dataset.split_count = header_.split_count;
     dataset.splits = array<Split>(Kind::splits, times(header_.split_count, examples));
     dataset.original_ids = array<std::uint64_t>(Kind::original_ids, header_.vertices);
+    for (const Section& section : sections_)
+      dataset.checked.push_back({bytes_of(section), section.checksum});
     return dataset;
   }
 
@@ -147,9 +152,13 @@ class Reader {
   void check_content() const {
     parallel_for(sections_.size(), [&](std::size_t i) {
       const Section& section = sections_[i];
-      if (checksum_of(bytes_.subspan(section.begin, section.bytes)) != section.checksum)
+      if (checksum_of(bytes_of(section)) != section.checksum)
         fail(section, "its checksum does not match: it is damaged");
     });
+  }
+
+  Bytes bytes_of(const Section& section) const {
+    return bytes_.subspan(section.begin, section.bytes);
   }
 
   static bool is_printable(char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; }

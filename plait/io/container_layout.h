@@ -2,8 +2,6 @@
 // mean.
 #pragma once
 
-#include <xxhash.h>
-
 #include <bit>
 #include <cstdint>
 #include <span>
@@ -84,8 +82,6 @@ struct Section {
 static_assert(sizeof(Section) == 32 && std::has_unique_object_representations_v<Section>);
 
 using Bytes = std::span<const std::byte>;
-
-inline std::uint64_t checksum_of(Bytes bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
 // Where the section after `end` begins. `end` is at most 2^63.
 constexpr std::uint64_t aligned(std::uint64_t end) {

@@ -4,10 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "plait/base/checksum.h"
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
 #include "plait/io/container.h"
-#include "plait/io/container_layout.h"
+#include "plait/io/container_sections.h"
 
 namespace plait {
 namespace {
@@ -16,50 +17,23 @@ using namespace container;
 
 class Writer {
  public:
-  explicit Writer(const Dataset& dataset) : dataset_(dataset) {
-    const Features& features = dataset.features;
-    std::visit(
-        [&](const auto& graph) {
-          add(Kind::offsets, graph.offsets);
-          add(Kind::neighbours, graph.neighbours);
-          if (graph.weighted()) add(Kind::weights, graph.weights);
-        },
-        dataset.graph);
-    if (features.is_sparse()) {
-      add(Kind::feature_offsets, features.sparse.offsets);
-      add(Kind::feature_columns, features.sparse.neighbours);
-      add(Kind::feature_values, features.sparse.weights);
-    } else if (!features.bf16.empty()) {
-      add(Kind::features, features.bf16);
-    } else if (!features.empty()) {
-      add(Kind::features, features.f32);
-    }
-    if (!dataset.labels.empty()) add(Kind::labels, dataset.labels);
-    if (!dataset.splits.empty()) add(Kind::splits, dataset.splits);
-    if (!dataset.original_ids.empty()) add(Kind::original_ids, dataset.original_ids);
-    if (!dataset.label_sets.empty()) add(Kind::label_sets, dataset.label_sets);
-    if (!dataset.graph_ids.empty()) add(Kind::graph_ids, dataset.graph_ids);
+  explicit Writer(const Dataset& dataset) : dataset_(dataset), contents_(contents_of(dataset)) {
+    for (const Content& content : contents_)
+      sections_.push_back({content.kind, content.element, 0, content.bytes.size(), 0});
   }
 
   void write(AtomicFile& file) {
     parallel_for(sections_.size(),
-                 [&](std::size_t i) { sections_[i].checksum = checksum_of(content_[i]); });
+                 [&](std::size_t i) { sections_[i].checksum = checksum_of(contents_[i].bytes); });
     file.write(header());
     for (std::size_t i = 0; i < sections_.size(); ++i) {
       static constexpr std::byte kZeros[kAlignment] = {};
       file.write(Bytes(kZeros).first(sections_[i].begin - file.size()));
-      file.write(content_[i]);
+      file.write(contents_[i].bytes);
     }
   }
 
  private:
-  template <class T>
-  void add(Kind kind, const Array<T>& array) {
-    const Bytes bytes = std::as_bytes(array.span());
-    sections_.push_back({kind, element_of<T>(), 0, bytes.size(), 0});
-    content_.push_back(bytes);
-  }
-
   // Control characters would break the lines in which a name is shown.
   static std::string fit_name(std::string name) {
     name.resize(std::min(name.size(), kLongestName));
@@ -93,14 +67,14 @@ class Writer {
     std::memcpy(bytes.data() + sizeof(Header), sections_.data(), table_bytes);
     std::memcpy(bytes.data(), &header, sizeof header);
     bytes += name;
-    header.checksum = XXH3_64bits(bytes.data(), bytes.size());
+    header.checksum = checksum_of(std::as_bytes(std::span(bytes.data(), bytes.size())));
     std::memcpy(bytes.data(), &header, sizeof header);
     return bytes;
   }
 
   const Dataset& dataset_;
-  std::vector<Section> sections_;
-  std::vector<Bytes> content_;
+  const std::vector<Content> contents_;
+  std::vector<Section> sections_;  // of the contents
 };
 
 }  // namespace

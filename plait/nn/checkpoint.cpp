@@ -3,7 +3,10 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "plait/base/checksum.h"
 #include "plait/base/error.h"
+#include "plait/base/file.h"
+#include "plait/world/difference.h"
 
 namespace plait {
 namespace {
@@ -188,8 +191,19 @@ Model load_model(const TensorFile& file, const std::string& path, const torch::D
   return model;
 }
 
-Model load_model_for(const Dataset& dataset, const std::string& path, const torch::Device& device) {
-  Model model = load_model(read_safetensors(path), path, device);
+TensorFile read_checkpoint(World& world, const std::string& path) {
+  const auto file = MappedFile::open(path);
+  const auto bytes = file->bytes();
+  if (world.size() > 1)
+    require_equal(world, "ranks read different checkpoints",
+                  {{"the size in bytes", fmt::to_string(bytes.size())},
+                   {"the checksum", checksum_text(checksum_of(bytes))}});
+  return parse_safetensors(bytes, path);
+}
+
+Model load_model_for(World& world, const Dataset& dataset, const std::string& path,
+                     const torch::Device& device) {
+  Model model = load_model(read_checkpoint(world, path), path, device);
   const ModelConfig& config = model.config();
   require<UsageError>(!dataset.features.empty(), "{} has no features", dataset.name);
   const auto width = static_cast<std::int64_t>(dataset.features.width);
@@ -209,9 +223,9 @@ Model load_model_for(const Dataset& dataset, const std::string& path, const torc
   return model;
 }
 
-TrainingState resume_checkpoint(const std::string& path, const std::string& metric, Model& model,
+TrainingState resume_checkpoint(const TensorFile& file, const std::string& path,
+                                const std::string& metric, Model& model,
                                 std::vector<torch::Tensor>& best, Adam& optimizer) {
-  const TensorFile file = read_safetensors(path);
   check_format(file, path);
   std::map<std::string, std::string> settings = describe(model.config());
   settings["metric"] = metric;

@@ -33,14 +33,21 @@ void save_checkpoint(const std::string& path, const Model& model,
 Model load_model(const TensorFile& file, const std::string& path,
                  const torch::Device& device = torch::kCPU);
 
-// The same of a file, for a dataset. Throws UsageError if that has no features, InputError if they
-// are not as wide as the model reads them, or what it scores is not what the dataset has labels of.
-Model load_model_for(const Dataset& dataset, const std::string& path,
+// The content of a checkpoint's file, once it is the same on every rank. Collective. Throws Error
+// on all ranks if it is not, InputError.
+TensorFile read_checkpoint(World& world, const std::string& path);
+
+// The model of a file, for a dataset. Collective. Throws as read_checkpoint(); UsageError if the
+// dataset has no features, InputError if they are not as wide as the model reads them, or what it
+// scores is not what the dataset has labels of.
+Model load_model_for(World& world, const Dataset& dataset, const std::string& path,
                      const torch::Device& device = torch::kCPU);
 
-// Sets model, best weights and optimizer to where the checkpoint was. Throws InputError that names
-// the field if the checkpoint's model is not the one of `model`, or another metric chose its best.
-TrainingState resume_checkpoint(const std::string& path, const std::string& metric, Model& model,
+// Sets model, best weights and optimizer to where the checkpoint was, which was read from `path`.
+// Throws InputError that names the field if the checkpoint's model is not the one of `model`, or
+// another metric chose its best.
+TrainingState resume_checkpoint(const TensorFile& file, const std::string& path,
+                                const std::string& metric, Model& model,
                                 std::vector<torch::Tensor>& best, Adam& optimizer);
 
 }  // namespace plait

@@ -88,7 +88,7 @@ Scores infer(World& world, const Dataset& dataset, const Partition& partition,
              const InferConfig& config) {
   const torch::NoGradGuard no_grad;
   const torch::Device device = torch_device(config.route.gpu);
-  const Model model = load_model_for(dataset, config.checkpoint, device);
+  const Model model = load_model_for(world, dataset, config.checkpoint, device);
   if (!config.route.gpu)
     require_room(dataset, model.config(),
                  world.one_host() ? dataset.vertices() : partition.size(world.rank()));

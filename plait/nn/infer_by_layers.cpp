@@ -73,7 +73,7 @@ class LayeredInference {
       : world_(world),
         dataset_(dataset),
         by_(by),
-        model_(load_model_for(dataset, config.checkpoint)),
+        model_(load_model_for(world, dataset, config.checkpoint)),
         normalize_(resolved(config.normalize, dataset.features)),
         features_(plain_features(dataset.features, normalize_)),
         one_loop_each_(model_.shard_options().one_loop_each),

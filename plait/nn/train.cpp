@@ -134,7 +134,8 @@ struct Trainer::State {
     }
     training.metric = to_string(metric_kind);
     if (!c.resume.empty())
-      training = resume_checkpoint(c.resume, training.metric, model, best, optimizer);
+      training = resume_checkpoint(read_checkpoint(w, c.resume), c.resume, training.metric, model,
+                                   best, optimizer);
     epoch_at.fill_(static_cast<std::int64_t>(training.history.size()));
   }
 

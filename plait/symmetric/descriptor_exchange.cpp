@@ -1,6 +1,5 @@
 #include "plait/symmetric/descriptor_exchange.h"
 
-#include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -56,8 +55,8 @@ std::string name_of(const Introduction& rank) {
   return fmt::format("plait-{:02x}", fmt::join(rank.number, ""));
 }
 
-Descriptor open_socket() {
-  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+Descriptor open_socket(int flags) {
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
   require(socket.open(), "a Unix-domain socket cannot be made: {}", std::strerror(errno));
   return socket;
 }
@@ -113,57 +112,71 @@ std::pair<int, Descriptor> receive_descriptor(const Descriptor& socket) {
   return {rank, std::move(received)};
 }
 
-// Waits for a connection, looking after the other ranks meanwhile.
-Descriptor accept_one(World& world, const Descriptor& listener) {
-  for (;;) {
-    world.check_alive();
-    pollfd ready{listener.number(), POLLIN, 0};
-    if (::poll(&ready, 1, kPollMilliseconds) <= 0) continue;
-    Descriptor socket(::accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (socket.open() && same_user(socket)) return socket;
+class Exchange {
+ public:
+  Exchange(World& world, const Descriptor& own)
+      : world_(world), own_(own), descriptors_(static_cast<std::size_t>(world.size())) {}
+
+  std::vector<Descriptor> run(const std::string& failure) {
+    const Introduction mine = introduce(failure);
+    const Address address = abstract_address(name_of(mine));
+    const bool listens = ::bind(listener_.number(), address.get(), address.length) == 0 &&
+                         ::listen(listener_.number(), SOMAXCONN) == 0;
+    require(listens, "a Unix-domain socket cannot listen: {}", std::strerror(errno));
+    // After this every rank listens. Connections and messages wait in their queues until the other
+    // side takes them.
+    const auto all = gather_values(world_, mine);
+    if (std::ranges::any_of(all, &Introduction::failed)) agree_on_failure(world_, failure);
+    for (int rank = 0; rank < world_.size(); ++rank)
+      if (rank != world_.rank()) send_to(rank, name_of(all[static_cast<std::size_t>(rank)]));
+    while (missing_ > 0) accept_one();
+    return std::move(descriptors_);
   }
-}
+
+ private:
+  // Others may have filled the peer's queue, as they may this rank's, which is emptied meanwhile.
+  void send_to(int rank, const std::string& name) {
+    const Address peer = abstract_address(name);
+    const Descriptor socket = open_socket(SOCK_NONBLOCK);
+    while (::connect(socket.number(), peer.get(), peer.length) != 0) {
+      require(errno == EAGAIN || errno == EINTR,
+              "rank {} cannot be reached through a Unix-domain socket: {}", rank,
+              std::strerror(errno));
+      accept_one();
+    }
+    require(same_user(socket), "the Unix-domain socket of rank {} is another user's", rank);
+    send_descriptor(socket, world_.rank(), own_);
+  }
+
+  // Waits a moment for a connection, looking after the other ranks.
+  void accept_one() {
+    world_.check_alive();
+    pollfd ready{listener_.number(), POLLIN, 0};
+    if (::poll(&ready, 1, kPollMilliseconds) <= 0) return;
+    const Descriptor socket(::accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!socket.open() || !same_user(socket)) return;
+    auto [rank, received] = receive_descriptor(socket);
+    if (!received.open() || rank < 0 || rank >= world_.size() || rank == world_.rank()) return;
+    Descriptor& place = descriptors_[static_cast<std::size_t>(rank)];
+    if (place.open()) return;
+    place = std::move(received);
+    --missing_;
+  }
+
+  World& world_;
+  const Descriptor& own_;
+  const Descriptor listener_ = open_socket(0);
+  std::vector<Descriptor> descriptors_;
+  int missing_ = world_.size() - 1;
+};
 
 }  // namespace
 
 std::vector<Descriptor> exchange_descriptors(World& world, const Descriptor& own,
                                              const std::string& failure) {
-  const int ranks = world.size();
-  std::vector<Descriptor> descriptors(static_cast<std::size_t>(ranks));
-  if (ranks == 1) {
-    agree_on_failure(world, failure);
-    return descriptors;
-  }
-  const Introduction mine = introduce(failure);
-  const Address address = abstract_address(name_of(mine));
-  const Descriptor listener = open_socket();
-  const bool listens = ::bind(listener.number(), address.get(), address.length) == 0 &&
-                       ::listen(listener.number(), ranks) == 0;
-  require(listens, "a Unix-domain socket cannot listen: {}", std::strerror(errno));
-
-  // After this every rank listens. Connections and messages wait in their queues until the other
-  // side takes them, so all can send first.
-  const auto all = gather_values(world, mine);
-  if (std::ranges::any_of(all, &Introduction::failed)) agree_on_failure(world, failure);
-  for (int rank = 0; rank < ranks; ++rank) {
-    if (rank == world.rank()) continue;
-    const Address peer = abstract_address(name_of(all[static_cast<std::size_t>(rank)]));
-    const Descriptor socket = open_socket();
-    const bool connected = ::connect(socket.number(), peer.get(), peer.length) == 0;
-    require(connected, "rank {} cannot be reached through a Unix-domain socket: {}", rank,
-            std::strerror(errno));
-    require(same_user(socket), "the Unix-domain socket of rank {} is another user's", rank);
-    send_descriptor(socket, world.rank(), own);
-  }
-  for (int missing = ranks - 1; missing > 0;) {
-    auto [rank, received] = receive_descriptor(accept_one(world, listener));
-    if (!received.open() || rank < 0 || rank >= ranks || rank == world.rank()) continue;
-    auto& place = descriptors[static_cast<std::size_t>(rank)];
-    if (place.open()) continue;
-    place = std::move(received);
-    --missing;
-  }
-  return descriptors;
+  if (world.size() > 1) return Exchange(world, own).run(failure);
+  agree_on_failure(world, failure);
+  return std::vector<Descriptor>(1);
 }
 
 }  // namespace plait

@@ -14,7 +14,10 @@
 //
 // In all of them PLAIT_TIMEOUT_MS is the time after which a silent rank is lost,
 // PLAIT_GPU_TIMEOUT_MS the time after which a rank is lost whose GPU stands still (0: never), and
-// PLAIT_INTERFACE the interface (its name or address) to use.
+// PLAIT_INTERFACE the interface (its name or address) to use. PLAIT_SECRET, or the file that
+// PLAIT_SECRET_FILE names, holds the secret of Plait's store (secret.h), which the launcher makes
+// anew for each run; where rank 0 keeps the store, PLAIT_LISTEN is the address at which it listens,
+// if that is not MASTER_ADDR's.
 #include <unistd.h>
 
 #include <charconv>
@@ -131,6 +134,7 @@ std::optional<WorldConfig> from_torchrun() {
   if (!config) return config;
   if (config->size > 1) set_address(*config, "");
   config->store_is_external = variable("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  config->store_is_torchruns = config->store_is_external;
   // After a loss torchrun may start all ranks again, on the same store.
   if (const auto restarts = variable("TORCHELASTIC_RESTART_COUNT"); restarts && *restarts != "0")
     config->store_prefix += "-restart" + *restarts;
@@ -178,6 +182,8 @@ std::optional<WorldConfig> world_from_environment() {
     if (const auto timeout = number("PLAIT_GPU_TIMEOUT_MS", 0, kLongestTimeout))
       config->work_timeout = std::chrono::milliseconds(*timeout);
     config->interface_address = variable("PLAIT_INTERFACE").value_or("");
+    config->listen_address = variable("PLAIT_LISTEN").value_or("");
+    if (config->size > 1) config->secret = secret_from_environment();
     return config;
   }
   return std::nullopt;

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "plait/base/error.h"
 #include "plait/world/world.h"
 
 namespace plait {
@@ -34,7 +35,7 @@ std::vector<std::vector<T>> gather_vectors(World& world, const std::vector<T>& m
   std::vector<std::vector<T>> all;
   for (const auto& bytes : world.all_gather(std::as_bytes(std::span(mine)))) {
     all.emplace_back(bytes.size() / sizeof(T));
-    if (!bytes.empty()) std::memcpy(all.back().data(), bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(all.back().data(), bytes.data(), all.back().size() * sizeof(T));
   }
   return all;
 }

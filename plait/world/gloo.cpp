@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <utility>
 #include <vector>
 
 #include "plait/base/error.h"
+#include "plait/world/torch_store.h"
 
 namespace plait {
 namespace {
@@ -49,6 +49,45 @@ at::Tensor as_tensor(std::span<T> values) {
 at::Tensor as_tensor(std::span<const std::byte> bytes) {
   return as_tensor(std::span(const_cast<std::byte*>(bytes.data()), bytes.size()));
 }
+
+// The ranks' store as c10d sees it, as far as Gloo uses it to meet.
+class GlooStore : public c10d::Store {
+ public:
+  explicit GlooStore(std::unique_ptr<plait::Store> store) : store_(std::move(store)) {}
+
+  c10::intrusive_ptr<c10d::Store> clone() override { refuse(); }
+  void set(const std::string& key, const std::vector<std::uint8_t>& value) override {
+    store_->set(key, {value.begin(), value.end()});
+  }
+  std::vector<std::uint8_t> get(const std::string& key) override {
+    const std::string value = await(key, getTimeout());
+    return {value.begin(), value.end()};
+  }
+  std::int64_t add(const std::string& key, std::int64_t amount) override {
+    return store_->add(key, amount);
+  }
+  bool deleteKey(const std::string&) override { refuse(); }
+  bool check(const std::vector<std::string>& keys) override {
+    return std::ranges::all_of(keys, [&](const std::string& key) {
+      return store_->get(key, std::chrono::milliseconds(1)).has_value();
+    });
+  }
+  std::int64_t getNumKeys() override { refuse(); }
+  void wait(const std::vector<std::string>& keys) override { wait(keys, getTimeout()); }
+  void wait(const std::vector<std::string>& keys, const std::chrono::milliseconds& limit) override {
+    for (const std::string& key : keys) await(key, limit);
+  }
+
+ private:
+  [[noreturn]] static void refuse() { throw Error("this is more than Gloo asks of a store"); }
+  std::string await(const std::string& key, std::chrono::milliseconds limit) {
+    auto value = store_->get(key, limit);
+    require(value.has_value(), "a rank has not come within {} ms", limit.count());
+    return std::move(*value);
+  }
+
+  const std::unique_ptr<plait::Store> store_;
+};
 
 class C10dGloo : public Gloo {
  public:
@@ -105,13 +144,12 @@ class C10dGloo : public Gloo {
 
  private:
   void connect(const GlooOptions& options) {
-    c10d::TCPStoreOptions tcp;
-    tcp.port = static_cast<std::uint16_t>(options.store.port);
-    tcp.waitWorkers = false;
-    tcp.timeout = options.join_timeout;
-    auto store = c10::make_intrusive<c10d::PrefixStore>(
-        options.store.prefix + "/gloo",
-        c10::make_intrusive<c10d::TCPStore>(options.store.host, tcp));
+    quieten_torch();
+    StoreAddress address = options.store;
+    address.prefix += "/gloo";
+    auto store =
+        c10::make_intrusive<GlooStore>(plait::Store::connect(address, options.join_timeout));
+    store->setTimeout(options.join_timeout);
     auto gloo = c10d::ProcessGroupGloo::Options::create(options.join_timeout);
     gloo->devices = {is_address(options.interface)
                          ? c10d::ProcessGroupGloo::createDeviceForHostname(options.interface)

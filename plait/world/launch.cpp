@@ -33,6 +33,10 @@ using std::chrono::steady_clock;
 constexpr int kMostRanks = 4096;
 // Between asking a rank to end and making it end.
 constexpr milliseconds kTermToKill{1000};
+// The launcher takes twice as long as a rank to tell two wishes apart: what it passes on as the
+// second one comes to a rank as the second one too, even a little delayed.
+constexpr milliseconds kTwoWishes = 2 * kOneWish;
+constexpr steady_clock::time_point kNever = steady_clock::time_point::max();
 
 // Takes SIGINT, SIGTERM and SIGCHLD while it lives. By handlers, which run in whatever thread the
 // signal comes to: this process may have threads that block none, as a GPU's driver starts them.
@@ -159,11 +163,13 @@ class Launcher {
 
   std::vector<std::string> settings(int rank) const;
   void start(int rank, const Strings& arguments);
+  void interrupt(int number);
   void observe(int rank);
   void ended(int rank, int status);
+  bool ended_by_interrupt(int status) const;
   void tell(int rank, const std::string& reason);
   void fail(int code);
-  void enforce_deadline();
+  void enforce_deadlines();
   void signal_all(int number) const;
   milliseconds next_look() const;
   bool running() const {
@@ -172,14 +178,17 @@ class Launcher {
 
   const LaunchOptions options_;
   const Signals signals_;
-  const std::unique_ptr<Store> store_ = Store::serve({"127.0.0.1", 0, "plait"}, true);
+  const Secret secret_ = make_secret();
+  const std::unique_ptr<Store> store_ =
+      Store::serve({.host = "127.0.0.1", .prefix = "plait", .secret = secret_});
   std::vector<Rank> ranks_;
   int exit_code_ = 0;
-  bool interrupted_ = false;
+  std::optional<steady_clock::time_point> asked_at_;  // to stop, by the user's first signal
+  bool interrupted_ = false;     // the user has asked this process or a rank to stop
   bool somebody_spoke_ = false;  // a rank ended with an error, and so with a line of its own
   std::string killed_;           // the line for a rank that could not speak
-  std::optional<steady_clock::time_point> failed_at_;
-  bool terminated_ = false;
+  bool failed_ = false;          // a rank has, so that the others have to end
+  steady_clock::time_point terminate_at_ = kNever, kill_at_ = kNever;
 };
 
 Launcher::~Launcher() {
@@ -197,24 +206,22 @@ int Launcher::run(const std::vector<std::string>& arguments) {
   for (int rank = 0; rank < options_.ranks; ++rank) start(rank, command);
 
   while (running()) {
-    for (const int number : signals_.wait(next_look())) {
-      if (number == SIGCHLD) continue;
-      interrupted_ = true;
-      signal_all(number);
-      fail(static_cast<int>(ExitCode::interrupted));
-    }
+    for (const int number : signals_.wait(next_look()))
+      if (number != SIGCHLD) interrupt(number);
     for (int rank = 0; rank < options_.ranks; ++rank) observe(rank);
-    enforce_deadline();
+    enforce_deadlines();
   }
   if (!killed_.empty() && !somebody_spoke_ && !interrupted_) throw Error(killed_);
   return interrupted_ ? static_cast<int>(ExitCode::interrupted) : exit_code_;
 }
 
 std::vector<std::string> Launcher::settings(int rank) const {
-  std::vector<std::string> all{
-      fmt::format("PLAIT_RANK={}", rank), fmt::format("PLAIT_WORLD_SIZE={}", options_.ranks),
-      "PLAIT_MASTER_ADDR=127.0.0.1", fmt::format("PLAIT_MASTER_PORT={}", store_->port()),
-      fmt::format("PLAIT_TIMEOUT_MS={}", options_.timeout.count())};
+  std::vector<std::string> all{fmt::format("PLAIT_RANK={}", rank),
+                               fmt::format("PLAIT_WORLD_SIZE={}", options_.ranks),
+                               "PLAIT_MASTER_ADDR=127.0.0.1",
+                               fmt::format("PLAIT_MASTER_PORT={}", store_->port()),
+                               fmt::format("PLAIT_TIMEOUT_MS={}", options_.timeout.count()),
+                               "PLAIT_SECRET=" + to_text(secret_)};
   if (options_.work_timeout)
     all.push_back(fmt::format("PLAIT_GPU_TIMEOUT_MS={}", options_.work_timeout->count()));
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
@@ -235,6 +242,21 @@ void Launcher::start(int rank, const Strings& arguments) {
   ranks_[static_cast<std::size_t>(rank)].process = process;
 }
 
+// The first signal is passed on, and ranks end in their own time: an epoch may take hours. The
+// second one ends them at once.
+void Launcher::interrupt(int number) {
+  const auto now = steady_clock::now();
+  interrupted_ = true;
+  if (!asked_at_) {
+    asked_at_ = now;
+  } else if (now - *asked_at_ >= kTwoWishes) {
+    kill_at_ = std::min(kill_at_, now + kTermToKill);
+  } else {
+    return;
+  }
+  signal_all(number);
+}
+
 void Launcher::observe(int rank) {
   auto& one = ranks_[static_cast<std::size_t>(rank)];
   int status = 0;
@@ -250,19 +272,21 @@ void Launcher::observe(int rank) {
 }
 
 void Launcher::ended(int rank, int status) {
+  const bool by_interrupt = ended_by_interrupt(status);
+  if (by_interrupt) interrupted_ = true;  // Ctrl-C reaches the ranks first at times
+  if (by_interrupt && asked_at_) return;  // the others end likewise, each in its time
   if (WIFSIGNALED(status)) {
     const int number = WTERMSIG(status);
-    if (number == SIGINT) interrupted_ = true;  // Ctrl-C reaches the ranks first at times
     const auto reason = fmt::format("was killed by signal {} ({})", number, ::strsignal(number));
-    if (!failed_at_) {
+    if (!failed_ && !by_interrupt) {
       killed_ = fmt::format("rank {} {}", rank, reason);
       tell(rank, reason);
     }
     fail(static_cast<int>(ExitCode::failed));
   } else if (WEXITSTATUS(status) != 0) {
     somebody_spoke_ = true;
-    if (WEXITSTATUS(status) == static_cast<int>(ExitCode::interrupted)) interrupted_ = true;
-    if (!failed_at_) tell(rank, fmt::format("failed with exit code {}", WEXITSTATUS(status)));
+    if (!failed_ && !by_interrupt)
+      tell(rank, fmt::format("failed with exit code {}", WEXITSTATUS(status)));
     fail(WEXITSTATUS(status));
     // Of a failure that a rank told of itself, another rank may be the first to end.
     const auto lost = parse_loss(store_->get(kLostKey, milliseconds(1)).value_or(""));
@@ -273,24 +297,34 @@ void Launcher::ended(int rank, int status) {
   }
 }
 
-void Launcher::tell(int rank, const std::string& reason) {
-  if (options_.ranks > 1 && !interrupted_) announce_loss(*store_, {rank, reason, std::nullopt});
+bool Launcher::ended_by_interrupt(int status) const {
+  if (WIFEXITED(status)) return WEXITSTATUS(status) == static_cast<int>(ExitCode::interrupted);
+  const int number = WTERMSIG(status);
+  return number == SIGINT || (number == SIGTERM && asked_at_);
 }
 
-void Launcher::fail(int code) {
-  if (failed_at_) return;
-  failed_at_ = steady_clock::now();
-  exit_code_ = code;
+void Launcher::tell(int rank, const std::string& reason) {
+  if (options_.ranks > 1) announce_loss(*store_, {rank, reason, std::nullopt});
 }
 
 // After the first failure the others end by themselves. What has not after the timeout is made to.
-void Launcher::enforce_deadline() {
-  if (!failed_at_) return;
+void Launcher::fail(int code) {
+  if (std::exchange(failed_, true)) return;
+  exit_code_ = code;
+  terminate_at_ = steady_clock::now() + options_.timeout;
+  kill_at_ = std::min(kill_at_, terminate_at_ + kTermToKill);
+}
+
+void Launcher::enforce_deadlines() {
   for (const auto& rank : ranks_)
-    if (rank.process != 0 && rank.stopped) ::kill(rank.process, SIGKILL);  // it cannot end itself
-  const auto since = steady_clock::now() - *failed_at_;
-  if (since >= options_.timeout && !std::exchange(terminated_, true)) signal_all(SIGTERM);
-  if (since >= options_.timeout + kTermToKill) signal_all(SIGKILL);
+    if (failed_ && rank.process != 0 && rank.stopped)
+      ::kill(rank.process, SIGKILL);  // it cannot end itself
+  const auto now = steady_clock::now();
+  if (now >= terminate_at_) {
+    terminate_at_ = kNever;
+    signal_all(SIGTERM);
+  }
+  if (now >= kill_at_) signal_all(SIGKILL);
 }
 
 void Launcher::signal_all(int number) const {
@@ -299,7 +333,7 @@ void Launcher::signal_all(int number) const {
 }
 
 // Signals wake the launcher; only deadlines need a look at the clock.
-milliseconds Launcher::next_look() const { return milliseconds(failed_at_ ? 50 : 60000); }
+milliseconds Launcher::next_look() const { return milliseconds(kill_at_ < kNever ? 50 : 60000); }
 
 }  // namespace
 

@@ -10,6 +10,10 @@
 
 namespace plait {
 
+// Signals that follow each other faster than this are one wish to stop: timeout(1) sends its signal
+// to the process and to its group.
+inline constexpr std::chrono::milliseconds kOneWish{250};
+
 struct LaunchOptions {
   int ranks = 1;
   std::chrono::milliseconds timeout = WorldConfig{}.timeout;
@@ -33,8 +37,10 @@ int gpu_of_rank(const WorldConfig& config, int count);
 // Starts `options.ranks` processes of this same program with the same arguments, each with an
 // environment from which world_from_environment() joins; waits for all, and returns the exit code
 // for the program: 0 if all ended with 0, else that of the first that failed. When one dies, tells
-// the others who and what, and ends them. Ranks die with the launcher, even after SIGKILL.
-// Ranks share the machine's cores: OMP_NUM_THREADS is set to cores / ranks, at least 1, unless set.
+// the others who and what, and ends them within the timeout. SIGINT and SIGTERM are passed on to
+// the ranks, which end in their own time; after a second one they are ended at once. Ranks die with
+// the launcher, even after SIGKILL. Ranks share the machine's cores: OMP_NUM_THREADS is set to
+// cores / ranks, at least 1, unless set.
 int launch(const LaunchOptions& options, const std::vector<std::string>& arguments);
 
 }  // namespace plait

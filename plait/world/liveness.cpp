@@ -7,6 +7,7 @@
 
 #include "plait/base/error.h"
 #include "plait/world/phase.h"
+#include "plait/world/store_wire.h"
 
 namespace plait {
 namespace {
@@ -114,8 +115,9 @@ void Liveness::read_peer(Peer& peer, const std::string& heartbeat, Duration elap
   const std::string left = heartbeat.substr(first + 1, second - first - 1);
   peer.silence = counter == peer.counter ? peer.silence + elapsed : Duration(0);
   peer.counter = counter;
-  peer.phase = heartbeat.substr(second + 1);
-  if (left != "-") peer.left_after = std::stoull(left);
+  peer.phase = printable(heartbeat.substr(second + 1));
+  if (const auto after = parse_number(left); after && *after >= 0)
+    peer.left_after = static_cast<std::uint64_t>(*after);
 }
 
 std::optional<Loss> Liveness::judge() {

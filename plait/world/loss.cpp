@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <algorithm>
+#include <limits>
+
+#include "plait/world/store_wire.h"
 
 namespace plait {
 namespace {
@@ -10,6 +13,12 @@ namespace {
 constexpr const char* kNobody = "-";
 
 }  // namespace
+
+std::string printable(std::string text) {
+  const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  std::ranges::replace_if(text, control, '?');
+  return text;
+}
 
 std::string failure_key(int rank) { return fmt::format("failed/{}", rank); }
 
@@ -20,10 +29,10 @@ std::optional<Loss> parse_loss(const std::string& value) {
   const auto first = value.find('\n');
   if (first == std::string::npos) return std::nullopt;
   const auto second = value.find('\n', first + 1);
-  Loss loss;
-  std::from_chars(value.data(), value.data() + first, loss.rank);
-  loss.reason = value.substr(first + 1, second - first - 1);
-  if (second != std::string::npos) loss.phase = value.substr(second + 1);
+  const auto rank = parse_number(std::string_view(value).substr(0, first));
+  if (!rank || *rank < kNoRank || *rank > std::numeric_limits<int>::max()) return std::nullopt;
+  Loss loss{static_cast<int>(*rank), printable(value.substr(first + 1, second - first - 1)), {}};
+  if (second != std::string::npos) loss.phase = printable(value.substr(second + 1));
   return loss;
 }
 

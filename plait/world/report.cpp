@@ -47,8 +47,7 @@ void print(const std::string& text) {
 // Tells the store; whether a lower rank has told the same.
 bool told_by_lower_rank(const WorldConfig& config, const std::string& cause) {
   const auto store =
-      Store::connect({config.master_address, config.master_port, config.store_prefix},
-                     std::min(config.timeout, milliseconds(1000)));
+      Store::connect(store_address(config), std::min(config.timeout, milliseconds(1000)));
   store->set(failure_key(config.rank), "=" + cause);
   if (config.rank == 0) return false;
   store->get(failure_key(0), std::min(config.timeout / 10, milliseconds(500)));
@@ -62,8 +61,7 @@ bool told_by_itself(const WorldConfig& config, int rank) {
   if (!config.store_is_external) return false;
   try {
     const auto store =
-        Store::connect({config.master_address, config.master_port, config.store_prefix},
-                       std::min(config.timeout, milliseconds(1000)));
+        Store::connect(store_address(config), std::min(config.timeout, milliseconds(1000)));
     return store->get(failure_key(rank), std::min(config.timeout / 4, milliseconds(1000)))
         .has_value();
   } catch (const Error&) {  // the launcher is gone

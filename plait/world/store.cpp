@@ -1,156 +1,165 @@
-// The rendezvous store on c10d's TCPStore. This file and gloo.cpp are all that includes libtorch.
+// The clients' side of the store that Plait keeps.
 #include "plait/world/store.h"
 
-#include <ATen/ATen.h>
-#include <arpa/inet.h>
-#include <c10/util/Logging.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
+#include <algorithm>
 #include <mutex>
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <thread>
 
 #include "plait/base/error.h"
+#include "plait/world/store_server.h"
+#include "plait/world/torch_store.h"
+#include "plait/world/world.h"
 
 namespace plait {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::steady_clock;
 
-// c10d logs every broken connection with a stack trace. Plait says such things itself, in one line;
-// TORCH_CPP_LOG_LEVEL=INFO brings c10d's account back.
-void quieten_torch() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    setenv("TORCH_CPP_LOG_LEVEL", "FATAL", 0);
-    c10::initLogging();
-  });
+constexpr milliseconds kBetweenTries{50};
+
+struct OtherSecretError : Error {
+  OtherSecretError() : Error("it was given another secret than this rank (PLAIT_SECRET)") {}
+};
+
+// A connection over which both sides have proved that they know the secret.
+Socket open_connection(const StoreAddress& address, Socket::Deadline deadline) {
+  Socket socket = connect_to(address.host, address.port, deadline);
+  Nonces nonces{make_nonce(), {}};
+  Proof proof;
+  socket.send(kStoreMark);
+  socket.send(nonces.client, deadline);
+  socket.receive(nonces.server, deadline);
+  socket.receive(proof, deadline);
+  if (proof != store_proof(address.secret, 's', nonces)) throw OtherSecretError();
+  socket.send(store_proof(address.secret, 'c', nonces), deadline);
+  return socket;
 }
 
-// Runs an operation on the store and turns c10d's exceptions, which carry stack traces, into ours.
-template <class Operation>
-auto translate(const std::string& place, Operation&& operation) {
-  const auto fail = [&](const std::string& text) -> Error {
-    return Error(fmt::format("the store at {}: {}", place, text.substr(0, text.find('\n'))));
-  };
-  try {
-    return operation();
-  } catch (const c10::Error& error) {
-    throw fail(error.what_without_backtrace());
-  } catch (const std::exception& error) {
-    throw fail(error.what());
+// Tries again until the deadline: who keeps the store may not have begun.
+Socket reach(const StoreAddress& address, Socket::Deadline deadline) {
+  for (;;) {
+    try {
+      return open_connection(address, deadline);
+    } catch (const OtherSecretError&) {
+      throw;
+    } catch (const Error&) {
+      if (steady_clock::now() + kBetweenTries >= deadline) throw;
+    }
+    std::this_thread::sleep_for(kBetweenTries);
   }
 }
 
-// A socket that listens on 127.0.0.1 alone: c10d's own would listen on every interface.
-int listen_on_loopback(int port) {
-  const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  if (descriptor < 0 ||
-      ::bind(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(descriptor, SOMAXCONN) != 0) {
-    const std::string reason = std::strerror(errno);
-    if (descriptor >= 0) ::close(descriptor);
-    throw Error(fmt::format("the store cannot listen on 127.0.0.1:{}: {}", port, reason));
-  }
-  return descriptor;
-}
-
-int port_of(int descriptor) {
-  sockaddr_in address{};
-  socklen_t length = sizeof address;
-  ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &length);
-  return ntohs(address.sin_port);
-}
-
-std::vector<std::uint8_t> to_bytes(const std::string& text) { return {text.begin(), text.end()}; }
-std::string to_text(const std::vector<std::uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
-
-class TcpStore : public Store {
+class ClientStore : public Store {
  public:
-  TcpStore(const StoreAddress& address, const c10d::TCPStoreOptions& options)
-      : place_(fmt::format("{}:{}", address.host, options.port)) {
-    translate(place_, [&] {
-      tcp_ = c10::make_intrusive<c10d::TCPStore>(address.host, options);
-      store_ = c10::make_intrusive<c10d::PrefixStore>(address.prefix, tcp_);
-    });
+  // Keeps `server`, if there is one, as long as itself.
+  ClientStore(const StoreAddress& address, milliseconds limit,
+              std::unique_ptr<StoreServer> server = nullptr)
+      : address_(address),
+        place_(fmt::format("{}:{}", address.host, address.port)),
+        server_(std::move(server)) {
+    translate([&] { socket_ = reach(address, steady_clock::now() + limit); });
   }
 
-  int port() const override { return tcp_->getPort(); }
+  int port() const override { return address_.port; }
 
   void set(const std::string& key, const std::string& value) override {
-    translate(place_, [&] { store_->set(key, to_bytes(value)); });
+    ask({"set", full(key), value});
   }
   std::optional<std::string> get(const std::string& key, milliseconds limit) override {
-    return translate(place_, [&]() -> std::optional<std::string> {
-      // Zero means "for ever" to c10d.
-      if (!store_->check({key})) try {
-          store_->wait({key}, std::max(limit, milliseconds(1)));
-        } catch (const c10::Error&) {
-          // Too late, or a broken connection, in which case this throws in turn.
-          if (!store_->check({key})) return std::nullopt;
-        }
-      return to_text(store_->get(key));
-    });
+    const Message found = ask({"get", full(key), std::to_string(limit.count())});
+    return found.empty() ? std::nullopt : std::optional(found[0]);
   }
   std::vector<std::string> get_all(const std::vector<std::string>& keys) override {
-    return translate(place_, [&] {
-      std::vector<std::string> values;
-      for (const auto& bytes : store_->multiGet(keys)) values.push_back(to_text(bytes));
-      return values;
-    });
+    Message request{"all"};
+    for (const std::string& key : keys) request.push_back(full(key));
+    Message found = ask(request);
+    require(found.size() == keys.size(), "the store at {}: a key is missing", place_);
+    return found;
   }
   void create(const std::string& key, const std::string& value) override {
-    translate(place_, [&] { store_->compareSet(key, {}, to_bytes(value)); });
+    ask({"replace", full(key), "", value});
   }
   std::string replace(const std::string& key, const std::string& expected,
                       const std::string& value) override {
-    return translate(place_, [&] {
-      return to_text(store_->compareSet(key, to_bytes(expected), to_bytes(value)));
-    });
+    return single(ask({"replace", full(key), expected, value}));
   }
   std::int64_t add(const std::string& key, std::int64_t amount) override {
-    return translate(place_, [&] { return store_->add(key, amount); });
+    const auto sum = parse_number(single(ask({"add", full(key), std::to_string(amount)})));
+    require(sum.has_value(), "the store at {}: a sum is not a number", place_);
+    return *sum;
   }
 
  private:
-  std::string place_;
-  c10::intrusive_ptr<c10d::TCPStore> tcp_;
-  c10::intrusive_ptr<c10d::Store> store_;
-};
+  std::string full(const std::string& key) const { return address_.prefix + '/' + key; }
 
-c10d::TCPStoreOptions store_options(int port) {
-  c10d::TCPStoreOptions options;
-  options.port = static_cast<std::uint16_t>(port);
-  options.waitWorkers = false;
-  return options;
-}
+  template <class Work>
+  void translate(Work&& work) const {
+    try {
+      work();
+    } catch (const Error& error) {
+      throw Error(fmt::format("the store at {}: {}", place_, error.what()));
+    }
+  }
+
+  std::string single(Message message) const {
+    require(message.size() == 1, "the store at {}: {} answers to one question", place_,
+            message.size());
+    return std::move(message[0]);
+  }
+
+  Message ask(const Message& request) {
+    std::optional<Message> answer;
+    const std::lock_guard lock(mutex_);
+    translate([&] {
+      const std::string bytes = encode(request);
+      require(bytes.size() <= kLongestMessage, "a message of {} bytes is too long", bytes.size());
+      socket_.send(std::as_bytes(std::span(bytes)));
+      std::array<std::byte, sizeof(std::uint32_t)> head;
+      socket_.receive(head);
+      const std::size_t size = decode_length(head);
+      require(size <= kLongestMessage, "an answer of {} bytes is too long", size);
+      std::string body(size, '\0');
+      socket_.receive(std::as_writable_bytes(std::span(body)));
+      answer = decode(body);
+      require(answer.has_value(), "an answer is malformed");
+    });
+    return std::move(*answer);
+  }
+
+  const StoreAddress address_;
+  const std::string place_;
+  const std::unique_ptr<StoreServer> server_;
+  std::mutex mutex_;  // guards the connection
+  Socket socket_;
+};
 
 }  // namespace
 
-std::unique_ptr<Store> Store::serve(const StoreAddress& address, bool loopback_only) {
-  quieten_torch();
-  auto options = store_options(address.port);
-  options.isServer = true;
-  if (loopback_only) {
-    options.masterListenFd = listen_on_loopback(address.port);
-    options.port = static_cast<std::uint16_t>(port_of(*options.masterListenFd));
+StoreAddress store_address(const WorldConfig& config) {
+  return {.host = config.master_address,
+          .port = config.master_port,
+          .prefix = config.store_prefix,
+          .secret = config.secret,
+          .of_torchrun = config.store_is_torchruns};
+}
+
+std::unique_ptr<Store> Store::serve(const StoreAddress& address, const std::string& listen) {
+  std::unique_ptr<StoreServer> server;
+  const std::string& host = listen.empty() ? address.host : listen;
+  try {
+    server = std::make_unique<StoreServer>(listen_at(host, address.port), address.secret);
+  } catch (const Error& error) {
+    throw Error(fmt::format("the store at {}:{}: {}", host, address.port, error.what()));
   }
-  return std::make_unique<TcpStore>(address, options);
+  StoreAddress found = address;
+  found.port = server->port();
+  return std::make_unique<ClientStore>(found, milliseconds(10000), std::move(server));
 }
 
 std::unique_ptr<Store> Store::connect(const StoreAddress& address, milliseconds limit) {
-  quieten_torch();
-  auto options = store_options(address.port);
-  options.timeout = limit;
-  return std::make_unique<TcpStore>(address, options);
+  if (address.of_torchrun) return connect_torch_store(address, limit);
+  return std::make_unique<ClientStore>(address, limit);
 }
 
 }  // namespace plait

@@ -1,5 +1,7 @@
-// The rendezvous store: a small key-value store over TCP that all ranks reach (c10d's TCPStore).
-// Ranks meet through it, and heartbeats go through it. No header of libtorch is needed here.
+// The rendezvous store: a small key-value store over TCP that all ranks reach. Ranks meet through
+// it, and heartbeats go through it. Plait keeps one of its own, in the launcher or in rank 0, which
+// speaks only with those who know the job's secret (store_wire.h); under torchrun it is torchrun's.
+// No header of libtorch is needed here.
 #pragma once
 
 #include <chrono>
@@ -9,21 +11,29 @@
 #include <string>
 #include <vector>
 
+#include "plait/world/secret.h"
+
 namespace plait {
+
+struct WorldConfig;
 
 struct StoreAddress {
   std::string host;
   int port = 0;
-  std::string prefix;  // put before every key, so that others may use the same store
+  std::string prefix;        // put before every key, so that others may use the same store
+  Secret secret{};           // of Plait's store
+  bool of_torchrun = false;  // torchrun keeps it
 };
+StoreAddress store_address(const WorldConfig& config);
 
 // One connection. Its operations exclude each other: a thread that must not wait for another's
 // get() needs a connection of its own. Every operation throws Error when the connection breaks.
 class Store {
  public:
-  // Keeps the store in this process, for any host to reach; with `loopback_only`, for this host,
-  // on a free port if none is given.
-  static std::unique_ptr<Store> serve(const StoreAddress& address, bool loopback_only);
+  // Keeps the store in this process, on a free port if the address has none. It listens at the
+  // address alone (see listen_at()), or at `listen`, an address or name of this host, if that is
+  // not empty.
+  static std::unique_ptr<Store> serve(const StoreAddress& address, const std::string& listen = "");
   // Tries until `limit` has passed.
   static std::unique_ptr<Store> connect(const StoreAddress& address,
                                         std::chrono::milliseconds limit);

@@ -137,9 +137,9 @@ Joined::Joined(const WorldConfig& config) : config_(config) {
 }
 
 void Joined::open_store() {
-  const StoreAddress address{config_.master_address, config_.master_port, config_.store_prefix};
+  const StoreAddress address = store_address(config_);
   try {
-    store_ = keeps_store() ? Store::serve(address, false)
+    store_ = keeps_store() ? Store::serve(address, config_.listen_address)
                            : Store::connect(address, config_.join_timeout);
     Liveness::Options options{config_.rank, config_.size, config_.timeout, kNoRank, place(), name_};
     if (!config_.store_is_external) options.store_keeper = 0;
@@ -148,7 +148,7 @@ void Joined::open_store() {
   } catch (const Error& error) {
     throw Error(
         fmt::format("rank {}: {} (rank 0 or the launcher keeps it; check the address "
-                    "MASTER_ADDR and the port MASTER_PORT)",
+                    "MASTER_ADDR, the port MASTER_PORT and PLAIT_SECRET)",
                     config_.rank, error.what()));
   }
 }
@@ -192,7 +192,8 @@ void Joined::compare_hosts() {
 void Joined::open_gloo() {
   GlooOptions options{
       config_.rank, config_.size, {}, config_.interface_address, config_.join_timeout};
-  options.store = {config_.master_address, config_.master_port, config_.store_prefix + '/' + name_};
+  options.store = store_address(config_);
+  options.store.prefix += '/' + name_;
   if (options.interface.empty())
     options.interface = local_address_towards(config_.master_address, config_.master_port);
   try {
@@ -247,7 +248,7 @@ std::string Joined::store_get(const std::string& key) {
     liveness_->explain(error.what());
   }
   liveness_->check();
-  require(value.has_value(), "rank {}: no rank has set '{}' in the store within {} ms",
+  require(value && !value->empty(), "rank {}: no rank has set '{}' in the store within {} ms",
           config_.rank, key, config_.timeout.count());
   return value->substr(1);
 }

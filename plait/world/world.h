@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plait/world/secret.h"
 #include "plait/world/watched_work.h"
 
 namespace plait {
@@ -28,10 +29,13 @@ struct WorldConfig {
   int size = 1;
   std::string master_address = "127.0.0.1";
   int master_port = 0;
-  std::string interface_address;   // where this rank listens: an address of this host or the name
-                                   // of an interface; empty: found from the master
-  bool store_is_external = false;  // the launcher or torchrun keeps the store; else rank 0 does
-  std::string store_prefix = "plait";             // put before every key
+  std::string interface_address;  // where this rank listens: an address of this host or the name
+                                  // of an interface; empty: found from the master
+  std::string listen_address;  // where the store listens that rank 0 keeps; empty: at the master's
+  bool store_is_external = false;      // the launcher or torchrun keeps the store; else rank 0 does
+  bool store_is_torchruns = false;     // of those, torchrun
+  std::string store_prefix = "plait";  // put before every key
+  Secret secret{};                     // that the store asks for; all zero: none
   std::chrono::milliseconds timeout{5000};        // after this, a silent rank is lost
   std::chrono::milliseconds join_timeout{60000};  // for programs to start on all hosts
   // A rank is lost when its watched work stands still for so long without waiting for another rank;

@@ -5,7 +5,6 @@ itself is rank 0 of 1. They are joined at the first use. Every function here but
 `world_size` and `device` is collective: all ranks call it, in the same order.
 """
 
-import json
 import sys
 
 import torch
@@ -61,21 +60,13 @@ def _telling(hook):
 
 
 def require_equal(what, mine):
-    """Raises ValueError, the same on every rank, unless all ranks give equal dictionaries (of what
-    JSON knows): "ranks pass different WHAT: KEY is 3 on rank 0, but 4 on rank 2"."""
+    """Raises ValueError, the same on every rank, unless all ranks give dictionaries of equal texts:
+    "ranks pass different WHAT: KEY is 3 on rank 0, but 4 on rank 2"."""
     if world_size() == 1:
         return
-    first, *others = (json.loads(text) for text in ops.all_gather(json.dumps(mine)))
-    for other in others:
-        for key in {**first, **other}:
-            wanted = first.get(key, "missing")
-            found = [given.get(key, "missing") for given in others]
-            wrong = [f"{v} on rank {r}" for r, v in enumerate(found, 1) if v != wanted]
-            if wrong:
-                raise ValueError(
-                    f"ranks pass different {what}: {key} is {wanted} on rank 0, but "
-                    f"{', '.join(wrong)}; give every rank the same"
-                )
+    found = ops.first_difference([*mine], [str(value) for value in mine.values()])
+    if found:
+        raise ValueError(f"ranks pass different {what}: {found}; give every rank the same")
 
 
 def all_reduce(values):

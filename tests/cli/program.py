@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import time
 
@@ -100,6 +101,31 @@ def check_one_line(result, names):
     assert result.err.startswith("plait: ") and result.err.endswith("\n"), result
     for name in names:
         assert str(name) in result.err, (name, result)
+
+
+# --- ranks without a launcher ---
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def start_ranks(*ranks):
+    """One process for each pair of arguments and variables, as ranks of one world."""
+    port = str(free_port())
+    processes = []
+    for rank, (arguments, variables) in enumerate(ranks):
+        world = {"RANK": str(rank), "WORLD_SIZE": str(len(ranks)), "MASTER_ADDR": "127.0.0.1",
+                 "MASTER_PORT": port, "OMP_NUM_THREADS": "1"}
+        processes.append(start(*arguments, env=environment(**world, **variables)))
+    return processes
+
+
+def run_by_hand(arguments, *settings):
+    """The same arguments on one rank for each dictionary of variables."""
+    return [result_of(p) for p in start_ranks(*[(arguments, variables) for variables in settings])]
 
 
 # --- processes of a run ---

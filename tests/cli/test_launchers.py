@@ -3,16 +3,16 @@ one machine. All give the loss curve of --ranks."""
 
 import pathlib
 import shutil
-import socket
 import sys
 
 import pytest
 
 import program
-from program import FAILED, USAGE
+from program import FAILED, USAGE, free_port, run_by_hand
 from training import check_same_curve
 
 EPOCHS = 10
+SECRET = "000102030405060708090a0b0c0d0e0f"
 TORCHRUN = pathlib.Path(sys.executable).parent / "torchrun"
 
 
@@ -20,12 +20,6 @@ TORCHRUN = pathlib.Path(sys.executable).parent / "torchrun"
 def curve(communities, tmp_path_factory):
     plait = program.Plait(tmp_path_factory.mktemp("curve"))
     return plait.json("train", communities, "--epochs", EPOCHS, "--ranks", 2)["loss"]
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def check_run(result, curve):
@@ -42,27 +36,48 @@ def test_torchrun(plait, communities, curve, address):
     check_run(plait("train", communities, "--epochs", EPOCHS, "--json", command=command), curve)
 
 
+@pytest.mark.skipif(not TORCHRUN.exists(), reason="no torchrun")
+def test_torchrun_without_its_store(plait, communities, curve):
+    """Rank 0 then keeps Plait's, with the secret."""
+    environment = program.environment(TORCH_DISABLE_SHARE_RDZV_TCP_STORE="1", PLAIT_SECRET=SECRET)
+    command = (TORCHRUN, "--standalone", "--nproc-per-node", 2, "--no-python", program.PROGRAM)
+    check_run(plait("train", communities, "--epochs", EPOCHS, "--json", command=command,
+                    env=environment), curve)
+
+
 @pytest.mark.skipif(not shutil.which("mpirun"), reason="no mpirun")
 def test_mpirun(plait, communities, curve):
     command = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-np", 2, program.PROGRAM)
     check_run(plait("train", communities, "--epochs", EPOCHS, "--json", command=command), curve)
 
 
-def run_by_hand(arguments, *settings):
-    """One process for each dictionary of variables."""
-    port = str(free_port())
-    processes = []
-    for rank, variables in enumerate(settings):
-        world = {"RANK": str(rank), "WORLD_SIZE": str(len(settings)), "MASTER_ADDR": "127.0.0.1",
-                 "MASTER_PORT": port, "OMP_NUM_THREADS": "1"}
-        processes.append(program.start(*arguments, env=program.environment(**world, **variables)))
-    return [program.result_of(process) for process in processes]
-
-
 def test_world_by_hand(communities, curve):
     first, second = run_by_hand(["train", communities, "--epochs", EPOCHS, "--json"], {}, {})
     check_run(first, curve)
     assert (second.code, second.out, second.err) == (0, "", "")
+
+
+def test_one_secret(communities, curve, tmp_path):
+    """From a variable and from a file."""
+    file = tmp_path / "secret"
+    file.write_text(SECRET + "\n")
+    file.chmod(0o600)
+    first, second = run_by_hand(["train", communities, "--epochs", EPOCHS, "--json"],
+                                {"PLAIT_SECRET": SECRET}, {"PLAIT_SECRET_FILE": str(file)})
+    check_run(first, curve)
+    assert (second.code, second.out, second.err) == (0, "", "")
+
+
+@pytest.mark.parametrize("variables", [{}, {"PLAIT_SECRET": SECRET[::-1]}])
+def test_other_secret(communities, variables):
+    arguments = ["train", communities]
+    first, second = program.start_ranks((arguments, {"PLAIT_SECRET": SECRET}),
+                                        (arguments, variables))
+    result = program.result_of(second, 20)
+    assert result.code == FAILED
+    program.check_one_line(result, ["rank 1", "another secret", "PLAIT_SECRET"])
+    first.kill()
+    program.result_of(first)
 
 
 @pytest.mark.parametrize("strategy", ["bulk", "replicate"])

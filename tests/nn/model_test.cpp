@@ -186,7 +186,8 @@ TEST(Checkpoint, BringsBackModelAndOptimizer) {
   const TrainingState state{
       "accuracy", {{.epoch = 0, .loss = 2.5}, {.epoch = 1, .loss = 1.25, .milliseconds = 3}}, 1};
   save_checkpoint(path, model, best, adam, state);
-  const TrainingState back = resume_checkpoint(path, "accuracy", other, other_best, other_adam);
+  const TrainingState back =
+      resume_checkpoint(read_safetensors(path), path, "accuracy", other, other_best, other_adam);
   ASSERT_EQ(back.history.size(), 2u);
   EXPECT_EQ(back.history[1].loss, 1.25);
   EXPECT_EQ(back.best_epoch, 1);
@@ -204,14 +205,16 @@ TEST(Checkpoint, BringsBackModelAndOptimizer) {
   Model wrong(wider);
   Adam wrong_adam(wrong.parameters(), rate);
   try {
-    resume_checkpoint(path, "accuracy", wrong, other_best, wrong_adam);
+    resume_checkpoint(read_safetensors(path), path, "accuracy", wrong, other_best, wrong_adam);
     FAIL();
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find("metadata 'hidden': value 4 is not this run's 5"),
               std::string::npos)
         << error.what();
   }
-  EXPECT_THROW(resume_checkpoint(path, "roc-auc", other, other_best, other_adam), InputError);
+  EXPECT_THROW(
+      resume_checkpoint(read_safetensors(path), path, "roc-auc", other, other_best, other_adam),
+      InputError);
   std::remove(path.c_str());
 }
 

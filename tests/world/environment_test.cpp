@@ -132,6 +132,9 @@ TEST(Environment, NamesTheWorld) {
     EXPECT_EQ(config->size, one.world->size);
     EXPECT_EQ(config->master_address, one.world->address);
     EXPECT_EQ(config->store_is_external, one.world->external);
+    const bool torchruns = one.world->external && one.environment.contains("RANK") &&
+                           !one.environment.contains("PLAIT_RANK");
+    EXPECT_EQ(config->store_is_torchruns, torchruns);
     EXPECT_EQ(config->timeout, std::chrono::milliseconds(5000));
     if (one.world->port != 0) {
       EXPECT_EQ(config->master_port, one.world->port);
@@ -142,13 +145,17 @@ TEST(Environment, NamesTheWorld) {
   }
 }
 
-TEST(Environment, SetsTimeoutInterfaceAndRestart) {
+TEST(Environment, SetsTimeoutAddressesSecretAndRestart) {
   const Only only(with(kTorchrun, {{"PLAIT_TIMEOUT_MS", "1500"},
                                    {"PLAIT_INTERFACE", "eth1"},
+                                   {"PLAIT_LISTEN", "0.0.0.0"},
+                                   {"PLAIT_SECRET", "01020304050607080910111213141516"},
                                    {"TORCHELASTIC_RESTART_COUNT", "2"}}));
   const auto config = world_from_environment();
   EXPECT_EQ(config->timeout, std::chrono::milliseconds(1500));
   EXPECT_EQ(config->interface_address, "eth1");
+  EXPECT_EQ(config->listen_address, "0.0.0.0");
+  EXPECT_EQ(to_text(config->secret), "01020304050607080910111213141516");
   EXPECT_NE(config->store_prefix, WorldConfig{}.store_prefix);
 }
 
@@ -169,6 +176,7 @@ const std::vector<BadCase> kBadCases{
     {with(kTorchrun, {{"MASTER_PORT", "65536"}}), {"MASTER_PORT", "'65536'", "1..65535"}},
     {with(kTorchrun, {{"MASTER_ADDR", ""}}), {"MASTER_ADDR"}},
     {with(kTorchrun, {{"PLAIT_TIMEOUT_MS", "5s"}}), {"PLAIT_TIMEOUT_MS", "'5s'"}},
+    {with(kTorchrun, {{"PLAIT_SECRET", "guess"}}), {"PLAIT_SECRET", "32 hexadecimal"}},
     {{{"PLAIT_RANK", "0"}, {"PLAIT_WORLD_SIZE", "2"}}, {"PLAIT_MASTER_ADDR"}},
     {{{"OMPI_COMM_WORLD_RANK", "0"}}, {"OMPI_COMM_WORLD_SIZE"}},
     {{{"OMPI_COMM_WORLD_RANK", "0"},

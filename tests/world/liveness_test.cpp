@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <thread>
 
@@ -228,6 +229,61 @@ TEST(Launcher, KillsWhatDoesNotEndAndKeepsTheFirstCode) {
   EXPECT_EQ(job.wait().code, 7);
   EXPECT_LT(seconds_since(start), 3);
   EXPECT_FALSE(process_runs(other));
+}
+
+std::atomic<bool> asked{false};
+
+// Finishes what it does before it ends, which takes longer than the launcher's deadlines.
+const PlainProgram takes_its_time("takes its time", [] {
+  for (const int number : {SIGINT, SIGTERM}) ::signal(number, [](int) { asked = true; });
+  const int rank = world_from_environment()->rank;
+  say(fmt::format("ready {} {}", rank, ::getpid()));
+  while (!asked) std::this_thread::sleep_for(5ms);
+  std::this_thread::sleep_for(2s);
+  say(fmt::format("saved {}", rank));
+  return 130;
+});
+const PlainProgram deaf_to_all("deaf to all", [] {
+  for (const int number : {SIGINT, SIGTERM}) ::signal(number, SIG_IGN);
+  say(fmt::format("ready {} {}", world_from_environment()->rank, ::getpid()));
+  for (;;) std::this_thread::sleep_for(1s);
+  return 0;
+});
+
+TEST(Launcher, WaitsForInterruptedRanksHoweverLong) {
+  Job job({"takes its time", 2, 200});
+  job.await_ready(2);
+  ::kill(job.id(), SIGTERM);
+  ::kill(job.id(), SIGINT);  // so soon after, the same wish
+  for (int rank = 0; rank < 2; ++rank) job.await(fmt::format("saved {}", rank));
+  const auto outcome = job.wait();
+  EXPECT_EQ(outcome.code, 130);
+  EXPECT_EQ(outcome.all_errors(), "");
+}
+
+TEST(Launcher, EndsRanksAtTheSecondSignal) {
+  Job job({"deaf to all", 2, 200});
+  job.await_ready(2);
+  ::kill(job.id(), SIGINT);
+  std::this_thread::sleep_for(2s);
+  for (int rank = 0; rank < 2; ++rank) EXPECT_TRUE(process_runs(job.rank(rank)));
+  const auto start = steady_clock::now();
+  ::kill(job.id(), SIGINT);
+  EXPECT_EQ(job.wait().code, 130);
+  EXPECT_LT(seconds_since(start), 2.5);
+  for (int rank = 0; rank < 2; ++rank) EXPECT_FALSE(process_runs(job.rank(rank)));
+}
+
+TEST(Launcher, BoundsTheEndOfInterruptedRanksWhenOneIsLost) {
+  Job job({"deaf to all", 2, 200});
+  job.await_ready(2);
+  ::kill(job.id(), SIGTERM);
+  std::this_thread::sleep_for(100ms);
+  const auto start = steady_clock::now();
+  ::kill(job.rank(1), SIGKILL);
+  EXPECT_EQ(job.wait().code, 130);
+  EXPECT_LT(seconds_since(start), 3);
+  EXPECT_FALSE(process_runs(job.rank(0)));
 }
 
 TEST(Launcher, RefusesNonsense) {

@@ -1,0 +1,82 @@
+#include "plait/world/difference.h"
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <string_view>
+
+namespace plait {
+namespace {
+
+constexpr std::string_view kMissing = "missing";
+
+// "KEY\0VALUE\0KEY\0VALUE\0"
+std::string encoded(const Facts& facts) {
+  std::string text;
+  for (const auto& [key, value] : facts) {
+    text.append(key).push_back('\0');
+    text.append(value).push_back('\0');
+  }
+  return text;
+}
+
+Facts decoded(std::string_view text) {
+  const auto take = [&] {
+    const std::size_t end = std::min(text.find('\0'), text.size());
+    const std::string word(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    return word;
+  };
+  Facts facts;
+  while (!text.empty()) {
+    std::string key = take();
+    facts.emplace_back(std::move(key), take());
+  }
+  return facts;
+}
+
+std::string_view value_of(const Facts& facts, const std::string& key) {
+  const auto found = std::ranges::find(facts, key, &Facts::value_type::first);
+  return found == facts.end() ? kMissing : std::string_view(found->second);
+}
+
+// "rank 2", "ranks 2-5, 7"; `ranks` ascend.
+std::string name_ranks(const std::vector<std::size_t>& ranks) {
+  std::string list;
+  for (std::size_t first = 0, last = 0; first < ranks.size(); first = last + 1) {
+    for (last = first; last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1;) ++last;
+    if (!list.empty()) list += ", ";
+    list += first == last ? fmt::to_string(ranks[first])
+                          : fmt::format("{}-{}", ranks[first], ranks[last]);
+  }
+  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", list);
+}
+
+// Of one fact; empty if all ranks have the same.
+std::string difference(const std::vector<Facts>& all, const std::string& key) {
+  const std::string_view wanted = value_of(all[0], key);
+  std::map<std::string_view, std::vector<std::size_t>> others;  // by value
+  for (std::size_t rank = 1; rank < all.size(); ++rank)
+    if (const std::string_view found = value_of(all[rank], key); found != wanted)
+      others[found].push_back(rank);
+  std::string list;
+  for (const auto& [value, ranks] : others)
+    list += fmt::format("{}{} on {}", list.empty() ? "" : ", ", value, name_ranks(ranks));
+  return list.empty() ? "" : fmt::format("{} is {} on rank 0, but {}", key, wanted, list);
+}
+
+}  // namespace
+
+std::string first_difference(World& world, const Facts& mine) {
+  if (world.size() == 1) return "";
+  const std::string text = encoded(mine);
+  std::vector<Facts> all;
+  for (const auto& bytes : world.all_gather(std::as_bytes(std::span(text.data(), text.size()))))
+    all.push_back(decoded({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+  for (const Facts& facts : all)
+    for (const auto& [key, value] : facts)
+      if (const std::string found = difference(all, key); !found.empty()) return found;
+  return "";
+}
+
+}  // namespace plait
