@@ -116,7 +116,7 @@ class CpuAggregator : public Aggregator {
     over_edges(along(), {rows, nullptr, operation.width}, operation, plait::max_rows);
   }
   void max_rows_backward(const float* rows, MaxBackward operation) override {
-    over_edges(against(), {rows, nullptr, 2 * operation.width}, operation,
+    over_edges(against(), {rows, nullptr, operation.row_width()}, operation,
                plait::max_rows_backward);
   }
 

@@ -8,6 +8,7 @@
 #include "plait/aggregate/gpu_aggregator.h"
 #include "plait/aggregate/paged_rows_cuda.h"
 #include "plait/base/error.h"
+#include "plait/base/row_stride.h"
 #include "plait/kernels/spmm_cuda.h"
 #include "plait/world/nccl.h"
 
@@ -23,7 +24,12 @@ struct DeviceProduct {
   std::uint64_t width;
   cudaStream_t stream;
 
-  std::uint64_t row_bytes(DType type) const { return width * size_of(type); }
+  // Of rows in slots, and on the wire.
+  std::uint64_t stride(DType type = DType::f32) const { return row_stride(width, type); }
+  std::uint64_t row_bytes(DType type) const { return plait::row_bytes(width, type); }
+  DeviceRows<const void> rows(const void* data, DType type = DType::f32) const {
+    return {data, type, stride(type)};
+  }
 };
 
 class DeviceStrategy {
@@ -32,7 +38,8 @@ class DeviceStrategy {
   // Enqueues the work; all ranks do so.
   virtual void run(const DeviceProduct& product) = 0;
   // Brings the halo behind own rows without summing. `use` enqueues what reads them, on the
-  // product's stream, and gets the address of slot 0; they stay until then. fp32 only.
+  // product's stream, and gets the address of slot 0, from which rows stand product.stride() floats
+  // apart; they stay until then. fp32 only.
   virtual void gather(const DeviceProduct& product, const std::function<void(const float*)>& use);
   // A part of it alone, to measure (gpu_aggregator.h); the link's part of `partial` holds its sums.
   virtual void run_part(StepPart, const DeviceProduct&) {
@@ -76,7 +83,7 @@ class PeerSums {
   // `own`: rows of this rank. The sums outlive this.
   PeerSums(const RowSums& sums, std::uint64_t own, cudaStream_t stream);
 
-  // Enqueued on the stream: out, sums.count() x width, from own rows, which stand scaled.
+  // Enqueued on the stream: out, sums.count() rows as in slots, from own rows, which stand scaled.
   void run(const DeviceProduct& product, const float* own, float* out, cudaStream_t stream);
 
  private:
@@ -91,8 +98,10 @@ class PeerSums {
 std::byte* slot_zero(const DeviceGraph& graph, const DeviceLink& link, int rank,
                      const DeviceProduct& product);
 
-// Where own rows stand that the sum reads: x itself, or, where it must be scaled, or stand before
-// the halo (`beside_halo`), a copy in own slots, which is enqueued on the product's stream.
+// Where own rows stand, as in slots, that the sum reads: x itself, or a copy in own slots, which is
+// enqueued on the product's stream, where x must be scaled, is not padded as slots are, or must
+// stand before the halo (`beside_halo`). The copy streams 8 bytes a number; read as it is, an x
+// that is not padded takes the sum twice as long.
 const float* place_own_rows(const DeviceProduct& product, const DeviceGraph& graph,
                             DeviceLink& link, bool beside_halo);
 

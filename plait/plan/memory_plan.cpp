@@ -5,6 +5,7 @@
 #include "plait/base/error.h"
 #include "plait/base/ids.h"
 #include "plait/base/memory.h"
+#include "plait/base/row_stride.h"
 #include "plait/plan/halo_schedule.h"
 
 namespace plait {
@@ -182,14 +183,16 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
   constexpr std::uint64_t kGroup = 16, kMiB = std::uint64_t{1} << 20;
   const std::uint64_t vertices = vertices_of(quality), ranks = quality.parts.size();
   const auto on_gpu = [&](const PartQuality& part) { return gpu_part(part, halo, vertices); };
-  const auto rows_of = [&](Bytes rows) { return rows * q.width * sizeof(float); };
+  // As they stand in slots; of an absurd width it is enough that the bytes are too many.
+  const std::uint64_t stride = row_stride(std::min(q.width, std::uint64_t{1} << 62));
+  const auto rows_of = [&](Bytes rows) { return rows * stride * sizeof(float); };
   const bool get = halo == GpuHalo::none;
   std::uint64_t most_slots = 0;
   for (const PartQuality& part : quality.parts)
     most_slots = std::max(most_slots, part.vertices + on_gpu(part).halo);
   const std::uint64_t directions = q.gradient && !q.symmetric ? 2 : 1;
   // Of an absurd width the schedule does not matter.
-  const std::uint64_t row_bytes = std::min(q.width, std::uint64_t{1} << 20) * sizeof(float);
+  const std::uint64_t scheduled = row_bytes(std::min(q.width, std::uint64_t{1} << 20));
 
   Items items(quality);
   items.add("shard (offsets, slots, weights, clusters)", [&](const PartQuality& part) {
@@ -198,7 +201,7 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
             part.vertices * sizeof(std::uint32_t));
   });
   items.add("neighbour groups", [&](const PartQuality& part) {
-    return directions * neighbour_groups(part, on_gpu(part), halo, row_bytes) * kGroup;
+    return directions * neighbour_groups(part, on_gpu(part), halo, scheduled) * kGroup;
   });
   if (get)
     items.add("sums of neighbour groups", [&](const PartQuality& part) {
@@ -229,7 +232,9 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
     });
   items.add("signals and sums over ranks", [&](const PartQuality&) { return ranks * kMiB; });
   if (q.activations == 0)
-    items.add("x and y", [&](const PartQuality& part) { return rows_of(2 * part.vertices); });
+    items.add("x and y", [&](const PartQuality& part) {
+      return Bytes(2 * part.vertices) * q.width * sizeof(float);
+    });
   items.add_training(q, vertices);
   items.add("while placing",
             [&](const PartQuality& part) { return placing_bytes(part, q, halo, vertices); });
