@@ -63,14 +63,12 @@ class Width {
     aggregator_.backward({scale_.data(), scale_.data(), true}, rows_.data(), y_.data(), width_);
   }
   void attention() {
-    aggregator_.attention(rows_.data(), {.edges = {},
-                                         .shape = shape_,
-                                         .dropout = {},
-                                         .t = scale_.data(),
-                                         .y = y_.data(),
-                                         .u = u_.data(),
-                                         .b = b_.data(),
-                                         .norm = norm_.data()});
+    AttentionForward forward;
+    forward.shape = shape_;
+    forward.t = scale_.data();
+    forward.y = y_.data(), forward.u = u_.data();
+    forward.b = b_.data(), forward.norm = norm_.data();
+    aggregator_.attention(rows_.data(), forward);
   }
   void attention_backward() {
     aggregator_.attention_backward(rows_.data(), {.edges = {},

@@ -69,6 +69,11 @@ std::uint64_t neighbour_bytes(const MemoryQuestion& q) {
          (q.weighted ? sizeof(float) : 0);
 }
 
+// Bytes of a row as it stands in a slot. Of an absurd width it is enough that they are too many.
+Bytes slot_bytes(const MemoryQuestion& q) {
+  return Bytes(row_stride(std::min(q.width, std::uint64_t{1} << 62))) * sizeof(float);
+}
+
 // Bytes of an edge of a shard.
 std::uint64_t edge_bytes(const MemoryQuestion& q) {
   return sizeof(Slot) + (q.weighted ? sizeof(float) : 0);
@@ -114,7 +119,7 @@ MemoryPlan plan_memory(const PartitionQuality& quality, const MemoryQuestion& q)
   if (q.gradient && !q.symmetric) items.add("shard of the transposed graph", shard);
   // Every rank's part of the heap has the shape of the largest.
   items.add("rows in the symmetric heap (own, halo)",
-            [&](const PartQuality&) { return Bytes(most_slots) * q.width * sizeof(float); });
+            [&](const PartQuality&) { return Bytes(most_slots) * slot_bytes(q); });
   items.add_training(q, vertices);
   if (!q.contiguous)
     items.add("owner and row of every vertex", [&](const PartQuality&) {
@@ -183,9 +188,7 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
   constexpr std::uint64_t kGroup = 16, kMiB = std::uint64_t{1} << 20;
   const std::uint64_t vertices = vertices_of(quality), ranks = quality.parts.size();
   const auto on_gpu = [&](const PartQuality& part) { return gpu_part(part, halo, vertices); };
-  // As they stand in slots; of an absurd width it is enough that the bytes are too many.
-  const std::uint64_t stride = row_stride(std::min(q.width, std::uint64_t{1} << 62));
-  const auto rows_of = [&](Bytes rows) { return rows * stride * sizeof(float); };
+  const auto rows_of = [&](Bytes rows) { return rows * slot_bytes(q); };
   const bool get = halo == GpuHalo::none;
   std::uint64_t most_slots = 0;
   for (const PartQuality& part : quality.parts)
