@@ -32,8 +32,8 @@ struct PartQuality {
   std::uint64_t packed_rows = 0;  // own rows that other parts list, counted for each
   SummedHalo summed;
 
-  // Bytes a rank fetches for one aggregation of `width` fp32 features, each halo row once, padded as
-  // in slots.
+  // Bytes a rank fetches for one aggregation of `width` fp32 features, each halo row once, padded
+  // as in slots.
   std::uint64_t bytes(std::uint64_t width) const { return halo_rows * row_bytes(width); }
 };
 
