@@ -2,7 +2,8 @@
 //
 //   spmm_cuda_bench [--scale=S] [--repetitions=N] [--json=FILE] [GRAPH...] [WIDTH...]
 //
-// All contestants multiply the same matrix by the same x. Each result is compared first with sums
+// All contestants multiply the same matrix by the same x, whose rows are padded as in slots
+// (row_stride.h); rows of y have no gaps. Each result is compared first with sums
 // in double precision, on every 97th row: exit 3 if they differ. Repetitions of all take turns. A
 // line a graph and width: cuSPARSE's best, and Plait's times with its ratio to that:
 //   sum        fp32, edges without weights, groups in order of size alone
@@ -25,6 +26,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
+#include "plait/base/row_stride.h"
 #include "plait/base/timer.h"
 #include "plait/graph/dcsbm.h"
 #include "plait/kernels/cusparse_cuda.h"
@@ -44,23 +46,25 @@ struct Options {
 };
 
 // Positive numbers, so that sums do not cancel; exact in bf16.
-__global__ void fill(float* x, __nv_bfloat16* x16, std::uint64_t size) {
+template <class T>
+__global__ void fill(T* x, std::uint64_t size, std::uint64_t stride) {
   const std::uint64_t i = blockIdx.x * std::uint64_t{256} + threadIdx.x;
   if (i >= size) return;
-  const auto hash = static_cast<std::uint32_t>(i * 0x9E3779B97F4A7C15u >> 40);
-  x[i] = static_cast<float>(1 + hash % 255) / 256;
-  x16[i] = __float2bfloat16(x[i]);
+  const std::uint64_t at = i / stride << 20 | i % stride;  // the same in all types
+  const auto hash = static_cast<std::uint32_t>(at * 0x9E3779B97F4A7C15u >> 40);
+  x[i] = T(static_cast<float>(1 + hash % 255) / 256);
 }
 
 template <class T>
 __global__ void largest_error(const EdgeOffset* offsets, const Slot* columns, const float* weights,
-                              const float* x, const T* y, std::uint64_t rows, std::uint64_t width,
-                              std::uint64_t step, double* error) {
+                              DeviceRows<const void> x, const T* y, std::uint64_t rows,
+                              std::uint64_t width, std::uint64_t step, double* error) {
   const std::uint64_t row = blockIdx.x * step;
   for (std::uint64_t k = threadIdx.x; k < width; k += blockDim.x) {
     double sum = 0;
     for (EdgeOffset e = offsets[row]; e < offsets[row + 1]; ++e)
-      sum += (weights ? weights[e] : 1.0) * x[columns[e] * width + k];
+      sum += (weights ? weights[e] : 1.0) *
+             static_cast<const float*>(x.data)[columns[e] * x.stride + k];
     double off =
         fabs(static_cast<double>(static_cast<float>(y[row * width + k])) - sum) / fmax(sum, 1e-30);
     if (!(off < 1e30)) off = 1e30;  // NaN: never written
@@ -125,11 +129,11 @@ class Width {
   Width(const Matrix& m, std::uint64_t width)
       : matrix_(m),
         width_(width),
-        x_(m.rows * width),
+        x_(m.rows * row_stride(width)),
         y_(m.rows * width),
-        x16_(m.rows * width),
+        x16_(m.rows * row_stride(width, DType::bf16)),
         y16_(m.rows * width),
-        partial_(std::max(m.by_size->partial_sums(), m.by_cluster->partial_sums()) * width),
+        partial_(std::max(spmm_scratch(*m.by_size, width), spmm_scratch(*m.by_cluster, width))),
         cusparse_({.rows = static_cast<std::int64_t>(m.rows),
                    .columns = static_cast<std::int64_t>(m.rows),
                    .edges = static_cast<std::int64_t>(m.edges),
@@ -137,11 +141,11 @@ class Width {
                    .slots = m.columns.data(),
                    .weights = m.ones.data(),
                    .x = x_.data(),
+                   .x_stride = static_cast<std::int64_t>(row_stride(width)),
                    .y = y_.data(),
                    .width = static_cast<std::int64_t>(width)}) {
-    fill<<<static_cast<unsigned>((x_.size() + 255) / 256), 256>>>(x_.data(), x16_.data(),
-                                                                  x_.size());
-    check_cuda(cudaGetLastError(), "x");
+    fill_all(x_, row_stride(width));
+    fill_all(x16_, row_stride(width, DType::bf16));
     for (std::size_t k = 0; k < CusparseSpmm::kAlgorithms.size(); ++k)
       contestants_.push_back(
           {"cusparse" + std::to_string(k + 1), [=, this] { cusparse_.run(k); }, nullptr, false});
@@ -167,17 +171,24 @@ class Width {
   }
 
  private:
+  template <class T>
+  static void fill_all(DeviceArray<T>& x, std::uint64_t stride) {
+    fill<<<static_cast<unsigned>((x.size() + 255) / 256), 256>>>(x.data(), x.size(), stride);
+    check_cuda(cudaGetLastError(), "x");
+  }
+  DeviceRows<const void> x() const { return {x_.data(), DType::f32, row_stride(width_)}; }
+
   void add(const char* name, const RowGroups& groups, const float* weights, bool bf16) {
     DeviceSpmmArgs args{.groups = &groups,
                         .columns = matrix_.columns.data(),
                         .weights = weights,
-                        .x = {x_.data(), DType::f32, width_},
+                        .x = x(),
                         .x_rows = matrix_.rows,
                         .width = width_,
                         .y = {y_.data(), DType::f32, width_},
                         .partial_sums = partial_.data()};
     if (bf16) {
-      args.x = {x16_.data(), DType::bf16, width_};
+      args.x = {x16_.data(), DType::bf16, row_stride(width_, DType::bf16)};
       args.y = {y16_.data(), DType::bf16, width_};
     }
     contestants_.push_back({name, [args] { spmm(args, nullptr); }, weights, bf16});
@@ -191,8 +202,8 @@ class Width {
     constexpr std::uint64_t kStep = 97;
     const auto blocks = static_cast<unsigned>((matrix_.rows + kStep - 1) / kStep);
     const auto compare = [&](const auto* y) {
-      largest_error<<<blocks, 128>>>(matrix_.offsets.data(), matrix_.columns.data(), c.weights,
-                                     x_.data(), y, matrix_.rows, width_, kStep, error.data());
+      largest_error<<<blocks, 128>>>(matrix_.offsets.data(), matrix_.columns.data(), c.weights, x(),
+                                     y, matrix_.rows, width_, kStep, error.data());
     };
     c.bf16 ? compare(y16_.data()) : compare(y_.data());
     check_cuda(cudaGetLastError(), c.name);

@@ -36,15 +36,16 @@ const StrategyEntry& entry_of(Strategy strategy) {
 
 }  // namespace
 
-void scale_rows(const OwnRows& rows, std::uint64_t count, float* out) {
-  const std::uint64_t width = rows.width;
+void scale_rows(const OwnRows& rows, std::uint64_t count, float* out, std::uint64_t stride) {
   parallel_blocks(count, std::size_t{1} << 10, [&](std::size_t begin, std::size_t end) {
-    if (rows.pre == nullptr) {
-      std::copy_n(rows.x + begin * width, (end - begin) * width, out + begin * width);
-      return;
+    for (std::size_t i = begin; i < end; ++i) {
+      const float* const x = rows.x + i * rows.width;
+      float* const to = out + i * stride;
+      if (rows.pre == nullptr)
+        std::copy_n(x, rows.width, to);
+      else
+        for (std::size_t k = 0; k < rows.width; ++k) to[k] = rows.pre[i] * x[k];
     }
-    for (std::size_t i = begin; i < end; ++i)
-      for (std::size_t k = i * width; k < (i + 1) * width; ++k) out[k] = rows.pre[i] * rows.x[k];
   });
 }
 
@@ -117,7 +118,7 @@ class CpuAggregator : public Aggregator {
     over_edges(along(), {rows, nullptr, operation.width}, operation, plait::max_rows);
   }
   void max_rows_backward(const float* rows, MaxBackward operation) override {
-    over_edges(against(), {rows, nullptr, 2 * operation.width}, operation,
+    over_edges(against(), {rows, nullptr, operation.row_width()}, operation,
                plait::max_rows_backward);
   }
 
@@ -143,7 +144,7 @@ class CpuAggregator : public Aggregator {
         get_ ? shards_.forward.own
              : std::max(shards_.forward.slot_count(), shards_.backward().slot_count());
     rows_.reset();  // its memory first
-    rows_.emplace(world_, slots * width);
+    rows_.emplace(world_, slots * row_stride(width));
     width_ = width;
   }
 
@@ -159,18 +160,19 @@ class CpuAggregator : public Aggregator {
   RowSource gather(const Way& way, const OwnRows& rows) {
     require<UsageError>(rows.width <= width_, "width {} is more than the {} planned for",
                         rows.width, width_);
-    // Alone, and nothing to scale: x is read where it stands.
-    if (world_.size() == 1 && rows.pre == nullptr)
-      return {rows.x, rows.width, static_cast<Slot>(way.shard.own)};
+    const std::uint64_t stride = row_stride(rows.width);
+    // Alone, and nothing to scale or to pad: x is read where it stands.
+    if (world_.size() == 1 && rows.pre == nullptr && stride == rows.width)
+      return {rows.x, stride, static_cast<Slot>(way.shard.own)};
     barrier();  // peers have read what the last step placed
     {
       AddTime time(cost_.summing);
-      scale_rows(rows, way.shard.own, rows_->own());
+      scale_rows(rows, way.shard.own, rows_->own(), stride);
     }
     delay_point();
     barrier();  // own rows of all ranks are in place
     delay_point();
-    return way.strategy.gather(rows.width, *rows_, cost_);
+    return way.strategy.gather(stride, *rows_, cost_);
   }
 
   void sum(const Way& way, const OwnRows& rows, const float* post, bool weighted, float* y) {

@@ -29,7 +29,7 @@ class SendingAggregator : public BlockAggregator {
   void forward(const Scaling& scaling, const float* x, float*, std::uint64_t width) override {
     if (scaling.pre == nullptr) send(x, width);
     Buffer<float> scaled(own() * width);
-    scale_rows({x, scaling.pre, width}, own(), scaled.data());
+    scale_rows({x, scaling.pre, width}, own(), scaled.data(), width);
     send(scaled.data(), width);
   }
   void attention(const float* rows, AttentionForward operation) override {

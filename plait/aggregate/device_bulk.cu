@@ -27,15 +27,15 @@ class DeviceBulk : public DeviceStrategy {
       exchange(p, own);
     }
     if (together && own == p.x) own = place_own_rows(p, graph_, link_, true);
-    if (!together) sum(0, p, {own, DType::f32, p.width});
+    if (!together) sum(0, p, p.rows(own));
     if (link_.ranks() == 1) return;
     link_.let_follow(p.stream);
-    sum(together ? 0 : 1, p, {slot_zero(graph_, link_, link_.rank(), p), link_.wire(), p.width});
+    sum(together ? 0 : 1, p, p.rows(slot_zero(graph_, link_, link_.rank(), p), link_.wire()));
     link_.signals().end_step({p.result(graph_.shard.own)}, p.stream);
   }
 
   std::uint64_t bytes_fetched(std::uint64_t width) const override {
-    return (graph_.shard.slot_count() - graph_.shard.own) * width * size_of(link_.wire());
+    return (graph_.shard.slot_count() - graph_.shard.own) * row_bytes(width, link_.wire());
   }
 
  private:
@@ -58,6 +58,7 @@ class DeviceBulk : public DeviceStrategy {
                        .slots = shard.slots.data(),
                        .weights = p.weighted ? shard.weights.data() : ones_.data(),
                        .x = static_cast<const float*>(rows.data),
+                       .x_stride = static_cast<std::int64_t>(rows.stride),
                        .y = p.y,
                        .width = static_cast<std::int64_t>(p.width),
                        .stream = p.stream});
@@ -92,6 +93,7 @@ class DeviceBulk : public DeviceStrategy {
       part = {const_cast<float*>(own), block.rows * row_bytes};
       if (!packs(block)) continue;
       copy_rows({.from = own,
+                 .from_stride = p.stride(),
                  .rows = block.whole ? nullptr : block.row.data(),
                  .count = block.rows,
                  .width = p.width,

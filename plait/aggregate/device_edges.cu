@@ -43,7 +43,7 @@ void DeviceEdges::run(const Rows& rows, std::uint64_t width, Operation& operatio
     operation.edges = {.begin = {shard.offsets.data(), shard.own},
                        .end = {shard.offsets.data() + 1, shard.own},
                        .columns = shard.slots.data(),
-                       .x = {slots, width, static_cast<Slot>(shard.own)}};
+                       .x = {slots, row_stride(width), static_cast<Slot>(shard.own)}};
     kernel(*groups_);
   };
   rows.strategy.gather({nullptr, nullptr, false, rows.rows, nullptr, width, rows.stream},
@@ -75,7 +75,7 @@ void DeviceEdges::max_rows(const Rows& rows, MaxForward operation) {
 }
 
 void DeviceEdges::max_rows_backward(const Rows& rows, MaxBackward operation) {
-  run(rows, 2 * operation.width, operation, [&](const RowGroups& groups) {
+  run(rows, operation.row_width(), operation, [&](const RowGroups& groups) {
     plait::max_rows_backward(operation, groups, scratch(max_rows_scratch(groups, operation.width)),
                              rows.stream);
   });

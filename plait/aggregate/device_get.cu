@@ -40,7 +40,7 @@ class DeviceGet : public DeviceStrategy {
   }
 
   std::uint64_t bytes_fetched(std::uint64_t width) const override {
-    return (graph_.shard.edges() - graph_.shard.local_edges) * width * sizeof(float);
+    return (graph_.shard.edges() - graph_.shard.local_edges) * row_bytes(width);
   }
 
  private:
@@ -52,7 +52,7 @@ class DeviceGet : public DeviceStrategy {
           shard.offsets.data(), split.data(), shard.offsets.data() + 1, shard.own,
           GetGroupOptions{.ps = tuning_.ps, .clusters = graph_.clusters.data()}, p.stream);
     }
-    const std::uint64_t partial = groups_->partial_sums() * p.width;
+    const std::uint64_t partial = get_scratch(*groups_, p.width);
     const bool repeatable = partial * sizeof(float) <= kMostPartialBytes;
     if (repeatable && partial_sums_.size() < partial) partial_sums_ = DeviceArray<float>(partial);
     std::vector<PeerBlock> blocks;
@@ -64,7 +64,7 @@ class DeviceGet : public DeviceStrategy {
               .weights = p.weighted && shard.weights.size() > 0 ? shard.weights.data() : nullptr,
               .x = own,
               .blocks = blocks,
-              .stride = p.width,
+              .stride = p.stride(),
               .width = p.width,
               .y = p.y,
               .y_stride = p.width,

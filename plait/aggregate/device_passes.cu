@@ -44,7 +44,7 @@ Passes::Passes(const DeviceGraph& graph, const std::vector<std::uint64_t>& cuts,
 
 void Passes::run(std::size_t pass, const DeviceProduct& p, DeviceRows<const void> rows) {
   const RowGroups& groups = groups_[pass];
-  const std::uint64_t needed = groups.partial_sums() * p.width;
+  const std::uint64_t needed = spmm_scratch(groups, p.width);
   if (partial_sums_.size() < needed) partial_sums_ = DeviceArray<float>(needed);
   const DeviceShard& shard = graph_.shard;
   spmm({.groups = &groups,
@@ -68,9 +68,15 @@ std::byte* slot_zero(const DeviceGraph& graph, const DeviceLink& link, int rank,
 
 const float* place_own_rows(const DeviceProduct& p, const DeviceGraph& graph, DeviceLink& link,
                             bool beside_halo) {
-  if (p.pre == nullptr && !beside_halo) return p.x;
+  const bool padded = p.stride() == p.width && reinterpret_cast<std::uintptr_t>(p.x) % 16 == 0;
+  if (p.pre == nullptr && padded && !beside_halo) return p.x;
   auto* const own = reinterpret_cast<float*>(link.slots(link.rank()));
-  copy_rows({.from = p.x, .scale = p.pre, .count = graph.shard.own, .width = p.width, .to = own},
+  copy_rows({.from = p.x,
+             .from_stride = p.width,
+             .scale = p.pre,
+             .count = graph.shard.own,
+             .width = p.width,
+             .to = own},
             p.stream);
   return own;
 }

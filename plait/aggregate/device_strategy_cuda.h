@@ -8,6 +8,7 @@
 #include "plait/aggregate/gpu_aggregator.h"
 #include "plait/aggregate/paged_rows_cuda.h"
 #include "plait/base/error.h"
+#include "plait/base/row_stride.h"
 #include "plait/kernels/spmm_cuda.h"
 #include "plait/world/nccl.h"
 
@@ -23,14 +24,20 @@ struct DeviceProduct {
   std::uint64_t width;
   cudaStream_t stream;
 
-  std::uint64_t row_bytes(DType type) const { return width * size_of(type); }
-  // y, of `rows` own rows.
-  Results result(std::uint64_t rows) const { return {y, rows * width}; }
+  // Of rows in slots, and on the wire.
+  std::uint64_t stride(DType type = DType::f32) const { return row_stride(width, type); }
+  std::uint64_t row_bytes(DType type) const { return plait::row_bytes(width, type); }
+  DeviceRows<const void> rows(const void* data, DType type = DType::f32) const {
+    return {data, type, stride(type)};
+  }
+  // y, of `count` own rows.
+  Results result(std::uint64_t count) const { return {y, count * width}; }
 };
 
 // An operation on gathered rows.
 struct GatherUse {
-  // Enqueues it on the product's stream; `slots`: the row of slot 0.
+  // Enqueues it on the product's stream. `slots`: the row of slot 0, from which rows stand
+  // product.stride() floats apart.
   std::function<void(const float* slots)> enqueue;
   std::vector<Results> results;  // that it writes
 };
@@ -85,7 +92,7 @@ class PeerSums {
   // `own`: rows of this rank. The sums outlive this.
   PeerSums(const RowSums& sums, std::uint64_t own, cudaStream_t stream);
 
-  // Enqueued on the stream: out, sums.count() x width, from own rows, which stand scaled.
+  // Enqueued on the stream: out, sums.count() rows as in slots, from own rows, which stand scaled.
   void run(const DeviceProduct& product, const float* own, float* out, cudaStream_t stream);
 
  private:
@@ -100,8 +107,10 @@ class PeerSums {
 std::byte* slot_zero(const DeviceGraph& graph, const DeviceLink& link, int rank,
                      const DeviceProduct& product);
 
-// Where own rows stand that the sum reads: x itself, or, where it must be scaled, or stand before
-// the halo (`beside_halo`), a copy in own slots, which is enqueued on the product's stream.
+// Where own rows stand, as in slots, that the sum reads: x itself, or a copy in own slots, which is
+// enqueued on the product's stream, where x must be scaled, is not padded as slots are, or must
+// stand before the halo (`beside_halo`). The copy streams 8 bytes a number; read as it is, an x
+// that is not padded takes the sum twice as long.
 const float* place_own_rows(const DeviceProduct& product, const DeviceGraph& graph,
                             DeviceLink& link, bool beside_halo);
 

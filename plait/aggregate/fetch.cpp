@@ -9,11 +9,12 @@
 
 namespace plait {
 
-void pull_halo(const Halo& halo, std::uint64_t width, const SymmetricRows& rows, float* to) {
+void pull_halo(const Halo& halo, std::uint64_t stride, const SymmetricRows& rows, float* to) {
   parallel_blocks(halo.rows(), std::size_t{1} << 10, [&](std::size_t begin, std::size_t end) {
     for (std::size_t h = begin; h < end; ++h)
-      std::memcpy(to + h * width, rows.peer(static_cast<int>(halo.owner[h])) + halo.row[h] * width,
-                  width * sizeof(float));
+      std::memcpy(to + h * stride,
+                  rows.peer(static_cast<int>(halo.owner[h])) + halo.row[h] * stride,
+                  stride * sizeof(float));
   });
 }
 
@@ -41,20 +42,20 @@ class Messages {
     world.all_to_all(send, receive);
   }
 
-  void exchange(const Shard& shard, std::uint64_t width, float* slots) {
+  void exchange(const Shard& shard, std::uint64_t stride, float* slots) {
     const std::size_t ranks = asked_.size();
     std::vector<Buffer<float>> packed(ranks);
     std::vector<std::span<const std::byte>> send(ranks);
     std::vector<std::span<std::byte>> receive(ranks);
     for (std::size_t p = 0; p < ranks; ++p) {
-      packed[p] = Buffer<float>(asked_[p].size() * width);
+      packed[p] = Buffer<float>(asked_[p].size() * stride);
       for (std::size_t k = 0; k < asked_[p].size(); ++k)
-        std::memcpy(packed[p].data() + k * width, slots + asked_[p][k] * width,
-                    width * sizeof(float));
+        std::memcpy(packed[p].data() + k * stride, slots + asked_[p][k] * stride,
+                    stride * sizeof(float));
       send[p] = std::as_bytes(std::span<const float>(packed[p].data(), packed[p].size()));
-      float* const halo = slots + (shard.own + shard.halo.starts[p]) * width;
+      float* const halo = slots + (shard.own + shard.halo.starts[p]) * stride;
       receive[p] =
-          std::as_writable_bytes(std::span(halo, shard.halo.rows_of(static_cast<int>(p)) * width));
+          std::as_writable_bytes(std::span(halo, shard.halo.rows_of(static_cast<int>(p)) * stride));
     }
     world_.all_to_all(send, receive);
   }
@@ -71,14 +72,14 @@ class FetchStrategy : public StrategyRun {
     if (world.size() > 1 && !world.one_host()) messages_ = std::make_unique<Messages>(world, shard);
   }
 
-  RowSource gather(std::uint64_t width, SymmetricRows& rows, AggregateCost& cost) override {
+  RowSource gather(std::uint64_t stride, SymmetricRows& rows, AggregateCost& cost) override {
     AddTime time(cost.fetching);
     if (messages_)
-      messages_->exchange(shard_, width, rows.own());
+      messages_->exchange(shard_, stride, rows.own());
     else if (rows.shared())  // each rank pulls its halo out of its peers' slots
-      pull_halo(shard_.halo, width, rows, rows.own() + shard_.own * width);
-    count_fetched(rows_from_, width, cost);
-    return {rows.own(), width, static_cast<Slot>(shard_.own)};
+      pull_halo(shard_.halo, stride, rows, rows.own() + shard_.own * stride);
+    count_fetched(rows_from_, stride, cost);
+    return {rows.own(), stride, static_cast<Slot>(shard_.own)};
   }
 
  private:

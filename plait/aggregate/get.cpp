@@ -15,9 +15,9 @@ class GetStrategy : public StrategyRun {
   }
 
   // Fetching and summing are one: the time counts as the kernel's.
-  RowSource gather(std::uint64_t width, SymmetricRows& rows, AggregateCost& cost) override {
-    count_fetched(edges_from_, width, cost);
-    RowSource source{rows.own(), width, static_cast<Slot>(shard_.own)};
+  RowSource gather(std::uint64_t stride, SymmetricRows& rows, AggregateCost& cost) override {
+    count_fetched(edges_from_, stride, cost);
+    RowSource source{rows.own(), stride, static_cast<Slot>(shard_.own)};
     if (rows.shared()) {
       source.peers = rows.peers();
       source.halo_owner = shard_.halo.owner.data();

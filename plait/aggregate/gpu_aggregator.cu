@@ -85,8 +85,8 @@ class Engine : public GpuAggregator {
     };
     std::uint64_t slots = slots_of(*forward_);
     if (transposed_) slots = std::max(slots, slots_of(*transposed_));
-    if (paged_) return paged_->reserve(own() * width_, slots * width_);
-    link_.reserve(slots * width_ * sizeof(float));
+    if (paged_) return paged_->reserve(own() * row_stride(width_), slots * row_stride(width_));
+    link_.reserve(slots * row_bytes(width_));
   }
   void forward(const Scaling& s, const float* x, float* y, std::uint64_t width) override {
     run(*forward_run_, {s.pre, s.post, s.weighted, x, y, width, stream_});
@@ -106,7 +106,7 @@ class Engine : public GpuAggregator {
     over_edges(false, operation.width, rows, operation, &DeviceEdges::max_rows);
   }
   void max_rows_backward(const float* rows, MaxBackward operation) override {
-    over_edges(true, 2 * operation.width, rows, operation, &DeviceEdges::max_rows_backward);
+    over_edges(true, operation.row_width(), rows, operation, &DeviceEdges::max_rows_backward);
   }
 
   void all_reduce_sum(float* values, std::uint64_t count) override {

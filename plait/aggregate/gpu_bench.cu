@@ -24,6 +24,29 @@ __global__ void fill(const std::uint64_t* vertices, std::uint64_t size, std::uin
 
 }  // namespace
 
+Times time_on_gpus(World& world, GpuAggregator& aggregator, const BenchEffort& effort,
+                   const std::function<void()>& work) {
+  // Steps in a row, all ranks at once; ms a step of the slowest.
+  const auto time = [&](int steps) {
+    check_cuda(cudaDeviceSynchronize(), "work on the GPU");
+    world.barrier();
+    DeviceEvent start, stop;
+    start.record(nullptr);
+    for (int k = 0; k < steps; ++k) work();
+    stop.record(nullptr);
+    const double ms = stop.since(start) / static_cast<double>(steps);
+    aggregator.cost();  // throws if a wait has failed
+    return largest_of_all(world, ms);
+  };
+  time(2);
+  const double once = time(3);  // the same on every rank
+  const int steps = std::clamp(static_cast<int>(effort.seconds * 1e3 / once), 5, 1000);
+  Times times;
+  for (int r = 0; r < effort.repetitions; ++r) times.ms.push_back(time(steps));
+  std::ranges::sort(times.ms);
+  return times;
+}
+
 struct GpuBench::State {
   World& world;
   const AnyCsr& graph;
@@ -34,27 +57,8 @@ struct GpuBench::State {
 
   void step() { aggregator.forward({}, x.data(), y.data(), width); }
 
-  // Steps in a row, all ranks at once; ms a step of the slowest.
-  double time(int steps, const std::function<void()>& work) {
-    check_cuda(cudaDeviceSynchronize(), "work on the GPU");
-    world.barrier();
-    DeviceEvent start, stop;
-    start.record(nullptr);
-    for (int k = 0; k < steps; ++k) work();
-    stop.record(nullptr);
-    const double ms = stop.since(start) / static_cast<double>(steps);
-    aggregator.cost();  // throws if a wait has failed
-    return largest_of_all(world, ms);
-  }
-
   Times measure(const BenchEffort& effort, const std::function<void()>& work) {
-    time(2, work);
-    const double once = time(3, work);  // the same on every rank
-    const int steps = std::clamp(static_cast<int>(effort.seconds * 1e3 / once), 5, 1000);
-    Times times;
-    for (int r = 0; r < effort.repetitions; ++r) times.ms.push_back(time(steps, work));
-    std::ranges::sort(times.ms);
-    return times;
+    return time_on_gpus(world, aggregator, effort, work);
   }
 
   double error_of_row(std::uint64_t row, const float* sums) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -23,6 +24,11 @@ struct BenchEffort {
   double seconds = 0.03;  // of each, as many steps as fit, at least 5: steps follow each other
                           // without the host, as in training
 };
+
+// Collective: the times of `work`, which all ranks enqueue on the aggregator's stream. Throws if a
+// wait has failed.
+Times time_on_gpus(World& world, GpuAggregator& aggregator, const BenchEffort& effort,
+                   const std::function<void()>& work);
 
 // One strategy at one width, with x and y of its own: x[v][k] is a function of v and k.
 class GpuBench {

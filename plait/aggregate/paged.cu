@@ -78,7 +78,12 @@ class Paged : public DeviceStrategy {
       passes_ = std::make_unique<Passes>(graph_, std::vector<std::uint64_t>{}, p.stream);
     const std::uint64_t own = graph_.shard.own;
     SymmetricRows& shared = rows_.shared();
-    copy_rows({.from = p.x, .scale = p.pre, .count = own, .width = p.width, .to = rows_.slots()},
+    copy_rows({.from = p.x,
+               .from_stride = p.width,
+               .scale = p.pre,
+               .count = own,
+               .width = p.width,
+               .to = rows_.slots()},
               p.stream);
     shared.barrier();  // the others have taken the last step's rows
     if (link_.ranks() > 1 && own > 0)
@@ -87,14 +92,14 @@ class Paged : public DeviceStrategy {
                  "own rows");
     check_cuda(cudaStreamSynchronize(p.stream), "own rows");
     shared.barrier();
-    pull_halo(halo_, p.width, shared, rows_.slots() + own * p.width);
+    pull_halo(halo_, p.stride(), shared, rows_.slots() + own * p.stride());
     const auto span = link_.span("pass", 0, "sum", p.stream);
-    passes_->run(0, p, {rows_.slots(), DType::f32, p.width});
+    passes_->run(0, p, p.rows(rows_.slots()));
   }
 
   // What the pages that are read hold at least.
   std::uint64_t bytes_fetched(std::uint64_t width) const override {
-    return halo_.rows() * width * sizeof(float);
+    return halo_.rows() * row_bytes(width);
   }
 
  private:

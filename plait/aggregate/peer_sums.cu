@@ -12,15 +12,15 @@ PeerSums::PeerSums(const RowSums& sums, std::uint64_t own, cudaStream_t stream)
               {.most = group_size(sums.edges(), sums.count())}, stream) {}
 
 void PeerSums::run(const DeviceProduct& p, const float* own, float* out, cudaStream_t stream) {
-  const std::uint64_t needed = groups_.partial_sums() * p.width;
+  const std::uint64_t needed = spmm_scratch(groups_, p.width);
   if (partial_sums_.size() < needed) partial_sums_ = DeviceArray<float>(needed);
   spmm({.groups = &groups_,
         .columns = sums_.row.data(),
         .weights = p.weighted && sums_.weights.size() > 0 ? sums_.weights.data() : nullptr,
-        .x = {own, DType::f32, p.width},
+        .x = p.rows(own),
         .x_rows = own_,
         .width = p.width,
-        .y = {out, DType::f32, p.width},
+        .y = {out, DType::f32, p.stride()},
         .partial_sums = partial_sums_.data()},
        stream);
 }

@@ -66,7 +66,7 @@ class Pipelined : public DeviceStrategy {
     }
     if (!one_pass) {
       const auto span = link_.span("pass", 0, "sum", p.stream);
-      passes.run(0, p, {own, DType::f32, p.width});
+      passes.run(0, p, p.rows(own));
     } else if (own == p.x) {
       own = place_own_rows(p, graph_, link_, true);
     }
@@ -77,7 +77,7 @@ class Pipelined : public DeviceStrategy {
         signals.wait(plan.arrivals[k], p.stream);
       }
       const auto span = link_.span("pass", k + 1, "sum", p.stream);
-      passes.run(one_pass ? 0 : k + 1, p, {slots, link_.wire(), p.width});
+      passes.run(one_pass ? 0 : k + 1, p, p.rows(slots, link_.wire()));
     }
     if (link_.ranks() == 1) return;
     // x has left before the caller may change it, and the signals of this step with it.
@@ -89,8 +89,8 @@ class Pipelined : public DeviceStrategy {
     require<UsageError>(link_.wire() == DType::f32 && sum_count_ == 0,
                         "attention and maxima need the rows themselves, as fp32: use --strategy "
                         "pipelined and --wire fp32");
-    if (link_.ranks() == 1) return use.enqueue(p.x);
-    const float* const own = place_own_rows(p, graph_, link_, true);
+    const float* const own = place_own_rows(p, graph_, link_, link_.ranks() > 1);
+    if (link_.ranks() == 1) return use.enqueue(own);
     exchange(p, own, use);
   }
 
@@ -98,14 +98,15 @@ class Pipelined : public DeviceStrategy {
     if (part == StepPart::sum) {
       if (!whole_)
         whole_ = std::make_unique<Passes>(graph_, std::vector<std::uint64_t>{}, p.stream);
-      return whole_->run(0, p, {link_.slots(link_.rank()), DType::f32, p.width});
+      return whole_->run(0, p, p.rows(link_.slots(link_.rank())));
     }
-    if (link_.ranks() > 1) exchange(p, p.x, {.enqueue = [](const float*) {}, .results = {}});
+    const auto* const own = reinterpret_cast<const float*>(link_.slots(link_.rank()));
+    if (link_.ranks() > 1) exchange(p, own, {.enqueue = [](const float*) {}, .results = {}});
   }
   std::size_t passes(const DeviceProduct& p) override { return passes_of(plan_for(p), p).count(); }
 
   std::uint64_t bytes_fetched(std::uint64_t width) const override {
-    return (graph_.shard.slot_count() - graph_.shard.own) * width * size_of(link_.wire());
+    return (graph_.shard.slot_count() - graph_.shard.own) * row_bytes(width, link_.wire());
   }
 
  private:
@@ -128,7 +129,7 @@ class Pipelined : public DeviceStrategy {
   std::vector<std::uint64_t> cuts_of(int rank, std::uint64_t width) const {
     const RankLoad& load = graph_.loads[static_cast<std::size_t>(rank)];
     if (!pass_shares_.empty()) return cuts_at(pass_shares_, load.halo);
-    auto cuts = halo_cuts(load, {width * sizeof(float), width * size_of(link_.wire())},
+    auto cuts = halo_cuts(load, {row_bytes(width), row_bytes(width, link_.wire())},
                           graph_.block_ends[static_cast<std::size_t>(rank)]);
     // One pass over all reads own rows as they are stored in slots.
     if (cuts.empty() && load.halo > 0 && link_.wire() != DType::f32) cuts = {load.halo};
@@ -145,7 +146,10 @@ class Pipelined : public DeviceStrategy {
 
   Plan& plan_for(const DeviceProduct& p) {
     if (const auto found = plans_.find(p.width); found != plans_.end()) return *found->second;
-    if (sums_.size() < sum_count_ * p.width) sums_ = DeviceArray<float>(sum_count_ * p.width);
+    if (sums_.size() < sum_count_ * p.stride()) {
+      sums_ = DeviceArray<float>(sum_count_ * p.stride());
+      check_cuda(cudaMemset(sums_.data(), 0, sums_.size() * sizeof(float)), "sums");  // padding
+    }
     const auto cuts = cuts_of(link_.rank(), p.width);
     auto plan = std::make_unique<Plan>();
     for (const SendBlock& block : graph_.send)
@@ -186,11 +190,12 @@ class Pipelined : public DeviceStrategy {
         std::byte* const to =
             slot_zero(graph_, link_, block.peer, p) + (block.slot + chunk.first) * row_bytes;
         if (block.in_order() && by_copies)
-          check_cuda(cudaMemcpyAsync(to, from + chunk.first * p.width, chunk.rows * row_bytes,
+          check_cuda(cudaMemcpyAsync(to, from + chunk.first * p.stride(), chunk.rows * row_bytes,
                                      cudaMemcpyDefault, link_.stream()),
                      "pushing rows");
         else
-          copy_rows({.from = block.in_order() ? from + chunk.first * p.width : from,
+          copy_rows({.from = block.in_order() ? from + chunk.first * p.stride() : from,
+                     .from_stride = p.stride(),
                      .rows = block.in_order() ? nullptr : block.row.data() + chunk.first,
                      .count = chunk.rows,
                      .width = p.width,
@@ -214,14 +219,14 @@ class Pipelined : public DeviceStrategy {
   // Where the rows for a peer stand, in order or to be picked.
   const float* source(std::size_t block, const DeviceProduct& p, const float* own) const {
     const Outgoing& out = outgoing_[block];
-    return out.sums ? sums_.data() + out.before * p.width : own;
+    return out.sums ? sums_.data() + out.before * p.stride() : own;
   }
   void sum_for(std::size_t block, const DeviceProduct& p, const float* own) {
     const Outgoing& out = outgoing_[block];
     if (!out.sums) return;
     const auto span = link_.span("sum for rank", static_cast<std::size_t>(graph_.send[block].peer),
                                  "link", link_.stream());
-    out.sums->run(p, own, sums_.data() + out.before * p.width, link_.stream());
+    out.sums->run(p, own, sums_.data() + out.before * p.stride(), link_.stream());
   }
 
   // Whether the rows in order crossed by one kernel: what is small does.
@@ -237,7 +242,7 @@ class Pipelined : public DeviceStrategy {
       std::byte* const to = slot_zero(graph_, link_, block.peer, p);
       int number = 0;
       for (const HaloChunk& chunk : plan.chunks[b]) {
-        pushes.push_back({block.peer, from + chunk.first * p.width,
+        pushes.push_back({block.peer, from + chunk.first * p.stride(),
                           to + (block.slot + chunk.first) * row_bytes, chunk.rows * row_bytes,
                           number++});
         bytes += chunk.rows * row_bytes;
@@ -255,7 +260,7 @@ class Pipelined : public DeviceStrategy {
   const std::vector<double> pass_shares_;
   std::vector<Outgoing> outgoing_;                        // by block to send
   std::uint64_t sum_count_ = 0;                           // of all of them
-  DeviceArray<float> sums_;                               // sum_count_ x width
+  DeviceArray<float> sums_;                               // rows as in slots
   std::map<std::uint64_t, std::unique_ptr<Plan>> plans_;  // by width
   std::unique_ptr<Passes> whole_;                         // for run_part()
 };

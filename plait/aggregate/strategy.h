@@ -16,27 +16,27 @@ struct OwnRows {
   const float* pre;  // a factor a row, or null
   std::uint64_t width;
 };
-// `count` of them, scaled, without gaps.
-void scale_rows(const OwnRows& rows, std::uint64_t count, float* out);
+// `count` of them, scaled, `stride` floats apart.
+void scale_rows(const OwnRows& rows, std::uint64_t count, float* out, std::uint64_t stride);
 
 class StrategyRun {
  public:
   virtual ~StrategyRun() = default;
-  // Own rows already stand in the first slots of `rows`, and are seen by all ranks. Moves what the
-  // strategy moves, and says where the rows of all slots then stand.
-  virtual RowSource gather(std::uint64_t width, SymmetricRows& rows, AggregateCost& cost) = 0;
+  // Own rows already stand in the first slots of `rows`, `stride` floats apart, and are seen by all
+  // ranks. Moves what the strategy moves, and says where the rows of all slots then stand.
+  virtual RowSource gather(std::uint64_t stride, SymmetricRows& rows, AggregateCost& cost) = 0;
 };
 
 // Copies the rows of the halo, in its order, from where their owners have put them in shared
-// memory.
-void pull_halo(const Halo& halo, std::uint64_t width, const SymmetricRows& rows, float* to);
+// memory, `stride` floats apart there and here.
+void pull_halo(const Halo& halo, std::uint64_t stride, const SymmetricRows& rows, float* to);
 
-// Counts the bytes that came: `rows[p]` rows of `width` floats from each rank p.
-inline void count_fetched(const std::vector<std::uint64_t>& rows, std::uint64_t width,
+// Counts the bytes that came: `rows[p]` rows of `stride` floats from each rank p.
+inline void count_fetched(const std::vector<std::uint64_t>& rows, std::uint64_t stride,
                           AggregateCost& cost) {
   cost.fetched_from.resize(rows.size());
   for (std::size_t p = 0; p < rows.size(); ++p) {
-    const std::uint64_t bytes = rows[p] * width * sizeof(float);
+    const std::uint64_t bytes = rows[p] * stride * sizeof(float);
     cost.fetched_from[p] += bytes;
     cost.bytes_fetched += bytes;
   }

@@ -25,7 +25,8 @@ struct View {
   const RowGroup* groups;
   const std::uint32_t* partial_rows;
   std::uint32_t group_count;
-  std::uint32_t heads, features, width;
+  std::uint32_t heads, features;
+  std::uint32_t head_stride, width;  // of rows of x, and of records: all heads are `width` floats
   const Slot* columns;
   const float* x;
   std::uint64_t x_stride;
@@ -38,7 +39,8 @@ struct View {
   float* slope_sum;  // u or v
   float* score_sum;  // b, or ds before it is complete
   float* norm;
-  // A record a group of a cut row: [sum | slope_sum | of each head: most | total | score_sum].
+  // A record a group of a cut row: [sum | slope_sum | of each head: most | total | score_sum], the
+  // first two padded as rows of x are.
   float* records;
 
   __host__ __device__ std::uint64_t record_size() const { return 2 * width + 3 * heads; }
@@ -84,25 +86,29 @@ struct Sums {
 // Where kVec columns from `column` on belong.
 struct Place {
   std::uint32_t row, column, head;
-  __device__ bool begins_head(const View& a) const { return column == head * a.features; }
+  __device__ bool begins_head(const View& a) const { return column == head * a.head_stride; }
 };
 
+// The first `count`.
 template <int kVec>
-__device__ void store(float* to, const float (&values)[kVec]) {
+__device__ void store(float* to, const float (&values)[kVec], int count = kVec) {
 #pragma unroll
-  for (int i = 0; i < kVec; ++i) to[i] = values[i];
+  for (int i = 0; i < kVec; ++i)
+    if (i < count) to[i] = values[i];
 }
 
 // The results of a row.
 template <bool kForward, bool kPair, int kVec>
 __device__ void finish(const View& a, const Place& at, bool empty, Sums<kPair, kVec> s) {
-  const std::uint64_t first = std::uint64_t{at.row} * a.width + at.column;
   const std::uint64_t head = std::uint64_t{at.row} * a.heads + at.head;
+  const std::uint32_t within = at.column - at.head * a.head_stride;
+  const std::uint64_t first = head * a.features + within;
+  const int count = static_cast<int>(a.features) - static_cast<int>(within);
   const float norm = empty ? 0.0f : s.most + logf(s.total);
   if constexpr (kForward) s.scale(empty ? 0.0f : 1.0f / s.total);
-  store(a.sum + first, s.sum);
+  store(a.sum + first, s.sum, count);
   if constexpr (kPair) {
-    store(a.slope_sum + first, s.slope_sum);
+    store(a.slope_sum + first, s.slope_sum, count);
     if (!at.begins_head(a)) return;
     a.score_sum[head] = s.score_sum;
     if constexpr (kForward) a.norm[head] = norm;
@@ -184,13 +190,13 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   const bool inside =
       column < a.width;  // lanes beyond the width read the first columns, for nothing
   const std::uint32_t here = inside ? column : 0;
-  const Place at{partial ? a.partial_rows[sum_number] : group.target, here, here / a.features};
+  const Place at{partial ? a.partial_rows[sum_number] : group.target, here, here / a.head_stride};
   const float own = a.own[at.row * a.own_stride + at.head];
   const float* const x = a.x + at.column;
   const float* const tail = a.x + a.width + at.head;
   const std::uint32_t slice_end = min(slice + kLanes * kVec, a.width);
-  const KeptHeads<kForward> kept{a, dropout, at.row, slice / a.features,
-                                 (slice_end - 1) / a.features};
+  const KeptHeads<kForward> kept{a, dropout, at.row, slice / a.head_stride,
+                                 (slice_end - 1) / a.head_stride};
 
   Sums<kPair, kVec> s;
   for_edges<kLanes>(group, a.columns, kept, [&](const EdgeBatch& batch) {
@@ -239,7 +245,7 @@ __global__ void __launch_bounds__(kThreads)
     join_records(const CutRow* rows, const __grid_constant__ View a) {
   const CutRow row = rows[blockIdx.x];
   for (std::uint32_t column = threadIdx.x; column < a.width; column += kThreads) {
-    const Place at{row.row, column, column / a.features};
+    const Place at{row.row, column, column / a.head_stride};
     const auto record = [&](std::uint32_t k) {
       return a.records + (std::uint64_t{row.first} + k) * a.record_size();
     };
@@ -290,7 +296,7 @@ __global__ void __launch_bounds__(kThreads) subtract_from_products(const Product
 template <bool kForward, bool kPair>
 void launch(const View& a, const RowGroups& groups, cudaStream_t stream) {
   const Dropout dropout = a.dropped ? *a.dropout.step.dropout : Dropout(0, 0);
-  const bool vectors = a.features % 4 == 0 && on_16_bytes(a.x, a.x_stride);
+  const bool vectors = a.head_stride % 4 == 0 && on_16_bytes(a.x, a.x_stride);
   with_lanes(vectors, a.width, [&](auto vec, auto lanes) {
     constexpr int kVec = decltype(vec)::value, kLanes = decltype(lanes)::value;
     attention_kernel<kForward, kPair, kVec, kLanes>
@@ -313,7 +319,8 @@ View make_view(const EdgeRows& edges, const AttentionShape& shape, const Attenti
   view.group_count = groups.size();
   view.heads = static_cast<std::uint32_t>(shape.heads);
   view.features = static_cast<std::uint32_t>(shape.features);
-  view.width = static_cast<std::uint32_t>(shape.width());
+  view.head_stride = static_cast<std::uint32_t>(shape.head_stride());
+  view.width = static_cast<std::uint32_t>(shape.tail());
   view.columns = edges.columns;
   view.x = edges.x.base;
   view.x_stride = edges.x.stride;
@@ -330,7 +337,7 @@ bool nothing_to_do(const RowGroups& groups, const AttentionShape& shape) {
 }  // namespace
 
 std::uint64_t attention_scratch(const RowGroups& groups, const AttentionShape& shape) {
-  return groups.partial_sums() * (2 * shape.width() + 3 * shape.heads);
+  return groups.partial_sums() * (2 * shape.tail() + 3 * shape.heads);
 }
 
 std::uint64_t attention_backward_scratch(const RowGroups& groups, std::uint64_t rows,

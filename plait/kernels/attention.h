@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <span>
 
+#include "plait/base/row_stride.h"
 #include "plait/kernels/dropout.h"
 #include "plait/kernels/spmm.h"
 
@@ -34,13 +35,14 @@ struct AttentionShape {
   float slope = 0.2f;          // of leaky_relu below 0
 
   std::uint64_t width() const { return heads * features; }
-  // Floats of a row that the edges read: [h | s] forward, [dy | t | norm | c] backward, and up to
-  // three more that nobody reads, so that rows begin at multiples of 16 bytes.
-  std::uint64_t forward_width() const { return padded(heads * (features + 1)); }
-  std::uint64_t backward_width() const { return padded(heads * (features + 3)); }
-
- private:
-  static std::uint64_t padded(std::uint64_t floats) { return (floats + 3) / 4 * 4; }
+  // Floats of a row that the edges read: [h | s] forward, [dy | t | norm | c] backward, where heads
+  // of h and dy are head_stride() floats apart, so that each begins at a multiple of 16 bytes, and
+  // so does the next row. Nobody uses the padding.
+  std::uint64_t forward_width() const { return row_stride(tail() + heads); }
+  std::uint64_t backward_width() const { return row_stride(tail() + 3 * heads); }
+  std::uint64_t head_stride() const { return row_stride(features); }
+  // Where s, or t, begins in such a row.
+  std::uint64_t tail() const { return heads * head_stride(); }
 };
 
 // Which attention is dropped: by global ids, so that both directions draw the same.

@@ -198,7 +198,7 @@ class AttentionKernel {
   // What the edges read beside h or dy: a_ becomes s or t, norm_ and c_ what they say.
   void read_tails() {
     for (std::size_t i = 0; i < padded_; ++i) {
-      const float* const tail = rows_[i] + width_;
+      const float* const tail = rows_[i] + args_.shape.tail();
       for (std::uint64_t k = 0; k < heads_; ++k) {
         a_[k * kBlock + i] = tail[k];
         if constexpr (!Forward) {
@@ -295,8 +295,8 @@ class AttentionKernel {
       const std::uint64_t column = k * features_ + first;
       const std::size_t form =
           ((columns - 1) / kFloat8) | (columns % kFloat8 ? 4u : 0u) | (Pair ? 8u : 0u);
-      kAddBlock[form](
-          {rows_, edges_, column, columns, a, slope, record + column, record + width_ + column});
+      kAddBlock[form]({rows_, edges_, k * args_.shape.head_stride() + first, columns, a, slope,
+                       record + column, record + width_ + column});
     }
   }
 

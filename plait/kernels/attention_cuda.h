@@ -3,11 +3,11 @@
 // time: an edge's place in a sum depends on the graph alone, and the groups of a cut row are joined
 // in order.
 //
-// What must move is a row of x an edge: heads x (features + 1) floats forward, heads x (features +
-// 3) backward, and 8 bytes for the id of the slot if attention is dropped. It should take little
-// more than an spmm() that reads as much. Rows are read fastest where features are a multiple of 4
-// and x and its stride of 16 bytes; rows wider than 128 floats are read in slices of so many, each
-// with the scores of its heads.
+// What must move is a row of x an edge: heads x (head_stride + 1) floats forward, heads x
+// (head_stride + 3) backward, and 8 bytes for the id of the slot if attention is dropped. It should
+// take little more than an spmm() that reads as much. Rows are read fastest where x and its stride
+// are multiples of 16 bytes; rows wider than 128 floats are read in slices of so many, each with
+// the scores of its heads.
 #pragma once
 
 #include "plait/kernels/attention.h"

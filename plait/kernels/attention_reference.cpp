@@ -33,7 +33,7 @@ void forward_head(const AttentionForward& args, std::uint64_t i, std::uint64_t k
   std::vector<Score> scores;
   double greatest = -std::numeric_limits<double>::infinity(), total = 0, b = 0;
   for (EdgeOffset e = 0; e < edges; ++e) {
-    const double s = double{args.edges.x.row(columns[e])[shape.width() + k]};
+    const double s = double{args.edges.x.row(columns[e])[shape.tail() + k]};
     scores.emplace_back(s + double{args.t[i * shape.heads + k]}, shape);
     greatest = std::max(greatest, scores[e].value);
   }
@@ -46,7 +46,7 @@ void forward_head(const AttentionForward& args, std::uint64_t i, std::uint64_t k
                          ? dropout_factor(args.dropout, args.dropout.row_vertex[i],
                                           args.dropout.slot_vertex[columns[e]], k)
                          : 1;
-    const float* h = args.edges.x.row(columns[e]) + k * shape.features;
+    const float* h = args.edges.x.row(columns[e]) + k * shape.head_stride();
     for (std::uint64_t j = 0; j < shape.features; ++j) {
       y[j] += m * a * double{h[j]};
       u[j] += m * a * r * double{h[j]};
@@ -73,8 +73,8 @@ void backward_head(const AttentionBackward& args, std::uint64_t j, std::uint64_t
   for (EdgeOffset e = args.edges.begin[j]; e < args.edges.end[j]; ++e) {
     const Slot slot = args.edges.columns[e];
     const float* row = args.edges.x.row(slot);
-    const float* dy = row + k * features;
-    const float* tail = row + shape.width() + k;  // t, norm and c, `heads` apart
+    const float* dy = row + k * shape.head_stride();
+    const float* tail = row + shape.tail() + k;  // t, norm and c, `heads` apart
     const Score score(double{args.s[j * args.s_stride + k]} + double{tail[0]}, shape);
     const double a = std::exp(score.value - double{tail[heads]});
     const double m = args.dropout.step.active()

@@ -56,7 +56,7 @@ CusparseSpmm::CusparseSpmm(const CusparseArgs& args) : stream_(args.stream) {
                      const_cast<std::int32_t*>(args.offsets),
                      const_cast<std::uint32_t*>(args.slots), const_cast<float*>(args.weights),
                      CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F));
-  check(l.create_dense(&x_, args.columns, args.width, args.width, const_cast<float*>(args.x),
+  check(l.create_dense(&x_, args.columns, args.width, args.x_stride, const_cast<float*>(args.x),
                        CUDA_R_32F, CUSPARSE_ORDER_ROW));
   check(l.create_dense(&y_, args.rows, args.width, args.width, args.y, CUDA_R_32F,
                        CUSPARSE_ORDER_ROW));

@@ -17,8 +17,9 @@ struct CusparseArgs {
   const std::int32_t* offsets = nullptr;
   const std::uint32_t* slots = nullptr;
   const float* weights = nullptr;  // one an edge
-  const float* x = nullptr;        // columns x width
-  float* y = nullptr;              // rows x width
+  const float* x = nullptr;        // columns x width, x_stride floats apart
+  std::int64_t x_stride = 0;
+  float* y = nullptr;  // rows x width
   std::int64_t width = 0;
   cudaStream_t stream = nullptr;
 };

@@ -17,6 +17,7 @@
 #include <algorithm>
 
 #include "plait/base/error.h"
+#include "plait/base/row_stride.h"
 #include "plait/kernels/get_cuda.h"
 #include "plait/kernels/get_warp.cuh"
 
@@ -83,7 +84,7 @@ __global__ void __launch_bounds__(kParts* kWarp)
     if (inside)
 #pragma unroll 8
       for (std::uint32_t k = begin; k < end; ++k)
-        sum += __ldcs(a.partial_sums + (std::uint64_t{row.first} + k) * a.width + column);
+        sum += __ldcs(a.partial_sums + (std::uint64_t{row.first} + k) * a.partial_stride + column);
     if constexpr (kLong) {
       parts[threadIdx.y][threadIdx.x] = sum;
       __syncthreads();
@@ -180,7 +181,8 @@ GetView view_of(const DeviceGetArgs& args) {
                .y_stride = args.y_stride,
                .row_scale = args.row_scale,
                .accumulate = args.accumulate,
-               .partial_sums = args.partial_sums};
+               .partial_sums = args.partial_sums,
+               .partial_stride = row_stride(args.width)};
   for (std::size_t b = 0; b < args.blocks.size(); ++b) {
     view.block_begin[b] = args.blocks[b].begin;
     view.block_x[b] = args.blocks[b].x;
@@ -189,6 +191,10 @@ GetView view_of(const DeviceGetArgs& args) {
 }
 
 }  // namespace
+
+std::uint64_t get_scratch(const GetGroups& groups, std::uint64_t width) {
+  return groups.partial_sums() * row_stride(width);
+}
 
 void spmm_get(const DeviceGetArgs& args, cudaStream_t stream) {
   require<UsageError>(args.dist >= 1 && args.dist <= kMostGroups,

@@ -43,9 +43,9 @@ struct DeviceGetArgs {
   const float* row_scale = nullptr;  // one a row, or null: all 1
   bool accumulate = false;           // add to y instead of overwriting it
 
-  // groups->partial_sums() x width floats: a row's sums are written there and added in order, so
-  // that the result has the same bits each time, whatever dist, wpb and asynchronous. Null: they
-  // are added to y by atomics, as MGG does, which takes no memory but is not repeatable.
+  // get_scratch() floats at a multiple of 16 bytes: a row's sums are written there and added in
+  // order, so that the result has the same bits each time, whatever dist, wpb and asynchronous.
+  // Null: they are added to y by atomics, as MGG does, which takes no memory but is not repeatable.
   float* partial_sums = nullptr;
 
   // MGG's parameters, beside ps (GetGroupOptions). None changes what is summed.
@@ -54,6 +54,9 @@ struct DeviceGetArgs {
   bool asynchronous =
       true;  // fetch the next remote rows while summing, instead of waiting for them
 };
+
+// Floats that `partial_sums` needs.
+std::uint64_t get_scratch(const GetGroups& groups, std::uint64_t width);
 
 // Throws UsageError for parameters out of range.
 void spmm_get(const DeviceGetArgs& args, cudaStream_t stream);

@@ -31,6 +31,7 @@ struct GetView {
   const float* row_scale;
   bool accumulate;
   float* partial_sums;
+  std::uint64_t partial_stride;
 };
 
 // Neighbouring columns of a row.
@@ -177,7 +178,7 @@ class GetWarp {
     const bool alone = (target & RowGroup::kPartial) == 0;
     const std::uint32_t number = target & ~RowGroup::kPartial;
     if (!alone && a.partial_sums != nullptr)
-      return sum.store(a.partial_sums + number * a.width + column, count, false);
+      return sum.store(a.partial_sums + number * a.partial_stride + column, count, false);
     const std::uint32_t row = alone ? number : a.row_of_sum[number];
     if (a.row_scale != nullptr)
 #pragma unroll

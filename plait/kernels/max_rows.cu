@@ -15,10 +15,11 @@ struct View {
   const Slot* columns;
   const float* x;
   std::uint64_t x_stride;
-  const float* own;  // backward: what forward has read
-  float* result;     // y or dx
-  float* ties;       // forward, or null
-  float* records;    // of groups of cut rows, 2 x width: [greatest | ties] or [sum | not used]
+  std::uint32_t half;  // backward: floats from y to dy
+  const float* own;    // backward: what forward has read
+  float* result;       // y or dx
+  float* ties;         // forward, or null
+  float* records;      // of groups of cut rows, 2 x width: [greatest | ties] or [sum | not used]
 };
 
 // The greatest values and their ties.
@@ -73,7 +74,7 @@ struct Gradient {
     Floats<kVec> y, dy;
   };
   static __device__ Read read(const View& a, const float* row) {
-    return {Floats<kVec>::load(row), Floats<kVec>::load(row + a.width)};
+    return {Floats<kVec>::load(row), Floats<kVec>::load(row + a.half)};
   }
   __device__ void add(const Read& read) {
 #pragma unroll
@@ -188,10 +189,11 @@ void max_rows_backward(const MaxBackward& args, const RowGroups& groups, float* 
                        cudaStream_t stream) {
   View view{};
   view.width = static_cast<std::uint32_t>(args.width);
+  view.half = static_cast<std::uint32_t>(row_stride(args.width));
   view.own = args.x;
   view.result = args.dx;
   view.records = scratch;
-  launch<Gradient>(view, args.edges, groups, args.width % 4 == 0, stream);
+  launch<Gradient>(view, args.edges, groups, view.half % 4 == 0, stream);
 }
 
 }  // namespace plait

@@ -7,6 +7,7 @@
 // a source adds where its own value is that y.
 #pragma once
 
+#include "plait/base/row_stride.h"
 #include "plait/kernels/spmm.h"
 
 namespace plait {
@@ -20,12 +21,15 @@ struct MaxForward {
   float* ties = nullptr;  // how many edges reach y
 };
 
-// Along the transposed graph. edges.x: rows of 2 * width, [y | dy / ties].
+// Along the transposed graph. edges.x: rows of row_width(), [y | dy / ties], each padded to
+// row_stride(width), so that both begin at multiples of 16 bytes.
 struct MaxBackward {
   EdgeRows edges;
   std::uint64_t width = 0;
   const float* x = nullptr;  // rows x width, as forward read them
   float* dx = nullptr;       // rows x width
+
+  std::uint64_t row_width() const { return 2 * row_stride(width); }
 };
 
 // All threads work, balanced by edges. The order of a row's edges has no influence but on the sum

@@ -66,7 +66,7 @@ class MaxGradientKernel {
     for (EdgeOffset e = begin; e < end; ++e) {
       fetcher.fetch(1);
       const float* __restrict const y = args_.edges.x.row(args_.edges.columns[e]);
-      const float* __restrict const dy = y + args_.width;
+      const float* __restrict const dy = y + row_stride(args_.width);
       for (std::uint64_t j = 0; j < args_.width; ++j) sum[j] += reaches(x[j], y[j]) ? dy[j] : 0.0f;
     }
   }
@@ -88,7 +88,8 @@ void max_rows(const MaxForward& args) {
 }
 
 void max_rows_backward(const MaxBackward& args) {
-  if (args.width > 0) fold_rows(args.edges, {2 * args.width, args.width}, MaxGradientKernel(args));
+  if (args.width > 0)
+    fold_rows(args.edges, {args.row_width(), args.width}, MaxGradientKernel(args));
 }
 
 }  // namespace plait

@@ -3,7 +3,7 @@
 //
 // What must move is a row of x an edge, `width` floats forward and twice as many backward; it
 // should take as long as an spmm() that reads as much. Rows are read fastest where x and its stride
-// are multiples of 16 bytes and, forward, rows are padded to one or, backward, the width is.
+// are multiples of 16 bytes and, forward, rows are padded to one.
 #pragma once
 
 #include "plait/kernels/max_rows.h"

@@ -32,7 +32,8 @@ void max_rows_backward_reference(const MaxBackward& args) {
       double sum = 0;
       for (EdgeOffset e = edges.begin[i]; e < edges.end[i]; ++e) {
         const float* target = edges.x.row(edges.columns[e]);
-        if (same(args.x[i * args.width + j], target[j])) sum += double{target[args.width + j]};
+        if (same(args.x[i * args.width + j], target[j]))
+          sum += double{target[row_stride(args.width) + j]};
       }
       args.dx[i * args.width + j] = static_cast<float>(sum);
     }

@@ -10,6 +10,8 @@
 //     stays in the L2 cache where it can.
 //   - Groups come in an order that puts rows of one cluster side by side (RowGroupOptions).
 //   - Columns, weights and y pass through once: they are marked to be evicted first.
+//   - Rows of y that stand at any float are written 16 bytes a lane too: the sums are shifted over
+//     the lanes to where 16 bytes begin.
 //
 // docs/performance.md has the designs that were tried.
 #include <cuda_bf16.h>
@@ -20,6 +22,7 @@
 #include <type_traits>
 
 #include "plait/base/error.h"
+#include "plait/base/row_stride.h"
 #include "plait/kernels/row_cut.h"
 #include "plait/kernels/spmm_cuda.h"
 
@@ -43,7 +46,9 @@ struct SpmmView {
   std::uint64_t y_stride;
   const float* row_scale;
   bool accumulate;
+  bool y_in_vectors;  // all rows of y begin at multiples of 16 bytes
   float* partial_sums;
+  std::uint64_t partial_stride;
 };
 
 __device__ float to_float(float value) { return value; }
@@ -82,19 +87,25 @@ struct Piece {
   }
 };
 
-// Puts `count` (at most kVec) sums into y.
+// Puts those of kVec sums into y that are columns `begin` to `end` of what y points to.
 template <class Y, int kVec>
-__device__ void store(Y* y, const float (&sum)[kVec], std::uint64_t count, bool accumulate) {
+__device__ void store(Y* y, const float (&sum)[kVec], int begin, int end, bool accumulate) {
 #pragma unroll
   for (int i = 0; i < kVec; ++i)
-    if (i < count) y[i] = Y(accumulate ? to_float(y[i]) + sum[i] : sum[i]);
+    if (i >= begin && i < end) y[i] = Y(accumulate ? to_float(y[i]) + sum[i] : sum[i]);
 }
 
-// The same for kVec sums at a multiple of 16 bytes.
+// The same into a y that stands at a multiple of 16 bytes.
 template <int kVec>
-__device__ void store_whole(float* y, const float (&sum)[kVec], bool accumulate) {
+__device__ void store_vectors(float* y, const float (&sum)[kVec], int begin, int end,
+                              bool accumulate) {
 #pragma unroll
   for (int i = 0; i < kVec; i += 4) {
+    if (i < begin || i + 4 > end) {
+      const float four[4] = {sum[i], sum[i + 1], sum[i + 2], sum[i + 3]};
+      store(y + i, four, begin - i, end - i, accumulate);
+      continue;
+    }
     float4 value = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
     auto* const at = reinterpret_cast<float4*>(y + i);
     if (accumulate) {
@@ -103,6 +114,32 @@ __device__ void store_whole(float* y, const float (&sum)[kVec], bool accumulate)
     }
     __stcs(at, value);
   }
+}
+
+// Puts `count` columns of a slice into a y that stands at any float: kVec of each of kLanes lanes.
+// Each lane gives its last columns to the next one, so that those which it then has begin at a
+// multiple of 16 bytes; the last lane writes its own last ones besides. The whole warp calls this.
+template <int kVec, int kLanes>
+__device__ void store_shifted(float* y, const float (&sum)[kVec], int count, bool accumulate,
+                              bool mine) {
+  constexpr int kMost = 3;  // floats from y down to a multiple of 16 bytes
+  const int lane = threadIdx.x % kLanes;
+  const int shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(y) / sizeof(float) % 4);
+  float wide[kMost + kVec], shifted[kVec];
+#pragma unroll
+  for (int i = 0; i < kMost; ++i) wide[i] = __shfl_up_sync(kAll, sum[kVec - kMost + i], 1, kLanes);
+#pragma unroll
+  for (int i = 0; i < kVec; ++i) wide[kMost + i] = sum[i];
+#pragma unroll
+  for (int i = kMost + kVec - 1; i >= 1; --i) wide[i] = (shift & 1) != 0 ? wide[i - 1] : wide[i];
+#pragma unroll
+  for (int i = 0; i < kVec; ++i)
+    shifted[i] = (shift & 2) != 0 ? wide[kMost + i - 2] : wide[kMost + i];
+  if (!mine) return;
+  const int column = lane * kVec - shift;
+  store_vectors(y + column, shifted, lane == 0 ? shift : 0, count - column, accumulate);
+  if (lane == kLanes - 1)
+    store(y + lane * kVec, sum, kVec - shift, count - lane * kVec, accumulate);
 }
 
 // Adds what a lane has loaded at once.
@@ -118,22 +155,35 @@ __device__ void add_batch(float (&sum)[kVec], const typename Load::Raw (&loaded)
   }
 }
 
-// Puts the sums of a group, for kVec columns from `column` on, where they belong.
-template <class Y, int kVec>
-__device__ void put(const SpmmView& a, std::uint32_t target, std::uint64_t column,
-                    float (&sum)[kVec]) {
-  const std::uint64_t count = a.width - column;
-  if (target & RowGroup::kPartial)
-    return store(a.partial_sums + (target & ~RowGroup::kPartial) * a.width + column, sum, count,
-                 false);
-  if (a.row_scale != nullptr)
+// Puts the sums of a group where they belong, of which this lane has kVec columns, if `mine`; those
+// of lanes beyond the width are nothing. The whole warp calls this.
+template <class Y, int kVec, int kLanes>
+__device__ void put(const SpmmView& a, std::uint32_t target, bool mine, float (&sum)[kVec]) {
+  const std::uint64_t slice = std::uint64_t{blockIdx.y} * (kLanes * kVec);
+  const int column = threadIdx.x % kLanes * kVec;
+  const int count = static_cast<int>(min(a.width - slice, std::uint64_t{kLanes * kVec}));
+  const bool partial = (target & RowGroup::kPartial) != 0;
+  const std::uint64_t number = target & ~RowGroup::kPartial;
+  if (mine && partial) {
+    float* const to = a.partial_sums + number * a.partial_stride + slice + column;
+    if constexpr (kVec > 1)
+      store_vectors(to, sum, 0, count - column, false);
+    else
+      store(to, sum, 0, count - column, false);
+  }
+  mine = mine && !partial;
+  if (mine && a.row_scale != nullptr)
 #pragma unroll
-    for (int i = 0; i < kVec; ++i) sum[i] *= a.row_scale[target];
-  Y* const y = static_cast<Y*>(a.y) + target * a.y_stride + column;
-  if constexpr (std::is_same_v<Y, float> && kVec % 4 == 0)
-    if (count >= kVec && reinterpret_cast<std::uintptr_t>(y) % 16 == 0)
-      return store_whole(y, sum, a.accumulate);
-  store(y, sum, count, a.accumulate);
+    for (int i = 0; i < kVec; ++i) sum[i] *= a.row_scale[number];
+  Y* const y = static_cast<Y*>(a.y) + (partial ? 0 : number) * a.y_stride + slice;
+  if constexpr (std::is_same_v<Y, float> && kVec > 1) {
+    if (!a.y_in_vectors)
+      store_shifted<kVec, kLanes>(y, sum, count, a.accumulate, mine);
+    else if (mine)
+      store_vectors(y + column, sum, 0, count - column, a.accumulate);
+  } else if (mine) {
+    store(y + column, sum, 0, count - column, a.accumulate);
+  }
 }
 
 // Blocks an SM that leave enough registers for the loads in flight.
@@ -204,7 +254,7 @@ __global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted>))
 #pragma unroll
     for (int i = 0; i < kVec; ++i) sum[i] += __shfl_xor_sync(kAll, sum[i], distance);
 
-  if (neighbour == 0 && inside) put<Y>(a, group.target, column, sum);
+  put<Y, kVec, kLanes>(a, group.target, neighbour == 0, sum);
 }
 
 // For short groups: kLanes lanes a group, several groups a warp, so that the latencies of a group's
@@ -252,7 +302,7 @@ __global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted>))
       add_batch<kWeighted, Load>(sum, loaded, factor);
     }
   }
-  if (there && inside) put<Y>(a, group.target, column, sum);
+  put<Y, kVec, kLanes>(a, group.target, there, sum);
 }
 
 // A cut row for each threadIdx.y, a column a threadIdx.x: its partial sums, in order.
@@ -264,12 +314,13 @@ __global__ void add_partial_sums(const CutRow* rows, std::uint32_t count,
   const CutRow row = rows[number];
   Y* const y = static_cast<Y*>(a.y) + row.row * a.y_stride;
   for (std::uint64_t column = threadIdx.x; column < a.width; column += blockDim.x) {
-    const float* const first = a.partial_sums + std::uint64_t{row.first} * a.width + column;
+    const float* const first =
+        a.partial_sums + std::uint64_t{row.first} * a.partial_stride + column;
     float sum[1] = {0};
 #pragma unroll 8
-    for (std::uint32_t k = 0; k < row.count; ++k) sum[0] += first[k * a.width];
+    for (std::uint32_t k = 0; k < row.count; ++k) sum[0] += first[k * a.partial_stride];
     if (a.row_scale != nullptr) sum[0] *= a.row_scale[row.row];
-    store(y + column, sum, 1, a.accumulate);
+    store(y + column, sum, 0, 1, a.accumulate);
   }
 }
 
@@ -365,6 +416,10 @@ std::uint32_t slice_bytes_for(std::uint64_t x_rows, std::uint64_t l2_bytes) {
   return x_rows <= l2_bytes / 2 / kLine ? kLine : 2 * kLine;
 }
 
+std::uint64_t spmm_scratch(const RowGroups& groups, std::uint64_t width) {
+  return groups.partial_sums() * row_stride(width);
+}
+
 void spmm(const DeviceSpmmArgs& args, cudaStream_t stream) {
   const DType x = args.x.type, y = args.y.type;
   require<UsageError>(y == DType::f32 || y == x, "x of {} cannot be summed into y of {}",
@@ -384,7 +439,10 @@ void spmm(const DeviceSpmmArgs& args, cudaStream_t stream) {
                       .y_stride = args.y.stride,
                       .row_scale = args.row_scale,
                       .accumulate = args.accumulate,
-                      .partial_sums = args.partial_sums};
+                      .y_in_vectors = y == DType::f32 && args.y.stride % 4 == 0 &&
+                                      reinterpret_cast<std::uintptr_t>(args.y.data) % 16 == 0,
+                      .partial_sums = args.partial_sums,
+                      .partial_stride = row_stride(args.width)};
   const std::uint32_t slice = slice_bytes(args);
   if (x == DType::f32)
     launch<float, float>(args, view, slice, stream);

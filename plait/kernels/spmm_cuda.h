@@ -5,7 +5,8 @@
 // groups: a row's edges are summed in a fixed pattern, the groups of a cut row in their order.
 //
 // Rows of x are read fastest (16 bytes a lane) where x and its stride are multiples of 16 bytes and
-// rows are padded to one; any other x is read element by element.
+// rows are padded to one, as row_stride() has them; any other x is read element by element, which
+// takes twice as long. Rows of y may stand at any float.
 #pragma once
 
 #include <cstdint>
@@ -33,12 +34,16 @@ struct DeviceSpmmArgs {
   DeviceRows<void> y;                // fp32, or the type of x
   const float* row_scale = nullptr;  // one a row, or null: all 1
   bool accumulate = false;           // add to y instead of overwriting it
-  // Where a cut row's sums go: partial_sums() x width floats, or null if no row is cut.
+  // Where a cut row's sums go: spmm_scratch() floats at a multiple of 16 bytes, or null if no row
+  // is cut.
   float* partial_sums = nullptr;
   // Bytes of a row of x that are read in one pass over the edges; 0: chosen. A power of two from 16
   // to 512.
   std::uint32_t slice_bytes = 0;
 };
+
+// Floats that `partial_sums` needs.
+std::uint64_t spmm_scratch(const RowGroups& groups, std::uint64_t width);
 
 // y_i (+)= row_scale_i * sum over edges e of row i of weight_e * x[columns_e]. Throws UsageError
 // when types do not go together.

@@ -38,11 +38,25 @@ torch::Tensor room_like(const torch::Tensor& t, bool wanted = true) {
   return wanted ? torch::empty_like(t, at::MemoryFormat::Contiguous) : torch::Tensor();
 }
 
+// With columns of 0 at the end, up to `width`.
+torch::Tensor pad_columns(const torch::Tensor& t, std::uint64_t width) {
+  const std::int64_t missing = static_cast<std::int64_t>(width) - t.size(-1);
+  return missing > 0 ? torch::constant_pad_nd(t, {0, missing}) : t;
+}
+
+// h, or its gradient, as edges read it: heads padded to head_stride().
+torch::Tensor pad_heads(const torch::Tensor& h, const AttentionShape& shape) {
+  const auto heads = static_cast<std::int64_t>(shape.heads),
+             features = static_cast<std::int64_t>(shape.features);
+  return pad_columns(h.reshape({h.size(0), heads, features}), shape.head_stride()).flatten(1);
+}
+
 // What stands beside each other in rows of `width` floats.
 torch::Tensor rows_of(std::vector<torch::Tensor> parts, std::uint64_t width) {
-  auto missing = static_cast<std::int64_t>(width);
-  for (const torch::Tensor& part : parts) missing -= part.size(1);
-  if (missing > 0) parts.push_back(parts[0].new_zeros({parts[0].size(0), missing}));
+  std::int64_t before = 0;
+  for (const torch::Tensor& part : parts) before += part.size(1);
+  before -= parts.back().size(1);
+  parts.back() = pad_columns(parts.back(), width - static_cast<std::uint64_t>(before));
   return torch::cat(parts, 1);
 }
 
@@ -92,7 +106,8 @@ void check(const torch::Tensor& t, const char* name, const GraphHandle& graph) {
 Attended attention_forward(const AttentionInput& input, const AttentionSetting& setting,
                            bool keeps) {
   const AttentionShape shape = shape_of(input, setting.slope);
-  const torch::Tensor rows = rows_of({input.h, input.source}, shape.forward_width());
+  const torch::Tensor rows =
+      rows_of({pad_heads(input.h, shape), input.source}, shape.forward_width());
   const torch::Tensor t = input.target.contiguous();
   Attended a{room_like(input.h), room_like(input.h, keeps), room_like(t, keeps),
              room_like(t, keeps)};
@@ -117,7 +132,8 @@ AttentionInput attention_backward(const torch::Tensor& dy, const AttentionInput&
         .sum(-1);
   };
   const torch::Tensor c = by_head(attended.y);
-  const torch::Tensor moved = rows_of({dy, input.target, attended.norm, c}, shape.backward_width());
+  const torch::Tensor moved =
+      rows_of({pad_heads(dy, shape), input.target, attended.norm, c}, shape.backward_width());
   const torch::Tensor h = input.h.contiguous(), s = input.source.contiguous();
   torch::Tensor dh = room_like(h), ds = room_like(s);
   setting.graph->aggregator(shape.backward_width())
@@ -136,7 +152,7 @@ Maxima max_forward(const torch::Tensor& given, const Graph& graph, bool keeps) {
   const torch::Tensor x = given.contiguous();
   Maxima maxima{room_like(x), room_like(x, keeps)};
   const auto width = static_cast<std::uint64_t>(x.size(1));
-  graph->aggregator(keeps ? 2 * width : width)
+  graph->aggregator(keeps ? 2 * row_stride(width) : width)
       ->max_rows(x.const_data_ptr<float>(),
                  {.width = width, .y = data(maxima.y), .ties = data(maxima.ties)});
   return maxima;
@@ -147,9 +163,11 @@ torch::Tensor max_backward(const torch::Tensor& dy, const torch::Tensor& given,
   const torch::Tensor x = given.contiguous();
   const auto width = static_cast<std::uint64_t>(x.size(1));
   const torch::Tensor shares = torch::where(maxima.ties > 0, dy / maxima.ties, 0);
-  const torch::Tensor moved = torch::cat({maxima.y, shares}, 1);
+  const std::uint64_t half = row_stride(width);
+  const torch::Tensor moved =
+      torch::cat({pad_columns(maxima.y, half), pad_columns(shares, half)}, 1);
   torch::Tensor dx = room_like(x);
-  graph->aggregator(2 * width)->max_rows_backward(
+  graph->aggregator(2 * half)->max_rows_backward(
       moved.const_data_ptr<float>(),
       {.width = width, .x = x.const_data_ptr<float>(), .dx = data(dx)});
   return dx;

@@ -29,7 +29,8 @@ class SageLayer : public Layer {
     return {{"lin_l.weight", neighbours_}, {"lin_l.bias", bias_}, {"lin_r.weight", own_}};
   }
   std::uint64_t moved_width(bool sparse) const override {
-    if (max_) return 2 * static_cast<std::uint64_t>(own_.size(1));  // the gradient's rows
+    if (max_)  // the gradient's rows
+      return MaxBackward{.width = static_cast<std::uint64_t>(own_.size(1))}.row_width();
     return narrower_width(own_, sparse);
   }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "plait/base/row_stride.h"
 #include "plait/partition/partition.h"
 
 namespace plait {
@@ -31,8 +32,9 @@ struct PartQuality {
   std::uint64_t packed_rows = 0;  // own rows that other parts list, counted for each
   SummedHalo summed;
 
-  // Bytes a rank fetches for one aggregation of `width` fp32 features, each halo row once.
-  std::uint64_t bytes(std::uint64_t width) const { return halo_rows * width * sizeof(float); }
+  // Bytes a rank fetches for one aggregation of `width` fp32 features, each halo row once, padded
+  // as in slots.
+  std::uint64_t bytes(std::uint64_t width) const { return halo_rows * row_bytes(width); }
 };
 
 // Whether all `size` rows of a part are brought where `read` of them are read: copying the whole

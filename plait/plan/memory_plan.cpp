@@ -5,6 +5,7 @@
 #include "plait/base/error.h"
 #include "plait/base/ids.h"
 #include "plait/base/memory.h"
+#include "plait/base/row_stride.h"
 #include "plait/plan/halo_schedule.h"
 
 namespace plait {
@@ -68,6 +69,11 @@ std::uint64_t neighbour_bytes(const MemoryQuestion& q) {
          (q.weighted ? sizeof(float) : 0);
 }
 
+// Bytes of a row as it stands in a slot. Of an absurd width it is enough that they are too many.
+Bytes slot_bytes(const MemoryQuestion& q) {
+  return Bytes(row_stride(std::min(q.width, std::uint64_t{1} << 62))) * sizeof(float);
+}
+
 // Bytes of an edge of a shard.
 std::uint64_t edge_bytes(const MemoryQuestion& q) {
   return sizeof(Slot) + (q.weighted ? sizeof(float) : 0);
@@ -113,7 +119,7 @@ MemoryPlan plan_memory(const PartitionQuality& quality, const MemoryQuestion& q)
   if (q.gradient && !q.symmetric) items.add("shard of the transposed graph", shard);
   // Every rank's part of the heap has the shape of the largest.
   items.add("rows in the symmetric heap (own, halo)",
-            [&](const PartQuality&) { return Bytes(most_slots) * q.width * sizeof(float); });
+            [&](const PartQuality&) { return Bytes(most_slots) * slot_bytes(q); });
   items.add_training(q, vertices);
   if (!q.contiguous)
     items.add("owner and row of every vertex", [&](const PartQuality&) {
@@ -182,14 +188,14 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
   constexpr std::uint64_t kGroup = 16, kMiB = std::uint64_t{1} << 20;
   const std::uint64_t vertices = vertices_of(quality), ranks = quality.parts.size();
   const auto on_gpu = [&](const PartQuality& part) { return gpu_part(part, halo, vertices); };
-  const auto rows_of = [&](Bytes rows) { return rows * q.width * sizeof(float); };
+  const auto rows_of = [&](Bytes rows) { return rows * slot_bytes(q); };
   const bool get = halo == GpuHalo::none;
   std::uint64_t most_slots = 0;
   for (const PartQuality& part : quality.parts)
     most_slots = std::max(most_slots, part.vertices + on_gpu(part).halo);
   const std::uint64_t directions = q.gradient && !q.symmetric ? 2 : 1;
   // Of an absurd width the schedule does not matter.
-  const std::uint64_t row_bytes = std::min(q.width, std::uint64_t{1} << 20) * sizeof(float);
+  const std::uint64_t scheduled = row_bytes(std::min(q.width, std::uint64_t{1} << 20));
 
   Items items(quality);
   items.add("shard (offsets, slots, weights, clusters)", [&](const PartQuality& part) {
@@ -198,7 +204,7 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
             part.vertices * sizeof(std::uint32_t));
   });
   items.add("neighbour groups", [&](const PartQuality& part) {
-    return directions * neighbour_groups(part, on_gpu(part), halo, row_bytes) * kGroup;
+    return directions * neighbour_groups(part, on_gpu(part), halo, scheduled) * kGroup;
   });
   if (get)
     items.add("sums of neighbour groups", [&](const PartQuality& part) {
@@ -229,7 +235,9 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
     });
   items.add("signals and sums over ranks", [&](const PartQuality&) { return ranks * kMiB; });
   if (q.activations == 0)
-    items.add("x and y", [&](const PartQuality& part) { return rows_of(2 * part.vertices); });
+    items.add("x and y", [&](const PartQuality& part) {
+      return Bytes(2 * part.vertices) * q.width * sizeof(float);
+    });
   items.add_training(q, vertices);
   items.add("while placing",
             [&](const PartQuality& part) { return placing_bytes(part, q, halo, vertices); });

@@ -14,6 +14,7 @@
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/library.h"
+#include "plait/base/row_stride.h"
 #include "plait/world/gather.h"
 #include "tests/aggregate/aggregate_case.h"
 #include "tests/world/ranks.h"
@@ -32,6 +33,15 @@ class Placed {
         scale_(std::span<const float>(own_part(c.scale, partition, rank_, 1))),
         y_(x_.size()),
         aggregator_(make_gpu_aggregator(world, c.graph, false, partition, options)) {}
+  // Another case of the same graph, with the same aggregator.
+  Placed(const Placed& other, const Case& c)
+      : rank_(other.rank_),
+        partition_(other.partition_),
+        case_(c),
+        x_(std::span<const float>(own_part(c.x, partition_, rank_, c.width))),
+        scale_(std::span<const float>(own_part(c.scale, partition_, rank_, 1))),
+        y_(x_.size()),
+        aggregator_(other.aggregator_) {}
 
   void reserve(std::uint64_t width) { aggregator_->reserve(width); }
 
@@ -72,7 +82,7 @@ class Placed {
   const Partition& partition_;
   const Case& case_;
   DeviceArray<float> x_, scale_, y_;
-  std::unique_ptr<Aggregator> aggregator_;
+  std::shared_ptr<Aggregator> aggregator_;
 };
 
 void check_case(World& world, const Case& c, const std::vector<Strategy>& strategies,
@@ -181,8 +191,8 @@ void check_sums(World& world, const Case& c) {
           placed.expect_right(way, wire == DType::f32 ? 2e-6 : 5e-3, name);
           const std::uint64_t found = placed.bytes_fetched(way);
           const std::uint64_t expected =
-              rows_to_get(c, partition, world.rank(), way.transposed, sums) * c.width *
-              size_of(wire);
+              rows_to_get(c, partition, world.rank(), way.transposed, sums) *
+              row_bytes(c.width, wire);
           expect(found == expected, name + fmt::format(": {} bytes, not {}", found, expected));
           if (!way.transposed) bytes[sums] = found;
         }
@@ -196,6 +206,32 @@ void check_sums(World& world, const Case& c) {
       expect(all[1] < all[0] || scheme == PartitionScheme::metis,
              fmt::format("graph {} {}: sums save nothing", c.seed, to_string(scheme)));
     }
+}
+
+// Unscaled and scaled, back and forth, at each width, by one aggregator that has room for the
+// greatest; and how many bytes cross.
+void check_widths(World& world, Strategy strategy, DType wire) {
+  const Csr32 graph = random_csr<std::uint32_t>(90, 1500, 7, true);
+  const Case widest(graph, 130, 1);
+  const Partition partition = make_partition(PartitionScheme::hash, graph, world.size());
+  const Placed all(world, widest, partition,
+                   {.strategy = strategy, .max_width = widest.width, .wire = wire});
+  const bool sums = strategy == Strategy::partial;
+  for (std::uint64_t width = 1; width <= widest.width; ++width) {
+    const Case c(graph, width, static_cast<unsigned>(width));
+    Placed placed(all, c);
+    const std::string name =
+        fmt::format("{} wire {} width {}", to_string(strategy), to_string(wire), width);
+    const double tolerance = wire == DType::f32 ? 2e-6 : 5e-3;
+    const bool weighted = width % 2 == 0;
+    placed.expect_right({.weighted = weighted}, tolerance, name);
+    placed.expect_right({.weighted = weighted, .transposed = true}, tolerance, name + " back");
+    placed.expect_right({.weighted = weighted, .pre = true, .post = true}, tolerance,
+                        name + " scaled");
+    if (strategy == Strategy::get) continue;
+    const std::uint64_t rows = rows_to_get(c, partition, world.rank(), false, sums);
+    expect(placed.bytes_fetched({}) == rows * row_bytes(width, wire), name + ": bytes");
+  }
 }
 
 std::vector<Strategy> strategies_for(int ranks) {
@@ -222,6 +258,18 @@ const RankProgram kSums("gpu sums", [](World& world) {
   use_gpu(world.rank() % gpu_count());
   for (const Case& c : cases_for_sums()) check_sums(world, c);
   for (const Case& c : cases_for_sums()) check_passes(world, c, Strategy::partial);
+});
+
+const RankProgram kWidths("gpu widths", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  const bool nccl = world.size() <= gpu_count();
+  for (const Strategy strategy :
+       {Strategy::pipelined, Strategy::partial, Strategy::get, Strategy::paged, Strategy::bulk})
+    for (const DType wire : {DType::f32, DType::bf16}) {
+      const bool fp32 = strategy == Strategy::get || strategy == Strategy::paged;
+      if ((wire == DType::f32 || !fp32) && (nccl || strategy != Strategy::bulk))
+        check_widths(world, strategy, wire);
+    }
 });
 
 // A little of all strategies whose kernels are ours.
@@ -329,6 +377,16 @@ TEST(GpuAggregate, OneToFourRanksEqualThreeLoops) {
   }
   expect_on_ranks("gpu aggregate");
   expect_on_ranks("gpu partial and paged");
+}
+
+TEST(GpuAggregate, AllWidths) {
+  const auto world = World::alone();
+  for (const Strategy strategy : {Strategy::pipelined, Strategy::get, Strategy::paged})
+    check_widths(*world, strategy, DType::f32);
+  for (const int ranks : {2, 3}) {
+    const Outcome outcome = run_job({.program = "gpu widths", .ranks = ranks, .timeout_ms = 20000});
+    EXPECT_EQ(outcome.code, 0) << ranks << " ranks: " << outcome.all_errors();
+  }
 }
 
 TEST(GpuAggregate, SumsCrossInsteadOfMoreRows) {

@@ -24,6 +24,8 @@ struct OnGpu {
       : c(of),
         x(c.x),
         t(c.t),
+        h(c.h),
+        s(c.s),
         ids(c.ids),
         wide(filled(c.vertices * c.shape.width())),
         second_wide(filled(c.vertices * c.shape.width())),
@@ -55,10 +57,10 @@ struct OnGpu {
     AttentionBackward args{.edges = edges,
                            .shape = c.shape,
                            .dropout = which_dropped(),
-                           .h = x.data(),
-                           .s = x.data() + (c.x.empty() ? 0 : c.shape.width()),
-                           .h_stride = c.stride,
-                           .s_stride = c.stride,
+                           .h = h.data(),
+                           .s = s.data(),
+                           .h_stride = c.shape.width(),
+                           .s_stride = c.shape.heads,
                            .dh = wide.data(),
                            .ds = narrow.data()};
     args.edges.x = {.base = backward_x.data(),
@@ -68,7 +70,7 @@ struct OnGpu {
   AttentionGradient gradient() const { return {wide.to_host(), narrow.to_host()}; }
 
   const AttentionCase& c;
-  DeviceArray<float> x, t, backward_x;
+  DeviceArray<float> x, t, h, s, backward_x;
   DeviceArray<std::uint64_t> ids;
   DeviceArray<float> wide, second_wide, narrow, second_narrow;
 };
@@ -121,7 +123,7 @@ void check(const AttentionCase& c, std::uint32_t most, double tolerance = 4e-6) 
 
   // Padded so that rows stand on 16 bytes, and so that they do not.
   for (const std::uint64_t padding :
-       {missing(c.shape.heads * (c.shape.features + 3)), std::uint64_t{5}}) {
+       {missing(c.shape.tail() + 3 * c.shape.heads), std::uint64_t{5}}) {
     const std::vector<float> rows = c.backward_rows(expected, padding);
     const AttentionGradient wanted = c.reference_gradient(rows),
                             gradient = backward_on_gpu(c, rows, most);
@@ -138,7 +140,7 @@ TEST(GpuAttention, AllShapesMatchTheReference) {
     for (const std::uint64_t features : {1, 2, 3, 4, 7, 8, 12, 16, 31, 32, 64, 70, 128, 256}) {
       if (heads * features > 1024) continue;
       const AttentionShape shape{heads, features, 0.2f};
-      const std::uint64_t padding = missing(shape.heads * (shape.features + 1));
+      const std::uint64_t padding = missing(shape.tail() + shape.heads);
       check({thin, {.shape = shape, .padding = padding}}, 2048);
       check({thick, {.shape = shape, .p = 0.6f, .padding = padding}}, 32);
       check({thin, {.shape = shape, .p = 0.6f, .padding = 1}}, 2048);
@@ -147,6 +149,20 @@ TEST(GpuAttention, AllShapesMatchTheReference) {
     for (const float p : {0.0f, 0.6f})
       for (const std::uint32_t most : {32u, 2048u})
         check({thick, {.shape = {2, 12, slope}, .p = p, .padding = 2}}, most);
+}
+
+// As aggregation has them: padded as rows in slots are.
+TEST(GpuAttention, AllWidthsOfRowsInSlots) {
+  const test::BothWays graph = random_both_ways(30, 2000, 4);
+  for (std::uint64_t features = 1; features <= 130; ++features)
+    for (const std::uint64_t heads : {1, 3}) {
+      const AttentionShape shape{heads, features, 0.2f};
+      check({graph,
+             {.shape = shape,
+              .p = features % 2 == 0 ? 0.6f : 0.0f,
+              .padding = shape.forward_width() - shape.tail() - heads}},
+            features % 3 == 0 ? 32 : 2048);
+    }
 }
 
 TEST(GpuAttention, OddGraphs) {

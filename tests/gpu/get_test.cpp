@@ -160,7 +160,7 @@ std::vector<float> on_gpu(const Case& c, const Part& part, const Values& values)
 
   const GetGroups groups(begin.data(), split.data(), end.data(), part.own,
                          {.ps = c.ps, .clusters = c.clusters ? clusters.data() : nullptr}, nullptr);
-  DeviceArray<float> partial_sums(c.deterministic ? groups.partial_sums() * c.width : 0);
+  DeviceArray<float> partial_sums(c.deterministic ? get_scratch(groups, c.width) : 0);
   spmm_get({.groups = &groups,
             .slots = slots.data(),
             .weights = c.weighted ? weights.data() : nullptr,

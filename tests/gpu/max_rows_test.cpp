@@ -95,6 +95,13 @@ TEST(GpuMaxRows, AllWidthsMatchTheReference) {
     }
 }
 
+// As aggregation has them: padded as rows in slots are.
+TEST(GpuMaxRows, AllWidthsOfRowsInSlots) {
+  const test::BothWays graph = random_both_ways(30, 2000, 4);
+  for (std::uint64_t width = 1; width <= 130; ++width)
+    check({graph, width, row_stride(width) - width, width % 2 == 0}, width % 3 == 0 ? 32 : 2048);
+}
+
 TEST(GpuMaxRows, OddGraphs) {
   for (const std::uint32_t most : {32u, 2048u})
     for (const bool odd_values : {false, true}) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "plait/base/error.h"
+#include "plait/base/row_stride.h"
 #include "plait/graph/generate.h"
 #include "plait/kernels/spmm_cuda.h"
 #include "plait/reorder/clusters_cuda.h"
@@ -23,31 +24,40 @@ struct Case {
   std::uint32_t most = 2048, slice_bytes = 0;
   std::uint64_t padding = 0;  // elements after each row of x and y
   bool clusters = false;
+  bool slots = false;        // x is padded as rows in slots are instead
+  std::uint64_t before = 0;  // elements before the first row of y
+
+  std::uint64_t x_stride() const { return slots ? row_stride(width, x) : width + padding; }
+  std::uint64_t y_stride() const { return width + padding; }
+  bool is_padding(std::uint64_t i) const {  // of y
+    return i < before || (i - before) % y_stride() >= width;
+  }
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
   return out << fmt::format(
-             "width {} x {} y {} weighted {} scaled {} accumulate {} most {} slice {} padding {}",
+             "width {} x {} y {} weighted {} scaled {} accumulate {} most {} slice {} padding {} "
+             "slots "
+             "{} before {}",
              c.width, to_string(c.x), to_string(c.y), c.weighted, c.scaled, c.accumulate, c.most,
-             c.slice_bytes, c.padding);
+             c.slice_bytes, c.padding, c.slots, c.before);
 }
 
 std::vector<float> expected(const Csr32& graph, const Case& c, const std::vector<float>& x,
                             const std::vector<float>& before, const std::vector<float>& scale) {
   std::vector<float> y(before.size(), -7);
-  const std::uint64_t stride = c.width + c.padding;
   spmm_reference({.begin = graph.offsets.span().first(graph.vertices()),
                   .end = graph.offsets.span().subspan(1),
                   .columns = graph.neighbours.data(),
                   .weights = c.weighted ? graph.weights.data() : nullptr,
-                  .x = {.base = x.data(), .stride = stride},
+                  .x = {.base = x.data(), .stride = c.x_stride()},
                   .width = c.width,
-                  .y = y.data(),
-                  .y_stride = stride,
+                  .y = y.data() + c.before,
+                  .y_stride = c.y_stride(),
                   .row_scale = c.scaled ? scale.data() : nullptr});
   for (std::size_t i = 0; i < y.size(); ++i)
-    if (i % stride >= c.width)
-      y[i] = before[i];  // padding is not written
+    if (c.is_padding(i))
+      y[i] = before[i];  // not written
     else if (c.accumulate)
       y[i] += before[i];
   return test::read_as(c.y, test::stored_as(c.y, y));
@@ -65,14 +75,14 @@ std::vector<float> on_gpu(const Csr32& graph, const Case& c, const std::vector<f
   const DeviceArray<std::byte> x_there(test::stored_as(c.x, x));
   DeviceArray<std::byte> y_there(test::stored_as(c.y, before));
   const DeviceArray<float> scale_there(scale);
-  DeviceArray<float> partial_sums(groups.partial_sums() * c.width);
+  DeviceArray<float> partial_sums(spmm_scratch(groups, c.width));
   spmm({.groups = &groups,
         .columns = matrix.columns.data(),
         .weights = c.weighted ? matrix.weights.data() : nullptr,
-        .x = {x_there.data(), c.x, c.width + c.padding},
+        .x = {x_there.data(), c.x, c.x_stride()},
         .x_rows = matrix.rows,
         .width = c.width,
-        .y = {y_there.data(), c.y, c.width + c.padding},
+        .y = {y_there.data() + c.before * size_of(c.y), c.y, c.y_stride()},
         .row_scale = c.scaled ? scale_there.data() : nullptr,
         .accumulate = c.accumulate,
         .partial_sums = partial_sums.data(),
@@ -82,8 +92,8 @@ std::vector<float> on_gpu(const Csr32& graph, const Case& c, const std::vector<f
 }
 
 void check(const Csr32& graph, const Case& c, unsigned seed = 1) {
-  const std::size_t size = graph.vertices() * (c.width + c.padding);
-  const auto x = test::exact_values(size, seed), before = test::exact_values(size, seed + 1);
+  const auto x = test::exact_values(graph.vertices() * c.x_stride(), seed);
+  const auto before = test::exact_values(c.before + graph.vertices() * c.y_stride(), seed + 1);
   const auto scale = test::exact_values(graph.vertices(), seed + 2);
   EXPECT_EQ(on_gpu(graph, c, x, before, scale), expected(graph, c, x, before, scale)) << c;
 }
@@ -105,6 +115,25 @@ TEST(SpmmCuda, AllWidthsAndTypes) {
       for (const DType y : {DType::f32, x})
         for (const bool weighted : {false, true})
           check_both({.width = width, .x = x, .y = y, .weighted = weighted});
+}
+
+// As aggregation has them: x padded, y without gaps, so that its rows begin at any float.
+TEST(SpmmCuda, AllWidthsOfRowsInSlots) {
+  for (std::uint64_t width = 1; width <= 130; ++width)
+    for (const DType x : {DType::f32, DType::bf16})
+      for (int bits = 0; bits < 4; ++bits)
+        check_both({.width = width,
+                    .x = x,
+                    .weighted = width % 2 == 0,
+                    .scaled = (bits & 1) != 0,
+                    .accumulate = (bits & 2) != 0,
+                    .most = width % 3 == 0 ? 32u : 2048u,
+                    .slots = true,
+                    .before = width / 4 % 4});
+  for (const std::uint32_t slice : {16u, 32u, 64u, 512u})
+    for (const std::uint64_t width : {63, 127, 129, 260})
+      for (std::uint64_t before = 0; before < 4; ++before)
+        check_both({.width = width, .slice_bytes = slice, .slots = true, .before = before});
 }
 
 TEST(SpmmCuda, ScaledAccumulatedPaddedSlicedAndCut) {

@@ -53,6 +53,7 @@ TEST(Attention, ByHand) {
   AttentionCase c(test::BothWays(3, {{1, 0, 1}, {2, 0, 1}}), {.shape = {1, 1, 0.5f}});
   c.t = {0.5f, 9, 9};
   c.x = {99, 99, 8, std::log(3.0f) - 0.5f, 4, -0.5f};
+  c.take_own();
   c.dy = {10, 9, 9};
   const auto check = [&](auto&& forward, auto&& backward) {
     AttentionOut out;
@@ -82,7 +83,8 @@ TEST(Attention, ReferenceGradientsAreFiniteDifferences) {
       AttentionCase c(random_both_ways(9, 40, 5), {.shape = {3, 2, slope}, .p = p});
       // s are eighths, t are sixteenths off: no argument of leaky_relu is near its kink.
       for (std::size_t i = 0; i < c.x.size(); ++i)
-        if (i % c.stride >= c.shape.width()) c.x[i] = std::round(c.x[i] * 8) / 8;
+        if (i % c.stride >= c.shape.tail()) c.x[i] = std::round(c.x[i] * 8) / 8;
+      c.take_own();
       for (float& t : c.t) t = std::round(t * 8) / 8 + 1.0f / 16;
       const AttentionOut out = c.reference();
       const AttentionGradient gradient = c.reference_gradient(c.backward_rows(out));
@@ -110,7 +112,7 @@ TEST(Attention, ReferenceGradientsAreFiniteDifferences) {
           for (std::uint64_t j = k * c.shape.features; j < (k + 1) * c.shape.features; ++j)
             ASSERT_NEAR(gradient.dh[v * c.shape.width() + j], difference(c.x[v * c.stride + j]),
                         1e-4);
-          ASSERT_NEAR(gradient.ds[head], difference(c.x[v * c.stride + c.shape.width() + k]), 4e-4);
+          ASSERT_NEAR(gradient.ds[head], difference(c.x[v * c.stride + c.shape.tail() + k]), 4e-4);
           ASSERT_NEAR(with_u[head] - products_with_y[head] * out.b[head], difference(c.t[head]),
                       4e-4);
         }
@@ -169,7 +171,7 @@ TEST(Attention, LargeScores) {
 
 TEST(Attention, NanStaysInItsHeadAndRow) {
   AttentionCase c(test::BothWays(3, {{1, 0, 1}, {2, 0, 1}, {2, 1, 1}}), {.shape = {2, 2, 0.2f}});
-  c.x[1 * c.stride + c.shape.width() + 1] = NAN;  // score of head 1 of vertex 1
+  c.x[1 * c.stride + c.shape.tail() + 1] = NAN;  // score of head 1 of vertex 1
   AttentionOut out;
   attention(c.forward(out));
   for (std::size_t i = 0; i < out.y.size(); ++i) EXPECT_EQ(std::isnan(out.y[i]), i / 2 == 1) << i;
@@ -189,7 +191,7 @@ TEST(Attention, BothWaysDropTheSameEdges) {
     for (std::uint64_t j = 0; j < c.shape.width(); ++j) {
       const std::uint64_t at = v * c.shape.width() + j;
       forward += double{c.dy[at]} * double{out.y[at]};
-      backward += double{gradient.dh[at]} * double{c.x[v * c.stride + j]};
+      backward += double{gradient.dh[at]} * double{c.h[at]};
       size += std::abs(double{c.dy[at]} * double{out.y[at]});
     }
   EXPECT_NEAR(forward, backward, 1e-6 * size);

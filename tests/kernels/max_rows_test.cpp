@@ -95,7 +95,7 @@ TEST(MaxRows, GradientsAreSharedOut) {
   double given = 0, taken = 0;
   for (std::uint64_t i = 0; i < c.vertices; ++i)
     for (std::uint64_t j = 0; j < c.width; ++j) {
-      float& dy = rows[(2 * i + 1) * c.width + j];
+      float& dy = rows[(2 * i + 1) * row_stride(c.width) + j];
       given += double{dy};
       dy /= ties[i * c.width + j];
     }

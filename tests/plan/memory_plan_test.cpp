@@ -39,6 +39,26 @@ TEST(MemoryPlan, ShardsTakeWhatThePlanSays) {
     }
 }
 
+// Rows in slots are padded, on the CPU and on GPUs; x and y are not.
+TEST(MemoryPlan, WidthsThatAreNoMultipleOfFourTakePadding) {
+  const AnyCsr graph = test::random_csr<std::uint32_t>(200, 3000, 4);
+  const auto quality = measure_partition(graph, partition_by_edges(graph, 2));
+  const auto item = [](const MemoryPlan& plan, std::string_view prefix) {
+    for (const MemoryItem& one : plan.items)
+      if (one.name.starts_with(prefix)) return one.bytes;
+    throw Error("no such item");
+  };
+  const auto host = [&](std::uint64_t width) { return plan_memory(quality, {.width = width}); };
+  EXPECT_EQ(item(host(47), "rows in"), item(host(48), "rows in"));
+  for (const GpuHalo halo : {GpuHalo::dense, GpuHalo::packed, GpuHalo::none, GpuHalo::paged}) {
+    const auto gpus = [&](std::uint64_t width) {
+      return plan_gpu_memory(quality, {.width = width}, halo);
+    };
+    EXPECT_EQ(item(gpus(47), "rows in"), item(gpus(48), "rows in"));
+    EXPECT_LT(item(gpus(47), "x and y"), item(gpus(48), "x and y"));
+  }
+}
+
 TEST(MemoryPlan, RefusesWithTheFigures) {
   const AnyCsr graph = test::random_csr<std::uint32_t>(200, 3000, 4);
   const auto quality = measure_partition(graph, partition_by_edges(graph, 2));

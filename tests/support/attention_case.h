@@ -26,7 +26,8 @@ struct AttentionCase {
   AttentionShape shape;
   Dropout dropout;
   std::uint64_t vertices, stride;  // of rows of x, in floats
-  std::vector<float> x, t, dy;     // x: [h | s]
+  std::vector<float> x, t, dy;     // x: [h | s], heads of h padded
+  std::vector<float> h, s;         // the same without gaps
   std::vector<std::uint64_t> ids;
 
   struct Options {
@@ -42,7 +43,7 @@ struct AttentionCase {
         shape(options.shape),
         dropout(options.seed, options.p),
         vertices(edges.graph.vertices()),
-        stride(shape.heads * (shape.features + 1) + options.padding),
+        stride(shape.tail() + shape.heads + options.padding),
         x(vertices * stride),
         t(vertices * shape.heads),
         dy(vertices * shape.width()),
@@ -50,10 +51,22 @@ struct AttentionCase {
     std::mt19937 random(options.seed);
     std::uniform_real_distribution<float> uniform(-1, 1);
     for (std::size_t i = 0; i < x.size(); ++i)
-      x[i] = uniform(random) * (i % stride < shape.width() ? 1 : options.scores);
+      x[i] = uniform(random) * (i % stride < shape.tail() ? 1 : options.scores);
     for (float& value : t) value = uniform(random) * options.scores;
     for (float& value : dy) value = uniform(random);
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = (i % 3 << 40) + i * 7;
+    take_own();
+  }
+
+  // h and s from x; to be called where a test has written x.
+  void take_own() {
+    h.clear(), s.clear();
+    for (std::uint64_t k = 0; k < vertices * shape.heads; ++k) {
+      const float* const row = &x[k / shape.heads * stride];
+      const float* const head = row + k % shape.heads * shape.head_stride();
+      h.insert(h.end(), head, head + shape.features);
+      s.push_back(row[shape.tail() + k % shape.heads]);
+    }
   }
 
   AttentionDropout which_dropped() const { return {{&dropout, 70000, 3}, ids.data(), ids.data()}; }
@@ -100,7 +113,13 @@ struct AttentionCase {
       rows.insert(rows.end(), &values[row * width], &values[row * width] + width);
     };
     for (std::uint64_t i = 0; i < vertices; ++i) {
-      append(dy, i), append(t, i), append(out.norm, i), append(c, i);
+      for (std::uint64_t k = 0; k < shape.heads; ++k) {
+        const auto head =
+            dy.begin() + static_cast<std::ptrdiff_t>((i * shape.heads + k) * shape.features);
+        rows.insert(rows.end(), head, head + static_cast<std::ptrdiff_t>(shape.features));
+        rows.insert(rows.end(), shape.head_stride() - shape.features, 1e30f);
+      }
+      append(t, i), append(out.norm, i), append(c, i);
       rows.insert(rows.end(), padding, 1e30f);
     }
     return rows;
@@ -112,10 +131,10 @@ struct AttentionCase {
     return {.edges = edge_rows(edges.transposed, {.base = rows.data(), .stride = row_stride}),
             .shape = shape,
             .dropout = which_dropped(),
-            .h = x.data(),
-            .s = x.data() + (x.empty() ? 0 : shape.width()),
-            .h_stride = stride,
-            .s_stride = stride,
+            .h = h.data(),
+            .s = s.data(),
+            .h_stride = shape.width(),
+            .s_stride = shape.heads,
             .dh = gradient.dh.data(),
             .ds = gradient.ds.data()};
   }

@@ -42,11 +42,13 @@ struct MaxCase {
     std::vector<float> rows;
     std::mt19937 random(4);
     for (std::uint64_t i = 0; i < vertices; ++i) {
+      const std::uint64_t gap = row_stride(width) - width;
       rows.insert(rows.end(), y.begin() + static_cast<std::ptrdiff_t>(i * width),
                   y.begin() + static_cast<std::ptrdiff_t>((i + 1) * width));
+      rows.insert(rows.end(), gap, 1e30f);
       for (std::uint64_t j = 0; j < width; ++j)
         rows.push_back(static_cast<float>(static_cast<int>(random() % 33) - 16) / 8);
-      rows.insert(rows.end(), padding, 1e30f);
+      rows.insert(rows.end(), gap + padding, 1e30f);
     }
     return rows;
   }
