@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include "plait/aggregate/strategy.h"
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
+#include "plait/base/saturating.h"
 #include "plait/base/timer.h"
 #include "plait/world/phase.h"
 
@@ -45,6 +45,13 @@ void scale_rows(const OwnRows& rows, std::uint64_t count, float* out) {
     for (std::size_t i = begin; i < end; ++i)
       for (std::size_t k = i * width; k < (i + 1) * width; ++k) out[k] = rows.pre[i] * rows.x[k];
   });
+}
+
+void require_room(std::uint64_t width, std::uint64_t planned, bool lost) {
+  require<DoesNotFitError>(!lost,
+                           "the room for rows was given up for wider ones, which did not fit, and "
+                           "could then not be had again; reserve() it when memory is free");
+  require<UsageError>(width <= planned, "width {} is more than the {} planned for", width, planned);
 }
 
 Strategy parse_strategy(std::string_view name) {
@@ -86,7 +93,7 @@ namespace {
 class CpuAggregator : public Aggregator {
  public:
   CpuAggregator(World& world, GraphShards shards, Strategy strategy, std::uint64_t width)
-      : world_(world), shards_(std::move(shards)), get_(strategy == Strategy::get) {
+      : world_(world), shards_(std::move(shards)), get_(strategy == Strategy::get), rows_(world) {
     require_cpu_strategy(strategy);
     forward_ = make(shards_.forward);
     backward_ = make(shards_.backward());
@@ -94,7 +101,7 @@ class CpuAggregator : public Aggregator {
   }
 
   void reserve(std::uint64_t width) override {
-    if (width > width_) make_rows(width);
+    if (width > width_ || rows_.lost()) make_rows(std::max(width, width_));
   }
   void forward(const Scaling& s, const float* x, float* y, std::uint64_t width) override {
     sum(along(), {x, s.pre, width}, s.post, s.weighted, y);
@@ -141,8 +148,7 @@ class CpuAggregator : public Aggregator {
     const std::uint64_t slots =
         get_ ? shards_.forward.own
              : std::max(shards_.forward.slot_count(), shards_.backward().slot_count());
-    rows_.reset();  // its memory first
-    rows_.emplace(world_, slots * width);
+    rows_.reserve((Bytes(slots) * width).value);
     width_ = width;
   }
 
@@ -156,18 +162,17 @@ class CpuAggregator : public Aggregator {
 
   // Where the rows of all slots stand when edges may read them.
   RowSource gather(const Way& way, const OwnRows& rows) {
-    require<UsageError>(rows.width <= width_, "width {} is more than the {} planned for",
-                        rows.width, width_);
+    require_room(rows.width, width_, rows_.lost());
     // Alone, and nothing to scale: x is read where it stands.
     if (world_.size() == 1 && rows.pre == nullptr)
       return {rows.x, rows.width, static_cast<Slot>(way.shard.own)};
     barrier();  // peers have read what the last step placed
     {
       AddTime time(cost_.summing);
-      scale_rows(rows, way.shard.own, rows_->own());
+      scale_rows(rows, way.shard.own, rows_.own());
     }
     barrier();  // own rows of all ranks are in place
-    return way.strategy.gather(rows.width, *rows_, cost_);
+    return way.strategy.gather(rows.width, rows_, cost_);
   }
 
   void sum(const Way& way, const OwnRows& rows, const float* post, bool weighted, float* y) {
@@ -206,14 +211,14 @@ class CpuAggregator : public Aggregator {
 
   void barrier() {
     AddTime time(cost_.waiting);
-    rows_->barrier();
+    rows_.barrier();
   }
 
   World& world_;
   const GraphShards shards_;
   const bool get_;
   std::uint64_t width_ = 0;
-  std::optional<SymmetricRows> rows_;
+  SymmetricRows rows_;
   std::unique_ptr<StrategyRun> forward_, backward_;
   AggregateCost cost_;
 };

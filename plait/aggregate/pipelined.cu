@@ -122,6 +122,7 @@ class Pipelined : public DeviceStrategy {
 
   Passes& passes_of(Plan& plan, const DeviceProduct& p) const {
     if (!plan.passes) plan.passes.emplace(graph_, cuts_of(link_.rank(), p.width), p.stream);
+    plan.passes->reserve(p.width);
     return *plan.passes;
   }
 
@@ -145,7 +146,9 @@ class Pipelined : public DeviceStrategy {
 
   Plan& plan_for(const DeviceProduct& p) {
     if (const auto found = plans_.find(p.width); found != plans_.end()) return *found->second;
-    if (sums_.size() < sum_count_ * p.width) sums_ = DeviceArray<float>(sum_count_ * p.width);
+    sums_.reserve(sum_count_ * p.width);
+    for (const Outgoing& out : outgoing_)
+      if (out.sums) out.sums->reserve(p.width);
     const auto cuts = cuts_of(link_.rank(), p.width);
     auto plan = std::make_unique<Plan>();
     for (const SendBlock& block : graph_.send)

@@ -5,25 +5,11 @@
 #include "plait/base/error.h"
 #include "plait/base/ids.h"
 #include "plait/base/memory.h"
+#include "plait/base/saturating.h"
 #include "plait/plan/halo_schedule.h"
 
 namespace plait {
 namespace {
-
-// Bytes that stay at the largest number there is instead of wrapping round: what was asked for may
-// be absurd, and must be refused, not allowed.
-struct Bytes {
-  std::uint64_t value = 0;
-  Bytes(std::uint64_t v) : value(v) {}  // NOLINT: a number as it is
-};
-Bytes operator+(Bytes a, Bytes b) {
-  std::uint64_t sum = 0;
-  return __builtin_add_overflow(a.value, b.value, &sum) ? ~std::uint64_t{0} : sum;
-}
-Bytes operator*(Bytes a, Bytes b) {
-  std::uint64_t product = 0;
-  return __builtin_mul_overflow(a.value, b.value, &product) ? ~std::uint64_t{0} : product;
-}
 
 // A plan under way: items with an entry a rank.
 class Items {

@@ -56,23 +56,37 @@ class HostHeap : public SymmetricHeap {
   FutexBarrier barrier_;
 };
 
-}  // namespace
-
-std::unique_ptr<SymmetricHeap> SymmetricHeap::create(World& world, std::size_t bytes) {
+// Collective. `held`: bytes that every rank will have freed.
+void require_room(World& world, std::size_t bytes, std::size_t held) {
   require<UsageError>(world.one_host(),
                       "the symmetric heap needs all ranks on one host, but they are on several; "
                       "take a strategy that sends rows as messages, or one host");
-  agree_on_size(world, {bytes, available_memory(), static_cast<std::uint64_t>(world.size())},
-                "this host");
+  const auto ranks = static_cast<std::uint64_t>(world.size());
+  agree_on_size(world, {bytes, available_memory() + held * ranks, ranks}, "this host");
+}
+
+}  // namespace
+
+void SymmetricHeap::replace(World& world, std::unique_ptr<SymmetricHeap>& heap, std::size_t bytes) {
+  if (heap) require_room(world, bytes, heap->bytes());
+  replace_memory(world, heap, bytes, [&](std::size_t size) { return create(world, size); });
+}
+
+std::unique_ptr<SymmetricHeap> SymmetricHeap::create(World& world, std::size_t bytes) {
+  require_room(world, bytes, 0);
   const std::size_t mapped = mapped_bytes(bytes);
   std::pair<SharedMemory, Descriptor> own;
   agree_on_failure(world, failure_of([&] { own = SharedMemory::create(mapped); }));
   const auto descriptors = exchange_descriptors(world, own.second);
   std::vector<SharedMemory> parts;
-  for (int rank = 0; rank < world.size(); ++rank)
-    parts.push_back(rank == world.rank()
-                        ? std::move(own.first)
-                        : SharedMemory::map(descriptors[static_cast<std::size_t>(rank)], mapped));
+  agree_on_failure(
+      world, failure_of([&] {
+        for (int rank = 0; rank < world.size(); ++rank)
+          parts.push_back(
+              rank == world.rank()
+                  ? std::move(own.first)
+                  : SharedMemory::map(descriptors[static_cast<std::size_t>(rank)], mapped));
+      }));
   return std::make_unique<HostHeap>(world, bytes, std::move(parts));
 }
 

@@ -20,6 +20,10 @@ class SymmetricHeap {
   // Collective. Every rank gets `bytes` (the same on all), zeroed. Throws DoesNotFitError before
   // allocating when the host has not that much free, UsageError when ranks are on several hosts.
   static std::unique_ptr<SymmetricHeap> create(World& world, std::size_t bytes);
+  // Collective. create(), in place of what `heap` holds, which counts as free and is lost. Where it
+  // throws DoesNotFitError, `heap` is as large as it was, and untouched if it is refused by its
+  // size; if what was freed cannot be had again, it is null.
+  static void replace(World& world, std::unique_ptr<SymmetricHeap>& heap, std::size_t bytes);
   virtual ~SymmetricHeap() = default;
 
   virtual std::size_t bytes() const = 0;
