@@ -7,12 +7,13 @@ OwnStream::OwnStream(const torch::Device& device) : before_(c10::Stream::DEFAULT
 
 OwnStream::~OwnStream() = default;
 
-struct Recorded::Graph {};
+struct Recorder::Graph {};
 
-Recorded::Recorded(const torch::Device& device, bool) : device_(device), possible_(false) {}
+Recorder::Recorder(World& world, const torch::Device& device, bool)
+    : world_(world), device_(device), possible_(false) {}
 
-Recorded::~Recorded() = default;
+Recorder::~Recorder() = default;
 
-void Recorded::run(const std::function<void()>& work) { work(); }
+void Recorder::run(Piece, const std::function<void()>& work) { work(); }
 
 }  // namespace plait

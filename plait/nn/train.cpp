@@ -86,7 +86,7 @@ struct Trainer::State {
   torch::Tensor epoch_at;  // one int32: the epoch under way, which a recorded step reads
   Adam optimizer;
   TrainingState training;
-  Recorded step_work, evaluation_work;
+  Recorder recorder;
   torch::Tensor step_loss, found;  // what they come to
   RankCost cost;                   // of this rank
   std::uint64_t step_bytes = 0;
@@ -118,8 +118,7 @@ struct Trainer::State {
         share_of_one(torch::full({}, 1 / targets.total(Split::train), device)),
         epoch_at(torch::zeros({}, torch::dtype(torch::kInt32).device(device))),
         optimizer(parameters, adam_options(c, model)),
-        step_work(device, graph->recordable()),
-        evaluation_work(device, graph->recordable()) {
+        recorder(world, device, graph->recordable()) {
     require<UsageError>(targets.total(Split::train) > 0,
                         "{} has no labelled training examples in split {}", dataset.name, c.split);
     std::int64_t count = 0;
@@ -155,7 +154,7 @@ struct Trainer::State {
   // One step on the whole graph. Returns this rank's part of the training loss.
   double step(int epoch) {
     AddTime time(step_seconds);
-    step_work.run([&] {
+    recorder.run(Recorder::step, [&] {
       const auto* const at = reinterpret_cast<std::uint32_t*>(epoch_at.mutable_data_ptr<int>());
       const DropoutStep drop_step{&dropout, static_cast<std::uint32_t>(epoch), 0, at};
       const torch::Tensor loss =
@@ -181,7 +180,7 @@ struct Trainer::State {
     cost.waiting += after.waiting - before.waiting;
     const std::uint64_t bytes =
         after.bytes_fetched - before.bytes_fetched + world.bytes_sent() - sent_before;
-    if (bytes <= step_bytes) return loss;  // none is counted of a replay
+    if (step_bytes > 0) return loss;  // all are alike, but none is counted of a replay
     step_bytes = bytes;
     step_bytes_from = after.fetched_from;
     for (std::size_t p = 0; p < before.fetched_from.size(); ++p)
@@ -200,7 +199,7 @@ struct Trainer::State {
   // Sums over ranks: the given loss, that of validation, whether to stop; and the metric's counts.
   EpochResult evaluate(int epoch, double loss, bool& stop) {
     AddTime time(cost.evaluating);
-    evaluation_work.run([&] { found = score(); });
+    recorder.run(Recorder::evaluation, [&] { found = score(); });
     const torch::Tensor here = found.to(torch::kCPU);
     const std::span own(here.const_data_ptr<double>(), static_cast<std::size_t>(here.numel()));
     std::vector<double> sums{loss, own[0], stop ? 1.0 : 0.0};
