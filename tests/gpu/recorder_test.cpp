@@ -1,7 +1,5 @@
 // Work that is recorded and replayed: what it does, what memory it takes, and what becomes of a
 // recording that fails.
-#include "plait/nn/recorded.h"
-
 #include <gtest/gtest.h>
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -9,6 +7,7 @@
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/nn/gpu_torch.h"
+#include "plait/nn/recorded.h"
 
 namespace plait {
 namespace {
