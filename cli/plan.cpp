@@ -35,17 +35,11 @@ MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& da
                      .gpu = session.gpus > 0,
                      .widths = {o.width}});
   TrainConfig config{.strategy = o.spread.strategy, .gpu = session.gpus > 0};
-  const ModelDefaults& defaults = model_defaults(o.model);
   constexpr std::uint64_t kMost = std::uint64_t{1} << 40;  // of what is absurd, one is as another
-  config.model = model_for({.kind = o.model,
-                            .layers = o.layers > 0 ? o.layers : defaults.layers,
-                            .hidden = static_cast<std::int64_t>(std::min(o.width, kMost)),
-                            .dropout = defaults.dropout,
-                            .pool = defaults.pool,
-                            .norm = defaults.norm,
-                            .activation = defaults.activation,
-                            .heads = defaults.heads},
-                           dataset);
+  ModelConfig model = default_model(o.model);
+  model.hidden = static_cast<std::int64_t>(std::min(o.width, kMost));
+  if (o.layers > 0) model.layers = o.layers;
+  config.model = model_for(model, dataset);
   check_dataset(dataset, config);
   return plan_training(dataset, partition, config);
 }

@@ -102,9 +102,7 @@ std::string shortage(const World& world, const MemoryPlan& plan, bool gpu,
   const bool together = !gpu && world.one_host();
   const std::uint64_t needed = together ? plan.total() : own;
   const std::uint64_t free = gpu ? gpu_free_memory(needed) : available_memory();
-  return failure_of([&] {
-    require_memory(needed, gpu ? what + " on a GPU" : what, free);
-  });
+  return failure_of([&] { require_memory(needed, gpu ? what + " on a GPU" : what, free); });
 }
 
 }  // namespace

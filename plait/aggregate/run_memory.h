@@ -24,7 +24,8 @@ MemoryPlan plan_run(const AnyCsr& graph, bool symmetric, const Partition& partit
                     const RunMemory& run);
 
 // Collective. Throws DoesNotFitError, with `what` and the figures, on all ranks, where the host or
-// the GPU of one has not as much free as the plan says. Quick where all rows of all ranks would fit.
+// the GPU of one has not as much free as the plan says. Quick where all rows of all ranks would
+// fit.
 void require_run_fits(World& world, const AnyCsr& graph, bool symmetric, const Partition& partition,
                       const RunMemory& run, const std::string& what);
 

@@ -100,6 +100,18 @@ std::string model_kinds() {
 
 const ModelDefaults& model_defaults(const std::string& kind) { return kind_of(kind).defaults; }
 
+ModelConfig default_model(const std::string& kind) {
+  const ModelDefaults& d = model_defaults(kind);
+  return {.kind = kind,
+          .layers = d.layers,
+          .hidden = d.hidden,
+          .dropout = d.dropout,
+          .pool = d.pool,
+          .norm = d.norm,
+          .activation = d.activation,
+          .heads = d.heads};
+}
+
 NormKind parse_norm(std::string_view name) { return kNorms.parse(name); }
 std::string_view to_string(NormKind norm) { return kNorms.of(norm); }
 

@@ -154,7 +154,8 @@ class CachedMemory {
   };
 
   static std::uint64_t segment_bytes(std::uint64_t bytes) {
-    return bytes < 10 * kMiB ? 20 * kMiB : (bytes + kSmallSegment - 1) / kSmallSegment * kSmallSegment;
+    return bytes < 10 * kMiB ? 20 * kMiB
+                             : (bytes + kSmallSegment - 1) / kSmallSegment * kSmallSegment;
   }
   Piece smallest_free(std::uint64_t bytes) {
     Piece best;
@@ -194,9 +195,9 @@ std::uint64_t on_line(const Rehearsal& few, std::uint64_t at_few, const Rehearsa
                       std::uint64_t at_more, std::uint64_t rows) {
   const double slope = (static_cast<double>(at_more) - static_cast<double>(at_few)) /
                        (static_cast<double>(more.rows) - static_cast<double>(few.rows));
-  return whole_bytes(std::max(
-      0.0, static_cast<double>(at_few) +
-               slope * (static_cast<double>(rows) - static_cast<double>(few.rows)) + 0.5));
+  return whole_bytes(
+      std::max(0.0, static_cast<double>(at_few) +
+                        slope * (static_cast<double>(rows) - static_cast<double>(few.rows)) + 0.5));
 }
 
 bool same_course(const TensorTrace& a, const TensorTrace& b) {
@@ -221,7 +222,8 @@ WorkBytes work_in(const Rehearsal& few, const Rehearsal& more, std::uint64_t row
   }
   std::vector<std::uint64_t> sizes;
   for (std::size_t e = 0; e < few.trace.events.size(); ++e)
-    sizes.push_back(on_line(few, few.trace.events[e].bytes, more, more.trace.events[e].bytes, rows));
+    sizes.push_back(
+        on_line(few, few.trace.events[e].bytes, more, more.trace.events[e].bytes, rows));
   return replay<Memory>(few.trace, sizes);
 }
 

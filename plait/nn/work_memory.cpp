@@ -89,15 +89,13 @@ Dataset few_of(const Dataset& whole, std::uint64_t times, std::span<const Split>
 // Bytes of features that stand in no tensor: those of a sparse matrix, by rows and by columns.
 std::uint64_t pattern_bytes(const Features& features, std::uint64_t rows) {
   if (!features.is_sparse()) return 0;
-  const double entries = static_cast<double>(features.sparse.edges()) *
-                         static_cast<double>(rows) /
+  const double entries = static_cast<double>(features.sparse.edges()) * static_cast<double>(rows) /
                          static_cast<double>(std::max<std::uint64_t>(features.rows, 1));
   return whole_bytes(entries * (2 * sizeof(std::uint32_t) + sizeof(float))) +
          (rows + features.width + 2) * sizeof(EdgeOffset);
 }
 
-using Rehearse =
-    std::function<void(const Dataset& few, const std::function<void()>& kept)>;
+using Rehearse = std::function<void(const Dataset& few, const std::function<void()>& kept)>;
 
 // What the work holds on each rank. `times_weights`: how often the weights are held, and
 // `times_activations` the activations, where no rehearsal is made.
@@ -108,7 +106,8 @@ std::vector<WorkBytes> work_of(const Dataset& dataset, const Partition& partitio
   std::vector<WorkBytes> work(static_cast<std::size_t>(partition.parts()));
   const auto each = [&](auto bytes) {
     for (int rank = 0; rank < partition.parts(); ++rank) {
-      const std::uint64_t rows = partition.size(rank), pattern = pattern_bytes(dataset.features, rows);
+      const std::uint64_t rows = partition.size(rank),
+                          pattern = pattern_bytes(dataset.features, rows);
       WorkBytes& mine = work[static_cast<std::size_t>(rank)] = bytes(rows);
       mine.kept += std::min(pattern, ~mine.kept), mine.most += std::min(pattern, ~mine.most);
     }

@@ -1,5 +1,7 @@
 // The memory of GPUs that runs take against what was planned before they began, a process a rank.
 // Prints both, and what the plan is made of, so that one run tells what the plan lacks.
+#include "plait/base/memory.h"
+
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +10,6 @@
 #include "plait/base/cuda.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
-#include "plait/base/memory.h"
 #include "plait/graph/dcsbm.h"
 #include "plait/nn/gpu_torch.h"
 #include "plait/nn/train.h"
@@ -43,9 +44,9 @@ void report(const World& world, const std::string& name, const MemoryPlan& plan,
             std::uint64_t measured) {
   const std::uint64_t planned = plan.rank_total(world.rank());
   const double ratio = static_cast<double>(measured) / static_cast<double>(planned);
-  std::string line = fmt::format("MEMORY {} rank {} of {}: planned {} measured {} ratio {:.3f}",
-                                 name, world.rank(), world.size(), format_bytes(planned),
-                                 format_bytes(measured), ratio);
+  std::string line =
+      fmt::format("MEMORY {} rank {} of {}: planned {} measured {} ratio {:.3f}", name,
+                  world.rank(), world.size(), format_bytes(planned), format_bytes(measured), ratio);
   for (const MemoryItem& item : plan.items)
     line += fmt::format("; {} {}", item.name,
                         format_bytes(item.bytes[static_cast<std::size_t>(world.rank())]));
@@ -62,17 +63,10 @@ struct Run {
 
 void check_training(World& world, const Run& run) {
   const Dataset& data = large();
-  const ModelDefaults& defaults = model_defaults(run.kind);
   TrainConfig config{.epochs = 6, .strategy = run.strategy, .gpu = true};
-  config.model = model_for({.kind = run.kind,
-                            .layers = run.layers,
-                            .hidden = run.hidden,
-                            .dropout = defaults.dropout,
-                            .pool = defaults.pool,
-                            .norm = defaults.norm,
-                            .activation = defaults.activation,
-                            .heads = defaults.heads},
-                           data);
+  ModelConfig model = default_model(run.kind);
+  model.layers = run.layers, model.hidden = run.hidden;
+  config.model = model_for(model, data);
   const Partition partition = partition_by_edges(data.graph, world.size());
   const MemoryPlan plan = plan_training(data, partition, config);
   Used used;
@@ -101,16 +95,14 @@ void check_training(World& world, const Run& run) {
 void check_aggregation(World& world, Strategy strategy, std::uint64_t width) {
   const Dataset& data = large();
   const Partition partition = partition_by_edges(data.graph, world.size());
-  const MemoryPlan plan =
-      plan_run(data.graph, data.symmetric, partition,
-               {.strategy = strategy, .gpu = true, .widths = {width}});
+  const MemoryPlan plan = plan_run(data.graph, data.symmetric, partition,
+                                   {.strategy = strategy, .gpu = true, .widths = {width}});
   Used used;
   {
     const std::uint64_t floats = partition.size(world.rank()) * width;
     DeviceArray<float> x(floats), y(floats);
-    const auto aggregator =
-        make_gpu_aggregator(world, data.graph, data.symmetric, partition,
-                            {.strategy = strategy, .max_width = width});
+    const auto aggregator = make_gpu_aggregator(world, data.graph, data.symmetric, partition,
+                                                {.strategy = strategy, .max_width = width});
     check_cuda(cudaMemset(x.data(), 0, floats * sizeof(float)), "x");
     aggregator->forward({}, x.data(), y.data(), width);
     aggregator->cost();
@@ -132,8 +124,8 @@ const RankProgram kMemory("gpu memory", [](World& world) {
       failures += std::string(error.what()) + "\n";
     }
   };
-  for (const Strategy strategy : {Strategy::pipelined, Strategy::bulk, Strategy::get,
-                                  Strategy::partial, Strategy::replicate})
+  for (const Strategy strategy :
+       {Strategy::pipelined, Strategy::bulk, Strategy::get, Strategy::partial, Strategy::replicate})
     check([&] { check_aggregation(world, strategy, 512); });
   for (const Run& run :
        {Run{"gcn", 3, 256}, Run{"gcn", 3, 1024}, Run{"gcn", 2, 64}, Run{"sage", 3, 256},
@@ -146,8 +138,8 @@ const RankProgram kMemory("gpu memory", [](World& world) {
 TEST(GpuMemory, IsWhatWasPlanned) {
   for (const int ranks : {1, 2, 4}) {
     if (ranks > gpu_count()) continue;  // what ranks take of one GPU cannot be told apart
-    const Outcome outcome = run_job(
-        {.program = "gpu memory", .ranks = ranks, .timeout_ms = 60000, .limit_s = 400});
+    const Outcome outcome =
+        run_job({.program = "gpu memory", .ranks = ranks, .timeout_ms = 60000, .limit_s = 400});
     for (const std::string& line : outcome.errors) fmt::print("{}\n", line);
     EXPECT_EQ(outcome.code, 0) << ranks << " ranks";
   }

@@ -35,15 +35,9 @@ void expect_near(std::uint64_t measured, const MemoryPlan& plan, const std::stri
 
 TrainConfig config_of(const Dataset& data, const char* kind, std::int64_t hidden, int layers) {
   TrainConfig config{.epochs = 1};
-  const ModelDefaults& defaults = model_defaults(kind);
-  config.model = model_for({.kind = kind,
-                            .layers = layers,
-                            .hidden = hidden,
-                            .pool = defaults.pool,
-                            .norm = defaults.norm,
-                            .activation = defaults.activation,
-                            .heads = defaults.heads},
-                           data);
+  ModelConfig model = default_model(kind);
+  model.layers = layers, model.hidden = hidden;
+  config.model = model_for(model, data);
   return config;
 }
 
@@ -62,8 +56,7 @@ TEST_P(WorkMemory, OfTrainingIsWhatWasPlanned) {
   const TrainConfig config = config_of(data, kind, hidden, 2);
   const Dataset small = generate_dcsbm({.vertices = 600, .edges = 6000, .width = 128, .seed = 1});
   train(small, config_of(small, kind, hidden, 2));  // libraries and threads are there then
-  const MemoryPlan plan =
-      plan_training(data, partition_by_vertices(data.vertices(), 1), config);
+  const MemoryPlan plan = plan_training(data, partition_by_vertices(data.vertices(), 1), config);
   const test::MemoryPeak peak;
   train(data, config);
   expect_near(peak.bytes(), plan, kind);
@@ -84,8 +77,8 @@ TEST(RunMemory, OfAnAggregationIsWhatWasPlanned) {
   const test::MemoryPeak peak;
   const Buffer<float> x(kVertices * kWidth, 1.0f), scale(kVertices, 2.0f);
   Buffer<float> y(kVertices * kWidth);
-  const auto aggregator = make_aggregator(
-      *world, make_graph_shards(data.graph, true, partition, 0), Strategy::bulk, kWidth);
+  const auto aggregator = make_aggregator(*world, make_graph_shards(data.graph, true, partition, 0),
+                                          Strategy::bulk, kWidth);
   aggregator->forward({scale.data()}, x.data(), y.data(), kWidth);
   expect_near(peak.bytes(), plan, "aggregate");
 }
@@ -133,8 +126,7 @@ TEST(TensorTrace, TellsWhatManyRowsTake) {
 // large, takes a part.
 TEST(TensorTrace, TellsWhatLibtorchsCacheTakes) {
   constexpr std::uint64_t kMiB = 1 << 20;
-  const WorkBytes work =
-      work_bytes(rehearsal(10), rehearsal(20), 100000, BlockMemory::cached);
+  const WorkBytes work = work_bytes(rehearsal(10), rehearsal(20), 100000, BlockMemory::cached);
   EXPECT_EQ(work.kept, (40 + 2) * kMiB);
   EXPECT_EQ(work.most, (3 * 40 + 2) * kMiB);
 }
