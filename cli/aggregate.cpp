@@ -9,13 +9,13 @@
 
 #include "cli/cli.h"
 #include "plait/aggregate/gpu_aggregator.h"
+#include "plait/aggregate/run_memory.h"
 #include "plait/base/checksum.h"
 #include "plait/base/error.h"
 #include "plait/base/file.h"
-#include "plait/base/memory.h"
+#include "plait/base/saturating.h"
 #include "plait/base/timer.h"
 #include "plait/io/npy.h"
-#include "plait/plan/memory_plan.h"
 #include "plait/world/difference.h"
 #include "plait/world/phase.h"
 
@@ -57,11 +57,31 @@ void write_rows(const std::string& path, const Partition& partition, std::uint64
   file.commit();
 }
 
+// Own rows of x and y; y of all ranks, which comes to each, and which rank 0 puts in order.
+std::vector<WorkBytes> host_work(const Partition& partition, std::uint64_t width) {
+  std::vector<WorkBytes> work;
+  const Bytes all = Bytes(partition.vertices()) * width * sizeof(float);
+  for (int rank = 0; rank < partition.parts(); ++rank) {
+    const Bytes own = Bytes(2 * partition.size(rank)) * width * sizeof(float);
+    work.push_back({0, (own + all * (rank == 0 ? 2 : 1)).value});
+  }
+  return work;
+}
+
 std::unique_ptr<Aggregator> make(const Options& o, const Session& session, World& world,
                                  const Dataset& dataset, const Partition& partition,
                                  std::uint64_t width) {
-  ShardOptions shards{.transposed = o.transposed};
-  if (session.gpus > 0)
+  const ShardOptions given{.transposed = o.transposed};
+  const bool gpu = session.gpus > 0;
+  require_run_fits(world, dataset.graph, dataset.symmetric, partition,
+                   {.strategy = o.spread.route.strategy,
+                    .shards = given,
+                    .gpu = gpu,
+                    .widths = {width},
+                    .work = gpu ? std::vector<WorkBytes>{} : host_work(partition, width)},
+                   "the aggregation");
+  ShardOptions shards = given;
+  if (gpu)
     return on_host_memory(make_gpu_aggregator(world, dataset.graph, dataset.symmetric, partition,
                                               {.strategy = o.spread.route.strategy,
                                                .shards = shards,

@@ -5,10 +5,11 @@
 #include <algorithm>
 
 #include "cli/cli.h"
-#include "plait/aggregate/aggregate.h"
+#include "plait/aggregate/run_memory.h"
 #include "plait/base/gpu.h"
 #include "plait/base/memory.h"
-#include "plait/plan/memory_plan.h"
+#include "plait/nn/trainable.h"
+#include "plait/nn/work_memory.h"
 
 namespace plait::cli {
 namespace {
@@ -18,49 +19,29 @@ struct Options {
   Spread spread;
   std::uint64_t width = 0;
   bool train = false;
+  std::string model = "gcn";
+  int layers = 0;  // 0: by model
 };
-
-GpuHalo gpu_halo(Strategy strategy) {
-  switch (strategy) {
-    case Strategy::replicate:
-      return GpuHalo::complete;
-    case Strategy::bulk:
-      return GpuHalo::packed;
-    case Strategy::get:
-      return GpuHalo::none;
-    case Strategy::partial:
-      return GpuHalo::sums;
-    case Strategy::paged:
-      return GpuHalo::paged;
-    case Strategy::pipelined:
-    case Strategy::automatic:
-      break;
-  }
-  return GpuHalo::dense;
-}
 
 int ranks_of(const Session& session) { return std::max(session.ranks, session.gpus); }
 
 MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& dataset) {
   const Partition partition =
       make_partition(o.spread.scheme, dataset.graph, ranks_of(session), session.seed);
-  const Features& f = dataset.features;
-  MemoryQuestion question{.width = o.width,
-                          .weighted = is_weighted(dataset.graph),
-                          .symmetric = dataset.symmetric,
-                          .gradient = o.train,
-                          .replicate = o.spread.route.strategy == Strategy::replicate,
-                          .wide_ids = std::holds_alternative<Csr64>(dataset.graph),
-                          .contiguous = partition.is_contiguous()};
-  if (o.train) {
-    // Sparse features are held by rows and by columns: a column, a value and half an offset each.
-    question.feature_floats = f.is_sparse() ? f.sparse.edges() * 4 : f.rows * f.width;
-    const auto classes = static_cast<std::uint64_t>(dataset.classes);
-    question.activations = 2 * (std::min(o.width, std::uint64_t{1} << 62) + classes);
-  }
-  const PartitionQuality quality = measure_partition(dataset.graph, partition);
-  return session.gpus > 0 ? plan_gpu_memory(quality, question, gpu_halo(o.spread.route.strategy))
-                          : plan_memory(quality, question);
+  if (!o.train)
+    return plan_run(dataset.graph, dataset.symmetric, partition,
+                    {.strategy = o.spread.route.strategy,
+                     .shards = {.transposed = false},
+                     .gpu = session.gpus > 0,
+                     .widths = {o.width}});
+  TrainConfig config{.route = o.spread.route};
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;  // of what is absurd, one is as another
+  ModelConfig model = default_model(o.model);
+  model.hidden = static_cast<std::int64_t>(std::min(o.width, kMost));
+  if (o.layers > 0) model.layers = o.layers;
+  config.model = model_for(model, dataset);
+  check_dataset(dataset, config);
+  return plan_training(dataset, partition, config);
 }
 
 void print_text(const MemoryPlan& plan, int ranks) {
@@ -157,7 +138,16 @@ void add_plan(CLI::App& app, Session& session) {
   command->add_option("graph", o->graph, "Graph file")->required();
   command->add_option("--dim", o->width, "Features a row that are aggregated")->required();
   add_spread_options(command, session, o->spread);
-  command->add_flag("--train", o->train, "With features, activations and the transposed graph");
+  CLI::Option* const train = command->add_flag(
+      "--train", o->train, "Of training a model, of which --dim is the features between layers");
+  show_words(command->add_option("--model", o->model, "Kind of model")
+                 ->capture_default_str()
+                 ->needs(train),
+             model_kinds());
+  command->add_option("--layers", o->layers, "Its layers")
+      ->default_str("by model")
+      ->check(CLI::Range(1, 64))
+      ->needs(train);
   add_examples(command,
                "  plait plan products.plait --ranks 4 --dim 128\n"
                "  plait plan products.plait --gpus 4 --dim 128 --train  # of each GPU\n"

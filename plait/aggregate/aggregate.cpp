@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include "plait/aggregate/strategy.h"
 #include "plait/base/delay.h"
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
+#include "plait/base/saturating.h"
 #include "plait/base/timer.h"
 #include "plait/world/phase.h"
 
@@ -49,6 +49,13 @@ void scale_rows(const OwnRows& rows, std::uint64_t count, float* out, std::uint6
   });
 }
 
+void require_room(std::uint64_t width, std::uint64_t planned, bool lost) {
+  require<DoesNotFitError>(!lost,
+                           "the room for rows was given up for wider ones, which did not fit, and "
+                           "could then not be had again; reserve() it when memory is free");
+  require<UsageError>(width <= planned, "width {} is more than the {} planned for", width, planned);
+}
+
 Strategy parse_strategy(std::string_view name) {
   for (const auto& entry : kStrategies)
     if (entry.name == name) return entry.strategy;
@@ -88,7 +95,7 @@ namespace {
 class CpuAggregator : public Aggregator {
  public:
   CpuAggregator(World& world, GraphShards shards, Strategy strategy, std::uint64_t width)
-      : world_(world), shards_(std::move(shards)), get_(strategy == Strategy::get) {
+      : world_(world), shards_(std::move(shards)), get_(strategy == Strategy::get), rows_(world) {
     require_cpu_strategy(strategy);
     forward_ = make(shards_.forward);
     backward_ = make(shards_.backward());
@@ -96,7 +103,7 @@ class CpuAggregator : public Aggregator {
   }
 
   void reserve(std::uint64_t width) override {
-    if (width > width_) make_rows(width);
+    if (width > width_ || rows_.lost()) make_rows(std::max(width, width_));
   }
   void forward(const Scaling& s, const float* x, float* y, std::uint64_t width) override {
     sum(along(), {x, s.pre, width}, s.post, s.weighted, y);
@@ -143,8 +150,7 @@ class CpuAggregator : public Aggregator {
     const std::uint64_t slots =
         get_ ? shards_.forward.own
              : std::max(shards_.forward.slot_count(), shards_.backward().slot_count());
-    rows_.reset();  // its memory first
-    rows_.emplace(world_, slots * row_stride(width));
+    rows_.reserve((Bytes(slots) * row_stride(width)).value);
     width_ = width;
   }
 
@@ -158,8 +164,7 @@ class CpuAggregator : public Aggregator {
 
   // Where the rows of all slots stand when edges may read them.
   RowSource gather(const Way& way, const OwnRows& rows) {
-    require<UsageError>(rows.width <= width_, "width {} is more than the {} planned for",
-                        rows.width, width_);
+    require_room(rows.width, width_, rows_.lost());
     const std::uint64_t stride = row_stride(rows.width);
     // Alone, and nothing to scale or to pad: x is read where it stands.
     if (world_.size() == 1 && rows.pre == nullptr && stride == rows.width)
@@ -167,12 +172,12 @@ class CpuAggregator : public Aggregator {
     barrier();  // peers have read what the last step placed
     {
       AddTime time(cost_.summing);
-      scale_rows(rows, way.shard.own, rows_->own(), stride);
+      scale_rows(rows, way.shard.own, rows_.own(), stride);
     }
     delay_point();
     barrier();  // own rows of all ranks are in place
     delay_point();
-    return way.strategy.gather(stride, *rows_, cost_);
+    return way.strategy.gather(stride, rows_, cost_);
   }
 
   void sum(const Way& way, const OwnRows& rows, const float* post, bool weighted, float* y) {
@@ -212,14 +217,14 @@ class CpuAggregator : public Aggregator {
 
   void barrier() {
     AddTime time(cost_.waiting);
-    rows_->barrier();
+    rows_.barrier();
   }
 
   World& world_;
   const GraphShards shards_;
   const bool get_;
   std::uint64_t width_ = 0;
-  std::optional<SymmetricRows> rows_;
+  SymmetricRows rows_;
   std::unique_ptr<StrategyRun> forward_, backward_;
   AggregateCost cost_;
 };

@@ -63,7 +63,9 @@ class Aggregator {
  public:
   virtual ~Aggregator() = default;
 
-  // Makes room for rows of `width`; collective. Throws DoesNotFitError.
+  // Makes room for rows of `width`; collective. Throws DoesNotFitError, on all ranks; there is then
+  // room as before, or, where the machine does not give back what was freed for the new room, none:
+  // all later calls throw DoesNotFitError that says so, until a reserve() succeeds.
   virtual void reserve(std::uint64_t width) = 0;
   // Both collective. x and y: own rows x width, row major, contiguous; y is overwritten. Throws
   // UsageError for a width without room.

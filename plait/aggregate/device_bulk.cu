@@ -85,7 +85,7 @@ class DeviceBulk : public DeviceStrategy {
     for (const SendBlock& block : graph_.send)
       if (packs(block)) bytes += block.rows * row_bytes;
     bytes = (bytes + 15) / 16 * 16;  // NCCL reads whole words, also where the last is cut short
-    if (packed_.size() < bytes) packed_ = DeviceArray<std::byte>(bytes);
+    packed_.reserve(bytes);
     std::vector<NcclPart> send(static_cast<std::size_t>(link_.ranks())), receive(send.size());
     std::byte* next = packed_.data();
     for (const SendBlock& block : graph_.send) {

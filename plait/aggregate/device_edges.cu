@@ -29,9 +29,9 @@ std::vector<Results> results_of(const MaxBackward& o, std::uint64_t rows) {
 
 }  // namespace
 
-template <class Operation, class Kernel>
+template <class Operation, class Scratch, class Kernel>
 void DeviceEdges::run(const Rows& rows, std::uint64_t width, Operation& operation,
-                      const Kernel& kernel) {
+                      const Scratch& scratch_floats, const Kernel& kernel) {
   const DeviceShard& shard = graph_.shard;
   if (!groups_)
     groups_ =
@@ -46,39 +46,49 @@ void DeviceEdges::run(const Rows& rows, std::uint64_t width, Operation& operatio
                        .x = {slots, row_stride(width), static_cast<Slot>(shard.own)}};
     kernel(*groups_);
   };
+  scratch_.reserve(scratch_floats(*groups_));  // before anything of the step is enqueued
   rows.strategy.gather({nullptr, nullptr, false, rows.rows, nullptr, width, rows.stream},
                        {.enqueue = enqueue, .results = results_of(operation, shard.own)});
 }
 
 void DeviceEdges::attention(const Rows& rows, AttentionForward operation) {
   set_vertices(operation.dropout);
-  run(rows, operation.shape.forward_width(), operation, [&](const RowGroups& groups) {
-    plait::attention(operation, groups, scratch(attention_scratch(groups, operation.shape)),
-                     rows.stream);
-  });
+  run(
+      rows, operation.shape.forward_width(), operation,
+      [&](const RowGroups& groups) { return attention_scratch(groups, operation.shape); },
+      [&](const RowGroups& groups) {
+        plait::attention(operation, groups, scratch_.data(), rows.stream);
+      });
 }
 
 void DeviceEdges::attention_backward(const Rows& rows, AttentionBackward operation) {
   set_vertices(operation.dropout);
-  run(rows, operation.shape.backward_width(), operation, [&](const RowGroups& groups) {
-    const std::uint64_t floats =
-        attention_backward_scratch(groups, graph_.shard.own, operation.shape);
-    plait::attention_backward(operation, groups, scratch(floats), rows.stream);
-  });
+  run(
+      rows, operation.shape.backward_width(), operation,
+      [&](const RowGroups& groups) {
+        return attention_backward_scratch(groups, graph_.shard.own, operation.shape);
+      },
+      [&](const RowGroups& groups) {
+        plait::attention_backward(operation, groups, scratch_.data(), rows.stream);
+      });
 }
 
 void DeviceEdges::max_rows(const Rows& rows, MaxForward operation) {
-  run(rows, operation.width, operation, [&](const RowGroups& groups) {
-    plait::max_rows(operation, groups, scratch(max_rows_scratch(groups, operation.width)),
-                    rows.stream);
-  });
+  run(
+      rows, operation.width, operation,
+      [&](const RowGroups& groups) { return max_rows_scratch(groups, operation.width); },
+      [&](const RowGroups& groups) {
+        plait::max_rows(operation, groups, scratch_.data(), rows.stream);
+      });
 }
 
 void DeviceEdges::max_rows_backward(const Rows& rows, MaxBackward operation) {
-  run(rows, operation.row_width(), operation, [&](const RowGroups& groups) {
-    plait::max_rows_backward(operation, groups, scratch(max_rows_scratch(groups, operation.width)),
-                             rows.stream);
-  });
+  run(
+      rows, operation.row_width(), operation,
+      [&](const RowGroups& groups) { return max_rows_scratch(groups, operation.width); },
+      [&](const RowGroups& groups) {
+        plait::max_rows_backward(operation, groups, scratch_.data(), rows.stream);
+      });
 }
 
 void DeviceEdges::set_vertices(AttentionDropout& dropout) const {
@@ -86,11 +96,6 @@ void DeviceEdges::set_vertices(AttentionDropout& dropout) const {
   require<UsageError>(vertices_.size() == graph_.shard.slot_count(),
                       "attention is dropped by global ids, which the graph was placed without");
   dropout.row_vertex = dropout.slot_vertex = vertices_.data();
-}
-
-float* DeviceEdges::scratch(std::uint64_t floats) {
-  if (scratch_.size() < floats) scratch_ = DeviceArray<float>(floats);
-  return scratch_.data();
 }
 
 }  // namespace plait

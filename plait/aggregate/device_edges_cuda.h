@@ -30,10 +30,10 @@ class DeviceEdges {
   void max_rows_backward(const Rows& rows, MaxBackward operation);
 
  private:
-  template <class Operation, class Kernel>
-  void run(const Rows& rows, std::uint64_t width, Operation& operation, const Kernel& kernel);
+  template <class Operation, class Scratch, class Kernel>
+  void run(const Rows& rows, std::uint64_t width, Operation& operation,
+           const Scratch& scratch_floats, const Kernel& kernel);
   void set_vertices(AttentionDropout& dropout) const;
-  float* scratch(std::uint64_t floats);
 
   const DeviceGraph& graph_;
   DeviceArray<std::uint64_t> vertices_;

@@ -54,7 +54,7 @@ class DeviceGet : public DeviceStrategy {
     }
     const std::uint64_t partial = get_scratch(*groups_, p.width);
     const bool repeatable = partial * sizeof(float) <= kMostPartialBytes;
-    if (repeatable && partial_sums_.size() < partial) partial_sums_ = DeviceArray<float>(partial);
+    if (repeatable) partial_sums_.reserve(partial);
     std::vector<PeerBlock> blocks;
     for (const HaloBlock& block : shard.halo)
       blocks.push_back({static_cast<Slot>(block.begin),

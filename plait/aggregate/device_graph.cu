@@ -152,8 +152,7 @@ void DeviceLink::reserve(std::uint64_t bytes) {
   if (heap_ && heap_->bytes() >= bytes) return;
   check_cuda(cudaDeviceSynchronize(), "work on the GPU");
   world_.barrier();  // no rank writes to the old slots any more
-  heap_.reset();
-  heap_ = DeviceHeap::create(world_, bytes, transport_);
+  DeviceHeap::replace(world_, heap_, bytes, transport_);
 }
 
 void DeviceLink::follow(cudaStream_t later, cudaStream_t earlier) {

@@ -61,8 +61,10 @@ class DeviceLink {
   // waited for.
   void abandon_if_unwinding();
 
-  // Room for `bytes` of slots on every rank, the largest of what any asks for; collective.
+  // Room for `bytes` of slots on every rank, the largest of what any asks for; collective. As
+  // Aggregator::reserve() where it does not fit.
   void reserve(std::uint64_t bytes);
+  bool lost() const { return !heap_; }
 
   // The sum of an array over ranks, the same bits on all; on the GPU alone.
   void all_reduce_sum(float* values, std::uint64_t count, cudaStream_t stream);

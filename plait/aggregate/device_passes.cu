@@ -42,10 +42,15 @@ Passes::Passes(const DeviceGraph& graph, const std::vector<std::uint64_t>& cuts,
   }
 }
 
+void Passes::reserve(std::uint64_t width) {
+  std::uint64_t most = 0;
+  for (const RowGroups& groups : groups_) most = std::max(most, spmm_scratch(groups, width));
+  partial_sums_.reserve(most);
+}
+
 void Passes::run(std::size_t pass, const DeviceProduct& p, DeviceRows<const void> rows) {
   const RowGroups& groups = groups_[pass];
-  const std::uint64_t needed = spmm_scratch(groups, p.width);
-  if (partial_sums_.size() < needed) partial_sums_ = DeviceArray<float>(needed);
+  reserve(p.width);
   const DeviceShard& shard = graph_.shard;
   spmm({.groups = &groups,
         .columns = shard.slots.data(),

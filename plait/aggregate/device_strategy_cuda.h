@@ -77,6 +77,9 @@ class Passes {
   Passes(const DeviceGraph& graph, const std::vector<std::uint64_t>& cuts, cudaStream_t stream);
 
   std::size_t count() const { return groups_.size(); }
+  // Takes the memory that run() needs for rows of this width, so that a step that does not fit
+  // fails before anything of it is enqueued.
+  void reserve(std::uint64_t width);
   // Pass 0 writes y, the others add to it. `rows`: where slot 0 stands or would stand.
   void run(std::size_t pass, const DeviceProduct& product, DeviceRows<const void> rows);
 
@@ -92,6 +95,8 @@ class PeerSums {
   // `own`: rows of this rank. The sums outlive this.
   PeerSums(const RowSums& sums, std::uint64_t own, cudaStream_t stream);
 
+  // As Passes::reserve().
+  void reserve(std::uint64_t width) { partial_sums_.reserve(spmm_scratch(groups_, width)); }
   // Enqueued on the stream: out, sums.count() rows as in slots, from own rows, which stand scaled.
   void run(const DeviceProduct& product, const float* own, float* out, cudaStream_t stream);
 

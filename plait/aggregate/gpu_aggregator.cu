@@ -4,7 +4,9 @@
 #include "plait/aggregate/device_edges_cuda.h"
 #include "plait/aggregate/device_strategy_cuda.h"
 #include "plait/aggregate/gpu_aggregator.h"
+#include "plait/aggregate/strategy.h"
 #include "plait/base/error.h"
+#include "plait/base/saturating.h"
 #include "plait/placement/own_rows.h"
 #include "plait/world/phase.h"
 
@@ -78,15 +80,19 @@ class Engine : public GpuAggregator {
   }
 
   void reserve(std::uint64_t width) override {
-    if (width <= width_ && width_ > 0) return;
-    width_ = std::max<std::uint64_t>(width, 1);
+    if (width <= width_ && width_ > 0 && !lost()) return;
+    width = std::max({width, width_, std::uint64_t{1}});
     const auto slots_of = [&](const DeviceGraph& graph) {  // get stores no halo
       return strategy_ == Strategy::get ? graph.shard.own : graph.shard.slot_count();
     };
     std::uint64_t slots = slots_of(*forward_);
     if (transposed_) slots = std::max(slots, slots_of(*transposed_));
-    if (paged_) return paged_->reserve(own() * row_stride(width_), slots * row_stride(width_));
-    link_.reserve(slots * row_bytes(width_));
+    const Bytes floats = Bytes(slots) * row_stride(width);
+    if (paged_)
+      paged_->reserve((Bytes(own()) * row_stride(width)).value, floats.value);
+    else
+      link_.reserve((floats * sizeof(float)).value);
+    width_ = width;
   }
   void forward(const Scaling& s, const float* x, float* y, std::uint64_t width) override {
     run(*forward_run_, {s.pre, s.post, s.weighted, x, y, width, stream_});
@@ -115,6 +121,7 @@ class Engine : public GpuAggregator {
     link_.all_reduce_sum(values, count, stream_);
   }
   void run_part(StepPart part, const float* x, float* y, std::uint64_t width) override {
+    require_room(width);
     link_.begin();
     forward_run_->run_part(part, {nullptr, nullptr, false, x, y, width, stream_});
   }
@@ -168,9 +175,8 @@ class Engine : public GpuAggregator {
     count(strategy, turned ? *transposed_ : *forward_, width);
   }
 
-  void require_room(std::uint64_t width) const {
-    require<UsageError>(width <= width_, "width {} is more than the {} planned for", width, width_);
-  }
+  bool lost() const { return paged_ ? paged_->lost() : link_.lost(); }
+  void require_room(std::uint64_t width) const { plait::require_room(width, width_, lost()); }
 
   void run(DeviceStrategy& strategy, const DeviceProduct& product) {
     require_room(product.width);

@@ -8,18 +8,20 @@
 // moves those pages to the host; then one pass over all edges drives them back. What crosses for a
 // page is the whole page. The host takes part in each step and waits for the GPU. It is there to
 // compare with, and is not tuned: nothing is prefetched or advised.
+#include <algorithm>
 #include <numeric>
 
 #include "plait/aggregate/device_strategy_cuda.h"
 #include "plait/aggregate/strategy.h"
 #include "plait/base/gpu.h"
 #include "plait/base/memory.h"
+#include "plait/base/saturating.h"
 #include "plait/kernels/copy_rows_cuda.h"
 #include "plait/symmetric/agreement.h"
 
 namespace plait {
 
-PagedRows::PagedRows(World& world) : world_(world) {
+PagedRows::PagedRows(World& world) : world_(world), shared_(world) {
   int device = 0, on_demand = 0;
   check_cuda(cudaGetDevice(&device), "the GPU");
   check_cuda(cudaDeviceGetAttribute(&on_demand, cudaDevAttrConcurrentManagedAccess, device),
@@ -29,10 +31,10 @@ PagedRows::PagedRows(World& world) : world_(world) {
 }
 
 void PagedRows::reserve(std::uint64_t own, std::uint64_t slots) {
-  slots_.reset();
-  const std::uint64_t bytes = slots * sizeof(float),
+  const std::uint64_t bytes = (Bytes(slots) * sizeof(float)).value,
                       ranks = gpu_sharers(world_)[static_cast<std::size_t>(world_.rank())];
-  const std::uint64_t free = gpu_free_memory();
+  const std::uint64_t free =
+      gpu_free_memory((Bytes(bytes) * ranks).value) + (slots_ ? slots_->bytes() : 0);
   std::string failure;
   if (bytes >= free / ranks)
     failure = fmt::format(
@@ -40,16 +42,16 @@ void PagedRows::reserve(std::uint64_t own, std::uint64_t slots) {
         "rank{}",
         format_bytes(bytes), format_bytes(free), ranks, ranks == 1 ? "" : "s");
   agree_on_failure(world_, failure);
-  shared_.reset();
-  shared_.emplace(world_, world_.size() > 1 ? own : 0);
-  try {
-    float* memory = nullptr;
-    if (bytes > 0) check_cuda(cudaMallocManaged(&memory, bytes), "managed memory");
-    slots_.reset(memory);
-  } catch (const Error& error) {
-    failure = error.what();
-  }
-  agree_on_failure(world_, failure);
+  shared_.reserve(world_.size() > 1 ? own : 0);
+  replace_memory(world_, slots_, bytes, [&](std::size_t size) {
+    std::unique_ptr<ManagedMemory> made;
+    agree_on_failure(world_, failure_of([&] { made = std::make_unique<ManagedMemory>(size); }));
+    return made;
+  });
+}
+
+PagedRows::ManagedMemory::ManagedMemory(std::size_t bytes) : bytes_(bytes) {
+  check_cuda(cudaMallocManaged(&data_, std::max<std::size_t>(bytes, 1)), "managed memory");
 }
 
 namespace {

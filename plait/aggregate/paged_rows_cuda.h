@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 #include "plait/base/cuda.h"
 #include "plait/symmetric/rows.h"
@@ -19,21 +18,33 @@ class PagedRows {
 
   // Collective: room for so many floats; what was there is lost. Throws DoesNotFitError with the
   // figures, before anything is allocated, if the slots are more than the GPU has free, so that no
-  // page is ever driven out.
+  // page is ever driven out; there is then room as before, or lost().
   void reserve(std::uint64_t own, std::uint64_t slots);
+  bool lost() const { return shared_.lost() || !slots_; }
 
-  SymmetricRows& shared() { return *shared_; }
+  SymmetricRows& shared() { return shared_; }
   // Read and written by the GPU and, while that does nothing, by the host.
-  float* slots() { return slots_.get(); }
+  float* slots() { return slots_->data(); }
 
  private:
-  struct Free {
-    void operator()(float* memory) const { cudaFree(memory); }
+  class ManagedMemory {
+   public:
+    // Throws DoesNotFitError.
+    explicit ManagedMemory(std::size_t bytes);
+    ~ManagedMemory() { cudaFree(data_); }
+    ManagedMemory(const ManagedMemory&) = delete;
+    ManagedMemory& operator=(const ManagedMemory&) = delete;
+    std::size_t bytes() const { return bytes_; }
+    float* data() { return data_; }
+
+   private:
+    float* data_ = nullptr;
+    std::size_t bytes_;
   };
 
   World& world_;
-  std::optional<SymmetricRows> shared_;
-  std::unique_ptr<float, Free> slots_;
+  SymmetricRows shared_;
+  std::unique_ptr<ManagedMemory> slots_;
 };
 
 }  // namespace plait

@@ -123,6 +123,7 @@ class Pipelined : public DeviceStrategy {
 
   Passes& passes_of(Plan& plan, const DeviceProduct& p) const {
     if (!plan.passes) plan.passes.emplace(graph_, cuts_of(link_.rank(), p.width), p.stream);
+    plan.passes->reserve(p.width);
     return *plan.passes;
   }
 
@@ -146,10 +147,11 @@ class Pipelined : public DeviceStrategy {
 
   Plan& plan_for(const DeviceProduct& p) {
     if (const auto found = plans_.find(p.width); found != plans_.end()) return *found->second;
-    if (sums_.size() < sum_count_ * p.stride()) {
-      sums_ = DeviceArray<float>(sum_count_ * p.stride());
-      check_cuda(cudaMemset(sums_.data(), 0, sums_.size() * sizeof(float)), "sums");  // padding
-    }
+    sums_.reserve(sum_count_ * p.stride());
+    if (sums_.size() > 0)  // their padding is sent, too
+      check_cuda(cudaMemset(sums_.data(), 0, sums_.size() * sizeof(float)), "sums");
+    for (const Outgoing& out : outgoing_)
+      if (out.sums) out.sums->reserve(p.width);
     const auto cuts = cuts_of(link_.rank(), p.width);
     auto plan = std::make_unique<Plan>();
     for (const SendBlock& block : graph_.send)

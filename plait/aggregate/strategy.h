@@ -19,6 +19,10 @@ struct OwnRows {
 // `count` of them, scaled, `stride` floats apart.
 void scale_rows(const OwnRows& rows, std::uint64_t count, float* out, std::uint64_t stride);
 
+// Throws UsageError if there is no room for rows of `width`, DoesNotFitError if there is none at
+// all since a reserve() that failed.
+void require_room(std::uint64_t width, std::uint64_t planned, bool lost);
+
 class StrategyRun {
  public:
   virtual ~StrategyRun() = default;

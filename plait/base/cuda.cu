@@ -1,5 +1,6 @@
 #include "plait/base/cuda.h"
 #include "plait/base/error.h"
+#include "plait/base/gpu.h"
 #include "plait/base/memory.h"
 
 namespace plait {
@@ -14,6 +15,18 @@ void check_cuda(cudaError_t status, std::string_view what) {
                                       format_bytes(free), format_bytes(total)));
   }
   throw Error(fmt::format("{}: {}", what, cudaGetErrorString(status)));
+}
+
+void* allocate_on_gpu(std::size_t bytes) {
+  void* memory = nullptr;
+  cudaError_t status = cudaMalloc(&memory, bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    release_gpu_caches();
+    status = cudaMalloc(&memory, bytes);
+  }
+  check_cuda(status, "GPU memory");
+  return memory;
 }
 
 // The default stream does not follow others and others do not follow it, and cudaMemcpy may return

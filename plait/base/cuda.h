@@ -19,6 +19,10 @@ namespace plait {
 // lacks.
 void check_cuda(cudaError_t status, std::string_view what);
 
+// Memory of the current GPU, for cudaFree(). Throws DoesNotFitError, after what caches keep without
+// use has been given back (gpu.h).
+void* allocate_on_gpu(std::size_t bytes);
+
 // Copies between the host and the GPU that follow all work of the GPU, whatever its stream, and
 // have ended for every stream when they return.
 void copy_to_gpu(void* to, const void* from, std::size_t bytes);
@@ -30,8 +34,7 @@ class DeviceArray {
  public:
   DeviceArray() = default;
   explicit DeviceArray(std::size_t size) : size_(size) {
-    if (size > 0)
-      check_cuda(cudaMalloc(reinterpret_cast<void**>(&data_), size * sizeof(T)), "GPU memory");
+    if (size > 0) data_ = static_cast<T*>(allocate_on_gpu(size * sizeof(T)));
   }
   explicit DeviceArray(std::span<const T> values) : DeviceArray(values.size()) {
     if (size_ > 0) copy_to_gpu(data_, values.data(), size_ * sizeof(T));
@@ -50,6 +53,14 @@ class DeviceArray {
   T* data() { return data_; }
   const T* data() const { return data_; }
   std::size_t size() const { return size_; }
+
+  // Room for at least `size` values; those that were there are lost where it grows. What was held
+  // is freed first, which waits for the GPU, and nothing is held if the room cannot be had.
+  void reserve(std::size_t size) {
+    if (size <= size_) return;
+    *this = DeviceArray();
+    *this = DeviceArray(size);
+  }
 
   // Waits for all that the GPU was given to do before, on any stream.
   std::vector<T> to_host() const {

@@ -1,6 +1,7 @@
 #include <dlfcn.h>
 #include <fmt/core.h>
 
+#include <atomic>
 #include <cstring>
 
 #include "plait/base/cuda.h"
@@ -152,7 +153,10 @@ MemoryInfo memory_info() {
 
 }  // namespace
 
-std::uint64_t gpu_free_memory() { return memory_info().free; }
+std::uint64_t gpu_free_memory(std::uint64_t wanted) {
+  if (memory_info().free < wanted) release_gpu_caches();
+  return memory_info().free;
+}
 
 std::uint64_t gpu_used_memory() {
   const MemoryInfo info = memory_info();
@@ -189,6 +193,16 @@ std::string gpu_kernel_fault(int index) {
   cudaSetDevice(before);
   return fault;
 }
+
+namespace {
+std::atomic<void (*)()> cache_release = nullptr;
+}
+
+void release_gpu_caches() {
+  if (void (*const release)() = cache_release) release();
+}
+
+void set_gpu_cache_release(void (*release)()) { cache_release = release; }
 
 void wait_for_gpu() { check_cuda(cudaDeviceSynchronize(), "work on the GPU"); }
 

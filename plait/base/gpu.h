@@ -28,14 +28,19 @@ std::vector<Gpu> list_gpus();
 void use_gpu(int index);
 // The GPU that this thread's work goes to.
 int current_gpu();
-// Bytes that are free on it; bytes that are in use, by whatever process.
-std::uint64_t gpu_free_memory();
+// Bytes that are free on it, to one who wants `wanted`: where fewer are, caches are asked first.
+std::uint64_t gpu_free_memory(std::uint64_t wanted = 0);
+// Bytes that are in use on it, by whatever process.
 std::uint64_t gpu_used_memory();
 // The current GPU, told apart from all others of all hosts; the same in every process.
 using GpuId = std::array<char, 16>;
 GpuId current_gpu_id();
 // The error when a kernel of this build runs on a GPU; empty if it runs.
 std::string gpu_kernel_fault(int index);
+// Gives back the GPU memory that this process keeps without using it. `release` does so for a cache
+// that rooms below cannot see, libtorch's; it is set once.
+void release_gpu_caches();
+void set_gpu_cache_release(void (*release)());
 // Waits for all work of the current GPU. Throws what went wrong in it.
 void wait_for_gpu();
 

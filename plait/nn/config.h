@@ -71,6 +71,8 @@ struct ModelDefaults {
 };
 // Throws UsageError that lists the kinds.
 const ModelDefaults& model_defaults(const std::string& kind);
+// A model of the kind with those settings.
+ModelConfig default_model(const std::string& kind);
 // The kinds, as a help text lists them: "gcn, mlp, ...".
 std::string model_kinds();
 

@@ -4,11 +4,15 @@
 namespace plait {
 namespace {
 
+std::int64_t features_of_head(const LayerShape& shape) {
+  return shape.concatenated ? shape.out / shape.heads : shape.out;
+}
+
 class GatLayer : public Layer {
  public:
   GatLayer(float slope, const LayerShape& shape, WeightSource& source)
       : heads_(shape.heads),
-        features_(shape.concatenated ? shape.out / shape.heads : shape.out),
+        features_(features_of_head(shape)),
         concatenated_(shape.concatenated),
         slope_(slope),
         weight_(source.glorot({heads_ * features_, shape.in})),
@@ -30,10 +34,6 @@ class GatLayer : public Layer {
             {"bias", bias_},
             {"lin.weight", weight_}};
   }
-  std::uint64_t moved_width(bool) const override {
-    return AttentionShape{static_cast<std::uint64_t>(heads_), static_cast<std::uint64_t>(features_)}
-        .backward_width();
-  }
 
  private:
   std::int64_t heads_, features_;
@@ -43,6 +43,12 @@ class GatLayer : public Layer {
 };
 
 }  // namespace
+
+std::uint64_t gat_moved_width(const ModelConfig&, const LayerShape& shape, bool) {
+  return AttentionShape{static_cast<std::uint64_t>(shape.heads),
+                        static_cast<std::uint64_t>(features_of_head(shape))}
+      .backward_width();
+}
 
 std::unique_ptr<Layer> make_gat_layer(const ModelConfig& config, const LayerShape& shape,
                                       WeightSource& source) {

@@ -15,9 +15,6 @@ class LinearLayer : public Layer {
     return torch::linear(propagate(x.dense(), graph), weight_, bias_);
   }
   NamedTensors parameters() const override { return {{"lin.weight", weight_}, {"bias", bias_}}; }
-  std::uint64_t moved_width(bool sparse) const override {
-    return propagates_ ? narrower_width(weight_, sparse) : 0;
-  }
 
  private:
   torch::Tensor propagate(const torch::Tensor& x, const GraphRef& graph) const {

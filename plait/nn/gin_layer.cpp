@@ -43,7 +43,6 @@ class GinLayer : public Layer {
     if (norm_) add_named(named, "nn.norms.0.", norm_->buffers());
     return named;
   }
-  std::uint64_t moved_width(bool sparse) const override { return narrower_width(first_, sparse); }
 
  private:
   std::string activation_;

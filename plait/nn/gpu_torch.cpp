@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 #include <c10/core/AutogradState.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
@@ -25,6 +26,7 @@ void load_torch_cuda() {
                       "new as its CUDA",
                       TORCH_VERSION, gpu_count());
   at::globalContext().lazyInitDevice(at::kCUDA);
+  set_gpu_cache_release([] { at::getDeviceAllocator(at::kCUDA)->emptyCache(); });
 }
 
 // `second` goes on when what has been enqueued on `first` is done.

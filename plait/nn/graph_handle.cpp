@@ -1,5 +1,6 @@
 #include "plait/nn/graph_handle.h"
 
+#include "plait/aggregate/run_memory.h"
 #include "plait/base/error.h"
 #include "plait/nn/linear_map.h"
 #include "plait/world/phase.h"
@@ -42,6 +43,12 @@ GraphHandle::GraphHandle(World& world, const AnyCsr& graph, bool symmetric,
                          const Partition& partition, const GraphHandleOptions& options)
     : world_(&world), device_(torch_device(options.route.gpu)), vertices_(vertex_count(graph)) {
   const Phase phase("placing the graph");
+  require_run_fits(world, graph, symmetric, partition,
+                   {.strategy = options.route.strategy,
+                    .shards = options.shards,
+                    .gpu = options.route.gpu,
+                    .widths = {options.max_width}},
+                   "the graph");
   if (options.route.gpu) {
     stream_ = current_torch_stream(device_);
     auto aggregator = make_gpu_aggregator(world, graph, symmetric, partition,

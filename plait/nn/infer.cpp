@@ -1,13 +1,15 @@
+#include "plait/nn/infer.h"
+
 #include <torch/utils.h>
 
 #include <algorithm>
 
-#include "plait/base/memory.h"
 #include "plait/nn/checkpoint.h"
 #include "plait/nn/gpu_torch.h"
 #include "plait/nn/metric.h"
 #include "plait/nn/model.h"
 #include "plait/nn/train.h"
+#include "plait/nn/work_memory.h"
 
 namespace plait {
 
@@ -52,18 +54,6 @@ std::optional<LabelsMet> LabelCounts::met() const {
 
 namespace {
 
-// Refuses what cannot fit on this host, by the rows of the widest layer, before any is made.
-void require_room(const Dataset& dataset, const ModelConfig& model, std::uint64_t rows) {
-  std::uint64_t most = 0;
-  for (int l = 0; l < model.layers; ++l) {
-    std::uint64_t floats = layer_floats(model, l);
-    if (l == 0 && dataset.features.is_sparse()) floats -= dataset.features.width;
-    most = std::max(most, floats);
-  }
-  const double bytes = static_cast<double>(rows) * static_cast<double>(most) * sizeof(float);
-  require_memory(whole_bytes(bytes), "the widest layer of the model on all vertices");
-}
-
 // Rows that ranks hold of all examples, on rank 0 in their order. Collective.
 Array<float> gathered(World& world, const Partition& partition, const torch::Tensor& own,
                       const Dataset& dataset) {
@@ -82,16 +72,11 @@ Array<float> gathered(World& world, const Partition& partition, const torch::Ten
   return all;
 }
 
-}  // namespace
-
-Scores infer(World& world, const Dataset& dataset, const Partition& partition,
-             const InferConfig& config) {
-  const torch::NoGradGuard no_grad;
+// Of own examples, on the host.
+torch::Tensor own_scores(World& world, const Dataset& dataset, const Partition& partition,
+                         const InferConfig& config, const Model& model,
+                         const std::function<void()>& placed) {
   const torch::Device device = torch_device(config.route.gpu);
-  const Model model = load_model_for(world, dataset, config.checkpoint, device);
-  if (!config.route.gpu)
-    require_room(dataset, model.config(),
-                 world.one_host() ? dataset.vertices() : partition.size(world.rank()));
   const InputFeatures input(dataset.features, partition, world.rank(), config.normalize, device);
   ShardOptions shard_options = model.shard_options();
   shard_options.transposed = false;
@@ -99,10 +84,30 @@ Scores infer(World& world, const Dataset& dataset, const Partition& partition,
       world, dataset.graph, dataset.symmetric, partition,
       GraphHandleOptions{shard_options, config.route, model.moved_width(input.is_sparse())});
   const std::optional<GraphSet> set = graph_set_of(world, dataset, input, device);
-  const torch::Tensor own =
+  placed();
+  torch::Tensor own =
       model.forward(input, graph, {}, false, set ? &*set : nullptr).to(torch::kCPU).contiguous();
-
   graph->check();
+  return own;
+}
+
+}  // namespace
+
+void rehearse_inference(const Dataset& dataset, const ModelConfig& model,
+                        const std::function<void()>& placed) {
+  const torch::NoGradGuard no_grad;
+  own_scores(*World::alone(), dataset, partition_by_vertices(dataset.vertices(), 1), {},
+             Model(model), placed);
+}
+
+Scores infer(World& world, const Dataset& dataset, const Partition& partition,
+             const InferConfig& config) {
+  const torch::NoGradGuard no_grad;
+  const Model model =
+      load_model_for(world, dataset, config.checkpoint, torch_device(config.route.gpu));
+  require_inference_fits(world, dataset, partition, model.config(), config);
+  const torch::Tensor own = own_scores(world, dataset, partition, config, model, [] {});
+
   Array<float> values = gathered(world, partition, own, dataset);
   if (world.rank() != 0) return {};
   return {model.config().task, dataset.examples(), static_cast<std::uint64_t>(own.size(1)),

@@ -4,6 +4,7 @@
 
 #include <torch/types.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -89,8 +90,8 @@ inline bool transforms_first(const torch::Tensor& weight, bool sparse_input) {
   return sparse_input || weight.size(0) <= weight.size(1);
 }
 // The width of the rows that then cross.
-inline std::uint64_t narrower_width(const torch::Tensor& weight, bool sparse_input) {
-  return static_cast<std::uint64_t>(weight.size(transforms_first(weight, sparse_input) ? 0 : 1));
+inline std::uint64_t narrower_width(const LayerShape& shape, bool sparse_input) {
+  return static_cast<std::uint64_t>(sparse_input ? shape.out : std::min(shape.in, shape.out));
 }
 
 class Layer {
@@ -102,11 +103,11 @@ class Layer {
   virtual NamedTensors parameters() const = 0;
   // What is kept but not learnt by gradients; named likewise.
   virtual NamedTensors buffers() const { return {}; }
-  // The widest rows that it sends through the graph.
-  virtual std::uint64_t moved_width(bool sparse_input) const = 0;
 };
 
 using LayerMaker = std::unique_ptr<Layer> (*)(const ModelConfig&, const LayerShape&, WeightSource&);
+// The widest rows that such a layer sends through the graph.
+using MovedWidth = std::uint64_t (*)(const ModelConfig&, const LayerShape&, bool sparse_input);
 
 // y = A x W^T + b without A: what the features alone can tell.
 std::unique_ptr<Layer> make_mlp_layer(const ModelConfig&, const LayerShape&, WeightSource&);
@@ -114,9 +115,11 @@ std::unique_ptr<Layer> make_mlp_layer(const ModelConfig&, const LayerShape&, Wei
 std::unique_ptr<Layer> make_gcn_layer(const ModelConfig&, const LayerShape&, WeightSource&);
 // W_l mean or max of neighbours + b + W_r x (Hamilton, Ying and Leskovec, NeurIPS 2017).
 std::unique_ptr<Layer> make_sage_layer(const ModelConfig&, const LayerShape&, WeightSource&);
+std::uint64_t sage_moved_width(const ModelConfig&, const LayerShape&, bool sparse_input);
 // MLP((1 + eps) x + sum of neighbours), eps kept, at first 0 (Xu et al., ICLR 2019, equation 4.1).
 std::unique_ptr<Layer> make_gin_layer(const ModelConfig&, const LayerShape&, WeightSource&);
 // Attention over neighbours and the vertex itself (Velickovic et al., ICLR 2018; attention.h).
 std::unique_ptr<Layer> make_gat_layer(const ModelConfig&, const LayerShape&, WeightSource&);
+std::uint64_t gat_moved_width(const ModelConfig&, const LayerShape&, bool sparse_input);
 
 }  // namespace plait

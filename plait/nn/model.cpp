@@ -15,28 +15,39 @@ namespace {
 struct Kind {
   const char* name;
   LayerMaker make;
+  MovedWidth moved_width;
   bool one_loop_each;
   ModelDefaults defaults;
 };
+std::uint64_t narrower(const ModelConfig&, const LayerShape& shape, bool sparse_input) {
+  return narrower_width(shape, sparse_input);
+}
+std::uint64_t nothing(const ModelConfig&, const LayerShape&, bool) { return 0; }
+
 constexpr std::array kKinds{
     Kind{"gcn",
          make_gcn_layer,
+         narrower,
          true,
          {2, 16, 1, 0.5f, "relu", NormKind::none, 0.01, 5e-4, false, Pool::mean}},
     Kind{"mlp",
          make_mlp_layer,
+         nothing,
          false,
          {2, 16, 1, 0.5f, "relu", NormKind::none, 0.01, 5e-4, false, Pool::mean}},
     Kind{"sage",
          make_sage_layer,
+         sage_moved_width,
          false,
          {2, 64, 1, 0.5f, "relu", NormKind::none, 0.01, 5e-4, false, Pool::mean}},
     Kind{"gin",
          make_gin_layer,
+         narrower,
          false,
          {5, 64, 1, 0.5f, "relu", NormKind::batch, 0.01, 5e-4, false, Pool::sum}},
     Kind{"gat",
          make_gat_layer,
+         gat_moved_width,
          true,
          {2, 64, 8, 0.6f, "elu", NormKind::none, 0.005, 5e-4, true, Pool::mean}}};
 
@@ -89,6 +100,18 @@ std::string model_kinds() {
 
 const ModelDefaults& model_defaults(const std::string& kind) { return kind_of(kind).defaults; }
 
+ModelConfig default_model(const std::string& kind) {
+  const ModelDefaults& d = model_defaults(kind);
+  return {.kind = kind,
+          .layers = d.layers,
+          .hidden = d.hidden,
+          .dropout = d.dropout,
+          .pool = d.pool,
+          .norm = d.norm,
+          .activation = d.activation,
+          .heads = d.heads};
+}
+
 NormKind parse_norm(std::string_view name) { return kNorms.parse(name); }
 std::string_view to_string(NormKind norm) { return kNorms.of(norm); }
 
@@ -111,16 +134,25 @@ Model::Model(const ModelConfig& config, const torch::Device& device) : config_(c
   }
 }
 
-ShardOptions Model::shard_options() const {
-  return {.one_loop_each = kind_of(config_.kind).one_loop_each,
-          .slot_vertices = config_.kind == "gat" && config_.dropout > 0};
+ShardOptions shard_options_of(const ModelConfig& config) {
+  return {.one_loop_each = kind_of(config.kind).one_loop_each,
+          .slot_vertices = config.kind == "gat" && config.dropout > 0};
+}
+
+std::vector<std::uint64_t> moved_widths_of(const ModelConfig& config, bool sparse_input) {
+  std::vector<std::uint64_t> widths;
+  for (int l = 0; l < config.layers; ++l) {
+    const LayerShape shape = shape_of(config, l);
+    const bool sparse = l == 0 && sparse_input;
+    widths.push_back(kind_of(config.kind).moved_width(config, shape, sparse));
+  }
+  std::ranges::sort(widths);
+  widths.erase(std::unique(widths.begin(), widths.end()), widths.end());
+  return widths;
 }
 
 std::uint64_t Model::moved_width(bool sparse_input) const {
-  std::uint64_t widest = 0;
-  for (std::size_t l = 0; l < layers_.size(); ++l)
-    widest = std::max(widest, layers_[l]->moved_width(l == 0 && sparse_input));
-  return widest;
+  return std::ranges::max(moved_widths_of(config_, sparse_input));
 }
 
 torch::Tensor Model::forward(const InputFeatures& input, const GraphRef& graph, DropoutStep step,
@@ -197,6 +229,14 @@ std::int64_t widest_product(const ModelConfig& config, const LayerShape& shape) 
 }
 
 }  // namespace
+
+std::uint64_t edge_scratch_of(const ModelConfig& config) {
+  std::int64_t widest = 0;
+  if (config.kind == "gat")
+    for (int l = 0; l < config.layers; ++l)
+      widest = std::max(widest, widest_product(config, shape_of(config, l)));
+  return static_cast<std::uint64_t>(widest);
+}
 
 std::uint64_t layer_floats(const ModelConfig& config, int layer) {
   const LayerShape shape = shape_of(config, layer);

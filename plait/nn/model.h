@@ -17,6 +17,13 @@
 
 namespace plait {
 
+// What the graph must be like for such a model.
+ShardOptions shard_options_of(const ModelConfig& config);
+// The different widths of rows that such a model sends through the graph, each once.
+std::vector<std::uint64_t> moved_widths_of(const ModelConfig& config, bool sparse_input);
+// Floats for each own row that operations over edges take on GPUs besides (attention_cuda.h).
+std::uint64_t edge_scratch_of(const ModelConfig& config);
+
 class Model {
  public:
   // Weights are drawn from the seed: the same on every rank and device. Throws UsageError for
@@ -26,7 +33,7 @@ class Model {
   const ModelConfig& config() const { return config_; }
 
   // What the graph must be like for this model.
-  ShardOptions shard_options() const;
+  ShardOptions shard_options() const { return shard_options_of(config_); }
   // The widest rows that it will send through the graph.
   std::uint64_t moved_width(bool sparse_input) const;
 

@@ -7,12 +7,12 @@ OwnStream::OwnStream(const torch::Device& device) : before_(c10::Stream::DEFAULT
 
 OwnStream::~OwnStream() = default;
 
-struct Recorded::Graph {};
+struct Recorder::Graph {};
 
-Recorded::Recorded(GraphHandle& graph) : handle_(graph) {}
+Recorder::Recorder(GraphHandle& graph) : handle_(graph), possible_(false) {}
 
-Recorded::~Recorded() = default;
+Recorder::~Recorder() = default;
 
-void Recorded::run(const std::function<void()>& work) { work(); }
+void Recorder::run(Piece, const std::function<void()>& work) { work(); }
 
 }  // namespace plait

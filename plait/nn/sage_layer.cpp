@@ -28,11 +28,6 @@ class SageLayer : public Layer {
   NamedTensors parameters() const override {
     return {{"lin_l.weight", neighbours_}, {"lin_l.bias", bias_}, {"lin_r.weight", own_}};
   }
-  std::uint64_t moved_width(bool sparse) const override {
-    if (max_)  // the gradient's rows
-      return MaxBackward{.width = static_cast<std::uint64_t>(own_.size(1))}.row_width();
-    return narrower_width(own_, sparse);
-  }
 
  private:
   static torch::Tensor mean(const torch::Tensor& x, const GraphRef& graph) {
@@ -44,6 +39,12 @@ class SageLayer : public Layer {
 };
 
 }  // namespace
+
+std::uint64_t sage_moved_width(const ModelConfig& config, const LayerShape& shape, bool sparse) {
+  if (config.aggregation == "max")
+    return MaxBackward{.width = static_cast<std::uint64_t>(shape.in)}.row_width();
+  return narrower_width(shape, sparse);
+}
 
 std::unique_ptr<Layer> make_sage_layer(const ModelConfig& config, const LayerShape& shape,
                                        WeightSource& source) {

@@ -18,38 +18,12 @@
 #include "plait/nn/recorded.h"
 #include "plait/nn/task.h"
 #include "plait/nn/trainable.h"
+#include "plait/nn/work_memory.h"
 #include "plait/world/gather.h"
 #include "plait/world/phase.h"
 
 namespace plait {
 namespace {
-
-// Refuses a model whose weights (with gradient twice, two moments of Adam and the best so far) and
-// activations (with gradients) do not fit beside each other on this machine, or on a rank's GPU,
-// where the features are too, with a copy for dropout.
-void require_room(World& world, const ModelConfig& model, const Features& features,
-                  std::uint64_t own, bool gpu) {
-  const ModelSize size = size_of_model(model);
-  const double rows = static_cast<double>(own);
-  const double input =
-      gpu && !features.is_sparse() ? 2 * rows * static_cast<double>(model.inputs) : 0;
-  const double ranks = world.one_host() && !gpu ? world.size() : 1;
-  const double bytes =
-      ranks * sizeof(float) * (6 * size.weights + rows * size.activations_per_vertex + input);
-  require_memory(
-      whole_bytes(bytes),
-      fmt::format("a model of {} layers with {} inputs, {} hidden features and {} classes{}",
-                  model.layers, model.inputs, model.hidden, model.outputs, gpu ? " on a GPU" : ""),
-      gpu ? gpu_free_memory() : available_memory());
-}
-
-ModelConfig fill(ModelConfig model, const Dataset& dataset) {
-  model.inputs = static_cast<std::int64_t>(dataset.features.width);
-  model.outputs = dataset.classes;
-  model.task = dataset.task();
-  if (!dataset.is_set_of_graphs()) model.pool = Pool::none;
-  return model;
-}
 
 AdamOptions adam_options(const TrainConfig& config, const Model& model) {
   return {.learning_rate = config.learning_rate,
@@ -86,7 +60,7 @@ struct Trainer::State {
   torch::Tensor epoch_at;  // one int32: the epoch under way, which a recorded step reads
   Adam optimizer;
   TrainingState training;
-  Recorded step_work, evaluation_work;
+  Recorder recorder;
   torch::Tensor step_loss, found;  // what they come to
   RankCost cost;                   // of this rank
   std::uint64_t step_bytes = 0;
@@ -95,13 +69,10 @@ struct Trainer::State {
 
   State(World& w, const Dataset& dataset, const Partition& partition, const TrainConfig& c)
       : world(w),
-        config((check_dataset(dataset, c), c)),
+        config(c),
         device(torch_device(c.route.gpu)),
         stream(device),
-        model((require_room(w, fill(c.model, dataset), dataset.features, partition.size(w.rank()),
-                            c.route.gpu),
-               fill(c.model, dataset)),
-              device),
+        model(c.model, device),
         task(task_of(dataset.task())),
         metric_kind(metric_for(task, c.metric, dataset.classes)),
         metric(make_metric(metric_kind)),
@@ -118,8 +89,7 @@ struct Trainer::State {
         share_of_one(torch::full({}, 1 / targets.total(Split::train), device)),
         epoch_at(torch::zeros({}, torch::dtype(torch::kInt32).device(device))),
         optimizer(parameters, adam_options(c, model)),
-        step_work(*graph),
-        evaluation_work(*graph) {
+        recorder(*graph) {
     require<UsageError>(targets.total(Split::train) > 0,
                         "{} has no labelled training examples in split {}", dataset.name, c.split);
     std::int64_t count = 0;
@@ -156,7 +126,7 @@ struct Trainer::State {
   // One step on the whole graph. Returns this rank's part of the training loss.
   double step(int epoch) {
     AddTime time(step_seconds);
-    step_work.run([&] {
+    recorder.run(Recorder::step, [&] {
       const auto* const at = reinterpret_cast<std::uint32_t*>(epoch_at.mutable_data_ptr<int>());
       const DropoutStep drop_step{&dropout, static_cast<std::uint32_t>(epoch), 0, at};
       const torch::Tensor loss =
@@ -184,7 +154,7 @@ struct Trainer::State {
     cost.waiting += after.waiting - before.waiting;
     const std::uint64_t bytes =
         after.bytes_fetched - before.bytes_fetched + world.bytes_sent() - sent_before;
-    if (bytes <= step_bytes) return loss;  // none is counted of a replay
+    if (step_bytes > 0) return loss;  // all are alike, but none is counted of a replay
     step_bytes = bytes;
     step_bytes_from = after.fetched_from;
     for (std::size_t p = 0; p < before.fetched_from.size(); ++p)
@@ -203,7 +173,7 @@ struct Trainer::State {
   // Sums over ranks: the given loss, that of validation, whether to stop; and the metric's counts.
   EpochResult evaluate(int epoch, double loss, bool& stop) {
     AddTime time(cost.evaluating);
-    evaluation_work.run([&] { found = score(); });
+    recorder.run(Recorder::evaluation, [&] { found = score(); });
     const torch::Tensor here = found.to(torch::kCPU);
     graph->check();
     const std::span own(here.const_data_ptr<double>(), static_cast<std::size_t>(here.numel()));
@@ -276,8 +246,25 @@ struct Trainer::State {
 };
 
 Trainer::Trainer(World& world, const Dataset& dataset, const Partition& partition,
-                 const TrainConfig& config)
-    : state_(std::make_unique<State>(world, dataset, partition, config)) {}
+                 const TrainConfig& given) {
+  check_dataset(dataset, given);
+  TrainConfig config = given;
+  config.model = model_for(given.model, dataset);
+  torch_device(config.route.gpu);  // before any backward pass, those of rehearsals too
+  require_training_fits(world, dataset, partition, config);
+  state_ = std::make_unique<State>(world, dataset, partition, config);
+}
+
+void Trainer::rehearse(const Dataset& dataset, const TrainConfig& config,
+                       const std::function<void()>& placed) {
+  const auto world = World::alone();
+  State state(*world, dataset, partition_by_vertices(dataset.vertices(), 1), config);
+  placed();
+  for (const int epoch : {0, 1}) {
+    bool stop = false;
+    state.evaluate(epoch, state.step(epoch), stop);
+  }
+}
 
 Trainer::~Trainer() = default;
 

@@ -67,6 +67,12 @@ class Trainer {
           const TrainConfig& config);
   ~Trainer();
 
+  // The first steps and evaluations of a training, on this process alone and on the CPU, whatever
+  // memory there is; `placed` is called before the first. What memory they take tells that of
+  // larger ones (work_memory.h).
+  static void rehearse(const Dataset& dataset, const TrainConfig& config,
+                       const std::function<void()>& placed);
+
   // Collective. `each_epoch` is called on every rank. Setting `stop` on any rank ends the training
   // on all after the epoch in flight.
   TrainResult run(const std::function<void(const EpochResult&)>& each_epoch,

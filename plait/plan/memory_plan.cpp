@@ -6,25 +6,11 @@
 #include "plait/base/ids.h"
 #include "plait/base/memory.h"
 #include "plait/base/row_stride.h"
+#include "plait/base/saturating.h"
 #include "plait/plan/halo_schedule.h"
 
 namespace plait {
 namespace {
-
-// Bytes that stay at the largest number there is instead of wrapping round: what was asked for may
-// be absurd, and must be refused, not allowed.
-struct Bytes {
-  std::uint64_t value = 0;
-  Bytes(std::uint64_t v) : value(v) {}  // NOLINT: a number as it is
-};
-Bytes operator+(Bytes a, Bytes b) {
-  std::uint64_t sum = 0;
-  return __builtin_add_overflow(a.value, b.value, &sum) ? ~std::uint64_t{0} : sum;
-}
-Bytes operator*(Bytes a, Bytes b) {
-  std::uint64_t product = 0;
-  return __builtin_mul_overflow(a.value, b.value, &product) ? ~std::uint64_t{0} : product;
-}
 
 // A plan under way: items with an entry a rank.
 class Items {
@@ -37,18 +23,32 @@ class Items {
     for (const PartQuality& part : quality_.parts) item.bytes.push_back(Bytes(bytes(part)).value);
     plan_.items.push_back(std::move(item));
   }
-  void add_training(const MemoryQuestion& q, std::uint64_t vertices) {
-    if (q.feature_floats > 0)
-      add("input features", [&](const PartQuality& part) {
-        return vertices == 0
-                   ? 0
-                   : static_cast<std::uint64_t>(static_cast<unsigned __int128>(q.feature_floats) *
-                                                sizeof(float) * part.vertices / vertices);
-      });
-    if (q.activations > 0)
-      add("activations and their gradients", [&](const PartQuality& part) {
-        return Bytes(part.vertices) * q.activations * 2 * sizeof(float);
-      });
+  // What work holds; `rows`: bytes of x and y, where it is one aggregation.
+  template <class OfPart>
+  void add_work(const MemoryQuestion& q, OfPart rows) {
+    if (q.work.empty()) return add("x and y", rows);
+    add("features, weights, gradients and moments",
+        [&](const PartQuality& part) { return work_of(q, part).kept; });
+    add("activations and their gradients", [&](const PartQuality& part) {
+      const WorkBytes work = work_of(q, part);
+      return work.most - std::min(work.kept, work.most);
+    });
+  }
+  // `placing`: what it takes beside what stays; `after`: what is taken only when it has ended.
+  template <class OfPlacing, class OfAfter>
+  void add_placing(OfPlacing placing, OfAfter after) {
+    add("more while placing the graph", [&](const PartQuality& part) {
+      const std::uint64_t now = Bytes(placing(part)).value, later = Bytes(after(part)).value;
+      return now > later ? now - later : 0;
+    });
+  }
+  template <class T>
+  T of_rank(const std::vector<T>& by_rank, const PartQuality& part) const {
+    const auto rank = static_cast<std::size_t>(&part - quality_.parts.data());
+    return rank < by_rank.size() ? by_rank[rank] : T{};
+  }
+  WorkBytes work_of(const MemoryQuestion& q, const PartQuality& part) const {
+    return of_rank(q.work, part);
   }
   MemoryPlan take() { return std::move(plan_); }
 
@@ -101,33 +101,64 @@ std::uint64_t MemoryPlan::total() const {
   return sum.value;
 }
 
-MemoryPlan plan_memory(const PartitionQuality& quality, const MemoryQuestion& q) {
+std::uint64_t MemoryQuestion::width() const {
+  return widths.empty() ? 0 : std::ranges::max(widths);
+}
+
+namespace {
+
+// Edges of a shard.
+std::uint64_t shard_edges(const PartQuality& part, const MemoryQuestion& q) {
+  return part.edges + (q.loops ? part.vertices : 0);
+}
+
+std::uint64_t directions(const MemoryQuestion& q) { return q.gradient && !q.symmetric ? 2 : 1; }
+
+Bytes bytes_of_rows(Bytes rows, const MemoryQuestion& q) {
+  // A width that is absurd must not wrap round as it is padded.
+  const std::uint64_t width = q.width();
+  return rows * (width >> 62 != 0 ? width : row_stride(width)) * sizeof(float);
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const PartitionQuality& quality, const MemoryQuestion& q, HaloStore store) {
   const std::uint64_t vertices = vertices_of(quality);
-  std::uint64_t most_slots = 0;
   const auto halo = [&](const PartQuality& part) {
-    return q.replicate ? vertices - part.vertices : part.halo_rows;
+    return store == HaloStore::complete ? vertices - part.vertices : part.halo_rows;
   };
+  std::uint64_t most_slots = 0;
   for (const PartQuality& part : quality.parts)
-    most_slots = std::max(most_slots, part.vertices + halo(part));
+    most_slots = std::max(most_slots, part.vertices + (store == HaloStore::none ? 0 : halo(part)));
+  const Bytes rows = bytes_of_rows(most_slots, q);
+  // Every rank's part of the heap has the shape of the largest.
+  const auto heap = [&](const PartQuality&) { return rows; };
 
   Items items(quality);
   const auto shard = [&](const PartQuality& part) {
-    return (2 * part.vertices + 1) * sizeof(EdgeOffset) + part.edges * edge_bytes(q) +
-           halo(part) * 2 * sizeof(std::uint32_t);
+    const std::uint64_t slots = part.vertices + halo(part);
+    return (2 * part.vertices + 1) * sizeof(EdgeOffset) + shard_edges(part, q) * edge_bytes(q) +
+           halo(part) * 2 * sizeof(std::uint32_t) +
+           (q.slot_vertices ? slots * sizeof(std::uint64_t) : 0);
   };
   items.add("shard (offsets, slots, weights, halo)", shard);
-  if (q.gradient && !q.symmetric) items.add("shard of the transposed graph", shard);
-  // Every rank's part of the heap has the shape of the largest.
-  items.add("rows in the symmetric heap (own, halo)",
-            [&](const PartQuality&) { return Bytes(most_slots) * slot_bytes(q); });
-  items.add_training(q, vertices);
+  if (directions(q) == 2) items.add("shard of the transposed graph", shard);
+  items.add("rows in the symmetric heap (own, halo)", heap);
+  items.add_work(q, [&](const PartQuality& part) { return bytes_of_rows(2 * part.vertices, q); });
   if (!q.contiguous)
     items.add("owner and row of every vertex", [&](const PartQuality&) {
       return vertices * (2 * sizeof(std::uint32_t) + sizeof(std::uint64_t));
     });
-  items.add("while setting up", [&](const PartQuality& part) {
-    return vertices * sizeof(Slot) + part.edges * neighbour_bytes(q);
-  });
+  // The rows of both directions as they were cut out, and the slots of all vertices.
+  items.add_placing(
+      [&](const PartQuality& part) {
+        return vertices * sizeof(Slot) + shard_edges(part, q) * neighbour_bytes(q) * directions(q);
+      },
+      [&](const PartQuality& part) {
+        const WorkBytes work = items.work_of(q, part);
+        return rows + (q.work.empty() ? bytes_of_rows(2 * part.vertices, q)
+                                      : Bytes(work.most - std::min(work.kept, work.most)));
+      });
   return items.take();
 }
 
@@ -140,43 +171,49 @@ struct GpuPart {
   std::uint64_t listed = 0;  // rows in lists of what is read, and of what is to be sent
 };
 
-GpuPart gpu_part(const PartQuality& part, GpuHalo halo, std::uint64_t vertices) {
+GpuPart gpu_part(const PartQuality& part, const MemoryQuestion& q, HaloStore halo,
+                 std::uint64_t vertices) {
+  const std::uint64_t edges = shard_edges(part, q);
   switch (halo) {
-    case GpuHalo::none:
-      return {0, part.edges, 0};
-    case GpuHalo::complete:
-      return {vertices - part.vertices, part.edges, 0};
-    case GpuHalo::sums:
-      return {part.summed.rows, part.summed.kept_edges,
+    case HaloStore::none:
+      return {0, edges, 0};
+    case HaloStore::complete:
+      return {vertices - part.vertices, edges, 0};
+    case HaloStore::sums:
+      return {part.summed.rows, part.summed.kept_edges + edges - part.edges,
               part.summed.listed_rows + part.summed.packed_rows};
-    case GpuHalo::dense:
-    case GpuHalo::packed:
-    case GpuHalo::paged:
-      break;
+    default:
+      return {part.dense_rows, edges, part.listed_rows + part.packed_rows};
   }
-  return {part.dense_rows, part.edges, part.listed_rows + part.packed_rows};
 }
 
 constexpr std::uint64_t kGetGroup = 16;  // edges
 
-// Rows that are not cut. `row_bytes`: of x.
-std::uint64_t neighbour_groups(const PartQuality& part, const GpuPart& on_gpu, GpuHalo halo,
-                               std::uint64_t row_bytes) {
-  if (halo == GpuHalo::none) return part.vertices + part.edges / kGetGroup;
-  if (halo != GpuHalo::dense && halo != GpuHalo::sums) return part.vertices;
-  const std::uint64_t local = part.edges - part.remote_edges, remote = on_gpu.edges - local;
-  const auto cuts = halo_cuts({part.vertices, on_gpu.halo, local, remote}, {row_bytes, row_bytes});
-  const std::uint64_t for_others = halo == GpuHalo::sums ? part.summed.sums : 0;
-  return part.vertices + cuts.size() * std::min(part.vertices, remote) + for_others;
+// Groups of rows that are not cut, for each width that has a schedule of its own.
+Bytes neighbour_groups(const PartQuality& part, const GpuPart& on_gpu, const MemoryQuestion& q,
+                       HaloStore halo) {
+  if (halo == HaloStore::none) return part.vertices + on_gpu.edges / kGetGroup;
+  if (halo != HaloStore::dense && halo != HaloStore::sums) return part.vertices;
+  const std::uint64_t local = part.edges - part.remote_edges,
+                      remote = on_gpu.edges - std::min(on_gpu.edges, local);
+  Bytes groups = halo == HaloStore::sums ? part.summed.sums : 0;
+  for (const std::uint64_t width : q.widths) {
+    // Of an absurd width the schedule does not matter.
+    const std::uint64_t bytes = row_bytes(std::min(width, std::uint64_t{1} << 20));
+    const auto cuts = halo_cuts({part.vertices, on_gpu.halo, local, remote}, {bytes, bytes});
+    groups = groups + part.vertices + cuts.size() * std::min(part.vertices, remote);
+  }
+  return groups;
 }
 
 // Beside what stays: the slots of all vertices and the edges as they came; or the shard as it was
 // before blocks of it became sums, with what their owners are to sum, which is a piece of it.
-std::uint64_t placing_bytes(const PartQuality& part, const MemoryQuestion& q, GpuHalo halo,
+std::uint64_t placing_bytes(const PartQuality& part, const MemoryQuestion& q, HaloStore halo,
                             std::uint64_t vertices) {
   constexpr std::uint64_t kRowCounts = 24;
-  const std::uint64_t slots = vertices * (sizeof(Slot) + 1) + part.edges * neighbour_bytes(q);
-  if (halo != GpuHalo::sums) return slots;
+  const std::uint64_t slots =
+      vertices * (sizeof(Slot) + 1) + shard_edges(part, q) * neighbour_bytes(q);
+  if (halo != HaloStore::sums) return slots;
   return std::max(slots, part.edges * edge_bytes(q) +
                              part.vertices * (kRowCounts + sizeof(EdgeOffset)) +
                              part.summed.rows * (edge_bytes(q) + sizeof(EdgeOffset)));
@@ -184,63 +221,74 @@ std::uint64_t placing_bytes(const PartQuality& part, const MemoryQuestion& q, Gp
 
 }  // namespace
 
-MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion& q, GpuHalo halo) {
+MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion& q,
+                           HaloStore halo) {
   constexpr std::uint64_t kGroup = 16, kMiB = std::uint64_t{1} << 20;
+  // What CUDA and libtorch take beside the arrays, measured (docs/performance.md): kernels that are
+  // loaded when they are first used, recorded steps, the workspace of matrix products.
+  constexpr std::uint64_t kPlaced = 32 * kMiB, kTrained = 256 * kMiB;
   const std::uint64_t vertices = vertices_of(quality), ranks = quality.parts.size();
-  const auto on_gpu = [&](const PartQuality& part) { return gpu_part(part, halo, vertices); };
-  const auto rows_of = [&](Bytes rows) { return rows * slot_bytes(q); };
-  const bool get = halo == GpuHalo::none;
+  const auto on_gpu = [&](const PartQuality& part) { return gpu_part(part, q, halo, vertices); };
+  const auto rows_of = [&](Bytes rows) { return bytes_of_rows(rows, q); };
+  const bool get = halo == HaloStore::none;
   std::uint64_t most_slots = 0;
   for (const PartQuality& part : quality.parts)
     most_slots = std::max(most_slots, part.vertices + on_gpu(part).halo);
-  const std::uint64_t directions = q.gradient && !q.symmetric ? 2 : 1;
-  // Of an absurd width the schedule does not matter.
-  const std::uint64_t scheduled = row_bytes(std::min(q.width, std::uint64_t{1} << 20));
+  const std::uint64_t both = directions(q);
 
   Items items(quality);
   items.add("shard (offsets, slots, weights, clusters)", [&](const PartQuality& part) {
-    return directions *
-           ((part.vertices + 1) * sizeof(EdgeOffset) + on_gpu(part).edges * edge_bytes(q) +
-            part.vertices * sizeof(std::uint32_t));
+    const std::uint64_t slots = part.vertices + on_gpu(part).halo;
+    return both * ((part.vertices + 1) * sizeof(EdgeOffset) + on_gpu(part).edges * edge_bytes(q) +
+                   part.vertices * sizeof(std::uint32_t) +
+                   (q.slot_vertices ? slots * sizeof(std::uint64_t) : 0));
   });
   items.add("neighbour groups", [&](const PartQuality& part) {
-    return directions * neighbour_groups(part, on_gpu(part), halo, scheduled) * kGroup;
+    return Bytes(both) * neighbour_groups(part, on_gpu(part), q, halo) * kGroup;
   });
-  if (get)
-    items.add("sums of neighbour groups", [&](const PartQuality& part) {
-      // Beyond 8 GiB they are added by atomics.
-      const Bytes bytes = rows_of(part.vertices + part.edges / kGetGroup);
-      return bytes.value > 8192 * kMiB ? Bytes(0) : Bytes(directions) * bytes;
+  const auto group_sums = [&](const PartQuality& part) {
+    if (!get) return Bytes(both) * rows_of(items.of_rank(q.cut_sums, part));
+    // Beyond 8 GiB they are added by atomics.
+    const Bytes bytes = rows_of(part.vertices + on_gpu(part).edges / kGetGroup);
+    return bytes.value > 8192 * kMiB ? Bytes(0) : Bytes(both) * bytes;
+  };
+  items.add("sums of neighbour groups", group_sums);
+  if (q.edge_scratch > 0)
+    items.add("scratch of operations over edges", [&](const PartQuality& part) {
+      return Bytes(both) * part.vertices * q.edge_scratch * sizeof(float);
     });
-  else if (halo != GpuHalo::complete)
+  if (!get && halo != HaloStore::complete)
     items.add("halo lists (read, and to send)", [&](const PartQuality& part) {
-      return directions * on_gpu(part).listed * sizeof(std::uint32_t);
+      return both * on_gpu(part).listed * sizeof(std::uint32_t);
     });
   // Every rank's part of the heap has the shape of the largest.
-  if (halo == GpuHalo::paged)
+  if (halo == HaloStore::paged)
     items.add("rows in managed memory (own, halo)",
               [&](const PartQuality& part) { return rows_of(part.vertices + on_gpu(part).halo); });
   else
     items.add(get ? "rows in the symmetric heap (own)" : "rows in the symmetric heap (own, halo)",
               [&](const PartQuality&) { return rows_of(most_slots); });
-  if (halo == GpuHalo::packed)
+  if (halo == HaloStore::packed)
     items.add("rows packed to send",
-              [&](const PartQuality& part) { return rows_of(part.packed_rows) * directions; });
-  if (halo == GpuHalo::sums)
+              [&](const PartQuality& part) { return rows_of(part.packed_rows) * both; });
+  if (halo == HaloStore::sums)
     items.add("sums for other ranks, and what is summed", [&](const PartQuality& part) {
       const SummedHalo& s = part.summed;
       return (rows_of(s.sums) + s.summed_edges * edge_bytes(q) +
               (s.sums + ranks) * sizeof(EdgeOffset)) *
-             directions;
+             both;
     });
   items.add("signals and sums over ranks", [&](const PartQuality&) { return ranks * kMiB; });
-  if (q.activations == 0)
-    items.add("x and y", [&](const PartQuality& part) {
-      return Bytes(2 * part.vertices) * q.width * sizeof(float);
-    });
-  items.add_training(q, vertices);
-  items.add("while placing",
-            [&](const PartQuality& part) { return placing_bytes(part, q, halo, vertices); });
+  items.add("CUDA and its libraries",
+            [&](const PartQuality&) { return q.work.empty() ? kPlaced : kTrained; });
+  items.add_work(q, [&](const PartQuality& part) { return rows_of(2 * part.vertices); });
+  items.add_placing([&](const PartQuality& part) { return placing_bytes(part, q, halo, vertices); },
+                    [&](const PartQuality& part) {
+                      const WorkBytes work = items.work_of(q, part);
+                      return rows_of(most_slots) + group_sums(part) +
+                             (q.work.empty() ? rows_of(2 * part.vertices)
+                                             : Bytes(work.most - std::min(work.kept, work.most)));
+                    });
   return items.take();
 }
 

@@ -33,9 +33,9 @@ std::string first_failure(World& world, const std::string& failure) {
   const auto all = world.all_gather(std::as_bytes(std::span(failure.data(), failure.size())));
   for (int rank = 0; rank < world.size(); ++rank) {
     const auto& text = all[static_cast<std::size_t>(rank)];
+    const std::string_view view(reinterpret_cast<const char*>(text.data()), text.size());
     if (!text.empty())
-      return fmt::format("rank {}: {}", rank,
-                         std::string_view(reinterpret_cast<const char*>(text.data()), text.size()));
+      return world.size() == 1 ? std::string(view) : fmt::format("rank {}: {}", rank, view);
   }
   return {};
 }

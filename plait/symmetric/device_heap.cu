@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "plait/base/gpu.h"
+#include "plait/symmetric/agreement.h"
 #include "plait/symmetric/device_heap_transports_cuda.h"
 #include "plait/world/gather.h"
 
@@ -13,10 +14,30 @@ std::vector<std::uint64_t> gpu_sharers(World& world) {
   return sharers;
 }
 
+namespace {
+
+struct Transport {
+  void (*require_room)(World&, std::size_t bytes, std::size_t held);
+  std::unique_ptr<DeviceHeap> (*make)(World&, std::size_t bytes);
+};
+Transport transport_of(DeviceTransport transport) {
+  if (transport == DeviceTransport::nvshmem) return {require_nvshmem_room, make_nvshmem_heap};
+  return {require_vmm_room, make_vmm_heap};
+}
+
+}  // namespace
+
 std::unique_ptr<DeviceHeap> DeviceHeap::create(World& world, std::size_t bytes,
                                                DeviceTransport transport) {
-  return transport == DeviceTransport::nvshmem ? make_nvshmem_heap(world, bytes)
-                                               : make_vmm_heap(world, bytes);
+  transport_of(transport).require_room(world, bytes, 0);
+  return transport_of(transport).make(world, bytes);
+}
+
+void DeviceHeap::replace(World& world, std::unique_ptr<DeviceHeap>& heap, std::size_t bytes,
+                         DeviceTransport transport) {
+  if (heap) transport_of(transport).require_room(world, bytes, heap->bytes());
+  replace_memory(world, heap, bytes,
+                 [&](std::size_t size) { return create(world, size, transport); });
 }
 
 }  // namespace plait

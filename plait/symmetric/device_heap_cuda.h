@@ -24,6 +24,9 @@ class DeviceHeap {
   // cannot reach another's memory.
   static std::unique_ptr<DeviceHeap> create(World& world, std::size_t bytes,
                                             DeviceTransport transport);
+  // Collective; as SymmetricHeap::replace().
+  static void replace(World& world, std::unique_ptr<DeviceHeap>& heap, std::size_t bytes,
+                      DeviceTransport transport);
   // All ranks destroy theirs, in the same order. Waits for the GPU; NVSHMEM's for all ranks too,
   // unless an exception destroys it.
   virtual ~DeviceHeap() = default;

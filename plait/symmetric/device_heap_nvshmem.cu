@@ -7,6 +7,7 @@
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/memory.h"
+#include "plait/base/saturating.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/symmetric/device_heap_transports_cuda.h"
 #include "plait/symmetric/nvshmem.h"
@@ -63,7 +64,7 @@ class NvshmemHeap : public DeviceHeap {
 
 }  // namespace
 
-std::unique_ptr<DeviceHeap> make_nvshmem_heap(World& world, std::size_t bytes) {
+void require_nvshmem_room(World& world, std::size_t bytes, std::size_t held) {
   // Ranks that share a GPU would have NVSHMEM put names into /dev/shm, the same ones for each job.
   const auto sharers = gpu_sharers(world);
   for (std::size_t rank = 0; rank < sharers.size(); ++rank)
@@ -71,10 +72,14 @@ std::unique_ptr<DeviceHeap> make_nvshmem_heap(World& world, std::size_t bytes) {
                         "NVSHMEM needs a GPU a rank, but {} ranks share that of rank {}; use "
                         "--transport cuda",
                         sharers[rank], rank);
-  Nvshmem& nvshmem = Nvshmem::join(world);
-  const std::uint64_t free = gpu_free_memory();
+  const std::uint64_t idle = Nvshmem::join(world).idle() + held;
+  const std::uint64_t free = gpu_free_memory((Bytes(bytes) + kPiece).value);
   const std::uint64_t fresh = free > kPiece ? free - kPiece : 0;
-  agree_on_size(world, {bytes, std::max(fresh, nvshmem.idle() + 1), 1}, "a GPU");
+  agree_on_size(world, {bytes, std::max(fresh, idle + 1), 1}, "a GPU");
+}
+
+std::unique_ptr<DeviceHeap> make_nvshmem_heap(World& world, std::size_t bytes) {
+  Nvshmem& nvshmem = Nvshmem::join(world);
   auto heap = std::make_unique<NvshmemHeap>(world, nvshmem, bytes);
   const std::string mine = failure_of([&] {
     heap->clear();

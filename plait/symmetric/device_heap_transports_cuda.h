@@ -5,7 +5,11 @@
 
 namespace plait {
 
-// As DeviceHeap::create().
+// Collective. Throw DoesNotFitError where a GPU has too little memory for `bytes`, `held` that
+// every rank will have freed among it, UsageError where ranks are not placed for the transport.
+void require_vmm_room(World& world, std::size_t bytes, std::size_t held);
+void require_nvshmem_room(World& world, std::size_t bytes, std::size_t held);
+// As DeviceHeap::create(), where there is room.
 std::unique_ptr<DeviceHeap> make_vmm_heap(World& world, std::size_t bytes);
 std::unique_ptr<DeviceHeap> make_nvshmem_heap(World& world, std::size_t bytes);
 

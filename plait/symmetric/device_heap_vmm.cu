@@ -7,6 +7,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
+#include "plait/base/saturating.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/symmetric/descriptor_exchange.h"
 #include "plait/symmetric/device_heap_transports_cuda.h"
@@ -141,11 +142,15 @@ class VmmHeap : public DeviceHeap {
 
 }  // namespace
 
-std::unique_ptr<DeviceHeap> make_vmm_heap(World& world, std::size_t bytes) {
+void require_vmm_room(World& world, std::size_t bytes, std::size_t held) {
   require<UsageError>(world.one_host(),
                       "the symmetric heap needs all ranks on one host, but they are on several");
-  const auto me = static_cast<std::size_t>(world.rank());
-  agree_on_size(world, {bytes, gpu_free_memory(), gpu_sharers(world)[me]}, "a GPU");
+  const std::uint64_t sharers = gpu_sharers(world)[static_cast<std::size_t>(world.rank())];
+  const std::uint64_t wanted = bytes > held ? ((Bytes(bytes - held) + 1) * sharers).value : 0;
+  agree_on_size(world, {bytes, gpu_free_memory(wanted) + held * sharers, sharers}, "a GPU");
+}
+
+std::unique_ptr<DeviceHeap> make_vmm_heap(World& world, std::size_t bytes) {
   auto heap = std::make_unique<VmmHeap>(bytes, world.size());
   Descriptor own;
   const std::string failure = failure_of([&] { own = heap->make_part(world.rank()); });

@@ -55,27 +55,41 @@ class HostHeap : public SymmetricHeap {
   FutexBarrier barrier_;
 };
 
+// Collective. Returns what each rank gets. `held`: bytes that every rank will have freed.
+std::size_t agree_on_room(World& world, std::size_t bytes, std::size_t held, SizeRule rule) {
+  require<UsageError>(world.one_host(),
+                      "the symmetric heap needs all ranks on one host, but they are on several; "
+                      "take a strategy that sends rows as messages, or one host");
+  const auto ranks = static_cast<std::uint64_t>(world.size());
+  return agree_on_size(world, {bytes, available_memory() + held * ranks, ranks}, "this host", rule);
+}
+
 }  // namespace
+
+void SymmetricHeap::replace(World& world, std::unique_ptr<SymmetricHeap>& heap, std::size_t wanted,
+                            SizeRule rule) {
+  const std::size_t bytes = heap ? agree_on_room(world, wanted, heap->bytes(), rule) : wanted;
+  replace_memory(world, heap, bytes, [&](std::size_t size) { return create(world, size, rule); });
+}
 
 // Ranks exchange messages twice, for the size and for the descriptors' sockets: that is what a heap
 // costs, so all that they must agree on goes with these.
 std::unique_ptr<SymmetricHeap> SymmetricHeap::create(World& world, std::size_t wanted,
                                                      SizeRule rule) {
-  require<UsageError>(world.one_host(),
-                      "the symmetric heap needs all ranks on one host, but they are on several; "
-                      "take a strategy that sends rows as messages, or one host");
-  const std::size_t bytes =
-      agree_on_size(world, {wanted, available_memory(), static_cast<std::uint64_t>(world.size())},
-                    "this host", rule);
+  const std::size_t bytes = agree_on_room(world, wanted, 0, rule);
   const std::size_t mapped = mapped_bytes(bytes);
   std::pair<SharedMemory, Descriptor> own;
   const std::string failure = failure_of([&] { own = SharedMemory::create(mapped); });
   const auto descriptors = exchange_descriptors(world, own.second, failure);
   std::vector<SharedMemory> parts;
-  for (int rank = 0; rank < world.size(); ++rank)
-    parts.push_back(rank == world.rank()
-                        ? std::move(own.first)
-                        : SharedMemory::map(descriptors[static_cast<std::size_t>(rank)], mapped));
+  agree_on_failure(
+      world, failure_of([&] {
+        for (int rank = 0; rank < world.size(); ++rank)
+          parts.push_back(
+              rank == world.rank()
+                  ? std::move(own.first)
+                  : SharedMemory::map(descriptors[static_cast<std::size_t>(rank)], mapped));
+      }));
   return std::make_unique<HostHeap>(world, bytes, std::move(parts));
 }
 

@@ -23,6 +23,11 @@ class SymmetricHeap {
   // UsageError when ranks are on several hosts.
   static std::unique_ptr<SymmetricHeap> create(World& world, std::size_t bytes,
                                                SizeRule rule = SizeRule::equal);
+  // Collective. create(), in place of what `heap` holds, which counts as free and is lost. Where it
+  // throws DoesNotFitError, `heap` is as large as it was, and untouched if it is refused by its
+  // size; if what was freed cannot be had again, it is null.
+  static void replace(World& world, std::unique_ptr<SymmetricHeap>& heap, std::size_t bytes,
+                      SizeRule rule = SizeRule::equal);
   virtual ~SymmetricHeap() = default;
 
   virtual std::size_t bytes() const = 0;

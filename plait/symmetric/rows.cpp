@@ -1,20 +1,60 @@
 #include "plait/symmetric/rows.h"
 
+#include <new>
+
+#include "plait/base/error.h"
 #include "plait/base/memory.h"
+#include "plait/base/saturating.h"
+#include "plait/symmetric/agreement.h"
 
 namespace plait {
-SymmetricRows::SymmetricRows(World& world, std::uint64_t floats) : floats_(floats) {
-  if (world.size() > 1 && world.one_host()) {
-    heap_ = SymmetricHeap::create(world, floats * sizeof(float), SizeRule::largest);
-    floats_ = heap_->bytes() / sizeof(float);
-    for (int rank = 0; rank < world.size(); ++rank)
-      peers_.push_back(reinterpret_cast<const float*>(heap_->part(rank).data()));
-    own_ = reinterpret_cast<float*>(heap_->part(world.rank()).data());
-  } else {
-    require_memory(floats * sizeof(float), "the rows of one rank");
-    private_ = Buffer<float>(floats);
-    own_ = private_.data();
+namespace {
+
+constexpr const char* kPrivate = "the rows of one rank";
+
+// Collective.
+void replace_private(World& world, std::unique_ptr<PrivateRows>& rows, std::uint64_t bytes) {
+  const std::uint64_t held = rows ? rows->bytes() : 0;
+  agree_on_failure(world,
+                   failure_of([&] { require_memory(bytes, kPrivate, available_memory() + held); }));
+  replace_memory(world, rows, bytes, [&](std::size_t size) {
+    std::unique_ptr<PrivateRows> made;
+    agree_on_failure(world, failure_of([&] { made = std::make_unique<PrivateRows>(size); }));
+    return made;
+  });
+}
+
+}  // namespace
+
+PrivateRows::PrivateRows(std::size_t bytes) try : memory_(bytes / sizeof(float)) {
+} catch (const std::bad_alloc&) {
+  throw DoesNotFitError(fmt::format("{} for {} cannot be had", format_bytes(bytes), kPrivate));
+}
+
+void SymmetricRows::reserve(std::uint64_t floats) {
+  const bool shared = world_.size() > 1 && world_.one_host();
+  const std::uint64_t bytes = (Bytes(floats) * sizeof(float)).value;
+  lost_ = false;
+  try {
+    if (shared)
+      SymmetricHeap::replace(world_, heap_, bytes, SizeRule::largest);
+    else
+      replace_private(world_, private_, bytes);
+  } catch (...) {
+    lost_ = shared ? !heap_ : !private_;
+    find_parts();
+    throw;
   }
+  find_parts();
+}
+
+void SymmetricRows::find_parts() {
+  peers_.clear();
+  own_ = private_ ? private_->data() : nullptr;
+  if (!heap_) return;
+  for (int rank = 0; rank < world_.size(); ++rank)
+    peers_.push_back(reinterpret_cast<const float*>(heap_->part(rank).data()));
+  own_ = reinterpret_cast<float*>(heap_->part(world_.rank()).data());
 }
 
 void SymmetricRows::barrier() {

@@ -14,14 +14,33 @@
 
 namespace plait {
 
+// Of ranks without common memory.
+class PrivateRows {
+ public:
+  // Throws DoesNotFitError.
+  explicit PrivateRows(std::size_t bytes);
+  std::size_t bytes() const { return memory_.size() * sizeof(float); }
+  float* data() { return memory_.data(); }
+
+ private:
+  Buffer<float> memory_;
+};
+
 class SymmetricRows {
  public:
+  // There is no room yet. The world outlives this.
+  explicit SymmetricRows(World& world) : world_(world) {}
+  SymmetricRows(const SymmetricRows&) = delete;
+  SymmetricRows& operator=(const SymmetricRows&) = delete;
+
   // Collective. Room for `floats` floats on this rank; every rank gets as much as the largest asks
-  // for. Throws DoesNotFitError.
-  SymmetricRows(World& world, std::uint64_t floats);
+  // for. What stood there is lost. Throws DoesNotFitError on all ranks; there is then as much room
+  // as before, or, where the machine does not give back what it took, lost().
+  void reserve(std::uint64_t floats);
+  // No room is left after a reserve() that failed.
+  bool lost() const { return lost_; }
 
   float* own() { return own_; }
-  std::uint64_t floats() const { return floats_; }
   // The memory of `rank`, or null if it is not mapped here.
   const float* peer(int rank) const {
     return peers_.empty() ? nullptr : peers_[static_cast<std::size_t>(rank)];
@@ -34,11 +53,14 @@ class SymmetricRows {
   void barrier();
 
  private:
+  void find_parts();
+
+  World& world_;
   std::unique_ptr<SymmetricHeap> heap_;
-  Buffer<float> private_;
+  std::unique_ptr<PrivateRows> private_;
   std::vector<const float*> peers_;
   float* own_ = nullptr;
-  std::uint64_t floats_ = 0;
+  bool lost_ = false;
 };
 
 }  // namespace plait

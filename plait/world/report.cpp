@@ -1,5 +1,6 @@
 #include "plait/world/report.h"
 
+#include <c10/util/Exception.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,7 +35,8 @@ std::string cause_of(const std::exception& error) {
 int code_of(const std::exception& error) {
   if (const auto* own = dynamic_cast<const Error*>(&error))
     return static_cast<int>(own->exit_code());
-  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+                      dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr;
   return static_cast<int>(memory ? ExitCode::does_not_fit : ExitCode::failed);
 }
 

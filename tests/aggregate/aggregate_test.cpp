@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cmath>
+#include <csignal>
 #include <cstring>
 
 #include "plait/base/error.h"
@@ -68,6 +70,90 @@ const RankProgram kShared("aggregate", [](World& world) {
   for (unsigned seed = 0; seed < kGraphs; ++seed) check_case(world, seed, kAll);
 });
 
+// A width that no machine has the memory for is refused on all ranks, and leaves the room that
+// there was.
+const RankProgram kRefused("aggregate after a refusal", [](World& world) {
+  const Case c(4);
+  const Partition partition = partition_by_vertices(c.graph.vertices(), world.size());
+  const auto x = own_part(c.x, partition, world.rank(), c.width);
+  for (const Strategy strategy : kAll) {
+    if (strategy == Strategy::get && !world.one_host()) continue;
+    const auto aggregator = make_aggregator(
+        world,
+        make_graph_shards(c.graph, false, partition, world.rank(), {.halo = halo_for(strategy)}),
+        strategy, c.width);
+    std::vector<float> y(x.size()), again(x.size());
+    const auto sum = [&](std::vector<float>& out) {
+      aggregator->forward({nullptr, nullptr, true}, x.data(), out.data(), c.width);
+    };
+    sum(y);
+    for (const std::uint64_t width : {std::uint64_t{1} << 40, std::uint64_t{1} << 62}) {
+      bool refused = false;
+      try {
+        aggregator->reserve(width);
+      } catch (const DoesNotFitError&) {
+        refused = true;
+      }
+      expect(refused, fmt::format("{}: width {} is refused", to_string(strategy), width));
+      aggregator->reserve(c.width);
+      sum(again);
+      expect(y == again, fmt::format("{}: the width from before works", to_string(strategy)));
+    }
+    aggregator->reserve(2 * c.width);
+    sum(again);
+    expect(y == again, fmt::format("{}: a wider one works", to_string(strategy)));
+  }
+});
+
+// Shared memory of this process is at most so large from here on.
+void limit_shared_memory(rlim_t bytes) {
+  rlimit limit{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  limit.rlim_cur = bytes;
+  setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+// Memory that seemed free cannot be had on one rank: all get the room back that there was; or,
+// where that cannot be had either, are told so until it can.
+const RankProgram kRunsOut("aggregate when memory runs out", [](World& world) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  const Case c(4);
+  const Partition partition = partition_by_vertices(c.graph.vertices(), world.size());
+  const auto x = own_part(c.x, partition, world.rank(), c.width);
+  const auto aggregator = make_aggregator(
+      world, make_graph_shards(c.graph, false, partition, world.rank()), Strategy::bulk, c.width);
+  std::vector<float> y(x.size()), again(x.size());
+  const auto sum = [&](std::vector<float>& out) {
+    aggregator->forward({}, x.data(), out.data(), c.width);
+  };
+  const auto refusal_of = [](const auto& work) {
+    try {
+      work();
+    } catch (const DoesNotFitError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  sum(y);
+  const std::uint64_t wide = std::uint64_t{1} << 16;  // some MiB
+  if (world.rank() == 1) limit_shared_memory(1 << 20);
+  const std::string first = refusal_of([&] { aggregator->reserve(wide); });
+  expect(first.starts_with("rank 1: "), "what rank 1 lacks: " + first);
+  sum(again);
+  expect(y == again, "the width from before");
+
+  if (world.rank() == 1) limit_shared_memory(0);
+  expect(!refusal_of([&] { aggregator->reserve(wide); }).empty(), "refused without any memory");
+  for (int call = 0; call < 2; ++call) {
+    const std::string lost = refusal_of([&] { sum(again); });
+    expect(lost.find("could then not be had again") != std::string::npos, "lost: " + lost);
+  }
+  limit_shared_memory(RLIM_INFINITY);
+  aggregator->reserve(c.width);
+  sum(again);
+  expect(y == again, "the width from before, when there is memory again");
+});
+
 // Each rank on a host of its own: rows travel as messages.
 const RankProgram kMessages("aggregate by messages", [](World& world) {
   expect(!world.one_host(), "several hosts");
@@ -93,20 +179,35 @@ TEST(Aggregate, OneToFourRanksEqualThreeLoops) {
   }
 }
 
-TEST(Aggregate, SeveralHostsExchangeMessages) {
-  for (const int ranks : {2, 3}) {
-    const int port = free_port();
-    std::vector<Process> processes;
-    for (int rank = 0; rank < ranks; ++rank) {
-      Environment environment = rank_environment("aggregate by messages", rank, ranks, port);
-      environment["PLAIT_HOST_ID"] = fmt::format("host {}", rank);
-      processes.emplace_back(environment);
-    }
-    for (Process& process : processes) {
-      const Outcome outcome = process.wait();
-      EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
-    }
+void run_on_hosts(const std::string& program, int ranks) {
+  const int port = free_port();
+  std::vector<Process> processes;
+  for (int rank = 0; rank < ranks; ++rank) {
+    Environment environment = rank_environment(program, rank, ranks, port);
+    environment["PLAIT_HOST_ID"] = fmt::format("host {}", rank);
+    processes.emplace_back(environment);
   }
+  for (Process& process : processes) {
+    const Outcome outcome = process.wait();
+    EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
+  }
+}
+
+TEST(Aggregate, SeveralHostsExchangeMessages) {
+  for (const int ranks : {2, 3}) run_on_hosts("aggregate by messages", ranks);
+}
+
+TEST(Aggregate, ARefusedWidthLeavesTheRoomThatThereWas) {
+  for (const int ranks : {1, 2, 3}) {
+    const Outcome outcome = run_job({.program = "aggregate after a refusal", .ranks = ranks});
+    EXPECT_EQ(outcome.code, 0) << ranks << " ranks: " << outcome.all_errors();
+  }
+  run_on_hosts("aggregate after a refusal", 2);
+}
+
+TEST(Aggregate, MemoryThatRunsOutIsToldOnAllRanks) {
+  const Outcome outcome = run_job({.program = "aggregate when memory runs out", .ranks = 3});
+  EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
 }
 
 TEST(Aggregate, RefusesWiderRowsThanPlanned) {

@@ -68,8 +68,8 @@ inline void plan(const Dataset& dataset, const Partition& partition, std::uint64
                                 .gradient = true,
                                 .contiguous = partition.is_contiguous()};
   must(plan_memory(quality, question).total() > 0);
-  for (const GpuHalo halo : {GpuHalo::dense, GpuHalo::packed, GpuHalo::sums, GpuHalo::complete,
-                             GpuHalo::none, GpuHalo::paged})
+  for (const HaloStore halo : {HaloStore::dense, HaloStore::packed, HaloStore::sums,
+                               HaloStore::complete, HaloStore::none, HaloStore::paged})
     must(plan_gpu_memory(quality, question, halo).total() > 0);
 }
 

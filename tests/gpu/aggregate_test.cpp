@@ -85,6 +85,30 @@ class Placed {
   std::shared_ptr<Aggregator> aggregator_;
 };
 
+// A width that no GPU has the memory for is refused on all ranks, and leaves the room that there
+// was.
+const RankProgram kRefused("gpu aggregate after a refusal", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  const Case c(4);
+  const Partition partition = partition_by_vertices(c.graph.vertices(), world.size());
+  for (const Strategy strategy :
+       {Strategy::pipelined, Strategy::partial, Strategy::get, Strategy::paged}) {
+    Placed placed(world, c, partition, {.strategy = strategy, .max_width = c.width});
+    for (const std::uint64_t width : {std::uint64_t{1} << 40, std::uint64_t{1} << 62}) {
+      bool refused = false;
+      try {
+        placed.reserve(width);
+      } catch (const DoesNotFitError&) {
+        refused = true;
+      }
+      expect(refused, fmt::format("{}: width {} is refused", to_string(strategy), width));
+      placed.expect_right({.weighted = true}, 2e-6, std::string(to_string(strategy)));
+    }
+    placed.reserve(2 * c.width);
+    placed.expect_right({.weighted = true}, 2e-6, std::string(to_string(strategy)));
+  }
+});
+
 void check_case(World& world, const Case& c, const std::vector<Strategy>& strategies,
                 DeviceTransport transport = DeviceTransport::vmm) {
   for (const PartitionScheme scheme : partition_schemes()) {
@@ -385,6 +409,14 @@ TEST(GpuAggregate, AllWidths) {
     check_widths(*world, strategy, DType::f32);
   for (const int ranks : {2, 3}) {
     const Outcome outcome = run_job({.program = "gpu widths", .ranks = ranks, .timeout_ms = 20000});
+    EXPECT_EQ(outcome.code, 0) << ranks << " ranks: " << outcome.all_errors();
+  }
+}
+
+TEST(GpuAggregate, ARefusedWidthLeavesTheRoomThatThereWas) {
+  for (const int ranks : {1, 2, 3}) {
+    const Outcome outcome =
+        run_job({.program = "gpu aggregate after a refusal", .ranks = ranks, .timeout_ms = 20000});
     EXPECT_EQ(outcome.code, 0) << ranks << " ranks: " << outcome.all_errors();
   }
 }

@@ -67,6 +67,21 @@ def test_sums_and_gradients_of_gradients(op):
     assert_close(ddx.cpu(), a.T @ (6 * y64 * (a @ torch.ones_like(y64))))
 
 
+def test_a_width_that_does_not_fit_leaves_the_graph_as_it_was():
+    """There is room for x and y, but not for rows in slots too."""
+    nodes = 1 << 20
+    ids = torch.arange(nodes)
+    graph = plait.Graph(torch.stack([ids, (ids + 1) % nodes]).to(GPU), nodes)
+    x = torch.randn(nodes, 16, device=GPU)
+    wanted = plait.aggregate(graph, x, "sum")
+    free = torch.cuda.mem_get_info()[0]
+    wide = torch.empty(nodes, int(0.4 * free / (4 * nodes)), device=GPU)
+    with pytest.raises(RuntimeError, match="the symmetric heap needs"):
+        plait.aggregate(graph, wide, "sum")
+    del wide
+    assert torch.equal(plait.aggregate(graph, x, "sum"), wanted)
+
+
 def test_learnt_edge_weights():
     edges = random_edges(3, weighted=True)
     torch.manual_seed(0)

@@ -1,0 +1,123 @@
+#include "plait/aggregate/run_memory.h"
+
+#include "plait/base/error.h"
+#include "plait/base/gpu.h"
+#include "plait/base/memory.h"
+#include "plait/base/parallel.h"
+#include "plait/base/saturating.h"
+#include "plait/kernels/row_cut.h"
+#include "plait/symmetric/agreement.h"
+
+namespace plait {
+namespace {
+
+HaloStore halo_store(Strategy strategy, bool gpu) {
+  switch (strategy) {
+    case Strategy::replicate:
+      return HaloStore::complete;
+    case Strategy::get:
+      return HaloStore::none;
+    case Strategy::bulk:
+      return gpu ? HaloStore::packed : HaloStore::distinct;
+    case Strategy::partial:
+      return HaloStore::sums;
+    case Strategy::paged:
+      return HaloStore::paged;
+    case Strategy::pipelined:
+    case Strategy::automatic:
+      break;
+  }
+  return gpu ? HaloStore::dense : HaloStore::distinct;
+}
+
+// What is known of a partition without looking at edges: that all rows of all ranks may be read.
+PartitionQuality bounds_of(const AnyCsr& any, const Partition& partition) {
+  PartitionQuality quality;
+  quality.parts.resize(static_cast<std::size_t>(partition.parts()));
+  std::visit(
+      [&](const auto& graph) {
+        parallel_for(quality.parts.size(), [&](std::size_t p) {
+          PartQuality& part = quality.parts[p];
+          part.vertices = partition.size(static_cast<int>(p));
+          for (std::uint64_t r = 0; r < part.vertices; ++r)
+            part.edges += graph.degree(partition.vertex(static_cast<int>(p), r));
+          const std::uint64_t others = graph.vertices() - part.vertices;
+          part.remote_edges = others > 0 ? part.edges : 0;
+          part.halo_rows = part.dense_rows = part.listed_rows = others;
+          part.packed_rows = part.vertices * (quality.parts.size() - 1);
+          part.summed = {.rows = others,
+                         .listed_rows = others,
+                         .packed_rows = part.packed_rows,
+                         .kept_edges = part.edges,
+                         .sums = part.packed_rows,
+                         .summed_edges = graph.edges() - part.edges};
+        });
+      },
+      any);
+  return quality;
+}
+
+// By part: pieces of rows that are cut for one pass over all edges.
+std::vector<std::uint64_t> cut_sums(const AnyCsr& any, const PartitionQuality& quality,
+                                    const Partition& partition) {
+  std::vector<std::uint64_t> sums(quality.parts.size());
+  std::visit(
+      [&](const auto& graph) {
+        parallel_for(sums.size(), [&](std::size_t p) {
+          const PartQuality& part = quality.parts[p];
+          const std::uint32_t most = group_size(part.edges, part.vertices);
+          for (std::uint64_t r = 0; r < part.vertices; ++r) {
+            const RowCut cut =
+                cut_row(graph.degree(partition.vertex(static_cast<int>(p), r)), most);
+            if (cut.groups > 1) sums[p] += cut.groups;
+          }
+        });
+      },
+      any);
+  return sums;
+}
+
+MemoryPlan plan_of(const AnyCsr& graph, bool symmetric, const Partition& partition,
+                   const PartitionQuality& quality, const RunMemory& run) {
+  MemoryQuestion question{.widths = run.widths,
+                          .work = run.work,
+                          .edge_scratch = run.edge_scratch,
+                          .weighted = is_weighted(graph),
+                          .symmetric = symmetric,
+                          .gradient = run.shards.transposed,
+                          .loops = run.shards.one_loop_each,
+                          .slot_vertices = run.shards.slot_vertices,
+                          .wide_ids = std::holds_alternative<Csr64>(graph),
+                          .contiguous = partition.is_contiguous()};
+  const HaloStore store = halo_store(run.strategy, run.gpu);
+  if (!run.gpu) return plan_memory(quality, question, store);
+  question.cut_sums = cut_sums(graph, quality, partition);
+  return plan_gpu_memory(quality, question, store);
+}
+
+// The text of what is wrong on this rank, or nothing.
+std::string shortage(const World& world, const MemoryPlan& plan, bool gpu,
+                     const std::string& what) {
+  const std::uint64_t own = plan.rank_total(world.rank());
+  const bool together = !gpu && world.one_host();
+  const std::uint64_t needed = together ? plan.total() : own;
+  const std::uint64_t free = gpu ? gpu_free_memory(needed) : available_memory();
+  return failure_of([&] { require_memory(needed, gpu ? what + " on a GPU" : what, free); });
+}
+
+}  // namespace
+
+MemoryPlan plan_run(const AnyCsr& graph, bool symmetric, const Partition& partition,
+                    const RunMemory& run) {
+  return plan_of(graph, symmetric, partition, measure_partition(graph, partition), run);
+}
+
+void require_run_fits(World& world, const AnyCsr& graph, bool symmetric, const Partition& partition,
+                      const RunMemory& run, const std::string& what) {
+  const MemoryPlan bound = plan_of(graph, symmetric, partition, bounds_of(graph, partition), run);
+  if (first_failure(world, shortage(world, bound, run.gpu, what)).empty()) return;
+  const MemoryPlan plan = plan_run(graph, symmetric, partition, run);
+  agree_on_failure(world, shortage(world, plan, run.gpu, what));
+}
+
+}  // namespace plait

@@ -1,0 +1,149 @@
+// The memory of GPUs that runs take against what was planned before they began, a process a rank.
+// Prints both, and what the plan is made of, so that one run tells what the plan lacks.
+#include "plait/base/memory.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include "plait/aggregate/gpu_aggregator.h"
+#include "plait/aggregate/run_memory.h"
+#include "plait/base/cuda.h"
+#include "plait/base/error.h"
+#include "plait/base/gpu.h"
+#include "plait/graph/dcsbm.h"
+#include "plait/nn/gpu_torch.h"
+#include "plait/nn/train.h"
+#include "plait/nn/work_memory.h"
+#include "tests/world/ranks.h"
+
+namespace plait::test {
+namespace {
+
+const Dataset& large() {
+  static const Dataset data = generate_dcsbm({.vertices = 1'000'000,
+                                              .edges = 20'000'000,
+                                              .classes = 47,
+                                              .width = 100,
+                                              .train_per_class = 2000,
+                                              .seed = 3});
+  return data;
+}
+
+// The most that is in use on the GPU from when it is made, at the moments at which it is asked.
+class Used {
+ public:
+  void look() { most_ = std::max(most_, gpu_used_memory()); }
+  std::uint64_t bytes() const { return most_ - before_; }
+
+ private:
+  std::uint64_t before_ = (release_gpu_caches(), gpu_used_memory());
+  std::uint64_t most_ = before_;
+};
+
+void report(const World& world, const std::string& name, const MemoryPlan& plan,
+            std::uint64_t measured) {
+  const std::uint64_t planned = plan.rank_total(world.rank());
+  const double ratio = static_cast<double>(measured) / static_cast<double>(planned);
+  std::string line =
+      fmt::format("MEMORY {} rank {} of {}: planned {} measured {} ratio {:.3f}", name,
+                  world.rank(), world.size(), format_bytes(planned), format_bytes(measured), ratio);
+  for (const MemoryItem& item : plan.items)
+    line += fmt::format("; {} {}", item.name,
+                        format_bytes(item.bytes[static_cast<std::size_t>(world.rank())]));
+  fmt::print(stderr, "{}\n", line);
+  expect(std::abs(ratio - 1) <= 0.1, line);
+}
+
+struct Run {
+  const char* kind;
+  int layers;
+  std::int64_t hidden;
+  Strategy strategy = Strategy::pipelined;
+};
+
+void check_training(World& world, const Run& run) {
+  const Dataset& data = large();
+  TrainConfig config{.epochs = 6, .route = {.strategy = run.strategy, .gpu = true}};
+  ModelConfig model = default_model(run.kind);
+  model.layers = run.layers, model.hidden = run.hidden;
+  config.model = model_for(model, data);
+  const Partition partition = partition_by_edges(data.graph, world.size());
+  const MemoryPlan plan = plan_training(data, partition, config);
+  Used used;
+  {
+    const std::atomic<bool> stop{false};
+    Trainer trainer(world, data, partition, config);
+    used.look();
+    std::vector<std::uint64_t> by_epoch;
+    trainer.run(
+        [&](const EpochResult&) {
+          used.look();
+          by_epoch.push_back(gpu_used_memory());
+        },
+        stop);
+    // Recorded steps take no more than those before.
+    expect(static_cast<double>(by_epoch.back()) <= 1.05 * static_cast<double>(by_epoch[1]),
+           fmt::format("{} in use after epoch 1, {} at the end", format_bytes(by_epoch[1]),
+                       format_bytes(by_epoch.back())));
+  }
+  report(world,
+         fmt::format("{} of {} layers of {} by {}", run.kind, run.layers, run.hidden,
+                     to_string(run.strategy)),
+         plan, used.bytes());
+}
+
+void check_aggregation(World& world, Strategy strategy, std::uint64_t width) {
+  const Dataset& data = large();
+  const Partition partition = partition_by_edges(data.graph, world.size());
+  const MemoryPlan plan = plan_run(data.graph, data.symmetric, partition,
+                                   {.strategy = strategy, .gpu = true, .widths = {width}});
+  Used used;
+  {
+    const std::uint64_t floats = partition.size(world.rank()) * width;
+    DeviceArray<float> x(floats), y(floats);
+    const auto aggregator = make_gpu_aggregator(world, data.graph, data.symmetric, partition,
+                                                {.strategy = strategy, .max_width = width});
+    check_cuda(cudaMemset(x.data(), 0, floats * sizeof(float)), "x");
+    aggregator->forward({}, x.data(), y.data(), width);
+    aggregator->cost();
+    used.look();
+  }
+  report(world, fmt::format("aggregate {} by {}", width, to_string(strategy)), plan, used.bytes());
+}
+
+const RankProgram kMemory("gpu memory", [](World& world) {
+  use_gpu(world.rank());
+  torch_device(true);
+  std::string failures;
+  const auto check = [&](const auto& one) {
+    try {
+      one();
+    } catch (const LostRankError&) {
+      throw;
+    } catch (const Error& error) {
+      failures += std::string(error.what()) + "\n";
+    }
+  };
+  for (const Strategy strategy :
+       {Strategy::pipelined, Strategy::bulk, Strategy::get, Strategy::partial, Strategy::replicate})
+    check([&] { check_aggregation(world, strategy, 512); });
+  for (const Run& run :
+       {Run{"gcn", 3, 256}, Run{"gcn", 3, 1024}, Run{"gcn", 2, 64}, Run{"sage", 3, 256},
+        Run{"gin", 3, 128}, Run{"gat", 2, 128}, Run{"mlp", 3, 256},
+        Run{"gcn", 3, 256, Strategy::bulk}, Run{"gcn", 3, 256, Strategy::partial}})
+    check([&] { check_training(world, run); });
+  expect(failures.empty(), failures);
+});
+
+TEST(GpuMemory, IsWhatWasPlanned) {
+  for (const int ranks : {1, 2, 4}) {
+    if (ranks > gpu_count()) continue;  // what ranks take of one GPU cannot be told apart
+    const Outcome outcome =
+        run_job({.program = "gpu memory", .ranks = ranks, .timeout_ms = 60000, .limit_s = 400});
+    for (const std::string& line : outcome.errors) fmt::print("{}\n", line);
+    EXPECT_EQ(outcome.code, 0) << ranks << " ranks";
+  }
+}
+
+}  // namespace
+}  // namespace plait::test

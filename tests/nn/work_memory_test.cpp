@@ -1,0 +1,141 @@
+// The memory that runs take on the CPU against what was planned before they began.
+#include "plait/nn/work_memory.h"
+
+#include <c10/core/CPUAllocator.h>
+#include <gtest/gtest.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "plait/aggregate/run_memory.h"
+#include "plait/base/error.h"
+#include "plait/graph/dcsbm.h"
+#include "plait/nn/tensor_trace.h"
+#include "plait/nn/train.h"
+#include "tests/support/memory_peak.h"
+
+namespace plait {
+namespace {
+
+// Rows of 128 floats are above what malloc() keeps for itself (32 MiB).
+constexpr std::uint64_t kVertices = 72000;
+
+const Dataset& large() {
+  static const Dataset data = generate_dcsbm(
+      {.vertices = kVertices, .edges = 360000, .width = 128, .train_per_class = 2000, .seed = 3});
+  return data;
+}
+
+void expect_near(std::uint64_t measured, const MemoryPlan& plan, const std::string& name) {
+  const auto planned = static_cast<double>(plan.rank_total(0));
+  const double ratio = static_cast<double>(measured) / planned;
+  std::printf("%-24s planned %s, measured %s: %.3f\n", name.c_str(),
+              format_bytes(plan.rank_total(0)).c_str(), format_bytes(measured).c_str(), ratio);
+  EXPECT_NEAR(ratio, 1, 0.1) << name;
+}
+
+TrainConfig config_of(const Dataset& data, const char* kind, std::int64_t hidden, int layers) {
+  TrainConfig config{.epochs = 1};
+  ModelConfig model = default_model(kind);
+  model.layers = layers, model.hidden = hidden;
+  config.model = model_for(model, data);
+  return config;
+}
+
+void train(const Dataset& data, const TrainConfig& config) {
+  const auto world = World::alone();
+  const std::atomic<bool> stop{false};
+  Trainer trainer(*world, data, partition_by_vertices(data.vertices(), 1), config);
+  trainer.run([](const EpochResult&) {}, stop);
+}
+
+class WorkMemory : public testing::TestWithParam<std::pair<const char*, std::int64_t>> {};
+
+TEST_P(WorkMemory, OfTrainingIsWhatWasPlanned) {
+  const auto [kind, hidden] = GetParam();
+  const Dataset& data = large();
+  const TrainConfig config = config_of(data, kind, hidden, 2);
+  const Dataset small = generate_dcsbm({.vertices = 600, .edges = 6000, .width = 128, .seed = 1});
+  train(small, config_of(small, kind, hidden, 2));  // libraries and threads are there then
+  const MemoryPlan plan = plan_training(data, partition_by_vertices(data.vertices(), 1), config);
+  const test::MemoryPeak peak;
+  train(data, config);
+  expect_near(peak.bytes(), plan, kind);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, WorkMemory,
+                         testing::Values(std::pair{"gcn", 256}, std::pair{"sage", 128},
+                                         std::pair{"gin", 128}, std::pair{"gat", 128}),
+                         [](const auto& info) { return info.param.first; });
+
+TEST(RunMemory, OfAnAggregationIsWhatWasPlanned) {
+  const Dataset& data = large();
+  const Partition partition = partition_by_vertices(kVertices, 1);
+  const auto world = World::alone();
+  constexpr std::uint64_t kWidth = 256;
+  const MemoryPlan plan =
+      plan_run(data.graph, true, partition, {.strategy = Strategy::bulk, .widths = {kWidth}});
+  const test::MemoryPeak peak;
+  const Buffer<float> x(kVertices * kWidth, 1.0f), scale(kVertices, 2.0f);
+  Buffer<float> y(kVertices * kWidth);
+  const auto aggregator = make_aggregator(*world, make_graph_shards(data.graph, true, partition, 0),
+                                          Strategy::bulk, kWidth);
+  aggregator->forward({scale.data()}, x.data(), y.data(), kWidth);
+  expect_near(peak.bytes(), plan, "aggregate");
+}
+
+// What is refused is refused on every rank alike, with the figures, and nothing is held after.
+TEST(RunMemory, RefusesWhatDoesNotFit) {
+  const Dataset& data = large();
+  const Partition partition = partition_by_vertices(kVertices, 1);
+  const auto world = World::alone();
+  for (const std::uint64_t width : {std::uint64_t{1} << 30, ~std::uint64_t{0}}) {
+    try {
+      require_run_fits(*world, data.graph, true, partition,
+                       {.strategy = Strategy::bulk, .widths = {width}}, "the run");
+      ADD_FAILURE() << width;
+    } catch (const DoesNotFitError& error) {
+      EXPECT_EQ(std::string(error.what()).find("the run needs "), 0u) << error.what();
+    }
+  }
+  TrainConfig config = config_of(data, "gcn", std::int64_t{1} << 32, 3);
+  EXPECT_THROW(require_training_fits(*world, data, partition, config), DoesNotFitError);
+}
+
+// --- rehearsals ---
+
+Rehearsal rehearsal(std::uint64_t rows) {
+  return {rows, trace_tensors([&](const auto& kept) {
+            const auto n = static_cast<std::int64_t>(rows);
+            const torch::Tensor weights = torch::zeros({1000}), x = torch::zeros({n, 100});
+            kept();
+            torch::Tensor y = x.neg();  // three of a size at once, then two
+            torch::Tensor z = y.neg();
+            y = torch::Tensor();
+            z = z.narrow(1, 0, 50).clone();
+          })};
+}
+
+TEST(TensorTrace, TellsWhatManyRowsTake) {
+  const Rehearsal few = rehearsal(10), more = rehearsal(20);
+  const WorkBytes work = work_bytes(few, more, 100000, BlockMemory::exact);
+  EXPECT_EQ(work.kept, 4000 + 40'000'000);
+  EXPECT_EQ(work.most, 4000 + 120'000'000);
+}
+
+// 40,000,256 bytes are 38.15 MiB, in a segment of 40: of what the second leaves, the third, half as
+// large, takes a part.
+TEST(TensorTrace, TellsWhatLibtorchsCacheTakes) {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  const WorkBytes work = work_bytes(rehearsal(10), rehearsal(20), 100000, BlockMemory::cached);
+  EXPECT_EQ(work.kept, (40 + 2) * kMiB);
+  EXPECT_EQ(work.most, (3 * 40 + 2) * kMiB);
+}
+
+TEST(TensorTrace, LeavesTheAllocatorAsItWas) {
+  const auto* const before = c10::GetCPUAllocator();
+  EXPECT_THROW(trace_tensors([](const auto&) { throw Error("no"); }), Error);
+  EXPECT_EQ(c10::GetCPUAllocator(), before);
+}
+
+}  // namespace
+}  // namespace plait
