@@ -18,8 +18,8 @@ RANKS = {1: [], 2: ["--ranks", 2], 3: ["--ranks", 3, "--partition", "hash"]}
 # Layers that widen and that narrow rows, on dense and on sparse features.
 CASES = {
     "gcn with layer norm": ("dense", Settings("gcn", 12, norm="layer")),
-    "gcn as wide as its input, residual": ("sparse", Settings("gcn", 40, residual=True)),
     "sage": ("sparse", Settings("sage", 8)),
+    "sage as wide as its input, residual": ("sparse", Settings("sage", 40, residual=True)),
     "sage with layer norm": ("dense", Settings("sage", 48, norm="layer", activation="elu")),
     "sage by maximum": ("sparse", Settings("sage", 8, aggregation="max")),
     "sage by maximum, residual": ("dense", Settings("sage", 20, aggregation="max", residual=True)),
