@@ -139,20 +139,19 @@ def test_train_has_no_deadline(tmp_path, communities):
     assert result.json["interrupted"]
 
 
-@pytest.mark.parametrize("ranks,whole_group,number", [
-    (1, True, signal.SIGINT), (2, True, signal.SIGINT), (2, False, signal.SIGTERM)])
-def test_second_signal_ends_training_at_once(tmp_path, large, ranks, whole_group, number):
-    process, checkpoint = training_begun(tmp_path, large, "--hidden", 128, "--ranks", ranks)
-    ended_by = program.ranks_of(process.pid).values()
+@pytest.mark.parametrize("whole_group,number", [(True, signal.SIGINT), (False, signal.SIGTERM)])
+def test_second_signal_ends_training_at_once(tmp_path, communities, whole_group, number):
+    """Though one rank stands still, for which the other one waits."""
+    process, checkpoint = training_begun(tmp_path, communities, "--ranks", 2, "--timeout", 60)
+    ranks = program.ranks_of(process.pid)
+    os.kill(ranks[1], signal.SIGSTOP)
     send = os.killpg if whole_group else os.kill
     send(process.pid, number)
-    time.sleep(0.6)
-    assert process.poll() is None, "it was too quick to be interrupted twice"
+    time.sleep(0.8)
+    assert not any(map(program.ended, ranks.values()))
     send(process.pid, number)
-    began = time.monotonic()
-    result = program.result_of(process, 20)
+    result = program.result_of(process, 30)
     assert (result.code, result.out) == (INTERRUPTED, ""), result
-    assert time.monotonic() - began < 2
     program.check_one_line(result, ["interrupted"])
-    assert all(program.ended(rank) for rank in ended_by)
+    assert all(map(program.ended, ranks.values()))
     assert list(program.contents(tmp_path)) == [checkpoint]
