@@ -99,7 +99,7 @@ def test_second_sigterm_ends_a_rank_that_waits(files, tmp_path):
         time.sleep(0.5)
         assert first.poll() is None
         os.kill(first.pid, signal.SIGTERM)
-        assert program.result_of(first, 5).code == INTERRUPTED
+        assert program.result_of(first, 30).code == INTERRUPTED
     finally:
         second.kill()
         program.result_of(second, 5)
