@@ -1,7 +1,11 @@
 #include "plait/nn/work_memory.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <functional>
 
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/memory.h"
@@ -97,8 +101,8 @@ std::uint64_t pattern_bytes(const Features& features, std::uint64_t rows) {
 
 using Rehearse = std::function<void(const Dataset& few, const std::function<void()>& kept)>;
 
-// What the work holds on each rank. `times_weights`: how often the weights are held, and
-// `times_activations` the activations, where no rehearsal is made.
+// What the work holds on each rank. `times_weights`: how often the weights are held, for models so
+// large that no rehearsal is made.
 std::vector<WorkBytes> work_of(const Dataset& dataset, const Partition& partition,
                                const ModelConfig& model, std::span<const Split> split, bool gpu,
                                const Rehearse& rehearse, double times_weights) {
