@@ -69,11 +69,6 @@ std::uint64_t neighbour_bytes(const MemoryQuestion& q) {
          (q.weighted ? sizeof(float) : 0);
 }
 
-// Bytes of a row as it stands in a slot. Of an absurd width it is enough that they are too many.
-Bytes slot_bytes(const MemoryQuestion& q) {
-  return Bytes(row_stride(std::min(q.width, std::uint64_t{1} << 62))) * sizeof(float);
-}
-
 // Bytes of an edge of a shard.
 std::uint64_t edge_bytes(const MemoryQuestion& q) {
   return sizeof(Slot) + (q.weighted ? sizeof(float) : 0);
@@ -114,6 +109,7 @@ std::uint64_t shard_edges(const PartQuality& part, const MemoryQuestion& q) {
 
 std::uint64_t directions(const MemoryQuestion& q) { return q.gradient && !q.symmetric ? 2 : 1; }
 
+// Of rows as they stand in slots.
 Bytes bytes_of_rows(Bytes rows, const MemoryQuestion& q) {
   // A width that is absurd must not wrap round as it is padded.
   const std::uint64_t width = q.width();

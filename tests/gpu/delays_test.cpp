@@ -131,7 +131,7 @@ const RankProgram delayed("gpu delayed steps", [](World& world) {
 
 TEST(GpuDelayedSteps, KeepTheirRowsApart) {
   const Outcome outcome =
-      run_job({.program = "gpu delayed steps", .ranks = 3, .timeout_ms = 20000, .limit_s = 120});
+      run_job({.program = "gpu delayed steps", .ranks = 3, .timeout_ms = 20000});
   EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
 }
 
