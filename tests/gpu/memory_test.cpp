@@ -138,8 +138,7 @@ const RankProgram kMemory("gpu memory", [](World& world) {
 TEST(GpuMemory, IsWhatWasPlanned) {
   for (const int ranks : {1, 2, 4}) {
     if (ranks > gpu_count()) continue;  // what ranks take of one GPU cannot be told apart
-    const Outcome outcome =
-        run_job({.program = "gpu memory", .ranks = ranks, .timeout_ms = 60000, .limit_s = 400});
+    const Outcome outcome = run_job({.program = "gpu memory", .ranks = ranks, .timeout_ms = 60000});
     for (const std::string& line : outcome.errors) fmt::print("{}\n", line);
     EXPECT_EQ(outcome.code, 0) << ranks << " ranks";
   }

@@ -8,11 +8,18 @@
 #include "plait/base/gpu.h"
 #include "plait/nn/gpu_torch.h"
 #include "plait/nn/recorded.h"
+#include "tests/support/random_graph.h"
 
 namespace plait {
 namespace {
 
 constexpr std::int64_t kMiB = std::int64_t{1} << 18;  // floats
+
+c10::intrusive_ptr<GraphHandle> on_gpu(World& world) {
+  const AnyCsr graph = test::random_csr<std::uint32_t>(10, 20, 1);
+  return c10::make_intrusive<GraphHandle>(world, graph, false, partition_by_vertices(10, 1),
+                                          GraphHandleOptions{.route = {.gpu = true}});
+}
 
 class Recording : public testing::Test {
  protected:
@@ -21,7 +28,8 @@ class Recording : public testing::Test {
   const std::unique_ptr<World> world_ = World::alone();
   const torch::Device device_ = torch_device(true);
   const OwnStream stream_{device_};
-  Recorder recorder_{*world_, device_, true};
+  const c10::intrusive_ptr<GraphHandle> graph_ = on_gpu(*world_);
+  Recorder recorder_{*graph_};
   int calls_ = 0;  // of the work itself
 };
 
