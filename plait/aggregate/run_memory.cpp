@@ -57,9 +57,10 @@ PartitionQuality bounds_of(const AnyCsr& any, const Partition& partition) {
   return quality;
 }
 
-// By part: pieces of rows that are cut for one pass over all edges.
+// By part: pieces of rows that are cut for one pass over all edges. Strategy get cuts rows into
+// groups of kGetGroup, local and remote edges apart.
 std::vector<std::uint64_t> cut_sums(const AnyCsr& any, const PartitionQuality& quality,
-                                    const Partition& partition) {
+                                    const Partition& partition, bool get) {
   std::vector<std::uint64_t> sums(quality.parts.size());
   std::visit(
       [&](const auto& graph) {
@@ -67,9 +68,11 @@ std::vector<std::uint64_t> cut_sums(const AnyCsr& any, const PartitionQuality& q
           const PartQuality& part = quality.parts[p];
           const std::uint32_t most = group_size(part.edges, part.vertices);
           for (std::uint64_t r = 0; r < part.vertices; ++r) {
-            const RowCut cut =
-                cut_row(graph.degree(partition.vertex(static_cast<int>(p), r)), most);
-            if (cut.groups > 1) sums[p] += cut.groups;
+            const EdgeOffset edges = graph.degree(partition.vertex(static_cast<int>(p), r));
+            const bool both = edges > 1 && sums.size() > 1;  // nearly all rows, where ranks are few
+            const std::uint64_t groups =
+                get ? (edges + kGetGroup - 1) / kGetGroup + both : cut_row(edges, most).groups;
+            if (groups > 1) sums[p] += groups;
           }
         });
       },
@@ -91,7 +94,7 @@ MemoryPlan plan_of(const AnyCsr& graph, bool symmetric, const Partition& partiti
                           .contiguous = partition.is_contiguous()};
   const HaloStore store = halo_store(run.strategy, run.gpu);
   if (!run.gpu) return plan_memory(quality, question, store);
-  question.cut_sums = cut_sums(graph, quality, partition);
+  question.cut_sums = cut_sums(graph, quality, partition, store == HaloStore::none);
   return plan_gpu_memory(quality, question, store);
 }
 

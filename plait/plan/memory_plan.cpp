@@ -116,6 +116,11 @@ Bytes bytes_of_rows(Bytes rows, const MemoryQuestion& q) {
   return rows * (width >> 62 != 0 ? width : row_stride(width)) * sizeof(float);
 }
 
+// The caller's own rows, which have no gaps.
+Bytes x_and_y(const PartQuality& part, const MemoryQuestion& q) {
+  return Bytes(2 * part.vertices) * q.width() * sizeof(float);
+}
+
 }  // namespace
 
 MemoryPlan plan_memory(const PartitionQuality& quality, const MemoryQuestion& q, HaloStore store) {
@@ -140,7 +145,7 @@ MemoryPlan plan_memory(const PartitionQuality& quality, const MemoryQuestion& q,
   items.add("shard (offsets, slots, weights, halo)", shard);
   if (directions(q) == 2) items.add("shard of the transposed graph", shard);
   items.add("rows in the symmetric heap (own, halo)", heap);
-  items.add_work(q, [&](const PartQuality& part) { return bytes_of_rows(2 * part.vertices, q); });
+  items.add_work(q, [&](const PartQuality& part) { return x_and_y(part, q); });
   if (!q.contiguous)
     items.add("owner and row of every vertex", [&](const PartQuality&) {
       return vertices * (2 * sizeof(std::uint32_t) + sizeof(std::uint64_t));
@@ -183,8 +188,6 @@ GpuPart gpu_part(const PartQuality& part, const MemoryQuestion& q, HaloStore hal
   }
 }
 
-constexpr std::uint64_t kGetGroup = 16;  // edges
-
 // Groups of rows that are not cut, for each width that has a schedule of its own.
 Bytes neighbour_groups(const PartQuality& part, const GpuPart& on_gpu, const MemoryQuestion& q,
                        HaloStore halo) {
@@ -222,7 +225,7 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
   constexpr std::uint64_t kGroup = 16, kMiB = std::uint64_t{1} << 20;
   // What CUDA and libtorch take beside the arrays, measured (docs/performance.md): kernels that are
   // loaded when they are first used, recorded steps, the workspace of matrix products.
-  constexpr std::uint64_t kPlaced = 32 * kMiB, kTrained = 256 * kMiB;
+  constexpr std::uint64_t kPlaced = 32 * kMiB, kTrained = 96 * kMiB, kNccl = 960 * kMiB;
   const std::uint64_t vertices = vertices_of(quality), ranks = quality.parts.size();
   const auto on_gpu = [&](const PartQuality& part) { return gpu_part(part, q, halo, vertices); };
   const auto rows_of = [&](Bytes rows) { return bytes_of_rows(rows, q); };
@@ -243,10 +246,9 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
     return Bytes(both) * neighbour_groups(part, on_gpu(part), q, halo) * kGroup;
   });
   const auto group_sums = [&](const PartQuality& part) {
-    if (!get) return Bytes(both) * rows_of(items.of_rank(q.cut_sums, part));
-    // Beyond 8 GiB they are added by atomics.
-    const Bytes bytes = rows_of(part.vertices + on_gpu(part).edges / kGetGroup);
-    return bytes.value > 8192 * kMiB ? Bytes(0) : Bytes(both) * bytes;
+    const Bytes bytes = rows_of(items.of_rank(q.cut_sums, part));
+    // Beyond 8 GiB, get adds them by atomics.
+    return get && bytes.value > 8192 * kMiB ? Bytes(0) : Bytes(both) * bytes;
   };
   items.add("sums of neighbour groups", group_sums);
   if (q.edge_scratch > 0)
@@ -277,12 +279,14 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
   items.add("signals and sums over ranks", [&](const PartQuality&) { return ranks * kMiB; });
   items.add("CUDA and its libraries",
             [&](const PartQuality&) { return q.work.empty() ? kPlaced : kTrained; });
-  items.add_work(q, [&](const PartQuality& part) { return rows_of(2 * part.vertices); });
+  if (ranks > 1 && (halo == HaloStore::packed || halo == HaloStore::complete))
+    items.add("NCCL", [&](const PartQuality&) { return kNccl; });
+  items.add_work(q, [&](const PartQuality& part) { return x_and_y(part, q); });
   items.add_placing([&](const PartQuality& part) { return placing_bytes(part, q, halo, vertices); },
                     [&](const PartQuality& part) {
                       const WorkBytes work = items.work_of(q, part);
                       return rows_of(most_slots) + group_sums(part) +
-                             (q.work.empty() ? rows_of(2 * part.vertices)
+                             (q.work.empty() ? x_and_y(part, q)
                                              : Bytes(work.most - std::min(work.kept, work.most)));
                     });
   return items.take();

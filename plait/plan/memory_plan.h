@@ -17,6 +17,9 @@ struct WorkBytes {
   std::uint64_t most = 0;  // at the most, those that are kept among them
 };
 
+// Edges of a neighbour group of strategy get, whose settings are MGG's by default.
+constexpr std::uint64_t kGetGroup = 16;
+
 struct MemoryQuestion {
   // The different widths of the rows that are aggregated.
   std::vector<std::uint64_t> widths;

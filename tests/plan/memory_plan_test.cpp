@@ -48,12 +48,14 @@ TEST(MemoryPlan, WidthsThatAreNoMultipleOfFourTakePadding) {
       if (one.name.starts_with(prefix)) return one.bytes;
     throw Error("no such item");
   };
-  const auto host = [&](std::uint64_t width) { return plan_memory(quality, {.width = width}); };
+  const auto host = [&](std::uint64_t width) {
+    return plan_memory(quality, {.widths = {width}}, HaloStore::distinct);
+  };
   EXPECT_EQ(item(host(47), "rows in"), item(host(48), "rows in"));
   for (const HaloStore halo :
        {HaloStore::dense, HaloStore::packed, HaloStore::none, HaloStore::paged}) {
     const auto gpus = [&](std::uint64_t width) {
-      return plan_gpu_memory(quality, {.width = width}, halo);
+      return plan_gpu_memory(quality, {.widths = {width}}, halo);
     };
     EXPECT_EQ(item(gpus(47), "rows in"), item(gpus(48), "rows in"));
     EXPECT_LT(item(gpus(47), "x and y"), item(gpus(48), "x and y"));
