@@ -14,8 +14,7 @@ import plait
 torch.manual_seed(0)
 device = plait.device()  # this rank's GPU, or the CPU
 data = plait.Graph.load(sys.argv[1]).to(device)  # or a torch_geometric.data.Data
-classes = int(data.y.max()) + 1
-model = GCN(data.x.size(1), 16, num_layers=2, out_channels=classes, dropout=0.5).to(device)
+model = GCN(data.x.size(1), 16, 2, int(data.y.max()) + 1, dropout=0.5).to(device)
 model, data = plait.parallelize(model, data)  # from here on: rows of this rank's nodes
 optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
 

@@ -269,7 +269,7 @@ def test_wrong_usage(plait):
 @pytest.mark.parametrize("model", ["gcn", "mlp"])
 def test_costs_in_json(plait, communities, strategy, model):
     """What the page shows is true: bytes of rows by pair are those of the partition."""
-    ranks, hidden, classes = 3, 16, 7
+    ranks, moved = 3, 16 + 8  # hidden features, and 7 classes in rows of 8: a multiple of 16 bytes
     result = plait.json("train", communities, "--epochs", 5, "--ranks", ranks, "--model", model,
                         "--strategy", strategy, "--partition", "vertices")
     assert set(result["phases"]) == set(PHASES)
@@ -287,9 +287,9 @@ def test_costs_in_json(plait, communities, strategy, model):
         wanted = (sum(p["vertices"] for p in parts) - parts[rank]["vertices"]
                   if strategy == "replicate" else parts[rank][rows[strategy]])
         # Two layers, each forward and backward.
-        assert sum(row) == (0 if model == "mlp" else wanted * 2 * (hidden + classes) * 4)
+        assert sum(row) == (0 if model == "mlp" else wanted * 2 * moved * 4)
     if strategy == "replicate" and model == "gcn":
-        share = [p["vertices"] * 2 * (hidden + classes) * 4 for p in parts]
+        share = [p["vertices"] * 2 * moved * 4 for p in parts]
         assert between == [[0 if a == b else share[b] for b in range(ranks)]
                            for a in range(ranks)]
 

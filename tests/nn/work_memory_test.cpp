@@ -65,7 +65,7 @@ TEST_P(WorkMemory, OfTrainingIsWhatWasPlanned) {
 INSTANTIATE_TEST_SUITE_P(Models, WorkMemory,
                          testing::Values(std::pair{"gcn", 256}, std::pair{"sage", 128},
                                          std::pair{"gin", 128}, std::pair{"gat", 128}),
-                         [](const auto& info) { return info.param.first; });
+                         [](const auto& one) { return one.param.first; });
 
 TEST(RunMemory, OfAnAggregationIsWhatWasPlanned) {
   const Dataset& data = large();
