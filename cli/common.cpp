@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <cstring>
@@ -48,7 +49,8 @@ Facts settings_of(const Session& session) {
               {"the command", session.command->get_name()}};
   for (const CLI::Option* option : session.command->get_options()) {
     const std::string name = option->get_name();
-    if (name == "--help" || name == "--json" || name == "--quiet" || name == "--timeout") continue;
+    static constexpr std::array kOwn{"--help", "--json", "--quiet", "--timeout", "--gpu-timeout"};
+    if (std::ranges::find(kOwn, name) != kOwn.end()) continue;
     const bool given = option->count() > 0;
     const std::string value =
         given ? CLI::detail::join(option->results(), ",") : option->get_default_str();

@@ -131,15 +131,16 @@ DeviceLink::~DeviceLink() {
   }
 }
 
-void DeviceLink::begin() {
+// What is recorded counts when it is replayed: a recording may end on some ranks alone.
+void DeviceLink::begin(bool recorded) {
   if (ranks_ == 1) return;
-  world_.begin_operation();
+  if (!recorded) world_.begin_operation();
   signals_.check();
 }
 
 void DeviceLink::replayed(std::uint32_t steps) {
   if (ranks_ == 1) return;
-  begin();
+  begin(false);
   signals_.replayed(steps);
 }
 

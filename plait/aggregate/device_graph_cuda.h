@@ -9,6 +9,7 @@
 
 #include "plait/aggregate/device_trace_cuda.h"
 #include "plait/base/dtype.h"
+#include "plait/base/error.h"
 #include "plait/placement/device_block_sums_cuda.h"
 #include "plait/plan/halo_schedule.h"
 #include "plait/symmetric/signals_cuda.h"
@@ -52,9 +53,21 @@ class DeviceLink {
   DeviceLink(const DeviceLink&) = delete;
   DeviceLink& operator=(const DeviceLink&) = delete;
 
-  // Begins an operation in which all ranks take part. Throws LostRankError if a rank is lost or an
-  // operation before has failed.
-  void begin();
+  // An operation in which all ranks take part: `work` enqueues it, on this stream above all. Throws
+  // LostRankError if a rank is lost or an operation before has failed. If `work` throws after some
+  // of it was enqueued, no rank gets a result any more.
+  template <class Work>
+  void operation(cudaStream_t stream, const Work& work) {
+    begin(is_recorded(stream));
+    try {
+      work();
+    } catch (const UsageError&) {  // on all ranks, before anything was enqueued
+      throw;
+    } catch (...) {
+      if (!is_recorded(stream)) signals_.abandon(stream_);
+      throw;
+    }
+  }
   // Recorded steps are about to be replayed.
   void replayed(std::uint32_t steps);
   // While an exception destroys the owner of this link: waits on this GPU end, so that it can be
@@ -99,6 +112,7 @@ class DeviceLink {
   }
 
  private:
+  void begin(bool recorded);
   static constexpr std::uint64_t kReduceFloats = 1 << 18;  // summed over ranks at once
 
   void follow(cudaStream_t later, cudaStream_t earlier);

@@ -117,13 +117,13 @@ class Engine : public GpuAggregator {
 
   void all_reduce_sum(float* values, std::uint64_t count) override {
     const Phase phase("summing over ranks");
-    link_.begin();
-    link_.all_reduce_sum(values, count, stream_);
+    link_.operation(stream_, [&] { link_.all_reduce_sum(values, count, stream_); });
   }
   void run_part(StepPart part, const float* x, float* y, std::uint64_t width) override {
     require_room(width);
-    link_.begin();
-    forward_run_->run_part(part, {nullptr, nullptr, false, x, y, width, stream_});
+    link_.operation(stream_, [&] {
+      forward_run_->run_part(part, {nullptr, nullptr, false, x, y, width, stream_});
+    });
   }
   std::vector<TraceSpan> trace(const float* x, float* y, std::uint64_t width) override {
     DeviceTrace trace;
@@ -147,6 +147,7 @@ class Engine : public GpuAggregator {
     return cost;
   }
   void check() const override { link_.signals().check(); }
+  void about_to_wait() override { link_.signals().mark(stream_); }
   std::uint32_t recorded_steps() const override { return link_.signals().recorded(); }
   void replay(std::uint32_t steps) override { link_.replayed(steps); }
   std::uint64_t own() const override { return forward_->shard.own; }
@@ -168,10 +169,10 @@ class Engine : public GpuAggregator {
                   void (DeviceEdges::*kernel)(const DeviceEdges::Rows&, Operation)) {
     require_room(width);
     const Phase phase("aggregate");
-    link_.begin();
     const bool turned = back && transposed_;
     DeviceStrategy& strategy = turned ? *backward_run_ : *forward_run_;
-    ((turned ? *transposed_edges_ : *forward_edges_).*kernel)({rows, strategy, stream_}, operation);
+    DeviceEdges& edges = turned ? *transposed_edges_ : *forward_edges_;
+    link_.operation(stream_, [&] { (edges.*kernel)({rows, strategy, stream_}, operation); });
     count(strategy, turned ? *transposed_ : *forward_, width);
   }
 
@@ -182,8 +183,7 @@ class Engine : public GpuAggregator {
     require_room(product.width);
     if (product.width == 0) return;
     const Phase phase("aggregate");
-    link_.begin();
-    strategy.run(product);
+    link_.operation(stream_, [&] { strategy.run(product); });
     const bool back = &strategy == backward_run_.get();
     count(strategy, back ? *transposed_ : *forward_, product.width);
   }

@@ -54,6 +54,9 @@ class GpuAggregator : public Aggregator {
   // Whether forward() and backward() leave the host out, so that what they enqueue can be recorded
   // and replayed (CUDA graphs). Replayed work does not count in cost().bytes_fetched.
   virtual bool recordable() const = 0;
+  // Before the host waits for what the stream was given: the watch over ranks then finds a GPU that
+  // hangs in it.
+  virtual void about_to_wait() = 0;
   // Steps between GPUs that were recorded so far. Whoever replays some says so before, and learns
   // of lost ranks as from forward().
   virtual std::uint32_t recorded_steps() const = 0;

@@ -92,6 +92,7 @@ class Paged : public DeviceStrategy {
       check_cuda(cudaMemcpyAsync(shared.own(), rows_.slots(), own * p.row_bytes(DType::f32),
                                  cudaMemcpyDefault, p.stream),
                  "own rows");
+    link_.signals().mark(p.stream);
     check_cuda(cudaStreamSynchronize(p.stream), "own rows");
     shared.barrier();
     pull_halo(halo_, p.stride(), shared, rows_.slots() + own * p.stride());

@@ -148,8 +148,9 @@ class Pipelined : public DeviceStrategy {
   Plan& plan_for(const DeviceProduct& p) {
     if (const auto found = plans_.find(p.width); found != plans_.end()) return *found->second;
     sums_.reserve(sum_count_ * p.stride());
-    if (sums_.size() > 0)  // their padding is sent, too
-      check_cuda(cudaMemset(sums_.data(), 0, sums_.size() * sizeof(float)), "sums");
+    if (sums_.size() > 0)  // their padding is sent, too; after sums of other widths have left
+      check_cuda(cudaMemsetAsync(sums_.data(), 0, sums_.size() * sizeof(float), link_.stream()),
+                 "sums");
     for (const Outgoing& out : outgoing_)
       if (out.sums) out.sums->reserve(p.width);
     const auto cuts = cuts_of(link_.rank(), p.width);
@@ -172,7 +173,9 @@ class Pipelined : public DeviceStrategy {
   void push(const DeviceProduct& p, const Plan& plan, const float* own) {
     DeviceSignals& signals = link_.signals();
     const std::uint64_t row_bytes = p.row_bytes(link_.wire());
-    const bool recorded = recording();
+    // Copies between GPUs were slow in replayed graphs (docs/performance.md): kernels move all
+    // rows.
+    const bool recorded = is_recorded(link_.stream());
     const bool by_copies = link_.wire() == DType::f32 && !recorded;
     if (push_by_kernel(p, plan, own, recorded)) return;
     std::vector<Signal> summed;
@@ -208,14 +211,6 @@ class Pipelined : public DeviceStrategy {
         signals.raise(block.peer, number++, link_.after_copies());
       }
     }
-  }
-
-  // Whether this step is recorded for replay (CUDA graphs). Kernels then move all rows: copies
-  // between GPUs were slow in replayed graphs (docs/performance.md).
-  bool recording() const {
-    cudaStreamCaptureStatus status{};
-    check_cuda(cudaStreamIsCapturing(link_.stream(), &status), "a stream");
-    return status != cudaStreamCaptureStatusNone;
   }
 
   // Where the rows for a peer stand, in order or to be picked.

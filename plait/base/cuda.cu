@@ -29,6 +29,12 @@ void* allocate_on_gpu(std::size_t bytes) {
   return memory;
 }
 
+bool is_recorded(cudaStream_t stream) {
+  cudaStreamCaptureStatus status{};
+  check_cuda(cudaStreamIsCapturing(stream, &status), "a stream");
+  return status != cudaStreamCaptureStatusNone;
+}
+
 // The default stream does not follow others and others do not follow it, and cudaMemcpy may return
 // when the host's memory has been read: so the GPU is waited for before and after.
 void copy_to_gpu(void* to, const void* from, std::size_t bytes) {

@@ -23,6 +23,9 @@ void check_cuda(cudaError_t status, std::string_view what);
 // use has been given back (gpu.h).
 void* allocate_on_gpu(std::size_t bytes);
 
+// Whether what the stream is given is recorded for replay (CUDA graphs), and does not run now.
+bool is_recorded(cudaStream_t stream);
+
 // Copies between the host and the GPU that follow all work of the GPU, whatever its stream, and
 // have ended for every stream when they return.
 void copy_to_gpu(void* to, const void* from, std::size_t bytes);

@@ -52,6 +52,10 @@ class GraphHandle : public torch::CustomClassHolder {
   void check() const { aggregator_->check(); }
   // Whether aggregate() and all_reduce_sum() can be recorded (recorded.h).
   bool recordable() const { return gpu_aggregator_ != nullptr && gpu_aggregator_->recordable(); }
+  // Before results are read from the GPU: the watch over ranks then finds a GPU that hangs.
+  void about_to_wait() {
+    if (gpu_aggregator_ != nullptr) gpu_aggregator_->about_to_wait();
+  }
   // Steps between ranks that were recorded so far; whoever replays some says so before.
   std::uint32_t recorded_steps() const {
     return gpu_aggregator_ == nullptr ? 0 : gpu_aggregator_->recorded_steps();

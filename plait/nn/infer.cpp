@@ -85,8 +85,9 @@ torch::Tensor own_scores(World& world, const Dataset& dataset, const Partition& 
       GraphHandleOptions{shard_options, config.route, model.moved_width(input.is_sparse())});
   const std::optional<GraphSet> set = graph_set_of(world, dataset, input, device);
   placed();
-  torch::Tensor own =
-      model.forward(input, graph, {}, false, set ? &*set : nullptr).to(torch::kCPU).contiguous();
+  const torch::Tensor scores = model.forward(input, graph, {}, false, set ? &*set : nullptr);
+  graph->about_to_wait();
+  torch::Tensor own = scores.to(torch::kCPU).contiguous();
   graph->check();
   return own;
 }

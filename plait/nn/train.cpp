@@ -137,6 +137,7 @@ struct Trainer::State {
       epoch_at.add_(1);
       step_loss = loss.detach();
     });
+    graph->about_to_wait();
     const auto loss = step_loss.item<double>();  // waits for all that a GPU was given to do
     graph->check();
     return loss;
@@ -174,6 +175,7 @@ struct Trainer::State {
   EpochResult evaluate(int epoch, double loss, bool& stop) {
     AddTime time(cost.evaluating);
     recorder.run(Recorder::evaluation, [&] { found = score(); });
+    graph->about_to_wait();
     const torch::Tensor here = found.to(torch::kCPU);
     graph->check();
     const std::span own(here.const_data_ptr<double>(), static_cast<std::size_t>(here.numel()));

@@ -10,6 +10,7 @@ namespace plait {
 struct SignalState {
   std::uint32_t step;  // the one under way
   int rank, ranks;
+  std::uint32_t marks;
   unsigned long long waited;  // ns
   SignalWords* words;
   std::uint32_t* failed_at[DeviceSignals::kMostRanks];  // by rank: its mark of a failed wait

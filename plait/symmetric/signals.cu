@@ -1,4 +1,8 @@
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "plait/base/delay.h"
 #include "plait/base/error.h"
@@ -62,6 +66,10 @@ void delay_point(cudaStream_t stream) {
   check_cuda(cudaGetLastError(), "a delay");
 }
 
+__global__ void mark_kernel(SignalState* state) { tell_host(state->words->marks, ++state->marks); }
+
+__global__ void fail_kernel(SignalState* state) { fail(state); }
+
 __global__ void elsewhere_kernel(const SignalState* state, bool begins) {
   tell_host(state->words->elsewhere, begins ? state->step : 0);
 }
@@ -124,27 +132,35 @@ __global__ void __launch_bounds__(kPushThreads)
 
 namespace {
 
+constexpr const char* kWords = "memory of the host that the GPU reads";
+
+// Of the process itself, not of CUDA, which may end before the watch over ranks does.
 SignalWords* host_words() {
-  SignalWords* words = nullptr;
-  check_cuda(cudaHostAlloc(reinterpret_cast<void**>(&words), sizeof *words,
-                           cudaHostAllocMapped | cudaHostAllocPortable),
-             "memory of the host that the GPU reads");
-  return new (words) SignalWords{};
+  void* const page = ::mmap(nullptr, sizeof(SignalWords), PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  require(page != MAP_FAILED, "{}: {}", kWords, std::strerror(errno));
+  const auto status = cudaHostRegister(page, sizeof(SignalWords),
+                                       cudaHostRegisterMapped | cudaHostRegisterPortable);
+  if (status != cudaSuccess) ::munmap(page, sizeof(SignalWords));
+  check_cuda(status, kWords);
+  return new (page) SignalWords{};
+}
+
+SignalWords* on_gpu(SignalWords* words) {
+  void* address = nullptr;
+  check_cuda(cudaHostGetDevicePointer(&address, words, 0), kWords);
+  return static_cast<SignalWords*>(address);
 }
 
 std::uint32_t read(std::uint32_t& word) {
   return std::atomic_ref(word).load(std::memory_order_acquire);
 }
 
-bool is_recorded(cudaStream_t stream) {
-  cudaStreamCaptureStatus status{};
-  check_cuda(cudaStreamIsCapturing(stream, &status), "a stream");
-  return status != cudaStreamCaptureStatusNone;
-}
-
 }  // namespace
 
-void DeviceSignals::FreeHostMemory::operator()(SignalWords* words) const { cudaFreeHost(words); }
+void DeviceSignals::FreeHostMemory::operator()(SignalWords* words) const {
+  if (cudaHostUnregister(words) == cudaSuccess) ::munmap(words, sizeof *words);
+}
 
 DeviceSignals::DeviceSignals(DeviceHeap& heap, World& world)
     : heap_(heap),
@@ -158,8 +174,9 @@ DeviceSignals::DeviceSignals(DeviceHeap& heap, World& world)
   SignalState state{.step = 1,
                     .rank = rank_,
                     .ranks = ranks_,
+                    .marks = 0,
                     .waited = 0,
-                    .words = words_.get(),
+                    .words = on_gpu(words_.get()),
                     .failed_at = {}};
   for (int rank = 0; rank < ranks_; ++rank) state.failed_at[rank] = failed_mark(rank);
   state_ = DeviceArray<SignalState>(std::vector{state});
@@ -222,6 +239,21 @@ void DeviceSignals::wait_elsewhere(bool begins, cudaStream_t stream) {
   check_cuda(cudaGetLastError(), "a mark for the watch");
 }
 
+void DeviceSignals::mark(cudaStream_t stream) {
+  if (ranks_ == 1 || is_recorded(stream)) return;
+  mark_kernel<<<1, 1, 0, stream>>>(state_.data());
+  check_cuda(cudaGetLastError(), "a mark for the watch");
+  marked_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void DeviceSignals::abandon(cudaStream_t stream) {
+  if (ranks_ == 1) return;
+  abandoned_ = true;
+  end_waits();
+  fail_kernel<<<1, 1, 0, stream>>>(state_.data());
+  cudaGetLastError();  // the failure that led here is the one to tell
+}
+
 void DeviceSignals::wait(std::span<const Signal> signals, cudaStream_t stream, std::uint32_t back) {
   for (std::size_t first = 0; first < signals.size(); first += kLanes) {
     Flags flags{};
@@ -269,6 +301,8 @@ void DeviceSignals::push_pieces(std::span<const Push> pushes, cudaStream_t strea
 void DeviceSignals::check() const {
   if (ranks_ == 1) return;
   world_.check_alive();
+  require(!abandoned_,
+          "rank {}: an operation between GPUs has failed here before; make the graph anew", rank_);
   if (read(words_->failed) != 0) world_.explain("another rank has given up a step on its GPU");
 }
 
@@ -283,10 +317,12 @@ void DeviceSignals::end_waits() {
 // The words are read in this order: `done` may only have moved on since `elsewhere` was.
 WatchedWork::Progress DeviceSignals::progress() {
   const std::uint32_t elsewhere = read(words_->elsewhere), done = read(words_->done);
+  const std::uint32_t marks = read(words_->marks);
   // Work that was recorded elsewhere is replayed uncounted: `done` may be ahead.
   const auto ahead = static_cast<std::int32_t>(enqueued_.load(std::memory_order_relaxed) - done);
-  return {.under_way = ahead > 0 && elsewhere != done + 1,
-          .moved = std::uint64_t{done} << 32 | read(words_->waiting)};
+  const bool marked = marked_.load(std::memory_order_relaxed) != marks;
+  return {.under_way = (ahead > 0 && elsewhere != done + 1) || (ahead <= 0 && marked),
+          .moved = std::uint64_t{done + marks} << 32 | read(words_->waiting)};
 }
 
 }  // namespace plait

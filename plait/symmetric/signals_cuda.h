@@ -31,6 +31,7 @@ struct SignalWords {
   std::uint32_t ended;      // by the host: waits fail
   std::uint32_t failed;     // by the GPU: a wait has failed
   std::uint32_t done;       // by the GPU: the last step that has ended
+  std::uint32_t marks;      // by the GPU: marks that it has come to
   std::uint32_t waiting;    // by the GPU: changes again and again while a wait lasts
   std::uint32_t elsewhere;  // by the GPU: the step in which another library may wait, or 0
 };
@@ -89,6 +90,12 @@ class DeviceSignals : private WatchedWork {
   // other ranks unseen.
   void wait_elsewhere(bool begins, cudaStream_t stream);
 
+  // Before the host waits for the stream: the watch then knows that the GPU has work.
+  void mark(cudaStream_t stream);
+  // An operation has failed on this rank after it had begun: what the others make of rows that it
+  // has not sent becomes NaN, and check() throws on all.
+  void abandon(cudaStream_t stream);
+
   // Waits until all others have done the step before, writes to them in the order given, and raises
   // the signals: one kernel for each 32 of them, for what is small, where copies and signals would
   // take longer to begin than to run.
@@ -125,7 +132,9 @@ class DeviceSignals : private WatchedWork {
   DeviceArray<SignalState> state_;
   DeviceArray<unsigned> ended_;
   std::atomic<std::uint32_t> enqueued_{0};  // steps, without recorded ones
+  std::atomic<std::uint32_t> marked_{0};
   std::uint32_t recorded_ = 0;
+  bool abandoned_ = false;
 };
 
 }  // namespace plait

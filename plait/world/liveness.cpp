@@ -57,6 +57,7 @@ void Liveness::stop() {
     end_waits();
   }
   changed_.notify_all();
+  store_->give_up();  // it may never answer the beat thread
   if (beat_.joinable()) beat_.join();
   if (watch_.joinable()) watch_.join();
 }

@@ -1,6 +1,8 @@
 // The clients' side of the store that Plait keeps.
 #include "plait/world/store.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <mutex>
 #include <thread>
@@ -62,6 +64,11 @@ class ClientStore : public Store {
   }
 
   int port() const override { return address_.port; }
+  void give_up() override { ::shutdown(socket_.number(), SHUT_RDWR); }
+  void limit_answers(milliseconds limit) override {
+    const std::lock_guard lock(mutex_);
+    limit_ = limit;
+  }
 
   void set(const std::string& key, const std::string& value) override {
     ask({"set", full(key), value});
@@ -114,13 +121,14 @@ class ClientStore : public Store {
     translate([&] {
       const std::string bytes = encode(request);
       require(bytes.size() <= kLongestMessage, "a message of {} bytes is too long", bytes.size());
-      socket_.send(std::as_bytes(std::span(bytes)));
+      const auto deadline = limit_ ? steady_clock::now() + *limit_ : Socket::kNone;
+      socket_.send(std::as_bytes(std::span(bytes)), deadline);
       std::array<std::byte, sizeof(std::uint32_t)> head;
-      socket_.receive(head);
+      socket_.receive(head, deadline);
       const std::size_t size = decode_length(head);
       require(size <= kLongestMessage, "an answer of {} bytes is too long", size);
       std::string body(size, '\0');
-      socket_.receive(std::as_writable_bytes(std::span(body)));
+      socket_.receive(std::as_writable_bytes(std::span(body)), deadline);
       answer = decode(body);
       require(answer.has_value(), "an answer is malformed");
     });
@@ -131,6 +139,7 @@ class ClientStore : public Store {
   const std::string place_;
   const std::unique_ptr<StoreServer> server_;
   std::mutex mutex_;  // guards the connection
+  std::optional<milliseconds> limit_;
   Socket socket_;
 };
 

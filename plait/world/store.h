@@ -40,6 +40,11 @@ class Store {
   virtual ~Store() = default;
 
   virtual int port() const = 0;
+  // Breaks the connection: an operation under way, and all later ones, throw Error. From any
+  // thread.
+  virtual void give_up() {}
+  // Later operations throw Error if they are not answered within `limit`.
+  virtual void limit_answers(std::chrono::milliseconds) {}
   virtual void set(const std::string& key, const std::string& value) = 0;
   // Waits for the key up to `limit`; nothing if it has not come.
   virtual std::optional<std::string> get(const std::string& key,

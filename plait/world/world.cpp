@@ -267,6 +267,7 @@ void Joined::close(bool failing, const std::string& reason) {
     } else {
       if (!liveness_->has_verdict()) {
         liveness_->stop();  // or it would learn of this loss in its turn
+        store_->limit_answers(config_.timeout);
         announce_loss(*store_, {config_.rank, reason, Phase::at_failure()});
       }
       // Others read it from the store that ends with this process.

@@ -123,9 +123,11 @@ void check_reduce(World& world) {
 
 const RankProgram delayed("gpu delayed steps", [](World& world) {
   use_gpu(world.rank() % gpu_count());
-  switch_delays(static_cast<std::uint64_t>(world.rank()), std::chrono::milliseconds(3));
+  const auto seed = static_cast<std::uint64_t>(world.rank());
+  switch_delays(seed, std::chrono::milliseconds(3));
   check_case(world, Case(1));  // rows cross by a kernel
-  // By copies: more than 24 MiB.
+  // By copies: more than 24 MiB, which take the host longer than the delays before.
+  switch_delays(seed, std::chrono::milliseconds(30));
   check_case(world, Case(random_csr<std::uint32_t>(40000, 200000, 3, true), 200, 3));
   check_reduce(world);
 });
