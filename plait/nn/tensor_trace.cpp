@@ -41,7 +41,7 @@ class NotingAllocator : public c10::Allocator {
     c10::DataPtr memory = from_.allocate(bytes);
     if (bytes == 0) return memory;
     void* const data = memory.get();
-    auto block = std::make_unique<Block>(std::move(memory), notes_, notes_->taken(bytes));
+    auto block = std::unique_ptr<Block>(new Block{std::move(memory), notes_, notes_->taken(bytes)});
     return {data, block.release(), &free, c10::DeviceType::CPU};
   }
   void copy_data(void* to, const void* from, std::size_t bytes) const override {
@@ -123,7 +123,9 @@ class CachedMemory {
       small_blocks_.erase(small);
       return;
     }
-    auto [segment, part] = places_.extract(block).mapped();
+    const auto place = places_.extract(block).mapped();
+    Segment* const segment = place.segment;
+    auto part = place.part;
     part->block = kFree;
     const auto join = [&](auto first, auto second) {  // into the second
       if (first->block != kFree || second->block != kFree) return second;

@@ -50,7 +50,8 @@ std::vector<Address> addresses_of(const std::string& host, int port, int flags =
     std::memcpy(&address.storage, one->ai_addr, one->ai_addrlen);
     all.push_back(address);
   }
-  std::ranges::stable_partition(all, [](const Address& a) { return a.family() == AF_INET; });
+  std::stable_partition(all.begin(), all.end(),
+                        [](const Address& a) { return a.family() == AF_INET; });
   return all;
 }
 
