@@ -80,8 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try_to([&] {
     Trainer(*world, *dataset, partition, training(choose, checkpoint.path()))
         .run([](const EpochResult&) {}, stop);
-    infer_both_ways(*world, *dataset, partition,
-                    {.checkpoint = checkpoint.path(), .strategy = Strategy::bulk});
+    infer_both_ways(*world, *dataset, partition, {.checkpoint = checkpoint.path()});
   });
   return 0;
 }

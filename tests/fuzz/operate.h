@@ -62,12 +62,12 @@ inline void sum_rows(const Shard& shard) {
 inline void plan(const Dataset& dataset, const Partition& partition, std::uint64_t width) {
   const PartitionQuality quality = measure_partition(dataset.graph, partition);
   must(quality.parts.size() == static_cast<std::size_t>(partition.parts()));
-  const MemoryQuestion question{.width = width,
+  const MemoryQuestion question{.widths = {width},
                                 .weighted = is_weighted(dataset.graph),
                                 .symmetric = dataset.symmetric,
                                 .gradient = true,
                                 .contiguous = partition.is_contiguous()};
-  must(plan_memory(quality, question).total() > 0);
+  must(plan_memory(quality, question, HaloStore::distinct).total() > 0);
   for (const HaloStore halo : {HaloStore::dense, HaloStore::packed, HaloStore::sums,
                                HaloStore::complete, HaloStore::none, HaloStore::paged})
     must(plan_gpu_memory(quality, question, halo).total() > 0);
