@@ -42,8 +42,8 @@ void end_now(int) {
   ::_exit(static_cast<int>(ExitCode::interrupted));
 }
 
-// What all ranks must have alike: whether files are given, and all else that the command takes,
-// but for what is printed, and how long to wait for others.
+// The settings that all ranks must have alike: every option, without the names of files, the form
+// of the output, and the time to wait for others.
 Facts settings_of(const Session& session) {
   Facts facts{{"the version of Plait", PLAIT_VERSION},
               {"the command", session.command->get_name()}};
@@ -151,7 +151,7 @@ void add_timeout_options(CLI::App* command, Session& session) {
 
 namespace {
 
-// Those given on the command line; `settings`: a WorldConfig or LaunchOptions.
+// Sets the timeouts that the command line gives; `settings`: a WorldConfig or LaunchOptions.
 template <class Settings>
 void set_timeouts(const Session& session, Settings& settings) {
   const auto set = [](auto& timeout, std::optional<double> seconds) {

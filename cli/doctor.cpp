@@ -121,7 +121,7 @@ Finding nvshmem() {
   return finding;
 }
 
-// What to do about a GPU that cannot be used; empty if it can.
+// Says how to make a GPU usable; empty if it is.
 std::string remedy_of_gpu(int index, const Gpu& gpu) {
   if (gpu.major < 8) return "Plait needs compute capability 8.0 or later";
   const std::string fault = gpu_kernel_fault(index);
