@@ -22,7 +22,8 @@ using nlohmann::json;
 // Options that every command takes, and how the program was called.
 struct Session {
   int ranks = 1;
-  int gpus = 0;  // a rank each; 0: on the CPU
+  int gpus = 0;                // a rank each; 0: on the CPU
+  bool reaches_peers = false;  // GPUs must reach each other's memory
   // Seconds after which a silent rank is lost, and one whose GPU stands still (0: never); by
   // default as WorldConfig or the environment says.
   std::optional<double> timeout, gpu_timeout;

@@ -13,9 +13,11 @@
 #include "cli/command_tree.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
+#include "plait/base/parallel.h"
 #include "plait/base/progress.h"
 #include "plait/io/fingerprint.h"
 #include "plait/io/io.h"
+#include "plait/symmetric/peer_access.h"
 #include "plait/world/difference.h"
 #include "plait/world/gather.h"
 #include "plait/world/launch.h"
@@ -134,6 +136,8 @@ void add_spread_options(CLI::App* command, Session& session, Spread& spread) {
                         to_string(spread.route.transport));
     if (spread.route.strategy == Strategy::automatic)
       spread.route.strategy = on_gpus ? Strategy::pipelined : Strategy::bulk;
+    session.reaches_peers = on_gpus && spread.route.transport == DeviceTransport::vmm &&
+                            needs_peer_access(spread.route.strategy);
   });
 }
 
@@ -179,10 +183,12 @@ void on_ranks(Session& session, const std::function<void(World&)>& body) {
     set_timeouts(session, *config);
     session.quiet = session.quiet || config->rank != 0;
     set_progress(session.progress());
+    const ThreadCount threads(thread_share());
     if (session.gpus > 0) use_gpu(gpu_of_rank(*config, gpu_count()));
     auto world = World::join(*config);
     require_equal<UsageError>(*world, "ranks have different settings", settings_of(session));
     if (session.gpus > 0) require_own_gpus(*world);
+    if (session.reaches_peers) require_peer_access(*world);  // before anything is read
     // Ranks are interrupted together, which is no failure: none ends while another still works.
     std::exception_ptr interrupted;
     try {

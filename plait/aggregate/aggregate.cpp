@@ -18,17 +18,18 @@ struct StrategyEntry {
   Strategy strategy;
   std::string_view name;
   HaloKind halo;
-  bool needs_gpus = false;
+  bool needs_gpus;
+  bool reaches_peers;  // GPUs each other's memory
 };
 // In the order of the enumeration.
 constexpr std::array kStrategies{
-    StrategyEntry{Strategy::replicate, "replicate", HaloKind::complete},
-    StrategyEntry{Strategy::bulk, "bulk", HaloKind::distinct},
-    StrategyEntry{Strategy::pipelined, "pipelined", HaloKind::distinct, true},
-    StrategyEntry{Strategy::partial, "partial", HaloKind::distinct, true},
-    StrategyEntry{Strategy::get, "get", HaloKind::distinct},
-    StrategyEntry{Strategy::paged, "paged", HaloKind::distinct, true},
-    StrategyEntry{Strategy::automatic, "auto", HaloKind::distinct}};
+    StrategyEntry{Strategy::replicate, "replicate", HaloKind::complete, false, false},
+    StrategyEntry{Strategy::bulk, "bulk", HaloKind::distinct, false, false},
+    StrategyEntry{Strategy::pipelined, "pipelined", HaloKind::distinct, true, true},
+    StrategyEntry{Strategy::partial, "partial", HaloKind::distinct, true, true},
+    StrategyEntry{Strategy::get, "get", HaloKind::distinct, false, true},
+    StrategyEntry{Strategy::paged, "paged", HaloKind::distinct, true, false},
+    StrategyEntry{Strategy::automatic, "auto", HaloKind::distinct, false, true}};
 
 const StrategyEntry& entry_of(Strategy strategy) {
   return kStrategies[static_cast<std::size_t>(strategy)];
@@ -72,6 +73,8 @@ void require_cpu_strategy(Strategy strategy) {
                       "strategy {} needs GPUs; use --gpus, or --strategy bulk",
                       to_string(strategy));
 }
+
+bool needs_peer_access(Strategy strategy) { return entry_of(strategy).reaches_peers; }
 
 namespace {
 

@@ -38,6 +38,9 @@ Strategy parse_strategy(std::string_view name);
 std::string_view to_string(Strategy strategy);
 // Throws UsageError if it runs on GPUs alone.
 void require_cpu_strategy(Strategy strategy);
+// Whether, on GPUs, a rank's kernels read or write other GPUs' memory: not where NCCL or the host
+// moves rows.
+bool needs_peer_access(Strategy strategy);
 
 // Which halo the shards for a strategy must have.
 HaloKind halo_for(Strategy strategy);

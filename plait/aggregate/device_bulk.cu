@@ -34,6 +34,7 @@ class DeviceBulk : public DeviceStrategy {
     link_.signals().end_step({p.result(graph_.shard.own)}, p.stream);
   }
 
+  bool recordable(std::uint64_t) const override { return nccl_ == nullptr; }
   std::uint64_t bytes_fetched(std::uint64_t width) const override {
     return (graph_.shard.slot_count() - graph_.shard.own) * row_bytes(width, link_.wire());
   }

@@ -33,12 +33,15 @@ template <class Operation, class Scratch, class Kernel>
 void DeviceEdges::run(const Rows& rows, std::uint64_t width, Operation& operation,
                       const Scratch& scratch_floats, const Kernel& kernel) {
   const DeviceShard& shard = graph_.shard;
+  require_known(groups_ != nullptr, width, rows.stream);
   if (!groups_)
     groups_ =
         std::make_unique<RowGroups>(shard.offsets.data(), shard.offsets.data() + 1, shard.own,
                                     RowGroupOptions{.most = group_size(shard.edges(), shard.own),
                                                     .clusters = graph_.clusters.data()},
                                     rows.stream);
+  const std::uint64_t floats = scratch_floats(*groups_);
+  require_known(floats <= scratch_.size(), width, rows.stream);
   const auto enqueue = [&](const float* slots) {
     operation.edges = {.begin = {shard.offsets.data(), shard.own},
                        .end = {shard.offsets.data() + 1, shard.own},
@@ -46,7 +49,7 @@ void DeviceEdges::run(const Rows& rows, std::uint64_t width, Operation& operatio
                        .x = {slots, row_stride(width), static_cast<Slot>(shard.own)}};
     kernel(*groups_);
   };
-  scratch_.reserve(scratch_floats(*groups_));  // before anything of the step is enqueued
+  scratch_.reserve(floats);  // before anything of the step is enqueued
   rows.strategy.gather({nullptr, nullptr, false, rows.rows, nullptr, width, rows.stream},
                        {.enqueue = enqueue, .results = results_of(operation, shard.own)});
 }

@@ -39,6 +39,7 @@ class DeviceGet : public DeviceStrategy {
     if (link_.ranks() > 1) signals.end_step({p.result(graph_.shard.own)}, p.stream);
   }
 
+  bool recordable(std::uint64_t) const override { return true; }
   std::uint64_t bytes_fetched(std::uint64_t width) const override {
     return (graph_.shard.edges() - graph_.shard.local_edges) * row_bytes(width);
   }

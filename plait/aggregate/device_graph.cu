@@ -105,16 +105,15 @@ DeviceGraph make_device_graph(World& world, DeviceShard shard, bool with_sums,
   return graph;
 }
 
-DeviceLink::DeviceLink(World& world, DType wire, DeviceTransport transport)
+DeviceLink::DeviceLink(World& world, DType wire, Transports transports)
     : world_(world),
       rank_(world.rank()),
       ranks_(world.size()),
       wire_(wire),
-      transport_(transport),
-      flags_(DeviceHeap::create(world,
-                                DeviceSignals::bytes(ranks_) + static_cast<std::size_t>(ranks_) *
-                                                                   kReduceFloats * sizeof(float),
-                                transport)),
+      transports_(transports),
+      flags_(DeviceHeap::create(
+          world, DeviceSignals::bytes(ranks_) + static_cast<std::size_t>(ranks_) * kReduceBytes,
+          transports.signals)),
       signals_(*flags_, world) {
   int least = 0, greatest = 0;
   check_cuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "a stream");
@@ -153,7 +152,7 @@ void DeviceLink::reserve(std::uint64_t bytes) {
   if (heap_ && heap_->bytes() >= bytes) return;
   check_cuda(cudaDeviceSynchronize(), "work on the GPU");
   world_.barrier();  // no rank writes to the old slots any more
-  DeviceHeap::replace(world_, heap_, bytes, transport_);
+  DeviceHeap::replace(world_, heap_, bytes, transports_.slots);
 }
 
 void DeviceLink::follow(cudaStream_t later, cudaStream_t earlier) {

@@ -47,8 +47,12 @@ DeviceGraph make_device_graph(World& world, DeviceShard shard, bool with_sums, c
 // Each rank's slots in the symmetric heap, the signals, and a stream for what crosses the link.
 class DeviceLink {
  public:
-  // Collective.
-  DeviceLink(World& world, DType wire, DeviceTransport transport);
+  // Collective. The transports of what kernels of several GPUs use: signals and room for sums over
+  // ranks, and slots.
+  struct Transports {
+    DeviceTransport signals, slots;
+  };
+  DeviceLink(World& world, DType wire, Transports transports);
   ~DeviceLink();
   DeviceLink(const DeviceLink&) = delete;
   DeviceLink& operator=(const DeviceLink&) = delete;
@@ -58,16 +62,20 @@ class DeviceLink {
   // of it was enqueued, no rank gets a result any more.
   template <class Work>
   void operation(cudaStream_t stream, const Work& work) {
-    begin(is_recorded(stream));
+    const bool recorded = is_recorded(stream);
+    begin(recorded);
     try {
       work();
     } catch (const UsageError&) {  // on all ranks, before anything was enqueued
       throw;
     } catch (...) {
-      if (!is_recorded(stream)) signals_.abandon(stream_);
+      if (!recorded) signals_.abandon(stream_);
       throw;
     }
+    was_recorded_ = was_recorded_ || recorded;
   }
+  // Whether an operation was: replays use the slots where they are.
+  bool was_recorded() const { return was_recorded_; }
   // Recorded steps are about to be replayed.
   void replayed(std::uint32_t steps);
   // While an exception destroys the owner of this link: waits on this GPU end, so that it can be
@@ -79,8 +87,9 @@ class DeviceLink {
   void reserve(std::uint64_t bytes);
   bool lost() const { return !heap_; }
 
-  // The sum of an array over ranks, the same bits on all; on the GPU alone.
-  void all_reduce_sum(float* values, std::uint64_t count, cudaStream_t stream);
+  // The sum of an array over ranks, the same bits on all; on the GPU alone. T: float or double.
+  template <class T>
+  void all_reduce_sum(T* values, std::uint64_t count, cudaStream_t stream);
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
@@ -113,19 +122,20 @@ class DeviceLink {
 
  private:
   void begin(bool recorded);
-  static constexpr std::uint64_t kReduceFloats = 1 << 18;  // summed over ranks at once
+  static constexpr std::size_t kReduceBytes = 1 << 20;  // of each rank, summed at once
 
   void follow(cudaStream_t later, cudaStream_t earlier);
 
   World& world_;
   int rank_, ranks_;
   DType wire_;
-  DeviceTransport transport_;
+  Transports transports_;
   std::unique_ptr<DeviceHeap> flags_;  // and room for sums over ranks
   DeviceSignals signals_;
   std::unique_ptr<DeviceHeap> heap_;
   cudaStream_t stream_ = nullptr, signal_stream_ = nullptr;
   bool signals_follow_ = false;  // since the last let_follow()
+  bool was_recorded_ = false;
   const int exceptions_ = std::uncaught_exceptions();
   DeviceEvent event_;
   DeviceTrace* trace_ = nullptr;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "plait/aggregate/device_strategy_cuda.h"
+#include "plait/base/error.h"
 #include "plait/kernels/copy_rows_cuda.h"
 #include "plait/kernels/row_cut.h"
 
@@ -10,6 +11,13 @@ void DeviceStrategy::gather(const DeviceProduct&, const GatherUse&) {
   throw UsageError(
       "attention and maxima need the rows themselves, which on GPUs pipelined alone brings; use "
       "--strategy auto");
+}
+
+void require_known(bool known, std::uint64_t width, cudaStream_t stream) {
+  require<UsageError>(known || !is_recorded(stream),
+                      "this operation on rows of width {} is captured before it has run; do a few "
+                      "steps before capturing",
+                      width);
 }
 
 Passes::Passes(const DeviceGraph& graph, const std::vector<std::uint64_t>& cuts,

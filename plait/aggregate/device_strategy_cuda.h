@@ -55,6 +55,9 @@ class DeviceStrategy {
     throw UsageError("only pipelined and partial have parts that are measured alone");
   }
   virtual std::size_t passes(const DeviceProduct&) { return 1; }
+  // Whether the work leaves the host out, so that it can be recorded, and rows of this width then
+  // cross as fast as they do otherwise; the same on all ranks.
+  virtual bool recordable(std::uint64_t width) const = 0;
   // Bytes that an aggregation of this width brings to this rank.
   virtual std::uint64_t bytes_fetched(std::uint64_t width) const = 0;
 };
@@ -106,6 +109,10 @@ class PeerSums {
   RowGroups groups_;
   DeviceArray<float> partial_sums_;
 };
+
+// Throws UsageError if what is needed for rows of this width is not known yet while the stream is
+// recorded: no memory can be taken then.
+void require_known(bool known, std::uint64_t width, cudaStream_t stream);
 
 // Where slot 0 of `rank` would stand if own rows were stored as the halo is: they are fp32, the
 // halo behind them is of the wire's type.

@@ -8,6 +8,7 @@
 #include "plait/base/error.h"
 #include "plait/base/saturating.h"
 #include "plait/placement/own_rows.h"
+#include "plait/symmetric/peer_access.h"
 #include "plait/world/phase.h"
 
 namespace plait {
@@ -30,13 +31,22 @@ DeviceShard place(const Csr<V>& rows, const Partition& partition, int rank, Halo
       place_starts(partition), rank, halo, stream);
 }
 
+// Collective.
+DeviceLink::Transports transports_of(World& world, const GpuAggregatorOptions& options) {
+  if (options.transport == DeviceTransport::vmm) {
+    if (!needs_peer_access(options.strategy)) return {DeviceTransport::host, DeviceTransport::own};
+    require_peer_access(world);
+  }
+  return {options.transport, options.transport};
+}
+
 class Engine : public GpuAggregator {
  public:
   Engine(World& world, const AnyCsr& any, bool symmetric, const Partition& partition,
          const GpuAggregatorOptions& options)
       : strategy_(options.strategy),
         stream_(static_cast<cudaStream_t>(options.stream)),
-        link_(world, options.wire, options.transport) {
+        link_(world, options.wire, transports_of(world, options)) {
     std::visit(
         [&](const auto& graph) {
           const int rank = world.rank();
@@ -81,6 +91,13 @@ class Engine : public GpuAggregator {
 
   void reserve(std::uint64_t width) override {
     if (width <= width_ && width_ > 0 && !lost()) return;
+    require_known(false, width, stream_);
+    require<UsageError>(
+        !link_.was_recorded(),
+        "steps were captured that use this graph's room for rows of width {}, which "
+        "rows of width {} would move; use these once before capturing, or make the "
+        "graph anew",
+        width_, width);
     width = std::max({width, width_, std::uint64_t{1}});
     const auto slots_of = [&](const DeviceGraph& graph) {  // get stores no halo
       return strategy_ == Strategy::get ? graph.shard.own : graph.shard.slot_count();
@@ -135,7 +152,10 @@ class Engine : public GpuAggregator {
   std::uint64_t halo_rows() const override {
     return forward_->shard.slot_count() - forward_->shard.own;
   }
-  bool recordable() const override { return !nccl_ && !paged_; }
+  bool recordable() const override {
+    return forward_run_->recordable(width_) &&
+           (!backward_run_ || backward_run_->recordable(width_));
+  }
   std::size_t passes(std::uint64_t width) override {
     return forward_run_->passes({nullptr, nullptr, false, nullptr, nullptr, width, stream_});
   }

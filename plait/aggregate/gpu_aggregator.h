@@ -51,8 +51,9 @@ class GpuAggregator : public Aggregator {
   // What ran when in one forward(); collective.
   virtual std::vector<TraceSpan> trace(const float* x, float* y, std::uint64_t width) = 0;
   virtual std::uint64_t halo_rows() const = 0;
-  // Whether forward() and backward() leave the host out, so that what they enqueue can be recorded
-  // and replayed (CUDA graphs). Replayed work does not count in cost().bytes_fetched.
+  // Whether what operations enqueue can be recorded and replayed (CUDA graphs): they leave the host
+  // out, and rows of the widest that there is room for cross as fast when replayed. The same on all
+  // ranks. Replayed work does not count in cost().bytes_fetched.
   virtual bool recordable() const = 0;
   // Before the host waits for what the stream was given: the watch over ranks then finds a GPU that
   // hangs in it.

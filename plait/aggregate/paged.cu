@@ -100,6 +100,7 @@ class Paged : public DeviceStrategy {
     passes_->run(0, p, p.rows(rows_.slots()));
   }
 
+  bool recordable(std::uint64_t) const override { return false; }
   // What the pages that are read hold at least.
   std::uint64_t bytes_fetched(std::uint64_t width) const override {
     return halo_.rows() * row_bytes(width);

@@ -163,13 +163,30 @@ std::uint64_t gpu_used_memory() {
   return info.total - info.free;
 }
 
-GpuId current_gpu_id() {
+namespace {
+
+GpuId id_of(int index) {
   cudaDeviceProp properties{};
-  check_cuda(cudaGetDeviceProperties(&properties, current_gpu()), "a GPU's properties");
+  check_cuda(cudaGetDeviceProperties(&properties, index), "a GPU's properties");
   GpuId id{};
   static_assert(sizeof properties.uuid.bytes == sizeof id);
   std::memcpy(id.data(), properties.uuid.bytes, sizeof id);
   return id;
+}
+
+}  // namespace
+
+GpuId current_gpu_id() { return id_of(current_gpu()); }
+
+bool gpu_reaches(const GpuId& other) {
+  const int here = current_gpu();
+  for (int index = 0; index < gpu_count(); ++index) {
+    if (index == here || id_of(index) != other) continue;
+    int reaches = 0;
+    check_cuda(cudaDeviceCanAccessPeer(&reaches, here, index), "peer access");
+    return reaches != 0;
+  }
+  return true;
 }
 
 namespace {

@@ -35,6 +35,9 @@ std::uint64_t gpu_used_memory();
 // The current GPU, told apart from all others of all hosts; the same in every process.
 using GpuId = std::array<char, 16>;
 GpuId current_gpu_id();
+// Whether kernels on the current GPU can read and write the memory of that one; true also of one
+// that this process does not see, of which the driver tells nothing.
+bool gpu_reaches(const GpuId& other);
 // The error when a kernel of this build runs on a GPU; empty if it runs.
 std::string gpu_kernel_fault(int index);
 // Gives back the GPU memory that this process keeps without using it. `release` does so for a cache

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "plait/base/gpu.h"
 #include "plait/symmetric/agreement.h"
@@ -20,9 +21,12 @@ struct Transport {
   void (*require_room)(World&, std::size_t bytes, std::size_t held);
   std::unique_ptr<DeviceHeap> (*make)(World&, std::size_t bytes);
 };
-Transport transport_of(DeviceTransport transport) {
-  if (transport == DeviceTransport::nvshmem) return {require_nvshmem_room, make_nvshmem_heap};
-  return {require_vmm_room, make_vmm_heap};
+// In the order of the enumeration. A rank's own part takes of its GPU what one that is shared does.
+constexpr std::array kTransports{
+    Transport{require_vmm_room, make_vmm_heap}, Transport{require_nvshmem_room, make_nvshmem_heap},
+    Transport{require_host_room, make_host_heap}, Transport{require_vmm_room, make_own_heap}};
+const Transport& transport_of(DeviceTransport transport) {
+  return kTransports[static_cast<std::size_t>(transport)];
 }
 
 }  // namespace

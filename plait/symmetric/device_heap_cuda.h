@@ -1,6 +1,7 @@
 // The symmetric heap on GPUs: memory of the same shape on the GPU of every rank, which kernels and
 // copies of any rank reach by plain addresses (rank, offset), over NVLink or PCIe. One transport a
-// file: device_heap_vmm.cu, device_heap_nvshmem.cu.
+// file: device_heap_vmm.cu, device_heap_nvshmem.cu; device_heap_host.cu has those for GPUs that do
+// not reach each other.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +35,8 @@ class DeviceHeap {
   DeviceHeap& operator=(const DeviceHeap&) = delete;
 
   std::size_t bytes() const { return bytes_; }
-  // The part of `rank`, mapped on this GPU. Ordered between ranks by signals (signals_cuda.h).
+  // The part of `rank`, mapped on this GPU; of DeviceTransport::own this rank's, and null for the
+  // others. Ordered between ranks by signals (signals_cuda.h).
   std::byte* part(int rank) const { return parts_[static_cast<std::size_t>(rank)]; }
 
  protected:

@@ -1,0 +1,18 @@
+#include "plait/symmetric/peer_access.h"
+
+#include "plait/base/error.h"
+#include "plait/world/gather.h"
+
+namespace plait {
+
+std::string unreached_peer(World& world, const std::function<bool(int peer)>& reaches) {
+  int peer = 0;
+  while (peer < world.size() && (peer == world.rank() || reaches(peer))) ++peer;
+  const std::vector<int> unreached = gather_values(world, peer);
+  for (int rank = 0; rank < world.size(); ++rank)
+    if (const int other = unreached[static_cast<std::size_t>(rank)]; other < world.size())
+      return fmt::format("the GPU of rank {} cannot reach the memory of rank {}'s", rank, other);
+  return {};
+}
+
+}  // namespace plait

@@ -1,0 +1,23 @@
+#include "plait/symmetric/peer_access.h"
+
+#include "plait/base/error.h"
+#include "plait/base/gpu.h"
+#include "plait/world/gather.h"
+
+namespace plait {
+
+std::string unreached_peer(World& world) {
+  const auto ids = gather_values(world, current_gpu_id());
+  return unreached_peer(world,
+                        [&](int peer) { return gpu_reaches(ids[static_cast<std::size_t>(peer)]); });
+}
+
+void require_peer_access(World& world) {
+  const std::string unreached = unreached_peer(world);
+  require<UsageError>(unreached.empty(),
+                      "{}, neither over NVLink nor PCIe; use --strategy bulk, which needs no such "
+                      "access, or GPUs that reach each other (plait doctor tells which do)",
+                      unreached);
+}
+
+}  // namespace plait
