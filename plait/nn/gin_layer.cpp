@@ -25,7 +25,7 @@ class GinLayer : public Layer {
     };
     torch::Tensor h =
         transforms_first(first_, x.is_sparse())  // the sum of rows times W is that of the products
-            ? with_neighbours(x.times(first_)) + first_bias_
+            ? first_columns(with_neighbours(x.times(padded_weight(first_))), first_) + first_bias_
             : torch::linear(with_neighbours(x.dense()), first_, first_bias_);
     if (norm_) h = (*norm_)(h, graph, x.trains());
     return torch::linear(activate(h, activation_), second_, second_bias_);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "plait/base/row_stride.h"
 #include "plait/nn/config.h"
 #include "plait/nn/graph_handle.h"
 #include "plait/nn/input.h"
@@ -89,9 +90,17 @@ inline torch::Tensor activate(const torch::Tensor& h, const std::string& activat
 inline bool transforms_first(const torch::Tensor& weight, bool sparse_input) {
   return sparse_input || weight.size(0) <= weight.size(1);
 }
+// The weight of a product whose rows cross next, with rows of 0 at its end, so that each row of the
+// product begins where kernels read and write it fastest (base/row_stride.h). first_columns()
+// takes what was padded off the sum of rows.
+torch::Tensor padded_weight(const torch::Tensor& weight);
+inline torch::Tensor first_columns(const torch::Tensor& rows, const torch::Tensor& weight) {
+  return rows.narrow(1, 0, weight.size(0));
+}
 // The width of the rows that then cross.
 inline std::uint64_t narrower_width(const LayerShape& shape, bool sparse_input) {
-  return static_cast<std::uint64_t>(sparse_input ? shape.out : std::min(shape.in, shape.out));
+  const auto in = static_cast<std::uint64_t>(shape.in), out = static_cast<std::uint64_t>(shape.out);
+  return sparse_input || out <= in ? row_stride(out) : in;
 }
 
 class Layer {

@@ -19,8 +19,10 @@ class SageLayer : public Layer {
     }
     if (transforms_first(own_,
                          x.is_sparse())) {  // the mean of rows times W is that of the products
-      const auto both = x.times(torch::cat({neighbours_, own_})).split(own_.size(0), 1);
-      return mean(both[0], graph) + both[1] + bias_;
+      const torch::Tensor padded = padded_weight(neighbours_);
+      const auto both =
+          x.times(torch::cat({padded, own_})).split_with_sizes({padded.size(0), own_.size(0)}, 1);
+      return first_columns(mean(both[0], graph), neighbours_) + both[1] + bias_;
     }
     const torch::Tensor h = x.dense();
     return torch::linear(mean(h, graph), neighbours_, bias_) + h.matmul(own_.t());

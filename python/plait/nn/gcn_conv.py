@@ -2,7 +2,7 @@
 
 import torch
 
-from plait.nn._layer import GraphLayer, glorot_linear
+from plait.nn._layer import GraphLayer, glorot_linear, sum_of_products
 
 
 class GCNConv(GraphLayer):
@@ -88,8 +88,10 @@ class GCNConv(GraphLayer):
                 self._cached_adjacency = found
         op = "gcn" if self.normalize else "weighted"
         # The narrower rows go through the aggregation. A lazy layer learns its width here.
-        if self.in_channels < 0 or self.out_channels <= self.in_channels:
+        if self.in_channels < 0:
             out = found.aggregate(self.lin(x), op)
+        elif self.out_channels <= self.in_channels:
+            out = sum_of_products(x, self.lin.weight, lambda rows: found.aggregate(rows, op))
         else:
             out = self.lin(found.aggregate(x, op))
         return out if self.bias is None else out + self.bias

@@ -2,7 +2,7 @@
 
 from torch.nn import functional
 
-from plait.nn._layer import GraphLayer, is_lazy, linear
+from plait.nn._layer import GraphLayer, is_lazy, linear, sum_of_products
 
 
 class SAGEConv(GraphLayer):
@@ -75,7 +75,7 @@ class SAGEConv(GraphLayer):
         # The mean of rows times W is that of the products: the narrower rows go through the sum.
         if op == "max" or is_lazy(lin) or lin.out_features > lin.in_features:
             return lin(graph.aggregate(x, op))
-        out = graph.aggregate(functional.linear(x, lin.weight), op)
+        out = sum_of_products(x, lin.weight, lambda rows: graph.aggregate(rows, op))
         return out if lin.bias is None else out + lin.bias
 
     def extra_repr(self):
