@@ -43,7 +43,7 @@ void register_on(torch::Library& m) {
   m.impl("aggregate", &InFloat32<kAggregate, Tensor(const Tensor&, const Graph&, bool,
                                                     OptionalScale, OptionalScale, bool)>::call);
   m.impl("attend", &InFloat32<kAttend, Tensor(const Tensor&, const Tensor&, const Graph&, double,
-                                              double, std::int64_t)>::call);
+                                              double, std::int64_t, const OptionalTensor&)>::call);
   m.impl("max_of_neighbours", &InFloat32<kMax, Tensor(const Tensor&, const Graph&)>::call);
 }
 

@@ -3,8 +3,8 @@
 //
 // Each has a forward and a backward operation for autograd, so that what is kept are tensors that
 // other parts of PyTorch know of. Without gradients nothing is kept. Attention is dropped by a
-// seed, from which the backward operation draws the mask again. Gradients of gradients are refused:
-// there are none.
+// seed and a step, from which the backward operation draws the mask again. Gradients of gradients
+// are refused: there are none.
 #include "plait/nn/edge_operations.h"
 
 #include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
@@ -44,6 +44,7 @@ struct AttentionOptions {
   Graph graph;
   double slope, dropout;
   std::int64_t seed;
+  OptionalTensor step;
 };
 
 std::int64_t heads_of(const Tensor& scores) { return scores.size(1) / 2; }
@@ -71,8 +72,9 @@ auto with_attention(const AttentionOptions& options, Body body) {
     const std::lock_guard lock(operation_mutex());
     const Dropout dropout(static_cast<std::uint64_t>(options.seed),
                           static_cast<float>(options.dropout));
-    return body(
-        AttentionSetting{options.graph, static_cast<float>(options.slope), {.dropout = &dropout}});
+    const Step step(options.step, options.graph->device());
+    return body(AttentionSetting{options.graph, static_cast<float>(options.slope),
+                                 step.dropout_step(dropout, 0)});
   });
 }
 
@@ -90,24 +92,25 @@ Attended attend_checked(const Tensor& h, const Tensor& scores, const AttentionOp
 }
 
 Tensor attend_plain(const Tensor& h, const Tensor& scores, const Graph& graph, double slope,
-                    double dropout, std::int64_t seed) {
-  return attend_checked(h, scores, {graph, slope, dropout, seed}, false).y;
+                    double dropout, std::int64_t seed, const OptionalTensor& step) {
+  return attend_checked(h, scores, {graph, slope, dropout, seed, step}, false).y;
 }
 
-Tensor attend_meta(const Tensor& h, const Tensor&, const Graph&, double, double, std::int64_t) {
+Tensor attend_meta(const Tensor& h, const Tensor&, const Graph&, double, double, std::int64_t,
+                   const OptionalTensor&) {
   return torch::empty_like(h, at::MemoryFormat::Contiguous);
 }
 
 using Attention = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 
 Attention attend_forward(const Tensor& h, const Tensor& scores, const Graph& graph, double slope,
-                         double dropout, std::int64_t seed) {
-  const Attended a = attend_checked(h, scores, {graph, slope, dropout, seed}, true);
+                         double dropout, std::int64_t seed, const OptionalTensor& step) {
+  const Attended a = attend_checked(h, scores, {graph, slope, dropout, seed, step}, true);
   return {a.y, a.u, a.b, a.norm};
 }
 
 Attention attend_forward_meta(const Tensor& h, const Tensor& scores, const Graph&, double, double,
-                              std::int64_t) {
+                              std::int64_t, const OptionalTensor&) {
   const auto like = [&](std::int64_t width) { return h.new_empty({h.size(0), width}); };
   const std::int64_t heads = heads_of(scores);
   return {like(h.size(1)), like(h.size(1)), like(heads), like(heads)};
@@ -116,9 +119,9 @@ Attention attend_forward_meta(const Tensor& h, const Tensor& scores, const Graph
 // `kept`: h, scores, y, u, b, norm.
 std::tuple<Tensor, Tensor> attend_backward(const Tensor& dy, at::TensorList kept,
                                            const Graph& graph, double slope, double dropout,
-                                           std::int64_t seed) {
+                                           std::int64_t seed, const OptionalTensor& step) {
   TORCH_CHECK_VALUE(kept.size() == 6, "6 tensors must be kept, but there are ", kept.size());
-  const AttentionOptions options{graph, slope, dropout, seed};
+  const AttentionOptions options{graph, slope, dropout, seed, step};
   check_attention(kept[0], kept[1], options);
   if (is_nothing(dy, graph)) return {torch::zeros_like(kept[0]), torch::zeros_like(kept[1])};
   return with_attention(options, [&](const AttentionSetting& setting) {
@@ -129,7 +132,8 @@ std::tuple<Tensor, Tensor> attend_backward(const Tensor& dy, at::TensorList kept
 }
 
 std::tuple<Tensor, Tensor> attend_backward_meta(const Tensor&, at::TensorList kept, const Graph&,
-                                                double, double, std::int64_t) {
+                                                double, double, std::int64_t,
+                                                const OptionalTensor&) {
   return {torch::empty_like(kept[0]), torch::empty_like(kept[1])};
 }
 
@@ -143,27 +147,32 @@ struct AttendFunction : torch::autograd::Function<AttendFunction> {
     data["dropout"] = o.dropout;
     data["seed"] = o.seed;
     const at::AutoDispatchBelowADInplaceOrView below;
-    const auto [y, u, b, norm] = forward_of.call(h, scores, o.graph, o.slope, o.dropout, o.seed);
-    context->save_for_backward({h, scores, y, u, b, norm});
+    const auto [y, u, b, norm] =
+        forward_of.call(h, scores, o.graph, o.slope, o.dropout, o.seed, o.step);
+    context->save_for_backward({h, scores, y, u, b, norm, o.step.value_or(Tensor())});
     return y;
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     static const auto backward_of = operation<decltype(attend_backward)>("plait::attend_backward");
     auto& data = context->saved_data;
-    const auto [dh, dscores] = backward_of.call(
-        gradients[0], context->get_saved_variables(), data["graph"].toCustomClass<GraphHandle>(),
-        data["slope"].toDouble(), data["dropout"].toDouble(), data["seed"].toInt());
+    variable_list kept = context->get_saved_variables();
+    const Tensor step = kept.back();
+    kept.pop_back();
+    const auto [dh, dscores] =
+        backward_of.call(gradients[0], kept, data["graph"].toCustomClass<GraphHandle>(),
+                         data["slope"].toDouble(), data["dropout"].toDouble(), data["seed"].toInt(),
+                         step.defined() ? OptionalTensor(step) : std::nullopt);
     return {dh, dscores, {}};
   }
 };
 
 Tensor attend_with_autograd(const Tensor& h, const Tensor& scores, const Graph& graph, double slope,
-                            double dropout, std::int64_t seed) {
+                            double dropout, std::int64_t seed, const OptionalTensor& step) {
   if (differentiates(h, scores))
-    return AttendFunction::apply(h, scores, AttentionOptions{graph, slope, dropout, seed});
+    return AttendFunction::apply(h, scores, AttentionOptions{graph, slope, dropout, seed, step});
   static const auto plain = operation<decltype(attend_plain)>("plait::attend");
   const at::AutoDispatchBelowADInplaceOrView below;
-  return plain.call(h, scores, graph, slope, dropout, seed);
+  return plain.call(h, scores, graph, slope, dropout, seed, step);
 }
 
 // --- the maximum ---
@@ -245,13 +254,14 @@ TORCH_LIBRARY_FRAGMENT(plait, m) {
   register_graph_class();
   m.def(
       "attend(Tensor h, Tensor scores, __torch__.torch.classes.plait.Graph graph, "
-      "float slope=0.2, float dropout=0.0, int seed=0) -> Tensor");
+      "float slope=0.2, float dropout=0.0, int seed=0, Tensor? step=None) -> Tensor");
   m.def(
       "attend_forward(Tensor h, Tensor scores, __torch__.torch.classes.plait.Graph graph, "
-      "float slope, float dropout, int seed) -> (Tensor y, Tensor u, Tensor b, Tensor norm)");
+      "float slope, float dropout, int seed, Tensor? step) -> (Tensor y, Tensor u, Tensor b, "
+      "Tensor norm)");
   m.def(
       "attend_backward(Tensor dy, Tensor[] kept, __torch__.torch.classes.plait.Graph graph, "
-      "float slope, float dropout, int seed) -> (Tensor, Tensor)");
+      "float slope, float dropout, int seed, Tensor? step) -> (Tensor, Tensor)");
   m.def("max_of_neighbours(Tensor x, __torch__.torch.classes.plait.Graph graph) -> Tensor");
   m.def(
       "max_of_neighbours_forward(Tensor x, __torch__.torch.classes.plait.Graph graph) "

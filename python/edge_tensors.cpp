@@ -84,7 +84,14 @@ void check_weight(const at::Tensor& weight, std::int64_t edges) {
         fmt::format("edge_weight[{}] is {}; weights must be finite", bad, values[bad]));
 }
 
-// As contiguous int64 on the CPU.
+// Whether all are in range, told on the GPU.
+bool all_in_range(const at::Tensor& ids, std::int64_t vertices) {
+  if (ids.numel() == 0) return true;
+  const auto [least, most] = ids.aminmax();
+  return least.item<std::int64_t>() >= 0 && most.item<std::int64_t>() < vertices;
+}
+
+// As contiguous int64: where they are, if that is a GPU; of wrong ones, which is told on the CPU.
 at::Tensor checked_index(const EdgeTensors& edges) {
   const at::Tensor& index = edges.index;
   check_place(index, "edge_index");
@@ -94,26 +101,40 @@ at::Tensor checked_index(const EdgeTensors& edges) {
                       "edge_index has shape ({}), but must have (2, edges): sources, then targets",
                       fmt::join(index.sizes(), ", "));
   require<UsageError>(edges.vertices >= 0, "num_nodes is {}; use 0 or more", edges.vertices);
-  const at::Tensor ids = index.cpu().to(at::kLong).contiguous();
-  check_ids(values_of<std::int64_t>(ids), edges.vertices);
+  at::Tensor ids = index.to(at::kLong).contiguous();
+  if (!ids.is_cuda() || !all_in_range(ids, edges.vertices)) {
+    ids = ids.cpu();
+    check_ids(values_of<std::int64_t>(ids), edges.vertices);
+  }
   if (edges.weight) check_weight(*edges.weight, index.size(1));
   return ids;
 }
 
+// Row `row` of ids as V, a bit pattern that signed numbers of the same size have too. What is on a
+// GPU is converted there, so that fewer bytes come from it.
+template <VertexId V>
+Buffer<V> column_of(const at::Tensor& ids, std::int64_t row) {
+  const at::Tensor from = ids[row];
+  Buffer<V> column(static_cast<std::size_t>(from.numel()));
+  if (from.is_cuda()) {
+    constexpr auto kType = sizeof(V) == sizeof(std::int32_t) ? at::kInt : at::kLong;
+    at::from_blob(column.data(), from.sizes(), at::dtype(kType)).copy_(from.to(kType));
+    return column;
+  }
+  const auto values = values_of<std::int64_t>(from);
+  parallel_blocks(values.size(), kGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t e = begin; e < end; ++e) column[e] = static_cast<V>(values[e]);
+  });
+  return column;
+}
+
 template <VertexId V>
 EdgeList<V> fill(const at::Tensor& ids, const EdgeTensors& tensors) {
-  const auto values = values_of<std::int64_t>(ids);
-  const std::size_t edges = values.size() / 2;
   EdgeList<V> list;
   list.vertices = static_cast<std::uint64_t>(tensors.vertices);
-  list.source = Buffer<V>(edges);
-  list.target = Buffer<V>(edges);
-  parallel_blocks(edges, kGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t e = begin; e < end; ++e) {
-      list.source[e] = static_cast<V>(values[e]);
-      list.target[e] = static_cast<V>(values[edges + e]);
-    }
-  });
+  list.source = column_of<V>(ids, 0);
+  list.target = column_of<V>(ids, 1);
+  const std::size_t edges = list.source.size();
   if (tensors.weight) {
     const at::Tensor weight = tensors.weight->cpu().contiguous();
     list.weight = Buffer<float>(edges);

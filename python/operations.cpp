@@ -11,8 +11,10 @@
 #include <algorithm>
 
 #include "plait/base/gpu.h"
+#include "plait/base/parallel.h"
 #include "plait/graph/validate.h"
 #include "plait/io/io.h"
+#include "plait/world/launch.h"
 #include "python/dataset_tensors.h"
 #include "python/edge_tensors.h"
 
@@ -38,6 +40,36 @@ void check_shape(const Tensor& x, std::int64_t rows, const char* name) {
                     ", but must have one row for each of ", rows, " nodes");
 }
 
+TensorState::TensorState(const OptionalTensor& tensor) {
+  if (!tensor || !tensor->defined() || tensor->is_inference()) return;
+  tensor_.emplace(tensor->getIntrusivePtr());
+  version_ = tensor->_version();
+}
+
+bool TensorState::is(const OptionalTensor& tensor) const {
+  if (!tensor || !tensor->defined()) return !tensor_;
+  return tensor_ && tensor_->lock() == tensor->getIntrusivePtr() && version_ == tensor->_version();
+}
+
+Step::Step(const OptionalTensor& step, const torch::Device& device)
+    : step_(step.value_or(Tensor())) {
+  TORCH_CHECK_VALUE(!step_.defined() || (step_.scalar_type() == torch::kInt32 && step_.dim() == 0 &&
+                                         step_.device() == device),
+                    "step must be an int32 scalar on ", device);
+}
+
+DropoutStep Step::dropout_step(const Dropout& dropout, std::uint32_t layer) const {
+  DropoutStep at{.dropout = &dropout, .layer = layer};
+  if (!step_.defined()) return at;
+  const auto* const value =
+      reinterpret_cast<const std::uint32_t*>(step_.const_data_ptr<std::int32_t>());
+  if (step_.is_cuda())
+    at.epoch_at = value;
+  else
+    at.epoch = *value;
+  return at;
+}
+
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -47,7 +79,19 @@ using Graph = c10::intrusive_ptr<GraphHandle>;
 // --- graphs ---
 
 void check(const Tensor& edge_index, std::int64_t num_nodes, const OptionalTensor& edge_weight) {
-  with_python_errors([&] { check_edges({edge_index, num_nodes, edge_weight}); });
+  with_python_errors([&] {
+    const ThreadCount threads(thread_share());
+    check_edges({edge_index, num_nodes, edge_weight});
+  });
+}
+
+// Taken from the partition, if that was made of these edges just before.
+AnyCsr csr_of(const EdgeTensors& edges, const std::optional<PartitionRef>& partition) {
+  if (partition && (*partition)->built) {
+    const BuiltGraph built = std::move(*std::exchange((*partition)->built, std::nullopt));
+    if (built.index.is(edges.index) && built.weight.is(edges.weight)) return std::move(built.csr);
+  }
+  return build_csr(edge_list_of(edges));
 }
 
 Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
@@ -67,11 +111,13 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
     require<UsageError>(loop_weight == 1 || edge_weight.has_value(),
                         "loop_weight is {}, but the edges have no weights; give edge_weight",
                         loop_weight);
-    const AnyCsr csr = build_csr(edge_list_of({edge_index, num_nodes, edge_weight}));
+    const ThreadCount threads(thread_share());
+    const AnyCsr csr = csr_of({edge_index, num_nodes, edge_weight}, partition);
     World& world = current_world();
-    const PartitionRef owners = partition ? *partition
-                                          : c10::make_intrusive<PartitionHandle>(make_partition(
-                                                PartitionScheme::edges, csr, world.size()));
+    const PartitionRef owners =
+        partition ? *partition
+                  : c10::make_intrusive<PartitionHandle>(
+                        make_partition(PartitionScheme::edges, csr, world.size()), std::nullopt);
     const ShardOptions shards{.one_loop_each = one_loop_each,
                               .loop_weight = static_cast<float>(loop_weight),
                               .slot_vertices = true};  // by which attention is dropped
@@ -88,7 +134,10 @@ Tensor edge_counts(const Graph& graph) {
 }
 
 c10::Dict<std::string, Tensor> read(const std::string& path) {
-  return with_python_errors([&] { return tensors_of(read_dataset(path)); });
+  return with_python_errors([&] {
+    const ThreadCount threads(thread_share());
+    return tensors_of(read_dataset(path));
+  });
 }
 
 // --- aggregation ---

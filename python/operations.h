@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "plait/base/error.h"
+#include "plait/kernels/dropout.h"
 #include "plait/nn/graph_handle.h"
 #include "plait/partition/partition.h"
 
@@ -23,10 +24,29 @@ using OptionalTensor = std::optional<torch::Tensor>;
 // when it exits refer to it. The end of the process leaves it.
 World& current_world();
 
+// A tensor as it was at a time, which is not kept alive.
+class TensorState {
+ public:
+  explicit TensorState(const OptionalTensor& tensor);
+  bool is(const OptionalTensor& tensor) const;
+
+ private:
+  std::optional<c10::weak_intrusive_ptr<c10::TensorImpl>> tensor_;
+  std::uint32_t version_ = 0;
+};
+
+// The graph that was built of tensors of edges, for whoever needs it next.
+struct BuiltGraph {
+  TensorState index, weight;
+  AnyCsr csr;
+};
+
 // Who owns which node, as Python holds it: torch.classes.plait.Partition.
 struct PartitionHandle : torch::CustomClassHolder {
-  explicit PartitionHandle(Partition p) : partition(std::move(p)) {}
+  PartitionHandle(Partition p, std::optional<BuiltGraph> b)
+      : partition(std::move(p)), built(std::move(b)) {}
   const Partition partition;
+  std::optional<BuiltGraph> built;  // of which the partition was made, until a graph is placed
 };
 using PartitionRef = c10::intrusive_ptr<PartitionHandle>;
 
@@ -45,6 +65,19 @@ void check_dense(const torch::Tensor& t, const char* name, const torch::Device& 
                  const char* what = "the graph");
 // Throws ValueError unless x has one row for each of `rows` nodes.
 void check_shape(const torch::Tensor& x, std::int64_t rows, const char* name = "x");
+
+// The number of a step, by which dropout draws: an int32 scalar, which on a GPU is read there, so
+// that a captured step may find another one at each replay.
+class Step {
+ public:
+  // 0 without a tensor. Throws ValueError unless it is an int32 scalar on that device.
+  Step(const OptionalTensor& step, const torch::Device& device);
+  // `dropout` outlives it, as this does.
+  DropoutStep dropout_step(const Dropout& dropout, std::uint32_t layer) const;
+
+ private:
+  torch::Tensor step_;
+};
 
 // Errors as Python knows them: what the caller gave is a ValueError, the rest RuntimeErrors, with
 // the same line of text.

@@ -1,12 +1,17 @@
 // Ranks as Python sees them: joining them, what they do together, and who owns which node.
 //
-// Collectives take dense tensors on the CPU without gradients; what is differentiable of them is
-// made in Python. Every rank calls the same ones in the same order.
-#include <xxhash.h>
+// Collectives take dense tensors without gradients, on the CPU or, to be summed, on a GPU; what is
+// differentiable of them is made in Python. Every rank calls the same ones in the same order.
+#include <map>
+#include <memory>
 
+#include "plait/aggregate/gpu_all_reduce.h"
 #include "plait/base/gpu.h"
+#include "plait/base/parallel.h"
 #include "plait/graph/build.h"
+#include "plait/kernels/word_hash.h"
 #include "plait/nn/dropout.h"
+#include "plait/nn/gpu_torch.h"
 #include "plait/nn/linear_map.h"
 #include "plait/world/difference.h"
 #include "plait/world/fail.h"
@@ -70,15 +75,49 @@ std::string loss() {
 
 // --- collectives ---
 
+// Sums on a GPU, enqueued in order with this thread's current stream. One for each GPU of the
+// process, made at the first use and, as the world, never destroyed.
+class SumsOnGpu {
+ public:
+  static SumsOnGpu& of(const torch::Device& device) {
+    static auto& made = *new std::map<c10::DeviceIndex, SumsOnGpu>;
+    return made.try_emplace(device.index(), device).first->second;
+  }
+  explicit SumsOnGpu(const torch::Device& device) : stream_(current_torch_stream(device)) {
+    use_gpu(device.index());
+    sums_ = make_gpu_all_reduce(current_world(), stream_.native_handle());
+  }
+  template <class T>
+  void sum(std::span<T> values) {
+    const StreamOrder order(stream_);
+    sums_->sum(values.data(), values.size());
+  }
+
+ private:
+  c10::Stream stream_;
+  std::unique_ptr<GpuAllReduce> sums_;
+};
+
+template <class T>
+void all_reduce(const Tensor& values) {
+  const std::span all(values.mutable_data_ptr<T>(), static_cast<std::size_t>(values.numel()));
+  World& world = current_world();
+  if (!values.is_cuda()) return world.all_reduce_sum(all);
+  if (world.size() == 1) return;
+  const OnGpuOf gpu(values.device());
+  if (world.one_host()) return SumsOnGpu::of(values.device()).sum(all);
+  const Tensor on_host = values.cpu();
+  world.all_reduce_sum(std::span(on_host.mutable_data_ptr<T>(), all.size()));
+  values.copy_(on_host);
+}
+
 void all_reduce_sum(const Tensor& values) {
-  check_contiguous(values);
-  const auto count = static_cast<std::size_t>(values.numel());
+  TORCH_CHECK_VALUE(values.layout() == torch::kStrided && values.is_contiguous(),
+                    "ranks sum contiguous tensors only");
   with_python_errors([&] {
     const std::lock_guard lock(operation_mutex());
-    if (values.scalar_type() == torch::kFloat64)
-      current_world().all_reduce_sum(std::span(values.mutable_data_ptr<double>(), count));
-    else
-      current_world().all_reduce_sum(std::span(values.mutable_data_ptr<float>(), count));
+    values.scalar_type() == torch::kFloat64 ? all_reduce<double>(values)
+                                            : all_reduce<float>(values);
   });
 }
 
@@ -103,11 +142,22 @@ std::string first_difference_of(const std::vector<std::string>& keys,
   });
 }
 
-// Equal for tensors of equal elements, whatever their strides.
+// Equal for tensors of equal elements, whatever their strides and wherever they are.
 std::string fingerprint(const Tensor& t) {
-  const Tensor contiguous = t.cpu().contiguous();
-  const XXH128_hash_t hash = XXH3_128bits(contiguous.const_data_ptr(), contiguous.nbytes());
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  return with_python_errors([&] {
+    Tensor contiguous = t.contiguous();
+    WordHash hash;
+    if (contiguous.is_cuda()) {
+      if (reinterpret_cast<std::uintptr_t>(contiguous.data_ptr()) % 8 != 0)
+        contiguous = contiguous.clone();
+      const OnGpuOf gpu(contiguous.device());
+      hash = gpu_hash_words(bytes_of(contiguous), current_stream(contiguous.device()));
+    } else {
+      const ThreadCount threads(thread_share());
+      hash = hash_words(bytes_of(contiguous));
+    }
+    return fmt::format("{:016x}{:016x}", hash.high, hash.low);
+  });
 }
 
 // --- who owns what ---
@@ -117,12 +167,15 @@ void check_partition(const std::string& scheme) {
 }
 
 PartitionRef partition_of_edges(const Tensor& edge_index, std::int64_t num_nodes,
-                                const std::string& scheme) {
+                                const OptionalTensor& edge_weight, const std::string& scheme) {
   return with_python_errors([&] {
+    const ThreadCount threads(thread_share());
     const PartitionScheme parsed = parse_partition_scheme(scheme);
-    const AnyCsr csr = build_csr(edge_list_of({edge_index, num_nodes, std::nullopt}));
+    AnyCsr csr = build_csr(edge_list_of({edge_index, num_nodes, edge_weight}));
+    Partition partition = make_partition(parsed, csr, current_world().size());
     return c10::make_intrusive<PartitionHandle>(
-        make_partition(parsed, csr, current_world().size()));
+        std::move(partition),
+        BuiltGraph{TensorState(edge_index), TensorState(edge_weight), std::move(csr)});
   });
 }
 
@@ -160,18 +213,17 @@ Tensor gather_rows(const Tensor& rows, const PartitionRef& handle) {
 
 // --- dropout by global ids ---
 
-// x, own x width, times a mask that is drawn by (seed, step, call, node, column).
+// x, own x width, times a mask that is drawn by (seed, step, call, node, column). step: int32,
+// where x is, which the gradient reads again.
 Tensor drop_by_vertex(const Tensor& x, const Tensor& vertices, std::int64_t seed, double p,
-                      std::int64_t step, std::int64_t call) {
+                      const Tensor& step, std::int64_t call) {
   check_dense(x, "x", vertices.device());
   check_shape(x, vertices.size(0));
+  const Step at(step, x.device());
   return with_python_errors([&] {
     const Dropout dropout(static_cast<std::uint64_t>(seed), static_cast<float>(p));
     const auto mask = [=](const Tensor& t) {
-      return mask_rows(t, vertices,
-                       {.dropout = &dropout,
-                        .epoch = static_cast<std::uint32_t>(step),
-                        .layer = static_cast<std::uint32_t>(call)});
+      return mask_rows(t, vertices, at.dropout_step(dropout, static_cast<std::uint32_t>(call)));
     };
     return linear_map(x, mask, mask);
   });

@@ -14,6 +14,18 @@ namespace plait {
 
 inline int thread_count() { return omp_get_max_threads(); }
 
+// While it lives, work that this thread begins goes to so many threads.
+class ThreadCount {
+ public:
+  explicit ThreadCount(int count) : before_(thread_count()) { omp_set_num_threads(count); }
+  ~ThreadCount() { omp_set_num_threads(before_); }
+  ThreadCount(const ThreadCount&) = delete;
+  ThreadCount& operator=(const ThreadCount&) = delete;
+
+ private:
+  int before_;
+};
+
 // Calls body(i) once for every i in [0, count), threads taking the next i as they become free.
 // The first exception thrown by a body is rethrown here; bodies not yet begun are then skipped.
 template <class Body>

@@ -88,8 +88,8 @@ GraphHandle::Use GraphHandle::aggregator(std::uint64_t width) { return {*this, w
 
 GraphHandle::Use::Use(GraphHandle& graph, std::uint64_t width)
     : gpu_(graph.device_), aggregator_(*graph.aggregator_) {
+  if (graph.stream_) order_.emplace(*graph.stream_);  // the aggregator sees whether it is captured
   aggregator_.reserve(width);
-  if (graph.stream_) order_.emplace(*graph.stream_);
 }
 
 torch::Tensor GraphHandle::degree() const {

@@ -25,6 +25,7 @@
 #include <string>
 
 #include "plait/base/error.h"
+#include "plait/base/parallel.h"
 #include "plait/world/launch.h"
 
 namespace plait {
@@ -195,6 +196,12 @@ std::optional<WorldConfig> valid_world_from_environment() {
   } catch (const UsageError&) {
     return std::nullopt;
   }
+}
+
+int thread_share() {
+  const auto local = number("LOCAL_WORLD_SIZE", 1, kMostRanks);
+  const bool unset = variable("TORCHELASTIC_RUN_ID") && variable("OMP_NUM_THREADS") == "1";
+  return unset && local ? std::max(1, omp_get_num_procs() / *local) : thread_count();
 }
 
 int local_rank(const WorldConfig& config) {

@@ -34,6 +34,11 @@ int local_rank(const WorldConfig& config);
 // schedulers show each process its own.
 int gpu_of_rank(const WorldConfig& config, int count);
 
+// Threads for work of a rank that the others do not share, such as the placing of a graph: OpenMP's
+// own number; but where torchrun has set OMP_NUM_THREADS to 1, as it does if the user has not set
+// it, this rank's share of the cores that it may run on.
+int thread_share();
+
 // Starts `options.ranks` processes of this same program with the same arguments, each with an
 // environment from which world_from_environment() joins; waits for all, and returns the exit code
 // for the program: 0 if all ended with 0, else that of the first that failed. When one dies, tells

@@ -24,8 +24,8 @@ from plait.graph import Graph
 from plait.parallel import parallelize
 from plait.reduce import mean, sum
 from plait.spread import spread
-from plait.world import device, rank, world_size
+from plait.world import check, device, rank, world_size
 
-__all__ = ["Checkpoint", "Graph", "aggregate", "device", "load_checkpoint", "mean", "nn",
+__all__ = ["Checkpoint", "Graph", "aggregate", "check", "device", "load_checkpoint", "mean", "nn",
            "parallelize", "parquet", "rank", "save_checkpoint", "spread", "sum", "world_size",
            "__version__"]

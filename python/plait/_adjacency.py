@@ -8,7 +8,7 @@ import weakref
 import torch
 from torch.utils.weak import TensorWeakRef, WeakTensorKeyDictionary
 
-from plait._dropout import draw_seed
+from plait._dropout import draw
 from plait._library import ops
 from plait.world import require_equal, world_size
 
@@ -52,9 +52,9 @@ class Adjacency:
     @torch.compiler.disable
     def attend(self, h, scores, slope, dropout):
         """Attention over neighbours, N x width of h. scores: N x 2 heads, of each node as a source,
-        then as a target. What is dropped follows from draw_seed()."""
-        seed = draw_seed() if dropout else 0
-        return ops.attend(h, scores, self._handle, slope, dropout, seed)
+        then as a target. What is dropped follows from draw()."""
+        seed, step = draw(h.device) if dropout else (0, None)
+        return ops.attend(h, scores, self._handle, slope, dropout, seed, step)
 
     @functools.cached_property
     def _gcn_norm(self):
@@ -76,6 +76,12 @@ class Owners:
 
     handle: object  # torch.classes.plait.Partition
     vertices: torch.Tensor  # ids of this rank's own nodes, ascending
+    _copies: dict = dataclasses.field(default_factory=dict)  # of these, by device
+
+    def vertices_on(self, device):
+        if device not in self._copies:
+            self._copies[device] = self.vertices.to(device)
+        return self._copies[device]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,18 +153,25 @@ def _make(edge_index, edge_weight, num_nodes, loop_weight, partition, device):
     owners = None
     if partition is not None:
         require_equal_graphs(edge_index, edge_weight, num_nodes, partition)
-        owners = owners_of(edge_index, num_nodes, partition)
+        owners = owners_of(edge_index, num_nodes, partition, edge_weight)
     handle = ops.graph_from_edges(edge_index, num_nodes, edge_weight, *loops,
                                   owners and owners.handle, device)
     return Adjacency(handle, owners)
 
 
+@functools.lru_cache(maxsize=1)
+def owner_of_all(num_nodes):
+    """The Owners on one rank."""
+    return Owners(None, torch.arange(num_nodes))
+
+
 @torch.compiler.disable
-def owners_of(edge_index, num_nodes, partition):
-    """The Owners by a scheme of that name, on several ranks."""
+def owners_of(edge_index, num_nodes, partition, edge_weight=None):
+    """The Owners by a scheme of that name, on several ranks. They do not depend on the weights of
+    edges; a graph that is then made with the same ones takes what was built here."""
 
     def make():
-        handle = ops.partition_of_edges(edge_index, num_nodes, partition)
+        handle = ops.partition_of_edges(edge_index, num_nodes, edge_weight, partition)
         return Owners(handle, handle.own_vertices())
 
     return _kept(edge_index, None, (num_nodes, partition), make)
@@ -168,8 +181,8 @@ def require_equal_graphs(edge_index, edge_weight, num_nodes, partition):
     """Raises ValueError, the same on every rank, unless all give the same graph; collective."""
     if world_size() == 1:
         return
-    weight = None if edge_weight is None else ops.fingerprint(edge_weight.detach())
-    edges = ops.fingerprint(edge_index.to(torch.int64))
+    weight = None if edge_weight is None else fingerprint(edge_weight)
+    edges = fingerprint(edge_index)
     require_equal(
         "graphs",
         {
@@ -180,6 +193,17 @@ def require_equal_graphs(edge_index, edge_weight, num_nodes, partition):
             "the fingerprint of edge_weight": weight,
         },
     )
+
+
+def fingerprint(tensor):
+    """Equal for tensors of equal elements; of integers, whatever their width. Read once for as long
+    as the tensor lives unchanged."""
+    values = tensor.detach()
+
+    def make():
+        return ops.fingerprint(values if values.is_floating_point() else values.to(torch.int64))
+
+    return _kept(tensor, None, ("fingerprint",), make)
 
 
 def _kept(edge_index, edge_weight, key, make):

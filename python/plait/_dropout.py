@@ -14,11 +14,34 @@ from plait._library import ops
 _within = threading.local()  # mode: the innermost VertexDropout
 
 
-def draw_seed():
-    """A seed for dropout that is drawn by ids already, below 2^63: the same on every rank within a
-    VertexDropout, else from torch's generator."""
+def draw(device):
+    """(seed, step) for dropout of a graph on that device, which draws by ids: the seed below 2^63,
+    the step an int32 tensor there, or None. The same on every rank within a VertexDropout, else
+    from torch's generators. A replay of what torch.cuda.graph captures finds another step there."""
     mode = getattr(_within, "mode", None)
-    return int(torch.randint(2**63 - 1, ())) if mode is None else mode.draw_seed()
+    if mode is not None:
+        return mode.draw(device)
+    seed, step = int(torch.randint(2**63 - 1, ())), None
+    if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+        step = torch.randint(2**24, (), dtype=torch.int32, device=device)
+    return seed, step
+
+
+class StepCounter:
+    """How many steps there have been: on each device on which that was asked, so that a step that
+    torch.cuda.graph has captured counts itself."""
+
+    def __init__(self):
+        self._steps = {torch.device("cpu"): torch.zeros((), dtype=torch.int32)}
+
+    def on(self, device):
+        if device not in self._steps:
+            self._steps[device] = next(iter(self._steps.values())).to(device)
+        return self._steps[device].clone()  # later steps do not change what a backward pass reads
+
+    def advance(self):
+        for step in self._steps.values():
+            step.add_(1)
 
 
 class VertexDropout(TorchFunctionMode):
@@ -28,11 +51,11 @@ class VertexDropout(TorchFunctionMode):
 
     _MOST_CALLS = 256
 
-    def __init__(self, graph, seed, step):
+    def __init__(self, graph, seed, counter):
         super().__init__()
-        self._graph, self._seed, self._step = graph, seed, step
+        self._graph, self._seed, self._counter = graph, seed, counter
+        self._steps = {}  # by device
         self._calls = 0
-        self._vertices = None
 
     def __enter__(self):
         self._outer, _within.mode = getattr(_within, "mode", None), self
@@ -42,9 +65,15 @@ class VertexDropout(TorchFunctionMode):
         _within.mode = self._outer
         return super().__exit__(*error)
 
-    def draw_seed(self):
-        text = f"{self._seed} {self._step} {self._next_call()}".encode()
-        return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
+    def draw(self, device):
+        text = f"{self._seed} {self._next_call()}".encode()
+        seed = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
+        return seed, self._step(device)
+
+    def _step(self, device):
+        if device not in self._steps:
+            self._steps[device] = self._counter.on(device)
+        return self._steps[device]
 
     def _next_call(self):
         if self._calls == self._MOST_CALLS:
@@ -70,9 +99,7 @@ class VertexDropout(TorchFunctionMode):
             raise ValueError(f"dropout probability is {p}, but must be in 0..1")
         if not training or p == 0:
             return input
-        if self._vertices is None or self._vertices.device != input.device:
-            self._vertices = self._graph.vertices.to(input.device)
-        vertices = self._vertices
+        vertices = self._graph.vertices_on(input.device)
         if input.dim() == 0 or input.size(0) != vertices.numel():
             raise NotImplementedError(
                 f"dropout of a tensor of shape {tuple(input.shape)}: in a spread model it must "
@@ -83,7 +110,8 @@ class VertexDropout(TorchFunctionMode):
         if p == 1:
             dropped = rows * 0
         else:
-            dropped = ops.drop_by_vertex(rows, vertices, self._seed, p, self._step, call)
+            step = self._step(rows.device)
+            dropped = ops.drop_by_vertex(rows, vertices, self._seed, p, step, call)
         dropped = dropped.view(input.shape)
         return input.copy_(dropped) if inplace else dropped
 

@@ -5,7 +5,7 @@ import os
 
 import torch
 
-from plait._adjacency import CPU, adjacency, owners_of, require_equal_graphs
+from plait._adjacency import CPU, adjacency, owner_of_all, owners_of, require_equal_graphs
 from plait._inputs import as_edges, fields_of
 from plait._library import ops
 from plait.world import world_size
@@ -120,7 +120,11 @@ class Graph:
     def vertices(self):
         """The ids of this rank's own nodes, ascending: int64. Row i of what operations take and
         give is that of vertices[i]. All nodes, where there is one rank."""
-        return torch.arange(self.num_nodes) if world_size() == 1 else self._owners().vertices
+        return self.vertices_on(CPU)
+
+    def vertices_on(self, device):
+        """The same on a device, where they are kept."""
+        return self._owners().vertices_on(device)
 
     @property
     def num_own(self):
@@ -148,7 +152,7 @@ class Graph:
                 f"the tensor has shape {tuple(tensor.shape)}, but must have a row for each of "
                 f"{self.num_nodes} nodes"
             )
-        return tensor if world_size() == 1 else tensor[self.vertices]
+        return tensor if world_size() == 1 else tensor[self.vertices_on(tensor.device)]
 
     def gather(self, rows):
         """The rows of all nodes, in the order of ids and on every rank: own() undone. Collective.
@@ -159,7 +163,9 @@ class Graph:
         return ops.gather_rows(rows.cpu(), self._owners().handle).to(rows.device)
 
     def _owners(self):
-        return owners_of(self.edge_index, self.num_nodes, self.partition)
+        if world_size() == 1:
+            return owner_of_all(self.num_nodes)
+        return owners_of(self.edge_index, self.num_nodes, self.partition, self.edge_weight)
 
     def adjacency(self, loop_weight=None, device=CPU):
         """What the C++ operations on tensors on that device work on; see plait._adjacency."""

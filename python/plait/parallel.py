@@ -9,17 +9,18 @@ layers that look at other nodes are Plait's (plait._replace).
 """
 
 import contextlib
+import copy
 import functools
 
 import torch
 
-from plait._dropout import VertexDropout
+from plait._dropout import StepCounter, VertexDropout
 from plait._library import ops
 from plait._replace import replace_layers
 from plait.graph import Graph
 from plait.reduce import of_all_ranks
 from plait.spread import spread
-from plait.world import on_host, require_equal, world_size
+from plait.world import require_equal, world_size
 
 
 def parallelize(model, data, *, methods=("forward",), partition="edges", strict=True):
@@ -70,12 +71,13 @@ def _equalize(model):
         if isinstance(tensor, torch.nn.Parameter) and tensor.dtype != torch.float32:
             raise ValueError(f"{name} holds {tensor.dtype}; only float32 is supported yet")
     shapes = {name: f"{t.dtype}{list(t.shape)}" for name, t in tensors.items()}
+    shapes["the devices"] = ", ".join(sorted({t.device.type for t in tensors.values()}))
     require_equal("models", {"the model": type(model).__name__, **shapes})
     if world_size() == 1:
         return
     with torch.no_grad():
         for tensor in tensors.values():
-            values = on_host(tensor)
+            values = tensor.detach().cpu().contiguous()
             ops.broadcast_(values, 0)
             tensor.copy_(values)
 
@@ -88,12 +90,13 @@ class _Ranks:
         seed = torch.tensor([torch.initial_seed() & (1 << 63) - 1])
         ops.broadcast_(seed, 0)
         self.seed = int(seed)
-        self.step = 0  # calls in training mode so far
+        self.steps = StepCounter()  # calls in training mode so far
         self._inside = False
 
     def __deepcopy__(self, memo):
         copied = object.__new__(_Ranks)
-        copied.__dict__.update(self.__dict__, _inside=False)
+        steps = copy.deepcopy(self.steps)
+        copied.__dict__.update(self.__dict__, steps=steps, _inside=False)
         return copied
 
     @contextlib.contextmanager
@@ -105,9 +108,10 @@ class _Ranks:
         self._inside = True
         try:
             graph = next(filter(None, map(_graph_of, inputs)), self.graph)
-            with _shared_parameters(model), VertexDropout(graph, self.seed, self.step):
+            with _shared_parameters(model), VertexDropout(graph, self.seed, self.steps):
                 yield
-            self.step += model.training
+            if model.training:
+                self.steps.advance()
         finally:
             self._inside = False
 

@@ -2,7 +2,7 @@
 
 Ranks are the processes that torchrun, mpirun or srun has started; a process that was started by
 itself is rank 0 of 1. They are joined at the first use. Every function here but `rank`,
-`world_size` and `device` is collective: all ranks call it, in the same order.
+`world_size`, `device` and `check` is collective: all ranks call it, in the same order.
 """
 
 import sys
@@ -26,6 +26,15 @@ def device():
     """Where this rank's model and data belong, as a torch.device: its GPU (by its local rank, or the
     only one that the process sees), or the CPU of a machine without. Nothing is moved there."""
     return torch.device(ops.device())
+
+
+def check():
+    """Raises RuntimeError if a rank is lost, so that what was read before may be of a step that was
+    not done. Every operation does so by itself; a replay of torch.cuda.graph does not. Not
+    collective."""
+    loss = ops.loss()
+    if loss:
+        raise RuntimeError(loss)
 
 
 _place = None
@@ -70,13 +79,8 @@ def require_equal(what, mine):
 
 
 def all_reduce(values):
-    """The sum of a float32 or float64 tensor over ranks, the same bits on each, through the host's
-    memory; no gradients."""
-    total = on_host(values)
+    """The sum of a float32 or float64 tensor over ranks, where it is, the same bits on each; no
+    gradients."""
+    total = values.detach().clone(memory_format=torch.contiguous_format)
     ops.all_reduce_sum_(total)
-    return total.to(values.device)
-
-
-def on_host(values):
-    """A contiguous copy in the host's memory, without gradients."""
-    return values.detach().to("cpu", copy=True, memory_format=torch.contiguous_format)
+    return total

@@ -205,3 +205,15 @@ def test_spread_models():
                 wanted = spread_cases.train_plainly(name)
             compared.append((f"{name}, {ranks} GPUs", found, wanted))
     assert not differences(compared)
+
+
+@pytest.mark.parametrize("ranks", range(1, torch.cuda.device_count() + 1))
+def test_captured_steps(ranks):
+    """A step that torch.cuda.graph has captured does what it does uncaptured, dropout too."""
+    program = HERE.parent / "gpu/captured_steps.py"
+    for output in Ranks(ranks, program).succeed():
+        results, refused = json.loads(output)
+        for name, (captured, uncaptured) in results.items():
+            assert captured == pytest.approx(uncaptured, rel=1e-5), name
+            assert len(set(captured)) == len(captured), f"{name} stands still"
+        assert "rows of width 400 would move" in refused

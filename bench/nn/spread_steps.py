@@ -1,0 +1,72 @@
+"""Training steps of PyTorch Geometric's models, spread over ranks by plait.parallelize.
+
+    torchrun --nproc-per-node N bench/nn/spread_steps.py GRAPH [--models gcn sage gat gin]
+        [--hidden 256] [--layers 3] [--steps 10]
+
+GRAPH: a file that plait.Graph.load reads, with features, labels and a split, as `plait generate dcsbm`
+makes it. Full graph, Adam, on each rank's plait.device(). Prints, for each model, the time from the call
+of plait.parallelize to the end of the first step, that of the second, and the median of later ones.
+"""
+
+import argparse
+import statistics
+import time
+
+import torch
+import torch.nn.functional as F
+import torch_geometric.nn as pyg
+
+import plait
+
+MODELS = {
+    "gcn": lambda a, hidden, layers, b: pyg.GCN(a, hidden, layers, b),
+    "sage": lambda a, hidden, layers, b: pyg.GraphSAGE(a, hidden, layers, b),
+    "gat": lambda a, hidden, layers, b: pyg.GAT(a, hidden, layers, b, heads=4),
+    "gin": lambda a, hidden, layers, b: pyg.GIN(a, hidden, layers, b),
+}
+
+
+def train(kind, graph, options, device):
+    """Milliseconds: to place the graph and do a step, the second step, the median of later ones."""
+    torch.manual_seed(0)
+    classes = int(graph.y.max()) + 1
+    model = MODELS[kind](graph.x.size(1), options.hidden, options.layers, classes).to(device)
+    times = []
+    begin = time.perf_counter()
+    model, data = plait.parallelize(model, graph)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01, fused=device.type == "cuda")
+    for _ in range(options.steps + 2):
+        optimizer.zero_grad()
+        out = model(data.x, data.edge_index)
+        mask = data.train_mask
+        loss = plait.mean(F.cross_entropy(out[mask], data.y[mask], reduction="none"))
+        loss.backward()
+        optimizer.step()
+        value = loss.item()
+        now = time.perf_counter()
+        times.append((now - begin) * 1e3)
+        begin = now
+    return times[0], times[1], statistics.median(times[2:]), value
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("graph")
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
+    parser.add_argument("--hidden", type=int, default=256)
+    parser.add_argument("--layers", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=10)
+    options = parser.parse_args()
+    device = plait.device()
+    for kind in options.models:
+        # A copy for each model, because what was made of a graph is kept as long as its tensors live.
+        graph = plait.Graph.load(options.graph).to(device)
+        first, second, later, loss = train(kind, graph, options, device)
+        del graph
+        if plait.rank() == 0:
+            print(f"{kind:5} {plait.world_size()} ranks: first step {first:.0f} ms, second "
+                  f"{second:.1f}, then {later:.2f}; last loss {loss:.6f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

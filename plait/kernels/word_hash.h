@@ -1,0 +1,43 @@
+// A hash of memory that is the same wherever the memory is, and however the work on it is shared: to
+// find out whether arrays are equal, not to keep somebody from making two that look so.
+//
+// Encoding: the sums modulo 2^64 of two functions of each 8 bytes and their place; the last ones are
+// filled up by zeros.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "plait/base/host_device.h"
+
+namespace plait {
+
+struct WordHash {
+  std::uint64_t low = 0, high = 0;
+
+  // Adds a word that stands at a place.
+  PLAIT_HOST_DEVICE void add(std::uint64_t word, std::uint64_t place) {
+    constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15u;  // 2^64 / golden ratio, odd
+    const std::uint64_t key = mix(place * kGolden + 1);
+    low += mix(word ^ key);
+    high += mix(word + (key << 1 | 1));
+  }
+
+ private:
+  // One to one; every bit of x reaches every bit of the result (SplitMix64: Steele, Lea and Flood,
+  // OOPSLA 2014, section 3).
+  PLAIT_HOST_DEVICE static constexpr std::uint64_t mix(std::uint64_t x) {
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+    return x ^ x >> 31;
+  }
+};
+
+// By all threads.
+WordHash hash_words(std::span<const std::byte> bytes);
+
+// The same of memory of the current GPU, at a multiple of 8 bytes; waits for the cudaStream_t.
+WordHash gpu_hash_words(std::span<const std::byte> bytes, void* stream);
+
+}  // namespace plait
