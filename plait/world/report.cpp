@@ -8,6 +8,7 @@
 #include <string>
 
 #include "plait/base/error.h"
+#include "plait/base/printable.h"
 #include "plait/world/launch.h"
 #include "plait/world/loss.h"
 #include "plait/world/store.h"
@@ -42,7 +43,7 @@ int code_of(const std::exception& error) {
 
 // In one write, so that lines of several ranks do not mix.
 void print(const std::string& text) {
-  const std::string line = "plait: " + text + "\n";
+  const std::string line = "plait: " + printable(text) + "\n";
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
 }
 
