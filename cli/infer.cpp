@@ -110,7 +110,8 @@ void add_infer(CLI::App& app, Session& session) {
       });
   command->add_option("graph", o->graph, "Graph with features")->required();
   command->add_option("--checkpoint", o->infer.checkpoint, "What plait train wrote")->required();
-  command->add_option("--out", o->out, ".npy to write: vertices (or graphs) x classes scores")
+  as_output(session, command->add_option("--out", o->out,
+                                         ".npy to write: vertices (or graphs) x classes scores"))
       ->required();
   command->add_flag(
       "--classes", o->classes,
@@ -128,10 +129,9 @@ void add_infer(CLI::App& app, Session& session) {
           ->check(CLI::PositiveNumber);
   for (const char* other : {"--gpus", "--strategy", "--transport"})
     limit->excludes(command->get_option(other));
-  command
-      ->add_option("--work", o->work,
-                   "Folder for the files of --memory-limit, which all hosts see; by default beside "
-                   "--out, its name with .layers")
+  as_output(session, command->add_option("--work", o->work,
+                                         "Folder for the files of --memory-limit, which all hosts "
+                                         "see; by default beside --out, its name with .layers"))
       ->needs(limit);
   add_examples(command,
                "  plait infer cora.plait --checkpoint cora.safetensors --out scores.npy\n"

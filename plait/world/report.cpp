@@ -22,7 +22,9 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 std::string text_of(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "there is no memory left";
-  return first_line(error.what());
+  // An Error of ours is one line, but for what the name of a file may hold; libtorch's are many.
+  const bool ours = dynamic_cast<const Error*>(&error) != nullptr;
+  return ours ? error.what() : first_line(error.what());
 }
 
 // By what ranks see that they fail alike: of what does not fit, not by what was free when each

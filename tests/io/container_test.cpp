@@ -185,8 +185,8 @@ TEST(Container, MapsAFileAndKeepsIt) {
 
 TEST(Container, NamesAreOneLine) {
   Dataset data = bare<std::uint32_t>();
-  data.name = "gr\xc3\xa4ph\n\x1b[31m";
-  EXPECT_EQ(read(written(data)).name, "gr\xc3\xa4ph??[31m");
+  data.name = "gr\xc3\xa4ph\n\x1b[31m\xc2\x9b\xe9";
+  EXPECT_EQ(read(written(data)).name, "gr\xc3\xa4ph??[31m??");
   data.name = "";
   EXPECT_EQ(read(written(data)).name, "");
   data.name = std::string(10000, 'x');
@@ -323,6 +323,7 @@ TEST(ContainerHeader, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(error_with<U32>(12, 0xffffffff), HasSubstr("its length"));
   EXPECT_THAT(error_with<U32>(72, 0xffffffff), HasSubstr("its length"));
   EXPECT_THAT(error_with<char>(section(2), '\n'), HasSubstr("control characters"));
+  EXPECT_THAT(error_with<char>(section(2), '\xe9'), HasSubstr("not UTF-8"));
 }
 
 TEST(ContainerHeader, OfVersion2) {
