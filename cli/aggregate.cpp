@@ -13,6 +13,7 @@
 #include "plait/base/checksum.h"
 #include "plait/base/error.h"
 #include "plait/base/file.h"
+#include "plait/base/printable.h"
 #include "plait/base/saturating.h"
 #include "plait/base/timer.h"
 #include "plait/io/npy.h"
@@ -143,8 +144,8 @@ void run(const Options& o, const Session& session, World& world) {
                 {"milliseconds", seconds * 1e3},
                 {"bytes_fetched", aggregator->cost().bytes_fetched}});
   else
-    fmt::print("{}: {} x {}, {} by {} on {} in {:.2f} ms\n", o.out, x.rows, x.width, o.op,
-               to_string(o.spread.route.strategy), ranks_of(world, session), seconds * 1e3);
+    fmt::print("{}: {} x {}, {} by {} on {} in {:.2f} ms\n", printable(o.out), x.rows, x.width,
+               o.op, to_string(o.spread.route.strategy), ranks_of(world, session), seconds * 1e3);
 }
 
 }  // namespace

@@ -122,6 +122,8 @@ Dataset read_graph(World& world, const std::string& path, const Session& session
 Partition partition_for(World& world, const AnyCsr& graph, PartitionScheme scheme,
                         std::uint64_t seed);
 
+// The line of a command that has written a graph.
+void print_graph(const std::string& out, const Dataset& dataset);
 // One object on stdout, the command's whole result. `schema` is put in front.
 void print_json(const json& result);
 

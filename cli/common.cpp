@@ -13,6 +13,7 @@
 #include "cli/command_tree.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
+#include "plait/base/printable.h"
 #include "plait/base/progress.h"
 #include "plait/io/fingerprint.h"
 #include "plait/io/io.h"
@@ -264,6 +265,10 @@ Partition partition_for(World& world, const AnyCsr& graph, PartitionScheme schem
   }
   world.broadcast(std::as_writable_bytes(owner.span()), 0);
   return Partition::of_owners(world.size(), std::move(owner));
+}
+
+void print_graph(const std::string& out, const Dataset& dataset) {
+  fmt::print("{}: {} vertices, {} edges\n", printable(out), dataset.vertices(), dataset.edges());
 }
 
 void print_json(const json& result) {

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "plait/base/error.h"
 #include "plait/base/file.h"
+#include "plait/base/printable.h"
 #include "plait/io/npy.h"
 #include "plait/nn/infer_by_layers.h"
 
@@ -59,7 +60,7 @@ void write_result(const Options& o, const Session& session, const Dataset& datas
     if (met) result[met->metric == MetricKind::accuracy ? "accuracy" : "micro_f1"] = met->value;
     print_json(result);
   } else {
-    fmt::print("{}: {} {}, {} classes", o.out, scores.rows,
+    fmt::print("{}: {} {}, {} classes", printable(o.out), scores.rows,
                dataset.is_set_of_graphs() ? "graphs" : "vertices", scores.classes);
     if (met && met->metric == MetricKind::accuracy)
       fmt::print(", {:.2f}% of the labels met", 100 * met->value);

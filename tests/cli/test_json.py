@@ -142,7 +142,7 @@ def test_names_of_files(plait, tmp_path, communities, name):
     """Whatever bytes they are: what is printed is one line of ASCII that parses, and a graph takes
     what is text of its file's name for its own."""
     graph, again = (tmp_path / os.fsdecode(name + ending) for ending in (b".mtx", b".npz"))
-    plait.ok("convert", communities, "--json", graph)
+    assert plait.ok("convert", communities, graph).out.removesuffix("\n").isprintable()
     for arguments in (["info", graph], ["convert", graph, again], ["partition", graph]):
         result = plait.ok(*arguments, "--json")
         line = result.out.removesuffix("\n")

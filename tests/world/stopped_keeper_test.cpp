@@ -17,8 +17,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
-using testing::ContainsRegex;
-using testing::ElementsAre;
 
 std::atomic<bool> told{false};
 
@@ -67,9 +65,9 @@ std::string silent_keeper(int rank) {
 TEST(StoppedKeeperOfTheStore, HoldsNoRankThatFails) {
   const auto outcomes = without_an_answer("fails when told");
   EXPECT_EQ(outcomes[0].code, 1);
-  EXPECT_THAT(outcomes[0].errors, ElementsAre("plait: rank 1: this rank has failed"));
+  EXPECT_THAT(outcomes[0].errors, testing::ElementsAre("plait: rank 1: this rank has failed"));
   EXPECT_EQ(outcomes[1].code, 1);
-  EXPECT_THAT(outcomes[1].errors, ElementsAre(ContainsRegex(silent_keeper(2))));
+  EXPECT_THAT(outcomes[1].errors, testing::ElementsAre(testing::ContainsRegex(silent_keeper(2))));
 }
 
 TEST(StoppedKeeperOfTheStore, HoldsNoRankThatEnds) {
@@ -77,7 +75,7 @@ TEST(StoppedKeeperOfTheStore, HoldsNoRankThatEnds) {
   for (const int rank : {1, 2}) {
     const Outcome& outcome = outcomes[static_cast<std::size_t>(rank) - 1];
     EXPECT_EQ(outcome.code, 1);
-    EXPECT_THAT(outcome.errors, ElementsAre(ContainsRegex(silent_keeper(rank))));
+    EXPECT_THAT(outcome.errors, testing::ElementsAre(testing::ContainsRegex(silent_keeper(rank))));
   }
 }
 
