@@ -134,7 +134,7 @@ def test_all_commands_are_documented(plait):
     assert {"bench aggregate" if n == "bench" else n for n in names} == set(DOCUMENTED)
 
 
-HOSTILE = [b"caf\xe9", b"\x1b[31mred", b"\xc2\x9b31m", "gr\u00e4ph".encode(), b"a\nb", b"\xff\xfe"]
+HOSTILE = [b"caf\xe9", b"\x1b[31mred", b"\xc2\x9b31m", b"a\nb"]
 
 
 @pytest.mark.parametrize("name", HOSTILE)
