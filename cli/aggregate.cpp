@@ -13,6 +13,7 @@
 #include "plait/base/checksum.h"
 #include "plait/base/error.h"
 #include "plait/base/file.h"
+#include "plait/base/printable.h"
 #include "plait/base/saturating.h"
 #include "plait/base/timer.h"
 #include "plait/io/npy.h"
@@ -143,9 +144,8 @@ void run(const Options& o, const Session& session, World& world) {
                 {"milliseconds", seconds * 1e3},
                 {"bytes_fetched", aggregator->cost().bytes_fetched}});
   else
-    fmt::print("{}: {} x {}, {} by {} on {} {} in {:.2f} ms\n", o.out, x.rows, x.width, o.op,
-               to_string(o.spread.route.strategy), world.size(),
-               session.gpus > 0 ? "GPUs" : "ranks", seconds * 1e3);
+    fmt::print("{}: {} x {}, {} by {} on {} in {:.2f} ms\n", printable(o.out), x.rows, x.width,
+               o.op, to_string(o.spread.route.strategy), ranks_of(world, session), seconds * 1e3);
 }
 
 }  // namespace
@@ -161,7 +161,7 @@ void add_aggregate(CLI::App& app, Session& session) {
       });
   command->add_option("graph", o->graph, "Graph file")->required();
   command->add_option("--features", o->features, "x: .npy of vertices x width, float")->required();
-  command->add_option("--out", o->out, "y: .npy to write")->required();
+  as_output(session, command->add_option("--out", o->out, "y: .npy to write"))->required();
   show_words(command->add_option("--op", o->op, "Over neighbours")->capture_default_str(),
              "sum, mean, weighted");
   command->add_flag("--transposed", o->transposed, "Compute the gradient: x = A^T y");

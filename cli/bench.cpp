@@ -170,8 +170,8 @@ class Contest {
   }
 
   void print_text() const {
-    fmt::print("{} on {} GPU{}, {} on the wire; rank 0: {} edges, {} halo rows\n", dataset_.name,
-               world_.size(), world_.size() == 1 ? "" : "s", o_.wire, edges_, halo_rows_);
+    fmt::print("{} on {}, {} on the wire; rank 0: {} edges, {} halo rows\n", dataset_.name,
+               ranks_of(world_, session_), o_.wire, edges_, halo_rows_);
     fmt::print("{:<10} {:>5} {:>9} {:>9} {:>9} {:>6} {:>9} {:>9} {:>7} {:>8} {:>10}\n", "strategy",
                "width", "median ms", "least", "most", "passes", "link ms", "sum ms", "/limit",
                "x bulk", "x cusparse");
@@ -227,8 +227,9 @@ void add_bench(CLI::App& app, Session& session) {
   command->add_option("--repetitions", o->effort.repetitions, "Of each measurement")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  command->add_option("--trace", o->trace,
-                      "File for a trace of a step of each, for Perfetto or chrome://tracing");
+  as_output(session, command->add_option("--trace", o->trace,
+                                         "File for a trace of a step of each, for Perfetto or "
+                                         "chrome://tracing"));
   add_choice(command, "--partition", o->scheme, parse_partition_scheme, "edges",
              "How vertices are dealt out to ranks");
   add_transport_option(command, o->transport);

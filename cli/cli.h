@@ -30,8 +30,9 @@ struct Session {
   std::uint64_t seed = 0;
   bool json = false;
   bool quiet = false;
-  std::vector<std::string> arguments;  // of the program, without its name
-  const CLI::App* command = nullptr;   // the subcommand that was asked for
+  std::vector<std::string> arguments;       // of the program, without its name
+  const CLI::App* command = nullptr;        // the subcommand that was asked for
+  std::vector<const CLI::Option*> outputs;  // those that name what a command writes
   int exit_code = 0;
 
   bool progress() const { return !quiet; }
@@ -42,8 +43,15 @@ CLI::App* add_command(CLI::App& app, Session& session, const std::string& name,
                       const std::string& description, std::function<void()> run);
 // --json and --quiet.
 void add_output_flags(CLI::App* command, Session& session);
+// Notes that the option names a file or folder that is written: ranks must all be given the same
+// name, where they may read files by different ones.
+CLI::Option* as_output(Session& session, CLI::Option* option);
 // Text under the options of --help, shown as examples.
 void add_examples(CLI::App* command, const std::string& text);
+
+// Adds to every option of the program, its commands included, what holds for all values of its
+// type.
+void check_values(CLI::App& app);
 
 // Says in the help which words an option takes, from where completion knows them: "a, b, c".
 CLI::Option* show_words(CLI::Option* option, const std::string& list);
@@ -90,12 +98,18 @@ void add_timeout_options(CLI::App* command, Session& session);
 void on_ranks(Session& session, const std::function<void(World&)>& body);
 
 // From here on Ctrl-C ends the program with one line and exit code 130, as files appear whole or
-// not at all. Training ends by itself instead.
+// not at all. Training ends by itself instead. A signal that the program was started to ignore, as
+// scripts start what stands in the background, stays ignored, here and below.
 void end_on_interrupt();
 
 // From now on, the first SIGINT or SIGTERM sets the flag that is returned, for work that ends by
 // itself when it is set. A second one ends the program at once, as end_on_interrupt() does.
 const std::atomic<bool>& stop_on_signals();
+
+// "1 rank", "3 ranks".
+std::string counted(std::uint64_t count, const char* noun);
+// "3 ranks", "3 GPUs": on what the work is done.
+std::string ranks_of(const World& world, const Session& session);
 
 // Where the work is done: "cuda" or "cpu".
 const char* device_name(const Session& session);
@@ -109,6 +123,8 @@ Dataset read_graph(World& world, const std::string& path, const Session& session
 Partition partition_for(World& world, const AnyCsr& graph, PartitionScheme scheme,
                         std::uint64_t seed);
 
+// The line of a command that has written a graph.
+void print_graph(const std::string& out, const Dataset& dataset);
 // One object on stdout, the command's whole result. `schema` is put in front.
 void print_json(const json& result);
 

@@ -14,6 +14,7 @@
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/parallel.h"
+#include "plait/base/printable.h"
 #include "plait/base/progress.h"
 #include "plait/io/fingerprint.h"
 #include "plait/io/io.h"
@@ -44,8 +45,20 @@ void end_now(int) {
   ::_exit(static_cast<int>(ExitCode::interrupted));
 }
 
-// The settings that all ranks must have alike: every option, without the names of files, the form
-// of the output, and the time to wait for others.
+// What ranks must have alike of an option: of a file that is read, whether there is one, as its
+// content is compared later.
+std::string value_of(const CLI::Option& option, const Session& session) {
+  const bool given = option.count() > 0;
+  const bool written = std::ranges::find(session.outputs, &option) != session.outputs.end();
+  const bool read = takes_file(option) && !written;
+  const bool flag = option.get_items_expected_max() == 0;
+  if (given) return read || flag ? "given" : CLI::detail::join(option.results(), ",");
+  const std::string standard = option.get_default_str();
+  return standard.empty() || read || flag ? "not given" : standard;
+}
+
+// The settings that all ranks must have alike: every option, without the form of the output and the
+// time to wait for others.
 Facts settings_of(const Session& session) {
   Facts facts{{"the version of Plait", PLAIT_VERSION},
               {"the command", session.command->get_name()}};
@@ -53,12 +66,17 @@ Facts settings_of(const Session& session) {
     const std::string name = option->get_name();
     static constexpr std::array kOwn{"--help", "--json", "--quiet", "--timeout", "--gpu-timeout"};
     if (std::ranges::find(kOwn, name) != kOwn.end()) continue;
-    const bool given = option->count() > 0;
-    const std::string value =
-        given ? CLI::detail::join(option->results(), ",") : option->get_default_str();
-    facts.emplace_back(name, !takes_file(*option) ? value : given ? "given" : "not given");
+    facts.emplace_back(name, value_of(*option, session));
   }
   return facts;
+}
+
+// Whether this program was started to ignore the signal, as shells start what stands in the
+// background of a script; then it stays ignored.
+bool is_ignored(int number) {
+  struct sigaction found {};
+  ::sigaction(number, nullptr, &found);
+  return found.sa_handler == SIG_IGN;
 }
 
 // A second signal of the same origin ends the program at once.
@@ -77,15 +95,15 @@ void want_stop(int, siginfo_t* signal, void*) {
 void end_on_interrupt() {
   const auto config = valid_world_from_environment();
   tells_interrupt = !config || config->rank == 0;
-  // Shells let what they start in the background ignore it.
-  if (std::signal(SIGINT, end_now) == SIG_IGN) std::signal(SIGINT, SIG_IGN);
+  if (!is_ignored(SIGINT)) std::signal(SIGINT, end_now);
 }
 
 const std::atomic<bool>& stop_on_signals() {
   struct sigaction action {};
   action.sa_sigaction = want_stop;
   action.sa_flags = SA_RESTART | SA_SIGINFO;
-  for (const int number : {SIGINT, SIGTERM}) ::sigaction(number, &action, nullptr);
+  for (const int number : {SIGINT, SIGTERM})
+    if (!is_ignored(number)) ::sigaction(number, &action, nullptr);
   return stop_wanted;
 }
 
@@ -104,6 +122,11 @@ CLI::App* add_command(CLI::App& app, Session& session, const std::string& name,
     run();
   });
   return command;
+}
+
+CLI::Option* as_output(Session& session, CLI::Option* option) {
+  session.outputs.push_back(option);
+  return option;
 }
 
 void add_examples(CLI::App* command, const std::string& text) {
@@ -202,7 +225,8 @@ void on_ranks(Session& session, const std::function<void(World&)>& body) {
   }
   const int ranks = std::max(session.ranks, session.gpus);
   if (session.gpus > 0)
-    require<UsageError>(session.gpus <= gpu_count(), "{} GPUs were asked for, but {}", session.gpus,
+    require<UsageError>(session.gpus <= gpu_count(), "the command asks for {}, but {}",
+                        counted(static_cast<std::uint64_t>(session.gpus), "GPU"),
                         built_with_cuda() ? fmt::format("this host has {}", gpu_count())
                                           : "this build has no GPU engine");
   if (ranks > 1) {
@@ -213,6 +237,10 @@ void on_ranks(Session& session, const std::function<void(World&)>& body) {
     if (session.gpus > 0) use_gpu(0);
     body(*World::alone());
   }
+}
+
+std::string ranks_of(const World& world, const Session& session) {
+  return counted(static_cast<std::uint64_t>(world.size()), session.gpus > 0 ? "GPU" : "rank");
 }
 
 const char* device_name(const Session& session) { return session.gpus > 0 ? "cuda" : "cpu"; }
@@ -245,10 +273,15 @@ Partition partition_for(World& world, const AnyCsr& graph, PartitionScheme schem
   return Partition::of_owners(world.size(), std::move(owner));
 }
 
+void print_graph(const std::string& out, const Dataset& dataset) {
+  fmt::print("{}: {} vertices, {} edges\n", printable(out), dataset.vertices(), dataset.edges());
+}
+
 void print_json(const json& result) {
   json out = {{"schema", 1}};
   out.update(result);
-  std::cout << out.dump() << std::endl;
+  // In ASCII, and with U+FFFD for bytes that are not UTF-8, which names of files may hold.
+  std::cout << out.dump(-1, ' ', true, json::error_handler_t::replace) << std::endl;
 }
 
 }  // namespace plait::cli

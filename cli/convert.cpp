@@ -1,36 +1,42 @@
 // plait convert IN OUT: from any format that is read to any that is written.
-#include <fmt/core.h>
-
 #include "cli/cli.h"
 #include "plait/graph/made_features.h"
 #include "plait/io/attach.h"
 #include "plait/io/io.h"
 
 namespace plait::cli {
+namespace {
+
+struct Options {
+  std::string in, out, out_format, features;
+  ReadOptions read;
+};
+
+void run(const Options& o, const Session& session) {
+  ReadOptions read = o.read;
+  read.progress = session.progress();
+  Dataset dataset = read_dataset(o.in, read);
+  if (makes_features(o.features))
+    dataset.features = make_features(o.features, dataset.graph);
+  else if (!o.features.empty())
+    attach_features(dataset, o.features);
+  write_dataset(dataset, o.out, o.out_format);
+  if (session.json)
+    print_json({{"out", o.out},
+                {"vertices", dataset.vertices()},
+                {"edges", dataset.edges()},
+                {"symmetric", dataset.symmetric}});
+  else
+    print_graph(o.out, dataset);
+}
+
+}  // namespace
 
 void add_convert(CLI::App& app, Session& session) {
-  struct Options {
-    std::string in, out, out_format, features;
-    ReadOptions read;
-  };
   auto o = std::make_shared<Options>();
-  CLI::App* command = add_command(
-      app, session, "convert", "Read a graph in one format, write it in another", [=, &session] {
-        o->read.progress = session.progress();
-        Dataset dataset = read_dataset(o->in, o->read);
-        if (makes_features(o->features))
-          dataset.features = make_features(o->features, dataset.graph);
-        else if (!o->features.empty())
-          attach_features(dataset, o->features);
-        write_dataset(dataset, o->out, o->out_format);
-        if (session.json)
-          print_json({{"out", o->out},
-                      {"vertices", dataset.vertices()},
-                      {"edges", dataset.edges()},
-                      {"symmetric", dataset.symmetric}});
-        else
-          fmt::print("{}: {} vertices, {} edges\n", o->out, dataset.vertices(), dataset.edges());
-      });
+  CLI::App* command =
+      add_command(app, session, "convert", "Read a graph in one format, write it in another",
+                  [=, &session] { run(*o, session); });
   command
       ->add_option("in", o->in, "Graph to read: " + readable_endings() + ", or a folder of the OGB")
       ->required();

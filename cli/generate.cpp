@@ -33,7 +33,7 @@ void write(const Options& o, const Session& session, const Dataset& dataset) {
                 {"classes", dataset.classes},
                 {"seed", session.seed}});
   else
-    fmt::print("{}: {} vertices, {} edges\n", o.out, dataset.vertices(), dataset.edges());
+    print_graph(o.out, dataset);
 }
 
 Dataset dataset_of(const std::string& name, AnyEdgeList edges) {

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "plait/base/error.h"
 #include "plait/base/file.h"
+#include "plait/base/printable.h"
 #include "plait/io/npy.h"
 #include "plait/nn/infer_by_layers.h"
 
@@ -59,7 +60,7 @@ void write_result(const Options& o, const Session& session, const Dataset& datas
     if (met) result[met->metric == MetricKind::accuracy ? "accuracy" : "micro_f1"] = met->value;
     print_json(result);
   } else {
-    fmt::print("{}: {} {}, {} classes", o.out, scores.rows,
+    fmt::print("{}: {} {}, {} classes", printable(o.out), scores.rows,
                dataset.is_set_of_graphs() ? "graphs" : "vertices", scores.classes);
     if (met && met->metric == MetricKind::accuracy)
       fmt::print(", {:.2f}% of the labels met", 100 * met->value);
@@ -110,7 +111,8 @@ void add_infer(CLI::App& app, Session& session) {
       });
   command->add_option("graph", o->graph, "Graph with features")->required();
   command->add_option("--checkpoint", o->infer.checkpoint, "What plait train wrote")->required();
-  command->add_option("--out", o->out, ".npy to write: vertices (or graphs) x classes scores")
+  as_output(session, command->add_option("--out", o->out,
+                                         ".npy to write: vertices (or graphs) x classes scores"))
       ->required();
   command->add_flag(
       "--classes", o->classes,
@@ -128,10 +130,9 @@ void add_infer(CLI::App& app, Session& session) {
           ->check(CLI::PositiveNumber);
   for (const char* other : {"--gpus", "--strategy", "--transport"})
     limit->excludes(command->get_option(other));
-  command
-      ->add_option("--work", o->work,
-                   "Folder for the files of --memory-limit, which all hosts see; by default beside "
-                   "--out, its name with .layers")
+  as_output(session, command->add_option("--work", o->work,
+                                         "Folder for the files of --memory-limit, which all hosts "
+                                         "see; by default beside --out, its name with .layers"))
       ->needs(limit);
   add_examples(command,
                "  plait infer cora.plait --checkpoint cora.safetensors --out scores.npy\n"

@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "plait/base/error.h"
+#include "plait/base/printable.h"
 #include "plait/world/report.h"
 
 namespace {
@@ -29,16 +30,6 @@ void add_commands(CLI::App& app, cli::Session& session) {
   cli::add_completion(app, session);
 }
 
-// No option that takes a number makes sense below 0; without this, -1 would become 2^64 - 1.
-void refuse_negative_numbers(CLI::App& app) {
-  for (CLI::Option* option : app.get_options()) {
-    const std::string type = option->get_type_name();
-    for (const char* number : {"UINT", "INT", "FLOAT"})
-      if (type.rfind(number, 0) == 0) option->check(CLI::NonNegativeNumber);
-  }
-  for (CLI::App* command : app.get_subcommands({})) refuse_negative_numbers(*command);
-}
-
 int run(int argc, char** argv, cli::Session& session) {
   CLI::App app{
       "Trains graph neural networks on one graph spread over many processors, and runs "
@@ -47,11 +38,11 @@ int run(int argc, char** argv, cli::Session& session) {
   app.set_version_flag("--version", std::string("plait ") + PLAIT_VERSION);
   app.require_subcommand(0, 1);
   app.failure_message([](const CLI::App*, const CLI::Error& error) {
-    return std::string("plait: ") + error.what() + "; see plait --help\n";
+    return "plait: " + printable(error.what()) + "; see plait --help\n";
   });
   session.arguments.assign(argv + 1, argv + argc);
   add_commands(app, session);
-  refuse_negative_numbers(app);
+  cli::check_values(app);
   try {
     app.parse(argc, argv);
     require<UsageError>(!app.get_subcommands().empty(), "a command is missing; see plait --help");

@@ -11,6 +11,7 @@
 #include "plait/base/error.h"
 #include "plait/base/file.h"
 #include "plait/base/memory.h"
+#include "plait/base/printable.h"
 
 namespace plait::cli {
 namespace {
@@ -212,7 +213,7 @@ Runs read_runs(const std::vector<std::string>& paths) {
   std::set<std::string> names;
   for (const Run& run : runs) names.insert(run.name);
   if (names.size() < runs.size())
-    for (std::size_t r = 0; r < runs.size(); ++r) runs[r].name = paths[r];
+    for (std::size_t r = 0; r < runs.size(); ++r) runs[r].name = printable(paths[r]);
   return runs;
 }
 
@@ -224,7 +225,7 @@ void run(const Options& o, const Session& session) {
   if (session.json)
     print_json({{"out", o.out}, {"runs", runs.size()}});
   else
-    fmt::print("{}: {} run{}\n", o.out, runs.size(), runs.size() == 1 ? "" : "s");
+    fmt::print("{}: {}\n", printable(o.out), counted(runs.size(), "run"));
 }
 
 }  // namespace

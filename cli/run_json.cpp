@@ -6,6 +6,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/file.h"
+#include "plait/base/printable.h"
 
 namespace plait::cli {
 namespace {
@@ -130,7 +131,7 @@ Run read_run(const std::string& path) {
   if (const auto schema = fields.count("schema", 1 << 20); schema != 1)
     fields.wrong("schema", fmt::format("is {}; this program reads 1", schema));
   Run run;
-  run.name = std::filesystem::path(path).stem().string();
+  run.name = printable(std::filesystem::path(path).stem().string());
   run.model = fields.text("model");
   run.device = fields.text("device");
   run.strategy = fields.text("strategy");

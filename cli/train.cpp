@@ -56,11 +56,11 @@ json to_json(const Options& o, const Session& session, const World& world,
   return all;
 }
 
-void print_text(const Options& o, const World& world, const TrainResult& result) {
+void print_text(const Options& o, const Session& session, const World& world,
+                const TrainResult& result) {
   const EpochResult& best = result.best();
-  fmt::print("{} on {} {}{}: {} epochs, loss {:.4f}\n", o.train.model.kind, world.size(),
-             o.train.route.gpu ? "GPU" : "rank", world.size() == 1 ? "" : "s", result.epochs.size(),
-             result.epochs.back().loss);
+  fmt::print("{} on {}: {}, loss {:.4f}\n", o.train.model.kind, ranks_of(world, session),
+             counted(result.epochs.size(), "epoch"), result.epochs.back().loss);
   fmt::print("{} at epoch {}: train {:.2f}%, validation {:.2f}%, test {:.2f}%\n",
              to_string(result.metric), result.best_epoch, 100 * best.train_metric,
              100 * best.validation_metric, 100 * best.test_metric);
@@ -89,10 +89,10 @@ void run(const Options& o, const Session& session, World& world) {
     out.update(costs_to_json(result, setup));
     print_json(out);
   } else if (world.rank() == 0) {
-    print_text(o, world, result);
+    print_text(o, session, world, result);
   }
   require<Interrupted>(
-      !result.interrupted, "interrupted after {} epochs{}", result.epochs.size(),
+      !result.interrupted, "interrupted after {}{}", counted(result.epochs.size(), "epoch"),
       o.train.checkpoint.empty() ? "" : "; go on with --resume " + o.train.checkpoint);
 }
 
@@ -176,7 +176,8 @@ void add_train(CLI::App& app, Session& session) {
   add_choice(command, "--normalize", t.normalize, parse_normalize, "auto",
              "Features: rows to sum 1, unit to length 1, auto by what they are");
   option("--seed", session.seed, "Seed of weights and dropout");
-  option("--checkpoint", t.checkpoint, "File to keep the weights in (safetensors)");
+  as_output(session,
+            option("--checkpoint", t.checkpoint, "File to keep the weights in (safetensors)"));
   option("--checkpoint-every", t.checkpoint_every,
          "Epochs between checkpoints; 0: at the end only");
   option("--resume", t.resume, "Checkpoint to go on from");

@@ -24,6 +24,10 @@ CLI::Option* show_words(CLI::Option* option, const std::string& list) {
   return option->type_name("TEXT:{" + words + "}");
 }
 
+std::string counted(std::uint64_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string words_of(Strategy) { return words_up_to(Strategy::automatic); }
 std::string words_of(PartitionScheme) { return words_up_to(partition_schemes().back()); }
 std::string words_of(DeviceTransport) { return words_up_to(DeviceTransport::nvshmem); }

@@ -109,6 +109,7 @@ void sync_folder(const std::string& path) {
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
+  if (path.empty()) fail_read("''", "the name is empty; give the name of a file");
   // O_NONBLOCK: a named pipe without a writer must not make the program wait.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) fail_read(path, reason(errno));

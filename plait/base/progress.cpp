@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "plait/base/printable.h"
+
 namespace plait {
 namespace {
 
@@ -38,7 +40,7 @@ void print_to_stderr(const std::string& text) {
 bool set_progress(bool enabled) { return enabled_for_program.exchange(enabled); }
 
 Progress::Progress(std::string label, std::uint64_t total)
-    : label_(std::move(label)),
+    : label_(printable(label)),
       total_(total),
       shown_(enabled_for_program && total > 0 && stderr_is_terminal()) {}
 

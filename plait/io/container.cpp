@@ -14,6 +14,7 @@
 #include "plait/base/checksum.h"
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
+#include "plait/base/printable.h"
 #include "plait/graph/validate.h"
 #include "plait/io/container_layout.h"
 #include "plait/io/rows.h"
@@ -124,8 +125,8 @@ class Reader {
   // Kinds rise, so none comes twice; each section begins where the one before leaves off, so none
   // overlap and nothing is hidden between.
   void check_layout() const {
-    if (!std::all_of(name_.begin(), name_.end(), is_printable))
-      fail("header", "the name holds control characters");
+    if (printable(name_) != name_)
+      fail("header", "the name holds control characters, or is not UTF-8");
     std::uint64_t end = header_.header_bytes;
     std::uint32_t previous = 0;
     for (const Section& section : sections_) {
@@ -161,8 +162,6 @@ class Reader {
     return bytes_.subspan(section.begin, section.bytes);
   }
 
-  static bool is_printable(char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; }
-
   const Section* find(Kind kind) const {
     const auto found = std::find_if(sections_.begin(), sections_.end(),
                                     [&](const Section& section) { return section.kind == kind; });
@@ -189,8 +188,7 @@ class Reader {
     const Section* section = find(kind);
     if (!section) return {};
     if (section->element != element_of<T>())
-      fail(*section, fmt::format("element type {} does not belong to it",
-                                 static_cast<std::uint32_t>(section->element)));
+      fail(*section, fmt::format("elements of {} do not belong in it", name_of(section->element)));
     if (section->bytes % sizeof(T) != 0 || (size && section->bytes / sizeof(T) != *size))
       fail(*section, fmt::format("it has {} bytes instead of {} elements of {}", section->bytes,
                                  size ? fmt::to_string(*size) : "whole", sizeof(T)));

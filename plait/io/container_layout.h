@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <type_traits>
 
@@ -61,6 +62,12 @@ inline constexpr const char* kKindNames[kKinds + 1] = {
 constexpr std::uint32_t kinds_of(std::uint32_t version) { return version >= 2 ? kKinds : 10; }
 
 enum class Element : std::uint32_t { u8 = 1, i32, u32, u64, f32, bf16 };
+// In messages, of whatever number a file holds.
+constexpr const char* name_of(Element element) {
+  constexpr const char* kNames[] = {"u8", "i32", "u32", "u64", "f32", "bf16"};
+  const auto place = static_cast<std::uint32_t>(element) - 1;
+  return place < std::size(kNames) ? kNames[place] : "a type that is not known";
+}
 
 template <class T>
 constexpr Element element_of() {

@@ -7,6 +7,7 @@
 #include "plait/base/checksum.h"
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
+#include "plait/base/printable.h"
 #include "plait/io/container.h"
 #include "plait/io/container_sections.h"
 
@@ -34,16 +35,8 @@ class Writer {
   }
 
  private:
-  // Control characters would break the lines in which a name is shown.
-  static std::string fit_name(std::string name) {
-    name.resize(std::min(name.size(), kLongestName));
-    for (char& c : name)
-      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '_';
-    return name;
-  }
-
   std::string header() {
-    const std::string name = fit_name(dataset_.name);
+    const std::string name = printable(dataset_.name.substr(0, kLongestName));
     const std::size_t table_bytes = sections_.size() * sizeof(Section);
     Header header;
     std::memcpy(header.mark, kContainerMark.data(), sizeof header.mark);

@@ -20,25 +20,24 @@ std::uint64_t checksum_in(const Dataset& dataset, container::Bytes bytes) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> fingerprint(const Dataset& dataset) {
+Fingerprint fingerprint(const Dataset& dataset) {
   const std::vector<container::Content> contents = container::contents_of(dataset);
   std::vector<std::uint64_t> checksums(contents.size());
   parallel_for(contents.size(),
                [&](std::size_t i) { checksums[i] = checksum_in(dataset, contents[i].bytes); });
-  std::vector<std::pair<std::string, std::string>> facts{
-      {"the number of vertices", fmt::to_string(dataset.vertices())},
-      {"the number of edges", fmt::to_string(dataset.edges())},
-      {"the feature width", fmt::to_string(dataset.features.width)},
-      {"the number of classes", fmt::to_string(dataset.classes)},
-      {"the number of splits", fmt::to_string(dataset.split_count)},
-      {"the number of graphs", fmt::to_string(dataset.graphs)},
-      {"being symmetric", dataset.symmetric ? "yes" : "no"}};
+  Fingerprint facts{{"the number of vertices", fmt::to_string(dataset.vertices())},
+                    {"the number of edges", fmt::to_string(dataset.edges())},
+                    {"the feature width", fmt::to_string(dataset.features.width)},
+                    {"the number of classes", fmt::to_string(dataset.classes)},
+                    {"the number of splits", fmt::to_string(dataset.split_count)},
+                    {"the number of graphs", fmt::to_string(dataset.graphs)},
+                    {"being symmetric", dataset.symmetric ? "yes" : "no"}};
   for (std::size_t i = 0; i < contents.size(); ++i) {
     const auto& [kind, element, bytes] = contents[i];
     facts.emplace_back(fmt::format("the checksum of its {}",
                                    container::kKindNames[static_cast<std::size_t>(kind)]),
-                       fmt::format("{} ({} bytes of type {})", checksum_text(checksums[i]),
-                                   bytes.size(), static_cast<int>(element)));
+                       fmt::format("{} ({} bytes of {})", checksum_text(checksums[i]), bytes.size(),
+                                   container::name_of(element)));
   }
   return facts;
 }

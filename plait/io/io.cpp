@@ -14,6 +14,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/file.h"
+#include "plait/base/printable.h"
 #include "plait/base/progress.h"
 #include "plait/graph/validate.h"
 #include "plait/io/attach.h"
@@ -71,7 +72,7 @@ Content read_npy(const File& file) {
 
 void warn(const std::string& path, const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings)
-    fmt::print(stderr, "plait: warning: {}: {}\n", path, warning);
+    fmt::print(stderr, "plait: warning: {}: {}\n", printable(path), printable(warning));
 }
 
 Content content_of(ParsedDataset parsed, const std::string& path) {
@@ -316,7 +317,7 @@ Dataset read_dataset(const std::string& path, const ReadOptions& options) {
       const File file = MappedFile::open(path);
       dataset = format_of(file, options.format).read(file, options);
     }
-    if (dataset.name.empty()) dataset.name = stem_of(path);
+    if (dataset.name.empty()) dataset.name = printable(stem_of(path));
     return dataset;
   } catch (const std::bad_alloc&) {
     throw DoesNotFitError(path + ": there is not enough memory to read it");

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "plait/base/printable.h"
+
 namespace plait {
 namespace {
 
@@ -123,13 +125,13 @@ class HeaderParser {
       fail_header(name_, "it holds Python objects, which would need a pickle",
                   "save with allow_pickle=False");
     if (order == '>')
-      fail_header(name_, fmt::format("the elements are big-endian ('{}')", printable(descr)),
+      fail_header(name_, fmt::format("the elements are big-endian ('{}')", shown(descr)),
                   "convert them with a.astype(a.dtype.newbyteorder('<'))");
     NpyType type{code.empty() ? '\0' : code[0], 0};
     const char* end = code.data() + code.size();
     const auto parsed = std::from_chars(code.data() + (code.empty() ? 0 : 1), end, type.size);
     if (parsed.ec != std::errc() || parsed.ptr != end || !supported(order, type))
-      fail_header(name_, fmt::format("elements of type '{}' are not supported", printable(descr)),
+      fail_header(name_, fmt::format("elements of type '{}' are not supported", shown(descr)),
                   "use one of b1, i1, i2, i4, i8, u1, u2, u4, u8, f4, f8 or S");
     return type;
   }
@@ -154,12 +156,7 @@ class HeaderParser {
     }
   }
 
-  static std::string printable(std::string_view text) {
-    std::string copy(text.substr(0, 40));
-    for (char& c : copy)
-      if (c < ' ' || c > '~') c = '?';
-    return copy;
-  }
+  static std::string shown(std::string_view text) { return printable(text.substr(0, 40)); }
 
   std::string_view rest_;
   const std::string& name_;

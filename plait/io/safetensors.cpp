@@ -5,6 +5,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "plait/base/checksum.h"
 #include "plait/base/error.h"
 
 namespace plait {
@@ -18,7 +19,8 @@ constexpr const char* kRemedy = "write it anew";
 
 json parse_header(std::string_view text, const std::string& file) {
   json header = json::parse(text, nullptr, false);
-  if (header.is_discarded() || !header.is_object())
+  const bool ends = text.find('\0') != text.npos;  // for the parser, before the end of the header
+  if (ends || !header.is_object())
     throw InputError(file, "header", "is not a JSON object", kRemedy);
   return header;
 }
@@ -80,6 +82,17 @@ void check_layout(const json& header, std::size_t data_size, const std::string& 
                      fmt::format("holds {} bytes, the header names {}", data_size, next), kRemedy);
 }
 
+std::string checksum_of_content(const TensorFile& file) {
+  json tensors = json::object(), metadata = file.metadata;
+  metadata.erase(kChecksumKey);
+  for (const NamedTensor& tensor : file.tensors)
+    tensors[tensor.name] = {
+        {"shape", tensor.shape},
+        {"checksum", checksum_text(checksum_of(std::as_bytes(tensor.values.span())))}};
+  const std::string text = json{{"metadata", metadata}, {"tensors", tensors}}.dump();
+  return checksum_text(checksum_of(std::as_bytes(std::span(text))));
+}
+
 }  // namespace
 
 const NamedTensor* TensorFile::find(const std::string& name) const {
@@ -113,6 +126,11 @@ TensorFile parse_safetensors(std::span<const std::byte> bytes, const std::string
     }
   }
   check_layout(header, data.size(), file);
+  const auto sum = result.metadata.find(kChecksumKey);
+  if (sum != result.metadata.end() && sum->second != checksum_of_content(result))
+    throw InputError(file, fmt::format("metadata '{}'", kChecksumKey),
+                     "does not match the content: the file is damaged, or changed by hand",
+                     "copy it again or " + std::string(kRemedy));
   return result;
 }
 
@@ -123,6 +141,7 @@ TensorFile read_safetensors(const std::string& path) {
 void write_safetensors(const TensorFile& tensors, const std::string& path) {
   json header = json::object();
   header["__metadata__"] = tensors.metadata;
+  header["__metadata__"][kChecksumKey] = checksum_of_content(tensors);
   std::uint64_t at = 0;
   for (const NamedTensor& tensor : tensors.tensors) {
     const std::uint64_t bytes = tensor.values.size() * sizeof(float);

@@ -4,6 +4,12 @@
 //   header    JSON: {"__metadata__": {text: text}, NAME: {"dtype": "F32", "shape": [...],
 //             "data_offsets": [begin, end]}, ...}, offsets counted from the end of the header
 //   data      the arrays, row major, back to back
+//
+// Files that are written here have "checksum" among their metadata: XXH3 (64 bit) of what the file
+// holds, however it is laid out, in 16 hexadecimal digits. It is of the JSON text, with names in
+// order and without blanks, of
+//   {"metadata": {text: text}, "tensors": {NAME: {"checksum": of its bytes, "shape": [...]}, ...}}
+// where "checksum" itself is left out of the metadata.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +37,14 @@ struct TensorFile {
   const NamedTensor* find(const std::string& name) const;
 };
 
+inline constexpr const char* kChecksumKey = "checksum";  // of the metadata
+
 // Only float32 ("F32") is read. Throws InputError for anything that is not as above: lengths past
-// the end, shapes that do not match, arrays that overlap or leave gaps.
+// the end, shapes that do not match, arrays that overlap or leave gaps, a checksum, where there is
+// one, of other content.
 TensorFile parse_safetensors(std::span<const std::byte> bytes, const std::string& file);
 TensorFile read_safetensors(const std::string& path);
+// Sets the checksum.
 void write_safetensors(const TensorFile& tensors, const std::string& path);
 
 }  // namespace plait

@@ -8,6 +8,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/memory.h"
+#include "plait/base/printable.h"
 
 namespace plait {
 namespace {
@@ -36,12 +37,6 @@ std::string reason(zip_error_t* error) {
   const auto lower = [](char c) { return static_cast<char>(std::tolower(c)); };
   // But not of "CRC error".
   if (text.size() > 1 && text[1] == lower(text[1])) text[0] = lower(text[0]);
-  return text;
-}
-
-std::string printable(std::string text) {
-  for (char& c : text)
-    if (c < ' ' || c > '~') c = '?';
   return text;
 }
 

@@ -13,7 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kFormat = "plait-checkpoint-1";
+// 2: with a checksum and the graph's fingerprint.
+constexpr const char* kFormat = "plait-checkpoint-2";
 
 NamedTensor to_named(const std::string& name, const torch::Tensor& tensor) {
   const torch::Tensor flat = tensor.detach().to(torch::kCPU).contiguous();
@@ -86,6 +87,27 @@ void check_format(const TensorFile& file, const std::string& path) {
     throw InputError(path, "metadata 'format'",
                      fmt::format("value '{}' is not '{}'", format, kFormat),
                      "use a checkpoint that this version of plait wrote");
+  field(file, kChecksumKey, path);  // else it was lost with whatever else is damaged
+}
+
+// The first fact in which the checkpoint's graph differs from this run's.
+void check_graph(const TensorFile& file, const std::string& path, const Fingerprint& here) {
+  const json there = json::parse(field(file, "graph", path), nullptr, false);
+  const auto value_there = [&](const std::string& what) {
+    const auto found = there.is_object() ? there.find(what) : there.end();
+    return found != there.end() && found->is_string() ? found->get<std::string>() : "missing";
+  };
+  const auto refuse = [&](const std::string& what, const std::string& is) {
+    throw InputError(path, "metadata 'graph'",
+                     fmt::format("it was trained on another graph: {} is {} there and {} here",
+                                 what, value_there(what), is),
+                     "resume with the graph of the checkpoint");
+  };
+  for (const auto& [what, value] : here)
+    if (value_there(what) != value) refuse(what, value);
+  for (const auto& [what, value] : there.items())
+    if (std::ranges::find(here, what, &Fingerprint::value_type::first) == here.end())
+      refuse(what, "missing");
 }
 
 void to_json(json& j, const EpochResult& e) {
@@ -122,7 +144,10 @@ void save_checkpoint(const std::string& path, const Model& model,
     to_json(entry, e);
     history.push_back(entry);
   }
+  json graph = json::object();
+  for (const auto& [what, value] : training.graph) graph[what] = value;
   file.metadata["metric"] = training.metric;
+  file.metadata["graph"] = graph.dump();
   file.metadata["history"] = history.dump();
   file.metadata["best_epoch"] = fmt::to_string(training.best_epoch);
   std::size_t i = 0;
@@ -224,11 +249,11 @@ Model load_model_for(World& world, const Dataset& dataset, const std::string& pa
 }
 
 TrainingState resume_checkpoint(const TensorFile& file, const std::string& path,
-                                const std::string& metric, Model& model,
-                                std::vector<torch::Tensor>& best, Adam& optimizer) {
+                                TrainingState begun, Model& model, std::vector<torch::Tensor>& best,
+                                Adam& optimizer) {
   check_format(file, path);
   std::map<std::string, std::string> settings = describe(model.config());
-  settings["metric"] = metric;
+  settings["metric"] = begun.metric;
   const auto check_setting = [&](const std::string& key) {
     const std::string &found = field(file, key, path), &wanted = settings.at(key);
     if (found != wanted)
@@ -238,7 +263,9 @@ TrainingState resume_checkpoint(const TensorFile& file, const std::string& path,
   };
   check_setting("task");  // tells more than the sizes that differ with it
   for (const auto& [key, wanted] : settings) check_setting(key);
-  TrainingState training{metric, parse_history(file, path), number<int>(file, "best_epoch", path)};
+  check_graph(file, path, begun.graph);
+  TrainingState training{std::move(begun.metric), std::move(begun.graph), parse_history(file, path),
+                         number<int>(file, "best_epoch", path)};
   const auto done = static_cast<std::int64_t>(training.history.size());
   if (training.best_epoch < 0 || training.best_epoch >= done)
     throw InputError(path, "metadata 'best_epoch'",

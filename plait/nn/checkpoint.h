@@ -6,11 +6,14 @@
 //   resume.adam.exp_avg.NAME, resume.adam.exp_avg_sq.NAME   moments of Adam
 // What was written by training on GPUs is the same as on the CPU, and either goes on from the
 // other.
-//   metadata: format, kind, layers, hidden and all else of ModelConfig, metric, history, best_epoch
+//   metadata: format, kind, layers, hidden and all else of ModelConfig, metric, history,
+//   best_epoch; graph, the fingerprint (io/fingerprint.h) of the dataset, as JSON; checksum
+//   (io/safetensors.h)
 #pragma once
 
 #include <string>
 
+#include "plait/io/fingerprint.h"
 #include "plait/io/safetensors.h"
 #include "plait/nn/adam.h"
 #include "plait/nn/model.h"
@@ -18,9 +21,10 @@
 
 namespace plait {
 
-// What a training run has reached.
+// What a training run has reached, and what on.
 struct TrainingState {
   std::string metric;  // by its name
+  Fingerprint graph;   // empty: not needed, as nothing is kept
   std::vector<EpochResult> history;
   int best_epoch = 0;
 };
@@ -44,10 +48,11 @@ Model load_model_for(World& world, const Dataset& dataset, const std::string& pa
                      const torch::Device& device = torch::kCPU);
 
 // Sets model, best weights and optimizer to where the checkpoint was, which was read from `path`.
-// Throws InputError that names the field if the checkpoint's model is not the one of `model`, or
-// another metric chose its best.
+// `begun` tells the metric and the graph of this run. Throws InputError that names the field if the
+// checkpoint's model is not the one of `model`, another metric chose its best, or it was trained on
+// another graph.
 TrainingState resume_checkpoint(const TensorFile& file, const std::string& path,
-                                const std::string& metric, Model& model,
-                                std::vector<torch::Tensor>& best, Adam& optimizer);
+                                TrainingState begun, Model& model, std::vector<torch::Tensor>& best,
+                                Adam& optimizer);
 
 }  // namespace plait

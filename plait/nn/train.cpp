@@ -103,9 +103,10 @@ struct Trainer::State {
       at += p.numel();
     }
     training.metric = to_string(metric_kind);
+    if (!c.resume.empty() || !c.checkpoint.empty()) training.graph = fingerprint(dataset);
     if (!c.resume.empty())
-      training = resume_checkpoint(read_checkpoint(w, c.resume), c.resume, training.metric, model,
-                                   best, optimizer);
+      training = resume_checkpoint(read_checkpoint(w, c.resume), c.resume, training, model, best,
+                                   optimizer);
     epoch_at.fill_(static_cast<std::int64_t>(training.history.size()));
   }
 

@@ -18,9 +18,10 @@ std::uint64_t agree_on_size(World& world, const MemoryRequest& mine, const std::
                         "for {} bytes and rank {} for {}",
                         world.rank(), mine.bytes, rank, request.bytes);
     require<DoesNotFitError>(bytes < request.available / request.sharers,
-                             "the symmetric heap needs {} on each of {} ranks of {}, but only {} "
+                             "the symmetric heap needs {} on each of {} {} of {}, but only {} "
                              "are free in all",
-                             format_bytes(bytes), request.sharers, where,
+                             format_bytes(bytes), request.sharers,
+                             request.sharers == 1 ? "rank" : "ranks", where,
                              format_bytes(request.available));
   }
   return bytes;

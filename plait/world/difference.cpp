@@ -8,7 +8,7 @@
 namespace plait {
 namespace {
 
-constexpr std::string_view kMissing = "missing";
+constexpr std::string_view kMissing = "missing", kNothing = "nothing";
 
 // "KEY\0VALUE\0KEY\0VALUE\0"
 std::string encoded(const Facts& facts) {
@@ -37,7 +37,8 @@ Facts decoded(std::string_view text) {
 
 std::string_view value_of(const Facts& facts, const std::string& key) {
   const auto found = std::ranges::find(facts, key, &Facts::value_type::first);
-  return found == facts.end() ? kMissing : std::string_view(found->second);
+  if (found == facts.end()) return kMissing;
+  return found->second.empty() ? kNothing : std::string_view(found->second);
 }
 
 // "rank 2", "ranks 2-5, 7"; `ranks` ascend.

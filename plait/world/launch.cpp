@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "plait/base/error.h"
+#include "plait/world/descriptors.h"
 #include "plait/world/loss.h"
 #include "plait/world/store.h"
 
@@ -40,17 +41,24 @@ constexpr steady_clock::time_point kNever = steady_clock::time_point::max();
 
 // Takes SIGINT, SIGTERM and SIGCHLD while it lives. By handlers, which run in whatever thread the
 // signal comes to: this process may have threads that block none, as a GPU's driver starts them.
+// A wish to stop that this process was started to ignore, as scripts start what stands in the
+// background, it and its ranks go on ignoring.
 class Signals {
  public:
   Signals() {
     int ends[2];
-    require(::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0, "a pipe: {}", std::strerror(errno));
+    const bool made = ::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0;
+    require(made, "a pipe cannot be made: {}", std::strerror(errno));
     read_end_ = ends[0];
     write_end_ = ends[1];
     struct sigaction action {};
     action.sa_handler = note;
     action.sa_flags = SA_RESTART;
-    for (std::size_t i = 0; i < kTaken.size(); ++i) ::sigaction(kTaken[i], &action, &old_[i]);
+    for (std::size_t i = 0; i < kTaken.size(); ++i) {
+      ::sigaction(kTaken[i], nullptr, &old_[i]);
+      if (kTaken[i] == SIGCHLD || old_[i].sa_handler != SIG_IGN)
+        ::sigaction(kTaken[i], &action, nullptr);
+    }
   }
   ~Signals() {
     give_back();
@@ -242,8 +250,8 @@ void Launcher::start(int rank, const Strings& arguments) {
   ranks_[static_cast<std::size_t>(rank)].process = process;
 }
 
-// The first signal is passed on, and ranks end in their own time: an epoch may take hours. The
-// second one ends them at once.
+// The first signal is passed on, and ranks end in their own time: an epoch may take hours. Those
+// that are stopped are continued, or they would never heed it. The second signal ends all at once.
 void Launcher::interrupt(int number) {
   const auto now = steady_clock::now();
   interrupted_ = true;
@@ -255,6 +263,7 @@ void Launcher::interrupt(int number) {
     return;
   }
   signal_all(number);
+  signal_all(SIGCONT);
 }
 
 void Launcher::observe(int rank) {
@@ -342,6 +351,7 @@ int launch(const LaunchOptions& options, const std::vector<std::string>& argumen
                       "{} ranks were asked for; 1..{} can be", options.ranks, kMostRanks);
   require<UsageError>(options.timeout >= milliseconds(100),
                       "the timeout is {} ms; at least 100 ms are needed", options.timeout.count());
+  require_descriptors_of_launcher(options.ranks);
   return Launcher(options).run(arguments);
 }
 

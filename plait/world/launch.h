@@ -43,9 +43,10 @@ int thread_share();
 // environment from which world_from_environment() joins; waits for all, and returns the exit code
 // for the program: 0 if all ended with 0, else that of the first that failed. When one dies, tells
 // the others who and what, and ends them within the timeout. SIGINT and SIGTERM are passed on to
-// the ranks, which end in their own time; after a second one they are ended at once. Ranks die with
-// the launcher, even after SIGKILL. Ranks share the machine's cores: OMP_NUM_THREADS is set to
-// cores / ranks, at least 1, unless set.
+// the ranks, which are continued if they are stopped and end in their own time; after a second one
+// they are ended at once. Either signal, where it is ignored, stays ignored by all. Ranks die with
+// the launcher, even after SIGKILL. Throws Error if the limit on open files is too low for so many.
+// Ranks share the machine's cores: OMP_NUM_THREADS is set to cores / ranks, at least 1, unless set.
 int launch(const LaunchOptions& options, const std::vector<std::string>& arguments);
 
 }  // namespace plait

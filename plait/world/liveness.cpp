@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "plait/base/error.h"
+#include "plait/base/printable.h"
 #include "plait/world/phase.h"
 #include "plait/world/store_wire.h"
 

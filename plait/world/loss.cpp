@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 
+#include "plait/base/printable.h"
 #include "plait/world/store_wire.h"
 
 namespace plait {
@@ -13,12 +13,6 @@ namespace {
 constexpr const char* kNobody = "-";
 
 }  // namespace
-
-std::string printable(std::string text) {
-  const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
-  std::ranges::replace_if(text, control, '?');
-  return text;
-}
 
 std::string failure_key(int rank) { return fmt::format("failed/{}", rank); }
 

@@ -25,9 +25,7 @@ std::string failure_key(int rank);
 
 // Makes the key; harmless when it exists.
 void prepare_loss(Store& store);
-// The text without control characters: what others have put into the store is printed.
-std::string printable(std::string text);
-// The loss that a value of the key tells of; nothing if it is malformed.
+// The loss that a value of the key tells of, in printable texts; nothing if it is malformed.
 std::optional<Loss> parse_loss(const std::string& value);
 // Puts `loss` into the store unless another was first; returns the one that counts.
 Loss announce_loss(Store& store, const Loss& loss);

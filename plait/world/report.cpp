@@ -8,6 +8,7 @@
 #include <string>
 
 #include "plait/base/error.h"
+#include "plait/base/printable.h"
 #include "plait/world/launch.h"
 #include "plait/world/loss.h"
 #include "plait/world/store.h"
@@ -21,7 +22,9 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 std::string text_of(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "there is no memory left";
-  return first_line(error.what());
+  // An Error of ours is one line, but for what the name of a file may hold; libtorch's are many.
+  const bool ours = dynamic_cast<const Error*>(&error) != nullptr;
+  return ours ? error.what() : first_line(error.what());
 }
 
 // By what ranks see that they fail alike: of what does not fit, not by what was free when each
@@ -42,7 +45,7 @@ int code_of(const std::exception& error) {
 
 // In one write, so that lines of several ranks do not mix.
 void print(const std::string& text) {
-  const std::string line = "plait: " + text + "\n";
+  const std::string line = "plait: " + printable(text) + "\n";
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
 }
 

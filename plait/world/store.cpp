@@ -64,6 +64,7 @@ class ClientStore : public Store {
   }
 
   int port() const override { return address_.port; }
+  int refused() const override { return server_ ? server_->refused() : 0; }
   void give_up() override { ::shutdown(socket_.number(), SHUT_RDWR); }
   void limit_answers(milliseconds limit) override {
     const std::lock_guard lock(mutex_);

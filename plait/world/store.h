@@ -40,6 +40,9 @@ class Store {
   virtual ~Store() = default;
 
   virtual int port() const = 0;
+  // If this process keeps the store: how many connections it has refused that spoke as a rank does,
+  // but with another secret.
+  virtual int refused() const { return 0; }
   // Breaks the connection: an operation under way, and all later ones, throw Error. From any
   // thread.
   virtual void give_up() {}

@@ -27,7 +27,8 @@ constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 
 StoreServer::StoreServer(Socket listener, const Secret& secret)
     : listener_(std::move(listener)), secret_(secret) {
-  require(::pipe2(stop_, O_CLOEXEC) == 0, "a pipe: {}", std::strerror(errno));
+  const bool made = ::pipe2(stop_, O_CLOEXEC) == 0;
+  require(made, "a pipe cannot be made: {}", std::strerror(errno));
   thread_ = std::thread([this] { run(); });
 }
 
@@ -93,6 +94,7 @@ void StoreServer::read(Peer& peer) {
     peer.in.append(bytes, static_cast<std::size_t>(size));
     work(peer);
   } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
+    if (peer.stage == Stage::proof) refused_++;  // it was given a proof of another secret, and left
     peer.closed = true;
   }
 }
@@ -132,6 +134,7 @@ bool StoreServer::check_proof(Peer& peer) {
   for (std::size_t i = 0; i < right.size(); ++i)
     wrong |= right[i] ^ static_cast<std::byte>(peer.in[i]);
   peer.closed = wrong != std::byte{0};
+  if (peer.closed) refused_++;
   peer.in.erase(0, right.size());
   peer.stage = Stage::open;
   return true;

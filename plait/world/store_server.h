@@ -6,6 +6,7 @@
 // connection.
 #pragma once
 
+#include <atomic>
 #include <list>
 #include <map>
 #include <string>
@@ -26,6 +27,8 @@ class StoreServer {
   StoreServer& operator=(const StoreServer&) = delete;
 
   int port() const { return listener_.port(); }
+  // Connections that spoke as a rank does, and did not prove that they know the secret.
+  int refused() const { return refused_; }
 
  private:
   using Time = Socket::Deadline;
@@ -56,6 +59,7 @@ class StoreServer {
 
   const Socket listener_;
   const Secret secret_;
+  std::atomic<int> refused_{0};
   int stop_[2] = {-1, -1};  // a pipe whose end wakes the thread
   std::list<Peer> peers_;   // in the order in which they have come
   std::map<std::string, std::string, std::less<>> values_;

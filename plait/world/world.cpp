@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "plait/base/error.h"
+#include "plait/world/descriptors.h"
 #include "plait/world/fail.h"
 #include "plait/world/gloo.h"
 #include "plait/world/host.h"
@@ -120,6 +121,7 @@ class Joined : public World {
 Joined* Joined::open_ = nullptr;
 
 Joined::Joined(const WorldConfig& config) : config_(config) {
+  require_descriptors_of_rank(config_.size, keeps_store());
   open_store();
   try {
     const Phase phase("joining");
@@ -176,9 +178,13 @@ void Joined::meet() {
   for (int rank = 0; rank < config_.size; ++rank)
     if (!store_->get(fmt::format("{}/host/{}", name_, rank), milliseconds(1)))
       missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank);
-  throw Error(fmt::format("rank {}: of {} ranks, these have not joined within {:g} s: {}",
-                          config_.rank, config_.size,
-                          std::chrono::duration<double>(config_.join_timeout).count(), missing));
+  std::string refused;
+  if (const int count = store_->refused(); count > 0)
+    refused = fmt::format("; connections with another secret (PLAIT_SECRET) were refused {} time{}",
+                          count, count == 1 ? "" : "s");
+  throw Error(fmt::format(
+      "rank {}: of {} ranks, these have not joined within {:g} s: {}{}", config_.rank, config_.size,
+      std::chrono::duration<double>(config_.join_timeout).count(), missing, refused));
 }
 
 void Joined::compare_hosts() {

@@ -12,7 +12,7 @@ import torch
 from plait._library import ops
 from plait.nn.model import Model, ModelConfig
 
-_FORMAT = "plait-checkpoint-1"
+_FORMAT = "plait-checkpoint-2"
 _FIELDS = {field.name: field.type for field in dataclasses.fields(ModelConfig)}
 
 
@@ -132,6 +132,7 @@ def _config_of_metadata(path, metadata):
     if field("format") != _FORMAT:
         raise ValueError(f"{path}: metadata 'format' is '{metadata['format']}', not '{_FORMAT}'; "
                          "use a checkpoint of this version of plait")
+    field("checksum")  # else it was lost with whatever else is damaged
     values = {}
     for name, kind in _FIELDS.items():
         try:

@@ -14,8 +14,9 @@ MARK = b"\x89PLAIT\r\n"
 
 
 def container(sections, *, header=None, name="hand"):
-    """`sections`: kind -> array. `header`: fields that differ from what the sections tell."""
-    title = name.encode()
+    """`sections`: kind -> array. `header`: fields that differ from what the sections tell. `name`: a
+    text, or bytes that need not be one."""
+    title = name if isinstance(name, bytes) else name.encode()
     fields = {"version": 1, "vertices": len(sections["offsets"]) - 1,
               "edges": len(sections["neighbours"]), "width": 0, "classes": 0, "splits": 0,
               "flags": 0} | (header or {})

@@ -56,9 +56,9 @@ def result_of(process, timeout=HANGS):
 
 
 def start(*arguments, command=(PROGRAM,), env=None, **options):
-    return subprocess.Popen([*map(str, command), *map(str, arguments)], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
-                            env=env or environment(), **options)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
+    return subprocess.Popen([*map(str, command), *map(str, arguments)], text=True,
+                            env=env or environment(), **(pipes | options))
 
 
 def contents(folder):

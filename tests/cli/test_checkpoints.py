@@ -9,6 +9,7 @@ import struct
 import numpy as np
 import pytest
 import safetensors.numpy
+import xxhash
 
 import program
 from program import FAILED, INTERRUPTED
@@ -128,6 +129,31 @@ def test_resume_of_another_model(plait, tmp_path, communities, trained, option, 
                 "--ranks", 2 if option == "--hidden" else 1, names=[checkpoint, "; ", *names])
 
 
+@pytest.fixture(scope="module")
+def other_graph(communities, tmp_path_factory):
+    """Of the same shapes and the same structure: one of its features is another."""
+    folder = tmp_path_factory.mktemp("other")
+    plait = program.Plait(folder)
+    plait.ok("convert", communities, folder / "same.npz")
+    arrays = dict(np.load(folder / "same.npz"))
+    arrays["x"][0, 0] += 1
+    np.savez(folder / "other.npz", **arrays)
+    return folder / "other.npz"
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_resume_on_another_graph(plait, tmp_path, communities, communities_npz, other_graph,
+                                 trained, ranks):
+    """Refused, though the model fits; the same graph from another file is none."""
+    checkpoint = tmp_path / "c.safetensors"
+    checkpoint.write_bytes(trained)
+    resume = ["--epochs", 4, "--resume", checkpoint, "--ranks", ranks]
+    plait.fails(FAILED, "train", other_graph, *resume, names=[
+        checkpoint, "trained on another graph: the checksum of its features is ", " there and "])
+    plait.ok("train", communities_npz, *resume)
+    plait.ok("infer", other_graph, "--checkpoint", checkpoint, "--out", tmp_path / "y.npy")
+
+
 def with_header(content, change):
     """The file with another JSON header; `change` gets it as a dictionary."""
     size = struct.unpack("<Q", content[:8])[0]
@@ -137,12 +163,35 @@ def with_header(content, change):
     return struct.pack("<Q", len(text)) + text + content[8 + size:]
 
 
-def metadata(**fields):
-    return lambda content: with_header(content, lambda h: h["__metadata__"].update(fields))
+def checksum_of(content):
+    """As plait/io/safetensors.h tells it."""
+    size = struct.unpack("<Q", content[:8])[0]
+    header, data = json.loads(content[8:8 + size]), content[8 + size:]
+    held = {"metadata": {k: v for k, v in header.pop("__metadata__").items() if k != "checksum"},
+            "tensors": {name: {"shape": array["shape"], "checksum": xxhash.xxh3_64_hexdigest(
+                data[slice(*array["data_offsets"])])} for name, array in header.items()}}
+    text = json.dumps(held, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return xxhash.xxh3_64_hexdigest(text.encode())
 
 
-def reshaped(name, **fields):
+def updated(name, fields):
     return lambda content: with_header(content, lambda h: h[name].update(fields))
+
+
+def whole(change):
+    """The change, and the checksum that then belongs to the file."""
+    def change_whole(content):
+        changed = change(content)
+        return updated("__metadata__", {"checksum": checksum_of(changed)})(changed)
+    return change_whole
+
+
+def metadata(**fields):
+    return whole(updated("__metadata__", fields))
+
+
+def flipped(content, byte):
+    return content[:byte] + bytes([content[byte] ^ 1]) + content[byte + 1:]
 
 
 WEIGHT = "convs.0.lin.weight"
@@ -153,14 +202,20 @@ DAMAGE = {
     "longer": (lambda c: c + bytes(8), ["data"]),
     "huge header": (lambda c: struct.pack("<Q", 2**63) + c[8:], [str(2**63)]),
     "no JSON": (lambda c: c[:8] + b"?" + c[9:], ["JSON"]),
-    "other type": (reshaped(WEIGHT, dtype="F16"), [WEIGHT, "F16"]),
-    "other shape": (reshaped(WEIGHT, shape=[4, 128]), [WEIGHT]),
-    "endless shape": (reshaped(WEIGHT, shape=[2**40, 2**40]), [WEIGHT]),
-    "negative shape": (reshaped(WEIGHT, shape=[-16, -32]), [WEIGHT]),
-    "overlap": (reshaped(WEIGHT, data_offsets=[4, 2052]), []),
+    "other type": (updated(WEIGHT, {"dtype": "F16"}), [WEIGHT, "F16"]),
+    "other shape": (whole(updated(WEIGHT, {"shape": [4, 128]})), [WEIGHT]),
+    "endless shape": (updated(WEIGHT, {"shape": [2**40, 2**40]}), [WEIGHT]),
+    "negative shape": (updated(WEIGHT, {"shape": [-16, -32]}), [WEIGHT]),
+    "overlap": (updated(WEIGHT, {"data_offsets": [4, 2052]}), []),
     "no metadata": (lambda c: with_header(c, lambda h: h.pop("__metadata__")), ["metadata"]),
     "other format": (metadata(format="plait-checkpoint-9"), ["format", "plait-checkpoint-9"]),
     "other kind": (metadata(kind="gat"), ["convs.0.att_src", "missing"]),
+    "no checksum": (lambda c: with_header(c, lambda h: h["__metadata__"].pop("checksum")),
+                    ["checksum", "missing"]),
+    "other checksum": (lambda c: c.replace(checksum_of(c).encode(), b"0" * 16), ["checksum"]),
+    "flipped in the data": (lambda c: flipped(c, len(c) - 5), ["checksum", "damaged"]),
+    "flipped in the metadata": (lambda c: c.replace(b'"seed":"0"', b'"seed":"1"'),
+                                ["checksum", "damaged"]),
     "unknown kind": (metadata(kind="gpt"), ["gpt", "gcn"]),
     "unknown norm": (metadata(norm="cake"), ["cake", "batch"]),
     "unknown activation": (metadata(activation="tanh"), ["tanh", "elu"]),

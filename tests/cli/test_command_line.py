@@ -109,6 +109,71 @@ def test_wrong_usage(plait, communities, arguments, names):
     plait.fails(USAGE, *[communities if a == "GRAPH" else a for a in arguments], names=names)
 
 
+LONG = "9" * 309
+NUMBERS = [["train", "GRAPH", option] for option in (
+    "--timeout", "--gpu-timeout", "--lr", "--weight-decay", "--dropout", "--seed", "--ranks")] + [
+    ["generate", "dcsbm", "-o", "g.plait", "--leaving"], ["bench", "aggregate", "GRAPH", "--dims"],
+    ["infer", "GRAPH", "--checkpoint", "c", "--out", "y.npy", "--memory-limit"]]
+
+
+@pytest.mark.parametrize("arguments", NUMBERS, ids=lambda arguments: arguments[-1])
+def test_what_is_no_number_for_any_option(plait, communities, arguments):
+    """Refused by the command line, before a rank starts or a file is read; what is too long to be a
+    number is not printed."""
+    arguments = [communities if a == "GRAPH" else a for a in arguments]
+    more = ("inf", "-inf", "1e999", "x", "", f"0.{LONG}") if arguments[-1] == "--lr" else ()
+    for value in ("nan", LONG, *more):
+        result = plait.fails(USAGE, *arguments, value, names=[arguments[-1], "plait --help"])
+        assert len(result.err) < 250, result
+
+
+@pytest.mark.parametrize("value", ["18446744073709551616", "9" * 38, "010", "0x10", "1e3", "+1"])
+def test_whole_numbers(plait, communities, value):
+    """In decimal digits, as they are: none is taken for another number."""
+    plait.fails(USAGE, "train", communities, "--seed", value, names=["--seed", value])
+
+
+def test_largest_seed(plait, communities):
+    seed = 2**64 - 1
+    assert plait.json("train", communities, "--epochs", 1, "--seed", seed)["seed"] == seed
+
+
+INFER = ["infer", "GRAPH", "--checkpoint", "c", "--out"]
+
+
+@pytest.mark.parametrize("arguments", [
+    ["info"], ["convert", "GRAPH"], ["convert", "GRAPH", "g.mtx", "--features"],
+    ["convert", "GRAPH", "g.mtx", "--out-format"], ["generate", "ring", "-o"],
+    ["train", "GRAPH", "--checkpoint"], ["train", "GRAPH", "--resume"], INFER, INFER[:3],
+    [*INFER, "y.npy", "--memory-limit", "1G", "--work"], ["report"]],
+    ids=" ".join)
+def test_empty_values(plait, communities, arguments):
+    """Of every option and argument that takes a name."""
+    arguments = [communities if a == "GRAPH" else a for a in arguments]
+    plait.fails(USAGE, *arguments, "", names=["its value is empty"])
+
+
+@pytest.mark.parametrize("files", [5, 10, 20])
+def test_too_few_files_may_be_open(plait, communities, files):
+    """With the limit of ulimit -n, ranks would wait for connections that nobody can accept."""
+    plait.fails(FAILED, "train", communities, "--ranks", 2, names=["ulimit -n", f"open {files}"],
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files)))
+
+
+def test_a_limit_on_open_files_that_may_be_raised(plait, communities):
+    assert plait("train", communities, "--epochs", 2, "--ranks", 2, preexec_fn=lambda:
+                 resource.setrlimit(resource.RLIMIT_NOFILE, (10, 1024))).code == RIGHT
+
+
+@pytest.mark.parametrize("ranks,words", [(1, "1 rank:"), (2, "2 ranks:")])
+def test_one_is_no_plural(plait, tmp_path, communities, ranks, words):
+    assert words in plait.ok("train", communities, "--epochs", 1, "--ranks", ranks).out
+    np.save(tmp_path / "x.npy", np.ones((600, 2), np.float32))
+    assert words.replace(":", " in") in plait.ok("aggregate", communities, "--features", tmp_path /
+                                                 "x.npy", "--out", tmp_path / "y.npy", "--ranks",
+                                                 ranks).out
+
+
 @pytest.mark.parametrize("gpus", [1, 3])
 @pytest.mark.parametrize("command", ["train", "infer", "aggregate", "bench"])
 def test_more_gpus_than_there_are(plait, tmp_path, communities, command, gpus):
@@ -119,7 +184,7 @@ def test_more_gpus_than_there_are(plait, tmp_path, communities, command, gpus):
              "aggregate": ["aggregate", communities, "--features", "x.npy", *y],
              "bench": ["bench", "aggregate", communities]}
     plait.fails(USAGE, *words[command], "--gpus", gpus,
-                env=environment(CUDA_VISIBLE_DEVICES=""), names=[f"{gpus} GPUs", "asked for"])
+                env=environment(CUDA_VISIBLE_DEVICES=""), names=[f"asks for {gpus} GPU"])
 
 
 def test_order_of_options_does_not_matter(plait, communities):

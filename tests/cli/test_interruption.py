@@ -1,7 +1,9 @@
 """Ctrl-C: exit code 130, one line, nothing half-written, whatever the command and the ranks."""
 
+import contextlib
 import os
 import pathlib
+import pty
 import re
 import signal
 import time
@@ -113,46 +115,124 @@ def test_train_before_the_first_epoch(tmp_path, large, ranks):
     assert program.contents(tmp_path) == {}
 
 
-def training_begun(tmp_path, graph, *options):
+def training_begun(tmp_path, graph, *options, **settings):
     """A training without an end whose first epoch is over, and its checkpoint."""
     checkpoint = tmp_path / "c.safetensors"
     process = program.start("train", graph, "--epochs", 1000000, "--json", "--checkpoint",
-                            checkpoint, "--checkpoint-every", 1, *options, start_new_session=True)
+                            checkpoint, "--checkpoint-every", 1, *options, start_new_session=True,
+                            **settings)
     program.wait_until(lambda: checkpoint.exists() or process.poll() is not None, 120, "an epoch")
     return process, checkpoint
 
 
+class SlowTerminal:
+    """Stderr of a training on two ranks, a terminal that shows nothing more once it is full: rank 0
+    waits to draw its progress, as after Ctrl-S, in the midst of an epoch, and rank 1 waits for it."""
+
+    def __init__(self, tmp_path, graph, *options):
+        self.ours, theirs = pty.openpty()
+        name = os.ttyname(theirs)
+        self.process, self.checkpoint = training_begun(
+            tmp_path, graph, "--ranks", 2, *options, stderr=theirs,
+            env=program.environment(TERM="xterm"))
+        self.ranks = program.ranks_of(self.process.pid)
+        filler = os.open(name, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        program.wait_until(lambda: self.full(filler) and self.stands_still(), program.HANGS,
+                           "rank 0 waits for the terminal")
+        os.close(filler)
+        os.close(theirs)
+
+    @staticmethod
+    def full(filler):
+        try:
+            while os.write(filler, b"." * 64):
+                pass
+        except BlockingIOError:
+            return True
+
+    def stands_still(self):
+        before = self.checkpoint.stat().st_mtime_ns
+        time.sleep(0.5)
+        return self.checkpoint.stat().st_mtime_ns == before
+
+    def result(self):
+        """Shows all from now on; what the run ends with, and its last line on the terminal."""
+        shown = b""
+        with contextlib.suppress(OSError):  # the last one has closed it
+            while piece := os.read(self.ours, 65536):
+                shown += piece
+        os.close(self.ours)
+        result = program.result_of(self.process, 60)
+        line = shown.decode().rpartition("\x1b[K")[2].removeprefix("." * 64)
+        return program.Result(result.code, result.out, line[line.find("plait: "):].replace("\r", ""))
+
+
 def test_train_has_no_deadline(tmp_path, communities):
-    """An epoch that outlasts the timeout is finished all the same, and saved: ranks stand still
-    meanwhile."""
-    process, checkpoint = training_begun(tmp_path, communities, "--ranks", 2, "--timeout", 2)
-    ranks = program.ranks_of(process.pid).values()
-    for rank in ranks:
-        os.kill(rank, signal.SIGSTOP)
-    os.kill(process.pid, signal.SIGTERM)
+    """An epoch that outlasts the timeout is finished all the same, and saved."""
+    run = SlowTerminal(tmp_path, communities, "--timeout", 2)
+    os.kill(run.process.pid, signal.SIGTERM)
     time.sleep(3.5)
-    assert not any(map(program.ended, ranks))
-    for rank in ranks:
-        os.kill(rank, signal.SIGCONT)
-    result = program.result_of(process, 60)
+    assert not any(map(program.ended, run.ranks.values()))
+    result = run.result()
     assert result.code == INTERRUPTED, result
-    program.check_one_line(result, ["interrupted after", f"--resume {checkpoint}"])
+    program.check_one_line(result, ["interrupted after", f"--resume {run.checkpoint}"])
     assert result.json["interrupted"]
 
 
 @pytest.mark.parametrize("whole_group,number", [(True, signal.SIGINT), (False, signal.SIGTERM)])
 def test_second_signal_ends_training_at_once(tmp_path, communities, whole_group, number):
     """Though one rank stands still, for which the other one waits."""
-    process, checkpoint = training_begun(tmp_path, communities, "--ranks", 2, "--timeout", 60)
-    ranks = program.ranks_of(process.pid)
-    os.kill(ranks[1], signal.SIGSTOP)
+    run = SlowTerminal(tmp_path, communities, "--timeout", 60)
     send = os.killpg if whole_group else os.kill
-    send(process.pid, number)
+    send(run.process.pid, number)
     time.sleep(0.8)
-    assert not any(map(program.ended, ranks.values()))
-    send(process.pid, number)
-    result = program.result_of(process, 30)
+    assert not any(map(program.ended, run.ranks.values()))
+    send(run.process.pid, number)
+    time.sleep(0.3)
+    result = run.result()
     assert (result.code, result.out) == (INTERRUPTED, ""), result
     program.check_one_line(result, ["interrupted"])
+    assert all(map(program.ended, run.ranks.values()))
+    assert list(program.contents(tmp_path)) == [run.checkpoint]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_ranks_go_on_to_their_end(tmp_path, communities, number):
+    """One signal suffices: a rank that is stopped could not heed it."""
+    process, checkpoint = training_begun(tmp_path, communities, "--ranks", 2, "--timeout", 60)
+    for rank in program.ranks_of(process.pid).values():
+        os.kill(rank, signal.SIGSTOP)
+    os.kill(process.pid, number)
+    result = program.result_of(process, 60)
+    assert result.code == INTERRUPTED, result
+    program.check_one_line(result, ["interrupted after", f"--resume {checkpoint}"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_before_the_first_epoch(tmp_path, large, number):
+    """The other rank ends of the signal at once; the one that is stopped has to as well."""
+    process = program.start("train", large, "--partition", "metis", "--ranks", 2, "--timeout", 60)
+    program.wait_until(lambda: len(program.ranks_of(process.pid)) == 2, program.HANGS, "two ranks")
+    ranks = program.ranks_of(process.pid)
+    program.wait_until(lambda: all(map(catches_interrupt, ranks.values())), program.HANGS, "main()")
+    os.kill(ranks[1], signal.SIGSTOP)
+    os.kill(process.pid, number)
+    result = program.result_of(process, 30)
+    assert (result.code, result.out) == (INTERRUPTED, ""), result
     assert all(map(program.ended, ranks.values()))
-    assert list(program.contents(tmp_path)) == [checkpoint]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_what_is_ignored_stays_ignored(tmp_path, communities, ranks, number):
+    """As scripts start what stands in the background with SIGINT: by launcher and ranks alike."""
+    checkpoint = tmp_path / "c.safetensors"
+    process = program.start("train", communities, "--epochs", 300, "--json", "--checkpoint",
+                            checkpoint, "--checkpoint-every", 1, "--ranks", ranks,
+                            start_new_session=True,
+                            preexec_fn=lambda: signal.signal(number, signal.SIG_IGN))
+    program.wait_until(checkpoint.exists, program.HANGS, "an epoch")
+    os.killpg(process.pid, number)
+    result = program.result_of(process)
+    assert (result.code, result.err) == (0, ""), result
+    assert len(result.json["loss"]) == 300 and not result.json["interrupted"]

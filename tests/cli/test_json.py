@@ -1,12 +1,14 @@
 """--json of every command: the fields and types that docs/json.md lists, no others."""
 
 import json
+import os
 import re
 
 import numpy as np
 import pytest
 
 import program
+from container_file import container, triangle
 from program import DOES_NOT_FIT, FAILED, INTERRUPTED, RIGHT, USAGE, Plait
 
 TYPES = {"integer": lambda v: isinstance(v, int) and not isinstance(v, bool),
@@ -130,6 +132,37 @@ def test_all_commands_are_documented(plait):
     names = re.findall(r"complete -c plait -n '__plait_at ' -a (\S+)", script)
     assert len(names) >= 12
     assert {"bench aggregate" if n == "bench" else n for n in names} == set(DOCUMENTED)
+
+
+HOSTILE = [b"caf\xe9", b"\x1b[31mred", b"\xc2\x9b31m", b"a\nb"]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_of_files(plait, tmp_path, communities, name):
+    """Whatever bytes they are: what is printed is one line of ASCII that parses, and a graph takes
+    what is text of its file's name for its own."""
+    graph, again = (tmp_path / os.fsdecode(name + ending) for ending in (b".mtx", b".npz"))
+    assert plait.ok("convert", communities, graph).out.removesuffix("\n").isprintable()
+    for arguments in (["info", graph], ["convert", graph, again], ["partition", graph]):
+        result = plait.ok(*arguments, "--json")
+        line = result.out.removesuffix("\n")
+        assert line.isascii() and line.isprintable() and json.loads(line)["schema"] == 1
+    assert all(map(str.isprintable, plait.ok("info", graph).out.split("\n")))
+    graph.unlink()
+    line = plait.fails(FAILED, "info", graph, names=["cannot be opened"]).lines[0]
+    assert line.isprintable()
+
+
+@pytest.mark.parametrize("name,known", [(b"caf\xe9", False), (b"\xc2\x9b31m", False),
+                                        (b"\x1b[31m", False), ("gr\u00e4ph".encode(), True)])
+def test_names_in_files(plait, tmp_path, name, known):
+    """A .plait file names its graph itself."""
+    path = tmp_path / "g.plait"
+    path.write_bytes(container(triangle(), name=name))
+    if known:
+        assert plait.json("info", path)["name"].encode() == name
+    else:
+        plait.fails(FAILED, "info", path, "--json", names=[path, "the name holds"])
 
 
 @pytest.mark.parametrize("code,arguments", [

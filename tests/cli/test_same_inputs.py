@@ -66,7 +66,9 @@ def test_different_files(tmp_path, files, name, differs):
     (["--hidden", 32], "--hidden is by model on rank 0, but 32 on rank 2"),
     (["--resume", "c.safetensors"], "--resume is not given on rank 0, but given on rank 2"),
     (["--partition", "hash"], "--partition is edges on rank 0, but hash on rank 2"),
-    (["--residual"], "--residual is")])
+    (["--residual"], "--residual is not given on rank 0, but given on rank 2"),
+    (["--checkpoint", "c"], "--checkpoint is not given on rank 0, but c on rank 2"),
+    (["--folds", 5], "--folds is not given on rank 0, but 5 on rank 2")])
 def test_different_settings(tmp_path, files, more, says):
     train = command("train", files, tmp_path)
     results = run(train, train, train + more)
@@ -75,11 +77,37 @@ def test_different_settings(tmp_path, files, more, says):
         program.check_one_line(result, ["ranks have different settings", says])
 
 
+AGGREGATE = ["aggregate", "GRAPH", "--features", "X"]
+
+
+@pytest.mark.parametrize("first,second,says", [
+    ([*AGGREGATE, "--out", "a.npy"], [*AGGREGATE, "--out", "b.npy"],
+     "--out is a.npy on rank 0, but b.npy on rank 1"),
+    ([*AGGREGATE, "--out", "a.npy"], [*AGGREGATE, "--out", "a.npy", "--transposed"],
+     "--transposed is not given on rank 0, but given on rank 1"),
+    ([*AGGREGATE, "--out", "a.npy"], [*AGGREGATE, "--out", "a.npy", "--op", "mean"],
+     "--op is sum on rank 0, but mean on rank 1"),
+    (["infer", "GRAPH", "--checkpoint", "C", "--memory-limit", "1G", "--out", "a.npy", "--work",
+      "a"], ["infer", "GRAPH", "--checkpoint", "C", "--memory-limit", "1G", "--out", "a.npy"],
+     "--work is a on rank 0, but not given on rank 1")])
+def test_what_is_written(tmp_path, files, first, second, says):
+    """Files that are read may have other names, not files that are written; nothing is."""
+    named = {"GRAPH": files["graph"][0], "X": files["features"][0], "C": files["checkpoint"][0]}
+    commands = [[named.get(a, tmp_path / a if a in ("a", "a.npy", "b.npy") else a) for a in c]
+                for c in (first, second)]
+    for result in run(*commands):
+        assert (result.code, result.out) == (USAGE, ""), result
+        program.check_one_line(result, ["ranks have different settings"])
+        assert says in result.err.replace(f"{tmp_path}/", ""), result
+    assert program.contents(tmp_path) == {}
+
+
 def test_what_may_differ(tmp_path, files):
-    """Names and formats of files, and what is printed."""
+    """Names and formats of files that are read, what is printed, and how long each rank waits."""
     train = ["--epochs", 6]
     first, second = run(["train", files["graph"][0], *train, "--json"],
-                        ["train", files["npz"], *train, "--quiet", "--timeout", 4])
+                        ["train", files["npz"], *train, "--quiet", "--timeout", 4,
+                         "--gpu-timeout", 30])
     assert (first.code, first.err, second.code, second.err) == (0, "", 0, ""), (first, second)
     plait = program.Plait(tmp_path)
     assert first.json["loss"] == plait.json("train", files["graph"][0], *train, "--ranks", 2)["loss"]

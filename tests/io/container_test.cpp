@@ -185,8 +185,8 @@ TEST(Container, MapsAFileAndKeepsIt) {
 
 TEST(Container, NamesAreOneLine) {
   Dataset data = bare<std::uint32_t>();
-  data.name = "gr\xc3\xa4ph\n\x1b[31m";
-  EXPECT_EQ(read(written(data)).name, "gr\xc3\xa4ph__[31m");
+  data.name = "gr\xc3\xa4ph\n\x1b[31m\xc2\x9b\xe9";
+  EXPECT_EQ(read(written(data)).name, "gr\xc3\xa4ph??[31m??");
   data.name = "";
   EXPECT_EQ(read(written(data)).name, "");
   data.name = std::string(10000, 'x');
@@ -315,13 +315,15 @@ TEST(ContainerHeader, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(error_with<U32>(section(0), 0), HasSubstr("kind 0 is outside 1..10"));
   EXPECT_THAT(error_with<U32>(section(1), 1), HasSubstr("section offsets: it is there twice"));
   EXPECT_THAT(error_with<U32>(section(0), 10), HasSubstr("not in the order of kinds"));
-  EXPECT_THAT(error_with<U32>(section(0) + 4, 3), HasSubstr("element type 3 does not belong"));
-  EXPECT_THAT(error_with<U32>(section(1) + 4, 9), HasSubstr("element type 9 does not belong"));
+  EXPECT_THAT(error_with<U32>(section(0) + 4, 3), HasSubstr("elements of u32 do not belong in it"));
+  EXPECT_THAT(error_with<U32>(section(1) + 4, 9),
+              HasSubstr("elements of a type that is not known do not belong"));
   EXPECT_THAT(error_with<U32>(68, 11), HasSubstr("its length"));
   EXPECT_THAT(error_with<U32>(68, 0xffffffff), HasSubstr("its length"));
   EXPECT_THAT(error_with<U32>(12, 0xffffffff), HasSubstr("its length"));
   EXPECT_THAT(error_with<U32>(72, 0xffffffff), HasSubstr("its length"));
   EXPECT_THAT(error_with<char>(section(2), '\n'), HasSubstr("control characters"));
+  EXPECT_THAT(error_with<char>(section(2), '\xe9'), HasSubstr("not UTF-8"));
 }
 
 TEST(ContainerHeader, OfVersion2) {

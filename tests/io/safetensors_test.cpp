@@ -42,7 +42,9 @@ const auto parse = [](const Buffer<std::byte>& bytes) {
 TEST(Safetensors, ComesBackAsWritten) {
   const Buffer<std::byte> bytes = written(small());
   const TensorFile back = parse_safetensors(bytes.span(), "file");
-  EXPECT_EQ(back.metadata, small().metadata);
+  auto metadata = back.metadata;
+  EXPECT_EQ(metadata.extract(kChecksumKey).mapped().size(), 16u);
+  EXPECT_EQ(metadata, small().metadata);
   ASSERT_EQ(back.tensors.size(), 3u);
   const NamedTensor* weight = back.find("convs.0.lin.weight");
   ASSERT_NE(weight, nullptr);
@@ -53,10 +55,22 @@ TEST(Safetensors, ComesBackAsWritten) {
   EXPECT_EQ(back.find("other"), nullptr);
 }
 
-TEST(Safetensors, EveryTruncationIsRefusedAndNoFlipDoesHarm) {
+TEST(Safetensors, EveryTruncationAndEveryFlipIsRefused) {
   const Buffer<std::byte> bytes = written(small());
   expect_every_truncation_refused(bytes.span(), parse);
-  EXPECT_GT(count_refused_flips(bytes.span(), parse), 0u);
+  // A flip in the name of the checksum makes a file without one.
+  const auto parse_with_checksum = [](const Buffer<std::byte>& damaged) {
+    const TensorFile file = parse_safetensors(damaged.span(), "file.safetensors");
+    require(file.metadata.contains(kChecksumKey), "no checksum");
+  };
+  EXPECT_EQ(count_refused_flips(bytes.span(), parse_with_checksum), 8 * bytes.size());
+}
+
+TEST(Safetensors, SetsTheChecksumOfWhatItWrites) {
+  TensorFile file = small();
+  file.metadata[kChecksumKey] = "of something else";
+  EXPECT_EQ(parse_safetensors(written(file).span(), "file").metadata,
+            parse_safetensors(written(small()).span(), "file").metadata);
 }
 
 TEST(Safetensors, SaysWhatIsWrong) {

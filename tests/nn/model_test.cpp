@@ -1,6 +1,7 @@
 // Layers against the same computation on dense matrices by libtorch alone.
 #include "plait/nn/model.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/autograd.h>
 
@@ -9,11 +10,13 @@
 #include "plait/nn/checkpoint.h"
 #include "plait/nn/gpu_torch.h"
 #include "tests/support/dense_graph.h"
+#include "tests/support/error_of.h"
 
 namespace plait {
 namespace {
 
 using test::expect_close;
+using testing::HasSubstr;
 using Fixture = test::DenseGraph;
 
 TEST(Aggregate, IsTheDenseProductWithItsGradient) {
@@ -183,11 +186,14 @@ TEST(Checkpoint, BringsBackModelAndOptimizer) {
     best.push_back(p.detach() * 2);
     other_best.push_back(torch::zeros_like(p));
   }
-  const TrainingState state{
-      "accuracy", {{.epoch = 0, .loss = 2.5}, {.epoch = 1, .loss = 1.25, .milliseconds = 3}}, 1};
+  const TrainingState begun{"accuracy", {{"the number of vertices", "5"}}};
+  TrainingState state = begun;
+  state.history = {{.epoch = 0, .loss = 2.5}, {.epoch = 1, .loss = 1.25, .milliseconds = 3}};
+  state.best_epoch = 1;
   save_checkpoint(path, model, best, adam, state);
   const TrainingState back =
-      resume_checkpoint(read_safetensors(path), path, "accuracy", other, other_best, other_adam);
+      resume_checkpoint(read_safetensors(path), path, begun, other, other_best, other_adam);
+  EXPECT_EQ(back.graph, begun.graph);
   ASSERT_EQ(back.history.size(), 2u);
   EXPECT_EQ(back.history[1].loss, 1.25);
   EXPECT_EQ(back.best_epoch, 1);
@@ -204,17 +210,23 @@ TEST(Checkpoint, BringsBackModelAndOptimizer) {
   wider.hidden = 5;
   Model wrong(wider);
   Adam wrong_adam(wrong.parameters(), rate);
-  try {
-    resume_checkpoint(read_safetensors(path), path, "accuracy", wrong, other_best, wrong_adam);
-    FAIL();
-  } catch (const InputError& error) {
-    EXPECT_NE(std::string(error.what()).find("metadata 'hidden': value 4 is not this run's 5"),
-              std::string::npos)
-        << error.what();
-  }
-  EXPECT_THROW(
-      resume_checkpoint(read_safetensors(path), path, "roc-auc", other, other_best, other_adam),
-      InputError);
+  EXPECT_THAT(error_of([&] {
+                resume_checkpoint(read_safetensors(path), path, begun, wrong, other_best,
+                                  wrong_adam);
+              }),
+              HasSubstr("metadata 'hidden': value 4 is not this run's 5"));
+  const auto error_with = [&](const TrainingState& here) {
+    return error_of([&] {
+      resume_checkpoint(read_safetensors(path), path, here, other, other_best, other_adam);
+    });
+  };
+  EXPECT_THAT(error_with({"roc-auc", begun.graph}), HasSubstr("metadata 'metric'"));
+  EXPECT_THAT(error_with({"accuracy", {{"the number of vertices", "6"}}}),
+              HasSubstr("another graph: the number of vertices is 5 there and 6 here"));
+  EXPECT_THAT(error_with({"accuracy", {{"the number of vertices", "5"}, {"the size", "2"}}}),
+              HasSubstr("another graph: the size is missing there and 2 here"));
+  EXPECT_THAT(error_with({"accuracy", {}}),
+              HasSubstr("another graph: the number of vertices is 5 there and missing here"));
   std::remove(path.c_str());
 }
 

@@ -193,16 +193,38 @@ def saved(tmp_path):
     (lambda t, m: m.update(layers="0"), "metadata: layers is 0"),
     (lambda t, m: m.update(kind="gnc"), "kind is 'gnc'"),
     (lambda t, m: m.update(format="plait-checkpoint-0"), "metadata 'format'"),
+    (lambda t, m: m.pop("checksum"), "metadata 'checksum' is missing"),
     (lambda t, m: t.update({"convs.1.bias": torch.ones(3).double()}), "convs.1.bias"),
 ])
 def test_damaged_checkpoints(saved, change, words):
     path, tensors, metadata = saved
     plait.load_checkpoint(path)
     change(tensors, metadata)
-    safetensors.torch.save_file(tensors, path, metadata)
+    # What is not there or of another type is found before the checksum is asked for.
+    if "checksum" in metadata and all(t.dtype == torch.float32 for t in tensors.values()):
+        torch.ops.plait.write_tensors(str(path), metadata, tensors)
+    else:
+        safetensors.torch.save_file(tensors, path, metadata)
     with pytest.raises(ValueError) as error:
         plait.load_checkpoint(path)
     assert words in one_line(error) and str(path) in str(error.value)
+
+
+def test_changed_checkpoints(saved):
+    """By a flipped bit, or by another program that leaves the checksum as it was."""
+    path, tensors, metadata = saved
+    tensors = {name: t.clone() for name, t in tensors.items()}  # no views of the file
+    content = path.read_bytes()
+    path.write_bytes(content[:-3] + bytes([content[-3] ^ 16]) + content[-2:])
+    with pytest.raises(ValueError, match="metadata 'checksum': does not match") as error:
+        plait.load_checkpoint(path)
+    one_line(error)
+    safetensors.torch.save_file(tensors, path, metadata)
+    plait.load_checkpoint(path)  # the same content, laid out by another program
+    tensors["convs.1.bias"][0] += 1
+    safetensors.torch.save_file(tensors, path, metadata)
+    with pytest.raises(ValueError, match="checksum"):
+        plait.load_checkpoint(path)
 
 
 def test_a_model_that_does_not_fit(saved):

@@ -26,9 +26,10 @@ const RankProgram compares("compares", [](World& world) {
 TEST(Difference, IsToldInOneLine) {
   const auto outcome = run_job({"compares", 5});
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.all_errors(),
-            "plait: ranks have different things: size is 7 on rank 0, but  on rank 4; give every "
-            "rank the same\n");
+  EXPECT_EQ(
+      outcome.all_errors(),
+      "plait: ranks have different things: size is 7 on rank 0, but nothing on rank 4; give every "
+      "rank the same\n");
 }
 
 }  // namespace

@@ -14,6 +14,8 @@
 #include "plait/symmetric/heap.h"
 #include "plait/world/launch.h"
 #include "plait/world/phase.h"
+#include "plait/world/store.h"
+#include "tests/support/error_of.h"
 #include "tests/world/ranks.h"
 
 namespace plait::test {
@@ -23,6 +25,7 @@ using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 using testing::ContainsRegex;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
@@ -261,6 +264,16 @@ TEST(Launcher, WaitsForInterruptedRanksHoweverLong) {
   EXPECT_EQ(outcome.all_errors(), "");
 }
 
+TEST(Launcher, ContinuesStoppedRanksThatAreToEnd) {
+  Job job({"takes its time", 2, 200});
+  job.await_ready(2);
+  for (int rank = 0; rank < 2; ++rank) ::kill(job.rank(rank), SIGSTOP);
+  ::kill(job.id(), SIGTERM);
+  const auto outcome = job.wait();
+  EXPECT_EQ(outcome.code, 130);
+  EXPECT_EQ(outcome.all_errors(), "");
+}
+
 TEST(Launcher, EndsRanksAtTheSecondSignal) {
   Job job({"deaf to all", 2, 200});
   job.await_ready(2);
@@ -402,6 +415,27 @@ TEST(Joining, TakesAllRanksOrSaysWhichAreMissing) {
   EXPECT_THROW(World::join(config), Error);  // nobody keeps a store there
   config.rank = 3;
   EXPECT_THROW(World::join(config), UsageError);
+}
+
+// Somebody who speaks the store's words with another secret, as a rank does that was given a wrong
+// one. Anybody on the host could, so that it ends nobody's run: rank 0 waits for its ranks, and
+// tells.
+TEST(Joining, TellsHowManyHadAnotherSecret) {
+  WorldConfig config;
+  config.size = 2;
+  config.master_port = free_port();
+  config.join_timeout = 1s;
+  config.secret = {1, 2, 3};
+  StoreAddress other = store_address(config);
+  other.secret = {4, 5, 6};
+  std::string text;
+  std::thread first([&] { text = error_of([&] { World::join(config); }); });
+  for (int i = 0; i < 2; ++i)
+    EXPECT_THAT(error_of([&] { Store::connect(other, 900ms); }), HasSubstr("another secret"));
+  first.join();
+  EXPECT_EQ(text,
+            "rank 0: of 2 ranks, these have not joined within 1 s: 1; connections with another "
+            "secret (PLAIT_SECRET) were refused 2 times");
 }
 
 TEST(PhaseNames, AreJoinedAndKeptByExceptions) {

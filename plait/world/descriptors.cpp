@@ -1,0 +1,42 @@
+#include "plait/world/descriptors.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "plait/base/error.h"
+
+namespace plait {
+namespace {
+
+// Measured, and rounded up: what a process has open whatever the number of ranks, the connection of
+// a rank to each other one, and the connections of each rank to the store.
+constexpr int kOfProcess = 24;
+constexpr int kOfPeer = 1;
+constexpr int kOfStoreClient = 4;
+
+void require_descriptors(int count, int ranks) {
+  const auto wanted = static_cast<rlim_t>(count);
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
+  require(limit.rlim_max >= wanted,
+          "a process may open {} files and connections here, but with {} ranks it needs {}; raise "
+          "the limit (ulimit -n)",
+          limit.rlim_max, ranks, count);
+  limit.rlim_cur = wanted;
+  const bool raised = ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
+  require(raised, "the limit on open files cannot be raised to {}; raise it (ulimit -n)", count);
+}
+
+}  // namespace
+
+void require_descriptors_of_rank(int ranks, bool keeps_store) {
+  require_descriptors(kOfProcess + ranks * (kOfPeer + (keeps_store ? kOfStoreClient : 0)), ranks);
+}
+
+// Its ranks have the same limit, and would fail one by one.
+void require_descriptors_of_launcher(int ranks) {
+  require_descriptors(kOfProcess + ranks * kOfStoreClient, ranks);
+}
+
+}  // namespace plait
