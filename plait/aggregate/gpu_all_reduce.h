@@ -1,5 +1,5 @@
-// Sums over ranks of arrays in the memory of GPUs, without a graph. No header of CUDA is needed here;
-// a build without CUDA refuses.
+// Sums over ranks of arrays in the memory of GPUs, without a graph. No header of CUDA is needed
+// here; a build without CUDA refuses.
 #pragma once
 
 #include <cstdint>

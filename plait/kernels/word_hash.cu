@@ -1,10 +1,9 @@
 // Bytes: each read once.
-#include "plait/kernels/word_hash.h"
-
 #include <algorithm>
 
 #include "plait/base/cuda.h"
 #include "plait/base/error.h"
+#include "plait/kernels/word_hash.h"
 
 namespace plait {
 namespace {

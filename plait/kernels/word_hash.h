@@ -1,8 +1,8 @@
-// A hash of memory that is the same wherever the memory is, and however the work on it is shared: to
-// find out whether arrays are equal, not to keep somebody from making two that look so.
+// A hash of memory that is the same wherever the memory is, and however the work on it is shared:
+// to find out whether arrays are equal, not to keep somebody from making two that look so.
 //
-// Encoding: the sums modulo 2^64 of two functions of each 8 bytes and their place; the last ones are
-// filled up by zeros.
+// Encoding: the sums modulo 2^64 of two functions of each 8 bytes and their place; the last ones
+// are filled up by zeros.
 #pragma once
 
 #include <cstddef>

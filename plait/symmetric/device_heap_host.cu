@@ -64,8 +64,7 @@ std::unique_ptr<DeviceHeap> make_host_heap(World& world, std::size_t bytes) {
 
 std::unique_ptr<DeviceHeap> make_own_heap(World& world, std::size_t bytes) {
   std::unique_ptr<DeviceHeap> heap;
-  agree_on_failure(world,
-                   failure_of([&] { heap = std::make_unique<OwnHeap>(bytes, world); }));
+  agree_on_failure(world, failure_of([&] { heap = std::make_unique<OwnHeap>(bytes, world); }));
   return heap;
 }
 

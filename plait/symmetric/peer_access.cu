@@ -1,7 +1,6 @@
-#include "plait/symmetric/peer_access.h"
-
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
+#include "plait/symmetric/peer_access.h"
 #include "plait/world/gather.h"
 
 namespace plait {

@@ -1,5 +1,5 @@
-// Which GPUs reach each other's memory, looked at before anything is read or allocated. No header of
-// CUDA is needed here.
+// Which GPUs reach each other's memory, looked at before anything is read or allocated. No header
+// of CUDA is needed here.
 #pragma once
 
 #include <functional>

@@ -329,11 +329,10 @@ const RankProgram kLarger("gpu larger", [](World& world) {
   }
 });
 
-void check_reduce(World& world, DeviceTransport transport = DeviceTransport::vmm) {
+void check_reduce(World& world, const GpuAggregatorOptions& options = {.max_width = 1}) {
   const Case c(1);
   const Partition partition = partition_by_vertices(c.graph.vertices(), world.size());
-  const auto aggregator = make_gpu_aggregator(world, c.graph, false, partition,
-                                              {.max_width = 1, .transport = transport});
+  const auto aggregator = make_gpu_aggregator(world, c.graph, false, partition, options);
   for (const std::size_t size : {1, 1000, 300000}) {
     std::vector<float> mine(size), sums(size);
     for (int rank = 0; rank < world.size(); ++rank)
@@ -354,6 +353,7 @@ void check_reduce(World& world, DeviceTransport transport = DeviceTransport::vmm
 const RankProgram kReduce("gpu all-reduce", [](World& world) {
   use_gpu(world.rank() % gpu_count());
   check_reduce(world);
+  check_reduce(world, {.strategy = Strategy::paged, .max_width = 1});  // through the host's memory
 });
 
 // Slots that grow between steps, to some GiB: the heap's memory is freed and taken again.
@@ -375,7 +375,7 @@ const RankProgram kNvshmemAggregate("gpu aggregate by nvshmem", [](World& world)
     check_growth(world, Case(seed), kTransport);
   }
   check_case(world, Case(1), {Strategy::bulk}, kTransport);
-  check_reduce(world, kTransport);
+  check_reduce(world, {.max_width = 1, .transport = kTransport});
 });
 
 TEST(GpuAggregate, SumsArraysOverRanks) {

@@ -217,3 +217,16 @@ def test_captured_steps(ranks):
             assert captured == pytest.approx(uncaptured, rel=1e-5), name
             assert len(set(captured)) == len(captured), f"{name} stands still"
         assert "rows of width 400 would move" in refused
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 4000, 1000003])
+def test_fingerprints_do_not_depend_on_the_device(size):
+    values = torch.randint(0, 256, (size + 1,), dtype=torch.uint8)[1:]
+    assert torch.ops.plait.fingerprint(values.to(GPU)) == torch.ops.plait.fingerprint(values)
+    on_gpu = values.new_empty(size + 1, device=GPU)[1:].copy_(values)  # at any byte
+    assert torch.ops.plait.fingerprint(on_gpu) == torch.ops.plait.fingerprint(values)
+
+
+def test_wrong_ids_on_a_gpu():
+    with pytest.raises(ValueError, match=r"edge_index\[1, 2\] is 9, outside 0..3"):
+        plait.Graph(torch.tensor([[0, 1, 2], [1, 0, 9]], device=GPU), 4)

@@ -15,7 +15,8 @@ const RankProgram kReach("peer access", [](World& world) {
   const std::string two =
       unreached_peer(world, [&](int peer) { return (peer < 2) == (world.rank() < 2); });
   expect(two == "the GPU of rank 0 cannot reach the memory of rank 2's", two);
-  const std::string last = unreached_peer(world, [&](int peer) { return peer + world.rank() != 5; });
+  const std::string last =
+      unreached_peer(world, [&](int peer) { return peer + world.rank() != 5; });
   expect(last == "the GPU of rank 2 cannot reach the memory of rank 3's", last);
 });
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "plait/base/error.h"
+#include "plait/base/parallel.h"
 #include "plait/world/launch.h"
 
 extern char** environ;
@@ -23,9 +24,9 @@ using Environment = std::map<std::string, std::string>;
 class Only {
  public:
   explicit Only(const Environment& wanted) {
-    static constexpr const char* kPrefixes[] = {"PLAIT_",        "OMPI_", "PMI",     "SLURM_",
-                                                "TORCHELASTIC_", "MPI_",  "MASTER_", "RANK",
-                                                "WORLD_",        "LOCAL_"};
+    static constexpr const char* kPrefixes[] = {"PLAIT_",        "OMPI_",  "PMI",     "SLURM_",
+                                                "TORCHELASTIC_", "MPI_",   "MASTER_", "RANK",
+                                                "WORLD_",        "LOCAL_", "OMP_"};
     for (char** one = environ; *one != nullptr; ++one) {
       const std::string entry = *one;
       if (std::ranges::any_of(kPrefixes, [&](auto* prefix) { return entry.starts_with(prefix); }))
@@ -199,6 +200,27 @@ TEST(Environment, IsRefusedWhereItMakesNoSense) {
         EXPECT_NE(std::strstr(error.what(), word), nullptr) << word << " in " << error.what();
     }
   }
+}
+
+// torchrun gives ranks one thread each if the user has not said how many.
+TEST(ThreadShare, IsOfTheCoresWhereTorchrunHasSetOneThread) {
+  const Environment torchrun =
+      with(kTorchrun, {{"TORCHELASTIC_RUN_ID", "none"}, {"LOCAL_WORLD_SIZE", "1"}});
+  {
+    const Only only(with(torchrun, {{"OMP_NUM_THREADS", "1"}}));
+    EXPECT_EQ(thread_share(), omp_get_num_procs());
+  }
+  {
+    const Only only(with(torchrun, {{"OMP_NUM_THREADS", "1"}, {"LOCAL_WORLD_SIZE", "1000"}}));
+    EXPECT_EQ(thread_share(), 1);
+  }
+  const ThreadCount threads(3);
+  {
+    const Only only(with(torchrun, {{"OMP_NUM_THREADS", "3"}}));
+    EXPECT_EQ(thread_share(), 3);
+  }
+  const Only only(with(kTorchrun, {{"OMP_NUM_THREADS", "1"}, {"LOCAL_WORLD_SIZE", "1"}}));
+  EXPECT_EQ(thread_share(), 3);
 }
 
 }  // namespace
