@@ -126,6 +126,9 @@ void add_spread_options(CLI::App* command, Session& session, Spread& spread) {
       ->check(CLI::Range(1, 4096))
       ->excludes(ranks);
   add_transport_option(command, spread.route.transport);
+  command->add_flag(
+      "--exact", spread.route.exact,
+      "The same bits on any number of ranks or GPUs, however the graph is cut; slower");
   command->parse_complete_callback([&session, &spread] {
     const bool on_gpus = spread.route.gpu = session.gpus > 0;
     if (!on_gpus) require_cpu_strategy(spread.route.strategy);
@@ -134,6 +137,7 @@ void add_spread_options(CLI::App* command, Session& session, Spread& spread) {
                         to_string(spread.route.transport));
     if (spread.route.strategy == Strategy::automatic)
       spread.route.strategy = on_gpus ? Strategy::pipelined : Strategy::bulk;
+    require_exact_strategy(spread.route);
   });
 }
 

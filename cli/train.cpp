@@ -35,6 +35,7 @@ json to_json(const Options& o, const Session& session, const World& world,
               {"seed", o.train.model.seed},
               {"strategy", to_string(o.spread.route.strategy)},
               {"partition", to_string(o.spread.scheme)},
+              {"exact", o.train.route.exact},
               {"epochs", result.epochs.size()},
               {"loss", losses},
               {"val_loss_by_epoch", validation_losses},
@@ -58,8 +59,9 @@ json to_json(const Options& o, const Session& session, const World& world,
 
 void print_text(const Options& o, const World& world, const TrainResult& result) {
   const EpochResult& best = result.best();
-  fmt::print("{} on {} {}{}: {} epochs, loss {:.4f}\n", o.train.model.kind, world.size(),
-             o.train.route.gpu ? "GPU" : "rank", world.size() == 1 ? "" : "s", result.epochs.size(),
+  fmt::print("{} on {} {}{}{}: {} epochs, loss {:.4f}\n", o.train.model.kind, world.size(),
+             o.train.route.gpu ? "GPU" : "rank", world.size() == 1 ? "" : "s",
+             o.train.route.exact ? ", exactly" : "", result.epochs.size(),
              result.epochs.back().loss);
   fmt::print("{} at epoch {}: train {:.2f}%, validation {:.2f}%, test {:.2f}%\n",
              to_string(result.metric), result.best_epoch, 100 * best.train_metric,

@@ -21,12 +21,17 @@ class GatLayer : public Layer {
         bias_(source.constant(shape.out, 0)) {}
 
   torch::Tensor forward(const LayerInput& x, const GraphRef& graph) const override {
-    const torch::Tensor h = x.times(weight_);
-    const torch::Tensor by_head = h.view({h.size(0), heads_, features_});
-    const torch::Tensor y = attend(h, (by_head * source_score_).sum(-1),
-                                   (by_head * target_score_).sum(-1), graph, slope_, x.step());
+    const torch::Tensor h = x.times(weight_, graph);
+    const auto by_head = [&](const torch::Tensor& t) {
+      return t.view({t.size(0), heads_, features_});
+    };
+    const auto scores = [&](const torch::Tensor& of_head) {
+      return row_sums(by_head(scale_columns(h, of_head.flatten(), graph)), graph);
+    };
+    const torch::Tensor y =
+        attend(h, scores(source_score_), scores(target_score_), graph, slope_, x.step());
     const bool one = concatenated_ || heads_ == 1;
-    return (one ? y : y.view({y.size(0), heads_, features_}).mean(1)) + bias_;
+    return add_bias(one ? y : row_means(by_head(y).transpose(1, 2), graph), bias_, graph);
   }
   NamedTensors parameters() const override {
     return {{"att_src", source_score_},

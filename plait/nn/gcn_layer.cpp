@@ -11,8 +11,9 @@ class LinearLayer : public Layer {
         bias_(source.constant(shape.out, 0)) {}
 
   torch::Tensor forward(const LayerInput& x, const GraphRef& graph) const override {
-    if (transforms_first(weight_, x.is_sparse())) return propagate(x.times(weight_), graph) + bias_;
-    return torch::linear(propagate(x.dense(), graph), weight_, bias_);
+    if (transforms_first(weight_, x.is_sparse()))
+      return add_bias(propagate(x.times(weight_, graph), graph), bias_, graph);
+    return linear(propagate(x.dense(), graph), weight_, bias_, graph);
   }
   NamedTensors parameters() const override { return {{"lin.weight", weight_}, {"bias", bias_}}; }
 

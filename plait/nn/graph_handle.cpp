@@ -1,8 +1,12 @@
 #include "plait/nn/graph_handle.h"
 
+#include <bit>
+#include <cmath>
+
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/error.h"
 #include "plait/nn/linear_map.h"
+#include "plait/world/gather.h"
 #include "plait/world/phase.h"
 
 namespace plait {
@@ -41,11 +45,16 @@ torch::Tensor run(GraphHandle& graph, Direction direction, const torch::Tensor& 
 
 GraphHandle::GraphHandle(World& world, const AnyCsr& graph, bool symmetric,
                          const Partition& partition, const GraphHandleOptions& options)
-    : world_(&world), device_(torch_device(options.route.gpu)), vertices_(vertex_count(graph)) {
+    : world_(&world),
+      device_(torch_device(options.route.gpu)),
+      vertices_(vertex_count(graph)),
+      exact_(options.route.exact) {
   const Phase phase("placing the graph");
+  ShardOptions shards = options.shards;
+  shards.order = options.route.order();
   require_run_fits(world, graph, symmetric, partition,
                    {.strategy = options.route.strategy,
-                    .shards = options.shards,
+                    .shards = shards,
                     .gpu = options.route.gpu,
                     .widths = {options.max_width}},
                    "the graph");
@@ -53,14 +62,13 @@ GraphHandle::GraphHandle(World& world, const AnyCsr& graph, bool symmetric,
     stream_ = current_torch_stream(device_);
     auto aggregator = make_gpu_aggregator(world, graph, symmetric, partition,
                                           {.strategy = options.route.strategy,
-                                           .shards = options.shards,
+                                           .shards = shards,
                                            .max_width = options.max_width,
                                            .transport = options.route.transport,
                                            .stream = stream_->native_handle()});
     gpu_aggregator_ = aggregator.get();
     aggregator_ = std::move(aggregator);
   } else {
-    ShardOptions shards = options.shards;
     shards.halo = halo_for(options.route.strategy);
     aggregator_ =
         make_aggregator(world, make_graph_shards(graph, symmetric, partition, world.rank(), shards),
@@ -104,6 +112,28 @@ void GraphHandle::all_reduce_sum(torch::Tensor& values) {
     gpu_aggregator_->all_reduce_sum(data, count);
   else
     world_->all_reduce_sum(std::span(data, count));
+}
+
+void GraphHandle::sum_on_hosts(torch::Tensor& values) {
+  if (world_->size() == 1) return;
+  about_to_wait();
+  torch::Tensor here = values.to(torch::kCPU);
+  world_->all_reduce_sum(
+      std::span(here.mutable_data_ptr<double>(), static_cast<std::size_t>(here.numel())));
+  values.copy_(here);
+}
+
+void GraphHandle::max_on_hosts(torch::Tensor& values) {
+  if (world_->size() == 1) return;
+  about_to_wait();
+  const torch::Tensor here = values.to(torch::kCPU).contiguous();
+  const std::span mine(here.mutable_data_ptr<float>(), static_cast<std::size_t>(here.numel()));
+  // The bits of numbers that are not negative are in the order of the numbers, and NaN's above all.
+  const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(std::abs(x)); };
+  for (const auto& others : gather_vectors(*world_, std::vector<float>(mine.begin(), mine.end())))
+    for (std::size_t i = 0; i < mine.size(); ++i)
+      if (bits(others[i]) > bits(mine[i])) mine[i] = others[i];
+  values.copy_(here);
 }
 
 const torch::Tensor& GraphHandle::gcn_normalization() {

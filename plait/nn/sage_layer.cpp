@@ -15,21 +15,26 @@ class SageLayer : public Layer {
   torch::Tensor forward(const LayerInput& x, const GraphRef& graph) const override {
     if (max_) {
       const torch::Tensor h = x.dense();
-      return torch::linear(max_of_neighbours(h, graph), neighbours_, bias_) + h.matmul(own_.t());
+      return both(max_of_neighbours(h, graph), h, graph);
     }
     if (transforms_first(own_,
                          x.is_sparse())) {  // the mean of rows times W is that of the products
-      const auto both = x.times(torch::cat({neighbours_, own_})).split(own_.size(0), 1);
-      return mean(both[0], graph) + both[1] + bias_;
+      const auto products = x.times(torch::cat({neighbours_, own_}), graph).split(own_.size(0), 1);
+      return add_bias(mean(products[0], graph) + products[1], bias_, graph);
     }
     const torch::Tensor h = x.dense();
-    return torch::linear(mean(h, graph), neighbours_, bias_) + h.matmul(own_.t());
+    return both(mean(h, graph), h, graph);
   }
   NamedTensors parameters() const override {
     return {{"lin_l.weight", neighbours_}, {"lin_l.bias", bias_}, {"lin_r.weight", own_}};
   }
 
  private:
+  // W_l of_neighbours + b + W_r h.
+  torch::Tensor both(const torch::Tensor& of_neighbours, const torch::Tensor& h,
+                     const GraphRef& graph) const {
+    return linear(of_neighbours, neighbours_, bias_, graph) + linear(h, own_, {}, graph);
+  }
   static torch::Tensor mean(const torch::Tensor& x, const GraphRef& graph) {
     return aggregate(x, graph, false, {}, graph->inverse_degree());
   }

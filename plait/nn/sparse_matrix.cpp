@@ -7,7 +7,8 @@
 
 namespace plait {
 
-SparseMatrix::SparseMatrix(Csr32 matrix, std::uint64_t columns, const torch::Device& device) {
+SparseMatrix::SparseMatrix(Csr32 matrix, std::uint64_t columns, const torch::Device& device)
+    : columns_(columns) {
   if (device.is_cuda())
     gpu_ = std::make_unique<GpuSparse>(matrix, columns);
   else

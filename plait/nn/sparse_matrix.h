@@ -17,6 +17,7 @@ class SparseMatrix {
   // The pattern of `matrix`; its columns are below `columns`.
   SparseMatrix(Csr32 matrix, std::uint64_t columns, const torch::Device& device);
 
+  std::uint64_t columns() const { return columns_; }
   // A x, rows x width, where A has the given values (one an entry) and x is columns x width. All
   // float32, contiguous, on the matrix' device.
   torch::Tensor times(const torch::Tensor& values, const torch::Tensor& x) const;
@@ -25,6 +26,7 @@ class SparseMatrix {
                         const DropoutStep& step) const;
 
  private:
+  std::uint64_t columns_;
   Csr32 matrix_;                    // on the CPU
   std::unique_ptr<GpuSparse> gpu_;  // or on the GPU
 };

@@ -156,7 +156,7 @@ RunMemory training_run(const Dataset& dataset, const Partition& partition,
       run_of(config.model, dataset.features.is_sparse(), config.route.strategy, config.route.gpu);
   TrainConfig small = config;
   small.checkpoint.clear(), small.resume.clear();
-  small.route = {}, small.split = 0, small.folds = {};
+  small.route = {.exact = config.route.exact}, small.split = 0, small.folds = {};
   constexpr double kWeightsOften = 6;  // with gradients twice, two moments, and the best so far
   run.work = work_of(
       dataset, partition, config.model, split_of(dataset, config).span(), config.route.gpu,
@@ -197,7 +197,7 @@ void require_inference_fits(World& world, const Dataset& dataset, const Partitio
   run.work = work_of(
       dataset, partition, model, {}, config.route.gpu,
       [&](const Dataset& few, const std::function<void()>& kept) {
-        rehearse_inference(few, model, kept);
+        rehearse_inference(few, model, config.route.exact, kept);
       },
       1);
   if (!config.route.gpu)  // the scores of all ranks come to each, and rank 0 puts them in order
