@@ -137,7 +137,7 @@ void add_spread_options(CLI::App* command, Session& session, Spread& spread) {
                         to_string(spread.route.transport));
     if (spread.route.strategy == Strategy::automatic)
       spread.route.strategy = on_gpus ? Strategy::pipelined : Strategy::bulk;
-    require_exact_strategy(spread.route);
+    if (on_gpus && spread.route.exact) require_ordered_on_gpus(spread.route.strategy);
   });
 }
 

@@ -19,15 +19,16 @@ struct StrategyEntry {
   std::string_view name;
   HaloKind halo;
   bool needs_gpus = false;
+  bool own_order = false;  // on GPUs a row's sum depends on which of its edges are remote
 };
 // In the order of the enumeration.
 constexpr std::array kStrategies{
     StrategyEntry{Strategy::replicate, "replicate", HaloKind::complete},
     StrategyEntry{Strategy::bulk, "bulk", HaloKind::distinct},
     StrategyEntry{Strategy::pipelined, "pipelined", HaloKind::distinct, true},
-    StrategyEntry{Strategy::partial, "partial", HaloKind::distinct, true},
-    StrategyEntry{Strategy::get, "get", HaloKind::distinct},
-    StrategyEntry{Strategy::paged, "paged", HaloKind::distinct, true},
+    StrategyEntry{Strategy::partial, "partial", HaloKind::distinct, true, true},
+    StrategyEntry{Strategy::get, "get", HaloKind::distinct, false, true},
+    StrategyEntry{Strategy::paged, "paged", HaloKind::distinct, true, true},
     StrategyEntry{Strategy::automatic, "auto", HaloKind::distinct}};
 
 const StrategyEntry& entry_of(Strategy strategy) {
@@ -70,6 +71,13 @@ std::string_view to_string(Strategy strategy) { return entry_of(strategy).name; 
 void require_cpu_strategy(Strategy strategy) {
   require<UsageError>(!entry_of(strategy).needs_gpus,
                       "strategy {} needs GPUs; use --gpus, or --strategy bulk",
+                      to_string(strategy));
+}
+
+void require_ordered_on_gpus(Strategy strategy) {
+  require<UsageError>(!entry_of(strategy).own_order,
+                      "strategy {} on GPUs sums in an order that depends on how the graph is cut; "
+                      "with --exact use pipelined, bulk or replicate",
                       to_string(strategy));
 }
 

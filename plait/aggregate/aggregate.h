@@ -38,6 +38,8 @@ Strategy parse_strategy(std::string_view name);
 std::string_view to_string(Strategy strategy);
 // Throws UsageError if it runs on GPUs alone.
 void require_cpu_strategy(Strategy strategy);
+// Throws UsageError if it sums, on GPUs, in an order that depends on how the graph is cut.
+void require_ordered_on_gpus(Strategy strategy);
 
 // Which halo the shards for a strategy must have.
 HaloKind halo_for(Strategy strategy);

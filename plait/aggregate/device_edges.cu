@@ -1,7 +1,6 @@
 #include "plait/aggregate/device_edges_cuda.h"
 #include "plait/kernels/attention_cuda.h"
 #include "plait/kernels/max_rows_cuda.h"
-#include "plait/kernels/row_cut.h"
 
 namespace plait {
 
@@ -34,11 +33,10 @@ void DeviceEdges::run(const Rows& rows, std::uint64_t width, Operation& operatio
                       const Scratch& scratch_floats, const Kernel& kernel) {
   const DeviceShard& shard = graph_.shard;
   if (!groups_)
-    groups_ =
-        std::make_unique<RowGroups>(shard.offsets.data(), shard.offsets.data() + 1, shard.own,
-                                    RowGroupOptions{.most = group_size(shard.edges(), shard.own),
-                                                    .clusters = graph_.clusters.data()},
-                                    rows.stream);
+    groups_ = std::make_unique<RowGroups>(shard.offsets.data(), shard.offsets.data() + 1, shard.own,
+                                          RowGroupOptions{.most = graph_.group_edges(shard.edges()),
+                                                          .clusters = graph_.clusters.data()},
+                                          rows.stream);
   const auto enqueue = [&](const float* slots) {
     operation.edges = {.begin = {shard.offsets.data(), shard.own},
                        .end = {shard.offsets.data() + 1, shard.own},

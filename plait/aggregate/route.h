@@ -2,7 +2,6 @@
 #pragma once
 
 #include "plait/aggregate/aggregate.h"
-#include "plait/base/error.h"
 #include "plait/symmetric/device_transport.h"
 
 namespace plait {
@@ -17,16 +16,5 @@ struct Route {
 
   EdgeOrder order() const { return exact ? EdgeOrder::as_given : EdgeOrder::local_first; }
 };
-
-// Throws UsageError if an exact result is asked for of a strategy that sums in an order of its own.
-inline void require_exact_strategy(const Route& route) {
-  const bool own_order = route.gpu && route.strategy != Strategy::automatic &&
-                         route.strategy != Strategy::pipelined &&
-                         route.strategy != Strategy::bulk && route.strategy != Strategy::replicate;
-  require<UsageError>(!route.exact || !own_order,
-                      "strategy {} on GPUs sums in an order that depends on how the graph is cut; "
-                      "with --exact use pipelined, bulk or replicate",
-                      to_string(route.strategy));
-}
 
 }  // namespace plait

@@ -189,4 +189,9 @@ torch::Tensor exact_group_sums(const torch::Tensor& x, const torch::Tensor& grou
   return rounded(sums.mul_(grid.from));
 }
 
+std::uint64_t exact_block_bytes_on_gpu(std::uint64_t floats) {
+  constexpr std::uint64_t kTimes = 5;  // whole, in halves, and these beside each other
+  return static_cast<std::uint64_t>(kTerms) * kTimes * floats * sizeof(double);
+}
+
 }  // namespace plait

@@ -178,8 +178,8 @@ torch::Tensor InputFeatures::times(const torch::Tensor& weight, const DropoutSte
                                    const GraphRef& graph) const {
   if (!is_sparse()) return linear(dense(step), weight, {}, graph);
   const torch::Tensor values = sparse_->rows.dropped(sparse_->values, vertices_, step);
-  const auto forward = [values, sparse = sparse_](const torch::Tensor& w) {
-    return sparse->rows.times(values, w);
+  const auto forward = [values, sparse = sparse_, graph](const torch::Tensor& w) {
+    return sparse->rows.times(values, w, is_exact(graph));
   };
   const auto adjoint = [values, sparse = sparse_, graph](const torch::Tensor& gradient) {
     return is_exact(graph) ? on_rank_0(sparse->exact_products(values, gradient, graph), graph)

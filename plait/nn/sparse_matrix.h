@@ -19,8 +19,10 @@ class SparseMatrix {
 
   std::uint64_t columns() const { return columns_; }
   // A x, rows x width, where A has the given values (one an entry) and x is columns x width. All
-  // float32, contiguous, on the matrix' device.
-  torch::Tensor times(const torch::Tensor& values, const torch::Tensor& x) const;
+  // float32, contiguous, on the matrix' device. With `fixed_order`, a row of the result does not
+  // depend on the other rows of the matrix.
+  torch::Tensor times(const torch::Tensor& values, const torch::Tensor& x,
+                      bool fixed_order = false) const;
   // `values` after dropout; `vertices` (int64, on the device) has the global id of each row.
   torch::Tensor dropped(const torch::Tensor& values, const torch::Tensor& vertices,
                         const DropoutStep& step) const;
