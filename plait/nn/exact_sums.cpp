@@ -16,23 +16,17 @@ constexpr int kWholeBits = 53;  // of a float64: whole numbers up to 2^53 are ex
 constexpr std::int64_t kTerms = std::int64_t{1} << (kWholeBits - kBits);
 constexpr double kHalf = std::int64_t{1} << kHalfBits;
 
-// Rows that are worked on at once: on the CPU so few that what they take of memory is next to
-// nothing; on a GPU so many that its kernels have enough to do.
-std::int64_t block_rows(const torch::Tensor& x) { return x.is_cuda() ? kTerms : 64; }
-
+// Rows, or columns, are worked on kTerms at a time.
 template <class Body>
-void for_each_block(std::int64_t count, std::int64_t most, Body body) {
-  for (std::int64_t begin = 0; begin < count; begin += most)
-    body(begin, std::min(most, count - begin));
+void for_each_block(std::int64_t count, Body body) {
+  for (std::int64_t begin = 0; begin < count; begin += kTerms)
+    body(begin, std::min(kTerms, count - begin));
 }
 
 // Powers of two: x * to, rounded, is a whole number, and * from turns it back.
 struct Grid {
   torch::Tensor to, from;
 
-  Grid narrow(std::int64_t begin, std::int64_t count) const {
-    return {to.narrow(0, begin, count), from.narrow(0, begin, count)};
-  }
   torch::Tensor whole(const torch::Tensor& x) const {
     return x.to(torch::kFloat64).mul_(to).round_();
   }
@@ -60,15 +54,35 @@ torch::Tensor column_maxima(const torch::Tensor& x) {
   return x.size(0) > 0 ? x.abs().amax(0) : torch::zeros({x.size(1)}, x.options());
 }
 
-// Whole numbers up to 2^kBits as high * 2^kHalfBits + low: |high| <= 2^21, |low| <= 2^20.
-struct Halves {
-  torch::Tensor high, low;
+// Room for a block of rows as whole numbers up to 2^kBits, and these in halves,
+// high * 2^kHalfBits + low: |high| <= 2^21, |low| <= 2^20.
+//
+// It is taken once, and as much however few rows there are, so that a rehearsal on few rows tells
+// what many take (tensor_trace.h).
+class Block {
+ public:
+  Block(std::int64_t columns, const torch::Tensor& like)
+      : whole_(torch::empty({kTerms, columns}, like.options().dtype(torch::kFloat64))),
+        high_(torch::empty_like(whole_)),
+        low_(torch::empty_like(whole_)) {}
 
-  explicit Halves(const torch::Tensor& whole)
-      : high((whole * (1 / kHalf)).round_()), low(whole - high * kHalf) {}
-  // Two factors' (high, low) and (low, high) beside each other give what is of the middle.
-  torch::Tensor straight(int dimension) const { return torch::cat({high, low}, dimension); }
-  torch::Tensor crossed(int dimension) const { return torch::cat({low, high}, dimension); }
+  // x, of no more rows and columns, times `to`, rounded: float64.
+  const torch::Tensor& take(const torch::Tensor& x, const torch::Tensor& to) {
+    const auto part = [&](const torch::Tensor& room) {
+      return room.narrow(0, 0, x.size(0)).narrow(1, 0, x.size(1));
+    };
+    whole = part(whole_), high = part(high_), low = part(low_);
+    return whole.copy_(x).mul_(to).round_();
+  }
+  void split() {
+    high.copy_(whole).mul_(1 / kHalf).round_();
+    low.copy_(high).mul_(-kHalf).add_(whole);
+  }
+
+  torch::Tensor whole, high, low;  // of what was taken
+
+ private:
+  torch::Tensor whole_, high_, low_;
 };
 
 // Exact sums of whole numbers, each up to 2^53, of which there may be 2^26.
@@ -91,44 +105,46 @@ class Carried {
   torch::Tensor sums_;
 };
 
-// As float32, without a negative zero.
+// As float32; + 0 leaves no negative zero, which not all orders would give.
 torch::Tensor rounded(const torch::Tensor& x) { return x.to(torch::kFloat32).add_(0.0f); }
 
 }  // namespace
 
 torch::Tensor exact_row_products(const torch::Tensor& a, const torch::Tensor& b) {
-  struct Factor {
-    torch::Tensor high, crossed;
-  };
   const Grid a_grid = grid_of_rows(a), b_grid = grid_of_rows(b);
   const torch::Tensor b_whole = b_grid.whole(b);
-  std::vector<Factor> factors;
-  for_each_block(b.size(1), kTerms, [&](std::int64_t begin, std::int64_t count) {
-    const Halves halves(b_whole.narrow(1, begin, count));
-    factors.push_back({halves.high.t(), halves.crossed(1).t()});
-  });
+  const torch::Tensor a_unit = a_grid.from * kHalf, b_unit = b_grid.from.squeeze(1);
+  const torch::Tensor b_high = (b_whole * (1 / kHalf)).round_(), b_low = b_whole - b_high * kHalf;
+  Block block(std::min(kTerms, a.size(1)), a);
+  const torch::Tensor sums = torch::empty({kTerms, b.size(0)}, b_whole.options()),
+                      products = torch::empty_like(sums);
   torch::Tensor y = torch::empty({a.size(0), b.size(0)}, a.options());
-  for_each_block(a.size(0), block_rows(a), [&](std::int64_t begin, std::int64_t rows) {
-    const Grid grid = a_grid.narrow(begin, rows);
-    const torch::Tensor whole = grid.whole(a.narrow(0, begin, rows));
-    torch::Tensor sum = torch::zeros({rows, b.size(0)}, whole.options());
-    for (std::size_t k = 0; k < factors.size(); ++k) {
-      const std::int64_t first = static_cast<std::int64_t>(k) * kTerms;
-      const Halves halves(whole.narrow(1, first, factors[k].high.size(0)));
-      sum.add_((halves.high.matmul(factors[k].high) * kHalf)
-                   .add_(halves.straight(1).matmul(factors[k].crossed)));
-    }
-    y.narrow(0, begin, rows)
-        .copy_(rounded(sum.mul_(grid.from * kHalf).mul_(b_grid.from.squeeze(1))));
+  for_each_block(a.size(0), [&](std::int64_t begin, std::int64_t rows) {
+    torch::Tensor sum = sums.narrow(0, 0, rows), product = products.narrow(0, 0, rows);
+    sum.zero_();
+    for_each_block(a.size(1), [&](std::int64_t first, std::int64_t terms) {
+      block.take(a.narrow(0, begin, rows).narrow(1, first, terms),
+                 a_grid.to.narrow(0, begin, rows));
+      block.split();
+      const auto add = [&](const torch::Tensor& half, const torch::Tensor& other, double unit) {
+        torch::mm_out(product, half, other.narrow(1, first, terms).t());
+        sum.add_(product.mul_(unit));
+      };
+      add(block.high, b_high, kHalf);
+      add(block.high, b_low, 1);
+      add(block.low, b_high, 1);
+    });
+    sum.mul_(a_unit.narrow(0, begin, rows)).mul_(b_unit);
+    y.narrow(0, begin, rows).copy_(sum);
   });
-  return y;
+  return y.add_(0.0f);
 }
 
 torch::Tensor exact_row_sums(const torch::Tensor& x) {
   const Grid grid = grid_of_rows(x);
   const torch::Tensor whole = grid.whole(x);
   torch::Tensor sum = torch::zeros(grid.from.sizes(), whole.options());
-  for_each_block(x.size(-1), kTerms, [&](std::int64_t begin, std::int64_t count) {
+  for_each_block(x.size(-1), [&](std::int64_t begin, std::int64_t count) {
     sum.add_(whole.narrow(-1, begin, count).sum(-1, true));
   });
   return rounded(sum.mul_(grid.from)).squeeze(-1);
@@ -143,15 +159,16 @@ torch::Tensor exact_column_products(const torch::Tensor& a, const torch::Tensor&
   const torch::Tensor none =
       torch::zeros({2, a.size(1), b.size(1)}, a.options().dtype(torch::kFloat64));
   Carried carried;
-  for_each_block(a.size(0), kTerms, [&](std::int64_t first, std::int64_t terms) {
-    torch::Tensor sums = torch::zeros_like(none);  // of the highest part, and of the middle
-    torch::Tensor highest = sums[0], middle = sums[1];
-    for_each_block(terms, block_rows(a), [&](std::int64_t begin, std::int64_t rows) {
-      const Halves left(a_grid.whole(a.narrow(0, first + begin, rows))),
-          right(b_grid.whole(b.narrow(0, first + begin, rows)));
-      highest.addmm_(left.high.t(), right.high);
-      middle.addmm_(left.straight(0).t(), right.crossed(0));
-    });
+  Block left(a.size(1), a), right(b.size(1), b);
+  torch::Tensor sums = torch::zeros_like(none);  // of the highest part, and of the middle
+  torch::Tensor highest = sums[0], middle = sums[1];
+  for_each_block(a.size(0), [&](std::int64_t begin, std::int64_t rows) {
+    left.take(a.narrow(0, begin, rows), a_grid.to);
+    right.take(b.narrow(0, begin, rows), b_grid.to);
+    left.split(), right.split();
+    sums.zero_();
+    highest.addmm_(left.high.t(), right.high);
+    middle.addmm_(left.high.t(), right.low).addmm_(left.low.t(), right.high);
     carried.add(sums);
   });
   const torch::Tensor total = carried.total(none, graph);
@@ -164,12 +181,9 @@ torch::Tensor exact_column_sums(const torch::Tensor& x, GraphHandle& graph) {
   graph.max_on_hosts(maxima);
   const Grid grid = grid_of(maxima);
   Carried carried;
-  for_each_block(x.size(0), kTerms, [&](std::int64_t first, std::int64_t terms) {
-    torch::Tensor sum = torch::zeros_like(grid.from);
-    for_each_block(terms, block_rows(x), [&](std::int64_t begin, std::int64_t rows) {
-      sum.add_(grid.whole(x.narrow(0, first + begin, rows)).sum(0));
-    });
-    carried.add(sum);
+  Block block(x.size(1), x);
+  for_each_block(x.size(0), [&](std::int64_t begin, std::int64_t rows) {
+    carried.add(block.take(x.narrow(0, begin, rows), grid.to).sum(0));
   });
   return carried.total(grid.from, graph).mul_(grid.from).add_(0.0);
 }
@@ -187,11 +201,6 @@ torch::Tensor exact_group_sums(const torch::Tensor& x, const torch::Tensor& grou
   sums.index_add_(0, group, x.to(torch::kFloat64).mul_(grid.to.index_select(0, group)).round_());
   graph.sum_on_hosts(sums);
   return rounded(sums.mul_(grid.from));
-}
-
-std::uint64_t exact_block_bytes_on_gpu(std::uint64_t floats) {
-  constexpr std::uint64_t kTimes = 5;  // whole, in halves, and these beside each other
-  return static_cast<std::uint64_t>(kTerms) * kTimes * floats * sizeof(double);
 }
 
 }  // namespace plait

@@ -40,8 +40,4 @@ torch::Tensor exact_column_sums(const torch::Tensor& x, GraphHandle& graph);
 torch::Tensor exact_group_sums(const torch::Tensor& x, const torch::Tensor& group,
                                std::int64_t groups, std::uint64_t most, GraphHandle& graph);
 
-// What these products hold besides on a GPU, at the most, where factor and result are so many
-// floats a row together.
-std::uint64_t exact_block_bytes_on_gpu(std::uint64_t floats);
-
 }  // namespace plait

@@ -1,12 +1,11 @@
 #include "plait/nn/graph_handle.h"
 
-#include <bit>
-#include <cmath>
+#include <span>
+#include <vector>
 
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/error.h"
 #include "plait/nn/linear_map.h"
-#include "plait/world/gather.h"
 #include "plait/world/phase.h"
 
 namespace plait {
@@ -126,14 +125,18 @@ void GraphHandle::sum_on_hosts(torch::Tensor& values) {
 void GraphHandle::max_on_hosts(torch::Tensor& values) {
   if (world_->size() == 1) return;
   about_to_wait();
+  // One exchange, of as many numbers on each rank, where World's all_gather() takes two.
   const torch::Tensor here = values.to(torch::kCPU).contiguous();
-  const std::span mine(here.mutable_data_ptr<float>(), static_cast<std::size_t>(here.numel()));
-  // The bits of numbers that are not negative are in the order of the numbers, and NaN's above all.
-  const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(std::abs(x)); };
-  for (const auto& others : gather_vectors(*world_, std::vector<float>(mine.begin(), mine.end())))
-    for (std::size_t i = 0; i < mine.size(); ++i)
-      if (bits(others[i]) > bits(mine[i])) mine[i] = others[i];
-  values.copy_(here);
+  torch::Tensor all = torch::empty({world_->size(), here.numel()});
+  const std::span mine(here.const_data_ptr<float>(), static_cast<std::size_t>(here.numel()));
+  const std::span of_all(all.mutable_data_ptr<float>(), static_cast<std::size_t>(all.numel()));
+  const auto ranks = static_cast<std::size_t>(world_->size());
+  const std::vector<std::span<const std::byte>> send(ranks, std::as_bytes(mine));
+  std::vector<std::span<std::byte>> receive;
+  for (std::size_t r = 0; r < ranks; ++r)
+    receive.push_back(std::as_writable_bytes(of_all.subspan(r * mine.size(), mine.size())));
+  world_->all_to_all(send, receive);
+  values.copy_(all.amax(0).view_as(values));
 }
 
 const torch::Tensor& GraphHandle::gcn_normalization() {

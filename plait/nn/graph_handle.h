@@ -67,8 +67,8 @@ class GraphHandle : public torch::CustomClassHolder {
   void replay(std::uint32_t steps) { gpu_aggregator_->replay(steps); }
   // The sum of a contiguous float32 array on device() over ranks, in place; collective.
   void all_reduce_sum(torch::Tensor& values);
-  // The same of float64, and the greatest of float32 numbers, none of them negative (NaN counts as
-  // the greatest), through the hosts' memory; contiguous, collective.
+  // The same of float64, and the greatest of float32 numbers (NaN where one is), through the hosts'
+  // memory; contiguous, collective.
   void sum_on_hosts(torch::Tensor& values);
   void max_on_hosts(torch::Tensor& values);
 

@@ -9,7 +9,6 @@
 
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/memory.h"
-#include "plait/nn/exact_sums.h"
 #include "plait/nn/infer.h"
 #include "plait/nn/model.h"
 #include "plait/nn/tensor_trace.h"
@@ -153,15 +152,6 @@ RunMemory run_of(const ModelConfig& model, bool sparse, const Route& route) {
           .edge_scratch = edge_scratch_of(model)};
 }
 
-// Rehearsals are on the CPU, where exact products take their blocks of rows from few vertices; a
-// GPU's blocks are larger.
-void add_exact_blocks(RunMemory& run, const ModelConfig& model, const Route& route) {
-  if (!route.exact || !route.gpu) return;
-  std::uint64_t floats = 0;
-  for (int l = 0; l < model.layers; ++l) floats = std::max(floats, layer_floats(model, l));
-  for (WorkBytes& work : run.work) work.most += exact_block_bytes_on_gpu(floats);
-}
-
 RunMemory training_run(const Dataset& dataset, const Partition& partition,
                        const TrainConfig& config) {
   RunMemory run = run_of(config.model, dataset.features.is_sparse(), config.route);
@@ -175,7 +165,6 @@ RunMemory training_run(const Dataset& dataset, const Partition& partition,
         Trainer::rehearse(few, small, kept);
       },
       kWeightsOften);
-  add_exact_blocks(run, config.model, config.route);
   return run;
 }
 
@@ -211,7 +200,6 @@ void require_inference_fits(World& world, const Dataset& dataset, const Partitio
         rehearse_inference(few, model, config.route.exact, kept);
       },
       1);
-  add_exact_blocks(run, model, config.route);
   if (!config.route.gpu)  // the scores of all ranks come to each, and rank 0 puts them in order
     for (std::size_t rank = 0; rank < run.work.size(); ++rank) {
       const std::uint64_t scores =

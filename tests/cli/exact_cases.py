@@ -7,18 +7,18 @@ from program import environment
 from task_graphs import graphs_archive, label_sets_archive
 from training import directed_archive
 
-EPOCHS = 30
-BATCH = ["--norm", "batch", "--layers", 4, "--hidden", 13, "--residual"]
+EPOCHS = 10
+BATCH = ["--norm", "batch", "--layers", 3, "--hidden", 13, "--residual"]
 CASES = {
     "gcn": ("directed", []),
     "gcn with batch norm": ("communities", BATCH),
     "sage": ("directed", ["--model", "sage", "--hidden", 11, "--norm", "layer"]),
     "sage by maximum": ("communities", ["--model", "sage", "--aggregation", "max", "--hidden", 9]),
-    "gin": ("directed", ["--model", "gin", "--hidden", 9]),
+    "gin": ("directed", ["--model", "gin", "--layers", 3, "--hidden", 9]),
     "gat": ("communities", ["--model", "gat", "--hidden", 10, "--heads", 2, "--output-heads", 3]),
     "mlp": ("directed", ["--model", "mlp"]),
     "label sets": ("sets", ["--model", "sage", "--activation", "elu"]),
-    "graphs": ("graphs", ["--model", "gin", "--hidden", 8, "--pool", "mean"]),
+    "graphs": ("graphs", ["--model", "gin", "--layers", 2, "--hidden", 8, "--pool", "mean"]),
     "hub": ("hub", ["--epochs", 3]),
     "hub by attention": ("hub", ["--model", "gat", "--heads", 2, "--hidden", 6, "--epochs", 3]),
 }
@@ -59,7 +59,7 @@ def arguments_of(name, graphs):
 def outcome(plait, checkpoint, *arguments, threads=1):
     """All that training gives, as bytes: tensors of the checkpoint, losses, metrics."""
     result = plait.json("train", *arguments, "--exact", "--checkpoint", checkpoint,
-                        env=environment(OMP_NUM_THREADS=threads))
+                        env=environment(OMP_NUM_THREADS=str(threads)))
     assert result["exact"] is True
     values = {name: result[name] for name in ("loss", "val_loss_by_epoch", "val_metric_by_epoch",
                                               "test_metric", "best_epoch")}

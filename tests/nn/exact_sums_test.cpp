@@ -2,6 +2,7 @@
 #include "plait/nn/exact_sums.h"
 
 #include <gtest/gtest.h>
+#include <torch/autograd.h>
 #include <torch/utils.h>
 
 #include <cmath>
@@ -69,8 +70,9 @@ TEST_F(ExactSums, ProductsAreThoseOfLongDouble) {
 TEST_F(ExactSums, TakeTheSmallestTheLargestAndNone) {
   const float least = std::numeric_limits<float>::denorm_min();
   const float most = std::numeric_limits<float>::max();
-  const Tensor a = torch::tensor({{least, 3 * least, 0.0f}, {0.0f, 0.0f, 0.0f}, {1.0f, -1.0f, 2}}),
-               b = torch::tensor({{1.0f, -1.0f, 4}, {0.5f, 0, 0}, {0.0f, 0, 0}});
+  const Tensor a = torch::tensor(
+                   {{least, 3 * least, 0.0f}, {0.0f, 0.0f, 0.0f}, {1.0f, -1.0f, 2.0f}}),
+               b = torch::tensor({{1.0f, -1.0f, 4.0f}, {0.5f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}});
   expect_products(exact_row_products(a, b), a, b);
   EXPECT_FALSE(torch::signbit(exact_row_products(a, -b)[1]).any().item<bool>());
   const Tensor large = torch::full({1, 2}, most);
