@@ -60,7 +60,8 @@ struct ScaleColumns : torch::autograd::Function<ScaleColumns> {
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list s = context->get_saved_variables();
     const torch::Tensor& dy = gradients[0];
-    return {dy * s[1], gradient_of_row(dy * s[0], kept_graph(context)), torch::Tensor()};
+    const torch::Tensor along = gradient_of_row((dy * s[0]).flatten(1), kept_graph(context));
+    return {dy * s[1], along.view_as(s[1]), torch::Tensor()};
   }
 };
 

@@ -25,7 +25,7 @@ torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const 
                      const GraphRef& graph);
 // h + b, by row.
 torch::Tensor add_bias(const torch::Tensor& h, const torch::Tensor& bias, const GraphRef& graph);
-// x * w, by row.
+// x * w, by row: w has one number for each of a row's, in any shape that goes with x.
 torch::Tensor scale_columns(const torch::Tensor& x, const torch::Tensor& scale,
                             const GraphRef& graph);
 // The sum and the mean over the last dimension.

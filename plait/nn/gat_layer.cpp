@@ -25,11 +25,12 @@ class GatLayer : public Layer {
     const auto by_head = [&](const torch::Tensor& t) {
       return t.view({t.size(0), heads_, features_});
     };
+    const torch::Tensor rows = by_head(h);
     const auto scores = [&](const torch::Tensor& of_head) {
-      return row_sums(by_head(scale_columns(h, of_head.flatten(), graph)), graph);
+      return row_sums(scale_columns(rows, of_head, graph), graph);
     };
-    const torch::Tensor y =
-        attend(h, scores(source_score_), scores(target_score_), graph, slope_, x.step());
+    const torch::Tensor source = scores(source_score_), target = scores(target_score_);
+    const torch::Tensor y = attend(h, source, target, graph, slope_, x.step());
     const bool one = concatenated_ || heads_ == 1;
     return add_bias(one ? y : row_means(by_head(y).transpose(1, 2), graph), bias_, graph);
   }

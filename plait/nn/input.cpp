@@ -134,7 +134,7 @@ struct InputFeatures::Sparse {
   // dense, some at a time.
   torch::Tensor exact_products(const torch::Tensor& some, const torch::Tensor& gradient,
                                const GraphRef& graph) const {
-    constexpr std::int64_t kColumns = 64;
+    constexpr std::int64_t kColumns = 256;
     const auto width = static_cast<std::int64_t>(rows.columns());
     std::vector<torch::Tensor> products;
     for (std::int64_t begin = 0; begin < width; begin += kColumns) {

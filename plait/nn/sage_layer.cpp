@@ -15,7 +15,8 @@ class SageLayer : public Layer {
   torch::Tensor forward(const LayerInput& x, const GraphRef& graph) const override {
     if (max_) {
       const torch::Tensor h = x.dense();
-      return both(max_of_neighbours(h, graph), h, graph);
+      return linear(max_of_neighbours(h, graph), neighbours_, bias_, graph) +
+             linear(h, own_, {}, graph);
     }
     if (transforms_first(own_,
                          x.is_sparse())) {  // the mean of rows times W is that of the products
@@ -23,18 +24,13 @@ class SageLayer : public Layer {
       return add_bias(mean(products[0], graph) + products[1], bias_, graph);
     }
     const torch::Tensor h = x.dense();
-    return both(mean(h, graph), h, graph);
+    return linear(mean(h, graph), neighbours_, bias_, graph) + linear(h, own_, {}, graph);
   }
   NamedTensors parameters() const override {
     return {{"lin_l.weight", neighbours_}, {"lin_l.bias", bias_}, {"lin_r.weight", own_}};
   }
 
  private:
-  // W_l of_neighbours + b + W_r h.
-  torch::Tensor both(const torch::Tensor& of_neighbours, const torch::Tensor& h,
-                     const GraphRef& graph) const {
-    return linear(of_neighbours, neighbours_, bias_, graph) + linear(h, own_, {}, graph);
-  }
   static torch::Tensor mean(const torch::Tensor& x, const GraphRef& graph) {
     return aggregate(x, graph, false, {}, graph->inverse_degree());
   }

@@ -79,7 +79,7 @@ TEST_P(WorkMemory, OfTrainingIsWhatWasPlanned) {
 INSTANTIATE_TEST_SUITE_P(Models, WorkMemory,
                          testing::Values(Trained{"gcn", 256}, Trained{"sage", 128},
                                          Trained{"gin", 128}, Trained{"gat", 128},
-                                         Trained{"gin", 128, true}, Trained{"gat", 128, true}),
+                                         Trained{"gat", 128, true}),
                          [](const auto& one) {
                            return one.param.kind + std::string(one.param.exact ? "_exact" : "");
                          });
