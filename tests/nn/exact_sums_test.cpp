@@ -6,7 +6,9 @@
 #include <torch/utils.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "plait/nn/dense_operations.h"
@@ -105,10 +107,15 @@ TEST_F(ExactSums, WhatIsNotFiniteIsNeverANumber) {
     }
 }
 
-// More rows than are summed before sums are carried, in another order, and on other threads.
+// More rows than are summed before sums are carried, in another order, and on other threads: of
+// numbers of many sizes, and of the largest that the grid takes.
 TEST_F(ExactSums, NoOrderOfRowsChangesABit) {
-  const std::int64_t rows = 4999;
-  const Tensor a = wide({rows, 7}, 10), b = wide({rows, 5}, 10);
+  const std::int64_t rows = 9999;
+  const auto some_of = [&](std::int64_t columns) {
+    return torch::where(torch::arange(columns) % 2 == 0, wide({rows, columns}, 10),
+                        torch::rand({rows, columns}) * 0.01 + 0.99);
+  };
+  const Tensor a = some_of(7), b = some_of(5);
   const Tensor group = torch::randint(9, {rows}, torch::kInt64);
   const auto all = [&](const Tensor& order) {
     const Tensor x = a.index_select(0, order), y = b.index_select(0, order);
@@ -132,6 +139,13 @@ TEST_F(ExactSums, NoOrderOfRowsChangesABit) {
   expect_products(wanted[0].narrow(0, 0, 1), a.t().narrow(0, 0, 1).contiguous(),
                   b.t().contiguous());
   EXPECT_TRUE(torch::allclose(wanted[1].to(torch::kFloat64), a.to(torch::kFloat64).sum(0), 1e-6));
+}
+
+// More than 2^53 units before they go again.
+TEST_F(ExactSums, WhatCancelsIsNothing) {
+  const Tensor v = torch::rand({8000, 3}) * 0.01 + 0.99, w = torch::rand({8000, 2}) * 0.01 + 0.99;
+  const Tensor found = exact_column_products(torch::cat({v, -v}), torch::cat({w, w}), graph());
+  EXPECT_TRUE(same_bits(found, torch::zeros({3, 2}))) << found;
 }
 
 // Operations of models on an exact graph beside libtorch's own, with their gradients.
@@ -184,6 +198,52 @@ TEST_F(ExactOperations, AreThoseOfLibtorch) {
     return binary_cross_entropy(t[0], labels, g);
   });
   EXPECT_FLOAT_EQ(part_of_total(x.flatten(), exact_).item<float>(), x.sum().item<float>());
+}
+
+// What a row gives, and its gradient, are the same bits whichever rows stand beside it: libtorch's
+// product of one row, or its elu() of the last numbers, is another than that of many.
+TEST_F(ExactOperations, ARowDoesNotDependOnTheOthers) {
+  const std::int64_t n = 301, width = 113;
+  const Tensor x = torch::randn({n, width}), labels = (x > 0.3).to(torch::kFloat32),
+               weight = torch::randn({5, width});
+  using Operation = std::function<Tensor(const Tensor& rows, const Tensor& labels)>;
+  const std::vector<Operation> operations{
+      [&](const Tensor& rows, const Tensor&) { return linear(rows, weight, {}, exact_); },
+      [&](const Tensor& rows, const Tensor&) { return row_sums(rows, exact_); },
+      [&](const Tensor& rows, const Tensor&) { return activate(rows, "elu", exact_); },
+      [&](const Tensor& rows, const Tensor& y) { return binary_cross_entropy(rows, y, exact_); }};
+  for (std::size_t k = 0; k < operations.size(); ++k) {
+    const auto both = [&](std::int64_t begin, std::int64_t count) {
+      const Tensor rows = x.narrow(0, begin, count).clone().requires_grad_();
+      const Tensor y = operations[k](rows, labels.narrow(0, begin, count));
+      return std::pair(y.detach(), torch::autograd::grad({y.sum()}, {rows})[0]);
+    };
+    const auto [all, gradient] = both(0, n);
+    for (const auto& [begin, count] : {std::pair{0, 1}, {300, 1}, {7, 13}, {100, 200}}) {
+      const auto [some, gradient_of_some] = both(begin, count);
+      EXPECT_TRUE(same_bits(some, all.narrow(0, begin, count))) << k << " from " << begin;
+      EXPECT_TRUE(same_bits(gradient_of_some, gradient.narrow(0, begin, count)))
+          << k << " from " << begin;
+    }
+  }
+}
+
+// Ones are 2^41 units, so that the sum is beyond 2^53 of them when single units come.
+TEST_F(ExactSums, CarryWhatAFloat64CannotHold) {
+  const std::int64_t ones = 12000, units = 3001;
+  const Tensor x = torch::cat({torch::ones({ones}), torch::full({units}, 0x1p-41f)});
+  const auto wanted = static_cast<double>(ones + units * 0x1p-41L);
+  for (int i = 0; i < 5; ++i) {
+    const Tensor some = x.index_select(0, torch::randperm(ones + units)).unsqueeze(1);
+    EXPECT_EQ(exact_column_sums(some, graph()).item<double>(), wanted);
+  }
+}
+
+TEST_F(ExactOperations, NoOrderChangesALoss) {
+  const Tensor losses = torch::cat({torch::full({1000}, 0x1p30f), torch::full({9000}, 0x1p-20f)});
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(part_of_total(losses.index_select(0, torch::randperm(10000)), exact_).item<double>(),
+              1000 * 0x1p30);
 }
 
 }  // namespace
