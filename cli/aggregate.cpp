@@ -72,7 +72,7 @@ std::vector<WorkBytes> host_work(const Partition& partition, std::uint64_t width
 std::unique_ptr<Aggregator> make(const Options& o, const Session& session, World& world,
                                  const Dataset& dataset, const Partition& partition,
                                  std::uint64_t width) {
-  const ShardOptions given{.transposed = o.transposed};
+  const ShardOptions given{.transposed = o.transposed, .order = o.spread.route.order()};
   const bool gpu = session.gpus > 0;
   require_run_fits(world, dataset.graph, dataset.symmetric, partition,
                    {.strategy = o.spread.route.strategy,
@@ -140,6 +140,7 @@ void run(const Options& o, const Session& session, World& world) {
                 {"device", session.gpus > 0 ? "cuda" : "cpu"},
                 {"strategy", to_string(o.spread.route.strategy)},
                 {"partition", to_string(o.spread.scheme)},
+                {"exact", o.spread.route.exact},
                 {"op", o.op},
                 {"milliseconds", seconds * 1e3},
                 {"bytes_fetched", aggregator->cost().bytes_fetched}});

@@ -86,7 +86,7 @@ struct Spread {
   Route route;
   PartitionScheme scheme;
 };
-// --strategy, --partition, --transport, --ranks and --gpus.
+// --strategy, --partition, --transport, --exact, --ranks and --gpus.
 void add_spread_options(CLI::App* command, Session& session, Spread& spread);
 void add_transport_option(CLI::App* command, DeviceTransport& transport);
 // --timeout and --gpu-timeout, for a command that starts ranks.

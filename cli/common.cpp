@@ -151,6 +151,9 @@ void add_spread_options(CLI::App* command, Session& session, Spread& spread) {
       ->check(CLI::Range(1, 4096))
       ->excludes(ranks);
   add_transport_option(command, spread.route.transport);
+  command->add_flag(
+      "--exact", spread.route.exact,
+      "The same bits on any number of ranks or GPUs, however the graph is cut; slower");
   command->parse_complete_callback([&session, &spread] {
     const bool on_gpus = spread.route.gpu = session.gpus > 0;
     if (!on_gpus) require_cpu_strategy(spread.route.strategy);
@@ -161,6 +164,7 @@ void add_spread_options(CLI::App* command, Session& session, Spread& spread) {
       spread.route.strategy = on_gpus ? Strategy::pipelined : Strategy::bulk;
     session.reaches_peers = on_gpus && spread.route.transport == DeviceTransport::vmm &&
                             needs_peer_access(spread.route.strategy);
+    if (on_gpus && spread.route.exact) require_ordered_on_gpus(spread.route.strategy);
   });
 }
 

@@ -128,7 +128,7 @@ void add_infer(CLI::App& app, Session& session) {
               "mapped files, as 512M or 2G; an interrupted run goes on where it stopped")
           ->transform(CLI::AsSizeValue(false))
           ->check(CLI::PositiveNumber);
-  for (const char* other : {"--gpus", "--strategy", "--transport"})
+  for (const char* other : {"--gpus", "--strategy", "--transport", "--exact"})
     limit->excludes(command->get_option(other));
   as_output(session, command->add_option("--work", o->work,
                                          "Folder for the files of --memory-limit, which all hosts "

@@ -35,6 +35,7 @@ json to_json(const Options& o, const Session& session, const World& world,
               {"seed", o.train.model.seed},
               {"strategy", to_string(o.spread.route.strategy)},
               {"partition", to_string(o.spread.scheme)},
+              {"exact", o.train.route.exact},
               {"epochs", result.epochs.size()},
               {"loss", losses},
               {"val_loss_by_epoch", validation_losses},
@@ -59,8 +60,9 @@ json to_json(const Options& o, const Session& session, const World& world,
 void print_text(const Options& o, const Session& session, const World& world,
                 const TrainResult& result) {
   const EpochResult& best = result.best();
-  fmt::print("{} on {}: {}, loss {:.4f}\n", o.train.model.kind, ranks_of(world, session),
-             counted(result.epochs.size(), "epoch"), result.epochs.back().loss);
+  fmt::print("{} on {}{}: {}, loss {:.4f}\n", o.train.model.kind, ranks_of(world, session),
+             o.train.route.exact ? ", exactly" : "", counted(result.epochs.size(), "epoch"),
+             result.epochs.back().loss);
   fmt::print("{} at epoch {}: train {:.2f}%, validation {:.2f}%, test {:.2f}%\n",
              to_string(result.metric), result.best_epoch, 100 * best.train_metric,
              100 * best.validation_metric, 100 * best.test_metric);

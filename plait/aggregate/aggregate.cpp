@@ -19,17 +19,19 @@ struct StrategyEntry {
   std::string_view name;
   HaloKind halo;
   bool needs_gpus;
-  bool reaches_peers;  // GPUs each other's memory
+  // On GPUs:
+  bool reaches_peers;  // each other's memory
+  bool own_order;      // a row's sum depends on which of its edges are remote
 };
 // In the order of the enumeration.
 constexpr std::array kStrategies{
-    StrategyEntry{Strategy::replicate, "replicate", HaloKind::complete, false, false},
-    StrategyEntry{Strategy::bulk, "bulk", HaloKind::distinct, false, false},
-    StrategyEntry{Strategy::pipelined, "pipelined", HaloKind::distinct, true, true},
-    StrategyEntry{Strategy::partial, "partial", HaloKind::distinct, true, true},
-    StrategyEntry{Strategy::get, "get", HaloKind::distinct, false, true},
-    StrategyEntry{Strategy::paged, "paged", HaloKind::distinct, true, false},
-    StrategyEntry{Strategy::automatic, "auto", HaloKind::distinct, false, true}};
+    StrategyEntry{Strategy::replicate, "replicate", HaloKind::complete, false, false, false},
+    StrategyEntry{Strategy::bulk, "bulk", HaloKind::distinct, false, false, false},
+    StrategyEntry{Strategy::pipelined, "pipelined", HaloKind::distinct, true, true, false},
+    StrategyEntry{Strategy::partial, "partial", HaloKind::distinct, true, true, true},
+    StrategyEntry{Strategy::get, "get", HaloKind::distinct, false, true, true},
+    StrategyEntry{Strategy::paged, "paged", HaloKind::distinct, true, false, true},
+    StrategyEntry{Strategy::automatic, "auto", HaloKind::distinct, false, true, false}};
 
 const StrategyEntry& entry_of(Strategy strategy) {
   return kStrategies[static_cast<std::size_t>(strategy)];
@@ -75,6 +77,13 @@ void require_cpu_strategy(Strategy strategy) {
 }
 
 bool needs_peer_access(Strategy strategy) { return entry_of(strategy).reaches_peers; }
+
+void require_ordered_on_gpus(Strategy strategy) {
+  require<UsageError>(!entry_of(strategy).own_order,
+                      "strategy {} on GPUs sums in an order that depends on how the graph is cut; "
+                      "with --exact use pipelined, bulk or replicate",
+                      to_string(strategy));
+}
 
 namespace {
 

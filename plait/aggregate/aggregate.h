@@ -41,6 +41,8 @@ void require_cpu_strategy(Strategy strategy);
 // Whether, on GPUs, a rank's kernels read or write other GPUs' memory: not where NCCL or the host
 // moves rows.
 bool needs_peer_access(Strategy strategy);
+// Throws UsageError if it sums, on GPUs, in an order that depends on how the graph is cut.
+void require_ordered_on_gpus(Strategy strategy);
 
 // Which halo the shards for a strategy must have.
 HaloKind halo_for(Strategy strategy);

@@ -1,7 +1,6 @@
 #include "plait/aggregate/device_edges_cuda.h"
 #include "plait/kernels/attention_cuda.h"
 #include "plait/kernels/max_rows_cuda.h"
-#include "plait/kernels/row_cut.h"
 
 namespace plait {
 
@@ -35,11 +34,10 @@ void DeviceEdges::run(const Rows& rows, std::uint64_t width, Operation& operatio
   const DeviceShard& shard = graph_.shard;
   require_known(groups_ != nullptr, width, rows.stream);
   if (!groups_)
-    groups_ =
-        std::make_unique<RowGroups>(shard.offsets.data(), shard.offsets.data() + 1, shard.own,
-                                    RowGroupOptions{.most = group_size(shard.edges(), shard.own),
-                                                    .clusters = graph_.clusters.data()},
-                                    rows.stream);
+    groups_ = std::make_unique<RowGroups>(shard.offsets.data(), shard.offsets.data() + 1, shard.own,
+                                          RowGroupOptions{.most = graph_.group_edges(shard.edges()),
+                                                          .clusters = graph_.clusters.data()},
+                                          rows.stream);
   const std::uint64_t floats = scratch_floats(*groups_);
   require_known(floats <= scratch_.size(), width, rows.stream);
   const auto enqueue = [&](const float* slots) {

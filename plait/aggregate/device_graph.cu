@@ -82,14 +82,17 @@ std::vector<SendBlock> exchange_wishes(World& world, const DeviceShard& shard,
 
 }  // namespace
 
-DeviceGraph make_device_graph(World& world, DeviceShard shard, bool with_sums,
+DeviceGraph make_device_graph(World& world, DeviceShard shard, const DeviceGraphOptions& options,
                               cudaStream_t stream) {
   DeviceGraph graph;
   std::vector<RowSums> sums;
-  if (with_sums) sums = contract_blocks(shard, stream);
-  const DeviceArray<EdgeOffset> local_end = edges_from_slot(shard, shard.own, stream);
-  graph.clusters = find_clusters(shard.offsets.data(), local_end.data(), shard.slots.data(),
-                                 shard.own, kClusterRounds, stream);
+  graph.fixed_order = options.fixed_order;
+  if (options.with_sums) sums = contract_blocks(shard, stream);
+  if (!graph.fixed_order) {
+    const DeviceArray<EdgeOffset> local_end = edges_from_slot(shard, shard.own, stream);
+    graph.clusters = find_clusters(shard.offsets.data(), local_end.data(), shard.slots.data(),
+                                   shard.own, kClusterRounds, stream);
+  }
   if (world.size() > 1) graph.send = exchange_wishes(world, shard, std::move(sums));
   graph.loads =
       gather_values<RankLoad>(world, {shard.own, shard.slot_count() - shard.own, shard.local_edges,

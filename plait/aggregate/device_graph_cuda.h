@@ -10,6 +10,7 @@
 #include "plait/aggregate/device_trace_cuda.h"
 #include "plait/base/dtype.h"
 #include "plait/base/error.h"
+#include "plait/kernels/row_cut.h"
 #include "plait/placement/device_block_sums_cuda.h"
 #include "plait/plan/halo_schedule.h"
 #include "plait/symmetric/signals_cuda.h"
@@ -39,10 +40,24 @@ struct DeviceGraph {
   // Of all ranks: what each has to do, and the rows of its halo by which each block of it ends.
   std::vector<RankLoad> loads;
   std::vector<std::vector<std::uint64_t>> block_ends;
+  // Edges are in the order of the whole graph: a row is summed in one pass, cut at fixed places, in
+  // an order that does not depend on the ranks.
+  bool fixed_order = false;
+
+  // Edges in a group of rows with so many edges in all.
+  std::uint32_t group_edges(EdgeOffset edges) const {
+    return fixed_order ? kFixedGroup : group_size(edges, shard.own);
+  }
 };
 
-// Collective. with_sums: sums come instead of rows where they are fewer (strategy `partial`).
-DeviceGraph make_device_graph(World& world, DeviceShard shard, bool with_sums, cudaStream_t stream);
+struct DeviceGraphOptions {
+  bool with_sums = false;    // sums come instead of rows where they are fewer (strategy `partial`)
+  bool fixed_order = false;  // the shard was made with EdgeOrder::as_given
+};
+
+// Collective.
+DeviceGraph make_device_graph(World& world, DeviceShard shard, const DeviceGraphOptions& options,
+                              cudaStream_t stream);
 
 // Each rank's slots in the symmetric heap, the signals, and a stream for what crosses the link.
 class DeviceLink {

@@ -3,7 +3,6 @@
 #include "plait/aggregate/device_strategy_cuda.h"
 #include "plait/base/error.h"
 #include "plait/kernels/copy_rows_cuda.h"
-#include "plait/kernels/row_cut.h"
 
 namespace plait {
 
@@ -28,7 +27,7 @@ Passes::Passes(const DeviceGraph& graph, const std::vector<std::uint64_t>& cuts,
   // `edges`: about how many.
   const auto add = [&](const EdgeOffset* begin, const EdgeOffset* end, EdgeOffset edges) {
     groups_.emplace_back(begin, end, shard.own,
-                         RowGroupOptions{.most = group_size(edges, shard.own),
+                         RowGroupOptions{.most = graph.group_edges(edges),
                                          .clusters = graph.clusters.data(),
                                          .skip_empty = !groups_.empty()},
                          stream);
@@ -69,7 +68,8 @@ void Passes::run(std::size_t pass, const DeviceProduct& p, DeviceRows<const void
         .y = {p.y, DType::f32, p.width},
         .row_scale = p.post,
         .accumulate = pass > 0,
-        .partial_sums = partial_sums_.data()},
+        .partial_sums = partial_sums_.data(),
+        .fixed_order = graph_.fixed_order},
        p.stream);
 }
 

@@ -20,15 +20,23 @@ constexpr HaloKind halo_on_gpus(Strategy strategy) {
 }
 
 template <VertexId V>
-DeviceShard place(const Csr<V>& rows, const Partition& partition, int rank, HaloKind halo,
-                  cudaStream_t stream) {
-  const Csr<V> ordered = by_place(rows, partition);
+DeviceShard place(const Csr<V>& rows, const Partition& partition, int rank,
+                  const DeviceShardOptions& options, cudaStream_t stream) {
+  const Csr<V> ordered = by_place(rows, partition, options.order != EdgeOrder::as_given);
   const std::vector<EdgeOffset> none{0};
   return make_device_shard<V>(
       {DeviceArray<EdgeOffset>(ordered.offsets.empty() ? std::span<const EdgeOffset>(none)
                                                        : ordered.offsets.span()),
        DeviceArray<V>(ordered.neighbours.span()), DeviceArray<float>(ordered.weights.span())},
-      place_starts(partition), rank, halo, stream);
+      place_starts(partition), rank, options, stream);
+}
+
+void require_fixed_order(Strategy strategy, DType wire) {
+  require_ordered_on_gpus(strategy);
+  require<UsageError>(wire == DType::f32,
+                      "rows that cross as {} give sums that depend on how the "
+                      "graph is cut; exact ones need fp32",
+                      to_string(wire));
 }
 
 // Collective.
@@ -55,10 +63,13 @@ class Engine : public GpuAggregator {
                        ? with_one_loop_each(rows, partition, rank, options.shards.loop_weight)
                        : rows;
           };
+          const DeviceShardOptions placed{halo_on_gpus(strategy_), options.shards.order};
+          const DeviceGraphOptions kind{.with_sums = strategy_ == Strategy::partial,
+                                        .fixed_order = placed.order == EdgeOrder::as_given};
+          if (kind.fixed_order) require_fixed_order(strategy_, options.wire);
           const auto add = [&](auto& direction, const auto& rows) {
             direction.emplace(make_device_graph(
-                world, place(rows, partition, rank, halo_on_gpus(strategy_), stream_),
-                strategy_ == Strategy::partial, stream_));
+                world, place(rows, partition, rank, placed, stream_), kind, stream_));
           };
           const auto rows = prepare(own_rows(graph, partition, rank));
           degree_ = row_sums(rows);

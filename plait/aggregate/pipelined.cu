@@ -139,6 +139,7 @@ class Pipelined : public DeviceStrategy {
 
   std::vector<std::uint64_t> cuts_of(int rank, std::uint64_t width) const {
     const RankLoad& load = graph_.loads[static_cast<std::size_t>(rank)];
+    if (graph_.fixed_order) return {};
     if (!pass_shares_.empty()) return cuts_at(pass_shares_, load.halo);
     auto cuts = halo_cuts(load, {row_bytes(width), row_bytes(width, link_.wire())},
                           graph_.block_ends[static_cast<std::size_t>(rank)]);

@@ -60,13 +60,14 @@ PartitionQuality bounds_of(const AnyCsr& any, const Partition& partition) {
 // By part: pieces of rows that are cut for one pass over all edges. Strategy get cuts rows into
 // groups of kGetGroup, local and remote edges apart.
 std::vector<std::uint64_t> cut_sums(const AnyCsr& any, const PartitionQuality& quality,
-                                    const Partition& partition, bool get) {
+                                    const Partition& partition, bool get, EdgeOrder order) {
   std::vector<std::uint64_t> sums(quality.parts.size());
   std::visit(
       [&](const auto& graph) {
         parallel_for(sums.size(), [&](std::size_t p) {
           const PartQuality& part = quality.parts[p];
-          const std::uint32_t most = group_size(part.edges, part.vertices);
+          const std::uint32_t most =
+              order == EdgeOrder::as_given ? kFixedGroup : group_size(part.edges, part.vertices);
           for (std::uint64_t r = 0; r < part.vertices; ++r) {
             const EdgeOffset edges = graph.degree(partition.vertex(static_cast<int>(p), r));
             const bool both = edges > 1 && sums.size() > 1;  // nearly all rows, where ranks are few
@@ -94,7 +95,8 @@ MemoryPlan plan_of(const AnyCsr& graph, bool symmetric, const Partition& partiti
                           .contiguous = partition.is_contiguous()};
   const HaloStore store = halo_store(run.strategy, run.gpu);
   if (!run.gpu) return plan_memory(quality, question, store);
-  question.cut_sums = cut_sums(graph, quality, partition, store == HaloStore::none);
+  question.cut_sums =
+      cut_sums(graph, quality, partition, store == HaloStore::none, run.shards.order);
   return plan_gpu_memory(quality, question, store);
 }
 

@@ -60,7 +60,8 @@ void GpuSparse::multiply(const GpuProduct& product, void* stream) const {
         .x_rows = arrays_->column_count,
         .width = product.width,
         .y = {product.y, DType::f32, product.width},
-        .partial_sums = product.partial_sums},
+        .partial_sums = product.partial_sums,
+        .fixed_order = product.fixed_order},
        static_cast<cudaStream_t>(stream));
 }
 

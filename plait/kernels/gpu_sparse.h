@@ -18,6 +18,7 @@ struct GpuProduct {
   std::uint64_t width = 0;
   float* y = nullptr;             // rows of the matrix x width; overwritten
   float* partial_sums = nullptr;  // partial_sums() x width, overwritten
+  bool fixed_order = false;       // as in DeviceSpmmArgs
 };
 
 class GpuSparse {

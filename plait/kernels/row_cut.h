@@ -31,6 +31,9 @@ constexpr std::uint32_t group_size(EdgeOffset edges, std::uint64_t rows) {
   return static_cast<std::uint32_t>(std::clamp(std::min(of_rows, of_warps), kLeast, kMost));
 }
 
+// The same where sums must not depend on which other rows there are.
+inline constexpr std::uint32_t kFixedGroup = 512;
+
 struct RowCut {
   std::uint32_t groups;      // at least 1: a row without edges has a group too, which writes zeros
   std::uint32_t group_size;  // edges in each group but the last

@@ -352,7 +352,8 @@ struct Launch {
       return (warps + kThreads / kWarp - 1) / (kThreads / kWarp);
     };
     if constexpr (kVec > 1 && kLanes >= 4 && kLanes <= 16) {
-      if (args.groups->edges() <= args.groups->size() * EdgeOffset{kShortGroup}) {
+      if (!args.fixed_order &&
+          args.groups->edges() <= args.groups->size() * EdgeOffset{kShortGroup}) {
         constexpr int kGroups = kWarp / kLanes;
         const dim3 grid(blocks((view.group_count + kGroups - 1) / kGroups), slices);
         short_groups_kernel<X, Y, kVec, kLanes, kWeighted><<<grid, kThreads, 0, stream>>>(view);
@@ -402,7 +403,9 @@ void launch(const DeviceSpmmArgs& args, const SpmmView& view, std::uint32_t slic
 }
 
 std::uint32_t slice_bytes(const DeviceSpmmArgs& args) {
+  constexpr std::uint32_t kFixedSlice = 256;
   if (args.slice_bytes != 0) return args.slice_bytes;
+  if (args.fixed_order) return kFixedSlice;
   int device = 0, l2_bytes = 0;
   check_cuda(cudaGetDevice(&device), "the GPU");
   check_cuda(cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, device), "the GPU");

@@ -40,6 +40,9 @@ struct DeviceSpmmArgs {
   // Bytes of a row of x that are read in one pass over the edges; 0: chosen. A power of two from 16
   // to 512.
   std::uint32_t slice_bytes = 0;
+  // The order in which a row is summed depends on its edges and the width alone (and on the groups'
+  // size), not on x_rows or on how long rows are on average.
+  bool fixed_order = false;
 };
 
 // Floats that `partial_sums` needs.

@@ -2,6 +2,8 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "plait/nn/dense_operations.h"
+
 namespace plait {
 namespace {
 
@@ -126,10 +128,9 @@ AttentionInput attention_backward(const torch::Tensor& dy, const AttentionInput&
                                   const Attended& attended, const AttentionSetting& setting) {
   const AttentionShape shape = shape_of(input, setting.slope);
   const auto by_head = [&](const torch::Tensor& a) {
-    return (dy * a)
-        .reshape({dy.size(0), static_cast<std::int64_t>(shape.heads),
-                  static_cast<std::int64_t>(shape.features)})
-        .sum(-1);
+    return row_sums((dy * a).reshape({dy.size(0), static_cast<std::int64_t>(shape.heads),
+                                      static_cast<std::int64_t>(shape.features)}),
+                    setting.graph);
   };
   const torch::Tensor c = by_head(attended.y);
   const torch::Tensor moved =

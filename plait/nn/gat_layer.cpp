@@ -21,12 +21,18 @@ class GatLayer : public Layer {
         bias_(source.constant(shape.out, 0)) {}
 
   torch::Tensor forward(const LayerInput& x, const GraphRef& graph) const override {
-    const torch::Tensor h = x.times(weight_);
-    const torch::Tensor by_head = h.view({h.size(0), heads_, features_});
-    const torch::Tensor y = attend(h, (by_head * source_score_).sum(-1),
-                                   (by_head * target_score_).sum(-1), graph, slope_, x.step());
+    const torch::Tensor h = x.times(weight_, graph);
+    const auto by_head = [&](const torch::Tensor& t) {
+      return t.view({t.size(0), heads_, features_});
+    };
+    const torch::Tensor rows = by_head(h);
+    const auto scores = [&](const torch::Tensor& of_head) {
+      return row_sums(scale_columns(rows, of_head, graph), graph);
+    };
+    const torch::Tensor source = scores(source_score_), target = scores(target_score_);
+    const torch::Tensor y = attend(h, source, target, graph, slope_, x.step());
     const bool one = concatenated_ || heads_ == 1;
-    return (one ? y : y.view({y.size(0), heads_, features_}).mean(1)) + bias_;
+    return add_bias(one ? y : row_means(by_head(y).transpose(1, 2), graph), bias_, graph);
   }
   NamedTensors parameters() const override {
     return {{"att_src", source_score_},

@@ -12,9 +12,10 @@ class LinearLayer : public Layer {
 
   torch::Tensor forward(const LayerInput& x, const GraphRef& graph) const override {
     if (!transforms_first(weight_, x.is_sparse()))
-      return torch::linear(propagate(x.dense(), graph), weight_, bias_);
-    if (!propagates_) return x.times(weight_) + bias_;
-    return first_columns(propagate(x.times(padded_weight(weight_)), graph), weight_) + bias_;
+      return linear(propagate(x.dense(), graph), weight_, bias_, graph);
+    if (!propagates_) return add_bias(x.times(weight_, graph), bias_, graph);
+    const torch::Tensor sums = propagate(x.times(padded_weight(weight_), graph), graph);
+    return add_bias(first_columns(sums, weight_), bias_, graph);
   }
   NamedTensors parameters() const override { return {{"lin.weight", weight_}, {"bias", bias_}}; }
 

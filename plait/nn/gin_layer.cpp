@@ -25,10 +25,12 @@ class GinLayer : public Layer {
     };
     torch::Tensor h =
         transforms_first(first_, x.is_sparse())  // the sum of rows times W is that of the products
-            ? first_columns(with_neighbours(x.times(padded_weight(first_))), first_) + first_bias_
-            : torch::linear(with_neighbours(x.dense()), first_, first_bias_);
+            ? add_bias(
+                  first_columns(with_neighbours(x.times(padded_weight(first_), graph)), first_),
+                  first_bias_, graph)
+            : linear(with_neighbours(x.dense()), first_, first_bias_, graph);
     if (norm_) h = (*norm_)(h, graph, x.trains());
-    return torch::linear(activate(h, activation_), second_, second_bias_);
+    return linear(activate(h, activation_, graph), second_, second_bias_, graph);
   }
   NamedTensors parameters() const override {
     NamedTensors named{{"nn.lins.0.weight", first_},

@@ -1,5 +1,8 @@
 #include "plait/nn/graph_handle.h"
 
+#include <span>
+#include <vector>
+
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/error.h"
 #include "plait/nn/linear_map.h"
@@ -41,11 +44,16 @@ torch::Tensor run(GraphHandle& graph, Direction direction, const torch::Tensor& 
 
 GraphHandle::GraphHandle(World& world, const AnyCsr& graph, bool symmetric,
                          const Partition& partition, const GraphHandleOptions& options)
-    : world_(&world), device_(torch_device(options.route.gpu)), vertices_(vertex_count(graph)) {
+    : world_(&world),
+      device_(torch_device(options.route.gpu)),
+      vertices_(vertex_count(graph)),
+      exact_(options.route.exact) {
   const Phase phase("placing the graph");
+  ShardOptions shards = options.shards;
+  shards.order = options.route.order();
   require_run_fits(world, graph, symmetric, partition,
                    {.strategy = options.route.strategy,
-                    .shards = options.shards,
+                    .shards = shards,
                     .gpu = options.route.gpu,
                     .widths = {options.max_width}},
                    "the graph");
@@ -53,14 +61,13 @@ GraphHandle::GraphHandle(World& world, const AnyCsr& graph, bool symmetric,
     stream_ = current_torch_stream(device_);
     auto aggregator = make_gpu_aggregator(world, graph, symmetric, partition,
                                           {.strategy = options.route.strategy,
-                                           .shards = options.shards,
+                                           .shards = shards,
                                            .max_width = options.max_width,
                                            .transport = options.route.transport,
                                            .stream = stream_->native_handle()});
     gpu_aggregator_ = aggregator.get();
     aggregator_ = std::move(aggregator);
   } else {
-    ShardOptions shards = options.shards;
     shards.halo = halo_for(options.route.strategy);
     aggregator_ =
         make_aggregator(world, make_graph_shards(graph, symmetric, partition, world.rank(), shards),
@@ -104,6 +111,32 @@ void GraphHandle::all_reduce_sum(torch::Tensor& values) {
     gpu_aggregator_->all_reduce_sum(data, count);
   else
     world_->all_reduce_sum(std::span(data, count));
+}
+
+void GraphHandle::sum_on_hosts(torch::Tensor& values) {
+  if (world_->size() == 1) return;
+  about_to_wait();
+  torch::Tensor here = values.to(torch::kCPU);
+  world_->all_reduce_sum(
+      std::span(here.mutable_data_ptr<double>(), static_cast<std::size_t>(here.numel())));
+  values.copy_(here);
+}
+
+void GraphHandle::max_on_hosts(torch::Tensor& values) {
+  if (world_->size() == 1) return;
+  about_to_wait();
+  // One exchange, of as many numbers on each rank, where World's all_gather() takes two.
+  const torch::Tensor here = values.to(torch::kCPU).contiguous();
+  torch::Tensor all = torch::empty({world_->size(), here.numel()});
+  const std::span mine(here.const_data_ptr<float>(), static_cast<std::size_t>(here.numel()));
+  const std::span of_all(all.mutable_data_ptr<float>(), static_cast<std::size_t>(all.numel()));
+  const auto ranks = static_cast<std::size_t>(world_->size());
+  const std::vector<std::span<const std::byte>> send(ranks, std::as_bytes(mine));
+  std::vector<std::span<std::byte>> receive;
+  for (std::size_t r = 0; r < ranks; ++r)
+    receive.push_back(std::as_writable_bytes(of_all.subspan(r * mine.size(), mine.size())));
+  world_->all_to_all(send, receive);
+  values.copy_(all.amax(0).view_as(values));
 }
 
 const torch::Tensor& GraphHandle::gcn_normalization() {

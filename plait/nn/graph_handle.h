@@ -39,6 +39,8 @@ class GraphHandle : public torch::CustomClassHolder {
   std::vector<float> edge_counts() const { return aggregator_->edge_counts(); }
   // Of all ranks.
   std::uint64_t vertices() const { return vertices_; }
+  // Whether results must not depend on the ranks (Route::exact).
+  bool exact() const { return exact_; }
   // Where x and y are: the CPU, or the GPU on which the graph was placed.
   torch::Device device() const { return device_; }
   // Sum of the weights of each own row's edges: own() floats on device().
@@ -51,7 +53,9 @@ class GraphHandle : public torch::CustomClassHolder {
   // Throws LostRankError if what was read so far is not right because a rank is lost.
   void check() const { aggregator_->check(); }
   // Whether aggregate() and all_reduce_sum() can be recorded (recorded.h).
-  bool recordable() const { return gpu_aggregator_ != nullptr && gpu_aggregator_->recordable(); }
+  bool recordable() const {  // exact sums cross the host
+    return gpu_aggregator_ != nullptr && gpu_aggregator_->recordable() && !exact_;
+  }
   // Before results are read from the GPU: the watch over ranks then finds a GPU that hangs.
   void about_to_wait() {
     if (gpu_aggregator_ != nullptr) gpu_aggregator_->about_to_wait();
@@ -63,6 +67,10 @@ class GraphHandle : public torch::CustomClassHolder {
   void replay(std::uint32_t steps) { gpu_aggregator_->replay(steps); }
   // The sum of a contiguous float32 array on device() over ranks, in place; collective.
   void all_reduce_sum(torch::Tensor& values);
+  // The same of float64, and the greatest of float32 numbers (NaN where one is), through the hosts'
+  // memory; contiguous, collective.
+  void sum_on_hosts(torch::Tensor& values);
+  void max_on_hosts(torch::Tensor& values);
 
  private:
   World* world_;
@@ -71,6 +79,7 @@ class GraphHandle : public torch::CustomClassHolder {
   GpuAggregator* gpu_aggregator_ = nullptr;  // the same, on a GPU
   std::optional<c10::Stream> stream_;        // on which that works
   std::uint64_t vertices_;
+  bool exact_ = false;
   torch::Tensor normalization_, inverse_degree_;
 };
 

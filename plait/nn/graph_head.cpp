@@ -13,10 +13,10 @@ GraphHead::GraphHead(const ModelConfig& config, WeightSource& source)
       second_bias_(source.linear({config.outputs}, config.hidden)) {}
 
 torch::Tensor GraphHead::scores(const torch::Tensor& pooled, const GraphSet& set,
-                                DropoutStep step) const {
+                                const GraphRef& graph, DropoutStep step) const {
   step.layer = number_;
-  const torch::Tensor h = activate(torch::linear(pooled, first_, first_bias_), activation_);
-  return torch::linear(drop(h, set.own(), step), second_, second_bias_);
+  const torch::Tensor h = activate(linear(pooled, first_, first_bias_, graph), activation_, graph);
+  return linear(drop(h, set.own(), step), second_, second_bias_, graph);
 }
 
 NamedTensors GraphHead::parameters() const {

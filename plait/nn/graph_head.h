@@ -12,7 +12,8 @@ class GraphHead {
   GraphHead(const ModelConfig& config, WeightSource& source);
 
   // own graphs x outputs, by their pooled rows (own graphs x hidden).
-  torch::Tensor scores(const torch::Tensor& pooled, const GraphSet& set, DropoutStep step) const;
+  torch::Tensor scores(const torch::Tensor& pooled, const GraphSet& set, const GraphRef& graph,
+                       DropoutStep step) const;
   // Named as PyG's MLP names them.
   NamedTensors parameters() const;
 

@@ -8,6 +8,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/names.h"
+#include "plait/nn/exact_sums.h"
 #include "plait/nn/linear_map.h"
 
 namespace plait {
@@ -50,19 +51,40 @@ GraphSet::GraphSet(const World& world, const Dataset& dataset, const VertexList&
   own_ = torch::arange(first_, begin(world.rank() + 1), torch::kInt64).to(device);
   torch::Tensor sizes = torch::zeros({std::int64_t{dataset.graphs}});
   for (const std::uint32_t g : dataset.graph_ids) ++sizes.mutable_data_ptr<float>()[g];
+  graphs_ = std::int64_t{dataset.graphs};
+  most_ = static_cast<std::uint64_t>(sizes.numel() > 0 ? sizes.max().item<float>() : 0);
   scale_ = sizes.narrow(0, first_, own_.size(0)).clamp_min(1).reciprocal().unsqueeze(1).to(device);
 }
 
 torch::Tensor GraphSet::pool(const torch::Tensor& h, const GraphRef& graph, Pool pool) const {
+  const torch::Tensor all =
+      graph->exact() ? exact_sums(h, graph) : sum_over_ranks(own_sums(h), graph);
+  const torch::Tensor own = all.narrow(0, first_, own_.size(0));
+  return pool == Pool::mean ? own * scale_ : own;
+}
+
+torch::Tensor GraphSet::own_sums(const torch::Tensor& h) const {
   const auto sum = [members = members_, ones = ones_](const torch::Tensor& rows) {
     return members->times(ones, rows);
   };
   const auto spread = [graph_of = graph_of_](const torch::Tensor& rows) {
     return rows.index_select(0, graph_of);
   };
-  const torch::Tensor all = sum_over_ranks(linear_map(h, sum, spread), graph);
-  const torch::Tensor own = all.narrow(0, first_, own_.size(0));
-  return pool == Pool::mean ? own * scale_ : own;
+  return linear_map(h, sum, spread);
+}
+
+torch::Tensor GraphSet::exact_sums(const torch::Tensor& h, const GraphRef& graph) const {
+  const auto sum = [graph_of = graph_of_, graphs = graphs_, most = most_,
+                    graph](const torch::Tensor& rows) {
+    return exact_group_sums(rows, graph_of, graphs, most, *graph);
+  };
+  // A graph's gradient is not 0 on one rank alone, so that the sum over ranks is exact.
+  const auto spread = [graph_of = graph_of_, graph](const torch::Tensor& rows) {
+    torch::Tensor of_all = rows.clone();
+    graph->all_reduce_sum(of_all);
+    return of_all.index_select(0, graph_of);
+  };
+  return linear_map(h, sum, spread);
 }
 
 }  // namespace plait

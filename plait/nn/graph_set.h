@@ -27,10 +27,16 @@ class GraphSet {
   torch::Tensor pool(const torch::Tensor& h, const GraphRef& graph, Pool pool) const;
 
  private:
+  // By graph, all of them, h's rows: of own vertices, and exactly of those of all ranks.
+  torch::Tensor own_sums(const torch::Tensor& h) const;
+  torch::Tensor exact_sums(const torch::Tensor& h, const GraphRef& graph) const;
+
   std::shared_ptr<const SparseMatrix> members_;  // all graphs x own vertices, all entries 1
   torch::Tensor ones_;                           // those entries
   torch::Tensor graph_of_;                       // of each own vertex, int64
   torch::Tensor scale_;                          // 1 / vertices of each own graph, own x 1
+  std::int64_t graphs_;                          // of all ranks
+  std::uint64_t most_;                           // vertices in one
   std::int64_t first_;                           // of the own graphs
   VertexList own_;
 };

@@ -94,11 +94,11 @@ torch::Tensor own_scores(World& world, const Dataset& dataset, const Partition& 
 
 }  // namespace
 
-void rehearse_inference(const Dataset& dataset, const ModelConfig& model,
+void rehearse_inference(const Dataset& dataset, const ModelConfig& model, bool exact,
                         const std::function<void()>& placed) {
   const torch::NoGradGuard no_grad;
-  own_scores(*World::alone(), dataset, partition_by_vertices(dataset.vertices(), 1), {},
-             Model(model), placed);
+  own_scores(*World::alone(), dataset, partition_by_vertices(dataset.vertices(), 1),
+             {.route = {.exact = exact}}, Model(model), placed);
 }
 
 Scores infer(World& world, const Dataset& dataset, const Partition& partition,

@@ -9,8 +9,8 @@
 namespace plait {
 
 // What infer() does on a rank, on this process alone with weights that were not learnt, whatever
-// memory there is; `placed` is called when all is there but the scores.
-void rehearse_inference(const Dataset& dataset, const ModelConfig& model,
+// memory there is; `exact` as in Route; `placed` is called when all is there but the scores.
+void rehearse_inference(const Dataset& dataset, const ModelConfig& model, bool exact,
                         const std::function<void()>& placed);
 
 }  // namespace plait

@@ -10,6 +10,7 @@
 #include "plait/base/error.h"
 #include "plait/base/names.h"
 #include "plait/base/parallel.h"
+#include "plait/nn/exact_sums.h"
 #include "plait/nn/linear_map.h"
 #include "plait/nn/sparse_matrix.h"
 #include "plait/placement/own_rows.h"
@@ -128,6 +129,22 @@ struct InputFeatures::Sparse {
   torch::Tensor values;  // of the entries of `rows`
   std::optional<SparseMatrix> columns;
   torch::Tensor entries;  // by which those of `columns` are taken from them
+
+  // The transposed matrix times `gradient` over the vertices of all ranks, by columns that are made
+  // dense, some at a time.
+  torch::Tensor exact_products(const torch::Tensor& some, const torch::Tensor& gradient,
+                               const GraphRef& graph) const {
+    constexpr std::int64_t kColumns = 256;
+    const auto width = static_cast<std::int64_t>(rows.columns());
+    std::vector<torch::Tensor> products;
+    for (std::int64_t begin = 0; begin < width; begin += kColumns) {
+      const std::int64_t count = std::min(kColumns, width - begin);
+      torch::Tensor chosen = torch::zeros({width, count}, gradient.options());
+      chosen.narrow(0, begin, count).fill_diagonal_(1);
+      products.push_back(exact_column_products(rows.times(some, chosen), gradient, *graph));
+    }
+    return torch::cat(products);
+  }
 };
 
 InputFeatures::InputFeatures(const Features& features, const Partition& partition, int rank,
@@ -157,14 +174,16 @@ torch::Tensor InputFeatures::dense(const DropoutStep& step) const {
   return drop(dense_, vertices_, step);
 }
 
-torch::Tensor InputFeatures::times(const torch::Tensor& weight, const DropoutStep& step) const {
-  if (!is_sparse()) return dense(step).matmul(weight.t());
+torch::Tensor InputFeatures::times(const torch::Tensor& weight, const DropoutStep& step,
+                                   const GraphRef& graph) const {
+  if (!is_sparse()) return linear(dense(step), weight, {}, graph);
   const torch::Tensor values = sparse_->rows.dropped(sparse_->values, vertices_, step);
-  const auto forward = [values, sparse = sparse_](const torch::Tensor& w) {
-    return sparse->rows.times(values, w);
+  const auto forward = [values, sparse = sparse_, graph](const torch::Tensor& w) {
+    return sparse->rows.times(values, w, is_exact(graph));
   };
-  const auto adjoint = [values, sparse = sparse_](const torch::Tensor& gradient) {
-    return sparse->columns->times(values.take(sparse->entries), gradient);
+  const auto adjoint = [values, sparse = sparse_, graph](const torch::Tensor& gradient) {
+    return is_exact(graph) ? on_rank_0(sparse->exact_products(values, gradient, graph), graph)
+                           : sparse->columns->times(values.take(sparse->entries), gradient);
   };
   return linear_map(weight.t(), forward, adjoint);
 }

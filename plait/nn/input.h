@@ -7,6 +7,7 @@
 
 #include "plait/graph/dataset.h"
 #include "plait/nn/config.h"
+#include "plait/nn/dense_operations.h"
 #include "plait/nn/dropout.h"
 #include "plait/partition/partition.h"
 
@@ -33,7 +34,8 @@ class InputFeatures {
   // features this takes width x width floats more.
   torch::Tensor dense(const DropoutStep& step) const;
   // X W^T, own x out, with the gradient for weight (out x width).
-  torch::Tensor times(const torch::Tensor& weight, const DropoutStep& step) const;
+  torch::Tensor times(const torch::Tensor& weight, const DropoutStep& step,
+                      const GraphRef& graph = {}) const;
 
  private:
   struct Sparse;

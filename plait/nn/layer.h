@@ -12,13 +12,12 @@
 
 #include "plait/base/row_stride.h"
 #include "plait/nn/config.h"
-#include "plait/nn/graph_handle.h"
+#include "plait/nn/dense_operations.h"
 #include "plait/nn/input.h"
 
 namespace plait {
 
 using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
-using GraphRef = c10::intrusive_ptr<GraphHandle>;
 
 inline void add_named(NamedTensors& all, const std::string& prefix, const NamedTensors& some) {
   for (const auto& [name, tensor] : some) all.emplace_back(prefix + name, tensor);
@@ -38,8 +37,9 @@ class LayerInput {
   // own x width.
   torch::Tensor dense() const { return features_ != nullptr ? features_->dense(step_) : h_; }
   // X W^T, own x out, with the gradient for weight (out x width).
-  torch::Tensor times(const torch::Tensor& weight) const {
-    return features_ != nullptr ? features_->times(weight, step_) : h_.matmul(weight.t());
+  torch::Tensor times(const torch::Tensor& weight, const GraphRef& graph) const {
+    return features_ != nullptr ? features_->times(weight, step_, graph)
+                                : linear(h_, weight, {}, graph);
   }
   const DropoutStep& step() const { return step_; }
   bool trains() const { return trains_; }
@@ -78,11 +78,6 @@ struct LayerShape {
   std::int64_t heads = 1;    // of attention
   bool concatenated = true;  // heads stand beside each other in `out`; else `out` is their mean
 };
-
-// `activation` as in ModelConfig.
-inline torch::Tensor activate(const torch::Tensor& h, const std::string& activation) {
-  return activation == "elu" ? torch::elu(h) : h.relu();
-}
 
 // Whether a layer multiplies by `weight` (out x in) before rows cross, where that may come before
 // or after: X W moves rows of the output's width, and X first those of the input's; the narrower

@@ -167,15 +167,16 @@ torch::Tensor Model::forward(const InputFeatures& input, const GraphRef& graph, 
   }
   if (!head_) return h;
   require<UsageError>(set != nullptr, "the model scores graphs, and got no set of them");
-  return head_->scores(set->pool(h, graph, config_.pool), *set, head_step);
+  return head_->scores(set->pool(h, graph, config_.pool), *set, graph, head_step);
 }
 
 torch::Tensor Model::layer_output(std::size_t l, const LayerInput& x, const GraphRef& graph) const {
   torch::Tensor h = layers_[l]->forward(x, graph);
-  if (config_.residual) h = h + (residuals_[l].defined() ? x.times(residuals_[l]) : x.dense());
+  if (config_.residual)
+    h = h + (residuals_[l].defined() ? x.times(residuals_[l], graph) : x.dense());
   if (gives_scores(config_, static_cast<int>(l))) return h;
   if (!norms_.empty()) h = norms_[l](h, graph, x.trains());
-  return activate(h, config_.activation);
+  return activate(h, config_.activation, graph);
 }
 
 NamedTensors Model::named_parameters() const {

@@ -17,7 +17,11 @@ Norm::Norm(NormKind kind, std::int64_t width, const torch::Device& device)
 }
 
 torch::Tensor Norm::operator()(const torch::Tensor& x, const GraphRef& graph, bool trains) const {
-  if (kind_ == NormKind::layer) return torch::layer_norm(x, {x.size(1)}, weight_, bias_, kEpsilon);
+  if (!graph->exact() && kind_ == NormKind::layer)
+    return torch::layer_norm(x, {x.size(1)}, weight_, bias_, kEpsilon);
+  if (graph->exact())
+    return add_bias(scale_columns(exactly_normalized(x, graph, trains), weight_, graph), bias_,
+                    graph);
   torch::Tensor centred, variance;
   if (trains) {
     const auto count = static_cast<double>(graph->vertices());
@@ -28,15 +32,28 @@ torch::Tensor Norm::operator()(const torch::Tensor& x, const GraphRef& graph, bo
     const torch::Tensor mean = sum(x) / count;
     centred = x - mean;
     variance = sum(centred.square()) / count;
-    const torch::NoGradGuard no_grad;
-    const double unbiased = count / std::max(count - 1, 1.0);
-    running_mean_.lerp_(mean, kMomentum);
-    running_variance_.lerp_(variance * unbiased, kMomentum);
+    learn(mean, variance, count);
   } else {
     centred = x - running_mean_;
     variance = running_variance_;
   }
   return centred * (variance + kEpsilon).rsqrt() * weight_ + bias_;
+}
+
+torch::Tensor Norm::exactly_normalized(const torch::Tensor& x, const GraphRef& graph,
+                                       bool trains) const {
+  if (kind_ == NormKind::layer) return torch::layer_norm(x, {x.size(1)}, {}, {}, kEpsilon);
+  if (!trains) return (x - running_mean_) * (running_variance_ + kEpsilon).rsqrt();
+  const auto [mean, variance] = exact_statistics(x, graph);
+  learn(mean, variance, static_cast<double>(graph->vertices()));
+  return standardize(x, mean, (variance + kEpsilon).rsqrt(), graph);
+}
+
+void Norm::learn(const torch::Tensor& mean, const torch::Tensor& variance, double count) const {
+  const torch::NoGradGuard no_grad;
+  const double unbiased = count / std::max(count - 1, 1.0);
+  running_mean_.lerp_(mean, kMomentum);
+  running_variance_.lerp_(variance * unbiased, kMomentum);
 }
 
 NamedTensors Norm::parameters() const {

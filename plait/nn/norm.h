@@ -21,6 +21,12 @@ class Norm {
   NamedTensors buffers() const;
 
  private:
+  // For an exact graph: before weight and bias.
+  torch::Tensor exactly_normalized(const torch::Tensor& x, const GraphRef& graph,
+                                   bool trains) const;
+  // Moves the running statistics towards those of `count` vertices.
+  void learn(const torch::Tensor& mean, const torch::Tensor& variance, double count) const;
+
   NormKind kind_;
   torch::Tensor weight_, bias_, running_mean_, running_variance_;
 };

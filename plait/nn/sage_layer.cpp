@@ -15,17 +15,19 @@ class SageLayer : public Layer {
   torch::Tensor forward(const LayerInput& x, const GraphRef& graph) const override {
     if (max_) {
       const torch::Tensor h = x.dense();
-      return torch::linear(max_of_neighbours(h, graph), neighbours_, bias_) + h.matmul(own_.t());
+      return linear(max_of_neighbours(h, graph), neighbours_, bias_, graph) +
+             linear(h, own_, {}, graph);
     }
     if (transforms_first(own_,
                          x.is_sparse())) {  // the mean of rows times W is that of the products
       const torch::Tensor padded = padded_weight(neighbours_);
-      const auto both =
-          x.times(torch::cat({padded, own_})).split_with_sizes({padded.size(0), own_.size(0)}, 1);
-      return first_columns(mean(both[0], graph), neighbours_) + both[1] + bias_;
+      const auto products = x.times(torch::cat({padded, own_}), graph)
+                                .split_with_sizes({padded.size(0), own_.size(0)}, 1);
+      const torch::Tensor means = first_columns(mean(products[0], graph), neighbours_);
+      return add_bias(means + products[1], bias_, graph);
     }
     const torch::Tensor h = x.dense();
-    return torch::linear(mean(h, graph), neighbours_, bias_) + h.matmul(own_.t());
+    return linear(mean(h, graph), neighbours_, bias_, graph) + linear(h, own_, {}, graph);
   }
   NamedTensors parameters() const override {
     return {{"lin_l.weight", neighbours_}, {"lin_l.bias", bias_}, {"lin_r.weight", own_}};

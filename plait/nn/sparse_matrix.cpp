@@ -7,14 +7,16 @@
 
 namespace plait {
 
-SparseMatrix::SparseMatrix(Csr32 matrix, std::uint64_t columns, const torch::Device& device) {
+SparseMatrix::SparseMatrix(Csr32 matrix, std::uint64_t columns, const torch::Device& device)
+    : columns_(columns) {
   if (device.is_cuda())
     gpu_ = std::make_unique<GpuSparse>(matrix, columns);
   else
     matrix_ = std::move(matrix);
 }
 
-torch::Tensor SparseMatrix::times(const torch::Tensor& values, const torch::Tensor& x) const {
+torch::Tensor SparseMatrix::times(const torch::Tensor& values, const torch::Tensor& x,
+                                  bool fixed_order) const {
   const std::uint64_t rows = gpu_ ? gpu_->rows() : matrix_.vertices();
   const auto width = static_cast<std::uint64_t>(x.size(1));
   torch::Tensor y = torch::empty({static_cast<std::int64_t>(rows), x.size(1)}, x.options());
@@ -25,7 +27,8 @@ torch::Tensor SparseMatrix::times(const torch::Tensor& values, const torch::Tens
                     .x = x.const_data_ptr<float>(),
                     .width = width,
                     .y = y.mutable_data_ptr<float>(),
-                    .partial_sums = partial_sums.mutable_data_ptr<float>()},
+                    .partial_sums = partial_sums.mutable_data_ptr<float>(),
+                    .fixed_order = fixed_order},
                    current_stream(x.device()));
     return y;
   }

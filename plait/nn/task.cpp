@@ -10,23 +10,24 @@
 namespace plait {
 namespace {
 
-torch::Tensor cross_entropy(const torch::Tensor& scores, const SplitRows& split) {
+torch::Tensor cross_entropy(const torch::Tensor& scores, const SplitRows& split, const GraphRef&) {
   return torch::nll_loss(torch::log_softmax(scores.index_select(0, split.rows), 1), split.labels,
                          {}, at::Reduction::None);
 }
 
 // The mean over classes of the cross entropy of each, by the sigmoid of its score.
-torch::Tensor binary_cross_entropy(const torch::Tensor& scores, const SplitRows& split) {
-  return torch::binary_cross_entropy_with_logits(scores.index_select(0, split.rows), split.labels,
-                                                 {}, {}, at::Reduction::None)
-      .mean(1);
+torch::Tensor class_by_class(const torch::Tensor& scores, const SplitRows& split,
+                             const GraphRef& graph) {
+  const torch::Tensor losses =
+      binary_cross_entropy(scores.index_select(0, split.rows), split.labels, graph);
+  return row_means(losses, graph);
 }
 
 const std::vector<Task>& tasks() {
   using enum MetricKind;
   static const std::vector<Task> table{
       {TaskKind::single_label, "single-label", cross_entropy, {accuracy, roc_auc}},
-      {TaskKind::multi_label, "multi-label", binary_cross_entropy, {micro_f1}},
+      {TaskKind::multi_label, "multi-label", class_by_class, {micro_f1}},
       {TaskKind::graph_label, "graph-label", cross_entropy, {accuracy, roc_auc}}};
   return table;
 }

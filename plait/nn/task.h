@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plait/nn/config.h"
+#include "plait/nn/dense_operations.h"
 #include "plait/nn/targets.h"
 
 namespace plait {
@@ -16,7 +17,8 @@ struct Task {
   std::string_view name;
   // Of each example of a split, by the scores of all own examples (own x classes): differentiable,
   // on their device, without waiting for it.
-  torch::Tensor (*losses)(const torch::Tensor& scores, const SplitRows& split);
+  torch::Tensor (*losses)(const torch::Tensor& scores, const SplitRows& split,
+                          const GraphRef& graph);
   std::vector<MetricKind> metrics;  // the first by default
 };
 

@@ -130,13 +130,14 @@ struct Trainer::State {
     recorder.run(Recorder::step, [&] {
       const auto* const at = reinterpret_cast<std::uint32_t*>(epoch_at.mutable_data_ptr<int>());
       const DropoutStep drop_step{&dropout, static_cast<std::uint32_t>(epoch), 0, at};
-      const torch::Tensor loss =
-          task.losses(scores(drop_step, true), targets.of(Split::train)).sum();
+      const torch::Tensor losses =
+          task.losses(scores(drop_step, true), targets.of(Split::train), graph);
       const BackwardHere here;
+      const torch::Tensor loss = losses.sum();
       sum_gradients(torch::autograd::grad({loss}, parameters, {share_of_one}));
       optimizer.step();
       epoch_at.add_(1);
-      step_loss = loss.detach();
+      step_loss = graph->exact() ? part_of_total(losses, graph) : loss.detach();
     });
     graph->about_to_wait();
     const auto loss = step_loss.item<double>();  // waits for all that a GPU was given to do
@@ -168,7 +169,8 @@ struct Trainer::State {
   torch::Tensor score() const {
     const torch::NoGradGuard no_grad;
     const torch::Tensor own = scores({}, false);
-    const torch::Tensor loss = task.losses(own, targets.of(Split::validation)).sum(torch::kFloat64);
+    const torch::Tensor loss =
+        part_of_total(task.losses(own, targets.of(Split::validation), graph), graph);
     return torch::cat({loss.view({1}), metric->evidence(own, targets)});
   }
 

@@ -142,21 +142,22 @@ std::string name_of(const ModelConfig& model) {
                      model.layers, model.inputs, model.hidden, model.outputs);
 }
 
-RunMemory run_of(const ModelConfig& model, bool sparse, Strategy strategy, bool gpu) {
-  return {.strategy = strategy,
-          .shards = shard_options_of(model),
-          .gpu = gpu,
+RunMemory run_of(const ModelConfig& model, bool sparse, const Route& route) {
+  ShardOptions shards = shard_options_of(model);
+  shards.order = route.order();
+  return {.strategy = route.strategy,
+          .shards = shards,
+          .gpu = route.gpu,
           .widths = moved_widths_of(model, sparse),
           .edge_scratch = edge_scratch_of(model)};
 }
 
 RunMemory training_run(const Dataset& dataset, const Partition& partition,
                        const TrainConfig& config) {
-  RunMemory run =
-      run_of(config.model, dataset.features.is_sparse(), config.route.strategy, config.route.gpu);
+  RunMemory run = run_of(config.model, dataset.features.is_sparse(), config.route);
   TrainConfig small = config;
   small.checkpoint.clear(), small.resume.clear();
-  small.route = {}, small.split = 0, small.folds = {};
+  small.route = {.exact = config.route.exact}, small.split = 0, small.folds = {};
   constexpr double kWeightsOften = 6;  // with gradients twice, two moments, and the best so far
   run.work = work_of(
       dataset, partition, config.model, split_of(dataset, config).span(), config.route.gpu,
@@ -191,13 +192,12 @@ void require_training_fits(World& world, const Dataset& dataset, const Partition
 
 void require_inference_fits(World& world, const Dataset& dataset, const Partition& partition,
                             const ModelConfig& model, const InferConfig& config) {
-  RunMemory run =
-      run_of(model, dataset.features.is_sparse(), config.route.strategy, config.route.gpu);
+  RunMemory run = run_of(model, dataset.features.is_sparse(), config.route);
   run.shards.transposed = false;
   run.work = work_of(
       dataset, partition, model, {}, config.route.gpu,
       [&](const Dataset& few, const std::function<void()>& kept) {
-        rehearse_inference(few, model, kept);
+        rehearse_inference(few, model, config.route.exact, kept);
       },
       1);
   if (!config.route.gpu)  // the scores of all ranks come to each, and rank 0 puts them in order

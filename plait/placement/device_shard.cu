@@ -1,6 +1,6 @@
 // Four passes: mark the places that edges read, scan the marks, number what is brought in, and
-// write each row's slots, turned round so that they ascend. Bytes: edges x (V + V + slot), places
-// x 9.
+// write each row's slots, turned round so that they ascend, or in the order of the graph. Bytes:
+// edges x (V + V + slot), places x 9.
 #include <thrust/iterator/transform_iterator.h>
 
 #include <cub/device/device_reduce.cuh>
@@ -73,6 +73,23 @@ __global__ void list_rows(const std::uint8_t* marks, const Slot* slots, std::uin
     rows[slots[place] - first_slot] = static_cast<std::uint32_t>(place - begin);
 }
 
+// A warp a row, whose edges keep their order.
+template <class V>
+__global__ void write_slots_as_given(const EdgeOffset* offsets, const V* neighbours,
+                                     std::uint64_t rows, std::uint64_t own_begin,
+                                     std::uint64_t own_end, const Slot* slot_of, Slot* slots,
+                                     unsigned long long* local_edges) {
+  const std::uint64_t row = thread_number() / kWarp;
+  if (row >= rows) return;
+  unsigned long long local = 0;
+  for (EdgeOffset k = offsets[row] + threadIdx.x % kWarp; k < offsets[row + 1]; k += kWarp) {
+    const V place = neighbours[k];
+    slots[k] = slot_of[place];
+    if (place >= own_begin && place < own_end) ++local;
+  }
+  if (local > 0) atomicAdd(local_edges, local);
+}
+
 // A warp a row: what stands before the first own place goes to the end.
 template <class V>
 __global__ void write_slots(const EdgeOffset* offsets, const V* neighbours, const float* weights,
@@ -105,7 +122,8 @@ __global__ void find_bounds(const EdgeOffset* offsets, const Slot* slots, std::u
 
 template <VertexId V>
 DeviceShard make_device_shard(DeviceRowsCsr<V> rows, const std::vector<std::uint64_t>& starts,
-                              int rank, HaloKind kind, cudaStream_t stream) {
+                              int rank, const DeviceShardOptions& options, cudaStream_t stream) {
+  const HaloKind kind = options.halo;
   const auto ranks = static_cast<int>(starts.size()) - 1;
   require(ranks <= kMostRanks, "{} ranks are more than {}", ranks, kMostRanks);
   const auto at = [&](int r) { return starts[static_cast<std::size_t>(r)]; };
@@ -166,10 +184,15 @@ DeviceShard make_device_shard(DeviceRowsCsr<V> rows, const std::vector<std::uint
   }
 
   shard.slots = DeviceArray<Slot>(edges);
-  shard.weights = DeviceArray<float>(rows.weights.size());
+  const bool as_given = options.order == EdgeOrder::as_given;
+  shard.weights = as_given ? std::move(rows.weights) : DeviceArray<float>(rows.weights.size());
   DeviceArray<unsigned long long> local(1);
   check_cuda(cudaMemsetAsync(local.data(), 0, sizeof(unsigned long long), stream), "the shard");
-  if (edges > 0)
+  if (edges > 0 && as_given)
+    write_slots_as_given<<<blocks_for(shard.own * kWarp), kThreads, 0, stream>>>(
+        rows.offsets.data(), rows.neighbours.data(), shard.own, at(rank), at(rank + 1),
+        slot_of.data(), shard.slots.data(), local.data());
+  else if (edges > 0)
     write_slots<<<blocks_for(shard.own * kWarp), kThreads, 0, stream>>>(
         rows.offsets.data(), rows.neighbours.data(),
         rows.weights.size() > 0 ? rows.weights.data() : nullptr, shard.own, at(rank), at(rank + 1),
@@ -203,10 +226,10 @@ DeviceArray<std::uint64_t> vertices_of_slots(const DeviceShard& shard, const Par
 }
 
 template DeviceShard make_device_shard(DeviceRowsCsr<std::uint32_t>,
-                                       const std::vector<std::uint64_t>&, int, HaloKind,
-                                       cudaStream_t);
+                                       const std::vector<std::uint64_t>&, int,
+                                       const DeviceShardOptions&, cudaStream_t);
 template DeviceShard make_device_shard(DeviceRowsCsr<std::uint64_t>,
-                                       const std::vector<std::uint64_t>&, int, HaloKind,
-                                       cudaStream_t);
+                                       const std::vector<std::uint64_t>&, int,
+                                       const DeviceShardOptions&, cudaStream_t);
 
 }  // namespace plait

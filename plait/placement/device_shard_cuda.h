@@ -39,7 +39,14 @@ struct DeviceShard {
   }
 };
 
-// Own rows whose edges are on the GPU, with neighbours by place (own_rows.h), ascending in a row.
+struct DeviceShardOptions {
+  HaloKind halo = HaloKind::dense;
+  // as_given: slots do not ascend within a row, which can then only be summed as a whole.
+  EdgeOrder order = EdgeOrder::local_first;
+};
+
+// Own rows whose edges are on the GPU, with neighbours by place (own_rows.h), ascending in a row
+// unless they are to keep their order.
 template <VertexId V>
 struct DeviceRowsCsr {
   DeviceArray<EdgeOffset> offsets;
@@ -51,7 +58,7 @@ struct DeviceRowsCsr {
 // slots or more, or too little memory.
 template <VertexId V>
 DeviceShard make_device_shard(DeviceRowsCsr<V> rows, const std::vector<std::uint64_t>& starts,
-                              int rank, HaloKind kind, cudaStream_t stream);
+                              int rank, const DeviceShardOptions& options, cudaStream_t stream);
 
 // The global id of each slot.
 DeviceArray<std::uint64_t> vertices_of_slots(const DeviceShard& shard, const Partition& partition);

@@ -16,7 +16,7 @@ GraphShards make_graph_shards(const AnyCsr& any, bool symmetric, const Partition
         const auto rows = prepare(own_rows(graph, partition, rank));
         shards.degree = row_sums(rows);
         const auto place = [&](const auto& some) {
-          Shard shard = make_shard(some, partition, rank, options.halo);
+          Shard shard = make_shard(some, partition, rank, options.halo, options.order);
           if (options.slot_vertices) shard.vertices = vertices_of_slots(shard, partition);
           return shard;
         };

@@ -15,6 +15,7 @@ struct ShardOptions {
   bool transposed = true;              // also the shard of the transposed graph, for gradients
   HaloKind halo = HaloKind::distinct;  // complete: for the strategy `replicate`
   bool slot_vertices = false;          // also the global id of each slot
+  EdgeOrder order = EdgeOrder::local_first;
 };
 
 struct GraphShards {

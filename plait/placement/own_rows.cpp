@@ -123,14 +123,14 @@ std::vector<std::uint64_t> place_starts(const Partition& partition) {
 }
 
 template <VertexId V>
-Csr<V> by_place(const Csr<V>& rows, const Partition& partition) {
-  std::atomic<bool> ascending{partition.is_contiguous()};
-  if (ascending)
+Csr<V> by_place(const Csr<V>& rows, const Partition& partition, bool sorted) {
+  std::atomic<bool> in_order{partition.is_contiguous()};
+  if (in_order && sorted)
     parallel_blocks(rows.vertices(), kRowGrain, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t r = begin; r < end && ascending; ++r)
-        if (!std::ranges::is_sorted(rows.row(r))) ascending = false;
+      for (std::size_t r = begin; r < end && in_order; ++r)
+        if (!std::ranges::is_sorted(rows.row(r))) in_order = false;
     });
-  if (ascending) return rows;
+  if (in_order) return rows;
   const std::vector<std::uint64_t> starts = place_starts(partition);
   return make_rows<V>(
       rows.vertices(), rows.weighted(), [&](std::uint64_t r) { return rows.degree(r); },
@@ -141,7 +141,7 @@ Csr<V> by_place(const Csr<V>& rows, const Partition& partition) {
           const auto owner = static_cast<std::size_t>(partition.owner(v));
           row.emplace_back(static_cast<V>(starts[owner] + partition.row(v)), rows.weight(e));
         }
-        std::ranges::stable_sort(row, {}, &std::pair<V, float>::first);
+        if (sorted) std::ranges::stable_sort(row, {}, &std::pair<V, float>::first);
         for (std::size_t k = 0; k < row.size(); ++k) {
           neighbours[k] = row[k].first;
           if (weights != nullptr) weights[k] = row[k].second;
@@ -151,8 +151,8 @@ Csr<V> by_place(const Csr<V>& rows, const Partition& partition) {
 
 template std::vector<float> row_sums(const Csr32&);
 template std::vector<float> row_sums(const Csr64&);
-template Csr32 by_place(const Csr32&, const Partition&);
-template Csr64 by_place(const Csr64&, const Partition&);
+template Csr32 by_place(const Csr32&, const Partition&, bool);
+template Csr64 by_place(const Csr64&, const Partition&, bool);
 template Csr32 own_rows(const Csr32&, const Partition&, int);
 template Csr64 own_rows(const Csr64&, const Partition&, int);
 template Csr32 own_columns(const Csr32&, const Partition&, int);

@@ -34,9 +34,10 @@ std::vector<float> row_sums(const Csr<V>& rows);
 // those of rank p are starts[p] .. starts[p + 1] - 1.
 std::vector<std::uint64_t> place_starts(const Partition& partition);
 
-// The same rows with neighbours by place, ascending in a row. Of a contiguous partition places are
-// ids, and rows that ascend already are returned as they are.
+// The same rows with neighbours by place: ascending in a row, or, if not `sorted`, in their order.
+// Of a contiguous partition places are ids, and rows that are in order already are returned as they
+// are.
 template <VertexId V>
-Csr<V> by_place(const Csr<V>& rows, const Partition& partition);
+Csr<V> by_place(const Csr<V>& rows, const Partition& partition, bool sorted = true);
 
 }  // namespace plait

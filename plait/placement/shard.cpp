@@ -76,7 +76,8 @@ EdgeOffset Shard::remote_edges() const {
 }
 
 template <VertexId V>
-Shard make_shard(const Csr<V>& rows, const Partition& partition, int rank, HaloKind kind) {
+Shard make_shard(const Csr<V>& rows, const Partition& partition, int rank, HaloKind kind,
+                 EdgeOrder order) {
   Shard shard{.rank = rank, .parts = partition.parts(), .own = rows.vertices()};
   SlotMap map(partition, rank);
   Buffer<EdgeOffset> split(shard.own);
@@ -97,7 +98,7 @@ Shard make_shard(const Csr<V>& rows, const Partition& partition, int rank, HaloK
     EdgeOffset local = rows.offsets[i], remote = split[i];
     for (EdgeOffset e = rows.offsets[i]; e < rows.offsets[i + 1]; ++e) {
       const Slot slot = map.slot(rows.neighbours[e]);
-      EdgeOffset& at = slot < shard.own ? local : remote;
+      EdgeOffset& at = order == EdgeOrder::as_given || slot < shard.own ? local : remote;
       slots[at] = slot;
       if (rows.weighted()) weights[at] = rows.weights[e];
       ++at;
@@ -119,7 +120,7 @@ std::vector<std::uint64_t> vertices_of_slots(const Shard& shard, const Partition
   return vertices;
 }
 
-template Shard make_shard(const Csr32&, const Partition&, int, HaloKind);
-template Shard make_shard(const Csr64&, const Partition&, int, HaloKind);
+template Shard make_shard(const Csr32&, const Partition&, int, HaloKind, EdgeOrder);
+template Shard make_shard(const Csr64&, const Partition&, int, HaloKind, EdgeOrder);
 
 }  // namespace plait

@@ -58,11 +58,18 @@ struct Shard {
   std::span<const EdgeOffset> remote_begin() const { return split.span(); }
 };
 
-// `rows` are the rank's rows with global ids (own_rows, own_columns). Within a row, local and
-// remote edges each keep their order. Throws DoesNotFitError if there are 2^32 slots or more.
+// How the edges of a row are laid out in a shard.
+enum class EdgeOrder {
+  local_first,  // local ones, then remote ones; either keep their order
+  as_given,     // in the order of the whole graph, which no partition changes
+};
+
+// `rows` are the rank's rows with global ids (own_rows, own_columns). With EdgeOrder::as_given,
+// split[i] only tells how many edges of row i are local, not where they are. Throws DoesNotFitError
+// if there are 2^32 slots or more.
 template <VertexId V>
 Shard make_shard(const Csr<V>& rows, const Partition& partition, int rank,
-                 HaloKind kind = HaloKind::distinct);
+                 HaloKind kind = HaloKind::distinct, EdgeOrder order = EdgeOrder::local_first);
 
 // The global id of each slot.
 std::vector<std::uint64_t> vertices_of_slots(const Shard& shard, const Partition& partition);

@@ -1,5 +1,5 @@
-// What fails on one rank alone, and what the others then get: no numbers, and no endless wait. Ranks
-// share GPUs where there are fewer.
+// What fails on one rank alone, and what the others then get: no numbers, and no endless wait.
+// Ranks share GPUs where there are fewer.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 #include "plait/base/gpu.h"
 #include "plait/nn/gpu_torch.h"
 #include "plait/nn/recorded.h"
-#include "tests/gpu/endless_kernel.h"
 #include "plait/symmetric/agreement.h"
+#include "tests/gpu/endless_kernel.h"
 #include "tests/support/random_graph.h"
 #include "tests/world/ranks.h"
 
@@ -65,9 +65,9 @@ const RankProgram kRecording("gpu recording fails on one rank", [](World& world)
   const torch::Device device = torch_device(true);
   const OwnStream stream(device);
   const AnyCsr csr = random_csr<std::uint32_t>(50, 400, 1);
-  const auto graph = c10::make_intrusive<GraphHandle>(
-      world, csr, false, partition_by_vertices(50, world.size()),
-      GraphHandleOptions{.route = {.gpu = true}});
+  const auto graph =
+      c10::make_intrusive<GraphHandle>(world, csr, false, partition_by_vertices(50, world.size()),
+                                       GraphHandleOptions{.route = {.gpu = true}});
   Recorder recorder(*graph);
   const torch::Tensor sum = torch::zeros({1}, device);
   int calls = 0;
@@ -88,7 +88,8 @@ const RankProgram kRecording("gpu recording fails on one rank", [](World& world)
 TEST(GpuFailures, ARecordingThatFailsOnOneRankIsDoneOnNone) {
   const Outcome outcome = run_job({.program = "gpu recording fails on one rank", .ranks = 2});
   EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
-  EXPECT_THAT(outcome.all_errors(), HasSubstr("plait: warning: rank 1: recording what a step does"));
+  EXPECT_THAT(outcome.all_errors(),
+              HasSubstr("plait: warning: rank 1: recording what a step does"));
 }
 
 // Rank 1's GPU hangs in work of its own after a step that all have done.

@@ -141,7 +141,7 @@ TEST(Metric, RocAucIsByTheMarginOfClass1) {
 TEST(Task, LossOfLabelSets) {
   const Case c = random_case(30, 6, true, 5);
   const SplitRows& train = c.targets.of(Split::train);
-  const torch::Tensor found = task_of(TaskKind::multi_label).losses(c.scores, train);
+  const torch::Tensor found = task_of(TaskKind::multi_label).losses(c.scores, train, {});
   const torch::Tensor y = train.labels.to(torch::kFloat64);
   const torch::Tensor s = torch::sigmoid(c.scores.index_select(0, train.rows).to(torch::kFloat64));
   const torch::Tensor wanted = -(y * s.log() + (1 - y) * (1 - s).log()).mean(1);

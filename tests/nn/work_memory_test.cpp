@@ -55,25 +55,34 @@ constexpr bool kMeasurable = false;
 constexpr bool kMeasurable = true;
 #endif
 
-class WorkMemory : public testing::TestWithParam<std::pair<const char*, std::int64_t>> {};
+struct Trained {
+  const char* kind;
+  std::int64_t hidden;
+  bool exact = false;
+};
+class WorkMemory : public testing::TestWithParam<Trained> {};
 
 TEST_P(WorkMemory, OfTrainingIsWhatWasPlanned) {
   if (!kMeasurable) GTEST_SKIP() << "measured without sanitizers";
-  const auto [kind, hidden] = GetParam();
+  const auto [kind, hidden, exact] = GetParam();
   const Dataset& data = large();
-  const TrainConfig config = config_of(data, kind, hidden, 2);
+  TrainConfig config = config_of(data, kind, hidden, 2);
+  config.route.exact = exact;
   const Dataset small = generate_dcsbm({.vertices = 600, .edges = 6000, .width = 128, .seed = 1});
   train(small, config_of(small, kind, hidden, 2));  // libraries and threads are there then
   const MemoryPlan plan = plan_training(data, partition_by_vertices(data.vertices(), 1), config);
   const test::MemoryPeak peak;
   train(data, config);
-  expect_near(peak.bytes(), plan, kind);
+  expect_near(peak.bytes(), plan, kind + std::string(exact ? ", exact" : ""));
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, WorkMemory,
-                         testing::Values(std::pair{"gcn", 256}, std::pair{"sage", 128},
-                                         std::pair{"gin", 128}, std::pair{"gat", 128}),
-                         [](const auto& one) { return one.param.first; });
+                         testing::Values(Trained{"gcn", 256}, Trained{"sage", 128},
+                                         Trained{"gin", 128}, Trained{"gat", 128},
+                                         Trained{"gat", 128, true}),
+                         [](const auto& one) {
+                           return one.param.kind + std::string(one.param.exact ? "_exact" : "");
+                         });
 
 TEST(RunMemory, OfAnAggregationIsWhatWasPlanned) {
   if (!kMeasurable) GTEST_SKIP() << "measured without sanitizers";

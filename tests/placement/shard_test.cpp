@@ -112,6 +112,35 @@ TEST(Shard, KeepsTheOrderOfARowWithinLocalAndRemote) {
   }
 }
 
+// A row lists the same vertices in the same order on whichever rank it is, both ways.
+TEST(Shard, KeepsTheOrderOfTheGraphIfAsked) {
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    const AnyCsr any(test::random_csr<std::uint32_t>(50, 1000, seed, true));
+    const auto rows_of = [&](const Partition& partition) {
+      std::map<std::pair<bool, std::uint64_t>, std::vector<std::pair<std::uint64_t, float>>> rows;
+      for (int rank = 0; rank < partition.parts(); ++rank) {
+        const auto shards = make_graph_shards(
+            any, false, partition, rank, {.one_loop_each = true, .order = EdgeOrder::as_given});
+        for (const bool back : {false, true}) {
+          const Shard& shard = back ? shards.backward() : shards.forward;
+          const auto vertices = vertices_of_slots(shard, partition);
+          EdgeOffset remote = 0;
+          for (std::uint64_t i = 0; i < shard.own; ++i)
+            for (EdgeOffset e = shard.offsets[i]; e < shard.offsets[i + 1]; ++e) {
+              rows[{back, vertices[i]}].emplace_back(vertices[shard.slots[e]], shard.weights[e]);
+              remote += shard.slots[e] >= shard.own ? 1 : 0;
+            }
+          EXPECT_EQ(shard.remote_edges(), remote);
+        }
+      }
+      return rows;
+    };
+    const auto wanted = rows_of(partition_by_vertices(50, 1));
+    for (const PartitionScheme scheme : partition_schemes())
+      EXPECT_EQ(rows_of(make_partition(scheme, any, 3)), wanted);
+  }
+}
+
 TEST(OneLoopEach, DropsLoopsAndAddsOneInPlace) {
   // Rows: 0 <- 0 (weight 3), 0 (weight 5), 1; 1 <- none; 2 <- 0.
   const auto graph = build_csr(
