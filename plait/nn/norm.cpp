@@ -5,6 +5,18 @@ namespace {
 
 constexpr double kMomentum = 0.1, kEpsilon = 1e-5;
 
+// In double, so that it depends little on which rows are whose; by blocks of rows, because a GPU
+// copies what it sums into an array of double.
+torch::Tensor sum_of_rows(const torch::Tensor& t) {
+  constexpr std::int64_t kBlock = 1 << 16;
+  torch::Tensor sum;
+  for (const torch::Tensor& block : t.split(kBlock)) {
+    const torch::Tensor of_block = block.sum(0, false, torch::kFloat64);
+    sum = sum.defined() ? sum + of_block : of_block;
+  }
+  return sum;
+}
+
 }  // namespace
 
 Norm::Norm(NormKind kind, std::int64_t width, const torch::Device& device)
@@ -25,9 +37,8 @@ torch::Tensor Norm::operator()(const torch::Tensor& x, const GraphRef& graph, bo
   torch::Tensor centred, variance;
   if (trains) {
     const auto count = static_cast<double>(graph->vertices());
-    // Summed in double, so that they depend little on which rows are whose.
     const auto sum = [&](const torch::Tensor& t) {
-      return sum_over_ranks(t.sum(0, false, torch::kFloat64).to(torch::kFloat32), graph);
+      return sum_over_ranks(sum_of_rows(t).to(torch::kFloat32), graph);
     };
     const torch::Tensor mean = sum(x) / count;
     centred = x - mean;
