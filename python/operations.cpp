@@ -40,14 +40,14 @@ void check_shape(const Tensor& x, std::int64_t rows, const char* name) {
                     ", but must have one row for each of ", rows, " nodes");
 }
 
-TensorState::TensorState(const OptionalTensor& tensor) {
-  if (!tensor || !tensor->defined() || tensor->is_inference()) return;
+TensorState::TensorState(const OptionalTensor& tensor) : given_(tensor && tensor->defined()) {
+  if (!given_ || tensor->is_inference()) return;
   tensor_.emplace(tensor->getIntrusivePtr());
   version_ = tensor->_version();
 }
 
 bool TensorState::is(const OptionalTensor& tensor) const {
-  if (!tensor || !tensor->defined()) return !tensor_;
+  if (!tensor || !tensor->defined()) return !given_;
   return tensor_ && tensor_->lock() == tensor->getIntrusivePtr() && version_ == tensor->_version();
 }
 

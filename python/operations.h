@@ -31,7 +31,8 @@ class TensorState {
   bool is(const OptionalTensor& tensor) const;
 
  private:
-  std::optional<c10::weak_intrusive_ptr<c10::TensorImpl>> tensor_;
+  bool given_ = false;
+  std::optional<c10::weak_intrusive_ptr<c10::TensorImpl>> tensor_;  // unless it cannot be told
   std::uint32_t version_ = 0;
 };
 

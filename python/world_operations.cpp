@@ -7,6 +7,7 @@
 
 #include "plait/aggregate/gpu_all_reduce.h"
 #include "plait/base/gpu.h"
+#include "plait/base/memory.h"
 #include "plait/base/parallel.h"
 #include "plait/graph/build.h"
 #include "plait/kernels/word_hash.h"
@@ -83,7 +84,7 @@ class SumsOnGpu {
     static auto& made = *new std::map<c10::DeviceIndex, SumsOnGpu>;
     return made.try_emplace(device.index(), device).first->second;
   }
-  explicit SumsOnGpu(const torch::Device& device) : stream_(current_torch_stream(device)) {
+  explicit SumsOnGpu(const torch::Device& device) : stream_(work_stream(device)) {
     use_gpu(device.index());
     sums_ = make_gpu_all_reduce(current_world(), stream_.native_handle());
   }
@@ -105,15 +106,16 @@ void all_reduce(const Tensor& values) {
   if (!values.is_cuda()) return world.all_reduce_sum(all);
   if (world.size() == 1) return;
   const OnGpuOf gpu(values.device());
-  if (world.one_host()) return SumsOnGpu::of(values.device()).sum(all);
+  if (built_with_cuda() && world.one_host()) return SumsOnGpu::of(values.device()).sum(all);
   const Tensor on_host = values.cpu();
   world.all_reduce_sum(std::span(on_host.mutable_data_ptr<T>(), all.size()));
   values.copy_(on_host);
 }
 
 void all_reduce_sum(const Tensor& values) {
-  TORCH_CHECK_VALUE(values.layout() == torch::kStrided && values.is_contiguous(),
-                    "ranks sum contiguous tensors only");
+  TORCH_CHECK_VALUE((values.is_cpu() || values.is_cuda()) && values.layout() == torch::kStrided &&
+                        values.is_contiguous(),
+                    "ranks sum contiguous tensors on the CPU or a GPU only");
   with_python_errors([&] {
     const std::lock_guard lock(operation_mutex());
     values.scalar_type() == torch::kFloat64 ? all_reduce<double>(values)
@@ -145,7 +147,8 @@ std::string first_difference_of(const std::vector<std::string>& keys,
 // Equal for tensors of equal elements, whatever their strides and wherever they are.
 std::string fingerprint(const Tensor& t) {
   return with_python_errors([&] {
-    Tensor contiguous = t.contiguous();
+    Tensor contiguous = t.resolve_conj().resolve_neg().contiguous();
+    if (!built_with_cuda() || !contiguous.is_cuda()) contiguous = contiguous.cpu();
     WordHash hash;
     if (contiguous.is_cuda()) {
       if (reinterpret_cast<std::uintptr_t>(contiguous.data_ptr()) % 8 != 0)
@@ -173,9 +176,12 @@ PartitionRef partition_of_edges(const Tensor& edge_index, std::int64_t num_nodes
     const PartitionScheme parsed = parse_partition_scheme(scheme);
     AnyCsr csr = build_csr(edge_list_of({edge_index, num_nodes, edge_weight}));
     Partition partition = make_partition(parsed, csr, current_world().size());
-    return c10::make_intrusive<PartitionHandle>(
-        std::move(partition),
-        BuiltGraph{TensorState(edge_index), TensorState(edge_weight), std::move(csr)});
+    // Kept where it takes little of what is free.
+    std::optional<BuiltGraph> built;
+    constexpr std::uint64_t kMostOfAnEdge = 12, kOfAVertex = 8;  // bytes
+    if (edge_count(csr) * kMostOfAnEdge + vertex_count(csr) * kOfAVertex < available_memory() / 8)
+      built.emplace(TensorState(edge_index), TensorState(edge_weight), std::move(csr));
+    return c10::make_intrusive<PartitionHandle>(std::move(partition), std::move(built));
   });
 }
 

@@ -40,6 +40,7 @@ void DeviceEdges::run(const Rows& rows, std::uint64_t width, Operation& operatio
                                           rows.stream);
   const std::uint64_t floats = scratch_floats(*groups_);
   require_known(floats <= scratch_.size(), width, rows.stream);
+  require_movable(rows.recorded && floats > scratch_.size(), width);
   const auto enqueue = [&](const float* slots) {
     operation.edges = {.begin = {shard.offsets.data(), shard.own},
                        .end = {shard.offsets.data() + 1, shard.own},

@@ -22,6 +22,7 @@ class DeviceEdges {
     const float* rows;
     DeviceStrategy& strategy;
     cudaStream_t stream;
+    bool recorded;  // steps were, which use the scratch that there is
   };
   // As Aggregator's, in this graph's direction.
   void attention(const Rows& rows, AttentionForward operation);

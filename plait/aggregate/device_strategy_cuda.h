@@ -113,6 +113,8 @@ class PeerSums {
 // Throws UsageError if what is needed for rows of this width is not known yet while the stream is
 // recorded: no memory can be taken then.
 void require_known(bool known, std::uint64_t width, cudaStream_t stream);
+// Throws UsageError if steps were recorded, which use memory that is about to move.
+void require_movable(bool recorded, std::uint64_t width);
 
 // Where slot 0 of `rank` would stand if own rows were stored as the halo is: they are fp32, the
 // halo behind them is of the wire's type.

@@ -103,12 +103,7 @@ class Engine : public GpuAggregator {
   void reserve(std::uint64_t width) override {
     if (width <= width_ && width_ > 0 && !lost()) return;
     require_known(false, width, stream_);
-    require<UsageError>(
-        !link_.was_recorded(),
-        "steps were captured that use this graph's room for rows of width {}, which "
-        "rows of width {} would move; use these once before capturing, or make the "
-        "graph anew",
-        width_, width);
+    require_movable(link_.was_recorded(), width);
     width = std::max({width, width_, std::uint64_t{1}});
     const auto slots_of = [&](const DeviceGraph& graph) {  // get stores no halo
       return strategy_ == Strategy::get ? graph.shard.own : graph.shard.slot_count();
@@ -203,7 +198,9 @@ class Engine : public GpuAggregator {
     const bool turned = back && transposed_;
     DeviceStrategy& strategy = turned ? *backward_run_ : *forward_run_;
     DeviceEdges& edges = turned ? *transposed_edges_ : *forward_edges_;
-    link_.operation(stream_, [&] { (edges.*kernel)({rows, strategy, stream_}, operation); });
+    link_.operation(stream_, [&] {
+      (edges.*kernel)({rows, strategy, stream_, link_.was_recorded()}, operation);
+    });
     count(strategy, turned ? *transposed_ : *forward_, width);
   }
 

@@ -132,6 +132,7 @@ class Pipelined : public DeviceStrategy {
   }
 
   Passes& passes_of(Plan& plan, const DeviceProduct& p) const {
+    require_known(plan.passes.has_value(), p.width, p.stream);
     if (!plan.passes) plan.passes.emplace(graph_, cuts_of(link_.rank(), p.width), p.stream);
     plan.passes->reserve(p.width);
     return *plan.passes;
@@ -159,6 +160,7 @@ class Pipelined : public DeviceStrategy {
   Plan& plan_for(const DeviceProduct& p) {
     if (const auto found = plans_.find(p.width); found != plans_.end()) return *found->second;
     require_known(false, p.width, p.stream);
+    require_movable(link_.was_recorded() && sum_count_ * p.stride() > sums_.size(), p.width);
     sums_.reserve(sum_count_ * p.stride());
     if (sums_.size() > 0)  // their padding is sent, too; after sums of other widths have left
       check_cuda(cudaMemsetAsync(sums_.data(), 0, sums_.size() * sizeof(float), link_.stream()),

@@ -57,6 +57,12 @@ c10::Stream current_torch_stream(const torch::Device& device) {
   return c10::impl::VirtualGuardImpl(torch::kCUDA).getStream(device);
 }
 
+c10::Stream work_stream(const torch::Device& device) {
+  const c10::impl::VirtualGuardImpl gpu(torch::kCUDA);
+  const c10::Stream current = gpu.getStream(device);
+  return current == gpu.getDefaultStream(device) ? gpu.getStreamFromGlobalPool(device) : current;
+}
+
 StreamOrder::StreamOrder(const c10::Stream& work)
     : here_(current_torch_stream(work.device())), work_(work) {
   follow(here_, work_);

@@ -30,6 +30,9 @@ void* current_stream(const torch::Device& device);
 // The same as libtorch names it, of a GPU.
 c10::Stream current_torch_stream(const torch::Device& device);
 
+// The current one, or another if that is the default one, which cannot be recorded.
+c10::Stream work_stream(const torch::Device& device);
+
 // Two streams of a GPU in one order: what its work stream does while it lives comes after what is
 // enqueued before on this thread's current stream, and before what is enqueued there later.
 class StreamOrder {

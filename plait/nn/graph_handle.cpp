@@ -58,7 +58,7 @@ GraphHandle::GraphHandle(World& world, const AnyCsr& graph, bool symmetric,
                     .widths = {options.max_width}},
                    "the graph");
   if (options.route.gpu) {
-    stream_ = current_torch_stream(device_);
+    stream_ = work_stream(device_);
     auto aggregator = make_gpu_aggregator(world, graph, symmetric, partition,
                                           {.strategy = options.route.strategy,
                                            .shards = shards,

@@ -14,6 +14,8 @@ namespace {
 constexpr int kOfProcess = 24;
 constexpr int kOfPeer = 1;
 constexpr int kOfStoreClient = 4;
+// Room for what GPUs, their libraries and a user's script open, where the limit is raised.
+constexpr rlim_t kOthers = 1024;
 
 void require_descriptors(int count, int ranks) {
   const auto wanted = static_cast<rlim_t>(count);
@@ -23,7 +25,7 @@ void require_descriptors(int count, int ranks) {
           "a process may open {} files and connections here, but with {} ranks it needs {}; raise "
           "the limit (ulimit -n)",
           limit.rlim_max, ranks, count);
-  limit.rlim_cur = wanted;
+  limit.rlim_cur = std::min(limit.rlim_max, wanted + kOthers);
   const bool raised = ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
   require(raised, "the limit on open files cannot be raised to {}; raise it (ulimit -n)", count);
 }

@@ -80,7 +80,8 @@ class Owners:
 
     def vertices_on(self, device):
         if device not in self._copies:
-            self._copies[device] = self.vertices.to(device)
+            with torch.inference_mode(False):
+                self._copies[device] = self.vertices.to(device, copy=True)
         return self._copies[device]
 
 
@@ -159,10 +160,10 @@ def _make(edge_index, edge_weight, num_nodes, loop_weight, partition, device):
     return Adjacency(handle, owners)
 
 
-@functools.lru_cache(maxsize=1)
 def owner_of_all(num_nodes):
     """The Owners on one rank."""
-    return Owners(None, torch.arange(num_nodes))
+    with torch.inference_mode(False):
+        return Owners(None, torch.arange(num_nodes))
 
 
 @torch.compiler.disable
@@ -182,7 +183,7 @@ def require_equal_graphs(edge_index, edge_weight, num_nodes, partition):
     if world_size() == 1:
         return
     weight = None if edge_weight is None else fingerprint(edge_weight)
-    edges = fingerprint(edge_index)
+    edges = fingerprint(edge_index, torch.int64)  # whatever their width
     require_equal(
         "graphs",
         {
@@ -195,15 +196,14 @@ def require_equal_graphs(edge_index, edge_weight, num_nodes, partition):
     )
 
 
-def fingerprint(tensor):
-    """Equal for tensors of equal elements; of integers, whatever their width. Read once for as long
-    as the tensor lives unchanged."""
-    values = tensor.detach()
+def fingerprint(tensor, dtype=None):
+    """Equal for tensors of equal elements, converted to `dtype` if there is one. Read once for as
+    long as the tensor lives unchanged."""
 
     def make():
-        return ops.fingerprint(values if values.is_floating_point() else values.to(torch.int64))
+        return ops.fingerprint(tensor.detach().to(dtype or tensor.dtype))
 
-    return _kept(tensor, None, ("fingerprint",), make)
+    return _kept(tensor, None, ("fingerprint", dtype), make)
 
 
 def _kept(edge_index, edge_weight, key, make):

@@ -32,11 +32,15 @@ class StepCounter:
     torch.cuda.graph has captured counts itself."""
 
     def __init__(self):
-        self._steps = {torch.device("cpu"): torch.zeros((), dtype=torch.int32)}
+        with torch.inference_mode(False):
+            self._steps = {torch.device("cpu"): torch.zeros((), dtype=torch.int32)}
 
     def on(self, device):
         if device not in self._steps:
-            self._steps[device] = next(iter(self._steps.values())).to(device)
+            # Replays of a captured step have counted on their GPU alone.
+            count = max(int(step) for step in self._steps.values())
+            with torch.inference_mode(False):
+                self._steps[device] = torch.tensor(count, dtype=torch.int32, device=device)
         return self._steps[device].clone()  # later steps do not change what a backward pass reads
 
     def advance(self):

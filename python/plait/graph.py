@@ -68,6 +68,7 @@ class Graph:
         ops.check_edges(edges.index, self._num_nodes, edges.weight)
         ops.check_partition(partition)
         self.partition = partition
+        self._owner_of_all = None  # made when first asked for
         require_equal_graphs(edges.index, edges.weight, self._num_nodes, partition)
         fields = fields_of(edge_index, self._FIELDS)
         for name in self._FIELDS:
@@ -120,16 +121,16 @@ class Graph:
     def vertices(self):
         """The ids of this rank's own nodes, ascending: int64. Row i of what operations take and
         give is that of vertices[i]. All nodes, where there is one rank."""
-        return self.vertices_on(CPU)
+        return self.vertices_on(CPU).clone()
 
     def vertices_on(self, device):
-        """The same on a device, where they are kept."""
+        """The same on a device, where they are kept; not to be changed."""
         return self._owners().vertices_on(device)
 
     @property
     def num_own(self):
         """How many nodes this rank owns."""
-        return self.num_nodes if world_size() == 1 else self.vertices.numel()
+        return self.num_nodes if world_size() == 1 else self._owners().vertices.numel()
 
     def check_rows(self, rows):
         """Raises ValueError unless there is one for each of this rank's own nodes."""
@@ -164,7 +165,9 @@ class Graph:
 
     def _owners(self):
         if world_size() == 1:
-            return owner_of_all(self.num_nodes)
+            if self._owner_of_all is None:
+                self._owner_of_all = owner_of_all(self.num_nodes)
+            return self._owner_of_all
         return owners_of(self.edge_index, self.num_nodes, self.partition, self.edge_weight)
 
     def adjacency(self, loop_weight=None, device=CPU):

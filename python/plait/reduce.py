@@ -74,12 +74,16 @@ class _Sum(torch.autograd.Function):
     @staticmethod
     def forward(context, values, count):
         context.shape, context.count = values.shape, count
-        total = all_reduce(values.sum(dtype=torch.float64))
+        total = values.sum(dtype=torch.float64)
+        if count is None and not values.is_floating_point():
+            # On the host, where the loss of a rank is an error: whole numbers have no NaN.
+            return all_reduce(total.cpu()).long().to(values.device)
+        total = all_reduce(total)
         if count is not None:
             total = total / count
         if values.is_floating_point():
             return total.to(values.dtype)
-        return total.float() if count is not None else total.long()
+        return total.float()
 
     @staticmethod
     @once_differentiable

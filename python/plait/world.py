@@ -5,6 +5,7 @@ itself is rank 0 of 1. They are joined at the first use. Every function here but
 `world_size`, `device` and `check` is collective: all ranks call it, in the same order.
 """
 
+import atexit
 import sys
 
 import torch
@@ -48,7 +49,14 @@ def _joined():
         _place = ops.rank(), ops.world_size()
         if _place[1] > 1:
             sys.excepthook = _telling(sys.excepthook)
+            atexit.register(_finish)
     return _place
+
+
+def _finish():
+    """What this rank's GPU still has to give to others leaves it before the process ends."""
+    for device in _summing:
+        torch.cuda.synchronize(device)
 
 
 def _telling(hook):
@@ -80,7 +88,16 @@ def require_equal(what, mine):
 
 def all_reduce(values):
     """The sum of a float32 or float64 tensor over ranks, where it is, the same bits on each; no
-    gradients."""
+    gradients. All ranks pass as many elements, all on the CPU or all on their GPUs. On a GPU it is
+    enqueued, and becomes NaN if a rank is lost."""
     total = values.detach().clone(memory_format=torch.contiguous_format)
+    if total.is_cuda and total.device not in _summing:
+        if torch.cuda.is_current_stream_capturing():
+            raise RuntimeError("plait.sum and plait.mean are captured before they have run; do a few "
+                               "steps before capturing")
+        _summing.add(total.device)
     ops.all_reduce_sum_(total)
     return total
+
+
+_summing = set()  # GPUs on which sums were taken

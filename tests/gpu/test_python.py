@@ -216,7 +216,7 @@ def test_captured_steps(ranks):
         for name, (captured, uncaptured) in results.items():
             assert captured == pytest.approx(uncaptured, rel=1e-5), name
             assert len(set(captured)) == len(captured), f"{name} stands still"
-        assert "rows of width 400 would move" in refused
+        assert "on rows of width 400 would move" in refused
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 4000, 1000003])

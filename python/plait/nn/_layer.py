@@ -42,15 +42,25 @@ def linear(in_channels, out_channels, bias):
     return torch.nn.Linear(in_channels, out_channels, bias=bias)
 
 
-def sum_of_products(x, weight, aggregate):
-    """aggregate(x W^T). Its rows are padded by columns of 0 to a multiple of 16 bytes, at which
-    products and sums work fastest, and are cut again."""
-    width = weight.size(0)
+def sum_of_products(x, lin, aggregate):
+    """aggregate(x W^T) + b of a linear map that is_plain. Rows are padded by columns of 0 to a
+    multiple of 16 bytes, at which products and sums work fastest, and are cut again."""
+    weight, width = lin.weight, lin.weight.size(0)
     missing = -width % 4 if width > 2 else 0
     if missing:
         weight = torch.nn.functional.pad(weight, (0, 0, 0, missing))
-    y = aggregate(torch.nn.functional.linear(x, weight))
-    return y[:, :width] if missing else y
+    y = aggregate(torch.nn.functional.linear(x, weight))[:, :width]
+    return y.contiguous() if lin.bias is None else y + lin.bias
+
+
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+def is_plain(lin):
+    """Whether calling it is the product with its weight: no hooks, as pruning has them, no
+    parametrization, no wrapper in its place."""
+    kinds = (torch.nn.Linear, GlorotLinear)
+    return type(lin) in kinds and not any(getattr(lin, name) for name in _HOOKS)
 
 
 def glorot_linear(in_channels, out_channels):
@@ -58,13 +68,6 @@ def glorot_linear(in_channels, out_channels):
     if in_channels < 0:
         return LazyGlorotLinear(out_channels, bias=False)
     return GlorotLinear(in_channels, out_channels, bias=False)
-
-
-def is_lazy(module):
-    """Whether its input width is still to be found."""
-    return isinstance(module, torch.nn.modules.lazy.LazyModuleMixin) and (
-        module.has_uninitialized_params()
-    )
 
 
 class GraphLayer(torch.nn.Module):

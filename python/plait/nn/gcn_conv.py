@@ -2,7 +2,7 @@
 
 import torch
 
-from plait.nn._layer import GraphLayer, glorot_linear, sum_of_products
+from plait.nn._layer import GraphLayer, glorot_linear, is_plain, sum_of_products
 
 
 class GCNConv(GraphLayer):
@@ -88,12 +88,12 @@ class GCNConv(GraphLayer):
                 self._cached_adjacency = found
         op = "gcn" if self.normalize else "weighted"
         # The narrower rows go through the aggregation. A lazy layer learns its width here.
-        if self.in_channels < 0:
-            out = found.aggregate(self.lin(x), op)
-        elif self.out_channels <= self.in_channels:
-            out = sum_of_products(x, self.lin.weight, lambda rows: found.aggregate(rows, op))
-        else:
+        if self.out_channels > self.in_channels >= 0:
             out = self.lin(found.aggregate(x, op))
+        elif is_plain(self.lin):
+            out = sum_of_products(x, self.lin, lambda rows: found.aggregate(rows, op))
+        else:
+            out = found.aggregate(self.lin(x), op)
         return out if self.bias is None else out + self.bias
 
     def _loop_weights(self):

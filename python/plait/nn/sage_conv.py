@@ -2,7 +2,7 @@
 
 from torch.nn import functional
 
-from plait.nn._layer import GraphLayer, is_lazy, linear, sum_of_products
+from plait.nn._layer import GraphLayer, is_plain, linear, sum_of_products
 
 
 class SAGEConv(GraphLayer):
@@ -73,10 +73,9 @@ class SAGEConv(GraphLayer):
     def _of_neighbours(self, x, graph):
         op, lin = self._OPS[self.aggr], self.lin_l
         # The mean of rows times W is that of the products: the narrower rows go through the sum.
-        if op == "max" or is_lazy(lin) or lin.out_features > lin.in_features:
+        if op == "max" or not is_plain(lin) or lin.out_features > lin.in_features:
             return lin(graph.aggregate(x, op))
-        out = sum_of_products(x, lin.weight, lambda rows: graph.aggregate(rows, op))
-        return out if lin.bias is None else out + lin.bias
+        return sum_of_products(x, lin, lambda rows: graph.aggregate(rows, op))
 
     def extra_repr(self):
         return f"{self.in_channels}, {self.out_channels}, aggr={self.aggr}"
