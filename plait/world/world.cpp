@@ -2,6 +2,7 @@
 // over all of it.
 #include "plait/world/world.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -120,6 +121,18 @@ class Joined : public World {
 
 Joined* Joined::open_ = nullptr;
 
+namespace {
+
+// Gloo may write to a socket that its peer's death has closed. That is an error of this process,
+// and not its end. What the program itself does with the signal stays.
+void ignore_broken_pipes() {
+  struct sigaction now {};
+  ::sigaction(SIGPIPE, nullptr, &now);
+  if (now.sa_handler == SIG_DFL) ::signal(SIGPIPE, SIG_IGN);
+}
+
+}  // namespace
+
 Joined::Joined(const WorldConfig& config) : config_(config) {
   require_descriptors_of_rank(config_.size, keeps_store());
   open_store();
@@ -196,6 +209,7 @@ void Joined::compare_hosts() {
 }
 
 void Joined::open_gloo() {
+  ignore_broken_pipes();
   GlooOptions options{
       config_.rank, config_.size, {}, config_.interface_address, config_.join_timeout};
   options.store = store_address(config_);

@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <filesystem>
 #include <thread>
 
@@ -78,6 +80,21 @@ TEST_P(Killed, IsNamedByAllOthers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(During, Killed, testing::Values("reduces", "heap barriers", "computes"));
+
+// The peer of a socket, or of a pipe, may be gone when a rank writes to it.
+const RankProgram writes_to_nobody("writes to nobody", [](World& world) {
+  int ends[2];
+  expect(::pipe(ends) == 0, "a pipe");
+  ::close(ends[0]);
+  expect(::write(ends[1], "x", 1) == -1 && errno == EPIPE, "somebody reads");
+  ::close(ends[1]);
+  world.barrier();
+});
+
+TEST(KilledRank, EndsNobodyWhoWritesToIt) {
+  const Outcome outcome = run_job({.program = "writes to nobody", .ranks = 2});
+  EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
+}
 
 TEST(KilledRank, MayBeTheFirst) {
   Job job({"reduces", 2});
