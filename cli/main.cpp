@@ -1,9 +1,12 @@
 // plait COMMAND [ARGS]: from the command line to one subcommand, and from every failure to one line
 // on stderr and an exit code.
+#include <fmt/core.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <iostream>
 
 #include "cli/cli.h"
@@ -55,6 +58,15 @@ int run(int argc, char** argv, cli::Session& session) {
   return session.exit_code;
 }
 
+// The exit code, once results have left: those that stdout does not take are a failure.
+int after_writing(int code) {
+  errno = 0;
+  const bool flushed = static_cast<bool>(std::cout.flush()) & (std::fflush(stdout) == 0);
+  if (code != 0 || (flushed && std::ferror(stdout) == 0)) return code;
+  const std::string why = errno == 0 ? "" : fmt::format(": {}", std::strerror(errno));
+  return report_error(Error("the results cannot be written to stdout" + why));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -62,10 +74,9 @@ int main(int argc, char** argv) {
   // Writing past a file size limit is then an error of write(), which is reported.
   std::signal(SIGXFSZ, SIG_IGN);
   cli::Session session;
-  const int code = run(argc, argv, session);
+  const int code = after_writing(run(argc, argv, session));
   if (session.gpus > 0) return code;  // profilers of GPUs write what they have seen at exit()
   // To forget its operators takes libtorch a third of the time of a short command.
-  std::cout.flush();
   std::fflush(nullptr);
   ::_exit(code);
 }

@@ -121,3 +121,20 @@ def test_scores_that_cannot_be_written(plait, tmp_path, communities, ranks):
     out = tmp_path / "no" / "scores.npy"
     plait.fails(FAILED, "infer", communities, "--checkpoint", checkpoint, "--out", out, "--ranks",
                 ranks, names=[out, "no folder"])
+
+
+@pytest.mark.parametrize("command", [["train", "--epochs", 2, "--json"], ["info"],
+                                     ["train", "--epochs", 2, "--ranks", 2]])
+def test_results_that_stdout_does_not_take(plait, communities, command):
+    with open("/dev/full", "w") as full:
+        plait.fails(FAILED, command[0], communities, *command[1:], stdout=full,
+                    names=["cannot be written to stdout"])
+
+
+def test_results_that_nobody_reads(plait, communities):
+    """A rank is told so, and not ended by a signal."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    plait.fails(FAILED, "train", communities, "--epochs", 2, "--ranks", 2, stdout=writes,
+                names=["cannot be written to stdout"])
+    os.close(writes)
