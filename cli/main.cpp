@@ -61,8 +61,9 @@ int run(int argc, char** argv, cli::Session& session) {
 // The exit code, once results have left: those that stdout does not take are a failure.
 int after_writing(int code) {
   errno = 0;
-  const bool flushed = static_cast<bool>(std::cout.flush()) & (std::fflush(stdout) == 0);
-  if (code != 0 || (flushed && std::ferror(stdout) == 0)) return code;
+  std::cout.flush();
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
+  if (code != 0 || written) return code;
   const std::string why = errno == 0 ? "" : fmt::format(": {}", std::strerror(errno));
   return report_error(Error("the results cannot be written to stdout" + why));
 }
