@@ -45,8 +45,8 @@ void end_now(int) {
   ::_exit(static_cast<int>(ExitCode::interrupted));
 }
 
-// What ranks must have alike of an option: of a file that is read, whether there is one, as its
-// content is compared later.
+// The value of an option that all ranks must have alike. Of a file that is read it says only
+// whether there is one, because the content is compared later.
 std::string value_of(const CLI::Option& option, const Session& session) {
   const bool given = option.count() > 0;
   const bool written = std::ranges::find(session.outputs, &option) != session.outputs.end();
@@ -71,8 +71,8 @@ Facts settings_of(const Session& session) {
   return facts;
 }
 
-// Whether this program was started to ignore the signal, as shells start what stands in the
-// background of a script; then it stays ignored.
+// Tells whether this program was started to ignore the signal, as shells start the background jobs
+// of a script. The signal then stays ignored.
 bool is_ignored(int number) {
   struct sigaction found {};
   ::sigaction(number, nullptr, &found);

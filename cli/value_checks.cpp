@@ -1,5 +1,5 @@
-// What holds for the values of all options, by their types, so that no declaration has to ask for
-// it: a number is finite and 0 or more, and a text, such as the name of a file, is not empty.
+// Checks that hold for the values of all options, by their types, so that no declaration asks for
+// them: a number is finite and 0 or more, and a text, such as the name of a file, is not empty.
 #include <charconv>
 #include <cmath>
 

@@ -4,9 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <limits>
 
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
@@ -15,7 +13,6 @@ namespace plait {
 namespace {
 
 constexpr std::size_t kGrain = std::size_t{1} << 18;
-constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
 std::string type_name(const at::Tensor& tensor) { return at::toString(tensor.scalar_type()); }
 
@@ -31,27 +28,11 @@ std::span<const T> values_of(const at::Tensor& contiguous) {
   return {contiguous.const_data_ptr<T>(), static_cast<std::size_t>(contiguous.numel())};
 }
 
-// The lowest i for which wrong(i), or kNone. Looks at all, since a wrong one is rare.
-template <class Wrong>
-std::size_t first_where(std::size_t size, Wrong wrong) {
-  std::atomic<std::size_t> first{kNone};
-  parallel_blocks(size, kGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      if (!wrong(i)) continue;
-      std::size_t lowest = first.load();
-      while (i < lowest && !first.compare_exchange_weak(lowest, i)) {
-      }
-      return;
-    }
-  });
-  return first.load();
-}
-
 void check_ids(std::span<const std::int64_t> ids, std::int64_t vertices) {
-  const std::size_t bad = first_where(ids.size(), [&](std::size_t i) {
+  const std::size_t bad = first_where(ids.size(), kGrain, [&](std::size_t i) {
     return static_cast<std::uint64_t>(ids[i]) >= static_cast<std::uint64_t>(vertices);
   });
-  if (bad == kNone) return;
+  if (bad == ids.size()) return;
   const std::size_t edges = ids.size() / 2;
   const std::int64_t id = ids[bad];
   const std::string allowed =
@@ -78,8 +59,8 @@ void check_weight(const at::Tensor& weight, std::int64_t edges) {
   const at::Tensor contiguous = weight.cpu().contiguous();
   const auto values = values_of<float>(contiguous);
   const std::size_t bad =
-      first_where(values.size(), [&](std::size_t i) { return !std::isfinite(values[i]); });
-  if (bad != kNone)
+      first_where(values.size(), kGrain, [&](std::size_t i) { return !std::isfinite(values[i]); });
+  if (bad < values.size())
     throw UsageError(
         fmt::format("edge_weight[{}] is {}; weights must be finite", bad, values[bad]));
 }

@@ -180,7 +180,7 @@ PartitionRef partition_of_edges(const Tensor& edge_index, std::int64_t num_nodes
     std::optional<BuiltGraph> built;
     constexpr std::uint64_t kMostOfAnEdge = 12, kOfAVertex = 8;  // bytes
     if (edge_count(csr) * kMostOfAnEdge + vertex_count(csr) * kOfAVertex < available_memory() / 8)
-      built.emplace(TensorState(edge_index), TensorState(edge_weight), std::move(csr));
+      built = BuiltGraph{TensorState(edge_index), TensorState(edge_weight), std::move(csr)};
     return c10::make_intrusive<PartitionHandle>(std::move(partition), std::move(built));
   });
 }
