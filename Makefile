@@ -1,14 +1,18 @@
-# Two commands on a fresh machine: make demo, make test. The rest is for those who work on Plait.
-.PHONY: all demo test bench format check clean
+# On a fresh machine: make demo, make test. The rest is for those who work on Plait (CONTRIBUTING.md).
+.PHONY: all demo test test-deep bench format check clean
 
 all:
 	scripts/build release
 
-demo: all
+demo:
+	scripts/build program
 	scripts/demo
 
 test:
 	scripts/test
+
+test-deep:
+	scripts/test-deep
 
 bench: all
 	scripts/bench
@@ -17,7 +21,9 @@ format:
 	scripts/format
 
 check:
+	scripts/setup test
 	scripts/check
+	scripts/tidy
 
 clean:
 	rm -rf build

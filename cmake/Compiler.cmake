@@ -40,3 +40,15 @@ function(plait_precompile target)
     target_precompile_headers(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:<${header}$<ANGLE-R>>")
   endforeach()
 endfunction()
+
+# Compiles these files of a target together, one unit per folder: reading libtorch's or CLI11's headers
+# costs more than what a file itself holds. Names without linkage in one folder must differ then, and an
+# edit compiles its whole folder; -DPLAIT_UNITE=OFF compiles each file by itself.
+function(plait_unite target)
+  foreach(source IN LISTS ARGN)
+    get_filename_component(folder ${source} DIRECTORY)
+    get_filename_component(folder "${folder}" NAME)
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP "of_${folder}")
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${PLAIT_UNITE} UNITY_BUILD_MODE GROUP)
+endfunction()
