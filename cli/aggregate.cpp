@@ -1,4 +1,4 @@
-// plait aggregate GRAPH: y = A x, the plain door to the core.
+// plait aggregate GRAPH: computes y = A x, without a model.
 #include "plait/aggregate/aggregate.h"
 
 #include <fmt/core.h>
@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "cli/cli.h"
-#include "plait/aggregate/gpu_aggregator.h"
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/checksum.h"
 #include "plait/base/error.h"
@@ -17,6 +16,7 @@
 #include "plait/base/saturating.h"
 #include "plait/base/timer.h"
 #include "plait/io/npy.h"
+#include "plait/plan/choose.h"
 #include "plait/world/difference.h"
 #include "plait/world/phase.h"
 
@@ -25,11 +25,25 @@ namespace {
 
 struct Options {
   std::string graph, features, out, op = "sum";
-  Spread spread;
+  Route route;
   bool transposed = false;
 };
 
-// A rank's rows of x, in and out of the whole.
+bool is_extremum(const Options& o) { return o.op == "max" || o.op == "min"; }
+
+// Throws UsageError.
+void check_operation(const Options& o) {
+  constexpr std::array kOperations{"sum", "mean", "weighted", "max", "min"};
+  require<UsageError>(std::ranges::find(kOperations, o.op) != kOperations.end(),
+                      "operation '{}' is unknown; use sum, mean, weighted, max or min", o.op);
+  require<UsageError>(!o.transposed || !is_extremum(o),
+                      "the gradient of {} depends on the rows that it was taken of: --transposed "
+                      "goes with sum, mean and weighted",
+                      o.op);
+  if (is_extremum(o)) require_rows(o.route);
+}
+
+// A rank's rows of a matrix.
 class RowBlock {
  public:
   RowBlock(const Partition& partition, int rank, std::uint64_t width)
@@ -58,7 +72,7 @@ void write_rows(const std::string& path, const Partition& partition, std::uint64
   file.commit();
 }
 
-// Own rows of x and y; y of all ranks, which comes to each, and which rank 0 puts in order.
+// Own rows of x and y, and the y of all ranks, which every rank receives and rank 0 puts in order.
 std::vector<WorkBytes> host_work(const Partition& partition, std::uint64_t width) {
   std::vector<WorkBytes> work;
   const Bytes all = Bytes(partition.vertices()) * width * sizeof(float);
@@ -69,32 +83,20 @@ std::vector<WorkBytes> host_work(const Partition& partition, std::uint64_t width
   return work;
 }
 
-std::unique_ptr<Aggregator> make(const Options& o, const Session& session, World& world,
-                                 const Dataset& dataset, const Partition& partition,
-                                 std::uint64_t width) {
-  const ShardOptions given{.transposed = o.transposed, .order = o.spread.route.order()};
-  const bool gpu = session.gpus > 0;
+std::unique_ptr<Aggregator> make(const Options& o, World& world, const Dataset& dataset,
+                                 const Partition& partition, std::uint64_t width) {
+  const ShardOptions shards{.transposed = o.transposed};
   require_run_fits(world, dataset.graph, dataset.symmetric, partition,
-                   {.strategy = o.spread.route.strategy,
-                    .shards = given,
-                    .gpu = gpu,
+                   {.route = o.route,
+                    .shards = shards,
                     .widths = {width},
-                    .work = gpu ? std::vector<WorkBytes>{} : host_work(partition, width)},
+                    .work = o.route.gpu ? std::vector<WorkBytes>{} : host_work(partition, width)},
                    "the aggregation");
-  ShardOptions shards = given;
-  if (gpu)
-    return on_host_memory(make_gpu_aggregator(world, dataset.graph, dataset.symmetric, partition,
-                                              {.strategy = o.spread.route.strategy,
-                                               .shards = shards,
-                                               .max_width = width,
-                                               .transport = o.spread.route.transport}));
-  shards.halo = halo_for(o.spread.route.strategy);
-  return make_aggregator(
-      world, make_graph_shards(dataset.graph, dataset.symmetric, partition, world.rank(), shards),
-      o.spread.route.strategy, width);
+  return make_aggregator_for_host_arrays(world, dataset.graph, dataset.symmetric, partition,
+                                         {.route = o.route, .shards = shards, .max_width = width});
 }
 
-// The same on every rank.
+// Returns the same matrix on every rank.
 NpyMatrix read_features(const std::string& path, World& world) {
   NpyMatrix x = read_npy_matrix(path);
   if (world.size() == 1) return x;
@@ -112,9 +114,9 @@ void run(const Options& o, const Session& session, World& world) {
   const NpyMatrix x = read_features(o.features, world);
   require(x.rows == dataset.vertices(), "{}: {} rows, but {} has {} vertices", o.features, x.rows,
           o.graph, dataset.vertices());
-  const Partition partition = partition_for(world, dataset.graph, o.spread.scheme, session.seed);
-  const auto aggregator = in_phase(
-      "placing the graph", [&] { return make(o, session, world, dataset, partition, x.width); });
+  const Partition partition = partition_for(world, dataset.graph, o.route.partition, session.seed);
+  const auto aggregator =
+      in_phase("placing the graph", [&] { return make(o, world, dataset, partition, x.width); });
 
   std::vector<float> post;
   if (o.op == "mean")
@@ -123,7 +125,13 @@ void run(const Options& o, const Session& session, World& world) {
   in.take(x.values.data());
   const Scaling scaling{nullptr, post.empty() ? nullptr : post.data(), o.op == "weighted"};
   const Stopwatch watch;
-  if (o.transposed)
+  if (is_extremum(o))
+    aggregator->over_edges(
+        in.data(), ExtremumForward{.edges = {},
+                                   .width = x.width,
+                                   .y = out.data(),
+                                   .which = o.op == "min" ? Extremum::least : Extremum::greatest});
+  else if (o.transposed)
     aggregator->backward(scaling, in.data(), out.data(), x.width);
   else
     aggregator->forward(scaling, in.data(), out.data(), x.width);
@@ -138,15 +146,15 @@ void run(const Options& o, const Session& session, World& world) {
                 {"width", x.width},
                 {"ranks", world.size()},
                 {"device", session.gpus > 0 ? "cuda" : "cpu"},
-                {"strategy", to_string(o.spread.route.strategy)},
-                {"partition", to_string(o.spread.scheme)},
-                {"exact", o.spread.route.exact},
+                {"strategy", to_string(o.route.strategy)},
+                {"partition", to_string(o.route.partition)},
+                {"exact", o.route.exact},
                 {"op", o.op},
                 {"milliseconds", seconds * 1e3},
                 {"bytes_fetched", aggregator->cost().bytes_fetched}});
   else
     fmt::print("{}: {} x {}, {} by {} on {} in {:.2f} ms\n", printable(o.out), x.rows, x.width,
-               o.op, to_string(o.spread.route.strategy), ranks_of(world, session), seconds * 1e3);
+               o.op, to_string(o.route.strategy), ranks_of(world, session), seconds * 1e3);
 }
 
 }  // namespace
@@ -154,21 +162,26 @@ void run(const Options& o, const Session& session, World& world) {
 void add_aggregate(CLI::App& app, Session& session) {
   auto o = std::make_shared<Options>();
   CLI::App* command = add_command(
-      app, session, "aggregate", "Compute y = A x: sum, mean or weighted sum over neighbours",
+      app, session, "aggregate",
+      "Compute y = A x: the sum, mean, weighted sum, maximum or minimum over neighbours",
       [=, &session] {
-        require<UsageError>(o->op == "sum" || o->op == "mean" || o->op == "weighted",
-                            "operation '{}' is unknown; use sum, mean or weighted", o->op);
+        check_operation(*o);
         on_ranks(session, [&](World& world) { run(*o, session, world); });
       });
   command->add_option("graph", o->graph, "Graph file")->required();
-  command->add_option("--features", o->features, "x: .npy of vertices x width, float")->required();
-  as_output(session, command->add_option("--out", o->out, "y: .npy to write"))->required();
-  show_words(command->add_option("--op", o->op, "Over neighbours")->capture_default_str(),
-             "sum, mean, weighted");
-  command->add_flag("--transposed", o->transposed, "Compute the gradient: x = A^T y");
-  command->add_option("--seed", session.seed, "Seed of METIS")->capture_default_str();
-  add_spread_options(command, session, o->spread);
+  command->add_option("--features", o->features, "File of x: .npy, vertices x width, float")
+      ->required();
+  as_output(session, command->add_option("--out", o->out, "File of y to write: .npy"))->required();
+  show_words(command->add_option("--op", o->op, "Operation over neighbours")->capture_default_str(),
+             "sum, mean, weighted, max, min");
+  command->add_flag("--transposed", o->transposed, "Compute the gradient, A^T times the features");
+  command->add_option("--seed", session.seed, "Seed of the partition (metis)")
+      ->capture_default_str();
+  add_route_options(command, session, o->route);
   add_timeout_options(command, session);
+  group_options(command, {{"Files", {"--features", "--out"}},
+                          {"Operation", {"--op", "--transposed"}},
+                          {"GPUs and ranks", {"--seed"}}});
   add_examples(command,
                "  plait aggregate cora.plait --features X.npy --out Y.npy --op mean --ranks 2\n"
                "  plait aggregate products.plait --features X.npy --out Y.npy --gpus 4");

@@ -1,4 +1,6 @@
-// plait bench aggregate GRAPH: times y = A x on GPUs, strategies beside each other in one run.
+// plait bench aggregate GRAPH: times y = A x on GPUs with several strategies in one run.
+#include "plait/aggregate/cuda/bench.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 #include <map>
 
 #include "cli/cli.h"
-#include "plait/aggregate/gpu_bench.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/timer.h"
@@ -25,10 +26,10 @@ struct Options {
   BenchEffort effort;
 };
 
-// A contestant: how it is named, and made.
+// A contestant: its name and its settings.
 struct Entry {
   std::string name;
-  GpuAggregatorOptions options;
+  ExchangeOptions options;
 };
 
 struct Row {
@@ -40,8 +41,8 @@ struct Row {
   std::uint64_t link_bytes = 0;  // brought to the first rank in a step
 };
 
-// What no strategy can undercut: the halo over the link at the rate at which it crosses alone, and
-// the sum alone, whichever takes longer.
+// The time that no strategy can undercut: that of the halo transfer alone or of the sum alone,
+// whichever is longer.
 struct Limit {
   double link_ms = 0, sum_ms = 0;
   double ms() const { return std::max(link_ms, sum_ms); }
@@ -51,14 +52,13 @@ std::vector<Entry> entries(const Options& o) {
   const DType wire = o.wire == "bf16" ? DType::bf16 : DType::f32;
   std::vector<Entry> list;
   for (const std::string& name : o.strategies) {
-    Entry entry{name, {.shards = {.transposed = false}, .wire = wire, .transport = o.transport}};
-    if (name == "cusparse") {
-      entry.options.strategy = Strategy::bulk;
-      entry.options.wire = DType::f32;
-      entry.options.sum_by_cusparse = true;
-    } else {
-      entry.options.strategy = parse_strategy(name);
-    }
+    const bool cusparse = name == "cusparse";
+    Entry entry{name, {.shards = {.transposed = false}}};
+    entry.options.route = {.strategy = cusparse ? Strategy::bulk : parse_strategy(name),
+                           .transport = o.transport,
+                           .wire = cusparse ? DType::f32 : wire,
+                           .gpu = true};
+    entry.options.tuning.sum_by_cusparse = cusparse;
     list.push_back(std::move(entry));
   }
   return list;
@@ -100,14 +100,14 @@ class Contest {
     if (!o_.trace.empty()) add_trace(row, bench.trace());
     rows_.push_back(row);
     edges_ = aggregator.edges();
-    if (entry.options.strategy != Strategy::pipelined) return;
+    if (entry.options.route.strategy != Strategy::pipelined) return;
     Limit& limit = limits_[width];
     limit.sum_ms = bench.time_part(StepPart::sum, o_.effort).median();
     if (world_.size() > 1) limit.link_ms = bench.time_part(StepPart::link, o_.effort).least();
     halo_rows_ = aggregator.halo_rows();
   }
 
-  // Lanes of all strategies and widths stand under each other, each from its own beginning.
+  // Lanes of all strategies and widths are stacked; each starts at its own time 0.
   void add_trace(const Row& row, const std::vector<std::vector<TraceSpan>>& ranks) {
     trace_.resize(ranks.size());
     std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
@@ -124,7 +124,7 @@ class Contest {
       if (row.strategy == strategy && row.width == width) return row.times.median();
     return 0;
   }
-  // How many times as fast as another strategy; 0 if that was not measured.
+  // Speedup over another strategy; 0 if the other was not measured.
   double ratio(const Row& row, const std::string& other) const {
     return median_of(other, row.width) / row.times.median();
   }
@@ -132,7 +132,7 @@ class Contest {
     const auto limit = limits_.find(row.width);
     return limit == limits_.end() ? 0 : row.times.median() / limit->second.ms();
   }
-  // Of the first rank.
+  // Figures of the first rank.
   std::uint64_t gathered_bytes(const Row& row) const {
     return edges_ * (row.width * sizeof(float) + sizeof(Slot));
   }
@@ -202,43 +202,50 @@ class Contest {
 
 void add_bench(CLI::App& app, Session& session) {
   auto o = std::make_shared<Options>();
-  CLI::App* bench = app.add_subcommand("bench", "Measure what this machine reaches");
+  CLI::App* bench = app.add_subcommand("bench", "Measure the speed of this machine");
   add_examples(bench, "  plait bench aggregate products.plait --gpus 4");
   bench->require_subcommand(1);
   CLI::App* command =
       add_command(*bench, session, "aggregate",
-                  "Time y = A x on GPUs by several strategies, in one run", [=, &session] {
-                    entries(*o);  // throws for a strategy that is not there
+                  "Time y = A x on GPUs with several strategies, in one run", [=, &session] {
+                    entries(*o);  // throws for an unknown strategy
                     session.gpus = std::max(session.gpus, 1);
                     on_ranks(session, [&](World& world) { Contest(*o, world, session).run(); });
                   });
   command->add_option("graph", o->graph, "Graph file")->required();
-  command->add_option("--dims", o->widths, "Widths of x")->delimiter(',')->capture_default_str();
+  command->add_option("--widths,--dims", o->widths, "Widths of x (features per row), with commas")
+      ->delimiter(',')
+      ->capture_default_str();
   CLI::Option* const strategies =
       command
           ->add_option("--strategies", o->strategies,
-                       "Some of them, with commas; cusparse: bulk with cuSPARSE's sum")
+                       "Strategies to time, with commas; cusparse is bulk with cuSPARSE's sum")
           ->delimiter(',')
           ->capture_default_str();
   show_words(strategies, "pipelined, partial, bulk, replicate, get, paged, cusparse");
-  command->add_option("--wire", o->wire, "fp32 or bf16: how rows cross the link")
+  command->add_option("--wire", o->wire, "Type of rows on the link")
       ->check(CLI::IsMember({"fp32", "bf16"}))
       ->capture_default_str();
-  command->add_option("--repetitions", o->effort.repetitions, "Of each measurement")
+  command->add_option("--repetitions", o->effort.repetitions, "Repetitions of each measurement")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   as_output(session, command->add_option("--trace", o->trace,
-                                         "File for a trace of a step of each, for Perfetto or "
-                                         "chrome://tracing"));
+                                         "File for a trace of one step per measurement, for "
+                                         "Perfetto or chrome://tracing"));
   add_choice(command, "--partition", o->scheme, parse_partition_scheme, "edges",
-             "How vertices are dealt out to ranks");
+             "Scheme that assigns vertices to ranks");
   add_transport_option(command, o->transport);
-  command->add_option("--gpus", session.gpus, "GPUs, a process each")->check(CLI::Range(1, 32));
-  command->add_option("--seed", session.seed, "Seed of METIS")->capture_default_str();
+  command->add_option("--gpus", session.gpus, "Number of GPUs, with one process per GPU")
+      ->check(CLI::Range(1, 32));
+  command->add_option("--seed", session.seed, "Seed of the partition (metis)")
+      ->capture_default_str();
   add_timeout_options(command, session);
+  group_options(
+      command, {{"Measurement", {"--widths", "--strategies", "--wire", "--repetitions", "--trace"}},
+                {"GPUs and ranks", {"--seed"}}});
   add_examples(command,
                "  plait generate dcsbm --like products --no-features -o products.plait\n"
-               "  plait bench aggregate products.plait --gpus 4 --dims 16,64,128 "
+               "  plait bench aggregate products.plait --gpus 4 --widths 16,64,128 "
                "--strategies pipelined,bulk,cusparse");
 }
 

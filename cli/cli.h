@@ -1,4 +1,5 @@
-// What the subcommands share. Each subcommand is one file: it declares its options and its work.
+// Functions that the subcommands share. Each subcommand is one file: it declares its options and
+// its work.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "plait/aggregate/route.h"
 #include "plait/graph/dataset.h"
 #include "plait/nn/config.h"
 #include "plait/partition/partition.h"
+#include "plait/plan/route.h"
 #include "plait/world/world.h"
 
 namespace plait::cli {
@@ -22,17 +23,19 @@ using nlohmann::json;
 // Options that every command takes, and how the program was called.
 struct Session {
   int ranks = 1;
-  int gpus = 0;                // a rank each; 0: on the CPU
+  int gpus = 0;                // one rank per GPU; 0: on the CPU
   bool reaches_peers = false;  // GPUs must reach each other's memory
-  // Seconds after which a silent rank is lost, and one whose GPU stands still (0: never); by
-  // default as WorldConfig or the environment says.
+  // Seconds after which a silent rank is lost, and a rank whose GPU hangs (0: never). Without a
+  // value, WorldConfig or the environment decides.
   std::optional<double> timeout, gpu_timeout;
   std::uint64_t seed = 0;
   bool json = false;
   bool quiet = false;
-  std::vector<std::string> arguments;       // of the program, without its name
-  const CLI::App* command = nullptr;        // the subcommand that was asked for
-  std::vector<const CLI::Option*> outputs;  // those that name what a command writes
+  std::vector<std::string> arguments;  // of the program, without its name
+  const CLI::App* command = nullptr;   // the subcommand that was called
+  // Options that name a file to write, or a folder; and options that name a file to read which an
+  // output may replace.
+  std::vector<const CLI::Option*> outputs, output_folders, replaceable;
   int exit_code = 0;
 
   bool progress() const { return !quiet; }
@@ -43,20 +46,33 @@ CLI::App* add_command(CLI::App& app, Session& session, const std::string& name,
                       const std::string& description, std::function<void()> run);
 // --json and --quiet.
 void add_output_flags(CLI::App* command, Session& session);
-// Notes that the option names a file or folder that is written: ranks must all be given the same
-// name, where they may read files by different ones.
+// Notes that the option names a file or folder that is written: all ranks must be given the same
+// name, although they may read files by different names. Before the command begins, a file is
+// refused that is also read, or that cannot be written.
 CLI::Option* as_output(Session& session, CLI::Option* option);
+CLI::Option* as_output_folder(Session& session, CLI::Option* option);
 // Text under the options of --help, shown as examples.
 void add_examples(CLI::App* command, const std::string& text);
 
-// Adds to every option of the program, its commands included, what holds for all values of its
-// type.
+// A heading of --help and the options under it.
+struct OptionGroup {
+  const char* heading;
+  std::vector<const char*> options;  // "--name"
+};
+// Puts a command's options under headings: those of `groups`, and common headings for options that
+// several commands have. Throws CLI::OptionNotFound if the command lacks an option of `groups`.
+void group_options(CLI::App* command, const std::vector<OptionGroup>& groups);
+// The form of --help. Commands that are added later take it from the program.
+std::shared_ptr<CLI::FormatterBase> plain_help();
+
+// Adds to every option of the program and of its commands the checks that hold for all values of
+// its type.
 void check_values(CLI::App& app);
 
-// Says in the help which words an option takes, from where completion knows them: "a, b, c".
+// Shows in the help which words ("a, b, c") an option takes; completion reads them from there.
 CLI::Option* show_words(CLI::Option* option, const std::string& list);
 
-// Those of an enumeration; empty: any text.
+// The words of an enumeration; empty: any text.
 std::string words_of(Strategy);
 std::string words_of(PartitionScheme);
 std::string words_of(DeviceTransport);
@@ -69,7 +85,7 @@ std::string words_of(T) {
   return "";
 }
 
-// An option whose words `parse` knows. A wrong one is refused before any rank starts.
+// An option whose words `parse` knows. A wrong word is refused before any rank starts.
 template <class T>
 CLI::Option* add_choice(CLI::App* command, const std::string& name, T& value,
                         T (*parse)(std::string_view), const std::string& standard,
@@ -81,25 +97,20 @@ CLI::Option* add_choice(CLI::App* command, const std::string& name, T& value,
   return option->default_str(standard);
 }
 
-// How an operation is spread over ranks, besides their number.
-struct Spread {
-  Route route;
-  PartitionScheme scheme;
-};
 // --strategy, --partition, --transport, --exact, --ranks and --gpus.
-void add_spread_options(CLI::App* command, Session& session, Spread& spread);
+void add_route_options(CLI::App* command, Session& session, Route& route);
 void add_transport_option(CLI::App* command, DeviceTransport& transport);
 // --timeout and --gpu-timeout, for a command that starts ranks.
 void add_timeout_options(CLI::App* command, Session& session);
 
-// Runs `body` on every rank: in the world that the environment names, on as many processes as ranks
-// or GPUs were asked for, or right here for one. With --gpus, each rank's GPU is the current one.
+// Runs `body` on every rank: in the world that the environment names, else in one process per rank
+// or GPU, or in this process if there is one rank. With --gpus, each rank's GPU is the current one.
 // Sets session.exit_code. Throws UsageError, on all ranks, if they have different settings.
 void on_ranks(Session& session, const std::function<void(World&)>& body);
 
-// From here on Ctrl-C ends the program with one line and exit code 130, as files appear whole or
-// not at all. Training ends by itself instead. A signal that the program was started to ignore, as
-// scripts start what stands in the background, stays ignored, here and below.
+// From here on Ctrl-C ends the program with one line and exit code 130; files appear whole or not
+// at all. Training ends by itself instead. A signal that is ignored when the program starts, as in
+// the background jobs of a script, stays ignored, here and below.
 void end_on_interrupt();
 
 // From now on, the first SIGINT or SIGTERM sets the flag that is returned, for work that ends by
@@ -108,10 +119,10 @@ const std::atomic<bool>& stop_on_signals();
 
 // "1 rank", "3 ranks".
 std::string counted(std::uint64_t count, const char* noun);
-// "3 ranks", "3 GPUs": on what the work is done.
+// The processors that do the work: "3 ranks", "3 GPUs".
 std::string ranks_of(const World& world, const Session& session);
 
-// Where the work is done: "cuda" or "cpu".
+// The kind of processor that does the work: "cuda" or "cpu".
 const char* device_name(const Session& session);
 
 // Reads a graph, with a progress bar unless --quiet.
@@ -119,13 +130,13 @@ Dataset read_graph(const std::string& path, const Session& session);
 // The same on every rank. Collective. Throws Error, on all ranks, if they read different graphs.
 Dataset read_graph(World& world, const std::string& path, const Session& session);
 
-// The same partition on every rank; what takes long is found on rank 0 and sent. Collective.
+// Returns the same partition on every rank; rank 0 finds a slow one and sends it. Collective.
 Partition partition_for(World& world, const AnyCsr& graph, PartitionScheme scheme,
                         std::uint64_t seed);
 
-// The line of a command that has written a graph.
+// Prints the line of a command that has written a graph.
 void print_graph(const std::string& out, const Dataset& dataset);
-// One object on stdout, the command's whole result. `schema` is put in front.
+// Prints one object on stdout, the command's whole result, with `schema` in front.
 void print_json(const json& result);
 
 void add_doctor(CLI::App& app, Session& session);

@@ -1,10 +1,11 @@
-// A text without words to choose from is the name of a file, unless its type has another name.
+// A text option without a list of words names a file, unless its type has another name.
 #include "cli/command_tree.h"
 
 namespace plait::cli {
 namespace {
 
-// Of a type name such as "TEXT:{a,b,c}", which show_words() and CLI::IsMember make.
+// Returns the words of a type name such as "TEXT:{a,b,c}", which show_words() and CLI::IsMember
+// make.
 std::vector<std::string> words_of_type(const std::string& type) {
   const std::size_t open = type.find('{'), close = type.find('}');
   if (open == std::string::npos || close == std::string::npos) return {};

@@ -1,4 +1,5 @@
-// The program's commands and their options, as CLI11 knows them, for what is made from all of them.
+// The program's commands and their options, as CLI11 knows them, for output that covers all of
+// them.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -24,7 +25,7 @@ struct Command {
 };
 
 Command command_tree(CLI::App& app);
-// Whether its value is the name of a file or folder.
+// Returns whether the option names a file or folder.
 bool takes_file(const CLI::Option& option);
 
 }  // namespace plait::cli

@@ -7,17 +7,20 @@
 #include <cstring>
 #include <ctime>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 
 #include "cli/cli.h"
 #include "cli/command_tree.h"
 #include "plait/base/error.h"
+#include "plait/base/file.h"
 #include "plait/base/gpu.h"
 #include "plait/base/parallel.h"
 #include "plait/base/printable.h"
 #include "plait/base/progress.h"
 #include "plait/io/fingerprint.h"
 #include "plait/io/io.h"
+#include "plait/plan/choose.h"
 #include "plait/symmetric/peer_access.h"
 #include "plait/world/difference.h"
 #include "plait/world/gather.h"
@@ -27,15 +30,15 @@
 namespace plait::cli {
 namespace {
 
-bool tells_interrupt = true;  // of ranks, the first speaks
+bool tells_interrupt = true;  // only the first rank prints the line
 
 std::atomic<bool> stop_wanted{false};
-// When the first signal came, ms: from the parent, and from all others; 0: not yet. They are told
-// apart because one Ctrl-C comes twice, from the terminal and from the launcher, which passes on
-// its own.
+// Times of the first signal, ms, from the parent and from all others; 0: none yet. They are kept
+// apart because one Ctrl-C arrives twice: from the terminal, and from the launcher, which passes
+// its own signal on.
 std::atomic<std::int64_t> first_signal[2];
 
-// A second signal, the launcher's beside the terminal's, may come to another thread meanwhile.
+// A second signal, from the launcher besides the terminal's, may reach another thread meanwhile.
 void end_now(int) {
   static std::atomic_flag told;
   if (told.test_and_set()) return;
@@ -45,20 +48,48 @@ void end_now(int) {
   ::_exit(static_cast<int>(ExitCode::interrupted));
 }
 
-// The value of an option that all ranks must have alike. Of a file that is read it says only
-// whether there is one, because the content is compared later.
+bool has(const std::vector<const CLI::Option*>& options, const CLI::Option& option) {
+  return std::ranges::find(options, &option) != options.end();
+}
+
+bool is_output(const CLI::Option& option, const Session& session) {
+  return has(session.outputs, option) || has(session.output_folders, option);
+}
+
+// Refuses a file that is read and would be replaced by what is written to `path`.
+void require_not_read(const std::string& path, const CLI::Option& output, const Session& session) {
+  for (const CLI::Option* option : session.command->get_options()) {
+    if (!takes_file(*option) || is_output(*option, session) || has(session.replaceable, *option))
+      continue;
+    std::error_code none;  // of names that are no files
+    for (const std::string& read : option->results())
+      require<UsageError>(!std::filesystem::equivalent(path, read, none),
+                          "{}: is read as {}, and {} would replace it; give another name", path,
+                          option->get_name(), output.get_name());
+  }
+}
+
+// Refuses, before all the work, files that the command is to write and cannot.
+void check_outputs(const Session& session) {
+  for (const CLI::Option* output : session.outputs)
+    for (const std::string& path : output->results()) {
+      require_not_read(path, *output, session);
+      AtomicFile{path};
+    }
+}
+// The value of an option that all ranks must have alike. For a file that is read, this is only
+// whether the option is given, because the content is compared later.
 std::string value_of(const CLI::Option& option, const Session& session) {
   const bool given = option.count() > 0;
-  const bool written = std::ranges::find(session.outputs, &option) != session.outputs.end();
-  const bool read = takes_file(option) && !written;
+  const bool read = takes_file(option) && !is_output(option, session);
   const bool flag = option.get_items_expected_max() == 0;
   if (given) return read || flag ? "given" : CLI::detail::join(option.results(), ",");
   const std::string standard = option.get_default_str();
   return standard.empty() || read || flag ? "not given" : standard;
 }
 
-// The settings that all ranks must have alike: every option, without the form of the output and the
-// time to wait for others.
+// The settings that all ranks must have alike: every option except the form of the output and the
+// time to wait for other ranks.
 Facts settings_of(const Session& session) {
   Facts facts{{"the version of Plait", PLAIT_VERSION},
               {"the command", session.command->get_name()}};
@@ -71,8 +102,8 @@ Facts settings_of(const Session& session) {
   return facts;
 }
 
-// Tells whether this program was started to ignore the signal, as shells start the background jobs
-// of a script. The signal then stays ignored.
+// Returns whether this program was started with the signal ignored, as shells start the background
+// jobs of a script. The signal then stays ignored.
 bool is_ignored(int number) {
   struct sigaction found {};
   ::sigaction(number, nullptr, &found);
@@ -108,8 +139,9 @@ const std::atomic<bool>& stop_on_signals() {
 }
 
 void add_output_flags(CLI::App* command, Session& session) {
-  command->add_flag("--json", session.json, "Print one JSON object on stdout");
-  command->add_flag("--quiet", session.quiet, "No progress on stderr");
+  command->add_flag("--json", session.json, "Print the result as one JSON object on stdout");
+  command->add_flag("--quiet", session.quiet,
+                    "Print no progress and no readers' warnings on stderr");
 }
 
 CLI::App* add_command(CLI::App& app, Session& session, const std::string& name,
@@ -119,6 +151,7 @@ CLI::App* add_command(CLI::App& app, Session& session, const std::string& name,
   command->callback([&session, command, run = std::move(run)] {
     session.command = command;
     set_progress(session.progress());
+    if (!valid_world_from_environment()) check_outputs(session);  // else once ranks have joined
     run();
   });
   return command;
@@ -129,60 +162,62 @@ CLI::Option* as_output(Session& session, CLI::Option* option) {
   return option;
 }
 
+CLI::Option* as_output_folder(Session& session, CLI::Option* option) {
+  session.output_folders.push_back(option);
+  return option;
+}
+
 void add_examples(CLI::App* command, const std::string& text) {
   command->footer("Examples:\n" + text);
 }
 
 void add_transport_option(CLI::App* command, DeviceTransport& transport) {
   add_choice(command, "--transport", transport, parse_device_transport, "cuda",
-             "How GPUs reach each other's memory; nvshmem where it is installed");
+             "Transport between GPUs: cuda, or nvshmem if it is installed");
 }
 
-void add_spread_options(CLI::App* command, Session& session, Spread& spread) {
-  add_choice(command, "--strategy", spread.route.strategy, parse_strategy, "auto",
-             "How remote rows come to where they are summed; auto: by the device");
-  add_choice(command, "--partition", spread.scheme, parse_partition_scheme, "edges",
-             "How vertices are dealt out to ranks");
+void add_route_options(CLI::App* command, Session& session, Route& route) {
+  add_choice(command, "--strategy", route.strategy, parse_strategy, "auto",
+             "Strategy that moves remote rows to where they are summed; auto: bulk on CPUs, "
+             "pipelined on GPUs");
+  add_choice(command, "--partition", route.partition, parse_partition_scheme, "edges",
+             "Scheme that assigns vertices to ranks");
   CLI::Option* const ranks =
-      command->add_option("--ranks", session.ranks, "Processes to spread the work over")
+      command->add_option("--ranks", session.ranks, "Number of processes on this machine")
           ->check(CLI::Range(1, 4096))
           ->capture_default_str();
-  command->add_option("--gpus", session.gpus, "GPUs to spread the work over, a process each")
+  command->add_option("--gpus", session.gpus, "Number of GPUs, with one process per GPU")
       ->check(CLI::Range(1, 4096))
       ->excludes(ranks);
-  add_transport_option(command, spread.route.transport);
+  add_transport_option(command, route.transport);
   command->add_flag(
-      "--exact", spread.route.exact,
-      "The same bits on any number of ranks or GPUs, however the graph is cut; slower");
-  command->parse_complete_callback([&session, &spread] {
-    const bool on_gpus = spread.route.gpu = session.gpus > 0;
-    if (!on_gpus) require_cpu_strategy(spread.route.strategy);
-    require<UsageError>(on_gpus || spread.route.transport == DeviceTransport::vmm,
-                        "--transport {} is between GPUs: use --gpus too",
-                        to_string(spread.route.transport));
-    if (spread.route.strategy == Strategy::automatic)
-      spread.route.strategy = on_gpus ? Strategy::pipelined : Strategy::bulk;
-    session.reaches_peers = on_gpus && spread.route.transport == DeviceTransport::vmm &&
-                            needs_peer_access(spread.route.strategy);
-    if (on_gpus && spread.route.exact) require_ordered_on_gpus(spread.route.strategy);
+      "--exact", route.exact,
+      "Give the same bits on any number of ranks or GPUs and with any partition; slower");
+  command->parse_complete_callback([&session, &route] {
+    route.gpu = session.gpus > 0;
+    route = choose(route);
+    session.reaches_peers = needs_peer_access(route);
   });
 }
 
 void add_timeout_options(CLI::App* command, Session& session) {
-  command->add_option("--timeout", session.timeout, "Seconds after which a silent rank is lost")
+  command
+      ->add_option("--timeout", session.timeout,
+                   "Time in seconds after which a silent rank is lost")
       ->check(CLI::Range(0.5, 86400.0))
       ->default_str("5");
   command
-      ->add_option("--gpu-timeout", session.gpu_timeout,
-                   "Seconds after which a rank is lost whose GPU neither finishes work nor waits "
-                   "for another rank; 0: never")
+      ->add_option(
+          "--gpu-timeout", session.gpu_timeout,
+          "Time in seconds after which a rank is lost if its GPU neither finishes work nor "
+          "waits for another rank; 0: never")
       ->check(CLI::Range(0.0, 86400.0))
       ->default_str("600");
 }
 
 namespace {
 
-// Sets the timeouts that the command line gives; `settings`: a WorldConfig or LaunchOptions.
+// Sets the timeouts of the command line in `settings`, a WorldConfig or LaunchOptions.
 template <class Settings>
 void set_timeouts(const Session& session, Settings& settings) {
   const auto set = [](auto& timeout, std::optional<double> seconds) {
@@ -214,9 +249,10 @@ void on_ranks(Session& session, const std::function<void(World&)>& body) {
     if (session.gpus > 0) use_gpu(gpu_of_rank(*config, gpu_count()));
     auto world = World::join(*config);
     require_equal<UsageError>(*world, "ranks have different settings", settings_of(session));
+    if (config->rank == 0) check_outputs(session);
     if (session.gpus > 0) require_own_gpus(*world);
     if (session.reaches_peers) require_peer_access(*world);  // before anything is read
-    // Ranks are interrupted together, which is no failure: none ends while another still works.
+    // All ranks are interrupted together, and none ends while another still works: no rank is lost.
     std::exception_ptr interrupted;
     try {
       body(*world);
@@ -251,7 +287,7 @@ const char* device_name(const Session& session) { return session.gpus > 0 ? "cud
 
 Dataset read_graph(const std::string& path, const Session& session) {
   const Phase phase("reading " + path);
-  return read_dataset(path, {.progress = session.progress()});
+  return read_dataset(path, {.progress = session.progress(), .warnings = session.progress()});
 }
 
 Dataset read_graph(World& world, const std::string& path, const Session& session) {
@@ -284,7 +320,7 @@ void print_graph(const std::string& out, const Dataset& dataset) {
 void print_json(const json& result) {
   json out = {{"schema", 1}};
   out.update(result);
-  // In ASCII, and with U+FFFD for bytes that are not UTF-8, which names of files may hold.
+  // Print ASCII, with U+FFFD for bytes that are not UTF-8, which names of files may contain.
   std::cout << out.dump(-1, ' ', true, json::error_handler_t::replace) << std::endl;
 }
 

@@ -1,5 +1,5 @@
-// plait completion SHELL: a script that completes commands, options and their values, made from
-// what the program itself accepts.
+// plait completion SHELL: prints a script that completes commands, options and their values, made
+// from the commands and options that the program accepts.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -18,7 +18,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
-// In single quotes, as POSIX shells and, in its own way, fish take it.
+// Returns the text in single quotes, in a form that POSIX shells and fish accept.
 std::string quoted(const std::string& text) { return "'" + replaced(text, "'", "'\\''") + "'"; }
 
 template <class Visit>
@@ -44,7 +44,7 @@ const char* bash_kind(const Argument& argument) {
   }
 }
 
-// What follows a command that is no option: a subcommand, or its first positional.
+// The words that follow a command and are not options: a subcommand, or the first positional.
 std::string bash_argument(const Command& command) {
   std::vector<std::string> names;
   for (const Command& sub : command.subcommands) names.push_back(last_word(sub.path));
@@ -190,7 +190,7 @@ std::string fish_text(const std::string& text) {
 }
 
 void fish_command(std::string& out, const Command& command) {
-  // A command's own options, but for those of what comes under it.
+  // A command's own options, without those of its subcommands.
   const char* const where = command.subcommands.empty() ? "__plait_within" : "__plait_at";
   const std::string start = fmt::format("complete -c plait -n '{} {}'", where, command.path);
   for (const Argument& option : command.options) {
@@ -246,7 +246,7 @@ void add_completion(CLI::App& app, Session& session) {
                     else
                       std::cout << script;
                   });
-  command->add_option("shell", *shell, "Which")
+  command->add_option("shell", *shell, "Shell")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   add_examples(command,

@@ -1,4 +1,4 @@
-// plait convert IN OUT: from any format that is read to any that is written.
+// plait convert IN OUT: converts any format that is read to any format that is written.
 #include "cli/cli.h"
 #include "plait/graph/made_features.h"
 #include "plait/io/attach.h"
@@ -14,7 +14,7 @@ struct Options {
 
 void run(const Options& o, const Session& session) {
   ReadOptions read = o.read;
-  read.progress = session.progress();
+  read.progress = read.warnings = session.progress();
   Dataset dataset = read_dataset(o.in, read);
   if (makes_features(o.features))
     dataset.features = make_features(o.features, dataset.graph);
@@ -35,30 +35,31 @@ void run(const Options& o, const Session& session) {
 void add_convert(CLI::App& app, Session& session) {
   auto o = std::make_shared<Options>();
   CLI::App* command =
-      add_command(app, session, "convert", "Read a graph in one format, write it in another",
+      add_command(app, session, "convert", "Read a graph in one format and write it in another",
                   [=, &session] { run(*o, session); });
-  command
-      ->add_option("in", o->in, "Graph to read: " + readable_endings() + ", or a folder of the OGB")
+  command->add_option("in", o->in, "Graph to read: " + readable_endings() + ", or a folder of OGB")
       ->required();
-  command->add_option("out", o->out, "Graph to write: " + writable_endings())->required();
+  as_output(session, command->add_option("out", o->out, "Graph to write: " + writable_endings()))
+      ->required();
   command
       ->add_option("--format", o->read.format,
-                   "Ending of the format of IN, where its name has another: mtx, graph, sg, ...")
+                   "Format of IN if its name has another ending: mtx, graph, sg, ...")
       ->type_name("ENDING");
-  command->add_option("--out-format", o->out_format, "The same for OUT")->type_name("ENDING");
+  command->add_option("--out-format", o->out_format, "Format of OUT if its name has another ending")
+      ->type_name("ENDING");
   command->add_option("--features", o->features,
-                      "Features, a row a vertex: .npy, or .npz with a SciPy CSR matrix or x; or "
-                      "constant, degree or identity: made of the graph");
+                      "Features, one row per vertex: .npy, or .npz with a SciPy CSR matrix or x. "
+                      "constant, degree and identity are computed from the graph");
   CLI::Option* const weights = command->add_option(
       "--weights", o->read.weights,
-      "Weights, a number an edge in the order of IN: .npy, or .npz with edge_weight");
+      "Weights, one number per edge in the order of IN: .npy, or .npz with edge_weight");
   command->add_flag("--no-weights", o->read.drop_weights, "Drop the weights of the edges")
       ->excludes(weights);
   command->add_flag("--undirected", o->read.build.undirected,
                     "Add the reverse of every edge and drop duplicates");
   command->add_flag("--no-loops", o->read.build.drop_loops, "Drop edges from a vertex to itself");
   command->add_flag("--no-duplicates", o->read.build.drop_duplicates,
-                    "Keep the first of parallel edges only");
+                    "Keep only the first of parallel edges");
   add_examples(command,
                "  plait convert cora.npz cora.plait --undirected --no-loops\n"
                "  plait convert web.mtx web.plait\n"

@@ -1,4 +1,4 @@
-// plait doctor: what was found on this machine, what is missing, and what to do.
+// plait doctor: reports what this machine has, what is missing, and how to get it.
 #include <dlfcn.h>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -57,7 +57,7 @@ Finding huge_pages() {
   std::getline(file, line);
   const bool on = line.find("[never]") == std::string::npos && !line.empty();
   return {"huge pages", on ? "on request or always" : "off",
-          on ? "" : "for speed: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"};
+          on ? "" : "for more speed: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"};
 }
 
 Finding shared_memory() {
@@ -66,7 +66,7 @@ Finding shared_memory() {
     SymmetricHeap::create(*world, 1 << 20);
     return {"shared memory", "anonymous (memfd)", ""};
   } catch (const std::exception& error) {
-    return {"shared memory", error.what(), "run ranks on a Linux that has memfd_create"};
+    return {"shared memory", error.what(), "run ranks on a Linux kernel that has memfd_create"};
   }
 }
 
@@ -79,7 +79,7 @@ Finding engine() {
                  : ""};
 }
 
-// How GPUs reach each other; the heap needs each to reach all.
+// Reports which GPUs reach each other; the heap needs each GPU to reach all others.
 Finding peer_access(const std::vector<Gpu>& gpus) {
   std::vector<std::string> lines;
   for (std::size_t g = 0; g < gpus.size(); ++g) {
@@ -129,14 +129,14 @@ std::string remedy_of_gpu(int index, const Gpu& gpu) {
   return fault + "; install a driver for CUDA 13 or later, or build Plait on this machine";
 }
 
-// Adds what there is to say of GPUs; returns them.
+// Adds findings about GPUs and returns the GPUs.
 std::vector<Gpu> add_gpus(std::vector<Finding>& findings) {
   findings.push_back(engine());
   std::vector<Gpu> gpus;
   try {
     gpus = list_gpus();
   } catch (const std::exception& error) {
-    findings.push_back({"GPUs", error.what(), "see that no other process holds them"});
+    findings.push_back({"GPUs", error.what(), "make sure that no other process uses them"});
     return gpus;
   }
   findings.push_back(
@@ -151,7 +151,7 @@ std::vector<Gpu> add_gpus(std::vector<Finding>& findings) {
   if (!gpus.empty()) findings.push_back(links(gpus));
   if (built_with_cuda()) {
     findings.push_back(library("NCCL", kNccl, "for strategies bulk and replicate on GPUs"));
-    findings.push_back(library("cuSPARSE", kCusparse, "to compare with"));
+    findings.push_back(library("cuSPARSE", kCusparse, "for comparison"));
     findings.push_back(nvshmem());
   }
   return gpus;
@@ -194,9 +194,9 @@ void run(const Session& session) {
 }  // namespace
 
 void add_doctor(CLI::App& app, Session& session) {
-  CLI::App* command =
-      add_command(app, session, "doctor", "Show what was found, what is missing, and what to do",
-                  [&session] { run(session); });
+  CLI::App* command = add_command(app, session, "doctor",
+                                  "Show what this machine has, what is missing, and how to get it",
+                                  [&session] { run(session); });
   add_examples(command, "  plait doctor\n  plait doctor --json");
 }
 

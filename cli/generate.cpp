@@ -1,4 +1,4 @@
-// plait generate KIND: graphs made by rule, the same on every machine for the same seed.
+// plait generate KIND: generates a graph; the same seed gives the same graph on every machine.
 #include "plait/graph/generate.h"
 
 #include <fmt/core.h>
@@ -42,7 +42,7 @@ Dataset dataset_of(const std::string& name, AnyEdgeList edges) {
   return dataset;
 }
 
-// The preset with its scale, under what was given on the command line.
+// Returns the scaled preset, overridden by the options of the command line.
 DcsbmOptions block_model(const Options& o, const CLI::App& command, std::uint64_t seed) {
   DcsbmOptions options = o.dcsbm;
   if (!o.like.empty()) {
@@ -71,7 +71,8 @@ class Kinds {
   CLI::App* add(const char* name, const char* description, Make make) {
     CLI::App* kind = generate_->add_subcommand(name, description);
     kind->add_option("-o,--out", o_->out, "Graph to write: " + writable_endings())->required();
-    kind->add_option("--seed", session_.seed, "The same seed gives the same graph on every machine")
+    kind->add_option("--seed", session_.seed,
+                     "Seed; the same seed gives the same graph on every machine")
         ->capture_default_str();
     add_output_flags(kind, session_);
     add_examples(kind, fmt::format("  plait generate {0} -o {0}.plait", name));
@@ -96,22 +97,23 @@ void add_dcsbm(Kinds& kinds) {
   DcsbmOptions& d = kinds.options().dcsbm;
   std::vector<std::string_view> presets;
   for (const DcsbmOptions& preset : dcsbm_presets()) presets.push_back(preset.name);
-  show_words(kind->add_option("--like", kinds.options().like, "Start from the counts of a graph"),
-             fmt::format("{}", fmt::join(presets, ",")));
-  kind->add_option("--scale", kinds.options().scale, "With --like: shrink vertices and edges")
+  show_words(
+      kind->add_option("--like", kinds.options().like, "Known graph whose counts to start from"),
+      fmt::format("{}", fmt::join(presets, ",")));
+  kind->add_option("--scale", kinds.options().scale, "Factor of the vertices and edges of --like")
       ->check(CLI::Range(1e-6, 1.0))
       ->capture_default_str();
   const auto option = [&](const char* name, auto& value, const char* text) {
     kind->add_option(name, value, text)->capture_default_str();
   };
-  option("--vertices", d.vertices, "Vertices");
-  option("--edges", d.edges, "Directed edges, an even number");
-  option("--communities", d.communities, "Communities, of uneven size");
+  option("--vertices", d.vertices, "Number of vertices");
+  option("--edges", d.edges, "Number of directed edges; it must be even");
+  option("--communities", d.communities, "Number of communities, of uneven sizes");
   option("--leaving", d.leaving, "Share of edges that leave their community");
   option("--exponent", d.exponent, "Exponent of the Pareto degrees");
-  option("--cap", d.cap, "Largest expected degree; 0: chosen");
-  option("--classes", d.classes, "Classes; 0: no labels");
-  option("--width", d.width, "Features a vertex; 0: none");
+  option("--cap", d.cap, "Largest expected degree; 0: chosen automatically");
+  option("--classes", d.classes, "Number of classes; 0: no labels");
+  option("--width", d.width, "Features per vertex; 0: none");
   option("--noise", d.noise, "Standard deviation of the features' noise");
   kind->add_flag("--no-features", kinds.options().no_features, "Leave features out");
   add_examples(kind,
@@ -123,7 +125,7 @@ void add_dcsbm(Kinds& kinds) {
 
 void add_generate(CLI::App& app, Session& session) {
   CLI::App* command = add_command(
-      app, session, "generate", "Make a graph by rule: rmat, dcsbm, grid, star, ring", [&app] {
+      app, session, "generate", "Generate a graph: rmat, dcsbm, grid, star, ring", [&app] {
         require<UsageError>(!app.get_subcommand("generate")->get_subcommands().empty(),
                             "a kind of graph is missing; see plait generate --help");
       });
@@ -138,20 +140,20 @@ void add_generate(CLI::App& app, Session& session) {
                                r.seed = seed;
                                return dataset_of("rmat", generate_rmat(r));
                              });
-  rmat->add_option("--vertices", o.rmat.vertices, "Vertices")->required();
-  rmat->add_option("--edges", o.rmat.edges, "Directed edges")->required();
+  rmat->add_option("--vertices", o.rmat.vertices, "Number of vertices")->required();
+  rmat->add_option("--edges", o.rmat.edges, "Number of directed edges")->required();
   rmat->add_option("-a", o.rmat.a, "Share of the first quadrant")->capture_default_str();
   rmat->add_option("-b", o.rmat.b, "Share of the second quadrant")->capture_default_str();
   rmat->add_option("-c", o.rmat.c, "Share of the third quadrant")->capture_default_str();
   add_examples(rmat, "  plait generate rmat --vertices 65536 --edges 1000000 -o rmat.mtx");
 
   CLI::App* grid =
-      kinds.add("grid", "Rows x columns, four neighbours",
+      kinds.add("grid", "Grid of rows x columns; inner vertices have four neighbours",
                 [](const Options& options, const CLI::App&, std::uint64_t) {
                   return dataset_of("grid", generate_grid(options.rows, options.columns));
                 });
-  grid->add_option("--rows", o.rows, "Rows")->capture_default_str();
-  grid->add_option("--columns", o.columns, "Columns")->capture_default_str();
+  grid->add_option("--rows", o.rows, "Number of rows")->capture_default_str();
+  grid->add_option("--columns", o.columns, "Number of columns")->capture_default_str();
 
   const auto add_sized = [&](const char* name, const char* text,
                              AnyEdgeList (*make)(std::uint64_t)) {
@@ -159,10 +161,10 @@ void add_generate(CLI::App& app, Session& session) {
         kinds.add(name, text, [=](const Options& options, const CLI::App&, std::uint64_t) {
           return dataset_of(name, make(options.vertices));
         });
-    kind->add_option("--vertices", o.vertices, "Vertices")->capture_default_str();
+    kind->add_option("--vertices", o.vertices, "Number of vertices")->capture_default_str();
   };
-  add_sized("star", "Vertex 0 joined to all others", generate_star);
-  add_sized("ring", "Each vertex joined to the next and the one before", generate_ring);
+  add_sized("star", "Star: vertex 0 is joined to all others", generate_star);
+  add_sized("ring", "Ring: each vertex is joined to the next and the previous one", generate_ring);
 
   add_examples(command,
                "  plait generate dcsbm -o communities.plait --seed 1\n"

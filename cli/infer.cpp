@@ -1,4 +1,4 @@
-// plait infer GRAPH: class scores of every vertex, or of every graph of a set, by trained weights.
+// plait infer GRAPH: computes class scores of every vertex, or of every graph in a set of graphs.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include "plait/base/file.h"
 #include "plait/base/printable.h"
 #include "plait/io/npy.h"
-#include "plait/nn/infer_by_layers.h"
+#include "plait/nn/inference/infer_by_layers.h"
 
 namespace plait::cli {
 namespace {
@@ -17,13 +17,12 @@ namespace {
 struct Options {
   InferConfig infer;
   std::string graph, out;
-  Spread spread;
   bool classes = false;
   std::uint64_t memory_limit = 0;  // 0: in memory
   std::string work;
 };
 
-// Some rows of the scores at a time, so that what is made of them takes no memory for all.
+// A block of rows of the scores: results are made block by block to limit memory.
 template <class Body>
 void each_piece(const Scores& scores, Body body) {
   constexpr std::uint64_t kPiece = std::uint64_t{1} << 16;
@@ -72,7 +71,6 @@ void write_result(const Options& o, const Session& session, const Dataset& datas
 
 void run_by_layers(const Options& o, const Session& session, World& world, const Dataset& dataset,
                    const Partition& partition) {
-  if (world.rank() == 0) AtomicFile{o.out};  // what is wrong with it is said before all the work
   const std::atomic<bool>& stop = stop_on_signals();
   const ByLayers by{.memory_limit = o.memory_limit,
                     .work = o.work.empty() ? o.out + ".layers" : o.work,
@@ -89,13 +87,14 @@ void run_in_memory(const Options& o, const Session& session, World& world, const
     if (world.rank() == 0) write_result(o, session, dataset, scores);
   } catch (const DoesNotFitError& error) {
     throw DoesNotFitError(fmt::format(
-        "{}; with --memory-limit BYTES it is done layer by layer through files", error.what()));
+        "{}; --memory-limit BYTES works layer by layer through files instead", error.what()));
   }
 }
 
 void run(const Options& o, const Session& session, World& world) {
   const Dataset dataset = read_graph(world, o.graph, session);
-  const Partition partition = partition_for(world, dataset.graph, o.spread.scheme, session.seed);
+  const Partition partition =
+      partition_for(world, dataset.graph, o.infer.route.partition, session.seed);
   const auto way = o.memory_limit > 0 ? run_by_layers : run_in_memory;
   way(o, session, world, dataset, partition);
 }
@@ -105,35 +104,39 @@ void run(const Options& o, const Session& session, World& world) {
 void add_infer(CLI::App& app, Session& session) {
   auto o = std::make_shared<Options>();
   CLI::App* command = add_command(
-      app, session, "infer", "Score every vertex with the weights of a checkpoint", [=, &session] {
-        o->infer.route = o->spread.route;
-        on_ranks(session, [&](World& world) { run(*o, session, world); });
-      });
+      app, session, "infer", "Compute scores with the weights of a checkpoint",
+      [=, &session] { on_ranks(session, [&](World& world) { run(*o, session, world); }); });
   command->add_option("graph", o->graph, "Graph with features")->required();
-  command->add_option("--checkpoint", o->infer.checkpoint, "What plait train wrote")->required();
+  command->add_option("--checkpoint", o->infer.checkpoint, "Checkpoint that plait train wrote")
+      ->required();
   as_output(session, command->add_option("--out", o->out,
-                                         ".npy to write: vertices (or graphs) x classes scores"))
+                                         "File of scores to write: .npy, vertices (or graphs) x "
+                                         "classes"))
       ->required();
   command->add_flag(
       "--classes", o->classes,
-      "Write the class with the highest score instead; of several labels, 0 or 1 for each");
-  add_choice(command, "--normalize", o->infer.normalize, parse_normalize, "auto", "As in training");
-  add_spread_options(command, session, o->spread);
+      "Write the class with the highest score instead, or 0 or 1 per class for several labels");
+  add_choice(command, "--normalize", o->infer.normalize, parse_normalize, "auto",
+             "Normalisation of features, as in training");
+  add_route_options(command, session, o->infer.route);
   add_timeout_options(command, session);
   CLI::Option* const limit =
       command
           ->add_option(
               "--memory-limit", o->memory_limit,
-              "Work layer by layer through files, in so many bytes of memory a rank beside "
-              "mapped files, as 512M or 2G; an interrupted run goes on where it stopped")
+              "Memory per rank in bytes, such as 512M or 2G, without mapped files. Work layer by "
+              "layer through files; an interrupted run continues where it stopped")
           ->transform(CLI::AsSizeValue(false))
           ->check(CLI::PositiveNumber);
   for (const char* other : {"--gpus", "--strategy", "--transport", "--exact"})
     limit->excludes(command->get_option(other));
-  as_output(session, command->add_option("--work", o->work,
-                                         "Folder for the files of --memory-limit, which all hosts "
-                                         "see; by default beside --out, its name with .layers"))
+  as_output_folder(
+      session, command->add_option("--work", o->work,
+                                   "Folder for the files of --memory-limit, which all hosts see. "
+                                   "Without it: the name of --out with .layers"))
       ->needs(limit);
+  group_options(command, {{"Files", {"--checkpoint", "--out", "--work"}},
+                          {"Inference", {"--classes", "--normalize", "--memory-limit"}}});
   add_examples(command,
                "  plait infer cora.plait --checkpoint cora.safetensors --out scores.npy\n"
                "  plait infer products.plait --gpus 4 --checkpoint p.safetensors --out p.npy\n"

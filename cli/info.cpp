@@ -1,4 +1,4 @@
-// plait info GRAPH: what a file holds.
+// plait info GRAPH: shows the contents of a file.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -85,7 +85,7 @@ void print_text(const json& r) {
 void add_info(CLI::App& app, Session& session) {
   auto path = std::make_shared<std::string>();
   CLI::App* command =
-      add_command(app, session, "info", "Show what a graph file holds", [=, &session] {
+      add_command(app, session, "info", "Show the contents of a graph file", [=, &session] {
         const json result = describe(read_graph(*path, session));
         session.json ? print_json(result) : print_text(result);
       });

@@ -1,5 +1,5 @@
-// plait COMMAND [ARGS]: from the command line to one subcommand, and from every failure to one line
-// on stderr and an exit code.
+// plait COMMAND [ARGS]: runs one subcommand, and turns every failure into one line on stderr and an
+// exit code.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -11,12 +11,16 @@
 
 #include "cli/cli.h"
 #include "plait/base/error.h"
+#include "plait/base/parallel.h"
 #include "plait/base/printable.h"
+#include "plait/world/descriptors.h"
 #include "plait/world/report.h"
 
 namespace {
 
 using namespace plait;
+
+constexpr int kMostThreads = 4096;  // the stack holds what OpenMP keeps of so many
 
 void add_commands(CLI::App& app, cli::Session& session) {
   cli::add_doctor(app, session);
@@ -35,8 +39,8 @@ void add_commands(CLI::App& app, cli::Session& session) {
 
 int run(int argc, char** argv, cli::Session& session) {
   CLI::App app{
-      "Trains graph neural networks on one graph spread over many processors, and runs "
-      "graph analytics the same way.",
+      "Trains graph neural networks on one graph that is spread over many processors, and "
+      "runs graph analytics in the same way.",
       "plait"};
   app.set_version_flag("--version", std::string("plait ") + PLAIT_VERSION);
   app.require_subcommand(0, 1);
@@ -44,9 +48,13 @@ int run(int argc, char** argv, cli::Session& session) {
     return "plait: " + printable(error.what()) + "; see plait --help\n";
   });
   session.arguments.assign(argv + 1, argv + argc);
+  app.formatter(cli::plain_help());
   add_commands(app, session);
   cli::check_values(app);
   try {
+    require<UsageError>(thread_count() <= kMostThreads,
+                        "OMP_NUM_THREADS asks for {} threads, but there can be {} at most",
+                        thread_count(), kMostThreads);
     app.parse(argc, argv);
     require<UsageError>(!app.get_subcommands().empty(), "a command is missing; see plait --help");
   } catch (const CLI::ParseError& error) {
@@ -58,7 +66,8 @@ int run(int argc, char** argv, cli::Session& session) {
   return session.exit_code;
 }
 
-// The exit code, once results have left: those that stdout does not take are a failure.
+// Returns the exit code, once results are written: if stdout does not accept them, that is a
+// failure.
 int after_writing(int code) {
   errno = 0;
   std::cout.flush();
@@ -71,13 +80,14 @@ int after_writing(int code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  hold_standard_descriptors();
   cli::end_on_interrupt();
-  // Writing past a file size limit is then an error of write(), which is reported.
+  // Writing past a file size limit is then a reported error of write() and not a signal.
   std::signal(SIGXFSZ, SIG_IGN);
   cli::Session session;
   const int code = after_writing(run(argc, argv, session));
-  if (session.gpus > 0) return code;  // profilers of GPUs write what they have seen at exit()
-  // To forget its operators takes libtorch a third of the time of a short command.
+  if (session.gpus > 0) return code;  // profilers of GPUs write their results at exit()
+  // Skip destructors: those of libtorch take a third of the time of a short command.
   std::fflush(nullptr);
   ::_exit(code);
 }

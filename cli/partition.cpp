@@ -1,4 +1,4 @@
-// plait partition GRAPH: what each scheme would cost.
+// plait partition GRAPH: shows the cost of each scheme.
 #include <fmt/core.h>
 
 #include "cli/cli.h"
@@ -73,19 +73,19 @@ void run(const Options& o, const Session& session) {
 void add_partition(CLI::App& app, Session& session) {
   auto o = std::make_shared<Options>();
   CLI::App* command =
-      add_command(app, session, "partition", "Show what each way to cut the graph would cost",
+      add_command(app, session, "partition", "Show the cost of each way to cut the graph",
                   [=, &session] { run(*o, session); });
   command->add_option("graph", o->graph, "Graph file")->required();
   show_words(
-      command->add_option("--partition", o->scheme, "Which to measure")->capture_default_str(),
+      command->add_option("--partition", o->scheme, "Scheme to measure")->capture_default_str(),
       words_of(PartitionScheme{}) + ", all");
-  command->add_option("--dim", o->width, "Features a row, for the bytes an iteration")
+  command->add_option("--width,--dim", o->width, "Features per row, for the bytes per iteration")
       ->capture_default_str();
-  command->add_option("--ranks", session.ranks, "Parts")
+  command->add_option("--ranks", session.ranks, "Number of parts")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  command->add_option("--seed", session.seed, "Seed of METIS")->capture_default_str();
-  add_examples(command, "  plait partition products.plait --ranks 4 --dim 128");
+  command->add_option("--seed", session.seed, "Seed of the metis scheme")->capture_default_str();
+  add_examples(command, "  plait partition products.plait --ranks 4 --width 128");
 }
 
 }  // namespace plait::cli

@@ -1,5 +1,5 @@
-// plait plan GRAPH: bytes a rank for each array, before anything is allocated. With --gpus, those
-// of each GPU's memory.
+// plait plan GRAPH: shows the bytes of each array on each rank, before anything is allocated. With
+// --gpus, these are bytes of the GPUs' memory.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -8,15 +8,15 @@
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/gpu.h"
 #include "plait/base/memory.h"
-#include "plait/nn/trainable.h"
-#include "plait/nn/work_memory.h"
+#include "plait/nn/memory/work_memory.h"
+#include "plait/nn/training/trainable.h"
 
 namespace plait::cli {
 namespace {
 
 struct Options {
   std::string graph;
-  Spread spread;
+  Route route;
   std::uint64_t width = 0;
   bool train = false;
   std::string model = "gcn";
@@ -27,14 +27,11 @@ int ranks_of(const Session& session) { return std::max(session.ranks, session.gp
 
 MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& dataset) {
   const Partition partition =
-      make_partition(o.spread.scheme, dataset.graph, ranks_of(session), session.seed);
+      make_partition(o.route.partition, dataset.graph, ranks_of(session), session.seed);
   if (!o.train)
     return plan_run(dataset.graph, dataset.symmetric, partition,
-                    {.strategy = o.spread.route.strategy,
-                     .shards = {.transposed = false},
-                     .gpu = session.gpus > 0,
-                     .widths = {o.width}});
-  TrainConfig config{.route = o.spread.route};
+                    {.route = o.route, .shards = {.transposed = false}, .widths = {o.width}});
+  TrainConfig config{.route = o.route};
   constexpr std::uint64_t kMost = std::uint64_t{1} << 40;  // of what is absurd, one is as another
   ModelConfig model = default_model(o.model);
   model.hidden = static_cast<std::int64_t>(std::min(o.width, kMost));
@@ -45,7 +42,7 @@ MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& da
 }
 
 void print_text(const MemoryPlan& plan, int ranks) {
-  fmt::print("{:<42}", "bytes a rank");
+  fmt::print("{:<42}", "bytes per rank");
   for (int rank = 0; rank < ranks; ++rank) fmt::print("{:>12}", fmt::format("rank {}", rank));
   fmt::print("\n");
   for (const MemoryItem& item : plan.items) {
@@ -59,7 +56,7 @@ void print_text(const MemoryPlan& plan, int ranks) {
   fmt::print("\n");
 }
 
-// Of the GPUs that ranks would take; empty if there are not as many.
+// Free bytes of the GPUs that ranks would use; empty if there are too few GPUs.
 std::vector<std::uint64_t> free_on_gpus(int ranks) {
   std::vector<std::uint64_t> free;
   if (gpu_count() < ranks) return free;
@@ -74,7 +71,7 @@ bool fits(const MemoryPlan& plan, const std::vector<std::uint64_t>& free) {
   return true;
 }
 
-// What is said of a plan for the host and for GPUs alike.
+// The fields that plans for the host and for GPUs have in common.
 json to_json(const Options& o, const Dataset& dataset, const MemoryPlan& plan) {
   json arrays = json::array();
   for (const MemoryItem& item : plan.items)
@@ -132,26 +129,29 @@ void run(const Options& o, const Session& session) {
 
 void add_plan(CLI::App& app, Session& session) {
   auto o = std::make_shared<Options>();
-  CLI::App* command = add_command(app, session, "plan",
-                                  "Show the memory that a run would take, a rank and an array",
-                                  [=, &session] { run(*o, session); });
+  CLI::App* command =
+      add_command(app, session, "plan", "Show the memory that a run would take, per rank and array",
+                  [=, &session] { run(*o, session); });
   command->add_option("graph", o->graph, "Graph file")->required();
-  command->add_option("--dim", o->width, "Features a row that are aggregated")->required();
-  add_spread_options(command, session, o->spread);
+  command->add_option("--width,--dim", o->width, "Features per row that are aggregated")
+      ->required();
+  add_route_options(command, session, o->route);
   CLI::Option* const train = command->add_flag(
-      "--train", o->train, "Of training a model, of which --dim is the features between layers");
-  show_words(command->add_option("--model", o->model, "Kind of model")
+      "--train", o->train,
+      "Count the memory of training a model; --width is the features between layers");
+  show_words(command->add_option("--model", o->model, "Kind of model to train")
                  ->capture_default_str()
                  ->needs(train),
              model_kinds());
-  command->add_option("--layers", o->layers, "Its layers")
+  command->add_option("--layers", o->layers, "Number of layers")
       ->default_str("by model")
       ->check(CLI::Range(1, 64))
       ->needs(train);
+  group_options(command, {{"Run", {"--width"}}, {"Model", {"--train", "--model", "--layers"}}});
   add_examples(command,
-               "  plait plan products.plait --ranks 4 --dim 128\n"
-               "  plait plan products.plait --gpus 4 --dim 128 --train  # of each GPU\n"
-               "Exit code 4 if it does not fit on this machine.");
+               "  plait plan products.plait --ranks 4 --width 128\n"
+               "  plait plan products.plait --gpus 4 --width 128 --train  # memory of each GPU\n"
+               "The exit code is 4 if the run does not fit on this machine.");
 }
 
 }  // namespace plait::cli

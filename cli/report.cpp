@@ -1,4 +1,4 @@
-// plait report RUN.json...: one page of what runs of training have learnt and cost.
+// plait report RUN.json...: writes one page about the results and costs of training runs.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ constexpr TableRow kTable[] = {
     {"Test", [](const Run& r) { return percent(r.test_metric); }},
     {"Training step", [](const Run& r) { return duration(r.epoch_ms / 1e3); }},
     {"Communication", [](const Run& r) { return percent(r.comm_share); }},
-    {"Received a step",
+    {"Received per step",
      [](const Run& r) { return format_bytes(static_cast<std::uint64_t>(r.bytes_per_rank)); }},
 };
 
@@ -69,7 +69,7 @@ std::string table(const Runs& runs) {
 
 // --- figures ---
 
-// One curve a run, named by it if there are several.
+// One curve per run, named after the run if there are several.
 std::string curve_name(const Runs& runs, std::size_t run, const char* what) {
   return runs.size() == 1 ? what : runs[run].name + ", " + what;
 }
@@ -100,13 +100,13 @@ double largest(const std::vector<double>& values) {
   return values.empty() ? 0 : std::ranges::max(values);
 }
 
-// As many ranks as a figure shows.
+// The number of ranks that a figure shows.
 std::vector<double> shown(const std::vector<double>& by_rank) {
   return {by_rank.begin(),
           by_rank.begin() + static_cast<std::ptrdiff_t>(std::min(by_rank.size(), kMostRanks))};
 }
 
-// A caption: the run, if there are several, and how many of its ranks are shown.
+// A caption: the run, if there are several, and the number of its ranks that are shown.
 std::string caption(const Runs& runs, const Run& run, const std::string& what) {
   std::string text = runs.size() == 1 ? what : run.name + ": " + what;
   if (run.ranks > kMostRanks)
@@ -132,7 +132,7 @@ std::string phase_figure(const Runs& runs, const Run& run) {
 
 std::string bytes_figure(const Runs& runs, const Run& run) {
   if (run.bytes_between.empty() || run.ranks == 1) return "";
-  MatrixPlot plot{caption(runs, run, "Bytes of rows a training step"),
+  MatrixPlot plot{caption(runs, run, "Bytes of rows per training step"),
                   "read by rank",
                   "from rank",
                   {},
@@ -184,18 +184,18 @@ std::string page(const Runs& runs) {
   out += section("Learning", "Each epoch is one step on the whole graph.",
                  loss_figure(runs) + metric_figure(runs));
   out += section("Time",
-                 "Of the whole run. Setup is reading, partitioning and placing the graph; summing "
-                 "is over neighbours; fetching brings rows of other ranks; waiting is for other "
-                 "ranks; gradients are summed over ranks; computing is all else of a training "
-                 "step. On GPUs, summing and fetching are part of computing.",
+                 "The figures cover the whole run. Setup is reading, partitioning and placing the "
+                 "graph. In training steps, summing adds rows of neighbours, fetching brings rows "
+                 "of other ranks, waiting is for other ranks, gradients are summed over ranks, and "
+                 "computing is the rest. On GPUs, computing includes summing and fetching.",
                  phases);
   out += section("Between ranks",
-                 "What each rank reads of each other's rows in a training step. The sum of "
-                 "gradients comes on top.",
+                 "Bytes of rows that each rank reads from each other rank in a training step, "
+                 "without the sum of gradients.",
                  bytes);
   out += section("Memory",
-                 "The most that a rank's process has had, libraries and mapped files included; of "
-                 "a GPU, what was in use when training ended.",
+                 "Peak memory of each rank's process, including libraries and mapped files, and "
+                 "GPU memory in use when training ended.",
                  memory);
   return out + "</main>\n</body>\n</html>\n";
 }
@@ -232,12 +232,12 @@ void run(const Options& o, const Session& session) {
 
 void add_report(CLI::App& app, Session& session) {
   auto o = std::make_shared<Options>();
-  CLI::App* command = add_command(app, session, "report",
-                                  "Show what runs of training have learnt and cost, on one page",
-                                  [=, &session] { run(*o, session); });
-  command->add_option("runs", o->runs, "What plait train --json has written; several are compared")
+  CLI::App* command =
+      add_command(app, session, "report", "Show the results and costs of training runs on one page",
+                  [=, &session] { run(*o, session); });
+  command->add_option("runs", o->runs, "Output of plait train --json; several files are compared")
       ->required();
-  command->add_option("-o,--out", o->out, "HTML page to write")->required();
+  as_output(session, command->add_option("-o,--out", o->out, "HTML page to write"))->required();
   add_examples(command,
                "  plait train cora.plait --ranks 2 --json > gcn.json\n"
                "  plait report gcn.json -o report.html\n"

@@ -13,12 +13,12 @@ namespace {
 
 using nlohmann::json;
 
-// In the order in which they are shown.
+// The phases in the order in which they are shown.
 constexpr const char* kPhases[] = {"setup",   "computing", "summing",   "fetching",
                                    "waiting", "gradients", "evaluating"};
-constexpr const char* kRemedy = "give what plait train --json has written";
+constexpr const char* kRemedy = "give the output of plait train --json";
 
-// Of an object in a file: fields by their names, or an InputError.
+// Reads fields of an object in a file by name; throws InputError.
 class Fields {
  public:
   Fields(const json& object, std::string path) : object_(object), path_(std::move(path)) {}
@@ -57,7 +57,7 @@ class Fields {
   }
 
  private:
-  // JSON has null for what is not finite.
+  // JSON has null for numbers that are not finite.
   double number(const json& value, const std::string& name) const {
     if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
     if (!value.is_number()) wrong(name, fmt::format("holds {}, not a number", value.type_name()));
@@ -147,7 +147,7 @@ Run read_run(const std::string& path) {
   run.interrupted = fields.at("interrupted") == true;
   run.loss = fields.numbers("loss", epochs);
   if (fields.has("val_loss_by_epoch")) run.val_loss = fields.numbers("val_loss_by_epoch", epochs);
-  // The metric's fields have its name where it is accuracy, and "metric" else.
+  // If the metric is accuracy, its fields have that name; otherwise they have the name "metric".
   const auto of_metric = [&](const std::string& begin, const std::string& end) {
     const std::string general = begin + "metric" + end;
     return fields.has(general.c_str()) ? general : begin + "accuracy" + end;

@@ -1,4 +1,4 @@
-// What plait train --json says of a run, as plait report reads it.
+// The output of plait train --json, as plait report reads it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "plait/nn/train.h"
+#include "plait/nn/training/train.h"
 
 namespace plait::cli {
 
@@ -25,7 +25,7 @@ struct Run {
   double train_metric = 0, val_metric = 0, test_metric = 0;
   double epoch_ms = 0, comm_share = 0, bytes_per_rank = 0;
   std::vector<double> loss, val_loss, val_metric_by_epoch;  // NaN: not finite; empty: not told
-  // By rank. Empty where the file does not tell.
+  // By rank; empty if the file does not have them.
   std::vector<std::pair<std::string, std::vector<double>>> phases;  // s
   std::vector<std::vector<double>> bytes_between;                   // [reader][owner]
   std::vector<double> host_memory, gpu_memory;                      // bytes

@@ -10,7 +10,7 @@
 namespace plait::cli {
 namespace {
 
-// The smallest of 1, 2 and 5 times a power of ten that is at least `least`.
+// Returns the smallest of 1, 2 and 5 times a power of ten that is at least `least`.
 double round_step(double least) {
   const double power = std::pow(10, std::floor(std::log10(least)));
   for (const double factor : {1.0, 2.0, 5.0})

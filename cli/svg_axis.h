@@ -1,4 +1,4 @@
-// Where values stand on a plot's axis, and which of them are named there.
+// Positions of values on a plot's axis, and the values that are labelled there.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace plait::cli {
 
-// From values to 0..1. Ticks are round numbers within the axis.
+// Maps values to 0..1. Ticks are round numbers within the axis.
 struct Axis {
   double low = 0, high = 1;
   bool logarithmic = false;
-  double step = 1;  // between ticks; of a logarithmic axis: 0
+  double step = 1;  // between ticks; 0 on a logarithmic axis
   std::vector<double> ticks;
 
   double place(double value) const;
@@ -18,15 +18,15 @@ struct Axis {
 };
 
 // Ends at round numbers. `whole`: ticks are integers, and the axis ends where the values do.
-// Of values that are all the same it shows some room around them.
+// If all values are the same, the axis extends around them.
 Axis linear_axis(double low, double high, int most_ticks, bool whole = false);
 // 0 < low < high.
 Axis log_axis(double low, double high);
 
-// A number with `digits` significant ones and without an exponent where it can be: 1230, 0.0123.
+// Formats a number with `digits` significant digits, without an exponent if possible: 1230, 0.0123.
 std::string significant(double value, int digits = 3);
 
-// In which to show numbers of which `largest` is the largest.
+// The unit for numbers of which `largest` is the largest.
 struct Unit {
   double size;
   const char* name;

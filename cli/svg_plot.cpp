@@ -9,9 +9,9 @@
 namespace plait::cli {
 namespace {
 
-constexpr double kWidth = 460;  // of the SVG's own units, in which texts are 12 high
+constexpr double kWidth = 460;  // in the SVG's own units; text is 12 high
 
-// The rectangle that data is drawn in.
+// The rectangle in which data is drawn.
 struct Frame {
   double left, top, right, bottom;
 
@@ -19,7 +19,7 @@ struct Frame {
   double y(double share) const { return bottom - share * (bottom - top); }
 };
 
-// Pieces of SVG, appended.
+// Appends pieces of SVG.
 struct Svg {
   std::string out;
 
@@ -84,8 +84,8 @@ void draw_y_axis(Svg& svg, const Frame& frame, const Axis& axis, const std::stri
 
 // --- curves ---
 
-// Which values are drawn of those that share a place on the screen: the lowest and the highest, so
-// that no peak is lost; and the very last. Sorted; -1 for a gap.
+// Returns the values that are drawn: the lowest and the highest of those that share a place on the
+// screen, so that no peak is lost, and the last value. Sorted; -1 stands for a gap.
 std::vector<int> drawn_points(const std::vector<double>& values) {
   constexpr int kBuckets = 300;
   const int count = static_cast<int>(values.size());
@@ -269,7 +269,7 @@ void draw_cell(Svg& svg, const MatrixPlot& plot, std::size_t r, std::size_t c, d
              share > 0.5 ? "middle small on" : "middle small", value);
 }
 
-// What the darkness of a cell means.
+// The legend of the darkness of cells.
 void draw_ramp(Svg& svg, double left, double y, const std::string& largest) {
   constexpr int kSteps = 10;
   svg.text(left, y + 10, "small", "0");

@@ -11,10 +11,10 @@ namespace plait::cli {
 
 inline constexpr int kColours = 8;
 
-// Of `text`, what HTML would take for its own is escaped.
+// Returns `text` with the characters escaped that are special in HTML.
 std::string escape_html(const std::string& text);
 
-// Values at 0, 1, 2, ...; one that is not finite leaves a gap.
+// Values at 0, 1, 2, ...; a value that is not finite leaves a gap.
 struct Curve {
   std::string name;
   std::vector<double> values;
@@ -26,10 +26,10 @@ struct CurvePlot {
   std::string title, x_title, y_title;
   std::vector<Curve> curves;
 };
-// Where values span more than a factor of 50, none of them 0 or less, the axis is logarithmic.
+// The axis is logarithmic if all values are above 0 and span more than a factor of 50.
 std::string draw_curves(const CurvePlot& plot);
 
-// Horizontal bars, each stacked of parts.
+// Horizontal bars, each a stack of parts.
 struct BarPart {
   std::string name;
   std::vector<double> values;  // one a bar
@@ -43,7 +43,7 @@ struct BarPlot {
 };
 std::string draw_bars(const BarPlot& plot);
 
-// A square of cells, the darker the more.
+// A square of cells; darker cells have larger values.
 struct MatrixPlot {
   std::string title, row_title, column_title;
   std::vector<std::vector<double>> rows;

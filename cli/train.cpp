@@ -1,5 +1,5 @@
-// plait train GRAPH: full-graph training, from the file to the accuracy.
-#include "plait/nn/train.h"
+// plait train GRAPH: trains on the full graph, from the file to the accuracy.
+#include "plait/nn/training/train.h"
 
 #include <fmt/core.h>
 
@@ -13,13 +13,14 @@
 namespace plait::cli {
 namespace {
 
+constexpr double kMostRate = 1e30;  // what Adam makes of it is still a float32
+
 struct Options {
   TrainConfig train;
   std::string graph;
-  Spread spread;
 };
 
-// One object: the run's settings, its course and its outcome.
+// The run as one object: its settings, its epochs and its results.
 json to_json(const Options& o, const Session& session, const World& world,
              const TrainResult& result) {
   json losses = json::array(), validation = json::array(), validation_losses = json::array();
@@ -33,8 +34,8 @@ json to_json(const Options& o, const Session& session, const World& world,
   json all = {{"model", o.train.model.kind},
               {"ranks", world.size()},
               {"seed", o.train.model.seed},
-              {"strategy", to_string(o.spread.route.strategy)},
-              {"partition", to_string(o.spread.scheme)},
+              {"strategy", to_string(o.train.route.strategy)},
+              {"partition", to_string(o.train.route.partition)},
               {"exact", o.train.route.exact},
               {"epochs", result.epochs.size()},
               {"loss", losses},
@@ -66,15 +67,19 @@ void print_text(const Options& o, const Session& session, const World& world,
   fmt::print("{} at epoch {}: train {:.2f}%, validation {:.2f}%, test {:.2f}%\n",
              to_string(result.metric), result.best_epoch, 100 * best.train_metric,
              100 * best.validation_metric, 100 * best.test_metric);
-  fmt::print("time an epoch {:.2f} ms, {:.1f}% of it communication; {} bytes a rank an epoch\n",
+  fmt::print("time per epoch {:.2f} ms, {:.1f}% of it communication; {} bytes per rank and epoch\n",
              result.epoch_ms, 100 * result.comm_share, result.bytes_per_rank);
 }
 
 void run(const Options& o, const Session& session, World& world) {
   const Stopwatch watch;
   const Dataset dataset = read_graph(world, o.graph, session);
+  const bool pools = session.command->count("--pool") > 0 && o.train.model.pool != Pool::none;
+  require<UsageError>(dataset.is_set_of_graphs() || !pools,
+                      "{} is one graph, whose vertices have the labels; leave out --pool",
+                      dataset.name);
   const Partition partition =
-      partition_for(world, dataset.graph, o.spread.scheme, o.train.model.seed);
+      partition_for(world, dataset.graph, o.train.route.partition, o.train.model.seed);
   Trainer trainer(world, dataset, partition, o.train);
   const std::vector<double> setup = gather_values(world, watch.seconds());
 
@@ -95,10 +100,10 @@ void run(const Options& o, const Session& session, World& world) {
   }
   require<Interrupted>(
       !result.interrupted, "interrupted after {}{}", counted(result.epochs.size(), "epoch"),
-      o.train.checkpoint.empty() ? "" : "; go on with --resume " + o.train.checkpoint);
+      o.train.checkpoint.empty() ? "" : "; continue with --resume " + o.train.checkpoint);
 }
 
-// What was not given is as the model's paper has it.
+// Sets options that were not given to the values of the model's paper.
 void apply_defaults(const CLI::App& command, TrainConfig& train) {
   const ModelDefaults& defaults = model_defaults(train.model.kind);
   const auto apply = [&](const char* name, auto& value, const auto& standard) {
@@ -124,7 +129,6 @@ void add_train(CLI::App& app, Session& session) {
       add_command(app, session, "train", "Train a graph neural network on the whole graph",
                   [o, &app, &session] {
                     o->train.model.seed = session.seed;
-                    o->train.route = o->spread.route;
                     apply_defaults(*app.get_subcommand("train"), o->train);
                     on_ranks(session, [&](World& world) { run(*o, session, world); });
                   });
@@ -134,57 +138,70 @@ void add_train(CLI::App& app, Session& session) {
   const auto by_kind = [&](const char* name, auto& value, const char* text) {
     return command->add_option(name, value, text)->default_str("by model");
   };
-  command->add_option("graph", o->graph, "Graph, or set of graphs, with features and labels")
+  command->add_option("graph", o->graph, "Graph or set of graphs, with features and labels")
       ->required();
-  show_words(option("--model", t.model.kind, "Kind of model (mlp: without the graph)"),
+  show_words(option("--model", t.model.kind, "Kind of model; mlp does not use the graph"),
              model_kinds());
-  by_kind("--layers", t.model.layers, "Layers")->check(CLI::Range(1, 64));
-  by_kind("--hidden", t.model.hidden, "Features between layers")->check(CLI::Range(1, 65536));
-  by_kind("--heads", t.model.heads, "Heads of attention that share the hidden features (gat)")
+  by_kind("--layers", t.model.layers, "Number of layers")->check(CLI::Range(1, 64));
+  by_kind("--hidden", t.model.hidden, "Features per vertex between layers")
+      ->check(CLI::Range(1, 65536));
+  by_kind("--heads", t.model.heads, "Attention heads, which share the hidden features (gat)")
       ->check(CLI::Range(1, 1024));
-  option("--output-heads", t.model.output_heads, "Heads of the last layer (gat)")
+  option("--output-heads", t.model.output_heads, "Attention heads of the last layer (gat)")
       ->check(CLI::Range(1, 1024));
-  option("--aggregation", t.model.aggregation, "Of neighbours: mean or max (sage)")
-      ->check(CLI::IsMember({"mean", "max"}));
+  option("--aggregation", t.model.aggregation, "Aggregation of neighbours (sage)")
+      ->check(CLI::IsMember({"mean", "max", "min"}));
   add_choice(command, "--norm", t.model.norm, parse_norm, "none",
-             "Between layers: batch is over all vertices, layer of each row")
+             "Normalisation between layers: batch over all vertices, layer within each row")
       ->default_str("by model");
-  command->add_flag("--residual", t.model.residual, "Add each layer's input to what it gives");
-  by_kind("--activation", t.model.activation, "Between layers: relu or elu")
+  command->add_flag("--residual", t.model.residual, "Add each layer's input to its output");
+  by_kind("--activation", t.model.activation, "Activation between layers")
       ->check(CLI::IsMember({"relu", "elu"}));
-  option("--epochs", t.epochs, "Steps on the whole graph")->check(CLI::Range(1, 10000000));
-  by_kind("--lr", t.learning_rate, "Learning rate of Adam");
+  option("--epochs", t.epochs, "Number of epochs; an epoch is one step on the whole graph")
+      ->check(CLI::Range(1, 10000000));
+  by_kind("--lr", t.learning_rate, "Learning rate of Adam")->check(CLI::Range(0.0, kMostRate));
   by_kind("--weight-decay", t.weight_decay,
-          "L2 penalty, on the weights of all layers (gat) or of all but the last");
-  by_kind("--dropout", t.model.dropout,
-          "Share of each layer's input, and of attention, that is dropped")
+          "L2 penalty on the weights of all layers (gat) or of all layers but the last")
+      ->check(CLI::Range(0.0, kMostRate));
+  by_kind("--dropout", t.model.dropout, "Share of each layer's input, and of attention, to drop")
       ->check(CLI::Range(0.0, 0.99));
   option("--patience", t.patience,
-         "Stop when the validation loss has not fallen for so many epochs; 0: never");
-  option("--split", t.split, "Which of the graph's splits");
+         "Number of epochs without a lower validation loss after which to stop; 0: never");
+  CLI::Option* const split = option("--split", t.split, "Number of the split of the graph, from 0");
   command
-      ->add_option("--folds", t.folds.count,
-                   "Instead of a split of the file: so many folds, of which one tests and the next "
-                   "validates. 10 if a set of graphs has no split")
-      ->check(CLI::Range(3, 1000000));
-  option("--fold", t.folds.test, "Which of the folds tests");
+      ->add_option(
+          "--folds", t.folds.count,
+          "Number of folds to use instead of the file's split. One fold tests, the next one "
+          "validates. 10 for a set of graphs without a split")
+      ->check(CLI::Range(3, 1000000))
+      ->excludes(split);
+  option("--fold", t.folds.test, "Number of the fold that tests, from 0");
   add_choice(
       command, "--metric", t.metric, parse_metric, "auto",
-      "What the best epoch is chosen by: roc-auc of two classes, micro-f1 of several labels a "
-      "vertex, auto by what the labels are");
+      "Metric that chooses the best epoch: roc-auc for two classes, micro-f1 for several labels "
+      "per vertex, auto by the labels");
   add_choice(command, "--pool", t.model.pool, parse_pool, "none",
-             "Of a set of graphs: the sum or mean of each graph's vertices")
+             "Pooling in a set of graphs: sum or mean of each graph's vertices")
       ->default_str("by model");
   add_choice(command, "--normalize", t.normalize, parse_normalize, "auto",
-             "Features: rows to sum 1, unit to length 1, auto by what they are");
+             "Normalisation of features: rows to sum 1, unit to length 1, auto by their kind");
   option("--seed", session.seed, "Seed of weights and dropout");
   as_output(session,
-            option("--checkpoint", t.checkpoint, "File to keep the weights in (safetensors)"));
+            option("--checkpoint", t.checkpoint, "File that keeps the weights (safetensors)"));
   option("--checkpoint-every", t.checkpoint_every,
-         "Epochs between checkpoints; 0: at the end only");
-  option("--resume", t.resume, "Checkpoint to go on from");
-  add_spread_options(command, session, o->spread);
+         "Number of epochs between checkpoints; 0: only at the end");
+  session.replaceable.push_back(option("--resume", t.resume, "Checkpoint to continue from"));
+  add_route_options(command, session, o->train.route);
   add_timeout_options(command, session);
+  group_options(
+      command,
+      {{"Main options", {"--model", "--ranks", "--gpus"}},
+       {"Model",
+        {"--layers", "--hidden", "--heads", "--output-heads", "--aggregation", "--norm",
+         "--residual", "--activation", "--dropout", "--pool"}},
+       {"Training", {"--epochs", "--lr", "--weight-decay", "--patience", "--metric", "--seed"}},
+       {"Graph", {"--split", "--folds", "--fold", "--normalize"}},
+       {"Files", {"--checkpoint", "--checkpoint-every", "--resume"}}});
   add_examples(command,
                "  plait train cora.plait --model gcn --ranks 2\n"
                "  plait train products.plait --hidden 256 --layers 3 --gpus 4\n"

@@ -1,4 +1,4 @@
-// Checks that hold for the values of all options, by their types, so that no declaration asks for
+// Checks that apply to the values of all options by their types, so that declarations need not add
 // them: a number is finite and 0 or more, and a text, such as the name of a file, is not empty.
 #include <charconv>
 #include <cmath>
@@ -8,9 +8,9 @@
 namespace plait::cli {
 namespace {
 
-constexpr std::size_t kLongestNumber = 64;  // characters; a line may quote what is no longer
+constexpr std::size_t kLongestNumber = 64;  // characters; a line may quote numbers of this length
 
-// Decimal digits that fit 64 bits; what CLI11 would take for octal or hexadecimal is none.
+// Decimal digits that fit 64 bits; octal and hexadecimal forms, which CLI11 knows, are refused.
 bool is_whole_number(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -25,7 +25,7 @@ bool is_finite_number(std::string_view text) {
   return all && std::isfinite(value) && value >= 0;
 }
 
-// Before other checks, which would print whatever is given.
+// Runs before other checks, which would print the whole text.
 std::string check_length(const std::string& text) {
   if (text.size() <= kLongestNumber) return "";
   return fmt::format("{} characters are too many for a number", text.size());

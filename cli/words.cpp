@@ -6,7 +6,7 @@
 namespace plait::cli {
 namespace {
 
-// Of the values from 0 to the last.
+// The words of the values from 0 to the last.
 template <class T>
 std::string words_up_to(T last) {
   std::vector<std::string_view> words;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Means over neighbours on two ranks, without a model: sh examples/aggregate.sh [FOLDER]
-# Wants python3 with NumPy, to make x and to look at y.
+# Computes means over neighbours on two ranks, without a model: sh examples/aggregate.sh [FOLDER]
+# Needs python3 with NumPy, to make x and to check y.
 set -eu
 PLAIT=${PLAIT:-$(dirname "$0")/../build/bin/plait}
 PYTHON=${PYTHON:-$(dirname "$0")/../.venv/bin/python}

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Models on one graph, compared on one page: sh examples/compare_models.sh [FOLDER]
+# Trains four models on one graph and compares them on one page: sh examples/compare_models.sh [FOLDER]
 set -eu
 PLAIT=${PLAIT:-$(dirname "$0")/../build/bin/plait}
 out=${1:-$(mktemp -d)}

@@ -12,7 +12,7 @@ using Graph = c10::intrusive_ptr<GraphHandle>;
 
 constexpr char kAggregate[] = "plait::aggregate";
 constexpr char kAttend[] = "plait::attend";
-constexpr char kMax[] = "plait::max_of_neighbours";
+constexpr char kExtremum[] = "plait::extremum_of_neighbours";
 
 template <class T>
 const T& in_float32(const T& value) {
@@ -44,7 +44,8 @@ void register_on(torch::Library& m) {
                                                     OptionalScale, OptionalScale, bool)>::call);
   m.impl("attend", &InFloat32<kAttend, Tensor(const Tensor&, const Tensor&, const Graph&, double,
                                               double, std::int64_t, const OptionalTensor&)>::call);
-  m.impl("max_of_neighbours", &InFloat32<kMax, Tensor(const Tensor&, const Graph&)>::call);
+  m.impl("extremum_of_neighbours",
+         &InFloat32<kExtremum, Tensor(const Tensor&, const Graph&, bool)>::call);
 }
 
 }  // namespace

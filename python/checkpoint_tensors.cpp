@@ -12,6 +12,7 @@ using Texts = c10::Dict<std::string, std::string>;
 using Tensors = c10::Dict<std::string, Tensor>;
 
 std::tuple<Texts, Tensors> read_tensors(const std::string& path) {
+  check_path(path);
   const TensorFile file = with_python_errors([&] { return read_safetensors(path); });
   Texts metadata;
   for (const auto& [key, value] : file.metadata) metadata.insert(key, value);
@@ -26,6 +27,7 @@ std::tuple<Texts, Tensors> read_tensors(const std::string& path) {
 
 // Float32 on the CPU alone. The file appears whole, or stays what it was.
 void write_tensors(const std::string& path, const Texts& metadata, const Tensors& tensors) {
+  check_path(path);
   TensorFile file;
   for (const auto& entry : metadata) file.metadata.emplace(entry.key(), entry.value());
   for (const auto& entry : tensors) {

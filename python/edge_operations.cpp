@@ -1,17 +1,16 @@
 // Attention and the maximum over neighbours as registered operations: torch.ops.plait.attend and
-// max_of_neighbours.
+// extremum_of_neighbours.
 //
 // Each has a forward and a backward operation for autograd, so that what is kept are tensors that
 // other parts of PyTorch know of. Without gradients nothing is kept. Attention is dropped by a
 // seed and a step, from which the backward operation draws the mask again. Gradients of gradients
 // are refused: there are none.
-#include "plait/nn/edge_operations.h"
-
 #include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <tuple>
 
+#include "plait/nn/operations/edges.h"
 #include "python/operations.h"
 
 namespace plait {
@@ -175,77 +174,83 @@ Tensor attend_with_autograd(const Tensor& h, const Tensor& scores, const Graph& 
   return plain.call(h, scores, graph, slope, dropout, seed, step);
 }
 
-// --- the maximum ---
+// --- the maximum and the minimum ---
 
-Maxima max_checked(const Tensor& x, const Graph& graph, bool keeps) {
+Extremum which_of(bool least) { return least ? Extremum::least : Extremum::greatest; }
+
+Extrema extremum_checked(const Tensor& x, const Graph& graph, bool least, bool keeps) {
   check_dense(x, "x", graph->device());
   check_shape(x, graph->own());
   if (is_nothing(x, graph)) return {torch::zeros_like(x), torch::zeros_like(x)};
   return with_python_errors([&] {
     const std::lock_guard lock(operation_mutex());
-    return max_forward(x, graph, keeps);
+    return extremum_forward(x, graph, which_of(least), keeps);
   });
 }
 
-Tensor max_of_neighbours_plain(const Tensor& x, const Graph& graph) {
-  return max_checked(x, graph, false).y;
+Tensor extremum_of_neighbours_plain(const Tensor& x, const Graph& graph, bool least) {
+  return extremum_checked(x, graph, least, false).y;
 }
 
-Tensor max_of_neighbours_meta(const Tensor& x, const Graph&) {
+Tensor extremum_of_neighbours_meta(const Tensor& x, const Graph&, bool) {
   return torch::empty_like(x, at::MemoryFormat::Contiguous);
 }
 
-std::tuple<Tensor, Tensor> max_of_neighbours_forward(const Tensor& x, const Graph& graph) {
-  const Maxima maxima = max_checked(x, graph, true);
-  return {maxima.y, maxima.ties};
+std::tuple<Tensor, Tensor> extremum_of_neighbours_forward(const Tensor& x, const Graph& graph,
+                                                          bool least) {
+  const Extrema extrema = extremum_checked(x, graph, least, true);
+  return {extrema.y, extrema.ties};
 }
 
-std::tuple<Tensor, Tensor> max_of_neighbours_forward_meta(const Tensor& x, const Graph& graph) {
-  return {max_of_neighbours_meta(x, graph), max_of_neighbours_meta(x, graph)};
+std::tuple<Tensor, Tensor> extremum_of_neighbours_forward_meta(const Tensor& x, const Graph& graph,
+                                                               bool least) {
+  const auto like = [&] { return extremum_of_neighbours_meta(x, graph, least); };
+  return {like(), like()};
 }
 
-Tensor max_of_neighbours_backward(const Tensor& dy, const Tensor& x, const Tensor& y,
-                                  const Tensor& ties, const Graph& graph) {
+Tensor extremum_of_neighbours_backward(const Tensor& dy, const Tensor& x, const Tensor& y,
+                                       const Tensor& ties, const Graph& graph) {
   check_dense(x, "x", graph->device());
   check_shape(x, graph->own());
   if (is_nothing(x, graph)) return torch::empty_like(x);
   return with_python_errors([&] {
     const std::lock_guard lock(operation_mutex());
-    return max_backward(dy, x, {y, ties}, graph);
+    return extremum_backward(dy, x, {y, ties}, graph);
   });
 }
 
-Tensor max_of_neighbours_backward_meta(const Tensor&, const Tensor& x, const Tensor&, const Tensor&,
-                                       const Graph&) {
+Tensor extremum_of_neighbours_backward_meta(const Tensor&, const Tensor& x, const Tensor&,
+                                            const Tensor&, const Graph&) {
   return torch::empty_like(x);
 }
 
-struct MaxFunction : torch::autograd::Function<MaxFunction> {
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Graph& graph) {
-    static const auto forward_of =
-        operation<decltype(max_of_neighbours_forward)>("plait::max_of_neighbours_forward");
+struct ExtremumFunction : torch::autograd::Function<ExtremumFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Graph& graph, bool least) {
+    static const auto forward_of = operation<decltype(extremum_of_neighbours_forward)>(
+        "plait::extremum_of_neighbours_forward");
     context->saved_data["graph"] = graph;
     const at::AutoDispatchBelowADInplaceOrView below;
-    const auto [y, ties] = forward_of.call(x, graph);
+    const auto [y, ties] = forward_of.call(x, graph, least);
     context->save_for_backward({x, y, ties});
     return y;
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    static const auto backward_of =
-        operation<decltype(max_of_neighbours_backward)>("plait::max_of_neighbours_backward");
+    static const auto backward_of = operation<decltype(extremum_of_neighbours_backward)>(
+        "plait::extremum_of_neighbours_backward");
     const variable_list s = context->get_saved_variables();
     return {backward_of.call(gradients[0], s[0], s[1], s[2],
                              context->saved_data["graph"].toCustomClass<GraphHandle>()),
+            {},
             {}};
   }
 };
 
-Tensor max_of_neighbours_with_autograd(const Tensor& x, const Graph& graph) {
-  if (differentiates(x)) return MaxFunction::apply(x, graph);
+Tensor extremum_of_neighbours_with_autograd(const Tensor& x, const Graph& graph, bool least) {
+  if (differentiates(x)) return ExtremumFunction::apply(x, graph, least);
   static const auto plain =
-      operation<decltype(max_of_neighbours_plain)>("plait::max_of_neighbours");
+      operation<decltype(extremum_of_neighbours_plain)>("plait::extremum_of_neighbours");
   const at::AutoDispatchBelowADInplaceOrView below;
-  return plain.call(x, graph);
+  return plain.call(x, graph, least);
 }
 
 }  // namespace
@@ -262,12 +267,14 @@ TORCH_LIBRARY_FRAGMENT(plait, m) {
   m.def(
       "attend_backward(Tensor dy, Tensor[] kept, __torch__.torch.classes.plait.Graph graph, "
       "float slope, float dropout, int seed, Tensor? step) -> (Tensor, Tensor)");
-  m.def("max_of_neighbours(Tensor x, __torch__.torch.classes.plait.Graph graph) -> Tensor");
   m.def(
-      "max_of_neighbours_forward(Tensor x, __torch__.torch.classes.plait.Graph graph) "
-      "-> (Tensor y, Tensor ties)");
+      "extremum_of_neighbours(Tensor x, __torch__.torch.classes.plait.Graph graph, "
+      "bool least=False) -> Tensor");
   m.def(
-      "max_of_neighbours_backward(Tensor dy, Tensor x, Tensor y, Tensor ties, "
+      "extremum_of_neighbours_forward(Tensor x, __torch__.torch.classes.plait.Graph graph, "
+      "bool least) -> (Tensor y, Tensor ties)");
+  m.def(
+      "extremum_of_neighbours_backward(Tensor dy, Tensor x, Tensor y, Tensor ties, "
       "__torch__.torch.classes.plait.Graph graph) -> Tensor");
 }
 
@@ -276,25 +283,25 @@ TORCH_LIBRARY_IMPL(plait, CompositeExplicitAutograd, m) {
   m.impl("attend", &attend_plain);
   m.impl("attend_forward", &attend_forward);
   m.impl("attend_backward", &attend_backward);
-  m.impl("max_of_neighbours", &max_of_neighbours_plain);
-  m.impl("max_of_neighbours_forward", &max_of_neighbours_forward);
-  m.impl("max_of_neighbours_backward", &max_of_neighbours_backward);
+  m.impl("extremum_of_neighbours", &extremum_of_neighbours_plain);
+  m.impl("extremum_of_neighbours_forward", &extremum_of_neighbours_forward);
+  m.impl("extremum_of_neighbours_backward", &extremum_of_neighbours_backward);
 }
 
 TORCH_LIBRARY_IMPL(plait, Meta, m) {
   m.impl("attend", &attend_meta);
-  m.impl("max_of_neighbours", &max_of_neighbours_meta);
+  m.impl("extremum_of_neighbours", &extremum_of_neighbours_meta);
   m.impl("attend_forward", &attend_forward_meta);
   m.impl("attend_backward", &attend_backward_meta);
-  m.impl("max_of_neighbours_forward", &max_of_neighbours_forward_meta);
-  m.impl("max_of_neighbours_backward", &max_of_neighbours_backward_meta);
+  m.impl("extremum_of_neighbours_forward", &extremum_of_neighbours_forward_meta);
+  m.impl("extremum_of_neighbours_backward", &extremum_of_neighbours_backward_meta);
 }
 
 TORCH_LIBRARY_IMPL(plait, Autograd, m) {
   m.impl("attend", &attend_with_autograd);
-  m.impl("max_of_neighbours", &max_of_neighbours_with_autograd);
-  for (const char* name : {"attend_forward", "attend_backward", "max_of_neighbours_forward",
-                           "max_of_neighbours_backward"})
+  m.impl("extremum_of_neighbours", &extremum_of_neighbours_with_autograd);
+  for (const char* name : {"attend_forward", "attend_backward", "extremum_of_neighbours_forward",
+                           "extremum_of_neighbours_backward"})
     m.impl(name, torch::autograd::autogradNotImplementedFallback());
 }
 

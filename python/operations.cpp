@@ -40,6 +40,12 @@ void check_shape(const Tensor& x, std::int64_t rows, const char* name) {
                     ", but must have one row for each of ", rows, " nodes");
 }
 
+void check_path(const std::string& path) {
+  const auto end = path.find('\0');
+  TORCH_CHECK_VALUE(end == std::string::npos, "a path has a zero byte after '", path.substr(0, end),
+                    "', which no file's name can have");
+}
+
 TensorState::TensorState(const OptionalTensor& tensor) : given_(tensor && tensor->defined()) {
   if (!given_ || tensor->is_inference()) return;
   tensor_.emplace(tensor->getIntrusivePtr());
@@ -123,7 +129,7 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
                               .slot_vertices = true};  // by which attention is dropped
     return c10::make_intrusive<GraphHandle>(
         world, csr, is_symmetric(csr), owners->partition,
-        GraphHandleOptions{.shards = shards, .route = {.gpu = place.is_cuda()}});
+        ExchangeOptions{.route = {.gpu = place.is_cuda()}, .shards = shards});
   });
 }
 
@@ -134,6 +140,7 @@ Tensor edge_counts(const Graph& graph) {
 }
 
 c10::Dict<std::string, Tensor> read(const std::string& path) {
+  check_path(path);
   return with_python_errors([&] {
     const ThreadCount threads(thread_share());
     return tensors_of(read_dataset(path));

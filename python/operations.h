@@ -8,11 +8,12 @@
 
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "plait/base/error.h"
 #include "plait/kernels/dropout.h"
-#include "plait/nn/graph_handle.h"
+#include "plait/nn/operations/graph_handle.h"
 #include "plait/partition/partition.h"
 
 namespace plait {
@@ -79,6 +80,9 @@ class Step {
  private:
   torch::Tensor step_;
 };
+
+// Throws ValueError for a path with a zero byte, at which the system would end it.
+void check_path(const std::string& path);
 
 // Errors as Python knows them: what the caller gave is a ValueError, the rest RuntimeErrors, with
 // the same line of text.

@@ -1,19 +1,23 @@
 // Ranks as Python sees them: joining them, what they do together, and who owns which node.
 //
 // Collectives take dense tensors without gradients, on the CPU or, to be summed, on a GPU; what is
-// differentiable of them is made in Python. Every rank calls the same ones in the same order.
+// differentiable of them is made in Python. Every rank calls the same ones in the same order, which
+// is compared: all throw the same ValueError where ranks differ. A sum of a tensor is compared when
+// one of its kind and length is first taken.
 #include <map>
 #include <memory>
+#include <set>
+#include <tuple>
 
-#include "plait/aggregate/gpu_all_reduce.h"
 #include "plait/base/gpu.h"
 #include "plait/base/memory.h"
 #include "plait/base/parallel.h"
+#include "plait/exchange/cuda/all_reduce.h"
 #include "plait/graph/build.h"
 #include "plait/kernels/word_hash.h"
-#include "plait/nn/dropout.h"
-#include "plait/nn/gpu_torch.h"
-#include "plait/nn/linear_map.h"
+#include "plait/nn/layers/dropout.h"
+#include "plait/nn/layers/linear_map.h"
+#include "plait/nn/operations/torch_device.h"
 #include "plait/world/difference.h"
 #include "plait/world/fail.h"
 #include "plait/world/launch.h"
@@ -99,27 +103,59 @@ class SumsOnGpu {
   std::unique_ptr<GpuAllReduce> sums_;
 };
 
+// agree() on a call, the first time that this rank makes it. The barrier is for a rank that does
+// not compare, as it has made its call before: the watch over ranks tells it from that call.
+void agree_once(World& world, const std::string& call) {
+  static std::set<std::string> agreed;
+  if (agreed.contains(call)) return;
+  world.barrier();
+  agree(world, call);
+  agreed.insert(call);
+}
+
 template <class T>
-void all_reduce(const Tensor& values) {
+void all_reduce(const Tensor& values, const std::string& what) {
   const std::span all(values.mutable_data_ptr<T>(), static_cast<std::size_t>(values.numel()));
   World& world = current_world();
-  if (!values.is_cuda()) return world.all_reduce_sum(all);
   if (world.size() == 1) return;
   const OnGpuOf gpu(values.device());
-  if (built_with_cuda() && world.one_host()) return SumsOnGpu::of(values.device()).sum(all);
+  const bool on_gpus = values.is_cuda() && built_with_cuda() && world.one_host();
+  if (!what.empty())
+    agree_once(world, fmt::format("the sum of {} {} numbers on {}: {}", all.size(),
+                                  c10::toString(values.scalar_type()),
+                                  c10::DeviceTypeName(values.device().type(), true), what));
+  if (on_gpus) return SumsOnGpu::of(values.device()).sum(all);
+  if (values.is_cpu()) return world.all_reduce_sum(all);
   const Tensor on_host = values.cpu();
   world.all_reduce_sum(std::span(on_host.mutable_data_ptr<T>(), all.size()));
   values.copy_(on_host);
 }
 
-void all_reduce_sum(const Tensor& values) {
+// `what`: for which the sum is taken, which ranks compare; empty where they have compared already.
+void all_reduce_sum(const Tensor& values, const std::string& what) {
   TORCH_CHECK_VALUE((values.is_cpu() || values.is_cuda()) && values.layout() == torch::kStrided &&
                         values.is_contiguous(),
                     "ranks sum contiguous tensors on the CPU or a GPU only");
   with_python_errors([&] {
     const std::lock_guard lock(operation_mutex());
-    values.scalar_type() == torch::kFloat64 ? all_reduce<double>(values)
-                                            : all_reduce<float>(values);
+    values.scalar_type() == torch::kFloat64 ? all_reduce<double>(values, what)
+                                            : all_reduce<float>(values, what);
+  });
+}
+
+// Collective: agree() on the call; the counts, int64, and the sums that ranks give.
+std::tuple<std::vector<std::int64_t>, std::vector<double>> agree_on_call(const std::string& call,
+                                                                         std::int64_t count,
+                                                                         double sum) {
+  return with_python_errors([&] {
+    const std::lock_guard lock(operation_mutex());
+    std::tuple<std::vector<std::int64_t>, std::vector<double>> all;
+    for (const Given& given :
+         agree(current_world(), call, {static_cast<std::uint64_t>(count), sum})) {
+      std::get<0>(all).push_back(static_cast<std::int64_t>(given.count));
+      std::get<1>(all).push_back(given.sum);
+    }
+    return all;
   });
 }
 
@@ -211,6 +247,10 @@ Tensor gather_rows(const Tensor& rows, const PartitionRef& handle) {
       static_cast<std::size_t>(c10::multiply_integers(rows.sizes().slice(1))) * rows.itemsize();
   with_python_errors([&] {
     const std::lock_guard lock(operation_mutex());
+    agree(current_world(),
+          fmt::format("Graph.gather of rows of {} numbers of {}, shape {}",
+                      c10::multiply_integers(rows.sizes().slice(1)),
+                      c10::toString(rows.scalar_type()), c10::str(rows.sizes().slice(1))));
     const auto parts = current_world().all_gather(bytes_of(rows));
     if (row_bytes > 0) partition.gather_rows(parts, row_bytes, bytes_of(all));
   });
@@ -248,7 +288,8 @@ TORCH_LIBRARY_FRAGMENT(plait, m) {
   m.def("device() -> str", &device);
   m.def("loss() -> str", &loss);
   m.def("fail(str reason) -> ()", &fail_world);
-  m.def("all_reduce_sum_(Tensor(a!) values) -> ()", &all_reduce_sum);
+  m.def("all_reduce_sum_(Tensor(a!) values, str what) -> ()", &all_reduce_sum);
+  m.def("agree(str call, int count, float sum) -> (int[], float[])", &agree_on_call);
   m.def("broadcast_(Tensor(a!) values, int root) -> ()", &broadcast);
   m.def("first_difference(str[] keys, str[] values) -> str", &first_difference_of);
   m.def("fingerprint(Tensor t) -> str", &fingerprint);

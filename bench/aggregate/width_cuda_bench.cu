@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "plait/aggregate/gpu_bench.h"
-#include "plait/base/cuda.h"
+#include "plait/aggregate/cuda/bench.h"
+#include "plait/base/cuda/cuda.cuh"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/io/io.h"
@@ -68,26 +68,28 @@ class Width {
     forward.t = scale_.data();
     forward.y = y_.data(), forward.u = u_.data();
     forward.b = b_.data(), forward.norm = norm_.data();
-    aggregator_.attention(rows_.data(), forward);
+    aggregator_.over_edges(rows_.data(), forward);
   }
   void attention_backward() {
-    aggregator_.attention_backward(rows_.data(), {.edges = {},
-                                                  .shape = shape_,
-                                                  .dropout = {},
-                                                  .h = h_.data(),
-                                                  .s = scale_.data(),
-                                                  .h_stride = width_,
-                                                  .s_stride = 1,
-                                                  .dh = y_.data(),
-                                                  .ds = b_.data()});
+    aggregator_.over_edges(rows_.data(), AttentionBackward{.edges = {},
+                                                           .shape = shape_,
+                                                           .dropout = {},
+                                                           .h = h_.data(),
+                                                           .s = scale_.data(),
+                                                           .h_stride = width_,
+                                                           .s_stride = 1,
+                                                           .dh = y_.data(),
+                                                           .ds = b_.data()});
   }
   void max() {
-    aggregator_.max_rows(rows_.data(),
-                         {.edges = {}, .width = width_, .y = y_.data(), .ties = u_.data()});
+    aggregator_.over_edges(
+        rows_.data(),
+        ExtremumForward{.edges = {}, .width = width_, .y = y_.data(), .ties = u_.data()});
   }
   void max_backward() {
-    aggregator_.max_rows_backward(rows_.data(),
-                                  {.edges = {}, .width = width_, .x = h_.data(), .dx = y_.data()});
+    aggregator_.over_edges(
+        rows_.data(),
+        ExtremumBackward{.edges = {}, .width = width_, .x = h_.data(), .dx = y_.data()});
   }
 
  private:
@@ -114,7 +116,7 @@ void compare(World& world, const Options& o) {
   const Partition partition = make_partition(PartitionScheme::edges, data.graph, world.size());
   const auto aggregator =
       make_gpu_aggregator(world, data.graph, data.symmetric, partition,
-                          {.strategy = o.strategy, .shards = {}, .max_width = 1, .wire = o.wire});
+                          {.route = {.strategy = o.strategy, .wire = o.wire}, .max_width = 1});
   const bool brings_rows = o.strategy == Strategy::pipelined && o.wire == DType::f32;
   const bool tells = world.rank() == 0;
   if (tells)

@@ -29,10 +29,10 @@
 #include "plait/base/row_stride.h"
 #include "plait/base/timer.h"
 #include "plait/graph/dcsbm.h"
-#include "plait/kernels/cusparse_cuda.h"
+#include "plait/kernels/cuda/cusparse.cuh"
+#include "plait/kernels/cuda/spmm.cuh"
 #include "plait/kernels/row_cut.h"
-#include "plait/kernels/spmm_cuda.h"
-#include "plait/reorder/clusters_cuda.h"
+#include "plait/reorder/cuda/clusters.cuh"
 
 namespace plait {
 namespace {

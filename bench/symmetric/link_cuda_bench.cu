@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "plait/base/cuda.h"
+#include "plait/base/cuda/cuda.cuh"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 

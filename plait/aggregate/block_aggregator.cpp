@@ -4,9 +4,10 @@
 #include <cstring>
 #include <utility>
 
-#include "plait/aggregate/strategy.h"
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
+#include "plait/exchange/strategy_run.h"
+#include "plait/kernels/spmm.h"
 
 namespace plait {
 namespace {
@@ -16,9 +17,14 @@ class BlockAggregator : public Aggregator {
  public:
   void reserve(std::uint64_t) override {}
   void backward(const Scaling&, const float*, float*, std::uint64_t) override {
-    throw UsageError("blocks of a graph have no gradient");
+    require_forward(Direction::against);
   }
-  AggregateCost cost() const override { return {}; }
+  ExchangeCost cost() const override { return {}; }
+
+ protected:
+  static void require_forward(Direction direction) {
+    require<UsageError>(direction == Direction::along, "blocks of a graph have no gradient");
+  }
 };
 
 class SendingAggregator : public BlockAggregator {
@@ -32,10 +38,13 @@ class SendingAggregator : public BlockAggregator {
     scale_rows({x, scaling.pre, width}, own(), scaled.data(), width);
     send(scaled.data(), width);
   }
-  void attention(const float* rows, AttentionForward operation) override {
-    send(rows, operation.shape.forward_width());
+  void over_edges(const float* rows, const EdgeOperation& any) override {
+    const auto run = [&](const auto& operation) {
+      require_forward(operation.kDirection);
+      send(rows, operation.row_width());
+    };
+    std::visit(run, any);
   }
-  void max_rows(const float* rows, MaxForward operation) override { send(rows, operation.width); }
   std::uint64_t own() const override { return block_.range.end - block_.range.begin; }
   EdgeOffset edges() const override {
     const std::vector<float> counts = edge_counts();
@@ -88,12 +97,15 @@ class ReceivingAggregator : public BlockAggregator {
           .y_stride = width,
           .row_scale = scaling.post});
   }
-  void attention(const float*, AttentionForward operation) override {
-    require<UsageError>(!operation.dropout.step.active(), "blocks of a graph have no dropout");
-    over_edges(operation, operation.shape.forward_width(), plait::attention);
-  }
-  void max_rows(const float*, MaxForward operation) override {
-    over_edges(operation, operation.width, plait::max_rows);
+  void over_edges(const float*, const EdgeOperation& any) override {
+    const auto run = [&](auto operation) {
+      require_forward(decltype(operation)::kDirection);
+      const Gathered x = gather(operation.row_width());
+      operation.edges = {begin(), end(), block_.slots.data(), x.source};
+      set_vertices(operation, {});  // throws where dropout draws by them
+      apply(operation);
+    };
+    std::visit(run, any);
   }
   std::uint64_t own() const override { return block_.rows(); }
   EdgeOffset edges() const override { return block_.edges(); }
@@ -126,13 +138,6 @@ class ReceivingAggregator : public BlockAggregator {
     });
     x.source.base = x.rows.data();
     return x;
-  }
-
-  template <class Operation>
-  void over_edges(Operation& operation, std::uint64_t width, void (*kernel)(const Operation&)) {
-    const Gathered x = gather(width);
-    operation.edges = {begin(), end(), block_.slots.data(), x.source};
-    kernel(operation);
   }
 
   const RowBlock block_;

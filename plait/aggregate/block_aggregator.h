@@ -1,13 +1,13 @@
 // Aggregation in two acts, for graphs whose rows do not fit in memory: block after block gives its
 // rows away, and then block after block takes the sums over its neighbours from where all rows were
-// put. A layer (nn/layer.h) knows nothing of it: it is run on each block once in each act, and
-// calls its Aggregator at the place where rows cross.
+// put. A layer (nn/layers/layer.h) knows nothing of it: it is run on each block once in each act,
+// and calls its Aggregator at the place where rows cross.
 //
 //   sending    own rows, scaled, go to a sink; then RowsSent is thrown, because the layer cannot
 //              use sums yet.
-//   receiving  own rows are left aside: what was sent is read where it is stored.
+//   receiving  own rows are left aside: the rows that were sent are read where they are stored.
 //
-// Forward only, on the CPU, and without dropout.
+// Forward only (backward() throws UsageError), on the CPU, and without dropout. Not collective.
 #pragma once
 
 #include <functional>
@@ -18,23 +18,26 @@
 
 namespace plait {
 
-// Leaves a layer whose rows have been sent. No error, so not one of their classes.
+// Is thrown to leave a layer whose rows have been sent. It is not an error, so it has no base
+// class.
 struct RowsSent {};
 
-// Called with the rows that a block sends, of `width` floats, without gaps: the layer's own array
-// where they are not scaled.
+// Is called with the rows that a block sends, of `width` floats, without gaps. `rows` is the
+// layer's own array unless rows are scaled.
 using RowSink = std::function<void(const float* rows, std::uint64_t width)>;
 
-// A sender for rows `range` of a graph, whose loops are as in make_row_block().
+// Rows `range` of a graph. `one_loop_each` is as in make_row_block(). The graph outlives this.
 struct BlockOfGraph {
   const AnyCsr* graph;
   BlockRange range;
   bool one_loop_each;
 };
+// Returns an aggregator whose operations give the block's rows to `sink` and then throw RowsSent.
 std::unique_ptr<Aggregator> make_sending_aggregator(const BlockOfGraph& block, RowSink sink);
 
-// A receiver for a block. `stored`: what all blocks have sent, by vertex, rows of the width that
-// the layer sends.
+// Returns an aggregator whose operations read the rows that all blocks have sent. `stored`: these
+// rows by global vertex id, without gaps, of the width that the layer sends; outlives the
+// aggregator.
 std::unique_ptr<Aggregator> make_receiving_aggregator(RowBlock block, const float* stored);
 
 }  // namespace plait

@@ -6,29 +6,11 @@
 #include "plait/base/parallel.h"
 #include "plait/base/saturating.h"
 #include "plait/kernels/row_cut.h"
+#include "plait/plan/machine.h"
 #include "plait/symmetric/agreement.h"
 
 namespace plait {
 namespace {
-
-HaloStore halo_store(Strategy strategy, bool gpu) {
-  switch (strategy) {
-    case Strategy::replicate:
-      return HaloStore::complete;
-    case Strategy::get:
-      return HaloStore::none;
-    case Strategy::bulk:
-      return gpu ? HaloStore::packed : HaloStore::distinct;
-    case Strategy::partial:
-      return HaloStore::sums;
-    case Strategy::paged:
-      return HaloStore::paged;
-    case Strategy::pipelined:
-    case Strategy::automatic:
-      break;
-  }
-  return gpu ? HaloStore::dense : HaloStore::distinct;
-}
 
 // What is known of a partition without looking at edges: that all rows of all ranks may be read.
 PartitionQuality bounds_of(const AnyCsr& any, const Partition& partition) {
@@ -93,10 +75,10 @@ MemoryPlan plan_of(const AnyCsr& graph, bool symmetric, const Partition& partiti
                           .slot_vertices = run.shards.slot_vertices,
                           .wide_ids = std::holds_alternative<Csr64>(graph),
                           .contiguous = partition.is_contiguous()};
-  const HaloStore store = halo_store(run.strategy, run.gpu);
-  if (!run.gpu) return plan_memory(quality, question, store);
+  const HaloStore store = run.route.placement().store;
+  if (!run.route.gpu) return plan_memory(quality, question, store);
   question.cut_sums =
-      cut_sums(graph, quality, partition, store == HaloStore::none, run.shards.order);
+      cut_sums(graph, quality, partition, store == HaloStore::none, run.route.order());
   return plan_gpu_memory(quality, question, store);
 }
 
@@ -119,10 +101,12 @@ MemoryPlan plan_run(const AnyCsr& graph, bool symmetric, const Partition& partit
 
 void require_run_fits(World& world, const AnyCsr& graph, bool symmetric, const Partition& partition,
                       const RunMemory& run, const std::string& what) {
+  if (run.route.gpu)  // the account needs it
+    agree_on_failure(world, failure_of([] { machine(); }));
   const MemoryPlan bound = plan_of(graph, symmetric, partition, bounds_of(graph, partition), run);
-  if (first_failure(world, shortage(world, bound, run.gpu, what)).empty()) return;
+  if (first_failure(world, shortage(world, bound, run.route.gpu, what)).empty()) return;
   const MemoryPlan plan = plan_run(graph, symmetric, partition, run);
-  agree_on_failure(world, shortage(world, plan, run.gpu, what));
+  agree_on_failure(world, shortage(world, plan, run.route.gpu, what));
 }
 
 }  // namespace plait

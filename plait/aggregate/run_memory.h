@@ -1,5 +1,5 @@
-// What placing a graph on ranks, and aggregating on it, will take of their memory: the account
-// (plan/memory_plan.h) asked in the words of a run.
+// The memory that placing a graph on ranks, and aggregating on it, will take: the account of
+// plan/memory_plan.h, asked in the words of a run.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@
 
 namespace plait {
 
+// A run as far as its memory depends on it. Sizes are in bytes unless said otherwise.
 struct RunMemory {
-  Strategy strategy = Strategy::automatic;
-  ShardOptions shards;  // `halo` follows from the strategy
-  bool gpu = false;
-  std::vector<std::uint64_t> widths;  // of the rows that are aggregated, each once
+  Route route;
+  ShardOptions shards;                // `halo` and `order` follow from the route
+  std::vector<std::uint64_t> widths;  // of the rows that are aggregated, in floats, each once
   std::uint64_t edge_scratch = 0;     // as in MemoryQuestion
   std::vector<WorkBytes> work;        // as in MemoryQuestion
 };
 
-// The exact plan: every edge is looked at.
+// Returns the exact plan. Looks at every edge, on this process alone.
 MemoryPlan plan_run(const AnyCsr& graph, bool symmetric, const Partition& partition,
                     const RunMemory& run);
 
-// Collective. Throws DoesNotFitError, with `what` and the figures, on all ranks, where the host or
-// the GPU of one has not as much free as the plan says. Quick where all rows of all ranks would
-// fit.
+// Collective. Throws DoesNotFitError on all ranks, with `what` (the subject of the sentence) and
+// the figures, if the host or a rank's GPU has less free than the plan needs. Quick if even all
+// rows of all ranks would fit.
 void require_run_fits(World& world, const AnyCsr& graph, bool symmetric, const Partition& partition,
                       const RunMemory& run, const std::string& what);
 

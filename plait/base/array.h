@@ -1,10 +1,12 @@
 // Memory for large arrays.
 //
-// Buffer<T>  owns writable memory: 64-byte aligned, not initialised, and on huge pages where it is
-//            large, because graph work reads rows at random and would otherwise miss the TLB on
-//            nearly every row.
-// Array<T>   a read-only view that keeps its memory alive, whoever owns it: a Buffer, a vector or
-//            a memory-mapped file. Copies are cheap and share the memory.
+// Buffer<T>  owns writable memory: 64-byte aligned, not initialised, and on huge pages if it is
+//   large, because graph work reads rows at random and would otherwise miss the TLB on nearly
+//   every row.
+// Array<T>   is a read-only view that keeps its memory alive, whoever owns it: a Buffer, a vector
+//   or a memory-mapped file. Copies are cheap and share the memory.
+//
+// Indices are not checked.
 #pragma once
 
 #include <sys/mman.h>
@@ -23,6 +25,7 @@ namespace plait {
 inline constexpr std::size_t kCacheLine = 64;
 inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
+// Writable memory of one owner. It can be moved, not copied.
 template <class T>
 class Buffer {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -40,14 +43,17 @@ class Buffer {
     data_ = std::unique_ptr<T, Free>(static_cast<T*>(memory), Free{alignment});
     if (huge) madvise(memory, bytes, MADV_HUGEPAGE);
   }
+  // The same, filled with a value.
   Buffer(std::size_t size, T value) : Buffer(size) { std::fill_n(data(), size, value); }
 
+  // As in a std::vector of fixed size; span() is the whole of it.
   T* data() { return data_.get(); }
   const T* data() const { return data_.get(); }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   T& operator[](std::size_t i) { return data_.get()[i]; }
   const T& operator[](std::size_t i) const { return data_.get()[i]; }
+  // Its elements, writable or not.
   T* begin() { return data(); }
   T* end() { return data() + size_; }
   const T* begin() const { return data(); }
@@ -66,10 +72,12 @@ class Buffer {
   std::size_t size_ = 0;
 };
 
+// A read-only view that keeps its owner alive.
 template <class T>
 class Array {
  public:
   Array() = default;
+  // A view of memory that lives as long as `owner`; the other constructors take ownership.
   Array(std::shared_ptr<const void> owner, std::span<const T> view)
       : owner_(std::move(owner)), view_(view) {}
   Array(Buffer<T> buffer) : Array(own(std::move(buffer))) {}       // NOLINT: a plain wrapper
@@ -79,6 +87,7 @@ class Array {
   std::size_t size() const { return view_.size(); }
   bool empty() const { return view_.empty(); }
   const T& operator[](std::size_t i) const { return view_[i]; }
+  // Its elements.
   auto begin() const { return view_.begin(); }
   auto end() const { return view_.end(); }
   const T& back() const { return view_.back(); }

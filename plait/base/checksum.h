@@ -1,4 +1,4 @@
-// XXH3 (64 bit) of bytes: tells content that differs by accident, not by intent.
+// XXH3 (64 bit) of bytes. It detects content that differs by accident, not by intent.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,9 @@
 
 namespace plait {
 
+// Returns the checksum.
 std::uint64_t checksum_of(std::span<const std::byte> bytes);
-// Sixteen hexadecimal digits.
+// Returns sixteen hexadecimal digits.
 std::string checksum_text(std::uint64_t checksum);
 
 }  // namespace plait

@@ -12,15 +12,17 @@ namespace detail {
 inline std::atomic<bool> delays_on{false};
 }
 
-// From here on, a part of this process's steps in four begins late by up to `longest`; which,
-// depends on the seed. Zero switches delays off.
+// From here on, one in four parts of this process's steps begins late by up to `longest`; the seed
+// decides which. Zero switches delays off.
 void switch_delays(std::uint64_t seed, std::chrono::microseconds longest);
 
-// By how much the next part begins late; zero where delays are off.
+// Returns the time by which the next part begins late; zero if delays are off.
 std::chrono::microseconds next_delay();
 
+// Tells whether delays are switched on.
 inline bool delays_on() { return detail::delays_on.load(std::memory_order_relaxed); }
-// Before a part of a step on the CPU.
+// delay_point() is called before a part of a step on the CPU, and pauses by delay_now() if delays
+// are on.
 void delay_now();
 inline void delay_point() {
   if (delays_on()) [[unlikely]]

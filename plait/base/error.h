@@ -21,6 +21,7 @@ enum class ExitCode : int {
   interrupted = 130,
 };
 
+// A failure that a user can meet. `text` is one line.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& text, ExitCode code = ExitCode::failed)
@@ -31,7 +32,7 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
-// The command line, or an argument of the library, asks for what does not exist.
+// The command line, or an argument of the library, asks for something that does not exist.
 struct UsageError : Error {
   explicit UsageError(const std::string& text) : Error(text, ExitCode::usage) {}
 };
@@ -51,20 +52,20 @@ struct Interrupted : Error {
   explicit Interrupted(const std::string& text) : Error(text, ExitCode::interrupted) {}
 };
 
-// A file whose content is wrong. The line names the file, the place in it, what is wrong with the
-// allowed range, and what to do: "x.mtx: line 7: row 9 is outside 1..5; correct the size line".
+// A file has wrong content. The line names the file, the place in it, the problem with the allowed
+// range, and the remedy: "x.mtx: line 7: row 9 is outside 1..5; correct the size line".
 struct InputError : Error {
   InputError(const std::string& file, const std::string& place, const std::string& problem,
              const std::string& remedy)
       : Error(file + ": " + place + ": " + problem + "; " + remedy) {}
 };
 
-// A rank that died, stopped or could not be reached.
+// A rank died, stopped or could not be reached.
 struct LostRankError : Error {
   LostRankError(int rank, const std::string& text, bool own_failure = false)
       : Error(text), rank_(rank), own_failure_(own_failure) {}
   int rank() const { return rank_; }
-  // The rank ended by an error of its own, which it can tell better.
+  // Tells whether the rank ended by an error of its own, which it can report better.
   bool own_failure() const { return own_failure_; }
 
  private:

@@ -1,5 +1,5 @@
-// What those that write files share: errors of the system as lines, and whole writes. Internal to
-// this room.
+// Code shared by functions that write files: errors of the system as lines, and whole writes.
+// Internal to this room.
 #pragma once
 
 #include <unistd.h>
@@ -10,12 +10,13 @@
 
 namespace plait {
 
-// "no space left on device": the system's words, made to follow a colon.
+// Returns the system's words for an errno, made to follow a colon: "no space left on device".
 std::string reason(int error);
+// Throw Error "PATH: cannot be opened: WHY", or "written".
 [[noreturn]] void fail_read(const std::string& path, const std::string& why);
 [[noreturn]] void fail_write(const std::string& path, const std::string& why);
 
-// All of `bytes`, at `offset`. `path` is for the message of an error.
+// Writes all of `bytes` at `offset`. `path` is for the message of an Error.
 void write_all(int descriptor, std::size_t offset, std::span<const std::byte> bytes,
                const std::string& path);
 

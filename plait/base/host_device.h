@@ -1,4 +1,4 @@
-// Functions that the CPU and the GPU share.
+// The mark of functions that the CPU and the GPU share.
 #pragma once
 
 #ifdef __CUDACC__

@@ -7,8 +7,8 @@
 
 namespace plait {
 
-// The first index of begin .. end - 1 whose value, ascending there, is `wanted` or above; `end` if
-// there is none.
+// Returns the first index of begin .. end - 1 whose value, ascending there, is `wanted` or above;
+// `end` if there is none.
 template <class Number>
 PLAIT_HOST_DEVICE constexpr std::uint64_t lower_bound(const Number* values, std::uint64_t begin,
                                                       std::uint64_t end, std::uint64_t wanted) {

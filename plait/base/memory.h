@@ -1,4 +1,4 @@
-// How much memory there is, and how to say so.
+// The memory of this host and process, and words for it.
 #pragma once
 
 #include <cstdint>
@@ -7,20 +7,21 @@
 
 namespace plait {
 
-// Bytes that can be taken now without swapping: MemAvailable, or what is left under the cgroup's
-// limit where that is lower.
+// Returns the bytes that can be taken now without swapping: MemAvailable, or the rest of the
+// cgroup's limit if that is lower.
 std::uint64_t available_memory();
 
-// Bytes that this process holds now and that no file backs.
+// Returns the bytes that this process holds now and that no file backs.
 std::uint64_t held_memory();
 
-// Bytes of memory that this process has had at most so far: resident, mapped files included.
+// Returns the most bytes of memory that this process has had so far: resident, mapped files
+// included.
 std::uint64_t peak_memory();
 
 // 1536 -> "1.5 KiB".
 std::string format_bytes(std::uint64_t bytes);
 
-// An estimate as a number of bytes; the largest there is, where it is beyond all numbers.
+// Returns an estimate as a number of bytes; the largest number if it is beyond all.
 std::uint64_t whole_bytes(double estimate);
 
 // Throws DoesNotFitError "WHAT needs X, but only Y is free" if `bytes` are more than `free`.

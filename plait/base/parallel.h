@@ -1,7 +1,7 @@
 // Threads, through OpenMP. The number of threads is OpenMP's own (OMP_NUM_THREADS).
 //
 // Work is cut into chunks whose boundaries depend on the problem alone, never on the number of
-// threads: that is what makes results equal for every thread count.
+// threads, so that results are equal for every thread count.
 #pragma once
 
 #include <omp.h>
@@ -12,11 +12,13 @@
 
 namespace plait {
 
+// Returns the number of threads that work begun by this thread goes to.
 inline int thread_count() { return omp_get_max_threads(); }
 
 // While it lives, work that this thread begins goes to so many threads.
 class ThreadCount {
  public:
+  // Sets the number; the destructor restores the old one.
   explicit ThreadCount(int count) : before_(thread_count()) { omp_set_num_threads(count); }
   ~ThreadCount() { omp_set_num_threads(before_); }
   ThreadCount(const ThreadCount&) = delete;
@@ -49,7 +51,8 @@ void parallel_for(std::size_t count, Body&& body) {
   if (error) std::rethrow_exception(error);
 }
 
-// Calls body(begin, end) for consecutive pieces of [0, size) of `grain` each (the last shorter).
+// Calls body(begin, end) for consecutive pieces of [0, size) of `grain` each (the last is shorter).
+// Throws as parallel_for().
 template <class Body>
 void parallel_blocks(std::size_t size, std::size_t grain, Body&& body) {
   parallel_for((size + grain - 1) / grain, [&](std::size_t i) {
@@ -58,8 +61,8 @@ void parallel_blocks(std::size_t size, std::size_t grain, Body&& body) {
   });
 }
 
-// The smallest i in [0, size) for which where(i) holds, or `size`. Threads look at pieces of
-// `grain` each; the answer does not depend on their number.
+// Returns the smallest i in [0, size) for which where(i) holds, or `size`. Threads look at pieces
+// of `grain` each; the answer does not depend on their number.
 template <class Where>
 std::size_t first_where(std::size_t size, std::size_t grain, Where where) {
   std::atomic<std::size_t> first{size};

@@ -12,7 +12,7 @@ namespace plait::portable {
 
 inline constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 
-// For normal numbers above 0.
+// Returns the binary logarithm of a normal number above 0.
 constexpr double log2(double x) {
   // x = 2^exponent * m with m in [sqrt(1/2), sqrt(2)).
   const auto bits = std::bit_cast<std::uint64_t>(x);
@@ -29,7 +29,7 @@ constexpr double log2(double x) {
   return static_cast<double>(exponent) + 2 * s * series / kLn2;
 }
 
-// Overflows to infinity at 1024; below -1022 the result is 0, not a subnormal number.
+// Returns 2^x. Overflows to infinity at 1024; below -1022 the result is 0, not a subnormal number.
 constexpr double exp2(double x) {
   if (x >= 1024) return std::numeric_limits<double>::infinity();
   if (x < -1022) return 0;
@@ -45,7 +45,7 @@ constexpr double exp2(double x) {
   return series * power(whole / 2) * power(whole - whole / 2);
 }
 
-// For x > 0.
+// Returns x^y for x > 0.
 constexpr double pow(double x, double y) { return exp2(y * log2(x)); }
 
 }  // namespace plait::portable

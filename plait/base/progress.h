@@ -8,15 +8,16 @@
 
 namespace plait {
 
-// For the whole program: no bar is drawn after set_progress(false). Returns what was set before.
+// For the whole program: no bar is drawn after set_progress(false). Returns the earlier setting.
 bool set_progress(bool enabled);
 
+// A bar on the last line of the terminal.
 class Progress {
  public:
   // `total` in any unit; `label` in a few words. Draws nothing when disabled or not a terminal.
   Progress(std::string label, std::uint64_t total);
   ~Progress();  // clears the line
-  // Any thread may call it; redraws at most ten times a second.
+  // Adds to the work that is done. Any thread may call it; redraws at most ten times a second.
   void advance(std::uint64_t amount);
 
  private:

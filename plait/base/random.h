@@ -13,6 +13,7 @@
 
 namespace plait {
 
+// A generator with one key. It has no state, so threads may share it.
 class Philox {
  public:
   // Four numbers. Not std::array, whose members the GPU does not have.
@@ -20,15 +21,17 @@ class Philox {
     std::uint32_t words[4];
 
     PLAIT_HOST_DEVICE constexpr std::uint32_t operator[](std::size_t i) const { return words[i]; }
+    // The four words.
     constexpr const std::uint32_t* begin() const { return words; }
     constexpr const std::uint32_t* end() const { return words + 4; }
     friend bool operator==(const Block&, const Block&) = default;
   };
 
+  // The seed is the key.
   PLAIT_HOST_DEVICE explicit constexpr Philox(std::uint64_t seed)
       : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)} {}
 
-  // Four independent uniform 32-bit numbers for a 128-bit counter.
+  // Returns four independent uniform 32-bit numbers for a 128-bit counter.
   PLAIT_HOST_DEVICE constexpr Block operator()(std::uint64_t low, std::uint64_t high = 0) const {
     Block c{static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32),
             static_cast<std::uint32_t>(high), static_cast<std::uint32_t>(high >> 32)};
@@ -48,18 +51,18 @@ class Philox {
   std::uint32_t key_[2];
 };
 
-// Uniform in [0, 1): 24 bits, exact in float.
+// Returns a number uniform in [0, 1): 24 bits, exact in float.
 PLAIT_HOST_DEVICE constexpr float uniform_float(std::uint32_t bits) {
   return static_cast<float>(bits >> 8) * 0x1p-24f;
 }
 
-// Uniform in [0, 1): 53 bits, exact in double.
+// Returns a number uniform in [0, 1): 53 bits, exact in double.
 constexpr double uniform_double(std::uint32_t high, std::uint32_t low) {
   const std::uint64_t bits = (std::uint64_t{high} << 32 | low) >> 11;
   return static_cast<double>(bits) * 0x1p-53;
 }
 
-// Uniform in [0, bound) without division; the bias is below bound / 2^64.
+// Returns a number uniform in [0, bound) without division; the bias is below bound / 2^64.
 constexpr std::uint64_t uniform_below(std::uint64_t bound, std::uint32_t high, std::uint32_t low) {
   const std::uint64_t bits = std::uint64_t{high} << 32 | low;
   return static_cast<std::uint64_t>((static_cast<unsigned __int128>(bits) * bound) >> 64);

@@ -1,11 +1,12 @@
-// Numbers of bytes that stay at the largest number there is instead of wrapping round: what was
-// asked for may be absurd, and must be refused, not allowed.
+// Numbers of bytes that stay at the largest number instead of wrapping round: a request may be
+// absurd, and must be refused, not allowed.
 #pragma once
 
 #include <cstdint>
 
 namespace plait {
 
+// A number of bytes that + and * do not let overflow.
 struct Bytes {
   std::uint64_t value = 0;
   constexpr Bytes() = default;

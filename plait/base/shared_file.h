@@ -13,17 +13,18 @@ namespace plait {
 // REASON".
 class SharedFile {
  public:
-  // An empty file of `bytes` bytes in place of what is there; takes the room on the disk at once
-  // where the file system can.
+  // Makes an empty file of `bytes` bytes in place of the old one; takes the room on the disk at
+  // once if the file system can.
   static void make(const std::string& path, std::uint64_t bytes);
+  // Opens a file that was made.
   explicit SharedFile(std::string path);
   ~SharedFile();
   SharedFile(const SharedFile&) = delete;
   SharedFile& operator=(const SharedFile&) = delete;
 
-  // Any thread.
+  // Writes at an offset. Any thread may call it.
   void write_at(std::size_t offset, std::span<const std::byte> bytes);
-  // What was written before is on the disk.
+  // Returns when everything that was written before is on the disk.
   void sync();
 
  private:
@@ -31,7 +32,7 @@ class SharedFile {
   int descriptor_ = -1;
 };
 
-// A lock on a folder, which ends with the process at the latest.
+// A lock on a folder, which ends with this object, or with the process at the latest.
 class FolderLock {
  public:
   // Throws Error if another process holds it.
@@ -44,9 +45,10 @@ class FolderLock {
   int descriptor_ = -1;
 };
 
-// Bytes and time of the last change of a file or folder, to tell whether it is still the same.
+// Returns size and time of the last change of a file or folder, to tell whether it is still the
+// same.
 std::string file_stamp(const std::string& path);
-// Of the content of a file: XXH3 (64 bit), in hexadecimal digits.
+// Returns XXH3 (64 bit) of the content of a file, in hexadecimal digits.
 std::string file_checksum(const std::string& path);
 
 }  // namespace plait

@@ -5,8 +5,10 @@
 
 namespace plait {
 
+// Measures wall time from its making.
 class Stopwatch {
  public:
+  // Returns the seconds since then.
   double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }

@@ -1,7 +1,7 @@
 // A graph as compressed sparse rows: row i lists the vertices that i aggregates *from*.
 //
-// As a matrix A, entry (i, j) is an edge from j to i, and y = A x sums at i what its neighbours
-// hold. Parallel edges and loops are allowed and counted.
+// As a matrix A, entry (i, j) is an edge from j to i, and y = A x sums at i the values of its
+// neighbours. Parallel edges and loops are allowed and counted.
 #pragma once
 
 #include <span>
@@ -12,14 +12,16 @@
 
 namespace plait {
 
+// A graph whose vertices are 0 .. vertices() - 1. Copies share the arrays.
 template <VertexId V>
 struct Csr {
   using Vertex = V;
 
   Array<EdgeOffset> offsets;  // vertices + 1 numbers, not decreasing, the first 0
   Array<V> neighbours;        // offsets.back() numbers below vertices()
-  Array<float> weights;       // one an edge, or empty: every edge weighs 1
+  Array<float> weights;       // one per edge, or empty: every edge weighs 1
 
+  // Numbers of vertices and edges, of edges of row i, and its neighbours. Indices are not checked.
   std::uint64_t vertices() const { return offsets.empty() ? 0 : offsets.size() - 1; }
   EdgeOffset edges() const { return neighbours.size(); }
   bool weighted() const { return !weights.empty(); }
@@ -27,16 +29,18 @@ struct Csr {
   std::span<const V> row(std::uint64_t i) const {
     return neighbours.span().subspan(offsets[i], degree(i));
   }
+  // Returns the weight of edge e, 1 if the graph has none.
   float weight(EdgeOffset e) const { return weighted() ? weights[e] : 1.0f; }
 };
 
 using Csr32 = Csr<std::uint32_t>;
 using Csr64 = Csr<std::uint64_t>;
 
-// The width of the ids is chosen when a graph is loaded; code that works on either takes a lambda:
-// std::visit([](const auto& csr) { ... }, graph).
+// A graph with ids of either width, which is chosen when it is loaded. Code that works on both
+// takes a lambda: std::visit([](const auto& csr) { ... }, graph).
 using AnyCsr = std::variant<Csr32, Csr64>;
 
+// The members of these names, for ids of either width.
 inline std::uint64_t vertex_count(const AnyCsr& graph) {
   return std::visit([](const auto& csr) { return csr.vertices(); }, graph);
 }

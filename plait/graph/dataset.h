@@ -1,4 +1,4 @@
-// A graph with what is known of its vertices: the content of a .plait file.
+// A graph with its features, labels and splits: the content of a .plait file.
 #pragma once
 
 #include <cstddef>
@@ -21,48 +21,53 @@ struct Features {
   Array<BFloat16> bf16;  // dense bfloat16, or empty
   Csr32 sparse;          // rows of (column, value): `neighbours` are columns, below width
 
+  // Tell which of the forms the features have; form() names it for messages.
   bool empty() const { return width == 0; }
   bool is_sparse() const { return !sparse.offsets.empty(); }
   const char* form() const { return is_sparse() ? "sparse" : !bf16.empty() ? "bf16" : "fp32"; }
 };
 
-// What labels are of, and so what a model learns.
+// The kind of labels, and so of the task that a model learns.
 enum class TaskKind {
   single_label,  // a class for each vertex
   multi_label,   // any number of classes for each vertex
   graph_label,   // a class for each of a set of graphs
 };
 
-// An array as its file brought it, with the checksum (base/checksum.h) that its reader has found
-// right.
+// An array as its file brought it, with the checksum (base/checksum.h) that its reader has
+// verified.
 struct CheckedArray {
   std::span<const std::byte> bytes;
   std::uint64_t checksum = 0;
 };
 
+// The part of training that an example belongs to.
 enum class Split : std::uint8_t { none = 0, train = 1, validation = 2, test = 3 };
 
+// A graph with everything that is known of its vertices. Copies share the arrays.
 struct Dataset {
   std::string name;
   AnyCsr graph;
   bool symmetric = false;  // every edge has its reverse, of the same weight
   Features features;
-  // Labels and splits are of examples: of vertices, or in a set of graphs of those.
-  Array<std::int32_t> labels;         // one an example, -1 where unknown; or empty
+  // Labels and splits belong to examples: vertices, or graphs in a set of graphs.
+  Array<std::int32_t> labels;         // one per example, -1 if unknown; or empty
   Array<std::uint8_t> label_sets;     // instead: examples x classes, 1 for each label; or empty
   std::int32_t classes = 0;           // labels are below this
   Array<Split> splits;                // split_count x examples; or empty
   std::uint32_t split_count = 0;      // alternative splits of the same examples
-  Array<std::uint32_t> graph_ids;     // in a set of graphs, the one that a vertex is in; or empty
+  Array<std::uint32_t> graph_ids;     // in a set of graphs, the graph of each vertex; or empty
   std::uint32_t graphs = 0;           // graph ids are below this
-  Array<std::uint64_t> original_ids;  // what the source called vertex i; empty: i itself
-  std::vector<CheckedArray> checked;  // of the arrays above those that came with a checksum
+  Array<std::uint64_t> original_ids;  // the source's id of vertex i; empty: i itself
+  std::vector<CheckedArray> checked;  // the arrays above that came with a checksum
 
+  // Numbers of vertices and edges of the graph, and of examples; example() is the word for one.
   std::uint64_t vertices() const { return vertex_count(graph); }
   EdgeOffset edges() const { return edge_count(graph); }
   bool is_set_of_graphs() const { return graphs > 0; }
   std::uint64_t examples() const { return is_set_of_graphs() ? graphs : vertices(); }
   const char* example() const { return is_set_of_graphs() ? "graph" : "vertex"; }
+  // Returns the task that the labels set.
   TaskKind task() const {
     if (is_set_of_graphs()) return TaskKind::graph_label;
     return label_sets.empty() ? TaskKind::single_label : TaskKind::multi_label;

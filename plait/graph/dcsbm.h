@@ -3,21 +3,24 @@
 // tails of degrees, with vertex features and labels that follow the communities. Everything is a
 // function of the options, on every machine and for every number of threads.
 //
-// Degrees   the weight of a vertex is drawn from a Pareto distribution of density x^-exponent, cut
-//           off where the expected degree reaches `cap`.
-// Edges     an inner edge: a community by its weight, two vertices of it by theirs. A leaving edge:
-//           two different communities, a vertex of each. The number of either is exact: pairs that
-//           are loops or were drawn before are drawn again. Every edge is in both directions.
-// Sizes     of communities are quantiles of a Pareto distribution from 1 to 10, density x^-2.
-// Ids       are shuffled.
-// Features  the class of a vertex (its community modulo the number of classes) has a random unit
-//           vector; a vertex has that of its class plus Gaussian noise of deviation `noise` in
-//           every column. With the default options (7 classes, mean degree 20, leaving 0.2) the
-//           nearest class mean, which ignores the edges, is right for 63 to 70% of the vertices,
-//           and for 97 to 99% after features are averaged over neighbours; with means of the 20
-//           training vertices a class, for 50 to 60% and for 97 to 99%.
-// Splits    one: in each class `train_per_class` random vertices, then `validation_per_class`, the
-//           rest for test.
+//   Degrees   The weight of a vertex is drawn from a Pareto distribution of density x^-exponent,
+//   cut
+//             off at an expected degree of `cap`.
+//   Edges     An inner edge draws a community by its weight, then two of its vertices by theirs. A
+//             leaving edge draws two different communities, and a vertex of each. The number of
+//             either kind is exact: pairs that are loops or were drawn before are drawn again.
+//             Every edge is in both directions.
+//   Sizes     The sizes of communities are quantiles of a Pareto distribution from 1 to 10, of
+//             density x^-2.
+//   Ids       Ids are shuffled.
+//   Features  The class of a vertex (its community modulo the number of classes) has a random unit
+//             vector; the vertex has this vector plus Gaussian noise of deviation `noise` in every
+//             column. With the default options (7 classes, mean degree 20, leaving 0.2) the nearest
+//             class mean, which ignores the edges, is right for 63 to 70% of the vertices, and for
+//             97 to 99% after features are averaged over neighbours; with means of the 20 training
+//             vertices per class, for 50 to 60% and for 97 to 99%.
+//   Splits    There is one: in each class `train_per_class` random vertices, then
+//             `validation_per_class`, and the rest for test.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +31,7 @@
 
 namespace plait {
 
+// The parameters of one graph.
 struct DcsbmOptions {
   std::string_view name = "dcsbm";
   std::uint64_t vertices = 10000;
@@ -44,19 +48,20 @@ struct DcsbmOptions {
   std::uint64_t seed = 0;
 };
 
-// Takes about 12 bytes a directed edge while it works, besides the features. Throws UsageError
-// when an option is out of range, DoesNotFitError before memory is taken, and Error when the edges
-// hardly find free pairs of vertices: fewer edges or fewer communities help.
+// Generates a graph. Takes about 12 bytes per directed edge while it works, besides the features.
+// Throws UsageError if an option is out of range, DoesNotFitError before memory is taken, and Error
+// if the edges hardly find free pairs of vertices: fewer edges or fewer communities help.
 Dataset generate_dcsbm(const DcsbmOptions& options);
 
-// The graphs of the papers, by their counts of vertices and directed edges: reddit, products,
-// proteins, enwiki, orkut, papers100M.
+// Returns the graphs of the papers, by their counts of vertices and directed edges: reddit,
+// products, proteins, enwiki, orkut, papers100M.
 std::span<const DcsbmOptions> dcsbm_presets();
-// Throws UsageError that lists them.
+// Returns one of them. Throws a UsageError that lists them.
 const DcsbmOptions& dcsbm_preset(std::string_view name);
 
-// Vertices, edges and communities times `scale`, in 0 .. 1; at least 2 communities. Where less than
-// half of the pairs of vertices inside or between communities would stay free, fewer edges.
+// Returns the options with vertices, edges and communities times `scale`, above 0 and at most 1
+// (UsageError otherwise); at least 2 communities. If less than half of the pairs of vertices inside
+// or between communities would stay free, there are fewer edges.
 DcsbmOptions scaled(DcsbmOptions options, double scale);
 
 }  // namespace plait

@@ -1,4 +1,4 @@
-// The edges of the block model: which pairs of vertices are drawn. Internal to dcsbm.cpp.
+// The edges of the block model: the pairs of vertices that are drawn. Internal to dcsbm.cpp.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace plait::dcsbm {
 
-// The upper half of a counter says what is drawn, the lower one for which vertex, draw, ...
+// The upper half of a counter names the kind of number that is drawn, the lower one the vertex, the
+// draw, and so on.
 enum Stream : std::uint64_t {
   kWeightStream = std::uint64_t{16} << 56,
   kInnerStream = std::uint64_t{17} << 56,
@@ -21,8 +22,8 @@ enum Stream : std::uint64_t {
   kSplitStream = std::uint64_t{22} << 56,
 };
 
-// Before ids are shuffled, community c is the vertices starts[c] .. starts[c + 1] - 1, in ascending
-// order of size.
+// Returns communities + 1 starts: before ids are shuffled, community c is the vertices starts[c] ..
+// starts[c + 1] - 1, in ascending order of size.
 std::vector<std::uint64_t> community_starts(std::uint64_t vertices, std::uint64_t communities);
 
 // Numbers of pairs of different vertices, inside communities and between them.
@@ -31,15 +32,16 @@ struct Pairs {
   std::uint64_t leaving = 0;
 };
 
+// Returns the numbers of pairs that communities with these starts have, and that options ask for.
 Pairs possible_pairs(std::span<const std::uint64_t> starts);
 Pairs wanted_pairs(const DcsbmOptions& options);
 
-// Edges u -> v, one direction of each, under their final ids: ids[v] is that of the v-th vertex
-// before the shuffle. Throws Error when free pairs are hardly found any more.
+// Returns edges u -> v, one direction of each, under their final ids: ids[v] is the id of the v-th
+// vertex before the shuffle. Throws Error if free pairs are hardly found any more.
 EdgeList<std::uint32_t> draw_edges(const DcsbmOptions& options,
                                    std::span<const std::uint64_t> starts,
                                    std::span<const std::uint32_t> ids);
-// Bytes that draw_edges takes for so many pairs, its result included.
+// Returns the bytes that draw_edges takes for so many pairs, its result included.
 std::uint64_t drawing_bytes(std::uint64_t pairs);
 
 }  // namespace plait::dcsbm

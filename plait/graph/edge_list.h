@@ -1,4 +1,4 @@
-// What a file or a generator yields before it is a graph.
+// Edges as a file or a generator yields them, before they are a graph.
 #pragma once
 
 #include <variant>
@@ -16,7 +16,7 @@ struct EdgeList {
   std::uint64_t vertices = 0;
   Buffer<V> source;
   Buffer<V> target;
-  Buffer<float> weight;  // one an edge, or empty
+  Buffer<float> weight;  // one per edge, or empty
 
   std::uint64_t edges() const { return source.size(); }
 };

@@ -10,9 +10,9 @@
 namespace plait {
 
 // Recursive matrix (Chakrabarti, Zhan and Faloutsos, "R-MAT: a recursive model for graph mining",
-// SDM 2004): an edge falls into one of the four quadrants of the matrix with the probabilities
-// a, b, c and 1 - a - b - c, then into one of the quadrants of that, and so on. The defaults are
-// those of the Graph500 benchmark.
+// SDM 2004): an edge falls into one of the four quadrants of the matrix with the probabilities a,
+// b, c and 1 - a - b - c, then into one of the quadrants of that quadrant, and so on. The defaults
+// are the values of the Graph500 benchmark.
 struct RmatOptions {
   std::uint64_t vertices = 0;  // 2^scale, or any number from 2
   std::uint64_t edges = 0;     // directed
@@ -22,11 +22,12 @@ struct RmatOptions {
   std::uint64_t seed = 0;
 };
 
-// Directed, with duplicates, which BuildOptions can drop, and without loops; ids are shuffled.
-// Throws UsageError when an option is out of range, DoesNotFitError before memory is taken.
+// Returns directed edges, with duplicates, which BuildOptions can drop, and without loops; ids are
+// shuffled. Throws UsageError if an option is out of range, DoesNotFitError before memory is taken.
 AnyEdgeList generate_rmat(const RmatOptions& options);
 
-// Regular graphs, each edge in both directions. Throw UsageError where there would be no vertex.
+// Return regular graphs, each edge in both directions. Throw UsageError if there would be no vertex
+// or too many, DoesNotFitError before memory is taken.
 AnyEdgeList generate_grid(std::uint64_t rows, std::uint64_t columns);  // 4 neighbours
 AnyEdgeList generate_star(std::uint64_t vertices);                     // vertex 0 is the hub
 AnyEdgeList generate_ring(std::uint64_t vertices);
@@ -36,7 +37,7 @@ AnyEdgeList generate_ring(std::uint64_t vertices);
 // is below size (less than twice on average).
 class Permutation {
  public:
-  // Different streams of one seed give different permutations.
+  // Makes a permutation. Different streams of one seed give different permutations.
   Permutation(std::uint64_t size, std::uint64_t seed, std::uint64_t stream);
 
   std::uint64_t operator()(std::uint64_t i) const {

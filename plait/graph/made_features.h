@@ -1,4 +1,4 @@
-// Features made of the graph itself, for graphs that come without.
+// Features made of the graph itself, for graphs without features.
 #pragma once
 
 #include <string_view>
@@ -7,15 +7,17 @@
 
 namespace plait {
 
-// Row i is 1 in column columns[i] and 0 elsewhere; as wide as the largest column needs.
+// Returns sparse features in which row i is 1 in column columns[i] and 0 elsewhere; as wide as the
+// largest column needs.
 Features one_hot(Buffer<std::uint32_t> columns);
 
-// How to make features, by its name:
+// Tells whether `name` is one of the ways to make features:
 //   constant   1 for each vertex
 //   degree     the number of edges into a vertex, one-hot (Xu et al., ICLR 2019, section 7)
 //   identity   the vertex itself, one-hot: a weight of its own for each
 bool makes_features(std::string_view name);
-// Throws UsageError for other names, and where there would be more than 2^32 - 1 columns.
+// Makes features of a graph. Throws UsageError for other names, and if there would be more than
+// 2^32 - 1 columns.
 Features make_features(std::string_view name, const AnyCsr& graph);
 
 }  // namespace plait

@@ -1,4 +1,4 @@
-// Features and weights from files of their own, beside a graph.
+// Reads features and weights from files of their own, beside a graph.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace plait {
 
-// From .npy, (vertices, width) or (vertices,) of f4 or f8; or from .npz, a SciPy CSR matrix, which
-// stays sparse, or an archive that holds x or nothing else. Throws InputError; also if there is not
-// a row a vertex.
+// Sets a dataset's features from .npy, (vertices, width) or (vertices,) of f4 or f8; or from .npz,
+// a SciPy CSR matrix, which stays sparse, or an archive that holds x or nothing else. Throws
+// InputError; also unless there is one row per vertex.
 void attach_features(Dataset& dataset, const std::string& path);
 
-// `edges` numbers, from .npy, or from .npz an archive that holds edge_weight or nothing else.
-// Throws InputError.
+// Returns `edges` numbers from .npy, or from .npz an archive that holds edge_weight or nothing
+// else. Throws InputError.
 Array<float> read_weights(const std::string& path, std::uint64_t edges);
 
 }  // namespace plait

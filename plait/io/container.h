@@ -1,13 +1,13 @@
 // The .plait container: a dataset as its arrays lie in memory, so that a file is mapped, not read.
 //
-// All numbers are little-endian. A file is a header, then one section an array, each beginning at
-// the next multiple of 64 bytes after what is before it; the bytes between are zero. The file ends
-// with its last section.
+// All numbers are little-endian. A file is a header, then one section per array. Each section
+// begins at the next multiple of 64 bytes after the part before it; the bytes between are zero. The
+// file ends with its last section.
 //
 //   header
-//     byte  type  what
+//     byte  type  content
 //        0  8 u8  mark: 89 50 4C 41 49 54 0D 0A (\x89 PLAIT CR LF)
-//        8  u32   version: 1, or 2 where what 1 has no place for is there (marked 2 below)
+//        8  u32   version: 2 if the file has parts that 1 lacks (marked 2 below), else 1
 //       12  u32   bytes of the header, to the end of the name
 //       16  u64   bytes of the file
 //       24  u64   XXH3 (64 bit) of the header with this field 0
@@ -20,10 +20,10 @@
 //       68  u32   number of sections
 //       72  u32   bytes of the name
 //       76  u32   graphs in a set of graphs, else 0 (2)
-//       80        the section table, 32 bytes a section, in the order of the sections:
+//       80        the section table, 32 bytes per section, in the order of the sections:
 //                   0  u32  kind
 //                   4  u32  element type
-//                   8  u64  where it begins in the file
+//                   8  u64  offset of its beginning in the file
 //                  16  u64  bytes
 //                  24  u64  XXH3 (64 bit) of its bytes
 //     then        the name, UTF-8 without control characters
@@ -44,8 +44,8 @@
 //
 // Sections come in the order of their kinds, each at most once. Offsets and neighbours are always
 // there; the neighbours of a row ascend. Features are either section 4 or sections 5, 6 and 7.
-// Examples are the graphs of a set of graphs, else vertices. What the numbers mean is said at
-// Dataset and its parts.
+// Examples are the graphs of a set of graphs, else vertices. Dataset and its parts say what the
+// numbers mean.
 #pragma once
 
 #include <cstddef>
@@ -61,14 +61,14 @@ namespace plait {
 
 inline constexpr std::string_view kContainerMark{"\x89PLAIT\r\n", 8};
 
-// The dataset whose arrays view `bytes` and keep `owner`, who holds them (aligned to 8 bytes).
-// Nothing is taken at the writer's word: the header, the checksums and the padding are checked,
-// then all content by validate(), and by is_symmetric() where the file says that it is. Whatever
-// follows a reader may rely on that. Throws InputError.
+// Returns the dataset whose arrays view `bytes` and keep `owner`, who holds them (aligned to 8
+// bytes). The writer is not trusted: the header, the checksums and the padding are checked, then
+// all content by validate(), and by is_symmetric() if the file claims symmetry. Code that uses the
+// result may rely on all this. Throws InputError.
 Dataset read_container(std::shared_ptr<const void> owner, std::span<const std::byte> bytes,
                        const std::string& file);
 
-// Writes array after array, without a copy of any.
+// Writes array after array, without a copy of any. The caller commits the file.
 void write_container(const Dataset& dataset, AtomicFile& file);
 
 }  // namespace plait

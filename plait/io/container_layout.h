@@ -20,6 +20,7 @@ inline constexpr std::uint32_t kSymmetric = 1;
 inline constexpr std::uint64_t kAlignment = 64;
 inline constexpr std::size_t kLongestName = 4096;
 
+// The header of a file, as it lies there.
 struct Header {
   char mark[8] = {};
   std::uint32_t version = 1;
@@ -38,6 +39,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == 80 && std::has_unique_object_representations_v<Header>);
 
+// The kind of a section.
 enum class Kind : std::uint32_t {
   offsets = 1,
   neighbours,
@@ -58,17 +60,19 @@ inline constexpr const char* kKindNames[kKinds + 1] = {
     "features", "feature offsets", "feature columns", "feature values",
     "labels",   "splits",          "original ids",    "label sets",
     "graph ids"};
-// The kinds that a version knows: 1 .. this.
+// Returns the number of kinds that a version knows: 1 to this.
 constexpr std::uint32_t kinds_of(std::uint32_t version) { return version >= 2 ? kKinds : 10; }
 
+// The element type of a section.
 enum class Element : std::uint32_t { u8 = 1, i32, u32, u64, f32, bf16 };
-// In messages, of whatever number a file holds.
+// Returns a name for messages, for any number that a file holds.
 constexpr const char* name_of(Element element) {
   constexpr const char* kNames[] = {"u8", "i32", "u32", "u64", "f32", "bf16"};
   const auto place = static_cast<std::uint32_t>(element) - 1;
   return place < std::size(kNames) ? kNames[place] : "a type that is not known";
 }
 
+// Returns the element type of arrays of T.
 template <class T>
 constexpr Element element_of() {
   if constexpr (std::is_same_v<T, Split> || std::is_same_v<T, std::uint8_t>) return Element::u8;
@@ -79,6 +83,7 @@ constexpr Element element_of() {
   if constexpr (std::is_same_v<T, BFloat16>) return Element::bf16;
 }
 
+// One row of the section table, as it lies in the file.
 struct Section {
   Kind kind{};
   Element element{};
@@ -90,7 +95,7 @@ static_assert(sizeof(Section) == 32 && std::has_unique_object_representations_v<
 
 using Bytes = std::span<const std::byte>;
 
-// Where the section after `end` begins. `end` is at most 2^63.
+// Returns where the section after `end` begins. `end` is at most 2^63.
 constexpr std::uint64_t aligned(std::uint64_t end) {
   return (end + kAlignment - 1) / kAlignment * kAlignment;
 }

@@ -8,13 +8,15 @@
 
 namespace plait::container {
 
+// An array of a dataset, and the section that it becomes.
 struct Content {
   Kind kind{};
   Element element{};
-  Bytes bytes;  // of the dataset's array
+  Bytes bytes;  // a view of the dataset's array
 };
 
-// In the order of kinds; arrays that are empty are left out, but for offsets and neighbours.
+// Returns the sections in the order of kinds. Empty arrays are left out, except offsets and
+// neighbours.
 std::vector<Content> contents_of(const Dataset& dataset);
 
 }  // namespace plait::container

@@ -3,7 +3,7 @@
 //
 //   c comments
 //   p sp vertices arcs        before all arcs
-//   a source target weight    one line an arc, counted from 1
+//   a source target weight    one line per arc, counted from 1
 //
 // An arc is an edge from source to target, a message that target aggregates. Weights are whole in
 // the challenge; any finite number is read.
@@ -18,11 +18,12 @@
 
 namespace plait {
 
-// Throws InputError, naming `file`. Allocates at most twice the size of the text plus 1 MiB.
+// Parses a file. Throws an InputError that names `file`. Allocates at most twice the size of the
+// text plus 1 MiB.
 AnyEdgeList parse_dimacs(std::string_view text, const std::string& file);
 
-// By targets; an unweighted graph's arcs weigh 1. Throws Error for weights that are not whole
-// numbers of 32 bits.
+// Writes arcs by targets; an unweighted graph's arcs weigh 1. Throws Error for weights that are not
+// whole numbers of 32 bits.
 void write_dimacs(const Dataset& dataset, AtomicFile& file);
 
 }  // namespace plait

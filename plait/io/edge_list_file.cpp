@@ -29,6 +29,7 @@ namespace {
 
 constexpr std::size_t kGrain = std::size_t{1} << 18;
 constexpr std::uint64_t kMostIds = ~std::uint64_t{0};
+constexpr std::string_view kNoData = "{}";  // how networkx ends the line of an edge without data
 
 struct Layout {
   std::vector<std::string_view> chunks;
@@ -59,6 +60,11 @@ void skip_separator(Cursor& cursor) {
   cursor.skip_blanks();
 }
 
+bool ends_without_data(Cursor& cursor) {
+  skip_separator(cursor);
+  return cursor.skip(kNoData) && cursor.end_line();
+}
+
 void read_id(const TextInput& input, Cursor& cursor, const char* what, std::uint64_t most,
              std::uint64_t& id) {
   const char* const at = cursor.at();
@@ -84,7 +90,7 @@ void for_each_line(const TextInput& input, const Layout& layout, std::string_vie
       skip_separator(cursor);
       read_weight(input, cursor, line.weight);
     }
-    if (!cursor.end_line()) [[unlikely]]
+    if (!cursor.end_line() && (layout.weighted || !ends_without_data(cursor))) [[unlikely]]
       input.fail(begin,
                  fmt::format("{} has more than the {} columns of the first edge",
                              input.quote_line(begin), layout.weighted ? 3 : 2),
@@ -109,7 +115,7 @@ Layout find_edges(const TextInput& input) {
   skip_separator(cursor);
   read_id(input, cursor, "target", kMostIds, id);
   skip_separator(cursor);
-  layout.weighted = !cursor.at_line_end();
+  layout.weighted = !cursor.at_line_end() && !cursor.skip(kNoData);
   return layout;
 }
 

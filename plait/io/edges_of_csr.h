@@ -1,5 +1,5 @@
-// CSR -> edge list: the way back, for what comes as a CSR but must be sorted or changed, and for
-// formats that list edges.
+// Turns a CSR back into an edge list, for graphs that come as a CSR but must be sorted or changed,
+// and for formats that list edges.
 #pragma once
 
 #include <algorithm>
@@ -20,6 +20,7 @@ void fill_rows(const Csr<V>& graph, V* rows) {
   });
 }
 
+// Returns the edges row by row: targets are rows, sources their neighbours.
 template <VertexId V>
 EdgeList<V> edges_of(const Csr<V>& graph) {
   EdgeList<V> edges{graph.vertices(), Buffer<V>(graph.edges()), Buffer<V>(graph.edges()),

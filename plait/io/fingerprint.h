@@ -1,4 +1,4 @@
-// What tells one dataset from another, for ranks that must have read the same.
+// Facts that tell one dataset from another, for ranks that must have read the same.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace plait {
 
-// As (what it is, value).
+// Pairs of a name and a value.
 using Fingerprint = std::vector<std::pair<std::string, std::string>>;
 
-// Its counts and a checksum of each array. Equal for datasets of the same
-// content, whatever their name and the formats that they were read from. Of arrays that a container
-// has brought, the checksums that its reader has found right are taken (Dataset::checked): these
-// arrays, which may be larger than memory, are not read again.
+// Returns the counts of a dataset and a checksum of each array. Equal for datasets of the same
+// content, whatever their name and the formats that they were read from. For arrays from a
+// container, the checksums that its reader has verified are taken (Dataset::checked): these arrays,
+// which may be larger than memory, are not read again.
 Fingerprint fingerprint(const Dataset& dataset);
 
 }  // namespace plait

@@ -9,7 +9,7 @@
 //   4 m or 8 m     the target of each edge, int32; in .wsg a pair of target and weight, int32
 //   and if it is directed the same two arrays again, for the edges turned round
 //
-// The rows of a Csr are those of the second pair, or of the only one. (The suite's text formats,
+// The rows of a Csr are the rows of the second pair, or of the only one. (The suite's text formats,
 // .el and .wel, are in io/edge_list_file.h.)
 #pragma once
 
@@ -22,15 +22,16 @@
 
 namespace plait {
 
+// The kind of file: .sg, or .wsg with weights.
 enum class GapWeights { none, int32 };
 
-// Of a directed graph, the first pair of arrays is passed over. Allocates at most the size of the
-// file, unless rows have to be sorted. Throws InputError; also if a graph that says that it is
-// undirected is not symmetric.
+// Parses a file. The first pair of arrays of a directed graph is passed over. Allocates at most the
+// size of the file, unless rows have to be sorted. Throws InputError; also if a graph that claims
+// to be undirected is not symmetric.
 ParsedRows parse_gap(std::span<const std::byte> bytes, const std::string& file, GapWeights weights);
 
-// An unweighted graph's edges weigh 1 in .wsg. Throws Error for 2^31 vertices or more, and for
-// weights that are not whole numbers of 32 bits, or that would be lost.
+// Writes a file. An unweighted graph's edges weigh 1 in .wsg. Throws Error for 2^31 vertices or
+// more, for weights that are not whole numbers of 32 bits, and for weights that .sg would lose.
 void write_gap(const Dataset& dataset, AtomicFile& file, GapWeights weights);
 
 }  // namespace plait

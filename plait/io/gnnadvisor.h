@@ -11,10 +11,10 @@
 
 namespace plait {
 
-// Throws InputError.
+// Reads the arrays. Throws InputError.
 AnyEdgeList parse_gnnadvisor(const NpzArchive& archive);
 
-// Weights, which the archive has no place for, are an Error.
+// Writes the archive. Throws Error for a weighted graph, as the archive has no place for weights.
 void write_gnnadvisor(const Dataset& dataset, AtomicFile& file);
 
 }  // namespace plait

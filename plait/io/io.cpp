@@ -46,6 +46,7 @@ struct Content {
   Dataset dataset;
   std::optional<bool> symmetric;  // where that is known of the rows
   bool valid = false;             // its reader has validated it, and nothing built of it is not
+  std::vector<std::string> warnings = {};  // what was left out and why, a line each
 };
 
 Content read_matrix_market(const File& file) {
@@ -70,26 +71,22 @@ Content read_npy(const File& file) {
   return {npy_edges(parse_npy(file->bytes(), file->path())), {}, {}};
 }
 
-void warn(const std::string& path, const std::vector<std::string>& warnings) {
-  for (const std::string& warning : warnings)
-    fmt::print(stderr, "plait: warning: {}: {}\n", printable(path), printable(warning));
+Content content_of(ParsedDataset parsed) {
+  return {.graph = std::move(parsed.edges),
+          .dataset = std::move(parsed.dataset),
+          .symmetric = {},
+          .warnings = std::move(parsed.warnings)};
 }
 
-Content content_of(ParsedDataset parsed, const std::string& path) {
-  warn(path, parsed.warnings);
-  return {std::move(parsed.edges), std::move(parsed.dataset), {}};
-}
-
-Content read_npz(const File& file) {
-  return content_of(parse_npz(file->bytes(), file->path()), file->path());
-}
+Content read_npz(const File& file) { return content_of(parse_npz(file->bytes(), file->path())); }
 
 Content content_of(ParsedRows rows) { return {std::move(rows.graph), {}, rows.symmetric}; }
 
 Content read_metis(const File& file) {
   ParsedMetis parsed = parse_metis(file->text(), file->path());
-  warn(file->path(), parsed.warnings);
-  return content_of(std::move(parsed.rows));
+  Content content = content_of(std::move(parsed.rows));
+  content.warnings = std::move(parsed.warnings);
+  return content;
 }
 
 Content read_ligra(const File& file) {
@@ -155,13 +152,19 @@ Dataset build(Content content, const ReadOptions& options) {
   return dataset;
 }
 
-template <Content (*read)(const File&)>
-Dataset read_and_build(const File& file, const ReadOptions& options) {
-  Content content = read(file);
+Dataset build_valid(Content content, const std::string& path, const ReadOptions& options) {
+  for (const std::string& warning : content.warnings)
+    if (options.warnings)
+      fmt::print(stderr, "plait: warning: {}: {}\n", printable(path), printable(warning));
   const bool valid = content.valid;
   Dataset dataset = build(std::move(content), options);
-  if (!valid) validate(dataset, file->path());
+  if (!valid) validate(dataset, path);
   return dataset;
+}
+
+template <Content (*read)(const File&)>
+Dataset read_and_build(const File& file, const ReadOptions& options) {
+  return build_valid(read(file), file->path(), options);
 }
 
 // --- the table ---
@@ -204,7 +207,7 @@ const std::vector<Format>& formats() {
        to_file([](const Dataset& dataset, AtomicFile& file) { write_npz(dataset, file); })},
       {"\x93NUMPY", {".npy"}, read_and_build<read_npy>, nullptr},
       {"",
-       {".txt", ".csv", ".tsv", ".edges"},
+       {".txt", ".csv", ".tsv", ".edges", ".edgelist"},
        read_and_build<read_edge_list>,
        to_file(write_edge_list)},
       {"", {".el"}, read_and_build<read_gap_text<false>>, to_file(write_gap_text)},
@@ -311,8 +314,7 @@ Dataset read_dataset(const std::string& path, const ReadOptions& options) {
   try {
     Dataset dataset;
     if (is_ogb_folder(path)) {
-      dataset = build(content_of(read_ogb_folder(path), path), options);
-      validate(dataset, path);
+      dataset = build_valid(content_of(read_ogb_folder(path)), path, options);
     } else {
       const File file = MappedFile::open(path);
       dataset = format_of(file, options.format).read(file, options);

@@ -5,7 +5,7 @@
 //   .npz            SciPy CSR, or the arrays of a graph archive   io/npz.h
 //   .gnna.npz       GNNAdvisor's arrays                           io/gnnadvisor.h
 //   .npy            a 2 x E array of (source, target)             io/npy.h
-//   .txt .csv .tsv .edges       edge list, SNAP's rules           io/edge_list_file.h
+//   .txt .csv .tsv .edges .edgelist   edge list, SNAP's rules     io/edge_list_file.h
 //   .el .wel .sg .wsg           GAP benchmark suite               io/edge_list_file.h, io/gap.h
 //   .graph          METIS              io/metis.h
 //   .gr             DIMACS             io/dimacs.h
@@ -13,13 +13,13 @@
 //   _beg_pos.bin    MGG                io/mgg.h
 //   a folder        OGB                io/ogb.h
 //
-// Readers trust nothing: a size that a header promises is checked against the bytes that are there
-// before memory is taken for it. Memory that a reader allocates is bounded by twice the size of
-// the file (of the general file that a symmetric Matrix Market file stands for), or, where the file
-// is compressed, of its uncompressed content, plus 1 MiB; METIS and Ligra take 8 bytes more a
-// vertex, which has a line or a word in the file. Where a file holds rows that are not sorted, the
-// graph is built once more. All of them throw InputError for wrong content and Error when the
-// system refuses.
+// Readers trust nothing: a size that a header promises is compared with the bytes that are there
+// before memory is taken for it. Memory that a reader allocates is bounded by twice the size of the
+// file (of the general file that a symmetric Matrix Market file stands for) or, if the file is
+// compressed, of its uncompressed content, plus 1 MiB; METIS and Ligra take 8 more bytes per
+// vertex, which has a line or a word in the file. If a file holds rows that are not sorted, the
+// graph is built once more. All readers throw InputError for wrong content and Error if the system
+// refuses.
 #pragma once
 
 #include <string>
@@ -29,23 +29,31 @@
 
 namespace plait {
 
+// How a file is read.
 struct ReadOptions {
   BuildOptions build;
-  bool progress = false;     // a bar on stderr while text is parsed
-  std::string format = {};   // an ending of the list above, without its dot; empty: find out
-  std::string weights = {};  // a file of a number for each edge, in the order in which the file
-                             // lists edges or, by rows, targets; replaces those of the graph
+  bool progress = false;  // a bar on stderr while text is parsed
+  bool warnings = true;   // on stderr, about content of the file that is left out
+  // An ending of the list above, without its dot; empty: found from content and name.
+  std::string format = {};
+  // Path of a file with one number per edge, in the order in which the graph's file lists edges or,
+  // for formats by rows, targets. They replace the weights of the graph.
+  std::string weights = {};
   bool drop_weights = false;
 };
 
-// Reads, builds and validates. A .plait file is mapped, not copied, unless `build` changes it.
+// Reads, builds and validates a dataset. A .plait file is mapped, not copied, unless `build`
+// changes it. Throws InputError for wrong content, Error if the system refuses, UsageError for an
+// unknown format, and DoesNotFitError.
 Dataset read_dataset(const std::string& path, const ReadOptions& options = {});
 
-// Writes in the format that the name's ending asks for, or `format`, if it is not empty. The file
-// appears whole or not at all: it is written beside its place, synced and renamed.
+// Writes in the format that the name's ending asks for, or in `format`, if it is not empty. The
+// file appears whole or not at all: it is written beside its place, synced and renamed. Throws a
+// UsageError that lists the endings, and Error if the format cannot hold the dataset or the file
+// cannot be written.
 void write_dataset(const Dataset& dataset, const std::string& path, const std::string& format = {});
 
-// ".plait .mtx ...": the endings that are read or written, in the order of the list above.
+// Return the endings that are read or written, in the order of the list above: ".plait .mtx ...".
 std::string readable_endings();
 std::string writable_endings();
 

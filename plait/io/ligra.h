@@ -3,7 +3,7 @@
 //
 //   AdjacencyGraph, or WeightedAdjacencyGraph
 //   vertices edges
-//   an offset a vertex: where its edges begin
+//   one offset per vertex: where its edges begin
 //   the target of each edge, counted from 0, by sources
 //   the weight of each edge, in the weighted kind
 #pragma once
@@ -17,12 +17,12 @@
 
 namespace plait {
 
-// The graph by sources: row i lists the targets of the edges of i, in the order of the file. Throws
-// InputError, naming `file`. Allocates at most twice the size of the text plus 1 MiB, and 8 bytes a
-// vertex, each of which has a word in the file.
+// Returns the graph by sources: row i lists the targets of the edges of i, in the order of the
+// file. Throws an InputError that names `file`. Allocates at most twice the size of the text plus 1
+// MiB, and 8 bytes per vertex, each of which has a word in the file.
 AnyCsr parse_ligra(std::string_view text, const std::string& file);
 
-// Throws Error for weights that are not whole numbers of 32 bits, which is what Ligra reads.
+// Writes a file. Throws Error for weights that are not whole numbers of 32 bits, as Ligra reads.
 void write_ligra(const Dataset& dataset, AtomicFile& file);
 
 }  // namespace plait

@@ -4,12 +4,12 @@
 //   %%MatrixMarket matrix coordinate pattern|real|integer general|symmetric
 //   % comments
 //   rows columns entries
-//   row column [value]        one line an entry, counted from 1
+//   row column [value]        one line per entry, counted from 1
 //
 // Entry (i, j) is in row i, column j: vertex i - 1 aggregates from vertex j - 1. A symmetric file
 // holds the lower triangle and stands for the general file in which every entry below the diagonal
-// is mirrored. The matrix is square. Values become single precision weights, also where all of
-// them are 1.
+// is mirrored. The matrix is square. Values become single precision weights, even if all of them
+// are 1.
 #pragma once
 
 #include <string>
@@ -21,12 +21,12 @@
 
 namespace plait {
 
-// Throws InputError, naming `file`. Allocates what the edge list holds, and at most twice the size
-// of the text plus 1 MiB; for a symmetric file, twice the size of the general file that it stands
-// for.
+// Parses a file. Throws an InputError that names `file`. Allocates the edge list, and at most twice
+// the size of the text plus 1 MiB; for a symmetric file, twice the size of the general file that it
+// stands for.
 AnyEdgeList parse_matrix_market(std::string_view text, const std::string& file);
 
-// A general pattern file, or a general real one if the graph is weighted, by rows.
+// Writes a general pattern file, or a general real one if the graph is weighted, by rows.
 void write_matrix_market(const Dataset& dataset, AtomicFile& file);
 
 }  // namespace plait

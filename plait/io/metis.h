@@ -1,5 +1,5 @@
-// METIS .graph files (G. Karypis, "METIS 5.1 manual", section 4.1.1): undirected graphs, a line a
-// vertex.
+// METIS .graph files (G. Karypis, "METIS 5.1 manual", section 4.1.1): undirected graphs, one line
+// per vertex.
 //
 //   % comments
 //   vertices edges [fmt [ncon]]
@@ -23,18 +23,19 @@
 
 namespace plait {
 
+// The graph of a file.
 struct ParsedMetis {
   ParsedRows rows;
-  std::vector<std::string> warnings;  // what was left out, a line each
+  std::vector<std::string> warnings;  // parts of the file that were left out, one line each
 };
 
-// Throws InputError, naming `file`: also where the counts are not those of the header, or an edge
-// has no reverse of the same weight. Allocates at most twice the size of the text plus 1 MiB, and 8
-// bytes a line, unless rows have to be sorted.
+// Parses a file. Throws an InputError that names `file`; also if the counts differ from the
+// header's, or an edge has no reverse of the same weight. Allocates at most twice the size of the
+// text plus 1 MiB, and 8 bytes per line, unless rows have to be sorted.
 ParsedMetis parse_metis(std::string_view text, const std::string& file);
 
-// Throws Error for what the format cannot hold: a graph that is not symmetric, loops, and weights
-// that are not whole numbers from 1 on.
+// Writes a file. Throws Error for graphs that the format cannot hold: graphs that are not symmetric
+// or have loops, and weights that are not whole numbers from 1 on.
 void write_metis(const Dataset& dataset, AtomicFile& file);
 
 }  // namespace plait

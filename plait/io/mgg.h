@@ -2,7 +2,7 @@
 //
 //   NAME_beg_pos.bin   where the row of each vertex begins, and the number of edges; int64
 //   NAME_csr.bin       the neighbours, row by row, counted from 0; int64
-//   NAME_weight.bin    a weight an edge, int32; may be missing
+//   NAME_weight.bin    one weight per edge, int32; may be missing
 //
 // Row i lists the vertices that i aggregates from, as in a Csr. Each array may also be of the other
 // width, int32 or int64: the sizes of the files tell.
@@ -19,19 +19,20 @@ namespace plait {
 
 inline constexpr std::string_view kMggEnding = "_beg_pos.bin";
 
+// The content of the three files.
 struct MggBytes {
   std::span<const std::byte> offsets, neighbours, weights;  // no weights: an empty span
 };
 
-// `file` is the name of the offsets in messages. Weights that are all 1 are no weights. Allocates
-// at most twice the size of the files, unless rows have to be sorted. Throws InputError.
+// Parses them. `file` names the offsets in messages. Weights that are all 1 are no weights.
+// Allocates at most twice the size of the files, unless rows have to be sorted. Throws InputError.
 ParsedRows parse_mgg(const MggBytes& bytes, const std::string& file);
 
-// Of a file of offsets, whose name ends in _beg_pos.bin, with the others beside it.
+// Reads a file of offsets, whose name ends in _beg_pos.bin, and the other files beside it.
 ParsedRows read_mgg(const MappedFile& offsets);
 
-// Writes the three files, that of the offsets last; an unweighted graph's edges weigh 1. Throws
-// Error for weights that are not whole numbers of 32 bits.
+// Writes the three files, the offsets last; an unweighted graph's edges weigh 1. `path` names the
+// offsets. Throws Error for weights that are not whole numbers of 32 bits.
 void write_mgg(const Dataset& dataset, const std::string& path);
 
 }  // namespace plait

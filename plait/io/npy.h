@@ -1,6 +1,6 @@
 // NumPy's .npy: one array, preceded by a line that describes it.
 //
-//   bytes                      what
+//   bytes                      content
 //   0..5                       \x93NUMPY
 //   6, 7                       version: 1, 2 or 3, and 0
 //   8..9 (v1), 8..11 (v2, v3)  length of the header, little-endian
@@ -27,21 +27,26 @@
 
 namespace plait {
 
+// The type of an element.
 struct NpyType {
   char kind = 'f';         // b bool, i signed, u unsigned, f floating, S byte string
-  std::uint64_t size = 4;  // bytes an element
+  std::uint64_t size = 4;  // bytes per element
 
+  // Booleans count as integers; only byte strings are no numbers. text() is as NumPy writes it:
+  // "f4".
   bool is_integer() const { return kind == 'i' || kind == 'u' || kind == 'b'; }
   bool is_number() const { return kind != 'S'; }
   std::string text() const { return fmt::format("{}{}", kind, size); }
   bool operator==(const NpyType&) const = default;
 };
 
+// Returns the type of arrays of T.
 template <class T>
 constexpr NpyType npy_type() {
   return {std::is_floating_point_v<T> ? 'f' : std::is_signed_v<T> ? 'i' : 'u', sizeof(T)};
 }
 
+// An array in the bytes of a file.
 struct NpyArray {
   NpyType type;
   bool fortran_order = false;
@@ -49,18 +54,19 @@ struct NpyArray {
   std::span<const std::byte> data;   // into the bytes that were parsed; of any alignment
   std::string name;                  // for messages: the file, or the file and the member
 
-  // The product of the shape, which parse_npy has found to fit the data.
+  // Returns the product of the shape, which parse_npy has found to fit the data.
   std::uint64_t size() const { return type.size == 0 ? 0 : data.size() / type.size; }
+  // Returns the number of dimensions.
   std::uint64_t rank() const { return shape.size(); }
-  // "(2, 5)"
+  // Returns "(2, 5)".
   std::string shape_text() const;
 };
 
-// Takes no memory but for the shape. Throws InputError.
+// Returns a view of the array in `bytes`. Takes no memory except for the shape. Throws an
+// InputError that names `name`.
 NpyArray parse_npy(std::span<const std::byte> bytes, const std::string& name);
 
-// The stored elements as they lie, converted on the way. `load(i)` has the stored type;
-// visit_npy(array, [&](auto load) { ... }) is instantiated for every type of number.
+// Reads stored elements as they lie: operator()(i) returns element i in the stored type T.
 template <class T>
 struct NpyLoad {
   using Value = T;
@@ -72,6 +78,8 @@ struct NpyLoad {
   }
 };
 
+// Calls use(load) with the NpyLoad of the array's type; `use` is instantiated for every type of
+// number. The array must hold numbers.
 template <class Use>
 decltype(auto) visit_npy(const NpyArray& array, Use&& use) {
   const std::byte* data = array.data.data();
@@ -89,7 +97,7 @@ decltype(auto) visit_npy(const NpyArray& array, Use&& use) {
   return use(NpyLoad<std::uint64_t>{data});
 }
 
-// Values allowed for integers.
+// The values allowed for integers.
 struct NpyRange {
   std::int64_t low = 0;
   std::uint64_t high = std::numeric_limits<std::uint64_t>::max();
@@ -102,21 +110,22 @@ struct NpySlice {
   std::uint64_t stride = 1;
 };
 
-// The slice as integers, each checked to lie in the range, which T must be able to hold; or as
-// float, which rounds those of more than 24 bits. Throws InputError naming the element and its
-// value; or that the array holds no integers.
+// Returns the slice as integers, each checked to lie in the range, which T must be able to hold; or
+// as float, which rounds numbers of more than 24 bits. Throws an InputError that names the element
+// and its value, or says that the array holds no integers.
 template <class T>
 Buffer<T> npy_integers(const NpyArray& array, NpySlice slice, NpyRange range);
+// The same for all elements.
 template <class T>
 Buffer<T> npy_integers(const NpyArray& array, NpyRange range) {
   return npy_integers<T>(array, {.count = array.size()}, range);
 }
 
-// The largest element, 0 if there is none. Throws InputError for a negative one.
+// Returns the largest element, 0 if there is none. Throws InputError for a negative one.
 std::uint64_t npy_largest_id(const NpyArray& array);
 
-// All numbers as they lie, in single precision. No copy is made of aligned singles: the result
-// then keeps `owner`, who owns the data. Throws InputError for what is not finite.
+// Returns all numbers as they lie, in single precision. Aligned singles are not copied: the result
+// then keeps `owner`, who owns the data. Throws InputError for numbers that are not finite.
 Array<float> npy_floats(const NpyArray& array, std::shared_ptr<const void> owner);
 
 // A dense matrix, row major.
@@ -126,21 +135,25 @@ struct NpyMatrix {
   Array<float> values;
 };
 
-// From two dimensions in either order, or one (width 1), of f4 or f8.
+// Read a matrix from two dimensions in either order, or one (width 1), of f4 or f8. Throw
+// InputError for other shapes and types, and as npy_floats().
 NpyMatrix npy_matrix(const NpyArray& array, std::shared_ptr<const void> owner);
 NpyMatrix read_npy_matrix(const std::string& path);
 
-// Integers of shape (2, E): row 0 the sources, row 1 the targets. The number of vertices is
-// `vertices`, or if that is 0 the largest id + 1. Throws InputError for an id outside.
+// Returns the edges of integers of shape (2, E): row 0 the sources, row 1 the targets. The number
+// of vertices is `vertices`, or if that is 0 the largest id + 1. Throws InputError for an id
+// outside.
 AnyEdgeList npy_edges(const NpyArray& array, std::uint64_t vertices = 0);
 
-// The number of vertices when nothing but the edges tells it: largest id + 1. Since memory is
+// Returns the number of vertices if nothing but the edges tells it: largest id + 1. Since memory is
 // taken for every vertex, ids that leave most of them without an edge are an InputError.
 std::uint64_t vertices_of_ids(std::uint64_t largest, std::uint64_t edges, const std::string& name);
 
-// What stands before the data: C order, version 1.
+// Returns the bytes before the data: C order, version 1.
 std::string npy_header(NpyType type, std::span<const std::uint64_t> shape);
 
+// Writes an array in C order. Throws Error if the shape does not fit `values`. The caller commits
+// the file.
 template <class T>
 void write_npy(AtomicFile& file, std::span<const std::uint64_t> shape, std::span<const T> values) {
   std::uint64_t size = 1;

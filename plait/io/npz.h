@@ -4,25 +4,26 @@
 //
 // 1. A SciPy sparse matrix (scipy.sparse.save_npz) in CSR form: format, shape, indptr, indices,
 //    data. Row i lists the vertices that i aggregates from; data are the edges' weights, or no
-//    weights where all of them are 1.
+//    weights if all of them are 1.
 // 2. A graph archive:
 //      edge_index              (2, E) integers: column (u, v) is a message from u to v
 //      edge_weight             (E) numbers
 //      x                       (N, width) f4 or f8: features; or as CSR:
 //      x_data, x_indices, x_indptr, x_shape
-//      tag                     (N) integers: a kind of vertex, which without x becomes one-hot
+//      tag                     (N) integers: the kind of each vertex; without x, these become
+//      one-hot
 //                              features
 //      y                       (N) integers: labels, -1 for none; or (N, classes) of 0 and 1: label
 //                              sets
 //      train, val, test        vertex ids: one split
 //      train_masks, val_masks, test_masks   (K, N) booleans: K alternative splits
-//      graph_id                (N) the graph that a vertex belongs to, in a set of G small graphs:
+//      graph_id                (N) the graph of each vertex, in a set of G small graphs:
 //                              y is then (G), splits are of graph ids and masks (K, G). With a
 //                              label for each vertex, it is left out
-//      original_ids            (N) what the source called a vertex
-//    Only edge_index is required. The number of vertices is that of the rows of x, else of the
-//    masks (where they are of vertices), of graph_id or of y (whichever is long enough for all
-//    ids), else largest id + 1.
+//      original_ids            (N) the source's ids of vertices
+//    Only edge_index is required. The number of vertices is the number of rows of x, else the
+//    length of the masks (if they are of vertices), of graph_id or of y (whichever is long enough
+//    for all ids), else largest id + 1.
 // 3. GNNAdvisor's edges: io/gnnadvisor.h.
 #pragma once
 
@@ -42,11 +43,12 @@ namespace plait {
 inline constexpr std::array<std::pair<const char*, Split>, 3> kNpzSplits{
     {{"train", Split::train}, {"val", Split::validation}, {"test", Split::test}}};
 
-// A member's size is believed only where its compressed bytes can hold that much (deflate packs at
-// most 1032 to one), and checksums are checked. Throws InputError.
+// Reads an archive. A member's size is believed only if its compressed bytes can hold that much
+// (deflate packs at most 1032 to one), and checksums are checked. Throws InputError.
 ParsedDataset parse_npz(std::span<const std::byte> bytes, const std::string& file);
 
-// Writes a graph archive. Half precision features become single; the name is not kept.
+// Writes a graph archive. Half precision features become single; the name is not kept. The caller
+// commits the file.
 void write_npz(const Dataset& dataset, AtomicFile& file, bool compress = true);
 
 }  // namespace plait

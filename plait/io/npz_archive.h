@@ -1,5 +1,4 @@
-// The arrays of a .npz archive, and sparse matrices made of them: what the readers of its kinds
-// share.
+// The arrays of a .npz archive, and sparse matrices made of them, for the readers of its kinds.
 #pragma once
 
 #include <memory>
@@ -14,14 +13,14 @@
 
 namespace plait {
 
-// A member, unpacked, and the memory it lies in.
+// An array of the archive, unpacked, and the memory in which it lies.
 struct NpzMember {
   std::shared_ptr<const Buffer<std::byte>> owner;
   NpyArray array;
 
   std::uint64_t rank() const { return array.rank(); }
-  // The first and the last extent; 0 for an array without elements, since nothing in the file then
-  // backs what the shape promises.
+  // The first and the last extent; 0 for an array without elements, because no bytes of the file
+  // then back what the shape promises.
   std::uint64_t rows() const { return backed() ? array.shape.front() : 0; }
   std::uint64_t columns() const { return backed() ? array.shape.back() : 0; }
   bool is_vector(std::uint64_t size) const { return rank() == 1 && array.shape[0] == size; }
@@ -30,7 +29,8 @@ struct NpzMember {
   bool backed() const { return rank() > 0 && array.size() > 0; }
 };
 
-// Throws InputError, naming the file and the array.
+// The arrays of one archive, by name. Members throw an InputError that names the file and the
+// array.
 class NpzArchive {
  public:
   // `bytes` must outlive the archive.
@@ -39,13 +39,17 @@ class NpzArchive {
 
   const std::string& file() const { return file_; }
   bool has(const std::string& key) const { return zip_.members().contains(key + ".npy"); }
-  std::vector<std::string> keys() const;  // of all arrays
+  // Returns the names of all arrays, without ".npy".
+  std::vector<std::string> keys() const;
+  // Unpacks an array. get() throws if it is missing, find() returns nothing.
   NpzMember get(const std::string& key) const;
   std::optional<NpzMember> find(const std::string& key) const {
     return has(key) ? std::optional(get(key)) : std::nullopt;
   }
+  // Throws the InputError of an array.
   [[noreturn]] void fail(const std::string& key, const std::string& problem,
                          const std::string& remedy) const;
+  // Throws unless `right`. `wanted` is the shape in words: "(vertices, width)".
   void require_shape(const std::string& key, const NpzMember& member, bool right,
                      const std::string& wanted) const;
 
@@ -54,25 +58,28 @@ class NpzArchive {
   std::string file_;
 };
 
-// "(5,)"
+// Returns "(5,)".
 std::string vector_text(std::uint64_t size);
 
-// Of an array of one element.
+// Returns the number in an array of one element.
 std::uint64_t read_count(const NpzArchive& archive, const std::string& key);
 
+// The shape of a matrix.
 struct MatrixShape {
   std::uint64_t rows, columns;
 };
+// Reads an array of two numbers.
 MatrixShape read_shape(const NpzArchive& archive, const std::string& key);
 
-// Three arrays that are a sparse matrix, all of it checked.
+// The names of three arrays that are a sparse matrix.
 struct CsrKeys {
   std::string indptr, indices, data;
 };
+// Reads a sparse matrix, and checks all of it. Throws InputError.
 template <VertexId V>
 Csr<V> read_csr(const NpzArchive& archive, const CsrKeys& keys, MatrixShape shape);
 
-// Throws unless `format` says that the archive is a SciPy matrix in CSR form.
+// Throws InputError unless `format` says that the archive is a SciPy matrix in CSR form.
 void require_scipy_csr(const NpzArchive& archive);
 
 }  // namespace plait

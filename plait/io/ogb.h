@@ -1,21 +1,21 @@
 // Folders of the Open Graph Benchmark's node property prediction (W. Hu et al., NeurIPS 2020), as
 // the ogb package leaves them:
 //
-//   raw/edge.csv.gz            `source,target` a line, vertices counted from 0
+//   raw/edge.csv.gz            one line `source,target` per edge, vertices counted from 0
 //   raw/num-node-list.csv.gz   the number of vertices
 //   raw/num-edge-list.csv.gz   the number of edges
-//   raw/node-feat.csv.gz       a line of numbers a vertex
-//   raw/node-label.csv.gz      a label a line, -1 or nan for none
-//   split/NAME/{train,valid,test}.csv.gz   vertices, one a line
+//   raw/node-feat.csv.gz       one line of numbers per vertex
+//   raw/node-label.csv.gz      one label per line, -1 or nan for none
+//   split/NAME/{train,valid,test}.csv.gz   vertices, one per line
 //
 // or instead of the files in raw/, for large graphs,
 //
 //   raw/data.npz               edge_index (2, E), num_nodes_list (1), node_feat (N, width)
 //   raw/node-label.npz         node_label (N) or (N, 1)
 //
-// Only the edges and the number of vertices are required. Edges stand as they are in the files:
-// where ogb adds the reverse of every edge when it loads (ogbn-products, ogbn-proteins), ask for
-// undirected edges. Several labels a vertex and features of edges are left out, with a warning.
+// Only the edges and the number of vertices are required. Edges stand as they are in the files: if
+// ogb adds the reverse of every edge when it loads (ogbn-products, ogbn-proteins), ask for
+// undirected edges. Several labels per vertex and features of edges are left out, with a warning.
 #pragma once
 
 #include <string>
@@ -27,18 +27,20 @@
 
 namespace plait {
 
+// Tells whether the folder holds the edges of either form.
 bool is_ogb_folder(const std::string& path);
 
-// Throws InputError, naming the file in the folder. Content is unpacked one file after the other;
-// what is allocated is bounded by that.
+// Reads a folder. Throws an InputError that names the file in the folder. Files are unpacked one
+// after the other; the memory taken is bounded by their unpacked size.
 ParsedDataset read_ogb_folder(const std::string& path);
 
 // --- the files of which it is made, unpacked ---
 
-// Lines of numbers with commas between them, as many on each line. Throws InputError.
+// Reads an unpacked file: lines of numbers with commas between them, as many on each line. Throws
+// InputError.
 NpyMatrix parse_number_table(std::string_view text, const std::string& file);
 
-// A whole number a line, each in 0 .. most. Throws InputError.
+// Reads an unpacked file: one whole number per line, each in 0 .. most. Throws InputError.
 std::vector<std::uint64_t> parse_number_lines(std::string_view text, const std::string& file,
                                               std::uint64_t most);
 

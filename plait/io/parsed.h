@@ -1,4 +1,4 @@
-// What a file holds, before its graph is built.
+// The content of a file before its graph is built.
 #pragma once
 
 #include <string>
@@ -9,10 +9,11 @@
 
 namespace plait {
 
+// Edges, and everything else that the file holds.
 struct ParsedDataset {
   AnyEdgeList edges;
-  Dataset dataset;                    // all but its graph
-  std::vector<std::string> warnings;  // what was left out and why, a line each
+  Dataset dataset;                    // everything but its graph
+  std::vector<std::string> warnings;  // parts that were left out and why, one line each
 };
 
 }  // namespace plait

@@ -5,9 +5,9 @@
 //             "data_offsets": [begin, end]}, ...}, offsets counted from the end of the header
 //   data      the arrays, row major, back to back
 //
-// Files that are written here have "checksum" among their metadata: XXH3 (64 bit) of what the file
-// holds, however it is laid out, in 16 hexadecimal digits. It is of the JSON text, with names in
-// order and without blanks, of
+// Files that are written here have "checksum" among their metadata: XXH3 (64 bit) of the content,
+// however it is laid out, in 16 hexadecimal digits. It is the checksum of the JSON text, with names
+// in order and without blanks, of
 //   {"metadata": {text: text}, "tensors": {NAME: {"checksum": of its bytes, "shape": [...]}, ...}}
 // where "checksum" itself is left out of the metadata.
 #pragma once
@@ -23,28 +23,30 @@
 
 namespace plait {
 
+// One array, row major.
 struct NamedTensor {
   std::string name;
   std::vector<std::int64_t> shape;
   Array<float> values;
 };
 
+// The content of a file.
 struct TensorFile {
   std::map<std::string, std::string> metadata;
   std::vector<NamedTensor> tensors;
 
-  // Null if there is none of this name.
+  // Returns the array of this name, or null if there is none.
   const NamedTensor* find(const std::string& name) const;
 };
 
 inline constexpr const char* kChecksumKey = "checksum";  // of the metadata
 
-// Only float32 ("F32") is read. Throws InputError for anything that is not as above: lengths past
-// the end, shapes that do not match, arrays that overlap or leave gaps, a checksum, where there is
-// one, of other content.
+// Read a file. Only float32 ("F32") is read. Throw InputError for anything that is not as above:
+// lengths past the end, shapes that do not match, arrays that overlap or leave gaps, and a checksum
+// of other content.
 TensorFile parse_safetensors(std::span<const std::byte> bytes, const std::string& file);
 TensorFile read_safetensors(const std::string& path);
-// Sets the checksum.
+// Writes a file, whole or not at all, with its checksum. Throws Error.
 void write_safetensors(const TensorFile& tensors, const std::string& path);
 
 }  // namespace plait

@@ -1,10 +1,10 @@
-// What the readers and writers of text formats share: cutting a text at line ends, walking over
+// Shared code of the readers and writers of text formats: cutting a text at line ends, walking over
 // its lines and numbers, and naming the place of an error.
 //
 // A text is read in parallel, in chunks that end at line ends and whose sizes depend on the text
-// alone. A cursor walks over one chunk. Blanks are spaces, tabs and carriage returns, so that
-// lines may end in CR LF; the last line need not end at all. Line numbers are not kept while
-// reading: an error counts the line ends before its place.
+// alone. A cursor walks over one chunk. Blanks are spaces, tabs and carriage returns, so that lines
+// may end in CR LF; the last line need not end at all. Line numbers are not kept while reading: an
+// error counts the line ends before its place.
 #pragma once
 
 #include <algorithm>
@@ -25,6 +25,7 @@
 
 namespace plait {
 
+// A text and the name of its file. Any number of threads may use it.
 class TextInput {
  public:
   // Keeps views of both: they must live longer. `file` is the name used in errors.
@@ -32,9 +33,9 @@ class TextInput {
 
   std::string_view text() const { return text_; }
   const std::string& file() const { return file_; }
-  // What a reader may allocate: twice the size of the file, and 1 MiB.
+  // Returns the bytes that a reader may allocate: twice the size of the file, and 1 MiB.
   std::uint64_t memory_limit() const { return 2 * std::uint64_t{text_.size()} + (1u << 20); }
-  // Consecutive pieces of the text from `begin` to its end, each ending at a line end.
+  // Returns consecutive pieces of the text from `begin` to its end, each ending at a line end.
   std::vector<std::string_view> chunks(std::size_t begin = 0) const;
 
   // Throws the InputError of the line that holds `at`.
@@ -45,7 +46,8 @@ class TextInput {
                                 std::uint64_t high) const;
   // The same, for a weight at `at` that is not a finite number in single precision.
   [[noreturn]] void fail_weight(const char* at) const;
-  // The line that holds `at`, in quotes, fit for a message: shortened, without control characters.
+  // Returns the line that holds `at`, in quotes, fit for a message: shortened, without control
+  // characters.
   std::string quote_line(const char* at) const;
 
  private:
@@ -58,21 +60,22 @@ class TextInput {
 void for_each_chunk(const std::vector<std::string_view>& chunks, const std::string& label,
                     const std::function<void(std::size_t)>& body);
 
-// Turns counts, one a chunk, into the place where each chunk begins; returns the sum.
+// Turns counts, one per chunk, into the places where the chunks begin; returns the sum.
 std::uint64_t exclusive_sum(std::vector<std::uint64_t>& counts);
 
-// How many of the lines hold more than blanks.
+// Returns the number of lines that hold more than blanks.
 std::uint64_t count_lines(std::string_view chunk);
 
-// How many words, that is, runs of characters other than blanks, the lines hold.
+// Returns the number of words in the lines, that is, of runs of characters other than blanks.
 std::uint64_t count_words(std::string_view chunk);
 
+// Classes of characters. A number ends at a blank, a line end or a comma.
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 inline bool ends_number(char c) { return is_blank(c) || c == '\n' || c == ','; }
 
-// The value of eight decimal digits, the first of them in the lowest byte: neighbours are joined
-// to numbers of two, four and eight digits, in all lanes at once.
+// Returns the value of eight decimal digits, the first of them in the lowest byte: neighbours are
+// joined to numbers of two, four and eight digits, in all lanes at once.
 inline std::uint64_t join_digits(std::uint64_t digits) {
   digits = (digits * 10 + (digits >> 8)) & 0x00ff00ff00ff00ffu;
   digits = (digits * 100 + (digits >> 16)) & 0x0000ffff0000ffffu;
@@ -87,11 +90,11 @@ struct Found {
   T value = 0;
 };
 
-// Digits whose value is below 2^64, one by one.
+// Reads digits whose value is below 2^64, one by one.
 Found<std::uint64_t> find_unsigned_slowly(const char* at, const char* end);
 
-// The same. std::from_chars takes a branch a digit, and mispredicts the last one of most ids; here
-// up to seven digits are read at once, without a branch on their number.
+// The same, faster. std::from_chars takes one branch per digit, and mispredicts the last one of
+// most ids; here up to seven digits are read at once, without a branch on their number.
 inline Found<std::uint64_t> find_unsigned(const char* at, const char* end) {
   static_assert(std::endian::native == std::endian::little, "digits are joined in this order");
   if (end - at < 8) return find_unsigned_slowly(at, end);
@@ -106,20 +109,32 @@ inline Found<std::uint64_t> find_unsigned(const char* at, const char* end) {
   return {at + bits / 8, join_digits(digits << (64 - bits))};
 }
 
-// A finite number. What is too small for single precision becomes 0.
+// Reads a finite number. Numbers too small for single precision become 0.
 Found<float> find_float(const char* at, const char* end);
 
+// A place in a chunk, which must live longer. Nothing is read beyond the chunk's end.
 class Cursor {
  public:
+  // Begins at the beginning of the chunk.
   explicit Cursor(std::string_view chunk) : at_(chunk.data()), end_(at_ + chunk.size()) {}
 
+  // The place, and the character there; at the end of the chunk it counts as a line end. advance()
+  // must not be called there.
   const char* at() const { return at_; }
   bool at_end() const { return at_ == end_; }
   char peek() const { return at_ == end_ ? '\n' : *at_; }
   bool at_line_end() const { return peek() == '\n'; }
   void advance() { ++at_; }
+  // Move past blanks, past a word, and past the end of the line.
   void skip_blanks() {
     while (at_ != end_ && is_blank(*at_)) ++at_;
+  }
+  // Moves past these characters; false, without moving, if others are next.
+  bool skip(std::string_view characters) {
+    const bool found =
+        std::string_view(at_, static_cast<std::size_t>(end_ - at_)).starts_with(characters);
+    if (found) at_ += characters.size();
+    return found;
   }
   void skip_word() {
     while (at_ != end_ && !is_blank(*at_) && *at_ != '\n') ++at_;
@@ -128,21 +143,21 @@ class Cursor {
     while (at_ != end_ && *at_++ != '\n') {
     }
   }
-  // From the start of a line to the first character, not blank, of the next line that has one.
-  // False when there is none.
+  // Moves from the start of a line to the first character, not blank, of the next line that has
+  // one. Returns false if there is none.
   bool next_line() {
     while (at_ != end_ && (is_blank(*at_) || *at_ == '\n')) ++at_;
     return at_ != end_;
   }
-  // Moves past the end of the line; false if something other than blanks comes before it.
+  // Moves past the end of the line; returns false if something other than blanks comes before it.
   bool end_line() {
     skip_blanks();
     if (!at_line_end()) return false;
     if (at_ != end_) ++at_;
     return true;
   }
-  // Moves past a number; false, without moving, if there is none or it does not end where its
-  // digits end.
+  // Moves past a number; returns false, without moving, if there is none or it does not end where
+  // its digits end.
   bool read(std::uint64_t& value) { return move_past(find_unsigned(at_, end_), value); }
   bool read(float& value) { return move_past(find_float(at_, end_), value); }
 
@@ -159,7 +174,8 @@ class Cursor {
   const char* end_;
 };
 
-// Moves past blanks and a whole number from range.first to range.second; `what` names it in errors.
+// Moves past blanks and a whole number from range.first to range.second. Throws an InputError, in
+// which `what` names the number.
 inline void read_number(const TextInput& input, Cursor& cursor, std::string_view what,
                         std::pair<std::uint64_t, std::uint64_t> range, std::uint64_t& value) {
   cursor.skip_blanks();
@@ -168,7 +184,7 @@ inline void read_number(const TextInput& input, Cursor& cursor, std::string_view
     input.fail_number(at, what, range.first, range.second);
 }
 
-// Likewise past a weight, which is finite.
+// The same for a weight, which is finite.
 inline void read_weight(const TextInput& input, Cursor& cursor, float& weight) {
   cursor.skip_blanks();
   const char* const at = cursor.at();
@@ -183,7 +199,8 @@ void append_number(std::string& text, T value) {
   text.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
 }
 
-// Writes what append(text, i) appends for i = 0 .. count - 1, in this order.
+// Writes the text that append(text, i) appends for i = 0 .. count - 1, in this order, by all
+// threads.
 template <class Append>
 void write_text(std::uint64_t count, AtomicFile& file, Append append) {
   constexpr std::uint64_t kItems = 4096, kPieces = 32;

@@ -1,4 +1,4 @@
-// Zip archives in memory, through libzip: what .npz needs of them.
+// Zip archives in memory, through libzip, as far as .npz needs them.
 #pragma once
 
 #include <cstddef>
@@ -18,21 +18,23 @@ struct zip_error;
 
 namespace plait {
 
+// Closes an archive without writing it.
 struct ZipDiscard {
   void operator()(zip* archive) const;
 };
 
-// Reads stored and deflated members. `bytes` must outlive the reader. Before memory is taken for a
-// member its promised size is held against its compressed bytes, which deflate unpacks to at most
-// 1032 each, and all members together against the file; checksums are checked. Not for use by
-// several threads. Throws InputError.
+// Reads stored and deflated members. Before memory is taken for a member, its promised size is
+// compared with its compressed bytes, which deflate unpacks to at most 1032 each, and the size of
+// all members together with the file; checksums are checked. For one thread at a time. Throws
+// InputError.
 class ZipReader {
  public:
+  // Lists the members. `bytes` must outlive the reader. `file` names it in messages.
   ZipReader(std::span<const std::byte> bytes, std::string file);
 
-  const std::map<std::string, std::uint64_t>& members() const {
-    return members_;
-  }  // name -> number
+  // Returns the number of each member, by name.
+  const std::map<std::string, std::uint64_t>& members() const { return members_; }
+  // Unpacks a member, which is named by its number.
   Buffer<std::byte> inflate(std::uint64_t member) const;
 
  private:
@@ -48,11 +50,13 @@ class ZipReader {
 // Collects members, then writes the archive; the same members always make the same bytes.
 class ZipWriter {
  public:
+  // With `compress`, members are deflated; else they are stored.
   explicit ZipWriter(bool compress) : compress_(compress) {}
-  // The content is `head`, then `body`, which `owner` keeps, or which lives until write().
+  // Adds a member. The content is `head`, then `body`, which `owner` keeps, or which lives until
+  // write().
   void add(std::string name, std::string head, std::span<const std::byte> body,
            std::shared_ptr<const void> owner = nullptr);
-  // The compressed archive is held in memory meanwhile.
+  // Writes the archive, which is held in memory meanwhile. The caller commits the file.
   void write(AtomicFile& file) const;
 
  private:

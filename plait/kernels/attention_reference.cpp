@@ -95,12 +95,12 @@ void backward_head(const AttentionBackward& args, std::uint64_t j, std::uint64_t
 
 }  // namespace
 
-void attention_reference(const AttentionForward& args) {
+void apply_reference(const AttentionForward& args) {
   for (std::uint64_t i = 0; i < args.edges.begin.size(); ++i)
     for (std::uint64_t k = 0; k < args.shape.heads; ++k) forward_head(args, i, k);
 }
 
-void attention_backward_reference(const AttentionBackward& args) {
+void apply_reference(const AttentionBackward& args) {
   for (std::uint64_t j = 0; j < args.edges.begin.size(); ++j)
     for (std::uint64_t k = 0; k < args.shape.heads; ++k) backward_head(args, j, k);
 }

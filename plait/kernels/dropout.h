@@ -1,8 +1,9 @@
 // Dropout (Srivastava et al., 2014): element (vertex, column) of the input of `layer` in `epoch` is
-// kept when its own number, uniform in [0, 1), is at least p; what is kept is divided by 1 - p.
+// kept if its own number, uniform in [0, 1), is at least p; an element that is kept is divided by 1
+// - p.
 //
 // The number is a function of these keys alone: the same for every number of ranks, every partition
-// and every thread count, on the CPU and on the GPU (gpu_dropout.h).
+// and every thread count, on the CPU and on the GPU (cuda/dropout.h).
 //
 // Encoding of the counter: low = global vertex; high = epoch (24 bits) | layer (8) | column / 4
 // (32): one Philox block serves four columns.
@@ -10,8 +11,8 @@
 // Attention is dropped by edge and head. Its counter: low = a mix of the two global ids; high =
 // epoch (24 bits) | layer (8) | 1 (1) | head / 4 (31): one block serves four heads. column / 4
 // stays below 2^30, so that the two kinds never share a counter. For a given target the mix is one
-// to one in the source, and the other way round; that two edges of all share their numbers has a
-// probability of 2^-64 a pair. Parallel edges are dropped together.
+// to one in the source, and the other way round. Two arbitrary edges share their numbers with a
+// probability of 2^-64. Parallel edges are dropped together.
 #pragma once
 
 #include <cstdint>
@@ -21,26 +22,29 @@
 
 namespace plait {
 
+// The random numbers of dropout with one seed and probability. Trivially copyable: kernels take it
+// by value. It has no state, so threads may share it.
 class Dropout {
  public:
-  // p in [0, 1). Throws UsageError otherwise.
+  // p: probability to drop, in [0, 1). Throws UsageError otherwise.
   Dropout(std::uint64_t seed, float p);
 
   float p() const { return p_; }
-  // row[c] *= kept(c) / (1 - p), for all columns of one row.
+  // row[c] *= kept(c) / (1 - p), for all columns c of the row of a vertex.
   void apply(std::uint64_t vertex, std::uint32_t epoch, std::uint32_t layer,
              std::span<float> row) const;
-  // The same for a row of which only some columns are stored, ascending; `values` are theirs.
+  // The same for a row of which only some columns are stored. `columns`: these, ascending;
+  // `values`: one for each of them.
   void apply(std::uint64_t vertex, std::uint32_t epoch, std::uint32_t layer,
              std::span<const std::uint32_t> columns, std::span<float> values) const;
 
-  // The numbers of the four columns that `column` is one of: its own is [column % 4].
+  // Returns the numbers of the four columns that include `column`; its own is [column % 4].
   PLAIT_HOST_DEVICE Philox::Block numbers(std::uint64_t vertex, std::uint32_t epoch,
                                           std::uint32_t layer, std::uint32_t column) const {
     return philox_(vertex, std::uint64_t{epoch & 0xffffffu} << 40 |
                                std::uint64_t{layer & 0xffu} << 32 | column / 4);
   }
-  // The numbers of the four heads that `head` is one of, on an edge: its own is [head % 4].
+  // Returns the numbers of the four heads that include `head`, on an edge; its own is [head % 4].
   PLAIT_HOST_DEVICE Philox::Block edge_numbers(std::uint64_t target, std::uint64_t source,
                                                std::uint32_t epoch, std::uint32_t layer,
                                                std::uint32_t head) const {
@@ -49,10 +53,11 @@ class Dropout {
                                                    std::uint64_t{layer & 0xffu} << 32 |
                                                    std::uint64_t{1} << 31 | head / 4);
   }
+  // Tells whether the element with this number is kept.
   PLAIT_HOST_DEVICE bool keeps(std::uint32_t number) const { return uniform_float(number) >= p_; }
-  // What is kept is multiplied by it.
+  // Returns 1 / (1 - p), the factor of elements that are kept.
   PLAIT_HOST_DEVICE float scale() const { return scale_; }
-  // What an element is multiplied by.
+  // Returns the factor of the element with this number: scale() or 0.
   PLAIT_HOST_DEVICE float factor(std::uint32_t number) const {
     return keeps(number) ? scale_ : 0.0f;
   }
@@ -71,29 +76,31 @@ class Dropout {
   float scale_;
 };
 
-// Which random numbers dropout takes; without `dropout`, nothing is dropped.
+// Names the random numbers of one layer in one epoch. Without `dropout`, nothing is dropped.
 struct DropoutStep {
   const Dropout* dropout = nullptr;  // must outlive the backward pass
   std::uint32_t epoch = 0;
   std::uint32_t layer = 0;
-  // On the GPU: where the epoch stands instead, for work that is recorded once and replayed.
+  // On the GPU: the place from which kernels read the epoch instead, for work that is recorded once
+  // and replayed; or null.
   const std::uint32_t* epoch_at = nullptr;
 
+  // Tells whether anything is dropped.
   bool active() const { return dropout != nullptr && dropout->p() > 0; }
   PLAIT_HOST_DEVICE std::uint32_t current_epoch() const {
     return epoch_at != nullptr ? *epoch_at : epoch;
   }
 };
 
-// Row i of x is that of vertices[i]; y is another array of the same shape.
+// Arguments of drop_rows(). x and y are different arrays: rows x width, without gaps.
 struct DropoutRows {
-  const std::uint64_t* vertices = nullptr;
+  const std::uint64_t* vertices = nullptr;  // global id of each row
   std::uint64_t rows = 0, width = 0;
   const float* x = nullptr;
   float* y = nullptr;
 };
 
-// y = x times the mask of an active step, by all threads.
+// y = x times the mask of an active step, by all threads. Does not read `epoch_at`.
 void drop_rows(const DropoutStep& step, const DropoutRows& rows);
 
 }  // namespace plait

@@ -28,6 +28,8 @@ template <std::size_t N, class F>
 
 #if defined(__AVX2__) && defined(__FMA__)
 
+// Eight floats. load() and store() take any address; operators work lane by lane; fma(a, b, c) is a
+// b + c, rounded once.
 struct Float8 {
   __m256 lanes;
 
@@ -42,7 +44,8 @@ struct Float8 {
   }
 };
 
-// The first `count` lanes (1 to 8). The memory behind the others is not touched; they read as 0.
+// Loads and stores only the first `count` lanes (1 to 8). The memory behind the others is not
+// touched; they read as 0.
 class FirstLanes {
  public:
   explicit FirstLanes(int count)
@@ -57,6 +60,7 @@ class FirstLanes {
 
 #else
 
+// The same without AVX.
 struct Float8 {
   float lanes[kFloat8];
 
@@ -87,7 +91,7 @@ struct Float8 {
   }
 };
 
-// The first `count` lanes (1 to 8). The memory behind the others is not touched; they read as 0.
+// The same without AVX.
 class FirstLanes {
  public:
   explicit FirstLanes(int count) : count_(count) {}

@@ -1,8 +1,8 @@
-// A hash of memory that is the same wherever the memory is, and however the work on it is shared:
-// to find out whether arrays are equal, not to keep somebody from making two that look so.
+// A hash of memory that depends neither on its address nor on how the work is shared. It finds out
+// whether arrays are equal; it does not resist somebody who makes two arrays with equal hashes.
 //
-// Encoding: the sums modulo 2^64 of two functions of each 8 bytes and their place; the last ones
-// are filled up by zeros.
+// Encoding: the sums modulo 2^64 of two functions of each 8 bytes and their place; the last word is
+// filled up by zeros.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,11 @@
 
 namespace plait {
 
+// The hash, and its update. Words may be added in any order.
 struct WordHash {
   std::uint64_t low = 0, high = 0;
 
-  // Adds a word that stands at a place.
+  // Adds a word that stands at a place, both counted in words of 8 bytes.
   PLAIT_HOST_DEVICE void add(std::uint64_t word, std::uint64_t place) {
     constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15u;  // 2^64 / golden ratio, odd
     const std::uint64_t key = mix(place * kGolden + 1);
@@ -34,10 +35,11 @@ struct WordHash {
   }
 };
 
-// By all threads.
+// Returns the hash of host memory, by all threads.
 WordHash hash_words(std::span<const std::byte> bytes);
 
-// The same of memory of the current GPU, at a multiple of 8 bytes; waits for the cudaStream_t.
+// Returns the same hash of memory of the current GPU, which begins at a multiple of 8 bytes (Error
+// otherwise). Waits for the cudaStream_t. A build without CUDA throws UsageError.
 WordHash gpu_hash_words(std::span<const std::byte> bytes, void* stream);
 
 }  // namespace plait

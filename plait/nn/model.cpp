@@ -71,8 +71,8 @@ void check(const ModelConfig& c) {
   require<UsageError>((c.layers == 1 && c.pool == Pool::none) || c.hidden % c.heads == 0,
                       "{} hidden features cannot be shared by {} heads; use a multiple", c.hidden,
                       c.heads);
-  require<UsageError>(c.aggregation == "mean" || c.aggregation == "max",
-                      "aggregation '{}' is unknown; use mean or max", c.aggregation);
+  require<UsageError>(c.aggregation == "mean" || c.aggregation == "max" || c.aggregation == "min",
+                      "aggregation '{}' is unknown; use mean, max or min", c.aggregation);
   require<UsageError>(c.activation == "relu" || c.activation == "elu",
                       "activation '{}' is unknown; use relu or elu", c.activation);
 }

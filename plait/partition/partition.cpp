@@ -76,6 +76,16 @@ std::uint64_t Partition::vertex(int part, std::uint64_t row) const {
 
 void Partition::gather_rows(const std::vector<std::vector<std::byte>>& parts, std::size_t row_bytes,
                             std::span<std::byte> all) const {
+  require(
+      parts.size() == static_cast<std::size_t>(parts_) && all.size() == vertices_ * row_bytes,
+      "{} parts of rows, and room for {} bytes, were given for {} parts with {} rows of {} bytes",
+      parts.size(), all.size(), parts_, vertices_, row_bytes);
+  for (int part = 0; part < parts_; ++part) {
+    const std::size_t given = parts[static_cast<std::size_t>(part)].size();
+    require(given == size(part) * row_bytes,
+            "rank {} gives {} bytes for its {} rows, which are of {} bytes each", part, given,
+            size(part), row_bytes);
+  }
   for (int part = 0; part < parts_; ++part)
     for (std::uint64_t r = 0; r < size(part); ++r)
       std::copy_n(parts[static_cast<std::size_t>(part)].data() + r * row_bytes, row_bytes,

@@ -1,4 +1,4 @@
-// Who owns which vertex.
+// Decides which rank owns which vertex.
 //
 // A partition gives every vertex one owner and a row in the owner's memory. A rank's own vertices
 // are in ascending order of global id, so the row of a vertex does not depend on how the partition
@@ -17,18 +17,22 @@
 
 namespace plait {
 
+// The ways to partition; a function below says what each does.
 enum class PartitionScheme { edges, vertices, clusters, hash, metis };
 
-// Throws UsageError that lists the schemes.
+// Throws a UsageError that lists the schemes.
 PartitionScheme parse_partition_scheme(std::string_view name);
 std::string_view to_string(PartitionScheme scheme);
+// Returns all schemes.
 std::span<const PartitionScheme> partition_schemes();
 
+// An owner for every vertex. Parts are numbered from 0; ids and rows are not checked.
 class Partition {
  public:
-  // Part p owns the vertices starts[p] .. starts[p + 1] - 1; starts has parts + 1 entries.
+  // Part p owns the vertices starts[p] .. starts[p + 1] - 1. `starts` has parts + 1 ascending
+  // entries, from 0 to the number of vertices.
   static Partition contiguous(std::vector<std::uint64_t> starts);
-  // owner[v] is the part that owns v.
+  // owner[v], below `parts`, is the part that owns v.
   static Partition of_owners(int parts, Buffer<std::uint32_t> owner);
 
   int parts() const { return parts_; }
@@ -36,44 +40,51 @@ class Partition {
   std::uint64_t size(int part) const;  // own vertices
   std::uint64_t largest() const;       // the most own vertices of any part
 
+  // owner() and row() tell which part owns a vertex, and its row there; vertex() is the inverse of
+  // both. Binary search in the parts if the partition is contiguous, else one access.
   int owner(std::uint64_t vertex) const;
-  std::uint32_t row(std::uint64_t vertex) const;            // on its owner
-  std::uint64_t vertex(int part, std::uint64_t row) const;  // the inverse of both
+  std::uint32_t row(std::uint64_t vertex) const;
+  std::uint64_t vertex(int part, std::uint64_t row) const;
 
-  // Puts rows that ranks gave, each by its own order, into the order of vertices: rows of
-  // `row_bytes`; parts[p] holds size(p) of them, `all` has room for all.
+  // Puts rows that ranks gave, each in its own order, into the order of vertices. A row has
+  // `row_bytes` bytes; parts[p] holds size(p) rows, `all` has room for all. Throws Error otherwise.
   void gather_rows(const std::vector<std::vector<std::byte>>& parts, std::size_t row_bytes,
                    std::span<std::byte> all) const;
 
+  // Tells whether every part owns a range of ids.
   bool is_contiguous() const { return owner_.empty(); }
-  // One a vertex; what another rank needs to rebuild this partition with of_owners().
+  // Returns the owner of each vertex, from which another rank can rebuild this partition with
+  // of_owners(); empty if contiguous.
   std::span<const std::uint32_t> owners() const { return owner_.span(); }
 
  private:
   int parts_ = 0;
   std::uint64_t vertices_ = 0;
   std::vector<std::uint64_t> starts_;  // contiguous: parts + 1 bounds. Else: bounds in members_
-  Buffer<std::uint32_t> owner_;        // not contiguous: one a vertex
-  Buffer<std::uint32_t> row_;          // not contiguous: one a vertex
+  Buffer<std::uint32_t> owner_;        // not contiguous: one per vertex
+  Buffer<std::uint32_t> row_;          // not contiguous: one per vertex
   Buffer<std::uint64_t> members_;      // not contiguous: vertices by part, ascending
 };
 
-// Edge-balanced contiguous ranges by range-constrained binary search on the offsets (MGG,
-// section 4.1, algorithm 1).
+// Makes contiguous ranges with about equally many edges, by range-constrained binary search on the
+// offsets (MGG, section 4.1, algorithm 1).
 Partition partition_by_edges(const AnyCsr& graph, int parts);
-// Contiguous ranges of equally many vertices.
+// Makes contiguous ranges of equally many vertices.
 Partition partition_by_vertices(std::uint64_t vertices, int parts);
-// Ranges of equally many edges of the vertices in the order of the clusters that label propagation
-// finds (reorder/clusters.h), so that few edges are cut where there are communities. Throws Error
-// if the graph has 2^32 - 1 vertices or more.
+// Makes ranges of equally many edges of the vertices in the order of the clusters that label
+// propagation finds (reorder/clusters.h), so that few edges are cut in graphs with communities.
+// Throws Error if the graph has 2^32 - 1 vertices or more.
 Partition partition_by_clusters(const AnyCsr& graph, int parts);
-// Owners by a hash of the id: balanced without looking at the graph, and cuts almost every edge.
+// Chooses owners by a hash of the id: balanced without looking at the graph, but cuts almost every
+// edge.
 Partition partition_by_hash(std::uint64_t vertices, int parts);
-// The fewest cut edges with balanced edges, by METIS's multilevel k-way scheme. Takes memory for a
-// symmetric copy of the graph. Throws Error if the graph has more than 2^31 vertices or edges.
+// Finds few cut edges with balanced edges, by METIS's multilevel k-way scheme. Takes memory for a
+// symmetric copy of the graph (DoesNotFitError if there is too little). Throws Error if the graph
+// has 2^31 - 1 vertices or 2^30 - 1 edges, or more.
 Partition partition_by_metis(const AnyCsr& graph, int parts, std::uint64_t seed);
 
-// Throws UsageError unless 1 <= parts. Parts may be empty when there are fewer vertices.
+// Partitions by a scheme; `seed` is for metis alone. Parts may be empty when there are fewer
+// vertices. Throws UsageError unless 1 <= parts, and errors as the scheme does.
 Partition make_partition(PartitionScheme scheme, const AnyCsr& graph, int parts,
                          std::uint64_t seed = 0);
 

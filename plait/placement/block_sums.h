@@ -1,9 +1,9 @@
-// A block of the halo that comes as sums: in place of the rows that its edges read, each own row
-// with such edges gets the sum of what it reads, made by the rows' owner. What is left is a shard
-// again: a sum is a row of the halo that one own row reads, by one edge of weight 1.
+// A block of the halo that comes as sums. In place of the rows that its edges read, each own row
+// with such edges gets the sum of them, made by the rows' owner. The result is a shard again: a sum
+// is a row of the halo that one own row reads, by one edge of weight 1.
 //
-// Code for the host and the GPU: contract_block() (device_block_sums_cuda.h) runs it on shards of
-// GPUs, tests on the CPU.
+// Code for the host and the GPU: contract_blocks() (cuda/block_sums.cuh) runs it on shards of GPUs,
+// tests on the CPU.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 namespace plait {
 
-// What a row gives, or all rows before one.
+// The numbers that one row contributes, or all rows before one.
 struct BlockSumCounts {
-  EdgeOffset kept;     // edges of the shard, those to sums among them
+  EdgeOffset kept;     // edges of the shard, including edges to sums
   EdgeOffset summed;   // edges that the owner sums
   std::uint64_t sums;  // rows with such edges
 
@@ -26,24 +26,24 @@ struct BlockSumCounts {
   }
 };
 
-// Where the contracted shard goes, and the owner's sums, a CSR.
+// The arrays to which the contracted shard goes, and the owner's sums, a CSR.
 struct BlockSumResult {
   EdgeOffset* offsets;      // own + 1
-  Slot* slots;              // one an edge kept
-  float* weights;           // one an edge kept, or null
+  Slot* slots;              // one per edge kept
+  float* weights;           // one per edge kept, or null
   EdgeOffset* sum_offsets;  // sums + 1, in the order of own rows
-  std::uint32_t* sum_rows;  // one an edge summed: the owner's row
-  float* sum_weights;       // one an edge summed, or null
+  std::uint32_t* sum_rows;  // one per edge summed: the owner's row
+  float* sum_weights;       // one per edge summed, or null
 };
 
-// A shard and a block of its halo.
+// A shard and a block of its halo. Nothing is owned.
 struct BlockToSum {
   const EdgeOffset* offsets;  // own + 1
-  const Slot* slots;          // one an edge, ascending in a row
-  const float* weights;       // one an edge, or null
+  const Slot* slots;          // one per edge, ascending in a row
+  const float* weights;       // one per edge, or null
   std::uint64_t own;          // rows
   std::uint64_t begin, end;   // the block's slots: begin .. end - 1
-  const std::uint32_t* row;   // the owner's row behind each of them, or null: row 0 is the first
+  const std::uint32_t* row;   // the owner's row behind each slot, or null: row 0 is the first
 
   // The edges of row i that read the block.
   struct Edges {
@@ -55,15 +55,17 @@ struct BlockToSum {
     return {from, lower_bound(slots, from, offsets[i + 1], end)};
   }
 
-  // One past the last row gives nothing, so that its scanned counts are the totals.
+  // Returns the numbers of row i. One past the last row has none, so that its scanned counts are
+  // the totals.
   PLAIT_HOST_DEVICE BlockSumCounts counts(std::uint64_t i) const {
     if (i >= own) return {0, 0, 0};
     const EdgeOffset read = edges_of(i).count(), sums = read > 0 ? 1 : 0;
     return {offsets[i + 1] - offsets[i] - read + sums, read, sums};
   }
 
-  // Writes what row i gives; for i = own the ends of the offsets. `lanes` threads share the work.
-  // before: the counts of all rows before; sums: those of all rows.
+  // Writes the part of the result that row i makes; for i = own the ends of the offsets. `lanes`
+  // threads share the work; this one is number `lane`. before: the counts of all rows before; sums:
+  // the number of sums of all rows.
   PLAIT_HOST_DEVICE void write(std::uint64_t i, const BlockSumCounts& before, std::uint64_t sums,
                                const BlockSumResult& out, int lane, int lanes) const {
     const Edges read = i < own ? edges_of(i) : Edges{0, 0};

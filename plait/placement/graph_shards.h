@@ -1,4 +1,4 @@
-// A rank's shards of a graph and of its transpose: what forward and backward aggregation work on.
+// A rank's shards of a graph and of its transpose, on which forward and backward aggregation work.
 #pragma once
 
 #include <optional>
@@ -9,24 +9,30 @@
 
 namespace plait {
 
+// How a graph is placed.
 struct ShardOptions {
-  bool one_loop_each = false;          // as GCN wants it, see with_one_loop_each
-  float loop_weight = 1;               // of the loops that are added; other than 1 needs weights
-  bool transposed = true;              // also the shard of the transposed graph, for gradients
+  bool one_loop_each = false;  // as GCN needs it, see with_one_loop_each
+  float loop_weight = 1;       // of loops that are added; ignored if the graph has no weights
+  bool transposed = true;      // also the shard of the transposed graph, for gradients
   HaloKind halo = HaloKind::distinct;  // complete: for the strategy `replicate`
-  bool slot_vertices = false;          // also the global id of each slot
+  bool slot_vertices = false;          // also keep the global id of each slot
   EdgeOrder order = EdgeOrder::local_first;
 };
 
+// The shards of one rank.
 struct GraphShards {
   Shard forward;
   std::optional<Shard> transposed;  // absent if not asked for, or if the graph is symmetric
-  // Sum of the weights of each own row's edges (of their number, if they have none).
+  // Sum of the weights of each own row's edges (their number, if they have none).
   std::vector<float> degree;
 
+  // Returns the shard of the transpose. The graph must be symmetric, or the transpose must have
+  // been asked for.
   const Shard& backward() const { return transposed ? *transposed : forward; }
 };
 
+// Cuts out and places one rank's part of a graph that this process holds whole. `symmetric`: the
+// graph is its own transpose. Not collective. Throws as make_shard().
 GraphShards make_graph_shards(const AnyCsr& graph, bool symmetric, const Partition& partition,
                               int rank, const ShardOptions& options = {});
 

@@ -1,5 +1,5 @@
 // Consecutive rows of a graph, with the distinct rows that they read: as many as fit into a given
-// memory. For work on one block after another, where rows that are read do not fit together.
+// memory. For work on one block after another, if the rows that are read do not fit all at once.
 #pragma once
 
 #include <cstdint>
@@ -14,47 +14,52 @@ namespace plait {
 
 // Bytes that work on a block takes.
 struct BlockCost {
-  std::uint64_t limit = 0;       // of all together
-  std::uint64_t per_row = 0;     // of the block
-  std::uint64_t per_source = 0;  // a distinct vertex that its edges read
-  bool edges = false;            // whether edges are held: what make_row_block() takes for them
-  bool one_loop_each = false;    // see with_one_loop_each
-  std::string what;              // for messages: "layer 2"
+  std::uint64_t limit = 0;    // of everything together
+  std::uint64_t per_row = 0;  // per row of the block
+  // per distinct vertex that its edges read; 0: rows are not gathered
+  std::uint64_t per_source = 0;
+  // True if edges are held; the bytes that make_row_block() takes for them are then added.
+  bool edges = false;
+  bool one_loop_each = false;  // see with_one_loop_each
+  std::string what;            // subject of messages: "layer 2"
 };
 
+// The vertices begin .. end - 1.
 struct BlockRange {
   std::uint64_t begin = 0, end = 0;  // vertices
-  // Whether what the rows read fits too. If not, the block is one row, which has to read the others
-  // where they are.
+  // True if the rows that the block reads fit too. If not, the block is one row, which has to read
+  // other rows where they are.
   bool gathered = true;
 };
 
-// The longest block that begins at vertex `begin` and ends at `last` at the latest. `sources` then
-// holds what its edges read, numbered, if the block is gathered and edges are held. Throws
-// DoesNotFitError with the figures if one row alone is too much.
+// Returns the longest block that begins at vertex `begin` and ends at `last` at the latest. If the
+// block is gathered and edges are held, `sources` then holds the vertices that its edges read,
+// numbered. Throws DoesNotFitError with the figures if one row alone is too much.
 BlockRange cut_block(const AnyCsr& graph, std::uint64_t begin, std::uint64_t last,
                      const BlockCost& cost, VertexSet& sources);
 
+// The rows of a block.
 struct RowBlock {
   std::uint64_t begin = 0, end = 0;
-  Array<EdgeOffset> offsets;           // rows + 1, from 0
-  Array<Slot> slots;                   // one an edge: of `sources`; where that is empty, a vertex
-  Array<float> weights;                // one an edge, or empty
-  std::vector<float> degree;           // sum of the weights of each row
+  Array<EdgeOffset> offsets;  // rows + 1, from 0
+  Array<Slot> slots;          // one per edge: an index of `sources` or, if that is empty, a vertex
+  Array<float> weights;       // one per edge, or empty
+  std::vector<float> degree;  // sum of the weights of each row
   std::vector<std::uint64_t> sources;  // ascending, or empty
 
   std::uint64_t rows() const { return end - begin; }
   EdgeOffset edges() const { return slots.size(); }
 };
 
-// The rows of a range that cut_block() gave, with its `sources`. A row's edges keep their order.
+// Returns the rows of a range that cut_block() gave, with its `sources`. A row's edges keep their
+// order.
 RowBlock make_row_block(const AnyCsr& graph, const BlockRange& range, bool one_loop_each,
                         VertexSet& sources);
 
-// Those vertices as a part of their own, number 1 of 3, so that what cuts out a rank's rows cuts
-// out a block's.
+// Returns a partition in which these vertices are part 1 of 3, so that functions which cut out a
+// rank's rows cut out a block's.
 Partition partition_of_block(std::uint64_t vertices, std::uint64_t begin, std::uint64_t end);
-// The sums of weights of the rows of a range, as RowBlock has them.
+// Returns the sums of weights of the rows of a range, as in RowBlock.
 std::vector<float> degrees_of(const AnyCsr& graph, const BlockRange& range, bool one_loop_each);
 
 }  // namespace plait

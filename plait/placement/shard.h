@@ -17,61 +17,66 @@
 
 namespace plait {
 
+// The remote rows of a shard, in the order of their slots.
 struct Halo {
   std::vector<std::uint64_t> starts;  // parts + 1: halo rows of owner p are starts[p]..starts[p+1]
-  Array<std::uint32_t> owner;         // a rank a halo row
+  Array<std::uint32_t> owner;         // the rank of each halo row
   Array<std::uint32_t> row;           // the row on that rank
 
+  // The number of halo rows, and of halo rows of one owner.
   std::uint64_t rows() const { return row.size(); }
   std::uint64_t rows_of(int part) const {
     return starts[static_cast<std::size_t>(part) + 1] - starts[static_cast<std::size_t>(part)];
   }
 };
 
-// Which remote rows are brought in.
+// Decides which remote rows are brought in.
 enum class HaloKind {
-  distinct,  // those that an edge reads
+  distinct,  // rows that an edge reads
   complete,  // all rows of all other ranks: the whole graph's features on every rank
-  dense,     // those that an edge reads; all rows of a rank of which most are read. On GPUs, where
-             // a whole block needs no packing
+  // Rows that an edge reads, or all rows of a rank of which most are read. On GPUs, where a whole
+  // block needs no packing.
+  dense,
 };
 
+// One rank's part of the graph. It owns its arrays.
 struct Shard {
   int rank = 0;
   int parts = 1;
   std::uint64_t own = 0;      // rows
   Array<EdgeOffset> offsets;  // own + 1
   Array<EdgeOffset> split;    // own
-  Array<Slot> slots;          // one an edge
-  Array<float> weights;       // one an edge, or empty
+  Array<Slot> slots;          // one per edge
+  Array<float> weights;       // one per edge, or empty
   Halo halo;
   std::vector<std::uint64_t> vertices;  // global id of each slot, or empty
 
+  // Numbers of edges of own rows, of edges to halo rows, and of slots.
   EdgeOffset edges() const { return slots.size(); }
   EdgeOffset remote_edges() const;
   std::uint64_t slot_count() const { return own + halo.rows(); }
 
-  // Where rows begin and end, as the kernels take it: all edges, or the local or remote CSR's.
+  // Begins and ends of rows, as the kernels take them: of all edges, or of the local or remote CSR.
   std::span<const EdgeOffset> begin() const { return offsets.span().first(own); }
   std::span<const EdgeOffset> end() const { return offsets.span().subspan(1); }
   std::span<const EdgeOffset> local_end() const { return split.span(); }
   std::span<const EdgeOffset> remote_begin() const { return split.span(); }
 };
 
-// How the edges of a row are laid out in a shard.
+// The order in which a shard keeps the edges of a row.
 enum class EdgeOrder {
-  local_first,  // local ones, then remote ones; either keep their order
+  local_first,  // local edges, then remote ones; either keep their order
   as_given,     // in the order of the whole graph, which no partition changes
 };
 
-// `rows` are the rank's rows with global ids (own_rows, own_columns). With EdgeOrder::as_given,
+// Places a rank's rows, which have global ids (own_rows, own_columns). With EdgeOrder::as_given,
 // split[i] only tells how many edges of row i are local, not where they are. Throws DoesNotFitError
-// if there are 2^32 slots or more.
+// if there are 2^32 - 1 slots or more.
 template <VertexId V>
 Shard make_shard(const Csr<V>& rows, const Partition& partition, int rank,
                  HaloKind kind = HaloKind::distinct, EdgeOrder order = EdgeOrder::local_first);
 
-// The global id of each slot.
+// Returns the global id of each slot.
 std::vector<std::uint64_t> vertices_of_slots(const Shard& shard, const Partition& partition);
 
 }  // namespace plait

@@ -1,8 +1,8 @@
-// Some of a graph's vertices, numbered in ascending order: 3 bits of memory for every two vertices
-// of the graph, whatever is in the set.
+// Some of a graph's vertices, numbered in ascending order. It takes 3 bits of memory for every two
+// vertices of the graph, whatever is in the set.
 //
-// Encoding: a bit a vertex, in words of 64, and for each word the number of bits that are set in
-// those before it.
+// Encoding: one bit per vertex, in words of 64, and for each word the number of bits that are set
+// in the words before it.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,10 @@
 
 namespace plait {
 
+// A set of vertices. Vertices are below the number that it was made for; nothing checks that.
 class VertexSet {
  public:
+  // Makes an empty set for a graph of so many vertices.
   explicit VertexSet(std::uint64_t vertices)
       : words_((vertices + 63) / 64, 0), before_(words_.size(), 0) {}
 
@@ -30,7 +32,7 @@ class VertexSet {
     size_ = 0;
   }
 
-  // Numbers what is in the set, for slot() and each().
+  // Numbers the vertices in the set, for slot(). An insert() after it makes the numbers invalid.
   void number() {
     std::uint64_t count = 0;
     for (std::size_t w = 0; w < words_.size(); ++w) {
@@ -38,7 +40,7 @@ class VertexSet {
       count += static_cast<std::uint64_t>(std::popcount(words_[w]));
     }
   }
-  // The number of a vertex that is in the set, from 0 in ascending order.
+  // Returns the number of a vertex that is in the set, from 0 in ascending order.
   Slot slot(std::uint64_t v) const {
     const std::uint64_t lower = words_[v / 64] & (bit(v) - 1);
     return before_[v / 64] + static_cast<Slot>(std::popcount(lower));

@@ -1,22 +1,24 @@
-// When to sum what, while the halo arrives.
+// Decides which edges are summed when, while the halo arrives.
 //
-// Rows of the halo arrive in the order of their slots, at the rate of the link. Own edges are
-// summed first; then each pass sums the edges to rows that have arrived since, and adds to y. Few
-// passes leave much to sum after the last row has come; each pass costs its launch and another
-// reading and writing of y. So: passes take equal parts of the halo, or each what has arrived when
-// the one before it ends, but not less than such a part; how many there are, and which of the two,
-// is what ends first by the costs below.
+// Rows of the halo arrive in the order of their slots, at the rate of the link. Local edges are
+// summed first; then each pass sums the edges to rows that have arrived since, and adds to y. With
+// few passes, much is left to sum after the last row has come; each pass costs its launch and
+// another reading and writing of y. So passes either take equal parts of the halo, or each takes
+// the rows that have arrived when the pass before it ends, but not less than a smallest part. The
+// number of passes and the kind that end first, by the costs of machine.h, are taken.
 //
-// Computed from counts alone, so that every rank knows the schedules of all, and the order of sums
-// does not depend on a measurement.
+// The schedule is computed from counts alone, so that every rank knows the schedules of all, and
+// the order of sums does not depend on a measurement.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "plait/plan/machine.h"
+
 namespace plait {
 
-// What a rank has to do in one aggregation.
+// The work of one rank in one aggregation.
 struct RankLoad {
   std::uint64_t own = 0;          // rows
   std::uint64_t halo = 0;         // rows that arrive
@@ -24,47 +26,37 @@ struct RankLoad {
   std::uint64_t remote_edges = 0;
 };
 
-// Times in seconds, fitted to steps measured on four H200s (docs/performance.md).
-struct PassCosts {
-  double link = 375e9;             // bytes a second into one GPU
-  double first_row = 29e-6;        // until rows begin to arrive
-  double pass = 7.5e-6;            // a pass besides its work: a wait and launches
-  double row = 1.13e-10;           // a row with an edge in the pass, and each slice of the width
-  double edge = 1.6e-12;           // an edge, and each slice
-  double edge_byte = 1 / 15.6e12;  // a byte of a row that an edge reads
-  double y_byte = 1 / 8e12;        // a byte of y read or written
-  double halo_byte = 1 / 1.32e12;  // a byte of the halo: each row is read a first time
-  double slice = 256;              // bytes of a row that are summed at once
-  double beside_link = 1.16;       // a pass takes so much longer while rows arrive
-};
-
+// Bytes of one row.
 struct PassWidths {
-  std::uint64_t y_bytes;     // a row of y
-  std::uint64_t wire_bytes;  // a row on the link
+  std::uint64_t y_bytes;     // of y
+  std::uint64_t wire_bytes;  // as it crosses the link
 };
 
-// Rows of the halo by which each pass ends, ascending; the last is load.halo. Where they come close
-// to the end of a block (`block_ends`: rows of the halo by which those of one owner end) they are
-// moved there, so that no sliver of a block is sent by itself. Empty if a single pass over all
-// edges after the last row has come is best, or nothing arrives.
+// Returns the rows of the halo at which each pass ends, ascending; the last is load.halo. A cut
+// that is close to the end of a block is moved there, so that no sliver of a block is sent by
+// itself (`block_ends`: the rows of the halo at which the rows of one owner end). Returns nothing
+// if no rows arrive, or a single pass over all edges after the last row has come is best.
 std::vector<std::uint64_t> halo_cuts(const RankLoad& load, const PassWidths& width,
                                      const std::vector<std::uint64_t>& block_ends = {},
-                                     const PassCosts& costs = {});
+                                     const PassCosts& costs = machine().passes);
 
-// Cuts at these shares, ascending, of `halo` rows; the last is all of them, however the shares end.
+// Returns cuts at these shares (0 to 1, ascending) of `halo` rows. The last cut is `halo`, however
+// the shares end; none if `halo` is 0.
 std::vector<std::uint64_t> cuts_at(const std::vector<double>& shares, std::uint64_t halo);
 
-// When the last pass ends, after the step's beginning.
+// Returns when the last pass ends, in seconds after the step's beginning. Without cuts: when a
+// single pass over all edges ends.
 double predict_passes(const RankLoad& load, const PassWidths& width,
-                      const std::vector<std::uint64_t>& cuts, const PassCosts& costs = {});
+                      const std::vector<std::uint64_t>& cuts,
+                      const PassCosts& costs = machine().passes);
 
-// A part of a block of the halo that arrives, and is waited for, as one.
+// A part of one block of the halo that arrives, and is waited for, as one.
 struct HaloChunk {
   std::uint64_t first, rows;  // within the block
-  std::size_t pass;           // the one that waits for it
+  std::size_t pass;           // the number of the cut that ends the pass which waits for it
 };
 
-// How `cuts` cut the block of `rows` rows that begins at row `begin` of the halo.
+// Returns how `cuts` cut the block of `rows` rows that begins at row `begin` of the halo.
 std::vector<HaloChunk> block_chunks(std::uint64_t begin, std::uint64_t rows,
                                     const std::vector<std::uint64_t>& cuts);
 

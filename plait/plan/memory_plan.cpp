@@ -8,6 +8,7 @@
 #include "plait/base/row_stride.h"
 #include "plait/base/saturating.h"
 #include "plait/plan/halo_schedule.h"
+#include "plait/plan/machine.h"
 
 namespace plait {
 namespace {
@@ -247,8 +248,8 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
   });
   const auto group_sums = [&](const PartQuality& part) {
     const Bytes bytes = rows_of(items.of_rank(q.cut_sums, part));
-    // Beyond 8 GiB, get adds them by atomics.
-    return get && bytes.value > 8192 * kMiB ? Bytes(0) : Bytes(both) * bytes;
+    // Beyond that, get adds them by atomics.
+    return get && bytes.value > machine().get_partial_sums ? Bytes(0) : Bytes(both) * bytes;
   };
   items.add("sums of neighbour groups", group_sums);
   if (q.edge_scratch > 0)

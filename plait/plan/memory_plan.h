@@ -1,6 +1,6 @@
-// The memory that a run takes of each rank, said before any of it is taken. The one account of it:
-// what is asked for here is refused by every command, by training, by inference and by Python
-// (aggregate/run_memory.h, nn/work_memory.h).
+// The memory that a run takes on each rank, known before any of it is taken. This is the one
+// account of it: every command, training, inference and Python refuse a run by these figures
+// (aggregate/run_memory.h, nn/memory/work_memory.h).
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,24 @@
 
 namespace plait {
 
-// Bytes that work on a graph holds on a rank besides the graph and the rows that are moved.
+// Bytes that work on a graph holds on a rank, besides the graph and the rows that are moved.
 struct WorkBytes {
-  std::uint64_t kept = 0;  // while the graph is placed, and to the end
-  std::uint64_t most = 0;  // at the most, those that are kept among them
+  std::uint64_t kept = 0;  // held while the graph is placed, and to the end
+  std::uint64_t most = 0;  // held at the most, the kept bytes among them
 };
 
-// Edges of a neighbour group of strategy get, whose settings are MGG's by default.
+// Most edges of a neighbour group of strategy get at MGG's default setting.
 constexpr std::uint64_t kGetGroup = 16;
 
+// A run as far as its memory depends on it.
 struct MemoryQuestion {
-  // The different widths of the rows that are aggregated.
+  // The different widths of the rows that are aggregated, in floats.
   std::vector<std::uint64_t> widths;
   std::vector<WorkBytes> work;  // by rank; empty: x and y of the widest rows
-  // On GPUs, by rank: sums of pieces of rows that are cut, in one direction; empty: none.
+  // GPUs only, by rank: the number of partial sums of rows that are cut, in one direction; empty:
+  // none.
   std::vector<std::uint64_t> cut_sums;
-  std::uint64_t edge_scratch = 0;  // on GPUs, floats for each own row, of operations over edges
+  std::uint64_t edge_scratch = 0;  // GPUs only: floats per own row that operations over edges take
   bool weighted = false;
   bool symmetric = false;      // the transposed shard is the shard itself
   bool gradient = false;       // the transposed shard is needed
@@ -35,49 +37,56 @@ struct MemoryQuestion {
   bool wide_ids = false;       // 64-bit vertex ids
   bool contiguous = true;      // the partition is ranges
 
-  std::uint64_t width() const;  // the widest
+  // Returns the widest of `widths`, or 0.
+  std::uint64_t width() const;
 };
 
-// What strategies keep of remote rows.
+// The form in which a strategy keeps remote rows.
 enum class HaloStore {
   distinct,  // on the CPU: each row that is read
-  dense,     // pipelined: each row that is read; all rows of a rank of which most are
-  packed,    // bulk: the same, and rows that others list are packed before they leave
-  sums,      // partial: as dense, but sums instead of rows where they are fewer
+  dense,     // pipelined: each row that is read, or all rows of a rank of which most are read
+  packed,    // bulk: as dense, and rows that others list are packed before they leave
+  sums,      // partial: as dense, but sums instead of rows if they are fewer
   complete,  // replicate: all rows
   none,      // get: remote rows are read where they lie
   paged,     // paged: as dense, in managed memory
 };
 
+// One line of the account.
 struct MemoryItem {
   std::string name;
   std::vector<std::uint64_t> bytes;  // by rank
 };
 
+// The account of a run. Totals that would overflow stay at the largest number.
 struct MemoryPlan {
   std::vector<MemoryItem> items;
 
+  // Returns the bytes of one rank, of the rank that needs most, and of all ranks together.
   std::uint64_t rank_total(int rank) const;
   std::uint64_t largest_rank() const;
-  std::uint64_t total() const;  // of all ranks
+  std::uint64_t total() const;
 };
 
-// What a rank holds when it holds the most: arrays that stay for the whole run, what the work on
-// them takes, and as one item the rest of what placing the graph takes, where that is more than
-// what comes after it. The graph's own file is mapped, shared by all ranks and given back under
-// pressure: not counted, and neither are the program and its libraries. For a graph that is not
-// symmetric, the transposed shard is taken to be as large as the shard.
+// Returns the bytes of the host's memory that each rank holds at the moment when it holds the most:
+// arrays that stay for the whole run, the memory of the work on them, and, as one item, the excess
+// of placing the graph over everything after it. The graph's own file is mapped, shared by all
+// ranks and given back under pressure, so it is not counted; neither are the program and its
+// libraries. For a graph that is not symmetric, the transposed shard is taken to be as large as the
+// shard.
 MemoryPlan plan_memory(const PartitionQuality& quality, const MemoryQuestion& question,
                        HaloStore halo);
 
-// The same for the memory of GPUs, one a rank.
+// The same for the memory of GPUs, one per rank.
 MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion& question,
                            HaloStore halo);
 
 // Throws DoesNotFitError with the figures of the first rank that needs more than its GPU has free.
+// `free`: bytes by rank.
 void require_fit_on_gpus(const MemoryPlan& plan, const std::vector<std::uint64_t>& free);
 
-// Throws DoesNotFitError with the figures if the ranks, all on this host, need more than is free.
+// Throws DoesNotFitError with the figures if all ranks, which share this host, together need more
+// than `available` bytes.
 void require_fit(const MemoryPlan& plan, std::uint64_t available);
 
 }  // namespace plait

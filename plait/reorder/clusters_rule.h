@@ -8,8 +8,9 @@
 
 namespace plait {
 
-inline constexpr std::uint32_t kClusterSample = 32;  // neighbours a row: a warp's lanes
+inline constexpr std::uint32_t kClusterSample = 32;  // neighbours per row: a warp's lanes
 
+// Returns a hash of two numbers.
 PLAIT_HOST_DEVICE constexpr std::uint32_t cluster_hash(std::uint32_t a, std::uint32_t b) {
   std::uint32_t h = (a * 0x9E3779B1u) ^ (b * 0x85EBCA77u);
   h ^= h >> 15;
@@ -17,15 +18,16 @@ PLAIT_HOST_DEVICE constexpr std::uint32_t cluster_hash(std::uint32_t a, std::uin
   return h ^ h >> 13;
 }
 
-// The k-th neighbour of the sample of a row with `degree` neighbours: one from each of 32 equal
-// stretches of the list, or all of a shorter list.
+// Returns the place, in its row, of the k-th neighbour of the sample of a row with `degree`
+// neighbours: one from each of 32 equal stretches of the list, or all of a shorter list.
 PLAIT_HOST_DEVICE constexpr EdgeOffset cluster_sample(std::uint32_t k, EdgeOffset degree,
                                                       std::uint32_t row, std::uint32_t round) {
   if (degree <= kClusterSample) return k;
   return (k * degree + cluster_hash(row, round) % degree) / kClusterSample;
 }
 
-// What a label with `votes` votes weighs in a round; the heaviest wins, of two the lower label.
+// Returns the weight of a label with `votes` votes in a round. The heaviest label wins, and of two
+// equal ones the lower.
 PLAIT_HOST_DEVICE constexpr std::uint64_t cluster_weight(std::uint32_t votes, std::uint32_t label,
                                                          std::uint32_t round) {
   return std::uint64_t{votes} << 32 | cluster_hash(label, round);

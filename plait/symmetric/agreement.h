@@ -1,4 +1,4 @@
-// What ranks must agree on before memory is shared: all refuse, or none.
+// Agreement of ranks before memory is shared: all refuse, or none.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,22 @@
 
 namespace plait {
 
-// What each rank gets, of the sizes that ranks ask for.
+// Each rank gets the size that it asks for, which must be equal on all, or the largest that any
+// asks for.
 enum class SizeRule { equal, largest };
 
-// Collective. Every rank asks for `bytes` of memory of which `available` are free to `sharers`
-// ranks together. Returns what each gets. Throws UsageError if sizes differ that should be equal,
-// DoesNotFitError if it is too much anywhere.
+// A rank asks for `bytes` of memory; `available` bytes are free for `sharers` ranks together, this
+// one among them.
 struct MemoryRequest {
   std::uint64_t bytes, available, sharers;
 };
+// Collective. Returns the bytes that each rank gets. `where` names the memory in messages: "this
+// host". Throws UsageError if sizes differ that should be equal, DoesNotFitError if they are too
+// much anywhere.
 std::uint64_t agree_on_size(World& world, const MemoryRequest& mine, const std::string& where,
                             SizeRule rule = SizeRule::equal);
 
-// What `work` throws, or an empty text.
+// Returns the text of the Error that `work` throws, or an empty text.
 template <class Work>
 std::string failure_of(Work work) {
   try {
@@ -34,15 +37,16 @@ std::string failure_of(Work work) {
   return {};
 }
 
-// Collective. A rank that could not do its part must not leave the others waiting for it: the first
-// text that is not empty, with its rank if there are several; empty if all are.
+// Collective. A rank that could not do its part must not leave the others waiting for it. Returns
+// on all ranks the first text that is not empty, with its rank if there are several; empty if all
+// are.
 std::string first_failure(World& world, const std::string& failure);
-// Collective. Throws it as DoesNotFitError.
+// Collective. Throws the first failure, if any, as DoesNotFitError on all ranks.
 void agree_on_failure(World& world, const std::string& failure);
 
-// Collective. Frees what `held` has and makes it by make(bytes), for where both do not fit at once.
-// make() throws DoesNotFitError on all ranks or on none; `held` is then made as large as it was,
-// and the error goes on. Nothing is held if not even that can be had.
+// Collective. Frees the memory of `held` and makes it anew by make(bytes), for memory too large to
+// be held twice. make() throws DoesNotFitError on all ranks or on none; `held` is then made as
+// large as it was, and the error goes on. `held` is null if not even that fits.
 template <class Memory, class Make>
 void replace_memory(World& world, std::unique_ptr<Memory>& held, std::size_t bytes, Make make) {
   if (!held) {

@@ -1,9 +1,9 @@
 // A barrier between processes that share memory.
 //
 // The ranks of a round count themselves in `arrived`; the last one sets it back and moves
-// `generation` on, which is what the others wait for. They look at it for a moment, then sleep on
-// it in the kernel (futex), so that ranks that outnumber the cores do not take them from those that
-// still work.
+// `generation` on, for which the others wait. They look at it for a moment, then sleep on it in the
+// kernel (futex), so that ranks that outnumber the cores do not take them from ranks that still
+// work.
 //
 // Memory ordering: every arrival is a read-modify-write of `arrived` with acquire and release, so
 // the last arrival comes after all writes of all ranks; its release of `generation`, which the
@@ -16,20 +16,21 @@
 
 namespace plait {
 
-// Lies in shared memory; zeroes are its initial state. On two cache lines: arrivals do not disturb
-// those that wait.
+// Lies in shared memory; zeroes are its initial state. It takes two cache lines, so that arrivals
+// do not disturb ranks that wait.
 struct BarrierState {
   alignas(64) std::atomic<std::uint32_t> arrived;
   alignas(64) std::atomic<std::uint32_t> generation;
   static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 };
 
+// This process's access to a barrier. One thread of a process uses it.
 class FutexBarrier {
  public:
-  // `state` is shared by `ranks` processes and outlives this.
+  // `state` is shared by `ranks` processes and outlives this object.
   FutexBarrier(BarrierState& state, int ranks);
 
-  // Returns when all ranks have called it. Calls `check` every few milliseconds of waiting; if that
+  // Returns when all ranks have called it. Calls `check` about every 20 ms of waiting; if that
   // throws, the barrier is of no use any more.
   void wait(const std::function<void()>& check);
 

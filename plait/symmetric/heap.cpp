@@ -16,8 +16,7 @@
 namespace plait {
 namespace {
 
-// A rank's memory is its part, up to a whole page, and one more page; the barrier of all ranks is
-// in that last page of rank 0.
+// A rank's memory is its part, up to a whole page, and one more page, its LastPage.
 std::size_t page_bytes() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
 
 std::size_t mapped_bytes(std::size_t bytes) {
@@ -25,13 +24,20 @@ std::size_t mapped_bytes(std::size_t bytes) {
   return (bytes + page - 1) / page * page + page;
 }
 
+struct LastPage {
+  BarrierState barrier;  // of all ranks: rank 0's is used
+  // What the rank has brought to its last barriers, in turn: while a peer may still read one, the
+  // next goes to the other. The one after that comes when all have been at the next barrier.
+  std::uint64_t words[2];
+};
+
 class HostHeap : public SymmetricHeap {
  public:
   HostHeap(World& world, std::size_t bytes, std::vector<SharedMemory> parts)
       : world_(world),
         bytes_(bytes),
         parts_(std::move(parts)),
-        barrier_(state(parts_[0].bytes()), world.size()) {}
+        barrier_(last_page(0).barrier, world.size()) {}
 
   std::size_t bytes() const override { return bytes_; }
   std::span<std::byte> part(int rank) override {
@@ -41,18 +47,28 @@ class HostHeap : public SymmetricHeap {
     world_.begin_operation();
     barrier_.wait([this] { world_.check_alive(); });
   }
+  std::vector<std::uint64_t> barrier(std::uint64_t word) override {
+    turn_ = 1 - turn_;
+    last_page(world_.rank()).words[turn_] = word;
+    barrier();
+    std::vector<std::uint64_t> words;
+    for (int rank = 0; rank < world_.size(); ++rank) words.push_back(last_page(rank).words[turn_]);
+    return words;
+  }
 
  private:
-  // Fresh shared memory is zero, which is the state's initial value, and other ranks may be in the
-  // barrier already: so nothing is constructed here.
-  static BarrierState& state(std::span<std::byte> memory) {
-    return *std::launder(reinterpret_cast<BarrierState*>(memory.last(page_bytes()).data()));
+  // Fresh shared memory is zero, which is its initial value, and other ranks may be in the barrier
+  // already: so nothing is constructed here.
+  LastPage& last_page(int rank) const {
+    const std::span memory = parts_[static_cast<std::size_t>(rank)].bytes();
+    return *std::launder(reinterpret_cast<LastPage*>(memory.last(page_bytes()).data()));
   }
 
   World& world_;
   const std::size_t bytes_;
   const std::vector<SharedMemory> parts_;
   FutexBarrier barrier_;
+  std::size_t turn_ = 0;  // of LastPage::words
 };
 
 // Collective. Returns what each rank gets. `held`: bytes that every rank will have freed.

@@ -8,35 +8,40 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "plait/symmetric/agreement.h"
 #include "plait/world/world.h"
 
 namespace plait {
 
+// The parts of all ranks, mapped into this process.
 class SymmetricHeap {
  public:
   // Collective. Every rank gets `bytes` (the same on all, or by `rule` the most that any asks for),
-  // zeroed. Throws DoesNotFitError before allocating when the host has not that much free,
-  // UsageError when ranks are on several hosts.
+  // zeroed. Throws DoesNotFitError before allocating if the host has less free, UsageError if ranks
+  // are on several hosts or sizes differ.
   static std::unique_ptr<SymmetricHeap> create(World& world, std::size_t bytes,
                                                SizeRule rule = SizeRule::equal);
-  // Collective. create(), in place of what `heap` holds, which counts as free and is lost. Where it
-  // throws DoesNotFitError, `heap` is as large as it was, and untouched if it is refused by its
-  // size; if what was freed cannot be had again, it is null.
+  // Collective. As create(), in place of the memory of `heap`, which counts as free and whose
+  // content is lost. After a DoesNotFitError, `heap` is as large as it was, and untouched if the
+  // size was refused; it is null if the memory that was freed could not be taken again.
   static void replace(World& world, std::unique_ptr<SymmetricHeap>& heap, std::size_t bytes,
                       SizeRule rule = SizeRule::equal);
   virtual ~SymmetricHeap() = default;
 
   virtual std::size_t bytes() const = 0;
-  // The part of `rank`, mapped here; reads and writes are plain loads and stores. They are ordered
-  // between ranks by barrier() alone.
+  // Returns the part of `rank`, mapped here; reads and writes are plain loads and stores. Only
+  // barrier() orders them between ranks.
   virtual std::span<std::byte> part(int rank) = 0;
-  // Every write of every rank before its barrier() is seen by every rank after it. Throws
-  // LostRankError when a rank is lost meanwhile.
+  // Collective. Every write of every rank before its barrier() is seen by every rank after it.
+  // Throws LostRankError if a rank is lost meanwhile.
   virtual void barrier() = 0;
+  // The same, and gives the word that each rank has brought to it.
+  virtual std::vector<std::uint64_t> barrier(std::uint64_t word) = 0;
 };
 
 }  // namespace plait

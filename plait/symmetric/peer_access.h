@@ -1,5 +1,5 @@
-// Which GPUs reach each other's memory, looked at before anything is read or allocated. No header
-// of CUDA is needed here.
+// Finds out which GPUs reach each other's memory, before anything is read or allocated. This header
+// needs no header of CUDA.
 #pragma once
 
 #include <functional>
@@ -12,10 +12,11 @@ namespace plait {
 // Collective; each rank on its current GPU. Names two ranks of which the GPU of one cannot read and
 // write the memory of the other's, in the same words on all ranks; empty if there are none.
 std::string unreached_peer(World& world);
-// The same with an answer of its own: reaches(peer), of this rank.
+// The same by answers of the caller: reaches(peer) tells whether this rank's GPU reaches the
+// peer's.
 std::string unreached_peer(World& world, const std::function<bool(int peer)>& reaches);
 
-// Collective. Throws UsageError on all ranks that says so and what to do.
+// Collective. Throws on all ranks a UsageError that names such a pair and says what to do.
 void require_peer_access(World& world);
 
 }  // namespace plait

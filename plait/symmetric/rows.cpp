@@ -61,4 +61,8 @@ void SymmetricRows::barrier() {
   if (heap_) heap_->barrier();
 }
 
+std::vector<std::uint64_t> SymmetricRows::barrier(std::uint64_t word) {
+  return heap_ ? heap_->barrier(word) : std::vector<std::uint64_t>{};
+}
+
 }  // namespace plait

@@ -1,8 +1,8 @@
-// Feature rows in the symmetric heap: each rank's slots (own rows first, the halo after), where
-// any rank on the host can read them by (rank, row).
+// Feature rows in the symmetric heap: each rank's slots (own rows first, the halo after), where any
+// rank on the host can read them by (rank, row).
 //
-// Where ranks are on several hosts there is no common memory: the slots are then private, and
-// peer() is null; rows travel as messages instead.
+// If ranks are on several hosts there is no common memory: the slots are then private, and peer()
+// is null; rows travel as messages instead.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace plait {
 
-// Of ranks without common memory.
+// Memory of one rank, for ranks without common memory.
 class PrivateRows {
  public:
   // Throws DoesNotFitError.
@@ -26,31 +26,35 @@ class PrivateRows {
   Buffer<float> memory_;
 };
 
+// The slots of all ranks of this host. reserve() moves them.
 class SymmetricRows {
  public:
-  // There is no room yet. The world outlives this.
+  // There is no room yet. The world outlives this object.
   explicit SymmetricRows(World& world) : world_(world) {}
   SymmetricRows(const SymmetricRows&) = delete;
   SymmetricRows& operator=(const SymmetricRows&) = delete;
 
-  // Collective. Room for `floats` floats on this rank; every rank gets as much as the largest asks
-  // for. What stood there is lost. Throws DoesNotFitError on all ranks; there is then as much room
-  // as before, or, where the machine does not give back what it took, lost().
+  // Collective. Makes room for `floats` floats on this rank; if memory is shared, every rank gets
+  // as much as the largest asks for. The old content is lost. Throws DoesNotFitError on all ranks;
+  // there is then as much room as before, or none (lost()).
   void reserve(std::uint64_t floats);
-  // No room is left after a reserve() that failed.
+  // Tells whether a reserve() that failed has left no room.
   bool lost() const { return lost_; }
 
+  // This rank's slots, valid until the next reserve().
   float* own() { return own_; }
-  // The memory of `rank`, or null if it is not mapped here.
+  // Returns the slots of `rank`, or null if they are not mapped here.
   const float* peer(int rank) const {
     return peers_.empty() ? nullptr : peers_[static_cast<std::size_t>(rank)];
   }
-  // One pointer a rank, or null.
+  // Returns one pointer per rank, or null if memory is not shared.
   const float* const* peers() const { return peers_.empty() ? nullptr : peers_.data(); }
   bool shared() const { return !peers_.empty(); }
-  // What ranks wrote before is read by all after. Nothing to do for a single rank or where rows
-  // travel as messages.
+  // Collective. Rows that ranks wrote before it are read by all after it. Does nothing for a single
+  // rank or if rows travel as messages. Throws LostRankError.
   void barrier();
+  // barrier() where rows are shared, and the word that each rank has brought to it; else nothing.
+  std::vector<std::uint64_t> barrier(std::uint64_t word);
 
  private:
   void find_parts();

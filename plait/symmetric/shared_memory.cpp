@@ -43,6 +43,13 @@ int populate(const Descriptor& descriptor, std::span<std::byte> memory) {
   return ::posix_fallocate(descriptor.number(), 0, static_cast<off_t>(memory.size()));
 }
 
+[[noreturn]] void refuse(std::size_t bytes, int error) {
+  const char* const remedy =
+      error == EFBIG ? ", which the limit on the size of files counts; raise it (ulimit -f)" : "";
+  throw DoesNotFitError(fmt::format("{} of shared memory cannot be had: {}{}", format_bytes(bytes),
+                                    std::strerror(error), remedy));
+}
+
 }  // namespace
 
 void Descriptor::reset() {
@@ -53,14 +60,12 @@ void Descriptor::reset() {
 std::pair<SharedMemory, Descriptor> SharedMemory::create(std::size_t bytes) {
   Descriptor descriptor = open_anonymous();
   const bool sized = ::ftruncate(descriptor.number(), static_cast<off_t>(bytes)) == 0;
-  require<DoesNotFitError>(sized, "{} of shared memory cannot be had: {}", format_bytes(bytes),
-                           std::strerror(errno));
+  if (!sized) refuse(bytes, errno);
   const bool sealed = ::fcntl(descriptor.number(), F_ADD_SEALS, kSeals) == 0;
   require(sealed, "shared memory cannot be sealed: {}", std::strerror(errno));
   SharedMemory memory(map_shared(descriptor, bytes), bytes);
   const int failure = populate(descriptor, memory.bytes());
-  require<DoesNotFitError>(failure == 0, "{} of shared memory cannot be had: {}",
-                           format_bytes(bytes), std::strerror(failure));
+  if (failure != 0) refuse(bytes, failure);
   return {std::move(memory), std::move(descriptor)};
 }
 

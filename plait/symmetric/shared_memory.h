@@ -9,7 +9,7 @@
 
 namespace plait {
 
-// An open file descriptor, closed at the end.
+// An open file descriptor, which this object owns and closes; -1 for none.
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}
@@ -22,19 +22,22 @@ class Descriptor {
   }
   int number() const { return number_; }
   bool open() const { return number_ >= 0; }
+  // Closes it now.
   void reset();
 
  private:
   int number_;
 };
 
+// A mapping of such memory, which this object owns.
 class SharedMemory {
  public:
   SharedMemory() = default;
-  // Zeroed memory of a size above 0, whose pages exist: what the machine cannot give fails here and
-  // not at some later access. Throws DoesNotFitError.
+  // Makes zeroed memory of a size above 0, whose pages exist: if the machine cannot give them, this
+  // call fails and no later access does. Throws DoesNotFitError, and Error if the kernel refuses.
   static std::pair<SharedMemory, Descriptor> create(std::size_t bytes);
-  // Maps what another process has made. Throws Error if it is not sealed memory of this size.
+  // Maps memory that another process has made. Throws Error if it is not sealed memory of this
+  // size.
   static SharedMemory map(const Descriptor& descriptor, std::size_t bytes);
   ~SharedMemory();
   SharedMemory(SharedMemory&& other) noexcept

@@ -1,8 +1,11 @@
 #include "plait/world/descriptors.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "plait/base/error.h"
 
@@ -31,6 +34,12 @@ void require_descriptors(int count, int ranks) {
 }
 
 }  // namespace
+
+void hold_standard_descriptors() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(number, F_GETFD) < 0 && errno == EBADF)  // open() gives the lowest number
+      static_cast<void>(::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+}
 
 void require_descriptors_of_rank(int ranks, bool keeps_store) {
   require_descriptors(kOfProcess + ranks * (kOfPeer + (keeps_store ? kOfStoreClient : 0)), ranks);

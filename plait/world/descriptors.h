@@ -1,10 +1,15 @@
-// Files, sockets and pipes that a process of a world opens at the same time. Where they run out,
-// connections that ranks need would wait for ever; so their number is asked for at the start.
+// Files, sockets and pipes that a process of a world opens at the same time. If they ran out,
+// connections that ranks need would wait for ever; so room for them is asked for at the start.
 #pragma once
 
 namespace plait {
 
-// Of one of `ranks` ranks, and of the launcher, which keeps the store. Each raises this process's
+// Opens on /dev/null each of stdin, stdout and stderr that this program was started without, so
+// that no file or connection gets its number. They are opened in the wrong direction, so that
+// reading or writing them fails as before. Ranks inherit them.
+void hold_standard_descriptors();
+
+// For one of `ranks` ranks, and for the launcher, which keeps the store. Each raises this process's
 // limit as far as it may, and throws Error if that is too low.
 void require_descriptors_of_rank(int ranks, bool keeps_store);
 void require_descriptors_of_launcher(int ranks);

@@ -1,7 +1,9 @@
-// Whether all ranks were given the same: of their settings, files and data.
+// Finds out whether all ranks were given the same settings, files and data.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,11 +12,20 @@
 
 namespace plait {
 
-// (what it is, value), of which neither holds a zero byte.
+// Pairs of a name and a value; neither holds a zero byte.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-// Collective. The first fact that is not the same on all ranks, the same text on each: "KEY is 3 on
-// rank 0, but 4 on ranks 2-5, 7"; empty if there is none.
+// Collective; one small exchange. Throws UsageError, the same line on every rank, unless all give
+// the same text, which says what they are about to do together: "plait.sum of float32". Only its
+// first 111 bytes count. Returns what each rank gives with it. World's all_gather() begins so, too.
+struct Given {
+  std::uint64_t count = 0;
+  double sum = 0;
+};
+std::vector<Given> agree(World& world, std::string_view call, const Given& mine = {});
+
+// Collective. Returns the first fact that differs between ranks, the same text on each: "KEY is 3
+// on rank 0, but 4 on ranks 2-5, 7"; empty if there is none.
 std::string first_difference(World& world, const Facts& mine);
 
 // Collective. Throws E on every rank unless all give the same facts. `what` begins the line: "ranks

@@ -26,6 +26,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
+#include "plait/world/host.h"
 #include "plait/world/launch.h"
 
 namespace plait {
@@ -122,6 +123,8 @@ void find_address(WorldConfig& config, const std::string& local_size, const std:
   config.master_port = number("MASTER_PORT", 1, 65535).value_or(port_from(job));
 }
 
+std::optional<int> work_timeout() { return number("PLAIT_GPU_TIMEOUT_MS", 0, kLongestTimeout); }
+
 std::optional<WorldConfig> from_plait() {
   auto config = ranks("PLAIT_RANK", "PLAIT_WORLD_SIZE");
   if (!config) return config;
@@ -180,7 +183,7 @@ std::optional<WorldConfig> world_from_environment() {
     if (!config) continue;
     if (const auto timeout = number("PLAIT_TIMEOUT_MS", 100, kLongestTimeout))
       config->timeout = std::chrono::milliseconds(*timeout);
-    if (const auto timeout = number("PLAIT_GPU_TIMEOUT_MS", 0, kLongestTimeout))
+    if (const auto timeout = work_timeout())
       config->work_timeout = std::chrono::milliseconds(*timeout);
     config->interface_address = variable("PLAIT_INTERFACE").value_or("");
     config->listen_address = variable("PLAIT_LISTEN").value_or("");
@@ -196,6 +199,15 @@ std::optional<WorldConfig> valid_world_from_environment() {
   } catch (const UsageError&) {
     return std::nullopt;
   }
+}
+
+void require_sensible_environment() {
+  work_timeout();
+  const std::string interface = variable("PLAIT_INTERFACE").value_or("");
+  require<UsageError>(interface.empty() || is_of_this_host(interface),
+                      "the environment variable PLAIT_INTERFACE is '{}', but must be the name of "
+                      "a network interface of this host or one of its addresses",
+                      interface);
 }
 
 int thread_share() {

@@ -5,8 +5,8 @@
 
 namespace plait {
 
-// The other ranks learn at once that this one "failed with REASON". Nothing may be called of this
-// process's World after it; harmless when there is none.
+// Tells the other ranks at once that this one "failed with REASON". No function of this process's
+// World may be called after it; harmless if there is none.
 void fail_world(const std::string& reason);
 
 }  // namespace plait

@@ -1,4 +1,4 @@
-// One value of every rank, on every rank.
+// Gathers one value of every rank on every rank.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,8 @@
 
 namespace plait {
 
-// Collective; by rank. One exchange, as all know the size, where all_gather() takes two.
+// Collective. Returns the values by rank. It takes one exchange, as all ranks know the size, where
+// World::all_gather() takes two.
 template <class T>
 std::vector<T> gather_values(World& world, const T& mine) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -28,7 +29,7 @@ std::vector<T> gather_values(World& world, const T& mine) {
   return std::vector<T>(all.get(), all.get() + ranks);
 }
 
-// Collective; by rank. Sizes may differ.
+// Collective. Returns the vectors by rank. Sizes may differ.
 template <class T>
 std::vector<std::vector<T>> gather_vectors(World& world, const std::vector<T>& mine) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -40,7 +41,7 @@ std::vector<std::vector<T>> gather_vectors(World& world, const std::vector<T>& m
   return all;
 }
 
-// Collective.
+// Collective. Returns the largest value of all ranks.
 template <class T>
 T largest_of_all(World& world, const T& mine) {
   return std::ranges::max(gather_values(world, mine));

@@ -11,12 +11,13 @@
 #include <vector>
 
 #include "plait/base/error.h"
-#include "plait/world/torch_store.h"
+#include "plait/world/rendezvous_torchrun.h"
 
 namespace plait {
 namespace {
 
-constexpr std::chrono::minutes kLongestWait{30};
+// In effect for ever: it is the watch over ranks that ends a wait for a rank that is lost.
+constexpr std::chrono::milliseconds kLongestWait = std::chrono::hours(10000);
 
 // c10d's and Gloo's exceptions as ours, without stack traces and in one line.
 template <class Operation>
@@ -53,7 +54,7 @@ at::Tensor as_tensor(std::span<const std::byte> bytes) {
 // The ranks' store as c10d sees it, as far as Gloo uses it to meet.
 class GlooStore : public c10d::Store {
  public:
-  explicit GlooStore(std::unique_ptr<plait::Store> store) : store_(std::move(store)) {}
+  explicit GlooStore(std::unique_ptr<plait::Rendezvous> store) : store_(std::move(store)) {}
 
   c10::intrusive_ptr<c10d::Store> clone() override { refuse(); }
   void set(const std::string& key, const std::vector<std::uint8_t>& value) override {
@@ -86,7 +87,7 @@ class GlooStore : public c10d::Store {
     return std::move(*value);
   }
 
-  const std::unique_ptr<plait::Store> store_;
+  const std::unique_ptr<plait::Rendezvous> store_;
 };
 
 class C10dGloo : public Gloo {
@@ -124,7 +125,8 @@ class C10dGloo : public Gloo {
         bytes_sent_ += bytes.size();
       }
       copy_own(send[static_cast<std::size_t>(rank_)], received[static_cast<std::size_t>(rank_)]);
-      for (const auto& one : work) one->wait();
+      // Without a time of their own, sends and receives would wait as long as joining may take.
+      for (const auto& one : work) one->wait(kLongestWait);
     });
   }
 
@@ -145,10 +147,10 @@ class C10dGloo : public Gloo {
  private:
   void connect(const GlooOptions& options) {
     quieten_torch();
-    StoreAddress address = options.store;
+    RendezvousAddress address = options.store;
     address.prefix += "/gloo";
     auto store =
-        c10::make_intrusive<GlooStore>(plait::Store::connect(address, options.join_timeout));
+        c10::make_intrusive<GlooStore>(plait::Rendezvous::connect(address, options.join_timeout));
     store->setTimeout(options.join_timeout);
     auto gloo = c10d::ProcessGroupGloo::Options::create(options.join_timeout);
     gloo->devices = {is_address(options.interface)

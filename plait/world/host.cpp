@@ -1,6 +1,7 @@
 #include "plait/world/host.h"
 
 #include <arpa/inet.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -52,6 +53,20 @@ std::string local_address_towards(const std::string& host, int port) {
   }
   throw Error(fmt::format("no route leads to '{}', the address of the first rank: {}", host,
                           std::strerror(reason)));
+}
+
+bool is_of_this_host(const std::string& interface) {
+  if (::if_nametoindex(interface.c_str()) != 0) return true;
+  addrinfo hints{};
+  hints.ai_flags = AI_NUMERICHOST;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  if (::getaddrinfo(interface.c_str(), nullptr, &hints, &list) != 0) return false;
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(list, ::freeaddrinfo);
+  const int descriptor = ::socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool bound = descriptor >= 0 && ::bind(descriptor, list->ai_addr, list->ai_addrlen) == 0;
+  if (descriptor >= 0) ::close(descriptor);
+  return bound;
 }
 
 }  // namespace plait

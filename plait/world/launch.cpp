@@ -21,7 +21,7 @@
 #include "plait/base/error.h"
 #include "plait/world/descriptors.h"
 #include "plait/world/loss.h"
-#include "plait/world/store.h"
+#include "plait/world/rendezvous.h"
 
 extern char** environ;
 
@@ -187,13 +187,13 @@ class Launcher {
   const LaunchOptions options_;
   const Signals signals_;
   const Secret secret_ = make_secret();
-  const std::unique_ptr<Store> store_ =
-      Store::serve({.host = "127.0.0.1", .prefix = "plait", .secret = secret_});
+  const std::unique_ptr<Rendezvous> store_ =
+      Rendezvous::serve({.host = "127.0.0.1", .prefix = "plait", .secret = secret_});
   std::vector<Rank> ranks_;
   int exit_code_ = 0;
   std::optional<steady_clock::time_point> asked_at_;  // to stop, by the user's first signal
   bool interrupted_ = false;     // the user has asked this process or a rank to stop
-  bool somebody_spoke_ = false;  // a rank ended with an error, and so with a line of its own
+  bool somebody_spoke_ = false;  // a rank ended with a line of its own
   std::string killed_;           // the line for a rank that could not speak
   bool failed_ = false;          // a rank has, so that the others have to end
   steady_clock::time_point terminate_at_ = kNever, kill_at_ = kNever;
@@ -220,6 +220,7 @@ int Launcher::run(const std::vector<std::string>& arguments) {
     enforce_deadlines();
   }
   if (!killed_.empty() && !somebody_spoke_ && !interrupted_) throw Error(killed_);
+  require<Interrupted>(!interrupted_ || somebody_spoke_, "interrupted");
   return interrupted_ ? static_cast<int>(ExitCode::interrupted) : exit_code_;
 }
 
@@ -283,6 +284,10 @@ void Launcher::observe(int rank) {
 void Launcher::ended(int rank, int status) {
   const bool by_interrupt = ended_by_interrupt(status);
   if (by_interrupt) interrupted_ = true;  // Ctrl-C reaches the ranks first at times
+  // Of an interruption the first rank tells, unless the signal itself has ended it; of a failure,
+  // any rank.
+  if (WIFEXITED(status) && WEXITSTATUS(status) != 0 && (rank == 0 || !by_interrupt))
+    somebody_spoke_ = true;
   if (by_interrupt && asked_at_) return;  // the others end likewise, each in its time
   if (WIFSIGNALED(status)) {
     const int number = WTERMSIG(status);
@@ -293,7 +298,6 @@ void Launcher::ended(int rank, int status) {
     }
     fail(static_cast<int>(ExitCode::failed));
   } else if (WEXITSTATUS(status) != 0) {
-    somebody_spoke_ = true;
     if (!failed_ && !by_interrupt)
       tell(rank, fmt::format("failed with exit code {}", WEXITSTATUS(status)));
     fail(WEXITSTATUS(status));
@@ -351,6 +355,7 @@ int launch(const LaunchOptions& options, const std::vector<std::string>& argumen
                       "{} ranks were asked for; 1..{} can be", options.ranks, kMostRanks);
   require<UsageError>(options.timeout >= milliseconds(100),
                       "the timeout is {} ms; at least 100 ms are needed", options.timeout.count());
+  require_sensible_environment();
   require_descriptors_of_launcher(options.ranks);
   return Launcher(options).run(arguments);
 }

@@ -26,6 +26,9 @@ struct LaunchOptions {
 std::optional<WorldConfig> world_from_environment();
 // The same, but nothing where a value makes no sense: whoever joins says so.
 std::optional<WorldConfig> valid_world_from_environment();
+// Throws UsageError that names a variable of the environment which ranks on this host read for
+// themselves, PLAIT_GPU_TIMEOUT_MS or PLAIT_INTERFACE, where its value makes no sense.
+void require_sensible_environment();
 
 // Which of its host's ranks this process is, as its launcher says (LOCAL_RANK,
 // OMPI_COMM_WORLD_LOCAL_RANK, MPI_LOCALRANKID, SLURM_LOCALID); else its rank: all on one host.
@@ -45,7 +48,8 @@ int thread_share();
 // the others who and what, and ends them within the timeout. SIGINT and SIGTERM are passed on to
 // the ranks, which are continued if they are stopped and end in their own time; after a second one
 // they are ended at once. Either signal, where it is ignored, stays ignored by all. Ranks die with
-// the launcher, even after SIGKILL. Throws Error if the limit on open files is too low for so many.
+// the launcher, even after SIGKILL. Throws Interrupted if they were interrupted and none has told
+// so, as before their main() has begun; Error if the limit on open files is too low for so many.
 // Ranks share the machine's cores: OMP_NUM_THREADS is set to cores / ranks, at least 1, unless set.
 int launch(const LaunchOptions& options, const std::vector<std::string>& arguments);
 

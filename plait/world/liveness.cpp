@@ -8,7 +8,7 @@
 #include "plait/base/error.h"
 #include "plait/base/printable.h"
 #include "plait/world/phase.h"
-#include "plait/world/store_wire.h"
+#include "plait/world/rendezvous_wire.h"
 
 namespace plait {
 namespace {
@@ -36,7 +36,7 @@ std::string in_phase(const std::string& phase) {
 
 }  // namespace
 
-Liveness::Liveness(Options options, std::unique_ptr<Store> store)
+Liveness::Liveness(Options options, std::unique_ptr<Rendezvous> store)
     : options_(std::move(options)),
       interval_(std::clamp<Duration>(options_.timeout / 20, 10ms, 1s)),
       store_(std::move(store)),
@@ -100,31 +100,38 @@ void Liveness::exchange(Duration elapsed) {
     adopt(announce_loss(*store_, *own));
 }
 
-// "COUNTER LEFT_AFTER PHASE", with "-" for a rank that has not left.
+// "COUNTER LEFT_AFTER OPERATION PHASE", with "-" for a rank that has not left.
 std::string Liveness::next_heartbeat() {
   const std::string phase = Phase::at_failure();
   const std::lock_guard lock(mutex_);
   const std::string left = left_after_ ? std::to_string(*left_after_) : "-";
-  return fmt::format("{} {} {}", ++beats_, left, phase);
+  return fmt::format("{} {} {} {}", ++beats_, left, operations_.load(std::memory_order_relaxed),
+                     phase);
 }
 
 void Liveness::read_peer(Peer& peer, const std::string& heartbeat, Duration elapsed) {
   if (heartbeat == kNoHeartbeat) return;
   const auto first = heartbeat.find(' ');
   const auto second = heartbeat.find(' ', first + 1);
-  if (first == std::string::npos || second == std::string::npos) return;
+  const auto third = heartbeat.find(' ', second + 1);
+  if (first == std::string::npos || second == std::string::npos || third == std::string::npos)
+    return;
   const std::string counter = heartbeat.substr(0, first);
   const std::string left = heartbeat.substr(first + 1, second - first - 1);
+  const std::string operation = heartbeat.substr(second + 1, third - second - 1);
   peer.silence = counter == peer.counter ? peer.silence + elapsed : Duration(0);
   peer.counter = counter;
-  peer.phase = printable(heartbeat.substr(second + 1));
+  peer.phase = printable(heartbeat.substr(third + 1));
+  if (const auto begun = parse_number(operation); begun && *begun >= 0)
+    peer.operation = static_cast<std::uint64_t>(*begun);
   if (const auto after = parse_number(left); after && *after >= 0)
     peer.left_after = static_cast<std::uint64_t>(*after);
 }
 
 std::optional<Loss> Liveness::judge() {
   const std::lock_guard lock(mutex_);
-  const auto begun = operations_.load(std::memory_order_relaxed);
+  const auto operation = operations_.load(std::memory_order_relaxed);
+  const auto begun = operation / kKinds;
   for (int rank = 0; rank < options_.size; ++rank) {
     const auto& peer = peers_[static_cast<std::size_t>(rank)];
     if (rank == options_.rank) continue;
@@ -133,8 +140,20 @@ std::optional<Loss> Liveness::judge() {
     if (peer.left_after && *peer.left_after < begun)
       return Loss{rank, fmt::format("has ended, but rank {} still waits for it", options_.rank),
                   Phase::current()};
+    if (peer.operation / kKinds == begun && peer.operation != operation)
+      return Loss{rank,
+                  fmt::format("has called {} where rank {} has called {}; every rank must make the "
+                              "same calls in the same order",
+                              kind_name(peer.operation), options_.rank, kind_name(operation)),
+                  ""};
   }
   return std::nullopt;
+}
+
+const std::string& Liveness::kind_name(std::uint64_t operation) const {
+  static const std::string other = "another operation";
+  const std::uint64_t kind = operation % kKinds;
+  return kind < options_.kind_names.size() ? options_.kind_names[kind] : other;
 }
 
 std::optional<Loss> Liveness::judge_work(Duration elapsed) {
@@ -291,7 +310,7 @@ void Liveness::explain(const std::string& error) {
 void Liveness::announce_leave() {
   {
     const std::lock_guard lock(mutex_);
-    left_after_ = operations_.load(std::memory_order_relaxed);
+    left_after_ = operations_.load(std::memory_order_relaxed) / kKinds;
     ++beats_;  // wakes the beat thread
   }
   changed_.notify_all();

@@ -1,16 +1,19 @@
 // The watch over ranks: no rank waits for one that is gone.
 //
-// Two threads a rank. One exchanges heartbeats with the store: it writes this rank's (a counter,
-// its phase, whether it has left) and reads all others'. The other one judges the store and acts,
-// so that it can do so even while the store does not answer. A rank is lost
-//  - when someone who knows has said so in the store: the launcher that saw it die, or the rank
-//    itself as an exception ended it;
-//  - when its counter has stood still for 0.8 timeouts;
-//  - when it keeps the store, and the connection breaks;
-//  - when it has left after fewer operations than this rank has begun: it will never join this one;
-//  - when its GPU stands still: work is under way that neither ends nor waits for another rank.
-//  Each
-//    rank judges this of itself (watched_work.h) and tells the store.
+// Each rank has two threads. One exchanges heartbeats with the store: it writes this rank's (a
+// counter, its phase, whether it has left) and reads all others'. The other one judges the store
+// and acts, so that it can do so even while the store does not answer. A rank is lost
+//   - when the store says so, told by the launcher that saw it die, or by the rank itself as an
+//     exception ended it;
+//   - when its counter has stood still for 0.8 timeouts;
+//   - when it keeps the store, and the connection breaks;
+//   - when it has left after fewer operations than this rank has begun, so that it will never
+//     join this one;
+//   - when the operation that it has begun is of another kind than this rank's, after as many
+//     before: the two would wait for each other for ever;
+//   - when its GPU stands still: work is under way that neither ends nor waits for another rank.
+//     Each rank judges this of itself (watched_work.h) and tells the store.
+//
 // A rank that computes for long is not lost: its heartbeat thread goes on.
 //
 // Only time in which this process itself ran is counted, on its own clock: a whole job that is
@@ -34,46 +37,56 @@
 #include <vector>
 
 #include "plait/world/loss.h"
-#include "plait/world/store.h"
+#include "plait/world/rendezvous.h"
 #include "plait/world/watched_work.h"
 
 namespace plait {
 
+// The watch of one rank. Any thread may call its functions, except that check(), explain() and
+// yield_to_watch() are for the main thread.
 class Liveness {
  public:
+  // The place of this rank, and the times after which a rank is lost.
   struct Options {
     int rank = 0;
     int size = 1;
     std::chrono::milliseconds timeout{5000};
     int store_keeper = kNoRank;  // the rank in whose process the store is, if any
     std::string store_place;     // for messages
-    std::string world;           // tells this world's keys from those of an earlier one
+    std::string world;           // tells this world's keys from the keys of an earlier one
     std::chrono::milliseconds work_timeout{0};  // of watched work that stands still; 0: none
+    std::vector<std::string> kind_names;        // of operations: "a sum over ranks"
   };
 
-  // `store` is a connection of its own.
-  Liveness(Options options, std::unique_ptr<Store> store);
+  // Starts both threads. `store` must be a connection that nobody else uses.
+  Liveness(Options options, std::unique_ptr<Rendezvous> store);
   ~Liveness() { stop(); }
 
-  // Counts an operation in which all ranks take part, in the same order on each.
-  void begin_operation() { operations_.fetch_add(1, std::memory_order_relaxed); }
+  // Counts an operation in which all ranks take part, in the same order on each; by one thread at a
+  // time. `kind` is one of a handful of numbers, `kind_names` of the options says what they are.
+  void begin_operation(std::size_t kind) {
+    const std::uint64_t begun = operations_.load(std::memory_order_relaxed) / kKinds + 1;
+    operations_.store(begun * kKinds + kind, std::memory_order_relaxed);
+  }
 
   // Throws LostRankError if a rank is lost.
   void check();
-  // An operation failed here with `error`, which is what a vanished peer looks like: waits up to
-  // the timeout for the verdict, so that the message can name the rank, and throws.
+  // To be called after an operation has failed here with `error`, as it does when a peer vanishes.
+  // Waits up to the timeout for the verdict, so that the message can name the rank, and throws
+  // LostRankError; without a verdict, Error with this text.
   [[noreturn]] void explain(const std::string& error);
-  // Waits up to the timeout; whether there is a verdict. Leaves it to the watch.
+  // Waits up to the timeout, and tells whether there is a verdict. Leaves it to the watch.
   bool await_verdict();
+  // Tells whether there is a verdict, without waiting.
   bool has_verdict();
-  // If there is a verdict that the main thread has not taken, does not come back.
+  // Does not return if there is a verdict that the main thread has not taken.
   void yield_to_watch();
 
   // As World's. The work outlives its being watched.
   void watch(WatchedWork& work);
   void unwatch(WatchedWork& work);
 
-  // This rank has done all its operations and takes its leave; others may still work.
+  // Tells the others that this rank has done all its operations and leaves; others may still work.
   void announce_leave();
   // Ends both threads and the waits of watched work. Losses do not matter any more.
   void stop();
@@ -83,6 +96,7 @@ class Liveness {
   struct Peer {
     std::string counter;                      // as last read; empty before its first heartbeat
     std::string phase;                        // as last read
+    std::uint64_t operation = 0;              // as operations_, as last read
     std::optional<std::uint64_t> left_after;  // operations, once it has left
     Duration silence{0};
   };
@@ -103,6 +117,7 @@ class Liveness {
   std::string next_heartbeat();
   void read_peer(Peer& peer, const std::string& heartbeat, Duration elapsed);
   std::optional<Loss> judge();
+  const std::string& kind_name(std::uint64_t operation) const;
   std::optional<Loss> judge_work(Duration elapsed);
 
   // The watch thread.
@@ -120,11 +135,13 @@ class Liveness {
 
   const Options options_;
   const Duration interval_;
-  const std::unique_ptr<Store> store_;
+  const std::unique_ptr<Rendezvous> store_;
   std::vector<std::string> keys_;  // the lost key, then a heartbeat a rank
+  // How many have begun, and of what kind the last one is, in one number.
+  static constexpr std::uint64_t kKinds = 16;
   std::atomic<std::uint64_t> operations_{0};
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::vector<Peer> peers_;
   std::vector<Watched> watched_;

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "plait/base/printable.h"
-#include "plait/world/store_wire.h"
+#include "plait/world/rendezvous_wire.h"
 
 namespace plait {
 namespace {
@@ -16,7 +16,7 @@ constexpr const char* kNobody = "-";
 
 std::string failure_key(int rank) { return fmt::format("failed/{}", rank); }
 
-void prepare_loss(Store& store) { store.create(kLostKey, kNobody); }
+void prepare_loss(Rendezvous& store) { store.create(kLostKey, kNobody); }
 
 // "RANK\nREASON", and "\nPHASE" where it is known.
 std::optional<Loss> parse_loss(const std::string& value) {
@@ -30,7 +30,7 @@ std::optional<Loss> parse_loss(const std::string& value) {
   return loss;
 }
 
-Loss announce_loss(Store& store, const Loss& loss) {
+Loss announce_loss(Rendezvous& store, const Loss& loss) {
   std::string value = std::to_string(loss.rank) + '\n' + loss.reason;
   if (loss.phase) value += '\n' + *loss.phase;
   return parse_loss(store.replace(kLostKey, kNobody, value)).value_or(loss);

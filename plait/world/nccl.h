@@ -1,5 +1,5 @@
-// NCCL, found at run time: beside libtorch, or where the system has it. Nothing needs it but what
-// asks for it.
+// NCCL, found at run time: beside libtorch, or where the system has it. Only strategies that use it
+// need it.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,15 @@ struct NcclPart {
   std::uint64_t bytes = 0;
 };
 
+// A communicator of all ranks, each on one GPU.
 class Nccl {
  public:
-  // Collective; each rank on a GPU of its own, the current one. Throws Error that says what is
-  // missing.
+  // Collective; each rank is on a GPU of its own, the current one. Throws an Error that says what
+  // is missing.
   static std::unique_ptr<Nccl> join(World& world);
   virtual ~Nccl() = default;
-  // send[r] goes to rank r, received[r] comes from it; own parts are not touched. Enqueued on the
-  // stream, a cudaStream_t.
+  // Collective. send[r] goes to rank r, received[r] comes from it; sizes must agree on both sides,
+  // and own parts are not touched. Enqueued on the stream, a cudaStream_t; does not wait.
   virtual void all_to_all(std::span<const NcclPart> send, std::span<const NcclPart> received,
                           void* stream) = 0;
 };

@@ -1,4 +1,4 @@
-// What this rank is doing now, in a few words, for the error message on the other ranks.
+// The present work of this rank, in a few words, for error messages on the other ranks.
 #pragma once
 
 #include <string>
@@ -11,14 +11,16 @@ namespace plait {
 // thread may ask. Cheap: a string copy under a lock.
 class Phase {
  public:
+  // Enters a phase.
   explicit Phase(const std::string& name);
   // When an exception ends the scope, keeps the name for at_failure().
   ~Phase();
   Phase(const Phase&) = delete;
   Phase& operator=(const Phase&) = delete;
 
+  // Returns the joined names of the phases under way.
   static std::string current();
-  // The innermost phase that the exception now under way has left, or current().
+  // Returns the innermost phase that the exception now under way has left, or current().
   static std::string at_failure();
 
  private:
@@ -26,7 +28,7 @@ class Phase {
   int exceptions_;
 };
 
-// What `work` gives, under a name while it runs.
+// Returns the result of `work`, which runs in a phase of this name.
 template <class Work>
 decltype(auto) in_phase(const std::string& name, Work work) {
   const Phase phase(name);

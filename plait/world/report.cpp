@@ -6,12 +6,13 @@
 #include <algorithm>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "plait/base/error.h"
 #include "plait/base/printable.h"
 #include "plait/world/launch.h"
 #include "plait/world/loss.h"
-#include "plait/world/store.h"
+#include "plait/world/rendezvous.h"
 
 namespace plait {
 namespace {
@@ -20,8 +21,17 @@ using std::chrono::milliseconds;
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
+// c10's allocator on the CPU has no type of its own for it.
+bool lacks_memory(const std::exception& error) {
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+         dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+         (dynamic_cast<const c10::Error*>(&error) != nullptr &&
+          std::string_view(error.what()).find("DefaultCPUAllocator") != std::string_view::npos);
+}
+
 std::string text_of(const std::exception& error) {
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "there is no memory left";
+  const bool of_gpu = dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr;
+  if (lacks_memory(error) && !of_gpu) return "there is no memory left";
   // An Error of ours is one line, but for what the name of a file may hold; libtorch's are many.
   const bool ours = dynamic_cast<const Error*>(&error) != nullptr;
   return ours ? error.what() : first_line(error.what());
@@ -38,9 +48,7 @@ std::string cause_of(const std::exception& error) {
 int code_of(const std::exception& error) {
   if (const auto* own = dynamic_cast<const Error*>(&error))
     return static_cast<int>(own->exit_code());
-  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
-                      dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr;
-  return static_cast<int>(memory ? ExitCode::does_not_fit : ExitCode::failed);
+  return static_cast<int>(lacks_memory(error) ? ExitCode::does_not_fit : ExitCode::failed);
 }
 
 // In one write, so that lines of several ranks do not mix.
@@ -52,7 +60,7 @@ void print(const std::string& text) {
 // Tells the store; whether a lower rank has told the same.
 bool told_by_lower_rank(const WorldConfig& config, const std::string& cause) {
   const auto store =
-      Store::connect(store_address(config), std::min(config.timeout, milliseconds(1000)));
+      Rendezvous::connect(rendezvous_address(config), std::min(config.timeout, milliseconds(1000)));
   store->set(failure_key(config.rank), "=" + cause);
   if (config.rank == 0) return false;
   store->get(failure_key(0), std::min(config.timeout / 10, milliseconds(500)));
@@ -65,8 +73,8 @@ bool told_by_lower_rank(const WorldConfig& config, const std::string& cause) {
 bool told_by_itself(const WorldConfig& config, int rank) {
   if (!config.store_is_external) return false;
   try {
-    const auto store =
-        Store::connect(store_address(config), std::min(config.timeout, milliseconds(1000)));
+    const auto store = Rendezvous::connect(rendezvous_address(config),
+                                           std::min(config.timeout, milliseconds(1000)));
     return store->get(failure_key(rank), std::min(config.timeout / 4, milliseconds(1000)))
         .has_value();
   } catch (const Error&) {  // the launcher is gone

@@ -5,17 +5,21 @@
 
 namespace plait {
 
-// The watch over ranks (liveness.h) calls these functions from its own threads, so they must not
-// wait, and must not call what the main thread may hold a lock of (CUDA while it records work).
+// Work that the watch over ranks (liveness.h) looks at. The watch calls these functions from its
+// own threads, so they must not wait, and must not take a lock that the main thread may hold
+// (CUDA's while it records work).
 class WatchedWork {
  public:
+  // The state of the work.
   struct Progress {
-    bool under_way = false;   // work was enqueued that has not ended
-    std::uint64_t moved = 0;  // another number whenever work ends, and while it waits for a rank
+    bool under_way = false;  // work was enqueued that has not ended
+    // Changes whenever work ends, and again and again while it waits for a rank.
+    std::uint64_t moved = 0;
   };
 
-  // Ends all waits, those under way and those to come. A rank is lost, or this rank has left.
+  // Ends all waits, present and future ones, because a rank is lost or this rank has left.
   virtual void end_waits() = 0;
+  // Returns the present state.
   virtual Progress progress() = 0;
 
  protected:

@@ -14,18 +14,24 @@
 
 #include "plait/base/error.h"
 #include "plait/world/descriptors.h"
+#include "plait/world/difference.h"
 #include "plait/world/fail.h"
 #include "plait/world/gloo.h"
 #include "plait/world/host.h"
 #include "plait/world/liveness.h"
 #include "plait/world/loss.h"
 #include "plait/world/phase.h"
-#include "plait/world/store.h"
+#include "plait/world/rendezvous.h"
 
 namespace plait {
 namespace {
 
 using std::chrono::milliseconds;
+
+// Operations that cannot meet one another, and how the watch calls them.
+enum class Kind : std::size_t { elsewhere, barrier, sum, exchange, broadcast };
+const std::vector<std::string> kKindNames{"an operation on a graph", "a barrier",
+                                          "a sum over ranks", "an exchange of data", "a broadcast"};
 
 // Worlds of one process, one after the other, do not share keys.
 std::string next_world_name() {
@@ -43,19 +49,19 @@ class Joined : public World {
   milliseconds timeout() const override { return config_.timeout; }
 
   void barrier() override {
-    collective([&] { gloo_->barrier(); });
+    collective(Kind::barrier, [&] { gloo_->barrier(); });
   }
   void all_reduce_sum(std::span<float> values) override {
-    collective([&] { gloo_->all_reduce_sum(values); });
+    collective(Kind::sum, [&] { gloo_->all_reduce_sum(values); });
   }
   void all_reduce_sum(std::span<double> values) override {
-    collective([&] { gloo_->all_reduce_sum(values); });
+    collective(Kind::sum, [&] { gloo_->all_reduce_sum(values); });
   }
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) override;
   void all_to_all(std::span<const std::span<const std::byte>> send,
                   std::span<const std::span<std::byte>> received) override;
   void broadcast(std::span<std::byte> bytes, int root) override {
-    collective([&] { gloo_->broadcast(bytes, root); });
+    collective(Kind::broadcast, [&] { gloo_->broadcast(bytes, root); });
   }
 
   bool one_host() const override { return one_host_; }
@@ -68,15 +74,18 @@ class Joined : public World {
   }
   std::string store_get(const std::string& key) override;
 
-  void check_alive() override { liveness_->check(); }
-  void begin_operation() override { liveness_->begin_operation(); }
+  void check_alive() override {
+    require_own_process();
+    liveness_->check();
+  }
+  void begin_operation() override { begin_operation(Kind::elsewhere); }
   [[noreturn]] void explain(const std::string& error) override { liveness_->explain(error); }
   void watch(WatchedWork& work) override { liveness_->watch(work); }
   void unwatch(WatchedWork& work) override { liveness_->unwatch(work); }
   std::uint64_t bytes_sent() const override { return gloo_->bytes_sent(); }
 
   static void fail(const std::string& reason) {
-    if (open_ != nullptr) open_->close(true, "failed with " + reason);
+    if (is_open()) open_->close(true, "failed with " + reason);
   }
 
  private:
@@ -92,12 +101,24 @@ class Joined : public World {
   bool arrive(const char* counter, const char* all, milliseconds limit);
   void close(bool failing, const std::string& reason);
   void leave();
+  // Whether this process has a world to close: not one forked from a rank.
+  static bool is_open() { return open_ != nullptr && open_->process_ == ::getpid(); }
+  void require_own_process() const {
+    require<UsageError>(process_ == ::getpid(),
+                        "this process was forked from rank {} after the ranks had joined, so it is "
+                        "no rank itself; call what ranks do together in the rank's own process",
+                        config_.rank);
+  }
   static void at_exit(int status, void* world);
 
+  void begin_operation(Kind kind) {
+    require_own_process();
+    liveness_->begin_operation(static_cast<std::size_t>(kind));
+  }
   // Runs an operation of all ranks; what goes wrong in it is a lost rank's doing, if one is lost.
   template <class Operation>
-  void collective(Operation&& operation) {
-    liveness_->begin_operation();
+  void collective(Kind kind, Operation&& operation) {
+    begin_operation(kind);
     liveness_->check();
     try {
       operation();
@@ -114,7 +135,7 @@ class Joined : public World {
   bool one_host_ = false;
   bool closed_ = false;
   // In this order: Gloo and the watch end before the store that this process may keep.
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<Rendezvous> store_;
   std::unique_ptr<Liveness> liveness_;
   std::unique_ptr<Gloo> gloo_;
 };
@@ -152,14 +173,16 @@ Joined::Joined(const WorldConfig& config) : config_(config) {
 }
 
 void Joined::open_store() {
-  const StoreAddress address = store_address(config_);
+  const RendezvousAddress address = rendezvous_address(config_);
   try {
-    store_ = keeps_store() ? Store::serve(address, config_.listen_address)
-                           : Store::connect(address, config_.join_timeout);
+    store_ = keeps_store() ? Rendezvous::serve(address, config_.listen_address)
+                           : Rendezvous::connect(address, config_.join_timeout);
     Liveness::Options options{config_.rank, config_.size, config_.timeout, kNoRank, place(), name_};
     if (!config_.store_is_external) options.store_keeper = 0;
     options.work_timeout = config_.work_timeout;
-    liveness_ = std::make_unique<Liveness>(options, Store::connect(address, config_.join_timeout));
+    options.kind_names = kKindNames;
+    liveness_ =
+        std::make_unique<Liveness>(options, Rendezvous::connect(address, config_.join_timeout));
   } catch (const Error& error) {
     throw Error(
         fmt::format("rank {}: {} (rank 0 or the launcher keeps it; check the address "
@@ -212,7 +235,7 @@ void Joined::open_gloo() {
   ignore_broken_pipes();
   GlooOptions options{
       config_.rank, config_.size, {}, config_.interface_address, config_.join_timeout};
-  options.store = store_address(config_);
+  options.store = rendezvous_address(config_);
   options.store.prefix += '/' + name_;
   if (options.interface.empty())
     options.interface = local_address_towards(config_.master_address, config_.master_port);
@@ -228,19 +251,12 @@ void Joined::open_gloo() {
 
 std::vector<std::vector<std::byte>> Joined::all_gather(std::span<const std::byte> mine) {
   const auto ranks = static_cast<std::size_t>(config_.size);
-  std::vector<std::uint64_t> sizes(ranks, mine.size());
+  const std::vector<Given> sizes = agree(*this, "an exchange of data", {.count = mine.size()});
   std::vector<std::vector<std::byte>> parts(ranks);
-  std::vector<std::span<const std::byte>> send(ranks);
+  const std::vector<std::span<const std::byte>> send(ranks, mine);
   std::vector<std::span<std::byte>> receive(ranks);
-  const std::uint64_t my_size = mine.size();
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    send[rank] = std::as_bytes(std::span(&my_size, 1));
-    receive[rank] = std::as_writable_bytes(std::span(&sizes[rank], 1));
-  }
-  all_to_all(send, receive);
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    parts[rank].resize(sizes[rank]);
-    send[rank] = mine;
+    parts[rank].resize(sizes[rank].count);
     receive[rank] = parts[rank];
   }
   all_to_all(send, receive);
@@ -257,7 +273,7 @@ void Joined::all_to_all(std::span<const std::span<const std::byte>> send,
   require<UsageError>(send[own].size() == received[own].size(),
                       "all_to_all: rank {} sends itself {} bytes, but has room for {}", own,
                       send[own].size(), received[own].size());
-  collective([&] { gloo_->all_to_all(send, received); });
+  collective(Kind::exchange, [&] { gloo_->all_to_all(send, received); });
 }
 
 std::string Joined::store_get(const std::string& key) {
@@ -274,8 +290,7 @@ std::string Joined::store_get(const std::string& key) {
 }
 
 void Joined::at_exit(int status, void*) {
-  if (open_ != nullptr && open_->process_ == ::getpid())
-    open_->close(status != 0, fmt::format("failed with exit code {}", status));
+  if (is_open()) open_->close(status != 0, fmt::format("failed with exit code {}", status));
 }
 
 void Joined::close(bool failing, const std::string& reason) {

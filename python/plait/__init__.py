@@ -1,4 +1,4 @@
-"""Graph neural networks on one graph spread over many processors.
+"""Graph neural networks on one graph that is spread over many processors.
 
     import plait
     graph = plait.Graph.load("cora.npz")
@@ -7,13 +7,13 @@
     h = conv(graph.x, graph)
     scores = plait.load_checkpoint("model.safetensors").model()(graph.x, graph)
 
-On several processes, `torchrun --nproc-per-node 2 train.py`, each has a part of the graph:
+If several processes run (`torchrun --nproc-per-node 2 train.py`), each holds a part of the graph:
 
     model, data = plait.parallelize(model, data)
     loss = plait.mean(F.cross_entropy(out[mask], y[mask], reduction="none"))
 
-The operations are C++ and are registered with PyTorch as torch.ops.plait.*; this package is plain
-Python over them. Tensors are float32, on the CPU or on a GPU.
+The operations are written in C++ and registered with PyTorch as torch.ops.plait.*; this package is
+plain Python over them. Tensors are float32, on the CPU or on a GPU.
 """
 
 from plait._library import version as __version__

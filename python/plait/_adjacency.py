@@ -1,9 +1,8 @@
-"""From edges to the C++ graph, made once for as long as the tensors of the edges live unchanged."""
+"""Converts edges to the C++ graph, once for as long as the edges' tensors live unchanged."""
 
 import dataclasses
 import functools
 import threading
-import weakref
 
 import torch
 from torch.utils.weak import TensorWeakRef, WeakTensorKeyDictionary
@@ -17,8 +16,8 @@ CPU = torch.device("cpu")
 
 
 def inverse_root(degree, owners=None):
-    """1 / sqrt(degree), 0 where that is 0; differentiable where it is not. `owners`: of the nodes,
-    where these are not all."""
+    """Returns 1 / sqrt(degree), or 0 where the degree is 0; differentiable where the degree is not
+    0. `owners`: the Owners whose nodes `degree` covers; None if it covers all nodes."""
     if (degree < 0).any():
         row = int((degree < 0).nonzero()[0])
         node = row if owners is None else int(owners.vertices[row])
@@ -30,9 +29,9 @@ def inverse_root(degree, owners=None):
 
 
 class Adjacency:
-    """A C++ graph, and the scalings that operations on it need; gradients do not go into these.
+    """A C++ graph, and the scalings that operations on it need. Gradients do not flow into these.
 
-    torch.compile leaves what goes through here as it is: it cannot see into the C++ graph.
+    torch.compile does not compile calls that use this class: it cannot see into the C++ graph.
     """
 
     def __init__(self, handle, owners=None):
@@ -41,18 +40,19 @@ class Adjacency:
 
     @torch.compiler.disable
     def aggregate(self, x, op):
-        """x aggregated by `op`: sum, mean, max, weighted, or gcn (weighted, and normalised as Kipf
-        and Welling do)."""
-        if op == "max":
-            return ops.max_of_neighbours(x, self._handle)
+        """Returns x aggregated by `op`: sum, mean, max, min, weighted, or gcn (weighted, with the
+        normalisation of Kipf and Welling)."""
+        if op in ("max", "min"):
+            return ops.extremum_of_neighbours(x, self._handle, op == "min")
         pre = self._gcn_norm if op == "gcn" else None
         post = self._inverse_count if op == "mean" else pre
         return ops.aggregate(x, self._handle, op in ("weighted", "gcn"), pre, post)
 
     @torch.compiler.disable
     def attend(self, h, scores, slope, dropout):
-        """Attention over neighbours, N x width of h. scores: N x 2 heads, of each node as a source,
-        then as a target. What is dropped follows from draw()."""
+        """Returns attention over neighbours, in the shape of h, N x width. scores: N x 2 heads;
+        each node's scores as a source, then its scores as a target. draw() determines the
+        dropped entries."""
         seed, step = draw(h.device) if dropout else (0, None)
         return ops.attend(h, scores, self._handle, slope, dropout, seed, step)
 
@@ -72,11 +72,11 @@ class Adjacency:
 
 @dataclasses.dataclass(frozen=True)
 class Owners:
-    """Which rank owns which node."""
+    """Maps each node to the rank that owns it."""
 
     handle: object  # torch.classes.plait.Partition
     vertices: torch.Tensor  # ids of this rank's own nodes, ascending
-    _copies: dict = dataclasses.field(default_factory=dict)  # of these, by device
+    _copies: dict = dataclasses.field(default_factory=dict)  # device -> copy of vertices
 
     def vertices_on(self, device):
         if device not in self._copies:
@@ -87,8 +87,8 @@ class Owners:
 
 @dataclasses.dataclass(frozen=True)
 class _State:
-    """What changes when a tensor's content does, short of writing to its memory behind torch's
-    back (through NumPy, or .data)."""
+    """The properties of a tensor that change when its content changes, unless its memory is written
+    behind torch's back (through NumPy, or .data)."""
 
     version: int
     pointer: int
@@ -123,22 +123,23 @@ class _Entry:
         return bool(self.weight) and self.weight[0]() is None
 
 
-# edge_index, held weakly -> {(what is made of it, which edge_weight): _Entry}
+# edge_index, held weakly -> {(kind of object made from it, id of edge_weight): _Entry}
 _made = WeakTensorKeyDictionary()
-# Of _made, and while something is made, so that it is made once; a graph's making asks for owners.
+# Guards _made. It is held while an object is made, so that each is made once; making a graph asks
+# for its owners, so the lock is reentrant.
 _lock = threading.RLock()
 
 
 @torch.compiler.disable
 def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None, partition=None, device=CPU):
-    """The Adjacency of the edges for tensors on that device, wherever the edges are; with
-    `loop_weight`, after every node was given one loop: its own last one, or else one of that weight.
-    Raises ValueError for edges that are not right.
+    """Returns the Adjacency of the edges for tensors on the given device, wherever the edges are.
+    With `loop_weight`, every node first gets one loop: its own last loop if it has any, else one
+    of that weight. Raises ValueError for edges that are not valid.
 
-    Collective: on each of several ranks it has the rows of the nodes that `partition` gives it,
-    which must be given there."""
+    Collective: on each of several ranks the Adjacency has the rows of the nodes that `partition`
+    assigns to the rank. `partition` is required on several ranks."""
     if world_size() == 1:
-        partition = None  # one graph, whatever the scheme
+        partition = None  # one rank owns all nodes under every scheme
     elif partition is None:
         raise ValueError(
             "on several ranks edge_index must be a plait.Graph, which knows whose rows are whose; "
@@ -161,15 +162,16 @@ def _make(edge_index, edge_weight, num_nodes, loop_weight, partition, device):
 
 
 def owner_of_all(num_nodes):
-    """The Owners on one rank."""
+    """Returns the Owners on one rank."""
     with torch.inference_mode(False):
         return Owners(None, torch.arange(num_nodes))
 
 
 @torch.compiler.disable
 def owners_of(edge_index, num_nodes, partition, edge_weight=None):
-    """The Owners by a scheme of that name, on several ranks. They do not depend on the weights of
-    edges; a graph that is then made with the same ones takes what was built here."""
+    """Returns the Owners that the partition scheme of the given name assigns, on several ranks.
+    They do not depend on the weights of edges. A graph that is made later from the same tensors
+    reuses the conversion that happens here."""
 
     def make():
         handle = ops.partition_of_edges(edge_index, num_nodes, edge_weight, partition)
@@ -179,11 +181,11 @@ def owners_of(edge_index, num_nodes, partition, edge_weight=None):
 
 
 def require_equal_graphs(edge_index, edge_weight, num_nodes, partition):
-    """Raises ValueError, the same on every rank, unless all give the same graph; collective."""
+    """Raises ValueError, the same on every rank, unless all pass the same graph; collective."""
     if world_size() == 1:
         return
     weight = None if edge_weight is None else fingerprint(edge_weight)
-    edges = fingerprint(edge_index, torch.int64)  # whatever their width
+    edges = fingerprint(edge_index, torch.int64)  # does not depend on the width of ids
     require_equal(
         "graphs",
         {
@@ -197,8 +199,8 @@ def require_equal_graphs(edge_index, edge_weight, num_nodes, partition):
 
 
 def fingerprint(tensor, dtype=None):
-    """Equal for tensors of equal elements, converted to `dtype` if there is one. Read once for as
-    long as the tensor lives unchanged."""
+    """Returns a number that is equal for tensors of equal elements, after conversion to `dtype` if
+    it is given. The tensor is read once for as long as it lives unchanged."""
 
     def make():
         return ops.fingerprint(tensor.detach().to(dtype or tensor.dtype))
@@ -207,10 +209,10 @@ def fingerprint(tensor, dtype=None):
 
 
 def _kept(edge_index, edge_weight, key, make):
-    """What make() gives, for as long as the tensors live unchanged."""
+    """Returns the result of make(), which is kept for as long as the tensors live unchanged."""
     tensors = [t for t in (edge_index, edge_weight) if t is not None]
-    # Inference tensors do not tell when they change; a weight whose gradient is wanted must go to
-    # the operation, which refuses it.
+    # Inference tensors do not record changes. A weight that requires a gradient must go to the
+    # operation, which refuses it.
     tracks = torch.is_grad_enabled() and edge_weight is not None and edge_weight.requires_grad
     if tracks or any(t.is_inference() for t in tensors):
         return make()

@@ -7,8 +7,8 @@ from plait.world import all_reduce, world_size
 
 
 class BatchNorm1d(torch.nn.BatchNorm1d):
-    """torch.nn.BatchNorm1d of (own rows, width), whose mean and variance in training are those of
-    the rows of all ranks. Collective in training, and where no running ones are kept."""
+    """torch.nn.BatchNorm1d of (own rows, width). In training its mean and variance are those of the
+    rows of all ranks. Collective in training, and if no running statistics are kept."""
 
     def forward(self, x):
         if world_size() == 1 or not (self.training or self.running_mean is None):
@@ -34,17 +34,19 @@ class BatchNorm1d(torch.nn.BatchNorm1d):
 
 
 class _Normalize(torch.autograd.Function):
-    """(x - mean) / sqrt(variance + eps), mean, variance (over `count` rows), count."""
+    """Computes (x - mean) / sqrt(variance + eps), mean, variance (over `count` rows), count."""
 
     @staticmethod
     def forward(context, x, eps):
         ones = x.new_tensor([x.size(0)], dtype=torch.float64)
-        sums = all_reduce(torch.cat([x.sum(0, dtype=torch.float64), ones]))
+        sums = all_reduce(torch.cat([x.sum(0, dtype=torch.float64), ones]),
+                          "mean of batch normalisation")
         count = int(sums[-1])
-        # Summed in double, so that they depend little on which rows are whose.
+        # Summed in double precision, so that the sums hardly depend on which rank has which rows.
         mean = (sums[:-1] / max(count, 1)).to(x.dtype)
         centred = x - mean
-        squares = all_reduce(centred.square().sum(0, dtype=torch.float64))
+        squares = all_reduce(centred.square().sum(0, dtype=torch.float64),
+                             "variance of batch normalisation")
         variance = (squares / max(count, 1)).to(x.dtype)
         scale = (variance + eps).rsqrt()
         y = centred * scale
@@ -58,6 +60,7 @@ class _Normalize(torch.autograd.Function):
     def backward(context, dy, *_):
         y, scale = context.saved_tensors
         sums = torch.cat([dy.sum(0, dtype=torch.float64), (dy * y).sum(0, dtype=torch.float64)])
-        means = (all_reduce(sums) / context.count).to(dy.dtype)
+        sums = all_reduce(sums, "gradient of batch normalisation")
+        means = (sums / context.count).to(dy.dtype)
         of_dy, of_product = means.chunk(2)
         return (dy - of_dy - y * of_product) * scale, None

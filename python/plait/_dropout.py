@@ -1,4 +1,4 @@
-"""Dropout in which each node draws for itself, so that the result does not depend on which rank has
+"""Dropout that draws random numbers by node, so that the result does not depend on which rank has
 which nodes (see plait/kernels/dropout.h)."""
 
 import hashlib
@@ -15,9 +15,10 @@ _within = threading.local()  # mode: the innermost VertexDropout
 
 
 def draw(device):
-    """(seed, step) for dropout of a graph on that device, which draws by ids: the seed below 2^63,
-    the step an int32 tensor there, or None. The same on every rank within a VertexDropout, else
-    from torch's generators. A replay of what torch.cuda.graph captures finds another step there."""
+    """Returns (seed, step) for dropout that draws by ids on a graph on the given device. The seed
+    is below 2^63; the step is an int32 tensor on the device, or None. Within a VertexDropout
+    both are the same on every rank, otherwise they come from torch's generators. Each replay of
+    a step that torch.cuda.graph has captured finds another step number."""
     mode = getattr(_within, "mode", None)
     if mode is not None:
         return mode.draw(device)
@@ -28,7 +29,7 @@ def draw(device):
 
 
 class StepCounter:
-    """How many steps there have been: on each device on which that was asked, so that a step that
+    """Counts steps separately on each device on which the count was requested, so that a step that
     torch.cuda.graph has captured counts itself."""
 
     def __init__(self):
@@ -37,7 +38,7 @@ class StepCounter:
 
     def on(self, device):
         if device not in self._steps:
-            # Replays of a captured step have counted on their GPU alone.
+            # Replays of a captured step have counted only on their own GPU.
             count = max(int(step) for step in self._steps.values())
             with torch.inference_mode(False):
                 self._steps[device] = torch.tensor(count, dtype=torch.int32, device=device)
@@ -49,9 +50,9 @@ class StepCounter:
 
 
 class VertexDropout(TorchFunctionMode):
-    """Within it, torch.nn.functional.dropout of tensors with a row for each own node of the graph
-    is a function of the seed, the step, how many calls came before it in the step, and ids.
-    Other randomness that is applied by row is refused."""
+    """Within this mode, torch.nn.functional.dropout of tensors with one row per own node of the
+    graph is a function of the seed, the step, the number of earlier calls in the step, and the
+    nodes' ids. Other random functions that work by row are refused."""
 
     _MOST_CALLS = 256
 
@@ -128,7 +129,7 @@ def _is_training(input, p=0.5, training=False, inplace=False, train=False):
     return training or train
 
 
-# All take (input, p, training or train, ...).
+# All these functions take (input, p, training or train, ...).
 _OTHER_KINDS = {
     functional.alpha_dropout,
     functional.feature_alpha_dropout,

@@ -1,7 +1,7 @@
-"""What edges and features can be given as, turned into tensors.
+"""Converts the accepted forms of edges and features to tensors.
 
-SciPy and PyTorch Geometric are not imported: a value of theirs comes from a module that is there
-already.
+SciPy and PyTorch Geometric are not imported: if a value belongs to one of them, its module has been
+imported already.
 """
 
 import dataclasses
@@ -13,12 +13,12 @@ _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
 
 class UnsupportedType(TypeError, NotImplementedError):
-    """A type that is not taken, though another of the kind is."""
+    """A type that is not accepted, although another type of the same kind is."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Edges:
-    """num_nodes: None where the source does not say."""
+    """Edges as tensors. num_nodes is None if the source does not say it."""
 
     index: torch.Tensor
     weight: torch.Tensor | None = None
@@ -26,11 +26,14 @@ class Edges:
 
 
 def as_tensor(name, value, remedy):
-    """A tensor of what is one, or has __dlpack__: no copy where it is on the CPU."""
+    """Converts a tensor or an object with __dlpack__ to a tensor; on the CPU it copies no data, except
+    that of an array that runs backwards."""
     if isinstance(value, torch.Tensor):
         return value.as_tensor() if _is(value, "EdgeIndex") else value
     if not hasattr(value, "__dlpack__"):
         raise UnsupportedType(f"{name} is a {type(value).__name__}, not a tensor; {remedy}")
+    if any(stride < 0 for stride in getattr(value, "strides", None) or ()):
+        value = value.copy()  # PyTorch ends the process
     try:
         return torch.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
@@ -42,9 +45,9 @@ def as_tensor(name, value, remedy):
 
 
 def as_edges(source, weight=None):
-    """The edges that `source` has: a plait.Graph, a (2, E) tensor or array, an EdgeIndex or Data of
-    PyTorch Geometric, or a sparse adjacency of SciPy or PyTorch, of which entry (i, j) is an edge
-    from j to i. `weight`: for those that have none of their own."""
+    """Returns the edges of `source`: a plait.Graph, a (2, E) tensor or array, an EdgeIndex or Data
+    of PyTorch Geometric, or a sparse adjacency matrix of SciPy or PyTorch, whose entry (i, j) is
+    an edge from j to i. `weight`: weights for sources that have none of their own."""
     taken = _edges_with_own_weights(source)
     if taken is not None:
         if weight is not None:
@@ -55,14 +58,15 @@ def as_edges(source, weight=None):
         return taken
     index = as_tensor("edge_index", source, "give a 2 x E tensor of integers or a plait.Graph")
     if index.dtype in _UNSIGNED:
-        index = index.long()  # PyTorch has no maximum of these
+        index = index.long()  # PyTorch has no maximum of unsigned types
     if weight is not None:
         weight = as_tensor("edge_weight", weight, "give E float32 numbers, or None")
     return Edges(index, weight, _nodes_of_edge_index(source) if _is(source, "EdgeIndex") else None)
 
 
 def fields_of(source, names):
-    """What a Data or a plait.Graph says of its nodes, by name; masks of K splits as (K, N)."""
+    """Returns the named attributes of a Data or a plait.Graph, by name; masks of K splits have the
+    shape (K, N)."""
     if isinstance(source, torch.Tensor) or not hasattr(source, "edge_index"):
         return {}
     fields = {name: getattr(source, name, None) for name in names}
@@ -74,7 +78,8 @@ def fields_of(source, names):
 
 
 def _is(value, name):
-    """Whether it is of the class of that name of PyTorch Geometric, without importing that."""
+    """Returns whether the value is an instance of PyTorch Geometric's class of that name, without
+    importing PyTorch Geometric."""
     return any(c.__name__ == name and c.__module__.startswith("torch_geometric.")
                for c in type(value).__mro__)
 
@@ -107,7 +112,7 @@ def _edges_with_own_weights(source):
 
 
 def _nodes_of_edge_index(edge_index):
-    """None where it does not know, or only one side."""
+    """Returns None if the number of nodes is unknown, or known for only one side."""
     rows, columns = edge_index.sparse_size()
     return rows if rows is not None and rows == columns else None
 
@@ -119,7 +124,7 @@ def _edges_of_data(data):
             raise ValueError("data has no edge_index; set data.edge_index to a 2 x E tensor")
         return as_edges(adjacency)
     edges = as_edges(data.edge_index, getattr(data, "edge_weight", None))
-    # Otherwise it guesses from the largest id.
+    # Without either of these, Data guesses the number from the largest id.
     knows = "num_nodes" in data or data.x is not None
     return Edges(edges.index, edges.weight, int(data.num_nodes) if knows else None)
 

@@ -1,4 +1,4 @@
-"""Sums by edge weights that are learnt: differentiable by these too.
+"""Weighted sums that are differentiable with respect to the edge weights.
 
 The C++ graph holds its weights, so it is made at every call.
 """
@@ -12,7 +12,7 @@ _EDGES_AT_ONCE = 2**16
 
 
 class LearntAdjacency:
-    """What plait._adjacency.Adjacency is, for the sums by weights."""
+    """The counterpart of plait._adjacency.Adjacency for weighted sums."""
 
     def __init__(self, edge_index, edge_weight, num_nodes, loop_weight):
         ops.check_edges(edge_index, num_nodes, edge_weight.detach())
@@ -23,7 +23,7 @@ class LearntAdjacency:
 
     @torch.compiler.disable
     def aggregate(self, x, op):
-        """x aggregated by `op`: weighted or gcn."""
+        """Returns x aggregated by `op`: weighted or gcn."""
         weight = self._weight
         if op == "gcn":
             source, target = self._index
@@ -33,7 +33,7 @@ class LearntAdjacency:
         return _WeightedSum.apply(x.float(), weight, self._index)
 
     def _give_one_loop_each(self, weight):
-        """A node's own last one, or else one of `weight`."""
+        """Gives each node one loop: its own last loop if it has any, else one of `weight`."""
         source, target = self._index
         nodes = torch.arange(self._num_nodes, device=source.device)
         (loops,) = (source == target).nonzero(as_tuple=True)
@@ -47,7 +47,7 @@ class LearntAdjacency:
 
 
 class _WeightedSum(torch.autograd.Function):
-    """y[i] = the sum of weight[e] x[j] over the edges e from j to i."""
+    """Computes y[i] = the sum of weight[e] x[j] over the edges e from j to i."""
 
     @staticmethod
     def forward(context, x, weight, index):
@@ -62,7 +62,7 @@ class _WeightedSum(torch.autograd.Function):
         dx = ops.aggregate(dy, context.graph, True, transposed=True)
         if not context.needs_input_grad[1]:
             return dx, None, None
-        # The rows of a part of the edges at a time, to take little memory.
+        # Only the rows of some edges are gathered at a time, to limit memory.
         dw = [(dy[t] * x[s]).sum(1)
               for s, t in zip(source.split(_EDGES_AT_ONCE), target.split(_EDGES_AT_ONCE))]
         return dx, torch.cat(dw), None

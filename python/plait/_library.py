@@ -6,13 +6,13 @@ import torch
 
 
 def load(path):
-    """Raises ImportError, in one line that says what to do."""
+    """Loads the library at `path`. Raises ImportError with one line that says what to do."""
     if not path.exists():
         raise ImportError(f"plait: {path} is missing; build the target plait_ops, or pip install .")
     try:
         torch.ops.load_library(path)
     except OSError as error:
-        # Undefined symbols, most likely: libtorch's C++ interface changes with every release.
+        # The usual cause is undefined symbols: libtorch's C++ interface changes with every release.
         raise ImportError(
             f"plait: {path} does not load beside torch {torch.__version__}: {error}; install plait "
             "anew in this environment"

@@ -1,4 +1,4 @@
-"""Layers of PyTorch Geometric and of torch, replaced by those that know the rows of all ranks."""
+"""Replaces layers of PyTorch Geometric and of torch by layers that use the rows of all ranks."""
 
 import sys
 import warnings
@@ -10,9 +10,9 @@ from plait._batch_norm import BatchNorm1d
 
 
 def replace_layers(model, strict):
-    """The model, with what looks at several nodes replaced in place; the same parameters, under the
-    same names. What cannot be replaced is named in one NotImplementedError or, unless `strict`, a
-    warning."""
+    """Replaces, in place, the layers that look at several nodes, and returns the model; the
+    parameters are the same, under the same names. One NotImplementedError names all layers that
+    cannot be replaced; unless `strict`, a warning does."""
     refused = []
     model = _replaced(model, type(model).__name__, refused)
     if refused:
@@ -43,7 +43,7 @@ def _replaced(module, path, refused):
         refused.append(f"{path} ({reason})")
         return module
     if type(module) is torch.nn.BatchNorm1d:
-        module.__class__ = BatchNorm1d  # the same state, and what the user has hooked to it
+        module.__class__ = BatchNorm1d  # keeps the state and the user's hooks
     _replace_children(module, path, refused)
     return module
 
@@ -56,14 +56,15 @@ def _replace_children(module, path, refused):
 
 
 def _of_torch_geometric(module):
-    """The name of its class in torch_geometric.nn; None of others, also of subclasses."""
+    """Returns the name of the module's class in torch_geometric.nn; None for other classes and for
+    subclasses."""
     cls = type(module)
     library = sys.modules.get("torch_geometric.nn")
     return cls.__name__ if library and getattr(library, cls.__name__, None) is cls else None
 
 
 def _with_state_of(theirs, ours):
-    """Ours, with the parameters and buffers of theirs, and in its mode."""
+    """Returns `ours` with the parameters, the buffers and the mode of `theirs`."""
     state, wanted = theirs.state_dict(keep_vars=True), ours.state_dict()
     if state.keys() != wanted.keys():
         names = ", ".join(sorted(state.keys() ^ wanted.keys()))
@@ -79,7 +80,7 @@ def _with_state_of(theirs, ours):
 
 def _gin_conv(theirs):
     learnt = isinstance(theirs.eps, torch.nn.Parameter)
-    # Not made of their nn, because a layer draws the weights of its parts anew.
+    # theirs.nn is not passed here, because a layer draws the weights of its parts anew.
     ours = nn.GINConv(torch.nn.Identity(), theirs.initial_eps, learnt, aggr=theirs.aggr,
                       flow=theirs.flow)
     ours.nn = theirs.nn
@@ -87,7 +88,8 @@ def _gin_conv(theirs):
 
 
 def _like(cls, names, bias):
-    """Makes a layer with the options that theirs has under these names; bias(theirs): its bias."""
+    """Returns a function that makes a layer with the options that `theirs` has under these names;
+    bias(theirs) returns its bias."""
 
     def make(theirs):
         options = {name: getattr(theirs, name) for name in names.split()}
@@ -97,7 +99,8 @@ def _like(cls, names, bias):
 
 
 _WIDTHS = "in_channels out_channels"
-# By the name of the class in torch_geometric.nn: ours, of theirs, with other weights yet.
+# Name of the class in torch_geometric.nn -> function that makes our layer from theirs, with weights
+# yet to be set.
 _CONVOLUTIONS = {
     "GCNConv": _like(nn.GCNConv, f"{_WIDTHS} improved cached add_self_loops normalize aggr",
                      lambda theirs: theirs.bias),
@@ -115,7 +118,8 @@ _NORMS_OVER_NODES = (
 
 
 def _why_not(module, theirs):
-    """Why its results would be wrong on a part of the rows; None where it takes each row alone."""
+    """Returns why the module's results would be wrong on a part of the rows; None if it treats each
+    row separately."""
     library = sys.modules.get("torch_geometric.nn")
     if library:
         if isinstance(module, library.MessagePassing):

@@ -5,24 +5,26 @@ from plait.graph import Graph
 
 
 def aggregate(graph, x, op="sum"):
-    """For each node, the sum, mean or weighted sum of the rows of x that its edges come from.
+    """Returns, for each node, the sum, mean or weighted sum of the rows of x at the sources of its
+    edges.
 
     Args:
-        graph: a plait.Graph of N nodes, or what one is made of that says its number of nodes: an
-            adjacency matrix, a Data. A plait.Graph is made ready once, others at every call.
+        graph: a plait.Graph of N nodes, or an object from which one can be made and that knows its
+            number of nodes: an adjacency matrix, a Data. A plait.Graph is converted once, other
+            objects at every call.
         x: (N, width), float32, on the CPU or a GPU; a tensor, or an array with __dlpack__.
-        op: "sum": y[i] = sum of x[j] over edges j -> i, whatever they weigh.
-            "mean": that, divided by the number of the edges; 0 where there are none.
-            "weighted": sum of weight * x[j]; without weights the same as "sum".
+        op: "sum": y[i] = sum of x[j] over edges j -> i; weights are ignored.
+            "mean": the sum divided by the number of the edges; 0 for a node without edges.
+            "weighted": sum of weight * x[j]; the same as "sum" if there are no weights.
 
     Returns:
-        (N, width), float32; differentiable by x, any number of times. Equal, bit for bit, for
-        every number of threads.
+        (N, width), float32; differentiable by x, any number of times. The bits do not depend on the
+        number of threads.
 
     Raises:
         ValueError: a wrong shape, type or device, or an unknown op.
 
-    Source: section 3 of MGG (Wang et al., OSDI 2023) calls it neighbour aggregation.
+    Source: section 3 of MGG (Wang et al., OSDI 2023), where it is called neighbour aggregation.
     """
     if not isinstance(graph, Graph):
         edges = as_edges(graph)

@@ -1,7 +1,7 @@
-"""Checkpoints of `plait train`, read and written.
+"""Reads and writes the checkpoints of `plait train`.
 
-A checkpoint is a safetensors file: weights by the names of PyTorch Geometric's basic models, and
-what the model is made from as metadata. Nothing in it is unpickled.
+A checkpoint is a safetensors file: weights under the names of PyTorch Geometric's basic models, and
+the model's settings as metadata. Nothing in it is unpickled.
 """
 
 import dataclasses
@@ -12,41 +12,43 @@ import torch
 from plait._library import ops
 from plait.nn.model import Model, ModelConfig
 
-_FORMAT = "plait-checkpoint-2"
+_FORMAT = "plait-checkpoint-3"
 _FIELDS = {field.name: field.type for field in dataclasses.fields(ModelConfig)}
 
 
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
-    """A trained model, of the epoch that was best.
+    """A trained model, with the weights of the best epoch.
 
     Attributes:
-        config: plait.nn.ModelConfig, what it is made from.
-        state_dict: weights by name, for load_state_dict of a model of PyTorch Geometric too.
+        config: plait.nn.ModelConfig, the model's settings.
+        state_dict: weights by name; a model of PyTorch Geometric can load them too.
     """
 
     config: ModelConfig
     state_dict: dict
 
     def model(self):
-        """A plait.nn.Model with these weights, ready to infer; .train() to train it further."""
+        """Returns a plait.nn.Model with these weights in evaluation mode; call .train() to train it
+        further."""
         model = Model(self.config)
         model.load_state_dict(self.state_dict)
         return model.eval()
 
 
 def load_checkpoint(path, model=None):
-    """Reads what `plait train --checkpoint` or save_checkpoint wrote.
+    """Reads a checkpoint that `plait train --checkpoint` or save_checkpoint wrote.
 
     Args:
         path: the file.
-        model: a module whose parameters have the checkpoint's names: a plait.nn.Model, a basic
-            model of PyTorch Geometric, or one of your own. It gets the weights. None: only read.
+        model: a module that gets the weights and whose parameters have the checkpoint's names: a
+            plait.nn.Model, a basic model of PyTorch Geometric, or one of your own. None: the file
+            is only read.
 
     Returns a plait.Checkpoint.
 
-    Raises ValueError that names the file and what is missing or wrong in it, RuntimeError if it
-    cannot be read.
+    Raises ValueError that names the file and the missing or wrong entry, and RuntimeError if the
+    file cannot be read.
     """
     path = os.fspath(path)
     metadata, tensors = ops.read_tensors(path)
@@ -67,13 +69,13 @@ def save_checkpoint(model, path, **settings):
         model: a plait.nn.Model, a basic model of PyTorch Geometric (GCN, GraphSAGE, GAT, GIN), or
             any module with the same names: its layers in a ModuleList `convs`, their norms in
             `norms`, residual projections in `residuals`.
-        path: the file; it appears whole, or stays what it was.
-        settings: fields of plait.nn.ModelConfig that the model does not tell, such as
-            activation="elu" and residual=True; they go before what it tells.
+        path: the file. It appears whole, or the existing file remains.
+        settings: fields of plait.nn.ModelConfig that cannot be read from the model, such as
+            activation="elu" and residual=True. They override settings that the model has.
 
-    `plait train --resume` needs more than is written: only `plait infer` takes it.
+    `plait train --resume` needs more than this file holds: only `plait infer` accepts it.
 
-    Raises ValueError for a model that the program has not, naming what differs.
+    Raises ValueError that names the difference if the program does not have such a model.
     """
     config = _config_of(model, settings)
     state = _state_of(model)
@@ -95,13 +97,13 @@ def _in_words(config):
 
 
 def _state_of(model):
-    """What the program keeps of a state_dict: no count of batches."""
+    """Returns the entries of state_dict that the program keeps: all except counts of batches."""
     return {name: t for name, t in model.state_dict().items()
             if not name.endswith("num_batches_tracked")}
 
 
 def _empty_state(config):
-    """The names and shapes of the program's model."""
+    """Returns the state of the program's model of these settings: names and shapes only."""
     with torch.device("meta"):
         return _state_of(Model(config))
 
@@ -132,7 +134,7 @@ def _config_of_metadata(path, metadata):
     if field("format") != _FORMAT:
         raise ValueError(f"{path}: metadata 'format' is '{metadata['format']}', not '{_FORMAT}'; "
                          "use a checkpoint of this version of plait")
-    field("checksum")  # else it was lost with whatever else is damaged
+    field("checksum")  # a missing checksum means that the file is damaged
     values = {}
     for name, kind in _FIELDS.items():
         try:
@@ -148,11 +150,11 @@ def _config_of_metadata(path, metadata):
         raise ValueError(f"{path}: metadata: {error}") from None
 
 
-# --- what a model is made from, read off its layers ---
+# --- settings of a model, read from its layers ---
 
 _KINDS = {"GCNConv": "gcn", "SAGEConv": "sage", "GATConv": "gat", "GINConv": "gin"}
 
-# Options of layers, with the values that the program computes.
+# Options of layers, with the values that the program supports.
 _OPTIONS = {
     "gcn": {"improved": False, "add_self_loops": True, "normalize": True},
     "sage": {"normalize": False, "root_weight": True, "project": False},

@@ -1,11 +1,11 @@
-"""Gets a dataset that PyTorch Geometric's or OGB's own classes can download, as a file of Plait's.
+"""Converts datasets that PyTorch Geometric's or OGB's own classes can download to files of Plait.
 
     python -m plait.datasets Cora -o cora.plait
     python -m plait.datasets --list
 
-The class downloads into --root and keeps what it got there. The graph, its weights, features, labels
-and splits are then handed to `plait convert` as arrays. The packages are imported only when a dataset
-asks for them: torch-geometric, and ogb for names that begin with ogbn.
+The class downloads into --root and keeps its files there. The graph, its weights, features, labels
+and splits are then passed to `plait convert` as arrays. The packages are imported only when a
+dataset needs them: torch-geometric, and ogb for names that begin with ogbn.
 """
 
 import argparse
@@ -24,12 +24,12 @@ import numpy as np
 
 
 class DatasetError(Exception):
-    """What a user can mend, in one line."""
+    """An error that the user can correct, in one line."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """Where a dataset comes from: a class, and what it is called with beside `root`."""
+    """The source of a dataset: a class, and its arguments other than `root`."""
 
     module: str
     type: str
@@ -40,7 +40,7 @@ class Source:
         return self.module.split(".")[0].replace("_", "-")
 
     def load(self, root):
-        """The dataset, downloaded to `root` unless it is there."""
+        """Returns the dataset; downloads it to `root` unless it is there."""
         try:
             module = importlib.import_module(self.module)
         except ImportError as error:
@@ -51,7 +51,7 @@ class Source:
 
 
 def _pyg(type_, argument, names):
-    """A class of several datasets, by the names that people use -> what `argument` is to be."""
+    """Describes a class of several datasets: their common names -> the value of `argument`."""
     return {name: Source("torch_geometric.datasets", type_, {argument: value} if argument else {})
             for name, value in names.items()}
 
@@ -88,7 +88,7 @@ def _one_line(error):
 
 
 def find(name):
-    """A dataset's own name and its source, whatever the case of `name`."""
+    """Returns a dataset's exact name and its source; `name` may have any case."""
     by_lower_case = {known.lower(): known for known in DATASETS}
     if name.lower() in by_lower_case:
         known = by_lower_case[name.lower()]
@@ -104,7 +104,7 @@ def _array(tensor, dtype=None):
 
 
 def _features(x):
-    """x as dense or, where three entries in four are 0, as sparse arrays."""
+    """Returns x as a dense array or, if at least three of four entries are 0, as sparse arrays."""
     x = _array(x.to_dense() if hasattr(x, "to_dense") else x, np.float32)
     if x.ndim != 2 or x.size == 0:
         return {}
@@ -117,7 +117,8 @@ def _features(x):
 
 
 def _labels(y, nodes):
-    """One class a node, -1 where there is none; nothing, and a warning, where a node has several."""
+    """Returns one class per node, -1 for none; if nodes have several labels, returns nothing and
+    warns."""
     y = _array(y)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
@@ -137,12 +138,12 @@ def _splits(data, dataset):
     masks = {part: getattr(data, f"{part}_mask", None) for part in ("train", "val", "test")}
     masks = {part: _array(mask, bool) for part, mask in masks.items() if mask is not None}
     splits = max((m.shape[1] for m in masks.values() if m.ndim == 2), default=1)
-    # A mask without splits, as WikiCS' for tests, holds for all of them.
+    # A mask without splits, such as WikiCS' test mask, applies to all splits.
     return {f"{part}_masks": np.broadcast_to(m.T, (splits, len(m))) for part, m in masks.items()}
 
 
 def arrays_of(data, dataset):
-    """The arrays of a graph archive, as docs/formats.md names them."""
+    """Returns the arrays of a graph archive, under the names of docs/formats.md."""
     nodes = int(data.num_nodes)
     arrays = {"edge_index": _array(data.edge_index, np.int64)}
     weight = getattr(data, "edge_weight", None)
@@ -154,12 +155,13 @@ def arrays_of(data, dataset):
         arrays |= _labels(data.y, nodes)
     arrays |= _splits(data, dataset)
     if not arrays.keys() & {"x", "x_shape", "y"}:
-        arrays["y"] = np.full(nodes, -1)  # says how many nodes there are
+        arrays["y"] = np.full(nodes, -1)  # gives the number of nodes
     return arrays
 
 
 def find_program():
-    """The program plait: PLAIT_PROGRAM, the one beside this Python, or the first on PATH."""
+    """Returns the path of the program plait: PLAIT_PROGRAM, the one beside this Python, or the
+    first on PATH."""
     beside = pathlib.Path(sysconfig.get_path("scripts")) / "plait"
     named = os.environ.get("PLAIT_PROGRAM")
     program = named or (str(beside) if beside.exists() else shutil.which("plait"))
@@ -174,7 +176,7 @@ def fetch(name, out, root):
     name, source = find(name)
     program = find_program()
     try:
-        # Classes of PyG would put files of the same name there.
+        # PyG's classes would put files of the same name into a common folder.
         dataset = source.load(root if source.package == "ogb" else pathlib.Path(root) / name)
         data = dataset[0]
     except DatasetError:

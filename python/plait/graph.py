@@ -1,4 +1,4 @@
-"""Graphs, from tensors or from files."""
+"""Graphs made from tensors or read from files."""
 
 import operator
 import os
@@ -12,7 +12,7 @@ from plait.world import world_size
 
 
 def _lasting(tensor):
-    """The tensor, or where it was made in inference mode a copy that tells when it is changed."""
+    """Returns the tensor; if it was made in inference mode, returns a copy that records changes."""
     if tensor is None or not tensor.is_inference():
         return tensor
     with torch.inference_mode(False):
@@ -25,35 +25,36 @@ class Graph:
     Args:
         edge_index: (2, E), integers. Column e is a message from edge_index[0, e] to
             edge_index[1, e], as in PyTorch Geometric. Loops and duplicates count.
-            Or what has edges: an EdgeIndex or a Data of PyTorch Geometric, whose x, y and masks
-            become those of the graph; a square sparse matrix A of SciPy or PyTorch, of which entry
-            (i, j) is an edge from j to i, so that "weighted" aggregation is A x; an array with
-            __dlpack__, such as NumPy's.
-        num_nodes: N; ids are 0 .. N - 1. None: what edge_index says, or the largest id + 1.
-        edge_weight: (E,), float32, finite; None: those of edge_index, or every edge weighs 1. A
-            matrix' entries are weights, converted to float32, unless they are bool.
-        partition: which of several ranks owns which node: "edges" (ranges of consecutive ids with
-            about as many edges each), "vertices" (with as many nodes each), "clusters" (communities
-            together, found in a moment), "hash" (of the id) or "metis" (the fewest edges between
-            ranks).
+            It can also be an object that has edges: an EdgeIndex or a Data of PyTorch Geometric,
+            whose x, y and masks become those of the graph; a square sparse matrix A of SciPy or
+            PyTorch, whose entry (i, j) is an edge from j to i, so that "weighted" aggregation is
+            A x; or an array with __dlpack__, such as NumPy's.
+        num_nodes: N; ids are 0 .. N - 1. None: the number that edge_index has, or the largest
+            id + 1.
+        edge_weight: (E,), float32, finite. None: the weights of edge_index, or weight 1 for every
+            edge. The entries of a matrix are weights, converted to float32, unless they are bool.
+        partition: the scheme that assigns nodes to ranks: "edges" (ranges of consecutive ids with
+            about equally many edges), "vertices" (ranges with equally many nodes), "clusters"
+            (keeps communities together, found quickly), "hash" (by a hash of the id) or "metis"
+            (fewest edges between ranks).
 
-    On several ranks (see docs/parallel.md) every rank passes the same whole graph, and then works
-    on the rows of its own nodes: operations take and give those. To make a graph, and whatever else
-    uses one, is collective: all ranks do it, in the same order.
+    On several ranks (see docs/parallel.md) every rank passes the same whole graph; operations then
+    take and return the rows of the rank's own nodes. Making a graph, and every call that uses one,
+    is collective: all ranks do it, in the same order.
 
-    Tensors of edges are referred to, not copied. The form in which the C++ operations read the
-    graph is made at the first use, once with and once without the loops that layers add; it takes
-    about 4 bytes an edge, 8 with weights, twice that if the graph is not symmetric, and 16 a node.
-    It is made anew after the tensors were changed in place.
+    Tensors of edges are referenced, not copied. The form in which the C++ operations read the graph
+    is made at the first use, once with and once without the loops that layers add. It takes about 4
+    bytes per edge, 8 with weights, twice as much if the graph is not symmetric, and 16 bytes per
+    node. It is made again after the tensors were changed in place.
 
     Raises:
         ValueError: an id out of range, a wrong shape or type, a weight that is not finite; the
-            text names the edge, the value and the allowed range. On every rank, where ranks pass
-            different graphs.
+            message names the edge, the value and the allowed range. Also, on every rank, if ranks
+            pass different graphs.
 
     Attributes:
         edge_index, edge_weight: the edges as tensors.
-        x, y, train_mask, val_mask, test_mask, original_ids: see `load`; None where there is none.
+        x, y, train_mask, val_mask, test_mask, original_ids: see `load`; None if absent.
     """
 
     _FIELDS = ("x", "y", "train_mask", "val_mask", "test_mask", "original_ids")
@@ -82,10 +83,10 @@ class Graph:
         The attributes that the file has are set:
             x: (N, width), float32, dense, whatever its form in the file.
             y: (N,), int64, -1 where unknown.
-            train_mask, val_mask, test_mask: (N,), bool; (K, N) where there are K > 1 splits.
-            original_ids: (N,), int64: what the file called each node.
+            train_mask, val_mask, test_mask: (N,), bool; (K, N) if there are K > 1 splits.
+            original_ids: (N,), int64: the ids that the file uses.
 
-        Raises ValueError if the content is wrong, naming the file and the place in it, and
+        Raises ValueError that names the file and the place if the content is wrong, and
         RuntimeError if the file cannot be read or does not fit in memory.
         """
         fields = ops.read_dataset(os.fspath(path))
@@ -97,7 +98,7 @@ class Graph:
         return graph
 
     def to(self, device):
-        """Moves the graph's tensors to a device, as plait.device(); returns the graph, as
+        """Moves the graph's tensors to a device, such as plait.device(). Returns the graph, as
         torch_geometric.data.Data.to does."""
         for name in ("edge_index", "edge_weight", *self._FIELDS):
             tensor = getattr(self, name)
@@ -119,21 +120,21 @@ class Graph:
 
     @property
     def vertices(self):
-        """The ids of this rank's own nodes, ascending: int64. Row i of what operations take and
-        give is that of vertices[i]. All nodes, where there is one rank."""
+        """The ids of this rank's own nodes, ascending, int64: row i of the tensors that operations
+        take and return belongs to vertices[i]. On one rank these are all nodes."""
         return self.vertices_on(CPU).clone()
 
     def vertices_on(self, device):
-        """The same on a device, where they are kept; not to be changed."""
+        """Returns `vertices` on a device. The tensor is kept and must not be changed."""
         return self._owners().vertices_on(device)
 
     @property
     def num_own(self):
-        """How many nodes this rank owns."""
+        """The number of nodes that this rank owns."""
         return self.num_nodes if world_size() == 1 else self._owners().vertices.numel()
 
     def check_rows(self, rows):
-        """Raises ValueError unless there is one for each of this rank's own nodes."""
+        """Raises ValueError unless `rows` is the number of this rank's own nodes."""
         if rows == self.num_own:
             return
         if world_size() == 1:
@@ -147,7 +148,7 @@ class Graph:
         )
 
     def own(self, tensor):
-        """The rows of this rank's own nodes, of a tensor (N, ...) with a row for each node."""
+        """Returns the rows of this rank's own nodes, from a tensor (N, ...) of one row per node."""
         if tensor.dim() == 0 or tensor.size(0) != self.num_nodes:
             raise ValueError(
                 f"the tensor has shape {tuple(tensor.shape)}, but must have a row for each of "
@@ -156,8 +157,9 @@ class Graph:
         return tensor if world_size() == 1 else tensor[self.vertices_on(tensor.device)]
 
     def gather(self, rows):
-        """The rows of all nodes, in the order of ids and on every rank: own() undone. Collective.
-        No gradients come back through it; compute losses of own rows, with plait.mean."""
+        """Returns the rows of all nodes, in the order of ids, on every rank: the inverse of own().
+        Collective. Gradients do not flow through it; compute losses of own rows, with
+        plait.mean."""
         rows = rows.detach().contiguous()
         if world_size() == 1:
             return self.own(rows).clone()
@@ -171,7 +173,8 @@ class Graph:
         return owners_of(self.edge_index, self.num_nodes, self.partition, self.edge_weight)
 
     def adjacency(self, loop_weight=None, device=CPU):
-        """What the C++ operations on tensors on that device work on; see plait._adjacency."""
+        """Returns the form that C++ operations on tensors on that device read; see
+        plait._adjacency."""
         return adjacency(self.edge_index, self.edge_weight, self.num_nodes, loop_weight,
                          self.partition, device)
 
@@ -181,7 +184,8 @@ class Graph:
 
 
 def count_nodes(edge_index):
-    """The largest id + 1, 0 without edges. Leaves it to check_edges to say what is wrong."""
+    """Returns the largest id + 1, or 0 without edges. check_edges reports wrong tensors, not this
+    function."""
     integers = edge_index.layout == torch.strided and not edge_index.dtype.is_floating_point
     if not integers or edge_index.is_complex() or edge_index.numel() == 0:
         return 0

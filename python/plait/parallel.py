@@ -1,11 +1,11 @@
-"""From a model and a graph on one process to the same training on all ranks.
+"""Spreads a model and a graph from one process over all ranks.
 
     model, data = plait.parallelize(model, data)
     loss = plait.mean(F.cross_entropy(out[mask], y[mask], reduction="none"))
 
-See docs/parallel.md. Ranks hold the same weights, and rows of their own nodes. In what the model
-computes, weights become shared ones (plait.reduce), dropout is drawn by node (plait._dropout), and
-layers that look at other nodes are Plait's (plait._replace).
+See docs/parallel.md. All ranks hold the same weights; each holds the rows of its own nodes. Within
+the model's computation, weights are replaced by shared ones (plait.reduce), dropout is drawn by
+node (plait._dropout), and layers that look at other nodes are Plait's (plait._replace).
 """
 
 import contextlib
@@ -24,30 +24,30 @@ from plait.world import require_equal, world_size
 
 
 def parallelize(model, data, *, methods=("forward",), partition="edges", strict=True):
-    """The model and the data, spread over the ranks that torchrun, mpirun or srun has started.
+    """Spreads the model and the data over the ranks that torchrun, mpirun or srun has started.
 
-    Collective. Every rank passes the same model, whose weights become those of rank 0, and the same
-    whole graph. Also on one rank, where the results are the same.
+    Collective. Every rank passes the same whole graph and the same model, whose weights become
+    those of rank 0. It also works on one rank, with the same results.
 
     Args:
-        model: a torch.nn.Module; its layers of torch_geometric.nn (GCNConv, SAGEConv, GATConv,
+        model: a torch.nn.Module. Its layers of torch_geometric.nn (GCNConv, SAGEConv, GATConv,
             GINConv and BatchNorm, alone or within models) are replaced, with the same parameters.
-            It is changed in place; names in its state_dict stay.
+            It is changed in place; names in its state_dict do not change.
         data: torch_geometric.data.Data, or another object with edge_index, x, y and masks; or a
-            plait.Graph. It is not changed. edge_weight becomes part of the graph, and is used by
-            the layers that know weights, whether or not the script passes it to them.
-        methods: what of the model is called from outside. Calls of other methods that use weights
-            are refused on several ranks.
+            plait.Graph. It is not changed. edge_weight becomes part of the graph. Layers that
+            support weights use it, whether or not the script passes it to them.
+        methods: the methods of the model that are called from outside. Calls of other methods that
+            use weights are refused on several ranks.
         partition: as in plait.Graph.
-        strict: False: layers and attributes that would need rows of other ranks are named in a
-            warning instead of an error; attributes are then left out.
+        strict: True: an error names layers and attributes that would need rows of other ranks.
+            False: a warning names them, and such attributes are left out.
 
     Returns:
-        model: the same object. It takes and gives own rows; gradients come out summed over ranks.
+        model: the same object. It takes and returns own rows; gradients are summed over ranks.
         data: a copy with the rows of this rank's own nodes; data.edge_index is a plait.Graph.
 
-    Raises ValueError where ranks pass different models or graphs, and NotImplementedError for
-    layers that cannot be spread; both on every rank.
+    Raises ValueError if ranks pass different models or graphs, and NotImplementedError for layers
+    that cannot be spread; both on every rank.
     """
     data = spread(data, partition=partition, strict=strict)
     if isinstance(getattr(model, "_ranks", None), _Ranks):
@@ -60,7 +60,7 @@ def parallelize(model, data, *, methods=("forward",), partition="edges", strict=
 
 
 def _equalize(model):
-    """Gives all ranks the parameters and buffers of rank 0."""
+    """Copies the parameters and buffers of rank 0 to all ranks."""
     tensors = dict(model.named_parameters()) | dict(model.named_buffers())
     for name, tensor in tensors.items():
         if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
@@ -83,7 +83,7 @@ def _equalize(model):
 
 
 class _Ranks:
-    """What a spread model knows beside its weights; copies of it share the graph."""
+    """The state of a spread model besides its weights; copies of the model share the graph."""
 
     def __init__(self, graph):
         self.graph = graph
@@ -101,7 +101,7 @@ class _Ranks:
 
     @contextlib.contextmanager
     def around(self, model, inputs):
-        """Within it, `model` computes on own rows of the graph among the inputs."""
+        """Within this context, `model` computes on own rows of the graph among the inputs."""
         if self._inside:
             yield
             return
@@ -122,10 +122,10 @@ def _graph_of(value):
 
 
 def _spread_class(cls, methods):
-    """A class of the same name, whose `methods` run within _Ranks.around."""
+    """Returns a subclass of the same name whose `methods` run within _Ranks.around."""
 
     def spread_method(inner):
-        # A compiler cannot see into what ranks do together.
+        # A compiler cannot see into collective operations.
         @torch.compiler.disable
         @functools.wraps(inner)
         def method(self, *args, **kwargs):
@@ -140,7 +140,7 @@ def _spread_class(cls, methods):
 
 @contextlib.contextmanager
 def _shared_parameters(model):
-    """Within it, the parameters of the model and its parts are those of_all_ranks."""
+    """Within this context, of_all_ranks() gives the parameters of the model and its parts."""
     places = [
         (module._parameters, name, parameter)
         for module in model.modules()
@@ -151,7 +151,8 @@ def _shared_parameters(model):
         yield
         return
     distinct = {id(parameter): parameter for _, _, parameter in places}
-    shared = dict(zip(distinct, of_all_ranks(distinct.values())))
+    frozen = [name for name, p in model.named_parameters() if not p.requires_grad]
+    shared = dict(zip(distinct, of_all_ranks(distinct.values(), frozen)))
     try:
         for parameters, name, parameter in places:
             parameters[name] = shared[id(parameter)]

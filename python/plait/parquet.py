@@ -1,13 +1,14 @@
-"""Graphs from Parquet and to it, through pyarrow.
+"""Reads and writes graphs as Parquet tables, through pyarrow.
 
     python -m plait.parquet edges.parquet --nodes nodes.parquet -o graph.plait
     graph = plait.parquet.read("edges.parquet", nodes="nodes.parquet")
 
-A table of edges has a row an edge: columns `source` and `target`, integers, and perhaps `weight`. A
-table of nodes has a row a node, in order of ids or with a column `id`: `label`, an integer, empty
-where unknown; `split`, one of train, val and test, or empty; and features, which are one column of
-lists of equal length, `x`, or all other columns of numbers, in the order of the file. Columns of
-other names are named by options. Only columns that are used are read.
+A table of edges has one row per edge: integer columns `source` and `target`, and optionally
+`weight`. A table of nodes has one row per node, in order of ids or with a column `id`. Its columns
+are `label`, an integer, empty where unknown; `split`, one of train, val and test, or empty; and
+features, which are one column `x` of lists of equal length, or all other columns of numbers, in the
+order of the file. Options name the edge columns if they have other names. Only columns that are
+used are read.
 """
 
 import argparse
@@ -25,7 +26,7 @@ _OWN_COLUMNS = ("id", "label", "split")
 
 @dataclasses.dataclass(frozen=True)
 class EdgeColumns:
-    """Names of the columns of a table of edges; weight None: none is read."""
+    """Names of the columns of a table of edges; no weights are read if weight is None."""
 
     source: str = "source"
     target: str = "target"
@@ -41,7 +42,7 @@ def _pyarrow():
 
 
 class _Table:
-    """Some columns of a file, as NumPy's arrays. Errors are ValueErrors that name the file."""
+    """Columns of a file, as NumPy arrays. Errors are ValueErrors that name the file."""
 
     def __init__(self, path):
         pyarrow = _pyarrow()
@@ -62,7 +63,7 @@ class _Table:
         return self._file.read(columns=[name]).column(0).combine_chunks()
 
     def integers(self, name, missing=None):
-        """int64; empty entries become `missing`, or are refused."""
+        """Returns int64; empty entries become `missing`, or are refused if it is None."""
         column = self.column(name)
         if not self._types.is_integer(column.type):
             raise ValueError(f"{self.path}: column {name} holds {column.type}, not integers")
@@ -77,14 +78,15 @@ class _Table:
         return values.astype(np.int64, copy=False)
 
     def floats(self, name):
-        """float32; a value that is empty or not finite is refused by whoever takes it."""
+        """Returns float32; the caller must refuse values that are empty or not finite."""
         column = self.column(name)
         if not self._is_number(column.type):
             raise ValueError(f"{self.path}: column {name} holds {column.type}, not numbers")
         return column.to_numpy(zero_copy_only=False).astype(np.float32)
 
     def lists(self, name):
-        """float32, a row an entry: a column of lists that are all as long as the first."""
+        """Returns float32 of one row per entry, from a column of lists that are all as long as the
+        first."""
         column = self.column(name)
         values = column.flatten()
         width = len(values) // max(len(column), 1)
@@ -98,7 +100,7 @@ class _Table:
         return values.to_numpy(zero_copy_only=False).astype(np.float32).reshape(len(column), width)
 
     def features(self):
-        """All features, or None."""
+        """Returns all features, or None."""
         if "x" in self.schema.names and self._is_list(self.schema.field("x").type):
             return self.lists("x")
         names = [field.name for field in self.schema
@@ -127,7 +129,7 @@ def _splits(table):
 
 
 def _node_arrays(path):
-    """The arrays of a table of nodes, in order of ids."""
+    """Returns the arrays of a table of nodes, in order of ids."""
     table = _Table(path)
     arrays = {}
     if (features := table.features()) is not None:
@@ -136,7 +138,7 @@ def _node_arrays(path):
         arrays["y"] = table.integers("label", missing=-1)
     if "split" in table.schema.names:
         arrays |= _splits(table)
-    arrays.setdefault("y", np.full(table.rows, -1))  # says how many nodes there are
+    arrays.setdefault("y", np.full(table.rows, -1))  # gives the number of nodes
     if "id" in table.schema.names:
         ids = table.integers("id")
         order = np.argsort(ids, kind="stable")
@@ -150,7 +152,8 @@ def _node_arrays(path):
 
 
 def read_arrays(edges, nodes=None, columns=EdgeColumns()):
-    """The arrays of a graph archive (docs/formats.md) from a table of edges and one of nodes."""
+    """Returns the arrays of a graph archive (docs/formats.md) from a table of edges and one of
+    nodes."""
     table = _Table(edges)
     arrays = {"edge_index": np.stack([table.integers(columns.source),
                                       table.integers(columns.target)])}
@@ -160,10 +163,10 @@ def read_arrays(edges, nodes=None, columns=EdgeColumns()):
 
 
 def read(edges, nodes=None, columns=EdgeColumns()):
-    """A plait.Graph, as plait.Graph.load gives it.
+    """Returns a plait.Graph with the attributes that plait.Graph.load sets.
 
-    Raises ValueError if a table is not as the module's text has it, naming file, column and row, and
-    ImportError without pyarrow.
+    Raises ValueError that names the file, column and row if a table differs from the description in
+    the module's docstring, and ImportError without pyarrow.
     """
     import torch
 
@@ -182,8 +185,8 @@ def read(edges, nodes=None, columns=EdgeColumns()):
 
 
 def write(graph, edges, nodes=None):
-    """Writes a plait.Graph of at most one split: its edges and, if `nodes` names a file, x as lists,
-    labels and the split."""
+    """Writes a plait.Graph of at most one split: its edges to `edges` and, if `nodes` names a file,
+    x as lists, labels and the split to `nodes`."""
     pyarrow = _pyarrow()
     source, target = graph.edge_index.numpy()
     table = {"source": source, "target": target}

@@ -1,19 +1,24 @@
-"""Sums and means over the rows of all ranks, and how gradients go through them.
+"""Sums and means over the rows of all ranks, and the flow of gradients through them.
 
-Two kinds of tensors are told apart: those that are the same on every rank (weights, a loss) and
-those of which a rank has its own rows (features, scores). `sum` and `mean` lead from the second
-kind to the first, and a row's gradient needs nothing of other ranks then. Weights lead from the
-first to the second: `of_all_ranks` adds up what the rows of each rank contribute to their
-gradients.
+There are two kinds of tensors: those that are the same on every rank (weights, a loss) and those of
+which each rank has its own rows (features, scores). `sum` and `mean` turn the second kind into the
+first; a row's gradient then needs no data of other ranks. Using weights turns the first kind into
+the second: `of_all_ranks` sums the contributions of all ranks' rows to the weights' gradients.
 
-Where a gradient passes one of the two without the other, it would be of one rank's rows alone. That
-is an error, on several ranks.
+A gradient that passes one of the two without the other would be that of one rank's rows only. On
+several ranks this is an error: each backward pass looks at all paths from the loss to the weights. It
+cannot see whether the loss itself is the same on every rank: a sum over ranks that is then multiplied
+by a number of this rank alone gives gradients that differ.
 """
+
+import functools
+import zlib
 
 import torch
 from torch.autograd.function import once_differentiable
 
-from plait.world import all_reduce, world_size
+from plait._library import ops
+from plait.world import agree, all_reduce, world_size
 
 
 _REMEDY = (
@@ -23,36 +28,46 @@ _REMEDY = (
 
 
 def sum(values):
-    """The sum of all elements on all ranks, a scalar that is the same on each; differentiable.
+    """Returns the sum of all elements on all ranks, a scalar that is the same on each;
+    differentiable.
 
     Args:
-        values: any shape, which may differ between ranks; of bools and integers, the exact count.
+        values: a tensor of any shape, which may differ between ranks; the sum of bools and integers
+            is exact, an int64.
+
+    Raises TypeError for anything but a tensor of real numbers, and OverflowError, on every rank, for
+    a sum of integers outside int64.
     """
-    return _Sum.apply(_checked(values), None)
+    _require_real(values, "plait.sum")
+    if not values.is_floating_point():
+        return _exact_sum(values)
+    return _SumOverRanks.apply(_checked(values), False)
 
 
 def mean(values):
-    """The mean of all elements on all ranks, a scalar that is the same on each; differentiable.
+    """Returns the mean of all elements on all ranks, a scalar that is the same on each;
+    differentiable.
 
         loss = plait.mean(F.cross_entropy(out[mask], y[mask], reduction="none"))
         accuracy = plait.mean(out.argmax(1)[mask] == y[mask])
 
-    Ranks count by their numbers of elements, so it is what one rank with all rows would find.
-    Raises ValueError where no rank has any.
+    Every element has the same weight, so the result is the mean that one rank with all rows would
+    compute. Raises TypeError for anything but a tensor of real numbers, and ValueError if no rank has
+    any element.
     """
+    _require_real(values, "plait.mean")
     if values.dim() == 0:
         raise ValueError(
             "plait.mean takes the values of all own rows, not their mean; pass "
             'reduction="none" to the loss'
         )
-    count = all_reduce(torch.tensor([values.numel()], dtype=torch.float64)).item()
-    if count == 0:
-        raise ValueError("plait.mean was given no values on any rank; does a mask select none?")
-    return _Sum.apply(_checked(values), count)
+    if values.dtype in _WIDE_UNSIGNED:
+        values = values.double()  # PyTorch cannot sum these
+    return _SumOverRanks.apply(_checked(values), True)
 
 
 def require_shared(layer):
-    """Refuses to use, on several ranks, weights that get a gradient of this rank's rows alone."""
+    """Refuses, on several ranks, weights whose gradient would come from this rank's rows only."""
     if world_size() == 1 or not torch.is_grad_enabled():
         return
     for name, parameter in layer.named_parameters():
@@ -63,24 +78,58 @@ def require_shared(layer):
             )
 
 
-def of_all_ranks(parameters):
-    """The same values, through which gradients are summed over ranks: at once for all of them."""
-    return _ShareGradients.apply(*parameters)
+def of_all_ranks(parameters, frozen=()):
+    """Returns the same values; their gradients are summed over ranks, all at once. `frozen`: names
+    of the model's other parameters, the same on every rank."""
+    return _ShareGradients.apply(tuple(frozen), *parameters)
 
 
-class _Sum(torch.autograd.Function):
-    """The sum over ranks, divided by `count` if there is one."""
+_WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
+
+
+def _require_real(values, name):
+    if not isinstance(values, torch.Tensor):
+        kind = type(values).__name__
+        raise TypeError(f"{name} takes a tensor, not a {kind}; use torch.as_tensor")
+    if values.is_complex():
+        raise TypeError(f"{name} takes real numbers, not {values.dtype}; sum .real and .imag")
+
+
+def _exact_sum(values):
+    """Sums integers, on the host, where a lost rank raises an error: integers have no NaN. Numbers
+    of 64 bits are summed by their upper and lower halves, so that no sum of one rank overflows."""
+    call = f"plait.sum of {values.dtype}"
+    if values.dtype in (torch.int64, torch.uint64):
+        bits = values.detach().view(torch.int64)
+        upper, lower = bits >> 32, bits & 0xFFFFFFFF
+        if values.dtype == torch.uint64:
+            upper = upper & 0xFFFFFFFF
+        total = (agree(call, int(upper.sum()))[0] << 32) + agree(call, int(lower.sum()))[0]
+    else:
+        total, _ = agree(call, int(values.detach().long().sum()))
+    if not -(2**63) <= total < 2**63:
+        raise OverflowError(f"plait.sum: the sum over all ranks, {total}, is outside of int64")
+    return torch.tensor(total, device=values.device)
+
+
+class _SumOverRanks(torch.autograd.Function):
+    """Computes the sum over ranks, or the mean."""
 
     @staticmethod
-    def forward(context, values, count):
-        context.shape, context.count = values.shape, count
+    def forward(context, values, is_mean):
+        call = f"plait.{'mean' if is_mean else 'sum'} of {values.dtype} on {values.device.type}"
         total = values.sum(dtype=torch.float64)
-        if count is None and not values.is_floating_point():
-            # On the host, where the loss of a rank is an error: whole numbers have no NaN.
-            return all_reduce(total.cpu()).long().to(values.device)
-        total = all_reduce(total)
-        if count is not None:
-            total = total / count
+        if values.is_cuda:
+            # Hosts meet for the count alone, and compare their calls with it.
+            count = agree(call, values.numel())[0] if is_mean else None
+            total = all_reduce(total, "" if is_mean else call)
+        else:
+            count, total = agree(call, values.numel(), total.item())
+            total = torch.tensor(total, dtype=torch.float64)
+        if is_mean and count == 0:
+            raise ValueError("plait.mean was given no values on any rank; does a mask select none?")
+        context.shape, context.count = values.shape, count if is_mean else 1
+        total = total / context.count
         if values.is_floating_point():
             return total.to(values.dtype)
         return total.float()
@@ -89,51 +138,96 @@ class _Sum(torch.autograd.Function):
     @once_differentiable
     def backward(context, gradient):
         _backward.enter()
-        return (gradient / (context.count or 1)).expand(context.shape), None
+        return (gradient / context.count).expand(context.shape), None
 
 
 class _ShareGradients(torch.autograd.Function):
     @staticmethod
-    def forward(context, *parameters):
-        context.set_materialize_grads(False)  # what is not used gets no gradient
+    def forward(context, frozen, *parameters):
+        context.set_materialize_grads(False)  # unused parameters get no gradient
+        context.like = [(p.shape, p.dtype, p.device) for p in parameters]
+        context.call = f"gradients of {len(parameters)} parameters"
+        if frozen:
+            names = ", ".join(frozen)  # of which a part is compared
+            context.call += f", not of {len(frozen)} ({zlib.crc32(names.encode()):08x}): {names}"
         return tuple(p.view_as(p) for p in parameters)
 
     @staticmethod
     @once_differentiable
     def backward(context, *gradients):
         if world_size() == 1:
-            return gradients
-        if not _backward.entered():
+            return None, *gradients
+        if _backward.is_of_own_rows():
             raise RuntimeError(
-                "the loss is of this rank's rows alone, so its gradients would be wrong; use "
-                'plait.mean(F.cross_entropy(out, y, reduction="none")), or plait.sum'
+                "the loss, or a part of it, is of this rank's rows alone, so its gradients would "
+                'be wrong; use plait.mean(F.cross_entropy(out, y, reduction="none")), or '
+                "plait.sum, for each part"
             )
-        mine = [g for g in gradients if g is not None]
-        flat = all_reduce(torch.cat([g.flatten() for g in mine]))
-        parts = iter(flat.split([g.numel() for g in mine]))
-        return tuple(g if g is None else next(parts).view(g.shape) for g in gradients)
+        return None, *_sum_gradients(gradients, context)
+
+
+def _sum_gradients(gradients, context):
+    """Their sums over ranks; None where no rank has one. Every rank sums as many numbers: zeros for
+    the gradients that it has not, and for each gradient whether it has it."""
+    like = context.like
+    has = tuple(g is not None for g in gradients)
+    flat = [
+        torch.zeros(shape.numel(), dtype=dtype, device=device) if g is None else g.flatten()
+        for g, (shape, dtype, device) in zip(gradients, like)
+    ]
+    counts = _counts(has, flat[0].device)
+    total = all_reduce(torch.cat([counts, *flat]), context.call)
+    counts, *sums = total.split([len(flat), *(f.numel() for f in flat)])
+    used = _used(has, counts)
+    return [s.view(shape) if u else None for s, u, (shape, _, _) in zip(sums, used, like)]
+
+
+@functools.lru_cache(maxsize=64)
+def _counts(has, device):
+    with torch.inference_mode(False):
+        return torch.tensor(has, dtype=torch.float32, device=device)
+
+
+_used_before = {}  # by what this rank has, while a captured step cannot be asked
+
+
+def _used(has, counts):
+    """Which gradients any rank has. Those that are missing here are asked for: on a GPU the host
+    waits then, but while a step is captured, which does as the last one before."""
+    if all(has):
+        return has
+    if counts.is_cuda and torch.cuda.is_current_stream_capturing():
+        return _used_before.get(has, has)
+    _used_before[has] = tuple((counts > 0).tolist())
+    return _used_before[has]
 
 
 class _Backward:
-    """Whether the backward pass under way has come through plait.sum or plait.mean. It has a number
-    that all its threads know."""
+    """Knows the current backward pass, which has a number that all of its threads share."""
 
     def __init__(self):
-        self._entered = None
+        self._entered = self._begun = None
 
     def enter(self):
+        """It has come through plait.sum or plait.mean."""
         self._entered = torch._C._current_graph_task_id()
+        if ops.backward_begins_here():
+            self._begun = self._entered
 
-    def entered(self):
-        return self._entered == torch._C._current_graph_task_id()
+    def is_of_own_rows(self):
+        """Whether a path leads from the loss to the node that asks without a sum over ranks."""
+        now = torch._C._current_graph_task_id()
+        if self._begun == now:
+            return False
+        return self._entered != now or ops.backward_bypasses(_SumOverRanks._backward_cls.__name__)
 
 
 _backward = _Backward()
 
 
 def _checked(values):
-    """The values. Refused on several ranks: where a weight that is not shared was used on own rows,
-    because its gradient would be of those alone."""
+    """Returns the values. On several ranks it refuses values that depend on a weight that is not
+    shared, because the weight's gradient would come from own rows only."""
     if world_size() == 1 or not values.requires_grad:
         return values
     seen, ahead = set(), [values.grad_fn]

@@ -1,4 +1,4 @@
-"""Data of a whole graph, cut to the rows of this rank's own nodes."""
+"""Cuts the data of a whole graph to the rows of this rank's own nodes."""
 
 import copy
 import types
@@ -12,7 +12,7 @@ from plait.world import require_equal, world_size
 
 
 def spread(data, *, partition="edges", strict=True):
-    """A copy of the data with the rows of this rank's own nodes.
+    """Returns a copy of the data with the rows of this rank's own nodes.
 
     Collective; every rank passes the same data of the whole graph.
 
@@ -21,12 +21,12 @@ def spread(data, *, partition="edges", strict=True):
             plait.Graph, which has a partition of its own.
         partition, strict: as in plait.parallelize.
 
-    Returns an object of the same type (for a plait.Graph: a namespace of its x, y and masks), of
-    which edge_index is a plait.Graph, which has the edge weights; tensors with a row for each node
-    have the rows of data.edge_index.vertices; edge_weight is None.
+    Returns an object of the same type; for a plait.Graph, a namespace of its x, y and masks. Its
+    edge_index is a plait.Graph that has the edge weights, and its edge_weight is None. Tensors with
+    one row per node have the rows of data.edge_index.vertices.
 
-    Raises NotImplementedError for attributes of edges or that list nodes: they would need rows of
-    other ranks. ValueError, on every rank, where ranks pass different data.
+    Raises NotImplementedError for attributes that belong to edges or list nodes, because they would
+    need rows of other ranks, and ValueError, on every rank, if ranks pass different data.
     """
     if isinstance(data, Graph):
         graph = data
@@ -54,7 +54,7 @@ def spread(data, *, partition="edges", strict=True):
 
 
 def _copied(data):
-    """A shallow copy, and its attributes by name."""
+    """Returns a shallow copy of the data, and its attributes by name."""
     if not hasattr(data, "edge_index"):
         raise TypeError(
             f"data is a {type(data).__name__} without edge_index; give a "
@@ -65,7 +65,7 @@ def _copied(data):
 
 
 def _refuse_others(data, fields, strict):
-    """Removes the attributes that only one rank with the whole graph can use, or says so."""
+    """Removes attributes that need the whole graph, with a warning; raises if `strict`."""
     others = [
         name
         for name, value in fields.items()
@@ -92,8 +92,8 @@ def _described(tensor):
 
 
 def _own(graph, tensor):
-    """Own rows of what has a row for each node; of masks of several splits, (splits, nodes), own
-    columns."""
+    """Returns own rows of a tensor with one row per node; for masks of several splits, (splits,
+    nodes), own columns; other tensors unchanged."""
     nodes = graph.num_nodes
     if tensor.dim() > 0 and tensor.size(0) == nodes:
         return graph.own(tensor)

@@ -1,11 +1,12 @@
-"""The ranks that work on one graph, and what they do together.
+"""The ranks that work on one graph, and their collective operations.
 
 Ranks are the processes that torchrun, mpirun or srun has started; a process that was started by
-itself is rank 0 of 1. They are joined at the first use. Every function here but `rank`,
+itself is rank 0 of 1. They are joined at the first use. Every function here except `rank`,
 `world_size`, `device` and `check` is collective: all ranks call it, in the same order.
 """
 
 import atexit
+import builtins
 import sys
 
 import torch
@@ -14,25 +15,25 @@ from plait._library import ops
 
 
 def rank():
-    """Which rank this process is, from 0."""
+    """Returns the number of this process, from 0."""
     return _joined()[0]
 
 
 def world_size():
-    """How many ranks there are."""
+    """Returns the number of ranks."""
     return _joined()[1]
 
 
 def device():
-    """Where this rank's model and data belong, as a torch.device: its GPU (by its local rank, or the
-    only one that the process sees), or the CPU of a machine without. Nothing is moved there."""
+    """Returns the torch.device for this rank's model and data: its GPU (by its local rank, or the
+    only one that the process sees), or the CPU on a machine without GPUs. It moves nothing."""
     return torch.device(ops.device())
 
 
 def check():
-    """Raises RuntimeError if a rank is lost, so that what was read before may be of a step that was
-    not done. Every operation does so by itself; a replay of torch.cuda.graph does not. Not
-    collective."""
+    """Raises RuntimeError if a rank is lost; values that were read before may then belong to a step
+    that was not completed. Every operation checks this by itself; a replay of torch.cuda.graph
+    does not. Not collective."""
     loss = ops.loss()
     if loss:
         raise RuntimeError(loss)
@@ -42,8 +43,8 @@ _place = None
 
 
 def _joined():
-    """(rank, world size). Joins, once; from then on an error that ends this process is told to the
-    other ranks at once."""
+    """Returns (rank, world size). The first call joins the ranks; from then on an error that ends
+    this process is reported to the other ranks at once."""
     global _place
     if _place is None:
         _place = ops.rank(), ops.world_size()
@@ -54,14 +55,14 @@ def _joined():
 
 
 def _finish():
-    """What this rank's GPU still has to give to others leaves it before the process ends."""
+    """Waits until this rank's GPU has sent its data to other ranks, before the process ends."""
     for device in _summing:
         torch.cuda.synchronize(device)
 
 
 def _telling(hook):
-    """An excepthook that leaves the world, after `hook` has told of the error. An error that comes
-    of the loss of another rank is told in one line."""
+    """Returns an excepthook that leaves the world after `hook` has reported the error. An error
+    caused by the loss of another rank is reported in one line."""
 
     def told(kind, error, traceback):
         loss = ops.loss()
@@ -77,7 +78,7 @@ def _telling(hook):
 
 
 def require_equal(what, mine):
-    """Raises ValueError, the same on every rank, unless all ranks give dictionaries of equal texts:
+    """Raises ValueError, the same on every rank, unless all ranks pass dictionaries of equal texts:
     "ranks pass different WHAT: KEY is 3 on rank 0, but 4 on rank 2"."""
     if world_size() == 1:
         return
@@ -86,17 +87,28 @@ def require_equal(what, mine):
         raise ValueError(f"ranks pass different {what}: {found}; give every rank the same")
 
 
-def all_reduce(values):
-    """The sum of a float32 or float64 tensor over ranks, where it is, the same bits on each; no
-    gradients. All ranks pass as many elements, all on the CPU or all on their GPUs. On a GPU it is
-    enqueued, and becomes NaN if a rank is lost."""
+def agree(call, count=0, sum=0.0):
+    """The sums over ranks of an int64 `count`, exact, and a float64 `sum`, the same bits on each. One
+    small exchange between hosts. Raises ValueError, the same on every rank, unless all ranks give the
+    same text, which says what they are about to do together."""
+    _joined()
+    counts, sums = ops.agree(call, count, sum)
+    return builtins.sum(counts), builtins.sum(sums)
+
+
+def all_reduce(values, what):
+    """Returns the sum over ranks of a float32 or float64 tensor, on the tensor's device and with the
+    same bits on each rank; no gradients. All ranks pass equally many elements, all on the CPU or all
+    on their GPUs, and the purpose `what`; else each raises the same ValueError when a sum of this
+    kind and length is first taken. They do not compare if `what` is "", because they have just agreed
+    on it. On a GPU the sum is enqueued, and becomes NaN if a rank is lost."""
     total = values.detach().clone(memory_format=torch.contiguous_format)
     if total.is_cuda and total.device not in _summing:
         if torch.cuda.is_current_stream_capturing():
             raise RuntimeError("plait.sum and plait.mean are captured before they have run; do a few "
                                "steps before capturing")
         _summing.add(total.device)
-    ops.all_reduce_sum_(total)
+    ops.all_reduce_sum_(total, what)
     return total
 
 

@@ -31,7 +31,7 @@ void check_case(World& world, unsigned seed, const std::vector<Strategy>& strate
           const auto aggregator =
               make_aggregator(world,
                               make_graph_shards(c.graph, false, partition, world.rank(),
-                                                {.halo = halo_for(strategy)}),
+                                                {.halo = traits_of(strategy).cpu.halo}),
                               strategy, c.width);
           const Scaling scaling{nullptr, scaled ? scale.data() : nullptr, weighted};
           std::vector<float> y(x.size(), NAN);
@@ -70,6 +70,41 @@ const RankProgram kShared("aggregate", [](World& world) {
   for (unsigned seed = 0; seed < kGraphs; ++seed) check_case(world, seed, kAll);
 });
 
+// Extrema of neighbours by three loops: the same bits, as nothing is added up.
+void check_extrema(World& world, const Case& c, Strategy strategy) {
+  const Partition partition = make_partition(PartitionScheme::hash, c.graph, world.size());
+  const auto aggregator = make_aggregator(world, c.graph, false, partition,
+                                          {.route = {.strategy = strategy}, .max_width = c.width});
+  const std::vector<float> x = own_part(c.x, partition, world.rank(), c.width);
+  for (const Extremum which : {Extremum::greatest, Extremum::least}) {
+    std::vector<float> y(x.size(), -7);
+    aggregator->over_edges(
+        x.data(), ExtremumForward{.edges = {}, .width = c.width, .y = y.data(), .which = which});
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const auto row = c.graph.row(partition.vertex(world.rank(), i / c.width));
+      float extreme = row.empty() ? 0 : c.x[row[0] * c.width + i % c.width];
+      for (const std::uint64_t j : row) {
+        const float value = c.x[j * c.width + i % c.width];
+        extreme = which == Extremum::least ? std::min(extreme, value) : std::max(extreme, value);
+      }
+      expect(y[i] == extreme, fmt::format("{}: extremum at {} is {}, not {}", to_string(strategy),
+                                          i, y[i], extreme));
+    }
+  }
+}
+
+const RankProgram kExtrema("aggregate extrema", [](World& world) {
+  for (unsigned seed = 0; seed < 6; ++seed)
+    for (const Strategy strategy : kAll) check_extrema(world, Case(seed), strategy);
+});
+
+TEST(Aggregate, ExtremaOnSeveralRanksEqualLoops) {
+  for (const int ranks : {1, 2, 3}) {
+    const Outcome outcome = run_job({"aggregate extrema", ranks, kPatient});
+    EXPECT_EQ(outcome.code, 0) << ranks << " ranks: " << outcome.all_errors();
+  }
+}
+
 // A width that no machine has the memory for is refused on all ranks, and leaves the room that
 // there was.
 const RankProgram kRefused("aggregate after a refusal", [](World& world) {
@@ -78,10 +113,11 @@ const RankProgram kRefused("aggregate after a refusal", [](World& world) {
   const auto x = own_part(c.x, partition, world.rank(), c.width);
   for (const Strategy strategy : kAll) {
     if (strategy == Strategy::get && !world.one_host()) continue;
-    const auto aggregator = make_aggregator(
-        world,
-        make_graph_shards(c.graph, false, partition, world.rank(), {.halo = halo_for(strategy)}),
-        strategy, c.width);
+    const auto aggregator =
+        make_aggregator(world,
+                        make_graph_shards(c.graph, false, partition, world.rank(),
+                                          {.halo = traits_of(strategy).cpu.halo}),
+                        strategy, c.width);
     std::vector<float> y(x.size()), again(x.size());
     const auto sum = [&](std::vector<float>& out) {
       aggregator->forward({nullptr, nullptr, true}, x.data(), out.data(), c.width);
@@ -220,12 +256,6 @@ TEST(Aggregate, RefusesWiderRowsThanPlanned) {
   EXPECT_THROW(aggregator->forward({}, x.data(), y.data(), 4), UsageError);
   aggregator->reserve(4);
   EXPECT_NO_THROW(aggregator->forward({}, x.data(), y.data(), 4));
-}
-
-TEST(Strategies, AreNamed) {
-  for (const char* name : {"replicate", "bulk", "pipelined", "partial", "get", "paged", "auto"})
-    EXPECT_EQ(to_string(parse_strategy(name)), name);
-  EXPECT_THROW(parse_strategy("bulky"), UsageError);
 }
 
 TEST(Strategies, OfGpusAreRefusedOnTheCpu) {

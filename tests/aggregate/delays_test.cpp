@@ -19,10 +19,11 @@ const RankProgram delayed("delayed steps", [](World& world) {
   const Expected expected(c, {});
   const auto x = own_part(c.x, partition, world.rank(), c.width);
   for (const Strategy strategy : {Strategy::replicate, Strategy::bulk, Strategy::get}) {
-    const auto aggregator = make_aggregator(
-        world,
-        make_graph_shards(c.graph, false, partition, world.rank(), {.halo = halo_for(strategy)}),
-        strategy, c.width);
+    const auto aggregator =
+        make_aggregator(world,
+                        make_graph_shards(c.graph, false, partition, world.rank(),
+                                          {.halo = traits_of(strategy).cpu.halo}),
+                        strategy, c.width);
     switch_delays(static_cast<std::uint64_t>(world.rank()), std::chrono::milliseconds(4));
     for (int step = 1; step <= 40; ++step) {
       const auto factor = static_cast<float>(step);  // rows differ from step to step

@@ -77,6 +77,30 @@ def test_random_graphs(plait, tmp_path, ranks, scheme):
         assert y.tobytes() == results[0].tobytes(), "strategies differ"
 
 
+@pytest.mark.parametrize("op,reduce", [("max", np.maximum), ("min", np.minimum)])
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_extrema(plait, tmp_path, op, reduce, ranks):
+    """Of rows with several edges, one, and none, by NumPy; the same bits whatever the strategy."""
+    graphs = random_graphs.random_graphs(5, 8)
+    random_graphs.write_matrix_market(tmp_path / "g.mtx", graphs)
+    x = save_features(tmp_path / "x.npy", graphs.vertices, 7, 3, integer=False)
+    wanted = np.zeros_like(x)
+    for row in range(graphs.vertices):
+        if (neighbours := graphs.column[graphs.row == row]).size:
+            wanted[row] = reduce.reduce(x[neighbours])
+    assert (wanted == 0).all(1).any() and (wanted != 0).any()
+    for strategy in STRATEGIES:
+        plait.ok("aggregate", tmp_path / "g.mtx", "--features", tmp_path / "x.npy", "--out",
+                 tmp_path / "y.npy", "--op", op, "--ranks", ranks, "--strategy", strategy,
+                 "--partition", "hash")
+        assert (np.load(tmp_path / "y.npy") == wanted).all()
+
+
+def test_extrema_have_no_transpose(plait, tmp_path):
+    plait.fails(USAGE, "aggregate", "g.mtx", "--features", "x.npy", "--out", "y.npy", "--op", "min",
+                "--transposed", names=["--transposed goes with sum, mean and weighted"])
+
+
 @pytest.mark.parametrize("number,scheme", list(enumerate(SCHEMES)))
 @pytest.mark.parametrize("vertices", [1, 3])
 def test_fewer_vertices_than_ranks(plait, tmp_path, vertices, number, scheme):

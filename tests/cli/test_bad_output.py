@@ -11,7 +11,7 @@ import pytest
 import safetensors.numpy
 
 import program
-from program import FAILED
+from program import FAILED, USAGE
 
 
 @pytest.fixture
@@ -99,10 +99,43 @@ def test_places_where_nothing_can_be_written(plait, work, command):
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_checkpoint_that_cannot_be_written(plait, tmp_path, communities, ranks):
-    """Found out when the first one is due. An earlier checkpoint stays."""
+    """Found out before work begins, which would not end."""
     out = tmp_path / "no" / "c.safetensors"
-    plait.fails(FAILED, "train", communities, "--epochs", 3, "--checkpoint", out, "--ranks", ranks,
-                names=[out, "no folder"])
+    train = ["train", communities, "--epochs", 10000000, "--checkpoint-every", 0, "--checkpoint"]
+    plait.fails(FAILED, *train, out, "--ranks", ranks, names=[out, "no folder"])
+
+
+def test_outputs_that_cannot_be_written_are_found_out_first(plait, tmp_path):
+    """Before inputs are read, which are not there; also where another launcher starts ranks."""
+    out, none = tmp_path / "no" / "out.npy", tmp_path / "none"
+    for command in (["infer", none, "--checkpoint", none], ["aggregate", none, "--features", none]):
+        plait.fails(FAILED, *command, "--out", out, names=[out, "no folder"])
+        first, second = program.run_by_hand([*command, "--out", out], {}, {})
+        assert (first.code, second.code) == (FAILED, FAILED)
+        program.check_one_line(first, [out, "no folder"])
+
+
+@pytest.mark.parametrize("ranks", [[], ["--ranks", 2]])
+def test_outputs_that_are_inputs(plait, tmp_path, communities, ranks):
+    """Refused, by whatever name; but a checkpoint that is resumed may be replaced."""
+    graph, features, checkpoint = (tmp_path / name for name in ("g.plait", "x.npy", "c.st"))
+    shutil.copy(communities, graph)
+    np.save(features, np.ones((600, 2), np.float32))
+    plait.ok("train", graph, "--epochs", 2, "--checkpoint", checkpoint)
+    os.symlink(graph, tmp_path / "link")
+    aggregate = ["aggregate", graph, "--features", features, *ranks, "--out"]
+    infer = ["infer", graph, "--checkpoint", checkpoint, *ranks, "--out"]
+    train = ["train", graph, *ranks, "--epochs", 4, "--checkpoint"]
+    for command, out, names in [
+            (aggregate, graph, ["graph", "--out"]), (aggregate, features, ["--features", "--out"]),
+            (aggregate, tmp_path / "link", ["graph", "--out"]),
+            (infer, checkpoint, ["--checkpoint", "--out"]), (infer, graph, ["graph", "--out"]),
+            (train, graph, ["graph", "--checkpoint"]),
+            (train, f"{tmp_path}/./g.plait", ["graph", "--checkpoint"])]:
+        plait.fails(USAGE, *command, out, names=[out, "another name", *names])
+    if not ranks:
+        plait.fails(USAGE, "convert", graph, graph, names=[graph, "another name"])
+    plait.ok(*train, checkpoint, "--resume", checkpoint)
 
 
 def test_failing_train_keeps_the_checkpoint(plait, tmp_path, communities):
@@ -129,6 +162,17 @@ def test_results_that_stdout_does_not_take(plait, communities, command):
     with open("/dev/full", "w") as full:
         plait.fails(FAILED, command[0], communities, *command[1:], stdout=full,
                     names=["cannot be written to stdout"])
+
+
+@pytest.mark.parametrize("closed", [[1], [0, 1, 2], [0, 1]])
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_closed_stdout(plait, communities, closed, ranks):
+    """No file or connection gets its number, and nothing is written there."""
+    result = plait("train", communities, "--epochs", 2, "--ranks", ranks, "--json",
+                   preexec_fn=lambda: [os.close(number) for number in closed])
+    assert (result.code, result.out) == (FAILED, ""), result
+    if 2 not in closed:
+        program.check_one_line(result, ["cannot be written to stdout"])
 
 
 def test_results_that_nobody_reads(plait, communities):

@@ -120,6 +120,8 @@ def test_interruption(plait, tmp_path, communities, ranks, whole_group, number):
     ("--heads", 2, ["heads", "1", "2"]),
     ("--dropout", 0.25, ["dropout", "0.5", "0.25"]),
     ("--seed", 4, ["seed", "0", "4"]),
+    ("--normalize", "rows", ["normalize", "none", "rows"]),
+    ("--folds", 5, ["split", "split 0", "fold 0 of 5"]),
 ])
 def test_resume_of_another_model(plait, tmp_path, communities, trained, option, value, names):
     checkpoint = tmp_path / "c.safetensors"
@@ -127,6 +129,46 @@ def test_resume_of_another_model(plait, tmp_path, communities, trained, option, 
     given = [option] if value is None else [option, value]
     plait.fails(FAILED, "train", communities, "--epochs", 4, "--resume", checkpoint, *given,
                 "--ranks", 2 if option == "--hidden" else 1, names=[checkpoint, "; ", *names])
+
+
+def test_resume_with_other_folds_of_a_set_of_graphs(plait, tmp_path):
+    """Ten folds are what a set of graphs gets that has no split: the same by either name. Vertices
+    that were trained on must not test."""
+    graphs, checkpoint = tmp_path / "graphs.npz", tmp_path / "c.safetensors"
+    ids = np.arange(60)
+    np.savez(graphs, edge_index=np.stack([ids, ids ^ 1]), y=np.arange(30) % 2, graph_id=ids // 2,
+             x=np.eye(60, 4, dtype=np.float32))
+    plait.ok("train", graphs, "--epochs", 2, "--fold", 3, "--checkpoint", checkpoint)
+    resume = ["train", graphs, "--epochs", 4, "--resume", checkpoint]
+    plait.fails(FAILED, *resume, "--fold", 4, "--ranks", 2,
+                names=[checkpoint, "'split'", "fold 3 of 10", "fold 4 of 10", "; "])
+    plait.fails(FAILED, *resume, "--folds", 5, "--fold", 3, names=["fold 3 of 10", "fold 3 of 5"])
+    plait.ok(*resume, "--folds", 10, "--fold", 3)
+
+
+def test_rates_may_change_on_the_way(plait, tmp_path, communities, trained):
+    checkpoint = tmp_path / "c.safetensors"
+    checkpoint.write_bytes(trained)
+    plait.ok("train", communities, "--epochs", 4, "--resume", checkpoint, "--lr", 0.001,
+             "--weight-decay", 0)
+
+
+@pytest.mark.parametrize("more", [[], ["--ranks", 2], ["--memory-limit", "2G"]])
+def test_infer_normalises_as_training_did(plait, tmp_path, communities, more):
+    """Without being told; being told otherwise is refused."""
+    out, checkpoint = tmp_path / "y.npy", tmp_path / "c.safetensors"
+    train = ["train", communities, "--epochs", 2, "--checkpoint", checkpoint]
+    infer = ["infer", communities, "--checkpoint", checkpoint, "--out", out, *more]
+    scores = {}
+    for normalize in ("none", "unit"):
+        plait.ok(*train, "--normalize", normalize)
+        plait.ok(*infer, "--normalize", normalize)
+        scores[normalize] = np.load(out)
+        plait.ok(*infer)
+        np.testing.assert_array_equal(np.load(out), scores[normalize])
+    assert not np.allclose(scores["none"], scores["unit"])
+    plait.fails(FAILED, *infer, "--normalize", "rows",
+                names=[checkpoint, "'normalize'", "unit", "rows", "; "])
 
 
 @pytest.fixture(scope="module")

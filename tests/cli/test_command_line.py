@@ -1,5 +1,6 @@
 """The command line itself: help, version, and options that do not exist or make no sense."""
 
+import re
 import resource
 
 import numpy as np
@@ -22,6 +23,37 @@ def test_help(plait, command):
         assert "Examples:" in out or command == ["doctor"]
     if not command:
         assert all(name in out for name in COMMANDS)
+
+
+LONG_COMMANDS = [["plan"], ["aggregate"], ["train"], ["infer"], ["bench", "aggregate"]]
+
+
+@pytest.mark.parametrize("command", [*[[c] for c in COMMANDS], *[["generate", k] for k in KINDS],
+                                     ["report"], ["completion"], ["bench", "aggregate"]])
+def test_help_has_plain_types(plait, command):
+    """No names of C++ types or of checks; lines that fit a page; headings in long commands."""
+    options = plait.ok(*command, "--help").out.partition("Examples:")[0]
+    assert not re.search(r"TEXT|INT|FLOAT|NONNEGATIVE|POSITIVE| in \[", options), options
+    assert all(len(line) <= 100 for line in options.splitlines()[2:])
+    headings = re.findall(r"^(\w.*):$", options, re.MULTILINE)
+    if command in LONG_COMMANDS:
+        assert "Options" not in headings and headings[-1] == "Output", headings
+
+
+def test_help_of_train(plait):
+    """Graph, model and number of processors come first; ranges and defaults are in words."""
+    text = plait.ok("train", "--help").out
+    first = [text.index(name) for name in ("  graph PATH", "  --model", "  --ranks", "  --gpus")]
+    assert first == sorted(first) and first[-1] < min(
+        text.index(name) for name in ("--layers", "--epochs", "--strategy", "--json"))
+    assert "--layers N (1 to 64)" in text and "[default: by model]" in text
+    assert "--dropout X (0 to 0.99)" in text and "--model {gcn,mlp,sage,gin,gat}" in text
+
+
+def test_width_is_also_called_dim(plait, communities):
+    for command in (["plan", communities], ["partition", communities, "--partition", "edges"]):
+        by_name = [plait.json(*command, name, 24) for name in ("--width", "--dim")]
+        assert [result["width"] for result in by_name] == [24, 24]
 
 
 def test_version(plait):
@@ -65,8 +97,8 @@ def test_doctor_without_gpus(plait):
     (["partition", "GRAPH", "--partition", "cake"], ["cake", "metis"]),
     (["partition", "GRAPH", "--ranks", "0"], ["--ranks", "0", "4096"]),
     (["partition", "GRAPH", "--dim", "-3"], ["-3"]),
-    (["plan", "GRAPH"], ["--dim"]),
-    (["plan", "GRAPH", "--dim", "wide"], ["--dim", "wide"]),
+    (["plan", "GRAPH"], ["--width"]),
+    (["plan", "GRAPH", "--width", "wide"], ["--width", "wide"]),
     (["plan", "GRAPH", "--dim", "-1"], ["-1"]),
     (["plan", "GRAPH", "--dim", "8", "--strategy", "luck"], ["luck", "bulk"]),
     (["train", "GRAPH", "--model", "gpt"], ["gpt", "gcn, mlp, sage, gin, gat"]),
@@ -87,6 +119,8 @@ def test_doctor_without_gpus(plait):
     (["train", "GRAPH", "--dropout", "nan"], ["dropout", "nan"]),
     (["train", "GRAPH", "--lr", "-1"], ["-1"]),
     (["train", "GRAPH", "--weight-decay", "-1"], ["-1"]),
+    (["train", "GRAPH", "--lr", "1e38"], ["--lr", "1e38"]),
+    (["train", "GRAPH", "--weight-decay", "1e38", "--ranks", "2"], ["--weight-decay", "1e38"]),
     (["train", "GRAPH", "--normalize", "columns"], ["columns", "rows"]),
     (["train", "GRAPH", "--split", "1"], ["split 1", "0..0"]),
     (["train", "GRAPH", "--strategy", "luck"], ["luck", "bulk"]),
@@ -112,7 +146,8 @@ def test_wrong_usage(plait, communities, arguments, names):
 LONG = "9" * 309
 NUMBERS = [["train", "GRAPH", option] for option in (
     "--timeout", "--gpu-timeout", "--lr", "--weight-decay", "--dropout", "--seed", "--ranks")] + [
-    ["generate", "dcsbm", "-o", "g.plait", "--leaving"], ["bench", "aggregate", "GRAPH", "--dims"],
+    ["generate", "dcsbm", "-o", "g.plait", "--leaving"],
+    ["bench", "aggregate", "GRAPH", "--widths"],
     ["infer", "GRAPH", "--checkpoint", "c", "--out", "y.npy", "--memory-limit"]]
 
 
@@ -160,6 +195,29 @@ def test_too_few_files_may_be_open(plait, communities, files):
                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files)))
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
+def test_a_reader_warns_once(plait, tmp_path, communities_npz, ranks, quiet):
+    """Not once per rank, and not with --quiet."""
+    graph = tmp_path / "g.npz"
+    arrays = dict(np.load(communities_npz))
+    for name in ("x_data", "x_indices", "x_indptr", "x_shape"):
+        arrays.pop(name, None)
+    np.savez(graph, **arrays | {"x": np.ones((600, 0), np.float32)})
+    result = plait("train", graph, "--ranks", ranks, *quiet)
+    assert result.code == USAGE and "no features" in result.lines[-1]
+    assert [line.startswith("plait: warning: ") for line in result.lines] == (
+        [False] if quiet else [True, False]), result
+
+
+def test_shared_memory_counts_as_a_file(plait, communities):
+    """To the limit of ulimit -f."""
+    limit = 4096
+    plait.fails(DOES_NOT_FIT, "train", communities, "--ranks", 2, names=["shared memory",
+                                                                         "ulimit -f"],
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+
+
 def test_a_limit_on_open_files_that_may_be_raised(plait, communities):
     assert plait("train", communities, "--epochs", 2, "--ranks", 2, preexec_fn=lambda:
                  resource.setrlimit(resource.RLIMIT_NOFILE, (10, 1024))).code == RIGHT
@@ -201,6 +259,21 @@ def test_order_of_options_does_not_matter(plait, communities):
 ])
 def test_wrong_worlds(plait, communities, variables, names):
     plait.fails(USAGE, "train", communities, env=environment(**variables), names=names)
+
+
+@pytest.mark.parametrize("command", [["info"], ["train", "--ranks", 2]])
+def test_more_threads_than_there_can_be(plait, communities, command):
+    plait.fails(USAGE, command[0], communities, *command[1:], names=["OMP_NUM_THREADS", "100000"],
+                env=environment(OMP_NUM_THREADS="100000"))
+
+
+@pytest.mark.parametrize("variable,value", [
+    ("PLAIT_INTERFACE", "bogus0"), ("PLAIT_INTERFACE", "203.0.113.7"), ("PLAIT_INTERFACE", "::x"),
+    ("PLAIT_GPU_TIMEOUT_MS", "-5")])
+def test_settings_of_ranks_that_make_no_sense(plait, communities, variable, value):
+    """Refused by one line, before a rank starts."""
+    plait.fails(USAGE, "train", communities, "--ranks", 3, names=[variable, f"'{value}'"],
+                env=environment(**{variable: value}))
 
 
 def test_train_needs_features_labels_and_a_split(plait, tmp_path):

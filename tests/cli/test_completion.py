@@ -21,8 +21,8 @@ LINES = [
     ("plait bench ", {"aggregate"}, {"train"}),
     ("plait train g --st", {"--strategy"}, {"--epochs", "--scale"}),
     ("plait generate dcsbm --sc", {"--scale"}, {"--strategy"}),
-    ("plait bench aggregate --di", {"--dims"}, {"--features"}),
-    ("plait aggregate --fe", {"--features"}, {"--dims"}),
+    ("plait bench aggregate --wid", {"--widths"}, {"--features"}),
+    ("plait aggregate --fe", {"--features"}, {"--widths"}),
     ("plait train g --strategy ", {"auto", "bulk", "get", "pipelined"}, {"edges", "g.plait"}),
     ("plait train g --partition m", {"metis"}, {"edges"}),
     ("plait partition g --partition ", {"edges", "vertices", "clusters", "hash", "metis", "all"}, set()),
@@ -115,7 +115,8 @@ def test_bash_offers_what_help_lists(plait, folder):
     assert len(found) > 17
     offers = bash_offers(folder, [f"plait{path} {end}" for path, *_ in found for end in ("-", "")])
     for (path, text, words), options, arguments in zip(found, offers[::2], offers[1::2]):
-        listed = set(re.findall(r"^  (?:-\w,)?(--[\w-]+)", text, re.MULTILINE))
+        names = re.findall(r"^  (?:-\w,)?(--[\w-]+(?:,--[\w-]+)*)", text, re.MULTILINE)
+        listed = {name for several in names for name in several.split(",")}
         assert {option for option in options if option.startswith("--")} == listed, path
         assert not words or arguments == set(words), path
 

@@ -310,7 +310,6 @@ def refused(work, out, names, *more):
 
 
 def test_another_run_is_refused(slow, left, tmp_path):
-    refused(slow, left, ["normalize", "none", "unit", "remove"], *slow.slow, "--normalize", "unit")
     refused(slow, left, ["ranks", "remove"], *slow.limit(5, "--ranks", 2))
     other = Work(tmp_path, slow.graph, ["--model", "sage", "--hidden", 512, "--seed", 4])
     other.slow = slow.slow

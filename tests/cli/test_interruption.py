@@ -115,6 +115,19 @@ def test_train_before_the_first_epoch(tmp_path, large, ranks):
     assert program.contents(tmp_path) == {}
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("whole_group", [True, False])
+def test_ranks_that_the_signal_itself_ends(large, number, whole_group):
+    """Before their main() has begun, and by SIGTERM until training begins: the launcher tells."""
+    process = program.start("train", large, "--partition", "metis", "--ranks", 2,
+                            start_new_session=True)
+    program.wait_until(lambda: len(program.ranks_of(process.pid)) == 2, program.HANGS, "two ranks")
+    (os.killpg if whole_group else os.kill)(process.pid, number)
+    result = program.result_of(process)
+    assert (result.code, result.out) == (INTERRUPTED, ""), result
+    program.check_one_line(result, ["interrupted"])
+
+
 def training_begun(tmp_path, graph, *options, **settings):
     """A training without an end whose first epoch is over, and its checkpoint."""
     checkpoint = tmp_path / "c.safetensors"

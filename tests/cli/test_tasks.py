@@ -141,15 +141,16 @@ def test_resume(plait, tmp_path, archives, task):
 
 def test_checkpoints_of_other_tasks(plait, tmp_path, archives):
     checkpoints = {name: tmp_path / f"{name}.safetensors" for name in archives}
+    pool = {name: ["--pool", "sum"] * (name == "graphs") for name in archives}
     for name, checkpoint in checkpoints.items():
-        plait.ok("train", archives[name], "--epochs", 1, "--checkpoint", checkpoint, "--pool", "sum")
+        plait.ok("train", archives[name], "--epochs", 1, "--checkpoint", checkpoint, *pool[name])
     assert {name: metadata_of(path)["task"] for name, path in checkpoints.items()} == {
         "sets": "multi-label", "two": "single-label", "graphs": "graph-label"}
     for name, checkpoint in checkpoints.items():
         for other, archive in archives.items():
             if other == name:
                 continue
-            plait.fails(FAILED, "train", archive, "--resume", checkpoint, "--pool", "sum",
+            plait.fails(FAILED, "train", archive, "--resume", checkpoint, *pool[other],
                         names=[checkpoint, "'task'", metadata_of(checkpoint)["task"]])
             plait.fails(FAILED, "infer", archive, "--checkpoint", checkpoint, "--out",
                         tmp_path / "y.npy", names=[checkpoint])
@@ -236,6 +237,9 @@ def test_folds(plait, tmp_path, archives):
     ("graphs", ["--metric", "f2"], ["f2", "roc-auc"]),
     ("graphs", ["--pool", "max"], ["max", "mean"]),
     ("graphs", ["--pool", "none"], ["none", "graph-label"]),
+    ("two", ["--pool", "mean"], ["two", "--pool"]),
+    ("sets", ["--pool", "sum", "--ranks", 2], ["sets", "--pool"]),
+    ("two", ["--folds", 5, "--split", 0], ["--folds", "--split"]),
 ])
 def test_wrong_options(plait, archives, name, options, names):
     plait.fails(USAGE, "train", archives[name], *options, names=names)

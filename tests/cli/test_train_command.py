@@ -74,7 +74,7 @@ def test_json(plait, communities):
 
 def test_text(plait, communities):
     out = plait.ok("train", communities, "--epochs", 3, "--ranks", 2).out
-    assert "gcn on 2 ranks: 3 epochs" in out and "test " in out and "bytes a rank" in out
+    assert "gcn on 2 ranks: 3 epochs" in out and "test " in out and "bytes per rank" in out
 
 
 def test_bytes_of_an_epoch(plait, communities):
@@ -138,6 +138,47 @@ def test_a_graph_is_worth_15_points(plait, tmp_path):
 def test_diverging_training_is_an_error(plait, communities, ranks):
     plait.fails(FAILED, "train", communities, "--lr", 1e30, "--epochs", 50, "--ranks", ranks,
                 names=["loss is", "learning rate"])
+
+
+@pytest.mark.parametrize("more", [[], ["--ranks", 2]])
+def test_divergence_in_the_last_epoch(plait, tmp_path, communities, more):
+    """The validation loss tells of it, and without validation examples the weights, which decay
+    by more than a float32 holds; no checkpoint is written."""
+    keep = ["--checkpoint", tmp_path / "c.safetensors", *more]
+    plait.fails(FAILED, "train", communities, "--epochs", 1, "--lr", 1e30, *keep,
+                names=["validation loss is", "epoch 0", "learning rate"])
+    np.savez(tmp_path / "g.npz", edge_index=np.array([[0, 1], [1, 0]]), y=np.array([1, 0]),
+             x=np.full((2, 65000), 1e-4, np.float32), train=np.array([0]))
+    plait.fails(FAILED, "train", tmp_path / "g.npz", "--epochs", 2, "--lr", 1e18,
+                "--weight-decay", 1e21, "--hidden", 1, "--dropout", 0, *keep,
+                names=["weights are not finite", "epoch 1", "learning rate"])
+
+
+def test_features_that_are_too_large(plait, tmp_path):
+    """Before the rate has acted, it is not to blame."""
+    np.savez(tmp_path / "g.npz", edge_index=np.array([[0, 1], [1, 0]]), y=np.array([1, 0]),
+             x=np.full((2, 8), 3e38, np.float32), train=np.array([0]), val=np.array([1]))
+    result = plait.fails(FAILED, "train", tmp_path / "g.npz", "--normalize", "none",
+                         names=["epoch 0", "features", "too large"])
+    assert "learning rate" not in result.err
+
+
+@pytest.mark.parametrize("more", [[], ["--ranks", 2], ["--ranks", 2, "--partition", "hash"]])
+def test_gcn_needs_degrees_of_0_or_more(plait, tmp_path, communities, more):
+    """As in Python; the other models do not use weights. A loop of weight 1 is counted, and two
+    vertices are wrong, which ranks may share."""
+    weights = np.array([-1, -1, -3, -2, 1], np.float32)
+    np.savez(tmp_path / "g.npz", x=np.eye(4, dtype=np.float32), y=np.array([1, 0, 1, 0]),
+             edge_index=np.array([[1, 2, 0, 0, 3], [0, 1, 2, 3, 2]]), edge_weight=weights,
+             train=np.array([0, 1]), val=np.array([2, 3]))
+    train = ["train", tmp_path / "g.npz", "--epochs", 1, *more]
+    plait.fails(FAILED, *train, names=["vertex 2 has degree -1,", "0 or more", "--no-weights"])
+    checkpoint = tmp_path / "c.safetensors"
+    plait.ok(*train, "--model", "sage", "--checkpoint", checkpoint)
+    np.savez(tmp_path / "h.npz", **dict(np.load(tmp_path / "g.npz")) | {"edge_weight": weights + 2})
+    plait.ok("train", tmp_path / "h.npz", "--epochs", 1, "--checkpoint", checkpoint)
+    plait.fails(FAILED, "infer", tmp_path / "g.npz", "--checkpoint", checkpoint, "--out",
+                tmp_path / "y.npy", *more, names=["vertex 2 has degree -1,", "0 or more"])
 
 
 def test_no_labelled_training_vertex(plait, tmp_path):

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "plait/aggregate/aggregate.h"
-#include "plait/nn/infer_by_layers.h"
-#include "plait/nn/train.h"
+#include "plait/nn/inference/infer_by_layers.h"
+#include "plait/nn/training/train.h"
 #include "tests/fuzz/hostile_container.h"
 #include "tests/fuzz/operate.h"
 

@@ -1,10 +1,10 @@
 // Adam on a GPU against the CPU.
-#include "plait/nn/adam.h"
+#include "plait/nn/training/adam.h"
 
 #include <gtest/gtest.h>
 
 #include "plait/base/gpu.h"
-#include "plait/nn/gpu_torch.h"
+#include "plait/nn/operations/torch_device.h"
 
 namespace plait {
 namespace {

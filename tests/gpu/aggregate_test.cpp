@@ -9,8 +9,8 @@
 #include <set>
 #include <thread>
 
-#include "plait/aggregate/gpu_aggregator.h"
-#include "plait/base/cuda.h"
+#include "plait/aggregate/cuda/aggregator.h"
+#include "plait/base/cuda/cuda.cuh"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/library.h"
@@ -24,8 +24,7 @@ namespace {
 
 class Placed {
  public:
-  Placed(World& world, const Case& c, const Partition& partition,
-         const GpuAggregatorOptions& options)
+  Placed(World& world, const Case& c, const Partition& partition, const ExchangeOptions& options)
       : rank_(world.rank()),
         partition_(partition),
         case_(c),
@@ -93,7 +92,7 @@ const RankProgram kRefused("gpu aggregate after a refusal", [](World& world) {
   const Partition partition = partition_by_vertices(c.graph.vertices(), world.size());
   for (const Strategy strategy :
        {Strategy::pipelined, Strategy::partial, Strategy::get, Strategy::paged}) {
-    Placed placed(world, c, partition, {.strategy = strategy, .max_width = c.width});
+    Placed placed(world, c, partition, {.route = {.strategy = strategy}, .max_width = c.width});
     for (const std::uint64_t width : {std::uint64_t{1} << 40, std::uint64_t{1} << 62}) {
       bool refused = false;
       try {
@@ -120,9 +119,9 @@ void check_case(World& world, const Case& c, const std::vector<Strategy>& strate
         // It takes NCCL a second or two to join.
         const bool nccl = strategy == Strategy::bulk || strategy == Strategy::replicate;
         if (nccl && world.size() > 1 && (scheme != PartitionScheme::hash || c.seed > 1)) continue;
-        Placed placed(
-            world, c, partition,
-            {.strategy = strategy, .max_width = c.width, .wire = wire, .transport = transport});
+        Placed placed(world, c, partition,
+                      {.route = {.strategy = strategy, .transport = transport, .wire = wire},
+                       .max_width = c.width});
         for (int bits = 0; bits < 16; ++bits) {
           const Way way{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0};
           placed.expect_right(way, wire == DType::f32 ? 2e-6 : 5e-3,
@@ -140,11 +139,9 @@ void check_passes(World& world, const Case& c, Strategy strategy,
     for (const DType wire : {DType::f32, DType::bf16}) {
       const Partition partition = make_partition(scheme, c.graph, world.size());
       Placed placed(world, c, partition,
-                    {.strategy = strategy,
+                    {.route = {.strategy = strategy, .transport = transport, .wire = wire},
                      .max_width = c.width,
-                     .wire = wire,
-                     .transport = transport,
-                     .pass_shares = {0.1, 0.4, 0.5, 0.95}});
+                     .tuning = {.pass_shares = {0.1, 0.4, 0.5, 0.95}}});
       placed.expect_right({.pre = true, .post = true}, wire == DType::f32 ? 2e-6 : 5e-3,
                           fmt::format("{} {} wire {} in passes, width {}", to_string(scheme),
                                       to_string(strategy), to_string(wire), c.width));
@@ -204,10 +201,10 @@ void check_sums(World& world, const Case& c) {
       const Partition partition = make_partition(scheme, c.graph, world.size());
       std::uint64_t bytes[2] = {};
       for (const bool sums : {false, true}) {
-        Placed placed(world, c, partition,
-                      {.strategy = sums ? Strategy::partial : Strategy::pipelined,
-                       .max_width = c.width,
-                       .wire = wire});
+        Placed placed(
+            world, c, partition,
+            {.route = {.strategy = sums ? Strategy::partial : Strategy::pipelined, .wire = wire},
+             .max_width = c.width});
         for (int bits = 0; bits < 16; ++bits) {
           const Way way{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0};
           const std::string name = fmt::format("graph {} {} {} wire {} way {}", c.seed,
@@ -239,7 +236,7 @@ void check_widths(World& world, Strategy strategy, DType wire) {
   const Case widest(graph, 130, 1);
   const Partition partition = make_partition(PartitionScheme::hash, graph, world.size());
   const Placed all(world, widest, partition,
-                   {.strategy = strategy, .max_width = widest.width, .wire = wire});
+                   {.route = {.strategy = strategy, .wire = wire}, .max_width = widest.width});
   const bool sums = strategy == Strategy::partial;
   for (std::uint64_t width = 1; width <= widest.width; ++width) {
     const Case c(graph, width, static_cast<unsigned>(width));
@@ -303,7 +300,7 @@ const RankProgram kFew("gpu few", [](World& world) {
   const Partition partition = make_partition(PartitionScheme::hash, c.graph, world.size());
   for (const Strategy strategy :
        {Strategy::pipelined, Strategy::partial, Strategy::get, Strategy::paged}) {
-    Placed placed(world, c, partition, {.strategy = strategy, .max_width = c.width});
+    Placed placed(world, c, partition, {.route = {.strategy = strategy}, .max_width = c.width});
     for (const bool transposed : {false, true})
       placed.expect_right({true, true, true, transposed}, 2e-6,
                           fmt::format("few, {}", to_string(strategy)));
@@ -321,7 +318,7 @@ const RankProgram kLarger("gpu larger", [](World& world) {
   for (const PartitionScheme scheme : {PartitionScheme::edges, PartitionScheme::hash}) {
     const Partition partition = make_partition(scheme, c.graph, world.size());
     for (const Strategy strategy : kPartialAndPaged) {
-      Placed placed(world, c, partition, {.strategy = strategy, .max_width = c.width});
+      Placed placed(world, c, partition, {.route = {.strategy = strategy}, .max_width = c.width});
       for (const bool transposed : {false, true})
         placed.expect_right({true, true, true, transposed}, 4e-6,
                             fmt::format("larger, {} {}", to_string(scheme), to_string(strategy)));
@@ -329,7 +326,7 @@ const RankProgram kLarger("gpu larger", [](World& world) {
   }
 });
 
-void check_reduce(World& world, const GpuAggregatorOptions& options = {.max_width = 1}) {
+void check_reduce(World& world, const ExchangeOptions& options = {.max_width = 1}) {
   const Case c(1);
   const Partition partition = partition_by_vertices(c.graph.vertices(), world.size());
   const auto aggregator = make_gpu_aggregator(world, c.graph, false, partition, options);
@@ -353,13 +350,14 @@ void check_reduce(World& world, const GpuAggregatorOptions& options = {.max_widt
 const RankProgram kReduce("gpu all-reduce", [](World& world) {
   use_gpu(world.rank() % gpu_count());
   check_reduce(world);
-  check_reduce(world, {.strategy = Strategy::paged, .max_width = 1});  // through the host's memory
+  check_reduce(world, {.route = {.strategy = Strategy::paged},
+                       .max_width = 1});  // through the host's memory
 });
 
 // Slots that grow between steps, to some GiB: the heap's memory is freed and taken again.
 void check_growth(World& world, const Case& c, DeviceTransport transport) {
   const Partition partition = partition_by_vertices(c.graph.vertices(), world.size());
-  Placed placed(world, c, partition, {.max_width = 1, .transport = transport});
+  Placed placed(world, c, partition, {.route = {.transport = transport}, .max_width = 1});
   for (const std::uint64_t width : {c.width, std::uint64_t{1} << 16, std::uint64_t{1} << 22}) {
     placed.reserve(width);
     placed.expect_right({.pre = true}, 2e-6, fmt::format("with room for width {}", width));
@@ -375,7 +373,7 @@ const RankProgram kNvshmemAggregate("gpu aggregate by nvshmem", [](World& world)
     check_growth(world, Case(seed), kTransport);
   }
   check_case(world, Case(1), {Strategy::bulk}, kTransport);
-  check_reduce(world, {.max_width = 1, .transport = kTransport});
+  check_reduce(world, {.route = {.transport = kTransport}, .max_width = 1});
 });
 
 TEST(GpuAggregate, SumsArraysOverRanks) {
@@ -455,7 +453,7 @@ void lose_rank_1(World& world, DeviceTransport transport) {
   use_gpu(world.rank() % gpu_count());
   const Case c(1);
   const Partition partition = partition_by_vertices(c.graph.vertices(), world.size());
-  Placed placed(world, c, partition, {.max_width = c.width, .transport = transport});
+  Placed placed(world, c, partition, {.route = {.transport = transport}, .max_width = c.width});
   placed.run({});
   say_ready(world);
   if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(60));
@@ -489,7 +487,8 @@ const RankProgram kFailing("gpu failing by nvshmem", [](World& world) {
   use_gpu(world.rank() % gpu_count());
   const Case c(1);
   const Partition partition = partition_by_vertices(c.graph.vertices(), world.size());
-  Placed placed(world, c, partition, {.max_width = c.width, .transport = DeviceTransport::nvshmem});
+  Placed placed(world, c, partition,
+                {.route = {.transport = DeviceTransport::nvshmem}, .max_width = c.width});
   placed.run({});
   expect(world.rank() != 1, "enough of it");
   for (;;) placed.run({});
@@ -511,7 +510,7 @@ const RankProgram kTooMuch("gpu too much by nvshmem", [](World& world) {
   try {
     make_gpu_aggregator(
         world, c.graph, false, partition,
-        {.max_width = std::uint64_t{1} << 40, .transport = DeviceTransport::nvshmem});
+        {.route = {.transport = DeviceTransport::nvshmem}, .max_width = std::uint64_t{1} << 40});
   } catch (const DoesNotFitError&) {
     // After it, what fits still works.
     check_case(world, c, {Strategy::pipelined}, DeviceTransport::nvshmem);
@@ -533,9 +532,10 @@ TEST(GpuAggregate, RefusesWhatDoesNotFit) {
   const Case c(2);
   const Partition partition = partition_by_vertices(c.graph.vertices(), 1);
   for (const Strategy strategy : {Strategy::pipelined, Strategy::paged})
-    EXPECT_THROW(make_gpu_aggregator(*world, c.graph, false, partition,
-                                     {.strategy = strategy, .max_width = std::uint64_t{1} << 40}),
-                 DoesNotFitError)
+    EXPECT_THROW(
+        make_gpu_aggregator(*world, c.graph, false, partition,
+                            {.route = {.strategy = strategy}, .max_width = std::uint64_t{1} << 40}),
+        DoesNotFitError)
         << to_string(strategy);
 }
 
@@ -544,7 +544,7 @@ TEST(GpuAggregate, PagedRowsCrossAsTheyAre) {
   const Case c(2);
   const Partition partition = partition_by_vertices(c.graph.vertices(), 1);
   EXPECT_THROW(make_gpu_aggregator(*world, c.graph, false, partition,
-                                   {.strategy = Strategy::paged, .wire = DType::bf16}),
+                                   {.route = {.strategy = Strategy::paged, .wire = DType::bf16}}),
                UsageError);
 }
 

@@ -1,10 +1,11 @@
 // Attention on the GPU against the CPU's reference.
+#include "plait/kernels/cuda/attention.cuh"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "plait/base/error.h"
-#include "plait/kernels/attention_cuda.h"
 #include "tests/gpu/device_matrix.h"
 #include "tests/support/attention_case.h"
 
@@ -89,8 +90,9 @@ struct Matrix {
 AttentionOut forward_on_gpu(const AttentionCase& c, std::uint32_t most, bool gradient = true) {
   const Matrix matrix(c.edges.graph, most);
   OnGpu gpu(c);
-  DeviceArray<float> scratch(attention_scratch(matrix.groups, c.shape));
-  attention(gpu.forward(matrix.edges(), gradient), matrix.groups, scratch.data(), nullptr);
+  const AttentionForward operation = gpu.forward(matrix.edges(), gradient);
+  DeviceArray<float> scratch(scratch_floats(operation, matrix.groups));
+  apply(operation, matrix.groups, scratch.data(), nullptr);
   return gpu.out();
 }
 
@@ -98,8 +100,9 @@ AttentionGradient backward_on_gpu(const AttentionCase& c, const std::vector<floa
                                   std::uint32_t most) {
   const Matrix matrix(c.edges.transposed, most);
   OnGpu gpu(c);
-  DeviceArray<float> scratch(attention_backward_scratch(matrix.groups, c.vertices, c.shape));
-  attention_backward(gpu.backward(matrix.edges(), rows), matrix.groups, scratch.data(), nullptr);
+  const AttentionBackward operation = gpu.backward(matrix.edges(), rows);
+  DeviceArray<float> scratch(scratch_floats(operation, matrix.groups));
+  apply(operation, matrix.groups, scratch.data(), nullptr);
   return gpu.gradient();
 }
 
@@ -218,7 +221,7 @@ TEST(GpuAttention, RefusesWhatItCannotDo) {
   AttentionForward args = gpu.forward(matrix.edges());
   const float* peer = nullptr;
   args.edges.x.peers = &peer;
-  EXPECT_THROW(attention(args, matrix.groups, nullptr, nullptr), UsageError);
+  EXPECT_THROW(apply(args, matrix.groups, nullptr, nullptr), UsageError);
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 // Rows copied on the GPU: equal to the same loops on the CPU, padding included.
+#include "plait/kernels/cuda/copy_rows.cuh"
+
 #include <gtest/gtest.h>
 
 #include "plait/base/error.h"
 #include "plait/base/row_stride.h"
-#include "plait/kernels/copy_rows_cuda.h"
 #include "tests/gpu/device_matrix.h"
 
 namespace plait {

@@ -6,8 +6,8 @@
 
 #include <cmath>
 
-#include "plait/aggregate/gpu_aggregator.h"
-#include "plait/base/cuda.h"
+#include "plait/aggregate/cuda/aggregator.h"
+#include "plait/base/cuda/cuda.cuh"
 #include "plait/base/delay.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
@@ -74,9 +74,10 @@ class Steps {
       }
   }
 
+  std::span<const float> own_values() const { return own_; }
   std::unique_ptr<GpuAggregator> aggregator(Strategy strategy) {
     return make_gpu_aggregator(world_, case_.graph, false, partition_,
-                               {.strategy = strategy, .max_width = case_.width});
+                               {.route = {.strategy = strategy}, .max_width = case_.width});
   }
 
  private:
@@ -87,9 +88,24 @@ class Steps {
   DeviceArray<float> x_, y_;
 };
 
-void check_case(World& world, const Case& c) {
+// How rows cross in `pipelined`.
+enum class Crossing { kernel, copies };
+
+// That steps of the case are of the kind that they are there to test. Collective.
+void expect_crossing(Steps& steps, const Case& c, Crossing crossing) {
+  const auto aggregator = steps.aggregator(Strategy::pipelined);
+  const DeviceArray<float> x(steps.own_values());
+  DeviceArray<float> y(x.size());
+  bool copies = false;
+  for (const TraceSpan& span : aggregator->trace(x.data(), y.data(), c.width))
+    copies |= span.name.starts_with("push to rank");
+  expect(copies == (crossing == Crossing::copies), "rows cross in another way than the test means");
+}
+
+void check_case(World& world, const Case& c, Crossing crossing) {
   const Expected expected(c, {});
   Steps steps(world, c);
+  expect_crossing(steps, c, crossing);
   for (const Strategy strategy : {Strategy::pipelined, Strategy::partial, Strategy::get}) {
     const auto aggregator = steps.aggregator(strategy);
     const auto forward = [&](const float* x, float* y) { aggregator->forward({}, x, y, c.width); };
@@ -99,7 +115,7 @@ void check_case(World& world, const Case& c) {
     std::vector<double> bound(most);
     for (double& value : bound) value = std::abs(value);
     steps.check("maxima", most, bound, [&](const float* x, float* y) {
-      aggregator->max_rows(x, {.width = c.width, .y = y});
+      aggregator->over_edges(x, ExtremumForward{.edges = {}, .width = c.width, .y = y});
     });
   }
 }
@@ -125,10 +141,11 @@ const RankProgram delayed("gpu delayed steps", [](World& world) {
   use_gpu(world.rank() % gpu_count());
   const auto seed = static_cast<std::uint64_t>(world.rank());
   switch_delays(seed, std::chrono::milliseconds(3));
-  check_case(world, Case(1));  // rows cross by a kernel
-  // By copies: more than 24 MiB, which take the host longer than the delays before.
+  check_case(world, Case(random_csr<std::uint32_t>(120, 2000, 1, true), 33, 1), Crossing::kernel);
+  // More than 24 MiB, which take the host longer than the delays before.
   switch_delays(seed, std::chrono::milliseconds(30));
-  check_case(world, Case(random_csr<std::uint32_t>(40000, 200000, 3, true), 200, 3));
+  check_case(world, Case(random_csr<std::uint32_t>(40000, 400000, 3, true), 300, 3),
+             Crossing::copies);
   check_reduce(world);
 });
 

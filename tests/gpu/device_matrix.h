@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "plait/graph/csr.h"
-#include "plait/kernels/row_groups_cuda.h"
-#include "plait/kernels/spmm_cuda.h"
+#include "plait/kernels/cuda/row_groups.cuh"
+#include "plait/kernels/cuda/spmm.cuh"
 
 namespace plait::test {
 

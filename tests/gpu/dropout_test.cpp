@@ -6,8 +6,8 @@
 #include <bit>
 
 #include "plait/graph/generate.h"
-#include "plait/kernels/gpu_dropout.h"
-#include "plait/kernels/gpu_sparse.h"
+#include "plait/kernels/cuda/dropout.h"
+#include "plait/kernels/cuda/sparse.h"
 #include "plait/kernels/spmm.h"
 #include "tests/gpu/device_matrix.h"
 #include "tests/support/random_graph.h"
@@ -99,7 +99,7 @@ TEST(GpuSparse, DropsAndMultipliesLikeTheCpu) {
     for (const std::uint64_t width : {1, 7, 16, 40}) {
       const auto x = test::exact_values(matrix.vertices() * width, 8);
       const DeviceArray<float> x_there(x);
-      DeviceArray<float> y(matrix.vertices() * width), sums(sparse.partial_sums() * width);
+      DeviceArray<float> y(matrix.vertices() * width), sums(sparse.scratch(width));
       sparse.multiply({dropped.data(), x_there.data(), width, y.data(), sums.data()}, nullptr);
       EXPECT_EQ(y.to_host(), product_on_cpu(matrix, wanted, x, width)) << width;
     }

@@ -1,4 +1,4 @@
-#include "plait/base/cuda.h"
+#include "plait/base/cuda/cuda.cuh"
 #include "tests/gpu/endless_kernel.h"
 
 namespace plait::test {

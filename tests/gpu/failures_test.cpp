@@ -9,10 +9,10 @@
 #include <chrono>
 #include <cmath>
 
-#include "plait/aggregate/device_graph_cuda.h"
 #include "plait/base/gpu.h"
-#include "plait/nn/gpu_torch.h"
-#include "plait/nn/recorded.h"
+#include "plait/exchange/cuda/graph.cuh"
+#include "plait/nn/operations/torch_device.h"
+#include "plait/nn/training/recorded.h"
 #include "plait/symmetric/agreement.h"
 #include "tests/gpu/endless_kernel.h"
 #include "tests/support/random_graph.h"
@@ -67,7 +67,7 @@ const RankProgram kRecording("gpu recording fails on one rank", [](World& world)
   const AnyCsr csr = random_csr<std::uint32_t>(50, 400, 1);
   const auto graph =
       c10::make_intrusive<GraphHandle>(world, csr, false, partition_by_vertices(50, world.size()),
-                                       GraphHandleOptions{.route = {.gpu = true}});
+                                       ExchangeOptions{.route = {.gpu = true}});
   Recorder recorder(*graph);
   const torch::Tensor sum = torch::zeros({1}, device);
   int calls = 0;

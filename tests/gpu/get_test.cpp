@@ -1,13 +1,14 @@
 // The strategy `get` against the reference. The rows of the ranks are arrays of their own on one
 // GPU. Values are small multiples of 1/8, so that sums are exact in any order: results are equal,
 // not close.
+#include "plait/kernels/cuda/get.cuh"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "plait/base/error.h"
 #include "plait/graph/generate.h"
-#include "plait/kernels/get_cuda.h"
 #include "plait/kernels/spmm.h"
 #include "tests/gpu/device_matrix.h"
 #include "tests/support/random_graph.h"

@@ -5,15 +5,15 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "plait/aggregate/gpu_aggregator.h"
+#include "plait/aggregate/cuda/aggregator.h"
 #include "plait/aggregate/run_memory.h"
-#include "plait/base/cuda.h"
+#include "plait/base/cuda/cuda.cuh"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/graph/dcsbm.h"
-#include "plait/nn/gpu_torch.h"
-#include "plait/nn/train.h"
-#include "plait/nn/work_memory.h"
+#include "plait/nn/memory/work_memory.h"
+#include "plait/nn/operations/torch_device.h"
+#include "plait/nn/training/train.h"
 #include "tests/world/ranks.h"
 
 namespace plait::test {
@@ -95,14 +95,16 @@ void check_training(World& world, const Run& run) {
 void check_aggregation(World& world, Strategy strategy, std::uint64_t width) {
   const Dataset& data = large();
   const Partition partition = partition_by_edges(data.graph, world.size());
-  const MemoryPlan plan = plan_run(data.graph, data.symmetric, partition,
-                                   {.strategy = strategy, .gpu = true, .widths = {width}});
+  const MemoryPlan plan =
+      plan_run(data.graph, data.symmetric, partition,
+               {.route = {.strategy = strategy, .gpu = true}, .widths = {width}});
   Used used;
   {
     const std::uint64_t floats = partition.size(world.rank()) * width;
     DeviceArray<float> x(floats), y(floats);
-    const auto aggregator = make_gpu_aggregator(world, data.graph, data.symmetric, partition,
-                                                {.strategy = strategy, .max_width = width});
+    const auto aggregator =
+        make_gpu_aggregator(world, data.graph, data.symmetric, partition,
+                            {.route = {.strategy = strategy}, .max_width = width});
     check_cuda(cudaMemset(x.data(), 0, floats * sizeof(float)), "x");
     aggregator->forward({}, x.data(), y.data(), width);
     aggregator->cost();

@@ -6,8 +6,8 @@
 
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
-#include "plait/nn/gpu_torch.h"
-#include "plait/nn/recorded.h"
+#include "plait/nn/operations/torch_device.h"
+#include "plait/nn/training/recorded.h"
 #include "tests/support/random_graph.h"
 
 namespace plait {
@@ -18,7 +18,7 @@ constexpr std::int64_t kMiB = std::int64_t{1} << 18;  // floats
 c10::intrusive_ptr<GraphHandle> on_gpu(World& world) {
   const AnyCsr graph = test::random_csr<std::uint32_t>(10, 20, 1);
   return c10::make_intrusive<GraphHandle>(world, graph, false, partition_by_vertices(10, 1),
-                                          GraphHandleOptions{.route = {.gpu = true}});
+                                          ExchangeOptions{.route = {.gpu = true}});
 }
 
 class Recording : public testing::Test {

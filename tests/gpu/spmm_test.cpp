@@ -7,8 +7,8 @@
 #include "plait/base/error.h"
 #include "plait/base/row_stride.h"
 #include "plait/graph/generate.h"
-#include "plait/kernels/spmm_cuda.h"
-#include "plait/reorder/clusters_cuda.h"
+#include "plait/kernels/cuda/spmm.cuh"
+#include "plait/reorder/cuda/clusters.cuh"
 #include "tests/gpu/device_matrix.h"
 #include "tests/support/random_graph.h"
 

@@ -1,6 +1,6 @@
 // Training and inference on one GPU against the CPU: the same initial weights and the same dropout,
 // so the same course up to the order of sums.
-#include "plait/nn/train.h"
+#include "plait/nn/training/train.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/graph/dcsbm.h"
-#include "plait/nn/gpu_torch.h"
+#include "plait/nn/operations/torch_device.h"
 #include "tests/support/random_graph.h"
 
 namespace plait {

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <thread>
 
-#include "plait/aggregate/gpu_aggregator.h"
-#include "plait/base/cuda.h"
+#include "plait/aggregate/cuda/aggregator.h"
+#include "plait/base/cuda/cuda.cuh"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/world/phase.h"
@@ -34,11 +34,15 @@ class Part {
         expected_(case_, {}),
         x_(std::span<const float>(own_part(case_.x, partition_, world.rank(), case_.width))),
         y_(x_.size()),
-        aggregator_(make_gpu_aggregator(world, case_.graph, false, partition_,
-                                        {.strategy = strategy, .max_width = case_.width})) {}
+        aggregator_(
+            make_gpu_aggregator(world, case_.graph, false, partition_,
+                                {.route = {.strategy = strategy}, .max_width = case_.width})) {}
 
   void enqueue() { aggregator_->forward({}, x_.data(), y_.data(), case_.width); }
-  void enqueue_max() { aggregator_->max_rows(x_.data(), {.width = case_.width, .y = y_.data()}); }
+  void enqueue_max() {
+    aggregator_->over_edges(x_.data(),
+                            ExtremumForward{.edges = {}, .width = case_.width, .y = y_.data()});
+  }
   std::vector<float> result() { return y_.to_host(); }
   GpuAggregator& aggregator() { return *aggregator_; }
   DeviceArray<float>& y() { return y_; }

@@ -75,6 +75,8 @@ TEST(EdgeListFile, LooseFormattingIsRead) {
            "% comment\n\nFrom To\n0\t1\n# between\n1\t0\n\n",
            "  0 ,  1  \n\t1,0\t\n",
            "\n\n0 00001\n1 0\n#",
+           "0 1 {}\n1 0 {}\n",
+           "0,1,{}\n1 0\n",
        })
     EXPECT_EQ(read(text).edges, expected) << text;
 }
@@ -202,6 +204,8 @@ TEST(EdgeListFile, ErrorsSayPlaceValueRangeAndRemedy) {
       {"0 1 1\n1 2\n", "line 2: the weight is missing in '1 2'"},
       {"0 1 1 1\n", "line 1: '0 1 1 1' has more than the 3 columns"},
       {"0 1,\n", "line 1: '0 1,' has more than the 2 columns"},
+      {"0 1 {}\n1 2 {'w': 2}\n", "line 2: '1 2 {'w': 2}' has more than the 2 columns"},
+      {"0 1 1\n1 2 {}\n", "line 2: weight '{}' is not a finite number"},
       {"0 1 1\n1 2 inf\n", "line 2: weight 'inf' is not a finite number"},
       {"0 1 1\n1 2 NaN\n", "line 2: weight 'NaN' is not a finite number"},
       {"0 1 1\n1 2 x\n", "line 2: weight 'x' is not a finite number"},

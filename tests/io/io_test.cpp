@@ -69,6 +69,7 @@ TEST_F(IoTest, TheSameGraphInEveryFormat) {
       put("a.mtx", "%%MatrixMarket matrix coordinate pattern general\n3 3 4\n2 1\n3 2\n3 2\n3 3\n"),
       put("a.txt", "# comment\n0 1\n1 2\n1 2\n2 2\n"),
       put("a.csv", "0,1\n1,2\n1,2\n2,2\n"),
+      put("a.edgelist", "0 1\n1 2\n1 2\n2 2\n"),
   };
   for (const std::string& file : files) {
     const Dataset data = read_dataset(file);
@@ -112,9 +113,8 @@ TEST_F(IoTest, RefusesWhatHasNoFormat) {
   EXPECT_EQ(error_of([&] { read_dataset(put("a.xyz", "0 1\n")); }),
             path("a.xyz") +
                 ": name: no format has the ending .xyz; use one of .plait, .mtx, "
-                ".gnna.npz, .npz, .npy, .txt, .csv, .tsv, .edges, .el, .wel, .sg, .wsg, .graph, "
-                ".gr, .adj, "
-                "_beg_pos.bin");
+                ".gnna.npz, .npz, .npy, .txt, .csv, .tsv, .edges, .edgelist, .el, .wel, .sg, .wsg, "
+                ".graph, .gr, .adj, _beg_pos.bin");
   EXPECT_THAT(error_of([&] { read_dataset(put("graph", "0 1\n")); }), HasSubstr("no ending"));
   EXPECT_THAT(error_of([&] { read_dataset(put("a.txt.gz", "\x1f\x8b\x08")); }),
               HasSubstr("gunzip"));

@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "plait/base/error.h"
-#include "plait/kernels/fast_exp.h"
+#include "plait/kernels/cpu/fast_exp.h"
 #include "tests/support/attention_case.h"
 
 namespace plait {
@@ -29,8 +29,8 @@ void expect_matches_reference(const AttentionCase& c, double tolerance = 4e-6) {
   tolerance /= 1 - double{c.dropout.p()};
   const AttentionOut expected = c.reference();
   AttentionOut out, inferred;
-  attention(c.forward(out));
-  attention(c.forward(inferred, false));
+  apply(c.forward(out));
+  apply(c.forward(inferred, false));
   const Csr<std::uint32_t>& graph = c.edges.graph;
   expect_near(out.y, expected.y, graph, tolerance);
   expect_near(inferred.y, expected.y, graph, tolerance);
@@ -41,7 +41,7 @@ void expect_matches_reference(const AttentionCase& c, double tolerance = 4e-6) {
   const std::vector<float> rows = c.backward_rows(expected, 3);
   const AttentionGradient wanted = c.reference_gradient(rows);
   AttentionGradient gradient;
-  attention_backward(c.backward(rows, gradient));
+  apply(c.backward(rows, gradient));
   const auto features = static_cast<double>(c.shape.features);
   expect_near(gradient.dh, wanted.dh, c.edges.transposed, tolerance);
   expect_near(gradient.ds, wanted.ds, c.edges.transposed, tolerance * (1 + std::sqrt(features)));
@@ -55,9 +55,9 @@ TEST(Attention, ByHand) {
   c.x = {99, 99, 8, std::log(3.0f) - 0.5f, 4, -0.5f};
   c.take_own();
   c.dy = {10, 9, 9};
-  const auto check = [&](auto&& forward, auto&& backward) {
+  const auto check = [&](auto&& run) {
     AttentionOut out;
-    forward(c.forward(out));
+    run(c.forward(out));
     const auto near = [](std::vector<float> expected) {
       return testing::Pointwise(testing::FloatNear(1e-5f), expected);
     };
@@ -67,13 +67,13 @@ TEST(Attention, ByHand) {
     EXPECT_THAT(out.norm, near({std::log(4.0f), 0, 0}));
     AttentionGradient gradient;
     const std::vector<float> rows = c.backward_rows(out);
-    backward(c.backward(rows, gradient));
+    run(c.backward(rows, gradient));
     EXPECT_THAT(gradient.dh, near({0, 7.5f, 2.5f}));
     // a r (dy h - c): 3/4 (80 - 70) and 1/4 * 1/2 (40 - 70)
     EXPECT_THAT(gradient.ds, near({0, 7.5f, -3.75f}));
   };
-  check(attention_reference, attention_backward_reference);
-  check(attention, attention_backward);
+  check([](const auto& args) { apply_reference(args); });
+  check([](const auto& args) { apply(args); });
 }
 
 // The derivative of sum of dy y for each h, s and t.
@@ -163,7 +163,7 @@ TEST(Attention, LargeScores) {
   c.x = {3, 4, -1000};
   c.t = {-2000};
   AttentionOut out;
-  attention(c.forward(out));
+  apply(c.forward(out));
   EXPECT_EQ(out.y, (std::vector<float>{3, 4}));
   EXPECT_EQ(out.b, std::vector<float>{1});
   EXPECT_NEAR(out.norm[0], -3000 + std::log(3.0f), 1e-3);
@@ -173,7 +173,7 @@ TEST(Attention, NanStaysInItsHeadAndRow) {
   AttentionCase c(test::BothWays(3, {{1, 0, 1}, {2, 0, 1}, {2, 1, 1}}), {.shape = {2, 2, 0.2f}});
   c.x[1 * c.stride + c.shape.tail() + 1] = NAN;  // score of head 1 of vertex 1
   AttentionOut out;
-  attention(c.forward(out));
+  apply(c.forward(out));
   for (std::size_t i = 0; i < out.y.size(); ++i) EXPECT_EQ(std::isnan(out.y[i]), i / 2 == 1) << i;
 }
 
@@ -182,10 +182,10 @@ TEST(Attention, NanStaysInItsHeadAndRow) {
 TEST(Attention, BothWaysDropTheSameEdges) {
   const AttentionCase c(random_both_ways(200, 6000, 3), {.shape = {5, 3, 0.2f}, .p = 0.6f});
   AttentionOut out;
-  attention(c.forward(out));
+  apply(c.forward(out));
   AttentionGradient gradient;
   const std::vector<float> rows = c.backward_rows(out);
-  attention_backward(c.backward(rows, gradient));
+  apply(c.backward(rows, gradient));
   double forward = 0, backward = 0, size = 0;
   for (std::uint64_t v = 0; v < c.vertices; ++v)
     for (std::uint64_t j = 0; j < c.shape.width(); ++j) {
@@ -209,8 +209,8 @@ TEST(Attention, SameBitsForAnyThreadCount) {
     omp_set_num_threads(threads);
     AttentionOut out;
     AttentionGradient gradient;
-    attention(c.forward(out));
-    attention_backward(c.backward(rows, gradient));
+    apply(c.forward(out));
+    apply(c.backward(rows, gradient));
     return std::vector{out.y, out.u, out.b, out.norm, gradient.dh, gradient.ds};
   };
   const int before = omp_get_max_threads();
@@ -223,7 +223,7 @@ TEST(Attention, SameBitsForAnyThreadCount) {
 TEST(Attention, Peers) {
   const AttentionCase c(random_both_ways(60, 900, 4), {.shape = {2, 10, 0.2f}, .p = 0.5f});
   AttentionOut gathered, translated;
-  attention(c.forward(gathered));
+  apply(c.forward(gathered));
   constexpr Slot kOwn = 25;
   std::vector<float> peer(c.x.rbegin(), c.x.rend());  // rows in another order
   std::vector<std::uint32_t> owner, row;
@@ -236,7 +236,7 @@ TEST(Attention, Peers) {
   const std::vector<const float*> peers{nullptr, peer.data()};
   AttentionForward args = c.forward(translated);
   args.edges.x = {own.data(), c.stride, kOwn, peers.data(), owner.data(), row.data()};
-  attention(args);
+  apply(args);
   EXPECT_EQ(translated.y, gathered.y);
   EXPECT_EQ(translated.u, gathered.u);
 }
@@ -246,7 +246,7 @@ TEST(Attention, RefusesUnequalBeginAndEnd) {
   AttentionOut out;
   AttentionForward args = c.forward(out);
   args.edges.end = args.edges.end.first(4);
-  EXPECT_THROW(attention(args), Error);
+  EXPECT_THROW(apply(args), Error);
 }
 
 TEST(FastExp, IsExp) {

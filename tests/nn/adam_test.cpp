@@ -1,4 +1,4 @@
-#include "plait/nn/adam.h"
+#include "plait/nn/training/adam.h"
 
 #include <gtest/gtest.h>
 #include <torch/optim/adam.h>

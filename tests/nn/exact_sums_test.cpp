@@ -1,5 +1,5 @@
 // Exact sums against sums in long double, and that no order of rows changes a bit of them.
-#include "plait/nn/exact_sums.h"
+#include "plait/nn/operations/exact_sums.h"
 
 #include <gtest/gtest.h>
 #include <torch/autograd.h>
@@ -11,7 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "plait/nn/dense_operations.h"
+#include "plait/nn/memory/tensor_trace.h"
+#include "plait/nn/operations/dense.h"
 #include "tests/support/dense_graph.h"
 
 namespace plait {
@@ -141,6 +142,35 @@ TEST_F(ExactSums, NoOrderOfRowsChangesABit) {
   EXPECT_TRUE(torch::allclose(wanted[1].to(torch::kFloat64), a.to(torch::kFloat64).sum(0), 1e-6));
 }
 
+// Columns, and rows of the other matrix, are worked on some at a time.
+TEST_F(ExactSums, WideMatricesHaveTheBitsOfTheirParts) {
+  constexpr std::int64_t kWide = 5000;
+  const Tensor a = wide({3, 9}, 10), b = wide({kWide, 9}, 10);
+  const Tensor rows = exact_row_products(a, b);
+  const Tensor x = wide({70, kWide}, 10), y = wide({70, 2}, 10);
+  const Tensor tall = exact_column_products(x, y, graph());
+  const Tensor flat = exact_column_products(y, x, graph());
+  const Tensor sums = exact_column_sums(x, graph());
+  EXPECT_TRUE(same_bits(tall, flat.t().contiguous()));
+  for (const std::int64_t at : {0, 2040, 4990}) {
+    const auto some = [&](const Tensor& of, int dimension) { return of.narrow(dimension, at, 10); };
+    EXPECT_TRUE(same_bits(exact_row_products(a, some(b, 0)), some(rows, 1).contiguous()));
+    EXPECT_TRUE(same_bits(exact_column_products(some(x, 1), y, graph()), some(tall, 0)));
+    EXPECT_TRUE(torch::equal(exact_column_sums(some(x, 1), graph()), some(sums, 0)));
+  }
+}
+
+// 2^11 rows of 8 bytes of so many columns would take 1.5 GiB.
+TEST_F(ExactSums, RoomForABlockIsBounded) {
+  const Tensor one = torch::ones({1, 1}), wide = torch::ones({100000, 1});
+  const TensorTrace trace = trace_tensors([&](const auto&) {
+    EXPECT_EQ(exact_row_products(one, wide).sum().item<float>(), 100000);
+    EXPECT_EQ(exact_column_products(wide.t(), one, graph()).sum().item<float>(), 100000);
+    EXPECT_EQ(exact_column_sums(wide.t(), graph()).sum().item<double>(), 100000);
+  });
+  for (const auto& event : trace.events) EXPECT_LE(event.bytes, std::uint64_t{32} << 20);
+}
+
 // More than 2^53 units before they go again.
 TEST_F(ExactSums, WhatCancelsIsNothing) {
   const Tensor v = torch::rand({8000, 3}) * 0.01 + 0.99, w = torch::rand({8000, 2}) * 0.01 + 0.99;
@@ -154,7 +184,7 @@ class ExactOperations : public ExactSums {
   ExactOperations()
       : exact_(c10::make_intrusive<GraphHandle>(
             *few_.world, few_.graph, false, few_.partition,
-            GraphHandleOptions{.route = {.exact = true}, .max_width = 8})) {}
+            ExchangeOptions{.route = {.exact = true}, .max_width = 8})) {}
 
   // f(graph, tensors) of both graphs, whose results and gradients are to be the same to 1e-5.
   template <class F>

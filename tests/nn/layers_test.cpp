@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "plait/nn/edge_operations.h"
 #include "plait/nn/model.h"
+#include "plait/nn/operations/edges.h"
 #include "tests/support/dense_graph.h"
 
 namespace plait {
@@ -103,13 +103,14 @@ class DenseModel {
     return (last ? torch::stack(heads).mean(0) : torch::cat(heads, 1)) + w("bias");
   }
 
-  // Mean or maximum; 0 without edges.
+  // Mean, maximum or minimum; 0 without edges.
   Tensor of_neighbours(const Tensor& h) const {
     const Tensor degree = counts_.sum(1, true);
     if (config_.aggregation == "mean") return counts_.matmul(h) / degree.clamp_min(1);
-    const Tensor all = h.unsqueeze(0).masked_fill(counts_.unsqueeze(2) == 0,
-                                                  -std::numeric_limits<double>::infinity());
-    return torch::where(degree > 0, all.amax(1), 0.0);
+    const double sign = config_.aggregation == "min" ? -1 : 1;
+    const Tensor all = (sign * h).unsqueeze(0).masked_fill(
+        counts_.unsqueeze(2) == 0, -std::numeric_limits<double>::infinity());
+    return torch::where(degree > 0, sign * all.amax(1), 0.0);
   }
 
   Tensor normalised(const Tensor& y, const std::string& name) {
@@ -197,6 +198,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"sage", {.kind = "sage", .hidden = 6}, true},
         Case{"wide_sage", {.kind = "sage", .hidden = 12, .norm = NormKind::layer}, false},
         Case{"max", {.kind = "sage", .hidden = 6, .aggregation = "max"}, false},
+        Case{"min", {.kind = "sage", .hidden = 6, .aggregation = "min"}, false},
         Case{"sparse_max",
              {.kind = "sage", .hidden = 12, .residual = true, .aggregation = "max"},
              true},

@@ -1,5 +1,5 @@
 // Metrics against their definitions, written out over pairs; on ranks, tests/cli tests them.
-#include "plait/nn/metric.h"
+#include "plait/nn/training/metric.h"
 
 #include <gtest/gtest.h>
 #include <torch/utils.h>
@@ -7,7 +7,7 @@
 #include <random>
 
 #include "plait/base/error.h"
-#include "plait/nn/task.h"
+#include "plait/nn/training/task.h"
 
 namespace plait {
 namespace {
@@ -45,14 +45,14 @@ TEST(RocAuc, OfKnownOrders) {
 }
 
 // Own examples of one rank, in all splits, some in none.
-struct Case {
+struct MetricCase {
   torch::Tensor scores;
   Targets targets;
 };
 
-Case random_case(std::int64_t rows, std::int64_t classes, bool sets, int seed) {
+MetricCase random_case(std::int64_t rows, std::int64_t classes, bool sets, int seed) {
   torch::manual_seed(static_cast<std::uint64_t>(seed));
-  Case c{torch::randn({rows, classes}).mul(3).round().div(3), {}};  // ties, and zeros
+  MetricCase c{torch::randn({rows, classes}).mul(3).round().div(3), {}};  // ties, and zeros
   c.targets.labels = sets ? (torch::rand({rows, classes}) < 0.3).to(torch::kFloat32)
                           : torch::randint(classes, {rows}, torch::kInt64);
   const torch::Tensor part = torch::randint(4, {rows}, torch::kInt64);
@@ -66,7 +66,7 @@ Case random_case(std::int64_t rows, std::int64_t classes, bool sets, int seed) {
 }
 
 // The values of train, validation and test.
-std::vector<double> measured(MetricKind kind, const Case& c) {
+std::vector<double> measured(MetricKind kind, const MetricCase& c) {
   const auto world = World::alone();
   const auto metric = make_metric(kind);
   const torch::Tensor evidence = metric->evidence(c.scores, c.targets);
@@ -82,7 +82,7 @@ std::vector<double> measured(MetricKind kind, const Case& c) {
 }
 
 template <class Slow>
-void expect_measured(MetricKind kind, const Case& c, Slow slow) {
+void expect_measured(MetricKind kind, const MetricCase& c, Slow slow) {
   const std::vector<double> found = measured(kind, c);
   for (std::size_t s = 0; s < 3; ++s) {
     std::vector<std::int64_t> rows;
@@ -94,7 +94,7 @@ void expect_measured(MetricKind kind, const Case& c, Slow slow) {
 
 TEST(Metric, AccuracyIsTheShareOfHits) {
   for (const std::int64_t rows : {0, 5, 80}) {
-    const Case c = random_case(rows, 4, false, 2);
+    const MetricCase c = random_case(rows, 4, false, 2);
     expect_measured(MetricKind::accuracy, c, [&](const std::vector<std::int64_t>& list) {
       double hits = 0;
       for (const std::int64_t i : list)
@@ -108,7 +108,7 @@ TEST(Metric, AccuracyIsTheShareOfHits) {
 // 2 PR / (P + R), precision and recall being over all pairs.
 TEST(Metric, MicroF1IsTheHarmonicMean) {
   for (const std::int64_t rows : {0, 7, 90}) {
-    const Case c = random_case(rows, 5, true, 3);
+    const MetricCase c = random_case(rows, 5, true, 3);
     expect_measured(MetricKind::micro_f1, c, [&](const std::vector<std::int64_t>& list) {
       double hits = 0, said = 0, labelled = 0;
       for (const std::int64_t i : list)
@@ -126,7 +126,7 @@ TEST(Metric, MicroF1IsTheHarmonicMean) {
 
 TEST(Metric, RocAucIsByTheMarginOfClass1) {
   for (const std::int64_t rows : {0, 6, 120}) {
-    const Case c = random_case(rows, 2, false, 4);
+    const MetricCase c = random_case(rows, 2, false, 4);
     expect_measured(MetricKind::roc_auc, c, [&](const std::vector<std::int64_t>& list) {
       std::vector<Scored> examples;
       for (const std::int64_t i : list)
@@ -139,7 +139,7 @@ TEST(Metric, RocAucIsByTheMarginOfClass1) {
 
 // -y log s - (1 - y) log(1 - s), in double precision, mean over classes.
 TEST(Task, LossOfLabelSets) {
-  const Case c = random_case(30, 6, true, 5);
+  const MetricCase c = random_case(30, 6, true, 5);
   const SplitRows& train = c.targets.of(Split::train);
   const torch::Tensor found = task_of(TaskKind::multi_label).losses(c.scores, train, {});
   const torch::Tensor y = train.labels.to(torch::kFloat64);

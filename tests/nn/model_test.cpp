@@ -7,8 +7,8 @@
 
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
-#include "plait/nn/checkpoint.h"
-#include "plait/nn/gpu_torch.h"
+#include "plait/nn/operations/torch_device.h"
+#include "plait/nn/training/checkpoint.h"
 #include "tests/support/dense_graph.h"
 #include "tests/support/error_of.h"
 
@@ -186,7 +186,9 @@ TEST(Checkpoint, BringsBackModelAndOptimizer) {
     best.push_back(p.detach() * 2);
     other_best.push_back(torch::zeros_like(p));
   }
-  const TrainingState begun{"accuracy", {{"the number of vertices", "5"}}};
+  const std::map<std::string, std::string> settings{
+      {"metric", "accuracy"}, {"split", "split 0"}, {"normalize", "rows"}};
+  const TrainingState begun{settings, {{"the number of vertices", "5"}}};
   TrainingState state = begun;
   state.history = {{.epoch = 0, .loss = 2.5}, {.epoch = 1, .loss = 1.25, .milliseconds = 3}};
   state.best_epoch = 1;
@@ -220,12 +222,18 @@ TEST(Checkpoint, BringsBackModelAndOptimizer) {
       resume_checkpoint(read_safetensors(path), path, here, other, other_best, other_adam);
     });
   };
-  EXPECT_THAT(error_with({"roc-auc", begun.graph}), HasSubstr("metadata 'metric'"));
-  EXPECT_THAT(error_with({"accuracy", {{"the number of vertices", "6"}}}),
+  for (const auto& [name, value] : settings) {
+    auto others = settings;
+    others[name] = "fold 3 of 10";
+    EXPECT_THAT(error_with({others, begun.graph}),
+                HasSubstr(fmt::format("metadata '{}': value {} is not this run's fold 3 of 10",
+                                      name, value)));
+  }
+  EXPECT_THAT(error_with({settings, {{"the number of vertices", "6"}}}),
               HasSubstr("another graph: the number of vertices is 5 there and 6 here"));
-  EXPECT_THAT(error_with({"accuracy", {{"the number of vertices", "5"}, {"the size", "2"}}}),
+  EXPECT_THAT(error_with({settings, {{"the number of vertices", "5"}, {"the size", "2"}}}),
               HasSubstr("another graph: the size is missing there and 2 here"));
-  EXPECT_THAT(error_with({"accuracy", {}}),
+  EXPECT_THAT(error_with({settings, {}}),
               HasSubstr("another graph: the number of vertices is 5 there and missing here"));
   std::remove(path.c_str());
 }

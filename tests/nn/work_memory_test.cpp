@@ -1,5 +1,5 @@
 // The memory that runs take on the CPU against what was planned before they began.
-#include "plait/nn/work_memory.h"
+#include "plait/nn/memory/work_memory.h"
 
 #include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,9 @@
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/error.h"
 #include "plait/graph/dcsbm.h"
-#include "plait/nn/tensor_trace.h"
-#include "plait/nn/train.h"
+#include "plait/nn/memory/tensor_trace.h"
+#include "plait/nn/training/train.h"
+#include "plait/world/report.h"
 #include "tests/support/memory_peak.h"
 
 namespace plait {
@@ -90,8 +91,8 @@ TEST(RunMemory, OfAnAggregationIsWhatWasPlanned) {
   const Partition partition = partition_by_vertices(kVertices, 1);
   const auto world = World::alone();
   constexpr std::uint64_t kWidth = 256;
-  const MemoryPlan plan =
-      plan_run(data.graph, true, partition, {.strategy = Strategy::bulk, .widths = {kWidth}});
+  const MemoryPlan plan = plan_run(data.graph, true, partition,
+                                   {.route = {.strategy = Strategy::bulk}, .widths = {kWidth}});
   const test::MemoryPeak peak;
   const Buffer<float> x(kVertices * kWidth, 1.0f), scale(kVertices, 2.0f);
   Buffer<float> y(kVertices * kWidth);
@@ -109,7 +110,7 @@ TEST(RunMemory, RefusesWhatDoesNotFit) {
   for (const std::uint64_t width : {std::uint64_t{1} << 30, ~std::uint64_t{0}}) {
     try {
       require_run_fits(*world, data.graph, true, partition,
-                       {.strategy = Strategy::bulk, .widths = {width}}, "the run");
+                       {.route = {.strategy = Strategy::bulk}, .widths = {width}}, "the run");
       ADD_FAILURE() << width;
     } catch (const DoesNotFitError& error) {
       EXPECT_EQ(std::string(error.what()).find("the run needs "), 0u) << error.what();
@@ -147,6 +148,19 @@ TEST(TensorTrace, TellsWhatLibtorchsCacheTakes) {
   const WorkBytes work = work_bytes(rehearsal(10), rehearsal(20), 100000, BlockMemory::cached);
   EXPECT_EQ(work.kept, (40 + 2) * kMiB);
   EXPECT_EQ(work.most, (3 * 40 + 2) * kMiB);
+}
+
+// libtorch's arrays on the CPU have an error of no type of its own, of several lines.
+TEST(Report, OfAnArrayThatDoesNotFit) {
+  testing::internal::CaptureStderr();
+  int code = 0;
+  try {
+    torch::empty({std::int64_t{1} << 50});
+  } catch (const std::exception& error) {
+    code = report_error(error);
+  }
+  EXPECT_EQ(code, static_cast<int>(ExitCode::does_not_fit));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "plait: there is no memory left\n");
 }
 
 TEST(TensorTrace, LeavesTheAllocatorAsItWas) {

@@ -8,6 +8,7 @@
 
 #include "plait/base/error.h"
 #include "plait/partition/quality.h"
+#include "tests/support/error_of.h"
 #include "tests/support/random_graph.h"
 
 namespace plait {
@@ -40,6 +41,21 @@ TEST(Partition, EverySchemeOwnsEveryVertexOnce) {
           ASSERT_EQ(p.largest(), largest);
         }
     }
+}
+
+TEST(Partition, GathersRowsOfTheRightSizeOnly) {
+  const Partition partition = Partition::contiguous({0, 2, 3});
+  std::vector<std::vector<std::byte>> parts{std::vector<std::byte>(8, std::byte{1}),
+                                            std::vector<std::byte>(4, std::byte{2})};
+  std::vector<std::byte> all(12);
+  partition.gather_rows(parts, 4, all);
+  EXPECT_EQ(all[7], std::byte{1});
+  EXPECT_EQ(all[8], std::byte{2});
+  const auto refused = [&] { return error_of([&] { partition.gather_rows(parts, 4, all); }); };
+  parts[1].resize(2);
+  EXPECT_EQ(refused(), "rank 1 gives 2 bytes for its 1 rows, which are of 4 bytes each");
+  parts.pop_back();
+  EXPECT_NE(refused(), "");
 }
 
 TEST(Partition, ByEdgesBalancesEdgesOfASkewedGraph) {

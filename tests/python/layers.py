@@ -21,6 +21,7 @@ CASES = {
     "sage": ("SAGEConv", {"out_channels": 4}),
     "sage, wider": ("SAGEConv", {"out_channels": 9}),
     "sage by max": ("SAGEConv", {"out_channels": 4, "aggr": "max"}),
+    "sage by min": ("SAGEConv", {"out_channels": 4, "aggr": "min"}),
     "sage by sum, normalised": ("SAGEConv", {"out_channels": 5, "aggr": "sum", "normalize": True}),
     "sage by add, no root": ("SAGEConv", {"out_channels": 5, "aggr": "add", "root_weight": False}),
     "sage projected": ("SAGEConv", {"out_channels": 7, "project": True, "bias": False}),

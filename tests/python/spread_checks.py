@@ -3,6 +3,7 @@ Geometric on the whole graph in the same process."""
 
 import copy
 
+import pytest
 import torch
 import torch.nn.functional as F
 import torch_geometric.nn as pyg
@@ -53,6 +54,31 @@ def sums_are_of_all_ranks():
     assert plait.mean(few) == 1
 
 
+def integers_are_summed_exactly():
+    first = plait.rank() == 0
+    others = plait.world_size() - 1
+    for dtype, on_first, on_others, total in (
+            (torch.int64, 2**53, 1, 2**53 + others), (torch.int64, -(2**63), 0, -(2**63)),
+            (torch.uint64, 2**63 - 1, 0, 2**63 - 1), (torch.int8, -128, 127, 127 * others - 128),
+            (torch.bool, True, True, others + 1), (torch.uint16, 2**16 - 1, 0, 2**16 - 1)):
+        found = plait.sum(torch.tensor([on_first if first else on_others], dtype=dtype))
+        assert (found.dtype, found.item()) == (torch.int64, total)
+    # What overflows on one rank alone does not where the sum of all ranks fits.
+    assert plait.sum(torch.tensor([2**63 - 1, 1, -2] if first else [0])) == 2**63 - 2
+    for dtype, value in ((torch.int64, 2**63 - 1), (torch.uint64, 2**64 - 1)):
+        with pytest.raises(OverflowError, match=f"{value + others + 2}, is outside of int64"):
+            plait.sum(torch.tensor([value, 2] if first else [1], dtype=dtype))
+
+
+def what_is_no_tensor_of_real_numbers():
+    for reduce, name in ((plait.sum, "plait.sum"), (plait.mean, "plait.mean")):
+        for value, kind in (([1, 2], "list"), (torch.ones(2).numpy(), "ndarray")):
+            with pytest.raises(TypeError, match=f"{name} takes a tensor, not a {kind}"):
+                reduce(value)
+        with pytest.raises(TypeError, match=f"{name} takes real numbers"):
+            reduce(torch.ones(2, dtype=torch.complex64))
+
+
 def ranks_without_nodes():
     data = make_data()
     data.edge_index = torch.tensor([[0], [1]])
@@ -92,6 +118,30 @@ def some_weights_are_frozen_or_shared():
     assert model.conv1.lin_r.weight is model.conv1.lin_l.weight
     losses(plain, DATA).mean().backward()
     plait.mean(losses(model, own)).backward()
+    check_gradients(model, plain)
+
+
+class PartOfRows(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.part = pyg.GCNConv(DATA.x.size(1), 3), torch.nn.Linear(3, 3)
+        self.never = torch.nn.Linear(3, 3)
+
+    def forward(self, x, edge_index, rows=None):
+        h = self.conv(x, edge_index)
+        if rows is None or rows.any():
+            h = torch.where(rows[:, None], self.part(h), h)
+        return h
+
+
+def weights_that_some_ranks_do_not_use():
+    plain, model, own = pair(PartOfRows)
+    graph = own.edge_index
+    owners = graph.gather(torch.full((graph.num_own,), plait.rank()))
+    for net, data, mean in ((plain, DATA, torch.mean), (model, own, plait.mean)):
+        rows = owners == 0 if net is plain else graph.own(owners) == 0
+        out = net(data.x, data.edge_index, rows)
+        mean(F.cross_entropy(out, data.y, reduction="none")).backward()
     check_gradients(model, plain)
 
 

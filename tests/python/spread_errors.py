@@ -1,7 +1,6 @@
 """What must not go unnoticed on two ranks, each an error with the same line on both. As a program:
 prints NAME and the error of each check."""
 
-import sys
 import types
 
 import torch
@@ -79,6 +78,73 @@ def model_spread_twice():
 def loss_of_own_rows():
     model, own, losses = spread()
     losses(model(own.x, own.edge_index)).mean().backward()
+
+
+def loss_partly_of_own_rows():
+    model, own, losses = spread()
+    out = model(own.x, own.edge_index)
+    (plait.mean(losses(out)) + 0.1 * out.square().mean()).backward()
+
+
+def losses_of_which_one_is_of_own_rows():
+    model, own, losses = spread()
+    out = model(own.x, own.edge_index)
+    torch.autograd.backward([plait.sum(losses(out)), out.sum()])
+
+
+def other_weights_frozen():
+    model, own, losses = spread()
+    (model.conv.bias, model.conv.lin.weight)[RANK].requires_grad_(False)
+    plait.mean(losses(model(own.x, own.edge_index))).backward()
+
+
+def a_sum_and_a_mean():
+    (plait.sum, plait.mean)[RANK](torch.ones(3))
+
+
+def sums_of_other_types():
+    plait.sum(torch.ones(3, dtype=(torch.float32, torch.int64)[RANK]))
+
+
+def a_sum_and_rows():
+    graph = plait.Graph(INDEX)
+    if RANK == 0:
+        plait.sum(torch.ones(3))
+    else:
+        graph.gather(torch.ones(graph.num_own, 2))
+
+
+def a_sum_and_a_graph():
+    plait.sum(torch.ones(3)) if RANK == 0 else plait.Graph(INDEX)
+
+
+def rows_of_other_widths():
+    graph = plait.Graph(INDEX)
+    graph.gather(torch.ones(graph.num_own, 2 + RANK))
+
+
+def rows_of_other_types():
+    graph = plait.Graph(INDEX)
+    graph.gather(torch.ones(graph.num_own, 2, dtype=(torch.float32, torch.float64)[RANK]))
+
+
+def aggregates_of_other_widths():
+    graph = plait.Graph(INDEX)
+    plait.aggregate(graph, torch.ones(graph.num_own, 4 + RANK))
+
+
+def later_aggregates_of_other_widths():
+    graph = plait.Graph(INDEX)
+    for width in (9, 3):
+        plait.aggregate(graph, torch.ones(graph.num_own, width))
+    plait.aggregate(graph, torch.ones(graph.num_own, (9, 3)[RANK]))
+
+
+def an_aggregate_and_its_gradient():
+    graph = plait.Graph(INDEX)
+    x = torch.ones(graph.num_own, 2, requires_grad=True)
+    y = plait.aggregate(graph, x).sum()
+    y.backward() if RANK == 0 else plait.aggregate(graph, x)
 
 
 def mean_of_a_mean():

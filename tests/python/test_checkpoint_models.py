@@ -8,7 +8,6 @@ import pytest
 import safetensors
 import safetensors.torch
 import torch
-import torch_geometric.nn
 from torch_geometric.nn import models
 
 import plait

@@ -101,7 +101,7 @@ def test_shapes_of_meta_tensors(case):
     graph, h, scores = case
     ops = torch.ops.plait
     assert ops.attend(h.to("meta"), scores.to("meta"), graph._handle).shape == h.shape
-    assert ops.max_of_neighbours(h.to("meta"), graph._handle).shape == h.shape
+    assert ops.extremum_of_neighbours(h.to("meta"), graph._handle).shape == h.shape
 
 
 def test_wrong_operands(case):

@@ -255,3 +255,5 @@ def test_load_what_is_wrong(tmp_path):
         with pytest.raises(ValueError) as error:
             plait.Graph.load(tmp_path / name)
         assert name in str(error.value) and "\n" not in str(error.value)
+    with pytest.raises(ValueError, match="zero byte after 'a'"):
+        plait.Graph.load("a\0b")

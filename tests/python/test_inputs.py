@@ -55,6 +55,7 @@ BARE = {
     "NumPy of 32 bit": EDGES.index.numpy().astype(np.int32),
     "NumPy without sign": EDGES.index.numpy().astype(np.uint32),
     "NumPy, transposed": np.ascontiguousarray(EDGES.index.numpy().T).T,
+    "NumPy, backwards twice": EDGES.index.numpy()[::-1].copy()[::-1],
     "another library": OnlyDLPack(EDGES.index.numpy()),
 }
 

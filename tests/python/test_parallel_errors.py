@@ -21,7 +21,25 @@ SAYS = {
                               r"torch.float32\[3\] on rank 0, but torch.float32\[4\] on rank 1",
     "data_of_other_content": r"ValueError: ranks pass different data: x is torch.float32\[4, 2\]",
     "model_spread_twice": "ValueError: .* spread already",
-    "loss_of_own_rows": "RuntimeError: the loss is of this rank's rows alone.*plait.mean",
+    "loss_of_own_rows": "RuntimeError: the loss, or a part of it, is of this rank's.*plait.mean",
+    "loss_partly_of_own_rows": "RuntimeError: the loss, or a part of it, is of this rank's rows",
+    "losses_of_which_one_is_of_own_rows": "RuntimeError: the loss, or a part of it, is of this",
+    "other_weights_frozen": r"ValueError: .* rank 0 the sum of 7 Float numbers on cpu: gradients "
+                            r"of 1 parameters, not of 1 \(.*\): conv.bias, but rank 1 .* not of 1 "
+                            r"\(.*\): conv.lin.weight;",
+    "a_sum_and_a_mean": "ValueError: ranks call different operations: rank 0 plait.sum of "
+                        "torch.float32 on cpu, but rank 1 plait.mean of torch.float32 on cpu; "
+                        "every rank must make the same calls in the same order",
+    "sums_of_other_types": "ValueError: .* rank 0 plait.sum of torch.float32.* torch.int64",
+    "a_sum_and_rows": "ValueError: .* rank 0 plait.sum of .*, but rank 1 Graph.gather",
+    "a_sum_and_a_graph": "ValueError: .* rank 0 plait.sum .*, but rank 1 an exchange of data",
+    "rows_of_other_widths": "ValueError: .* rank 0 Graph.gather of rows of 2 .* of rows of 3",
+    "rows_of_other_types": "ValueError: .* rank 0 Graph.gather of .*Float.* Graph.gather .*Double",
+    "aggregates_of_other_widths": "ValueError: ranks call different operations on a graph: rank 0 "
+                                  "is to make room for rows of width 4, but rank 1 .* of width 5",
+    "later_aggregates_of_other_widths": "ValueError: .* rank 0 .* of width 9, but rank 1 .* 3;",
+    "an_aggregate_and_its_gradient": "ValueError: .* rank 0 is to bring, against edges, rows of "
+                                     "width 2, but rank 1 to bring, along edges, rows of width 2",
     "mean_of_a_mean": 'ValueError: .*reduction="none"',
     "mean_of_nothing": "ValueError: .*no values on any rank",
     "method_that_is_not_named": "RuntimeError: GCNConv: the gradient of bias would.*methods=",
@@ -78,3 +96,43 @@ def test_ranks_leave_together(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PREFACE + "time.sleep(3 * (1 - plait.rank()))\nprint('done')\n")
     assert Ranks(2, program, timeout_ms=2000).succeed() == ["done\n", "done\n"]
+
+
+FORKS = """
+child = os.fork()
+if child == 0:
+    for call in (lambda: plait.sum(x), lambda: plait.aggregate(graph, x)):
+        try:
+            call()
+        except ValueError as error:
+            print(error, flush=True)
+    sys.excepthook(ValueError, ValueError("of the child"), None)  # is no failure of its parent
+    os._exit(0)
+os.waitpid(child, 0)
+plait.aggregate(graph, x)
+print(plait.sum(x).item())
+"""
+
+
+def test_a_process_forked_from_a_rank_is_none(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(PREFACE + FORKS)
+    for rank, output in enumerate(Ranks(2, program).succeed(limit=60)):
+        refused = rf"this process was forked from rank {rank} after the ranks had joined.*\n"
+        assert re.fullmatch(rf"({refused}){{2}}6.0\n", output), output
+
+
+FROZEN_LATER = """
+model, data = plait.parallelize(torch.nn.Linear(2, 2), graph)
+for step in range(2):
+    model.bias.requires_grad_(step == 0 or plait.rank() == 0)
+    plait.mean(model(x)).backward()
+"""
+
+
+def test_weights_that_one_rank_freezes_later_end_all(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(PREFACE + FROZEN_LATER)
+    for code, _, errors in Ranks(2, program).results(limit=60):
+        assert code == 1
+        assert re.search("has called a .* every rank must make the same calls", errors), errors

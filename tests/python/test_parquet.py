@@ -11,7 +11,7 @@ import plait
 from plait import parquet
 
 pyarrow = pytest.importorskip("pyarrow")
-import pyarrow.parquet  # noqa: E402
+import pyarrow.parquet  # noqa: E402, F811
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 NODES, EDGES = 40, 200

@@ -89,7 +89,7 @@ struct AttentionCase {
   }
   AttentionOut reference() const {
     AttentionOut out;
-    attention_reference(forward(out));
+    apply_reference(forward(out));
     return out;
   }
 
@@ -140,7 +140,7 @@ struct AttentionCase {
   }
   AttentionGradient reference_gradient(const std::vector<float>& rows) const {
     AttentionGradient gradient;
-    attention_backward_reference(backward(rows, gradient));
+    apply_reference(backward(rows, gradient));
     return gradient;
   }
 };

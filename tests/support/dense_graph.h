@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "plait/nn/graph_handle.h"
-#include "plait/nn/input.h"
+#include "plait/nn/operations/graph_handle.h"
+#include "plait/nn/training/input.h"
 #include "tests/support/random_graph.h"
 
 namespace plait::test {
@@ -58,7 +58,7 @@ struct DenseGraph {
 
   c10::intrusive_ptr<GraphHandle> handle(const ShardOptions& options) const {
     return c10::make_intrusive<GraphHandle>(*world, graph, false, partition,
-                                            GraphHandleOptions{.shards = options});
+                                            ExchangeOptions{.shards = options});
   }
 };
 

@@ -49,6 +49,9 @@ void hammer(World& world) {
         expect(got == round * 100 + from * 10 + owner,
                fmt::format("round {}: word {} of rank {} is {}", round, from, owner, got));
       }
+    const std::vector<std::uint64_t> brought = heap->barrier(round * 100 + me);
+    for (std::uint64_t from = 0; from < ranks; ++from)
+      expect(brought[from] == round * 100 + from, fmt::format("round {}: brought words", round));
   }
 }
 

@@ -6,7 +6,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/library.h"
-#include "plait/symmetric/device_transport.h"
+#include "plait/base/transport.h"
 #include "tests/world/ranks.h"
 
 namespace plait::test {

@@ -160,6 +160,35 @@ TEST(World, TwoInSuccession) {
   EXPECT_EQ(outcome.all_errors(), "");
 }
 
+// A rank that is slow, before each kind of collective in turn, for longer than joining may take.
+const PlainProgram slow_rank("slow rank", [] {
+  WorldConfig config = world_from_environment().value();
+  config.join_timeout = 4s;
+  const auto world = World::join(config);
+  const std::function<void()> collectives[] = {
+      [&] { check_all_to_all(*world); },
+      [&] { world->barrier(); },
+      [&] { check_broadcast(*world); },
+      [&] { check_sums<float>(*world); },
+  };
+  const auto index = static_cast<std::size_t>(std::stoi(std::getenv("PLAIT_TEST_COLLECTIVE")));
+  if (world->rank() == 1) std::this_thread::sleep_for(config.join_timeout + 1s);
+  collectives[index]();
+  return 0;
+});
+
+TEST(SlowRank, IsWaitedForLongerThanJoiningMayTake) {
+  std::vector<std::unique_ptr<Job>> jobs;  // at the same time
+  for (int collective = 0; collective < 4; ++collective)
+    jobs.push_back(std::make_unique<Job>(JobOptions{
+        "slow rank", 2, kPatient, {{"PLAIT_TEST_COLLECTIVE", std::to_string(collective)}}}));
+  for (const auto& job : jobs) {
+    const auto outcome = job->wait();
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.all_errors(), "");
+  }
+}
+
 // Ranks on two addresses that are not the same host as far as ranks can tell.
 void check_two_hosts(World& world) {
   expect(!world.one_host(), "two hosts");

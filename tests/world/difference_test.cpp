@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/error_of.h"
 #include "tests/world/ranks.h"
 
 namespace plait::test {
@@ -30,6 +31,36 @@ TEST(Difference, IsToldInOneLine) {
       outcome.all_errors(),
       "plait: ranks have different things: size is 7 on rank 0, but nothing on rank 4; give every "
       "rank the same\n");
+}
+
+// One rank sums, the other gathers; both go on after the error.
+const RankProgram agrees("agrees", [](World& world) {
+  const auto rank = static_cast<std::uint64_t>(world.rank());
+  const std::vector<Given> given = agree(world, "the same", {7 + rank, 0.5 * world.rank()});
+  for (std::size_t r = 0; r < given.size(); ++r)
+    expect(given[r].count == 7 + r && given[r].sum == 0.5 * static_cast<double>(r), "what it gave");
+  const std::string differ =
+      "ranks call different operations: rank 0 a sum of 3, but rank 1 a sum of 4; every rank must "
+      "make the same calls in the same order";
+  const auto told = error_of([&] {
+    agree(world, rank == 1 ? "a sum of 4" : rank == 2 ? "a sum of 5" : "a sum of 3");
+  });
+  expect(told == differ, told);
+  const std::byte byte{};
+  const auto other = error_of([&] {
+    if (rank == 0)
+      agree(world, "a sum of 3");
+    else
+      world.all_gather({&byte, 1});
+  });
+  expect(other.find("rank 0 a sum of 3, but rank 1 an exchange of data;") != other.npos, other);
+  agree(world, "the same");
+});
+
+TEST(Agreement, IsRefusedByAllRanksInOneLine) {
+  const auto outcome = run_job({"agrees", 3, kPatient});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.all_errors(), "");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 #include "plait/symmetric/heap.h"
 #include "plait/world/launch.h"
 #include "plait/world/phase.h"
-#include "plait/world/store.h"
+#include "plait/world/rendezvous.h"
 #include "tests/support/error_of.h"
 #include "tests/world/ranks.h"
 
@@ -142,6 +142,31 @@ TEST(KilledRank, WithoutALauncher) {
   }
 }
 
+// --- ranks that call different things ---
+
+const RankProgram calls_another("calls another", [](World& world) {
+  const auto heap = SymmetricHeap::create(world, 8);
+  std::vector<float> value(1);
+  if (world.rank() == 1)
+    world.all_reduce_sum(std::span(value));
+  else
+    heap->barrier();
+});
+
+TEST(DifferentOperations, EndAllRanksThatWouldWaitForEver) {
+  const auto outcome = run_job({"calls another", 2});
+  EXPECT_EQ(outcome.code, 1);
+  const std::string rule = "; every rank must make the same calls in the same order";
+  EXPECT_THAT(
+      outcome.all_errors(),
+      testing::AnyOf(HasSubstr("rank 0: rank 1 has called a sum over ranks where rank 0 has "
+                               "called an operation on a graph" +
+                               rule),
+                     HasSubstr("rank 1: rank 0 has called an operation on a graph where "
+                               "rank 1 has called a sum over ranks" +
+                               rule)));
+}
+
 // --- a rank that stops ---
 
 class Stopped : public testing::TestWithParam<JobOptions> {};
@@ -182,7 +207,7 @@ TEST(StoppedJob, LosesNobodyWhenItContinues) {
   ::kill(job.id(), SIGTERM);
   const auto outcome = job.wait();
   EXPECT_EQ(outcome.code, 130);
-  EXPECT_EQ(outcome.all_errors(), "");
+  EXPECT_EQ(outcome.all_errors(), "plait: interrupted\n");  // of the launcher; no rank is lost
 }
 
 const RankProgram slow("slow", [](World& world) {
@@ -226,13 +251,13 @@ TEST(Launcher, TakesAllRanksWithItWhenKilled) {
   EXPECT_THAT(shared_names(ranks), IsEmpty());
 }
 
-TEST(Launcher, PassesInterruptsOn) {
+TEST(Launcher, PassesInterruptsOnAndTellsWhereRanksCannot) {
   Job job({"reduces", 2});
   job.await_ready(2);
   ::kill(job.id(), SIGINT);
   const auto outcome = job.wait();
   EXPECT_EQ(outcome.code, 130);
-  EXPECT_EQ(outcome.all_errors(), "");
+  EXPECT_EQ(outcome.all_errors(), "plait: interrupted\n");  // ranks die of the signal in silence
 }
 
 const PlainProgram deaf("deaf", [] {
@@ -443,12 +468,12 @@ TEST(Joining, TellsHowManyHadAnotherSecret) {
   config.master_port = free_port();
   config.join_timeout = 1s;
   config.secret = {1, 2, 3};
-  StoreAddress other = store_address(config);
+  RendezvousAddress other = rendezvous_address(config);
   other.secret = {4, 5, 6};
   std::string text;
   std::thread first([&] { text = error_of([&] { World::join(config); }); });
   for (int i = 0; i < 2; ++i)
-    EXPECT_THAT(error_of([&] { Store::connect(other, 900ms); }), HasSubstr("another secret"));
+    EXPECT_THAT(error_of([&] { Rendezvous::connect(other, 900ms); }), HasSubstr("another secret"));
   first.join();
   EXPECT_EQ(text,
             "rank 0: of 2 ranks, these have not joined within 1 s: 1; connections with another "

@@ -1,4 +1,4 @@
-"""Layers with the signatures and state_dicts of PyTorch Geometric 2.8, one a file."""
+"""Layers with the signatures and state_dicts of PyTorch Geometric 2.8, one layer per file."""
 
 from plait.nn.gat_conv import GATConv
 from plait.nn.gcn_conv import GCNConv

@@ -1,4 +1,4 @@
-"""What layers share: options of message passing, linear maps, and the graph they are given."""
+"""Code that layers share: options of message passing, linear maps, and the graph argument."""
 
 import math
 
@@ -21,7 +21,7 @@ class GlorotLinear(torch.nn.Linear):
 
 
 class LazyGlorotLinear(torch.nn.LazyLinear):
-    """The same, its input width found at the first call."""
+    """A GlorotLinear whose input width is found at the first call."""
 
     cls_to_become = GlorotLinear
 
@@ -36,15 +36,16 @@ def glorot(weight):
 
 
 def linear(in_channels, out_channels, bias):
-    """torch.nn.Linear; in_channels -1: found at the first call."""
+    """Returns a torch.nn.Linear; with in_channels -1 the width is found at the first call."""
     if in_channels < 0:
         return torch.nn.LazyLinear(out_channels, bias=bias)
     return torch.nn.Linear(in_channels, out_channels, bias=bias)
 
 
 def sum_of_products(x, lin, aggregate):
-    """aggregate(x W^T) + b of a linear map that is_plain. Rows are padded by columns of 0 to a
-    multiple of 16 bytes, at which products and sums work fastest, and are cut again."""
+    """Returns aggregate(x W^T) + b for a linear map that is_plain. Rows are padded by columns of 0
+    to a multiple of 16 bytes, at which products and sums are fastest, and the padding is cut off
+    again."""
     weight, width = lin.weight, lin.weight.size(0)
     missing = -width % 4 if width > 2 else 0
     if missing:
@@ -57,14 +58,15 @@ _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_
 
 
 def is_plain(lin):
-    """Whether calling it is the product with its weight: no hooks, as pruning has them, no
-    parametrization, no wrapper in its place."""
+    """Returns whether a call of the linear map is just the product with its weight: it has no hooks
+    (as pruning adds), no parametrization, and no wrapper in its place."""
     kinds = (torch.nn.Linear, GlorotLinear)
     return type(lin) in kinds and not any(getattr(lin, name) for name in _HOOKS)
 
 
 def glorot_linear(in_channels, out_channels):
-    """Without a bias; in_channels -1: found at the first call."""
+    """Returns a GlorotLinear without bias; with in_channels -1 the width is found at the first
+    call."""
     if in_channels < 0:
         return LazyGlorotLinear(out_channels, bias=False)
     return GlorotLinear(in_channels, out_channels, bias=False)
@@ -73,7 +75,7 @@ def glorot_linear(in_channels, out_channels):
 class GraphLayer(torch.nn.Module):
     """A layer of message passing from sources to targets."""
 
-    # The options of PyTorch Geometric's MessagePassing, with the values that layers compute.
+    # The options of PyTorch Geometric's MessagePassing, with the values that layers support.
     _MESSAGE_PASSING = {"aggr": ("add", "sum"), "flow": ("source_to_target",), "node_dim": (-2, 0)}
 
     _USES_WEIGHTS = False
@@ -99,7 +101,7 @@ class GraphLayer(torch.nn.Module):
         return NotImplementedError(f"{type(self).__name__} does not support {option}; {remedy}")
 
     def _checked(self, x):
-        """x as a tensor of two dimensions."""
+        """Returns x as a tensor of two dimensions."""
         if isinstance(x, (tuple, list)):
             raise ValueError(f"x is a {type(x).__name__}; give one tensor (N, in_channels)")
         x = as_tensor("x", x, "give one tensor (N, in_channels)")
@@ -122,9 +124,9 @@ class GraphLayer(torch.nn.Module):
 
     @torch.compiler.disable
     def _adjacency(self, x, edge_index, edge_weight=None, loop_weights=None):
-        """The graph of the layer's argument edge_index, for x (on several ranks, own rows) and
-        where x is. With `loop_weights`, every node has one loop, of the first where edges have no
-        weights, else of the second."""
+        """Returns the graph of the layer's argument edge_index, for x (on several ranks, own rows)
+        and on the device of x. With `loop_weights`, every node has one loop; its weight is the
+        first of the two if edges have no weights, else the second."""
         require_shared(self)
         num_nodes, device = x.size(0), x.device
         edges = as_edges(edge_index, edge_weight)

@@ -8,21 +8,22 @@ from plait.nn._layer import GraphLayer, glorot, glorot_linear
 class GATConv(GraphLayer):
     """Attention over neighbours and the node itself (Velickovic et al., ICLR 2018).
 
-    Head k of node i becomes the sum of a_e W_k x[j] over its edges e from j, where a_e is the
-    softmax over the edges of i of leaky_relu(<att_src_k, W_k x[j]> + <att_dst_k, W_k x[i]>).
-    Arguments, parameter names and results are those of torch_geometric.nn.GATConv.
+    Head k of node i is the sum of a_e W_k x[j] over its edges e from j, where a_e is the softmax
+    over the edges of i of leaky_relu(<att_src_k, W_k x[j]> + <att_dst_k, W_k x[i]>). Arguments,
+    parameter names and results are those of torch_geometric.nn.GATConv.
 
     Args:
         in_channels: width of x; -1: found at the first call.
-        out_channels: width of a head.
-        heads: their number.
-        concat: heads stand side by side, heads * out_channels wide; False: their mean.
-        negative_slope: of leaky_relu.
-        dropout: the share of attention that is dropped while training. Which, follows from one
-            number drawn from torch's generator a call, so that torch.manual_seed repeats it; it is
-            not what PyTorch Geometric drops, and parallel edges are dropped together.
-        add_self_loops: give each node one loop instead of those that it has.
-        bias: whether one is added.
+        out_channels: width of one head.
+        heads: number of heads.
+        concat: True: concatenate the heads, giving the width heads * out_channels. False: take
+            their mean.
+        negative_slope: slope of leaky_relu below 0.
+        dropout: share of attention that is dropped in training. One number per call from torch's
+            generator determines the dropped entries, so torch.manual_seed repeats them. PyTorch
+            Geometric drops other entries. Parallel edges are dropped together.
+        add_self_loops: give each node one loop instead of its own loops.
+        bias: whether to add a bias.
         residual: add x, times a matrix.
 
     Raises NotImplementedError for edge_dim and other options of PyTorch Geometric.
@@ -62,7 +63,7 @@ class GATConv(GraphLayer):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """Draws the weights anew, and sets the bias to 0."""
+        """Draws new weights, and sets the bias to 0."""
         self.lin.reset_parameters()
         if self.res is not None:
             self.res.reset_parameters()
@@ -72,10 +73,9 @@ class GATConv(GraphLayer):
             torch.nn.init.zeros_(self.bias)
 
     def forward(self, x, edge_index, edge_attr=None, size=None, return_attention_weights=None):
-        """
-        Args:
+        """Args:
             x: (N, in_channels), float32, on the CPU or a GPU.
-            edge_index: as for GCNConv; weights of edges are not used.
+            edge_index: as for GCNConv; edge weights are not used.
 
         Returns (N, heads * out_channels), or (N, out_channels) unless concat; float32,
         differentiable by x and the parameters.

@@ -8,22 +8,22 @@ from plait.nn._layer import GraphLayer, glorot_linear, is_plain, sum_of_products
 class GCNConv(GraphLayer):
     """Graph convolution, D^-1/2 (A + I) D^-1/2 X W^T + b (Kipf and Welling, ICLR 2017, equation 2).
 
-    D is the diagonal of the row sums of A + I. A node that has a loop keeps it instead of getting
-    one. Arguments, parameter names and results are those of torch_geometric.nn.GCNConv.
+    D is the diagonal of the row sums of A + I. A node that has a loop keeps it and gets no other.
+    Arguments, parameter names and results are those of torch_geometric.nn.GCNConv.
 
     Args:
         in_channels: width of x; -1: found at the first call.
         out_channels: width of the result.
-        improved: A + 2I instead of A + I. As in PyTorch Geometric 2.8, only where edges have
-            weights; without, it changes nothing.
-        cached: keep the normalised graph of the first call and use it ever after, whatever graph
-            is given. Seldom needed: see forward.
-        add_self_loops: None: as `normalize` says.
-        normalize: False: the plain sum, X' = A X W^T + b, by the edge weights if there are some.
-        bias: whether there is a b.
+        improved: A + 2I instead of A + I. As in PyTorch Geometric 2.8, it has an effect only if
+            edges have weights.
+        cached: keep the normalised graph of the first call and use it from then on, whatever graph
+            is passed. Rarely needed: see forward.
+        add_self_loops: None: the value of `normalize`.
+        normalize: False: the plain sum, X' = A X W^T + b, weighted if edges have weights.
+        bias: whether to add b.
 
-    Raises ValueError where loops are to be added but nothing normalised, and NotImplementedError
-    for other options of PyTorch Geometric's message passing.
+    Raises ValueError for add_self_loops without normalize, and NotImplementedError for other
+    options of PyTorch Geometric's message passing.
     """
 
     _USES_WEIGHTS = True
@@ -59,26 +59,25 @@ class GCNConv(GraphLayer):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """Draws the weights anew, sets the bias to 0 and forgets the cached graph."""
+        """Draws new weights, sets the bias to 0 and forgets the cached graph."""
         self.lin.reset_parameters()
         if self.bias is not None:
             torch.nn.init.zeros_(self.bias)
         self._cached_adjacency = None
 
     def forward(self, x, edge_index, edge_weight=None):
-        """
-        Args:
+        """Args:
             x: (N, in_channels), float32, on the CPU or a GPU.
-            edge_index: (2, E) integers, source above target; or a plait.Graph of N nodes, or
-                anything that one is made of.
+            edge_index: (2, E) integers, sources in row 0 and targets in row 1; or a plait.Graph of
+                N nodes, or any object from which one can be made.
             edge_weight: (E,) float32; None with a plait.Graph, which has its own.
 
         Returns (N, out_channels), float32, differentiable by x, the parameters and edge_weight.
 
         The graph that is made from edge_index is kept as long as that tensor lives unchanged, so
-        calls with the same tensors pay for it once, in every layer. Only writing to its memory
-        behind torch's back, through NumPy or .data, goes unseen. With an edge_weight whose gradient
-        is wanted, it is made at every call.
+        calls with the same tensors convert it once, in every layer. Writing to its memory behind
+        torch's back, through NumPy or .data, is not noticed. If edge_weight requires a gradient,
+        the graph is made at every call.
         """
         x = self._checked(x)
         found = self._cached_adjacency

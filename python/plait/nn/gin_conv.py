@@ -6,14 +6,14 @@ from plait.nn._layer import GraphLayer
 
 
 class GINConv(GraphLayer):
-    """nn((1 + eps) x + the sum of the neighbours) (Xu et al., ICLR 2019, equation 4.1).
+    """Computes nn((1 + eps) x + the sum of the neighbours) (Xu et al., ICLR 2019, equation 4.1).
 
     Arguments, parameter names and results are those of torch_geometric.nn.GINConv.
 
     Args:
-        nn: a module that takes (N, width) to (N, any width): a torch.nn.Sequential, an MLP.
-        eps: eps at first.
-        train_eps: whether it is learnt.
+        nn: a module that maps (N, width) to (N, any width): a torch.nn.Sequential, an MLP.
+        eps: initial value of eps.
+        train_eps: whether eps is learnt.
 
     Raises NotImplementedError for other options of PyTorch Geometric's message passing.
     """
@@ -30,18 +30,17 @@ class GINConv(GraphLayer):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """Draws the weights of nn anew, and sets eps to what it was at first."""
+        """Draws new weights of nn, and sets eps to its initial value."""
         _reset(self.nn)
         with torch.no_grad():
             self.eps.fill_(self.initial_eps)
 
     def forward(self, x, edge_index, size=None):
-        """
-        Args:
+        """Args:
             x: (N, width), float32, on the CPU or a GPU.
-            edge_index: as for GCNConv; weights of edges are not used.
+            edge_index: as for GCNConv; edge weights are not used.
 
-        Returns what nn gives: N rows, differentiable by x and the parameters.
+        Returns the result of nn: N rows, differentiable by x and the parameters.
         """
         x = self._checked(x)
         self._check_size(size, x.size(0))

@@ -1,4 +1,4 @@
-"""The models of `plait train`, of the layers of this package."""
+"""The models of `plait train`, made of the layers of this package."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ from plait.nn.sage_conv import SAGEConv
 
 @dataclasses.dataclass(frozen=True)
 class ModelConfig:
-    """What `plait train` makes a model from: its options of these names, and the widths of x
+    """The settings of a model: the options of `plait train` under their names, and the widths of x
     (inputs) and of the scores (outputs)."""
 
     kind: str  # gcn, mlp, sage, gin or gat
@@ -29,14 +29,14 @@ class ModelConfig:
     heads: int = 1
     output_heads: int = 1
     slope: float = 0.2
-    aggregation: str = "mean"  # max
+    aggregation: str = "mean"  # max, min
     seed: int = 0
-    task: str = "single-label"  # multi-label: what the scores are of
-    pool: str = "none"  # models of sets of graphs are the program's alone
+    task: str = "single-label"  # multi-label
+    pool: str = "none"  # only the program has models of sets of graphs
 
     def __post_init__(self):
         allowed = {"kind": tuple(_CONVS), "norm": ("none", *_NORMS),
-                   "activation": ("relu", "elu"), "aggregation": ("mean", "max"),
+                   "activation": ("relu", "elu"), "aggregation": ("mean", "max", "min"),
                    "task": ("single-label", "multi-label"), "pool": ("none",)}
         for name, words in allowed.items():
             if getattr(self, name) not in words:
@@ -52,12 +52,12 @@ class ModelConfig:
             raise ValueError(f"dropout is {self.dropout}; use 0 or more, and less than 1")
 
     def widths(self):
-        """Of x, of what each layer but the last gives, and of the scores."""
+        """Returns the widths of x, of the output of each layer but the last, and of the scores."""
         return [self.inputs, *[self.hidden] * (self.layers - 1), self.outputs]
 
 
 class _BatchNorm(torch.nn.Module):
-    """By the name that PyTorch Geometric's has."""
+    """Batch norm whose parameters have the names of PyTorch Geometric's."""
 
     def __init__(self, width):
         super().__init__()
@@ -71,7 +71,7 @@ _NORMS = {"batch": _BatchNorm, "layer": torch.nn.LayerNorm}
 
 
 class _Linear(torch.nn.Module):
-    """A layer that sees no graph."""
+    """A layer that does not use the graph."""
 
     def __init__(self, in_channels, out_channels):
         super().__init__()
@@ -83,7 +83,7 @@ class _Linear(torch.nn.Module):
 
 
 class _Perceptron(torch.nn.Module):
-    """Two linear maps with the model's norm and activation between them."""
+    """Two linear maps, with the model's norm and activation between them."""
 
     def __init__(self, config, in_channels, out_channels):
         super().__init__()
@@ -109,7 +109,8 @@ def _gat(config, in_channels, out_channels, is_last):
                    concat=not is_last, negative_slope=config.slope, dropout=config.dropout)
 
 
-# Kind -> layer of (config, its input width, its output width, whether it is the last).
+# Kind -> function of (config, input width, output width, whether it is the last) that makes a
+# layer.
 _CONVS = {
     "gcn": lambda config, wide, out, is_last: GCNConv(wide, out),
     "mlp": lambda config, wide, out, is_last: _Linear(wide, out),
@@ -120,12 +121,12 @@ _CONVS = {
 
 
 class Model(torch.nn.Module):
-    """A model that `plait train` trains, by the names that its weights have in a checkpoint.
+    """A model that `plait train` trains; its weights have the names of a checkpoint.
 
     Args:
         config: a plait.nn.ModelConfig.
 
-    Dropout draws other numbers than the program's.
+    Dropout draws different random numbers than the program.
     """
 
     def __init__(self, config):
@@ -143,10 +144,9 @@ class Model(torch.nn.Module):
             for layer, (wide, out) in enumerate(pairs) if config.residual and wide != out})
 
     def forward(self, x, graph):
-        """
-        Args:
+        """Args:
             x: (N, inputs), float32, on the CPU or a GPU.
-            graph: a plait.Graph, or what a layer takes as edge_index.
+            graph: a plait.Graph, or any object that a layer accepts as edge_index.
 
         Returns (N, outputs): the scores of each node.
         """

@@ -6,26 +6,25 @@ from plait.nn._layer import GraphLayer, is_plain, linear, sum_of_products
 
 
 class SAGEConv(GraphLayer):
-    """W_l times the mean of the neighbours, + b, + W_r x (Hamilton, Ying and Leskovec, NeurIPS
-    2017, with the neighbours and the node added up rather than side by side).
+    """Computes W_l (mean of the neighbours) + b + W_r x (Hamilton, Ying and Leskovec, NeurIPS 2017,
+    where neighbours and node are concatenated instead of added).
 
     Arguments, parameter names and results are those of torch_geometric.nn.SAGEConv.
 
     Args:
         in_channels: width of x; -1: found at the first call.
         out_channels: width of the result.
-        aggr: "mean" of the neighbours, their "max" column by column, or their "sum" ("add"). Of
-            nodes without edges it is 0.
+        aggr: "mean" of the neighbours, their "max" or "min" column by column, or their "sum" ("add"). It is
+            0 for nodes without edges.
         normalize: divide each row of the result by its Euclidean length.
-        root_weight: False: without W_r x.
-        project: neighbours are first mapped by relu(W x + b) of the same width (equation 3 of the
-            paper).
-        bias: whether there is a b.
+        root_weight: False: omit W_r x.
+        project: first map neighbours by relu(W x + b) of the same width (equation 3 of the paper).
+        bias: whether to add b.
 
     Raises NotImplementedError for other aggregations and options of PyTorch Geometric.
     """
 
-    _OPS = {"mean": "mean", "max": "max", "add": "sum", "sum": "sum"}
+    _OPS = {"mean": "mean", "max": "max", "min": "min", "add": "sum", "sum": "sum"}
 
     def __init__(self, in_channels, out_channels, aggr="mean", normalize=False, root_weight=True,
                  project=False, bias=True, **kwargs):
@@ -33,7 +32,7 @@ class SAGEConv(GraphLayer):
         self._check_message_passing(kwargs)
         self._check_in_channels(in_channels)
         if not isinstance(aggr, str) or aggr not in self._OPS:
-            raise self._not_supported(f"aggr={aggr!r}", "use 'mean', 'max' or 'sum'")
+            raise self._not_supported(f"aggr={aggr!r}", "use 'mean', 'max', 'min' or 'sum'")
         if project and in_channels < 0:
             raise ValueError("project=True needs the width of x; give in_channels")
         self.in_channels = in_channels
@@ -50,15 +49,14 @@ class SAGEConv(GraphLayer):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """Draws the weights anew."""
+        """Draws new weights."""
         for child in self.children():
             child.reset_parameters()
 
     def forward(self, x, edge_index, size=None):
-        """
-        Args:
+        """Args:
             x: (N, in_channels), float32, on the CPU or a GPU.
-            edge_index: as for GCNConv; weights of edges are not used.
+            edge_index: as for GCNConv; edge weights are not used.
 
         Returns (N, out_channels), float32, differentiable by x and the parameters.
         """
@@ -72,8 +70,8 @@ class SAGEConv(GraphLayer):
 
     def _of_neighbours(self, x, graph):
         op, lin = self._OPS[self.aggr], self.lin_l
-        # The mean of rows times W is that of the products: the narrower rows go through the sum.
-        if op == "max" or not is_plain(lin) or lin.out_features > lin.in_features:
+        # The mean of rows times W equals the mean of the products, so the narrower rows are summed.
+        if op in ("max", "min") or not is_plain(lin) or lin.out_features > lin.in_features:
             return lin(graph.aggregate(x, op))
         return sum_of_products(x, lin, lambda rows: graph.aggregate(rows, op))
 

@@ -1,0 +1,119 @@
+#include "plait/aggregate/cuda/aggregator.h"
+#include "plait/exchange/cuda/exchange.cuh"
+#include "plait/kernels/cuda/attention.cuh"
+#include "plait/kernels/cuda/extremum.cuh"
+#include "plait/world/phase.h"
+
+namespace plait {
+namespace {
+
+// What operations over the edges of one direction work with, besides rows.
+class EdgeWork {
+ public:
+  // Before anything of a step is enqueued. Throws UsageError where memory would be taken or moved
+  // that a recorded step uses.
+  template <class Operation>
+  void prepare(const Operation& operation, const GpuExchange& exchange) {
+    const std::uint64_t width = operation.row_width();
+    const cudaStream_t stream = exchange.stream();
+    require_known(groups_ != nullptr, width, stream);
+    if (!groups_) make_groups(exchange.graph(Operation::kDirection), stream);
+    const std::uint64_t floats = scratch_floats(operation, *groups_);
+    require_known(floats <= scratch_.size(), width, stream);
+    require_movable(exchange.link().was_recorded() && floats > scratch_.size(), width);
+    scratch_.reserve(floats);
+  }
+  template <class Operation>
+  void run(const Operation& operation, cudaStream_t stream) {
+    apply(operation, *groups_, scratch_.data(), stream);
+  }
+
+ private:
+  void make_groups(const DeviceGraph& graph, cudaStream_t stream) {
+    const DeviceShard& shard = graph.shard;
+    groups_ = std::make_unique<RowGroups>(shard.offsets.data(), shard.offsets.data() + 1, shard.own,
+                                          RowGroupOptions{.most = graph.group_edges(shard.edges()),
+                                                          .clusters = graph.clusters.data()},
+                                          stream);
+  }
+
+  std::unique_ptr<RowGroups> groups_;  // made when first used
+  DeviceArray<float> scratch_;
+};
+
+class Engine : public GpuAggregator {
+ public:
+  Engine(World& world, const AnyCsr& graph, bool symmetric, const Partition& partition,
+         const ExchangeOptions& options)
+      : exchange_(world, graph, symmetric, partition, options) {}
+  // Before memory is freed, which waits for the GPU.
+  ~Engine() override { exchange_.finish(); }
+
+  void reserve(std::uint64_t width) override { exchange_.reserve(bytes_of_row(width)); }
+  void forward(const Scaling& s, const float* x, float* y, std::uint64_t width) override {
+    exchange_.sum(Direction::along, {s.pre, s.post, s.weighted, x, y, width, exchange_.stream()});
+  }
+  void backward(const Scaling& s, const float* dy, float* dx, std::uint64_t width) override {
+    exchange_.sum(Direction::against,
+                  {s.post, s.pre, s.weighted, dy, dx, width, exchange_.stream()});
+  }
+  void over_edges(const float* rows, const EdgeOperation& any) override {
+    const Phase phase("aggregate");
+    const auto run = [&](auto operation) {
+      constexpr Direction kDirection = decltype(operation)::kDirection;
+      operation.edges = exchange_.edges(kDirection);
+      set_vertices(operation, exchange_.vertices(kDirection));
+      EdgeWork& work =
+          kDirection == Direction::against && !exchange_.symmetric() ? against_ : along_;
+      exchange_.gather(kDirection, rows, bytes_of_row(operation.row_width()),
+                       {.work =
+                            [&](const EdgeRows& edges) {
+                              operation.edges = edges;
+                              work.run(operation, exchange_.stream());
+                            },
+                        .prepare = [&] { work.prepare(operation, exchange_); },
+                        .results = operation.results()});
+    };
+    std::visit(run, any);
+  }
+
+  void all_reduce_sum(float* values, std::uint64_t count) override {
+    exchange_.all_reduce_sum(values, count);
+  }
+  void run_part(StepPart part, const float* x, float* y, std::uint64_t width) override {
+    exchange_.run_part(part, {nullptr, nullptr, false, x, y, width, exchange_.stream()});
+  }
+  std::vector<TraceSpan> trace(const float* x, float* y, std::uint64_t width) override {
+    return exchange_.trace([&] { forward({}, x, y, width); });
+  }
+  std::uint64_t halo_rows() const override { return shard().slot_count() - shard().own; }
+  bool recordable() const override { return exchange_.recordable(); }
+  std::size_t passes(std::uint64_t width) override { return exchange_.passes(width); }
+
+  ExchangeCost cost() const override { return exchange_.cost(); }
+  void check() const override { exchange_.check(); }
+  void about_to_wait() override { signals().mark(exchange_.stream()); }
+  std::uint32_t recorded_steps() const override { return exchange_.link().signals().recorded(); }
+  void replay(std::uint32_t steps) override { exchange_.link().replayed(steps); }
+  std::uint64_t own() const override { return shard().own; }
+  EdgeOffset edges() const override { return exchange_.edge_count(); }
+  std::span<const float> degree() const override { return exchange_.degree(); }
+  std::vector<float> edge_counts() const override { return exchange_.edge_counts(); }
+
+ private:
+  const DeviceShard& shard() const { return exchange_.graph(Direction::along).shard; }
+  DeviceSignals& signals() { return exchange_.link().signals(); }
+
+  GpuExchange exchange_;
+  EdgeWork along_, against_;  // against_: unless the graph is symmetric
+};
+
+}  // namespace
+
+std::unique_ptr<GpuAggregator> make_gpu_aggregator(World& world, const AnyCsr& graph,
+                                                   bool symmetric, const Partition& partition,
+                                                   const ExchangeOptions& options) {
+  return std::make_unique<Engine>(world, graph, symmetric, partition, options);
+}
+
+}  // namespace plait

@@ -1,0 +1,29 @@
+// The one table of operations over edges that are no plain sums. kernels/edge_rows.h says what an
+// operation consists of; whoever adds one adds its kernels and a row here.
+#pragma once
+
+#include <variant>
+
+#include "plait/base/error.h"
+#include "plait/kernels/attention.h"
+#include "plait/kernels/extremum.h"
+
+namespace plait {
+
+using EdgeOperation =
+    std::variant<AttentionForward, AttentionBackward, ExtremumForward, ExtremumBackward>;
+
+// Gives an operation that draws random numbers by global ids the vertices of rows and slots. Own
+// rows are the first slots. Throws UsageError if dropout is active and `vertices` is empty but rows
+// are not.
+template <class Operation>
+void set_vertices(Operation& operation, std::span<const std::uint64_t> vertices) {
+  if constexpr (requires { operation.dropout.step; }) {
+    if (!operation.dropout.step.active()) return;
+    require<UsageError>(!vertices.empty() || operation.edges.begin.empty(),
+                        "attention is dropped by global ids, which the graph was placed without");
+    operation.dropout.row_vertex = operation.dropout.slot_vertex = vertices.data();
+  }
+}
+
+}  // namespace plait

@@ -1,0 +1,170 @@
+#include "plait/exchange/cpu_exchange.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "plait/base/delay.h"
+#include "plait/base/error.h"
+#include "plait/base/parallel.h"
+#include "plait/base/saturating.h"
+#include "plait/base/timer.h"
+#include "plait/plan/choose.h"
+#include "plait/world/difference.h"
+
+namespace plait {
+
+void scale_rows(const OwnRows& rows, std::uint64_t count, float* out, std::uint64_t stride) {
+  parallel_blocks(count, std::size_t{1} << 10, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const float* const x = rows.x + i * rows.width;
+      float* const to = out + i * stride;
+      if (rows.pre == nullptr)
+        std::copy_n(x, rows.width, to);
+      else
+        for (std::size_t k = 0; k < rows.width; ++k) to[k] = rows.pre[i] * x[k];
+    }
+  });
+}
+
+void require_room(std::uint64_t width, std::uint64_t planned, bool lost) {
+  require<DoesNotFitError>(!lost,
+                           "the room for rows was given up for wider ones, which did not fit, and "
+                           "could then not be had again; reserve() it when memory is free");
+  require<UsageError>(width <= planned, "width {} is more than the {} planned for", width, planned);
+}
+
+std::uint64_t row_floats(std::uint64_t row_bytes) {
+  require<UsageError>(row_bytes % sizeof(float) == 0,
+                      "rows of {} bytes cannot be moved: a row is a multiple of 4 bytes",
+                      row_bytes);
+  return row_bytes / sizeof(float);
+}
+
+std::uint64_t bytes_of_row(std::uint64_t floats) {
+  require<DoesNotFitError>(floats <= std::numeric_limits<std::uint64_t>::max() / sizeof(float),
+                           "rows of {} numbers do not fit in any memory", floats);
+  return floats * sizeof(float);
+}
+
+struct CpuExchange::Meeting {
+  enum class What { make_room, along, against };
+  What what;
+  std::uint64_t width;
+
+  std::uint64_t word() const { return width * 4 + static_cast<std::uint64_t>(what); }
+  static std::string text(std::uint64_t word) {
+    constexpr const char* kWhat[] = {"make room for", "bring, along edges,",
+                                     "bring, against edges,"};
+    return fmt::format("{} rows of width {}", kWhat[word % 4], word / 4);
+  }
+};
+
+void CpuExchange::meet(const Meeting& mine) {
+  if (world_.size() == 1) return;
+  if (!rows_.shared()) {
+    if (mine.what == Meeting::What::make_room)
+      agree(world_, "an operation on a graph: " + Meeting::text(mine.word()));
+    return;
+  }
+  AddTime time(cost_.waiting);
+  const std::vector<std::uint64_t> words = rows_.barrier(mine.word());
+  for (std::size_t rank = 1; rank < words.size(); ++rank)
+    require<UsageError>(words[rank] == words[0],
+                        "ranks call different operations on a graph: rank 0 is to {}, but rank {} "
+                        "to {}; every rank must make the same calls in the same order",
+                        Meeting::text(words[0]), rank, Meeting::text(words[rank]));
+}
+
+CpuExchange::CpuExchange(World& world, GraphShards shards, Strategy strategy,
+                         std::uint64_t max_width)
+    : world_(world),
+      shards_(std::move(shards)),
+      get_(traits_of(strategy).cpu.store == HaloStore::none),
+      rows_(world) {
+  require<UsageError>(traits_of(strategy).cpu.possible,
+                      "strategy {} needs GPUs; use --gpus, or --strategy bulk",
+                      to_string(strategy));
+  forward_ = make(shards_.forward);
+  backward_ = make(shards_.backward());
+  make_rows(max_width);
+}
+
+std::unique_ptr<StrategyRun> CpuExchange::make(const Shard& shard) {
+  return get_ ? make_get_strategy(world_, shard) : make_fetch_strategy(world_, shard);
+}
+
+void CpuExchange::make_rows(std::uint64_t width) {
+  const std::uint64_t slots =
+      get_ ? shards_.forward.own
+           : std::max(shards_.forward.slot_count(), shards_.backward().slot_count());
+  rows_.reserve((Bytes(slots) * row_stride(width)).value);
+  width_ = width;
+}
+
+void CpuExchange::reserve(std::uint64_t row_bytes) {
+  const std::uint64_t width = row_floats(row_bytes);
+  meet({Meeting::What::make_room, width});
+  rows_are_free_ = true;
+  if (width > width_ || rows_.lost()) make_rows(std::max(width, width_));
+}
+
+EdgeRows CpuExchange::edges(Direction direction) const {
+  const Shard& of = shard(direction);
+  return {of.begin(), of.end(), of.slots.data(), {}};
+}
+
+RowSource CpuExchange::bring(Direction direction, const OwnRows& rows) {
+  require_room(rows.width, width_, rows_.lost());
+  const Shard& of = shard(direction);
+  const std::uint64_t stride = row_stride(rows.width);
+  // Alone, and nothing to scale or to pad: x is read where it stands.
+  if (world_.size() == 1 && rows.pre == nullptr && stride == rows.width)
+    return {rows.x, stride, static_cast<Slot>(of.own)};
+  if (!std::exchange(rows_are_free_, false)) barrier();  // peers have read the last step's
+  {
+    AddTime time(cost_.summing);
+    scale_rows(rows, of.own, rows_.own(), stride);
+  }
+  delay_point();
+  const bool along = direction == Direction::along;
+  // Own rows of all ranks are in place.
+  meet({along ? Meeting::What::along : Meeting::What::against, rows.width});
+  delay_point();
+  StrategyRun& strategy = along ? *forward_ : *backward_;
+  return strategy.gather(stride, rows_, cost_);
+}
+
+void CpuExchange::gather(Direction direction, const void* rows, std::uint64_t row_bytes,
+                         const GatherUse& use) {
+  EdgeRows found = edges(direction);
+  found.x = bring(direction, {static_cast<const float*>(rows), nullptr, row_floats(row_bytes)});
+  delay_point();
+  AddTime time(cost_.summing);
+  use.work(found);
+}
+
+GraphShards cpu_shards(const World& world, const AnyCsr& graph, bool symmetric,
+                       const Partition& partition, const ExchangeOptions& options) {
+  ShardOptions shards = options.shards;
+  shards.halo = options.route.placement().halo;
+  shards.order = options.route.order();
+  return make_graph_shards(graph, symmetric, partition, world.rank(), shards);
+}
+
+std::unique_ptr<Exchange> make_exchange(World& world, const AnyCsr& graph, bool symmetric,
+                                        const Partition& partition,
+                                        const ExchangeOptions& options) {
+  const Route route = choose(options.route);
+  if (route.gpu) return make_gpu_exchange(world, graph, symmetric, partition, options);
+  return std::make_unique<CpuExchange>(world,
+                                       cpu_shards(world, graph, symmetric, partition, options),
+                                       route.strategy, options.max_width);
+}
+
+void CpuExchange::barrier() {
+  AddTime time(cost_.waiting);
+  rows_.barrier();
+}
+
+}  // namespace plait

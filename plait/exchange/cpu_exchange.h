@@ -1,0 +1,71 @@
+// Exchange between processes on CPUs.
+//
+// A step in time: [scale and place own rows] barrier [fetch] [work]. The next step begins with a
+// barrier before own rows are overwritten, because peers may still be reading them. reserve() ends
+// in such a barrier, so that a step that comes next begins with none.
+//
+// At both barriers ranks compare what they are about to do, by one word each in the memory that
+// they share. Where rows travel as messages, they compare it in reserve() alone. All ranks throw
+// the same UsageError if the words differ.
+#pragma once
+
+#include <memory>
+
+#include "plait/exchange/exchange.h"
+#include "plait/exchange/strategy_run.h"
+
+namespace plait {
+
+// The exchange of one rank on the CPU. It owns the shards; all its memory is the host's.
+class CpuExchange : public Exchange {
+ public:
+  // Collective. The shards must have the strategy's halo (StrategyTraits::cpu). `max_width`: floats
+  // of the widest row that there is room for at first. Throws UsageError for a strategy that needs
+  // GPUs, and errors as reserve() does.
+  CpuExchange(World& world, GraphShards shards, Strategy strategy, std::uint64_t max_width);
+
+  void reserve(std::uint64_t row_bytes) override;
+  void gather(Direction direction, const void* rows, std::uint64_t row_bytes,
+              const GatherUse& use) override;
+  EdgeRows edges(Direction direction) const override;
+  std::span<const std::uint64_t> vertices(Direction direction) const override {
+    return shard(direction).vertices;
+  }
+  ExchangeCost cost() const override { return cost_; }
+
+  // Collective. As gather(), for rows of floats that are scaled on their way. Returns where the
+  // rows of all slots stand until the next call.
+  RowSource bring(Direction direction, const OwnRows& rows);
+
+  // The shards, and the one that edges of a direction belong to.
+  const GraphShards& shards() const { return shards_; }
+  const Shard& shard(Direction direction) const {
+    return direction == Direction::along ? shards_.forward : shards_.backward();
+  }
+  // The seconds of ExchangeCost::summing, to which callers add the time that their work takes.
+  double& working() { return cost_.summing; }
+
+ private:
+  std::unique_ptr<StrategyRun> make(const Shard& shard);
+  void make_rows(std::uint64_t width);
+  // What ranks compare, in one word.
+  struct Meeting;
+  void meet(const Meeting& mine);
+  void barrier();
+
+  World& world_;
+  const GraphShards shards_;
+  const bool get_;
+  std::uint64_t width_ = 0;  // floats of the widest row that there is room for
+  SymmetricRows rows_;
+  bool rows_are_free_ = false;  // no peer reads what the last step placed
+  std::unique_ptr<StrategyRun> forward_, backward_;
+  ExchangeCost cost_;
+};
+
+// Returns this rank's shards with the halo and edge order of the options' route, which must be one
+// of the CPU. Not collective.
+GraphShards cpu_shards(const World& world, const AnyCsr& graph, bool symmetric,
+                       const Partition& partition, const ExchangeOptions& options);
+
+}  // namespace plait

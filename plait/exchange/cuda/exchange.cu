@@ -1,0 +1,227 @@
+#include <algorithm>
+
+#include "plait/base/error.h"
+#include "plait/base/saturating.h"
+#include "plait/exchange/cuda/exchange.cuh"
+#include "plait/exchange/strategy_run.h"
+#include "plait/placement/own_rows.h"
+#include "plait/plan/choose.h"
+#include "plait/plan/machine.h"
+#include "plait/symmetric/peer_access.h"
+#include "plait/world/difference.h"
+#include "plait/world/phase.h"
+
+namespace plait {
+namespace {
+
+template <VertexId V>
+DeviceShard place_rows(const Csr<V>& rows, const Partition& partition, int rank,
+                       const DeviceShardOptions& options, cudaStream_t stream) {
+  const Csr<V> ordered = by_place(rows, partition, options.order != EdgeOrder::as_given);
+  const std::vector<EdgeOffset> none{0};
+  return make_device_shard<V>(
+      {DeviceArray<EdgeOffset>(ordered.offsets.empty() ? std::span<const EdgeOffset>(none)
+                                                       : ordered.offsets.span()),
+       DeviceArray<V>(ordered.neighbours.span()), DeviceArray<float>(ordered.weights.span())},
+      place_starts(partition), rank, options, stream);
+}
+
+// Collective.
+DeviceLink::Transports transports_of(World& world, const Route& route) {
+  if (route.transport != DeviceTransport::vmm) return {route.transport, route.transport};
+  if (!needs_peer_access(route)) return {DeviceTransport::host, DeviceTransport::own};
+  require_peer_access(world);
+  return {route.transport, route.transport};
+}
+
+Route on_gpus(Route route) {
+  route.gpu = true;
+  return route;
+}
+
+}  // namespace
+
+GpuExchange::GpuExchange(World& world, const AnyCsr& graph, bool symmetric,
+                         const Partition& partition, const ExchangeOptions& options)
+    : world_(world),
+      route_(choose(on_gpus(options.route))),
+      stream_(static_cast<cudaStream_t>(options.stream)),
+      link_(world, route_.wire, transports_of(world, route_)) {
+  if (world.size() > 1)
+    require_equal(world, "ranks have different profiles of the machine",
+                  {{"PLAIT_MACHINE", to_json(machine())}});
+  place(graph, symmetric, partition, options);
+  const bool by_nccl = route_.strategy == Strategy::bulk || route_.strategy == Strategy::replicate;
+  if (world.size() > 1 && by_nccl)
+    nccl_ = in_phase("joining by NCCL", [&] { return Nccl::join(world); });
+  if (route_.strategy == Strategy::paged) paged_.emplace(world);
+  for (Side* side : {forward_.get(), backward_.get()})
+    if (side != nullptr) side->strategy = make(side->graph, options);
+  reserve(bytes_of_row(options.max_width));
+}
+
+void GpuExchange::finish() {
+  link_.abandon_if_unwinding();
+  cudaDeviceSynchronize();
+}
+
+void GpuExchange::place(const AnyCsr& any, bool symmetric, const Partition& partition,
+                        const ExchangeOptions& options) {
+  const int rank = world_.rank();
+  const DeviceShardOptions placed{route_.placement().halo, route_.order()};
+  const DeviceGraphOptions kind{.with_sums = route_.placement().store == HaloStore::sums,
+                                .fixed_order = placed.order == EdgeOrder::as_given};
+  const auto place_one = [&](const auto& rows) {
+    auto side = std::make_unique<Side>(
+        Side{make_device_graph(world_, place_rows(rows, partition, rank, placed, stream_), kind,
+                               stream_),
+             {}});
+    if (options.shards.slot_vertices)
+      side->vertices = vertices_of_slots(side->graph.shard, partition);
+    return side;
+  };
+  std::visit(
+      [&](const auto& graph) {
+        const auto prepare = [&](auto rows) {
+          return options.shards.one_loop_each
+                     ? with_one_loop_each(rows, partition, rank, options.shards.loop_weight)
+                     : rows;
+        };
+        const auto rows = prepare(own_rows(graph, partition, rank));
+        degree_ = row_sums(rows);
+        edges_ = rows.edges();
+        counts_.resize(rows.vertices());
+        for (std::uint64_t i = 0; i < rows.vertices(); ++i)
+          counts_[i] = static_cast<float>(rows.degree(i));
+        forward_ = place_one(rows);
+        if (options.shards.transposed && !symmetric)
+          backward_ = place_one(prepare(own_columns(graph, partition, rank)));
+      },
+      any);
+}
+
+std::unique_ptr<DeviceStrategy> GpuExchange::make(const DeviceGraph& graph,
+                                                  const ExchangeOptions& options) {
+  if (route_.strategy == Strategy::get) return make_device_get(graph, link_, options.tuning.get);
+  if (paged_) return make_paged(graph, link_, *paged_);
+  if (nccl_ || options.tuning.sum_by_cusparse)
+    return make_device_bulk(graph, link_, nccl_.get(), options.tuning.sum_by_cusparse);
+  return make_pipelined(graph, link_, options.tuning.pass_shares);
+}
+
+bool GpuExchange::stores_halo() const { return route_.placement().store != HaloStore::none; }
+
+void GpuExchange::reserve(std::uint64_t row_bytes) {
+  std::uint64_t width = row_floats(row_bytes);
+  if (width <= width_ && width_ > 0 && !lost()) return;
+  require_known(false, width, stream_);
+  require_movable(link_.was_recorded(), width);
+  width = std::max({width, width_, std::uint64_t{1}});
+  std::uint64_t slots = 0;
+  for (const Side* side : {forward_.get(), backward_.get()})
+    if (side != nullptr)
+      slots = std::max(slots, stores_halo() ? side->graph.shard.slot_count()
+                                            : std::uint64_t{side->graph.shard.own});
+  const Bytes floats = Bytes(slots) * row_stride(width);
+  if (paged_)
+    paged_->reserve((Bytes(forward_->graph.shard.own) * row_stride(width)).value, floats.value);
+  else
+    link_.reserve((floats * sizeof(float)).value);
+  width_ = width;
+}
+
+EdgeRows GpuExchange::edges(Direction direction) const {
+  const DeviceShard& shard = graph(direction).shard;
+  return {.begin = {shard.offsets.data(), shard.own},
+          .end = {shard.offsets.data() + 1, shard.own},
+          .columns = shard.slots.data(),
+          .x = {}};
+}
+
+std::span<const std::uint64_t> GpuExchange::vertices(Direction direction) const {
+  const DeviceArray<std::uint64_t>& of = side(direction).vertices;
+  return {of.data(), of.size()};
+}
+
+void GpuExchange::gather(Direction direction, const void* rows, std::uint64_t row_bytes,
+                         const GatherUse& use) {
+  const std::uint64_t width = row_floats(row_bytes);
+  require_room(width, width_, lost());
+  require_rows(route_);
+  require<UsageError>(
+      use.results.size() <= DeviceSignals::kMostResults,
+      "work on rows that writes {} arrays; at most {} can be marked if a rank fails",
+      use.results.size(), DeviceSignals::kMostResults);
+  const Side& of = side(direction);
+  EdgeRows found = edges(direction);
+  const auto enqueue = [&](const float* slots) {
+    found.x = {slots, row_stride(width), static_cast<Slot>(of.graph.shard.own)};
+    try {
+      use.work(found);
+    } catch (const UsageError& error) {  // too late to be one: other ranks' rows are on their way
+      throw Error(error.what(), error.exit_code());
+    }
+  };
+  link_.operation(stream_, [&] {
+    if (use.prepare) use.prepare();
+    of.strategy->gather(
+        {nullptr, nullptr, false, static_cast<const float*>(rows), nullptr, width, stream_},
+        {.enqueue = enqueue, .results = use.results});
+  });
+  count(of, width);
+}
+
+void GpuExchange::sum(Direction direction, const DeviceProduct& product) {
+  require_room(product.width, width_, lost());
+  if (product.width == 0) return;
+  const Phase phase("aggregate");
+  const Side& of = side(direction);
+  link_.operation(stream_, [&] { of.strategy->run(product); });
+  count(of, product.width);
+}
+
+void GpuExchange::all_reduce_sum(float* values, std::uint64_t count) {
+  const Phase phase("summing over ranks");
+  link_.operation(stream_, [&] { link_.all_reduce_sum(values, count, stream_); });
+}
+
+void GpuExchange::run_part(StepPart part, const DeviceProduct& product) {
+  require_room(product.width, width_, lost());
+  link_.operation(stream_, [&] { forward_->strategy->run_part(part, product); });
+}
+
+bool GpuExchange::recordable() const {
+  return forward_->strategy->recordable(width_) &&
+         (!backward_ || backward_->strategy->recordable(width_));
+}
+
+std::size_t GpuExchange::passes(std::uint64_t width) {
+  return forward_->strategy->passes({nullptr, nullptr, false, nullptr, nullptr, width, stream_});
+}
+
+// All strategies but `get` bring the halo's rows, each once.
+void GpuExchange::count(const Side& of, std::uint64_t width) {
+  const std::uint64_t bytes = of.strategy->bytes_fetched(width);
+  cost_.bytes_fetched += bytes;
+  if (!stores_halo()) return;
+  cost_.fetched_from.resize(static_cast<std::size_t>(link_.ranks()));
+  const std::uint64_t halo = of.graph.shard.slot_count() - of.graph.shard.own;
+  for (const HaloBlock& block : of.graph.shard.halo)
+    if (block.rows > 0)
+      cost_.fetched_from[static_cast<std::size_t>(block.owner)] += bytes / halo * block.rows;
+}
+
+ExchangeCost GpuExchange::cost() const {
+  ExchangeCost cost = cost_;
+  if (link_.ranks() > 1) cost.waiting = link_.signals().waited();
+  link_.signals().check();
+  return cost;
+}
+
+std::unique_ptr<Exchange> make_gpu_exchange(World& world, const AnyCsr& graph, bool symmetric,
+                                            const Partition& partition,
+                                            const ExchangeOptions& options) {
+  return std::make_unique<GpuExchange>(world, graph, symmetric, partition, options);
+}
+
+}  // namespace plait

@@ -1,0 +1,94 @@
+// Strategy `get` on GPUs: own rows are put where all ranks can read them, and one kernel reads a
+// remote row for each remote edge, between the sums of local neighbour groups (MGG, sections 4 and
+// 5; kernels/cuda/get.cuh). Bytes: a row over the link for every remote edge. No halo is stored.
+//
+// Own rows are not overwritten while a peer may still read them: each rank raises a signal when its
+// kernel has ended, for which the others wait before they place the next step's rows.
+#include "plait/base/error.h"
+#include "plait/exchange/cuda/strategy.cuh"
+#include "plait/kernels/cuda/get.cuh"
+#include "plait/plan/machine.h"
+
+namespace plait {
+namespace {
+
+constexpr int kPlaced = 0;  // signal
+
+class DeviceGet : public DeviceStrategy {
+ public:
+  DeviceGet(const DeviceGraph& graph, DeviceLink& link, const GetTuning& tuning)
+      : graph_(graph), link_(link), tuning_(tuning) {
+    for (int rank = 0; rank < link.ranks(); ++rank)
+      if (rank != link.rank()) {
+        placed_.push_back({rank, kPlaced});
+        done_.push_back({rank, DeviceSignals::kDone});
+      }
+  }
+
+  void run(const DeviceProduct& p) override {
+    DeviceSignals& signals = link_.signals();
+    signals.wait(done_, p.stream, 1);
+    const float* own = place_own_rows(p, graph_, link_, link_.ranks() > 1);
+    if (link_.ranks() > 1) signals.raise_everywhere(kPlaced, p.stream);
+    signals.wait(placed_, p.stream);
+    {
+      const auto span = link_.span("get and sum", 0, "sum", p.stream);
+      sum(p, own);
+    }
+    if (link_.ranks() > 1) signals.end_step({p.result(graph_.shard.own)}, p.stream);
+  }
+
+  bool recordable(std::uint64_t) const override { return true; }
+  std::uint64_t bytes_fetched(std::uint64_t width) const override {
+    return (graph_.shard.edges() - graph_.shard.local_edges) * row_bytes(width);
+  }
+
+ private:
+  void sum(const DeviceProduct& p, const float* own) {
+    const DeviceShard& shard = graph_.shard;
+    if (!groups_) {
+      const DeviceArray<EdgeOffset> split = edges_from_slot(shard, shard.own, p.stream);
+      groups_ = std::make_unique<GetGroups>(
+          shard.offsets.data(), split.data(), shard.offsets.data() + 1, shard.own,
+          GetGroupOptions{.ps = tuning_.ps, .clusters = graph_.clusters.data()}, p.stream);
+    }
+    const std::uint64_t partial = get_scratch(*groups_, p.width);
+    const bool repeatable = partial * sizeof(float) <= machine().get_partial_sums;
+    if (repeatable) partial_sums_.reserve(partial);
+    std::vector<PeerBlock> blocks;
+    for (const HaloBlock& block : shard.halo)
+      blocks.push_back({static_cast<Slot>(block.begin),
+                        reinterpret_cast<const float*>(link_.slots(block.owner))});
+    spmm_get({.groups = groups_.get(),
+              .slots = shard.slots.data(),
+              .weights = p.weighted && shard.weights.size() > 0 ? shard.weights.data() : nullptr,
+              .x = own,
+              .blocks = blocks,
+              .stride = p.stride(),
+              .width = p.width,
+              .y = p.y,
+              .y_stride = p.width,
+              .row_scale = p.post,
+              .partial_sums = repeatable ? partial_sums_.data() : nullptr,
+              .dist = tuning_.dist,
+              .wpb = tuning_.wpb,
+              .asynchronous = tuning_.asynchronous},
+             p.stream);
+  }
+
+  const DeviceGraph& graph_;
+  DeviceLink& link_;
+  const GetTuning tuning_;
+  std::vector<Signal> placed_, done_;
+  std::unique_ptr<GetGroups> groups_;
+  DeviceArray<float> partial_sums_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceStrategy> make_device_get(const DeviceGraph& graph, DeviceLink& link,
+                                                const GetTuning& tuning) {
+  return std::make_unique<DeviceGet>(graph, link, tuning);
+}
+
+}  // namespace plait

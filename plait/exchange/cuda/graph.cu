@@ -1,0 +1,166 @@
+#include <cstring>
+#include <exception>
+
+#include "plait/exchange/cuda/graph.cuh"
+#include "plait/reorder/cuda/clusters.cuh"
+#include "plait/world/gather.h"
+
+namespace plait {
+namespace {
+
+// What a rank reads of another's rows: a number of each, and then which (`listed` of them), or the
+// sums that it wants of them.
+struct Wish {
+  std::uint64_t slot, rows, whole, listed, offsets, weights;
+};
+
+template <class T>
+using ByRank = std::vector<std::vector<T>>;
+
+// Collective. out[r] goes to rank r, from which size(r) values come.
+template <class T, class Size>
+ByRank<T> exchange(World& world, const ByRank<T>& out, Size size) {
+  ByRank<T> in(out.size());
+  std::vector<std::span<const std::byte>> send;
+  std::vector<std::span<std::byte>> receive;
+  for (std::size_t r = 0; r < out.size(); ++r) {
+    in[r].resize(size(r));
+    send.push_back(std::as_bytes(std::span(out[r])));
+    receive.push_back(std::as_writable_bytes(std::span(in[r])));
+  }
+  world.all_to_all(send, receive);
+  return in;
+}
+
+template <class T>
+DeviceArray<T> on_gpu(const std::vector<T>& values) {
+  return DeviceArray<T>(std::span<const T>(values));
+}
+
+// Collective. `sums`: by block, what its owner is to sum; empty if all blocks come as rows.
+std::vector<SendBlock> exchange_wishes(World& world, const DeviceShard& shard,
+                                       std::vector<RowSums> sums) {
+  const auto ranks = static_cast<std::size_t>(world.size());
+  const bool with_sums = !sums.empty();
+  sums.resize(shard.halo.size());
+  ByRank<Wish> wishes(ranks, std::vector<Wish>(1));
+  ByRank<std::uint32_t> rows(ranks);
+  ByRank<EdgeOffset> offsets(ranks);
+  ByRank<float> weights(ranks);
+  for (std::size_t b = 0; b < sums.size(); ++b) {
+    const HaloBlock& block = shard.halo[b];
+    const RowSums& sum = sums[b];
+    const auto p = static_cast<std::size_t>(block.owner);
+    rows[p] = (sum.count() > 0 ? sum.row : block.row).to_host();
+    offsets[p] = sum.offsets.to_host();
+    weights[p] = sum.weights.to_host();
+    wishes[p][0] = {block.begin,    block.rows,        block.whole,
+                    rows[p].size(), offsets[p].size(), weights[p].size()};
+  }
+  sums.clear();  // before there is as much of the others'
+  const auto wished = exchange(world, wishes, [](std::size_t) { return 1; });
+  rows = exchange(world, rows, [&](std::size_t r) { return wished[r][0].listed; });
+  if (with_sums) {
+    offsets = exchange(world, offsets, [&](std::size_t r) { return wished[r][0].offsets; });
+    weights = exchange(world, weights, [&](std::size_t r) { return wished[r][0].weights; });
+  }
+
+  std::vector<SendBlock> blocks;
+  for (int step = 1; step < world.size(); ++step) {
+    const int peer = (world.rank() + world.size() - step) % world.size();
+    const auto p = static_cast<std::size_t>(peer);
+    const Wish& wish = wished[p][0];
+    SendBlock block{peer, wish.slot, wish.rows, wish.whole != 0, {}, {}};
+    if (offsets[p].empty())
+      block.row = on_gpu(rows[p]);
+    else
+      block.sums = {on_gpu(offsets[p]), on_gpu(rows[p]), on_gpu(weights[p])};
+    blocks.push_back(std::move(block));
+  }
+  return blocks;
+}
+
+}  // namespace
+
+DeviceGraph make_device_graph(World& world, DeviceShard shard, const DeviceGraphOptions& options,
+                              cudaStream_t stream) {
+  DeviceGraph graph;
+  std::vector<RowSums> sums;
+  graph.fixed_order = options.fixed_order;
+  if (options.with_sums) sums = contract_blocks(shard, stream);
+  if (!graph.fixed_order) {
+    const DeviceArray<EdgeOffset> local_end = edges_from_slot(shard, shard.own, stream);
+    graph.clusters = find_clusters(shard.offsets.data(), local_end.data(), shard.slots.data(),
+                                   shard.own, kClusterRounds, stream);
+  }
+  if (world.size() > 1) graph.send = exchange_wishes(world, shard, std::move(sums));
+  graph.loads =
+      gather_values<RankLoad>(world, {shard.own, shard.slot_count() - shard.own, shard.local_edges,
+                                      shard.edges() - shard.local_edges});
+  std::vector<std::uint64_t> ends;
+  for (const HaloBlock& block : shard.halo) ends.push_back(block.begin + block.rows - shard.own);
+  for (const auto& bytes : world.all_gather(std::as_bytes(std::span(ends)))) {
+    graph.block_ends.emplace_back(ends.size());
+    std::memcpy(graph.block_ends.back().data(), bytes.data(), bytes.size());
+  }
+  graph.shard = std::move(shard);
+  check_cuda(cudaDeviceSynchronize(), "the shard");  // any stream may use it
+  return graph;
+}
+
+DeviceLink::DeviceLink(World& world, DType wire, Transports transports)
+    : world_(world),
+      rank_(world.rank()),
+      ranks_(world.size()),
+      wire_(wire),
+      transports_(transports),
+      flags_(DeviceHeap::create(
+          world, DeviceSignals::bytes(ranks_) + static_cast<std::size_t>(ranks_) * kReduceBytes,
+          transports.signals)),
+      signals_(*flags_, world) {
+  int least = 0, greatest = 0;
+  check_cuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "a stream");
+  // Its small kernels go before the blocks of a sum.
+  for (cudaStream_t* stream : {&stream_, &signal_stream_})
+    check_cuda(cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, greatest), "a stream");
+}
+
+DeviceLink::~DeviceLink() {
+  abandon_if_unwinding();
+  for (cudaStream_t stream : {stream_, signal_stream_}) {
+    cudaStreamSynchronize(stream);
+    cudaStreamDestroy(stream);
+  }
+}
+
+// What is recorded counts when it is replayed: a recording may end on some ranks alone.
+void DeviceLink::begin(bool recorded) {
+  if (ranks_ == 1) return;
+  if (!recorded) world_.begin_operation();
+  signals_.check();
+}
+
+void DeviceLink::replayed(std::uint32_t steps) {
+  if (ranks_ == 1) return;
+  begin(false);
+  signals_.replayed(steps);
+}
+
+void DeviceLink::abandon_if_unwinding() {
+  if (std::uncaught_exceptions() > exceptions_) signals_.end_waits();
+}
+
+void DeviceLink::reserve(std::uint64_t bytes) {
+  bytes = largest_of_all(world_, bytes);
+  if (heap_ && heap_->bytes() >= bytes) return;
+  check_cuda(cudaDeviceSynchronize(), "work on the GPU");
+  world_.barrier();  // no rank writes to the old slots any more
+  DeviceHeap::replace(world_, heap_, bytes, transports_.slots);
+}
+
+void DeviceLink::follow(cudaStream_t later, cudaStream_t earlier) {
+  event_.record(earlier);
+  check_cuda(cudaStreamWaitEvent(later, event_.get()), "a stream");
+}
+
+}  // namespace plait

@@ -1,0 +1,170 @@
+// State that all strategies on GPUs share: a rank's part of the graph, and the link that joins its
+// GPU to the others. Internal to this room.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "plait/base/dtype.h"
+#include "plait/base/error.h"
+#include "plait/exchange/cuda/trace.cuh"
+#include "plait/kernels/row_cut.h"
+#include "plait/placement/cuda/block_sums.cuh"
+#include "plait/plan/halo_schedule.h"
+#include "plait/symmetric/cuda/signals.cuh"
+#include "plait/world/world.h"
+
+namespace plait {
+
+// Rows of this rank, or sums of them, that one peer reads.
+struct SendBlock {
+  int peer = 0;
+  std::uint64_t slot = 0;  // of the first row, at the peer
+  std::uint64_t rows = 0;
+  bool whole = false;              // all own rows, in order
+  DeviceArray<std::uint32_t> row;  // if not whole: the own rows to send, in order
+  RowSums sums;                    // the `rows` sums that are sent instead of rows; or none
+
+  // Tells whether the rows to send stand one after the other, so that they need not be picked.
+  bool in_order() const { return whole || sums.count() > 0; }
+};
+
+// A graph, or its transpose, on one rank's GPU.
+struct DeviceGraph {
+  DeviceShard shard;
+  DeviceArray<std::uint32_t> clusters;  // see reorder/clusters.h
+  // In the order of sending: to rank - 1, rank - 2, and so on. All ranks do so at once, so each
+  // receives from one other at a time: first from rank + 1, whose rows are the first block of its
+  // halo.
+  std::vector<SendBlock> send;
+  // By rank: the work of each, and the rows of its halo at which each of its blocks ends.
+  std::vector<RankLoad> loads;
+  std::vector<std::vector<std::uint64_t>> block_ends;
+  // Edges are in the order of the whole graph: a row is summed in one pass, cut at fixed places, in
+  // an order that does not depend on the number of ranks.
+  bool fixed_order = false;
+
+  // Returns the most edges of a neighbour group if the shard's rows have `edges` edges in all.
+  std::uint32_t group_edges(EdgeOffset edges) const {
+    return fixed_order ? kFixedGroup : group_size(edges, shard.own);
+  }
+};
+
+// How make_device_graph() prepares a shard.
+struct DeviceGraphOptions {
+  bool with_sums = false;    // sums come instead of rows where they are fewer (strategy `partial`)
+  bool fixed_order = false;  // the shard was made with EdgeOrder::as_given
+};
+
+// Collective. Takes a shard on the current GPU, finds its clusters, and tells every owner which
+// rows the other ranks read. Waits for the GPU.
+DeviceGraph make_device_graph(World& world, DeviceShard shard, const DeviceGraphOptions& options,
+                              cudaStream_t stream);
+
+// One rank's end of the link between GPUs: its slots in the symmetric heap, the signals, and a
+// stream for data that cross the link.
+class DeviceLink {
+ public:
+  // The memory that kernels of several GPUs use: one transport for signals and the room for sums
+  // over ranks, one for slots.
+  struct Transports {
+    DeviceTransport signals, slots;
+  };
+  // Collective. `wire`: the type in which rows cross. The world outlives the link.
+  DeviceLink(World& world, DType wire, Transports transports);
+  ~DeviceLink();
+  DeviceLink(const DeviceLink&) = delete;
+  DeviceLink& operator=(const DeviceLink&) = delete;
+
+  // Runs an operation in which all ranks take part: `work` enqueues it, on this stream above all.
+  // Throws LostRankError if a rank is lost or an earlier operation has failed. If `work` throws
+  // anything but a UsageError, no rank gets a result any more, because part of it may be enqueued.
+  template <class Work>
+  void operation(cudaStream_t stream, const Work& work) {
+    const bool recorded = is_recorded(stream);
+    begin(recorded);
+    try {
+      work();
+    } catch (const UsageError&) {  // on all ranks, before anything was enqueued
+      throw;
+    } catch (...) {
+      if (!recorded) signals_.abandon(stream_);
+      throw;
+    }
+    was_recorded_ = was_recorded_ || recorded;
+  }
+  // Tells whether an operation was recorded in a CUDA graph: replays use the slots where they are.
+  bool was_recorded() const { return was_recorded_; }
+  // Announces that recorded steps are about to be replayed. Throws as operation() does.
+  void replayed(std::uint32_t steps);
+  // If an exception is destroying the owner of this link, ends all waits on this GPU, so that the
+  // host can wait for the GPU.
+  void abandon_if_unwinding();
+
+  // Collective. Makes room for slots of `bytes` on every rank; the largest request counts. Waits
+  // for the GPU if the room moves. Throws DoesNotFitError on all ranks; as Exchange::reserve(),
+  // there may then be no room (lost()).
+  void reserve(std::uint64_t bytes);
+  bool lost() const { return !heap_; }
+
+  // Collective. Enqueues the sum of an array over ranks, the same bits on all, without the host. T:
+  // float or double. To be called within operation().
+  template <class T>
+  void all_reduce_sum(T* values, std::uint64_t count, cudaStream_t stream);
+
+  // The rank and the number of ranks, the type of rows on the wire, the beginning of a rank's slots
+  // (valid until the next reserve()), and the stream for data that cross the link.
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+  DType wire() const { return wire_; }
+  std::byte* slots(int rank) const { return heap_->part(rank); }
+  DeviceSignals& signals() { return signals_; }
+  const DeviceSignals& signals() const { return signals_; }
+  cudaStream_t stream() const { return stream_; }
+  // Returns a stream that follows all work that stream() has been given so far, so that a signal
+  // does not stand between two copies.
+  cudaStream_t after_copies() {
+    follow(signal_stream_, stream_);
+    signals_follow_ = true;
+    return signal_stream_;
+  }
+  // Notes the time from here to the end of the scope in the trace, if one is taken.
+  DeviceTrace::Span span(const char* name, std::size_t number, const char* lane,
+                         cudaStream_t stream) {
+    return {trace_, name, number, lane, stream};
+  }
+  void set_trace(DeviceTrace* trace) { trace_ = trace; }  // null: none
+
+  // follow(): later work on the link's stream waits for all that `stream` has been given so far.
+  // let_follow(): later work on `stream` waits for the link's streams. The host does not wait.
+  void follow(cudaStream_t stream) { follow(stream_, stream); }
+  void let_follow(cudaStream_t stream) {
+    follow(stream, stream_);
+    // A stream that was given nothing must not be followed by one that is recorded.
+    if (std::exchange(signals_follow_, false)) follow(stream, signal_stream_);
+  }
+
+ private:
+  void begin(bool recorded);
+  static constexpr std::size_t kReduceBytes = 1 << 20;  // of each rank, summed at once
+
+  void follow(cudaStream_t later, cudaStream_t earlier);
+
+  World& world_;
+  int rank_, ranks_;
+  DType wire_;
+  Transports transports_;
+  std::unique_ptr<DeviceHeap> flags_;  // and room for sums over ranks
+  DeviceSignals signals_;
+  std::unique_ptr<DeviceHeap> heap_;
+  cudaStream_t stream_ = nullptr, signal_stream_ = nullptr;
+  bool signals_follow_ = false;  // since the last let_follow()
+  bool was_recorded_ = false;
+  const int exceptions_ = std::uncaught_exceptions();
+  DeviceEvent event_;
+  DeviceTrace* trace_ = nullptr;
+};
+
+}  // namespace plait

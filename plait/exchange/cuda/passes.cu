@@ -1,0 +1,103 @@
+#include <algorithm>
+
+#include "plait/base/error.h"
+#include "plait/exchange/cuda/strategy.cuh"
+#include "plait/kernels/cuda/copy_rows.cuh"
+
+namespace plait {
+
+void DeviceStrategy::gather(const DeviceProduct&, const GatherEnqueue&) {
+  throw Error("this strategy brings no rows, as its traits say");
+}
+
+void require_known(bool known, std::uint64_t width, cudaStream_t stream) {
+  require<UsageError>(known || !is_recorded(stream),
+                      "this operation on rows of width {} is captured before it has run; do a few "
+                      "steps before capturing",
+                      width);
+}
+
+void require_movable(bool recorded, std::uint64_t width) {
+  require<UsageError>(!recorded,
+                      "steps were captured that use memory of this graph which this operation on "
+                      "rows of width {} would move; run it once before capturing, or make the "
+                      "graph anew",
+                      width);
+}
+
+Passes::Passes(const DeviceGraph& graph, const std::vector<std::uint64_t>& cuts,
+               cudaStream_t stream)
+    : graph_(graph) {
+  const DeviceShard& shard = graph.shard;
+  const RankLoad& load = graph.loads[static_cast<std::size_t>(shard.rank)];
+  // `edges`: about how many.
+  const auto add = [&](const EdgeOffset* begin, const EdgeOffset* end, EdgeOffset edges) {
+    groups_.emplace_back(begin, end, shard.own,
+                         RowGroupOptions{.most = graph.group_edges(edges),
+                                         .clusters = graph.clusters.data(),
+                                         .skip_empty = !groups_.empty()},
+                         stream);
+  };
+  const EdgeOffset* const end = shard.offsets.data() + 1;
+  if (cuts.empty()) {
+    add(shard.offsets.data(), end, shard.edges());
+    return;
+  }
+  DeviceArray<EdgeOffset> from = edges_from_slot(shard, shard.own, stream);
+  add(shard.offsets.data(), from.data(), load.local_edges);
+  std::uint64_t before = 0;
+  for (const std::uint64_t cut : cuts) {
+    DeviceArray<EdgeOffset> to = edges_from_slot(shard, shard.own + cut, stream);
+    add(from.data(), to.data(),
+        load.remote_edges * (cut - before) / std::max<std::uint64_t>(load.halo, 1));
+    from = std::move(to);
+    before = cut;
+  }
+}
+
+void Passes::reserve(std::uint64_t width) {
+  std::uint64_t most = 0;
+  for (const RowGroups& groups : groups_) most = std::max(most, spmm_scratch(groups, width));
+  partial_sums_.reserve(most);
+}
+
+void Passes::run(std::size_t pass, const DeviceProduct& p, DeviceRows<const void> rows) {
+  const RowGroups& groups = groups_[pass];
+  reserve(p.width);
+  const DeviceShard& shard = graph_.shard;
+  spmm({.groups = &groups,
+        .columns = shard.slots.data(),
+        .weights = p.weighted && shard.weights.size() > 0 ? shard.weights.data() : nullptr,
+        .x = rows,
+        .x_rows = shard.slot_count(),
+        .width = p.width,
+        .y = {p.y, DType::f32, p.width},
+        .row_scale = p.post,
+        .accumulate = pass > 0,
+        .partial_sums = partial_sums_.data(),
+        .fixed_order = graph_.fixed_order},
+       p.stream);
+}
+
+std::byte* slot_zero(const DeviceGraph& graph, const DeviceLink& link, int rank,
+                     const DeviceProduct& p) {
+  const std::uint64_t own = graph.loads[static_cast<std::size_t>(rank)].own;
+  return link.slots(rank) + own * (p.row_bytes(DType::f32) - p.row_bytes(link.wire()));
+}
+
+const float* place_own_rows(const DeviceProduct& p, const DeviceGraph& graph, DeviceLink& link,
+                            bool beside_halo) {
+  const bool padded = p.stride() == p.width && reinterpret_cast<std::uintptr_t>(p.x) % 16 == 0;
+  if (p.pre == nullptr && padded && !beside_halo) return p.x;
+  auto* const own = reinterpret_cast<float*>(link.slots(link.rank()));
+  copy_rows({.from = p.x,
+             .from_stride = p.width,
+             .scale = p.pre,
+             .count = graph.shard.own,
+             .width = p.width,
+             .to = own},
+            p.stream);
+  return own;
+}
+
+}  // namespace plait

@@ -1,0 +1,273 @@
+// Strategy `pipelined`: rows of the halo cross the link while those that are here are summed.
+//
+// Each rank pushes the rows that others read into their slots, to one peer after the other, in
+// chunks, on a stream of its own, and raises a signal at the peer after each. The peer sums its own
+// edges meanwhile, then in each pass the edges to the rows that have arrived (halo_schedule.h).
+// Whole blocks are pushed by the copy engines, which take no SM; rows that must be picked, scaled
+// or converted are written to the peer by a kernel.
+//
+// A row of the halo is not overwritten while it may still be read: a rank raises a signal when its
+// sum has ended, for which the others wait before they push the next step's rows.
+//
+// Where the graph says that a peer gets sums of rows instead (strategy `partial`), they are summed
+// on the pushing stream just before they leave; to the peer they are rows of the halo.
+//
+// Bytes a GPU: halo rows over the link, once each; y is written once and read and written again in
+// each pass after the first.
+#include <map>
+#include <optional>
+
+#include "plait/base/error.h"
+#include "plait/exchange/cuda/strategy.cuh"
+#include "plait/kernels/cuda/copy_rows.cuh"
+#include "plait/plan/machine.h"
+
+namespace plait {
+namespace {
+
+// Rows for a peer, in its slots' order: own rows, or sums that are made of them beforehand.
+struct Outgoing {
+  std::unique_ptr<PeerSums> sums;  // or null
+  std::uint64_t before = 0;        // sums for peers before this one
+};
+
+struct Plan {
+  std::vector<std::vector<HaloChunk>> chunks;  // by block to send
+  std::vector<std::vector<Signal>> arrivals;   // by pass after the first
+  std::optional<Passes> passes;                // made when first summed
+};
+
+class Pipelined : public DeviceStrategy {
+ public:
+  Pipelined(const DeviceGraph& graph, DeviceLink& link, const std::vector<double>& pass_shares)
+      : graph_(graph), link_(link), pass_shares_(pass_shares) {
+    for (const SendBlock& block : graph.send) {
+      Outgoing& out = outgoing_.emplace_back();
+      if (block.sums.count() == 0) continue;
+      out.before = sum_count_;
+      out.sums = std::make_unique<PeerSums>(block.sums, graph.shard.own, link.stream());
+      sum_count_ += block.rows;
+    }
+  }
+
+  void run(const DeviceProduct& p) override {
+    Plan& plan = plan_for(p);
+    Passes& passes = passes_of(plan, p);
+    DeviceSignals& signals = link_.signals();
+    const bool one_pass = passes.count() == 1 && !plan.arrivals.empty();
+    const float* own = place_own_rows(p, graph_, link_, false);
+    if (link_.ranks() > 1) {  // first: in a recorded step what begins first takes the GPU
+      link_.follow(p.stream);
+      push(p, plan, own);
+    }
+    if (!one_pass) {
+      const auto span = link_.span("pass", 0, "sum", p.stream);
+      passes.run(0, p, p.rows(own));
+    } else if (own == p.x) {
+      own = place_own_rows(p, graph_, link_, true);
+    }
+    const std::byte* const slots = slot_zero(graph_, link_, link_.rank(), p);
+    for (std::size_t k = 0; k < plan.arrivals.size(); ++k) {
+      {
+        const auto span = link_.span("wait for pass", k + 1, "sum", p.stream);
+        signals.wait(plan.arrivals[k], p.stream);
+      }
+      const auto span = link_.span("pass", k + 1, "sum", p.stream);
+      passes.run(one_pass ? 0 : k + 1, p, p.rows(slots, link_.wire()));
+    }
+    if (link_.ranks() == 1) return;
+    // x has left before the caller may change it, and the signals of this step with it.
+    link_.let_follow(p.stream);
+    signals.end_step({p.result(graph_.shard.own)}, p.stream);
+  }
+
+  void gather(const DeviceProduct& p, const GatherEnqueue& use) override {
+    const float* const own = place_own_rows(p, graph_, link_, link_.ranks() > 1);
+    if (link_.ranks() == 1) return use.enqueue(own);
+    exchange(p, own, use);
+  }
+
+  void run_part(StepPart part, const DeviceProduct& p) override {
+    if (part == StepPart::sum) {
+      if (!whole_)
+        whole_ = std::make_unique<Passes>(graph_, std::vector<std::uint64_t>{}, p.stream);
+      return whole_->run(0, p, p.rows(link_.slots(link_.rank())));
+    }
+    const auto* const own = reinterpret_cast<const float*>(link_.slots(link_.rank()));
+    if (link_.ranks() > 1) exchange(p, own, {.enqueue = [](const float*) {}, .results = {}});
+  }
+  std::size_t passes(const DeviceProduct& p) override { return passes_of(plan_for(p), p).count(); }
+
+  bool recordable(std::uint64_t width) const override {
+    std::uint64_t most = 0;
+    for (const RankLoad& load : graph_.loads) most = std::max(most, load.halo);
+    return most * row_bytes(width, link_.wire()) <= machine().recorded_halo;
+  }
+  std::uint64_t bytes_fetched(std::uint64_t width) const override {
+    return (graph_.shard.slot_count() - graph_.shard.own) * row_bytes(width, link_.wire());
+  }
+
+ private:
+  // A step of which only the rows' crossing is this strategy's work.
+  void exchange(const DeviceProduct& p, const float* own, const GatherEnqueue& use) {
+    const Plan& plan = plan_for(p);
+    link_.follow(p.stream);
+    push(p, plan, own);
+    for (const auto& arrival : plan.arrivals) link_.signals().wait(arrival, p.stream);
+    use.enqueue(own);
+    link_.let_follow(p.stream);
+    link_.signals().end_step(use.results, p.stream);
+  }
+
+  Passes& passes_of(Plan& plan, const DeviceProduct& p) const {
+    require_known(plan.passes.has_value(), p.width, p.stream);
+    if (!plan.passes) plan.passes.emplace(graph_, cuts_of(link_.rank(), p.width), p.stream);
+    plan.passes->reserve(p.width);
+    return *plan.passes;
+  }
+
+  std::vector<std::uint64_t> cuts_of(int rank, std::uint64_t width) const {
+    const RankLoad& load = graph_.loads[static_cast<std::size_t>(rank)];
+    if (graph_.fixed_order) return {};
+    if (!pass_shares_.empty()) return cuts_at(pass_shares_, load.halo);
+    auto cuts = halo_cuts(load, {row_bytes(width), row_bytes(width, link_.wire())},
+                          graph_.block_ends[static_cast<std::size_t>(rank)]);
+    // One pass over all reads own rows as they are stored in slots.
+    if (cuts.empty() && load.halo > 0 && link_.wire() != DType::f32) cuts = {load.halo};
+    return cuts;
+  }
+
+  // How a block is cut on its way to `rank`: as that rank sums it.
+  static std::vector<HaloChunk> chunks(const std::vector<std::uint64_t>& cuts, const RankLoad& load,
+                                       std::uint64_t slot, std::uint64_t rows) {
+    auto list = block_chunks(slot - load.own, rows, cuts.empty() ? std::vector{load.halo} : cuts);
+    require(list.size() < DeviceSignals::kDone, "a block of the halo in {} parts", list.size());
+    return list;
+  }
+
+  Plan& plan_for(const DeviceProduct& p) {
+    if (const auto found = plans_.find(p.width); found != plans_.end()) return *found->second;
+    require_known(false, p.width, p.stream);
+    require_movable(link_.was_recorded() && sum_count_ * p.stride() > sums_.size(), p.width);
+    sums_.reserve(sum_count_ * p.stride());
+    if (sums_.size() > 0)  // their padding is sent, too; after sums of other widths have left
+      check_cuda(cudaMemsetAsync(sums_.data(), 0, sums_.size() * sizeof(float), link_.stream()),
+                 "sums");
+    for (const Outgoing& out : outgoing_)
+      if (out.sums) out.sums->reserve(p.width);
+    const auto cuts = cuts_of(link_.rank(), p.width);
+    auto plan = std::make_unique<Plan>();
+    for (const SendBlock& block : graph_.send)
+      plan->chunks.push_back(chunks(cuts_of(block.peer, p.width),
+                                    graph_.loads[static_cast<std::size_t>(block.peer)], block.slot,
+                                    block.rows));
+    const RankLoad& load = graph_.loads[static_cast<std::size_t>(link_.rank())];
+    if (load.halo > 0) plan->arrivals.resize(std::max<std::size_t>(cuts.size(), 1));
+    for (const HaloBlock& block : graph_.shard.halo) {
+      int number = 0;
+      for (const HaloChunk& chunk : chunks(cuts, load, block.begin, block.rows))
+        plan->arrivals[chunk.pass].push_back({block.owner, number++});
+    }
+    return *plans_.emplace(p.width, std::move(plan)).first->second;
+  }
+
+  // `own`: own rows, scaled. The link's stream already follows them.
+  void push(const DeviceProduct& p, const Plan& plan, const float* own) {
+    DeviceSignals& signals = link_.signals();
+    const std::uint64_t row_bytes = p.row_bytes(link_.wire());
+    // Whatever is recorded is moved by kernels (machine().recorded_halo).
+    const bool recorded = is_recorded(link_.stream());
+    const bool by_copies = link_.wire() == DType::f32 && !recorded;
+    if (push_by_kernel(p, plan, own, recorded)) return;
+    std::vector<Signal> summed;
+    for (const SendBlock& block : graph_.send) summed.push_back({block.peer, DeviceSignals::kDone});
+    {
+      const auto span = link_.span("wait for step", 0, "link", link_.stream());
+      signals.wait(summed, link_.stream(), 1);
+    }
+    for (std::size_t b = 0; b < graph_.send.size(); ++b) {
+      const SendBlock& block = graph_.send[b];
+      sum_for(b, p, own);
+      const float* const from = source(b, p, own);
+      int number = 0;
+      for (const HaloChunk& chunk : plan.chunks[b]) {
+        const auto span = link_.span("push to rank", static_cast<std::size_t>(block.peer), "link",
+                                     link_.stream());
+        std::byte* const to =
+            slot_zero(graph_, link_, block.peer, p) + (block.slot + chunk.first) * row_bytes;
+        if (block.in_order() && by_copies)
+          check_cuda(cudaMemcpyAsync(to, from + chunk.first * p.stride(), chunk.rows * row_bytes,
+                                     cudaMemcpyDefault, link_.stream()),
+                     "pushing rows");
+        else
+          copy_rows({.from = block.in_order() ? from + chunk.first * p.stride() : from,
+                     .from_stride = p.stride(),
+                     .rows = block.in_order() ? nullptr : block.row.data() + chunk.first,
+                     .count = chunk.rows,
+                     .width = p.width,
+                     .to = to,
+                     .type = link_.wire(),
+                     .blocks = machine().pick_blocks},
+                    link_.stream());
+        signals.raise(block.peer, number++, link_.after_copies());
+      }
+    }
+  }
+
+  // Where the rows for a peer stand, in order or to be picked.
+  const float* source(std::size_t block, const DeviceProduct& p, const float* own) const {
+    const Outgoing& out = outgoing_[block];
+    return out.sums ? sums_.data() + out.before * p.stride() : own;
+  }
+  void sum_for(std::size_t block, const DeviceProduct& p, const float* own) {
+    const Outgoing& out = outgoing_[block];
+    if (!out.sums) return;
+    const auto span = link_.span("sum for rank", static_cast<std::size_t>(graph_.send[block].peer),
+                                 "link", link_.stream());
+    out.sums->run(p, own, sums_.data() + out.before * p.stride(), link_.stream());
+  }
+
+  // Whether the rows in order crossed by one kernel: what is small does.
+  bool push_by_kernel(const DeviceProduct& p, const Plan& plan, const float* own, bool recorded) {
+    if (link_.wire() != DType::f32) return false;
+    const std::uint64_t row_bytes = p.row_bytes(DType::f32);
+    std::uint64_t bytes = 0;
+    std::vector<Push> pushes;
+    for (std::size_t b = 0; b < graph_.send.size(); ++b) {
+      const SendBlock& block = graph_.send[b];
+      if (!block.in_order() && block.rows > 0) return false;
+      const float* const from = source(b, p, own);
+      std::byte* const to = slot_zero(graph_, link_, block.peer, p);
+      int number = 0;
+      for (const HaloChunk& chunk : plan.chunks[b]) {
+        pushes.push_back({block.peer, from + chunk.first * p.stride(),
+                          to + (block.slot + chunk.first) * row_bytes, chunk.rows * row_bytes,
+                          number++});
+        bytes += chunk.rows * row_bytes;
+      }
+    }
+    if (bytes > machine().push_by_kernel && !recorded) return false;
+    for (std::size_t b = 0; b < graph_.send.size(); ++b) sum_for(b, p, own);
+    const auto span = link_.span("pushes", pushes.size(), "link", link_.stream());
+    link_.signals().push(pushes, machine().push_blocks, link_.stream());
+    return true;
+  }
+
+  const DeviceGraph& graph_;
+  DeviceLink& link_;
+  const std::vector<double> pass_shares_;
+  std::vector<Outgoing> outgoing_;                        // by block to send
+  std::uint64_t sum_count_ = 0;                           // of all of them
+  DeviceArray<float> sums_;                               // rows as in slots
+  std::map<std::uint64_t, std::unique_ptr<Plan>> plans_;  // by width
+  std::unique_ptr<Passes> whole_;                         // for run_part()
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceStrategy> make_pipelined(const DeviceGraph& graph, DeviceLink& link,
+                                               const std::vector<double>& pass_shares) {
+  return std::make_unique<Pipelined>(graph, link, pass_shares);
+}
+
+}  // namespace plait

@@ -1,0 +1,143 @@
+// The interface of strategies on GPUs, and functions that they share. Internal to this room.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "plait/base/error.h"
+#include "plait/base/row_stride.h"
+#include "plait/exchange/cuda/graph.cuh"
+#include "plait/exchange/cuda/paged_rows.cuh"
+#include "plait/exchange/options.h"
+#include "plait/kernels/cuda/spmm.cuh"
+#include "plait/world/nccl.h"
+
+namespace plait {
+
+// One aggregation: y = diag(post) A diag(pre) x. x and y hold own rows, fp32, without gaps; all
+// pointers are to memory of the GPU.
+struct DeviceProduct {
+  const float* pre;   // one factor per row that is read, or null: all 1
+  const float* post;  // one factor per row of y, or null: all 1
+  bool weighted;      // by the edge weights, if the graph has some
+  const float* x;
+  float* y;
+  std::uint64_t width;
+  cudaStream_t stream;
+
+  // Strides, in elements and in bytes, of rows as they stand in slots and cross the wire in this
+  // type.
+  std::uint64_t stride(DType type = DType::f32) const { return row_stride(width, type); }
+  std::uint64_t row_bytes(DType type) const { return plait::row_bytes(width, type); }
+  DeviceRows<const void> rows(const void* data, DType type = DType::f32) const {
+    return {data, type, stride(type)};
+  }
+  // Returns y, which has `count` own rows.
+  Results result(std::uint64_t count) const { return {y, count * width}; }
+};
+
+// An operation on gathered rows.
+struct GatherEnqueue {
+  // Enqueues the operation on the product's stream. `slots`: the row of slot 0; rows stand
+  // product.stride() floats apart.
+  std::function<void(const float* slots)> enqueue;
+  std::vector<Results> results;  // the arrays that it writes
+};
+
+// One strategy on one placed graph. All calls that enqueue work are collective, are made within
+// DeviceLink::operation(), and return before the work is done, unless the strategy needs the host
+// (`paged`).
+class DeviceStrategy {
+ public:
+  virtual ~DeviceStrategy() = default;
+  // Enqueues the product on its stream.
+  virtual void run(const DeviceProduct& product) = 0;
+  // Brings the halo behind own rows without summing, and enqueues `use` on them; rows stay until
+  // they have been used. Throws UsageError if the strategy makes sums only or rows cross as less
+  // than fp32.
+  virtual void gather(const DeviceProduct& product, const GatherEnqueue& use);
+  // Enqueues one part of the product alone, to measure (StepPart). The link's part of `partial`
+  // includes its sums for peers. Throws UsageError for strategies other than pipelined and partial.
+  virtual void run_part(StepPart, const DeviceProduct&) {
+    throw UsageError("only pipelined and partial have parts that are measured alone");
+  }
+  // Returns the number of passes over edges that the product takes.
+  virtual std::size_t passes(const DeviceProduct&) { return 1; }
+  // Tells whether the work leaves the host out, so that it can be recorded, and rows of `width`
+  // floats then cross as fast as they do otherwise. The same on all ranks.
+  virtual bool recordable(std::uint64_t width) const = 0;
+  // Returns the bytes that one aggregation of rows of `width` floats brings to this rank.
+  virtual std::uint64_t bytes_fetched(std::uint64_t width) const = 0;
+};
+
+// Make one strategy each. The graph and the link, `nccl` and `rows` outlive it. For a graph with
+// sums, pipelined is `partial`. `nccl` is null where there is one rank.
+std::unique_ptr<DeviceStrategy> make_pipelined(const DeviceGraph& graph, DeviceLink& link,
+                                               const std::vector<double>& pass_shares);
+std::unique_ptr<DeviceStrategy> make_device_bulk(const DeviceGraph& graph, DeviceLink& link,
+                                                 Nccl* nccl, bool sum_by_cusparse);
+std::unique_ptr<DeviceStrategy> make_device_get(const DeviceGraph& graph, DeviceLink& link,
+                                                const GetTuning& tuning);
+std::unique_ptr<DeviceStrategy> make_paged(const DeviceGraph& graph, DeviceLink& link,
+                                           PagedRows& rows);
+
+// The sum of a shard in passes, each over the edges to a range of slots.
+class Passes {
+ public:
+  // The first pass takes local edges, the next ones the edges up to each cut of the halo
+  // (halo_schedule.h). Without cuts, one pass takes all edges. The graph outlives the passes.
+  Passes(const DeviceGraph& graph, const std::vector<std::uint64_t>& cuts, cudaStream_t stream);
+
+  // Returns the number of passes.
+  std::size_t count() const { return groups_.size(); }
+  // Takes the memory that run() needs for rows of `width` floats, so that a step that does not fit
+  // fails before anything of it is enqueued. Throws DoesNotFitError.
+  void reserve(std::uint64_t width);
+  // Enqueues one pass on the product's stream. Pass 0 writes y, the others add to it. `rows`: where
+  // slot 0 stands or would stand.
+  void run(std::size_t pass, const DeviceProduct& product, DeviceRows<const void> rows);
+
+ private:
+  const DeviceGraph& graph_;
+  std::vector<RowGroups> groups_;
+  DeviceArray<float> partial_sums_;
+};
+
+// Sums of own rows that a peer gets instead of the rows (strategy `partial`).
+class PeerSums {
+ public:
+  // `own`: number of own rows. `sums` outlives this object.
+  PeerSums(const RowSums& sums, std::uint64_t own, cudaStream_t stream);
+
+  // As Passes::reserve().
+  void reserve(std::uint64_t width) { partial_sums_.reserve(spmm_scratch(groups_, width)); }
+  // Enqueues on the stream the sums of own rows, which stand scaled at `own`. They go to `out`:
+  // sums.count() rows, as in slots.
+  void run(const DeviceProduct& product, const float* own, float* out, cudaStream_t stream);
+
+ private:
+  const RowSums& sums_;
+  std::uint64_t own_;
+  RowGroups groups_;
+  DeviceArray<float> partial_sums_;
+};
+
+// Throws UsageError if the work for rows of this width has not been prepared (`known`) and the
+// stream is being recorded: no memory can be taken then.
+void require_known(bool known, std::uint64_t width, cudaStream_t stream);
+// Throws UsageError if steps were recorded, which use memory that is about to move.
+void require_movable(bool recorded, std::uint64_t width);
+
+// Returns where slot 0 of `rank` would stand if own rows were stored as the halo is. Own rows are
+// fp32; the halo behind them has the wire's type.
+std::byte* slot_zero(const DeviceGraph& graph, const DeviceLink& link, int rank,
+                     const DeviceProduct& product);
+
+// Returns where own rows stand, padded as in slots, for the sum to read: x itself, or a copy in own
+// slots. The copy is enqueued on the product's stream if x must be scaled, is not padded, or must
+// stand before the halo (`beside_halo`). It streams 8 bytes per number; reading an x without
+// padding would make the sum take twice as long.
+const float* place_own_rows(const DeviceProduct& product, const DeviceGraph& graph,
+                            DeviceLink& link, bool beside_halo);
+
+}  // namespace plait

@@ -1,0 +1,97 @@
+// Strategies `bulk` and `replicate`: bring the halo in, each row once, behind the own rows, so that
+// one pass over slots sums all edges. The halo that the shard was made with tells them apart:
+// the distinct rows that edges read, or all rows of all other ranks.
+#include <cstring>
+
+#include "plait/base/parallel.h"
+#include "plait/base/timer.h"
+#include "plait/exchange/strategy_run.h"
+
+namespace plait {
+
+void pull_halo(const Halo& halo, std::uint64_t stride, const SymmetricRows& rows, float* to) {
+  parallel_blocks(halo.rows(), std::size_t{1} << 10, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t h = begin; h < end; ++h)
+      std::memcpy(to + h * stride,
+                  rows.peer(static_cast<int>(halo.owner[h])) + halo.row[h] * stride,
+                  stride * sizeof(float));
+  });
+}
+
+namespace {
+
+// Ranks are on several hosts: each packs the rows that others asked for when the strategy was made.
+class Messages {
+ public:
+  Messages(World& world, const Shard& shard) : world_(world) {
+    const auto ranks = static_cast<std::size_t>(world.size());
+    std::vector<std::uint64_t> wanted(ranks);
+    for (std::size_t p = 0; p < ranks; ++p) wanted[p] = shard.halo.rows_of(static_cast<int>(p));
+    const auto tables = world.all_gather(std::as_bytes(std::span<const std::uint64_t>(wanted)));
+    asked_.resize(ranks);
+    std::vector<std::span<const std::byte>> send(ranks);
+    std::vector<std::span<std::byte>> receive(ranks);
+    const auto me = static_cast<std::size_t>(world.rank());
+    for (std::size_t p = 0; p < ranks; ++p) {
+      std::uint64_t count = 0;
+      std::memcpy(&count, tables[p].data() + me * sizeof(count), sizeof(count));
+      asked_[p].resize(count);
+      receive[p] = std::as_writable_bytes(std::span(asked_[p]));
+      send[p] = std::as_bytes(shard.halo.row.span().subspan(shard.halo.starts[p], wanted[p]));
+    }
+    world.all_to_all(send, receive);
+  }
+
+  void exchange(const Shard& shard, std::uint64_t stride, float* slots) {
+    const std::size_t ranks = asked_.size();
+    std::vector<Buffer<float>> packed(ranks);
+    std::vector<std::span<const std::byte>> send(ranks);
+    std::vector<std::span<std::byte>> receive(ranks);
+    for (std::size_t p = 0; p < ranks; ++p) {
+      packed[p] = Buffer<float>(asked_[p].size() * stride);
+      for (std::size_t k = 0; k < asked_[p].size(); ++k)
+        std::memcpy(packed[p].data() + k * stride, slots + asked_[p][k] * stride,
+                    stride * sizeof(float));
+      send[p] = std::as_bytes(std::span<const float>(packed[p].data(), packed[p].size()));
+      float* const halo = slots + (shard.own + shard.halo.starts[p]) * stride;
+      receive[p] =
+          std::as_writable_bytes(std::span(halo, shard.halo.rows_of(static_cast<int>(p)) * stride));
+    }
+    world_.all_to_all(send, receive);
+  }
+
+ private:
+  World& world_;
+  std::vector<std::vector<std::uint32_t>> asked_;  // by rank: my rows that it reads
+};
+
+class FetchStrategy : public StrategyRun {
+ public:
+  FetchStrategy(World& world, const Shard& shard) : shard_(shard) {
+    for (int p = 0; p < shard.parts; ++p) rows_from_.push_back(shard.halo.rows_of(p));
+    if (world.size() > 1 && !world.one_host()) messages_ = std::make_unique<Messages>(world, shard);
+  }
+
+  RowSource gather(std::uint64_t stride, SymmetricRows& rows, ExchangeCost& cost) override {
+    AddTime time(cost.fetching);
+    if (messages_)
+      messages_->exchange(shard_, stride, rows.own());
+    else if (rows.shared())  // each rank pulls its halo out of its peers' slots
+      pull_halo(shard_.halo, stride, rows, rows.own() + shard_.own * stride);
+    count_fetched(rows_from_, stride, cost);
+    return {rows.own(), stride, static_cast<Slot>(shard_.own)};
+  }
+
+ private:
+  const Shard& shard_;
+  std::vector<std::uint64_t> rows_from_;  // by rank
+  std::unique_ptr<Messages> messages_;
+};
+
+}  // namespace
+
+std::unique_ptr<StrategyRun> make_fetch_strategy(World& world, const Shard& shard) {
+  return std::make_unique<FetchStrategy>(world, shard);
+}
+
+}  // namespace plait

@@ -1,0 +1,47 @@
+// The settings with which an exchange is made, on either device. This header needs no header of
+// CUDA.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plait/placement/graph_shards.h"
+#include "plait/plan/route.h"
+
+namespace plait {
+
+// Parameters of strategy `get` on GPUs, by MGG's names (kernels/cuda/get.cuh). None of them changes
+// the sums.
+struct GetTuning {
+  std::uint32_t ps = 16;     // neighbours in a group, 1 to 32
+  std::uint32_t dist = 2;    // groups of either kind that a warp takes in turns, 1 to 16
+  std::uint32_t wpb = 4;     // warps per block, 1 to 16
+  bool asynchronous = true;  // fetch the next remote rows while summing
+};
+
+// Settings of the strategies on GPUs. None of them changes results.
+struct GpuTuning {
+  GetTuning get = {};
+  // For `pipelined` and `partial`: shares of the halo (0 to 1, ascending) at which passes end.
+  // Empty: plan/halo_schedule.h chooses. The same on all ranks.
+  std::vector<double> pass_shares = {};
+  // For comparisons: `bulk` sums with cuSPARSE, without scaling.
+  bool sum_by_cusparse = false;
+};
+
+// How a graph is placed and how its rows move. The same on all ranks, but for `stream`.
+struct ExchangeOptions {
+  Route route;
+  ShardOptions shards;          // `halo` and `order` follow from the route
+  std::uint64_t max_width = 0;  // of rows, in units of 4 bytes, such as floats
+  void* stream = nullptr;       // on a GPU: the cudaStream_t that rows are made and used on
+  GpuTuning tuning = {};
+};
+
+// Parts of an aggregation on GPUs that are measured alone. Their result means nothing.
+enum class StepPart {
+  link,  // moving the halo across the link
+  sum,   // one pass over all edges
+};
+
+}  // namespace plait

@@ -1,0 +1,49 @@
+#include "plait/kernels/dropout.h"
+
+#include <algorithm>
+
+#include "plait/base/error.h"
+#include "plait/base/parallel.h"
+
+namespace plait {
+namespace {
+
+// Keeps the numbers apart from others that are drawn with the same seed.
+constexpr std::uint64_t kDropoutStream = 0xD80D000000000001u;
+
+}  // namespace
+
+Dropout::Dropout(std::uint64_t seed, float p)
+    : philox_(seed ^ kDropoutStream), p_(p), scale_(1.0f / (1.0f - p)) {
+  require<UsageError>(p >= 0 && p < 1, "dropout {} is outside [0, 1)", p);
+}
+
+void Dropout::apply(std::uint64_t vertex, std::uint32_t epoch, std::uint32_t layer,
+                    std::span<float> row) const {
+  for (std::size_t c = 0; c < row.size(); c += 4) {
+    const auto four = numbers(vertex, epoch, layer, static_cast<std::uint32_t>(c));
+    for (std::size_t k = 0; k < 4 && c + k < row.size(); ++k) row[c + k] *= factor(four[k]);
+  }
+}
+
+void Dropout::apply(std::uint64_t vertex, std::uint32_t epoch, std::uint32_t layer,
+                    std::span<const std::uint32_t> columns, std::span<float> values) const {
+  Philox::Block four{};
+  for (std::size_t k = 0; k < columns.size(); ++k) {
+    if (k == 0 || columns[k] / 4 != columns[k - 1] / 4)
+      four = numbers(vertex, epoch, layer, columns[k]);
+    values[k] *= factor(four[columns[k] % 4]);
+  }
+}
+
+void drop_rows(const DropoutStep& step, const DropoutRows& a) {
+  parallel_blocks(a.rows, 64, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      float* const row = a.y + i * a.width;
+      std::copy_n(a.x + i * a.width, a.width, row);
+      step.dropout->apply(a.vertices[i], step.epoch, step.layer, {row, a.width});
+    }
+  });
+}
+
+}  // namespace plait

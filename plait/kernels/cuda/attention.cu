@@ -1,0 +1,389 @@
+// Attention on the GPU: a warp a neighbour group (warp_edges.cuh), and each row of x is read once.
+//
+//   - Forward and backward are the same sums by weights w = m a and w r, of rows of h or of dy
+//     (attention.h); only forward has to find the norm. It keeps the greatest score so far, for
+//     each head in every lane that works on it, and scales down what it has summed before four
+//     edges at a time are added.
+//   - A lane computes the scores of the head whose columns it adds: all lanes of a head compute the
+//     same, but without a shuffle, and the memory is what the kernel waits for.
+//   - What is dropped is drawn by one lane an edge, for all heads: a bit each.
+//   - The groups of a cut row leave records, which a second kernel joins in order.
+#include <cfloat>
+
+#include "plait/base/error.h"
+#include "plait/kernels/cuda/attention.cuh"
+#include "plait/kernels/cuda/warp_edges.cuh"
+
+namespace plait {
+namespace {
+
+constexpr std::uint64_t kMostHeads = 32;  // bits of a mark
+constexpr int kBlocks = 3;                // an SM, at least: what leaves enough registers
+constexpr float kLeast = -FLT_MAX;        // finite: a difference of two is not NaN
+
+struct View {
+  const RowGroup* groups;
+  const std::uint32_t* partial_rows;
+  std::uint32_t group_count;
+  std::uint32_t heads, features;
+  std::uint32_t head_stride, width;  // of rows of x, and of records: all heads are `width` floats
+  const Slot* columns;
+  const float* x;
+  std::uint64_t x_stride;
+  const float* own;  // t forward, s backward
+  std::uint64_t own_stride;
+  float slope;
+  bool dropped;
+  AttentionDropout dropout;
+  float* sum;        // y or dh
+  float* slope_sum;  // u or v
+  float* score_sum;  // b, or ds before it is complete
+  float* norm;
+  // A record a group of a cut row: [sum | slope_sum | of each head: most | total | score_sum], the
+  // first two padded as rows of x are.
+  float* records;
+
+  __host__ __device__ std::uint64_t record_size() const { return 2 * width + 3 * heads; }
+};
+
+// For kVec columns of one head.
+template <bool kPair, int kVec>
+struct Sums {
+  float sum[kVec] = {}, slope_sum[kPair ? kVec : 1] = {};
+  float most = kLeast;  // the greatest score, forward
+  float total = 0;      // of a, forward
+  float score_sum = 0;  // of a r, times c backward
+
+  __device__ void add(float weight, float slope, const Floats<kVec>& x) {
+    const float slope_weight = weight * slope;
+#pragma unroll
+    for (int i = 0; i < kVec; ++i) {
+      sum[i] = fmaf(weight, x.value[i], sum[i]);
+      if constexpr (kPair) slope_sum[i] = fmaf(slope_weight, x.value[i], slope_sum[i]);
+    }
+  }
+  // Each number becomes f of it, but for the greatest score.
+  template <class F>
+  __device__ void each(F&& f) {
+#pragma unroll
+    for (int i = 0; i < kVec; ++i) {
+      sum[i] = f(sum[i]);
+      if constexpr (kPair) slope_sum[i] = f(slope_sum[i]);
+    }
+    total = f(total);
+    score_sum = f(score_sum);
+  }
+  __device__ void scale(float factor) {
+    each([&](float value) { return value * factor; });
+  }
+  // So that they are as if `greater`, no less than `most`, had been subtracted from all scores.
+  __device__ void raise_to(float greater) {
+    scale(expf(most - greater));
+    most = greater;
+  }
+};
+
+// Where kVec columns from `column` on belong.
+struct Place {
+  std::uint32_t row, column, head;
+  __device__ bool begins_head(const View& a) const { return column == head * a.head_stride; }
+};
+
+// The first `count`.
+template <int kVec>
+__device__ void store(float* to, const float (&values)[kVec], int count = kVec) {
+#pragma unroll
+  for (int i = 0; i < kVec; ++i)
+    if (i < count) to[i] = values[i];
+}
+
+// The results of a row.
+template <bool kForward, bool kPair, int kVec>
+__device__ void finish(const View& a, const Place& at, bool empty, Sums<kPair, kVec> s) {
+  const std::uint64_t head = std::uint64_t{at.row} * a.heads + at.head;
+  const std::uint32_t within = at.column - at.head * a.head_stride;
+  const std::uint64_t first = head * a.features + within;
+  const int count = static_cast<int>(a.features) - static_cast<int>(within);
+  const float norm = empty ? 0.0f : s.most + logf(s.total);
+  if constexpr (kForward) s.scale(empty ? 0.0f : 1.0f / s.total);
+  store(a.sum + first, s.sum, count);
+  if constexpr (kPair) {
+    store(a.slope_sum + first, s.slope_sum, count);
+    if (!at.begins_head(a)) return;
+    a.score_sum[head] = s.score_sum;
+    if constexpr (kForward) a.norm[head] = norm;
+  }
+}
+
+template <bool kPair, int kVec>
+__device__ void put_record(const View& a, std::uint32_t number, const Place& at,
+                           const Sums<kPair, kVec>& s) {
+  float* const record = a.records + number * a.record_size();
+  store(record + at.column, s.sum);
+  if constexpr (kPair) store(record + a.width + at.column, s.slope_sum);
+  if (!at.begins_head(a)) return;
+  float* const of_head = record + 2 * a.width + at.head;
+  of_head[0] = s.most;
+  of_head[a.heads] = s.total;
+  of_head[2 * a.heads] = s.score_sum;
+}
+
+// Bit k: head k of the edge is kept. Of heads first .. last.
+template <bool kForward>
+struct KeptHeads {
+  const View& a;
+  const Dropout& dropout;
+  std::uint32_t row, first, last;
+
+  __device__ std::uint32_t operator()(Slot slot) const {
+    if (!a.dropped) return 0;
+    const std::uint64_t here = a.dropout.row_vertex[row], there = a.dropout.slot_vertex[slot];
+    const std::uint64_t target = kForward ? here : there, source = kForward ? there : here;
+    const std::uint32_t epoch = a.dropout.step.current_epoch(), layer = a.dropout.step.layer;
+    std::uint32_t kept = 0;
+    for (std::uint32_t head = first / 4 * 4; head <= last; head += 4) {
+      const Philox::Block four = dropout.edge_numbers(target, source, epoch, layer, head);
+#pragma unroll
+      for (int k = 0; k < 4; ++k)
+        if (dropout.keeps(four[k])) kept |= 1u << (head + k);
+    }
+    return kept;
+  }
+};
+
+// What a lane reads of some edges.
+template <bool kForward, int kVec>
+struct Rows {
+  Floats<kVec> x[kInFlight];
+  float score[kInFlight], norm[kInFlight], c[kInFlight];  // norm and c: backward
+
+  // `x` and `tail`: the lane's columns and its head's numbers, in row 0.
+  __device__ Rows(const View& a, const EdgeBatch& batch, const float* x_at, const float* tail) {
+#pragma unroll
+    for (int k = 0; k < kInFlight; ++k) {
+      x[k] = {};
+      score[k] = norm[k] = 0;
+      c[k] = 1;
+      if (!batch.there[k]) continue;
+      const std::uint64_t offset = std::uint64_t{batch.slot[k]} * a.x_stride;
+      x[k] = Floats<kVec>::load(x_at + offset);
+      score[k] = __ldg(tail + offset);
+      if constexpr (!kForward) {
+        norm[k] = __ldg(tail + offset + a.heads);
+        c[k] = __ldg(tail + offset + 2 * a.heads);
+      }
+    }
+  }
+};
+
+template <bool kForward, bool kPair, int kVec, int kLanes>
+__global__ void __launch_bounds__(kThreads, kBlocks)
+    attention_kernel(const __grid_constant__ View a, const __grid_constant__ Dropout dropout) {
+  const std::uint32_t number = blockIdx.x * (kThreads / kWarp) + threadIdx.x / kWarp;
+  if (number >= a.group_count) return;
+  const RowGroup group = a.groups[number];
+  const bool partial = (group.target & RowGroup::kPartial) != 0;
+  const std::uint32_t sum_number = group.target & ~RowGroup::kPartial;
+  const int lane = threadIdx.x % kWarp;
+  const std::uint32_t slice = blockIdx.y * (kLanes * kVec);
+  const std::uint32_t column = slice + lane % kLanes * kVec;
+  const bool inside =
+      column < a.width;  // lanes beyond the width read the first columns, for nothing
+  const std::uint32_t here = inside ? column : 0;
+  const Place at{partial ? a.partial_rows[sum_number] : group.target, here, here / a.head_stride};
+  const float own = a.own[at.row * a.own_stride + at.head];
+  const float* const x = a.x + at.column;
+  const float* const tail = a.x + a.width + at.head;
+  const std::uint32_t slice_end = min(slice + kLanes * kVec, a.width);
+  const KeptHeads<kForward> kept{a, dropout, at.row, slice / a.head_stride,
+                                 (slice_end - 1) / a.head_stride};
+
+  Sums<kPair, kVec> s;
+  for_edges<kLanes>(group, a.columns, kept, [&](const EdgeBatch& batch) {
+    Rows<kForward, kVec> rows(a, batch, x, tail);
+    float slope[kInFlight], most = s.most;
+#pragma unroll
+    for (int k = 0; k < kInFlight; ++k) {
+      const float argument = rows.score[k] + own;
+      slope[k] = argument > 0 ? 1.0f : a.slope;
+      rows.score[k] = argument * slope[k];
+      if (batch.there[k]) most = fmaxf(most, rows.score[k]);
+    }
+    if constexpr (kForward) s.raise_to(most);
+#pragma unroll
+    for (int k = 0; k < kInFlight; ++k) {
+      const float power = expf(rows.score[k] - (kForward ? most : rows.norm[k]));
+      const float weight = batch.there[k] ? power : 0.0f;
+      s.total += weight;
+      s.score_sum = fmaf(weight * slope[k], rows.c[k], s.score_sum);
+      const bool keep = (batch.mark[k] >> at.head & 1u) != 0;
+      s.add(!a.dropped ? weight : keep ? weight * dropout.scale() : 0.0f, slope[k], rows.x[k]);
+    }
+  });
+
+  if constexpr (kForward) {
+    float most = s.most;
+#pragma unroll
+    for (int distance = kLanes; distance < kWarp; distance *= 2)
+      most = fmaxf(most, __shfl_xor_sync(kAll, most, distance));
+    if constexpr (kLanes < kWarp) s.raise_to(most);
+  }
+#pragma unroll
+  for (int distance = kLanes; distance < kWarp; distance *= 2)
+    s.each([&](float value) { return value + __shfl_xor_sync(kAll, value, distance); });
+
+  if (lane >= kLanes || !inside) return;
+  if (partial)
+    put_record(a, sum_number, at, s);
+  else
+    finish<kForward>(a, at, group.edges == 0, s);
+}
+
+// A block a cut row.
+template <bool kForward, bool kPair>
+__global__ void __launch_bounds__(kThreads)
+    join_records(const CutRow* rows, const __grid_constant__ View a) {
+  const CutRow row = rows[blockIdx.x];
+  for (std::uint32_t column = threadIdx.x; column < a.width; column += kThreads) {
+    const Place at{row.row, column, column / a.head_stride};
+    const auto record = [&](std::uint32_t k) {
+      return a.records + (std::uint64_t{row.first} + k) * a.record_size();
+    };
+    const std::uint64_t of_head = 2 * a.width + at.head;
+    Sums<kPair, 1> s;
+    if constexpr (kForward) {
+#pragma unroll 8
+      for (std::uint32_t k = 0; k < row.count; ++k) s.most = fmaxf(s.most, record(k)[of_head]);
+    }
+#pragma unroll 4
+    for (std::uint32_t k = 0; k < row.count; ++k) {
+      const float* const from = record(k);
+      const float factor = kForward ? expf(from[of_head] - s.most) : 1.0f;
+      s.sum[0] = fmaf(factor, from[column], s.sum[0]);
+      if constexpr (kPair) s.slope_sum[0] = fmaf(factor, from[a.width + column], s.slope_sum[0]);
+      s.total = fmaf(factor, from[of_head + a.heads], s.total);
+      s.score_sum = fmaf(factor, from[of_head + 2 * a.heads], s.score_sum);
+    }
+    finish<kForward>(a, at, false, s);
+  }
+}
+
+// ds = <h, v> - ds, for each head of each row: blockDim.x lanes, a power of two up to a warp, work
+// on one. Rows of h may have gaps, those of v have none.
+struct Products {
+  const float* h;
+  std::uint64_t h_stride;
+  const float* v;
+  float* ds;
+  std::uint64_t count;  // rows x heads
+  std::uint32_t heads, features;
+};
+
+__global__ void __launch_bounds__(kThreads) subtract_from_products(const Products a) {
+  const std::uint64_t wanted = blockIdx.x * std::uint64_t{blockDim.y} + threadIdx.y;
+  // All lanes of a warp stay for the shuffles.
+  const std::uint64_t number = min(wanted, a.count - 1), row = number / a.heads;
+  const float* const h = a.h + row * a.h_stride + number % a.heads * a.features;
+  const float* const v = a.v + number * a.features;
+  float product = 0;
+  for (std::uint32_t j = threadIdx.x; j < a.features; j += blockDim.x)
+    product = fmaf(h[j], v[j], product);
+  for (unsigned distance = 1; distance < blockDim.x; distance *= 2)
+    product += __shfl_xor_sync(kAll, product, distance);
+  if (threadIdx.x == 0 && wanted < a.count) a.ds[number] = product - a.ds[number];
+}
+
+template <bool kForward, bool kPair>
+void launch(const View& a, const RowGroups& groups, cudaStream_t stream) {
+  const Dropout dropout = a.dropped ? *a.dropout.step.dropout : Dropout(0, 0);
+  const bool vectors = a.head_stride % 4 == 0 && on_16_bytes(a.x, a.x_stride);
+  with_lanes(vectors, a.width, [&](auto vec, auto lanes) {
+    constexpr int kVec = decltype(vec)::value, kLanes = decltype(lanes)::value;
+    attention_kernel<kForward, kPair, kVec, kLanes>
+        <<<grid_of<kVec, kLanes>(a.group_count, a.width), kThreads, 0, stream>>>(a, dropout);
+  });
+  if (groups.cut_size() > 0)
+    join_records<kForward, kPair><<<groups.cut_size(), kThreads, 0, stream>>>(groups.cut_rows(), a);
+  check_cuda(cudaGetLastError(), "attention");
+}
+
+// What forward and backward have in common.
+View make_view(const EdgeRows& edges, const AttentionShape& shape, const AttentionDropout& dropout,
+               const RowGroups& groups) {
+  require<UsageError>(edges.x.peers == nullptr, "attention on a GPU reads no rows of peers");
+  View view{};
+  view.groups = groups.groups();
+  view.partial_rows = groups.partial_rows();
+  view.group_count = groups.size();
+  view.heads = static_cast<std::uint32_t>(shape.heads);
+  view.features = static_cast<std::uint32_t>(shape.features);
+  view.head_stride = static_cast<std::uint32_t>(shape.head_stride());
+  view.width = static_cast<std::uint32_t>(shape.tail());
+  view.columns = edges.columns;
+  view.x = edges.x.base;
+  view.x_stride = edges.x.stride;
+  view.slope = shape.slope;
+  view.dropped = dropout.step.active();
+  view.dropout = dropout;
+  return view;
+}
+
+bool nothing_to_do(const RowGroups& groups, const AttentionShape& shape) {
+  return groups.size() == 0 || shape.width() == 0;
+}
+
+// Of the groups of cut rows.
+std::uint64_t record_floats(const RowGroups& groups, const AttentionShape& shape) {
+  require<UsageError>(shape.heads <= kMostHeads, "{} heads of attention on a GPU are more than {}",
+                      shape.heads, kMostHeads);
+  return groups.partial_sums() * (2 * shape.tail() + 3 * shape.heads);
+}
+
+}  // namespace
+
+std::uint64_t scratch_floats(const AttentionForward& args, const RowGroups& groups) {
+  return record_floats(groups, args.shape);
+}
+
+std::uint64_t scratch_floats(const AttentionBackward& args, const RowGroups& groups) {
+  return record_floats(groups, args.shape) + args.edges.begin.size() * args.shape.width();
+}
+
+void apply(const AttentionForward& args, const RowGroups& groups, float* scratch,
+           cudaStream_t stream) {
+  View view = make_view(args.edges, args.shape, args.dropout, groups);
+  if (nothing_to_do(groups, args.shape)) return;
+  view.own = args.t;
+  view.own_stride = args.shape.heads;
+  view.sum = args.y;
+  view.slope_sum = args.u;
+  view.score_sum = args.b;
+  view.norm = args.norm;
+  view.records = scratch;
+  args.u ? launch<true, true>(view, groups, stream) : launch<true, false>(view, groups, stream);
+}
+
+void apply(const AttentionBackward& args, const RowGroups& groups, float* scratch,
+           cudaStream_t stream) {
+  View view = make_view(args.edges, args.shape, args.dropout, groups);
+  if (nothing_to_do(groups, args.shape)) return;
+  float* const v = scratch + record_floats(groups, args.shape);
+  view.own = args.s;
+  view.own_stride = args.s_stride;
+  view.sum = args.dh;
+  view.slope_sum = v;
+  view.score_sum = args.ds;
+  view.records = scratch;
+  launch<false, true>(view, groups, stream);
+
+  const std::uint64_t count = args.edges.begin.size() * args.shape.heads;
+  const auto lanes =
+      static_cast<unsigned>(std::bit_ceil(std::min<std::uint64_t>(args.shape.features, kWarp)));
+  const dim3 block(lanes, kThreads / lanes);
+  const auto blocks = static_cast<unsigned>((count + block.y - 1) / block.y);
+  const Products products{args.h, args.h_stride, v, args.ds, count, view.heads, view.features};
+  subtract_from_products<<<blocks, block, 0, stream>>>(products);
+  check_cuda(cudaGetLastError(), "attention");
+}
+
+}  // namespace plait

@@ -1,0 +1,12 @@
+// Dropout on the GPU, with the same bits as dropout.h. This header needs no header of CUDA.
+#pragma once
+
+#include "plait/kernels/dropout.h"
+
+namespace plait {
+
+// y = x times the mask of an active step, enqueued on the cudaStream_t. Pointers are to memory of
+// the GPU.
+void gpu_drop_rows(const DropoutStep& step, const DropoutRows& rows, void* stream);
+
+}  // namespace plait

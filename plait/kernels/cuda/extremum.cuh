@@ -1,0 +1,25 @@
+// The extremum over neighbours on the GPU: the arguments of extremum.h. All pointers, also in
+// spans, are to memory that the GPU reaches, and edges.x has no peers. The same bits each time.
+//
+// The kernels must move one row of x per edge, `width` floats forward and twice as many backward;
+// they should take as long as an spmm() that reads as much. Rows are read fastest if x and its
+// stride are multiples of 16 bytes and, forward, rows are padded to such a multiple.
+#pragma once
+
+#include "plait/kernels/cuda/row_groups.cuh"
+#include "plait/kernels/extremum.h"
+
+namespace plait {
+
+// Returns the floats that `scratch` of apply() needs; if 0, `scratch` may be null.
+std::uint64_t scratch_floats(const ExtremumForward& args, const RowGroups& groups);
+std::uint64_t scratch_floats(const ExtremumBackward& args, const RowGroups& groups);
+
+// Enqueues the operation on the stream. `groups`: of all rows of args.edges, rows without edges
+// too. Throws UsageError if x has peers.
+void apply(const ExtremumForward& args, const RowGroups& groups, float* scratch,
+           cudaStream_t stream);
+void apply(const ExtremumBackward& args, const RowGroups& groups, float* scratch,
+           cudaStream_t stream);
+
+}  // namespace plait

@@ -1,0 +1,63 @@
+// Neighbour groups on the GPU: all rows of a matrix, cut into pieces for one warp each, in the
+// order in which they are worked on.
+#pragma once
+
+#include <cstdint>
+
+#include "plait/base/cuda/cuda.cuh"
+#include "plait/base/ids.h"
+
+namespace plait {
+
+// A piece of a row. A row that is one group is written by its warp. The groups of a longer row
+// write partial sums, which are added in order afterwards: no atomics, and the same bits each time.
+struct RowGroup {
+  static constexpr std::uint32_t kPartial = 0x80000000u;
+
+  EdgeOffset begin;      // the group's first edge
+  std::uint32_t edges;   // at most 2^31
+  std::uint32_t target;  // the row, or kPartial | number of the partial sum
+};
+
+// A row that was cut: its partial sums are number first .. first + count - 1.
+struct CutRow {
+  std::uint32_t row, first, count;
+};
+
+// How rows are cut into groups, and in which order groups are worked on.
+struct RowGroupOptions {
+  std::uint32_t most = 2048;  // edges of a group; see group_size() in row_cut.h
+  // One number per row, or null. Rows of one cluster are worked on together, so that rows that they
+  // read in common are still in a cache (see reorder/clusters.h).
+  const std::uint32_t* clusters = nullptr;
+  // Rows without edges have no group: for sums that are added to y.
+  bool skip_empty = false;
+};
+
+// The groups of all rows of one matrix, in memory of the GPU, which this object owns.
+class RowGroups {
+ public:
+  // Row i has the edges begin[i] .. end[i] - 1. All pointers are to memory of the GPU. Within a
+  // cluster, groups with more edges come first. Waits for the stream. Throws UsageError above 2^31
+  // - 1 rows, DoesNotFitError if memory is short.
+  RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64_t rows,
+            const RowGroupOptions& options, cudaStream_t stream);
+
+  // The groups, the rows that were cut, and the row of each partial sum, with their numbers.
+  const RowGroup* groups() const { return groups_.data(); }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(groups_.size()); }
+  const CutRow* cut_rows() const { return cut_.data(); }
+  std::uint32_t cut_size() const { return static_cast<std::uint32_t>(cut_.size()); }
+  std::uint32_t partial_sums() const { return static_cast<std::uint32_t>(partial_rows_.size()); }
+  const std::uint32_t* partial_rows() const { return partial_rows_.data(); }
+  // The number of edges in all groups.
+  EdgeOffset edges() const { return edges_; }
+
+ private:
+  DeviceArray<RowGroup> groups_;
+  DeviceArray<CutRow> cut_;
+  DeviceArray<std::uint32_t> partial_rows_;
+  EdgeOffset edges_ = 0;
+};
+
+}  // namespace plait

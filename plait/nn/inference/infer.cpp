@@ -1,0 +1,122 @@
+#include "plait/nn/inference/infer.h"
+
+#include <torch/utils.h>
+
+#include <algorithm>
+
+#include "plait/nn/memory/work_memory.h"
+#include "plait/nn/model.h"
+#include "plait/nn/operations/torch_device.h"
+#include "plait/nn/training/checkpoint.h"
+#include "plait/nn/training/metric.h"
+#include "plait/nn/training/train.h"
+
+namespace plait {
+
+std::vector<std::int64_t> Scores::predicted() const {
+  std::vector<std::int64_t> result(rows * columns());
+  if (task == TaskKind::multi_label) {
+    std::ranges::transform(values, result.begin(), [](float score) { return score > 0; });
+    return result;
+  }
+  for (std::uint64_t i = 0; i < rows; ++i) {
+    const auto row = values.span().subspan(i * classes, classes);
+    result[i] = std::ranges::max_element(row) - row.begin();
+  }
+  return result;
+}
+
+void LabelCounts::add(std::uint64_t begin, const std::vector<std::int64_t>& predicted) {
+  const auto count = [](bool is) { return is ? 1.0 : 0.0; };
+  if (task_ == TaskKind::multi_label) {
+    const std::uint64_t first = begin * static_cast<std::uint64_t>(dataset_.classes);
+    if (first + predicted.size() > dataset_.label_sets.size()) return;
+    for (std::size_t i = 0; i < predicted.size(); ++i) {
+      hits_ += count(predicted[i] == 1 && dataset_.label_sets[first + i] == 1);
+      said_ += count(predicted[i] == 1);
+      labelled_ += count(dataset_.label_sets[first + i] == 1);
+    }
+    return;
+  }
+  if (dataset_.labels.empty()) return;
+  for (std::size_t i = 0; i < predicted.size(); ++i) {
+    hits_ += count(predicted[i] == dataset_.labels[begin + i]);
+    labelled_ += count(dataset_.labels[begin + i] >= 0);
+  }
+}
+
+std::optional<LabelsMet> LabelCounts::met() const {
+  if (task_ == TaskKind::multi_label && !dataset_.label_sets.empty())
+    return LabelsMet{MetricKind::micro_f1, f1(hits_, said_, labelled_)};
+  if (labelled_ == 0) return {};
+  return LabelsMet{MetricKind::accuracy, hits_ / labelled_};
+}
+
+namespace {
+
+// Rows that ranks hold of all examples, on rank 0 in their order. Collective.
+Array<float> gathered(World& world, const Partition& partition, const torch::Tensor& own,
+                      const Dataset& dataset) {
+  const auto parts = world.all_gather(
+      std::as_bytes(std::span(own.const_data_ptr<float>(), static_cast<std::size_t>(own.numel()))));
+  if (world.rank() != 0) return {};
+  const auto classes = static_cast<std::uint64_t>(own.size(1));
+  Buffer<float> all(dataset.examples() * classes);
+  const auto bytes = std::as_writable_bytes(all.span());
+  if (dataset.is_set_of_graphs()) {  // ranks have ranges of graphs
+    auto at = bytes.begin();
+    for (const auto& part : parts) at = std::ranges::copy(part, at).out;
+  } else {
+    partition.gather_rows(parts, classes * sizeof(float), bytes);
+  }
+  return all;
+}
+
+// Of own examples, on the host.
+torch::Tensor own_scores(World& world, const Dataset& dataset, const Partition& partition,
+                         const Route& route, const TrainedModel& trained,
+                         const std::function<void()>& placed) {
+  const Model& model = trained.model;
+  const torch::Device device = torch_device(route.gpu);
+  const InputFeatures input(dataset.features, partition, world.rank(), trained.normalize, device);
+  ShardOptions shard_options = model.shard_options();
+  shard_options.transposed = false;
+  const auto graph = c10::make_intrusive<GraphHandle>(
+      world, dataset.graph, dataset.symmetric, partition,
+      ExchangeOptions{.route = route,
+                      .shards = shard_options,
+                      .max_width = model.moved_width(input.is_sparse())});
+  const std::optional<GraphSet> set = graph_set_of(world, dataset, input, device);
+  placed();
+  const torch::Tensor scores = model.forward(input, graph, {}, false, set ? &*set : nullptr);
+  graph->about_to_wait();
+  torch::Tensor own = scores.to(torch::kCPU).contiguous();
+  graph->check();
+  return own;
+}
+
+}  // namespace
+
+void rehearse_inference(const Dataset& dataset, const ModelConfig& model, bool exact,
+                        const std::function<void()>& placed) {
+  const torch::NoGradGuard no_grad;
+  own_scores(*World::alone(), dataset, partition_by_vertices(dataset.vertices(), 1),
+             {.exact = exact}, {Model(model), Normalize::automatic}, placed);
+}
+
+Scores infer(World& world, const Dataset& dataset, const Partition& partition,
+             const InferConfig& config) {
+  const torch::NoGradGuard no_grad;
+  const TrainedModel trained =
+      load_model_for(world, dataset, config, torch_device(config.route.gpu));
+  const ModelConfig& model = trained.model.config();
+  require_inference_fits(world, dataset, partition, model, config);
+  const torch::Tensor own = own_scores(world, dataset, partition, config.route, trained, [] {});
+
+  Array<float> values = gathered(world, partition, own, dataset);
+  if (world.rank() != 0) return {};
+  return {model.task, dataset.examples(), static_cast<std::uint64_t>(own.size(1)),
+          std::move(values)};
+}
+
+}  // namespace plait

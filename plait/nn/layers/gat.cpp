@@ -1,0 +1,64 @@
+#include "plait/nn/layers/layer.h"
+#include "plait/nn/operations/edges.h"
+
+namespace plait {
+namespace {
+
+std::int64_t features_of_head(const LayerShape& shape) {
+  return shape.concatenated ? shape.out / shape.heads : shape.out;
+}
+
+class GatLayer : public Layer {
+ public:
+  GatLayer(float slope, const LayerShape& shape, WeightSource& source)
+      : heads_(shape.heads),
+        features_(features_of_head(shape)),
+        concatenated_(shape.concatenated),
+        slope_(slope),
+        weight_(source.glorot({heads_ * features_, shape.in})),
+        source_score_(source.glorot({1, heads_, features_})),
+        target_score_(source.glorot({1, heads_, features_})),
+        bias_(source.constant(shape.out, 0)) {}
+
+  torch::Tensor forward(const LayerInput& x, const GraphRef& graph) const override {
+    const torch::Tensor h = x.times(weight_, graph);
+    const auto by_head = [&](const torch::Tensor& t) {
+      return t.view({t.size(0), heads_, features_});
+    };
+    const torch::Tensor rows = by_head(h);
+    const auto scores = [&](const torch::Tensor& of_head) {
+      return row_sums(scale_columns(rows, of_head, graph), graph);
+    };
+    const torch::Tensor source = scores(source_score_), target = scores(target_score_);
+    const torch::Tensor y = attend(h, source, target, graph, slope_, x.step());
+    const bool one = concatenated_ || heads_ == 1;
+    return add_bias(one ? y : row_means(by_head(y).transpose(1, 2), graph), bias_, graph);
+  }
+  NamedTensors parameters() const override {
+    return {{"att_src", source_score_},
+            {"att_dst", target_score_},
+            {"bias", bias_},
+            {"lin.weight", weight_}};
+  }
+
+ private:
+  std::int64_t heads_, features_;
+  bool concatenated_;
+  float slope_;
+  torch::Tensor weight_, source_score_, target_score_, bias_;
+};
+
+}  // namespace
+
+std::uint64_t gat_moved_width(const ModelConfig&, const LayerShape& shape, bool) {
+  return AttentionShape{static_cast<std::uint64_t>(shape.heads),
+                        static_cast<std::uint64_t>(features_of_head(shape))}
+      .backward_width();
+}
+
+std::unique_ptr<Layer> make_gat_layer(const ModelConfig& config, const LayerShape& shape,
+                                      WeightSource& source) {
+  return std::make_unique<GatLayer>(config.slope, shape, source);
+}
+
+}  // namespace plait

@@ -1,0 +1,45 @@
+#include "plait/nn/layers/layer.h"
+
+namespace plait {
+namespace {
+
+class LinearLayer : public Layer {
+ public:
+  LinearLayer(const LayerShape& shape, WeightSource& source, bool propagates)
+      : propagates_(propagates),
+        weight_(source.glorot({shape.out, shape.in})),
+        bias_(source.constant(shape.out, 0)) {}
+
+  torch::Tensor forward(const LayerInput& x, const GraphRef& graph) const override {
+    if (!transforms_first(weight_, x.is_sparse()))
+      return linear(propagate(x.dense(), graph), weight_, bias_, graph);
+    if (!propagates_) return add_bias(x.times(weight_, graph), bias_, graph);
+    const torch::Tensor sums = propagate(x.times(padded_weight(weight_), graph), graph);
+    return add_bias(first_columns(sums, weight_), bias_, graph);
+  }
+  NamedTensors parameters() const override { return {{"lin.weight", weight_}, {"bias", bias_}}; }
+
+ private:
+  torch::Tensor propagate(const torch::Tensor& x, const GraphRef& graph) const {
+    if (!propagates_) return x;
+    const torch::Tensor& scale = graph->gcn_normalization();
+    return aggregate(x, graph, true, scale, scale);
+  }
+
+  bool propagates_;
+  torch::Tensor weight_, bias_;
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_mlp_layer(const ModelConfig&, const LayerShape& shape,
+                                      WeightSource& source) {
+  return std::make_unique<LinearLayer>(shape, source, false);
+}
+
+std::unique_ptr<Layer> make_gcn_layer(const ModelConfig&, const LayerShape& shape,
+                                      WeightSource& source) {
+  return std::make_unique<LinearLayer>(shape, source, true);
+}
+
+}  // namespace plait

@@ -1,0 +1,139 @@
+// The interface of a layer: weights that every rank holds alike, applied to rows of the vertices
+// that it owns. Each kind has one file, NAME.cpp (mlp is in gcn.cpp); model.h puts layers together.
+#pragma once
+
+#include <torch/types.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plait/base/row_stride.h"
+#include "plait/nn/config.h"
+#include "plait/nn/operations/dense.h"
+#include "plait/nn/training/input.h"
+
+namespace plait {
+
+using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
+
+// Appends `some` to `all`, with `prefix` before each name.
+inline void add_named(NamedTensors& all, const std::string& prefix, const NamedTensors& some) {
+  for (const auto& [name, tensor] : some) all.emplace_back(prefix + name, tensor);
+}
+
+// The input of a layer: the features of the graph, perhaps sparse, or the output of the layer
+// before; with this layer's dropout, and whether norms within the layer learn their statistics.
+class LayerInput {
+ public:
+  // `features` outlive the input.
+  LayerInput(const InputFeatures& features, const DropoutStep& step, bool trains)
+      : features_(&features), step_(step), trains_(trains) {}
+  // h: own x width, as the layer before gave it. Drops at once if `step` is active.
+  LayerInput(const torch::Tensor& h, const VertexList& vertices, const DropoutStep& step,
+             bool trains)
+      : h_(drop(h, vertices, step)), step_(step), trains_(trains) {}
+
+  // Tells whether the input is sparse features.
+  bool is_sparse() const { return features_ != nullptr && features_->is_sparse(); }
+  // Returns own x width, after dropout.
+  torch::Tensor dense() const { return features_ != nullptr ? features_->dense(step_) : h_; }
+  // Returns X W^T, own x out, with the gradient for weight (out x width).
+  torch::Tensor times(const torch::Tensor& weight, const GraphRef& graph) const {
+    return features_ != nullptr ? features_->times(weight, step_, graph)
+                                : linear(h_, weight, {}, graph);
+  }
+  const DropoutStep& step() const { return step_; }
+  bool trains() const { return trains_; }
+
+ private:
+  const InputFeatures* features_ = nullptr;
+  torch::Tensor h_;
+  DropoutStep step_;
+  bool trains_;
+};
+
+// Draws the weights of one layer, each by its number in the layer: the same on every rank and
+// device, whatever else the model has. All weights require a gradient.
+class WeightSource {
+ public:
+  // `layer`: number of the layer, from 0, below 256.
+  WeightSource(std::uint64_t seed, int layer, const torch::Device& device)
+      : seed_(seed), next_(static_cast<std::uint32_t>(layer)), device_(device) {}
+
+  // Returns a weight as Glorot and Bengio (2010) draw it; in and out are the last two sizes.
+  torch::Tensor glorot(const std::vector<std::int64_t>& shape);
+  // Returns a weight as torch.nn.Linear draws it: uniform in +-1 / sqrt(in).
+  torch::Tensor linear(const std::vector<std::int64_t>& shape, std::int64_t in);
+  // Returns `size` equal numbers.
+  torch::Tensor constant(std::int64_t size, double value) const;
+
+ private:
+  torch::Tensor uniform(const std::vector<std::int64_t>& shape, double bound);
+
+  std::uint64_t seed_;
+  std::uint32_t next_;  // layer + 256 * weights drawn
+  torch::Device device_;
+};
+
+// The sizes of one layer.
+struct LayerShape {
+  std::int64_t in = 0, out = 0;
+  std::int64_t heads = 1;    // of attention
+  bool concatenated = true;  // heads stand side by side in `out`; else `out` is their mean
+};
+
+// Tells whether a layer multiplies by `weight` (out x in) before rows cross, if that may come
+// before or after: X W moves rows of the output's width, X rows of the input's. The narrower rows
+// cross, and sparse input is always multiplied first.
+inline bool transforms_first(const torch::Tensor& weight, bool sparse_input) {
+  return sparse_input || weight.size(0) <= weight.size(1);
+}
+// padded_weight() returns the weight of a product whose rows cross next, with rows of 0 at its end,
+// so that each row of the product begins where kernels read and write it fastest
+// (base/row_stride.h). first_columns() takes the padding off the sum of rows.
+torch::Tensor padded_weight(const torch::Tensor& weight);
+inline torch::Tensor first_columns(const torch::Tensor& rows, const torch::Tensor& weight) {
+  return rows.narrow(1, 0, weight.size(0));
+}
+// Returns the width of the rows that then cross.
+inline std::uint64_t narrower_width(const LayerShape& shape, bool sparse_input) {
+  const auto in = static_cast<std::uint64_t>(shape.in), out = static_cast<std::uint64_t>(shape.out);
+  return sparse_input || out <= in ? row_stride(out) : in;
+}
+
+// A layer with its weights.
+class Layer {
+ public:
+  virtual ~Layer() = default;
+  // Collective. Returns own x out.
+  virtual torch::Tensor forward(const LayerInput& x, const GraphRef& graph) const = 0;
+  // Returns the weights, named as the layer of PyG names them.
+  virtual NamedTensors parameters() const = 0;
+  // Returns tensors that are kept but not learnt by gradients; named likewise.
+  virtual NamedTensors buffers() const { return {}; }
+};
+
+using LayerMaker = std::unique_ptr<Layer> (*)(const ModelConfig&, const LayerShape&, WeightSource&);
+// Returns the width of the widest rows that such a layer sends through the graph; 0 for none.
+using MovedWidth = std::uint64_t (*)(const ModelConfig&, const LayerShape&, bool sparse_input);
+
+// One maker per kind of layer.
+// mlp: X W^T + b, which uses the features alone.
+std::unique_ptr<Layer> make_mlp_layer(const ModelConfig&, const LayerShape&, WeightSource&);
+// gcn: D^-1/2 (A + I) D^-1/2 X W^T + b (Kipf and Welling, ICLR 2017, equation 2).
+std::unique_ptr<Layer> make_gcn_layer(const ModelConfig&, const LayerShape&, WeightSource&);
+// sage: W_l (mean, max or min of neighbours) + b + W_r x (Hamilton, Ying and Leskovec, NeurIPS
+// 2017).
+std::unique_ptr<Layer> make_sage_layer(const ModelConfig&, const LayerShape&, WeightSource&);
+std::uint64_t sage_moved_width(const ModelConfig&, const LayerShape&, bool sparse_input);
+// gin: MLP((1 + eps) x + sum of neighbours); eps is kept, at first 0 (Xu et al., ICLR 2019,
+// equation 4.1).
+std::unique_ptr<Layer> make_gin_layer(const ModelConfig&, const LayerShape&, WeightSource&);
+// gat: attention over neighbours and the vertex itself (Velickovic et al., ICLR 2018; attention.h).
+std::unique_ptr<Layer> make_gat_layer(const ModelConfig&, const LayerShape&, WeightSource&);
+std::uint64_t gat_moved_width(const ModelConfig&, const LayerShape&, bool sparse_input);
+
+}  // namespace plait

@@ -1,0 +1,66 @@
+#include <optional>
+
+#include "plait/nn/layers/layer.h"
+#include "plait/nn/operations/edges.h"
+
+namespace plait {
+namespace {
+
+class SageLayer : public Layer {
+ public:
+  // Without an extremum, the mean.
+  SageLayer(std::optional<Extremum> extremum, const LayerShape& shape, WeightSource& source)
+      : extremum_(extremum),
+        neighbours_(source.linear({shape.out, shape.in}, shape.in)),
+        own_(source.linear({shape.out, shape.in}, shape.in)),
+        bias_(source.linear({shape.out}, shape.in)) {}
+
+  torch::Tensor forward(const LayerInput& x, const GraphRef& graph) const override {
+    if (extremum_) {
+      const torch::Tensor h = x.dense();
+      return linear(extremum_of_neighbours(h, graph, *extremum_), neighbours_, bias_, graph) +
+             linear(h, own_, {}, graph);
+    }
+    if (transforms_first(own_,
+                         x.is_sparse())) {  // the mean of rows times W is that of the products
+      const torch::Tensor padded = padded_weight(neighbours_);
+      const auto products = x.times(torch::cat({padded, own_}), graph)
+                                .split_with_sizes({padded.size(0), own_.size(0)}, 1);
+      const torch::Tensor means = first_columns(mean(products[0], graph), neighbours_);
+      return add_bias(means + products[1], bias_, graph);
+    }
+    const torch::Tensor h = x.dense();
+    return linear(mean(h, graph), neighbours_, bias_, graph) + linear(h, own_, {}, graph);
+  }
+  NamedTensors parameters() const override {
+    return {{"lin_l.weight", neighbours_}, {"lin_l.bias", bias_}, {"lin_r.weight", own_}};
+  }
+
+ private:
+  static torch::Tensor mean(const torch::Tensor& x, const GraphRef& graph) {
+    return aggregate(x, graph, false, {}, graph->inverse_degree());
+  }
+
+  std::optional<Extremum> extremum_;
+  torch::Tensor neighbours_, own_, bias_;
+};
+
+std::optional<Extremum> extremum_of(const ModelConfig& config) {
+  if (config.aggregation == "mean") return std::nullopt;
+  return config.aggregation == "max" ? Extremum::greatest : Extremum::least;
+}
+
+}  // namespace
+
+std::uint64_t sage_moved_width(const ModelConfig& config, const LayerShape& shape, bool sparse) {
+  if (extremum_of(config))
+    return ExtremumBackward{.edges = {}, .width = static_cast<std::uint64_t>(shape.in)}.row_width();
+  return narrower_width(shape, sparse);
+}
+
+std::unique_ptr<Layer> make_sage_layer(const ModelConfig& config, const LayerShape& shape,
+                                       WeightSource& source) {
+  return std::make_unique<SageLayer>(extremum_of(config), shape, source);
+}
+
+}  // namespace plait

@@ -1,0 +1,210 @@
+#include "plait/nn/memory/work_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+
+#include "plait/aggregate/run_memory.h"
+#include "plait/base/memory.h"
+#include "plait/nn/inference/infer.h"
+#include "plait/nn/memory/tensor_trace.h"
+#include "plait/nn/model.h"
+#include "plait/nn/training/train.h"
+#include "plait/nn/training/trainable.h"
+
+namespace plait {
+namespace {
+
+// Bytes of weights up to which a rehearsal is made; beyond, the work is told by its largest arrays.
+constexpr double kRehearsed = 512.0 * (1 << 20);
+
+// Splits of the examples of `whole` that have a label, in proportion, each at least once.
+Array<Split> few_splits(std::span<const Split> whole, const Dataset& dataset, std::uint64_t count) {
+  std::array<std::uint64_t, 4> of{};
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    const bool labelled = dataset.labels.empty() || dataset.labels[i] >= 0;
+    ++of[labelled ? static_cast<std::size_t>(whole[i]) : 0];
+  }
+  std::vector<Split> splits;
+  for (const Split split : {Split::train, Split::validation, Split::test}) {
+    const double share = static_cast<double>(of[static_cast<std::size_t>(split)]) /
+                         static_cast<double>(std::max<std::size_t>(whole.size(), 1));
+    const auto some = std::lround(share * static_cast<double>(count));
+    splits.insert(splits.end(), static_cast<std::size_t>(std::max(some, 1L)), split);
+  }
+  splits.resize(count, Split::none);
+  return splits;
+}
+
+Features few_features(const Features& whole, std::uint64_t rows) {
+  Features few{.rows = rows, .width = whole.width};
+  if (!whole.is_sparse()) {
+    few.f32 = Buffer<float>(rows * whole.width, 0.0f);
+    return few;
+  }
+  const double each = static_cast<double>(whole.sparse.edges()) /
+                      static_cast<double>(std::max<std::uint64_t>(whole.rows, 1));
+  std::vector<EdgeOffset> offsets{0};
+  for (std::uint64_t i = 1; i <= rows; ++i)
+    offsets.push_back(static_cast<EdgeOffset>(std::llround(each * static_cast<double>(i))));
+  std::vector<std::uint32_t> columns(offsets.back());
+  for (std::size_t e = 0; e < columns.size(); ++e)
+    columns[e] = static_cast<std::uint32_t>(e % whole.width);
+  std::vector<float> values(columns.size(), 1.0f);
+  few.sparse = {std::move(offsets), std::move(columns), std::move(values)};
+  return few;
+}
+
+// A dataset of few vertices that is like `whole`, but for its edges, of which it has none: libtorch
+// does not see them. `split`: of `whole`, or empty.
+Dataset few_of(const Dataset& whole, std::uint64_t times, std::span<const Split> split) {
+  constexpr std::uint64_t kVertices = 64, kGraphs = 16;
+  Dataset few{.name = whole.name, .symmetric = true, .classes = whole.classes};
+  std::uint64_t vertices = kVertices * times;
+  if (whole.is_set_of_graphs()) {
+    few.graphs = static_cast<std::uint32_t>(kGraphs * times);
+    const std::uint64_t each =
+        std::max<std::uint64_t>(1, (whole.vertices() + whole.graphs / 2) / whole.graphs);
+    vertices = each * few.graphs;
+    std::vector<std::uint32_t> ids(vertices);
+    for (std::uint64_t v = 0; v < vertices; ++v) ids[v] = static_cast<std::uint32_t>(v / each);
+    few.graph_ids = std::move(ids);
+  }
+  few.graph = Csr32{std::vector<EdgeOffset>(vertices + 1, 0), {}, {}};
+  few.features = few_features(whole.features, vertices);
+  const std::uint64_t examples = few.examples();
+  if (whole.task() == TaskKind::multi_label) {
+    few.label_sets = Buffer<std::uint8_t>(examples * static_cast<std::uint64_t>(whole.classes), 0);
+  } else {
+    std::vector<std::int32_t> labels(examples);
+    for (std::uint64_t i = 0; i < examples; ++i)
+      labels[i] = static_cast<std::int32_t>(
+          i % static_cast<std::uint64_t>(std::max(whole.classes, std::int32_t{1})));
+    few.labels = std::move(labels);
+  }
+  few.splits = few_splits(split, whole, examples);
+  few.split_count = 1;
+  return few;
+}
+
+// Bytes of features that stand in no tensor: those of a sparse matrix, by rows and by columns.
+std::uint64_t pattern_bytes(const Features& features, std::uint64_t rows) {
+  if (!features.is_sparse()) return 0;
+  const double entries = static_cast<double>(features.sparse.edges()) * static_cast<double>(rows) /
+                         static_cast<double>(std::max<std::uint64_t>(features.rows, 1));
+  return whole_bytes(entries * (2 * sizeof(std::uint32_t) + sizeof(float))) +
+         (rows + features.width + 2) * sizeof(EdgeOffset);
+}
+
+using Rehearse = std::function<void(const Dataset& few, const std::function<void()>& kept)>;
+
+// What the work holds on each rank. `times_weights`: how often the weights are held, for models so
+// large that no rehearsal is made.
+std::vector<WorkBytes> work_of(const Dataset& dataset, const Partition& partition,
+                               const ModelConfig& model, std::span<const Split> split, bool gpu,
+                               const Rehearse& rehearse, double times_weights) {
+  const ModelSize size = size_of_model(model);
+  std::vector<WorkBytes> work(static_cast<std::size_t>(partition.parts()));
+  const auto each = [&](auto bytes) {
+    for (int rank = 0; rank < partition.parts(); ++rank) {
+      const std::uint64_t rows = partition.size(rank),
+                          pattern = pattern_bytes(dataset.features, rows);
+      WorkBytes& mine = work[static_cast<std::size_t>(rank)] = bytes(rows);
+      mine.kept += std::min(pattern, ~mine.kept), mine.most += std::min(pattern, ~mine.most);
+    }
+  };
+  if (size.weights * sizeof(float) > kRehearsed) {
+    each([&](std::uint64_t rows) {
+      const double inputs =
+          dataset.features.is_sparse() ? 0 : static_cast<double>(dataset.features.width);
+      const double kept = times_weights * size.weights + static_cast<double>(rows) * inputs;
+      const double most = kept + static_cast<double>(rows) * size.activations_per_vertex;
+      return WorkBytes{whole_bytes(kept * sizeof(float)), whole_bytes(most * sizeof(float))};
+    });
+    return work;
+  }
+  const auto rehearsal = [&](std::uint64_t times) {
+    const Dataset few = few_of(dataset, times, split);
+    return Rehearsal{few.vertices(), trace_tensors([&](const auto& kept) { rehearse(few, kept); })};
+  };
+  const Rehearsal few = rehearsal(1), more = rehearsal(2);
+  each([&](std::uint64_t rows) {
+    return work_bytes(few, more, rows, gpu ? BlockMemory::cached : BlockMemory::exact);
+  });
+  return work;
+}
+
+std::string name_of(const ModelConfig& model) {
+  return fmt::format("a model of {} layers with {} inputs, {} hidden features and {} classes",
+                     model.layers, model.inputs, model.hidden, model.outputs);
+}
+
+RunMemory run_of(const ModelConfig& model, bool sparse, const Route& route) {
+  return {.route = route,
+          .shards = shard_options_of(model),
+          .widths = moved_widths_of(model, sparse),
+          .edge_scratch = edge_scratch_of(model)};
+}
+
+RunMemory training_run(const Dataset& dataset, const Partition& partition,
+                       const TrainConfig& config) {
+  RunMemory run = run_of(config.model, dataset.features.is_sparse(), config.route);
+  TrainConfig small = config;
+  small.checkpoint.clear(), small.resume.clear();
+  small.route = {.exact = config.route.exact}, small.split = 0, small.folds = {};
+  constexpr double kWeightsOften = 6;  // with gradients twice, two moments, and the best so far
+  run.work = work_of(
+      dataset, partition, config.model, split_of(dataset, config).span(), config.route.gpu,
+      [&](const Dataset& few, const std::function<void()>& kept) {
+        Trainer::rehearse(few, small, kept);
+      },
+      kWeightsOften);
+  return run;
+}
+
+}  // namespace
+
+ModelConfig model_for(ModelConfig model, const Dataset& dataset) {
+  model.inputs = static_cast<std::int64_t>(dataset.features.width);
+  model.outputs = dataset.classes;
+  model.task = dataset.task();
+  if (!dataset.is_set_of_graphs()) model.pool = Pool::none;
+  return model;
+}
+
+MemoryPlan plan_training(const Dataset& dataset, const Partition& partition,
+                         const TrainConfig& config) {
+  return plan_run(dataset.graph, dataset.symmetric, partition,
+                  training_run(dataset, partition, config));
+}
+
+void require_training_fits(World& world, const Dataset& dataset, const Partition& partition,
+                           const TrainConfig& config) {
+  require_run_fits(world, dataset.graph, dataset.symmetric, partition,
+                   training_run(dataset, partition, config), name_of(config.model));
+}
+
+void require_inference_fits(World& world, const Dataset& dataset, const Partition& partition,
+                            const ModelConfig& model, const InferConfig& config) {
+  RunMemory run = run_of(model, dataset.features.is_sparse(), config.route);
+  run.shards.transposed = false;
+  run.work = work_of(
+      dataset, partition, model, {}, config.route.gpu,
+      [&](const Dataset& few, const std::function<void()>& kept) {
+        rehearse_inference(few, model, config.route.exact, kept);
+      },
+      1);
+  if (!config.route.gpu)  // the scores of all ranks come to each, and rank 0 puts them in order
+    for (std::size_t rank = 0; rank < run.work.size(); ++rank) {
+      const std::uint64_t scores =
+          dataset.examples() * static_cast<std::uint64_t>(model.outputs) * sizeof(float);
+      WorkBytes& work = run.work[rank];
+      work.most = std::max(work.most, work.kept + scores * (rank == 0 ? 2 : 1));
+    }
+  require_run_fits(world, dataset.graph, dataset.symmetric, partition, run, name_of(model));
+}
+
+}  // namespace plait

@@ -1,0 +1,204 @@
+#include "plait/nn/operations/edges.h"
+
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "plait/nn/operations/dense.h"
+
+namespace plait {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Graph = c10::intrusive_ptr<GraphHandle>;
+
+template <class T>
+struct Held : torch::CustomClassHolder {
+  explicit Held(T v) : value(std::move(v)) {}
+  T value;
+};
+
+template <class T>
+void keep(AutogradContext* context, const T& value) {
+  context->saved_data["setting"] = c10::IValue::make_capsule(c10::make_intrusive<Held<T>>(value));
+}
+
+template <class T>
+const T& kept(AutogradContext* context) {
+  return static_cast<const Held<T>&>(*context->saved_data["setting"].toCapsule()).value;
+}
+
+AttentionShape shape_of(const AttentionInput& input, float slope) {
+  const auto heads = static_cast<std::uint64_t>(input.source.size(1));
+  return {heads, static_cast<std::uint64_t>(input.h.size(1)) / heads, slope};
+}
+
+// Null if there is none.
+float* data(torch::Tensor& t) { return t.defined() ? t.mutable_data_ptr<float>() : nullptr; }
+
+// Without gaps; undefined unless `wanted`.
+torch::Tensor room_like(const torch::Tensor& t, bool wanted = true) {
+  return wanted ? torch::empty_like(t, at::MemoryFormat::Contiguous) : torch::Tensor();
+}
+
+// With columns of 0 at the end, up to `width`.
+torch::Tensor pad_columns(const torch::Tensor& t, std::uint64_t width) {
+  const std::int64_t missing = static_cast<std::int64_t>(width) - t.size(-1);
+  return missing > 0 ? torch::constant_pad_nd(t, {0, missing}) : t;
+}
+
+// h, or its gradient, as edges read it: heads padded to head_stride().
+torch::Tensor pad_heads(const torch::Tensor& h, const AttentionShape& shape) {
+  const auto heads = static_cast<std::int64_t>(shape.heads),
+             features = static_cast<std::int64_t>(shape.features);
+  return pad_columns(h.reshape({h.size(0), heads, features}), shape.head_stride()).flatten(1);
+}
+
+// What stands beside each other in rows of `width` floats.
+torch::Tensor rows_of(std::vector<torch::Tensor> parts, std::uint64_t width) {
+  std::int64_t before = 0;
+  for (const torch::Tensor& part : parts) before += part.size(1);
+  before -= parts.back().size(1);
+  parts.back() = pad_columns(parts.back(), width - static_cast<std::uint64_t>(before));
+  return torch::cat(parts, 1);
+}
+
+struct Attend : torch::autograd::Function<Attend> {
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& h,
+                               const torch::Tensor& source, const torch::Tensor& target,
+                               const AttentionSetting& setting) {
+    const Attended a = attention_forward({h, source, target}, setting);
+    keep(context, setting);
+    context->save_for_backward({h, source, target, a.y, a.u, a.b, a.norm});
+    return a.y;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list s = context->get_saved_variables();
+    const AttentionInput input =
+        attention_backward(gradients[0], {s[0], s[1], s[2]}, {s[3], s[4], s[5], s[6]},
+                           kept<AttentionSetting>(context));
+    return {input.h, input.source, input.target, torch::Tensor()};
+  }
+};
+
+struct ExtremumOfNeighbours : torch::autograd::Function<ExtremumOfNeighbours> {
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x, const Graph& graph,
+                               Extremum which) {
+    const Extrema extrema = extremum_forward(x, graph, which);
+    keep(context, graph);
+    context->save_for_backward({x, extrema.y, extrema.ties});
+    return extrema.y;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list s = context->get_saved_variables();
+    return {extremum_backward(gradients[0], s[0], {s[1], s[2]}, kept<Graph>(context)),
+            torch::Tensor(), torch::Tensor()};
+  }
+};
+
+void check(const torch::Tensor& t, const char* name, const GraphHandle& graph) {
+  TORCH_CHECK(t.dim() == 2 && t.size(0) == graph.own() && t.scalar_type() == torch::kFloat32,
+              "plait: ", name, " must be ", graph.own(),
+              " rows of float32, one for each own vertex, but is ", t.sizes(), " of ",
+              t.scalar_type());
+}
+
+}  // namespace
+
+Attended attention_forward(const AttentionInput& input, const AttentionSetting& setting,
+                           bool keeps) {
+  const AttentionShape shape = shape_of(input, setting.slope);
+  const torch::Tensor rows =
+      rows_of({pad_heads(input.h, shape), input.source}, shape.forward_width());
+  const torch::Tensor t = input.target.contiguous();
+  Attended a{room_like(input.h), room_like(input.h, keeps), room_like(t, keeps),
+             room_like(t, keeps)};
+  setting.graph->aggregator(keeps ? shape.backward_width() : shape.forward_width())
+      ->over_edges(rows.const_data_ptr<float>(), AttentionForward{.edges = {},
+                                                                  .shape = shape,
+                                                                  .dropout = {.step = setting.step},
+                                                                  .t = t.const_data_ptr<float>(),
+                                                                  .y = data(a.y),
+                                                                  .u = data(a.u),
+                                                                  .b = data(a.b),
+                                                                  .norm = data(a.norm)});
+  return a;
+}
+
+AttentionInput attention_backward(const torch::Tensor& dy, const AttentionInput& input,
+                                  const Attended& attended, const AttentionSetting& setting) {
+  const AttentionShape shape = shape_of(input, setting.slope);
+  const auto by_head = [&](const torch::Tensor& a) {
+    return row_sums((dy * a).reshape({dy.size(0), static_cast<std::int64_t>(shape.heads),
+                                      static_cast<std::int64_t>(shape.features)}),
+                    setting.graph);
+  };
+  const torch::Tensor c = by_head(attended.y);
+  const torch::Tensor moved =
+      rows_of({pad_heads(dy, shape), input.target, attended.norm, c}, shape.backward_width());
+  const torch::Tensor h = input.h.contiguous(), s = input.source.contiguous();
+  torch::Tensor dh = room_like(h), ds = room_like(s);
+  setting.graph->aggregator(shape.backward_width())
+      ->over_edges(moved.const_data_ptr<float>(),
+                   AttentionBackward{.edges = {},
+                                     .shape = shape,
+                                     .dropout = {.step = setting.step},
+                                     .h = h.const_data_ptr<float>(),
+                                     .s = s.const_data_ptr<float>(),
+                                     .h_stride = shape.width(),
+                                     .s_stride = shape.heads,
+                                     .dh = data(dh),
+                                     .ds = data(ds)});
+  return {dh, ds, by_head(attended.u) - c * attended.b};
+}
+
+Extrema extremum_forward(const torch::Tensor& given, const Graph& graph, Extremum which,
+                         bool keeps) {
+  const torch::Tensor x = given.contiguous();
+  Extrema extrema{room_like(x), room_like(x, keeps)};
+  const auto width = static_cast<std::uint64_t>(x.size(1));
+  graph->aggregator(keeps ? 2 * row_stride(width) : width)
+      ->over_edges(x.const_data_ptr<float>(), ExtremumForward{.edges = {},
+                                                              .width = width,
+                                                              .y = data(extrema.y),
+                                                              .ties = data(extrema.ties),
+                                                              .which = which});
+  return extrema;
+}
+
+torch::Tensor extremum_backward(const torch::Tensor& dy, const torch::Tensor& given,
+                                const Extrema& extrema, const Graph& graph) {
+  const torch::Tensor x = given.contiguous();
+  const auto width = static_cast<std::uint64_t>(x.size(1));
+  const torch::Tensor shares = torch::where(extrema.ties > 0, dy / extrema.ties, 0);
+  const std::uint64_t half = row_stride(width);
+  const torch::Tensor moved =
+      torch::cat({pad_columns(extrema.y, half), pad_columns(shares, half)}, 1);
+  torch::Tensor dx = room_like(x);
+  graph->aggregator(2 * half)->over_edges(
+      moved.const_data_ptr<float>(),
+      ExtremumBackward{
+          .edges = {}, .width = width, .x = x.const_data_ptr<float>(), .dx = data(dx)});
+  return dx;
+}
+
+torch::Tensor attend(const torch::Tensor& h, const torch::Tensor& source,
+                     const torch::Tensor& target, const Graph& graph, float slope,
+                     const DropoutStep& step) {
+  check(h, "h", *graph);
+  check(source, "source", *graph);
+  check(target, "target", *graph);
+  const std::int64_t heads = source.size(1);
+  TORCH_CHECK(heads > 0 && target.size(1) == heads && h.size(1) % heads == 0, "plait: h has ",
+              h.size(1), " columns, source ", heads, " and target ", target.size(1),
+              "; each head needs one of both and as many of h as the others");
+  return Attend::apply(h, source, target, AttentionSetting{graph, slope, step});
+}
+
+torch::Tensor extremum_of_neighbours(const torch::Tensor& x, const Graph& graph, Extremum which) {
+  check(x, "x", *graph);
+  return ExtremumOfNeighbours::apply(x, graph, which);
+}
+
+}  // namespace plait

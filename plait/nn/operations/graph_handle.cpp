@@ -1,0 +1,180 @@
+#include "plait/nn/operations/graph_handle.h"
+
+#include <span>
+#include <vector>
+
+#include "plait/aggregate/run_memory.h"
+#include "plait/base/error.h"
+#include "plait/nn/layers/linear_map.h"
+#include "plait/world/difference.h"
+#include "plait/world/phase.h"
+
+namespace plait {
+namespace {
+
+void check_device(const torch::Tensor& t, const char* name, const torch::Device& device) {
+  TORCH_CHECK(t.is_cpu() ? device.is_cpu() : t.device() == device, "plait: ", name, " must be on ",
+              device, ", where the graph is, but is on ", t.device());
+}
+
+void check_scale(const torch::Tensor& scale, const char* name, const GraphHandle& graph) {
+  if (!scale.defined()) return;
+  TORCH_CHECK(
+      scale.scalar_type() == torch::kFloat32 && scale.dim() == 1 && scale.size(0) == graph.own(),
+      "plait: ", name, " must be ", graph.own(), " float32 numbers, one a row, but is ",
+      scale.sizes(), " of ", scale.scalar_type());
+  check_device(scale, name, graph.device());
+}
+
+using Sum = void (Aggregator::*)(const Scaling&, const float*, float*, std::uint64_t);
+
+torch::Tensor run(GraphHandle& graph, Sum sum, const torch::Tensor& x, const torch::Tensor& pre,
+                  const torch::Tensor& post, bool weighted) {
+  const auto data_or_null = [](const torch::Tensor& t) {
+    return t.defined() ? t.const_data_ptr<float>() : nullptr;
+  };
+  torch::Tensor y = torch::empty_like(x);
+  const auto width = static_cast<std::uint64_t>(x.size(1));
+  const auto aggregator = graph.aggregator(width);
+  ((*aggregator).*sum)({data_or_null(pre), data_or_null(post), weighted}, x.const_data_ptr<float>(),
+                       y.mutable_data_ptr<float>(), width);
+  return y;
+}
+
+}  // namespace
+
+GraphHandle::GraphHandle(World& world, const AnyCsr& graph, bool symmetric,
+                         const Partition& partition, const ExchangeOptions& options)
+    : world_(&world),
+      device_(torch_device(options.route.gpu)),
+      vertices_(vertex_count(graph)),
+      exact_(options.route.exact) {
+  const Phase phase("placing the graph");
+  require_run_fits(
+      world, graph, symmetric, partition,
+      {.route = options.route, .shards = options.shards, .widths = {options.max_width}},
+      "the graph");
+  ExchangeOptions placed = options;
+  if (options.route.gpu) {
+    stream_ = work_stream(device_);
+    placed.stream = stream_->native_handle();
+  }
+  aggregator_ = make_aggregator(world, graph, symmetric, partition, placed);
+  gpu_aggregator_ = dynamic_cast<GpuAggregator*>(aggregator_.get());
+}
+
+GraphHandle::GraphHandle(World& world, std::unique_ptr<Aggregator> aggregator,
+                         std::uint64_t vertices)
+    : world_(&world),
+      device_(torch::kCPU),
+      aggregator_(std::move(aggregator)),
+      vertices_(vertices) {}
+
+GraphHandle::~GraphHandle() {
+  try {
+    const OnGpuOf gpu(device_);
+    aggregator_.reset();
+  } catch (const std::exception&) {
+    // The process ends, and CUDA has gone before.
+  }
+}
+
+GraphHandle::Use GraphHandle::aggregator(std::uint64_t width) { return {*this, width}; }
+
+GraphHandle::Use::Use(GraphHandle& graph, std::uint64_t width)
+    : gpu_(graph.device_), aggregator_(*graph.aggregator_) {
+  if (graph.stream_) order_.emplace(*graph.stream_);  // the aggregator sees whether it is captured
+  if (graph.gpu_aggregator_ != nullptr && !graph.agreed_widths_.contains(width)) {
+    agree(*graph.world_, fmt::format("an operation on a graph of {} nodes with rows of width {}",
+                                     graph.vertices_, width));
+    graph.agreed_widths_.insert(width);
+  }
+  aggregator_.reserve(width);
+}
+
+torch::Tensor GraphHandle::degree() const {
+  const auto degree = aggregator_->degree();
+  return torch::from_blob(const_cast<float*>(degree.data()), {own()}).clone().to(device_);
+}
+
+void GraphHandle::all_reduce_sum(torch::Tensor& values) {
+  auto* const data = values.mutable_data_ptr<float>();
+  const auto count = static_cast<std::size_t>(values.numel());
+  if (gpu_aggregator_ != nullptr)
+    gpu_aggregator_->all_reduce_sum(data, count);
+  else
+    world_->all_reduce_sum(std::span(data, count));
+}
+
+void GraphHandle::sum_on_hosts(torch::Tensor& values) {
+  if (world_->size() == 1) return;
+  about_to_wait();
+  torch::Tensor here = values.to(torch::kCPU);
+  world_->all_reduce_sum(
+      std::span(here.mutable_data_ptr<double>(), static_cast<std::size_t>(here.numel())));
+  values.copy_(here);
+}
+
+void GraphHandle::max_on_hosts(torch::Tensor& values) {
+  if (world_->size() == 1) return;
+  about_to_wait();
+  // One exchange, of as many numbers on each rank, where World's all_gather() takes two.
+  const torch::Tensor here = values.to(torch::kCPU).contiguous();
+  torch::Tensor all = torch::empty({world_->size(), here.numel()});
+  const std::span mine(here.const_data_ptr<float>(), static_cast<std::size_t>(here.numel()));
+  const std::span of_all(all.mutable_data_ptr<float>(), static_cast<std::size_t>(all.numel()));
+  const auto ranks = static_cast<std::size_t>(world_->size());
+  const std::vector<std::span<const std::byte>> send(ranks, std::as_bytes(mine));
+  std::vector<std::span<std::byte>> receive;
+  for (std::size_t r = 0; r < ranks; ++r)
+    receive.push_back(std::as_writable_bytes(of_all.subspan(r * mine.size(), mine.size())));
+  world_->all_to_all(send, receive);
+  values.copy_(all.amax(0).view_as(values));
+}
+
+const torch::Tensor& GraphHandle::gcn_normalization() {
+  if (!normalization_.defined()) {
+    const torch::Tensor sums = degree();
+    normalization_ = torch::where(sums > 0, sums.rsqrt(), 0.0);
+  }
+  return normalization_;
+}
+
+const torch::Tensor& GraphHandle::inverse_degree() {
+  if (!inverse_degree_.defined()) {
+    const torch::Tensor counts = torch::tensor(edge_counts()).to(device_);
+    inverse_degree_ = torch::where(counts > 0, counts.reciprocal(), 0.0);
+  }
+  return inverse_degree_;
+}
+
+torch::Tensor aggregate(const torch::Tensor& x, const c10::intrusive_ptr<GraphHandle>& graph,
+                        bool weighted, const std::optional<torch::Tensor>& pre,
+                        const std::optional<torch::Tensor>& post) {
+  TORCH_CHECK(x.dim() == 2 && x.size(0) == graph->own(), "plait: x must be ", graph->own(),
+              " rows, one for each own vertex, but its shape is ", x.sizes());
+  TORCH_CHECK(x.scalar_type() == torch::kFloat32, "plait: x must be float32, but is ",
+              x.scalar_type());
+  check_device(x, "x", graph->device());
+  const auto scale = [&](const std::optional<torch::Tensor>& given, const char* name) {
+    const torch::Tensor t = given.value_or(torch::Tensor());
+    check_scale(t, name, *graph);
+    return t.defined() ? t.contiguous() : t;
+  };
+  const auto along = [graph, weighted, before = scale(pre, "pre"),
+                      after = scale(post, "post")](Sum sum) {
+    return [=](const torch::Tensor& t) { return run(*graph, sum, t, before, after, weighted); };
+  };
+  return linear_map(x, along(&Aggregator::forward), along(&Aggregator::backward));
+}
+
+torch::Tensor sum_over_ranks(const torch::Tensor& x, const c10::intrusive_ptr<GraphHandle>& graph) {
+  const auto sum = [graph](const torch::Tensor& mine) {
+    torch::Tensor all = mine.clone();
+    graph->all_reduce_sum(all);
+    return all;
+  };
+  return linear_map(x, sum, sum);
+}
+
+}  // namespace plait

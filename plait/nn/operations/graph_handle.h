@@ -1,0 +1,119 @@
+// A graph as libtorch sees it: one rank's shards with the strategy that aggregates on them.
+#pragma once
+
+#include <torch/custom_class.h>
+#include <torch/types.h>
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "plait/aggregate/cuda/aggregator.h"
+#include "plait/nn/operations/torch_device.h"
+
+namespace plait {
+
+// One rank's part of a graph with its aggregator. Collective calls are made by all ranks in the
+// same order, from one thread each.
+class GraphHandle : public torch::CustomClassHolder {
+ public:
+  // Collective over `world`, which must outlive the handle. Places the graph on the CPU, or on the
+  // current GPU, where tensors then are too; `options.stream` is ignored: on a GPU the handle works
+  // on a stream of its own. Throws DoesNotFitError if the graph does not fit, and errors as
+  // make_aggregator().
+  GraphHandle(World& world, const AnyCsr& graph, bool symmetric, const Partition& partition,
+              const ExchangeOptions& options);
+  // On the CPU, with an aggregator that was made elsewhere. `vertices`: of all ranks.
+  GraphHandle(World& world, std::unique_ptr<Aggregator> aggregator, std::uint64_t vertices);
+  ~GraphHandle() override;
+
+  World& world() const { return *world_; }
+  class Use;  // the aggregator, for calls by this thread
+  // Collective. Returns the aggregator with room for rows of `width` floats. Throws as
+  // Aggregator::reserve(), and UsageError on all ranks where widths differ: on the CPU always, on
+  // GPUs at the first operation of a width.
+  Use aggregator(std::uint64_t width);
+  // Numbers of own rows, and of their edges; edge_counts() is on the host, one per own row.
+  std::int64_t own() const { return static_cast<std::int64_t>(aggregator_->own()); }
+  EdgeOffset edges() const { return aggregator_->edges(); }
+  std::vector<float> edge_counts() const { return aggregator_->edge_counts(); }
+  // Returns the number of vertices of all ranks.
+  std::uint64_t vertices() const { return vertices_; }
+  // Tells whether results must not depend on the number of ranks (Route::exact).
+  bool exact() const { return exact_; }
+  // Returns where x and y are: the CPU, or the GPU on which the graph was placed.
+  torch::Device device() const { return device_; }
+  // Returns the sum of the weights of each own row's edges: own() floats on device().
+  torch::Tensor degree() const;
+  // Returns 1 / sqrt(degree), 0 where that is not positive: both sides of GCN's normalisation.
+  // own() floats on device(), made once.
+  const torch::Tensor& gcn_normalization();
+  // Returns 1 / number of edges, 0 for rows without edges: a mean's scale. own() floats on
+  // device(), made once.
+  const torch::Tensor& inverse_degree();
+  ExchangeCost cost() const { return aggregator_->cost(); }
+  // Throws LostRankError if results that were read so far are wrong because a rank is lost.
+  void check() const { aggregator_->check(); }
+  // Tells whether aggregate() and all_reduce_sum() can be recorded (recorded.h).
+  bool recordable() const {  // exact sums cross the host
+    return gpu_aggregator_ != nullptr && gpu_aggregator_->recordable() && !exact_;
+  }
+  // To be called before results are read from the GPU: the watch over ranks then finds a GPU that
+  // hangs.
+  void about_to_wait() {
+    if (gpu_aggregator_ != nullptr) gpu_aggregator_->about_to_wait();
+  }
+  // recorded_steps() returns the number of steps between ranks that were recorded so far. Whoever
+  // replays some calls replay() with their number before.
+  std::uint32_t recorded_steps() const {
+    return gpu_aggregator_ == nullptr ? 0 : gpu_aggregator_->recorded_steps();
+  }
+  void replay(std::uint32_t steps) { gpu_aggregator_->replay(steps); }
+  // Collective. Replaces a contiguous float32 array on device() by its sum over ranks. On a GPU it
+  // is enqueued on the handle's own stream.
+  void all_reduce_sum(torch::Tensor& values);
+  // Collective, through the hosts' memory, for contiguous arrays: the sum over ranks of float64,
+  // and the greatest over ranks of float32 numbers (NaN if one is NaN). Both wait for the GPU.
+  void sum_on_hosts(torch::Tensor& values);
+  void max_on_hosts(torch::Tensor& values);
+
+ private:
+  World* world_;
+  torch::Device device_;
+  std::unique_ptr<Aggregator> aggregator_;
+  GpuAggregator* gpu_aggregator_ = nullptr;  // the same, on a GPU
+  std::optional<c10::Stream> stream_;        // on which that works
+  std::uint64_t vertices_;
+  bool exact_ = false;
+  std::set<std::uint64_t> agreed_widths_;  // on a GPU; on the CPU each operation compares its own
+  torch::Tensor normalization_, inverse_degree_;
+};
+
+// Access to the aggregator. On a GPU, its calls come after the work that this thread's current
+// stream has been given before, and before the work that it is given later.
+class GraphHandle::Use {
+ public:
+  // As GraphHandle::aggregator().
+  Use(GraphHandle& graph, std::uint64_t width);
+  Aggregator& operator*() const { return aggregator_; }
+  Aggregator* operator->() const { return &aggregator_; }
+
+ private:
+  OnGpuOf gpu_;
+  Aggregator& aggregator_;
+  std::optional<StreamOrder> order_;
+};
+
+// Returns y = diag(post) A diag(pre) x, with its gradient for x. Collective in both directions. x:
+// own x width, float32, on the graph's device; pre and post: own, float32, or undefined: all 1.
+// Throws c10::Error for other shapes, types and devices, and errors as Aggregator::forward().
+torch::Tensor aggregate(const torch::Tensor& x, const c10::intrusive_ptr<GraphHandle>& graph,
+                        bool weighted, const std::optional<torch::Tensor>& pre,
+                        const std::optional<torch::Tensor>& post);
+
+// Returns the sum of x over ranks, on all; the gradient on each rank is the sum of the gradients of
+// all. Collective in both directions. x: float32, on the graph's device.
+torch::Tensor sum_over_ranks(const torch::Tensor& x, const c10::intrusive_ptr<GraphHandle>& graph);
+
+}  // namespace plait

@@ -1,0 +1,70 @@
+// Checkpoints: the best weights under PyG's names, and all that is needed to go on training, in one
+// safetensors file.
+//
+//   convs.L.lin.weight, convs.L.bias, ...  weights of the best epoch, and what norms keep
+//   resume.NAME                            the same after the last epoch
+//   resume.adam.exp_avg.NAME, resume.adam.exp_avg_sq.NAME   moments of Adam
+// What was written by training on GPUs is the same as on the CPU, and either goes on from the
+// other.
+//   metadata: format, kind, layers, hidden and all else of ModelConfig; metric, split ("split 0" or
+//   "fold 3 of 10") and normalize (rows, unit or none, never auto), where training wrote the file;
+//   history, best_epoch; graph, the fingerprint (io/fingerprint.h) of the dataset, as JSON;
+//   checksum (io/safetensors.h)
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "plait/io/fingerprint.h"
+#include "plait/io/safetensors.h"
+#include "plait/nn/model.h"
+#include "plait/nn/training/adam.h"
+#include "plait/nn/training/train.h"
+
+namespace plait {
+
+// What a training run has reached, and what on.
+struct TrainingState {
+  // What all of its epochs have in common beside the model, as metadata have it: metric, split and
+  // normalize. Empty, as is the graph: not needed, as nothing is kept.
+  std::map<std::string, std::string> settings;
+  Fingerprint graph;
+  std::vector<EpochResult> history;
+  int best_epoch = 0;
+};
+
+void save_checkpoint(const std::string& path, const Model& model,
+                     const std::vector<torch::Tensor>& best, const Adam& optimizer,
+                     const TrainingState& training);
+
+// The model that a checkpoint describes, with the best weights, on `device`. Throws InputError.
+Model load_model(const TensorFile& file, const std::string& path,
+                 const torch::Device& device = torch::kCPU);
+
+// The content of a checkpoint's file, once it is the same on every rank. Collective. Throws Error
+// on all ranks if it is not, InputError.
+TensorFile read_checkpoint(World& world, const std::string& path);
+
+// A model, and how the features that it reads are normalised.
+struct TrainedModel {
+  Model model;
+  Normalize normalize;
+};
+
+// The model of a file, for a dataset. Features are normalised as in training, or as `config` says
+// where the file does not tell, as those that Python writes. Collective. Throws as
+// read_checkpoint(); UsageError if the dataset has no features, InputError if they are not as wide
+// as the model reads them, what it scores is not what the dataset has labels of, or `config` asks
+// for another normalisation than training had.
+TrainedModel load_model_for(World& world, const Dataset& dataset, const InferConfig& config,
+                            const torch::Device& device = torch::kCPU);
+
+// Sets model, best weights and optimizer to where the checkpoint was, which was read from `path`.
+// `begun` tells the settings and the graph of this run. Throws InputError that names the field if
+// the checkpoint's model is not the one of `model`, or another setting or graph is the
+// checkpoint's.
+TrainingState resume_checkpoint(const TensorFile& file, const std::string& path,
+                                TrainingState begun, Model& model, std::vector<torch::Tensor>& best,
+                                Adam& optimizer);
+
+}  // namespace plait

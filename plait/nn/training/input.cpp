@@ -1,0 +1,191 @@
+#include "plait/nn/training/input.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "plait/base/error.h"
+#include "plait/base/names.h"
+#include "plait/base/parallel.h"
+#include "plait/nn/layers/linear_map.h"
+#include "plait/nn/operations/exact_sums.h"
+#include "plait/nn/operations/sparse_matrix.h"
+#include "plait/placement/own_rows.h"
+
+namespace plait {
+namespace {
+
+constexpr Names<Normalize, 4> kNormalize{"normalisation", {"auto", "rows", "unit", "none"}};
+
+}  // namespace
+
+Normalize parse_normalize(std::string_view name) { return kNormalize.parse(name); }
+std::string_view to_string(Normalize normalize) { return kNormalize.of(normalize); }
+
+namespace {
+
+// A matrix turned round: row c lists the rows of `matrix` that hold column c, and `entries` (int64)
+// where in its arrays they do.
+struct TurnedRound {
+  Csr32 rows;
+  torch::Tensor entries;
+};
+
+TurnedRound turned_round(const Csr32& matrix, std::uint64_t width) {
+  Buffer<EdgeOffset> offsets(width + 1, 0);
+  Buffer<std::uint32_t> rows(matrix.edges());
+  torch::Tensor entries = torch::empty({static_cast<std::int64_t>(matrix.edges())}, torch::kInt64);
+  auto* const entry = entries.mutable_data_ptr<std::int64_t>();
+  for (const std::uint32_t column : matrix.neighbours) ++offsets[column + std::uint64_t{1}];
+  std::inclusive_scan(offsets.begin(), offsets.end(), offsets.begin());
+  std::vector<EdgeOffset> next(offsets.begin(), offsets.end() - 1);
+  for (std::uint64_t i = 0; i < matrix.vertices(); ++i)
+    for (EdgeOffset e = matrix.offsets[i]; e < matrix.offsets[i + 1]; ++e) {
+      const EdgeOffset at = next[matrix.neighbours[e]]++;
+      rows[at] = static_cast<std::uint32_t>(i);
+      entry[at] = static_cast<std::int64_t>(e);
+    }
+  return {{std::move(offsets), std::move(rows), {}}, entries};
+}
+
+// Features that are not 0, of all vertices; nothing if these are no bags of words.
+std::optional<std::uint64_t> words(const Features& features) {
+  if (features.is_sparse()) return features.sparse.edges();
+  const auto zero_or_one = [](float f) { return f == 0 || f == 1; };
+  if (!std::ranges::all_of(features.f32, zero_or_one) ||
+      !std::ranges::all_of(features.bf16, zero_or_one, to_float))
+    return {};
+  return std::ranges::count(features.f32, 1.0f) + std::ranges::count(features.bf16, 1.0f, to_float);
+}
+
+}  // namespace
+
+Normalize resolved(Normalize normalize, const Features& features) {
+  if (normalize != Normalize::automatic) return normalize;
+  const auto count = words(features);
+  if (!count) return Normalize::none;
+  return *count > 50 * features.rows ? Normalize::unit : Normalize::rows;
+}
+
+namespace {
+
+void normalize_row(std::span<float> row, Normalize normalize) {
+  double sum = 0;
+  for (const float value : row)
+    sum += normalize == Normalize::unit ? double{value} * value : double{value};
+  if (normalize == Normalize::unit) sum = std::sqrt(sum);
+  const auto factor = static_cast<float>(sum == 0 ? 0.0 : 1 / sum);
+  for (float& value : row) value *= factor;
+}
+
+// The values of a sparse matrix' entries, float32.
+torch::Tensor entry_values(const Csr32& matrix, Normalize normalize) {
+  torch::Tensor values = torch::empty({static_cast<std::int64_t>(matrix.edges())});
+  float* const data = values.mutable_data_ptr<float>();
+  std::ranges::copy(matrix.weights, data);
+  if (normalize != Normalize::none)
+    for (std::uint64_t i = 0; i < matrix.vertices(); ++i)
+      normalize_row({data + matrix.offsets[i], matrix.degree(i)}, normalize);
+  return values;
+}
+
+torch::Tensor own_vertices(const Partition& partition, int rank) {
+  torch::Tensor vertices =
+      torch::empty({static_cast<std::int64_t>(partition.size(rank))}, torch::kInt64);
+  auto* const data = vertices.mutable_data_ptr<std::int64_t>();
+  for (std::uint64_t r = 0; r < partition.size(rank); ++r)
+    data[r] = static_cast<std::int64_t>(partition.vertex(rank, r));
+  return vertices;
+}
+
+torch::Tensor dense_rows(const Features& features, const VertexList& vertices,
+                         Normalize normalize) {
+  const auto width = features.width;
+  const auto rows = static_cast<std::size_t>(vertices.size(0));
+  const std::uint64_t* const ids = ids_of(vertices);
+  torch::Tensor x = torch::empty({vertices.size(0), static_cast<std::int64_t>(width)});
+  float* const out = x.mutable_data_ptr<float>();
+  parallel_blocks(rows, 64, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      for (std::size_t c = 0; c < width; ++c) {
+        const std::size_t from = ids[i] * width + c;
+        out[i * width + c] =
+            features.f32.empty() ? to_float(features.bf16[from]) : features.f32[from];
+      }
+      if (normalize != Normalize::none) normalize_row({out + i * width, width}, normalize);
+    }
+  });
+  return x;
+}
+
+}  // namespace
+
+// Own rows, and the same turned round, so that the gradient too is a sum over rows.
+struct InputFeatures::Sparse {
+  SparseMatrix rows;
+  torch::Tensor values;  // of the entries of `rows`
+  std::optional<SparseMatrix> columns;
+  torch::Tensor entries;  // by which those of `columns` are taken from them
+
+  // The transposed matrix times `gradient` over the vertices of all ranks, by columns that are made
+  // dense, some at a time.
+  torch::Tensor exact_products(const torch::Tensor& some, const torch::Tensor& gradient,
+                               const GraphRef& graph) const {
+    constexpr std::int64_t kColumns = 256;
+    const auto width = static_cast<std::int64_t>(rows.columns());
+    std::vector<torch::Tensor> products;
+    for (std::int64_t begin = 0; begin < width; begin += kColumns) {
+      const std::int64_t count = std::min(kColumns, width - begin);
+      torch::Tensor chosen = torch::zeros({width, count}, gradient.options());
+      chosen.narrow(0, begin, count).fill_diagonal_(1);
+      products.push_back(exact_column_products(rows.times(some, chosen), gradient, *graph));
+    }
+    return torch::cat(products);
+  }
+};
+
+InputFeatures::InputFeatures(const Features& features, const Partition& partition, int rank,
+                             Normalize normalize, const torch::Device& device, bool gradient)
+    : vertices_(own_vertices(partition, rank)), width_(static_cast<std::int64_t>(features.width)) {
+  normalize = resolved(normalize, features);
+  if (features.is_sparse()) {
+    Csr32 own = own_rows(features.sparse, partition, rank);
+    const torch::Tensor values = entry_values(own, normalize).to(device);
+    std::optional<SparseMatrix> columns;
+    torch::Tensor entries;
+    if (gradient) {
+      TurnedRound turned = turned_round(own, features.width);
+      columns.emplace(std::move(turned.rows), partition.size(rank), device);
+      entries = turned.entries.to(device);
+    }
+    sparse_ = std::make_shared<const Sparse>(Sparse{
+        SparseMatrix(std::move(own), features.width, device), values, std::move(columns), entries});
+  } else {
+    dense_ = dense_rows(features, vertices_, normalize).to(device);
+  }
+  vertices_ = vertices_.to(device);
+}
+
+torch::Tensor InputFeatures::dense(const DropoutStep& step) const {
+  if (is_sparse()) return times(torch::eye(width_, sparse_->values.options()), step);
+  return drop(dense_, vertices_, step);
+}
+
+torch::Tensor InputFeatures::times(const torch::Tensor& weight, const DropoutStep& step,
+                                   const GraphRef& graph) const {
+  if (!is_sparse()) return linear(dense(step), weight, {}, graph);
+  const torch::Tensor values = sparse_->rows.dropped(sparse_->values, vertices_, step);
+  const auto forward = [values, sparse = sparse_, graph](const torch::Tensor& w) {
+    return sparse->rows.times(values, w, is_exact(graph));
+  };
+  const auto adjoint = [values, sparse = sparse_, graph](const torch::Tensor& gradient) {
+    return is_exact(graph) ? on_rank_0(sparse->exact_products(values, gradient, graph), graph)
+                           : sparse->columns->times(values.take(sparse->entries), gradient);
+  };
+  return linear_map(weight.t(), forward, adjoint);
+}
+
+}  // namespace plait

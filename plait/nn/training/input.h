@@ -1,0 +1,48 @@
+// The features of a rank's own vertices, as the first layer reads them.
+#pragma once
+
+#include <torch/types.h>
+
+#include <memory>
+
+#include "plait/graph/dataset.h"
+#include "plait/nn/config.h"
+#include "plait/nn/layers/dropout.h"
+#include "plait/nn/operations/dense.h"
+#include "plait/partition/partition.h"
+
+namespace plait {
+
+// What `automatic` means for these features, of all vertices: the same on every rank. One pass over
+// them, where it is asked; other kinds stay as they are.
+Normalize resolved(Normalize normalize, const Features& features);
+
+// Own rows of the features: dense as a tensor, or sparse as a CSR, so that bags of words of
+// thousands of columns cost only what they hold.
+class InputFeatures {
+ public:
+  // Put onto `device` once, normalised. Without `gradient`, what times() needs for its gradient is
+  // not kept.
+  InputFeatures(const Features& features, const Partition& partition, int rank, Normalize normalize,
+                const torch::Device& device = torch::kCPU, bool gradient = true);
+
+  std::int64_t width() const { return width_; }
+  bool is_sparse() const { return sparse_ != nullptr; }
+  const VertexList& vertices() const { return vertices_; }
+
+  // own x width, for a layer that aggregates first, and for what is added to its output. Of sparse
+  // features this takes width x width floats more.
+  torch::Tensor dense(const DropoutStep& step) const;
+  // X W^T, own x out, with the gradient for weight (out x width).
+  torch::Tensor times(const torch::Tensor& weight, const DropoutStep& step,
+                      const GraphRef& graph = {}) const;
+
+ private:
+  struct Sparse;
+  VertexList vertices_;
+  std::int64_t width_;
+  torch::Tensor dense_;
+  std::shared_ptr<const Sparse> sparse_;
+};
+
+}  // namespace plait

@@ -1,0 +1,62 @@
+#include "plait/nn/training/task.h"
+
+#include <fmt/ranges.h>
+#include <torch/nn/functional/loss.h>
+
+#include <algorithm>
+
+#include "plait/base/error.h"
+
+namespace plait {
+namespace {
+
+torch::Tensor cross_entropy(const torch::Tensor& scores, const SplitRows& split, const GraphRef&) {
+  return torch::nll_loss(torch::log_softmax(scores.index_select(0, split.rows), 1), split.labels,
+                         {}, at::Reduction::None);
+}
+
+// The mean over classes of the cross entropy of each, by the sigmoid of its score.
+torch::Tensor class_by_class(const torch::Tensor& scores, const SplitRows& split,
+                             const GraphRef& graph) {
+  const torch::Tensor losses =
+      binary_cross_entropy(scores.index_select(0, split.rows), split.labels, graph);
+  return row_means(losses, graph);
+}
+
+const std::vector<Task>& tasks() {
+  using enum MetricKind;
+  static const std::vector<Task> table{
+      {TaskKind::single_label, "single-label", cross_entropy, {accuracy, roc_auc}},
+      {TaskKind::multi_label, "multi-label", class_by_class, {micro_f1}},
+      {TaskKind::graph_label, "graph-label", cross_entropy, {accuracy, roc_auc}}};
+  return table;
+}
+
+}  // namespace
+
+const Task& task_of(TaskKind kind) { return tasks()[static_cast<std::size_t>(kind)]; }
+
+std::string_view to_string(TaskKind task) { return task_of(task).name; }
+
+TaskKind parse_task(std::string_view name) {
+  for (const Task& task : tasks())
+    if (task.name == name) return task.kind;
+  throw UsageError(
+      fmt::format("task '{}' is unknown; use single-label, multi-label or graph-label", name));
+}
+
+MetricKind metric_for(const Task& task, MetricKind wanted, std::int64_t classes) {
+  if (wanted == MetricKind::automatic) return task.metrics[0];
+  if (std::ranges::find(task.metrics, wanted) == task.metrics.end()) {
+    std::vector<std::string_view> known;
+    for (const MetricKind metric : task.metrics) known.push_back(to_string(metric));
+    throw UsageError(fmt::format("metric '{}' does not suit {} data; use {}", to_string(wanted),
+                                 task.name, fmt::join(known, " or ")));
+  }
+  require<UsageError>(wanted != MetricKind::roc_auc || classes == 2,
+                      "metric 'roc-auc' is of two classes, but there are {}; use accuracy",
+                      classes);
+  return wanted;
+}
+
+}  // namespace plait

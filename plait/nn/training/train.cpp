@@ -1,0 +1,328 @@
+#include "plait/nn/training/train.h"
+
+#include <torch/autograd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "plait/base/error.h"
+#include "plait/base/gpu.h"
+#include "plait/base/memory.h"
+#include "plait/base/timer.h"
+#include "plait/nn/memory/work_memory.h"
+#include "plait/nn/model.h"
+#include "plait/nn/operations/torch_device.h"
+#include "plait/nn/training/adam.h"
+#include "plait/nn/training/checkpoint.h"
+#include "plait/nn/training/metric.h"
+#include "plait/nn/training/recorded.h"
+#include "plait/nn/training/task.h"
+#include "plait/nn/training/trainable.h"
+#include "plait/world/gather.h"
+#include "plait/world/phase.h"
+
+namespace plait {
+namespace {
+
+AdamOptions adam_options(const TrainConfig& config, const Model& model) {
+  return {.learning_rate = config.learning_rate,
+          .weight_decay = config.weight_decay,
+          .decayed = model.decayed_parameters()};
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+struct Trainer::State {
+  World& world;
+  TrainConfig config;
+  torch::Device device;
+  OwnStream stream;
+  Model model;
+  const Task& task;
+  MetricKind metric_kind;
+  std::unique_ptr<Metric> metric;
+  InputFeatures input;
+  std::optional<GraphSet> set;  // if graphs are labelled
+  Targets targets;
+  c10::intrusive_ptr<GraphHandle> graph;
+  Dropout dropout;
+  std::vector<torch::Tensor> parameters;
+  std::vector<torch::Tensor> kept, best;  // parameters and buffers, now and of the best epoch
+  torch::Tensor gradients;                // of all parameters, one array, of which theirs are views
+  torch::Tensor share_of_one;             // by which the loss of one training example counts
+  torch::Tensor epoch_at;  // one int32: the epoch under way, which a recorded step reads
+  Adam optimizer;
+  TrainingState training;
+  Recorder recorder;
+  torch::Tensor step_loss, found;  // what they come to
+  RankCost cost;                   // of this rank
+  std::uint64_t step_bytes = 0;
+  std::vector<std::uint64_t> step_bytes_from;  // of these the rows, by the rank that owns them
+  double step_seconds = 0;
+
+  State(World& w, const Dataset& dataset, const Partition& partition, const TrainConfig& c)
+      : world(w),
+        config(c),
+        device(torch_device(c.route.gpu)),
+        stream(device),
+        model(c.model, device),
+        task(task_of(dataset.task())),
+        metric_kind(metric_for(task, c.metric, dataset.classes)),
+        metric(make_metric(metric_kind)),
+        input(dataset.features, partition, w.rank(), c.normalize, device),
+        set(graph_set_of(w, dataset, input, device)),
+        targets(make_targets(w, dataset, split_of(dataset, c).span(),
+                             set ? set->own() : input.vertices())),
+        graph(c10::make_intrusive<GraphHandle>(
+            w, dataset.graph, dataset.symmetric, partition,
+            ExchangeOptions{.route = c.route,
+                            .shards = model.shard_options(),
+                            .max_width = model.moved_width(input.is_sparse())})),
+        dropout(c.model.seed, c.model.dropout),
+        parameters(model.parameters()),
+        share_of_one(torch::full({}, 1 / targets.total(Split::train), device)),
+        epoch_at(torch::zeros({}, torch::dtype(torch::kInt32).device(device))),
+        optimizer(parameters, adam_options(c, model)),
+        recorder(*graph) {
+    require<UsageError>(targets.total(Split::train) > 0,
+                        "{} has no labelled training examples in split {}", dataset.name, c.split);
+    std::int64_t count = 0;
+    kept = model.state();
+    for (const torch::Tensor& t : kept) best.push_back(t.clone());
+    for (const torch::Tensor& p : parameters) count += p.numel();
+    gradients = torch::zeros({count}, device);
+    std::int64_t at = 0;
+    for (const torch::Tensor& p : parameters) {
+      p.mutable_grad() = gradients.narrow(0, at, p.numel()).view_as(p);
+      at += p.numel();
+    }
+    if (!c.resume.empty() || !c.checkpoint.empty()) {
+      training.settings = {{"metric", std::string(to_string(metric_kind))},
+                           {"split", split_name(dataset, c)},
+                           {"normalize", std::string(to_string(c.normalize))}};
+      training.graph = fingerprint(dataset);
+    }
+    if (!c.resume.empty())
+      training = resume_checkpoint(read_checkpoint(w, c.resume), c.resume, training, model, best,
+                                   optimizer);
+    epoch_at.fill_(static_cast<std::int64_t>(training.history.size()));
+  }
+
+  // This rank's gradients of the mean loss become the sum over ranks.
+  void sum_gradients(const std::vector<torch::Tensor>& mine) {
+    const Phase phase("summing gradients");
+    std::vector<torch::Tensor> flat;
+    for (const torch::Tensor& gradient : mine) flat.push_back(gradient.flatten());
+    torch::cat_out(gradients, flat);
+    AddTime time(cost.gradients);
+    if (world.size() > 1) graph->all_reduce_sum(gradients);
+  }
+
+  torch::Tensor scores(const DropoutStep& drop_step, bool trains) const {
+    return model.forward(input, graph, drop_step, trains, set ? &*set : nullptr);
+  }
+
+  // One step on the whole graph. Returns this rank's part of the training loss.
+  double step(int epoch) {
+    AddTime time(step_seconds);
+    recorder.run(Recorder::step, [&] {
+      const auto* const at = reinterpret_cast<std::uint32_t*>(epoch_at.mutable_data_ptr<int>());
+      const DropoutStep drop_step{&dropout, static_cast<std::uint32_t>(epoch), 0, at};
+      const torch::Tensor losses =
+          task.losses(scores(drop_step, true), targets.of(Split::train), graph);
+      const BackwardHere here;
+      const torch::Tensor loss = losses.sum();
+      sum_gradients(torch::autograd::grad({loss}, parameters, {share_of_one}));
+      optimizer.step();
+      epoch_at.add_(1);
+      step_loss = graph->exact() ? part_of_total(losses, graph) : loss.detach();
+    });
+    graph->about_to_wait();
+    const auto loss = step_loss.item<double>();  // waits for all that a GPU was given to do
+    graph->check();
+    return loss;
+  }
+
+  // The same, and counts what it cost: outside the step's time, because a GPU is asked, and on both
+  // sides of it, because evaluation exchanges too.
+  double counted_step(int epoch) {
+    const ExchangeCost before = graph->cost();
+    const std::uint64_t sent_before = world.bytes_sent();
+    const double loss = step(epoch);
+    const ExchangeCost after = graph->cost();
+    cost.summing += after.summing - before.summing;
+    cost.fetching += after.fetching - before.fetching;
+    cost.waiting += after.waiting - before.waiting;
+    const std::uint64_t bytes =
+        after.bytes_fetched - before.bytes_fetched + world.bytes_sent() - sent_before;
+    if (step_bytes > 0) return loss;  // all are alike, but none is counted of a replay
+    step_bytes = bytes;
+    step_bytes_from = after.fetched_from;
+    for (std::size_t p = 0; p < before.fetched_from.size(); ++p)
+      step_bytes_from[p] -= before.fetched_from[p];
+    return loss;
+  }
+
+  // This rank's validation loss, and what the metric is made from.
+  torch::Tensor score() const {
+    const torch::NoGradGuard no_grad;
+    const torch::Tensor own = scores({}, false);
+    const torch::Tensor loss =
+        part_of_total(task.losses(own, targets.of(Split::validation), graph), graph);
+    return torch::cat({loss.view({1}), metric->evidence(own, targets)});
+  }
+
+  // Sums over ranks: the given loss, that of validation, whether to stop; and the metric's counts.
+  EpochResult evaluate(int epoch, double loss, bool& stop) {
+    AddTime time(cost.evaluating);
+    recorder.run(Recorder::evaluation, [&] { found = score(); });
+    graph->about_to_wait();
+    const torch::Tensor here = found.to(torch::kCPU);
+    graph->check();
+    const std::span own(here.const_data_ptr<double>(), static_cast<std::size_t>(here.numel()));
+    std::vector<double> sums{loss, own[0], stop ? 1.0 : 0.0};
+    const std::vector<double> counts = metric->counts(world, own.subspan(1));
+    sums.insert(sums.end(), counts.begin(), counts.end());
+    world.all_reduce_sum(sums);
+    stop = sums[2] > 0;
+    const auto mean = [&](double sum, Split split) {
+      return targets.total(split) > 0 ? sum / targets.total(split) : 0.0;
+    };
+    const std::size_t each = counts.size() / kMeasured.size();
+    const auto value = [&](std::size_t split) {
+      return metric->value(std::span(sums).subspan(3 + split * each, each),
+                           targets.total(kMeasured[split]));
+    };
+    return {.epoch = epoch,
+            .loss = mean(sums[0], Split::train),
+            .validation_loss = mean(sums[1], Split::validation),
+            .train_metric = value(0),
+            .validation_metric = value(1),
+            .test_metric = value(2)};
+  }
+
+  // Refuses what no later epoch could mend, the same on every rank: the loss is that before the
+  // epoch's step, the validation loss that after it.
+  void require_finite(const EpochResult& result) const {
+    require(
+        std::isfinite(result.loss) || result.epoch > 0,
+        "the loss is {} in epoch 0, before any step; features or weights of edges are too large",
+        result.loss);
+    require(std::isfinite(result.loss), "the loss is {} in epoch {}; lower the learning rate",
+            result.loss, result.epoch);
+    require(std::isfinite(result.validation_loss),
+            "the validation loss is {} after epoch {}; lower the learning rate",
+            result.validation_loss, result.epoch);
+  }
+
+  // Without validation examples no loss tells of the last step.
+  void require_finite_weights() const {
+    for (const torch::Tensor& tensor : kept)
+      require(tensor.isfinite().all().item<bool>(),
+              "weights are not finite after epoch {}; lower the learning rate",
+              training.history.size() - 1);
+  }
+
+  // Keeps the weights if this epoch is the best so far.
+  void keep_best(const EpochResult& result) {
+    const EpochResult& held = training.history[static_cast<std::size_t>(training.best_epoch)];
+    const bool better = std::pair(result.validation_metric, -result.validation_loss) >=
+                        std::pair(held.validation_metric, -held.validation_loss);
+    if (!better) return;
+    training.best_epoch = result.epoch;
+    const torch::NoGradGuard no_grad;
+    at::_foreach_copy_(best, kept);
+  }
+
+  bool out_of_patience() const {
+    if (config.patience <= 0) return false;
+    const auto& history = training.history;
+    const auto lowest = std::ranges::min_element(history, {}, &EpochResult::validation_loss);
+    return history.end() - lowest > config.patience;
+  }
+
+  // On rank 0, which has the weights that all have.
+  void save() const {
+    require_finite_weights();
+    if (!config.checkpoint.empty() && world.rank() == 0)
+      save_checkpoint(config.checkpoint, model, best, optimizer, training);
+  }
+
+  TrainResult summary(bool interrupted) {
+    TrainResult result{
+        .epochs = training.history, .metric = metric_kind, .best_epoch = training.best_epoch};
+    result.interrupted = interrupted;
+    std::vector<double> times;
+    for (const EpochResult& e : training.history) times.push_back(e.milliseconds);
+    result.epoch_ms = median(times);
+    // The share is the mean over ranks; the bytes are those of the rank with the most.
+    const double communicating = cost.fetching + cost.waiting + cost.gradients;
+    double share = step_seconds > 0 ? communicating / step_seconds / world.size() : 0;
+    world.all_reduce_sum(std::span(&share, 1));
+    result.comm_share = share;
+    result.bytes_per_rank = largest_of_all(world, step_bytes);
+    cost.computing = std::max(0.0, step_seconds - communicating - cost.summing);
+    cost.host_memory = peak_memory();
+    if (config.route.gpu) cost.gpu_memory = gpu_used_memory();
+    const bool known = !config.route.gpu || config.route.placement().store != HaloStore::none;
+    if (known) step_bytes_from.resize(static_cast<std::size_t>(world.size()));
+    result.ranks = gather_values(world, cost);
+    result.bytes_between = gather_vectors(world, step_bytes_from);
+    return result;
+  }
+};
+
+Trainer::Trainer(World& world, const Dataset& dataset, const Partition& partition,
+                 const TrainConfig& given) {
+  check_dataset(dataset, given);
+  TrainConfig config = given;
+  config.model = model_for(given.model, dataset);
+  config.normalize = resolved(given.normalize, dataset.features);
+  torch_device(config.route.gpu);  // before any backward pass, those of rehearsals too
+  require_training_fits(world, dataset, partition, config);
+  state_ = std::make_unique<State>(world, dataset, partition, config);
+}
+
+void Trainer::rehearse(const Dataset& dataset, const TrainConfig& config,
+                       const std::function<void()>& placed) {
+  const auto world = World::alone();
+  State state(*world, dataset, partition_by_vertices(dataset.vertices(), 1), config);
+  placed();
+  for (const int epoch : {0, 1}) {
+    bool stop = false;
+    state.evaluate(epoch, state.step(epoch), stop);
+  }
+}
+
+Trainer::~Trainer() = default;
+
+TrainResult Trainer::run(const std::function<void(const EpochResult&)>& each_epoch,
+                         const std::atomic<bool>& stop) {
+  State& s = *state_;
+  const auto first = static_cast<int>(s.training.history.size());
+  bool stopped = false;
+  for (int epoch = first; epoch < s.config.epochs && !stopped && !s.out_of_patience(); ++epoch) {
+    const Phase phase(fmt::format("epoch {}", epoch));
+    const double before = s.step_seconds;
+    const double loss = s.counted_step(epoch);
+    stopped = stop.load();
+    EpochResult result = s.evaluate(epoch, loss, stopped);
+    s.require_finite(result);
+    result.milliseconds = (s.step_seconds - before) * 1e3;
+    s.training.history.push_back(result);
+    s.keep_best(result);
+    each_epoch(result);
+    if (s.config.checkpoint_every > 0 && (epoch + 1) % s.config.checkpoint_every == 0) s.save();
+  }
+  s.save();
+  return s.summary(stopped);
+}
+
+}  // namespace plait

@@ -1,0 +1,328 @@
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "plait/base/delay.h"
+#include "plait/base/error.h"
+#include "plait/symmetric/cuda/flags.cuh"
+
+namespace plait {
+namespace {
+
+constexpr int kLanes = 32;  // flags of one kernel: one for each lane
+static_assert(kLanes >= DeviceSignals::kMostRanks);
+constexpr int kPushThreads = 512;
+constexpr int kInFlight = 4;  // loads a thread
+
+struct Flags {
+  std::uint32_t* at[kLanes];
+  int count;
+};
+
+__device__ void raise_flags(const SignalState* state, const Flags& flags) {
+  if (threadIdx.x >= flags.count) return;
+  __threadfence_system();
+  SystemFlag(*flags.at[threadIdx.x]).store(state->step, cuda::memory_order_release);
+}
+
+__global__ void raise_kernel(const SignalState* state, const __grid_constant__ Flags flags) {
+  if (!has_failed(state)) raise_flags(state, flags);
+}
+
+struct StepResults {
+  float* data[DeviceSignals::kMostResults];
+  std::uint64_t size[DeviceSignals::kMostResults];
+};
+
+__global__ void end_step_kernel(SignalState* state, const __grid_constant__ Flags done,
+                                const __grid_constant__ StepResults results) {
+  if (!has_failed(state)) {
+    raise_flags(state, done);
+  } else {
+    tell_host(state->words->failed, 1);  // another rank may have set the mark
+    for (std::size_t r = 0; r < DeviceSignals::kMostResults; ++r)
+      for (std::uint64_t i = threadIdx.x; i < results.size[r]; i += kLanes)
+        results.data[r][i] = nanf("");
+  }
+  __threadfence_system();
+  __syncwarp();
+  if (threadIdx.x == 0) tell_host(state->words->done, state->step++);
+}
+
+__global__ void delay_kernel(unsigned long long ns) {
+  const unsigned long long end = nanoseconds() + ns;
+  while (nanoseconds() < end) __nanosleep(1000);
+}
+
+// For tests (delay.h).
+void delay_point(cudaStream_t stream) {
+  const auto delay = next_delay();
+  if (delay.count() == 0) return;
+  delay_kernel<<<1, 1, 0, stream>>>(
+      static_cast<unsigned long long>(std::chrono::nanoseconds(delay).count()));
+  check_cuda(cudaGetLastError(), "a delay");
+}
+
+__global__ void mark_kernel(SignalState* state) { tell_host(state->words->marks, ++state->marks); }
+
+__global__ void fail_kernel(SignalState* state) { fail(state); }
+
+__global__ void elsewhere_kernel(const SignalState* state, bool begins) {
+  tell_host(state->words->elsewhere, begins ? state->step : 0);
+}
+
+__global__ void wait_kernel(SignalState* state, const __grid_constant__ Flags flags,
+                            std::uint32_t back) {
+  const unsigned long long begin = nanoseconds();
+  const int lane = threadIdx.x;
+  if (lane < flags.count) await_flag(flags.at[lane], state->step - back, state);
+  __syncwarp();
+  if (lane == 0 && back == 0) state->waited += nanoseconds() - begin;
+}
+
+// In pieces that a thread moves at once.
+template <class Piece>
+struct Pushes {
+  const Piece* from[kLanes];
+  Piece* to[kLanes];
+  std::uint64_t pieces[kLanes];
+  std::uint32_t* flag[kLanes];
+  int count;
+};
+
+// All blocks work on one push after the other; the last to end one raises its signal. A block whose
+// wait has failed pushes nothing, so that no signal is raised.
+// `ended`: blocks that have ended each push; zero before and after.
+template <class Piece>
+__global__ void __launch_bounds__(kPushThreads)
+    push_kernel(SignalState* state, const __grid_constant__ Flags before,
+                const __grid_constant__ Pushes<Piece> pushes, unsigned* ended) {
+  const std::uint32_t step = state->step;
+  const bool waits = threadIdx.x < before.count;
+  if (__syncthreads_or(waits && !await_flag(before.at[threadIdx.x], step - 1, state))) return;
+  const std::uint64_t all = std::uint64_t{gridDim.x} * kPushThreads;
+  for (int p = 0; p < pushes.count; ++p) {
+    const Piece* const from = pushes.from[p];
+    Piece* const to = pushes.to[p];
+    const std::uint64_t size = pushes.pieces[p];
+    for (std::uint64_t first = blockIdx.x * std::uint64_t{kPushThreads} + threadIdx.x; first < size;
+         first += all * kInFlight) {
+      Piece value[kInFlight];
+#pragma unroll
+      for (int k = 0; k < kInFlight; ++k)
+        if (first + k * all < size) value[k] = __ldcs(from + first + k * all);
+#pragma unroll
+      for (int k = 0; k < kInFlight; ++k)
+        if (first + k * all < size) to[first + k * all] = value[k];
+    }
+    __threadfence_system();
+    __syncthreads();
+    if (threadIdx.x == 0 && atomicAdd(ended + p, 1u) == gridDim.x - 1) {
+      ended[p] = 0;
+      __threadfence_system();
+      SystemFlag(*pushes.flag[p]).store(step, cuda::memory_order_release);
+    }
+  }
+}
+
+}  // namespace
+
+namespace {
+
+constexpr const char* kWords = "memory of the host that the GPU reads";
+
+// Of the process itself, not of CUDA, which may end before the watch over ranks does.
+SignalWords* host_words() {
+  void* const page = ::mmap(nullptr, sizeof(SignalWords), PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  require(page != MAP_FAILED, "{}: {}", kWords, std::strerror(errno));
+  const auto status = cudaHostRegister(page, sizeof(SignalWords),
+                                       cudaHostRegisterMapped | cudaHostRegisterPortable);
+  if (status != cudaSuccess) ::munmap(page, sizeof(SignalWords));
+  check_cuda(status, kWords);
+  return new (page) SignalWords{};
+}
+
+SignalWords* on_gpu(SignalWords* words) {
+  void* address = nullptr;
+  check_cuda(cudaHostGetDevicePointer(&address, words, 0), kWords);
+  return static_cast<SignalWords*>(address);
+}
+
+std::uint32_t read(std::uint32_t& word) {
+  return std::atomic_ref(word).load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+void DeviceSignals::FreeHostMemory::operator()(SignalWords* words) const {
+  if (cudaHostUnregister(words) == cudaSuccess) ::munmap(words, sizeof *words);
+}
+
+DeviceSignals::DeviceSignals(DeviceHeap& heap, World& world)
+    : heap_(heap),
+      world_(world),
+      rank_(world.rank()),
+      ranks_(world.size()),
+      words_(host_words()),
+      ended_(std::vector<unsigned>(kLanes, 0)) {
+  require(ranks_ <= kMostRanks, "{} ranks on one host are more than the {} that signals reach",
+          ranks_, kMostRanks);
+  SignalState state{.step = 1,
+                    .rank = rank_,
+                    .ranks = ranks_,
+                    .marks = 0,
+                    .waited = 0,
+                    .words = on_gpu(words_.get()),
+                    .failed_at = {}};
+  for (int rank = 0; rank < ranks_; ++rank) state.failed_at[rank] = failed_mark(rank);
+  state_ = DeviceArray<SignalState>(std::vector{state});
+  world.watch(*this);
+}
+
+DeviceSignals::~DeviceSignals() { world_.unwatch(*this); }
+
+std::uint32_t* DeviceSignals::flag(int at, int from, int number) const {
+  return reinterpret_cast<std::uint32_t*>(heap_.part(at)) + from * kSignals + number;
+}
+
+void DeviceSignals::raise(int peer, int number, cudaStream_t stream) {
+  delay_point(stream);
+  Flags flags{};
+  flags.at[0] = flag(peer, rank_, number);
+  flags.count = 1;
+  raise_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags);
+  check_cuda(cudaGetLastError(), "raising a signal");
+}
+
+namespace {
+
+template <class FlagAt>
+Flags flags_of_others(int rank, int ranks, const FlagAt& flag_at) {
+  Flags flags{};
+  for (int peer = 0; peer < ranks; ++peer)
+    if (peer != rank) flags.at[flags.count++] = flag_at(peer);
+  return flags;
+}
+
+}  // namespace
+
+void DeviceSignals::raise_everywhere(int number, cudaStream_t stream) {
+  delay_point(stream);
+  const Flags flags =
+      flags_of_others(rank_, ranks_, [&](int peer) { return flag(peer, rank_, number); });
+  raise_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags);
+  check_cuda(cudaGetLastError(), "raising signals");
+}
+
+void DeviceSignals::end_step(const std::vector<Results>& results, cudaStream_t stream) {
+  const Flags flags =
+      flags_of_others(rank_, ranks_, [&](int peer) { return flag(peer, rank_, kDone); });
+  StepResults list{};
+  std::size_t count = 0;
+  for (const Results& r : results) {
+    list.data[count] = r.data();
+    list.size[count++] = r.size();
+  }
+  delay_point(stream);
+  const bool recorded = is_recorded(stream);
+  end_step_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags, list);
+  check_cuda(cudaGetLastError(), "ending a step");
+  recorded ? void(++recorded_) : replayed(1);
+}
+
+void DeviceSignals::wait_elsewhere(bool begins, cudaStream_t stream) {
+  elsewhere_kernel<<<1, 1, 0, stream>>>(state_.data(), begins);
+  check_cuda(cudaGetLastError(), "a mark for the watch");
+}
+
+void DeviceSignals::mark(cudaStream_t stream) {
+  if (ranks_ == 1 || is_recorded(stream)) return;
+  mark_kernel<<<1, 1, 0, stream>>>(state_.data());
+  check_cuda(cudaGetLastError(), "a mark for the watch");
+  marked_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void DeviceSignals::abandon(cudaStream_t stream) {
+  if (ranks_ == 1) return;
+  abandoned_ = true;
+  end_waits();
+  fail_kernel<<<1, 1, 0, stream>>>(state_.data());
+  cudaGetLastError();  // the failure that led here is the one to tell
+}
+
+void DeviceSignals::wait(std::span<const Signal> signals, cudaStream_t stream, std::uint32_t back) {
+  for (std::size_t first = 0; first < signals.size(); first += kLanes) {
+    Flags flags{};
+    const std::size_t count = std::min<std::size_t>(kLanes, signals.size() - first);
+    for (const Signal& s : signals.subspan(first, count))
+      flags.at[flags.count++] = flag(rank_, s.rank, s.number);
+    wait_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags, back);
+    check_cuda(cudaGetLastError(), "waiting for a signal");
+  }
+  delay_point(stream);
+}
+
+void DeviceSignals::push(std::span<const Push> pushes, unsigned blocks, cudaStream_t stream) {
+  delay_point(stream);
+  for (; pushes.size() > kLanes; pushes = pushes.subspan(kLanes))
+    push_some(pushes.first(kLanes), blocks, stream);
+  if (!pushes.empty()) push_some(pushes, blocks, stream);
+}
+
+void DeviceSignals::push_some(std::span<const Push> pushes, unsigned blocks, cudaStream_t stream) {
+  const bool wide = std::ranges::all_of(pushes, [](const Push& p) {
+    const auto starts =
+        reinterpret_cast<std::uintptr_t>(p.from) | reinterpret_cast<std::uintptr_t>(p.to);
+    return (starts | p.bytes) % sizeof(uint4) == 0;
+  });
+  wide ? push_pieces<uint4>(pushes, blocks, stream) : push_pieces<float>(pushes, blocks, stream);
+}
+
+template <class Piece>
+void DeviceSignals::push_pieces(std::span<const Push> pushes, unsigned blocks,
+                                cudaStream_t stream) {
+  Pushes<Piece> list{};
+  for (const Push& p : pushes) {
+    list.from[list.count] = static_cast<const Piece*>(p.from);
+    list.to[list.count] = static_cast<Piece*>(p.to);
+    list.pieces[list.count] = p.bytes / sizeof(Piece);
+    list.flag[list.count++] = flag(p.peer, rank_, p.number);
+  }
+  const Flags before =
+      flags_of_others(rank_, ranks_, [&](int peer) { return flag(rank_, peer, kDone); });
+  push_kernel<Piece>
+      <<<blocks, kPushThreads, 0, stream>>>(state_.data(), before, list, ended_.data());
+  check_cuda(cudaGetLastError(), "pushing rows");
+}
+
+void DeviceSignals::check() const {
+  if (ranks_ == 1) return;
+  world_.check_alive();
+  require(!abandoned_,
+          "rank {}: an operation between GPUs has failed here before; make the graph anew", rank_);
+  if (read(words_->failed) != 0) world_.explain("another rank has given up a step on its GPU");
+}
+
+double DeviceSignals::waited() const {
+  return static_cast<double>(state_.to_host()[0].waited) / 1e9;
+}
+
+void DeviceSignals::end_waits() {
+  std::atomic_ref(words_->ended).store(1, std::memory_order_release);
+}
+
+// The words are read in this order: `done` may only have moved on since `elsewhere` was.
+WatchedWork::Progress DeviceSignals::progress() {
+  const std::uint32_t elsewhere = read(words_->elsewhere), done = read(words_->done);
+  const std::uint32_t marks = read(words_->marks);
+  // Work that was recorded elsewhere is replayed uncounted: `done` may be ahead.
+  const auto ahead = static_cast<std::int32_t>(enqueued_.load(std::memory_order_relaxed) - done);
+  const bool marked = marked_.load(std::memory_order_relaxed) != marks;
+  return {.under_way = (ahead > 0 && elsewhere != done + 1) || (ahead <= 0 && marked),
+          .moved = std::uint64_t{done + marks} << 32 | read(words_->waiting)};
+}
+
+}  // namespace plait

@@ -1,0 +1,146 @@
+// Signals, by which streams of different GPUs wait for each other without the host.
+//
+// Each rank keeps a flag for each signal that another rank may raise, in its own memory, so that it
+// waits there and only the raising crosses the link. A flag holds the number of the last step in
+// which it was raised; steps count up from 1 and are counted on the GPU, so that recorded work can
+// be replayed (CUDA graphs).
+//
+// Memory ordering: a signal is raised by a release store at system scope, after all that the stream
+// did before (its kernels' and copies' writes to any GPU). A wait is an acquire load at system
+// scope, and later work on the stream sees those writes.
+//
+// A wait lasts as long as the ranks are alive, however slow or paused their hosts are. It fails
+// only when World ends it (watched_work.h): through a word in the host's memory that a waiting
+// kernel reads. A failed wait spreads before rows can be overwritten that others still read: the
+// GPU that gives up first stores a mark in the memory of all others, whose waits then fail too.
+// From then on no signal is raised, each step fills its results with NaN, and check() throws.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "plait/symmetric/cuda/heap.cuh"
+
+namespace plait {
+
+// Words in the host's memory, read and written by the GPU as well. Each has one writer.
+struct SignalWords {
+  std::uint32_t ended;      // by the host: waits fail
+  std::uint32_t failed;     // by the GPU: a wait has failed
+  std::uint32_t done;       // by the GPU: the last step that has ended
+  std::uint32_t marks;      // by the GPU: marks that it has come to
+  std::uint32_t waiting;    // by the GPU: changes again and again while a wait lasts
+  std::uint32_t elsewhere;  // by the GPU: the step in which another library may wait, or 0
+};
+
+// State in the GPU's memory; device code is in cuda/flags.cuh.
+struct SignalState;
+
+// Bytes for a peer, and the signal that they have arrived. Pointers and size are multiples of 4
+// bytes; pushes are faster if they are multiples of 16.
+struct Push {
+  int peer;
+  const void* from;  // on this GPU
+  void* to;          // on the peer's GPU
+  std::uint64_t bytes;
+  int number;  // the signal
+};
+
+// A signal that `rank` raises to this rank.
+struct Signal {
+  int rank;
+  int number;  // below DeviceSignals::kSignals
+};
+
+// Floats that a step has written, on this GPU.
+using Results = std::span<float>;
+
+// The signals of one rank. Its functions enqueue work and do not wait, unless said otherwise; one
+// thread of the process calls them.
+class DeviceSignals : private WatchedWork {
+ public:
+  static constexpr int kSignals = 64;  // from each rank, the last one taken
+  static constexpr int kMostRanks = 32;
+  // Ends every step: the rank does not read its slots any more, and the next step may write there.
+  static constexpr int kDone = kSignals - 1;
+
+  // Flags stand at the beginning of every part of the heap, which must be zeroed. The heap and the
+  // world outlive this object. Throws Error above kMostRanks ranks.
+  DeviceSignals(DeviceHeap& heap, World& world);
+  ~DeviceSignals();
+  DeviceSignals(const DeviceSignals&) = delete;
+  DeviceSignals& operator=(const DeviceSignals&) = delete;
+
+  // Returns the bytes of all flags of a part: one row of flags per rank, and the mark of a failed
+  // wait.
+  static std::size_t bytes(int ranks) {
+    return (static_cast<std::size_t>(ranks) * kSignals + 4) * sizeof(std::uint32_t);
+  }
+
+  // Raises signal `number` at `peer`, or at all other ranks, for this step.
+  void raise(int peer, int number, cudaStream_t stream);
+  void raise_everywhere(int number, cudaStream_t stream);
+  // Raises kDone everywhere, which ends the step: no work on any other stream may still belong to
+  // it. If a wait has failed, `results` become NaN instead; there are at most kMostResults of them.
+  void end_step(const std::vector<Results>& results, cudaStream_t stream);
+  static constexpr std::size_t kMostResults = 4;
+  // Lets the stream wait until all these signals have been raised in this step or later; or in the
+  // step `back` steps before.
+  void wait(std::span<const Signal> signals, cudaStream_t stream, std::uint32_t back = 0);
+  // Tells the watch over ranks that work of another library begins or ends, which may wait for
+  // other ranks unseen.
+  void wait_elsewhere(bool begins, cudaStream_t stream);
+
+  // To be called before the host waits for the stream: the watch then knows that the GPU has work.
+  void mark(cudaStream_t stream);
+  // Tells that an operation has failed on this rank after it had begun: results that the others
+  // make of rows which it has not sent become NaN, and check() throws on all.
+  void abandon(cudaStream_t stream);
+
+  // Lets the stream wait until all others have done the step before, write to them in the order
+  // given, and raise the signals: one kernel of `blocks` blocks for each 32 pushes. For small rows,
+  // where copies and signals would take longer to begin than to run.
+  void push(std::span<const Push> pushes, unsigned blocks, cudaStream_t stream);
+
+  // recorded() counts the steps that were recorded so far; replayed() must be told of replayed
+  // steps, because the watch over ranks must know what the GPU was given to do.
+  std::uint32_t recorded() const { return recorded_; }
+  void replayed(std::uint32_t steps) { enqueued_.fetch_add(steps, std::memory_order_relaxed); }
+
+  // Throws LostRankError if a rank is lost or a wait has failed in the work that the GPU has done
+  // so far, Error after abandon() on this rank.
+  void check() const;
+  // Returns the seconds that streams have stood in waits for the step under way, summed over all
+  // steps. Waits for the GPU.
+  double waited() const;
+  // Lets waits fail from here on. May be called again and again, by any thread.
+  void end_waits() override;
+
+ private:
+  Progress progress() override;
+  void push_some(std::span<const Push> pushes, unsigned blocks, cudaStream_t stream);
+  template <class Piece>
+  void push_pieces(std::span<const Push> pushes, unsigned blocks, cudaStream_t stream);
+  std::uint32_t* flag(int at, int from, int number) const;
+  std::uint32_t* failed_mark(int at) const { return flag(at, ranks_, 0); }
+
+  struct FreeHostMemory {
+    void operator()(SignalWords* words) const;
+  };
+
+  DeviceHeap& heap_;
+  World& world_;
+  int rank_, ranks_;
+  std::unique_ptr<SignalWords, FreeHostMemory> words_;
+  DeviceArray<SignalState> state_;
+  DeviceArray<unsigned> ended_;
+  std::atomic<std::uint32_t> enqueued_{0};  // steps, without recorded ones
+  std::atomic<std::uint32_t> marked_{0};
+  std::uint32_t recorded_ = 0;
+  bool abandoned_ = false;
+};
+
+}  // namespace plait

@@ -1,0 +1,47 @@
+// What stands in for the rooms' cuda/ in a build without CUDA: there are no GPUs, and whatever
+// would run on one throws UsageError.
+#include "plait/base/error.h"
+#include "plait/base/gpu.h"
+#include "plait/kernels/cuda/dropout.h"
+#include "plait/kernels/cuda/sparse.h"
+#include "plait/kernels/word_hash.h"
+
+namespace plait {
+
+// --- base/gpu.h ---
+
+bool built_with_cuda() { return false; }
+int gpu_count() { return 0; }
+std::vector<Gpu> list_gpus() { return {}; }
+void use_gpu(int) {
+  throw UsageError("this build has no GPU engine; build it where nvcc is found, or use --ranks");
+}
+int current_gpu() { return 0; }
+std::uint64_t gpu_free_memory(std::uint64_t) { return 0; }
+std::uint64_t gpu_used_memory() { return 0; }
+GpuId current_gpu_id() { return {}; }
+bool gpu_reaches(const GpuId&) { return true; }
+std::string gpu_kernel_fault(int) { return "this build has no GPU engine"; }
+void release_gpu_caches() {}
+void set_gpu_cache_release(void (*)()) {}
+void wait_for_gpu() {}
+
+// --- kernels ---
+
+void gpu_drop_rows(const DropoutStep&, const DropoutRows&, void*) { use_gpu(0); }
+
+struct GpuSparse::Arrays {};
+
+GpuSparse::GpuSparse(const Csr32&, std::uint64_t) { use_gpu(0); }
+GpuSparse::~GpuSparse() = default;
+std::uint64_t GpuSparse::rows() const { return 0; }
+std::uint64_t GpuSparse::scratch(std::uint64_t) const { return 0; }
+void GpuSparse::multiply(const GpuProduct&, void*) const {}
+void GpuSparse::drop(const DropoutStep&, const std::uint64_t*, const float*, float*, void*) const {}
+
+WordHash gpu_hash_words(std::span<const std::byte>, void*) {
+  use_gpu(0);
+  return {};
+}
+
+}  // namespace plait

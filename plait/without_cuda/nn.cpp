@@ -1,0 +1,18 @@
+// What stands in for nn/training/cuda in a build without CUDA: work is done as it is, each time.
+#include "plait/nn/training/recorded.h"
+
+namespace plait {
+
+OwnStream::OwnStream(const torch::Device& device) : before_(c10::Stream::DEFAULT, device) {}
+
+OwnStream::~OwnStream() = default;
+
+struct Recorder::Graph {};
+
+Recorder::Recorder(GraphHandle& graph) : handle_(graph), possible_(false) {}
+
+Recorder::~Recorder() = default;
+
+void Recorder::run(Piece, const std::function<void()>& work) { work(); }
+
+}  // namespace plait

@@ -1,0 +1,45 @@
+// What stands in for the cuda/ of the rooms of ranks in a build without CUDA.
+#include "plait/aggregate/cuda/aggregator.h"
+#include "plait/aggregate/cuda/bench.h"
+#include "plait/base/gpu.h"
+#include "plait/exchange/cuda/all_reduce.h"
+#include "plait/symmetric/peer_access.h"
+
+namespace plait {
+
+std::string unreached_peer(World&) { return {}; }
+void require_peer_access(World&) {}
+
+std::unique_ptr<GpuAllReduce> make_gpu_all_reduce(World&, void*) {
+  use_gpu(0);  // throws
+  return nullptr;
+}
+
+std::unique_ptr<Exchange> make_gpu_exchange(World&, const AnyCsr&, bool, const Partition&,
+                                            const ExchangeOptions&) {
+  use_gpu(0);  // throws
+  return nullptr;
+}
+
+std::unique_ptr<GpuAggregator> make_gpu_aggregator(World&, const AnyCsr&, bool, const Partition&,
+                                                   const ExchangeOptions&) {
+  use_gpu(0);  // throws
+  return nullptr;
+}
+
+std::unique_ptr<Aggregator> on_host_memory(std::unique_ptr<GpuAggregator> aggregator) {
+  return aggregator;
+}
+
+struct GpuBench::State {};
+
+GpuBench::GpuBench(World&, const AnyCsr&, const Partition&, GpuAggregator&, std::uint64_t) {
+  use_gpu(0);  // throws
+}
+GpuBench::~GpuBench() = default;
+double GpuBench::check() { return 0; }
+Times GpuBench::time_steps(const BenchEffort&) { return {}; }
+std::vector<std::vector<TraceSpan>> GpuBench::trace() { return {}; }
+Times GpuBench::time_part(StepPart, const BenchEffort&) { return {}; }
+
+}  // namespace plait

@@ -1,0 +1,54 @@
+"""scripts/bench-compare: which entries became slower, and which are lost."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/bench-compare"
+
+
+def compare(*arguments):
+    return subprocess.run([sys.executable, SCRIPT, *map(str, arguments)], capture_output=True,
+                          text=True)
+
+
+def aggregation(**times):
+    rows = [{"strategy": s, "width": 16, "median_ms": ms} for s, ms in times.items()]
+    return {"graph": "reddit", "gpus": 4, "wire": "fp32", "rows": rows}
+
+
+def test_names_what_became_slower(tmp_path):
+    old, new = tmp_path / "old", tmp_path / "new"
+    for folder, bulk, train in ((old, 2.0, 10.0), (new, 2.2, 10.2)):
+        folder.mkdir()
+        (folder / "a.json").write_text(json.dumps(aggregation(pipelined=1.0, bulk=bulk)))
+        (folder / "t.json").write_text("\n".join(json.dumps(
+            {"case": case, "ranks": 4, "strategy": "auto", "epoch_ms": train})
+            for case in ("gcn", "gat")))
+    result = compare(old, new)
+    assert result.returncode == 1 and result.stderr == ""
+    *slower, summary = result.stdout.splitlines()
+    assert len(slower) == 1 and "+10.0%" in slower[0] and "reddit, 4 GPUs, fp32, bulk" in slower[0]
+    assert summary == "4 compared, 1 slower by more than 3%, 0 lost, 0 new"
+    assert compare(old, new, "--slower", 11).returncode == 0
+    assert compare(new, old).returncode == 0
+
+
+def test_names_what_is_lost(tmp_path):
+    old, new = tmp_path / "old.json", tmp_path / "new.json"
+    report = {"benchmarks": [{"name": n, "run_name": n, "real_time": 1, "time_unit": "us"}
+                             for n in ("spmm/16", "spmm/64")]}
+    old.write_text(json.dumps(report))
+    del report["benchmarks"][0]
+    new.write_text(json.dumps(report))
+    result = compare(old, new)
+    assert result.returncode == 1 and "lost" in result.stdout.splitlines()[0]
+    assert "spmm/16" in result.stdout.splitlines()[0]
+
+
+def test_refuses_other_files(tmp_path):
+    (tmp_path / "x.json").write_text('{"a": 1}')
+    for path in (tmp_path / "x.json", tmp_path / "none.json"):
+        result = compare(path, path)
+        assert result.returncode == 1 and result.stderr.count("\n") == 1, result
