@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
+#include "plait/base/limits.h"
 #include "plait/base/timer.h"
 #include "plait/world/phase.h"
 
@@ -236,7 +237,7 @@ void add_bench(CLI::App& app, Session& session) {
              "Scheme that assigns vertices to ranks");
   add_transport_option(command, o->transport);
   command->add_option("--gpus", session.gpus, "Number of GPUs, with one process per GPU")
-      ->check(CLI::Range(1, 32));
+      ->check(CLI::Range(1, kMostGpus));
   command->add_option("--seed", session.seed, "Seed of the partition (metis)")
       ->capture_default_str();
   add_timeout_options(command, session);

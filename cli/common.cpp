@@ -15,6 +15,7 @@
 #include "plait/base/error.h"
 #include "plait/base/file.h"
 #include "plait/base/gpu.h"
+#include "plait/base/limits.h"
 #include "plait/base/parallel.h"
 #include "plait/base/printable.h"
 #include "plait/base/progress.h"
@@ -184,10 +185,10 @@ void add_route_options(CLI::App* command, Session& session, Route& route) {
              "Scheme that assigns vertices to ranks");
   CLI::Option* const ranks =
       command->add_option("--ranks", session.ranks, "Number of processes on this machine")
-          ->check(CLI::Range(1, 4096))
+          ->check(CLI::Range(1, kMostRanks))
           ->capture_default_str();
   command->add_option("--gpus", session.gpus, "Number of GPUs, with one process per GPU")
-      ->check(CLI::Range(1, 4096))
+      ->check(CLI::Range(1, kMostGpus))
       ->excludes(ranks);
   add_transport_option(command, route.transport);
   command->add_flag(

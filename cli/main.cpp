@@ -11,6 +11,7 @@
 
 #include "cli/cli.h"
 #include "plait/base/error.h"
+#include "plait/base/limits.h"
 #include "plait/base/parallel.h"
 #include "plait/base/printable.h"
 #include "plait/world/descriptors.h"
@@ -19,8 +20,6 @@
 namespace {
 
 using namespace plait;
-
-constexpr int kMostThreads = 4096;  // the stack holds what OpenMP keeps of so many
 
 void add_commands(CLI::App& app, cli::Session& session) {
   cli::add_doctor(app, session);

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "cli/cli.h"
+#include "plait/base/limits.h"
 #include "plait/base/memory.h"
 #include "plait/base/timer.h"
 #include "plait/partition/quality.h"
@@ -82,7 +83,7 @@ void add_partition(CLI::App& app, Session& session) {
   command->add_option("--width,--dim", o->width, "Features per row, for the bytes per iteration")
       ->capture_default_str();
   command->add_option("--ranks", session.ranks, "Number of parts")
-      ->check(CLI::Range(1, 4096))
+      ->check(CLI::Range(1, kMostRanks))
       ->capture_default_str();
   command->add_option("--seed", session.seed, "Seed of the metis scheme")->capture_default_str();
   add_examples(command, "  plait partition products.plait --ranks 4 --width 128");

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/gpu.h"
+#include "plait/base/limits.h"
 #include "plait/base/memory.h"
 #include "plait/nn/memory/work_memory.h"
 #include "plait/nn/training/trainable.h"
@@ -145,7 +146,7 @@ void add_plan(CLI::App& app, Session& session) {
              model_kinds());
   command->add_option("--layers", o->layers, "Number of layers")
       ->default_str("by model")
-      ->check(CLI::Range(1, 64))
+      ->check(CLI::Range(1, kMostLayers))
       ->needs(train);
   group_options(command, {{"Run", {"--width"}}, {"Model", {"--train", "--model", "--layers"}}});
   add_examples(command,

@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/run_json.h"
 #include "plait/base/error.h"
+#include "plait/base/limits.h"
 #include "plait/base/progress.h"
 #include "plait/base/timer.h"
 #include "plait/world/gather.h"
@@ -142,7 +143,7 @@ void add_train(CLI::App& app, Session& session) {
       ->required();
   show_words(option("--model", t.model.kind, "Kind of model; mlp does not use the graph"),
              model_kinds());
-  by_kind("--layers", t.model.layers, "Number of layers")->check(CLI::Range(1, 64));
+  by_kind("--layers", t.model.layers, "Number of layers")->check(CLI::Range(1, kMostLayers));
   by_kind("--hidden", t.model.hidden, "Features per vertex between layers")
       ->check(CLI::Range(1, 65536));
   by_kind("--heads", t.model.heads, "Attention heads, which share the hidden features (gat)")

@@ -32,7 +32,7 @@
 namespace plait {
 namespace {
 
-constexpr long kMostRanks = 1 << 16;
+constexpr long kMostOfAllHosts = 1 << 16;  // ranks
 constexpr long kLongestTimeout = 24L * 60 * 60 * 1000;
 
 // The value of a variable; one that is set to nothing counts as not set.
@@ -72,7 +72,7 @@ T needed(const std::optional<T>& value, const std::string& name, const std::stri
 std::optional<WorldConfig> ranks(const std::string& rank, const std::string& size) {
   if (!variable(rank) && !variable(size)) return std::nullopt;
   WorldConfig config;
-  config.size = needed(number(size, 1, kMostRanks), size, rank);
+  config.size = needed(number(size, 1, kMostOfAllHosts), size, rank);
   config.rank = needed(number(rank, 0, config.size - 1), rank, size);
   return config;
 }
@@ -108,7 +108,7 @@ int port_from(const std::string& job) {
 
 // The address of a world without one of its own. `local_size`: how many ranks are on this host.
 void find_address(WorldConfig& config, const std::string& local_size, const std::string& job) {
-  const auto local = number(local_size, 1, kMostRanks);
+  const auto local = number(local_size, 1, kMostOfAllHosts);
   const auto hosts = variable("SLURM_STEP_NODELIST");
   if (const auto given = variable("MASTER_ADDR")) {
     config.master_address = *given;
@@ -211,7 +211,7 @@ void require_sensible_environment() {
 }
 
 int thread_share() {
-  const auto local = number("LOCAL_WORLD_SIZE", 1, kMostRanks);
+  const auto local = number("LOCAL_WORLD_SIZE", 1, kMostOfAllHosts);
   const bool unset = variable("TORCHELASTIC_RUN_ID") && variable("OMP_NUM_THREADS") == "1";
   return unset && local ? std::max(1, omp_get_num_procs() / *local) : thread_count();
 }
@@ -220,7 +220,7 @@ int local_rank(const WorldConfig& config) {
   if (variable("PLAIT_RANK")) return config.rank;
   for (const char* name :
        {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"})
-    if (const auto local = number(name, 0, kMostRanks)) return *local;
+    if (const auto local = number(name, 0, kMostOfAllHosts)) return *local;
   return config.rank;
 }
 

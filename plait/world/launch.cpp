@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "plait/base/error.h"
+#include "plait/base/limits.h"
 #include "plait/world/descriptors.h"
 #include "plait/world/loss.h"
 #include "plait/world/rendezvous.h"
@@ -31,7 +32,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr int kMostRanks = 4096;
 // Between asking a rank to end and making it end.
 constexpr milliseconds kTermToKill{1000};
 // The launcher takes twice as long as a rank to tell two wishes apart: what it passes on as the

@@ -14,7 +14,7 @@ struct SignalState {
   std::uint32_t marks;
   unsigned long long waited;  // ns in waits of steps under way, in all
   SignalWords* words;
-  std::uint32_t* failed_at[DeviceSignals::kMostRanks];  // by rank: its mark of a failed wait
+  std::uint32_t* failed_at[kMostGpus];  // by rank: its mark of a failed wait
 };
 
 using SystemFlag = cuda::atomic_ref<std::uint32_t, cuda::thread_scope_system>;

@@ -12,7 +12,7 @@ namespace plait {
 namespace {
 
 constexpr int kLanes = 32;  // flags of one kernel: one for each lane
-static_assert(kLanes >= DeviceSignals::kMostRanks);
+static_assert(kLanes >= kMostGpus);
 constexpr int kPushThreads = 512;
 constexpr int kInFlight = 4;  // loads a thread
 
@@ -168,8 +168,8 @@ DeviceSignals::DeviceSignals(DeviceHeap& heap, World& world)
       ranks_(world.size()),
       words_(host_words()),
       ended_(std::vector<unsigned>(kLanes, 0)) {
-  require(ranks_ <= kMostRanks, "{} ranks on one host are more than the {} that signals reach",
-          ranks_, kMostRanks);
+  require(ranks_ <= kMostGpus, "{} ranks on one host are more than the {} that signals reach",
+          ranks_, kMostGpus);
   SignalState state{.step = 1,
                     .rank = rank_,
                     .ranks = ranks_,

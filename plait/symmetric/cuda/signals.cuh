@@ -22,6 +22,7 @@
 #include <span>
 #include <vector>
 
+#include "plait/base/limits.h"
 #include "plait/symmetric/cuda/heap.cuh"
 
 namespace plait {
@@ -63,12 +64,11 @@ using Results = std::span<float>;
 class DeviceSignals : private WatchedWork {
  public:
   static constexpr int kSignals = 64;  // from each rank, the last one taken
-  static constexpr int kMostRanks = 32;
   // Ends every step: the rank does not read its slots any more, and the next step may write there.
   static constexpr int kDone = kSignals - 1;
 
   // Flags stand at the beginning of every part of the heap, which must be zeroed. The heap and the
-  // world outlive this object. Throws Error above kMostRanks ranks.
+  // world outlive this object. Throws Error above kMostGpus ranks.
   DeviceSignals(DeviceHeap& heap, World& world);
   ~DeviceSignals();
   DeviceSignals(const DeviceSignals&) = delete;

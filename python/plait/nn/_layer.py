@@ -3,6 +3,7 @@
 import math
 
 import torch
+from torch.nn.modules.lazy import LazyModuleMixin
 
 from plait._adjacency import adjacency
 from plait._inputs import as_edges, as_tensor
@@ -62,6 +63,13 @@ def is_plain(lin):
     (as pruning adds), no parametrization, and no wrapper in its place."""
     kinds = (torch.nn.Linear, GlorotLinear)
     return type(lin) in kinds and not any(getattr(lin, name) for name in _HOOKS)
+
+
+def settle(lin, x):
+    """Lets a lazy linear map become a plain one, of the width of x, so that its first product is
+    computed in the same way as all later ones."""
+    if isinstance(lin, LazyModuleMixin):
+        lin(x[:0])
 
 
 def glorot_linear(in_channels, out_channels):

@@ -2,7 +2,7 @@
 
 import torch
 
-from plait.nn._layer import GraphLayer, glorot_linear, is_plain, sum_of_products
+from plait.nn._layer import GraphLayer, glorot_linear, is_plain, settle, sum_of_products
 
 
 class GCNConv(GraphLayer):
@@ -80,13 +80,14 @@ class GCNConv(GraphLayer):
         the graph is made at every call.
         """
         x = self._checked(x)
+        settle(self.lin, x)
         found = self._cached_adjacency
         if found is None:
             found = self._adjacency(x, edge_index, edge_weight, self._loop_weights())
             if self.cached:
                 self._cached_adjacency = found
         op = "gcn" if self.normalize else "weighted"
-        # The narrower rows go through the aggregation. A lazy layer learns its width here.
+        # The narrower rows go through the aggregation.
         if self.out_channels > self.in_channels >= 0:
             out = self.lin(found.aggregate(x, op))
         elif is_plain(self.lin):

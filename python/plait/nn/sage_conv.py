@@ -2,7 +2,7 @@
 
 from torch.nn import functional
 
-from plait.nn._layer import GraphLayer, is_plain, linear, sum_of_products
+from plait.nn._layer import GraphLayer, is_plain, linear, settle, sum_of_products
 
 
 class SAGEConv(GraphLayer):
@@ -70,6 +70,7 @@ class SAGEConv(GraphLayer):
 
     def _of_neighbours(self, x, graph):
         op, lin = self._OPS[self.aggr], self.lin_l
+        settle(lin, x)
         # The mean of rows times W equals the mean of the products, so the narrower rows are summed.
         if op in ("max", "min") or not is_plain(lin) or lin.out_features > lin.in_features:
             return lin(graph.aggregate(x, op))
