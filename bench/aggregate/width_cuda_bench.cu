@@ -1,20 +1,23 @@
 // What widths cost that are not multiples of four: each operation at a width, and at the next
 // multiple of four, on a graph over one or several GPUs.
 //
-//   width_cuda_bench [--gpus=N] [--strategy=S] [--wire=bf16] [--repetitions=N] GRAPH [WIDTH...]
+//   width_cuda_bench [--gpus=N] [--strategy=S] [--wire=bf16] [--repetitions=N] [--json=FILE] GRAPH
+//                    [WIDTH...]
 //
 // Operations are those of an Aggregator: sum (y = A x), scaled (its gradient with both scales, as
 // of GCN), attention of one head and the maximum, with their gradients; the latter two where the
 // strategy brings rows. A line each: ms, median, of either width, and the ratio of the two. The
-// last line has the largest ratio. Results are checked elsewhere: `plait bench aggregate`, the
-// tests.
+// last line has the largest ratio. FILE (build/bench/width-N.json) receives the times as JSON.
+// Results are checked elsewhere: `plait bench aggregate`, the tests.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "bench/results.h"
 #include "plait/aggregate/cuda/bench.h"
 #include "plait/base/cuda/cuda.cuh"
 #include "plait/base/error.h"
@@ -30,7 +33,7 @@ struct Options {
   Strategy strategy = Strategy::pipelined;
   DType wire = DType::f32;
   BenchEffort effort;
-  std::string graph;
+  std::string graph, json;
   std::vector<std::uint64_t> widths;
 };
 
@@ -111,6 +114,16 @@ constexpr Operation kOperations[] = {{"sum", &Width::sum, false},
                                      {"max", &Width::max, true},
                                      {"max back", &Width::max_backward, true}};
 
+ResultFields case_of(const Options& o, const std::string& graph, const char* operation,
+                     std::uint64_t width) {
+  return {{"graph", graph},
+          {"gpus", o.gpus},
+          {"strategy", to_string(o.strategy)},
+          {"wire", o.wire == DType::bf16 ? "bf16" : "fp32"},
+          {"operation", operation},
+          {"width", width}};
+}
+
 void compare(World& world, const Options& o) {
   const Dataset data = read_dataset(o.graph);
   const Partition partition = make_partition(PartitionScheme::edges, data.graph, world.size());
@@ -119,6 +132,8 @@ void compare(World& world, const Options& o) {
                           {.route = {.strategy = o.strategy, .wire = o.wire}, .max_width = 1});
   const bool brings_rows = o.strategy == Strategy::pipelined && o.wire == DType::f32;
   const bool tells = world.rank() == 0;
+  std::optional<Results> results;
+  if (tells) results.emplace(o.json);
   if (tells)
     std::printf("%s, %s on %d GPUs\n%-15s %5s %9s %5s %9s %6s\n", o.graph.c_str(),
                 std::string(to_string(o.strategy)).c_str(), world.size(), "operation", "width",
@@ -130,14 +145,18 @@ void compare(World& world, const Options& o) {
     for (const Operation& operation : kOperations) {
       if (operation.needs_rows && !brings_rows) continue;
       const auto ms = [&](Width& one) {
-        return time_on_gpus(world, *aggregator, o.effort, [&] { (one.*operation.run)(); }).median();
+        return time_on_gpus(world, *aggregator, o.effort, [&] { (one.*operation.run)(); });
       };
-      const double of_odd = ms(odd), of_even = ms(even), ratio = of_odd / of_even;
+      const Times of_odd = ms(odd), of_even = ms(even);
+      const double ratio = of_odd.median() / of_even.median();
       largest = std::max(largest, ratio);
-      if (tells)
-        std::printf("%-15s %5llu %9.3f %5llu %9.3f %6.3f\n", operation.name,
-                    static_cast<unsigned long long>(width), of_odd,
-                    static_cast<unsigned long long>(next), of_even, ratio);
+      if (!tells) continue;
+      std::printf("%-15s %5llu %9.3f %5llu %9.3f %6.3f\n", operation.name,
+                  static_cast<unsigned long long>(width), of_odd.median(),
+                  static_cast<unsigned long long>(next), of_even.median(), ratio);
+      ResultFields fields = spread_fields(of_odd.ms);
+      fields["over_next"] = ratio;
+      results->add("width", case_of(o, data.name, operation.name, width), fields);
     }
   }
   if (tells) std::printf("largest ratio %.3f\n", largest);
@@ -155,12 +174,15 @@ Options parse(const std::vector<std::string>& arguments) {
       o.wire = DType::bf16;
     else if (a.starts_with("--repetitions="))
       o.effort.repetitions = std::stoi(value("--repetitions="));
+    else if (a.starts_with("--json="))
+      o.json = value("--json=");
     else if (o.graph.empty())
       o.graph = a;
     else
       o.widths.push_back(std::stoull(a));
   }
   require<UsageError>(!o.graph.empty(), "a graph is needed: width_cuda_bench [--gpus=N] GRAPH");
+  if (o.json.empty()) o.json = "build/bench/width-" + std::to_string(o.gpus) + ".json";
   if (o.widths.empty()) o.widths = {5, 7, 17, 30, 41, 47, 101, 130};
   return o;
 }

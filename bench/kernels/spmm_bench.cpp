@@ -1,12 +1,13 @@
 // spmm against torch.sparse on generated graphs of the shape of reddit and products.
 //
-//   spmm_bench [--scale=S] [Google Benchmark's options]
+//   spmm_bench [--scale=S] [--json=FILE] [Google Benchmark's options]
 //
 // Both multiply the same weighted matrix by the same x, in the same memory (huge pages), with the
 // same number of threads (OMP_NUM_THREADS). Results are compared first: exit 3 if they differ.
 // Repetitions of all rivals are run in random order, so that a slow moment of the machine hits all
-// alike. At the end stands a table with the ratio of the medians. --scale=S shrinks or grows the
-// graphs by a factor; --benchmark_out=FILE keeps every repetition as JSON.
+// alike. At the end stands a table with the ratio of the medians; FILE (build/bench/spmm.json)
+// receives the times as JSON. --scale=S shrinks or grows the graphs by a factor;
+// --benchmark_out=FILE keeps every repetition.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "bench/kernels/torch_spmm.h"
+#include "bench/results.h"
 #include "plait/base/array.h"
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
@@ -92,6 +94,7 @@ struct Case {
   const TorchSpmm& torch;
   std::uint64_t width;
   Buffer<float> x, y, y_torch;
+  double scale = 1;  // of the graph
 };
 
 // All numbers are positive, so sums do not cancel and relative differences mean something.
@@ -150,6 +153,15 @@ std::string spread(const std::vector<double>& ms) {
   return fmt::format("{:.1f} ({:.1f} - {:.1f})", ms[ms.size() / 2], ms.front(), ms.back());
 }
 
+void write(Results& results, const std::deque<Case>& cases, const Times& times) {
+  for (const Case& c : cases)
+    for (const char* rival : kRivals)
+      if (const auto ms = times.of(c.label(rival)); !ms.empty())
+        results.add("spmm",
+                    {{"graph", c.name}, {"scale", c.scale}, {"width", c.width}, {"kernel", rival}},
+                    spread_fields(ms));
+}
+
 void print_table(const std::deque<Case>& cases, const Times& times) {
   fmt::print("\nms, median (least - most):\n{:<9} {:>5} {:>25} {:>25} {:>25} {:>7} {:>9}\n",
              "graph", "width", "plait", "torch", "plait, no weights", "ratio", "of least");
@@ -173,17 +185,24 @@ void print_table(const std::deque<Case>& cases, const Times& times) {
                std::exp(log_ratio / rows), std::exp(log_least / rows));
 }
 
-// Google Benchmark's arguments, with defaults before what the user gave; takes --scale out.
-std::vector<std::string> benchmark_arguments(int argc, char** argv, double& scale) {
+struct Options {
+  double scale = 1;
+  std::string json = "build/bench/spmm.json";
+};
+
+// Google Benchmark's arguments, with defaults before what the user gave; takes our options out.
+std::vector<std::string> benchmark_arguments(int argc, char** argv, Options& o) {
   std::vector<std::string> arguments{argv[0], "--benchmark_enable_random_interleaving=true",
                                      "--benchmark_repetitions=9", "--benchmark_min_time=0.1"};
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument.starts_with("--scale=")) {
       char* rest = nullptr;
-      scale = std::strtod(argument.c_str() + 8, &rest);
-      require<UsageError>(*rest == '\0' && scale > 0, "--scale takes a number above 0, not '{}'",
+      o.scale = std::strtod(argument.c_str() + 8, &rest);
+      require<UsageError>(*rest == '\0' && o.scale > 0, "--scale takes a number above 0, not '{}'",
                           argument.substr(8));
+    } else if (argument.starts_with("--json=")) {
+      o.json = argument.substr(7);
     } else {
       arguments.push_back(argument);
     }
@@ -192,14 +211,14 @@ std::vector<std::string> benchmark_arguments(int argc, char** argv, double& scal
 }
 
 void run(int argc, char** argv) {
-  double scale = 1;
-  std::vector<std::string> arguments = benchmark_arguments(argc, argv, scale);
+  Options o;
+  std::vector<std::string> arguments = benchmark_arguments(argc, argv, o);
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   int count = static_cast<int>(pointers.size());
   benchmark::Initialize(&count, pointers.data());
   require<UsageError>(!benchmark::ReportUnrecognizedArguments(count, pointers.data()),
-                      "see --help for Google Benchmark's options, and --scale=S");
+                      "see --help for Google Benchmark's options, --scale=S and --json=FILE");
 
   fmt::print("rival: {}\nplait: {} threads; x and y of both on huge pages\n", TorchSpmm::settings(),
              thread_count());
@@ -207,13 +226,14 @@ void run(int argc, char** argv) {
   std::deque<TorchSpmm> torch;
   std::deque<Case> cases;
   for (const auto& [preset, own_scale] : kGraphs) {
-    const double all = std::min(1.0, own_scale * scale);
+    const double all = std::min(1.0, own_scale * o.scale);
     const Csr32& graph = graphs.emplace_back(make_graph(preset, all));
     fmt::print("{} at scale {:g}: {} vertices, {} edges\n", preset, all, graph.vertices(),
                graph.edges());
     torch.emplace_back(graph);
     for (const std::uint64_t width : kWidths) {
       Case& c = cases.emplace_back(preset, graph, torch.back(), width);
+      c.scale = all;
       check(c);
       for (const char* rival : kRivals)
         benchmark::RegisterBenchmark(c.label(rival).c_str(), [&c, rival](benchmark::State& state) {
@@ -223,9 +243,11 @@ void run(int argc, char** argv) {
   }
   fmt::print("results match\n");
   std::fflush(stdout);
+  Results results(o.json);
   Times times;
   benchmark::RunSpecifiedBenchmarks(&times);
   print_table(cases, times);
+  write(results, cases, times);
 }
 
 }  // namespace

@@ -5,7 +5,8 @@
 // All contestants multiply the same matrix by the same x, whose rows are padded as in slots
 // (row_stride.h); rows of y have no gaps. Each result is compared first with sums
 // in double precision, on every 97th row: exit 3 if they differ. Repetitions of all take turns. A
-// line a graph and width: cuSPARSE's best, and Plait's times with its ratio to that:
+// line a graph and width: cuSPARSE's best, and Plait's times with its ratio to that; FILE
+// (build/bench/spmm-cuda.json) receives the times as JSON:
 //   sum        fp32, edges without weights, groups in order of size alone
 //   clustered  the same, groups ordered by clusters of rows: what Plait runs
 //   weighted   fp32, an edge weight each, clustered
@@ -17,13 +18,12 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "bench/results.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/row_stride.h"
@@ -40,7 +40,7 @@ namespace {
 struct Options {
   double scale = 1;
   int repetitions = 11;
-  std::string json;
+  std::string json = "build/bench/spmm-cuda.json";
   std::vector<std::string> graphs;
   std::vector<std::uint64_t> widths;
 };
@@ -223,25 +223,32 @@ class Width {
 
 class Table {
  public:
+  explicit Table(const Options& o) : scale_(o.scale), results_(o.json) {}
+
   void add(const std::string& graph, std::uint64_t width, std::vector<Contestant>& contestants) {
-    float best = INFINITY;
+    const auto write = [&](const char* kernel, const std::vector<float>& sorted) {
+      results_.add("spmm-cuda",
+                   {{"graph", graph}, {"scale", scale_}, {"width", width}, {"kernel", kernel}},
+                   spread_fields(sorted));
+    };
+    Contestant* cusparse = nullptr;  // the best
     for (Contestant& c : contestants)
-      if (c.name.starts_with("cusparse")) best = std::min(best, c.median());
+      if (c.name.starts_with("cusparse") && (!cusparse || c.median() < cusparse->median()))
+        cusparse = &c;
+    const float best = cusparse->median();
+    write("cusparse", cusparse->ms);
     std::printf("%-9s %5llu %9.3f", graph.c_str(), static_cast<unsigned long long>(width), best);
-    nlohmann::json row{{"graph", graph}, {"width", width}, {"cusparse_ms", best}};
     for (Contestant& c : contestants) {
-      row[c.name] = {
-          {"median_ms", c.median()}, {"least_ms", c.ms.front()}, {"most_ms", c.ms.back()}};
       if (c.name.starts_with("cusparse")) continue;
       const double ratio = best / c.median();
+      write(c.name.c_str(), c.ms);
       logs_[c.name].push_back(std::log(ratio));
       std::printf("  %s %.3f (%.2f)", c.name.c_str(), c.median(), ratio);
     }
     std::printf("\n");
     std::fflush(stdout);
-    rows_.push_back(std::move(row));
   }
-  void finish(const std::string& file) {
+  void finish() {
     std::printf("geometric mean and least of cuSPARSE / Plait:");
     for (auto& [name, logs] : logs_) {
       double sum = 0;
@@ -250,13 +257,12 @@ class Table {
                   std::exp(*std::ranges::min_element(logs)));
     }
     std::printf("\n");
-    if (!file.empty())
-      std::ofstream(file) << nlohmann::json{{"schema", 1}, {"rows", rows_}}.dump(1);
   }
 
  private:
+  double scale_;
+  Results results_;
   std::map<std::string, std::vector<double>> logs_;
-  nlohmann::json rows_ = nlohmann::json::array();
 };
 
 Options parse(int argc, char** argv) {
@@ -281,7 +287,7 @@ Options parse(int argc, char** argv) {
 
 void run(const Options& o) {
   require(gpu_count() > 0, "no GPU is there");
-  Table table;
+  Table table(o);
   std::printf("ms, median; in brackets cuSPARSE / Plait\n");
   for (const std::string& name : o.graphs) {
     DcsbmOptions options = scaled(dcsbm_preset(name), o.scale);
@@ -296,7 +302,7 @@ void run(const Options& o) {
       table.add(name, width, contest.measure(o.repetitions));
     }
   }
-  table.finish(o.json);
+  table.finish();
 }
 
 }  // namespace

@@ -1,17 +1,23 @@
 """Full-graph GCN on torch.sparse, to compare plait train --gpus 1 with.
 
-    gcn_torch.py GRAPH.npz [--epochs 50] [--hidden 16]
+    gcn_torch.py GRAPH.npz [--epochs 50] [--hidden 16] [--json FILE]
 
 The model of plait train: two layers of D^-1/2 (A + I) D^-1/2 X W + b, ReLU and dropout between, Adam
 with weight decay on the first layer. The product is torch.sparse CSR's, the gradient that of a cached
-transpose. Prints the median time of a training step, and the first and last loss.
+transpose. Prints the median time of a training step, and the first and last loss; FILE
+(build/bench/gcn-torch.json) receives them as JSON.
 """
 import argparse
+import pathlib
 import statistics
+import sys
 import time
 
 import numpy as np
 import torch
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import results
 
 
 def normalized_adjacency(edge_index, vertices):
@@ -41,6 +47,7 @@ def main():
     parser.add_argument("graph")
     parser.add_argument("--epochs", type=int, default=50)
     parser.add_argument("--hidden", type=int, default=16)
+    parser.add_argument("--json", default=results.FOLDER / "gcn-torch.json")
     options = parser.parse_args()
     data = np.load(options.graph, allow_pickle=False)
     x = torch.from_numpy(data["x"]).cuda()
@@ -70,6 +77,9 @@ def main():
         times.append((time.perf_counter() - begin) * 1e3)
     print(f"torch.sparse CSR: {statistics.median(times):.3f} ms an epoch "
           f"({min(times):.3f} to {max(times[3:]):.3f}), loss {losses[0]:.4f} to {losses[-1]:.4f}")
+    results.Results(options.json).add(
+        "gcn-torch", {"graph": pathlib.Path(options.graph).stem, "hidden": options.hidden},
+        **results.spread(times) | {"most_ms": max(times[3:])}, last_loss=losses[-1])
 
 
 if __name__ == "__main__":

@@ -1,16 +1,20 @@
 """Training steps of models of PyTorch Geometric as they are, and with Plait's layers instead.
 
     pyg_layers.py GRAPH [--models gcn sage gat gin] [--hidden 64] [--steps 20] [--device cpu|cuda]
+                  [--json FILE]
 
 GRAPH: a file that plait.Graph.load reads, with features, labels and a split, as `plait generate dcsbm`
 makes it. Models of two layers, full graph, Adam. PyTorch Geometric is given the edges in each form that
 its layer takes: as edge_index, and as a sparse CSR tensor; GCN's normalisation is cached. A form that
 fails, for lack of memory say, prints why. The loss of the first step has to be Plait's before the form
-is timed. Prints the median time of a step after the first three.
+is timed. Prints the median time of a step after the first three; FILE (build/bench/layers-DEVICE.json)
+receives the times as JSON.
 """
 
 import argparse
 import itertools
+import pathlib
+import re
 import statistics
 import sys
 import time
@@ -21,6 +25,9 @@ import torch.nn.functional as F
 import torch_geometric.nn as pyg
 
 import plait
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import results
 
 LAYERS = {
     "gcn": lambda package, a, b: package.GCNConv(a, b, cached=True),
@@ -65,6 +72,13 @@ def csr_of(graph, device):
     return torch.sparse_coo_tensor(torch.stack([target, source]), ones, size).coalesce().to_sparse_csr()
 
 
+def failure(error):
+    """The first line, or for lack of a GPU's memory, which is told at length, how much was wanted."""
+    line = str(error).splitlines()[0]
+    wanted = re.search(r"out of memory\. Tried to allocate ([\d.]+ \w+)", line)
+    return f"out of memory ({wanted[1]})" if wanted else line[:90]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("graph")
@@ -72,7 +86,9 @@ def main():
     parser.add_argument("--hidden", type=int, default=64)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--json", help="file for the times; build/bench/layers-DEVICE.json if not given")
     options = parser.parse_args()
+    kept = results.Results(options.json or results.FOLDER / f"layers-{options.device}.json")
     warnings.simplefilter("ignore")  # of torch, that sparse CSR tensors are young
     device = options.device
     graph = plait.Graph.load(options.graph)
@@ -84,6 +100,7 @@ def main():
     for kind in options.models:
         expected = ours = None
         for form, edges_of in forms.items():
+            case = {"graph": pathlib.Path(options.graph).stem, "device": device, "model": kind, "form": form}
             package = plait.nn if form == "plait" else pyg
             try:
                 model = TwoLayers(package, kind, graph.x.size(1), options.hidden, classes).to(device)
@@ -97,7 +114,8 @@ def main():
                 timed = itertools.islice(running, 2, 2 + options.steps)
                 times = [seconds * 1e3 for seconds, _ in timed]
             except (RuntimeError, NotImplementedError, ValueError) as error:
-                print(f"{kind:5} {form:11} {str(error).splitlines()[0][:90]}", flush=True)
+                print(f"{kind:5} {form:11} {failure(error)}", flush=True)
+                kept.add("layers", case, failed=failure(error))
                 continue
             finally:
                 model = running = None
@@ -107,6 +125,7 @@ def main():
             ours = ours or median
             print(f"{kind:5} {form:11} {median:9.2f} ms ({min(times):.2f} to {max(times):.2f}), "
                   f"{median / ours:.2f} times plait's; first loss {apart:.1e} from plait's", flush=True)
+            kept.add("layers", case, **results.spread(times), first_loss_apart=apart)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,18 @@
 """Training steps of PyTorch Geometric's models, spread over ranks by plait.parallelize.
 
     torchrun --nproc-per-node N bench/nn/spread_steps.py GRAPH [--models gcn sage gat gin]
-        [--hidden 256] [--layers 3] [--steps 10]
+        [--hidden 256] [--layers 3] [--steps 10] [--json FILE]
 
 GRAPH: a file that plait.Graph.load reads, with features, labels and a split, as `plait generate dcsbm`
 makes it. Full graph, Adam, on each rank's plait.device(). Prints, for each model, the time from the call
-of plait.parallelize to the end of the first step, that of the second, and the median of later ones.
+of plait.parallelize to the end of the first step, that of the second, and the median of later ones;
+FILE (build/bench/spread-N.json) receives the times as JSON.
 """
 
 import argparse
+import pathlib
 import statistics
+import sys
 import time
 
 import torch
@@ -17,6 +20,9 @@ import torch.nn.functional as F
 import torch_geometric.nn as pyg
 
 import plait
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import results
 
 MODELS = {
     "gcn": lambda a, hidden, layers, b: pyg.GCN(a, hidden, layers, b),
@@ -56,8 +62,11 @@ def main():
     parser.add_argument("--hidden", type=int, default=256)
     parser.add_argument("--layers", type=int, default=3)
     parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--json", help="file for the times; build/bench/spread-N.json if not given")
     options = parser.parse_args()
     device = plait.device()
+    if plait.rank() == 0:
+        kept = results.Results(options.json or results.FOLDER / f"spread-{plait.world_size()}.json")
     for kind in options.models:
         # A copy for each model, because what was made of a graph is kept as long as its tensors live.
         graph = plait.Graph.load(options.graph).to(device)
@@ -66,6 +75,9 @@ def main():
         if plait.rank() == 0:
             print(f"{kind:5} {plait.world_size()} ranks: first step {first:.0f} ms, second "
                   f"{second:.1f}, then {later:.2f}; last loss {loss:.6f}", flush=True)
+            case = {"graph": pathlib.Path(options.graph).stem, "model": kind, "layers": options.layers,
+                    "hidden": options.hidden, "device": device.type, "ranks": plait.world_size()}
+            kept.add("spread", case, first_ms=first, second_ms=second, median_ms=later, last_loss=loss)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 // How fast blocks cross from GPU to GPU by copy engines, all GPUs at once, each to all others.
 //
-//   link_cuda_bench [--repetitions=N] [MB...]
+//   link_cuda_bench [--repetitions=N] [--json=FILE] [MB...]
 //
-// GB/s a GPU, of the slowest GPU of a repetition: median (least - most).
+// GB/s a GPU, of the slowest GPU of a repetition: median (least - most); FILE
+// (build/bench/link-N.json, of N GPUs) receives the rates as JSON.
 //   ring      rank r pushes to r + 1, then r + 2, ...: at any time each GPU receives from one other
 //   in four   the same, each block in four copies
 //   at once   a stream a target, all together
@@ -14,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/results.h"
 #include "plait/base/cuda/cuda.cuh"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
@@ -111,16 +113,21 @@ class Ring {
   int* go_ = nullptr;
 };
 
-void run(int repetitions, const std::vector<std::size_t>& megabytes) {
+void run(int repetitions, const std::vector<std::size_t>& megabytes, std::string json) {
   require(gpu_count() > 1, "{} GPUs are there; a link needs two", gpu_count());
+  if (json.empty()) json = "build/bench/link-" + std::to_string(gpu_count()) + ".json";
+  Results results(json);
   Ring ring(gpu_count(), std::ranges::max(megabytes) << 20);
   for (const std::size_t mb : megabytes)
     for (const Way way : {Way::ring, Way::in_four, Way::at_once, Way::pull}) {
       std::vector<double> rates;
       for (int k = 0; k < repetitions; ++k) rates.push_back(ring.run(way, mb << 20));
       std::ranges::sort(rates);
-      std::printf("%5zu MiB  %-8s %4.0f (%.0f - %.0f)\n", mb, kNames[static_cast<int>(way)],
-                  rates[rates.size() / 2], rates.front(), rates.back());
+      const char* name = kNames[static_cast<int>(way)];
+      std::printf("%5zu MiB  %-8s %4.0f (%.0f - %.0f)\n", mb, name, rates[rates.size() / 2],
+                  rates.front(), rates.back());
+      results.add("link", {{"gpus", gpu_count()}, {"block_mib", mb}, {"way", name}},
+                  spread_fields(rates, "gb_s"));
     }
 }
 
@@ -130,16 +137,19 @@ void run(int repetitions, const std::vector<std::size_t>& megabytes) {
 int main(int argc, char** argv) {
   int repetitions = 21;
   std::vector<std::size_t> megabytes;
+  std::string json;
   for (int i = 1; i < argc; ++i) {
     const std::string a = argv[i];
     if (a.starts_with("--repetitions="))
       repetitions = std::stoi(a.substr(14));
+    else if (a.starts_with("--json="))
+      json = a.substr(7);
     else
       megabytes.push_back(std::stoull(a));
   }
   if (megabytes.empty()) megabytes = {4, 16, 40, 157, 512};
   try {
-    plait::run(repetitions, megabytes);
+    plait::run(repetitions, megabytes, json);
   } catch (const plait::Error& error) {
     std::fprintf(stderr, "link_cuda_bench: %s\n", error.what());
     return static_cast<int>(error.exit_code());

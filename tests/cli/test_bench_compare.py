@@ -47,6 +47,22 @@ def test_names_what_is_lost(tmp_path):
     assert "spmm/16" in result.stdout.splitlines()[0]
 
 
+def test_reads_lines_of_our_benchmarks(tmp_path):
+    old, new = tmp_path / "old.json", tmp_path / "new.json"
+    for file, ms, rate in ((old, 1.0, 100), (new, 1.1, 90)):
+        case = {"graph": "reddit", "width": 16}
+        lines = [{"bench": "spmm", "case": case, "median_ms": ms},
+                 {"bench": "link", "case": {"gpus": 4}, "median_gb_s": rate},
+                 {"bench": "layers", "case": case, "failed": "out of memory"}]
+        file.write_text("\n".join(map(json.dumps, lines)))
+    result = compare(old, new)
+    link, spmm, summary = result.stdout.splitlines()
+    assert "+11.1%" in link and "link, gpus 4, per GB" in link
+    assert "+10.0%" in spmm and "spmm, graph reddit, width 16" in spmm
+    assert summary == "2 compared, 2 slower by more than 3%, 0 lost, 0 new"
+    assert compare(new, old).returncode == 0
+
+
 def test_refuses_other_files(tmp_path):
     (tmp_path / "x.json").write_text('{"a": 1}')
     for path in (tmp_path / "x.json", tmp_path / "none.json"):

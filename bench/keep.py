@@ -1,0 +1,37 @@
+"""Adds what `plait bench aggregate --json` or `plait train --json` printed to a file of measurements.
+
+    plait ... --json | keep.py FILE [NAME=VALUE...]
+
+Prints a line of text for each measurement. NAME=VALUE tells more of the case than the JSON does."""
+import json
+import sys
+
+from results import line_of
+
+
+def measurements(run, more):
+    """(bench, case, fields) of what plait printed."""
+    if "rows" in run:
+        for row in run["rows"]:
+            case = {"graph": run["graph"], "gpus": run["gpus"], "wire": run["wire"],
+                    "strategy": row["strategy"], "width": row["width"]}
+            names = ("median_ms", "least_ms", "most_ms", "passes", "link_ms", "sum_ms")
+            yield "aggregate", case | more, {name: row[name] for name in names if name in row}
+    else:
+        yield "train", more | {"ranks": run["ranks"], "epochs": run["epochs"]}, {
+            "median_ms": run["epoch_ms"], "last_loss": run["loss"][-1]}
+
+
+def main():
+    file, *pairs = sys.argv[1:]
+    printed = sys.stdin.read()
+    if not printed:
+        sys.exit(1)  # plait has told why
+    for bench, case, fields in measurements(json.loads(printed), dict(p.split("=", 1) for p in pairs)):
+        with open(file, "a") as out:
+            out.write(line_of(bench, case, **fields))
+        print(*case.values(), ":", *(f"{name} {value:.6g}" for name, value in fields.items()), flush=True)
+
+
+if __name__ == "__main__":
+    main()

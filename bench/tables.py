@@ -1,0 +1,239 @@
+"""The tables of docs/performance.md: what each row shows of which measurements of bench/measured.
+
+A table is a header and a function, which scripts/bench-tables calls with the measurements. It yields rows
+(tuples of cells) and sentences (text), which stand behind the table. measured(BENCH, NAME=VALUE...) is the
+entry of this benchmark and case; a missing one is an error, so a cell is empty only if it says so here."""
+import math
+from itertools import product
+
+TABLES = {}
+
+
+def table(name, header):
+    """Registers the function of a table; `header` has its columns, between bars."""
+    def register(rows):
+        TABLES[name] = header, rows
+        return rows
+    return register
+
+
+def mean(ratios):
+    """Geometric mean."""
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+
+
+def three(x):
+    """With about three digits: 1.48, 12.3, 142."""
+    return f"{x:.2f}" if x < 10 else f"{x:.1f}" if x < 100 else f"{x:.0f}"
+
+
+def spread(entry, digits, between="to", unit="ms"):
+    median, least, most = (getattr(entry, f"{name}_{unit}") for name in ("median", "least", "most"))
+    return f"{median:.{digits}f} ({least:.{digits}f} {between} {most:.{digits}f})"
+
+
+# --- sums on one processor ---
+
+
+@table("spmm", "graph, width | plait ms, median (least - most) | torch ms, median (least - most) | ratio")
+def spmm(measured):
+    ratios = []
+    for (graph, scale), width in product((("reddit", 0.1), ("products", 0.2)), (16, 64, 128)):
+        plait, torch = (measured("spmm", graph=graph, scale=scale, width=width, kernel=kernel)
+                        for kernel in ("plait", "torch"))
+        ratios.append(torch.median_ms / plait.median_ms)
+        yield f"{graph} {width}", spread(plait, 1, "-"), spread(torch, 1, "-"), f"{ratios[-1]:.2f}"
+    yield f"The geometric mean is {mean(ratios):.2f}."
+
+
+@table("spmm-cuda", "graph, width | cuSPARSE | sum, rows by size | sum, rows by cluster | "
+                    "weighted, by cluster | bf16, by size | bf16, by cluster")
+def spmm_cuda(measured):
+    ratios = {kernel: [] for kernel in ("sum", "clustered", "weighted", "bf16", "bf16c")}
+    for graph, width in product(("reddit", "products", "orkut", "proteins"), (16, 32, 64, 128, 256)):
+        def ms(kernel, graph=graph, width=width):
+            return measured("spmm-cuda", graph=graph, scale=1, width=width, kernel=kernel).median_ms
+        cells = []
+        for kernel in ratios:
+            ratios[kernel].append(ms("cusparse") / ms(kernel))
+            cells.append(f"{ms(kernel):.3f} ({ratios[kernel][-1]:.2f})")
+        yield f"{graph} {width}", f"{ms('cusparse'):.3f}", *cells
+    means = "{:.2f} by size, {:.2f} by cluster, {:.2f} weighted, {:.2f} and {:.2f} in bf16".format(
+        *map(mean, ratios.values()))
+    leasts = "{:.2f}, {:.2f}, {:.2f}, {:.2f} and {:.2f}".format(*map(min, ratios.values()))
+    yield f"The geometric means of the ratios are {means}; the least ratios are {leasts}."
+
+
+@table("width", "operation | 1 GPU: 5 | 17 | 47 | 101 | 2 GPUs: 5 | 17 | 47 | 101")
+def width(measured):
+    operations = {"sum": "sum", "scaled, as GCN's gradient": "scaled", "attention": "attention",
+                  "attention, gradient": "attention back", "maximum": "max", "maximum, gradient": "max back"}
+    for name, operation in operations.items():
+        entries = (measured("width", graph="products", gpus=gpus, strategy="pipelined", wire="fp32",
+                            operation=operation, width=width)
+                   for gpus, width in product((1, 2), (5, 17, 47, 101)))
+        yield name, *(f"{three(e.median_ms)} ({e.over_next:.2f})" for e in entries)
+
+
+# --- aggregation on four GPUs ---
+
+
+def aggregate_on_four(measured, partition):
+    means = {"bulk": [], "cusparse": [], "limit": []}
+    for graph, width in product(("reddit", "products", "orkut", "proteins"), (16, 64, 128)):
+        case = {"graph": graph, "wire": "fp32", "width": width}
+        p, partial, bulk, cusparse = (
+            measured("aggregate", **case, gpus=4, partition=partition, strategy=strategy)
+            for strategy in ("pipelined", "partial", "bulk", "cusparse"))
+        alone = measured("aggregate", **case, gpus=1, partition="edges", strategy="pipelined")
+        means["limit"].append(p.median_ms / max(p.link_ms, p.sum_ms))
+        means["bulk"].append(bulk.median_ms / p.median_ms)
+        means["cusparse"].append(cusparse.median_ms / p.median_ms)
+        yield (f"{graph} {width}", spread(p, 3), f"{p.passes}", f"{p.link_ms:.3f}", f"{p.sum_ms:.3f}",
+               f"{means['limit'][-1]:.2f}", f"{partial.median_ms:.3f}",
+               f"{bulk.median_ms:.3f} ({means['bulk'][-1]:.2f})",
+               f"{cusparse.median_ms:.3f} ({means['cusparse'][-1]:.2f})",
+               f"{alone.median_ms / p.median_ms:.2f}")
+    if partition == "edges":
+        yield (f"Geometric means over the twelve rows: `pipelined` is {mean(means['bulk']):.2f} times as fast "
+               f"as `bulk`, {mean(means['cusparse']):.2f} times as fast as NCCL and cuSPARSE, and takes "
+               f"{mean(means['limit']):.2f} times the limit, which is the longer of link and sum.")
+
+
+for partition, name in {"edges": "aggregate", "clusters": "aggregate-clusters"}.items():
+    table(name, "graph, width | pipelined | passes | link | sum | over the limit | partial | bulk | "
+                "cusparse | 1 to 4 GPUs")(lambda measured, partition=partition:
+                                          aggregate_on_four(measured, partition))
+
+
+# --- training on GPUs ---
+
+
+@table("narrow", "| | ms per epoch, beside torch | later")
+def narrow(measured):
+    def entry(ranks, epochs):
+        return measured("train", run="narrow", strategy="auto", ranks=ranks, epochs=epochs)
+    torch = measured("gcn-torch", graph="reddit", hidden=16)
+    yield "torch.sparse, 1 GPU", spread(torch, 2), ""
+    for gpus in (1, 2, 4):
+        yield (f"plait, {gpus} GPU" + ("s" if gpus > 1 else ""), f"{entry(gpus, 40).median_ms:.2f}",
+               ", ".join(f"{ms:.2f}" for ms in entry(gpus, 100).runs_ms))
+    yield f"Plait is {torch.median_ms / entry(1, 40).median_ms:.1f} times as fast as `torch.sparse` in one run."
+
+
+@table("models", "| | 1 GPU | 2 GPUs | 4 GPUs | 1 to 2 | 1 to 4")
+def models(measured):
+    runs = {"sage": "narrow-sage", "sage, max": "narrow-max", "gin, no norm between layers": "narrow-gin",
+            "gat": "narrow-gat"}
+    for name, run in runs.items():
+        one, two, four = (measured("train", run=run, strategy="auto", ranks=ranks, epochs=30).median_ms
+                          for ranks in (1, 2, 4))
+        yield name, f"{one:.2f}", f"{two:.2f}", f"{four:.2f}", f"{one / two:.2f}", f"{one / four:.2f}"
+
+
+@table("widths", "| | 1 GPU | 2 GPUs | 1 to 2 | `bulk`, 2 GPUs | `bulk` over `auto`")
+def widths(measured):
+    runs = {"products, gcn, 3 layers of 256": "gcn", "products, sage, 3 layers of 256": "sage",
+            "products, gat, 2 layers of 64, 4 heads": "gat", "products, gin, 5 layers of 64": "gin",
+            "reddit, gcn, 3 layers of 256": "reddit",
+            "reddit (128 features, 16 classes), gcn, 2 layers of 16": "narrow"}
+    for name, run in runs.items():
+        def ms(ranks, strategy="auto", run=run):
+            return measured("train", run=run, strategy=strategy, ranks=ranks, epochs=15).median_ms
+        def short(x):
+            return f"{x:.2f}" if x < 10 else f"{x:.1f}"
+        bulk = ("", "") if run in ("gat", "gin") else (short(ms(2, "bulk")), f"{ms(2, 'bulk') / ms(2):.2f}")
+        yield name, short(ms(1)), short(ms(2)), f"{ms(1) / ms(2):.2f}", *bulk
+
+
+@table("spread", "| | 1 GPU, first step | later steps | 2 GPUs, first step | later steps")
+def spread_steps(measured):
+    for (name, model), before in product({"GCN": "gcn", "GraphSAGE": "sage"}.items(), (True, False)):
+        cells = []
+        for ranks in (1, 2):
+            e = measured("spread", graph="products", model=model, layers=3, hidden=256, device="cuda",
+                         ranks=ranks, **({"build": "before"} if before else {}))
+            cells += [f"{e.first_ms:.0f}", f"{e.median_ms:.1f}"]
+        yield f"{name}, before" if before else name, *cells
+
+
+# --- links, Python, files ---
+
+
+@table("link", "block | ring | ring, four copies per block | all targets at once | pull, ring")
+def link(measured):
+    for block in (4, 16, 40, 157, 512):
+        entries = (measured("link", gpus=4, block_mib=block, way=way)
+                   for way in ("ring", "in four", "at once", "pull"))
+        yield f"{block} MiB", *(spread(e, 0, "-", "gb_s") for e in entries)
+
+
+def layers(measured, graph, device, digits):
+    names = {"gcn": "GCN", "sage": "SAGE, mean", "gat": "GAT, one head", "gin": "GIN, a linear map"}
+    for model, name in names.items():
+        ours, *theirs = (measured("layers", graph=graph, device=device, model=model, form=form)
+                         for form in ("plait", "edge_index", "sparse CSR"))
+        yield name, spread(ours, digits), *(
+            e["failed"] if "failed" in e else f"{spread(e, digits)}, {e.median_ms / ours.median_ms:.1f}"
+            for e in theirs)
+
+
+for device, graph, digits in (("cpu", "s", 0), ("cuda", "pf", 1)):
+    table(f"layers-{device}", "| | plait.nn | PyG, edge_index | PyG, sparse CSR")(
+        lambda measured, case=(graph, device, digits): layers(measured, *case))
+
+
+@table("read-mtx", "reader | ms (least - most) | ratio")
+def read_mtx(measured):
+    plait = measured("read-mtx", reader="plait")
+    yield "Plait", spread(plait, 0, "-"), "1"
+    for name, reader in {"fast_matrix_market": "fast_matrix_market", "SciPy": "scipy"}.items():
+        e = measured("read-mtx", reader=reader)
+        yield f"{name} {e.version}", spread(e, 0, "-"), f"{e.median_ms / plait.median_ms:.2f}"
+
+
+@table("read", "format | MB | plain | NumPy | parse | whole | parse / plain | parse / NumPy")
+def read(measured):
+    names = {".graph": "`.graph` (undirected)", "_beg_pos.bin": "MGG"}
+    def ratio(x):
+        return f"{x:.2f}" if x < 2 else f"{x:.1f}" if x < 10 else f"{x:.0f}"
+    for ending in (".mtx", ".graph", ".adj", ".sg", ".wsg", "_beg_pos.bin"):
+        plain, numpy, parse, whole = (measured("read", format=ending, step=step)
+                                      for step in ("plain", "numpy", "parse", "whole"))
+        yield (names.get(ending, f"`{ending}`"), f"{plain.mb:.1f}", f"{plain.median_ms:.1f}",
+               f"{numpy.median_ms:.1f}", three(parse.median_ms), three(whole.median_ms),
+               ratio(parse.median_ms / plain.median_ms), ratio(parse.median_ms / numpy.median_ms))
+
+
+# --- accuracy ---
+
+
+PUBLIC = {"Cora": "cora", "Citeseer": "citeseer", "Amazon-photo": "amazon-photo", "Coauthor-CS": "coauthor-cs"}
+
+
+def accuracy_cells(entry):
+    return f"{entry.mean:.2f}", f"{entry.deviation:.2f}", f"{entry.least:.2f}"
+
+
+@table("accuracy", "graph | mean of 10 seeds | standard deviation | least")
+def accuracy(measured):
+    for name, graph in PUBLIC.items():
+        split = "public split" if name in ("Cora", "Citeseer") else "20 per class"
+        yield f"{name}, {split}", *accuracy_cells(
+            measured("accuracy", graph=graph, model="gcn", normalize="auto"))
+
+
+@table("accuracy-models", "graph | model | mean | standard deviation | least")
+def accuracy_models(measured):
+    for name, model in (("Cora", "gat"), ("Citeseer", "gat"), ("Cora", "sage")):
+        yield name, model, *accuracy_cells(
+            measured("accuracy", graph=PUBLIC[name], model=model, normalize="auto"))
+
+
+@table("accuracy-normalize", "graph | words per vertex | `rows` | `unit` | `none`")
+def accuracy_normalize(measured):
+    for name, words in {"Cora": 18, "Citeseer": 32, "Coauthor-CS": 60, "Amazon-photo": 259}.items():
+        def cell(normalize, name=name):
+            e = measured("accuracy", graph=PUBLIC[name], model="gcn", normalize=normalize)
+            return f"{e.mean:.2f}" + ("" if e.seeds == 10 else f" ({e.seeds} seeds)")
+        yield name, f"{words}", cell("rows"), cell("unit"), cell("none") if words > 50 else ""
