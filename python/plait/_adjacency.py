@@ -154,7 +154,8 @@ def _make(edge_index, edge_weight, num_nodes, loop_weight, partition, device):
     loops = (False, 1.0) if loop_weight is None else (True, loop_weight)
     owners = None
     if partition is not None:
-        require_equal_graphs(edge_index, edge_weight, num_nodes, partition)
+        require_equal_graphs(edge_index, edge_weight, num_nodes, partition, device=device.type,
+                             **{"the weight of self-loops": loop_weight})
         owners = owners_of(edge_index, num_nodes, partition, edge_weight)
     handle = ops.graph_from_edges(edge_index, num_nodes, edge_weight, *loops,
                                   owners and owners.handle, device)
@@ -180,8 +181,9 @@ def owners_of(edge_index, num_nodes, partition, edge_weight=None):
     return _kept(edge_index, None, (num_nodes, partition), make)
 
 
-def require_equal_graphs(edge_index, edge_weight, num_nodes, partition):
-    """Raises ValueError, the same on every rank, unless all pass the same graph; collective."""
+def require_equal_graphs(edge_index, edge_weight, num_nodes, partition, **more):
+    """Raises ValueError, the same on every rank, unless all pass the same graph and the same further
+    facts; collective."""
     if world_size() == 1:
         return
     weight = None if edge_weight is None else fingerprint(edge_weight)
@@ -192,6 +194,7 @@ def require_equal_graphs(edge_index, edge_weight, num_nodes, partition):
             "num_nodes": num_nodes,
             "the number of edges": edge_index.size(1),
             "the partition": partition,
+            **more,
             "the fingerprint of edge_index": edges,
             "the fingerprint of edge_weight": weight,
         },

@@ -162,6 +162,11 @@ _OPTIONS = {
     "gin": {},
 }
 
+_EPS = 1e-5  # of norms
+
+# Options that are the same in all layers of the program's models.
+_SHARED_OPTIONS = {"sage": ("aggr",), "gat": ("negative_slope",)}
+
 
 def _config_of(model, settings):
     for name in settings:
@@ -187,7 +192,13 @@ def _read_off(model, settings):
             if getattr(conv, option) != value:
                 raise ValueError(f"convs.{layer} has {option}={getattr(conv, option)}; the "
                                  f"program's models have {option}={value}")
+        for option in _SHARED_OPTIONS.get(kind, ()):
+            if getattr(conv, option) != getattr(convs[0], option):
+                raise ValueError(f"convs.{layer} has {option}={getattr(conv, option)}, convs.0 has "
+                                 f"{getattr(convs[0], option)}; the program's models have one for all")
     first, last = convs[0], convs[-1]
+    for stack in (model, *(conv.nn for conv in convs if kind == "gin")):
+        _check_between(stack)
     found = {"kind": kind, "layers": len(convs), **_widths_of(kind, convs),
              "dropout": _dropout_of(model), "norm": _norm_of(model)}
     if "activation" not in settings:
@@ -215,6 +226,19 @@ def _widths_of(kind, convs):
 
     inputs, hidden = shape(convs[0])
     return {"inputs": inputs, "hidden": hidden, "outputs": shape(convs[-1])[1]}
+
+
+def _check_between(stack):
+    """Refuses parts between the linear maps or layers of a stack that the program computes differently."""
+    if getattr(stack, "act_first", False):
+        raise ValueError("the model has act_first=True; the program's models have norms before the "
+                         "activation")
+    if getattr(getattr(stack, "act", None), "alpha", 1.0) != 1.0:
+        raise ValueError(f"the model's act is {stack.act}; the program's ELU has alpha=1")
+    for norm in getattr(stack, "norms", ()):
+        eps = getattr(getattr(norm, "module", norm), "eps", _EPS)
+        if eps != _EPS:
+            raise ValueError(f"the model has a norm of eps={eps}; the program's norms have {_EPS}")
 
 
 def _dropout_of(model):

@@ -16,6 +16,7 @@ import zlib
 
 import torch
 from torch.autograd.function import once_differentiable
+from torch.utils.weak import WeakIdKeyDictionary
 
 from plait._library import ops
 from plait.world import agree, all_reduce, world_size
@@ -146,6 +147,7 @@ class _ShareGradients(torch.autograd.Function):
     def forward(context, frozen, *parameters):
         context.set_materialize_grads(False)  # unused parameters get no gradient
         context.like = [(p.shape, p.dtype, p.device) for p in parameters]
+        context.used_before = _used_before.setdefault(parameters[0], {}) if parameters else {}
         context.call = f"gradients of {len(parameters)} parameters"
         if frozen:
             names = ", ".join(frozen)  # of which a part is compared
@@ -178,7 +180,7 @@ def _sum_gradients(gradients, context):
     counts = _counts(has, flat[0].device)
     total = all_reduce(torch.cat([counts, *flat]), context.call)
     counts, *sums = total.split([len(flat), *(f.numel() for f in flat)])
-    used = _used(has, counts)
+    used = _used(has, counts, context.used_before)
     return [s.view(shape) if u else None for s, u, (shape, _, _) in zip(sums, used, like)]
 
 
@@ -188,18 +190,24 @@ def _counts(has, device):
         return torch.tensor(has, dtype=torch.float32, device=device)
 
 
-_used_before = {}  # by what this rank has, while a captured step cannot be asked
+# For a captured step, which cannot be asked: the gradients that any rank has, by the gradients that
+# this rank has, for each model, which its first parameter stands for.
+_used_before = WeakIdKeyDictionary()
 
 
-def _used(has, counts):
-    """Which gradients any rank has. Those that are missing here are asked for: on a GPU the host
-    waits then, but while a step is captured, which does as the last one before."""
+def _used(has, counts, before):
+    """Returns which gradients any rank has. If one is missing on this rank, its count is read, for
+    which the host waits for a GPU. While a step is captured, the answer is that of the last step
+    before it with the same gradients on this rank."""
     if all(has):
         return has
     if counts.is_cuda and torch.cuda.is_current_stream_capturing():
-        return _used_before.get(has, has)
-    _used_before[has] = tuple((counts > 0).tolist())
-    return _used_before[has]
+        if has not in before:
+            raise RuntimeError("a step is captured whose gradients have not been summed before; do a "
+                               "few steps before capturing")
+        return before[has]
+    before[has] = tuple((counts > 0).tolist())
+    return before[has]
 
 
 class _Backward:
