@@ -48,7 +48,7 @@ class CpuExchange : public Exchange {
  private:
   std::unique_ptr<StrategyRun> make(const Shard& shard);
   void make_rows(std::uint64_t width);
-  // What ranks compare, in one word.
+  // The word in which ranks compare calls.
   struct Meeting;
   void meet(const Meeting& mine);
   void barrier();
