@@ -68,7 +68,7 @@ void require_whole_weights(const AnyCsr& any, std::int64_t low, std::int64_t hig
                            const std::string& file) {
   std::visit(
       [&](const auto& graph) {
-        // In double precision, which both bounds have exactly.
+        // The comparison is in double precision, in which both bounds are exact.
         const auto fits = [&](double w) {
           return w == std::floor(w) && w >= static_cast<double>(low) &&
                  w <= static_cast<double>(high);

@@ -312,7 +312,7 @@ def test_ogb_folder(plait, tmp_path, write):
 
 
 def test_ogb_several_members_and_labels(plait, tmp_path):
-    """gzip files may be joined; several labels a vertex are left out with a warning."""
+    """gzip files may be joined; several labels per vertex are left out with a warning."""
     folder = tmp_path / "proteins"
     write_ogb_texts(folder, ogb_parts(32))
     joined = gzip.compress(b"0,1\n1,") + gzip.compress(b"2\n") + gzip.compress(b"")

@@ -180,7 +180,8 @@ TEST(NpzArchive, LabelSets) {
                                file_of<float>("<f4", "(4, 2)", Floats(8))}) {
     const ParsedDataset parsed = parse(with(with_y(y), "x", full().at("x")));
     EXPECT_TRUE(parsed.dataset.label_sets.empty());
-    EXPECT_THAT(parsed.warnings, ElementsAre(HasSubstr("y has several labels a vertex that are")));
+    EXPECT_THAT(parsed.warnings,
+                ElementsAre(HasSubstr("y has several labels per vertex that are")));
   }
 }
 
