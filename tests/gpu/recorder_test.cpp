@@ -80,7 +80,7 @@ TEST_F(Recording, GoesOnUnrecordedWhereItDoesNotFit) {
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(calls_, 7);
   EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
-  EXPECT_TRUE(said.starts_with("plait: warning: recording what a step does needs more")) << said;
+  EXPECT_TRUE(said.starts_with("plait: warning: recording a step needs more")) << said;
   release_gpu_caches();
   EXPECT_LT(gpu_used_memory(), before + (std::uint64_t{64} << 20));  // the pool is given back
 }
