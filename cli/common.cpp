@@ -69,7 +69,7 @@ void require_not_read(const std::string& path, const CLI::Option& output, const 
   }
 }
 
-// Refuses, before all the work, files that the command is to write and cannot.
+// Refuses, before all the work, files that the command has to write but cannot.
 void check_outputs(const Session& session) {
   for (const CLI::Option* output : session.outputs)
     for (const std::string& path : output->results()) {

@@ -20,7 +20,7 @@ namespace {
 
 using namespace plait;
 
-constexpr int kMostThreads = 4096;  // the stack holds what OpenMP keeps of so many
+constexpr int kMostThreads = 4096;  // OpenMP keeps data of each on the stack
 
 void add_commands(CLI::App& app, cli::Session& session) {
   cli::add_doctor(app, session);
