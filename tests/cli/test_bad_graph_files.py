@@ -61,7 +61,7 @@ TEXTS = {  # name -> content, and what the line must say
     "neighbour-3.graph": ("2 1\n3\n1\n", ["line 2", "'3'", "1..2"]),
     "more-lines.graph": ("2 1\n2\n1\n1\n", ["line 4", "2 vertices"]),
     "no-weight.graph": ("2 1 1\n2 5\n1\n", ["line 3", "1 numbers"]),
-    "no-size.graph": ("2 1 110 2\n1 1 1 2\n1 1\n", ["line 3", "3 of the vertex"]),
+    "no-size.graph": ("2 1 110 2\n1 1 1 2\n1 1\n", ["line 3", "3 for the vertex"]),
     "nan.graph": ("2 1 1\n2 nan\n1 1\n", ["line 2", "'nan'"]),
     "fmt.graph": ("2 1 12\n", ["line 1", "fmt 12"]),
     "five.graph": ("2 1 1 1 1\n", ["line 1", "more than 4"]),

@@ -444,7 +444,7 @@ TEST(GpuAggregate, NvshmemRefusesRanksThatShareAGpu) {
   const Outcome outcome = run_job(
       {.program = "gpu aggregate by nvshmem", .ranks = gpu_count() + 1, .timeout_ms = kPatient});
   EXPECT_EQ(outcome.code, 2) << outcome.all_errors();
-  EXPECT_NE(outcome.all_errors().find("2 ranks share that of rank 0"), std::string::npos)
+  EXPECT_NE(outcome.all_errors().find("2 ranks share the GPU of rank 0"), std::string::npos)
       << outcome.all_errors();
 }
 

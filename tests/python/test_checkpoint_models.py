@@ -153,7 +153,7 @@ def one_line(error):
                         deg=torch.ones(3)), {}, "layers are PNAConv"),
     (lambda: torch.nn.Linear(2, 2), {}, "not in a ModuleList convs"),
     (lambda: models.GIN(4, 4, 2, 3, train_eps=True, norm="batch_norm"), {"hidden": 5},
-     "of shape (4, 4), a model of the program"),
+     "of shape (4, 4), but a model of the program"),
 ])
 def test_models_that_cannot_be_saved(tmp_path, model, settings, words):
     path = tmp_path / "w.safetensors"
@@ -185,7 +185,7 @@ def saved(tmp_path):
 
 @pytest.mark.parametrize("change,words", [
     (lambda t, m: t.pop("convs.1.bias"), "has no 'convs.1.bias'"),
-    (lambda t, m: t.update({"convs.1.bias": torch.ones(4)}), "of shape (4,), its own metadata"),
+    (lambda t, m: t.update({"convs.1.bias": torch.ones(4)}), "of shape (4,), but its own metadata"),
     (lambda t, m: t.update(more=torch.ones(1)), "has 'more'"),
     (lambda t, m: m.pop("layers"), "metadata 'layers' is missing"),
     (lambda t, m: m.update(layers="two"), "metadata 'layers' is 'two', not a number"),
