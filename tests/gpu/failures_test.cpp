@@ -1,5 +1,5 @@
-// What fails on one rank alone, and what the others then get: no numbers, and no endless wait.
-// Ranks share GPUs where there are fewer.
+// Failures on one rank alone: the others get no numbers, and no endless wait. Ranks share GPUs
+// where there are fewer.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -101,7 +101,8 @@ TEST(MatrixMarket, WideIdsWhereTheyDoNotFitIn32Bits) {
   EXPECT_TRUE(read(kGeneral + "4294967296 4294967296 1\n1 4294967296\n").wide);
 }
 
-// A text of many chunks, with line ends and gaps of all kinds, against what it was made from.
+// A text of many chunks, with line ends and gaps of all kinds, against the entries that it was made
+// from.
 struct Generated {
   std::string text;
   std::vector<Edge> edges;

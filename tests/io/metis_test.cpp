@@ -50,7 +50,7 @@ std::string text_of(const PlainGraph& graph, const Style& style) {
   return text;
 }
 
-// Every edge in both directions, of a weight that depends on its ends alone.
+// Makes every edge in both directions, of a weight that depends on its ends alone.
 PlainGraph undirected(PlainGraph graph) {
   PlainGraph both{graph.vertices, graph.weighted, {}};
   for (const auto& [i, j, w] : graph.entries) {

@@ -250,8 +250,8 @@ TEST(NpzArchive, RefusesWrongValues) {
               HasSubstr("neither edge_index nor a SciPy matrix"));
 }
 
-// scipy.sparse.save_npz of csr_matrix(([1, 2.5, -3, 1], [2, 0, 1, 2], [0, 1, 1, 4]), shape (3, 3))
-// in single precision, deflated.
+// scipy.sparse.save_npz wrote this from csr_matrix(([1, 2.5, -3, 1], [2, 0, 1, 2], [0, 1, 1, 4]),
+// shape (3, 3)) in single precision, deflated.
 const char* const kFromScipy =
     "UEsDBBQAAAAIAAAAIQB0fSj+TAAAAJAAAAALABQAaW5kaWNlcy5ucHkBABAAkAAAAAAAAABMAAAAAAAAAJvsF+"
     "obEMnIUMZQ"
