@@ -46,7 +46,7 @@ def save_features(path, vertices, width, seed, integer):
 
 
 def check_blocks(graphs, x, y, op="sum", transposed=False, exact=True):
-    """Each graph by itself: equal, or within 1e-5 of the sum of the terms' absolute values."""
+    """Checks each graph by itself: equal, or within 1e-5 of the sum of the terms' absolute values."""
     error = np.abs(y - graphs.matrix(op, transposed) @ x)
     scale = graphs.matrix(op, transposed, absolute=True) @ np.abs(x)
     for number, block in enumerate(graphs.blocks):
@@ -157,7 +157,7 @@ def test_forms_of_features(plait, tmp_path, form):
 
 @pytest.mark.parametrize("scheme", ["edges", "hash"])
 def test_bytes_fetched(plait, tmp_path, scheme):
-    """Rank 0 fetches each row of its halo once; `get` reads one a remote edge; `replicate` all."""
+    """Rank 0 fetches each row of its halo once; `get` reads one row per remote edge; `replicate` all."""
     graphs = random_graphs.random_graphs(5, 10, shuffled=True)
     random_graphs.write_scipy(tmp_path / "g.npz", graphs)
     width = 6

@@ -23,7 +23,7 @@ OPTIONS = [
 
 
 def pair(*sizes, **options):
-    """PyG's layer, and ours with its weights."""
+    """Returns PyG's layer, and ours with its weights."""
     theirs = torch_geometric.nn.GCNConv(*sizes, **options)
     if theirs.bias is not None:
         torch.nn.init.normal_(theirs.bias)
