@@ -31,8 +31,8 @@ class EdgeView {
     return reversed(e) ? edges_.target[given(e)] : edges_.source[e];
   }
   float weight(std::uint64_t e) const { return edges_.weight[given(e)]; }
-  // Loops are dropped if the options ask for it. The reverse of a loop always is, since it is the
-  // loop itself.
+  // Loops are dropped if the options ask for it. The reverse of a loop is always dropped, since
+  // it is the loop itself.
   bool kept(std::uint64_t e) const {
     return !((drop_loops_ || reversed(e)) && edges_.source[given(e)] == edges_.target[given(e)]);
   }

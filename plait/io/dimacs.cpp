@@ -19,7 +19,7 @@ struct Header {
   const char* line = nullptr;
   std::uint64_t vertices = 0;
   std::uint64_t arcs = 0;
-  std::size_t body = 0;  // where what follows begins
+  std::size_t body = 0;  // where the arcs begin
 };
 
 // Moves from the start of a line past its blanks and its type, which is returned in `type`.

@@ -4,8 +4,8 @@
 // - a bitmap of the ids in use, marked while the edges are filled, and counts of marks before each
 //   word of it, by which the ids are then replaced in place;
 // - where ids are too large for that: all ids sorted, repeats dropped, and the edges filled by
-//   searching among ids. Ids below 2^32 and larger ones are kept apart, because the former
-//   are short in the file (as little as 2 bytes each) and may take 4 bytes only.
+//   searching in the distinct ids. Ids below 2^32 and larger ones are kept apart, because the
+//   former are short in the file (as little as 2 bytes each) and may take 4 bytes only.
 //
 // The memory is enough: a line of an edge has at least 4 bytes and takes 8 (6 and 12 with weight).
 // A distinct id takes 8 more as an original id, which are paid for by its digits after the first

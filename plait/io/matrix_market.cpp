@@ -119,7 +119,7 @@ Header read_header(const TextInput& input) {
 }
 
 // Reads the ids of a wrong line again to say what is wrong: the hot loop finds out only that they
-// are.
+// are wrong.
 [[noreturn]] void fail_ids(const TextInput& input, const char* line, std::uint64_t vertices) {
   Cursor cursor(input.text().substr(static_cast<std::size_t>(line - input.text().data())));
   std::uint64_t id = 0;

@@ -41,10 +41,11 @@ class TextInput {
   // Throws the InputError of the line that holds `at`.
   [[noreturn]] void fail(const char* at, const std::string& problem,
                          const std::string& remedy) const;
-  // Throws it for a number at `at` that is not a whole number in low .. high; `what` names it.
+  // Throws an InputError for a number at `at` that is not a whole number in low .. high; `what`
+  // names it.
   [[noreturn]] void fail_number(const char* at, std::string_view what, std::uint64_t low,
                                 std::uint64_t high) const;
-  // Throws it for a weight at `at` that is not a finite number in single precision.
+  // Throws an InputError for a weight at `at` that is not a finite number in single precision.
   [[noreturn]] void fail_weight(const char* at) const;
   // Returns the line that holds `at`, in quotes, fit for a message: shortened, without control
   // characters.

@@ -275,7 +275,7 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
     items.add("rows packed to send",
               [&](const PartQuality& part) { return rows_of(part.packed_rows) * both; });
   if (halo == HaloStore::sums)
-    items.add("sums for other ranks, and what is summed", [&](const PartQuality& part) {
+    items.add("sums for other ranks, and their edges", [&](const PartQuality& part) {
       const SummedHalo& s = part.summed;
       return (rows_of(s.sums) + s.summed_edges * edge_bytes(q) +
               (s.sums + ranks) * sizeof(EdgeOffset)) *

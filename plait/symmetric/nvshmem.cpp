@@ -87,7 +87,8 @@ void set_environment(bool one_host) {
   const auto set = [](const char* name, const char* value) { ::setenv(name, value, 0); };
   set("NVSHMEM_DISABLE_NVLS", "1");
   set("NVSHMEM_DISABLE_NCCL", "1");
-  // Its thread would still run when the process ends, in libraries that are closed before it.
+  // A transport's thread would still run when the process ends, in libraries that are closed
+  // before.
   set("NVSHMEM_REMOTE_TRANSPORT", "none");
   set("NVSHMEM_DISABLE_LOCAL_ONLY_PROXY", "1");
   if (one_host) set("NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "lo");

@@ -16,7 +16,7 @@
 namespace plait {
 namespace {
 
-// This never ends a wait in effect: the watch over ranks ends a wait for a lost rank.
+// In effect, this limit is never reached: the watch over ranks ends a wait for a lost rank.
 constexpr std::chrono::milliseconds kLongestWait = std::chrono::hours(10000);
 
 // Turns c10d's and Gloo's exceptions into ours, without stack traces and in one line.

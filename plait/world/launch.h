@@ -1,4 +1,4 @@
-// From one command to N ranks, and into worlds that others started.
+// Starts N ranks from one command, and finds worlds that others started.
 #pragma once
 
 #include <chrono>

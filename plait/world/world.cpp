@@ -106,7 +106,7 @@ class Joined : public World {
   void require_own_process() const {
     require<UsageError>(process_ == ::getpid(),
                         "this process was forked from rank {} after the ranks had joined, so it is "
-                        "no rank itself; call what ranks do together in the rank's own process",
+                        "no rank itself; call collective operations in the rank's own process",
                         config_.rank);
   }
   static void at_exit(int status, void* world);

@@ -80,7 +80,7 @@ def test_random_graphs(plait, tmp_path, ranks, scheme):
 @pytest.mark.parametrize("op,reduce", [("max", np.maximum), ("min", np.minimum)])
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_extrema(plait, tmp_path, op, reduce, ranks):
-    """Of rows with several edges, one, and none, by NumPy; the same bits whatever the strategy."""
+    """Rows have several edges, one or none; NumPy and every strategy give the same bits."""
     graphs = random_graphs.random_graphs(5, 8)
     random_graphs.write_matrix_market(tmp_path / "g.mtx", graphs)
     x = save_features(tmp_path / "x.npy", graphs.vertices, 7, 3, integer=False)

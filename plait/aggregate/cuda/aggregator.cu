@@ -46,7 +46,7 @@ class Engine : public GpuAggregator {
   Engine(World& world, const AnyCsr& graph, bool symmetric, const Partition& partition,
          const ExchangeOptions& options)
       : exchange_(world, graph, symmetric, partition, options) {}
-  // Ends the work before memory is freed, because freeing waits for the GPU.
+  // Finishes the exchange before memory is freed, because freeing waits for the GPU.
   ~Engine() override { exchange_.finish(); }
 
   void reserve(std::uint64_t width) override { exchange_.reserve(bytes_of_row(width)); }

@@ -69,7 +69,7 @@ void DeviceLink::all_reduce_sum(T* values, std::uint64_t count, cudaStream_t str
     signals_.raise_everywhere(kArrived, stream);
     signals_.wait(arrived, stream);
     add_values<<<blocks, kThreads, 0, stream>>>(some, size, rank_, ranks_, incoming);
-    // A NaN whose bits are all set is a NaN in a double, too.
+    // Two float NaNs beside each other are a NaN as a double, too.
     signals_.end_step({Results(reinterpret_cast<float*>(some), size * sizeof(T) / sizeof(float))},
                       stream);
   }

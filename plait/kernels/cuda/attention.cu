@@ -5,7 +5,7 @@
 //     each head in every lane that works on it, and scales down its sums before four edges at
 //     a time are added.
 //   - A lane computes the scores of the head whose columns it adds: all lanes of a head compute the
-//     same, but without a shuffle, and the memory is what the kernel waits for.
+//     same, but without a shuffle, and the kernel waits for memory.
 //   - One lane per edge draws which heads are dropped, one bit per head.
 //   - The groups of a cut row leave records, which a second kernel joins in order.
 #include <cfloat>

@@ -28,11 +28,12 @@ class GraphSet {
   torch::Tensor pool(const torch::Tensor& h, const GraphRef& graph, Pool pool) const;
 
  private:
-  // Return the sums of h's rows by graph, for all graphs: of own vertices; exactly, of all ranks'.
+  // Return the sums of h's rows by graph, for all graphs: of own vertices, and of all ranks'
+  // exactly.
   torch::Tensor own_sums(const torch::Tensor& h) const;
   torch::Tensor exact_sums(const torch::Tensor& h, const GraphRef& graph) const;
 
-  std::shared_ptr<const SparseMatrix> members_;  // all graphs x own vertices, of entries 1
+  std::shared_ptr<const SparseMatrix> members_;  // all graphs x own vertices; every entry is 1
   torch::Tensor ones_;                           // the values of these entries
   torch::Tensor graph_of_;                       // of each own vertex, int64
   torch::Tensor scale_;                          // 1 / vertices of each own graph, own x 1

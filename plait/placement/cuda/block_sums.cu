@@ -1,6 +1,6 @@
-// Each block is summed by itself: a scan of what rows give, then a kernel that writes, one warp per
-// row. A block reads and writes the shard once. There are as many blocks as ranks, and this is done
-// once.
+// Each block is summed by itself: a scan of the counts of rows, then a kernel that writes, one warp
+// per row. A block reads and writes the shard once. There are as many blocks as ranks, and this is
+// done once.
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 

@@ -250,7 +250,7 @@ void DeviceSignals::abandon(cudaStream_t stream) {
   abandoned_ = true;
   end_waits();
   fail_kernel<<<1, 1, 0, stream>>>(state_.data());
-  cudaGetLastError();  // the failure that led here is reported
+  cudaGetLastError();  // the failure that led here is reported instead
 }
 
 void DeviceSignals::wait(std::span<const Signal> signals, cudaStream_t stream, std::uint32_t back) {
