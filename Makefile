@@ -1,4 +1,4 @@
-# On a fresh machine: make demo, make test. The rest is for those who work on Plait (CONTRIBUTING.md).
+# On a fresh machine: make demo, make test. The rest is for people who work on Plait (CONTRIBUTING.md).
 .PHONY: all demo test test-deep bench format check clean
 
 all:

@@ -72,7 +72,8 @@ void write_rows(const std::string& path, const Partition& partition, std::uint64
   file.commit();
 }
 
-// Own rows of x and y, and the y of all ranks, which every rank receives and rank 0 puts in order.
+// Memory of own rows of x and y, and of the y of all ranks, which every rank receives and rank 0
+// puts in order.
 std::vector<WorkBytes> host_work(const Partition& partition, std::uint64_t width) {
   std::vector<WorkBytes> work;
   const Bytes all = Bytes(partition.vertices()) * width * sizeof(float);

@@ -127,7 +127,8 @@ const char* device_name(const Session& session);
 
 // Reads a graph, with a progress bar unless --quiet.
 Dataset read_graph(const std::string& path, const Session& session);
-// The same on every rank. Collective. Throws Error, on all ranks, if they read different graphs.
+// Collective. Reads the same graph on every rank. Throws Error, on all ranks, if they read
+// different graphs.
 Dataset read_graph(World& world, const std::string& path, const Session& session);
 
 // Returns the same partition on every rank; rank 0 finds a slow one and sends it. Collective.

@@ -57,7 +57,7 @@ bool is_output(const CLI::Option& option, const Session& session) {
   return has(session.outputs, option) || has(session.output_folders, option);
 }
 
-// Refuses a file that is read and would be replaced by what is written to `path`.
+// Refuses a file that is read and would be replaced by the file written to `path`.
 void require_not_read(const std::string& path, const CLI::Option& output, const Session& session) {
   for (const CLI::Option* option : session.command->get_options()) {
     if (!takes_file(*option) || is_output(*option, session) || has(session.replaceable, *option))
@@ -70,7 +70,7 @@ void require_not_read(const std::string& path, const CLI::Option& output, const 
   }
 }
 
-// Refuses, before all the work, files that the command is to write and cannot.
+// Refuses, before all the work, files that the command has to write but cannot.
 void check_outputs(const Session& session) {
   for (const CLI::Option* output : session.outputs)
     for (const std::string& path : output->results()) {

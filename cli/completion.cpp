@@ -207,7 +207,7 @@ void fish_command(std::string& out, const Command& command) {
 
 std::string fish(const Command& program) {
   std::string out = R"fish(# Completes plait in fish; made by: plait completion fish
-# Whether the words before the cursor begin with those of a command.
+# Tells whether the words before the cursor begin with the words of a command.
 function __plait_within
   set -l words (commandline -opc)
   set -e words[1]
@@ -216,7 +216,7 @@ function __plait_within
     test "$words[$i]" = "$argv[$i]"; or return 1
   end
 end
-# Whether they are those of a command.
+# Tells whether they are the words of a command.
 function __plait_at
   __plait_within $argv; and test (count (commandline -opc)) -eq (math (count $argv) + 1)
 end

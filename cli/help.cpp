@@ -1,4 +1,4 @@
-// How --help shows a command: options under headings, plain types with their ranges, descriptions
+// Shows a command in --help: options under headings, plain types with their ranges, descriptions
 // wrapped to the page, then the default and the options that one needs or excludes.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -48,7 +48,7 @@ std::string plain_range(const std::string& type) {
   return fmt::format(" ({} to {})", range.substr(0, dash), range.substr(dash + 3));
 }
 
-// Sorted, because CLI11 keeps them by address.
+// Names are sorted, because CLI11 keeps options by address.
 std::string names_of(const std::set<CLI::Option*>& options) {
   std::vector<std::string> names;
   for (const CLI::Option* option : options) names.push_back(option->get_name());
@@ -56,7 +56,7 @@ std::string names_of(const std::set<CLI::Option*>& options) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Lines of pieces of text, from kColumn on; a piece is not broken.
+// Returns lines of pieces of text, from kColumn on; a piece is not broken.
 std::string wrapped(const std::vector<std::string>& pieces) {
   std::string lines, line;
   for (const std::string& piece : pieces) {
@@ -69,7 +69,7 @@ std::string wrapped(const std::vector<std::string>& pieces) {
   return lines + line;
 }
 
-// The words of the description, then notes in brackets.
+// Returns the words of the description, then notes in brackets.
 std::vector<std::string> pieces_of(const CLI::Option& option) {
   std::vector<std::string> pieces = CLI::detail::split(option.get_description(), ' ');
   const auto add = [&](const char* what, const std::string& value) {
@@ -111,7 +111,7 @@ class PlainHelp : public CLI::Formatter {
   }
 
  private:
-  // In the order of the options; the heading of --help comes last.
+  // Options keep their order; the heading of --help comes last.
   std::string grouped_options(const CLI::App* app) const {
     std::vector<std::string> groups = app->get_groups();
     const CLI::Option* const help = app->get_help_ptr();

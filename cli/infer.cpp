@@ -22,7 +22,7 @@ struct Options {
   std::string work;
 };
 
-// A block of rows of the scores: results are made block by block to limit memory.
+// Works on the scores block by block of rows, to limit memory.
 template <class Body>
 void each_piece(const Scores& scores, Body body) {
   constexpr std::uint64_t kPiece = std::uint64_t{1} << 16;

@@ -33,7 +33,7 @@ MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& da
     return plan_run(dataset.graph, dataset.symmetric, partition,
                     {.route = o.route, .shards = {.transposed = false}, .widths = {o.width}});
   TrainConfig config{.route = o.route};
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;  // of what is absurd, one is as another
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;  // larger settings are absurd, and alike
   ModelConfig model = default_model(o.model);
   model.hidden = static_cast<std::int64_t>(std::min(o.width, kMost));
   if (o.layers > 0) model.layers = o.layers;

@@ -38,7 +38,7 @@ class Fields {
     return value.get<std::string>();
   }
   double number(const char* name) const { return number(at(name), name); }
-  // 0 .. most.
+  // Returns a whole number in 0 .. most.
   std::uint64_t count(const char* name, std::uint64_t most) const {
     const json& value = at(name);
     if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most)
@@ -57,7 +57,7 @@ class Fields {
   }
 
  private:
-  // JSON has null for numbers that are not finite.
+  // JSON has null in place of numbers that are not finite.
   double number(const json& value, const std::string& name) const {
     if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
     if (!value.is_number()) wrong(name, fmt::format("holds {}, not a number", value.type_name()));

@@ -22,7 +22,7 @@ int decimals_of(double step) {
   return std::clamp(static_cast<int>(std::ceil(-std::log10(step) - 1e-9)), 0, 9);
 }
 
-// 1.5e-7, 2e12.
+// Returns a text such as 1.5e-7 or 2e12.
 std::string with_exponent(double value, int digits) {
   const auto power = static_cast<int>(std::floor(std::log10(std::abs(value)) + 1e-9));
   return fmt::format("{:.{}g}e{}", value / std::pow(10, power), digits, power);

@@ -17,10 +17,10 @@ struct Axis {
   std::string text(double tick) const;
 };
 
-// Ends at round numbers. `whole`: ticks are integers, and the axis ends where the values do.
-// If all values are the same, the axis extends around them.
+// The axis ends at round numbers. `whole`: ticks are integers, and the axis ends where the values
+// do. If all values are the same, the axis extends around them.
 Axis linear_axis(double low, double high, int most_ticks, bool whole = false);
-// 0 < low < high.
+// It must hold that 0 < low < high.
 Axis log_axis(double low, double high);
 
 // Formats a number with `digits` significant digits, without an exponent if possible: 1230, 0.0123.

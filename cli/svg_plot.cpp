@@ -31,7 +31,7 @@ struct Svg {
   void text(double x, double y, const char* classes, const std::string& content) {
     add(R"(<text x="{:.1f}" y="{:.1f}" class="{}">{}</text>)", x, y, classes, escape_html(content));
   }
-  // At the left edge, around `y`.
+  // Writes the title at the left edge, around `y`.
   void upright_title(double y, const std::string& content) {
     add("<text transform=\"translate(13 {:.1f}) rotate(-90)\" class=\"middle title\">{}</text>", y,
         escape_html(content));

@@ -32,12 +32,12 @@ std::string draw_curves(const CurvePlot& plot);
 // Horizontal bars, each a stack of parts.
 struct BarPart {
   std::string name;
-  std::vector<double> values;  // one a bar
+  std::vector<double> values;  // one per bar
   int colour = 0;
 };
 struct BarPlot {
   std::string title, x_title;
-  std::string bar;  // what a bar is: "rank"; they are numbered
+  std::string bar;  // the word for a bar: "rank"; bars are numbered
   std::vector<BarPart> parts;
   Unit unit;  // of values
 };

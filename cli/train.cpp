@@ -14,7 +14,7 @@
 namespace plait::cli {
 namespace {
 
-constexpr double kMostRate = 1e30;  // what Adam makes of it is still a float32
+constexpr double kMostRate = 1e30;  // Adam's steps with it still fit float32
 
 struct Options {
   TrainConfig train;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kLongestNumber = 64;  // characters; a line may quote numbers of this length
 
-// Decimal digits that fit 64 bits; octal and hexadecimal forms, which CLI11 knows, are refused.
+// Accepts decimal digits that fit 64 bits; refuses octal and hexadecimal forms, which CLI11 knows.
 bool is_whole_number(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -25,7 +25,7 @@ bool is_finite_number(std::string_view text) {
   return all && std::isfinite(value) && value >= 0;
 }
 
-// Runs before other checks, which would print the whole text.
+// This check runs before other checks, which would print the whole text.
 std::string check_length(const std::string& text) {
   if (text.size() <= kLongestNumber) return "";
   return fmt::format("{} characters are too many for a number", text.size());

@@ -27,14 +27,14 @@ if(MOLD)
 endif()
 find_program(CCACHE ccache)
 if(CCACHE)
-  # Without these, nothing that uses a precompiled header is kept.
+  # Without these, ccache keeps nothing that uses a precompiled header.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
       CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
   add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
 endif()
 
-# Precompiles headers for a target's C++: those given, and what nearly all of Plait includes. All files
-# include what they use; CMAKE_DISABLE_PRECOMPILE_HEADERS shows it.
+# Precompiles headers for a target's C++: the given ones, and headers that nearly all of Plait includes.
+# All files include the headers that they use; CMAKE_DISABLE_PRECOMPILE_HEADERS shows it.
 function(plait_precompile target)
   foreach(header IN ITEMS algorithm memory string utility vector fmt/format.h LISTS ARGN)
     target_precompile_headers(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:<${header}$<ANGLE-R>>")

@@ -1,4 +1,4 @@
-# CUDA, where its compiler is found. Without it everything else is built.
+# Sets up CUDA if its compiler is found. Without it everything else is built.
 if(PLAIT_CUDA AND NOT PLAIT_SANITIZE)
   find_program(PLAIT_NVCC nvcc HINTS ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES bin)
 endif()
@@ -17,9 +17,9 @@ find_package(CUDAToolkit 12.8 REQUIRED)
 if(CCACHE)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
 endif()
-# What CMake 3.25 does not know of CUDA 13: how it is told the standard, and that it searches the
+# CMake 3.25 does not know some facts of CUDA 13: how it is told the standard, and that it searches the
 # host compiler's folders (named again, /usr/include would hide the C library's headers). Nor does
-# it find CUDA's libraries for the linker.
+# CMake find CUDA's libraries for the linker.
 set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
 list(APPEND CMAKE_CUDA_IMPLICIT_INCLUDE_DIRECTORIES ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES})
 set(CMAKE_CUDA_IMPLICIT_LINK_LIBRARIES "")  # targets name CUDA::cudart_static

@@ -1,4 +1,4 @@
-# What Plait stands on. All of it comes from Debian, but for libtorch, which is the PyPI wheel's.
+# The libraries that Plait uses. All come from Debian, except libtorch, which is the PyPI wheel's.
 find_package(fmt 9 REQUIRED)
 find_package(OpenMP REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
@@ -32,7 +32,7 @@ if(PLAIT_TORCH)
   # torch's own CMake package demands a CUDA toolkit, which a machine without a GPU need not have;
   # so the wheel's libraries are named here.
   add_library(plait_torch INTERFACE)
-  # After the system's folders: the wheel also carries headers of libraries that Debian has, of
+  # These come after the system's folders: the wheel also carries headers of libraries that Debian has, of
   # other versions (fmt).
   target_compile_options(plait_torch INTERFACE "SHELL:-idirafter ${TORCH_DIR}/include"
     "SHELL:-idirafter ${TORCH_DIR}/include/torch/csrc/api/include")

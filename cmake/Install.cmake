@@ -1,4 +1,4 @@
-# What goes into the Python wheel: the operations beside the Python files, and the program as the
+# The files of the Python wheel: the operations beside the Python files, and the program as the
 # environment's command. Nothing is installed by other builds.
 if(NOT SKBUILD)
   return()

@@ -12,7 +12,7 @@ mkdir -p "$out"
 x = numpy.arange(10000, dtype=numpy.float32).reshape(-1, 1)
 numpy.save(sys.argv[1], x)' "$out/x.npy"
 "$PLAIT" aggregate "$out/grid.plait" --features "$out/x.npy" --out "$out/y.npy" --op mean --ranks 2
-# Within a grid whose vertices are numbered row by row, the mean of the four neighbours is the
+# In a grid whose vertices are numbered row by row, the mean of the four neighbours is the
 # vertex's own number.
 "$PYTHON" -c 'import numpy, sys
 x, y = (numpy.load(path).reshape(100, 100)[1:-1, 1:-1] for path in sys.argv[1:])

@@ -1,5 +1,5 @@
 // Under torch.autocast the operations compute in float32, as sums over neighbours do in PyTorch
-// itself: what comes in bfloat16 or float16 is converted, and its gradient converted back.
+// itself: tensors of bfloat16 or float16 are converted, and their gradients are converted back.
 #include <ATen/autocast_mode.h>
 
 #include "python/operations.h"

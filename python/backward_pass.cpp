@@ -1,5 +1,5 @@
-// What Python asks of the backward pass under way, to tell a loss that is the same on every rank
-// from one of this rank's rows.
+// Answers questions about the backward pass under way, by which Python tells a loss that is the
+// same on every rank from a loss of one rank's rows.
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/graph_task.h>
@@ -14,20 +14,20 @@ namespace {
 using torch::autograd::Node;
 using Nodes = std::unordered_set<Node*>;
 
-// All nodes below the one from which the pass began, without that one.
+// Returns all nodes below the one from which the pass began, without that one.
 const Nodes& nodes_of_pass() {
   const Nodes* const nodes = torch::autograd::get_current_graph_task_nodes_in_graph();
   TORCH_CHECK(nodes != nullptr && torch::autograd::get_current_node() != nullptr,
-              "plait: this is asked within a backward pass only");
+              "plait: this works only within a backward pass");
   return *nodes;
 }
 
-// Whether the pass has begun from the node that asks.
+// Tells whether the pass has begun from the node that asks.
 bool backward_begins_here() {
   return !nodes_of_pass().contains(torch::autograd::get_current_node().get());
 }
 
-// The nodes to which the loss leads directly: no other node of the pass leads to them.
+// Returns the nodes to which the loss leads directly: no other node of the pass leads to them.
 std::vector<Node*> first_nodes(const Nodes& nodes) {
   Nodes led_to;
   for (Node* const node : nodes)
@@ -38,9 +38,9 @@ std::vector<Node*> first_nodes(const Nodes& nodes) {
   return first;
 }
 
-// Whether a path of the pass leads from the loss to the node that asks without a node of that name.
-// Not seen is a path that is one edge: from the very node of the loss to one that other paths reach
-// as well.
+// Tells whether a path of the pass leads from the loss to the node that asks without a node of that
+// name. A path that is one edge is not seen: from the very node of the loss to one that other paths
+// reach as well.
 bool backward_bypasses(const std::string& name) {
   const Nodes& nodes = nodes_of_pass();
   Node* const here = torch::autograd::get_current_node().get();

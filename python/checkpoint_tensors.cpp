@@ -25,7 +25,7 @@ std::tuple<Texts, Tensors> read_tensors(const std::string& path) {
   return {metadata, tensors};
 }
 
-// Float32 on the CPU alone. The file appears whole, or stays what it was.
+// Takes float32 tensors on the CPU alone. The file appears whole, or stays as it was.
 void write_tensors(const std::string& path, const Texts& metadata, const Tensors& tensors) {
   check_path(path);
   TensorFile file;

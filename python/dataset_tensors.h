@@ -10,7 +10,7 @@
 
 namespace plait {
 
-// What the dataset holds, copied:
+// Returns copies of the dataset's arrays:
 //   num_nodes      int64, a scalar
 //   edge_index     int64, 2 x E: sources, then targets; by target, then source
 //   edge_weight    float32, E                           only if the graph has weights

@@ -1,10 +1,10 @@
 // Attention and the maximum over neighbours as registered operations: torch.ops.plait.attend and
 // extremum_of_neighbours.
 //
-// Each has a forward and a backward operation for autograd, so that what is kept are tensors that
-// other parts of PyTorch know of. Without gradients nothing is kept. Attention is dropped by a
-// seed and a step, from which the backward operation draws the mask again. Gradients of gradients
-// are refused: there are none.
+// Each has a forward and a backward operation for autograd, so that the tensors that are kept are
+// known to other parts of PyTorch. Without gradients nothing is kept. Attention is dropped by a
+// seed and a step, from which the backward operation draws the mask again. There are no gradients
+// of gradients: they are refused.
 #include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -26,7 +26,7 @@ auto operation(const char* name) {
   return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
 }
 
-// Whether autograd must know of an operation on `inputs`.
+// Tells whether autograd must know of an operation on `inputs`.
 template <class... Inputs>
 bool differentiates(const Inputs&... inputs) {
   return c10::GradMode::is_enabled() && (inputs.requires_grad() || ...);
@@ -38,7 +38,7 @@ bool is_nothing(const Tensor& rows, const Graph& graph) {
 
 // --- attention ---
 
-// What attention is taken along besides tensors. dropout: the share of it that is dropped.
+// The settings of attention besides tensors. dropout: the share of attention that is dropped.
 struct AttentionOptions {
   Graph graph;
   double slope, dropout;
@@ -48,7 +48,7 @@ struct AttentionOptions {
 
 std::int64_t heads_of(const Tensor& scores) { return scores.size(1) / 2; }
 
-// `scores`: as a source, then as a target.
+// `scores`: of each node as a source, then as a target.
 AttentionInput input_of(const Tensor& h, const Tensor& scores) {
   const std::int64_t heads = heads_of(scores);
   return {h, scores.narrow(1, 0, heads), scores.narrow(1, heads, heads)};
@@ -278,7 +278,7 @@ TORCH_LIBRARY_FRAGMENT(plait, m) {
       "__torch__.torch.classes.plait.Graph graph) -> Tensor");
 }
 
-// For every device: which one it must be follows from the graph.
+// Kernels are registered for every device: which one it must be follows from the graph.
 TORCH_LIBRARY_IMPL(plait, CompositeExplicitAutograd, m) {
   m.impl("attend", &attend_plain);
   m.impl("attend_forward", &attend_forward);

@@ -65,14 +65,14 @@ void check_weight(const at::Tensor& weight, std::int64_t edges) {
         fmt::format("edge_weight[{}] is {}; weights must be finite", bad, values[bad]));
 }
 
-// Whether all are in range, told on the GPU.
+// Tells whether all ids are in range, found out on the GPU.
 bool all_in_range(const at::Tensor& ids, std::int64_t vertices) {
   if (ids.numel() == 0) return true;
   const auto [least, most] = ids.aminmax();
   return least.item<std::int64_t>() >= 0 && most.item<std::int64_t>() < vertices;
 }
 
-// As contiguous int64: where they are, if that is a GPU; of wrong ones, which is told on the CPU.
+// Returns contiguous int64, on the GPU if the edges are there. The CPU reports wrong ids.
 at::Tensor checked_index(const EdgeTensors& edges) {
   const at::Tensor& index = edges.index;
   check_place(index, "edge_index");
@@ -91,8 +91,8 @@ at::Tensor checked_index(const EdgeTensors& edges) {
   return ids;
 }
 
-// Row `row` of ids as V, a bit pattern that signed numbers of the same size have too. What is on a
-// GPU is converted there, so that fewer bytes come from it.
+// Returns row `row` of ids as V; signed numbers of the same size have the same bits. Ids on a GPU
+// are converted there, so that fewer bytes come from it.
 template <VertexId V>
 Buffer<V> column_of(const at::Tensor& ids, std::int64_t row) {
   const at::Tensor from = ids[row];

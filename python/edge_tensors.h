@@ -21,7 +21,7 @@ struct EdgeTensors {
 // Throws UsageError that names the tensor, the place in it, the value and the allowed range.
 void check_edges(const EdgeTensors& edges);
 
-// Checked first.
+// Checks the edges first, as check_edges().
 AnyEdgeList edge_list_of(const EdgeTensors& edges);
 
 }  // namespace plait

@@ -1,4 +1,4 @@
-// What Python sees of Plait: torch.classes.plait.Graph and the operations torch.ops.plait.*.
+// Plait as Python sees it: torch.classes.plait.Graph and the operations torch.ops.plait.*.
 //
 // An aggregation is one operation with a flag for the transposed graph. Its gradient is the same
 // operation with the flag turned, so gradients of gradients need nothing more.
@@ -91,7 +91,7 @@ void check(const Tensor& edge_index, std::int64_t num_nodes, const OptionalTenso
   });
 }
 
-// Taken from the partition, if that was made of these edges just before.
+// Takes the graph from the partition, if that was made of these edges just before.
 AnyCsr csr_of(const EdgeTensors& edges, const std::optional<PartitionRef>& partition) {
   if (partition && (*partition)->built) {
     const BuiltGraph built = std::move(*std::exchange((*partition)->built, std::nullopt));
@@ -133,7 +133,7 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
   });
 }
 
-// Edges of each row, as float32, whatever they weigh, where the graph is.
+// Returns the number of edges of each row, whatever they weigh, as float32, where the graph is.
 Tensor edge_counts(const Graph& graph) {
   std::vector<float> counts = graph->edge_counts();
   return torch::from_blob(counts.data(), {graph->own()}).clone().to(graph->device());
@@ -149,7 +149,7 @@ c10::Dict<std::string, Tensor> read(const std::string& path) {
 
 // --- aggregation ---
 
-// How x is aggregated: diag(post) A diag(pre), or the transpose of that.
+// The aggregation of x: diag(post) A diag(pre), or the transpose of that.
 struct Aggregation {
   Graph graph;
   bool weighted;
@@ -157,7 +157,7 @@ struct Aggregation {
   bool transposed;
 };
 
-// Contiguous, or undefined.
+// Returns a contiguous tensor, or an undefined one.
 Tensor checked_scale(const OptionalTensor& scale, const char* name, const Graph& graph) {
   if (!scale.has_value() || !scale->defined()) return {};
   check_dense(*scale, name, graph->device());
@@ -191,7 +191,7 @@ Tensor run(const Tensor& x, const Graph& graph, bool weighted, const OptionalTen
   return out;
 }
 
-// The result's shape alone, for tensors without data.
+// Returns the result's shape alone, for tensors without data.
 Tensor run_meta(const Tensor& x, const Graph&, bool, const OptionalTensor&, const OptionalTensor&,
                 bool) {
   return torch::empty_like(x, at::MemoryFormat::Contiguous);

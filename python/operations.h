@@ -1,5 +1,5 @@
-// What the registered operations share: errors as Python knows them, checks of tensors, and the
-// world of this process.
+// The parts that registered operations share: errors as Python knows them, checks of tensors, and
+// the world of this process.
 #pragma once
 
 #include <torch/custom_class.h>
@@ -20,12 +20,12 @@ namespace plait {
 
 using OptionalTensor = std::optional<torch::Tensor>;
 
-// The ranks that share this process's graphs: joined at the first call, from what the environment
-// names (world/launch.h), else this process alone. Never destroyed: handles that Python still holds
-// when it exits refer to it. The end of the process leaves it.
+// The ranks that share this process's graphs: joined at the first call, from the environment's
+// names (world/launch.h), else this process alone. The world is never destroyed: handles that
+// Python still holds when it exits refer to it. The end of the process leaves it.
 World& current_world();
 
-// A tensor as it was at a time, which is not kept alive.
+// The state of a tensor at a time. The tensor is not kept alive.
 class TensorState {
  public:
   explicit TensorState(const OptionalTensor& tensor);
@@ -37,13 +37,13 @@ class TensorState {
   std::uint32_t version_ = 0;
 };
 
-// The graph that was built of tensors of edges, for whoever needs it next.
+// The graph that was built of tensors of edges, kept for its next use.
 struct BuiltGraph {
   TensorState index, weight;
   AnyCsr csr;
 };
 
-// Who owns which node, as Python holds it: torch.classes.plait.Partition.
+// The owner of each node, as Python holds it: torch.classes.plait.Partition.
 struct PartitionHandle : torch::CustomClassHolder {
   PartitionHandle(Partition p, std::optional<BuiltGraph> b)
       : partition(std::move(p)), built(std::move(b)) {}
@@ -52,10 +52,10 @@ struct PartitionHandle : torch::CustomClassHolder {
 };
 using PartitionRef = c10::intrusive_ptr<PartitionHandle>;
 
-// Registers torch.classes.plait.Graph, once. What registers operations that take a graph calls it
-// first: the files of a library are initialised in no order that they could count on.
+// Registers torch.classes.plait.Graph, once. Files that register operations on a graph call it
+// first, because a library's files are initialised in no certain order.
 void register_graph_class();
-// The same of torch.classes.plait.Partition.
+// Does the same for torch.classes.plait.Partition.
 void register_partition_class();
 
 // One operation on a graph at a time in a process: it uses all threads, and the graph's own rows in
@@ -84,8 +84,8 @@ class Step {
 // Throws ValueError for a path with a zero byte, at which the system would end it.
 void check_path(const std::string& path);
 
-// Errors as Python knows them: what the caller gave is a ValueError, the rest RuntimeErrors, with
-// the same line of text.
+// Turns errors into Python's: errors of arguments become a ValueError, all others a RuntimeError,
+// with the same line of text.
 template <class Body>
 auto with_python_errors(Body body) {
   try {

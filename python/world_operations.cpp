@@ -1,9 +1,9 @@
-// Ranks as Python sees them: joining them, what they do together, and who owns which node.
+// Ranks as Python sees them: joining them, their collective operations, and the owners of nodes.
 //
-// Collectives take dense tensors without gradients, on the CPU or, to be summed, on a GPU; what is
-// differentiable of them is made in Python. Every rank calls the same ones in the same order, which
-// is compared: all throw the same ValueError where ranks differ. A sum of a tensor is compared when
-// one of its kind and length is first taken.
+// Collectives take dense tensors without gradients, on the CPU or, to be summed, on a GPU;
+// Python makes differentiable operations of them. Every rank calls the same ones in the same order.
+// Calls are compared: all ranks throw the same ValueError if theirs differ. A sum of a tensor is
+// compared when one of its kind and length is first taken.
 #include <map>
 #include <memory>
 #include <set>
@@ -58,7 +58,7 @@ std::int64_t world_size() {
   return with_python_errors([] { return current_world().size(); });
 }
 
-// Where this rank's tensors belong: its GPU, or the CPU where there is none.
+// Returns the place of this rank's tensors: its GPU, or the CPU if there is none.
 std::string device() {
   return with_python_errors([]() -> std::string {
     const int count = gpu_count();
@@ -68,7 +68,7 @@ std::string device() {
   });
 }
 
-// What a collective would say of a rank that is lost; empty where none is.
+// Returns the error that a collective would throw for a lost rank; empty if none is lost.
 std::string loss() {
   try {
     current_world().check_alive();
@@ -103,8 +103,8 @@ class SumsOnGpu {
   std::unique_ptr<GpuAllReduce> sums_;
 };
 
-// agree() on a call, the first time that this rank makes it. The barrier is for a rank that does
-// not compare, as it has made its call before: the watch over ranks tells it from that call.
+// Calls agree() the first time that this rank makes a call. The barrier is for a rank that does not
+// compare, as it has made its call before: the watch over ranks tells it from that call.
 void agree_once(World& world, const std::string& call) {
   static std::set<std::string> agreed;
   if (agreed.contains(call)) return;
@@ -131,7 +131,7 @@ void all_reduce(const Tensor& values, const std::string& what) {
   values.copy_(on_host);
 }
 
-// `what`: for which the sum is taken, which ranks compare; empty where they have compared already.
+// `what`: the use of the sum, which ranks compare; empty if they have compared it already.
 void all_reduce_sum(const Tensor& values, const std::string& what) {
   TORCH_CHECK_VALUE((values.is_cpu() || values.is_cuda()) && values.layout() == torch::kStrided &&
                         values.is_contiguous(),
@@ -143,7 +143,7 @@ void all_reduce_sum(const Tensor& values, const std::string& what) {
   });
 }
 
-// Collective: agree() on the call; the counts, int64, and the sums that ranks give.
+// Collective. Agrees on the call; returns the counts, int64, and the sums that ranks give.
 std::tuple<std::vector<std::int64_t>, std::vector<double>> agree_on_call(const std::string& call,
                                                                          std::int64_t count,
                                                                          double sum) {
@@ -167,7 +167,7 @@ void broadcast(const Tensor& values, std::int64_t root) {
   });
 }
 
-// Collective: first_difference() of facts whose keys and values are given.
+// Collective. Calls first_difference() with facts whose keys and values are given.
 std::string first_difference_of(const std::vector<std::string>& keys,
                                 const std::vector<std::string>& values) {
   return with_python_errors([&] {
@@ -180,7 +180,7 @@ std::string first_difference_of(const std::vector<std::string>& keys,
   });
 }
 
-// Equal for tensors of equal elements, whatever their strides and wherever they are.
+// Returns a text that is equal for tensors of equal elements, whatever their strides or device.
 std::string fingerprint(const Tensor& t) {
   return with_python_errors([&] {
     Tensor contiguous = t.resolve_conj().resolve_neg().contiguous();
@@ -199,7 +199,7 @@ std::string fingerprint(const Tensor& t) {
   });
 }
 
-// --- who owns what ---
+// --- owners of nodes ---
 
 void check_partition(const std::string& scheme) {
   with_python_errors([&] { parse_partition_scheme(scheme); });
@@ -212,7 +212,7 @@ PartitionRef partition_of_edges(const Tensor& edge_index, std::int64_t num_nodes
     const PartitionScheme parsed = parse_partition_scheme(scheme);
     AnyCsr csr = build_csr(edge_list_of({edge_index, num_nodes, edge_weight}));
     Partition partition = make_partition(parsed, csr, current_world().size());
-    // Kept where it takes little of what is free.
+    // The graph is kept if it takes little of the free memory.
     std::optional<BuiltGraph> built;
     constexpr std::uint64_t kMostOfAnEdge = 12, kOfAVertex = 8;  // bytes
     if (edge_count(csr) * kMostOfAnEdge + vertex_count(csr) * kOfAVertex < available_memory() / 8)
@@ -221,7 +221,7 @@ PartitionRef partition_of_edges(const Tensor& edge_index, std::int64_t num_nodes
   });
 }
 
-// Global ids of this rank's nodes, ascending: int64.
+// Returns the global ids of this rank's nodes, ascending: int64.
 Tensor own_vertices(const PartitionRef& handle) {
   const Partition& partition = handle->partition;
   const int rank = current_world().rank();
@@ -233,7 +233,7 @@ Tensor own_vertices(const PartitionRef& handle) {
   return ids;
 }
 
-// Rows of all ranks' nodes by global id, on every rank; `rows` are those of this rank's.
+// Returns the rows of all nodes by global id, on every rank; `rows`: the rows of this rank's nodes.
 Tensor gather_rows(const Tensor& rows, const PartitionRef& handle) {
   check_contiguous(rows);
   const Partition& partition = handle->partition;
@@ -259,8 +259,8 @@ Tensor gather_rows(const Tensor& rows, const PartitionRef& handle) {
 
 // --- dropout by global ids ---
 
-// x, own x width, times a mask that is drawn by (seed, step, call, node, column). step: int32,
-// where x is, which the gradient reads again.
+// Returns x, own x width, times a mask that is drawn by (seed, step, call, node, column). step:
+// int32, where x is; the gradient reads it again.
 Tensor drop_by_vertex(const Tensor& x, const Tensor& vertices, std::int64_t seed, double p,
                       const Tensor& step, std::int64_t call) {
   check_dense(x, "x", vertices.device());

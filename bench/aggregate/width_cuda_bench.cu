@@ -1,14 +1,14 @@
-// What widths cost that are not multiples of four: each operation at a width, and at the next
-// multiple of four, on a graph over one or several GPUs.
+// The cost of widths that are not multiples of four: times each operation at a width, and at the
+// next multiple of four, on a graph over one or several GPUs.
 //
 //   width_cuda_bench [--gpus=N] [--strategy=S] [--wire=bf16] [--repetitions=N] [--json=FILE] GRAPH
 //                    [WIDTH...]
 //
 // Operations are those of an Aggregator: sum (y = A x), scaled (its gradient with both scales, as
-// of GCN), attention of one head and the maximum, with their gradients; the latter two where the
-// strategy brings rows. A line each: ms, median, of either width, and the ratio of the two. The
-// last line has the largest ratio. FILE (build/bench/width-N.json) receives the times as JSON.
-// Results are checked elsewhere: `plait bench aggregate`, the tests.
+// in GCN), attention of one head and the maximum, with their gradients. Attention and the maximum
+// need a strategy that brings rows. Each operation has a line with the median ms of either width,
+// and the ratio of the two. The last line has the largest ratio. FILE (build/bench/width-N.json)
+// receives the times as JSON. Results are checked by `plait bench aggregate` and the tests.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -49,7 +49,7 @@ DeviceArray<float> filled(std::uint64_t size) {
   return x;
 }
 
-// The operations at one width, with all that they read and write.
+// The operations at one width, with all arrays that they read and write.
 class Width {
  public:
   Width(GpuAggregator& aggregator, std::uint64_t width)

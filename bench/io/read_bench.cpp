@@ -3,10 +3,9 @@
 //   read_bench FILE [--repeat N] [--rows OUT]
 //
 // prints a JSON object of medians in seconds: "plain", one read() of the file into memory that is
-// there already, on one thread; "parse", what the format's own reader makes of it (an edge list or
-// rows); "whole", read_dataset(): parsed, built into rows, checked for symmetry, validated. With
-// --rows, writes sorted (row, column, weight) of what was parsed, as float64 .npy, for a
-// comparison.
+// there already, on one thread; "parse", the format's own reader, which makes an edge list or rows;
+// "whole", read_dataset(): parsed, built into rows, checked for symmetry, validated. With --rows,
+// writes the sorted (row, column, weight) of all parsed entries, as float64 .npy, for a comparison.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -63,7 +62,7 @@ void read_plainly(const std::vector<std::string>& paths, Buffer<std::byte>& into
   require(done == into.size(), "{} could not be read", paths[0]);
 }
 
-// Parses by the name; false for formats that are not listed here.
+// Parses by the name; returns false for formats that are not listed here.
 bool parse(const MappedFile& file) {
   const std::string& path = file.path();
   if (path.ends_with(".mtx")) return parse_matrix_market(file.text(), path), true;

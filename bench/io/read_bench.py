@@ -1,10 +1,10 @@
-"""Reading graph files, beside fast_matrix_market and SciPy and beside a plain read of the same file.
+"""Times reading of graph files, beside fast_matrix_market, SciPy and a plain read of the same file.
 
     read_bench.py [--vertices 200000] [--edges 10000000] [--repeat 5] [--threads 2] [--folder DIR]
                   [--json FILE]
 
 Generates an R-MAT graph, writes it in every format, and checks that Plait and SciPy read the same
-entries. Then one table: Matrix Market by Plait (its edge list: `parse`), by fast_matrix_market and by
+entries. Then prints one table: Matrix Market by Plait (its edge list: `parse`), by fast_matrix_market and by
 SciPy, taken in turns, and for each format the time of a plain read into memory that is there already,
 of numpy.fromfile, of the format's reader, and of the whole way to a validated graph. Times are medians,
 in milliseconds, of files in the page cache; FILE (build/bench/read.json) receives them as JSON.
@@ -96,7 +96,7 @@ def files_of(path):
 
 
 def from_file_seconds(options, path):
-    """NumPy's way to all bytes of a file, into fresh memory as any reader's result is."""
+    """Reads a file with NumPy into fresh memory, which any reader's result takes, too."""
     return statistics.median(
         seconds(lambda: [np.fromfile(each, np.uint8) for each in files_of(path)])
         for _ in range(options.repeat))

@@ -3,11 +3,11 @@
 //   spmm_bench [--scale=S] [--json=FILE] [Google Benchmark's options]
 //
 // Both multiply the same weighted matrix by the same x, in the same memory (huge pages), with the
-// same number of threads (OMP_NUM_THREADS). Results are compared first: exit 3 if they differ.
-// Repetitions of all rivals are run in random order, so that a slow moment of the machine hits all
-// alike. At the end stands a table with the ratio of the medians; FILE (build/bench/spmm.json)
-// receives the times as JSON. --scale=S shrinks or grows the graphs by a factor;
-// --benchmark_out=FILE keeps every repetition.
+// same number of threads (OMP_NUM_THREADS). Results are compared first: the exit code is 3 if they
+// differ. Repetitions of all rivals are run in random order, so that a slow moment of the machine
+// hits all alike. The output ends with a table with the ratio of the medians; FILE
+// (build/bench/spmm.json) receives the times as JSON. --scale=S shrinks or grows the graphs by a
+// factor; --benchmark_out=FILE keeps every repetition.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -39,7 +39,7 @@ constexpr struct {
 } kGraphs[] = {{"reddit", 0.1}, {"products", 0.2}};
 constexpr const char* kRivals[] = {"plait", "torch", "plait-unweighted"};
 
-// Uniform in [0, 1), a function of seed and index.
+// Returns numbers that are uniform in [0, 1), a function of seed and index.
 Buffer<float> random_floats(std::size_t size, std::uint64_t seed) {
   const Philox random(seed);
   Buffer<float> values(size);
@@ -104,7 +104,7 @@ void expect_close(float value, float expected, double tolerance, const std::stri
                          tolerance);
 }
 
-// All of both results against each other, and every 61st row against the reference.
+// Compares all of both results with each other, and every 61st row with the reference.
 void check(Case& c) {
   c.run("torch");
   c.run("plait");
@@ -137,7 +137,7 @@ class Times : public benchmark::BenchmarkReporter {
         ms_[run.run_name.function_name].push_back(1e3 * run.real_accumulated_time /
                                                   static_cast<double>(run.iterations));
   }
-  // Sorted; empty if the benchmark was filtered out.
+  // Returns sorted times; none if the benchmark was filtered out.
   std::vector<double> of(const std::string& name) const {
     const auto found = ms_.find(name);
     std::vector<double> ms = found == ms_.end() ? std::vector<double>{} : found->second;

@@ -3,13 +3,13 @@
 //   spmm_cuda_bench [--scale=S] [--repetitions=N] [--json=FILE] [GRAPH...] [WIDTH...]
 //
 // All contestants multiply the same matrix by the same x, whose rows are padded as in slots
-// (row_stride.h); rows of y have no gaps. Each result is compared first with sums
-// in double precision, on every 97th row: exit 3 if they differ. Repetitions of all take turns. A
-// line a graph and width: cuSPARSE's best, and Plait's times with its ratio to that; FILE
-// (build/bench/spmm-cuda.json) receives the times as JSON:
+// (row_stride.h); rows of y have no gaps. Each result is compared first with sums in double
+// precision, on every 97th row: the exit code is 3 if they differ. Repetitions of all contestants
+// take turns. Each graph and width has one line: cuSPARSE's best time, and Plait's times with the
+// ratio of cuSPARSE's to each; FILE (build/bench/spmm-cuda.json) receives the times as JSON:
 //   sum        fp32, edges without weights, groups in order of size alone
-//   clustered  the same, groups ordered by clusters of rows: what Plait runs
-//   weighted   fp32, an edge weight each, clustered
+//   clustered  the same, groups ordered by clusters of rows, as Plait runs them
+//   weighted   fp32, one weight per edge, clustered
 //   bf16       bf16 storage of x and y, groups in order of size alone
 //   bf16c      the same, clustered
 #include <cuda_bf16.h>
@@ -45,7 +45,7 @@ struct Options {
   std::vector<std::uint64_t> widths;
 };
 
-// Positive numbers, so that sums do not cancel; exact in bf16.
+// Returns a positive number, so that sums do not cancel; it is exact in bf16.
 template <class T>
 __global__ void fill(T* x, std::uint64_t size, std::uint64_t stride) {
   const std::uint64_t i = blockIdx.x * std::uint64_t{256} + threadIdx.x;

@@ -1,5 +1,5 @@
-// The product of torch.sparse, in its best form: CSR with 32-bit indices (MKL), y allocated
-// before. In a file of its own, as torch's headers take long to compile.
+// The product of torch.sparse, in its best form: CSR with 32-bit indices (MKL), y allocated before.
+// It has a file of its own, because torch's headers take long to compile.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ class TorchSpmm {
   // A square matrix; the graph must be weighted and have fewer than 2^31 edges.
   explicit TorchSpmm(const Csr32& graph);
   ~TorchSpmm();
-  // y = A x; both have a row of `width` floats a vertex.
+  // Computes y = A x; both have one row of `width` floats per vertex.
   void operator()(const float* x, float* y, std::uint64_t width) const;
-  // What is compared with: versions, threads, instruction set.
+  // Returns the settings of the rival: versions, threads, instruction set.
   static std::string settings();
 
  private:

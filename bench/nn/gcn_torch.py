@@ -2,8 +2,8 @@
 
     gcn_torch.py GRAPH.npz [--epochs 50] [--hidden 16] [--json FILE]
 
-The model of plait train: two layers of D^-1/2 (A + I) D^-1/2 X W + b, ReLU and dropout between, Adam
-with weight decay on the first layer. The product is torch.sparse CSR's, the gradient that of a cached
+The model is that of plait train: two layers of D^-1/2 (A + I) D^-1/2 X W + b, ReLU and dropout between,
+Adam with weight decay on the first layer. The product is torch.sparse CSR's; the gradient uses a cached
 transpose. Prints the median time of a training step, and the first and last loss; FILE
 (build/bench/gcn-torch.json) receives them as JSON.
 """
@@ -75,7 +75,7 @@ def main():
         optimizer.step()
         losses.append(loss.item())
         times.append((time.perf_counter() - begin) * 1e3)
-    print(f"torch.sparse CSR: {statistics.median(times):.3f} ms an epoch "
+    print(f"torch.sparse CSR: {statistics.median(times):.3f} ms per epoch "
           f"({min(times):.3f} to {max(times[3:]):.3f}), loss {losses[0]:.4f} to {losses[-1]:.4f}")
     results.Results(options.json).add(
         "gcn-torch", {"graph": pathlib.Path(options.graph).stem, "hidden": options.hidden},

@@ -4,7 +4,7 @@
                   [--json FILE]
 
 GRAPH: a file that plait.Graph.load reads, with features, labels and a split, as `plait generate dcsbm`
-makes it. Models of two layers, full graph, Adam. PyTorch Geometric is given the edges in each form that
+makes it. Models have two layers and train on the full graph with Adam. PyTorch Geometric is given the edges in each form that
 its layer takes: as edge_index, and as a sparse CSR tensor; GCN's normalisation is cached. A form that
 fails, for lack of memory say, prints why. The loss of the first step has to be Plait's before the form
 is timed. Prints the median time of a step after the first three; FILE (build/bench/layers-DEVICE.json)
@@ -49,7 +49,7 @@ class TwoLayers(torch.nn.Module):
 
 
 def steps(model, edges, data):
-    """Steps without end; gives the seconds and the loss of each."""
+    """Does steps without end; yields the seconds and the loss of each."""
     on_gpu = data.x.is_cuda
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01, fused=on_gpu)
     while True:
@@ -65,7 +65,7 @@ def steps(model, edges, data):
 
 
 def csr_of(graph, device):
-    """A sparse CSR tensor, rows targets, as PyTorch Geometric's adj_t."""
+    """Returns a sparse CSR tensor whose rows are targets, as PyTorch Geometric's adj_t."""
     source, target = graph.edge_index.to(device)
     size = (graph.num_nodes, graph.num_nodes)
     ones = torch.ones(graph.num_edges, device=device)
@@ -89,7 +89,7 @@ def main():
     parser.add_argument("--json", help="file for the times; build/bench/layers-DEVICE.json if not given")
     options = parser.parse_args()
     kept = results.Results(options.json or results.FOLDER / f"layers-{options.device}.json")
-    warnings.simplefilter("ignore")  # of torch, that sparse CSR tensors are young
+    warnings.simplefilter("ignore")  # torch warns that sparse CSR tensors are young
     device = options.device
     graph = plait.Graph.load(options.graph)
     for name in ("x", "y", "train_mask"):

@@ -4,9 +4,9 @@
         [--hidden 256] [--layers 3] [--steps 10] [--json FILE]
 
 GRAPH: a file that plait.Graph.load reads, with features, labels and a split, as `plait generate dcsbm`
-makes it. Full graph, Adam, on each rank's plait.device(). Prints, for each model, the time from the call
-of plait.parallelize to the end of the first step, that of the second, and the median of later ones;
-FILE (build/bench/spread-N.json) receives the times as JSON.
+makes it. Models train on the full graph with Adam, on each rank's plait.device(). Prints, for each model,
+the time from the call of plait.parallelize to the end of the first step, the time of the second step, and
+the median of later ones; FILE (build/bench/spread-N.json) receives the times as JSON.
 """
 
 import argparse
@@ -33,7 +33,7 @@ MODELS = {
 
 
 def train(kind, graph, options, device):
-    """Milliseconds: to place the graph and do a step, the second step, the median of later ones."""
+    """Returns milliseconds: of placing the graph and a step, of the second step, the median of later."""
     torch.manual_seed(0)
     classes = int(graph.y.max()) + 1
     model = MODELS[kind](graph.x.size(1), options.hidden, options.layers, classes).to(device)
@@ -68,7 +68,7 @@ def main():
     if plait.rank() == 0:
         kept = results.Results(options.json or results.FOLDER / f"spread-{plait.world_size()}.json")
     for kind in options.models:
-        # A copy for each model, because what was made of a graph is kept as long as its tensors live.
+        # Each model gets a copy, because objects made of a graph are kept as long as its tensors live.
         graph = plait.Graph.load(options.graph).to(device)
         first, second, later, loss = train(kind, graph, options, device)
         del graph

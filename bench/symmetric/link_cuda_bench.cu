@@ -1,9 +1,9 @@
-// How fast blocks cross from GPU to GPU by copy engines, all GPUs at once, each to all others.
+// Times blocks that cross from GPU to GPU by copy engines, all GPUs at once, each to all others.
 //
 //   link_cuda_bench [--repetitions=N] [--json=FILE] [MB...]
 //
-// GB/s a GPU, of the slowest GPU of a repetition: median (least - most); FILE
-// (build/bench/link-N.json, of N GPUs) receives the rates as JSON.
+// Prints GB/s per GPU, of the slowest GPU of a repetition: median (least - most). FILE
+// (build/bench/link-N.json, for N GPUs) receives the rates as JSON.
 //   ring      rank r pushes to r + 1, then r + 2, ...: at any time each GPU receives from one other
 //   in four   the same, each block in four copies
 //   at once   a stream a target, all together
@@ -26,12 +26,12 @@ namespace {
 enum class Way { ring, in_four, at_once, pull };
 constexpr const char* kNames[] = {"ring", "in four", "at once", "pull"};
 
-// For 5 s at most.
+// The kernel waits for 5 s at most.
 __global__ void hold(const volatile int* go) {
   for (int k = 0; *go == 0 && k < 5'000'000; ++k) __nanosleep(1000);
 }
 
-// One GPU: a block to send, room for one block of each other GPU, and a stream a target.
+// One GPU: a block to send, room for one block of each other GPU, and one stream per target.
 struct Gpu {
   Gpu(int number, int gpus, std::size_t bytes) : number_(number) {
     for (int peer = 0; peer < gpus; ++peer)
@@ -47,7 +47,7 @@ struct Gpu {
   void use() const { number_.use(); }
 
  private:
-  // Comes first: what follows is made on this GPU.
+  // This member comes first, so that the others are made on this GPU.
   struct Number {
     int value;
     Number(int number) : value(number) { use(); }
@@ -68,7 +68,7 @@ class Ring {
                "host memory");
   }
 
-  // GB/s a GPU.
+  // Returns GB/s per GPU.
   double run(Way way, std::size_t bytes) {
     *go_ = 0;
     for (std::size_t r = 0; r < gpus_.size(); ++r) enqueue(way, bytes, r);

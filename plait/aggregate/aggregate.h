@@ -35,20 +35,20 @@ class Aggregator {
   // is then room as before, or none if the memory freed for the new room could not be taken again:
   // all later calls throw a DoesNotFitError that says so, until a reserve() succeeds.
   virtual void reserve(std::uint64_t width) = 0;
-  // Collective. y = diag(post) A diag(pre) x. x and y: own rows x width, row major, without gaps; y
-  // is overwritten and does not overlap x. Throws UsageError for a width without room,
-  // LostRankError if a rank is lost.
+  // Collective. Computes y = diag(post) A diag(pre) x. x and y: own rows x width, row major,
+  // without gaps; y is overwritten and does not overlap x. Throws UsageError for a width without
+  // room, LostRankError if a rank is lost.
   virtual void forward(const Scaling& scaling, const float* x, float* y, std::uint64_t width) = 0;
-  // Collective. The gradient of forward() with the same `scaling`: dx = diag(pre) A^T diag(post)
-  // dy.
+  // Collective. Computes the gradient of forward() with the same `scaling`: dx = diag(pre) A^T
+  // diag(post) dy.
   virtual void backward(const Scaling& scaling, const float* dy, float* dx,
                         std::uint64_t width) = 0;
 
-  // Collective. An operation over edges that is no plain sum. `rows`: own rows of row_width()
+  // Collective. Runs an operation over edges that is no plain sum. `rows`: own rows of row_width()
   // floats, without gaps, for which there must be room. They are brought to where edges read them,
-  // each once. The operation's arrays are in the memory of forward()'s; this call fills in its
-  // `edges` and the vertices of its dropout. Throws UsageError if the strategy gives sums only, and
-  // errors as forward().
+  // each once. The operation's arrays are in the same memory as the arrays of forward(); this call
+  // fills in its `edges` and the vertices of its dropout. Throws UsageError if the strategy gives
+  // sums only, and errors as forward().
   virtual void over_edges(const float* rows, const EdgeOperation& operation) = 0;
 
   // Throws LostRankError if earlier results are wrong because a rank is lost. Where operations are
@@ -70,13 +70,14 @@ class Aggregator {
 std::unique_ptr<Aggregator> make_aggregator(World& world, const AnyCsr& graph, bool symmetric,
                                             const Partition& partition,
                                             const ExchangeOptions& options);
-// Collective. The same with pointers to the host's memory on either device (on_host_memory()).
+// Collective. Makes an aggregator, on either device, that takes pointers to the host's memory
+// (on_host_memory()).
 std::unique_ptr<Aggregator> make_aggregator_for_host_arrays(World& world, const AnyCsr& graph,
                                                             bool symmetric,
                                                             const Partition& partition,
                                                             const ExchangeOptions& options);
-// Collective. On the CPU, for shards that were made with the strategy's halo (StrategyTraits::cpu).
-// Throws as CpuExchange does.
+// Collective. Makes an aggregator on the CPU for shards that were made with the strategy's halo
+// (StrategyTraits::cpu). Throws as CpuExchange does.
 std::unique_ptr<Aggregator> make_aggregator(World& world, GraphShards shards, Strategy strategy,
                                             std::uint64_t max_width);
 

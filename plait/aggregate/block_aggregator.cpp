@@ -12,7 +12,7 @@
 namespace plait {
 namespace {
 
-// What both acts share: there is no way back, and no peer.
+// The part that both acts share: there is no gradient, and no peer.
 class BlockAggregator : public Aggregator {
  public:
   void reserve(std::uint64_t) override {}
@@ -52,7 +52,8 @@ class SendingAggregator : public BlockAggregator {
     for (const float count : counts) sum += static_cast<EdgeOffset>(count);
     return sum;
   }
-  // Most layers do not ask, and need no edges then.
+  // Degrees are computed when they are first asked for: most layers do not ask, and need no edges
+  // then.
   std::span<const float> degree() const override {
     if (degree_.empty()) degree_ = degrees_of(*block_.graph, block_.range, block_.one_loop_each);
     return degree_;
@@ -126,8 +127,8 @@ class ReceivingAggregator : public BlockAggregator {
     Buffer<float> rows;
     RowSource source;
   };
-  // Each distinct row once, in ascending order, so that a file is read from its beginning to its
-  // end; those of a row too long for that are read where they are.
+  // Gathers each distinct row once, in ascending order, so that a file is read from its beginning
+  // to its end. If one row of the graph reads too many rows for that, they are read where they are.
   Gathered gather(std::uint64_t width) const {
     const auto& sources = block_.sources;
     Gathered x{.rows = Buffer<float>(sources.size() * width), .source = {stored_, width}};

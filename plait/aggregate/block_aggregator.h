@@ -1,7 +1,7 @@
 // Aggregation in two acts, for graphs whose rows do not fit in memory: block after block gives its
 // rows away, and then block after block takes the sums over its neighbours from where all rows were
-// put. A layer (nn/layers/layer.h) knows nothing of it: it is run on each block once in each act,
-// and calls its Aggregator at the place where rows cross.
+// put. A layer (nn/layers/layer.h) knows nothing of the acts: it is run on each block once in each
+// act, and calls its Aggregator at the place where rows cross.
 //
 //   sending    own rows, scaled, go to a sink; then RowsSent is thrown, because the layer cannot
 //              use sums yet.
@@ -18,12 +18,11 @@
 
 namespace plait {
 
-// Is thrown to leave a layer whose rows have been sent. It is not an error, so it has no base
-// class.
+// Thrown to leave a layer whose rows have been sent. It is not an error, so it has no base class.
 struct RowsSent {};
 
-// Is called with the rows that a block sends, of `width` floats, without gaps. `rows` is the
-// layer's own array unless rows are scaled.
+// Called with the rows that a block sends, of `width` floats, without gaps. `rows` is the layer's
+// own array unless rows are scaled.
 using RowSink = std::function<void(const float* rows, std::uint64_t width)>;
 
 // Rows `range` of a graph. `one_loop_each` is as in make_row_block(). The graph outlives this.
@@ -36,7 +35,7 @@ struct BlockOfGraph {
 std::unique_ptr<Aggregator> make_sending_aggregator(const BlockOfGraph& block, RowSink sink);
 
 // Returns an aggregator whose operations read the rows that all blocks have sent. `stored`: these
-// rows by global vertex id, without gaps, of the width that the layer sends; outlives the
+// rows by global vertex id, without gaps, of the width that the layer sends; they outlive the
 // aggregator.
 std::unique_ptr<Aggregator> make_receiving_aggregator(RowBlock block, const float* stored);
 

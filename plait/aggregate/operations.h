@@ -21,7 +21,7 @@ void set_vertices(Operation& operation, std::span<const std::uint64_t> vertices)
   if constexpr (requires { operation.dropout.step; }) {
     if (!operation.dropout.step.active()) return;
     require<UsageError>(!vertices.empty() || operation.edges.begin.empty(),
-                        "attention is dropped by global ids, which the graph was placed without");
+                        "dropout draws by global ids, but the graph was placed without them");
     operation.dropout.row_vertex = operation.dropout.slot_vertex = vertices.data();
   }
 }

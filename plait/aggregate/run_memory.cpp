@@ -12,7 +12,8 @@
 namespace plait {
 namespace {
 
-// What is known of a partition without looking at edges: that all rows of all ranks may be read.
+// The figures of a partition that are known without looking at edges: all rows of all ranks may be
+// read.
 PartitionQuality bounds_of(const AnyCsr& any, const Partition& partition) {
   PartitionQuality quality;
   quality.parts.resize(static_cast<std::size_t>(partition.parts()));
@@ -39,8 +40,8 @@ PartitionQuality bounds_of(const AnyCsr& any, const Partition& partition) {
   return quality;
 }
 
-// By part: pieces of rows that are cut for one pass over all edges. Strategy get cuts rows into
-// groups of kGetGroup, local and remote edges apart.
+// Returns, by part, the number of pieces of rows that are cut for one pass over all edges. Strategy
+// get cuts rows into groups of kGetGroup, local and remote edges apart.
 std::vector<std::uint64_t> cut_sums(const AnyCsr& any, const PartitionQuality& quality,
                                     const Partition& partition, bool get, EdgeOrder order) {
   std::vector<std::uint64_t> sums(quality.parts.size());
@@ -82,7 +83,7 @@ MemoryPlan plan_of(const AnyCsr& graph, bool symmetric, const Partition& partiti
   return plan_gpu_memory(quality, question, store);
 }
 
-// The text of what is wrong on this rank, or nothing.
+// Returns the text of the error on this rank, or nothing.
 std::string shortage(const World& world, const MemoryPlan& plan, bool gpu,
                      const std::string& what) {
   const std::uint64_t own = plan.rank_total(world.rank());

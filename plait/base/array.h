@@ -43,17 +43,17 @@ class Buffer {
     data_ = std::unique_ptr<T, Free>(static_cast<T*>(memory), Free{alignment});
     if (huge) madvise(memory, bytes, MADV_HUGEPAGE);
   }
-  // The same, filled with a value.
+  // Makes a buffer whose elements all have this value.
   Buffer(std::size_t size, T value) : Buffer(size) { std::fill_n(data(), size, value); }
 
-  // As in a std::vector of fixed size; span() is the whole of it.
+  // These members act as in a std::vector of fixed size.
   T* data() { return data_.get(); }
   const T* data() const { return data_.get(); }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   T& operator[](std::size_t i) { return data_.get()[i]; }
   const T& operator[](std::size_t i) const { return data_.get()[i]; }
-  // Its elements, writable or not.
+  // The elements, writable or not.
   T* begin() { return data(); }
   T* end() { return data() + size_; }
   const T* begin() const { return data(); }
@@ -87,7 +87,7 @@ class Array {
   std::size_t size() const { return view_.size(); }
   bool empty() const { return view_.empty(); }
   const T& operator[](std::size_t i) const { return view_[i]; }
-  // Its elements.
+  // The elements.
   auto begin() const { return view_.begin(); }
   auto end() const { return view_.end(); }
   const T& back() const { return view_.back(); }

@@ -80,8 +80,8 @@ bool names_a_device(const std::string& path) {
          (path.starts_with("/dev/") && !path.starts_with("/dev/shm/"));
 }
 
-// Where the content will stand: a link to a file is followed, so that the file is replaced and not
-// the link. Throws when something other than a regular file is there.
+// Returns where the content will stand: a link to a file is followed, so that the file is replaced
+// and not the link. Throws when something other than a regular file is there.
 std::string resolve_target(const std::string& path) {
   if (path.empty()) fail_write("''", "the name is empty; give the name of a file");
   if (names_a_device(path)) fail_write(path, "not a regular file; give the name of a file");
@@ -102,7 +102,7 @@ void sync_folder(const std::string& path) {
   const int descriptor = open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return;  // a folder may be writable but not readable
   const Closer closer{descriptor};
-  // EINVAL: a file system whose folders need no sync.
+  // EINVAL comes from a file system whose folders need no sync.
   if (fsync(descriptor) != 0 && errno != EINVAL) fail_write(path, reason(errno));
 }
 
@@ -168,7 +168,7 @@ void AtomicFile::commit() {
   if (descriptor_ < 0) fail_write(path_, "it is complete already");
   struct stat old {};
   if (stat(path_.c_str(), &old) == 0) {
-    // The new content is as open or as closed to others as what it replaces.
+    // The new file is as open or as closed to others as the file that it replaces.
     if (!S_ISREG(old.st_mode)) fail_write(path_, "not a regular file; give the name of a file");
     if (fchmod(descriptor_, old.st_mode & 0777) != 0) fail_write(path_, reason(errno));
   }
@@ -178,8 +178,8 @@ void AtomicFile::commit() {
     const auto link_to = [&](const std::string& name) {
       return linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
     };
-    // Where nothing stands, one step gives the file its name; a name that is taken can only be
-    // replaced by a rename from another.
+    // One step gives the file a free name; a name that is taken can only be replaced by a rename
+    // from another name.
     if (!link_to(path_)) {
       if (errno != EEXIST) fail_write(path_, reason(errno));
       const auto name = with_hidden_name(path_, link_to);
@@ -190,7 +190,7 @@ void AtomicFile::commit() {
   if (!temporary_.empty() && rename(temporary_.c_str(), path_.c_str()) != 0)
     fail_write(path_, reason(errno));
   temporary_.clear();
-  // Errors that a network file system reports late come with close.
+  // Errors that a network file system reports late come with close().
   const int closed = close(std::exchange(descriptor_, -1));
   if (closed != 0 && errno != EINTR) fail_write(path_, reason(errno));
   sync_folder(path_);

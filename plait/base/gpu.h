@@ -24,17 +24,17 @@ struct Gpu {
 bool built_with_cuda();
 // Returns the number of GPUs that this process may use; 0 also if there is no driver.
 int gpu_count();
-// Returns all of them. Makes a context on each, which is slow.
+// Returns all GPUs. Makes a context on each, which is slow.
 std::vector<Gpu> list_gpus();
-// Sends this thread's work to that GPU from here on. Throws UsageError if there is none of this
-// number.
+// Sends this thread's work to the GPU of this number from here on. Throws UsageError if there is
+// none.
 void use_gpu(int index);
 // Returns the GPU to which this thread's work goes.
 int current_gpu();
 // Returns the bytes that are free on the current GPU. If fewer than `wanted` are, caches are
 // emptied first.
 std::uint64_t gpu_free_memory(std::uint64_t wanted = 0);
-// Returns the bytes that are in use on it, by any process.
+// Returns the bytes that are in use on the current GPU, by any process.
 std::uint64_t gpu_used_memory();
 // The identity of a GPU among all GPUs of all hosts, the same in every process.
 using GpuId = std::array<char, 16>;

@@ -13,7 +13,7 @@ void* open_library(const LibraryPlace& place) {
   void* const torch = dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_LAZY);
   if (torch == nullptr) return nullptr;
   Dl_info info{};
-  // Any symbol of it says where it is.
+  // Any symbol of libtorch tells where it is.
   const void* const symbol = dlsym(torch, "_ZN2at15get_num_threadsEv");
   if (symbol == nullptr || dladdr(symbol, &info) == 0) return nullptr;
   const auto packages =

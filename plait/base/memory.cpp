@@ -19,7 +19,7 @@ std::optional<std::uint64_t> read_number(const std::string& path) {
   return std::nullopt;
 }
 
-// A line "KEY   N kB" of a file of such lines, in bytes.
+// Returns, in bytes, the value of a line "KEY   N kB" of a file of such lines.
 std::optional<std::uint64_t> read_kibibytes(const std::string& path, const std::string& wanted) {
   std::ifstream file(path);
   std::string key, rest;
@@ -35,8 +35,8 @@ std::uint64_t meminfo_available() {
   return read_kibibytes("/proc/meminfo", "MemAvailable:").value_or(kUnlimited);
 }
 
-// Page cache counts as used by a cgroup, but is given back on demand: only what is not file-backed
-// is held against the limit.
+// Page cache counts as used by a cgroup, but is given back on demand, so only memory that no file
+// backs is held against the limit.
 std::uint64_t cgroup_available() {
   const std::string root = "/sys/fs/cgroup/";
   const auto limit = read_number(root + "memory.max");
@@ -55,7 +55,7 @@ std::uint64_t available_memory() { return std::min(meminfo_available(), cgroup_a
 
 std::uint64_t held_memory() { return read_kibibytes("/proc/self/status", "RssAnon:").value_or(0); }
 
-// Not getrusage(), which counts what the process was before exec() too.
+// getrusage() would also count the memory of the process before exec().
 std::uint64_t peak_memory() { return read_kibibytes("/proc/self/status", "VmHWM:").value_or(0); }
 
 std::string format_bytes(std::uint64_t bytes) {

@@ -18,10 +18,10 @@ std::uint64_t held_memory();
 // included.
 std::uint64_t peak_memory();
 
-// 1536 -> "1.5 KiB".
+// Returns "1.5 KiB" for 1536.
 std::string format_bytes(std::uint64_t bytes);
 
-// Returns an estimate as a number of bytes; the largest number if it is beyond all.
+// Returns an estimate as a number of bytes; the largest number if the estimate is larger.
 std::uint64_t whole_bytes(double estimate);
 
 // Throws DoesNotFitError "WHAT needs X, but only Y is free" if `bytes` are more than `free`.

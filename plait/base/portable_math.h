@@ -38,7 +38,7 @@ constexpr double exp2(double x) {
   const double t = (x - static_cast<double>(whole)) * kLn2;
   double series = 1;
   for (int k = 14; k >= 1; --k) series = 1 + t / k * series;
-  // 2^whole in two factors: 2^1024 and 2^-1023 are not normal numbers.
+  // 2^whole is made of two factors, because 2^1024 and 2^-1023 are not normal numbers.
   const auto power = [](std::int64_t e) {
     return std::bit_cast<double>(static_cast<std::uint64_t>(e + 1023) << 52);
   };

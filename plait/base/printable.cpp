@@ -5,8 +5,8 @@
 namespace plait {
 namespace {
 
-// The bytes of the character with which the text begins, 0 if it is none. The first byte tells how
-// many there are, and what the second one must be at least so that no shorter form exists.
+// Returns the bytes of the character with which the text begins, 0 if it begins with none. The
+// first byte tells how many there are, and from which value on the second one has no shorter form.
 std::size_t character_bytes(std::string_view text) {
   const auto byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;

@@ -17,7 +17,7 @@ namespace {
 
 std::atomic<bool> enabled_for_program{true};
 
-// A terminal that understands "erase to the end of the line".
+// Tells whether stderr is a terminal that understands "erase to the end of the line".
 bool stderr_is_terminal() {
   const char* terminal = std::getenv("TERM");
   const std::string_view kind = terminal != nullptr ? terminal : "";
@@ -29,7 +29,7 @@ std::int64_t milliseconds_now() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
 }
 
-// In one call, so that lines of other threads do not come between.
+// Prints in one call, so that lines of other threads do not come between.
 void print_to_stderr(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
@@ -53,7 +53,7 @@ void Progress::advance(std::uint64_t amount) {
   if (!shown_) return;
   const std::int64_t now = milliseconds_now();
   std::int64_t next = next_draw_.load(std::memory_order_relaxed);
-  // Of the threads that come when a drawing is due, the one that moves the date draws.
+  // Of the threads that come when the bar is due to be drawn, the one that moves the time draws it.
   if (now >= next && next_draw_.compare_exchange_strong(next, now + 100)) draw();
 }
 

@@ -1,4 +1,4 @@
-// A progress bar on stderr. Shown only when stderr is a terminal, and not after --quiet.
+// A progress bar on stderr. It is shown only when stderr is a terminal, and not after --quiet.
 #pragma once
 
 #include <atomic>
@@ -8,16 +8,18 @@
 
 namespace plait {
 
-// For the whole program: no bar is drawn after set_progress(false). Returns the earlier setting.
+// Acts on the whole program: no bar is drawn after set_progress(false). Returns the earlier
+// setting.
 bool set_progress(bool enabled);
 
 // A bar on the last line of the terminal.
 class Progress {
  public:
-  // `total` in any unit; `label` in a few words. Draws nothing when disabled or not a terminal.
+  // `total` is in any unit; `label` has a few words. Draws nothing if bars are disabled or stderr
+  // is not a terminal.
   Progress(std::string label, std::uint64_t total);
   ~Progress();  // clears the line
-  // Adds to the work that is done. Any thread may call it; redraws at most ten times a second.
+  // Adds to the work that is done. Any thread may call it; it redraws at most ten times a second.
   void advance(std::uint64_t amount);
 
  private:

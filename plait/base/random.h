@@ -3,7 +3,7 @@
 //
 // A number is a pure function of a key and a counter, so it does not depend on the order in which
 // numbers are drawn, on the number of threads, or on the rank that draws it. Keys are made of a
-// seed, counters of global ids (edge number, vertex, column, epoch).
+// seed, and counters of global ids (edge number, vertex, column, epoch).
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace plait {
 // A generator with one key. It has no state, so threads may share it.
 class Philox {
  public:
-  // Four numbers. Not std::array, whose members the GPU does not have.
+  // Four numbers. A std::array would not do: the GPU does not have its members.
   struct Block {
     std::uint32_t words[4];
 

@@ -21,7 +21,7 @@ void SharedFile::make(const std::string& path, std::uint64_t bytes) {
   const Closer closer{descriptor};
   const auto size = static_cast<off_t>(bytes);
   if (bytes == 0 || fallocate(descriptor, 0, 0, size) == 0) return;
-  // EOPNOTSUPP, ENOSYS: a file system that cannot promise room.
+  // EOPNOTSUPP and ENOSYS come from a file system that cannot promise room.
   if (errno != EOPNOTSUPP && errno != ENOSYS) fail_write(path, reason(errno));
   if (ftruncate(descriptor, size) != 0) fail_write(path, reason(errno));
 }

@@ -118,10 +118,10 @@ RowSource CpuExchange::bring(Direction direction, const OwnRows& rows) {
   require_room(rows.width, width_, rows_.lost());
   const Shard& of = shard(direction);
   const std::uint64_t stride = row_stride(rows.width);
-  // Alone, and nothing to scale or to pad: x is read where it stands.
+  // A single rank with nothing to scale or to pad reads x where it stands.
   if (world_.size() == 1 && rows.pre == nullptr && stride == rows.width)
     return {rows.x, stride, static_cast<Slot>(of.own)};
-  if (!std::exchange(rows_are_free_, false)) barrier();  // peers have read the last step's
+  if (!std::exchange(rows_are_free_, false)) barrier();  // peers have read the last step's rows
   {
     AddTime time(cost_.summing);
     scale_rows(rows, of.own, rows_.own(), stride);

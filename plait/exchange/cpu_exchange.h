@@ -4,7 +4,7 @@
 // barrier before own rows are overwritten, because peers may still be reading them. reserve() ends
 // in such a barrier, so that a step that comes next begins with none.
 //
-// At both barriers ranks compare what they are about to do, by one word each in the memory that
+// At both barriers ranks compare the calls that they make, by one word each in the memory that
 // they share. Where rows travel as messages, they compare it in reserve() alone. All ranks throw
 // the same UsageError if the words differ.
 #pragma once
@@ -48,7 +48,7 @@ class CpuExchange : public Exchange {
  private:
   std::unique_ptr<StrategyRun> make(const Shard& shard);
   void make_rows(std::uint64_t width);
-  // What ranks compare, in one word.
+  // The word in which ranks compare calls.
   struct Meeting;
   void meet(const Meeting& mine);
   void barrier();
@@ -58,7 +58,7 @@ class CpuExchange : public Exchange {
   const bool get_;
   std::uint64_t width_ = 0;  // floats of the widest row that there is room for
   SymmetricRows rows_;
-  bool rows_are_free_ = false;  // no peer reads what the last step placed
+  bool rows_are_free_ = false;  // no peer reads rows of the last step
   std::unique_ptr<StrategyRun> forward_, backward_;
   ExchangeCost cost_;
 };

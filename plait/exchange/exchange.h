@@ -79,7 +79,7 @@ class Exchange {
 // (plan/choose.h), and errors as reserve() does.
 std::unique_ptr<Exchange> make_exchange(World& world, const AnyCsr& graph, bool symmetric,
                                         const Partition& partition, const ExchangeOptions& options);
-// The same on GPUs, whatever Route::gpu says. A build without CUDA throws UsageError.
+// Makes the exchange on GPUs, whatever Route::gpu says. A build without CUDA throws UsageError.
 std::unique_ptr<Exchange> make_gpu_exchange(World& world, const AnyCsr& graph, bool symmetric,
                                             const Partition& partition,
                                             const ExchangeOptions& options);
@@ -87,7 +87,7 @@ std::unique_ptr<Exchange> make_gpu_exchange(World& world, const AnyCsr& graph, b
 // Returns the width, in floats, of rows of `row_bytes` bytes. Throws UsageError for sizes that are
 // no multiple of 4 bytes.
 std::uint64_t row_floats(std::uint64_t row_bytes);
-// The inverse. Throws DoesNotFitError where no number of bytes says it.
+// Returns the bytes of a row of `floats` floats. Throws DoesNotFitError if they overflow.
 std::uint64_t bytes_of_row(std::uint64_t floats);
 
 }  // namespace plait

@@ -29,7 +29,8 @@ struct GpuTuning {
   bool sum_by_cusparse = false;
 };
 
-// How a graph is placed and how its rows move. The same on all ranks, but for `stream`.
+// Options of placing a graph and of moving its rows. They are the same on all ranks, but for
+// `stream`.
 struct ExchangeOptions {
   Route route;
   ShardOptions shards;          // `halo` and `order` follow from the route

@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t kEdgeGrain = std::size_t{1} << 18;
 constexpr std::size_t kRowGrain = std::size_t{1} << 12;
 
-// The edges that the options ask for, numbered 0 .. count() - 1: those given and, when the graph
-// is to be undirected, their reverses after them.
+// The edges that the options ask for, numbered 0 .. count() - 1: the given edges and, when the
+// graph is to be undirected, their reverses after them.
 template <VertexId V>
 class EdgeView {
  public:
@@ -31,7 +31,8 @@ class EdgeView {
     return reversed(e) ? edges_.target[given(e)] : edges_.source[e];
   }
   float weight(std::uint64_t e) const { return edges_.weight[given(e)]; }
-  // Loops are dropped where asked for; the reverse of a loop always, since it is the loop itself.
+  // Loops are dropped if the options ask for it. The reverse of a loop is always dropped, since
+  // it is the loop itself.
   bool kept(std::uint64_t e) const {
     return !((drop_loops_ || reversed(e)) && edges_.source[given(e)] == edges_.target[given(e)]);
   }
@@ -44,7 +45,7 @@ class EdgeView {
   bool drop_loops_;
 };
 
-// Turns counts a row, stored at [row + 1], into offsets in place.
+// Turns counts per row, stored at [row + 1], into offsets in place.
 void prefix_sum(Buffer<EdgeOffset>& offsets) {
   std::inclusive_scan(offsets.begin(), offsets.end(), offsets.begin());
 }
@@ -75,7 +76,7 @@ Buffer<EdgeOffset> scatter_by_row(const EdgeView<V>& edges, std::uint64_t vertic
   return offsets;
 }
 
-// Keeps the entries of each row for which `same` of it and the one before is false, moving them to
+// Keeps an entry of a row if `same` of it and the entry before is false, moves the kept entries to
 // the front of the row, and closes the gaps. `columns` are the arrays to compact alike.
 template <class Same, class... Columns>
 void drop_repeats(Buffer<EdgeOffset>& offsets, Same same, Columns&... columns) {

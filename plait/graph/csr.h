@@ -21,7 +21,8 @@ struct Csr {
   Array<V> neighbours;        // offsets.back() numbers below vertices()
   Array<float> weights;       // one per edge, or empty: every edge weighs 1
 
-  // Numbers of vertices and edges, of edges of row i, and its neighbours. Indices are not checked.
+  // Numbers of vertices and edges, and the number of edges and the neighbours of row i. Indices are
+  // not checked.
   std::uint64_t vertices() const { return offsets.empty() ? 0 : offsets.size() - 1; }
   EdgeOffset edges() const { return neighbours.size(); }
   bool weighted() const { return !weights.empty(); }
@@ -40,7 +41,7 @@ using Csr64 = Csr<std::uint64_t>;
 // takes a lambda: std::visit([](const auto& csr) { ... }, graph).
 using AnyCsr = std::variant<Csr32, Csr64>;
 
-// The members of these names, for ids of either width.
+// Call the members of these names for ids of either width.
 inline std::uint64_t vertex_count(const AnyCsr& graph) {
   return std::visit([](const auto& csr) { return csr.vertices(); }, graph);
 }

@@ -34,7 +34,7 @@ enum class TaskKind {
   graph_label,   // a class for each of a set of graphs
 };
 
-// An array as its file brought it, with the checksum (base/checksum.h) that its reader has
+// An array as it was read from its file, with the checksum (base/checksum.h) that the reader has
 // verified.
 struct CheckedArray {
   std::span<const std::byte> bytes;
@@ -52,13 +52,13 @@ struct Dataset {
   Features features;
   // Labels and splits belong to examples: vertices, or graphs in a set of graphs.
   Array<std::int32_t> labels;         // one per example, -1 if unknown; or empty
-  Array<std::uint8_t> label_sets;     // instead: examples x classes, 1 for each label; or empty
+  Array<std::uint8_t> label_sets;     // or sets of labels: examples x classes of 0 and 1; or empty
   std::int32_t classes = 0;           // labels are below this
   Array<Split> splits;                // split_count x examples; or empty
   std::uint32_t split_count = 0;      // alternative splits of the same examples
   Array<std::uint32_t> graph_ids;     // in a set of graphs, the graph of each vertex; or empty
   std::uint32_t graphs = 0;           // graph ids are below this
-  Array<std::uint64_t> original_ids;  // the source's id of vertex i; empty: i itself
+  Array<std::uint64_t> original_ids;  // ids of the vertices in the source; empty: the same
   std::vector<CheckedArray> checked;  // the arrays above that came with a checksum
 
   // Numbers of vertices and edges of the graph, and of examples; example() is the word for one.

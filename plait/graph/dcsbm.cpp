@@ -23,9 +23,10 @@ namespace {
 constexpr std::size_t kVertexGrain = std::size_t{1} << 12;
 constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 48;
 
-// What is known of vertices --------------------------------------------------------------------
+// Features, labels, splits ---------------------------------------------------------------------
 
-// About normal, deviation 1: the sum of eight uniform numbers of 16 bits. Exact up to one rounding.
+// Returns a nearly normal number of deviation 1: the sum of eight uniform numbers of 16 bits. The
+// sum is exact up to one rounding.
 float normal(const Philox::Block& random) {
   static const auto scale = static_cast<float>(1 / std::sqrt(8 * (0x1p32 - 1) / 12));
   std::int32_t sum = 0;

@@ -4,8 +4,7 @@
 // function of the options, on every machine and for every number of threads.
 //
 //   Degrees   The weight of a vertex is drawn from a Pareto distribution of density x^-exponent,
-//   cut
-//             off at an expected degree of `cap`.
+//             cut off at an expected degree of `cap`.
 //   Edges     An inner edge draws a community by its weight, then two of its vertices by theirs. A
 //             leaving edge draws two different communities, and a vertex of each. The number of
 //             either kind is exact: pairs that are loops or were drawn before are drawn again.
@@ -56,7 +55,7 @@ Dataset generate_dcsbm(const DcsbmOptions& options);
 // Returns the graphs of the papers, by their counts of vertices and directed edges: reddit,
 // products, proteins, enwiki, orkut, papers100M.
 std::span<const DcsbmOptions> dcsbm_presets();
-// Returns one of them. Throws a UsageError that lists them.
+// Returns the preset of this name. Throws a UsageError that lists all names.
 const DcsbmOptions& dcsbm_preset(std::string_view name);
 
 // Returns the options with vertices, edges and communities times `scale`, above 0 and at most 1

@@ -29,7 +29,8 @@ double power_integral(double s, double log2_k) {
   return (portable::exp2(exponent) - 1) / s;
 }
 
-// log2 of k such that a Pareto distribution on 1 .. k has k = ratio * mean, found by bisection.
+// Returns log2 of the k for which a Pareto distribution on 1 .. k has k = ratio * mean, by
+// bisection.
 double log2_of_largest_weight(double exponent, double ratio) {
   double low = 0, high = 100;
   for (int step = 0; step < 100; ++step) {
@@ -69,8 +70,8 @@ Buffer<double> draw_weights(const DcsbmOptions& options) {
 
 // Drawing by weight ----------------------------------------------------------------------------
 
-// An alias table (Walker 1977; built as by Vose 1991): item i is taken with probability
-// keep / 2^32, else the other.
+// An alias table (Walker 1977; built as by Vose 1991): item i is taken with probability keep /
+// 2^32, else item `other`.
 struct Alias {
   std::uint32_t keep = 0;
   std::uint32_t other = 0;
@@ -124,13 +125,14 @@ class PairSampler {
     build_alias(sums.span(), communities_.span());
   }
 
-  // The pair (u, v), u < v, as u * 2^32 + v; or 0 if both ends are the same vertex.
+  // Returns the pair (u, v), u < v, as u * 2^32 + v; or 0 if both ends are the same vertex.
   std::uint64_t inner(std::uint64_t draw) const {
     const Philox::Block a = philox_(draw, kInnerStream), b = philox_(draw, kInnerStream | 1);
     const std::uint32_t community = pick(communities_.span(), join(a[0], a[1]));
     return key(vertex(community, join(a[2], a[3])), vertex(community, join(b[0], b[1])));
   }
-  // The same for two communities; 0 if the second is again and again the first.
+  // Returns a pair of vertices of two communities; 0 if every attempt draws the first community
+  // again.
   std::uint64_t leaving(std::uint64_t draw) const {
     constexpr std::uint64_t kAttempts = 32;
     const Philox::Block a = philox_(draw, kLeavingStream);
@@ -158,7 +160,7 @@ class PairSampler {
 
   Philox philox_;
   std::span<const std::uint64_t> starts_;
-  Buffer<Alias> vertices_;  // a table a community, one after another
+  Buffer<Alias> vertices_;  // one table per community, in order
   Buffer<Alias> communities_;
 };
 
@@ -179,7 +181,7 @@ class PairSet {
     return static_cast<std::uint64_t>((static_cast<unsigned __int128>(hash) * slots_.size()) >> 64);
   }
   void prefetch(std::uint64_t slot) const { __builtin_prefetch(slots_.data() + slot, 1); }
-  // From slot(key) on; whether the key is new.
+  // Inserts a key at the first free slot from slot(key) on. Returns whether the key is new.
   bool insert(std::uint64_t key, std::uint64_t slot) {
     for (;; slot = slot + 1 == slots_.size() ? 0 : slot + 1) {
       const std::atomic_ref<std::uint64_t> place(slots_[slot]);
@@ -200,7 +202,7 @@ template <class Draw>
 std::uint64_t insert_draws(PairSet& set, std::uint64_t first, std::uint64_t count, Draw draw) {
   std::atomic<std::uint64_t> inserted{0};
   parallel_blocks(count, kDrawGrain, [&](std::size_t begin, std::size_t end) {
-    // Slots are far apart: a batch of them is on its way from memory at a time.
+    // Slots are far apart, so a batch of them is brought from memory at a time.
     std::array<std::pair<std::uint64_t, std::uint64_t>, 64> batch;  // key, slot
     std::uint64_t fresh = 0;
     while (begin < end) {
@@ -218,16 +220,17 @@ std::uint64_t insert_draws(PairSet& set, std::uint64_t first, std::uint64_t coun
   return inserted;
 }
 
-// Draws until `wanted` new pairs are in the set: as many as are missing, then again.
+// Draws until `wanted` new pairs are in the set: as many as are missing, again and again.
 template <class Draw>
 void insert_pairs(PairSet& set, const char* kind, std::uint64_t wanted, Draw draw) {
   const std::uint64_t most = 50 * wanted + 1000000;
   std::uint64_t found = 0, drawn = 0;
   while (found < wanted) {
-    require(drawn < most,
-            "after {} draws, {} of {} pairs of vertices {} communities are found: nearly all that "
-            "are likely are taken; ask for fewer edges or communities, or a larger exponent",
-            drawn, found, wanted, kind);
+    require(
+        drawn < most,
+        "after {} draws, {} of {} pairs of vertices {} communities are found: nearly all likely "
+        "pairs are taken; ask for fewer edges or communities, or a larger exponent",
+        drawn, found, wanted, kind);
     const std::uint64_t missing = wanted - found;
     found += insert_draws(set, drawn, missing, draw);
     drawn += missing;
@@ -243,7 +246,7 @@ std::vector<std::uint64_t> community_starts(std::uint64_t vertices, std::uint64_
     const double quantile = (static_cast<double>(c) + 0.5) / static_cast<double>(communities);
     before[c + 1] = before[c] + 1 / (1 - quantile * (1 - 1 / kLargest));
   }
-  // One vertex each, and the others by size.
+  // Each community gets one vertex; the others are dealt by size.
   const auto spare = static_cast<double>(vertices - communities);
   std::vector<std::uint64_t> starts(communities + 1);
   for (std::uint64_t c = 0; c < communities; ++c)

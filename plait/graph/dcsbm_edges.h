@@ -10,8 +10,8 @@
 
 namespace plait::dcsbm {
 
-// The upper half of a counter names the kind of number that is drawn, the lower one the vertex, the
-// draw, and so on.
+// The upper half of a counter names the kind of number that is drawn; the lower half holds the
+// vertex, the draw, and so on.
 enum Stream : std::uint64_t {
   kWeightStream = std::uint64_t{16} << 56,
   kInnerStream = std::uint64_t{17} << 56,
@@ -32,7 +32,7 @@ struct Pairs {
   std::uint64_t leaving = 0;
 };
 
-// Returns the numbers of pairs that communities with these starts have, and that options ask for.
+// Return the numbers of pairs that communities with these starts have, and that options ask for.
 Pairs possible_pairs(std::span<const std::uint64_t> starts);
 Pairs wanted_pairs(const DcsbmOptions& options);
 

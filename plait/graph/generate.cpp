@@ -16,7 +16,7 @@ constexpr std::size_t kEdgeGrain = std::size_t{1} << 15;
 constexpr std::size_t kVertexGrain = std::size_t{1} << 14;
 constexpr std::uint64_t kMost = std::uint64_t{1} << 48;  // vertices, edges
 
-// The upper half of a counter says what is drawn, the lower one for which edge, round, ...
+// The upper half of a counter says what is drawn; the lower half, for which edge, round and so on.
 constexpr std::uint64_t kRmatStream = std::uint64_t{1} << 56;
 constexpr std::uint64_t kPermutationStream = std::uint64_t{2} << 56;
 
@@ -58,7 +58,7 @@ void for_each_index(std::uint64_t count, Body body) {
   });
 }
 
-// The walk from the whole matrix to one entry, a quadrant a level.
+// The walk from the whole matrix to one entry, one quadrant per level.
 class RmatWalk {
  public:
   explicit RmatWalk(const RmatOptions& options)

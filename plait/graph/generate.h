@@ -32,8 +32,8 @@ AnyEdgeList generate_grid(std::uint64_t rows, std::uint64_t columns);  // 4 neig
 AnyEdgeList generate_star(std::uint64_t vertices);                     // vertex 0 is the hub
 AnyEdgeList generate_ring(std::uint64_t vertices);
 
-// A pseudorandom permutation of 0 .. size - 1, found for each number by itself: rounds of steps
-// that are one-to-one on the numbers of as many bits as size - 1 has, repeated until the result
+// A pseudorandom permutation of 0 .. size - 1. Each number is found by itself: steps that are
+// one-to-one on the numbers of as many bits as size - 1 has are repeated in rounds until the result
 // is below size (less than twice on average).
 class Permutation {
  public:

@@ -30,7 +30,7 @@ Features degree(const AnyCsr& any) {
 
 Features identity(const AnyCsr& graph) {
   require<UsageError>(vertex_count(graph) <= kMaxVertices32,
-                      "{} vertices are too many for a column each", vertex_count(graph));
+                      "{} vertices are too many for one column each", vertex_count(graph));
   Buffer<std::uint32_t> columns(vertex_count(graph));
   std::iota(columns.begin(), columns.end(), 0u);
   return one_hot(std::move(columns));

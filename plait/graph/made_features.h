@@ -1,4 +1,4 @@
-// Features made of the graph itself, for graphs without features.
+// Features made from the graph itself, for graphs without features.
 #pragma once
 
 #include <string_view>
@@ -14,7 +14,7 @@ Features one_hot(Buffer<std::uint32_t> columns);
 // Tells whether `name` is one of the ways to make features:
 //   constant   1 for each vertex
 //   degree     the number of edges into a vertex, one-hot (Xu et al., ICLR 2019, section 7)
-//   identity   the vertex itself, one-hot: a weight of its own for each
+//   identity   the vertex itself, one-hot: each vertex then has a weight of its own
 bool makes_features(std::string_view name);
 // Makes features of a graph. Throws UsageError for other names, and if there would be more than
 // 2^32 - 1 columns.

@@ -1,4 +1,5 @@
-// Whether a graph is symmetric, by a comparison of multisets that no graph can be made to fool.
+// Decides whether a graph is symmetric, by a comparison of multisets that no graph can be made to
+// fool.
 //
 // An edge between i and j, i < j, stands for the number r + a i + j + b weight + c k modulo the
 // prime 2^61 - 1, where it is the k-th of parallel edges and r, a, b and c are drawn at random. A
@@ -8,7 +9,7 @@
 // factors), and such polynomials agree in at most degree / prime of all places (Schwartz and
 // Zippel).
 //
-// Products are taken in any order, so neither blocks nor threads change what comes out.
+// Products are taken in any order, so neither blocks nor threads change the result.
 #include <algorithm>
 #include <bit>
 #include <random>
@@ -33,7 +34,8 @@ std::uint64_t times(std::uint64_t x, std::uint64_t y) {
                  static_cast<std::uint64_t>(product >> 61));
 }
 
-// Two products by turns, so that a multiplication need not wait for the one before it.
+// Keeps two products and multiplies them by turns, so that a multiplication need not wait for the
+// one before it.
 class Product {
  public:
   void multiply(std::uint64_t factor) {
@@ -71,8 +73,8 @@ class SymmetryCheck {
   }
 
  private:
-  // The entries of a row that are below the diagonal come first. Of a row that is not sorted, those
-  // after one above it are taken for such too.
+  // The entries of a row that are below the diagonal come first. In a row that is not sorted,
+  // entries after one above the diagonal count as above it, too.
   template <VertexId V>
   void multiply_row(const Csr<V>& graph, std::uint64_t i, Product& lower, Product& upper) const {
     const V* const neighbours = graph.neighbours.data();
@@ -104,7 +106,7 @@ std::optional<RowEntry> find_one_way_edge(const AnyCsr& any) {
   if (is_symmetric(any)) return std::nullopt;
   return std::visit(
       [](const auto& graph) -> std::optional<RowEntry> {
-        // Where the first such edge of row i is in it, or the size of the row.
+        // Returns the place of the first such edge in row i, or the size of the row.
         const auto first_unmatched = [&](std::size_t i) {
           const auto row = graph.row(i);
           for (std::size_t k = 0; k < row.size(); ++k) {

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kGrain = std::size_t{1} << 18;
 constexpr std::size_t kRowGrain = std::size_t{1} << 14;
 
-// The first entry that is less than the one before in its row, or the number of entries.
+// Returns the first entry that is less than the one before in its row, or the number of entries.
 template <VertexId V>
 EdgeOffset first_descent(const Csr<V>& graph) {
   const auto falls = [&](EdgeOffset e) { return graph.neighbours[e] < graph.neighbours[e - 1]; };
@@ -39,7 +39,7 @@ class Checker {
 
   void size(const char* what, std::uint64_t is, std::uint64_t wanted, const char* per) const {
     if (is != wanted)
-      fail(what, fmt::format("has {} entries where one for each {} makes {}", is, per, wanted),
+      fail(what, fmt::format("has {} entries, but one for each {} makes {}", is, per, wanted),
            "write it anew from its source");
   }
 
@@ -56,7 +56,7 @@ class Checker {
     if (i < values.size())
       fail(fmt::format("{}, entry {}", what, i),
            fmt::format("value {} is not a finite number", number(values[i])),
-           "replace or drop what is not finite");
+           "replace or drop such values");
   }
 
   template <class T>
@@ -191,8 +191,8 @@ void validate(const Dataset& dataset, const std::string& file) {
     check.size("original ids", dataset.original_ids.size(), vertices, "vertex");
 }
 
-// Whether every descent of the neighbours is where a row begins: counting both takes no branches,
-// where a look at row after row is as slow as the guesses of where short rows end.
+// Tells whether neighbours descend only where a row begins. Counting both kinds of places takes no
+// branches; a loop over rows would be slowed by wrong guesses of where short rows end.
 template <VertexId V>
 bool rows_are_sorted(const Csr<V>& graph) {
   std::atomic<bool> sorted{true};

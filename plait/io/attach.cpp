@@ -12,7 +12,7 @@ namespace {
 
 bool is_zip(const MappedFile& file) { return file.text().starts_with("PK"); }
 
-// The array of this name, or the only one that there is.
+// Returns the array of this name, or the only array.
 NpzMember the_array(const NpzArchive& archive, const std::string& key) {
   if (const auto found = archive.find(key)) return *found;
   const std::vector<std::string> keys = archive.keys();
@@ -22,7 +22,7 @@ NpzMember the_array(const NpzArchive& archive, const std::string& key) {
                    "save the array as " + key);
 }
 
-// An array and what keeps its memory.
+// Opens an array and tells the owner of its memory.
 NpzMember open_array(const std::shared_ptr<const MappedFile>& file, const std::string& key,
                      std::shared_ptr<const void>& owner) {
   if (is_zip(*file)) {
@@ -67,7 +67,7 @@ void attach_features(Dataset& dataset, const std::string& path) {
     throw InputError(path, "shape",
                      fmt::format("{} rows of {} columns where {} vertices are", features.rows,
                                  features.width, dataset.vertices()),
-                     "give a row a vertex");
+                     "give one row per vertex");
   dataset.features = std::move(features);
 }
 
@@ -77,7 +77,7 @@ Array<float> read_weights(const std::string& path, std::uint64_t edges) {
   const NpzMember member = open_array(file, "edge_weight", owner);
   if (!member.is_vector(edges))
     throw InputError(path, "shape",
-                     fmt::format("{} where ({},) belongs: a number for each edge of the file",
+                     fmt::format("{} where ({},) belongs: one number for each edge of the file",
                                  member.array.shape_text(), edges),
                      "give them in the order of the edges");
   return npy_floats(member.array, owner);

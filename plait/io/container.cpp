@@ -106,7 +106,7 @@ class Reader {
     if (sum != header_.checksum) fail("header", "its checksum does not match: it is damaged");
   }
 
-  // Fields that are wrong though the checksum is right: another program wrote them.
+  // Refuses fields that are wrong although the checksum is right: another program wrote them.
   void check_fields() const {
     const std::uint32_t kinds = kinds_of(header_.version);
     if (header_.section_count > kinds)
@@ -176,13 +176,14 @@ class Reader {
     return *section;
   }
 
-  // A product of counts, or the largest number, which no section's size can match.
+  // Returns a product of counts, or the largest number, which no section's size can match.
   static std::uint64_t times(std::uint64_t a, std::uint64_t b) {
     std::uint64_t product = 0;
     return __builtin_mul_overflow(a, b, &product) ? ~std::uint64_t{0} : product;
   }
 
-  // The elements of a section, empty if it is not there; `size` elements if that is given.
+  // Returns the elements of a section, which must be `size` if that is given; none if it is not
+  // there.
   template <class T>
   Array<T> array(Kind kind, std::optional<std::uint64_t> size) const {
     const Section* section = find(kind);

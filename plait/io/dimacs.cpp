@@ -19,11 +19,11 @@ struct Header {
   const char* line = nullptr;
   std::uint64_t vertices = 0;
   std::uint64_t arcs = 0;
-  std::size_t body = 0;  // where what follows begins
+  std::size_t body = 0;  // where the arcs begin
 };
 
-// Moves from the start of a line past the blanks before what it says, and returns its type; false
-// at the end. Comments are passed over.
+// Moves from the start of a line past its blanks and its type, which is returned in `type`.
+// Comments are passed over. Returns false at the end.
 bool next_line(const TextInput& input, Cursor& cursor, char& type) {
   while (cursor.next_line()) {
     type = cursor.peek();
@@ -73,7 +73,7 @@ void for_each_arc(const TextInput& input, const Header& header, std::string_view
   Cursor cursor(chunk);
   for (char type = 0; next_line(input, cursor, type);) {
     const char* const begin = cursor.at();
-    if (type == 'p') input.fail(begin, "there is a second problem line", "leave the first");
+    if (type == 'p') input.fail(begin, "there is a second problem line", "keep only the first");
     Arc arc;
     read_number(input, cursor, "source", {1, header.vertices}, arc.source);
     read_number(input, cursor, "target", {1, header.vertices}, arc.target);
@@ -87,7 +87,7 @@ void for_each_arc(const TextInput& input, const Header& header, std::string_view
   }
 }
 
-// Lines of arcs; what else they hold is left to the second pass.
+// Counts the lines of arcs; their content is left to the second pass.
 std::uint64_t count_arcs(std::string_view chunk) {
   std::uint64_t arcs = 0;
   for (Cursor cursor(chunk); cursor.next_line(); cursor.skip_line()) arcs += cursor.peek() == 'a';
@@ -121,9 +121,10 @@ AnyEdgeList parse_dimacs(std::string_view text, const std::string& file) {
   for_each_chunk(chunks, "counting", [&](std::size_t i) { arcs[i] = count_arcs(chunks[i]); });
   const std::uint64_t total = exclusive_sum(arcs);
   if (total != header.arcs)
-    input.fail(header.line,
-               fmt::format("the header promises {} arcs, the file holds {}", header.arcs, total),
-               "correct the problem line, or get the whole file");
+    input.fail(
+        header.line,
+        fmt::format("the header promises {} arcs, but the file holds {}", header.arcs, total),
+        "correct the problem line, or get the whole file");
   if (header.vertices <= kMaxVertices32) return fill<std::uint32_t>(input, header, chunks, arcs);
   return fill<std::uint64_t>(input, header, chunks, arcs);
 }

@@ -4,8 +4,8 @@
 // - a bitmap of the ids in use, marked while the edges are filled, and counts of marks before each
 //   word of it, by which the ids are then replaced in place;
 // - where ids are too large for that: all ids sorted, repeats dropped, and the edges filled by
-//   searching in what is left. Ids below 2^32 and larger ones are kept apart, because the former
-//   are short in the file (as little as 2 bytes each) and may take 4 bytes only.
+//   searching in the distinct ids. Ids below 2^32 and larger ones are kept apart, because the
+//   former are short in the file (as little as 2 bytes each) and may take 4 bytes only.
 //
 // The memory is enough: a line of an edge has at least 4 bytes and takes 8 (6 and 12 with weight).
 // A distinct id takes 8 more as an original id, which are paid for by its digits after the first
@@ -35,8 +35,8 @@ struct Layout {
   std::vector<std::string_view> chunks;
   bool weighted = false;
   std::uint64_t most = kMostIds;     // the largest id that is allowed
-  std::vector<std::uint64_t> edges;  // a chunk; after the first pass: where a chunk begins
-  std::vector<std::uint64_t> small;  // ids below 2^32 a chunk, likewise
+  std::vector<std::uint64_t> edges;  // per chunk; after the first pass: where each begins
+  std::vector<std::uint64_t> small;  // ids below 2^32 per chunk, likewise
   std::uint64_t total = 0;           // edges
   std::uint64_t total_small = 0;     // ids below 2^32
   std::uint64_t largest = 0;         // id
@@ -53,7 +53,7 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 
 std::uint64_t as_it_is(std::uint64_t id) { return id; }
 
-// Between columns: blanks, or one comma among blanks.
+// Skips blanks, or one comma among blanks, between columns.
 void skip_separator(Cursor& cursor) {
   cursor.skip_blanks();
   if (cursor.peek() == ',') cursor.advance();
@@ -119,7 +119,7 @@ Layout find_edges(const TextInput& input) {
   return layout;
 }
 
-// What the first pass finds out.
+// Makes the first pass.
 Layout measure(const TextInput& input, const VertexIds& ids) {
   Layout layout = find_edges(input);
   layout.weighted |= ids.weighted;
@@ -230,8 +230,8 @@ ParsedEdgeList number_by_bitmap(const TextInput& input, const Layout& layout) {
 
 constexpr std::ptrdiff_t kSerialSort = 1 << 14;
 
-// Quicksort in place; the parts are tasks of the threads. Where it splits badly (`splits` is what
-// is left of the recursion), std::sort takes over, which no input makes quadratic.
+// Quicksort in place; the parts are tasks of the threads. If it splits badly (`splits` is the depth
+// that is left), std::sort takes over, which no input makes quadratic.
 template <class T>
 void sort_as_task(T* begin, T* end, int splits = 64) {
   if (end - begin <= kSerialSort || splits == 0) {
@@ -282,7 +282,7 @@ Buffer<std::uint64_t> distinct_ids(const TextInput& input, const Layout& layout)
   return all;
 }
 
-// The number of an id among ascending ids: found by bisection among those with the same upper bits,
+// The number of an id among ascending ids: found by bisection among ids with the same upper bits,
 // about 16 where ids are spread evenly.
 class IdIndex {
  public:

@@ -1,4 +1,4 @@
-// Facts that tell one dataset from another, for ranks that must have read the same.
+// Facts that tell one dataset from another, for ranks that must have read the same data.
 #pragma once
 
 #include <string>

@@ -57,7 +57,7 @@ class Inflater {
     out_ = std::move(larger);
   }
 
-  // False at the end.
+  // Unpacks some more. Returns false at the end.
   bool step() {
     if (done_ == limit()) fail(file_, read_, "it holds more than deflate can pack into it");
     if (done_ == out_.size()) reserve(std::min(out_.size() + out_.size() / 2 + 4096, limit()));
@@ -72,13 +72,13 @@ class Inflater {
     done_ += space - stream_.avail_out;
     if (state == Z_STREAM_END) {
       if (read_ == bytes_.size()) return false;
-      inflateReset(&stream_);  // the next member, or what the header check refuses
+      inflateReset(&stream_);  // to the next member; inflate() checks its header
       return true;
     }
     if (state == Z_MEM_ERROR) throw std::bad_alloc();
     if (state != Z_OK && state != Z_BUF_ERROR)
       fail(file_, read_,
-           fmt::format("it is not right gzip ({})", stream_.msg ? stream_.msg : "damaged"));
+           fmt::format("it is not valid gzip ({})", stream_.msg ? stream_.msg : "damaged"));
     if (read_ == bytes_.size() && stream_.avail_out > 0)
       fail(file_, read_, "it ends within its compressed content");
     return true;

@@ -38,15 +38,15 @@ namespace {
 using namespace std::string_view_literals;
 using File = std::shared_ptr<const MappedFile>;
 
-// --- one reader a format ---
+// --- one reader per format ---
 
-// What a file holds before its graph is built: edges, or rows; and a dataset that lacks the graph.
+// The content of a file before its graph is built: edges or rows, and a dataset without the graph.
 struct Content {
   std::variant<AnyEdgeList, AnyCsr> graph;
   Dataset dataset;
-  std::optional<bool> symmetric;  // where that is known of the rows
-  bool valid = false;             // its reader has validated it, and nothing built of it is not
-  std::vector<std::string> warnings = {};  // what was left out and why, a line each
+  std::optional<bool> symmetric;           // set if the rows are known to be so or not
+  bool valid = false;                      // its reader has validated everything
+  std::vector<std::string> warnings = {};  // parts left out and why, one line each
 };
 
 Content read_matrix_market(const File& file) {
@@ -191,7 +191,7 @@ void write_gap_binary(const Dataset& dataset, AtomicFile& file) {
   write_gap(dataset, file, weights);
 }
 
-// An ending comes before one that it ends in.
+// An ending comes before a shorter one that it ends in.
 const std::vector<Format>& formats() {
   using enum GapWeights;
   static const std::vector<Format> table{
@@ -230,7 +230,7 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-// ".npz" of "data/cora.NPZ"; empty where the name has no ending.
+// Returns ".npz" for "data/cora.NPZ"; empty if the name has no ending.
 std::string ending_of(const std::string& path) {
   const std::string name = lower_case(file_name(path));
   for (const Format& format : formats())
@@ -255,7 +255,7 @@ std::string join_endings(bool written, const char* separator) {
   return fmt::format("{}", fmt::join(known, separator));
 }
 
-// The format with this ending, or none.
+// Returns the format with this ending, or none.
 const Format* find_ending(std::string_view ending) {
   for (const Format& format : formats())
     for (const auto each : format.endings)
@@ -263,7 +263,7 @@ const Format* find_ending(std::string_view ending) {
   return nullptr;
 }
 
-// The ending that `--format NAME` means, or none.
+// Returns the ending that `--format NAME` means, or none.
 std::string ending_of_format(const std::string& name) {
   const std::string word = lower_case(name);
   for (const std::string& ending : {"." + word, "_" + word, word})
@@ -290,7 +290,7 @@ const Format& format_of(const File& file, const std::string& wanted) {
                    "use one of " + join_endings(false, ", "));
 }
 
-// Bars are drawn only while this stands, if at all.
+// While it lives, bars are drawn only if they are wanted and were drawn before.
 class BarsOnlyIf {
  public:
   explicit BarsOnlyIf(bool wanted) : before_(set_progress(false)) {

@@ -29,7 +29,7 @@
 
 namespace plait {
 
-// How a file is read.
+// Options of reading a file.
 struct ReadOptions {
   BuildOptions build;
   bool progress = false;  // a bar on stderr while text is parsed

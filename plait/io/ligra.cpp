@@ -46,7 +46,7 @@ Header read_header(const TextInput& input) {
   return header;
 }
 
-// Reads the words of a chunk, of which the first has this number, to where they belong.
+// Reads the words of a chunk, of which the first has this number, into the arrays.
 template <VertexId V>
 void fill_chunk(const TextInput& input, const Header& header, std::string_view chunk,
                 std::uint64_t word, std::tuple<EdgeOffset*, V*, float*> arrays) {
@@ -62,7 +62,7 @@ void fill_chunk(const TextInput& input, const Header& header, std::string_view c
     } else {
       read_weight(input, cursor, weights[word - header.vertices - header.edges]);
     }
-    // A comma ends a number, but not a word as they were counted.
+    // A comma ends a number, but not a word as the first pass counts words.
     if (!cursor.at_line_end() && !is_blank(cursor.peek())) [[unlikely]]
       input.fail(cursor.at(), input.quote_line(cursor.at()) + " is not made of numbers and blanks",
                  "correct the line");
@@ -95,7 +95,7 @@ AnyCsr parse_ligra(std::string_view text, const std::string& file) {
   const std::uint64_t total = exclusive_sum(words);
   if (total != header.words())
     input.fail(header.counts,
-               fmt::format("{} vertices and {} edges make {} numbers, the file holds {}",
+               fmt::format("{} vertices and {} edges make {} numbers, but the file holds {}",
                            header.vertices, header.edges, header.words(), total),
                "correct the counts, or get the whole file");
   if (header.vertices <= kMaxVertices32) return fill<std::uint32_t>(input, header, chunks, words);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kSupported =
     "Plait reads '%%MatrixMarket matrix coordinate pattern|real|integer general|symmetric'";
-// More vertices than any memory holds, and few enough that bytes a vertex do not overflow.
+// More vertices than any memory holds, and few enough that bytes per vertex do not overflow.
 constexpr std::uint64_t kMostVertices = std::uint64_t{1} << 56;
 constexpr std::uint64_t kMostEntries = std::uint64_t{1} << 56;
 
@@ -99,7 +99,7 @@ Header read_header(const TextInput& input) {
   if (!cursor.end_line())
     input.fail(cursor.at(),
                "the size line " + input.quote_line(header.size_line) + " has more than 3 numbers",
-               "leave 'rows columns entries'");
+               "give only 'rows columns entries'");
   if (columns != header.vertices)
     input.fail(
         header.size_line,
@@ -109,8 +109,8 @@ Header read_header(const TextInput& input) {
   return header;
 }
 
-// Whether the cursor moves past two ids, turned to count from 0. Inlined, so that it stays in
-// registers: its moves from number to number bound the speed.
+// Moves past two ids and turns them to count from 0; returns false if they are wrong. Inlined, so
+// that the cursor stays in registers: its moves from number to number bound the speed.
 [[gnu::always_inline]] inline bool read_ids(Cursor& cursor, std::uint64_t vertices, Entry& entry) {
   if (!cursor.read(entry.row)) return false;
   cursor.skip_blanks();
@@ -118,7 +118,8 @@ Header read_header(const TextInput& input) {
   return --entry.row < vertices && --entry.column < vertices;
 }
 
-// Reads the ids of a wrong line again, now to say what is wrong: the hot loop only finds out that.
+// Reads the ids of a wrong line again to say what is wrong: the hot loop finds out only that they
+// are wrong.
 [[noreturn]] void fail_ids(const TextInput& input, const char* line, std::uint64_t vertices) {
   Cursor cursor(input.text().substr(static_cast<std::size_t>(line - input.text().data())));
   std::uint64_t id = 0;
@@ -167,11 +168,11 @@ void check_count(const TextInput& input, const Header& header, std::uint64_t fou
   if (found != header.entries)
     input.fail(
         header.size_line,
-        fmt::format("the header promises {} entries, the file holds {}", header.entries, found),
+        fmt::format("the header promises {} entries, but the file holds {}", header.entries, found),
         "correct the size line, or get the whole file");
 }
 
-// 64-bit ids take 16 bytes an edge, also where the line of an edge is short.
+// 64-bit ids take 16 bytes per edge, even if the line of an edge is shorter.
 void check_memory(const TextInput& input, const Header& header, std::uint64_t edges) {
   const std::uint64_t an_edge =
       (header.vertices > kMaxVertices32 ? 16 : 8) + (header.weighted() ? sizeof(float) : 0);

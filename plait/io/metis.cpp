@@ -44,7 +44,7 @@ Header read_header(const TextInput& input) {
     read_number(input, cursor, "ncon", {weighted_vertices, 1 << 20}, weights);
   if (!cursor.end_line())
     input.fail(header.line, input.quote_line(header.line) + " has more than 4 numbers",
-               "leave 'vertices edges fmt ncon'");
+               "give only 'vertices edges fmt ncon'");
   header.weighted = format % 10 == 1;
   header.vertex_numbers = sizes + (weighted_vertices ? weights : 0);
   header.body = static_cast<std::size_t>(cursor.at() - input.text().data());
@@ -67,7 +67,7 @@ void for_each_line(std::string_view chunk, Take take) {
 }
 
 struct Counts {
-  std::vector<std::uint64_t> lines, entries;  // a chunk
+  std::vector<std::uint64_t> lines, entries;  // per chunk
 };
 
 void count_chunk(const TextInput& input, const Header& header, std::string_view chunk,
@@ -86,7 +86,7 @@ void count_chunk(const TextInput& input, const Header& header, std::string_view 
     if (words > 0 &&
         (words < header.vertex_numbers || (words - header.vertex_numbers) % an_entry != 0))
       input.fail(begin,
-                 fmt::format("{} has {} numbers where {} of the vertex and {} an edge belong",
+                 fmt::format("{} has {} numbers, but needs {} for the vertex and {} per edge",
                              input.quote_line(begin), words, header.vertex_numbers, an_entry),
                  "correct the line or the header's fmt");
     ++lines;
@@ -99,7 +99,7 @@ void check_lines(const TextInput& input, const Header& header, std::uint64_t lin
   const bool unended = input.text().back() == '\n';
   if (lines + unended >= header.vertices) return;
   input.fail(header.line,
-             fmt::format("the header promises {} vertices, the file holds lines for {}",
+             fmt::format("the header promises {} vertices, but the file holds lines for {}",
                          header.vertices, lines),
              "correct the header, or get the whole file");
 }
@@ -113,7 +113,7 @@ class Filler {
         offsets_(header.vertices + 1),
         neighbours_(entries),
         weights_(header.weighted ? entries : 0) {
-    // Also of a last vertex without a line.
+    // The last vertex may be without a line.
     offsets_[header.vertices - 1] = offsets_[header.vertices] = entries;
   }
 
@@ -123,8 +123,8 @@ class Filler {
         offsets_[row] = entry;
       else if (!cursor.at_line_end())
         input_.fail(begin,
-                    fmt::format("line {} of a vertex where the header promises {} vertices",
-                                row + 1, header_.vertices),
+                    fmt::format("line {} of a vertex, but the header promises {} vertices", row + 1,
+                                header_.vertices),
                     "correct the header");
       ++row;
       std::uint64_t skipped = 0;
@@ -180,7 +180,7 @@ void check_edges(const TextInput& input, const Header& header, const AnyCsr& gra
   if (entries == 2 * header.edges || entries + count_loops(graph) == 2 * header.edges) return;
   input.fail(
       header.line,
-      fmt::format("the header promises {} edges, the lines hold {} ends of edges, where each "
+      fmt::format("the header promises {} edges, but the lines hold {} ends of edges, and each "
                   "edge has two",
                   header.edges, entries),
       "correct the header, or get the whole file");

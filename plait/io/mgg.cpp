@@ -15,7 +15,7 @@ namespace {
 
 using Int32 = std::numeric_limits<std::int32_t>;
 
-// "x_csr.bin" of "x_beg_pos.bin".
+// Returns "x_csr.bin" for "x_beg_pos.bin".
 std::string sibling(const std::string& path, std::string_view what) {
   if (!path.ends_with(kMggEnding))
     throw UsageError(
@@ -25,7 +25,8 @@ std::string sibling(const std::string& path, std::string_view what) {
   return fmt::format("{}_{}.bin", path.substr(0, path.size() - kMggEnding.size()), what);
 }
 
-// What the offsets' last number is if they are of this width, and the neighbours have either.
+// Sets `edges` to the last offset, read as a number of this width. Returns whether the bytes of the
+// neighbours are that many numbers of either width.
 bool agree(const MggBytes& bytes, std::uint64_t width, std::uint64_t& edges) {
   if (bytes.offsets.size() < 2 * width || bytes.offsets.size() % width != 0) return false;
   edges = 0;

@@ -1,5 +1,5 @@
-// The header of .npy: read and written. It is a Python literal, which a strict parser of just the
-// words that can stand in it reads.
+// The header of .npy: read and written. It is a Python literal; a strict parser accepts only the
+// words that can stand in it.
 #include "plait/io/npy.h"
 
 #include <algorithm>
@@ -99,7 +99,7 @@ class HeaderParser {
     return value;
   }
 
-  // (), (5,), (2, 5), (2, 5,); but (5) is a number in brackets.
+  // Reads (), (5,), (2, 5) or (2, 5,); but (5) is a number in brackets.
   std::vector<std::uint64_t> tuple() {
     std::vector<std::uint64_t> values;
     bool comma = true;
@@ -162,8 +162,8 @@ class HeaderParser {
   const std::string& name_;
 };
 
-// The bytes that type and shape promise, or nothing where that passes 2^64. A zero anywhere makes
-// the whole zero, whatever stands beside it.
+// Sets `bytes` to the bytes that type and shape promise; returns false if they pass 2^64. A zero
+// anywhere makes the product zero, whatever stands beside it.
 bool promised_bytes(const NpyArray& array, std::uint64_t& bytes) {
   bytes = array.type.size;
   if (std::find(array.shape.begin(), array.shape.end(), 0u) != array.shape.end()) bytes = 0;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kGrain = std::size_t{1} << 18;
 constexpr std::uint64_t kWorthAsking = std::uint64_t{64} << 20;  // bytes
 
-// How element i of the data, as it lies, is called in the array: "element (1, 17)".
+// Returns the name of element i of the data, as it lies, in the array: "element (1, 17)".
 std::string element_text(const NpyArray& array, std::uint64_t i) {
   std::vector<std::uint64_t> index(array.rank());
   for (std::size_t k = 0; k < index.size(); ++k) {
@@ -59,7 +59,7 @@ Buffer<T> npy_integers(const NpyArray& array, NpySlice slice, NpyRange range) {
       const auto outside = [&](Value value) {
         return std::cmp_less(value, range.low) || std::cmp_greater(value, range.high);
       };
-      // Without a way out of the loop, and with a stride that is known, it runs on vectors.
+      // With no way out of the loop and a known stride, the compiler uses vectors.
       const auto convert = [&](auto stride) {
         parallel_blocks(slice.count, kGrain, [&](std::size_t begin, std::size_t end) {
           bool wrong = false;
@@ -129,12 +129,12 @@ Array<float> npy_floats(const NpyArray& array, std::shared_ptr<const void> owner
       for (std::size_t i = begin; i < end; ++i) {
         const Value value = load(i);
         if constexpr (std::is_floating_point_v<Value>) {
-          // Written so that a NaN fails too.
+          // The condition is written so that a NaN fails, too.
           if (!(std::abs(value) <= std::numeric_limits<float>::max())) [[unlikely]]
             throw InputError(
                 array.name, element_text(array, i),
                 fmt::format("value {} is not a finite number of single precision", value),
-                "replace or drop what is not finite");
+                "replace or drop such values");
         }
         if (!in_place) copy[i] = static_cast<float>(value);
       }
@@ -150,7 +150,7 @@ NpyMatrix npy_matrix(const NpyArray& array, std::shared_ptr<const void> owner) {
     throw InputError(array.name, "header",
                      fmt::format("shape {} of {} where f4 or f8 of one or two dimensions belong",
                                  array.shape_text(), array.type.text()),
-                     "save it as a float32 matrix of a row a vertex");
+                     "save it as a float32 matrix of one row per vertex");
   NpyMatrix matrix{array.shape[0], array.rank() == 2 ? array.shape[1] : 1, {}};
   matrix.values = npy_floats(array, std::move(owner));
   if (array.fortran_order && array.rank() == 2 && !matrix.values.empty()) {

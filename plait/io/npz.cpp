@@ -31,7 +31,7 @@ ParsedDataset parse_scipy(const NpzArchive& archive) {
   const MatrixShape shape = read_shape(archive, "shape");
   if (shape.rows != shape.columns)
     archive.fail("shape", fmt::format("{} x {} is not square", shape.rows, shape.columns),
-                 "give an adjacency matrix, with a row and a column a vertex");
+                 "give an adjacency matrix, with one row and one column per vertex");
   const CsrKeys keys{"indptr", "indices", "data"};
   ParsedDataset parsed;
   if (shape.rows <= kMaxVertices32)
@@ -87,7 +87,7 @@ class GraphArchive {
     }
   }
 
-  // How many vertices the arrays beside the edges promise, 0 if none is long enough.
+  // Returns how many vertices the arrays beside the edges promise, 0 if none is long enough.
   std::uint64_t promised_vertices(std::uint64_t needed) const {
     if (!parsed_.dataset.features.empty()) return parsed_.dataset.features.rows;
     const auto enough = [&](std::uint64_t count) { return count > 0 && count >= needed; };
@@ -121,7 +121,7 @@ class GraphArchive {
         parsed_.edges);
   }
 
-  // One graph id a vertex makes a set of graphs, unless labels are of the vertices.
+  // One graph id per vertex makes a set of graphs, unless labels are of the vertices.
   void read_graph_ids() {
     const auto ids = archive_.find("graph_id");
     if (!ids) return;
@@ -158,10 +158,10 @@ class GraphArchive {
   void read_label_sets(const NpzMember& y) {
     const char* const problem = parsed_.dataset.is_set_of_graphs() ? "in a set of graphs"
                                 : !y.array.type.is_integer()       ? "that are not integers"
-                                : y.rows() != vertices_            ? "that are not one row a vertex"
-                                                                   : nullptr;
+                                : y.rows() != vertices_ ? "that are not one row per vertex"
+                                                        : nullptr;
     if (problem)
-      return warn(fmt::format("y has several labels a vertex {} and is left out", problem));
+      return warn(fmt::format("y has several labels per vertex {} and is left out", problem));
     const std::uint64_t classes = y.columns();
     const auto stored = npy_integers<std::uint8_t>(y.array, NpyRange{0, 1});
     Buffer<std::uint8_t> sets(stored.size());
@@ -241,7 +241,7 @@ class GraphArchive {
   ParsedDataset parsed_;
   Buffer<Split> splits_;
   std::uint64_t vertices_ = 0;
-  std::uint64_t examples_ = 0;  // what labels and splits are of: vertices or graphs
+  std::uint64_t examples_ = 0;  // vertices, or graphs of a set
 };
 
 }  // namespace

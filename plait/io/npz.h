@@ -10,9 +10,8 @@
 //      edge_weight             (E) numbers
 //      x                       (N, width) f4 or f8: features; or as CSR:
 //      x_data, x_indices, x_indptr, x_shape
-//      tag                     (N) integers: the kind of each vertex; without x, these become
-//      one-hot
-//                              features
+//      tag                     (N) integers: the kind of each vertex; without x, these
+//                              become one-hot features
 //      y                       (N) integers: labels, -1 for none; or (N, classes) of 0 and 1: label
 //                              sets
 //      train, val, test        vertex ids: one split

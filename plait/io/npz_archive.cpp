@@ -86,7 +86,7 @@ void require_scipy_csr(const NpzArchive& archive) {
   const std::string_view code(reinterpret_cast<const char*>(format.array.data.data()),
                               format.array.data.size());
   if (format.array.type.kind != 'S' || code != "csr")
-    archive.fail("format", "it says something other than csr",
+    archive.fail("format", "it is not csr",
                  "convert the matrix with .tocsr() before scipy.sparse.save_npz");
 }
 

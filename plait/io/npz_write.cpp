@@ -56,7 +56,7 @@ void add_features(ZipWriter& zip, const Features& features) {
   }
 }
 
-// One split as three lists of vertices, several as masks.
+// Writes one split as three lists of vertices, several splits as masks.
 void add_splits(ZipWriter& zip, const Dataset& dataset) {
   for (const auto& [key, split] : kNpzSplits) {
     const auto chosen = [part = split](Split entry) { return entry == part; };
@@ -76,7 +76,7 @@ void add_splits(ZipWriter& zip, const Dataset& dataset) {
   }
 }
 
-// Whether a reader can find the number of vertices in what is written anyway.
+// Tells whether a reader can find the number of vertices from arrays that are written anyway.
 bool tells_vertices(const Dataset& dataset) {
   if (!dataset.features.empty() || !dataset.labels.empty() || !dataset.label_sets.empty() ||
       dataset.is_set_of_graphs() || !dataset.original_ids.empty() || dataset.split_count > 1)
@@ -98,7 +98,7 @@ void write_npz(const Dataset& dataset, AtomicFile& file, bool compress) {
   std::visit([&](const auto& graph) { add_edges(zip, graph); }, dataset.graph);
   add_features(zip, dataset.features);
   Array<std::int32_t> labels = dataset.labels;
-  // Labels of which none is known still say how many vertices there are.
+  // Labels that are all unknown still say how many vertices there are.
   if (!tells_vertices(dataset)) labels = Buffer<std::int32_t>(dataset.vertices(), -1);
   if (!labels.empty()) {
     const Shape shape{labels.size()};

@@ -83,15 +83,14 @@ class Folder {
     if (numbers.size() != 1)
       throw InputError(
           file, "line 1",
-          fmt::format("{} numbers are those of {} graphs", numbers.size(), numbers.size()),
+          fmt::format("{} numbers belong to {} graphs", numbers.size(), numbers.size()),
           "give a dataset of one graph");
     return numbers[0];
   }
 
   void set_features(NpyMatrix matrix, const std::string& file) {
     if (matrix.rows != vertices_)
-      throw InputError(file, "rows",
-                       fmt::format("{} rows where {} vertices are", matrix.rows, vertices_),
+      throw InputError(file, "rows", fmt::format("{} rows for {} vertices", matrix.rows, vertices_),
                        "get the files of the folder again");
     parsed_.dataset.features = {matrix.rows, matrix.width, std::move(matrix.values), {}, {}};
   }
@@ -108,7 +107,7 @@ class Folder {
       } else {
         read_weight(input, cursor, value);
       }
-      if (cursor.peek() == ',') return warn("several labels a vertex are left out");
+      if (cursor.peek() == ',') return warn("several labels per vertex are left out");
       if (!cursor.end_line())
         input.fail(begin, input.quote_line(begin) + " is not a label", "correct the line");
       labels.push_back(value);
@@ -143,7 +142,7 @@ class Folder {
     if (!labels.array.type.is_number())
       archive.fail("node_label", "it does not hold numbers", "get the file again");
     if (labels.rank() == 2 && labels.columns() > 1)
-      return warn("several labels a vertex are left out");
+      return warn("several labels per vertex are left out");
     visit_npy(labels.array, [&](auto load) {
       set_labels(
           labels.array.size(), [&](std::uint64_t i) { return static_cast<double>(load(i)); }, name);
@@ -155,8 +154,7 @@ class Folder {
   template <class Label>
   void set_labels(std::uint64_t count, Label label, const std::string& file) {
     if (count != vertices_)
-      throw InputError(file, "rows",
-                       fmt::format("{} labels where {} vertices are", count, vertices_),
+      throw InputError(file, "rows", fmt::format("{} labels for {} vertices", count, vertices_),
                        "get the files of the folder again");
     Buffer<std::int32_t> labels(count);
     std::int32_t largest = -1;
@@ -174,7 +172,7 @@ class Folder {
     parsed_.dataset.classes = largest + 1;
   }
 
-  // Each folder of split/ is a split, in the order of their names.
+  // Reads each folder of split/ as one split, in the order of the folders' names.
   void read_splits() {
     std::vector<std::string> folders;
     if (fs::is_directory(path_ + "/split"))
@@ -222,14 +220,14 @@ NpyMatrix parse_number_table(std::string_view text, const std::string& file) {
   std::vector<std::uint64_t> rows(chunks.size());
   for_each_chunk(chunks, "counting", [&](std::size_t i) { rows[i] = count_lines(chunks[i]); });
   NpyMatrix matrix{.rows = exclusive_sum(rows)};
-  if (matrix.rows == 0) input.fail(text.data(), "there are no numbers", "give a line a vertex");
+  if (matrix.rows == 0) input.fail(text.data(), "there are no numbers", "give one line per vertex");
   Cursor first(text);
   first.next_line();
   const char* const begin = first.at();
   const std::string_view line(begin, static_cast<std::size_t>(text.data() + text.size() - begin));
   matrix.width = 1 + static_cast<std::uint64_t>(
                          std::count(begin, begin + std::min(line.find('\n'), line.size()), ','));
-  // A number has at least one digit and what ends it.
+  // A number has at least one digit, and one character ends it.
   if (matrix.width > (text.size() + 1) / 2 / matrix.rows)
     input.fail(begin,
                fmt::format("{} numbers on each of {} lines are more than the text holds",
@@ -264,7 +262,7 @@ std::vector<std::uint64_t> parse_number_lines(std::string_view text, const std::
     read_number(input, cursor, "the number", {0, most}, number);
     if (!cursor.end_line())
       input.fail(cursor.at(), input.quote_line(cursor.at()) + " is more than a number",
-                 "give one number a line");
+                 "give one number per line");
     numbers.push_back(number);
   }
   return numbers;

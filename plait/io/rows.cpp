@@ -68,7 +68,7 @@ void require_whole_weights(const AnyCsr& any, std::int64_t low, std::int64_t hig
                            const std::string& file) {
   std::visit(
       [&](const auto& graph) {
-        // In double precision, which both bounds have exactly.
+        // The comparison is in double precision, in which both bounds are exact.
         const auto fits = [&](double w) {
           return w == std::floor(w) && w >= static_cast<double>(low) &&
                  w <= static_cast<double>(high);
@@ -79,7 +79,7 @@ void require_whole_weights(const AnyCsr& any, std::int64_t low, std::int64_t hig
         const auto row = std::upper_bound(graph.offsets.begin(), graph.offsets.end(), e) - 1;
         throw Error(fmt::format(
             "{}: weight {} of the edge from vertex {} to {} is not a whole number in {}..{}, which "
-            "is what the format holds; use --no-weights or another format",
+            "is what the format can hold; use --no-weights or another format",
             file, *wrong, graph.neighbours[e], row - graph.offsets.begin(), low, high));
       },
       any);

@@ -19,14 +19,14 @@ constexpr const char* kRemedy = "write it anew";
 
 json parse_header(std::string_view text, const std::string& file) {
   json header = json::parse(text, nullptr, false);
-  const bool ends = text.find('\0') != text.npos;  // for the parser, before the end of the header
+  const bool ends = text.find('\0') != text.npos;  // the parser would take it for the end
   if (ends || !header.is_object())
     throw InputError(file, "header", "is not a JSON object", kRemedy);
   return header;
 }
 
-// Array `name` of the header, its bytes copied out of `data` (which need not be aligned). `next` is
-// where it must begin.
+// Returns array `name` of the header, with its bytes copied out of `data` (which need not be
+// aligned). It must begin at `next`.
 NamedTensor parse_tensor(const std::string& name, const json& entry,
                          std::span<const std::byte> data, const std::string& file) {
   const auto fail = [&](const std::string& problem) -> void {
@@ -79,7 +79,8 @@ void check_layout(const json& header, std::size_t data_size, const std::string& 
   }
   if (next != data_size)
     throw InputError(file, "data",
-                     fmt::format("holds {} bytes, the header names {}", data_size, next), kRemedy);
+                     fmt::format("holds {} bytes, but the header names {}", data_size, next),
+                     kRemedy);
 }
 
 std::string checksum_of_content(const TensorFile& file) {
@@ -107,7 +108,7 @@ TensorFile parse_safetensors(std::span<const std::byte> bytes, const std::string
   std::memcpy(&length, bytes.data(), sizeof(length));
   if (length > bytes.size() - sizeof(length))
     throw InputError(file, "start",
-                     fmt::format("promises a header of {} bytes, the file holds {}", length,
+                     fmt::format("promises a header of {} bytes, but the file holds {}", length,
                                  bytes.size() - sizeof(length)),
                      kRemedy);
   const auto* text = reinterpret_cast<const char*>(bytes.data()) + sizeof(length);

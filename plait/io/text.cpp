@@ -150,7 +150,7 @@ std::uint64_t count_words(std::string_view chunk) {
   std::uint64_t words = within(text[0]);
   for (std::size_t begin = 1; begin < chunk.size(); begin += 1 << 14) {
     const std::size_t end = std::min(begin + (1 << 14), chunk.size());
-    std::uint32_t starts = 0;  // of as few bits as fit, for vectors of as many as can be
+    std::uint32_t starts = 0;  // few bits, so that vectors hold many
     for (std::size_t i = begin; i < end; ++i) {
       const bool before = within(text[i - 1]), now = within(text[i]);
       starts += now & !before;

@@ -41,10 +41,11 @@ class TextInput {
   // Throws the InputError of the line that holds `at`.
   [[noreturn]] void fail(const char* at, const std::string& problem,
                          const std::string& remedy) const;
-  // The same, for a number at `at` that is not a whole number in low .. high; `what` names it.
+  // Throws an InputError for a number at `at` that is not a whole number in low .. high; `what`
+  // names it.
   [[noreturn]] void fail_number(const char* at, std::string_view what, std::uint64_t low,
                                 std::uint64_t high) const;
-  // The same, for a weight at `at` that is not a finite number in single precision.
+  // Throws an InputError for a weight at `at` that is not a finite number in single precision.
   [[noreturn]] void fail_weight(const char* at) const;
   // Returns the line that holds `at`, in quotes, fit for a message: shortened, without control
   // characters.
@@ -93,8 +94,8 @@ struct Found {
 // Reads digits whose value is below 2^64, one by one.
 Found<std::uint64_t> find_unsigned_slowly(const char* at, const char* end);
 
-// The same, faster. std::from_chars takes one branch per digit, and mispredicts the last one of
-// most ids; here up to seven digits are read at once, without a branch on their number.
+// Reads the same, faster. std::from_chars takes one branch per digit, and mispredicts the last one
+// of most ids; here up to seven digits are read at once, without a branch on their number.
 inline Found<std::uint64_t> find_unsigned(const char* at, const char* end) {
   static_assert(std::endian::native == std::endian::little, "digits are joined in this order");
   if (end - at < 8) return find_unsigned_slowly(at, end);
@@ -129,7 +130,7 @@ class Cursor {
   void skip_blanks() {
     while (at_ != end_ && is_blank(*at_)) ++at_;
   }
-  // Moves past these characters; false, without moving, if others are next.
+  // Moves past these characters; returns false, without moving, if others are next.
   bool skip(std::string_view characters) {
     const bool found =
         std::string_view(at_, static_cast<std::size_t>(end_ - at_)).starts_with(characters);
@@ -184,7 +185,7 @@ inline void read_number(const TextInput& input, Cursor& cursor, std::string_view
     input.fail_number(at, what, range.first, range.second);
 }
 
-// The same for a weight, which is finite.
+// Moves past blanks and a weight, which is finite. Throws as read_number().
 inline void read_weight(const TextInput& input, Cursor& cursor, float& weight) {
   cursor.skip_blanks();
   const char* const at = cursor.at();

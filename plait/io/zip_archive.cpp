@@ -31,11 +31,11 @@ struct ZipError {
   ZipError& operator=(const ZipError&) = delete;
 };
 
-// The words of an error, made to follow a colon.
+// Returns the words of an error, made to follow a colon.
 std::string reason(zip_error_t* error) {
   std::string text = zip_error_strerror(error);
   const auto lower = [](char c) { return static_cast<char>(std::tolower(c)); };
-  // But not of "CRC error".
+  // The first letter becomes small, but not that of "CRC error".
   if (text.size() > 1 && text[1] == lower(text[1])) text[0] = lower(text[0]);
   return text;
 }
@@ -60,7 +60,7 @@ ZipReader::ZipReader(std::span<const std::byte> bytes, std::string file) : file_
   if (source)
     archive_.reset(zip_open_from_source(source.get(), ZIP_RDONLY | ZIP_CHECKCONS, &error.error));
   if (!archive_) fail("archive", &error.error);
-  std::ignore = source.release();  // the archive's from here on
+  std::ignore = source.release();  // the archive owns it from here on
   list(bytes.size());
 }
 

@@ -105,7 +105,7 @@ struct AttentionBackward {
 void apply(const AttentionForward& args);
 void apply(const AttentionBackward& args);
 
-// The same in plain loops in double precision, in one thread: the oracle.
+// The same in plain loops, in double precision and one thread: the oracle.
 void apply_reference(const AttentionForward& args);
 void apply_reference(const AttentionBackward& args);
 

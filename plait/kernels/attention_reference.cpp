@@ -25,7 +25,7 @@ double dropout_factor(const AttentionDropout& dropout, std::uint64_t target, std
   return which->factor(which->edge_numbers(target, source, epoch, layer, k)[k % 4]);
 }
 
-// Head k of row i.
+// Computes head k of row i.
 void forward_head(const AttentionForward& args, std::uint64_t i, std::uint64_t k) {
   const AttentionShape& shape = args.shape;
   const EdgeOffset begin = args.edges.begin[i], edges = args.edges.end[i] - begin;

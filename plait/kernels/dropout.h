@@ -30,11 +30,11 @@ class Dropout {
   Dropout(std::uint64_t seed, float p);
 
   float p() const { return p_; }
-  // row[c] *= kept(c) / (1 - p), for all columns c of the row of a vertex.
+  // Multiplies row[c] by kept(c) / (1 - p), for all columns c of the row of a vertex.
   void apply(std::uint64_t vertex, std::uint32_t epoch, std::uint32_t layer,
              std::span<float> row) const;
-  // The same for a row of which only some columns are stored. `columns`: these, ascending;
-  // `values`: one for each of them.
+  // Does so for a row of which only some columns are stored. `columns`: these, ascending; `values`:
+  // one for each of them.
   void apply(std::uint64_t vertex, std::uint32_t epoch, std::uint32_t layer,
              std::span<const std::uint32_t> columns, std::span<float> values) const;
 
@@ -48,7 +48,7 @@ class Dropout {
   PLAIT_HOST_DEVICE Philox::Block edge_numbers(std::uint64_t target, std::uint64_t source,
                                                std::uint32_t epoch, std::uint32_t layer,
                                                std::uint32_t head) const {
-    // ~: so that (u, v) and (v, u) differ.
+    // The ~ makes (u, v) and (v, u) differ.
     return philox_(mix(target) ^ mix(~source), std::uint64_t{epoch & 0xffffffu} << 40 |
                                                    std::uint64_t{layer & 0xffu} << 32 |
                                                    std::uint64_t{1} << 31 | head / 4);
@@ -63,7 +63,7 @@ class Dropout {
   }
 
  private:
-  // One to one, and every bit of `id` reaches every bit of the result.
+  // The mix is one to one, and every bit of `id` reaches every bit of the result.
   PLAIT_HOST_DEVICE static constexpr std::uint64_t mix(std::uint64_t id) {
     constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15u;  // 2^64 / golden ratio
     id = (id ^ id >> 32) * kOdd;
@@ -100,7 +100,7 @@ struct DropoutRows {
   float* y = nullptr;
 };
 
-// y = x times the mask of an active step, by all threads. Does not read `epoch_at`.
+// Computes y = x times the mask of an active step, by all threads. Does not read `epoch_at`.
 void drop_rows(const DropoutStep& step, const DropoutRows& rows);
 
 }  // namespace plait

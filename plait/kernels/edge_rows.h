@@ -3,7 +3,7 @@
 //
 // An operation over edges is a plain struct of arguments that all devices share (attention.h,
 // extremum.h). It has
-//   EdgeRows edges                 filled in by whoever brings the rows
+//   EdgeRows edges                 filled in by the code that brings the rows
 //   kDirection                     the direction in which it works on the edges
 //   row_width()                    floats of each row that its edges read
 //   results()                      the arrays that it writes, once `edges` is known

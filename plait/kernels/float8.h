@@ -60,7 +60,7 @@ class FirstLanes {
 
 #else
 
-// The same without AVX.
+// Eight floats without AVX.
 struct Float8 {
   float lanes[kFloat8];
 
@@ -91,7 +91,7 @@ struct Float8 {
   }
 };
 
-// The same without AVX.
+// The first lanes without AVX.
 class FirstLanes {
  public:
   explicit FirstLanes(int count) : count_(count) {}

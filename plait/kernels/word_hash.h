@@ -26,8 +26,8 @@ struct WordHash {
   }
 
  private:
-  // One to one; every bit of x reaches every bit of the result (SplitMix64: Steele, Lea and Flood,
-  // OOPSLA 2014, section 3).
+  // The mix is one to one; every bit of x reaches every bit of the result (SplitMix64: Steele, Lea
+  // and Flood, OOPSLA 2014, section 3).
   PLAIT_HOST_DEVICE static constexpr std::uint64_t mix(std::uint64_t x) {
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
     x = (x ^ x >> 27) * 0x94D049BB133111EBu;

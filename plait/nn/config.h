@@ -115,7 +115,8 @@ struct TrainConfig {
   MetricKind metric = MetricKind::automatic;
   Normalize normalize = Normalize::automatic;
   Route route;
-  // Path. Written when training ends, and every `checkpoint_every` epochs; empty: none.
+  // Path of the file that is written when training ends, and every `checkpoint_every` epochs;
+  // empty: none.
   std::string checkpoint;
   int checkpoint_every = 50;  // 0: only when training ends
   std::string resume;         // path of a checkpoint to go on from, or empty

@@ -77,7 +77,7 @@ void check(const ModelConfig& c) {
                       "activation '{}' is unknown; use relu or elu", c.activation);
 }
 
-// Whether a layer is the one whose rows are scores. With a head, none is.
+// Tells whether the rows of a layer are scores. With a head, no layer's are.
 bool gives_scores(const ModelConfig& c, int layer) {
   return layer + 1 == c.layers && c.pool == Pool::none;
 }
@@ -224,7 +224,7 @@ std::vector<torch::Tensor> Model::state() const {
 
 namespace {
 
-// Columns of what a layer makes of its input: those of all heads, where their mean is taken after.
+// Returns the columns of a layer's product: of all heads, if their mean is taken later.
 std::int64_t widest_product(const ModelConfig& config, const LayerShape& shape) {
   return config.kind == "gat" && !shape.concatenated ? shape.out * shape.heads : shape.out;
 }
@@ -253,7 +253,7 @@ ModelSize size_of_model(const ModelConfig& config) {
     const auto wide = static_cast<double>(widest_product(config, shape));
     size.weights += in * wide * (config.kind == "sage" ? 2 : 1) * (config.residual ? 2 : 1) +
                     (config.kind == "gin" ? out * out : 0);
-    // What is kept for the gradient: the product, the sum, what is dropped; attention keeps more.
+    // The product, the sum and the dropped input are kept for the gradient; attention keeps more.
     size.activations_per_vertex += wide * (config.kind == "gat" || config.kind == "gin" ? 8 : 4);
   }
   if (config.pool != Pool::none)

@@ -51,13 +51,14 @@ class Model {
   // it: own x out.
   torch::Tensor layer_output(std::size_t layer, const LayerInput& x, const GraphRef& graph) const;
 
-  // Named as PyG's basic models (torch_geometric.nn.models) name them: "convs.0.lin.weight" (out x
-  // in), "convs.0.bias" (out), "norms.0.module.weight", and for residual layers whose widths
-  // differ "residuals.0.weight"; of the head "mlp.lins.0.weight". Layers come first, in order.
+  // Returns the weights, named as PyG's basic models (torch_geometric.nn.models) name them:
+  // "convs.0.lin.weight" (out x in), "convs.0.bias" (out), "norms.0.module.weight", and for
+  // residual layers whose widths differ "residuals.0.weight"; of the head "mlp.lins.0.weight".
+  // Layers come first, in order.
   NamedTensors named_parameters() const;
-  // The same without names.
+  // Returns the same weights without names.
   std::vector<torch::Tensor> parameters() const;
-  // Returns how many of these, from the first, weight decay is meant for.
+  // Returns the number of weights, counted from the first, that weight decay is meant for.
   std::size_t decayed_parameters() const;
   // Returns the tensors that layers and norms keep but do not learn by gradients.
   NamedTensors named_buffers() const;

@@ -8,8 +8,8 @@
 
 namespace plait {
 
-// With the vertices sorted by label, and by id within one, an edge's place is its row's. Labels are
-// ids, so the sorting is counting.
+// Vertices are put in the order of their labels, and of ids within a label; a vertex goes to the
+// part in which the middle of its edges falls. Labels are ids, so they are sorted by counting.
 Partition partition_by_clusters(const AnyCsr& any, int parts) {
   return std::visit(
       [&](const auto& graph) {
@@ -17,7 +17,7 @@ Partition partition_by_clusters(const AnyCsr& any, int parts) {
         if (parts == 1 || graph.edges() == 0) return partition_by_vertices(n, parts);
         constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max() - 1;
         require(n <= kMost,
-                "clusters are found among at most {} vertices, the graph has {}; use --partition "
+                "clusters need at most {} vertices, but the graph has {}; use --partition "
                 "edges",
                 kMost, n);
         const auto offsets = graph.offsets.span();

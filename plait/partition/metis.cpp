@@ -12,7 +12,7 @@ namespace {
 struct MetisGraph {
   Buffer<idx_t> offsets;
   Buffer<idx_t> neighbours;
-  Buffer<idx_t> vertex_weights;  // the work of a row: its edges, and one for itself
+  Buffer<idx_t> vertex_weights;  // the work of a row: its edges, plus one
 };
 
 // METIS wants every edge in both directions and no loops. Parallel edges are kept: they weigh.
@@ -21,7 +21,7 @@ MetisGraph symmetric_copy(const Csr<V>& graph) {
   const auto limit = static_cast<std::uint64_t>(std::numeric_limits<idx_t>::max());
   const std::uint64_t n = graph.vertices();
   require(n < limit && graph.edges() < limit / 2,
-          "METIS takes at most {} vertices and edges, the graph has {} and {}; "
+          "METIS takes at most {} vertices and edges, but the graph has {} and {}; "
           "use --partition edges",
           limit, n, graph.edges());
   require_memory((2 * graph.edges() + 2 * n) * sizeof(idx_t), "the graph's copy for METIS");

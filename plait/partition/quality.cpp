@@ -19,15 +19,15 @@ double imbalance(const std::vector<PartQuality>& parts, Get get) {
   return static_cast<double>(most) * static_cast<double>(parts.size()) / static_cast<double>(sum);
 }
 
-// What one part reads of another.
+// The reads of one part from another.
 struct PartRead {
   std::uint64_t rows = 0;     // distinct
   std::uint64_t readers = 0;  // own rows that read some
   std::uint64_t edges = 0;
-  std::uint64_t last_row = 0;  // that read some, from 1
+  std::uint64_t last_row = 0;  // the last own row that read some, from 1
 };
 
-// What all others want of a part.
+// The rows and sums that all others want of a part.
 struct PartAsked {
   std::atomic<std::uint64_t> packed = 0, packed_beside_sums = 0, sums = 0, summed_edges = 0;
 };

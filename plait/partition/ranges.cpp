@@ -1,4 +1,4 @@
-// Partitions that need no more than the offsets, or nothing at all, of the graph.
+// Partitions for which the offsets of the graph, or its number of vertices, are enough.
 #include <algorithm>
 
 #include "plait/base/parallel.h"
@@ -7,8 +7,8 @@
 
 namespace plait {
 
-// Part p ends at the first vertex at which its share of the edges is reached. The share is of what
-// is left, so that one hub that overfills a part does not starve the last.
+// Part p ends at the first vertex at which its share of the edges is reached. The share is taken of
+// the edges that are left, so that one hub that overfills a part does not starve the last.
 Partition partition_by_edges(const AnyCsr& any, int parts) {
   return std::visit(
       [&](const auto& graph) {
@@ -24,7 +24,7 @@ Partition partition_by_edges(const AnyCsr& any, int parts) {
           const auto bound = std::lower_bound(offsets.begin() + static_cast<std::ptrdiff_t>(first),
                                               offsets.end(), target);
           auto last = static_cast<std::uint64_t>(bound - offsets.begin());
-          // Of the two cuts around the target the nearer one.
+          // Takes the nearer of the two cuts around the target.
           if (last > first + 1 && target - offsets[last - 1] < offsets[last] - target) --last;
           starts.push_back(part + 1 == parts ? vertices : std::min(last, vertices));
         }

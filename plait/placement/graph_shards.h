@@ -9,7 +9,7 @@
 
 namespace plait {
 
-// How a graph is placed.
+// Options of placing a graph.
 struct ShardOptions {
   bool one_loop_each = false;  // as GCN needs it, see with_one_loop_each
   float loop_weight = 1;       // of loops that are added; ignored if the graph has no weights

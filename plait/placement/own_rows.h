@@ -13,9 +13,9 @@ namespace plait {
 template <VertexId V>
 Csr<V> own_rows(const Csr<V>& graph, const Partition& partition, int rank);
 
-// The same for the transposed graph, without transposing all of it: row r lists the vertices that
-// aggregate from vertex partition.vertex(rank, r), ascending. Two passes over all edges, by one
-// thread.
+// Returns a rank's rows of the transposed graph, without transposing all of it: row r lists the
+// vertices that aggregate from vertex partition.vertex(rank, r), ascending. Takes two passes over
+// all edges, by one thread.
 template <VertexId V>
 Csr<V> own_columns(const Csr<V>& graph, const Partition& partition, int rank);
 

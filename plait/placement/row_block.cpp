@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kBlock = 1;  // of partition_of_block
 
-// The rows are copied out of the graph, once more with their loops, and turned into slots.
+// Rows are copied out of the graph, once more with their loops, and turned into slots.
 template <VertexId V>
 std::uint64_t bytes_an_edge(const Csr<V>& graph, const BlockCost& cost) {
   if (!cost.edges) return 0;
@@ -20,7 +20,7 @@ std::uint64_t bytes_an_edge(const Csr<V>& graph, const BlockCost& cost) {
   return (cost.one_loop_each ? 2 : 1) * copy + sizeof(Slot);
 }
 
-// How many vertices a row would add; parallel edges in their order count once.
+// Returns how many vertices a row would add; parallel edges side by side count once.
 template <VertexId V>
 std::uint64_t count_fresh(const Csr<V>& graph, std::uint64_t row, bool loop,
                           const VertexSet& sources) {

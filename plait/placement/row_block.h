@@ -1,5 +1,6 @@
 // Consecutive rows of a graph, with the distinct rows that they read: as many as fit into a given
-// memory. For work on one block after another, if the rows that are read do not fit all at once.
+// memory. They allow work on one block after another, if the rows that are read do not fit all at
+// once.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,7 @@ class SlotMap {
     std::atomic_ref<Slot>(slot_[v]).store(0, std::memory_order_relaxed);
   }
 
-  // Numbers own rows and what was marked (or everything), and returns the halo.
+  // Numbers own rows and the marked rows (or all others), and returns the halo.
   Halo number(HaloKind kind) {
     std::uint64_t next = partition_.size(rank_);
     for (std::uint64_t r = 0; r < next; ++r)

@@ -20,22 +20,24 @@ class Timeline {
                         static_cast<double>(std::max<std::uint64_t>(width_.wire_bytes, 1));
     return rows <= 0 ? 0 : std::min(load_.halo, static_cast<std::uint64_t>(rows));
   }
-  // One pass over all edges, which writes y, after all rows have arrived.
+  // Returns the time of one pass over all edges, which writes y, after all rows have arrived.
   double whole() const {
     return sum(static_cast<double>(edges()), own(), 1) + first_reads(load_.halo);
   }
-  // When the pass over own edges ends.
+  // Returns when the pass over own edges ends.
   double after_local() const {
     return beside(0, sum(static_cast<double>(load_.local_edges), own(), 1));
   }
-  // When the pass over the edges to rows `from` to `to` of the halo ends that may begin at `time`.
+  // Returns when the pass over the edges to rows `from` to `to` of the halo ends if it may begin at
+  // `time`.
   double after_remote(double time, std::uint64_t from, std::uint64_t to) const {
     const double edges = static_cast<double>(load_.remote_edges) * static_cast<double>(to - from) /
                          static_cast<double>(std::max<std::uint64_t>(load_.halo, 1));
     return beside(std::max(time, arrival(to)),
                   sum(edges, std::min(own(), edges), 2) + first_reads(to - from));
   }
-  // Passes of what has arrived when the one before has ended, but not less than `least` rows.
+  // Returns passes that each take the rows that have arrived when the one before ends, but at least
+  // `least`.
   std::vector<std::uint64_t> greedy(std::uint64_t least) const {
     std::vector<std::uint64_t> cuts;
     double time = after_local();
@@ -60,7 +62,7 @@ class Timeline {
   double first_reads(std::uint64_t rows) const {
     return static_cast<double>(rows * width_.wire_bytes) * costs_.halo_byte;
   }
-  // When `work` that begins at `time` ends: slower until the last row has arrived.
+  // Returns when `work` that begins at `time` ends: it is slower until the last row has arrived.
   double beside(double time, double work) const {
     const double left = std::max(0.0, arrival(load_.halo) - time);
     const double slow = std::min(work * costs_.beside_link, left);
@@ -72,8 +74,7 @@ class Timeline {
   const PassCosts& costs_;
 };
 
-// Cuts but the last that are within `reach` of a block's end are moved to it; what meets becomes
-// one.
+// Moves cuts, except the last, to a block's end within `reach`; cuts that meet become one.
 void move_to_block_ends(std::vector<std::uint64_t>& cuts,
                         const std::vector<std::uint64_t>& block_ends, std::uint64_t reach) {
   for (std::uint64_t& cut : std::span(cuts).first(cuts.size() - 1))

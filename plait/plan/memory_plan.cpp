@@ -13,7 +13,7 @@
 namespace plait {
 namespace {
 
-// A plan under way: items with an entry a rank.
+// A plan in the making: items with one entry per rank.
 class Items {
  public:
   explicit Items(const PartitionQuality& quality) : quality_(quality) {}
@@ -24,7 +24,7 @@ class Items {
     for (const PartQuality& part : quality_.parts) item.bytes.push_back(Bytes(bytes(part)).value);
     plan_.items.push_back(std::move(item));
   }
-  // What work holds; `rows`: bytes of x and y, where it is one aggregation.
+  // Adds the arrays that work holds; `rows`: bytes of x and y, if the work is one aggregation.
   template <class OfPart>
   void add_work(const MemoryQuestion& q, OfPart rows) {
     if (q.work.empty()) return add("x and y", rows);
@@ -35,7 +35,8 @@ class Items {
       return work.most - std::min(work.kept, work.most);
     });
   }
-  // `placing`: what it takes beside what stays; `after`: what is taken only when it has ended.
+  // `placing`: bytes taken beside arrays that stay; `after`: bytes taken only when placing has
+  // ended.
   template <class OfPlacing, class OfAfter>
   void add_placing(OfPlacing placing, OfAfter after) {
     add("more while placing the graph", [&](const PartQuality& part) {
@@ -110,14 +111,14 @@ std::uint64_t shard_edges(const PartQuality& part, const MemoryQuestion& q) {
 
 std::uint64_t directions(const MemoryQuestion& q) { return q.gradient && !q.symmetric ? 2 : 1; }
 
-// Of rows as they stand in slots.
+// Returns the bytes of rows as they stand in slots.
 Bytes bytes_of_rows(Bytes rows, const MemoryQuestion& q) {
-  // A width that is absurd must not wrap round as it is padded.
+  // An absurd width must not wrap round as it is padded.
   const std::uint64_t width = q.width();
   return rows * (width >> 62 != 0 ? width : row_stride(width)) * sizeof(float);
 }
 
-// The caller's own rows, which have no gaps.
+// Returns the bytes of the caller's own rows of x and y, which have no gaps.
 Bytes x_and_y(const PartQuality& part, const MemoryQuestion& q) {
   return Bytes(2 * part.vertices) * q.width() * sizeof(float);
 }
@@ -166,11 +167,11 @@ MemoryPlan plan_memory(const PartitionQuality& quality, const MemoryQuestion& q,
 
 namespace {
 
-// What a part holds on its GPU.
+// The counts of a part on its GPU.
 struct GpuPart {
   std::uint64_t halo = 0;    // rows that are brought
   std::uint64_t edges = 0;   // of the shard
-  std::uint64_t listed = 0;  // rows in lists of what is read, and of what is to be sent
+  std::uint64_t listed = 0;  // rows in lists of rows to read and of rows to send
 };
 
 GpuPart gpu_part(const PartQuality& part, const MemoryQuestion& q, HaloStore halo,
@@ -189,7 +190,8 @@ GpuPart gpu_part(const PartQuality& part, const MemoryQuestion& q, HaloStore hal
   }
 }
 
-// Groups of rows that are not cut, for each width that has a schedule of its own.
+// Returns the bytes of groups of rows that are not cut, for each width that has a schedule of its
+// own.
 Bytes neighbour_groups(const PartQuality& part, const GpuPart& on_gpu, const MemoryQuestion& q,
                        HaloStore halo) {
   if (halo == HaloStore::none) return part.vertices + on_gpu.edges / kGetGroup;
@@ -198,7 +200,7 @@ Bytes neighbour_groups(const PartQuality& part, const GpuPart& on_gpu, const Mem
                       remote = on_gpu.edges - std::min(on_gpu.edges, local);
   Bytes groups = halo == HaloStore::sums ? part.summed.sums : 0;
   for (const std::uint64_t width : q.widths) {
-    // Of an absurd width the schedule does not matter.
+    // The schedule of an absurd width does not matter.
     const std::uint64_t bytes = row_bytes(std::min(width, std::uint64_t{1} << 20));
     const auto cuts = halo_cuts({part.vertices, on_gpu.halo, local, remote}, {bytes, bytes});
     groups = groups + part.vertices + cuts.size() * std::min(part.vertices, remote);
@@ -206,8 +208,9 @@ Bytes neighbour_groups(const PartQuality& part, const GpuPart& on_gpu, const Mem
   return groups;
 }
 
-// Beside what stays: the slots of all vertices and the edges as they came; or the shard as it was
-// before blocks of it became sums, with what their owners are to sum, which is a piece of it.
+// Returns the bytes beside arrays that stay: the slots of all vertices and the edges as they came;
+// or the shard as it was before blocks of it became sums, with the piece of it that owners are to
+// sum.
 std::uint64_t placing_bytes(const PartQuality& part, const MemoryQuestion& q, HaloStore halo,
                             std::uint64_t vertices) {
   constexpr std::uint64_t kRowCounts = 24;
@@ -224,8 +227,9 @@ std::uint64_t placing_bytes(const PartQuality& part, const MemoryQuestion& q, Ha
 MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion& q,
                            HaloStore halo) {
   constexpr std::uint64_t kGroup = 16, kMiB = std::uint64_t{1} << 20;
-  // What CUDA and libtorch take beside the arrays, measured (docs/performance.md): kernels that are
-  // loaded when they are first used, recorded steps, the workspace of matrix products.
+  // The memory that CUDA and libtorch take beside the arrays, measured (docs/performance.md):
+  // kernels that are loaded when they are first used, recorded steps, the workspace of matrix
+  // products.
   constexpr std::uint64_t kPlaced = 32 * kMiB, kTrained = 96 * kMiB, kNccl = 960 * kMiB;
   const std::uint64_t vertices = vertices_of(quality), ranks = quality.parts.size();
   const auto on_gpu = [&](const PartQuality& part) { return gpu_part(part, q, halo, vertices); };
@@ -248,7 +252,7 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
   });
   const auto group_sums = [&](const PartQuality& part) {
     const Bytes bytes = rows_of(items.of_rank(q.cut_sums, part));
-    // Beyond that, get adds them by atomics.
+    // Above this limit, get adds sums by atomics.
     return get && bytes.value > machine().get_partial_sums ? Bytes(0) : Bytes(both) * bytes;
   };
   items.add("sums of neighbour groups", group_sums);
@@ -271,7 +275,7 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
     items.add("rows packed to send",
               [&](const PartQuality& part) { return rows_of(part.packed_rows) * both; });
   if (halo == HaloStore::sums)
-    items.add("sums for other ranks, and what is summed", [&](const PartQuality& part) {
+    items.add("sums for other ranks, and their edges", [&](const PartQuality& part) {
       const SummedHalo& s = part.summed;
       return (rows_of(s.sums) + s.summed_edges * edge_bytes(q) +
               (s.sums + ranks) * sizeof(EdgeOffset)) *

@@ -77,7 +77,7 @@ struct MemoryPlan {
 MemoryPlan plan_memory(const PartitionQuality& quality, const MemoryQuestion& question,
                        HaloStore halo);
 
-// The same for the memory of GPUs, one per rank.
+// Returns the same account for the memory of GPUs, one per rank.
 MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion& question,
                            HaloStore halo);
 

@@ -38,7 +38,7 @@ Address abstract_address(const std::string& name) {
   return address;
 }
 
-// What a rank tells the others: where it listens, and whether it has a descriptor to give.
+// A rank tells the others where it listens, and whether it has a descriptor to give.
 struct Introduction {
   std::array<unsigned char, 16> number{};
   bool failed = false;
@@ -93,7 +93,7 @@ void send_descriptor(const Descriptor& socket, int rank, const Descriptor& own) 
   require(sent, "shared memory cannot be handed over: {}", std::strerror(errno));
 }
 
-// The rank that sent and its descriptor; nothing open if the message is not of this form.
+// Returns the rank that sent and its descriptor, which is not open if the message is malformed.
 std::pair<int, Descriptor> receive_descriptor(const Descriptor& socket) {
   const auto none = [] { return std::pair<int, Descriptor>(-1, Descriptor()); };
   const timeval limit{1, 0};  // it was sent right after the connection
@@ -134,7 +134,7 @@ class Exchange {
   }
 
  private:
-  // Others may have filled the peer's queue, as they may this rank's, which is emptied meanwhile.
+  // Others may have filled the peer's queue, or this rank's, which is therefore emptied meanwhile.
   void send_to(int rank, const std::string& name) {
     const Address peer = abstract_address(name);
     const Descriptor socket = open_socket(SOCK_NONBLOCK);
@@ -148,7 +148,7 @@ class Exchange {
     send_descriptor(socket, world_.rank(), own_);
   }
 
-  // Waits a moment for a connection, looking after the other ranks.
+  // Waits a moment for a connection, and checks that no rank is lost.
   void accept_one() {
     world_.check_alive();
     pollfd ready{listener_.number(), POLLIN, 0};

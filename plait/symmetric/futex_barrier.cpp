@@ -11,7 +11,7 @@
 namespace plait {
 namespace {
 
-// About 20 microseconds of looking: a sleep and a wake-up cost several.
+// A rank looks for about 20 microseconds: a sleep and a wake-up cost several.
 constexpr int kSpins = 1000;
 constexpr long kNanosecondsBetweenChecks = 20'000'000;
 
@@ -21,7 +21,7 @@ void relax() {
 #endif
 }
 
-// Shared futexes (without FUTEX_PRIVATE_FLAG): waiters are in other processes.
+// Futexes are shared (without FUTEX_PRIVATE_FLAG): waiters are in other processes.
 void sleep_while(std::atomic<std::uint32_t>& word, std::uint32_t value) {
   const timespec limit{0, kNanosecondsBetweenChecks};
   ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &limit, nullptr, 0);
@@ -39,10 +39,11 @@ FutexBarrier::FutexBarrier(BarrierState& state, int ranks)
       spins_(static_cast<unsigned>(ranks) <= std::thread::hardware_concurrency() ? kSpins : 0) {}
 
 void FutexBarrier::wait(const std::function<void()>& check) {
-  // Cannot move on before this rank has arrived, so a relaxed read gives this round's value.
+  // The generation cannot move on before this rank has arrived, so a relaxed read gives this
+  // round's.
   const auto round = state_.generation.load(std::memory_order_relaxed);
   if (state_.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == ranks_) {
-    // Ordered before the next round's arrivals by the release below.
+    // This store is ordered before the next round's arrivals by the release below.
     state_.arrived.store(0, std::memory_order_relaxed);
     state_.generation.store(round + 1, std::memory_order_release);
     wake_all(state_.generation);

@@ -1,4 +1,4 @@
-// The symmetric heap on one host: one piece of shared memory a rank, mapped by all.
+// The symmetric heap on one host: one piece of shared memory per rank, mapped by all.
 #include "plait/symmetric/heap.h"
 
 #include <unistd.h>
@@ -26,8 +26,9 @@ std::size_t mapped_bytes(std::size_t bytes) {
 
 struct LastPage {
   BarrierState barrier;  // of all ranks: rank 0's is used
-  // What the rank has brought to its last barriers, in turn: while a peer may still read one, the
-  // next goes to the other. The one after that comes when all have been at the next barrier.
+  // The words that the rank has brought to its last two barriers, in turn: while a peer may still
+  // read one, the next goes to the other place. Each place is used again when all have been at the
+  // next barrier.
   std::uint64_t words[2];
 };
 
@@ -71,7 +72,7 @@ class HostHeap : public SymmetricHeap {
   std::size_t turn_ = 0;  // of LastPage::words
 };
 
-// Collective. Returns what each rank gets. `held`: bytes that every rank will have freed.
+// Collective. Returns the bytes that each rank gets. `held`: bytes that every rank will have freed.
 std::size_t agree_on_room(World& world, std::size_t bytes, std::size_t held, SizeRule rule) {
   require<UsageError>(world.one_host(),
                       "the symmetric heap needs all ranks on one host, but they are on several; "
@@ -88,8 +89,8 @@ void SymmetricHeap::replace(World& world, std::unique_ptr<SymmetricHeap>& heap, 
   replace_memory(world, heap, bytes, [&](std::size_t size) { return create(world, size, rule); });
 }
 
-// Ranks exchange messages twice, for the size and for the descriptors' sockets: that is what a heap
-// costs, so all that they must agree on goes with these.
+// A heap costs two exchanges of messages, for the size and for the descriptors' sockets. All that
+// ranks must agree on goes with these.
 std::unique_ptr<SymmetricHeap> SymmetricHeap::create(World& world, std::size_t wanted,
                                                      SizeRule rule) {
   const std::size_t bytes = agree_on_room(world, wanted, 0, rule);

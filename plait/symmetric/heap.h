@@ -40,7 +40,7 @@ class SymmetricHeap {
   // Collective. Every write of every rank before its barrier() is seen by every rank after it.
   // Throws LostRankError if a rank is lost meanwhile.
   virtual void barrier() = 0;
-  // The same, and gives the word that each rank has brought to it.
+  // Collective. The same barrier, which returns the word that each rank has brought to it.
   virtual std::vector<std::uint64_t> barrier(std::uint64_t word) = 0;
 };
 

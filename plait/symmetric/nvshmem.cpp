@@ -87,23 +87,24 @@ void set_environment(bool one_host) {
   const auto set = [](const char* name, const char* value) { ::setenv(name, value, 0); };
   set("NVSHMEM_DISABLE_NVLS", "1");
   set("NVSHMEM_DISABLE_NCCL", "1");
-  // Its thread would still run when the process ends, in libraries that are closed before it.
+  // A transport's thread would still run when the process ends, in libraries that are closed
+  // before.
   set("NVSHMEM_REMOTE_TRANSPORT", "none");
   set("NVSHMEM_DISABLE_LOCAL_ONLY_PROXY", "1");
   if (one_host) set("NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "lo");
 }
 
-// Where ranks meet, on the one that makes it.
+// Makes the id by which ranks meet on the rank that calls this.
 UniqueId new_unique_id() {
   UniqueId id;
   const int status = library().get_unique_id(&id);
   require(status == 0,
-          "NVSHMEM finds no way for ranks to meet (status {}); what it says stands above", status);
+          "NVSHMEM finds no way for ranks to meet (status {}); its own message is above", status);
   return id;
 }
 
-// While it lives, what is printed on stdout comes on stderr: NVSHMEM warns on stdout, which is for
-// results.
+// While it lives, text that is printed on stdout goes to stderr: NVSHMEM warns on stdout, which is
+// for results.
 class StdoutOnStderr {
  public:
   StdoutOnStderr() {
@@ -154,8 +155,8 @@ Nvshmem::Nvshmem(World& world) : rank_(world.rank()), ranks_(world.size()) {
   const int status = l.init(kInitWithUniqueId, &attributes);
   // Without a GPU it reports success, and that it is not initialised.
   require(status == 0 && l.init_status() >= kInitialized,
-          "rank {}: NVSHMEM cannot be initialised on this GPU (status {}, state {}); what it says "
-          "stands above; GPUs must reach each other directly; --transport cuda does without it",
+          "rank {}: NVSHMEM cannot be initialised on this GPU (status {}, state {}); its own "
+          "message is above; GPUs must reach each other directly; --transport cuda does without it",
           rank_, status, l.init_status());
 }
 

@@ -12,8 +12,7 @@ namespace plait {
 // Collective; each rank on its current GPU. Names two ranks of which the GPU of one cannot read and
 // write the memory of the other's, in the same words on all ranks; empty if there are none.
 std::string unreached_peer(World& world);
-// The same by answers of the caller: reaches(peer) tells whether this rank's GPU reaches the
-// peer's.
+// Does so by answers of the caller: reaches(peer) tells whether this rank's GPU reaches the peer's.
 std::string unreached_peer(World& world, const std::function<bool(int peer)>& reaches);
 
 // Collective. Throws on all ranks a UsageError that names such a pair and says what to do.

@@ -53,7 +53,8 @@ class SymmetricRows {
   // Collective. Rows that ranks wrote before it are read by all after it. Does nothing for a single
   // rank or if rows travel as messages. Throws LostRankError.
   void barrier();
-  // barrier() where rows are shared, and the word that each rank has brought to it; else nothing.
+  // Collective. The same barrier if rows are shared, which returns each rank's word; else does
+  // nothing.
   std::vector<std::uint64_t> barrier(std::uint64_t word);
 
  private:

@@ -15,7 +15,7 @@ namespace plait {
 namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-// Linux 6.3; newer kernels ask for it, older ones refuse it.
+// Since Linux 6.3: newer kernels ask for this flag, older ones refuse it.
 constexpr unsigned kNoExecSeal = 0x0008;
 
 Descriptor open_anonymous() {

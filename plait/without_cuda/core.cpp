@@ -1,5 +1,5 @@
-// What stands in for the rooms' cuda/ in a build without CUDA: there are no GPUs, and whatever
-// would run on one throws UsageError.
+// Replaces the folders cuda/ of the rooms of plait_core in a build without CUDA: there are no GPUs,
+// and every function that would run on one throws UsageError.
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/kernels/cuda/dropout.h"

@@ -1,4 +1,4 @@
-// What stands in for nn/training/cuda in a build without CUDA: work is done as it is, each time.
+// Replaces nn/training/cuda in a build without CUDA: work is never recorded, but done each time.
 #include "plait/nn/training/recorded.h"
 
 namespace plait {

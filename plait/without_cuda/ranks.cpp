@@ -1,4 +1,4 @@
-// What stands in for the cuda/ of the rooms of ranks in a build without CUDA.
+// Replaces the folders cuda/ of the rooms of ranks in a build without CUDA.
 #include "plait/aggregate/cuda/aggregator.h"
 #include "plait/aggregate/cuda/bench.h"
 #include "plait/base/gpu.h"

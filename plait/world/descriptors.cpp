@@ -12,12 +12,12 @@
 namespace plait {
 namespace {
 
-// Measured, and rounded up: what a process has open whatever the number of ranks, the connection of
-// a rank to each other one, and the connections of each rank to the store.
+// Measured, and rounded up: descriptors of a process for any number of ranks, of a rank for each
+// other rank, and of the store for each rank.
 constexpr int kOfProcess = 24;
 constexpr int kOfPeer = 1;
 constexpr int kOfStoreClient = 4;
-// Room for what GPUs, their libraries and a user's script open, where the limit is raised.
+// Room for descriptors of GPUs, their libraries and a user's script, if the limit is raised.
 constexpr rlim_t kOthers = 1024;
 
 void require_descriptors(int count, int ranks) {
@@ -45,7 +45,7 @@ void require_descriptors_of_rank(int ranks, bool keeps_store) {
   require_descriptors(kOfProcess + ranks * (kOfPeer + (keeps_store ? kOfStoreClient : 0)), ranks);
 }
 
-// Its ranks have the same limit, and would fail one by one.
+// The launcher's ranks have the same limit, and would fail one by one.
 void require_descriptors_of_launcher(int ranks) {
   require_descriptors(kOfProcess + ranks * kOfStoreClient, ranks);
 }

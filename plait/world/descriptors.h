@@ -9,8 +9,8 @@ namespace plait {
 // reading or writing them fails as before. Ranks inherit them.
 void hold_standard_descriptors();
 
-// For one of `ranks` ranks, and for the launcher, which keeps the store. Each raises this process's
-// limit as far as it may, and throws Error if that is too low.
+// Ask for the room of one of `ranks` ranks, and of the launcher, which keeps the store. Each raises
+// this process's limit as far as it may, and throws Error if that is too low.
 void require_descriptors_of_rank(int ranks, bool keeps_store);
 void require_descriptors_of_launcher(int ranks);
 

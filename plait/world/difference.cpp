@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kMissing = "missing", kNothing = "nothing";
 
-// "KEY\0VALUE\0KEY\0VALUE\0"
+// Returns "KEY\0VALUE\0KEY\0VALUE\0".
 std::string encoded(const Facts& facts) {
   std::string text;
   for (const auto& [key, value] : facts) {
@@ -43,7 +43,7 @@ std::string_view value_of(const Facts& facts, const std::string& key) {
   return found->second.empty() ? kNothing : std::string_view(found->second);
 }
 
-// "rank 2", "ranks 2-5, 7"; `ranks` ascend.
+// Returns "rank 2" or "ranks 2-5, 7"; `ranks` ascend.
 std::string name_ranks(const std::vector<std::size_t>& ranks) {
   std::string list;
   for (std::size_t first = 0, last = 0; first < ranks.size(); first = last + 1) {
@@ -55,7 +55,7 @@ std::string name_ranks(const std::vector<std::size_t>& ranks) {
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", list);
 }
 
-// Of one fact; empty if all ranks have the same.
+// Returns the difference in one fact; empty if all ranks have the same.
 std::string difference(const std::vector<Facts>& all, const std::string& key) {
   const std::string_view wanted = value_of(all[0], key);
   std::map<std::string_view, std::vector<std::size_t>> others;  // by value
@@ -68,8 +68,8 @@ std::string difference(const std::vector<Facts>& all, const std::string& key) {
   return list.empty() ? "" : fmt::format("{} is {} on rank 0, but {}", key, wanted, list);
 }
 
-// What a rank is about to do. As long for every operation, so that ranks that do different ones
-// can still exchange it.
+// The call that a rank is about to make. Every call has the same size, so that ranks that make
+// different ones can still exchange them.
 struct Call {
   Given given;
   std::array<char, 112> text{};  // ends with a zero
@@ -77,7 +77,7 @@ struct Call {
   std::string_view name() const { return text.data(); }
 };
 
-// The calls of all ranks by one sum, which takes fewer messages between threads than an exchange:
+// Returns the calls of all ranks. One sum takes fewer messages between threads than an exchange:
 // each rank adds its own, as 16-bit numbers, which floats hold exactly, to the zeros of the others.
 std::vector<Call> gather_calls(World& world, const Call& mine) {
   using Words = std::array<std::uint16_t, sizeof(Call) / 2>;

@@ -16,7 +16,7 @@ namespace plait {
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
 // Collective; one small exchange. Throws UsageError, the same line on every rank, unless all give
-// the same text, which says what they are about to do together: "plait.sum of float32". Only its
+// the same text, which names the call that they are about to make: "plait.sum of float32". Only its
 // first 111 bytes count. Returns what each rank gives with it. World's all_gather() begins so, too.
 struct Given {
   std::uint64_t count = 0;

@@ -1,4 +1,4 @@
-// Which world the environment names. The launchers, in the order they are looked for:
+// Finds the world that the environment names. The launchers, in the order they are looked for:
 //
 //   Plait      PLAIT_RANK, PLAIT_WORLD_SIZE, PLAIT_MASTER_ADDR, PLAIT_MASTER_PORT; the launcher
 //              keeps the store
@@ -84,7 +84,7 @@ void set_address(WorldConfig& config, const std::string& prefix) {
                               prefix + "WORLD_SIZE");
 }
 
-// "gpu[003-005,9],x1" -> "gpu003"
+// Returns "gpu003" for "gpu[003-005,9],x1".
 std::string first_host(const std::string& list) {
   std::string host;
   for (std::size_t i = 0; i < list.size() && list[i] != ','; ++i) {
@@ -106,7 +106,8 @@ int port_from(const std::string& job) {
   return static_cast<int>(20000 + hash % 10000);
 }
 
-// The address of a world without one of its own. `local_size`: how many ranks are on this host.
+// Sets the address of a world without one. `local_size` names the variable with the number of ranks
+// on this host; empty: none.
 void find_address(WorldConfig& config, const std::string& local_size, const std::string& job) {
   const auto local = number(local_size, 1, kMostOfAllHosts);
   const auto hosts = variable("SLURM_STEP_NODELIST");
@@ -161,8 +162,8 @@ std::optional<WorldConfig> from_pmi() {
   return config;
 }
 
-// Slurm sets its variables in interactive and batch shells, too, which are no ranks: those have no
-// step, or one of the reserved numbers from 0xfffffff0 on.
+// Slurm sets its variables in interactive and batch shells, too, which are no ranks: such shells
+// have no step, or one of the reserved numbers from 0xfffffff0 on.
 std::optional<WorldConfig> from_slurm() {
   const auto step = variable("SLURM_STEP_ID");
   if (!step || !variable("SLURM_PROCID")) return std::nullopt;

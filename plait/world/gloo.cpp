@@ -16,10 +16,10 @@
 namespace plait {
 namespace {
 
-// In effect for ever: it is the watch over ranks that ends a wait for a rank that is lost.
+// In effect, this limit is never reached: the watch over ranks ends a wait for a lost rank.
 constexpr std::chrono::milliseconds kLongestWait = std::chrono::hours(10000);
 
-// c10d's and Gloo's exceptions as ours, without stack traces and in one line.
+// Turns c10d's and Gloo's exceptions into ours, without stack traces and in one line.
 template <class Operation>
 auto translate(Operation&& operation) {
   const auto first_line = [](const std::string& text) { return text.substr(0, text.find('\n')); };
@@ -180,7 +180,7 @@ class C10dGloo : public Gloo {
       std::memmove(to.data(), from.data(), from.size());
   }
 
-  // How many ranks this one passes a broadcast on to, in a binomial tree.
+  // Returns the number of ranks to which this one passes a broadcast on, in a binomial tree.
   std::uint64_t broadcast_children(int root) const {
     const int place = (rank_ - root + size_) % size_;
     std::uint64_t children = 0;

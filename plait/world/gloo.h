@@ -25,7 +25,7 @@ struct GlooOptions {
 };
 
 // A group of all ranks. All members throw Error when a peer vanishes; after that, the group is of
-// no use. They are collective but bytes_sent().
+// no use. All but bytes_sent() are collective.
 class Gloo {
  public:
   // Returns when all ranks have joined. Throws Error after the join timeout.

@@ -14,8 +14,8 @@ std::string host_identity();
 // name cannot be resolved or no route leads there.
 std::string local_address_towards(const std::string& host, int port);
 
-// Whether `interface` is the name of an interface of this host, or an address, in figures, at which
-// it may listen.
+// Tells whether `interface` is the name of an interface of this host, or an address, in figures, at
+// which it may listen.
 bool is_of_this_host(const std::string& interface);
 
 }  // namespace plait

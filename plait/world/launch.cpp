@@ -32,17 +32,17 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// Between asking a rank to end and making it end.
+// Time between asking a rank to end and killing it.
 constexpr milliseconds kTermToKill{1000};
-// The launcher takes twice as long as a rank to tell two wishes apart: what it passes on as the
-// second one comes to a rank as the second one too, even a little delayed.
+// The launcher takes twice as long as a rank to tell two wishes apart: a second wish that it passes
+// on is then a second one for a rank too, even a little delayed.
 constexpr milliseconds kTwoWishes = 2 * kOneWish;
 constexpr steady_clock::time_point kNever = steady_clock::time_point::max();
 
-// Takes SIGINT, SIGTERM and SIGCHLD while it lives. By handlers, which run in whatever thread the
-// signal comes to: this process may have threads that block none, as a GPU's driver starts them.
-// A wish to stop that this process was started to ignore, as scripts start what stands in the
-// background, it and its ranks go on ignoring.
+// Takes SIGINT, SIGTERM and SIGCHLD while it lives. It uses handlers, which run in whatever thread
+// the signal comes to: a GPU's driver may have started threads that block no signals. If this
+// process was started to ignore a wish to stop, as scripts start programs in the background, it and
+// its ranks go on ignoring it.
 class Signals {
  public:
   Signals() {
@@ -68,7 +68,7 @@ class Signals {
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  // Makes what is taken wait, in this thread and a child that it forks; gives the mask before.
+  // Blocks these signals in this thread and a child that it forks; returns the mask before.
   static sigset_t block() {
     sigset_t taken, before;
     sigemptyset(&taken);
@@ -76,11 +76,11 @@ class Signals {
     pthread_sigmask(SIG_BLOCK, &taken, &before);
     return before;
   }
-  // The dispositions that were found, for a forked child too.
+  // Restores the dispositions that were found, in a forked child too.
   void give_back() const {
     for (std::size_t i = 0; i < kTaken.size(); ++i) ::sigaction(kTaken[i], &old_[i], nullptr);
   }
-  // The signals that have come within the time given.
+  // Returns the signals that have come within the time given.
   std::vector<int> wait(milliseconds limit) const {
     pollfd ready{read_end_, POLLIN, 0};
     ::poll(&ready, 1, static_cast<int>(limit.count()));
@@ -106,7 +106,7 @@ class Signals {
   std::array<struct sigaction, kTaken.size()> old_{};
 };
 
-// What execve() takes, made before the fork: between fork and exec nothing may be allocated.
+// The arguments of execve(), made before the fork: between fork and exec nothing may be allocated.
 class Strings {
  public:
   explicit Strings(std::vector<std::string> texts) : texts_(std::move(texts)) {
@@ -138,7 +138,7 @@ std::vector<std::string> environment_with(const std::vector<std::string>& settin
   return all;
 }
 
-// The child's side of the fork: only calls that are safe there.
+// Runs on the child's side of the fork, where only some calls are safe.
 [[noreturn]] void become_rank(pid_t launcher, const Signals& signals, const sigset_t& mask,
                               bool own_stdin, const Strings& arguments,
                               const Strings& environment) {
@@ -242,7 +242,7 @@ std::vector<std::string> Launcher::settings(int rank) const {
 void Launcher::start(int rank, const Strings& arguments) {
   const Strings environment(environment_with(settings(rank)));
   const pid_t launcher = ::getpid();
-  const sigset_t mask = Signals::block();  // what comes meanwhile is the rank's own to take
+  const sigset_t mask = Signals::block();  // signals that come meanwhile are for the rank
   const pid_t process = ::fork();
   if (process == 0) become_rank(launcher, signals_, mask, rank == 0, arguments, environment);
   const int error = errno;
@@ -251,8 +251,8 @@ void Launcher::start(int rank, const Strings& arguments) {
   ranks_[static_cast<std::size_t>(rank)].process = process;
 }
 
-// The first signal is passed on, and ranks end in their own time: an epoch may take hours. Those
-// that are stopped are continued, or they would never heed it. The second signal ends all at once.
+// The first signal is passed on, and ranks end in their own time: an epoch may take hours. Stopped
+// ranks are continued, or they would never heed it. The second signal ends all at once.
 void Launcher::interrupt(int number) {
   const auto now = steady_clock::now();
   interrupted_ = true;
@@ -284,8 +284,8 @@ void Launcher::observe(int rank) {
 void Launcher::ended(int rank, int status) {
   const bool by_interrupt = ended_by_interrupt(status);
   if (by_interrupt) interrupted_ = true;  // Ctrl-C reaches the ranks first at times
-  // Of an interruption the first rank tells, unless the signal itself has ended it; of a failure,
-  // any rank.
+  // Rank 0 reports an interruption, unless the signal itself has ended it; any rank reports a
+  // failure.
   if (WIFEXITED(status) && WEXITSTATUS(status) != 0 && (rank == 0 || !by_interrupt))
     somebody_spoke_ = true;
   if (by_interrupt && asked_at_) return;  // the others end likewise, each in its time
@@ -301,7 +301,7 @@ void Launcher::ended(int rank, int status) {
     if (!failed_ && !by_interrupt)
       tell(rank, fmt::format("failed with exit code {}", WEXITSTATUS(status)));
     fail(WEXITSTATUS(status));
-    // Of a failure that a rank told of itself, another rank may be the first to end.
+    // After a failure that a rank has reported, another rank may be the first to end.
     const auto lost = parse_loss(store_->get(kLostKey, milliseconds(1)).value_or(""));
     if (lost && lost->rank == rank && lost->own_failure() && !interrupted_)
       exit_code_ = WEXITSTATUS(status);
@@ -320,7 +320,7 @@ void Launcher::tell(int rank, const std::string& reason) {
   if (options_.ranks > 1) announce_loss(*store_, {rank, reason, std::nullopt});
 }
 
-// After the first failure the others end by themselves. What has not after the timeout is made to.
+// After the first failure the others end by themselves. After the timeout they are made to.
 void Launcher::fail(int code) {
   if (std::exchange(failed_, true)) return;
   exit_code_ = code;

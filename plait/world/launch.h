@@ -1,4 +1,4 @@
-// From one command to N ranks, and into worlds that others started.
+// Starts N ranks from one command, and finds worlds that others started.
 #pragma once
 
 #include <chrono>
@@ -20,36 +20,37 @@ struct LaunchOptions {
   std::optional<std::chrono::milliseconds> work_timeout;  // else as PLAIT_GPU_TIMEOUT_MS says
 };
 
-// The world that the environment names, if any: Plait's own launcher, torchrun (RANK, WORLD_SIZE,
-// MASTER_ADDR, MASTER_PORT), mpirun (OMPI_COMM_WORLD_*, PMI_*) or srun (SLURM_*). Throws
-// UsageError naming the variable when its value makes no sense.
+// Returns the world that the environment names, if any: by Plait's own launcher, torchrun (RANK,
+// WORLD_SIZE, MASTER_ADDR, MASTER_PORT), mpirun (OMPI_COMM_WORLD_*, PMI_*) or srun (SLURM_*).
+// Throws UsageError naming the variable when its value makes no sense.
 std::optional<WorldConfig> world_from_environment();
-// The same, but nothing where a value makes no sense: whoever joins says so.
+// Returns the same, but nothing if a value makes no sense: joining then reports it.
 std::optional<WorldConfig> valid_world_from_environment();
 // Throws UsageError that names a variable of the environment which ranks on this host read for
 // themselves, PLAIT_GPU_TIMEOUT_MS or PLAIT_INTERFACE, where its value makes no sense.
 void require_sensible_environment();
 
-// Which of its host's ranks this process is, as its launcher says (LOCAL_RANK,
-// OMPI_COMM_WORLD_LOCAL_RANK, MPI_LOCALRANKID, SLURM_LOCALID); else its rank: all on one host.
+// Returns the number of this process among its host's ranks, as its launcher says (LOCAL_RANK,
+// OMPI_COMM_WORLD_LOCAL_RANK, MPI_LOCALRANKID, SLURM_LOCALID); else its rank, as if all were on one
+// host.
 int local_rank(const WorldConfig& config);
-// The GPU for this process, of `count` that it sees: by its local rank, or the only one, as
-// schedulers show each process its own.
+// Returns the GPU for this process, of `count` that it sees: by its local rank, or the only one,
+// since schedulers show each process its own.
 int gpu_of_rank(const WorldConfig& config, int count);
 
-// Threads for work of a rank that the others do not share, such as the placing of a graph: OpenMP's
-// own number; but where torchrun has set OMP_NUM_THREADS to 1, as it does if the user has not set
-// it, this rank's share of the cores that it may run on.
+// Returns the number of threads for work of a rank that the others do not share, such as placing a
+// graph. This is OpenMP's own number; but if torchrun has set OMP_NUM_THREADS to 1, as it does if
+// the user has not set it, it is this rank's share of the cores that it may run on.
 int thread_share();
 
 // Starts `options.ranks` processes of this same program with the same arguments, each with an
 // environment from which world_from_environment() joins; waits for all, and returns the exit code
 // for the program: 0 if all ended with 0, else that of the first that failed. When one dies, tells
-// the others who and what, and ends them within the timeout. SIGINT and SIGTERM are passed on to
-// the ranks, which are continued if they are stopped and end in their own time; after a second one
-// they are ended at once. Either signal, where it is ignored, stays ignored by all. Ranks die with
-// the launcher, even after SIGKILL. Throws Interrupted if they were interrupted and none has told
-// so, as before their main() has begun; Error if the limit on open files is too low for so many.
+// the others which rank and why, and ends them within the timeout. SIGINT and SIGTERM are passed on
+// to the ranks, which are continued if they are stopped and end in their own time; after a second
+// one they are ended at once. Either signal, if it is ignored, stays ignored by all. Ranks die with
+// the launcher, even after SIGKILL. Throws Interrupted if ranks were interrupted and none has
+// reported it, as before main() has begun; Error if the limit on open files is too low for so many.
 // Ranks share the machine's cores: OMP_NUM_THREADS is set to cores / ranks, at least 1, unless set.
 int launch(const LaunchOptions& options, const std::vector<std::string>& arguments);
 

@@ -19,9 +19,9 @@ using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
 constexpr const char* kNoHeartbeat = "-";
-// How long a verdict waits for the main thread to take it.
+// Time for which a verdict waits for the main thread to take it.
 constexpr nanoseconds kGrace = 100ms;
-// How often to look while someone waits for the verdict.
+// Time between looks while someone waits for the verdict.
 constexpr nanoseconds kUrgentInterval = 20ms;
 
 constexpr nanoseconds longest_silence(nanoseconds timeout) { return timeout * 4 / 5; }
@@ -225,8 +225,8 @@ void Liveness::act(Duration verdict_age) {
   ::_exit(1);
 }
 
-// Whether the lost rank failed by itself and has printed why. The beat thread, which else uses the
-// connection, has ended with the verdict.
+// Tells whether the lost rank failed by itself and has printed why. The beat thread, which else
+// uses the connection, has ended with the verdict.
 bool Liveness::told_by_itself() {
   if (!verdict_->patient) return false;
   try {
@@ -320,7 +320,7 @@ Liveness::Duration Liveness::patience() const {
   return std::min<Duration>(options_.timeout / 10, 500ms);
 }
 
-// Time since `last`, as far as this process can have run: a longer gap means that it was stopped.
+// Returns the time since `last` in which this process ran: a longer gap means that it was stopped.
 Liveness::Duration Liveness::time_run(steady_clock::time_point& last) const {
   const auto now = steady_clock::now();
   const Duration gap = now - std::exchange(last, now);

@@ -71,9 +71,9 @@ class Liveness {
 
   // Throws LostRankError if a rank is lost.
   void check();
-  // To be called after an operation has failed here with `error`, as it does when a peer vanishes.
-  // Waits up to the timeout for the verdict, so that the message can name the rank, and throws
-  // LostRankError; without a verdict, Error with this text.
+  // Must be called after an operation has failed here with `error`, as it does when a peer
+  // vanishes. Waits up to the timeout for the verdict, so that the message can name the rank, and
+  // throws LostRankError; without a verdict, Error with this text.
   [[noreturn]] void explain(const std::string& error);
   // Waits up to the timeout, and tells whether there is a verdict. Leaves it to the watch.
   bool await_verdict();
@@ -136,8 +136,8 @@ class Liveness {
   const Options options_;
   const Duration interval_;
   const std::unique_ptr<Rendezvous> store_;
-  std::vector<std::string> keys_;  // the lost key, then a heartbeat a rank
-  // How many have begun, and of what kind the last one is, in one number.
+  std::vector<std::string> keys_;  // the lost key, then one heartbeat per rank
+  // The number of operations that have begun, and the kind of the last one, in one number.
   static constexpr std::uint64_t kKinds = 16;
   std::atomic<std::uint64_t> operations_{0};
 

@@ -13,7 +13,7 @@ struct Names {
   std::string left_by_exception;
 };
 
-// Never destroyed: the liveness threads may ask until the very end of the process.
+// The names are never destroyed: the liveness threads may ask until the very end of the process.
 Names& names() {
   static auto* names = new Names;
   return *names;

@@ -5,10 +5,10 @@
 
 namespace plait {
 
-// Names the work from here to the end of the scope: Phase phase("epoch 17");
-// Phases nest, and their names are joined: within it, Phase inner("aggregate") makes the current
-// one "epoch 17: aggregate". Made and destroyed by one thread of the process, its main one; any
-// thread may ask. Cheap: a string copy under a lock.
+// Names the work from here to the end of the scope: Phase phase("epoch 17"). Phases nest, and their
+// names are joined: within it, Phase inner("aggregate") makes the current one "epoch 17:
+// aggregate". The main thread makes and destroys phases; any thread may ask. A phase costs a string
+// copy under a lock.
 class Phase {
  public:
   // Enters a phase.

@@ -38,7 +38,7 @@ Socket open_connection(const RendezvousAddress& address, Socket::Deadline deadli
   return socket;
 }
 
-// Tries again until the deadline: who keeps the store may not have begun.
+// Tries again until the deadline: the process that keeps the store may not have begun.
 Socket reach(const RendezvousAddress& address, Socket::Deadline deadline) {
   for (;;) {
     try {

@@ -17,7 +17,7 @@ namespace plait {
 
 struct WorldConfig;
 
-// Where a store is, and how to speak with it.
+// The place of a store, and the facts that a client needs to speak with it.
 struct RendezvousAddress {
   std::string host;
   int port = 0;

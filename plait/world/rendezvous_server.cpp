@@ -17,7 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// For a peer to prove that it knows the secret.
+// Time for a peer to prove that it knows the secret.
 constexpr std::chrono::seconds kProvingTime{10};
 constexpr milliseconds kPause{10};
 constexpr std::size_t kMostStrangers = 256;
@@ -99,7 +99,7 @@ void RendezvousServer::read(Peer& peer) {
   }
 }
 
-// Takes from what has come what is whole.
+// Works on all whole messages among the bytes that have come.
 void RendezvousServer::work(Peer& peer) {
   for (bool more = true; more && !peer.closed;) {
     if (peer.stage == Stage::hello)
@@ -204,7 +204,7 @@ void RendezvousServer::change(const std::string& key, std::string value) {
     }
 }
 
-// Of those whose time is over: `get` is answered with nothing, and strangers have to go.
+// Ends waits whose time is over: `get` is answered with nothing, and strangers have to go.
 void RendezvousServer::end_waits() {
   const auto now = steady_clock::now();
   for (Peer& peer : peers_) {

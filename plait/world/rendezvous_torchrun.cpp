@@ -59,7 +59,7 @@ class TorchStore : public Rendezvous {
       if (!store_->check({key})) try {
           store_->wait({key}, std::max(limit, milliseconds(1)));
         } catch (const c10::Error&) {
-          // Too late, or a broken connection, in which case this throws in turn.
+          // It is too late, or the connection is broken; then this throws in turn.
           if (!store_->check({key})) return std::nullopt;
         }
       return to_text(store_->get(key));

@@ -32,13 +32,13 @@ bool lacks_memory(const std::exception& error) {
 std::string text_of(const std::exception& error) {
   const bool of_gpu = dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr;
   if (lacks_memory(error) && !of_gpu) return "there is no memory left";
-  // An Error of ours is one line, but for what the name of a file may hold; libtorch's are many.
+  // Our Error is one line, unless a file's name holds more; an error of libtorch has many.
   const bool ours = dynamic_cast<const Error*>(&error) != nullptr;
   return ours ? error.what() : first_line(error.what());
 }
 
-// By what ranks see that they fail alike: of what does not fit, not by what was free when each
-// looked.
+// Returns the text by which ranks see that they fail alike. If memory does not suffice, it leaves
+// out the memory that was free when each rank looked.
 std::string cause_of(const std::exception& error) {
   const std::string text = text_of(error);
   const bool measured = dynamic_cast<const DoesNotFitError*>(&error) != nullptr;
@@ -51,13 +51,13 @@ int code_of(const std::exception& error) {
   return static_cast<int>(lacks_memory(error) ? ExitCode::does_not_fit : ExitCode::failed);
 }
 
-// In one write, so that lines of several ranks do not mix.
+// Prints in one write, so that lines of several ranks do not mix.
 void print(const std::string& text) {
   const std::string line = "plait: " + printable(text) + "\n";
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
 }
 
-// Tells the store; whether a lower rank has told the same.
+// Tells the store. Returns whether a lower rank has told the same.
 bool told_by_lower_rank(const WorldConfig& config, const std::string& cause) {
   const auto store =
       Rendezvous::connect(rendezvous_address(config), std::min(config.timeout, milliseconds(1000)));
@@ -69,7 +69,7 @@ bool told_by_lower_rank(const WorldConfig& config, const std::string& cause) {
   return false;
 }
 
-// Whether the rank that failed has printed its own line.
+// Tells whether the rank that failed has printed its own line.
 bool told_by_itself(const WorldConfig& config, int rank) {
   if (!config.store_is_external) return false;
   try {

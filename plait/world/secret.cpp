@@ -33,7 +33,7 @@ Secret parse_secret(std::string_view text, const std::string& source) {
   return secret;
 }
 
-// What another user could have read or written is no secret.
+// A file that another user could have read or written holds no secret.
 std::string read_private_file(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   require<UsageError>(descriptor >= 0, "PLAIT_SECRET_FILE: {} cannot be opened: {}", path,

@@ -34,7 +34,7 @@ struct Address {
   }
 };
 
-// IPv4 first: hosts that know the same name by both reach each other so more often.
+// IPv4 addresses come first: hosts that know the same name by both reach each other so more often.
 std::vector<Address> addresses_of(const std::string& host, int port, int flags = 0) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -86,7 +86,7 @@ bool meets_itself(const Socket& socket, const Address& peer) {
   return own.length == peer.length && std::memcmp(&own.storage, &peer.storage, own.length) == 0;
 }
 
-// The system's number of what went wrong, or 0.
+// Returns the system's error number, or 0.
 int connect_within(const Socket& socket, const Address& address, Socket::Deadline deadline) {
   if (::connect(socket.number(), address.get(), address.length) == 0) return 0;
   if (errno != EINPROGRESS) return errno;

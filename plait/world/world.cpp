@@ -28,7 +28,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Operations that cannot meet one another, and how the watch calls them.
+// Operations that cannot meet one another, and the watch's names for them.
 enum class Kind : std::size_t { elsewhere, barrier, sum, exchange, broadcast };
 const std::vector<std::string> kKindNames{"an operation on a graph", "a barrier",
                                           "a sum over ranks", "an exchange of data", "a broadcast"};
@@ -101,12 +101,12 @@ class Joined : public World {
   bool arrive(const char* counter, const char* all, milliseconds limit);
   void close(bool failing, const std::string& reason);
   void leave();
-  // Whether this process has a world to close: not one forked from a rank.
+  // Tells whether this process has a world to close; a process forked from a rank has none.
   static bool is_open() { return open_ != nullptr && open_->process_ == ::getpid(); }
   void require_own_process() const {
     require<UsageError>(process_ == ::getpid(),
                         "this process was forked from rank {} after the ranks had joined, so it is "
-                        "no rank itself; call what ranks do together in the rank's own process",
+                        "no rank itself; call collective operations in the rank's own process",
                         config_.rank);
   }
   static void at_exit(int status, void* world);
@@ -115,7 +115,7 @@ class Joined : public World {
     require_own_process();
     liveness_->begin_operation(static_cast<std::size_t>(kind));
   }
-  // Runs an operation of all ranks; what goes wrong in it is a lost rank's doing, if one is lost.
+  // Runs an operation of all ranks. If a rank is lost, a failure is reported as that loss.
   template <class Operation>
   void collective(Kind kind, Operation&& operation) {
     begin_operation(kind);
@@ -144,8 +144,8 @@ Joined* Joined::open_ = nullptr;
 
 namespace {
 
-// Gloo may write to a socket that its peer's death has closed. That is an error of this process,
-// and not its end. What the program itself does with the signal stays.
+// Gloo may write to a socket that its peer's death has closed. This is an error of this process,
+// and not its end. The program's own handling of the signal stays.
 void ignore_broken_pipes() {
   struct sigaction now {};
   ::sigaction(SIGPIPE, nullptr, &now);
@@ -191,7 +191,7 @@ void Joined::open_store() {
   }
 }
 
-// Waits for all ranks at the same point, once: whether they came within the limit.
+// Waits once for all ranks at the same point. Returns whether they came within the limit.
 bool Joined::arrive(const char* counter, const char* all, milliseconds limit) {
   if (store_->add(key(counter), 1) == config_.size) store_->set(key(all), "1");
   const auto end = std::chrono::steady_clock::now() + limit;
@@ -309,7 +309,7 @@ void Joined::close(bool failing, const std::string& reason) {
       if (keeps_store()) std::this_thread::sleep_for(config_.timeout / 10);
     }
   } catch (const Error&) {
-    // The store is gone. With this rank's work done, that is a loss all the same.
+    // The store is gone. With this rank's work done, this is a loss all the same.
     if (!failing) liveness_->await_verdict();
   }
   if (!failing) liveness_->yield_to_watch();

@@ -85,10 +85,10 @@ class World {
 
   // Throws LostRankError if the liveness watch has lost a rank. For loops that wait on memory.
   virtual void check_alive() = 0;
-  // To be called when an operation begins that is not World's and in which all ranks take part (a
+  // Must be called when an operation begins that is not World's and in which all ranks take part (a
   // barrier on shared memory), so that a rank that has left without it is found out.
   virtual void begin_operation() {}
-  // To be called when an operation that is not World's has failed with `error`, as it does when a
+  // Must be called when an operation that is not World's has failed with `error`, as it does when a
   // rank is lost. Waits for the verdict up to the timeout and throws its LostRankError. Without a
   // verdict, throws Error with this text.
   [[noreturn]] virtual void explain(const std::string& error);

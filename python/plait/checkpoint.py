@@ -114,7 +114,7 @@ def _check_names(ours, state, theirs, wanted, remedy="use a checkpoint of the sa
             raise ValueError(f"{ours} has no '{name}', which {theirs} has; {remedy}")
         if state[name].shape != tensor.shape:
             raise ValueError(
-                f"{ours} has '{name}' of shape {tuple(state[name].shape)}, {theirs} has "
+                f"{ours} has '{name}' of shape {tuple(state[name].shape)}, but {theirs} has "
                 f"{tuple(tensor.shape)}; {remedy}"
             )
     for name in state:
@@ -207,8 +207,8 @@ def _read_off(model, settings):
         found["aggregation"] = first.aggr
     if kind == "gat":
         if not all(conv.concat for conv in convs[:-1]) or last.concat and last.heads > 1:
-            raise ValueError("heads of the program's gat stand side by side (concat=True), but "
-                             "for those of the last layer, of which the mean is taken")
+            raise ValueError("heads of the program's gat stand side by side (concat=True), "
+                             "except in the last layer, which takes their mean")
         found |= {"heads": first.heads, "output_heads": last.heads, "slope": first.negative_slope}
     found["residual"] = any(name.startswith("residuals.") for name in model.state_dict())
     return found

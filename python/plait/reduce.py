@@ -1,11 +1,11 @@
 """Sums and means over the rows of all ranks, and the flow of gradients through them.
 
-There are two kinds of tensors: those that are the same on every rank (weights, a loss) and those of
-which each rank has its own rows (features, scores). `sum` and `mean` turn the second kind into the
+There are two kinds of tensors: tensors that are the same on every rank (weights, a loss) and tensors
+of which each rank has its own rows (features, scores). `sum` and `mean` turn the second kind into the
 first; a row's gradient then needs no data of other ranks. Using weights turns the first kind into
 the second: `of_all_ranks` sums the contributions of all ranks' rows to the weights' gradients.
 
-A gradient that passes one of the two without the other would be that of one rank's rows only. On
+A gradient that passes one of the two without the other would come from one rank's rows only. On
 several ranks this is an error: each backward pass looks at all paths from the loss to the weights. It
 cannot see whether the loss itself is the same on every rank: a sum over ranks that is then multiplied
 by a number of this rank alone gives gradients that differ.
@@ -150,7 +150,7 @@ class _ShareGradients(torch.autograd.Function):
         context.used_before = _used_before.setdefault(parameters[0], {}) if parameters else {}
         context.call = f"gradients of {len(parameters)} parameters"
         if frozen:
-            names = ", ".join(frozen)  # of which a part is compared
+            names = ", ".join(frozen)  # ranks compare the beginning of this text
             context.call += f", not of {len(frozen)} ({zlib.crc32(names.encode()):08x}): {names}"
         return tuple(p.view_as(p) for p in parameters)
 
@@ -169,8 +169,8 @@ class _ShareGradients(torch.autograd.Function):
 
 
 def _sum_gradients(gradients, context):
-    """Their sums over ranks; None where no rank has one. Every rank sums as many numbers: zeros for
-    the gradients that it has not, and for each gradient whether it has it."""
+    """Returns the sums of the gradients over ranks; None if no rank has a gradient. Every rank sums
+    equally many numbers: zeros for a gradient that it lacks, and 1 or 0 for having it or not."""
     like = context.like
     has = tuple(g is not None for g in gradients)
     flat = [
@@ -190,15 +190,14 @@ def _counts(has, device):
         return torch.tensor(has, dtype=torch.float32, device=device)
 
 
-# For a captured step, which cannot be asked: the gradients that any rank has, by the gradients that
-# this rank has, for each model, which its first parameter stands for.
+# The gradients that any rank has, by the gradients that this rank has, for steps under capture. Each
+# model, for which its first parameter stands, has its own.
 _used_before = WeakIdKeyDictionary()
 
 
 def _used(has, counts, before):
-    """Returns which gradients any rank has. If one is missing on this rank, its count is read, for
-    which the host waits for a GPU. While a step is captured, the answer is that of the last step
-    before it with the same gradients on this rank."""
+    """Returns which gradients any rank has. If some are missing here, the sums tell, and on a GPU
+    the host waits for them. A step under capture cannot wait and does as the last one before."""
     if all(has):
         return has
     if counts.is_cuda and torch.cuda.is_current_stream_capturing():
@@ -217,13 +216,13 @@ class _Backward:
         self._entered = self._begun = None
 
     def enter(self):
-        """It has come through plait.sum or plait.mean."""
+        """Notes that the pass has come through plait.sum or plait.mean."""
         self._entered = torch._C._current_graph_task_id()
         if ops.backward_begins_here():
             self._begun = self._entered
 
     def is_of_own_rows(self):
-        """Whether a path leads from the loss to the node that asks without a sum over ranks."""
+        """Returns whether a path without a sum over ranks leads from the loss to the node that asks."""
         now = torch._C._current_graph_task_id()
         if self._begun == now:
             return False

@@ -88,8 +88,8 @@ def require_equal(what, mine):
 
 
 def agree(call, count=0, sum=0.0):
-    """The sums over ranks of an int64 `count`, exact, and a float64 `sum`, the same bits on each. One
-    small exchange between hosts. Raises ValueError, the same on every rank, unless all ranks give the
+    """Returns the sums over ranks of an int64 `count`, exact, and a float64 `sum`, the same bits on
+    each, by one small exchange between hosts. Raises ValueError, the same on every rank, unless all ranks give the
     same text, which says what they are about to do together."""
     _joined()
     counts, sums = ops.agree(call, count, sum)

@@ -1,4 +1,4 @@
-// A graph, random if none is given, with features, and its aggregation in three loops in double
+// A graph, random if none is given, with features. It is aggregated by three loops in double
 // precision.
 #pragma once
 
@@ -44,8 +44,8 @@ struct Way {
   bool weighted, pre, post, transposed;
 };
 
-// diag(post) A diag(pre) x, or its transpose; and the sum of absolute values, which bounds the
-// error of a sum in single precision.
+// Returns diag(post) A diag(pre) x, or its transpose; and the sum of absolute values, which bounds
+// the error of a sum in single precision.
 struct Expected {
   std::vector<double> y, bound;
 

@@ -70,7 +70,7 @@ const RankProgram kShared("aggregate", [](World& world) {
   for (unsigned seed = 0; seed < kGraphs; ++seed) check_case(world, seed, kAll);
 });
 
-// Extrema of neighbours by three loops: the same bits, as nothing is added up.
+// Finds extrema of neighbours by three loops: the same bits, as nothing is added up.
 void check_extrema(World& world, const Case& c, Strategy strategy) {
   const Partition partition = make_partition(PartitionScheme::hash, c.graph, world.size());
   const auto aggregator = make_aggregator(world, c.graph, false, partition,
@@ -105,8 +105,7 @@ TEST(Aggregate, ExtremaOnSeveralRanksEqualLoops) {
   }
 }
 
-// A width that no machine has the memory for is refused on all ranks, and leaves the room that
-// there was.
+// A width that no machine has the memory for is refused on all ranks, and the room stays as it was.
 const RankProgram kRefused("aggregate after a refusal", [](World& world) {
   const Case c(4);
   const Partition partition = partition_by_vertices(c.graph.vertices(), world.size());
@@ -141,7 +140,7 @@ const RankProgram kRefused("aggregate after a refusal", [](World& world) {
   }
 });
 
-// Shared memory of this process is at most so large from here on.
+// From here on, this process may have at most so much shared memory.
 void limit_shared_memory(rlim_t bytes) {
   rlimit limit{};
   getrlimit(RLIMIT_FSIZE, &limit);
@@ -149,8 +148,8 @@ void limit_shared_memory(rlim_t bytes) {
   setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-// Memory that seemed free cannot be had on one rank: all get the room back that there was; or,
-// where that cannot be had either, are told so until it can.
+// Memory that seemed free cannot be had on one rank. All ranks get the old room back; if it cannot
+// be had either, they are told so until it can.
 const RankProgram kRunsOut("aggregate when memory runs out", [](World& world) {
   std::signal(SIGXFSZ, SIG_IGN);
   const Case c(4);

@@ -1,4 +1,4 @@
-// Files: what is written is there whole or not at all, and whatever fails says why.
+// A file is there whole or not at all, and every failure says why.
 #include "plait/base/file.h"
 
 #include <fcntl.h>
@@ -39,7 +39,7 @@ class FileTest : public testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
 
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  // Hidden names too.
+  // Returns all names, hidden ones too.
   std::set<std::string> names() const {
     std::set<std::string> found;
     for (const auto& entry : fs::directory_iterator(folder_))
@@ -59,7 +59,8 @@ class FileTest : public testing::Test {
   fs::path folder_;
 };
 
-// The exit code of `act` in a child process, which ends without destructors or exit handlers.
+// Returns the exit code of `act` in a child process, which ends without destructors or exit
+// handlers.
 template <class Act>
 int in_child(Act act) {
   const pid_t child = fork();
@@ -69,7 +70,7 @@ int in_child(Act act) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// Files of this process cannot grow beyond `bytes` while this stands.
+// While it lives, files of this process cannot grow beyond `bytes`.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : handler_(signal(SIGXFSZ, SIG_IGN)) {

@@ -1,4 +1,4 @@
-// Against the functions of the machine's own library, which are right to about one bit.
+// Compares with the functions of the machine's own library, which are right to about one bit.
 #include "plait/base/portable_math.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,8 @@ TEST(PortableMath, Pow) {
   }
 }
 
-// Fixed for all machines: evaluated by the compiler, and by the machine that runs the test.
+// Values are fixed for all machines: the compiler evaluates them, and the machine that runs the
+// test.
 TEST(PortableMath, TheSameBitsWhenCompiledAndWhenRun) {
   constexpr double compiled[] = {portable::log2(3.7), portable::exp2(-7.3),
                                  portable::pow(0.3, 1.7)};

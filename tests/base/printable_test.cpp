@@ -18,8 +18,8 @@ TEST(Printable, ReplacesControlCharacters) {
             "?31m ??");
 }
 
-// Byte by byte: single ones, parts that are missing, forms that are too long, surrogates, and what
-// is beyond Unicode.
+// Byte by byte: single bytes, missing parts, forms that are too long, surrogates, and numbers
+// beyond Unicode.
 TEST(Printable, ReplacesBytesThatAreNotUtf8) {
   EXPECT_EQ(printable("caf\xe9"), "caf?");
   EXPECT_EQ(printable("\x9b"

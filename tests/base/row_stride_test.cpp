@@ -18,7 +18,8 @@ TEST(RowStride, IsTheNextMultipleOf16BytesWhereRowsHaveMoreThan8) {
     }
 }
 
-// So that room for a width is room for all below, and a row on the wire takes no more than in fp32.
+// Because strides grow, room for a width is room for all below, and a row on the wire takes no more
+// than in fp32.
 TEST(RowStride, GrowsWithWidthAndType) {
   for (std::uint64_t width = 1; width <= 1000; ++width) {
     EXPECT_GE(row_stride(width), row_stride(width - 1));
@@ -27,8 +28,8 @@ TEST(RowStride, GrowsWithWidthAndType) {
   }
 }
 
-// What the promise about widths rests on: from 5 on, a row takes what the next multiple of four
-// takes.
+// The promise about widths rests on this: from 5 on, a row takes as much as the next multiple of
+// four.
 TEST(RowStride, IsThatOfTheNextMultipleOfFour) {
   for (const DType type : {DType::f32, DType::bf16})
     for (std::uint64_t width = 5; width <= 1000; ++width)

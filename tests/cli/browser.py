@@ -1,4 +1,4 @@
-"""Loads a page in headless Chromium and tells what is there to see."""
+"""Loads a page in headless Chromium and lists the visible parts."""
 
 import html
 import json
@@ -46,7 +46,7 @@ document.body.replaceChildren(out);
 
 
 def command(profile, width, height, dark):
-    """No sandbox: tests may run as root, in a container. No name is resolved."""
+    """Runs without a sandbox: tests may run as root, in a container. No name is resolved."""
     return [PROGRAM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
             "--hide-scrollbars", f"--user-data-dir={profile}", f"--window-size={width},{height}",
             "--host-resolver-rules=MAP * ~NOTFOUND",
@@ -54,7 +54,7 @@ def command(profile, width, height, dark):
 
 
 def look_at(page, width=1280, dark=False):
-    """What the probe has found on a page."""
+    """Returns the parts that the probe has found on a page."""
     probed = page.with_name(f"{page.stem}-probed.html")
     probed.write_text(page.read_text().replace("</body>", PROBE + "</body>"))
     done = subprocess.run([*command(page.parent / "profile", width, 2000, dark), "--dump-dom",
@@ -66,7 +66,7 @@ def look_at(page, width=1280, dark=False):
 
 
 def take_picture(page, png, width=1280, height=2000, dark=False):
-    """For people to look at."""
+    """Makes a picture for people to look at."""
     subprocess.run([*command(page.parent / "profile", width, height, dark),
                     f"--screenshot={png}", page.as_uri()], check=True, timeout=300,
                    capture_output=True)

@@ -1,4 +1,4 @@
-"""What all tests of the command line share: the program, and a small graph to train on."""
+"""Fixtures of all tests of the command line: the program, and a small graph to train on."""
 
 import signal
 
@@ -6,8 +6,8 @@ import pytest
 
 import program
 
-# A shell starts what stands in the background with SIGINT ignored, and that is handed down; programs
-# that are started from here are to have it as from a terminal.
+# A shell starts programs in the background with SIGINT ignored, and their children inherit this;
+# programs that are started from here must have it as from a terminal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

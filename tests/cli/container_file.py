@@ -1,5 +1,5 @@
-"""Writes .plait containers by their documented layout, with right checksums around whatever
-content is asked for: what no honest writer would make. The layout is told in io/container.h."""
+"""Writes .plait containers by their documented layout, with right checksums around any content: files
+that no honest writer would make. io/container.h describes the layout."""
 
 import struct
 
@@ -14,8 +14,8 @@ MARK = b"\x89PLAIT\r\n"
 
 
 def container(sections, *, header=None, name="hand"):
-    """`sections`: kind -> array. `header`: fields that differ from what the sections tell. `name`: a
-    text, or bytes that need not be one."""
+    """`sections`: kind -> array. `header`: fields that differ from the sections. `name`: a text, or
+    bytes that need not be one."""
     title = name if isinstance(name, bytes) else name.encode()
     fields = {"version": 1, "vertices": len(sections["offsets"]) - 1,
               "edges": len(sections["neighbours"]), "width": 0, "classes": 0, "splits": 0,

@@ -1,4 +1,4 @@
-"""Models and graphs whose training is to give the same bits with --exact, for tests on CPUs and GPUs."""
+"""Models and graphs whose training must give the same bits with --exact, for tests on CPUs and GPUs."""
 
 import numpy as np
 import safetensors.numpy
@@ -40,7 +40,7 @@ def hub_archive(path, vertices=5000):
 
 
 def make_archives(folder):
-    """Name -> path."""
+    """Returns name -> path."""
     paths = {name: folder / f"{name}.npz" for name in ("directed", "sets", "graphs", "hub")}
     directed_archive(paths["directed"], vertices=150)
     label_sets_archive(paths["sets"], vertices=150)
@@ -50,14 +50,14 @@ def make_archives(folder):
 
 
 def arguments_of(name, graphs):
-    """What trains a case."""
+    """Returns the arguments that train a case."""
     graph, options = CASES[name]
     epochs = [] if "--epochs" in options else ["--epochs", EPOCHS]
     return [graphs[graph], *epochs, "--seed", 3, *options]
 
 
 def outcome(plait, checkpoint, *arguments, threads=1):
-    """All that training gives, as bytes: tensors of the checkpoint, losses, metrics."""
+    """Returns all results of training, as bytes: tensors of the checkpoint, losses, metrics."""
     result = plait.json("train", *arguments, "--exact", "--checkpoint", checkpoint,
                         env=environment(OMP_NUM_THREADS=str(threads)))
     assert result["exact"] is True

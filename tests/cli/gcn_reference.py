@@ -1,5 +1,6 @@
-"""Graph convolution, its gradient and Adam in NumPy and SciPy, double precision, from the papers:
-Kipf and Welling (ICLR 2017) and Kingma and Ba (ICLR 2015). The oracle of plait train and infer."""
+"""Graph convolution, its gradient and Adam in NumPy and SciPy, in double precision, from the papers:
+Kipf and Welling (ICLR 2017) and Kingma and Ba (ICLR 2015). This is the oracle of plait train and
+infer."""
 
 import numpy as np
 import scipy.sparse
@@ -8,7 +9,7 @@ from philox import philox_words
 
 
 def load_archive(path):
-    """The arrays of a graph archive; sparse features as a matrix."""
+    """Returns the arrays of a graph archive; sparse features as a matrix."""
     with np.load(path, allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
     if "x_data" in arrays:
@@ -21,7 +22,7 @@ def load_archive(path):
 
 
 def propagation(arrays):
-    """D^-1/2 (A + I) D^-1/2: every vertex with one loop, of weight 1 or of its last loop's."""
+    """Returns D^-1/2 (A + I) D^-1/2: every vertex has one loop, of weight 1 or of its last loop's."""
     source, target = arrays["edge_index"].astype(np.int64)
     vertices = len(arrays["x"])
     weight = arrays.get("edge_weight", np.ones(len(source))).astype(np.float64)
@@ -37,7 +38,7 @@ def propagation(arrays):
 
 
 def dropout_mask(shape, seed, epoch, layer, p):
-    """By the counter-based generator: low counter the vertex, high one epoch, layer and column."""
+    """Draws by counters: the low one is the vertex, the high one epoch, layer and column."""
     vertices, width = shape
     vertex, block = np.meshgrid(np.arange(vertices), np.arange((width + 3) // 4), indexing="ij")
     high = np.uint64((epoch << 40) | (layer << 32)) | block.astype(np.uint64)
@@ -59,7 +60,7 @@ class Gcn:
         self.spread = propagation(arrays) if kind == "gcn" else identity
 
     def forward(self, masks=None):
-        """Scores; keeps what the gradient needs. `masks`: one a layer, for its input."""
+        """Returns scores; keeps arrays for the gradient. `masks`: one per layer, for its input."""
         self.inputs, self.active, self.masks = [], [], masks
         h = self.arrays["x"]
         for layer in range(self.layers):
@@ -73,7 +74,7 @@ class Gcn:
         return h
 
     def loss_and_gradients(self, scores, vertices):
-        """Mean cross entropy over `vertices`; gradients in the order of the parameters."""
+        """Returns the mean cross entropy over `vertices`, and gradients in the parameters' order."""
         labels = self.arrays["y"][vertices]
         shifted = scores[vertices] - scores[vertices].max(axis=1, keepdims=True)
         log_share = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
@@ -94,7 +95,7 @@ class Gcn:
 
 class Adam:
     def __init__(self, parameters, rate, decay):
-        """`decay`: an L2 penalty a parameter."""
+        """`decay`: one L2 penalty per parameter."""
         self.parameters, self.rate, self.decay = parameters, rate, decay
         self.first = [np.zeros_like(p) for p in parameters]
         self.second = [np.zeros_like(p) for p in parameters]
@@ -112,7 +113,7 @@ class Adam:
 
 
 def train(model, epochs, *, rate=0.01, decay=5e-4, dropout=0.0, seed=0):
-    """The loss of every epoch. L2 on all layers but the last."""
+    """Returns the loss of every epoch. All layers but the last have an L2 penalty."""
     layers = model.layers
     decays = [decay if layer + 1 < layers else 0 for layer in range(layers) for _ in range(2)]
     adam = Adam(model.parameters, rate, decays)

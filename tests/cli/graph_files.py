@@ -12,7 +12,7 @@ from random_graphs import Graphs
 
 
 def edges_of(vertices, triples):
-    """From (source, target, weight)."""
+    """Makes edges from (source, target, weight)."""
     source, target, weight = zip(*triples) if triples else ((), (), ())
     integers = [np.array(ids, np.int64) for ids in (target, source)]
     return vertices, Graphs(vertices, *integers, np.array(weight, float), []).edges()
@@ -24,7 +24,7 @@ def triples_of(graphs):
 
 
 def by_vertex(graphs, end):
-    """For each vertex, the (other end, weight) of the edges that it is the source or target of."""
+    """Returns, by vertex, the (other end, weight) of the edges of which it is the source or target."""
     lists = [[] for _ in range(graphs.vertices)]
     for source, target, weight in triples_of(graphs):
         mine, other = (source, target) if end == "source" else (target, source)
@@ -214,7 +214,7 @@ class Format:
     ending: str
     write: Callable
     read: Callable
-    weights: tuple = (None, "integer")  # that it can hold, as random_graphs() calls them
+    weights: tuple = (None, "integer")  # kinds that it can hold, as random_graphs() names them
     directed: bool = True               # and loops
     isolated: bool = True               # keeps vertices after the last edge
 

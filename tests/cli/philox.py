@@ -7,7 +7,7 @@ HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
 def philox_words(low, seed, high=None):
-    """For arrays of 64-bit low and high counters: four arrays of 32-bit words."""
+    """Returns four arrays of 32-bit words for arrays of 64-bit low and high counters."""
     high = np.zeros_like(low) if high is None else high
     c = [low & LOW, low >> HALF, high & LOW, high >> HALF]
     key = [seed & 0xFFFFFFFF, seed >> 32]

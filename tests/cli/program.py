@@ -19,14 +19,14 @@ RIGHT, FAILED, USAGE, DOES_NOT_FIT, INTERRUPTED = 0, 1, 2, 4, 130
 
 
 def environment(**settings):
-    """Threads that wait sleep, so that tests side by side do not hold each other up."""
+    """Makes threads that wait sleep, so that tests side by side do not hold each other up."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHER_VARIABLES)}
     return kept | {"OMP_WAIT_POLICY": "passive"} | settings
 
 
 @dataclasses.dataclass
 class Result:
-    """What one run left behind."""
+    """The output and the exit code of one run."""
 
     code: int
     out: str
@@ -38,11 +38,11 @@ class Result:
 
     @property
     def json(self):
-        """The object that --json ends stdout with."""
+        """Returns the object that --json ends stdout with."""
         return json.loads(self.out.splitlines()[-1])
 
 
-HANGS = 300  # seconds that only what hangs needs, however busy the machine is
+HANGS = 300  # seconds that only a hang needs, however busy the machine is
 
 
 def result_of(process, timeout=HANGS):
@@ -62,7 +62,7 @@ def start(*arguments, command=(PROGRAM,), env=None, **options):
 
 
 def contents(folder):
-    """Every file under a folder, with a digest: pytest would spell out bytes that differ."""
+    """Returns every file under a folder, with a digest: pytest would spell out bytes that differ."""
     return {path: hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(folder.rglob("*")) if path.is_file()}
 
@@ -77,7 +77,7 @@ class Plait:
         return result_of(start(*arguments, **options), timeout)
 
     def ok(self, *arguments, **options):
-        """A run that must succeed, without a word on stderr."""
+        """Does a run that must succeed, without a word on stderr."""
         result = self(*arguments, **options)
         assert (result.code, result.err) == (RIGHT, ""), result
         return result
@@ -86,8 +86,8 @@ class Plait:
         return self.ok(*arguments, "--json", **options).json
 
     def fails(self, code, *arguments, names=(), **options):
-        """A run that must fail: one line that holds all of `names`, and no file made, changed or
-        left over."""
+        """Does a run that must fail with one line that holds all of `names`, and must make, change or
+        leave no file."""
         before = contents(self.folder)
         result = self(*arguments, **options)
         assert result.code == code, result
@@ -113,7 +113,7 @@ def free_port():
 
 
 def start_ranks(*ranks):
-    """One process for each pair of arguments and variables, as ranks of one world."""
+    """Starts one process for each pair of arguments and variables, as ranks of one world."""
     port = str(free_port())
     processes = []
     for rank, (arguments, variables) in enumerate(ranks):
@@ -124,7 +124,7 @@ def start_ranks(*ranks):
 
 
 def run_by_hand(arguments, *settings):
-    """The same arguments on one rank for each dictionary of variables."""
+    """Runs the same arguments on one rank for each dictionary of variables."""
     return [result_of(p) for p in start_ranks(*[(arguments, variables) for variables in settings])]
 
 
@@ -132,7 +132,7 @@ def run_by_hand(arguments, *settings):
 
 
 def ended(process_id):
-    """Whether a process is gone, or only waits for its parent to notice."""
+    """Returns whether a process is gone, or only waits for its parent to notice."""
     try:
         stat = pathlib.Path(f"/proc/{process_id}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -141,7 +141,7 @@ def ended(process_id):
 
 
 def ranks_of(launcher):
-    """The processes that a launcher has started, by rank."""
+    """Returns the processes that a launcher has started, by rank."""
     ranks = {}
     for task in pathlib.Path(f"/proc/{launcher}/task").iterdir():
         for child in (task / "children").read_text().split():

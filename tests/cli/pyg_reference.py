@@ -1,5 +1,5 @@
-"""PyG's models of the settings that plait train is given, in double precision: the oracle of its
-scores, gradients and loss curves."""
+"""PyG's models with the settings of plait train, in double precision: the oracle of its scores,
+gradients and loss curves."""
 
 import dataclasses
 
@@ -17,7 +17,7 @@ NORMS = {"none": {}, "batch": {"norm": "batch_norm"},
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Of plait train, all of them given."""
+    """The settings of plait train, all of them given."""
 
     model: str
     hidden: int
@@ -59,7 +59,7 @@ class Settings:
 
 
 class Residual(torch.nn.Module):
-    """A model of PyG with each layer's input added to what it gives."""
+    """A model of PyG in which each layer's input is added to its output."""
 
     def __init__(self, model, settings, inputs, classes):
         super().__init__()
@@ -99,8 +99,8 @@ class Pooled(torch.nn.Module):
 
 
 class Graph:
-    """A graph archive as PyG takes it; weights of edges are left out. Several labels a vertex where
-    y has two dimensions; a set of graphs where graph_id says so."""
+    """A graph archive as PyG takes it; weights of edges are left out. Vertices have several
+    labels if y has two dimensions; it is a set of graphs if graph_id says so."""
 
     def __init__(self, archive):
         arrays = load_archive(archive)
@@ -114,7 +114,7 @@ class Graph:
             self.set = (torch.tensor(arrays["graph_id"].astype("int64")), len(self.y))
 
     def model(self, settings, tensors):
-        """With the weights and buffers of a checkpoint, all of which it must name as PyG does."""
+        """Returns PyG's model with the weights and buffers of a checkpoint, which must have PyG's names."""
         model = settings.pyg_model(self.x.shape[1], self.classes)
         model.load_state_dict({name: torch.tensor(value) for name, value in tensors.items()
                                if not name.startswith("resume.")}, strict=True)
@@ -131,13 +131,13 @@ class Graph:
 
 
 def decayed(settings, name):
-    """L2 is on the layers, on the last one too with attention and where a head follows."""
+    """L2 acts on the layers; on the last one only with attention or if a head follows."""
     last = settings.layers - (0 if settings.model == "gat" or settings.pool != "none" else 1)
     return any(name.startswith(f"convs.{layer}.") for layer in range(last))
 
 
 def train(graph, settings, model, *, epochs, rate, decay):
-    """The loss of every epoch."""
+    """Returns the loss of every epoch."""
     named = list(model.named_parameters())
     adam = torch.optim.Adam([
         {"params": [p for name, p in named if decayed(settings, name) == wanted],

@@ -1,5 +1,5 @@
 """Random graphs for differential tests, many in one file: blocks of a block-diagonal matrix, each
-a graph of its own, with what SciPy makes of them."""
+a graph of its own, with the results of SciPy on them."""
 
 import dataclasses
 
@@ -20,8 +20,8 @@ class Graphs:
     blocks: list
 
     def matrix(self, op, transposed=False, absolute=False):
-        """What `op` multiplies by, in double precision; with each edge's absolute value, for
-        bounds of the error."""
+        """Returns the matrix that `op` multiplies by, in double precision; with `absolute`, each
+        edge's absolute value, for bounds of the error."""
         value = np.ones(len(self.row))
         if op == "weighted" and self.weight is not None:
             value = np.abs(self.weight) if absolute else self.weight
@@ -41,8 +41,8 @@ class Graphs:
 
 
 def random_edges(rng, vertices):
-    """Rows and columns of one directed graph: uniform, a hub, complete or without edges; with
-    loops and duplicates."""
+    """Returns rows and columns of one directed graph: uniform, a hub, complete or without edges;
+    with loops and duplicates."""
     if vertices <= 20 and rng.random() < 0.2:
         return tuple(np.indices((vertices, vertices)).reshape(2, -1))
     count = int(vertices * rng.choice([0, 0.5, 2, 8]))
@@ -93,7 +93,7 @@ def write_matrix_market(path, graphs):
 
 
 def write_scipy(path, graphs):
-    """Parallel edges stay apart, which SciPy's own conversions would add up."""
+    """Keeps parallel edges apart, which SciPy's own conversions would add up."""
     order = np.argsort(graphs.row, kind="stable")
     weight = np.ones(len(order), np.float32) if graphs.weight is None else graphs.weight
     offsets = np.concatenate([[0], np.cumsum(np.bincount(graphs.row, minlength=graphs.vertices))])
@@ -104,7 +104,7 @@ def write_scipy(path, graphs):
 
 
 def write_edge_list(path, graphs, separator="\t", line_end="\n"):
-    """With large ids, and comments in between. Vertices without edges are not in such a file."""
+    """Writes large ids, and comments in between. Vertices without edges are not in such a file."""
     lines = ["# source, target", "% and a comment of the other kind"]
     for edge in range(len(graphs.row)):
         fields = [str(5 * 2**60 + 977 * int(i)) for i in (graphs.column[edge], graphs.row[edge])]
@@ -117,7 +117,7 @@ def write_edge_list(path, graphs, separator="\t", line_end="\n"):
 
 
 def without_isolated(graphs):
-    """The graphs as an edge list gives them: only vertices with edges, in the same order."""
+    """Returns the graphs as an edge list has them: only vertices with edges, in the same order."""
     used = np.unique(np.concatenate([graphs.row, graphs.column]))
     number = np.full(graphs.vertices, -1)
     number[used] = np.arange(len(used))

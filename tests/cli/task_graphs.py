@@ -1,4 +1,4 @@
-"""Graphs for the tasks beyond one label a vertex, as archives: what is to be learnt is planted."""
+"""Graphs for the tasks beyond one label per vertex, as archives, with planted labels."""
 
 import numpy as np
 
@@ -6,14 +6,14 @@ from random_graphs import random_edges
 
 
 def parts_of(rng, count):
-    """A split: half of them train, a quarter each validate and test."""
+    """Returns a split: half of the examples train, a quarter each validate and test."""
     order = rng.permutation(count)
     parts = np.split(order, [count // 2, count * 3 // 4])
     return dict(zip(("train", "val", "test"), map(np.sort, parts)))
 
 
 def label_sets_archive(path, vertices=500, seed=6):
-    """Several labels a vertex, or none: each class is a direction in which the
+    """Makes several labels per vertex, or none: each class is a direction in which the
     features of a vertex and of its neighbours point together."""
     rng = np.random.default_rng(seed)
     row, column = random_edges(rng, vertices)
@@ -78,7 +78,7 @@ MAKERS = {"sets": label_sets_archive, "two": two_classes_archive, "graphs": grap
 
 
 def slow_auc(scores, labels):
-    """The share of pairs of a positive and a negative in which the positive one scores higher, ties
+    """Returns the share of pairs of a positive and a negative in which the positive scores higher, ties
     counting half."""
     margin = scores[:, 1].astype(np.float64) - scores[:, 0]
     difference = margin[labels == 1][:, None] - margin[labels == 0][None, :]
@@ -86,7 +86,7 @@ def slow_auc(scores, labels):
 
 
 def slow_micro_f1(scores, labels):
-    """From precision and recall over all pairs of vertex and class."""
+    """Computes F1 from precision and recall over all pairs of vertex and class."""
     said, true = 1 / (1 + np.exp(-scores.astype(np.float64))) > 0.5, labels == 1
     precision, recall = (said & true).sum() / said.sum(), (said & true).sum() / true.sum()
     return 2 * precision * recall / (precision + recall)

@@ -46,7 +46,7 @@ def save_features(path, vertices, width, seed, integer):
 
 
 def check_blocks(graphs, x, y, op="sum", transposed=False, exact=True):
-    """Each graph by itself: equal, or within 1e-5 of the sum of the terms' absolute values."""
+    """Checks each graph by itself: equal, or within 1e-5 of the sum of the terms' absolute values."""
     error = np.abs(y - graphs.matrix(op, transposed) @ x)
     scale = graphs.matrix(op, transposed, absolute=True) @ np.abs(x)
     for number, block in enumerate(graphs.blocks):
@@ -80,7 +80,7 @@ def test_random_graphs(plait, tmp_path, ranks, scheme):
 @pytest.mark.parametrize("op,reduce", [("max", np.maximum), ("min", np.minimum)])
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_extrema(plait, tmp_path, op, reduce, ranks):
-    """Of rows with several edges, one, and none, by NumPy; the same bits whatever the strategy."""
+    """Rows have several edges, one or none; NumPy and every strategy give the same bits."""
     graphs = random_graphs.random_graphs(5, 8)
     random_graphs.write_matrix_market(tmp_path / "g.mtx", graphs)
     x = save_features(tmp_path / "x.npy", graphs.vertices, 7, 3, integer=False)
@@ -157,7 +157,7 @@ def test_forms_of_features(plait, tmp_path, form):
 
 @pytest.mark.parametrize("scheme", ["edges", "hash"])
 def test_bytes_fetched(plait, tmp_path, scheme):
-    """Rank 0 fetches each row of its halo once; `get` reads one a remote edge; `replicate` all."""
+    """Rank 0 fetches each row of its halo once; `get` reads one row per remote edge; `replicate` all."""
     graphs = random_graphs.random_graphs(5, 10, shuffled=True)
     random_graphs.write_scipy(tmp_path / "g.npz", graphs)
     width = 6

@@ -61,7 +61,7 @@ TEXTS = {  # name -> content, and what the line must say
     "neighbour-3.graph": ("2 1\n3\n1\n", ["line 2", "'3'", "1..2"]),
     "more-lines.graph": ("2 1\n2\n1\n1\n", ["line 4", "2 vertices"]),
     "no-weight.graph": ("2 1 1\n2 5\n1\n", ["line 3", "1 numbers"]),
-    "no-size.graph": ("2 1 110 2\n1 1 1 2\n1 1\n", ["line 3", "3 of the vertex"]),
+    "no-size.graph": ("2 1 110 2\n1 1 1 2\n1 1\n", ["line 3", "3 for the vertex"]),
     "nan.graph": ("2 1 1\n2 nan\n1 1\n", ["line 2", "'nan'"]),
     "fmt.graph": ("2 1 12\n", ["line 1", "fmt 12"]),
     "five.graph": ("2 1 1 1 1\n", ["line 1", "more than 4"]),
@@ -139,7 +139,7 @@ def test_mgg(plait, tmp_path, case):
 
 
 def archive(**changes):
-    """A right graph archive, with changes; None leaves an array out."""
+    """Returns a right graph archive, with changes; None leaves an array out."""
     arrays = {"edge_index": np.array([[0, 1, 2], [1, 2, 0]]), "x": np.ones((3, 2), np.float32),
               "y": np.array([0, 1, 0]), "train": np.array([0]), "val": np.array([1]),
               "test": np.array([2])}
@@ -204,7 +204,7 @@ def test_archives(plait, tmp_path, case):
 
 
 def test_archive_that_promises_more(plait, tmp_path):
-    """A member whose header tells of 2^40 elements, of which 2 follow."""
+    """The header of a member promises 2^40 elements, of which 2 follow."""
     member = io.BytesIO()
     np.lib.format.write_array_header_1_0(member, {"descr": "<i8", "fortran_order": False,
                                                   "shape": (2, 2**39)})
@@ -319,7 +319,7 @@ def test_features_of_aggregate(plait, tmp_path, case, ranks):
 
 
 def test_wrong_file_on_three_ranks_is_one_line(plait, tmp_path):
-    """All ranks find the same mistake; it is told once."""
+    """All ranks find the same mistake; it is reported once."""
     (tmp_path / "g.mtx").write_text(BANNER + "3 3 1\n9 9\n")
     np.save(tmp_path / "x.npy", np.ones((3, 1), np.float32))
     for command in (["aggregate", "--features", tmp_path / "x.npy", "--out", tmp_path / "y.npy"],

@@ -1,5 +1,5 @@
-"""Output that cannot be written: one line that names it, exit code 1, no part of it left, and what
-stood there before untouched."""
+"""Output that cannot be written: one line names it, the exit code is 1, no part of it is left, and
+files that stood there before are untouched."""
 
 import os
 import resource
@@ -16,7 +16,7 @@ from program import FAILED, USAGE
 
 @pytest.fixture
 def work(plait, tmp_path):
-    """For each command that writes, its arguments but for the output file that ends them."""
+    """Returns the arguments of each command that writes, except the output file that ends them."""
     plait.ok("generate", "ring", "--vertices", 20000, "-o", tmp_path / "g.plait")
     np.save(tmp_path / "x.npy", np.ones((20000, 4), np.float32))
     return {"convert": ["convert", tmp_path / "g.plait"],
@@ -31,7 +31,7 @@ ENDING = {"convert": ".mtx", "aggregate": ".npy", "generate": ".plait"}
 @pytest.mark.parametrize("command", ENDING)
 @pytest.mark.parametrize("existing", [False, True])
 def test_file_size_limit(plait, tmp_path, work, command, existing):
-    """Stands for a full disk: writes fail after 64 KiB, which no output here fits in."""
+    """The limit stands for a full disk: writes fail after 64 KiB, in which no output here fits."""
     out = tmp_path / ("out" + ENDING[command])
     if existing:
         out.write_text("stays")
@@ -41,7 +41,7 @@ def test_file_size_limit(plait, tmp_path, work, command, existing):
 
 
 def may_mount():
-    """Whether this user may mount in a name space of its own."""
+    """Returns whether this user may mount in a name space of its own."""
     unshare = shutil.which("unshare")
     test = ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /mnt"]
     return bool(unshare) and subprocess.run(test, capture_output=True).returncode == 0
@@ -61,7 +61,7 @@ exit $code
 @pytest.mark.parametrize("command", ENDING)
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_no_space_left(plait, tmp_path, work, command, ranks):
-    """A real file system that is full. It is gone with its name space, so it is listed within."""
+    """A real file system is full. It is gone with its name space, so it is listed within."""
     if ranks > 1 and command != "aggregate":
         pytest.skip("does not run on ranks")
     disk = tmp_path / "disk"
@@ -99,14 +99,14 @@ def test_places_where_nothing_can_be_written(plait, work, command):
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_checkpoint_that_cannot_be_written(plait, tmp_path, communities, ranks):
-    """Found out before work begins, which would not end."""
+    """This is found out before work begins, which would not end."""
     out = tmp_path / "no" / "c.safetensors"
     train = ["train", communities, "--epochs", 10000000, "--checkpoint-every", 0, "--checkpoint"]
     plait.fails(FAILED, *train, out, "--ranks", ranks, names=[out, "no folder"])
 
 
 def test_outputs_that_cannot_be_written_are_found_out_first(plait, tmp_path):
-    """Before inputs are read, which are not there; also where another launcher starts ranks."""
+    """This comes before inputs are read, which do not exist; also if another launcher starts ranks."""
     out, none = tmp_path / "no" / "out.npy", tmp_path / "none"
     for command in (["infer", none, "--checkpoint", none], ["aggregate", none, "--features", none]):
         plait.fails(FAILED, *command, "--out", out, names=[out, "no folder"])
@@ -117,7 +117,7 @@ def test_outputs_that_cannot_be_written_are_found_out_first(plait, tmp_path):
 
 @pytest.mark.parametrize("ranks", [[], ["--ranks", 2]])
 def test_outputs_that_are_inputs(plait, tmp_path, communities, ranks):
-    """Refused, by whatever name; but a checkpoint that is resumed may be replaced."""
+    """They are refused by any name; but a checkpoint that is resumed may be replaced."""
     graph, features, checkpoint = (tmp_path / name for name in ("g.plait", "x.npy", "c.st"))
     shutil.copy(communities, graph)
     np.save(features, np.ones((600, 2), np.float32))
@@ -167,7 +167,7 @@ def test_results_that_stdout_does_not_take(plait, communities, command):
 @pytest.mark.parametrize("closed", [[1], [0, 1, 2], [0, 1]])
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_a_closed_stdout(plait, communities, closed, ranks):
-    """No file or connection gets its number, and nothing is written there."""
+    """No file or connection gets the number of stdout, and nothing is written there."""
     result = plait("train", communities, "--epochs", 2, "--ranks", ranks, "--json",
                    preexec_fn=lambda: [os.close(number) for number in closed])
     assert (result.code, result.out) == (FAILED, ""), result
@@ -176,7 +176,7 @@ def test_a_closed_stdout(plait, communities, closed, ranks):
 
 
 def test_results_that_nobody_reads(plait, communities):
-    """A rank is told so, and not ended by a signal."""
+    """A rank gets an error, and is not ended by a signal."""
     reads, writes = os.pipe()
     os.close(reads)
     plait.fails(FAILED, "train", communities, "--epochs", 2, "--ranks", 2, stdout=writes,

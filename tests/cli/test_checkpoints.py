@@ -1,5 +1,5 @@
-"""Checkpoints of plait train: to go on from, after an end or an interruption; readable elsewhere;
-refused when they are of another model or damaged."""
+"""Checkpoints of plait train: training goes on from them after an end or an interruption; other
+programs read them; they are refused if they are damaged or of another model."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from training import SCHEMES, check_same_curve, history_of, metadata_of
 
 @pytest.fixture(scope="module")
 def trained(communities, tmp_path_factory):
-    """The bytes of a checkpoint of two epochs."""
+    """Returns the bytes of a checkpoint of two epochs."""
     path = tmp_path_factory.mktemp("trained") / "c.safetensors"
     program.Plait(path.parent).ok("train", communities, "--epochs", 2, "--checkpoint", path)
     return path.read_bytes()
@@ -26,7 +26,7 @@ def trained(communities, tmp_path_factory):
 
 @pytest.mark.parametrize("ranks", [["--ranks", 1], ["--ranks", 3, "--partition", "hash"]])
 def test_resume_goes_on_exactly(plait, tmp_path, communities, ranks):
-    """The curve, the accuracies and the weights are those of a run without a break."""
+    """Curve, accuracies and weights equal the results of a run without a break."""
     names = ("whole", "first", "second")
     whole, first, second = (tmp_path / f"{name}.safetensors" for name in names)
     train = ["train", communities, *ranks]
@@ -90,8 +90,8 @@ def test_what_a_checkpoint_holds(plait, tmp_path, communities):
     (1, False, signal.SIGINT), (1, False, signal.SIGTERM), (2, False, signal.SIGINT),
     (2, True, signal.SIGINT), (2, False, signal.SIGTERM)])
 def test_interruption(plait, tmp_path, communities, ranks, whole_group, number):
-    """As by Ctrl-C, which reaches every process, or by kill, which reaches one: the epoch in
-    flight is finished, and what is kept goes on as if nothing had been."""
+    """The signal comes as by Ctrl-C, which reaches every process, or as by kill, which reaches one:
+    the epoch in flight is finished, and the checkpoint goes on as if nothing had been."""
     checkpoint = tmp_path / "c.safetensors"
     process = program.start("train", communities, "--epochs", 1000000, "--ranks", ranks, "--json",
                             "--checkpoint", checkpoint, "--checkpoint-every", 2,
@@ -132,8 +132,8 @@ def test_resume_of_another_model(plait, tmp_path, communities, trained, option, 
 
 
 def test_resume_with_other_folds_of_a_set_of_graphs(plait, tmp_path):
-    """Ten folds are what a set of graphs gets that has no split: the same by either name. Vertices
-    that were trained on must not test."""
+    """A set of graphs without a split gets ten folds, also if they are named. Vertices that were
+    trained on must not test."""
     graphs, checkpoint = tmp_path / "graphs.npz", tmp_path / "c.safetensors"
     ids = np.arange(60)
     np.savez(graphs, edge_index=np.stack([ids, ids ^ 1]), y=np.arange(30) % 2, graph_id=ids // 2,
@@ -155,7 +155,7 @@ def test_rates_may_change_on_the_way(plait, tmp_path, communities, trained):
 
 @pytest.mark.parametrize("more", [[], ["--ranks", 2], ["--memory-limit", "2G"]])
 def test_infer_normalises_as_training_did(plait, tmp_path, communities, more):
-    """Without being told; being told otherwise is refused."""
+    """No option is needed; an option for another normalisation is refused."""
     out, checkpoint = tmp_path / "y.npy", tmp_path / "c.safetensors"
     train = ["train", communities, "--epochs", 2, "--checkpoint", checkpoint]
     infer = ["infer", communities, "--checkpoint", checkpoint, "--out", out, *more]
@@ -173,7 +173,7 @@ def test_infer_normalises_as_training_did(plait, tmp_path, communities, more):
 
 @pytest.fixture(scope="module")
 def other_graph(communities, tmp_path_factory):
-    """Of the same shapes and the same structure: one of its features is another."""
+    """Returns a graph of the same shapes and structure, in which one feature differs."""
     folder = tmp_path_factory.mktemp("other")
     plait = program.Plait(folder)
     plait.ok("convert", communities, folder / "same.npz")
@@ -186,7 +186,7 @@ def other_graph(communities, tmp_path_factory):
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_resume_on_another_graph(plait, tmp_path, communities, communities_npz, other_graph,
                                  trained, ranks):
-    """Refused, though the model fits; the same graph from another file is none."""
+    """It is refused, though the model fits; the same graph from another file is accepted."""
     checkpoint = tmp_path / "c.safetensors"
     checkpoint.write_bytes(trained)
     resume = ["--epochs", 4, "--resume", checkpoint, "--ranks", ranks]
@@ -197,7 +197,7 @@ def test_resume_on_another_graph(plait, tmp_path, communities, communities_npz, 
 
 
 def with_header(content, change):
-    """The file with another JSON header; `change` gets it as a dictionary."""
+    """Returns the file with another JSON header; `change` gets it as a dictionary."""
     size = struct.unpack("<Q", content[:8])[0]
     header = json.loads(content[8:8 + size])
     change(header)
@@ -206,7 +206,7 @@ def with_header(content, change):
 
 
 def checksum_of(content):
-    """As plait/io/safetensors.h tells it."""
+    """Follows plait/io/safetensors.h."""
     size = struct.unpack("<Q", content[:8])[0]
     header, data = json.loads(content[8:8 + size]), content[8 + size:]
     held = {"metadata": {k: v for k, v in header.pop("__metadata__").items() if k != "checksum"},
@@ -221,7 +221,7 @@ def updated(name, fields):
 
 
 def whole(change):
-    """The change, and the checksum that then belongs to the file."""
+    """Makes the change, and sets the checksum that then belongs to the file."""
     def change_whole(content):
         changed = change(content)
         return updated("__metadata__", {"checksum": checksum_of(changed)})(changed)

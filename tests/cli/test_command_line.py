@@ -31,7 +31,7 @@ LONG_COMMANDS = [["plan"], ["aggregate"], ["train"], ["infer"], ["bench", "aggre
 @pytest.mark.parametrize("command", [*[[c] for c in COMMANDS], *[["generate", k] for k in KINDS],
                                      ["report"], ["completion"], ["bench", "aggregate"]])
 def test_help_has_plain_types(plait, command):
-    """No names of C++ types or of checks; lines that fit a page; headings in long commands."""
+    """There are no names of C++ types or of checks; lines fit a page; long commands have headings."""
     options = plait.ok(*command, "--help").out.partition("Examples:")[0]
     assert not re.search(r"TEXT|INT|FLOAT|NONNEGATIVE|POSITIVE| in \[", options), options
     assert all(len(line) <= 100 for line in options.splitlines()[2:])
@@ -77,7 +77,7 @@ def test_doctor(plait):
 
 
 def test_doctor_without_gpus(plait):
-    """A machine without GPUs lacks nothing; a build for GPUs tells which libraries it has found."""
+    """A machine without GPUs lacks nothing; a build for GPUs names the libraries that it has found."""
     found = plait.json("doctor", env=environment(CUDA_VISIBLE_DEVICES=""))
     findings = {f["what"]: f for f in found["findings"]}
     assert found["gpus"] == [] and findings["GPUs"]["found"].startswith("none")
@@ -153,8 +153,8 @@ NUMBERS = [["train", "GRAPH", option] for option in (
 
 @pytest.mark.parametrize("arguments", NUMBERS, ids=lambda arguments: arguments[-1])
 def test_what_is_no_number_for_any_option(plait, communities, arguments):
-    """Refused by the command line, before a rank starts or a file is read; what is too long to be a
-    number is not printed."""
+    """The command line refuses it before a rank starts or a file is read; a text that is too long
+    for a number is not printed."""
     arguments = [communities if a == "GRAPH" else a for a in arguments]
     more = ("inf", "-inf", "1e999", "x", "", f"0.{LONG}") if arguments[-1] == "--lr" else ()
     for value in ("nan", LONG, *more):
@@ -164,7 +164,7 @@ def test_what_is_no_number_for_any_option(plait, communities, arguments):
 
 @pytest.mark.parametrize("value", ["18446744073709551616", "9" * 38, "010", "0x10", "1e3", "+1"])
 def test_whole_numbers(plait, communities, value):
-    """In decimal digits, as they are: none is taken for another number."""
+    """They are decimal digits: none is taken for another number."""
     plait.fails(USAGE, "train", communities, "--seed", value, names=["--seed", value])
 
 
@@ -183,7 +183,7 @@ INFER = ["infer", "GRAPH", "--checkpoint", "c", "--out"]
     [*INFER, "y.npy", "--memory-limit", "1G", "--work"], ["report"]],
     ids=" ".join)
 def test_empty_values(plait, communities, arguments):
-    """Of every option and argument that takes a name."""
+    """They are refused by every option and argument that takes a name."""
     arguments = [communities if a == "GRAPH" else a for a in arguments]
     plait.fails(USAGE, *arguments, "", names=["its value is empty"])
 
@@ -198,7 +198,7 @@ def test_too_few_files_may_be_open(plait, communities, files):
 @pytest.mark.parametrize("ranks", [1, 2])
 @pytest.mark.parametrize("quiet", [[], ["--quiet"]])
 def test_a_reader_warns_once(plait, tmp_path, communities_npz, ranks, quiet):
-    """Not once per rank, and not with --quiet."""
+    """It does not warn once per rank, and not with --quiet."""
     graph = tmp_path / "g.npz"
     arrays = dict(np.load(communities_npz))
     for name in ("x_data", "x_indices", "x_indptr", "x_shape"):
@@ -211,7 +211,7 @@ def test_a_reader_warns_once(plait, tmp_path, communities_npz, ranks, quiet):
 
 
 def test_shared_memory_counts_as_a_file(plait, communities):
-    """To the limit of ulimit -f."""
+    """The limit of ulimit -f counts it."""
     limit = 4096
     plait.fails(DOES_NOT_FIT, "train", communities, "--ranks", 2, names=["shared memory",
                                                                          "ulimit -f"],
@@ -235,7 +235,7 @@ def test_one_is_no_plural(plait, tmp_path, communities, ranks, words):
 @pytest.mark.parametrize("gpus", [1, 3])
 @pytest.mark.parametrize("command", ["train", "infer", "aggregate", "bench"])
 def test_more_gpus_than_there_are(plait, tmp_path, communities, command, gpus):
-    """Refused before any rank starts, by builds with and without the GPU engine."""
+    """Builds with and without the GPU engine refuse this before any rank starts."""
     y = ["--out", tmp_path / "y.npy"]
     words = {"train": ["train", communities],
              "infer": ["infer", communities, "--checkpoint", "c.safetensors", *y],
@@ -271,7 +271,7 @@ def test_more_threads_than_there_can_be(plait, communities, command):
     ("PLAIT_INTERFACE", "bogus0"), ("PLAIT_INTERFACE", "203.0.113.7"), ("PLAIT_INTERFACE", "::x"),
     ("PLAIT_GPU_TIMEOUT_MS", "-5")])
 def test_settings_of_ranks_that_make_no_sense(plait, communities, variable, value):
-    """Refused by one line, before a rank starts."""
+    """One line refuses them, before a rank starts."""
     plait.fails(USAGE, "train", communities, "--ranks", 3, names=[variable, f"'{value}'"],
                 env=environment(**{variable: value}))
 
@@ -286,8 +286,8 @@ def test_train_needs_features_labels_and_a_split(plait, tmp_path):
 @pytest.mark.parametrize("options", [["--hidden", 65536, "--layers", 64], ["LABEL"]])
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_training_that_does_not_fit(plait, tmp_path, options, ranks):
-    """Refused with the figures before it is allocated: layers, or as many classes as a label makes
-    there be, that take terabytes. The limit on addresses is for the machine's sake."""
+    """Layers, or as many classes as a large label makes, would take terabytes: they are refused with
+    the figures before they are allocated. The limit on addresses is for the machine's sake."""
     ids = np.arange(100)
     y = ids % 5
     if options == ["LABEL"]:

@@ -1,4 +1,4 @@
-"""plait completion: what the shells themselves then offer."""
+"""plait completion: the words that the shells themselves then offer."""
 
 import os
 import pty
@@ -13,7 +13,7 @@ import pytest
 
 from program import PROGRAM, RIGHT, USAGE
 
-# A line up to the cursor; of what is offered, what must be there; what must not.
+# A line up to the cursor; words that must be offered; words that must not.
 LINES = [
     ("plait ", {"train", "info", "generate", "completion", "report"}, {"dcsbm", "--epochs"}),
     ("plait tr", {"train"}, {"info"}),
@@ -40,7 +40,7 @@ LINES = [
 
 @pytest.fixture
 def folder(tmp_path):
-    """Where files are to be completed, and plait is found."""
+    """A folder in which files are completed, and plait is found."""
     for name in ("graph one.plait", "graph.mtx", "other"):
         (tmp_path / name).touch()
     (tmp_path / "bin").mkdir()
@@ -66,7 +66,7 @@ offer() {
 
 
 def words_of(line):
-    """As readline splits it: a '=' stands alone."""
+    """Splits a line as readline does: a '=' stands alone."""
     words = re.findall(r"[^\s=]+|=", line)
     return words if words and not line.endswith((" ", "=")) else [*words, ""]
 
@@ -92,7 +92,7 @@ def test_bash(folder):
 
 
 def test_bash_with_equals_signs(folder):
-    """Values of --option=value."""
+    """Values of --option=value are completed."""
     offers = bash_offers(folder, ["plait train g --strategy=", "plait train g --strategy=bu",
                                   "plait train g --resume=gr"])
     assert {"bulk", "auto"} <= offers[0] and offers[1] == {"bulk"}
@@ -100,7 +100,7 @@ def test_bash_with_equals_signs(folder):
 
 
 def helps(plait, path=""):
-    """The help of every command, with the words that it lists below itself."""
+    """Yields the help of every command, with the words that it lists below itself."""
     text = plait.ok(*path.split(), "--help").out
     below = text.partition("Subcommands:")[2].split("\n\n")[0]
     words = re.findall(r"^  (\w+)", below, re.MULTILINE)
@@ -110,7 +110,7 @@ def helps(plait, path=""):
 
 
 def test_bash_offers_what_help_lists(plait, folder):
-    """Every option of every command, and every command."""
+    """It offers every option of every command, and every command."""
     found = list(helps(plait))
     assert len(found) > 17
     offers = bash_offers(folder, [f"plait{path} {end}" for path, *_ in found for end in ("-", "")])
@@ -124,7 +124,7 @@ def test_bash_offers_what_help_lists(plait, folder):
 @pytest.mark.parametrize("option", ["--strategy", "--partition", "--norm", "--normalize",
                                     "--activation", "--aggregation", "--model", "--transport"])
 def test_words_are_accepted(plait, folder, communities, option):
-    """What is offered is never unknown to the program, though it may need GPUs."""
+    """The program knows every word that is offered, though the word may need GPUs."""
     words = bash_offers(folder, [f"plait train g {option} "])[0]
     assert len(words) >= 2
     for word in words:
@@ -146,7 +146,7 @@ def test_fish(folder):
 
 
 def zsh_offers(folder, line):
-    """Presses Tab in an interactive zsh; what stands in the terminal then."""
+    """Presses Tab in an interactive zsh; returns the text of the terminal."""
     process, terminal = pty.fork()
     if process == 0:
         os.chdir(folder)
@@ -165,7 +165,7 @@ def zsh_offers(folder, line):
         os.write(terminal, b"autoload -Uz compinit; compinit -u -D; unsetopt beep; "
                            b"source <(plait completion zsh); echo rea''dy\n")
         # Keys before the editor has begun, which switches bracketed paste on, would be taken as
-        # they are. Tab lists what there is; what follows marks the end.
+        # they are. Tab lists the words; the text after it marks the end.
         assert "ready" in read_until("ready.*\x1b\\[\\?2004h")
         os.write(terminal, line.encode() + b"\t\t\x15echo do''ne\n")
         return read_until("done")

@@ -1,4 +1,4 @@
-"""plait convert and plait info: what is read and written, by SciPy, NumPy and networkx."""
+"""plait convert and plait info against SciPy, NumPy and networkx."""
 
 import networkx as nx
 import numpy as np
@@ -54,7 +54,7 @@ def test_round_trip(plait, tmp_path, weights):
 
 
 def test_isolated_vertices_stay(plait, tmp_path):
-    """In formats that can say how many vertices there are, the last one included."""
+    """They stay in formats that can say how many vertices there are, the last one included."""
     graphs = Graphs(9, np.array([2]), np.array([4]), None, [])
     write_matrix_market(tmp_path / "0.mtx", graphs)
     for before, after in [("0.mtx", "1.npz"), ("1.npz", "2.plait"), ("2.plait", "3.mtx")]:
@@ -64,7 +64,7 @@ def test_isolated_vertices_stay(plait, tmp_path):
 
 
 def networkx_edges(path, *, undirected, loops):
-    """The same by networkx, which knows no duplicates."""
+    """Reads the same by networkx, which knows no duplicates."""
     graph = nx.DiGraph()
     with open(path) as lines:
         for line in lines:
@@ -78,7 +78,7 @@ def networkx_edges(path, *, undirected, loops):
 
 
 def read_edges(path):
-    """(source, target) of an edge list that was written, with the ids as in the source."""
+    """Returns (source, target) of an edge list that was written, with the ids of the source."""
     return [tuple(map(int, line.split()[:2])) for line in path.read_text().splitlines()[1:]]
 
 

@@ -18,7 +18,7 @@ PAGES = sorted([*CHECKOUT.glob("docs/*.md"), *CHECKOUT.glob("*.md"), CHECKOUT / 
 
 
 def commands(plait, path=()):
-    """Every command with its help, found in the help itself."""
+    """Yields every command with its help, found in the help itself."""
     text = plait.ok(*path, "--help").out
     yield path, text
     below = text.partition("Subcommands:")[2].split("\n\n")[0]
@@ -27,8 +27,8 @@ def commands(plait, path=()):
 
 
 def test_help_of_every_command(plait):
-    """What it does, its options with words for each, and examples that name it and known options;
-    --json at what prints a result."""
+    """Help describes the command and each option, and has examples that name it and known options;
+    commands that print a result have --json."""
     all_commands = dict(commands(plait))
     assert len(all_commands) >= 19
     for path, text in all_commands.items():
@@ -52,14 +52,14 @@ def test_help_of_every_command(plait):
 
 
 def test_commands_page():
-    """Made from --help."""
+    """The page is made from --help."""
     done = subprocess.run([CHECKOUT / "scripts/commands-doc", "--check"], capture_output=True,
                           text=True, env=program.environment(PLAIT_PROGRAM=PROGRAM))
     assert done.returncode == 0, done.stderr
 
 
 def anchors(page):
-    """As GitHub and mkdocs make them of headings."""
+    """Returns the anchors that GitHub and mkdocs make of headings."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     for heading in re.findall(r"^#+ (.*)", text, re.MULTILINE):
         yield re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
@@ -77,8 +77,8 @@ def test_links(page):
 
 
 def test_site_has_every_page():
-    """mkdocs.yml lists what is in docs/, and nothing else; pages link to none outside, which a site
-    would not have."""
+    """mkdocs.yml lists the pages of docs/, and nothing else; pages link to no page outside, which a
+    site would not have."""
     listed = re.findall(r"^  - .*: (\S+\.md)$", (CHECKOUT / "mkdocs.yml").read_text(), re.MULTILINE)
     assert sorted(listed) == [page.name for page in sorted(CHECKOUT.glob("docs/*.md"))]
     for page in CHECKOUT.glob("docs/*.md"):

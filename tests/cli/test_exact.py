@@ -7,7 +7,7 @@ import pytest
 from exact_cases import CASES, EPOCHS, arguments_of, make_archives, outcome
 from program import USAGE
 
-# Options, and threads a rank.
+# Options, and threads per rank.
 LAYOUTS = [(["--ranks", 3, "--partition", "hash", "--strategy", "get"], 1), (["--ranks", 2], 2),
            (["--ranks", 3, "--partition", "metis", "--strategy", "replicate"], 1)]
 ALL_LAYOUTS = ("gcn", "hub")  # the others in the first
@@ -30,7 +30,7 @@ def test_same_bits(plait, tmp_path, graphs, name):
 
 
 def test_the_course_is_that_without_it(plait, graphs):
-    """To the promise's 1e-4, for a model that keeps it."""
+    """They agree to the promised 1e-4, for a model that keeps the promise."""
     arguments = [graphs["directed"], "--epochs", 30, "--model", "sage"]
     found = plait.json("train", *arguments, "--exact")
     wanted = plait.json("train", *arguments)
@@ -39,7 +39,7 @@ def test_the_course_is_that_without_it(plait, graphs):
 
 
 def test_goes_on_as_if_unbroken(plait, tmp_path, graphs):
-    """From a checkpoint, on other ranks."""
+    """It goes on from a checkpoint, on other ranks."""
     unbroken, first, second = (tmp_path / f"{name}.safetensors" for name in "abc")
     arguments = [graphs["directed"], "--model", "gin", "--layers", 2, "--hidden", 9]
     wanted = outcome(plait, unbroken, *arguments, "--epochs", 12)

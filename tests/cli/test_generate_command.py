@@ -32,7 +32,7 @@ def test_regular_graphs(plait, tmp_path, kind, options, wanted):
 
 
 def test_block_model(plait, tmp_path):
-    """Symmetric, no loops, no duplicates, the exact number of edges, a share of them leaving."""
+    """The graph is symmetric, has no loops or duplicates, and the exact number and share of edges."""
     options = ["--vertices", 2000, "--edges", 30000, "--communities", 5, "--classes", 5,
                "--leaving", 0.3, "--width", 8, "--seed", 4]
     made, arrays = generate(plait, tmp_path / "g.npz", "dcsbm", *options)

@@ -20,7 +20,7 @@ def graph(vertices, *edges, weights=None):
 
 
 def undirected(graphs):
-    """With the reverse of every edge, and without loops. Parallel edges stay, and have the same
+    """Adds the reverse of every edge and drops loops. Parallel edges stay, and have the same
     weight."""
     keep = graphs.row != graphs.column
     row, column = graphs.row[keep], graphs.column[keep]
@@ -30,7 +30,7 @@ def undirected(graphs):
 
 
 def with_last_edge(graphs):
-    """For files whose vertices end with the last one that has an edge."""
+    """Fits files whose vertices end with the last one that has an edge."""
     last = graphs.vertices - 1
     return dataclasses.replace(
         graphs, row=np.append(graphs.row, last), column=np.append(graphs.column, 0),
@@ -79,7 +79,7 @@ def test_write(plait, tmp_path, ending, name, weights):
     vertices, edges = FORMATS[ending].read(path)
     assert vertices == graphs.vertices
     np.testing.assert_array_equal(edges, graphs.edges())
-    # And what was written reads back as itself.
+    # The written file reads back as itself.
     again = tmp_path / f"again{ending}"
     plait.ok("convert", path, again)
     assert again.read_bytes() == path.read_bytes() or ending == ".gnna.npz"
@@ -95,7 +95,7 @@ def test_unweighted_edges_weigh_1(plait, tmp_path, ending):
 
 
 def test_metis_numbers_of_vertices_are_left_out(plait, tmp_path):
-    """Sizes and weights of vertices, with and without weights of edges."""
+    """Sizes and weights of vertices are left out, with and without weights of edges."""
     for weights, fmt, numbers in [(None, "10", "7"), (None, "110 3", "5 1 2 3"),
                                   ("integer", "011 2", "4 9"), ("integer", "111", "1 1")]:
         graphs = undirected(random_graphs(23, 5, weights))
@@ -129,7 +129,7 @@ def test_mgg_of_any_width(plait, tmp_path, offsets_as, ids_as):
 
 
 def test_rows_in_any_order(plait, tmp_path):
-    """Neighbours that are not sorted, as MGG's and METIS' files may have them."""
+    """Neighbours are not sorted, as MGG's and METIS' files may have them."""
     np.array([0, 3, 3, 5]).tofile(tmp_path / "a_beg_pos.bin")
     np.array([2, 0, 1, 1, 0]).tofile(tmp_path / "a_csr.bin")
     np.array([5, 6, 7, 8, 9], np.int32).tofile(tmp_path / "a_weight.bin")
@@ -205,7 +205,7 @@ def test_weights_follow_the_edges(plait, tmp_path):
 
 
 def test_weights_by_rows(plait, tmp_path):
-    """Of a container they stand in the order of its rows, sorted by neighbour."""
+    """Weights of a container stand in the order of its rows, sorted by neighbour."""
     graphs = random_graphs(28, 4)
     write_scipy(tmp_path / "in.npz", graphs)
     plait.ok("convert", tmp_path / "in.npz", tmp_path / "in.plait")
@@ -312,7 +312,7 @@ def test_ogb_folder(plait, tmp_path, write):
 
 
 def test_ogb_several_members_and_labels(plait, tmp_path):
-    """gzip files may be joined; several labels a vertex are left out with a warning."""
+    """gzip files may be joined; several labels per vertex are left out with a warning."""
     folder = tmp_path / "proteins"
     write_ogb_texts(folder, ogb_parts(32))
     joined = gzip.compress(b"0,1\n1,") + gzip.compress(b"2\n") + gzip.compress(b"")

@@ -1,5 +1,5 @@
-"""plait infer --memory-limit: the scores of plait infer, block by block through files, within the
-limit; taken up again where a run ended; refused in one line when it cannot be."""
+"""plait infer --memory-limit: it gives the scores of plait infer, block by block through files, within
+the limit; it goes on where a run ended; one line refuses impossible runs."""
 
 import functools
 import itertools
@@ -54,14 +54,14 @@ class Work:
 
     @functools.cache
     def least(self, *more):
-        """MiB that the program holds before it has any rows, by its own word."""
+        """Returns the MiB that the program says it holds before it has any rows."""
         out = self.plait.folder / "refused.npy"
         found = self.plait.fails(DOES_NOT_FIT, *self.arguments(out, "--memory-limit", "1M", *more),
                                  names=["--memory-limit 1.0 MiB", "higher limit"])
         return float(re.search(r"hold ([\d.]+) MiB", found.err)[1])
 
     def limit(self, room, *more):
-        """--memory-limit with so many MiB for rows."""
+        """Returns --memory-limit with so many MiB for rows."""
         return ["--memory-limit", int((self.least(*more) + room) * MIB), *more]
 
     def scores(self, *more):
@@ -81,7 +81,7 @@ def check_close(found, wanted):
 
 @pytest.fixture(scope="module")
 def graphs(tmp_path_factory):
-    """8,000 vertices: some ten blocks of the room for rows that the tests give."""
+    """Makes graphs of 8,000 vertices: some ten blocks in the room for rows that the tests give."""
     folder = tmp_path_factory.mktemp("graphs")
     plait = Plait(folder)
     dense, sparse = folder / "dense.plait", folder / "sparse.plait"
@@ -93,7 +93,7 @@ def graphs(tmp_path_factory):
 
 @pytest.mark.parametrize("name,several", list(zip(CASES, itertools.cycle([2, 3]))))
 def test_the_scores_are_those_of_infer(graphs, tmp_path, name, several):
-    """On one rank, and on several in turns."""
+    """Runs are on one rank, and on several in turns."""
     kind, train = CASES[name]
     normalize = ["--normalize", "unit"] * (kind == "unit")
     case = Work(tmp_path, graphs[kind], train, *normalize)
@@ -120,7 +120,7 @@ def test_a_hub_whose_neighbours_do_not_fit(tmp_path, model):
     check_close(work.scores(*work.limit(4)), work.scores())
 
 
-# --- what is written ---
+# --- results ---
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def small(communities, tmp_path_factory):
 
 
 def test_classes_and_json(small, tmp_path):
-    """As without a limit."""
+    """Results are the same as without a limit."""
     for more in ([], ["--classes"]):
         one, other = tmp_path / "one.npy", tmp_path / "other.npy"
         wanted = small.plait.json(*small.arguments(one, *more))
@@ -140,7 +140,7 @@ def test_classes_and_json(small, tmp_path):
 
 
 def test_fewer_vertices_than_ranks(tmp_path):
-    """One of them without edges."""
+    """One of the vertices has no edges."""
     ids = np.arange(3)
     np.savez(tmp_path / "g.npz", edge_index=np.stack([ids[:1], ids[1:2]]), y=ids % 2,
              x=np.eye(3, dtype=np.float32), train=ids[:2], val=ids[2:], test=ids[:0])
@@ -155,7 +155,7 @@ def test_fewer_vertices_than_ranks(tmp_path):
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    """Activations of a layer: 78 MiB."""
+    """The activations of a layer take 78 MiB."""
     folder = tmp_path_factory.mktemp("large")
     graph = folder / "g.plait"
     Plait(folder).ok("generate", "dcsbm", "--vertices", 40000, "--edges", 400000, "--seed", 3, "-o",
@@ -164,7 +164,7 @@ def large(tmp_path_factory):
 
 
 def peak(process):
-    """MiB of memory that no file backs, the most that was seen."""
+    """Returns the peak MiB of memory that no file backs."""
     most = 0
     while process.poll() is None:
         try:
@@ -187,7 +187,7 @@ def test_the_limit_is_held(large, room):
 
 
 def archive(path, vertices):
-    """One feature, hardly an edge."""
+    """Makes a graph of one feature and hardly an edge."""
     np.savez(path, edge_index=np.zeros((2, 1), np.int64), x=np.ones((vertices, 1), np.float32),
              y=np.arange(vertices) % 2, train=np.arange(2), val=np.arange(2, 4), test=np.arange(4, 6))
     return path
@@ -200,7 +200,7 @@ def wide(tmp_path_factory):
 
 
 def test_a_limit_below_one_row(wide, tmp_path):
-    """Said before anything is made. Nothing is left for rows, or too little for one of them."""
+    """The error comes before anything is made: nothing is left for rows, or too little for one row."""
     for limit in (MIB, wide.limit(0.25)[1]):
         Plait(tmp_path).fails(DOES_NOT_FIT, *wide.arguments(tmp_path / "y.npy"), "--memory-limit",
                               limit, names=["higher limit"])
@@ -208,7 +208,7 @@ def test_a_limit_below_one_row(wide, tmp_path):
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_what_does_not_fit_in_memory_names_the_limit(wide, tmp_path, ranks):
-    """4 TB."""
+    """The rows would take 4 TB."""
     graph = archive(tmp_path / "more.npz", 8 << 20)
     Plait(tmp_path).fails(DOES_NOT_FIT, "infer", graph, "--checkpoint", wide.checkpoint, "--out",
                           tmp_path / "y.npy", "--ranks", ranks, names=["is free", "--memory-limit"])
@@ -218,7 +218,7 @@ def test_what_does_not_fit_in_memory_names_the_limit(wide, tmp_path, ranks):
 
 
 def reached(work, rank=0):
-    """The stage and rows that a rank has recorded, or None."""
+    """Returns the stage and rows that a rank has recorded, or None."""
     try:
         found = json.loads((work / f"rank-{rank}.json").read_text())
     except FileNotFoundError:
@@ -227,7 +227,7 @@ def reached(work, rank=0):
 
 
 def interrupted(work, out, number, *more, until=(0, 1), rank=None):
-    """Starts a run, and ends it, or one of its ranks, by a signal when it has come so far."""
+    """Starts a run, and ends it, or one of its ranks, by a signal when it has reached `until`."""
     process = program.start(*work.arguments(out, *more))
     program.wait_until(lambda: (reached(work_of(out)) or (0, 0)) >= until or
                        process.poll() is not None, program.HANGS,
@@ -241,7 +241,7 @@ def interrupted(work, out, number, *more, until=(0, 1), rank=None):
 
 @pytest.fixture(scope="module")
 def slow(large):
-    """Small blocks, with the scores that they give without a break."""
+    """A run in small blocks, with the scores that it gives without a break."""
     large.slow = large.limit(5)
     large.wanted = large.scores(*large.slow)
     return large
@@ -264,7 +264,7 @@ def test_a_run_goes_on_where_it_was_interrupted(slow, tmp_path, number):
 
 
 def test_what_was_done_is_not_done_again(slow, tmp_path):
-    """Told by rows that someone has changed in the meantime."""
+    """Rows that are changed in the meantime show it."""
     out = tmp_path / "y.npy"
     interrupted(slow, out, signal.SIGKILL, *slow.slow, until=(1, 0))
     stage = reached(work_of(out))[0]
@@ -301,7 +301,7 @@ def left(broken_off, tmp_path):
 
 
 def refused(work, out, names, *more):
-    """By one line that says what to do; what is there stays."""
+    """Checks a refusal by one line that says what to do; existing files stay."""
     before = program.contents(out.parent)
     result = work.plait(*work.arguments(out, *(more or work.slow)))
     assert result.code == FAILED, result
@@ -333,7 +333,7 @@ def test_a_damaged_record(slow, left, content):
 
 
 def test_rows_that_were_cut(slow, left):
-    """Those of the stage under way, or, if none are there, of the one before."""
+    """Rows of the stage under way are cut or, if there are none, rows of the one before."""
     stage, rows = reached(work_of(left))
     name = f"rows-{stage if rows > 0 else stage - 1}.f32"
     with open(work_of(left) / name, "r+b") as file:
@@ -356,7 +356,7 @@ def test_two_runs_at_once(slow, tmp_path):
     assert program.result_of(first).code == 0
 
 
-# --- what cannot be ---
+# --- refusals ---
 
 
 def test_folders_that_are_no_work_folders(small, tmp_path):
@@ -372,14 +372,14 @@ def test_folders_that_are_no_work_folders(small, tmp_path):
 
 
 def test_scores_that_cannot_be_written(small, tmp_path):
-    """Said before the work."""
+    """The error comes before the work."""
     out = tmp_path / "no" / "y.npy"
     Plait(tmp_path).fails(FAILED, *small.arguments(out, "--memory-limit", "2G", "--work",
                                                    tmp_path / "w"), names=[out, "no folder"])
 
 
 def test_a_full_disk(slow, tmp_path):
-    """By a limit on the size of files. The same command goes on when there is room."""
+    """A limit on the size of files stands for it. The same command goes on when there is room."""
     out = tmp_path / "y.npy"
     limit = 1 << 16
     result = slow.plait(*slow.arguments(out, *slow.slow), preexec_fn=lambda: resource.setrlimit(

@@ -27,7 +27,7 @@ def large(tmp_path_factory):
 
 
 def catches_interrupt(process_id):
-    """Before its main() has begun, a process dies of the signal itself."""
+    """Returns whether a process has handlers: before its main(), it dies of the signal itself."""
     try:
         status = pathlib.Path(f"/proc/{process_id}/status").read_text()
     except FileNotFoundError:
@@ -36,7 +36,7 @@ def catches_interrupt(process_id):
 
 
 def interrupted(arguments, seconds, ranks=1):
-    """What a run leaves that gets Ctrl-C some seconds after it has begun."""
+    """Returns the result of a run that gets Ctrl-C some seconds after it has begun."""
     given = ["--ranks", ranks] if ranks > 1 else []
     process = program.start(*arguments, *given, start_new_session=True)
 
@@ -92,7 +92,7 @@ def test_infer_on_ranks(tmp_path, large, whole_group):
 
 @pytest.mark.parametrize("ranks,whole_group", [(1, True), (3, True), (3, False), (4, True)])
 def test_train_keeps_what_it_has_reached(plait, tmp_path, communities, ranks, whole_group):
-    """The epoch in flight is finished, and going on gives the curve of a run without a break."""
+    """The epoch in flight is finished, and a resumed run has the curve of a run without a break."""
     checkpoint = tmp_path / "c.safetensors"
     train = ["train", communities, "--ranks", ranks]
     process = program.start(*train, "--epochs", 1000000, "--json", "--checkpoint", checkpoint,
@@ -118,7 +118,7 @@ def test_train_before_the_first_epoch(tmp_path, large, ranks):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("whole_group", [True, False])
 def test_ranks_that_the_signal_itself_ends(large, number, whole_group):
-    """Before their main() has begun, and by SIGTERM until training begins: the launcher tells."""
+    """This is before main() has begun, or by SIGTERM until training begins: the launcher reports it."""
     process = program.start("train", large, "--partition", "metis", "--ranks", 2,
                             start_new_session=True)
     program.wait_until(lambda: len(program.ranks_of(process.pid)) == 2, program.HANGS, "two ranks")
@@ -169,7 +169,7 @@ class SlowTerminal:
         return self.checkpoint.stat().st_mtime_ns == before
 
     def result(self):
-        """Shows all from now on; what the run ends with, and its last line on the terminal."""
+        """Shows everything from now on; returns the run's end and its last line on the terminal."""
         shown = b""
         with contextlib.suppress(OSError):  # the last one has closed it
             while piece := os.read(self.ours, 65536):
@@ -194,7 +194,7 @@ def test_train_has_no_deadline(tmp_path, communities):
 
 @pytest.mark.parametrize("whole_group,number", [(True, signal.SIGINT), (False, signal.SIGTERM)])
 def test_second_signal_ends_training_at_once(tmp_path, communities, whole_group, number):
-    """Though one rank stands still, for which the other one waits."""
+    """This holds though one rank stands still, and the other one waits for it."""
     run = SlowTerminal(tmp_path, communities, "--timeout", 60)
     send = os.killpg if whole_group else os.kill
     send(run.process.pid, number)
@@ -223,7 +223,7 @@ def test_stopped_ranks_go_on_to_their_end(tmp_path, communities, number):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_stopped_before_the_first_epoch(tmp_path, large, number):
-    """The other rank ends of the signal at once; the one that is stopped has to as well."""
+    """The other rank ends of the signal at once; the stopped rank has to end, too."""
     process = program.start("train", large, "--partition", "metis", "--ranks", 2, "--timeout", 60)
     program.wait_until(lambda: len(program.ranks_of(process.pid)) == 2, program.HANGS, "two ranks")
     ranks = program.ranks_of(process.pid)
@@ -238,7 +238,7 @@ def test_stopped_before_the_first_epoch(tmp_path, large, number):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_what_is_ignored_stays_ignored(tmp_path, communities, ranks, number):
-    """As scripts start what stands in the background with SIGINT: by launcher and ranks alike."""
+    """Scripts start background programs with SIGINT ignored: launcher and ranks go on ignoring it."""
     checkpoint = tmp_path / "c.safetensors"
     process = program.start("train", communities, "--epochs", 300, "--json", "--checkpoint",
                             checkpoint, "--checkpoint-every", 1, "--ranks", ranks,

@@ -19,7 +19,7 @@ TYPES = {"integer": lambda v: isinstance(v, int) and not isinstance(v, bool),
 
 
 def documented():
-    """By command: {path: (types, whether it is optional)}, as the tables say."""
+    """Returns, by command, {path: (types, whether it is optional)}, as the tables say."""
     commands, fields = {}, None
     for line in (program.CHECKOUT / "docs/json.md").read_text().splitlines():
         if line.startswith("## "):
@@ -35,7 +35,7 @@ DOCUMENTED = documented()
 
 
 def leaves(value, path=""):
-    """Every value that is no object and no list, with its path; an empty list has none."""
+    """Yields every value that is no object and no list, with its path; an empty list has none."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from leaves(inner, f"{path}.{name}" if path else name)
@@ -72,7 +72,7 @@ def check(command, found):
 
 @pytest.fixture(scope="module")
 def files(communities, tmp_path_factory):
-    """What commands read, and the runs of them all."""
+    """Makes the files that commands read, and the runs of all commands."""
     folder = tmp_path_factory.mktemp("json")
     plait = Plait(folder)
     np.save(folder / "x.npy", np.ones((600, 3), np.float32))
@@ -83,7 +83,7 @@ def files(communities, tmp_path_factory):
 
 
 def runs(communities, folder):
-    """(command of docs/json.md, arguments), each in the forms that print other fields."""
+    """Returns (command of docs/json.md, arguments), in all forms that print other fields."""
     ring, out = folder / "ring.mtx", folder / "out"
     aggregate = ["aggregate", communities, "--features", folder / "x.npy", "--out", f"{out}.npy"]
     infer = ["infer", communities, "--checkpoint", folder / "c.safetensors", "--out", f"{out}.npy"]
@@ -107,7 +107,7 @@ def runs(communities, folder):
 
 
 def test_every_command(files, communities):
-    """One line on stdout, nothing on stderr."""
+    """Each prints one line on stdout and nothing on stderr."""
     plait, met = Plait(files), set()
     for command, arguments in runs(communities, files):
         result = plait.ok(*arguments, "--json")
@@ -118,7 +118,7 @@ def test_every_command(files, communities):
 
 
 def test_bench(plait, communities):
-    """Needs a GPU."""
+    """This needs a GPU."""
     if not plait.json("doctor")["gpus"]:
         pytest.skip("no GPU")
     for strategies in ("pipelined,bulk,cusparse", "get"):
@@ -127,7 +127,7 @@ def test_bench(plait, communities):
 
 
 def test_all_commands_are_documented(plait):
-    """As completion knows them; bench has one more word."""
+    """Completion knows all commands; bench has one more word."""
     script = plait.ok("completion", "fish").out
     names = re.findall(r"complete -c plait -n '__plait_at ' -a (\S+)", script)
     assert len(names) >= 12
@@ -139,8 +139,8 @@ HOSTILE = [b"caf\xe9", b"\x1b[31mred", b"\xc2\x9b31m", b"a\nb"]
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_of_files(plait, tmp_path, communities, name):
-    """Whatever bytes they are: what is printed is one line of ASCII that parses, and a graph takes
-    what is text of its file's name for its own."""
+    """For any bytes, the output is one line of ASCII that parses, and a graph takes the text in its
+    file's name for its own."""
     graph, again = (tmp_path / os.fsdecode(name + ending) for ending in (b".mtx", b".npz"))
     assert plait.ok("convert", communities, graph).out.removesuffix("\n").isprintable()
     for arguments in (["info", graph], ["convert", graph, again], ["partition", graph]):

@@ -1,5 +1,5 @@
-"""Ranks that others start: torchrun, mpirun, and by hand what they set; several hosts, played on
-one machine. All give the loss curve of --ranks."""
+"""Ranks that others start: torchrun, mpirun, or tests with the same variables; several hosts, played
+on one machine. All give the loss curve of --ranks."""
 
 import pathlib
 import shutil
@@ -38,7 +38,7 @@ def test_torchrun(plait, communities, curve, address):
 
 @pytest.mark.skipif(not TORCHRUN.exists(), reason="no torchrun")
 def test_torchrun_without_its_store(plait, communities, curve):
-    """Rank 0 then keeps Plait's, with the secret."""
+    """Rank 0 then keeps Plait's store, with the secret."""
     environment = program.environment(TORCH_DISABLE_SHARE_RDZV_TCP_STORE="1", PLAIT_SECRET=SECRET)
     command = (TORCHRUN, "--standalone", "--nproc-per-node", 2, "--no-python", program.PROGRAM)
     check_run(plait("train", communities, "--epochs", EPOCHS, "--json", command=command,
@@ -58,7 +58,7 @@ def test_world_by_hand(communities, curve):
 
 
 def test_one_secret(communities, curve, tmp_path):
-    """From a variable and from a file."""
+    """It comes from a variable, or from a file."""
     file = tmp_path / "secret"
     file.write_text(SECRET + "\n")
     file.chmod(0o600)
@@ -109,7 +109,7 @@ def test_two_hosts_have_no_common_memory(communities):
 
 
 def test_wrong_interface(communities):
-    """The rank that has it says so; the other one tells whom it waited for."""
+    """The rank that has it says so; the other one names the rank for which it waited."""
     first, second = run_by_hand(["train", communities], {"PLAIT_TIMEOUT_MS": "1000"},
                                 {"PLAIT_TIMEOUT_MS": "1000", "PLAIT_INTERFACE": "nowhere0"})
     assert (first.code, second.code) == (FAILED, FAILED)

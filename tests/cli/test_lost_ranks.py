@@ -31,7 +31,7 @@ class Run:
         assert sorted(self.ranks) == list(range(RANKS))
 
     def result(self):
-        """What it ends with, and after how many seconds from now."""
+        """Returns the end of the run, and the seconds until then."""
         began = time.monotonic()
         result = program.result_of(self.process)
         return result, time.monotonic() - began
@@ -44,7 +44,7 @@ class Run:
         assert safetensors.numpy.load_file(self.checkpoint)  # whole
 
     def stop(self):
-        """Whatever the test has come to, ends what it has started."""
+        """Ends all processes that the test has started, however far it has come."""
         for process in [self.process.pid, *self.ranks.values()]:
             if not program.ended(process):
                 os.kill(process, signal.SIGKILL)
@@ -65,7 +65,7 @@ def start(tmp_path, communities):
 
 
 def check_lines(result, lost):
-    """Every rank that is left tells which is lost and what it did: one line each, no other."""
+    """Every rank that is left names the lost rank and its work: each in one line, no other."""
     assert result.code == FAILED, result
     assert 1 <= len(result.lines) <= RANKS - 1, result
     for line in result.lines:

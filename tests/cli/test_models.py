@@ -32,7 +32,7 @@ CASES = {
 
 
 def random_archive(path):
-    """Twelve random graphs with dense features, of which the classes are known in part."""
+    """Makes twelve random graphs with dense features, of which some classes are known."""
     graphs = random_graphs(seed=3, count=12, shuffled=True)
     rng = np.random.default_rng(4)
     x = rng.standard_normal((graphs.vertices, 20), dtype=np.float32)
@@ -54,7 +54,7 @@ def archives(tmp_path_factory):
 
 class Run:
     """Training of one case: a step that moves no weight, so that its gradients and the initial
-    weights are known; and some that do."""
+    weights are known; and some steps that move them."""
 
     def __init__(self, folder, archive, settings):
         self.plait, self.archive, self.settings = Plait(folder), archive, settings
@@ -71,7 +71,7 @@ class Run:
                                "--checkpoint", checkpoint, *RANKS[ranks])["loss"]
 
     def initial_model(self):
-        """Its norms have seen nothing yet."""
+        """Returns a model whose norms have seen nothing yet."""
         model = self.graph.model(self.settings, self.start)
         for module in model.modules():
             if isinstance(module, torch.nn.BatchNorm1d):
@@ -86,8 +86,8 @@ def run(request, archives, tmp_path_factory):
 
 
 def test_gradients(run):
-    """The first moment of Adam is a tenth of the first gradient. What batch norms keep comes from
-    the same step."""
+    """The first moment of Adam is a tenth of the first gradient. Buffers of batch norms
+    come from the same step."""
     model = run.initial_model().train()
     run.graph.loss(model).backward()
     pairs = [(name, 10 * run.start[f"resume.adam.exp_avg.{name}"], parameter.grad.numpy())
@@ -118,7 +118,7 @@ def test_infer(run, tmp_path):
 
 @pytest.mark.parametrize("model", ["sage", "gin", "gat"])
 def test_ranks_train_alike(plait, archives, model):
-    """With the settings of its paper, so with dropout: of attention too."""
+    """The settings are those of the paper, so with dropout, also of attention."""
     train = ["train", archives["sparse"], "--model", model, "--epochs", 8]
     curves = [plait.json(*train, *ranks)["loss"] for ranks in RANKS.values()]
     for curve in curves[1:]:
@@ -127,14 +127,14 @@ def test_ranks_train_alike(plait, archives, model):
 
 @pytest.mark.parametrize("model", ["gin", "gat"])
 def test_resume(plait, tmp_path, archives, model):
-    """Batch norms go on from what they kept, and dropout from its epoch."""
+    """Batch norms go on from their buffers, and dropout from its epoch."""
     train = ["train", archives["sparse"], "--model", model, "--ranks", 2]
     whole, first, second = (tmp_path / f"{name}.safetensors" for name in ("whole", "first", "rest"))
     wanted = plait.json(*train, "--epochs", 7, "--checkpoint", whole)
     plait.ok(*train, "--epochs", 3, "--checkpoint", first)
     found = plait.json(*train, "--epochs", 7, "--resume", first, "--checkpoint", second)
     assert found["loss"] == wanted["loss"]
-    # It comes from scores by what norms keep, which the loss does not.
+    # It comes from scores by the buffers of norms; the loss does not.
     assert ([epoch["validation_loss"] for epoch in history_of(second)]
             == [epoch["validation_loss"] for epoch in history_of(whole)])
     one, other = safetensors.numpy.load_file(whole), safetensors.numpy.load_file(second)

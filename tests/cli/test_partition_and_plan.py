@@ -12,13 +12,13 @@ SCHEMES = ["edges", "vertices", "clusters", "hash", "metis"]
 
 
 def hash_owners(vertices, ranks):
-    """The top 64 bits of a hash of the id times the number of ranks."""
+    """Returns the top 64 bits of a hash of the id times the number of ranks."""
     high, low = philox_words(np.arange(vertices, dtype=np.uint64), 0x9A171A1D)[:2]
     return np.array([((int(h) << 32 | int(l)) * ranks) >> 64 for h, l in zip(high, low)])
 
 
 def owners(scheme, figures, vertices, ranks):
-    """Who owns what: from the rule of the scheme, or, for edges, from the sizes of the ranges."""
+    """Returns the owners: by the rule of the scheme, or, for edges, by the sizes of the ranges."""
     if scheme == "hash":
         return hash_owners(vertices, ranks)
     sizes = [rank["vertices"] for rank in figures["ranks"]]
@@ -29,7 +29,7 @@ def owners(scheme, figures, vertices, ranks):
 
 
 def count(graphs, owner, ranks):
-    """Vertices, edges, remote edges and halo rows of every rank."""
+    """Counts vertices, edges, remote edges and halo rows of every rank."""
     reader, source = owner[graphs.row], owner[graphs.column]
     remote = reader != source
     halo = np.unique(np.stack([reader[remote], graphs.column[remote]]), axis=1)[0]
@@ -109,7 +109,7 @@ def test_plan_adds_up(plait, communities, ranks, options):
 @pytest.mark.parametrize("width", [10**11, 2**62, 2**64 - 1])
 @pytest.mark.parametrize("options", [[], ["--json"], ["--train", "--ranks", 3]])
 def test_what_does_not_fit(plait, communities, width, options):
-    """Refused with the figures, also where the number of bytes itself passes 64 bits."""
+    """It is refused with the figures, also if the number of bytes passes 64 bits."""
     result = plait("plan", communities, "--dim", width, *options)
     assert result.code == DOES_NOT_FIT, result
     assert len(result.lines) == 1 and result.err.startswith("plait: the run needs "), result
@@ -121,7 +121,7 @@ def test_what_does_not_fit(plait, communities, width, options):
 @pytest.mark.parametrize("gpus", [1, 2, 3])
 @pytest.mark.parametrize("strategy", ["auto", "bulk", "replicate", "get", "partial", "paged"])
 def test_plan_of_gpus(plait, communities, gpus, strategy):
-    """The same arithmetic with and without GPUs to compare with; here without any."""
+    """The arithmetic is the same with and without GPUs to compare with; here there are none."""
     options = ["plan", communities, "--dim", 64, "--gpus", gpus, "--strategy", strategy]
     env = environment(CUDA_VISIBLE_DEVICES="")
     plan = plait.json(*options, env=env)

@@ -1,4 +1,4 @@
-"""Graphs of papers, where they lie beside the checkout: the accuracy that was reported."""
+"""Graphs of papers, if they lie beside the checkout: the reported accuracy is reached."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ needs = {name: pytest.mark.skipif(not (DATA / f"{name}.npz").exists(), reason=f"
     pytest.param("coauthor-cs", 91.0, marks=needs["coauthor-cs"]),
 ])
 def test_accuracy(plait, tmp_path, name, least):
-    """With the defaults. Kipf and Welling report 81.5 and 70.3 on the first two. The mean over three
+    """The defaults are used. Kipf and Welling report 81.5 and 70.3 on the first two. The mean over three
     seeds may be half a point under what ten must reach."""
     plait.ok("convert", DATA / f"{name}.npz", tmp_path / "g.plait", "--undirected", "--no-loops")
     accuracy = [100 * plait.json("train", tmp_path / "g.plait", "--seed", seed, "--ranks",
@@ -27,7 +27,7 @@ def test_accuracy(plait, tmp_path, name, least):
 
 @needs["wiki-vote"]
 def test_wiki_vote(plait, tmp_path):
-    """A directed network: figures against NumPy."""
+    """The figures of a directed network agree with NumPy."""
     with np.load(DATA / "wiki-vote.npz") as file:
         source, target = file["edge_index"].astype(np.int64)
     described = plait.json("info", DATA / "wiki-vote.npz")

@@ -1,6 +1,6 @@
-"""Graphs of papers, where they lie beside the checkout: plait train beside the same model of PyG,
-trained in the same way from the same initial weights. What PyG drops out is drawn by other numbers,
-so means over seeds are compared."""
+"""Graphs of papers, if they lie beside the checkout: plait train beside the same model of PyG, trained
+in the same way from the same initial weights. PyG draws dropout by other numbers, so means over seeds
+are compared."""
 
 import dataclasses
 
@@ -25,7 +25,7 @@ needs = {name: pytest.mark.skipif(not (DATA / f"{name}.npz").exists(), reason=f"
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """What is trained, how, and by which metric."""
+    """A graph, a model, its training, and the metric."""
 
     name: str
     settings: Settings
@@ -44,7 +44,7 @@ class Case:
 
 
 class RealGraph(pyg_reference.Graph):
-    """One of the archives, in single precision, with its first split."""
+    """An archive in single precision, with its first split."""
 
     def __init__(self, case):
         with np.load(DATA / f"{case.name}.npz") as file:
@@ -67,7 +67,7 @@ class RealGraph(pyg_reference.Graph):
 
 
 def train_pyg(case, graph, start):
-    """The test metric at the epoch of the best validation metric."""
+    """Returns the test metric at the epoch of the best validation metric."""
     model = graph.model(case.settings, start).float()
     model.dropout = torch.nn.Dropout(case.dropout)
     for module in model.modules():
@@ -94,7 +94,7 @@ def train_pyg(case, graph, start):
 
 
 def measure(case, scores, y):
-    """slow_auc of thousands of vertices would take as much memory as it does pairs."""
+    """Does not use slow_auc, which would take memory for all pairs of thousands of vertices."""
     if case.metric == "accuracy":
         return SLOW["accuracy"](scores, y)
     ranks = scipy.stats.rankdata(scores[:, 1].astype(np.float64) - scores[:, 0])
@@ -131,7 +131,7 @@ def test_within_a_point_of_pyg(plait, tmp_path, case):
     pytest.param("tu-mutag", 100, 10, 0.8, marks=needs["tu-mutag"]),
     pytest.param("tu-proteins", 40, 3, 0.68, marks=needs["tu-proteins"])])
 def test_graph_classification(plait, tmp_path, name, epochs, folds, least):
-    """Some of ten folds; the larger class alone is 66% and 60% of the graphs."""
+    """Some of ten folds are run; the larger class alone is 66% and 60% of the graphs."""
     plait.ok("convert", DATA / f"{name}.npz", tmp_path / "g.plait")
     assert plait.json("info", tmp_path / "g.plait")["task"] == "graph-label"
     found = [plait.json("train", tmp_path / "g.plait", "--model", "gin", "--hidden", 32, "--epochs",
@@ -142,9 +142,8 @@ def test_graph_classification(plait, tmp_path, name, epochs, folds, least):
 
 @needs["ppi-homo-sapiens"]
 def test_several_labels(plait, tmp_path):
-    """50 labels of a protein, none of which is common: saying all of them always is F1 6.6%. By
-    their identities alone, proteins can be learnt by heart, but others are told little better than
-    that."""
+    """There are 50 labels of a protein, and none is common: predicting all of them always gives F1
+    6.6%. By their identities alone, proteins can be learnt by heart, but others hardly better."""
     plait.ok("convert", DATA / "ppi-homo-sapiens.npz", tmp_path / "g.plait", "--features",
              "identity")
     described = plait.json("info", tmp_path / "g.plait")

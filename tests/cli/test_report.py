@@ -1,4 +1,4 @@
-"""plait report: a page of its own, whose plots show what the runs' JSON says; seen by a browser."""
+"""plait report: one page, whose plots show the figures of the runs' JSON; seen by a browser."""
 
 import html
 import itertools
@@ -16,7 +16,7 @@ PHASES = ("setup", "computing", "summing", "fetching", "waiting", "gradients", "
 
 
 def made_up(ranks=2, epochs=50, **fields):
-    """A run as plait train --json tells it."""
+    """Returns a run as plait train --json prints it."""
     run = {"schema": 1, "graph": "communities", "model": "gcn", "ranks": ranks, "device": "cpu",
            "seed": 3, "strategy": "bulk", "partition": "edges", "epochs": epochs,
            "interrupted": False, "best_epoch": epochs - 1, "train_accuracy": 0.99,
@@ -34,7 +34,7 @@ def made_up(ranks=2, epochs=50, **fields):
 
 
 def report(plait, *runs, names=None):
-    """The page of these runs."""
+    """Makes the page of these runs."""
     paths = []
     for number, run in enumerate(runs):
         paths.append(plait.folder / (names[number] if names else f"run{number}.json"))
@@ -45,12 +45,13 @@ def report(plait, *runs, names=None):
 
 
 def overlaps(a, b):
-    """By more than half a pixel each way."""
+    """Returns whether boxes overlap by more than half a pixel each way."""
     return min(a[2], b[2]) - max(a[0], b[0]) > 0.5 and min(a[3], b[3]) - max(a[1], b[1]) > 0.5
 
 
 def check_readable(seen):
-    """Nothing is outside its figure, no text on another, none too small, none without a plot."""
+    """Checks that nothing is outside its figure, texts do not overlap and are large enough, and each
+    figure has a plot."""
     assert seen["resources"] == [] and seen["page_width"] <= seen["width"]
     for figure in seen["figures"]:
         left, top, right, bottom = figure["box"]
@@ -69,7 +70,7 @@ def check_readable(seen):
 
 
 def test_page_is_whole(plait):
-    """No script, nothing from elsewhere, and well-formed where it matters."""
+    """It has no script and nothing from elsewhere, and is well-formed where it matters."""
     page = report(plait, made_up()).read_text()
     assert not re.search(r"<script|<link(?! rel=\"icon\" href=\"data:,\")|src=|url\(|@import|https?:",
                          page)
@@ -157,7 +158,7 @@ def test_readable(plait, case):
 
 @needs_browser
 def test_losses_that_are_not_finite(plait):
-    """A gap in the curve, and a plot of nothing says so."""
+    """They leave a gap in the curve, and an empty plot says so."""
     loss = made_up()["loss"]
     loss[10] = loss[11] = loss[13] = None
     run = made_up(loss=loss, val_loss_by_epoch=[None] * 50)
@@ -211,7 +212,7 @@ def test_names_are_not_markup(plait):
 
 
 def test_runs_that_tell_less(plait):
-    """Without what later fields say."""
+    """They lack later fields."""
     less = made_up()
     for field in ("graph", "val_loss_by_epoch", "phases", "bytes_between_ranks", "memory"):
         del less[field]
@@ -268,7 +269,7 @@ def test_wrong_usage(plait):
 @pytest.mark.parametrize("strategy", ["bulk", "replicate", "get"])
 @pytest.mark.parametrize("model", ["gcn", "mlp"])
 def test_costs_in_json(plait, communities, strategy, model):
-    """What the page shows is true: bytes of rows by pair are those of the partition."""
+    """The page is true: bytes of rows by pair follow from the partition."""
     ranks, moved = 3, 16 + 8  # hidden features, and 7 classes in rows of 8: a multiple of 16 bytes
     result = plait.json("train", communities, "--epochs", 5, "--ranks", ranks, "--model", model,
                         "--strategy", strategy, "--partition", "vertices")

@@ -1,5 +1,5 @@
-"""Ranks that are given different files or settings end at once, all with the same line that says
-what differs on which rank. Equal content in different files is no difference."""
+"""Ranks that are given different files or settings end at once, all with the same line that names
+the difference and the ranks. Equal content in different files is no difference."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from program import FAILED, INTERRUPTED, USAGE
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory, communities, communities_npz):
-    """Two of each: graphs of the same size, checkpoints of the same model, features."""
+    """Makes two of each: graphs of the same size, checkpoints of the same model, features."""
     folder = tmp_path_factory.mktemp("files")
     plait = program.Plait(folder)
     plait.ok("generate", "dcsbm", "--vertices", 600, "--edges", 6000, "--seed", 2, "-o",
@@ -30,7 +30,7 @@ def files(tmp_path_factory, communities, communities_npz):
 
 
 def run(*commands):
-    """The results of ranks that are given a command each."""
+    """Returns the results of ranks, each of which is given one command."""
     return [program.result_of(p, 30) for p in program.start_ranks(*[(c, {}) for c in commands])]
 
 
@@ -91,7 +91,7 @@ AGGREGATE = ["aggregate", "GRAPH", "--features", "X"]
       "a"], ["infer", "GRAPH", "--checkpoint", "C", "--memory-limit", "1G", "--out", "a.npy"],
      "--work is a on rank 0, but not given on rank 1")])
 def test_what_is_written(tmp_path, files, first, second, says):
-    """Files that are read may have other names, not files that are written; nothing is."""
+    """Files that are read may have other names; files that are written may not. Nothing is written."""
     named = {"GRAPH": files["graph"][0], "X": files["features"][0], "C": files["checkpoint"][0]}
     commands = [[named.get(a, tmp_path / a if a in ("a", "a.npy", "b.npy") else a) for a in c]
                 for c in (first, second)]
@@ -103,7 +103,7 @@ def test_what_is_written(tmp_path, files, first, second, says):
 
 
 def test_what_may_differ(tmp_path, files):
-    """Names and formats of files that are read, what is printed, and how long each rank waits."""
+    """Names and formats of files that are read, the form of output, and timeouts may differ."""
     train = ["--epochs", 6]
     first, second = run(["train", files["graph"][0], *train, "--json"],
                         ["train", files["npz"], *train, "--quiet", "--timeout", 4,

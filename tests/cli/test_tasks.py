@@ -1,4 +1,4 @@
-"""plait train and plait infer beyond one label a vertex: several labels, ROC AUC, and sets of
+"""plait train and plait infer beyond one label per vertex: several labels, ROC AUC, and sets of
 graphs; against the metrics' definitions and against PyG."""
 
 import numpy as np
@@ -13,7 +13,7 @@ from task_graphs import MAKERS, SLOW
 from training import check_same_curve, metadata_of
 
 RANKS = {1: [], 2: ["--ranks", 2], 3: ["--ranks", 3, "--partition", "hash"]}
-# What is trained on, and how.
+# The graph to train on, and the options.
 TASKS = {"sets": ("sets", ["--model", "sage", "--hidden", 16]),
          "roc-auc": ("two", ["--model", "gcn", "--metric", "roc-auc"]),
          "accuracy of two": ("two", ["--model", "sage", "--norm", "layer"]),
@@ -40,8 +40,8 @@ def labels_of(archive):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_ranks_and_metrics(plait, tmp_path, archives, task):
-    """On 1, 2 and 3 ranks: the same losses, and the metrics that the written scores have by their
-    definitions."""
+    """1, 2 and 3 ranks give the same losses, and the metrics that follow from the written scores by
+    their definitions."""
     name, options = TASKS[task]
     y, parts = labels_of(archives[name])
     curves, metrics = [], []
@@ -106,7 +106,7 @@ def test_curve_and_scores_of_pyg(plait, tmp_path, archives, name, settings):
 
 
 def test_label_sets_are_learnt(plait, archives):
-    """By the graph: what a vertex shows itself is not enough."""
+    """The graph is needed: a vertex's own features are not enough."""
     found = {model: plait.json("train", archives["sets"], "--model", model, "--hidden", 32,
                                "--epochs", 150, "--dropout", 0)
              for model in ("sage", "mlp")}
@@ -115,7 +115,7 @@ def test_label_sets_are_learnt(plait, archives):
 
 
 def test_graphs_are_learnt(plait, archives):
-    """By their structure, which a model without edges does not see."""
+    """Their structure tells, which a model without edges does not see."""
     found = {model: plait.json("train", archives["graphs"], "--model", model, "--hidden", 16,
                                "--layers", 3, "--epochs", 60)["test_accuracy"]
              for model in ("gin", "mlp")}
@@ -124,7 +124,7 @@ def test_graphs_are_learnt(plait, archives):
 
 @pytest.mark.parametrize("task", ["sets", "roc-auc", "graphs"])
 def test_resume(plait, tmp_path, archives, task):
-    """Goes on exactly on as many ranks, and to rounding on others."""
+    """Training goes on exactly on as many ranks, and to rounding on others."""
     name, options = TASKS[task]
     first, whole, rest = (tmp_path / f"{part}.safetensors" for part in ("first", "whole", "rest"))
     train = ["train", archives[name], *options]
@@ -161,7 +161,7 @@ def test_checkpoints_of_other_tasks(plait, tmp_path, archives):
 
 
 def test_infer_refuses_the_same_width_of_another_task(plait, tmp_path, archives):
-    """A model of vertices on a set of graphs, and the other way round, with as many features."""
+    """This is a model of vertices on a set of graphs, or the other way round, of the same width."""
     with np.load(archives["graphs"]) as file:
         arrays = {name: file[name] for name in file.files}
     vertices = len(arrays.pop("graph_id"))
@@ -257,7 +257,7 @@ def test_text(plait, archives):
 
 
 def test_features_made_of_the_graph(plait, tmp_path, archives):
-    """degree is enough to tell rings from trees; constant too, by a model that counts."""
+    """degree is enough to tell rings from trees; so is constant, by a model that counts."""
     with np.load(archives["graphs"]) as file:
         arrays = {name: file[name] for name in file.files if name != "x"}
     np.savez(tmp_path / "bare.npz", **arrays)
@@ -274,8 +274,8 @@ def test_features_made_of_the_graph(plait, tmp_path, archives):
 
 
 def test_sizes_at_the_edge(plait, tmp_path):
-    """One graph; more ranks than graphs or vertices. Batch norm of three vertices would make much
-    of rounding."""
+    """There is one graph, or there are more ranks than graphs or vertices. Batch norm of three
+    vertices would enlarge rounding."""
     np.savez(tmp_path / "one.npz", edge_index=np.array([[0, 1], [1, 0]]), y=np.array([1]),
              graph_id=np.zeros(3, np.int64), x=np.eye(3, dtype=np.float32), train=np.array([0]))
     train = ["train", tmp_path / "one.npz", "--model", "gin", "--norm", "none", "--epochs", 4]

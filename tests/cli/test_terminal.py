@@ -1,4 +1,4 @@
-"""What stands in a terminal, and only there: the progress bar. No colour anywhere."""
+"""The progress bar is drawn in a terminal, and only there. There is no colour anywhere."""
 
 import errno
 import os
@@ -15,7 +15,7 @@ ERASE = "\r\x1b[K"
 
 
 def in_terminal(*arguments, **settings):
-    """(exit code, stdout, what went to the terminal on stderr); stdout is no terminal."""
+    """Returns (exit code, stdout, stderr, which is a terminal); stdout is no terminal."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE,
                                stderr=theirs, stdin=subprocess.DEVNULL, text=True,
@@ -42,7 +42,7 @@ def train(request, communities):
 
 
 def test_progress_in_a_terminal(train):
-    """Drawn over itself, once though there may be two ranks, and erased at the end."""
+    """The bar is drawn over itself, by one rank alone, and erased at the end."""
     code, out, shown = in_terminal(*train)
     assert code == RIGHT and "epochs, loss" in out
     assert re.search(r"training dcsbm \[[#.]{30}\] +\d+%", shown)
@@ -62,7 +62,7 @@ def test_quiet(train):
 
 @pytest.mark.parametrize("settings", [{}, {"NO_COLOR": "1"}, {"CLICOLOR_FORCE": "1"}])
 def test_no_colour(plait, communities, settings):
-    """Neither of progress nor of errors nor of help."""
+    """Progress, errors and help have none."""
     for arguments in (["info", communities], ["info", "missing.plait"], ["--help"], ["doctor"],
                       ["train", communities, "--frobnicate"]):
         _, out, shown = in_terminal(*arguments, **settings)

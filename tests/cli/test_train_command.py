@@ -1,5 +1,5 @@
-"""plait train: the same loss curve on any number of ranks, any partition and any strategy; what it
-prints; when it stops."""
+"""plait train: the loss curve is the same on any number of ranks, any partition and any strategy; its
+output; its end."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ EPOCHS = 100
 
 @pytest.fixture(scope="module")
 def curve_alone(communities, tmp_path_factory):
-    """On one rank, with dropout 0.5."""
+    """Returns the curve of one rank, with dropout 0.5."""
     plait = Plait(tmp_path_factory.mktemp("alone"))
     return plait.json("train", communities, "--epochs", EPOCHS)["loss"]
 
@@ -38,7 +38,7 @@ def test_strategies_train_alike_to_the_bit(plait, communities):
 @pytest.mark.parametrize("ranks,scheme,strategy", [(2, "metis", "replicate"), (4, "hash", "bulk"),
                                                    (3, "vertices", "get")])
 def test_curve_of_a_directed_graph(plait, tmp_path, ranks, scheme, strategy):
-    """Loops, duplicates, weights, sparse features: the gradient needs the transposed graph."""
+    """It has loops, duplicates, weights and sparse features: the gradient needs the transposed graph."""
     directed_archive(tmp_path / "g.npz", vertices=150)
     options = ["--epochs", EPOCHS, "--layers", 3, "--hidden", 9, "--seed", 5]
     alone = plait.json("train", tmp_path / "g.npz", *options)["loss"]
@@ -78,15 +78,15 @@ def test_text(plait, communities):
 
 
 def test_bytes_of_an_epoch(plait, communities):
-    """Promise of the strategy bulk: each halo row once in each of the aggregations of a step. Two
-    layers, forward and backward, are four; the gradients' sum comes on top."""
+    """Strategy bulk promises that each halo row crosses once in each aggregation of a step. Two layers,
+    forward and backward, make four; the gradients' sum comes on top."""
     options = ["--ranks", 2, "--partition", "vertices", "--hidden", 16]
     result = plait.json("train", communities, "--epochs", 5, *options)
     parts = plait.json("partition", communities, "--ranks", 2, "--partition",
                        "vertices")["schemes"][0]["ranks"]
     halo = max(part["halo_rows"] for part in parts)
     classes, hidden, features = 7, 16, 32
-    rows = halo * 2 * (hidden + 8) * 4  # those of 7 floats are padded to 32 bytes
+    rows = halo * 2 * (hidden + 8) * 4  # rows of 7 floats are padded to 32 bytes
     weights = (features * hidden + hidden + hidden * classes + classes) * 4
     assert rows < result["bytes_per_rank"] <= rows + 2 * weights
 
@@ -98,7 +98,7 @@ def test_seed_decides(plait, communities):
 
 
 def test_early_stopping(plait, tmp_path, communities):
-    """Ends when the validation loss has not fallen for so many epochs."""
+    """Training ends when the validation loss has not fallen for so many epochs."""
     patience = 4
     out = tmp_path / "c.safetensors"
     result = plait.json("train", communities, "--epochs", 2000, "--lr", 0.1, "--patience", patience,
@@ -110,8 +110,8 @@ def test_early_stopping(plait, tmp_path, communities):
 
 
 def test_best_epoch_is_kept(plait, tmp_path, communities, communities_npz):
-    """The highest validation accuracy, of those the lowest validation loss; its weights give its
-    accuracies."""
+    """It has the highest validation accuracy and, among equals, the lowest validation loss; its
+    weights give its accuracies."""
     out = tmp_path / "c.safetensors"
     result = plait.json("train", communities, "--epochs", 40, "--checkpoint", out, "--lr", 0.05)
     history = history_of(out)
@@ -142,7 +142,7 @@ def test_diverging_training_is_an_error(plait, communities, ranks):
 
 @pytest.mark.parametrize("more", [[], ["--ranks", 2]])
 def test_divergence_in_the_last_epoch(plait, tmp_path, communities, more):
-    """The validation loss tells of it, and without validation examples the weights, which decay
+    """The validation loss shows it, or without validation examples the weights, which decay
     by more than a float32 holds; no checkpoint is written."""
     keep = ["--checkpoint", tmp_path / "c.safetensors", *more]
     plait.fails(FAILED, "train", communities, "--epochs", 1, "--lr", 1e30, *keep,
@@ -155,7 +155,7 @@ def test_divergence_in_the_last_epoch(plait, tmp_path, communities, more):
 
 
 def test_features_that_are_too_large(plait, tmp_path):
-    """Before the rate has acted, it is not to blame."""
+    """The learning rate has not acted yet and is not blamed."""
     np.savez(tmp_path / "g.npz", edge_index=np.array([[0, 1], [1, 0]]), y=np.array([1, 0]),
              x=np.full((2, 8), 3e38, np.float32), train=np.array([0]), val=np.array([1]))
     result = plait.fails(FAILED, "train", tmp_path / "g.npz", "--normalize", "none",
@@ -165,8 +165,8 @@ def test_features_that_are_too_large(plait, tmp_path):
 
 @pytest.mark.parametrize("more", [[], ["--ranks", 2], ["--ranks", 2, "--partition", "hash"]])
 def test_gcn_needs_degrees_of_0_or_more(plait, tmp_path, communities, more):
-    """As in Python; the other models do not use weights. A loop of weight 1 is counted, and two
-    vertices are wrong, which ranks may share."""
+    """This is as in Python; the other models do not use weights. A loop of weight 1 is counted, and
+    two vertices are wrong, which may be on different ranks."""
     weights = np.array([-1, -1, -3, -2, 1], np.float32)
     np.savez(tmp_path / "g.npz", x=np.eye(4, dtype=np.float32), y=np.array([1, 0, 1, 0]),
              edge_index=np.array([[1, 2, 0, 0, 3], [0, 1, 2, 3, 2]]), edge_weight=weights,

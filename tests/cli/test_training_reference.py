@@ -15,15 +15,15 @@ RATES = {"symmetric": 0.01, "directed": 0.03}  # of learning
 
 @pytest.fixture(scope="module")
 def graphs(communities, communities_npz, tmp_path_factory):
-    """Name -> graph to train on and archive for NumPy: symmetric with dense features; directed and
-    weighted with sparse ones."""
+    """Returns name -> graph to train on and archive for NumPy: symmetric with dense features; directed
+    and weighted with sparse ones."""
     directed = tmp_path_factory.mktemp("directed") / "directed.npz"
     directed_archive(directed, vertices=300)
     return {"symmetric": (communities, communities_npz), "directed": (directed, directed)}
 
 
 def initial_weights(plait, graph, options):
-    """A learning rate of 0 leaves them as they were drawn."""
+    """Returns weights as they were drawn: a learning rate of 0 leaves them."""
     path = plait.folder / "initial.safetensors"
     plait.ok("train", graph, *options, "--epochs", 1, "--lr", 0, "--checkpoint", path)
     return safetensors.numpy.load_file(path)
@@ -64,7 +64,7 @@ def test_initial_weights_are_glorot(plait, graphs):
     tensors = initial_weights(plait, graphs["symmetric"][0], ["--hidden", 64])
     for name, value in tensors.items():
         if not name.startswith("convs."):
-            continue  # what is kept to go on
+            continue  # kept for resuming
         if name.endswith("bias"):
             assert not value.any()
         else:
@@ -95,7 +95,7 @@ def test_infer(plait, tmp_path, graphs, name, ranks):
 
 
 def test_infer_on_another_graph(plait, tmp_path, graphs):
-    """Of another width: refused with both widths."""
+    """A graph of another width is refused with both widths."""
     checkpoint = tmp_path / "c.safetensors"
     plait.ok("train", graphs["symmetric"][0], "--epochs", 2, "--checkpoint", checkpoint)
     for ranks in (1, 2):

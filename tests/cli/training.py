@@ -1,4 +1,4 @@
-"""What several tests of training share."""
+"""Functions that several tests of training share."""
 
 import json
 
@@ -13,7 +13,7 @@ EPOCH_FIELDS = ("epoch", "loss", "validation_loss", "train_accuracy", "validatio
 
 
 def check_same_curve(found, wanted):
-    """To 1e-4, relative."""
+    """Compares curves to 1e-4, relative."""
     assert len(found) == len(wanted)
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=0)
 
@@ -24,13 +24,13 @@ def metadata_of(checkpoint):
 
 
 def history_of(checkpoint):
-    """What a checkpoint tells of every epoch, as dictionaries."""
+    """Returns the epochs that a checkpoint records, as dictionaries."""
     return [dict(zip(EPOCH_FIELDS, epoch, strict=True))
             for epoch in json.loads(metadata_of(checkpoint)["history"])]
 
 
 def directed_archive(path, vertices, seed=8):
-    """A weighted directed graph with loops and duplicates, isolated vertices and sparse features,
+    """Makes a weighted directed graph with loops and duplicates, isolated vertices and sparse features,
     some of them empty; classes that the graph tells something of."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 3, vertices)

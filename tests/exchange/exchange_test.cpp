@@ -1,5 +1,5 @@
-// Rows of plain types that are no features, brought to edges in both directions: what an analytics
-// app or a sampler asks of the exchange.
+// Rows of plain types that are no features, brought to edges in both directions, as an analytics
+// app or a sampler asks for them.
 #include "plait/exchange/exchange.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace plait::test {
 namespace {
 
-// 12 bytes, of which no float is a number that arithmetic would keep.
+// 12 bytes: as a float, none is a number that arithmetic would keep.
 struct Label {
   std::uint32_t vertex, bits;
   std::int32_t negative;

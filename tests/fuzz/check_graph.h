@@ -1,5 +1,5 @@
-// What every reader of graphs must keep to, whatever the bytes: its result has edges between
-// existing vertices alone, or it throws an Error. What follows a reader is run on the result.
+// The rule for every reader of graphs, whatever the bytes: its result has edges between existing
+// vertices alone, or it throws an Error. The work that follows a reader is run on the result.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,7 @@ inline void check(const AnyCsr& any) {
 inline AnyCsr graph_of(AnyEdgeList edges) { return build_csr(std::move(edges)); }
 inline AnyCsr graph_of(AnyCsr rows) { return rows; }
 
-// Checks what read(bytes) returns, and works with it.
+// Checks the result of read(bytes), and works with it.
 template <class Read>
 int check_reader(const std::uint8_t* data, std::size_t size, Read read) {
   Dataset dataset;
@@ -64,7 +64,7 @@ int check_reader(const std::uint8_t* data, std::size_t size, Read read) {
   return 0;
 }
 
-// The same for read(text).
+// Does the same for read(text).
 template <class Read>
 int check_text_reader(const std::uint8_t* data, std::size_t size, Read read) {
   return check_reader(data, size, [&](std::span<const std::byte> bytes) {

@@ -1,4 +1,4 @@
-// Choices out of a fuzzer's bytes.
+// Choices made from a fuzzer's bytes.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ class Chooser {
 
   std::uint8_t next() { return at_ < size_ ? data_[at_++] : std::uint8_t{0}; }
   bool more() const { return at_ < size_; }
-  // Below `bound`, which is at most 256.
+  // Returns a number below `bound`, which is at most 256.
   std::uint8_t below(std::uint64_t bound) { return static_cast<std::uint8_t>(next() % bound); }
   bool one_in(std::uint64_t times) { return next() % times == times - 1; }
   template <class Range>

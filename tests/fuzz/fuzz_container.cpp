@@ -1,9 +1,9 @@
-// Whatever the bytes, the reader of .plait returns a valid dataset, on which all that follows can
+// Whatever the bytes, the reader of .plait returns a valid dataset, on which all later work can
 // rely, or throws an Error.
 //
-// What a fuzzer cannot guess is put right first: the mark, the version, where sections are, how
-// long those are that tell of vertices and edges, the size of the file and all checksums, so that
-// what lies behind them is reached; every second input is left as it is.
+// Parts that a fuzzer cannot guess are put right first: the mark, the version, the places of
+// sections, the lengths of sections that tell of vertices and edges, the size of the file and all
+// checksums, so that the checks behind them are reached. Every second input is left as it is.
 #include <xxhash.h>
 
 #include <algorithm>

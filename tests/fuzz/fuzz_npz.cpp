@@ -1,5 +1,5 @@
-// Whatever the bytes, the reader of .npz returns what makes a valid dataset, on which all that
-// follows can rely, or throws an Error.
+// Whatever the bytes, the reader of .npz returns the parts of a valid dataset, on which all later
+// work can rely, or throws an Error.
 //
 // An archive has checksums that a fuzzer cannot guess, so the bytes are tried as an archive, and
 // then cut into the arrays of one whose checksums are right.
@@ -40,7 +40,7 @@ void read(const void* data, std::size_t size) {
   plait::operate(dataset, choose);
 }
 
-// An array of one of the names that mean something, with a small shape of any type.
+// Makes an array of one of the names that mean something, with a small shape of any type.
 plait::ZipMember choose_member(plait::Chooser& choose) {
   static const char* const kNames[] = {
       "edge_index",   "edge_weight", "x",         "x_data",     "x_indices",
@@ -63,7 +63,8 @@ plait::ZipMember choose_member(plait::Chooser& choose) {
   std::string data;
   const auto width = static_cast<std::size_t>(type[2] - '0');
   for (std::size_t i = 0; i < count; ++i) {
-    // Small numbers, or the same byte throughout, which is a negative or a very large one.
+    // Fills in small numbers, or the same byte throughout, which is a negative or a very large
+    // number.
     const auto value = static_cast<char>(choose.next());
     data += std::string(1, value) + std::string(width - 1, value < 0 ? value : '\0');
   }

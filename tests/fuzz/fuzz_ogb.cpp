@@ -1,4 +1,4 @@
-// What an OGB folder is made of: whatever the bytes, gunzip returns at most 1032 times as many or
+// The parts of an OGB folder: whatever the bytes, gunzip returns at most 1032 times as many or
 // throws an Error, and so do tables of numbers, which are as large as they say.
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// .plait files with right checksums around whatever content the fuzzer's bytes choose: small graphs
-// with all that a dataset can have, of which about every second one is valid.
+// .plait files with right checksums around any content that the fuzzer's bytes choose: small graphs
+// with all that a dataset can have. About every second one is valid.
 #pragma once
 
 #include <unistd.h>
@@ -21,7 +21,7 @@
 
 namespace plait {
 
-// In memory, where that is a file system.
+// Returns a path in memory, if the host has such a file system.
 inline std::string fuzz_path(const std::string& ending) {
   static const std::string folder = std::filesystem::is_directory("/dev/shm")
                                         ? "/dev/shm"
@@ -29,7 +29,7 @@ inline std::string fuzz_path(const std::string& ending) {
   return fmt::format("{}/plait-fuzz-{}{}", folder, ::getpid(), ending);
 }
 
-// A file that is gone when this is.
+// A file that is gone when this object is.
 class FuzzFile {
  public:
   explicit FuzzFile(const std::string& ending) : path_(fuzz_path(ending)) {}
@@ -62,15 +62,15 @@ class HostileDataset {
  private:
   static constexpr float kFloats[] = {1, 0, -1, .5f, 2, -0.0f, 3e38f, 1e-40f, NAN, INFINITY};
 
-  // Nearly always finite and small.
+  // Returns a number that is nearly always finite and small.
   float number() { return kFloats[choose_.one_in(16) ? choose_.below(10) : choose_.below(5)]; }
 
-  // `count`, or at times another.
+  // Returns `count`, or at times another number.
   std::uint64_t about(std::uint64_t count) {
     return choose_.one_in(32) ? count + choose_.below(3) - (count > 0 ? 1 : 0) : count;
   }
 
-  // Below `bound`, or at times anything.
+  // Returns a number below `bound`, or at times any number.
   template <class T>
   T id(std::uint64_t bound) {
     if (bound == 0 || choose_.one_in(64))
@@ -109,7 +109,7 @@ class HostileDataset {
     return rows<V>(vertices, weighted);
   }
 
-  // Rows that nothing has built.
+  // Makes rows that no builder has made.
   template <VertexId V>
   AnyCsr rows(std::uint64_t vertices, bool weighted) {
     const bool sorted = !choose_.one_in(8);
@@ -177,7 +177,7 @@ class HostileDataset {
   std::uint64_t vertices_ = 0;
 };
 
-// What is read back of a dataset that a hostile writer has written; nothing if it is refused.
+// Returns the dataset that is read back after a hostile writer has written it; nothing if refused.
 inline std::optional<Dataset> read_hostile(Chooser& choose) {
   const FuzzFile file(".plait");
   ReadOptions options;

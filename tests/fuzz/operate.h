@@ -1,5 +1,5 @@
-// What the command line does with a graph after it has read it, in small: whatever file it came
-// from, a graph that a reader has accepted leads no operation outside its arrays.
+// Runs the command line's work on a graph, in small: whatever file it came from, a graph that a
+// reader has accepted leads no operation outside its arrays.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ inline void must(bool condition) {
   if (!condition) std::abort();
 }
 
-// Runs what may refuse.
+// Runs work that may refuse.
 template <class Act>
 void try_to(Act act) {
   try {
@@ -116,7 +116,8 @@ inline void walk_blocks(const Dataset& dataset, Chooser& choose) {
   });
 }
 
-// Writes the graph in some format; what that does not refuse is read back with as many edges.
+// Writes the graph in some format; if the format does not refuse, it is read back with as many
+// edges.
 inline void convert(const Dataset& dataset, Chooser& choose) {
   std::istringstream endings(writable_endings());
   const std::vector<std::string> all{std::istream_iterator<std::string>(endings), {}};
@@ -128,7 +129,7 @@ inline void convert(const Dataset& dataset, Chooser& choose) {
   });
 }
 
-// Whether every edge has its reverse, by sorting.
+// Tells whether every edge has its reverse, by sorting.
 inline bool has_all_reverses(const AnyCsr& any) {
   return std::visit(
       [](const auto& graph) {
@@ -148,7 +149,7 @@ inline bool has_all_reverses(const AnyCsr& any) {
       any);
 }
 
-// `dataset` is what a reader has accepted.
+// `dataset` is one that a reader has accepted.
 inline void operate(const Dataset& dataset, Chooser& choose) {
   must(std::visit([](const auto& graph) { return rows_are_sorted(graph); }, dataset.graph));
   if (dataset.vertices() > 1000) return;  // a short text may tell of many

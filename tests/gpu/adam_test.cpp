@@ -17,7 +17,7 @@ std::vector<torch::Tensor> copies(const std::vector<torch::Tensor>& tensors,
   return list;
 }
 
-// From a step in the middle, as after a checkpoint, for both groups and for one that is empty.
+// Starts from a step in the middle, as after a checkpoint, for both groups and for an empty one.
 TEST(GpuAdam, TakesTheStepsOfTheCpu) {
   use_gpu(0);
   const torch::Device gpu = torch_device(true);

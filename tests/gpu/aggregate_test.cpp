@@ -1,5 +1,5 @@
-// Aggregation on GPUs, a process a rank, against three loops in double precision. Ranks share GPUs
-// where there are fewer.
+// Aggregation on GPUs, with one process per rank, against three loops in double precision. Ranks
+// share GPUs where there are fewer.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -54,7 +54,7 @@ class Placed {
     return y_.to_host();
   }
 
-  // That a run brings to this rank.
+  // Returns the bytes that a run brings to this rank.
   std::uint64_t bytes_fetched(const Way& way) {
     const std::uint64_t before = aggregator_->cost().bytes_fetched;
     run(way);
@@ -84,8 +84,7 @@ class Placed {
   std::shared_ptr<Aggregator> aggregator_;
 };
 
-// A width that no GPU has the memory for is refused on all ranks, and leaves the room that there
-// was.
+// A width that no GPU has the memory for is refused on all ranks, and the room stays as it was.
 const RankProgram kRefused("gpu aggregate after a refusal", [](World& world) {
   use_gpu(world.rank() % gpu_count());
   const Case c(4);
@@ -116,7 +115,7 @@ void check_case(World& world, const Case& c, const std::vector<Strategy>& strate
       for (const DType wire : {DType::f32, DType::bf16}) {
         const bool fp32 = strategy == Strategy::get || strategy == Strategy::paged;
         if (fp32 && wire != DType::f32) continue;
-        // It takes NCCL a second or two to join.
+        // NCCL takes a second or two to join.
         const bool nccl = strategy == Strategy::bulk || strategy == Strategy::replicate;
         if (nccl && world.size() > 1 && (scheme != PartitionScheme::hash || c.seed > 1)) continue;
         Placed placed(world, c, partition,
@@ -132,7 +131,8 @@ void check_case(World& world, const Case& c, const std::vector<Strategy>& strate
   }
 }
 
-// Passes at cuts that meet blocks anywhere, which graphs of this size would not have by themselves.
+// Passes end at cuts that meet blocks anywhere, which graphs of this size would not have by
+// themselves.
 void check_passes(World& world, const Case& c, Strategy strategy,
                   DeviceTransport transport = DeviceTransport::vmm) {
   for (const PartitionScheme scheme : {PartitionScheme::edges, PartitionScheme::hash})
@@ -156,7 +156,7 @@ std::vector<Case> cases_for_sums() {
   for (std::uint64_t v = 0; v < 300; ++v)
     for (const std::uint64_t hub : {17, 150, 290})
       hubs.push_back({v, hub, static_cast<float>(1 + random() % 4)});
-  // From 150 vertices to 10; the latter twice from some.
+  // Edges lead from 150 vertices to 10, twice from some to the latter.
   for (std::uint64_t target = 0; target < 10; ++target)
     for (int k = 0; k < 90; ++k) bipartite.push_back({10 + random() % 150, target, 0.5f});
   const auto csr = [](std::uint64_t vertices, const std::vector<Edge>& edges, bool weighted) {
@@ -169,9 +169,9 @@ std::vector<Case> cases_for_sums() {
   return cases;
 }
 
-// Rows or sums that a rank is to get: of each other rank all rows that an edge reads, or all there
-// are where at least four fifths are read; with `sums`, one a row that reads some if those are
-// at most half as many.
+// Returns the rows or sums that a rank is to get. Of each other rank, it gets all rows that an edge
+// reads, or all rows if at least four fifths are read; with `sums`, one sum per row that reads
+// some, if these are at most half as many.
 std::uint64_t rows_to_get(const Case& c, const Partition& partition, int rank, bool transposed,
                           bool sums) {
   const auto ranks = static_cast<std::size_t>(partition.parts());
@@ -194,7 +194,7 @@ std::uint64_t rows_to_get(const Case& c, const Partition& partition, int rank, b
   return rows;
 }
 
-// Results, and how many bytes cross: by the rule, and fewer than with rows alone.
+// Checks results and the bytes that cross: by the rule, and fewer than with rows alone.
 void check_sums(World& world, const Case& c) {
   for (const PartitionScheme scheme : partition_schemes())
     for (const DType wire : {DType::f32, DType::bf16}) {
@@ -229,8 +229,8 @@ void check_sums(World& world, const Case& c) {
     }
 }
 
-// Unscaled and scaled, back and forth, at each width, by one aggregator that has room for the
-// greatest; and how many bytes cross.
+// Checks unscaled and scaled, back and forth, at each width, by one aggregator that has room for
+// the greatest; and the bytes that cross.
 void check_widths(World& world, Strategy strategy, DType wire) {
   const Csr32 graph = random_csr<std::uint32_t>(90, 1500, 7, true);
   const Case widest(graph, 130, 1);
@@ -256,7 +256,7 @@ void check_widths(World& world, Strategy strategy, DType wire) {
 }
 
 std::vector<Strategy> strategies_for(int ranks) {
-  // NCCL wants a GPU a rank.
+  // NCCL wants one GPU per rank.
   if (ranks > gpu_count()) return {Strategy::pipelined, Strategy::get};
   return {Strategy::pipelined, Strategy::get, Strategy::bulk, Strategy::replicate};
 }
@@ -293,7 +293,7 @@ const RankProgram kWidths("gpu widths", [](World& world) {
     }
 });
 
-// A little of all strategies whose kernels are ours.
+// Tests a little of all strategies whose kernels are ours.
 const RankProgram kFew("gpu few", [](World& world) {
   use_gpu(world.rank() % gpu_count());
   const Case c(1);
@@ -308,7 +308,7 @@ const RankProgram kFew("gpu few", [](World& world) {
   check_passes(world, c, Strategy::pipelined);
 });
 
-// Halos of many pages, and rows that are cut into several groups.
+// Halos have many pages, and rows are cut into several groups.
 const RankProgram kLarger("gpu larger", [](World& world) {
   use_gpu(world.rank() % gpu_count());
   std::vector<Edge> edges = random_edges(6000, 40000, 5);
@@ -354,7 +354,7 @@ const RankProgram kReduce("gpu all-reduce", [](World& world) {
                        .max_width = 1});  // through the host's memory
 });
 
-// Slots that grow between steps, to some GiB: the heap's memory is freed and taken again.
+// Slots grow between steps, to some GiB: the heap's memory is freed and taken again.
 void check_growth(World& world, const Case& c, DeviceTransport transport) {
   const Partition partition = partition_by_vertices(c.graph.vertices(), world.size());
   Placed placed(world, c, partition, {.route = {.transport = transport}, .max_width = 1});
@@ -424,7 +424,7 @@ TEST(GpuAggregate, SumsCrossInsteadOfMoreRows) {
   expect_on_ranks("gpu larger");
 }
 
-// For compute-sanitizer, under which ranks wait for each other for long.
+// This is for compute-sanitizer, under which ranks wait for each other for long.
 TEST(GpuAggregate, FewOnTwoRanks) {
   const Outcome outcome = run_job({.program = "gpu few", .ranks = 2, .timeout_ms = kPatient});
   EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
@@ -444,11 +444,11 @@ TEST(GpuAggregate, NvshmemRefusesRanksThatShareAGpu) {
   const Outcome outcome = run_job(
       {.program = "gpu aggregate by nvshmem", .ranks = gpu_count() + 1, .timeout_ms = kPatient});
   EXPECT_EQ(outcome.code, 2) << outcome.all_errors();
-  EXPECT_NE(outcome.all_errors().find("2 ranks share that of rank 0"), std::string::npos)
+  EXPECT_NE(outcome.all_errors().find("2 ranks share the GPU of rank 0"), std::string::npos)
       << outcome.all_errors();
 }
 
-// The one that the others wait for on their GPUs is killed.
+// The rank that the others wait for on their GPUs is killed.
 void lose_rank_1(World& world, DeviceTransport transport) {
   use_gpu(world.rank() % gpu_count());
   const Case c(1);
@@ -512,7 +512,7 @@ const RankProgram kTooMuch("gpu too much by nvshmem", [](World& world) {
         world, c.graph, false, partition,
         {.route = {.transport = DeviceTransport::nvshmem}, .max_width = std::uint64_t{1} << 40});
   } catch (const DoesNotFitError&) {
-    // After it, what fits still works.
+    // After it, work that fits still runs.
     check_case(world, c, {Strategy::pipelined}, DeviceTransport::nvshmem);
     return;
   }

@@ -106,7 +106,7 @@ AttentionGradient backward_on_gpu(const AttentionCase& c, const std::vector<floa
   return gpu.gradient();
 }
 
-// Floats to the next multiple of 16 bytes.
+// Returns the floats to the next multiple of 16 bytes.
 std::uint64_t missing(std::uint64_t floats) { return (4 - floats % 4) % 4; }
 
 void check(const AttentionCase& c, std::uint32_t most, double tolerance = 4e-6) {
@@ -124,7 +124,7 @@ void check(const AttentionCase& c, std::uint32_t most, double tolerance = 4e-6) 
   expect_near(inferred.y, expected.y, graph, tolerance);
   EXPECT_EQ(inferred.u, OnGpu::filled(inferred.u.size()));  // not touched
 
-  // Padded so that rows stand on 16 bytes, and so that they do not.
+  // Rows are padded to stand on 16 bytes, and so that they do not.
   for (const std::uint64_t padding :
        {missing(c.shape.tail() + 3 * c.shape.heads), std::uint64_t{5}}) {
     const std::vector<float> rows = c.backward_rows(expected, padding);
@@ -136,7 +136,7 @@ void check(const AttentionCase& c, std::uint32_t most, double tolerance = 4e-6) 
   }
 }
 
-// Rows of 30 and 300 edges, of which groups of 32 cut the most; x on 16 bytes and not.
+// Rows have 30 and 300 edges, of which groups of 32 cut the most; x stands on 16 bytes and not.
 TEST(GpuAttention, AllShapesMatchTheReference) {
   const test::BothWays thin = random_both_ways(40, 1200, 2), thick = random_both_ways(20, 6000, 3);
   for (const std::uint64_t heads : {1, 2, 3, 4, 5, 8, 16, 32})
@@ -154,7 +154,7 @@ TEST(GpuAttention, AllShapesMatchTheReference) {
         check({thick, {.shape = {2, 12, slope}, .p = p, .padding = 2}}, most);
 }
 
-// As aggregation has them: padded as rows in slots are.
+// Rows are padded as in slots, as aggregation has them.
 TEST(GpuAttention, AllWidthsOfRowsInSlots) {
   const test::BothWays graph = random_both_ways(30, 2000, 4);
   for (std::uint64_t features = 1; features <= 130; ++features)

@@ -1,5 +1,5 @@
-"""Steps of training that torch.cuda.graph has captured, and the same steps one by one: run by each
-rank, prints [{model: [losses captured, losses one by one]}, what is refused then] as JSON."""
+"""Runs training steps that torch.cuda.graph has captured, and the same steps one by one, on each rank.
+Prints [{model: [losses captured, losses one by one]}, the refusal after that] as JSON."""
 
 import json
 import pathlib
@@ -61,7 +61,7 @@ def losses(name, captured):
 
 
 def refused_after_capture():
-    """What is said of rows that would move the room that a captured step uses."""
+    """Returns the error of rows that would move the room that a captured step uses."""
     edges = random_edges(4)
     graph = plait.Graph(edges.index.to(plait.device()), edges.num_nodes)
     x = torch.ones(graph.num_own, 400, device=plait.device())

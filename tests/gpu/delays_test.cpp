@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kSteps = 20;
 
-// The greatest of each row's neighbours, column by column; 0 without any.
+// Returns the greatest of each row's neighbours, column by column; 0 without any.
 std::vector<double> maxima(const Case& c) {
   std::vector<double> y(c.x.size());
   for (std::uint64_t i = 0; i < c.graph.vertices(); ++i)
@@ -43,8 +43,8 @@ class Steps {
         x_(own_.size()),
         y_(own_.size()) {}
 
-  // Rows differ from step to step, and each step's are overwritten by the next one's. `work` makes
-  // y of x.
+  // Rows differ from step to step, and the next step overwrites each step's rows. `work` makes y
+  // from x.
   template <class Work>
   void check(const std::string& name, const std::vector<double>& expected,
              const std::vector<double>& bound, const Work& work) {
@@ -52,7 +52,8 @@ class Steps {
     for (int step = 1; step <= kSteps; ++step) {
       std::vector<float> rows(own_);
       for (float& value : rows) value *= static_cast<float>(step);
-      // Pageable memory: the call returns when the rows have been read, in order with the stream.
+      // The memory is pageable: the call returns when the rows have been read, in order with the
+      // stream.
       check_cuda(cudaMemcpyAsync(x_.data(), rows.data(), rows.size() * sizeof(float),
                                  cudaMemcpyHostToDevice, nullptr),
                  "x");
@@ -88,10 +89,10 @@ class Steps {
   DeviceArray<float> x_, y_;
 };
 
-// How rows cross in `pipelined`.
+// The way in which rows cross in `pipelined`.
 enum class Crossing { kernel, copies };
 
-// That steps of the case are of the kind that they are there to test. Collective.
+// Collective. Checks that steps of the case are of the kind that they are there to test.
 void expect_crossing(Steps& steps, const Case& c, Crossing crossing) {
   const auto aggregator = steps.aggregator(Strategy::pipelined);
   const DeviceArray<float> x(steps.own_values());
@@ -142,7 +143,7 @@ const RankProgram delayed("gpu delayed steps", [](World& world) {
   const auto seed = static_cast<std::uint64_t>(world.rank());
   switch_delays(seed, std::chrono::milliseconds(3));
   check_case(world, Case(random_csr<std::uint32_t>(120, 2000, 1, true), 33, 1), Crossing::kernel);
-  // More than 24 MiB, which take the host longer than the delays before.
+  // Rows have more than 24 MiB, which take the host longer than the delays before.
   switch_delays(seed, std::chrono::milliseconds(30));
   check_case(world, Case(random_csr<std::uint32_t>(40000, 400000, 3, true), 300, 3),
              Crossing::copies);

@@ -29,7 +29,7 @@ struct DeviceCsr {
   std::uint64_t rows;
 };
 
-// Small multiples of 1/8: exact in every type, and so are their sums in fp32.
+// Values are small multiples of 1/8: exact in every type, and so are their sums in fp32.
 inline std::vector<float> exact_values(std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<float> values(count);

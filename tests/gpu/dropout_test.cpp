@@ -22,7 +22,7 @@ std::vector<std::uint32_t> bits_of(std::span<const float> values) {
   return bits;
 }
 
-// Far apart, so that the whole of an id is seen to count.
+// Ids are far apart, so that the whole of an id is seen to count.
 std::vector<std::uint64_t> some_ids(std::size_t count) {
   std::vector<std::uint64_t> ids(count);
   for (std::size_t i = 0; i < count; ++i) ids[i] = (i % 3 << 40) + i * 7;
@@ -79,7 +79,7 @@ std::vector<float> product_on_cpu(const Csr32& matrix, const std::vector<float>&
   return y;
 }
 
-// Rows without entries, and one of so many that it is cut.
+// Some rows have no entries, and one has so many that it is cut.
 TEST(GpuSparse, DropsAndMultipliesLikeTheCpu) {
   const Csr32 hub = std::get<Csr32>(build_csr(generate_star(5000)));
   const Csr32 star{hub.offsets, hub.neighbours, std::vector<float>(hub.edges(), 0.25f)};

@@ -5,7 +5,7 @@
 
 namespace plait::test {
 
-// Enqueues it. What follows on the stream never runs; the end of the process ends it.
+// Enqueues it. Later work on the stream never runs; the end of the process ends it.
 void launch_endless_kernel(cudaStream_t stream);
 
 }  // namespace plait::test

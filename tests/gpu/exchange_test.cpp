@@ -18,13 +18,13 @@
 namespace plait::test {
 namespace {
 
-// Bits of which most are NaN or denormal as floats.
+// Most of these bits are NaN or denormal as floats.
 std::uint32_t bits_of(std::uint64_t vertex, std::uint64_t word) {
   constexpr std::uint32_t kPatterns[] = {0xffffffffu, 0x7fc00000u, 0x7f800001u, 1u};
   return kPatterns[(vertex + word) % 4] ^ (static_cast<std::uint32_t>(vertex) << 3);
 }
 
-// `words` of 4 bytes a row.
+// `words`: words of 4 bytes per row.
 void check_bits(World& world, const Csr32& graph, const Route& route, std::uint64_t words) {
   const Partition partition = make_partition(PartitionScheme::hash, graph, world.size());
   const auto exchange =

@@ -18,7 +18,7 @@ struct Results {
   std::vector<float> y, ties, dx;
 };
 
-// What was asked of the CPU, with its arrays on the GPU; y, ties and dx are filled with a mark.
+// The arguments of the CPU, with arrays on the GPU; y, ties and dx are filled with a mark.
 struct OnGpu {
   OnGpu(const ExtremumCase& c, const std::vector<float>& rows)
       : x(c.x),
@@ -61,7 +61,7 @@ void expect_same(const Results& results, const Results& expected) {
   EXPECT_EQ(results.dx, expected.dx);
 }
 
-// padding: of rows of [y | dy].
+// `padding`: of rows of [y | dy].
 void check_one(const ExtremumCase& c, std::uint32_t most, std::uint64_t padding) {
   SCOPED_TRACE(testing::Message() << c.vertices << " vertices, width " << c.width << " stride "
                                   << c.stride << " most " << most << " padding " << padding);
@@ -100,7 +100,7 @@ TEST(GpuExtremum, AllWidthsMatchTheReference) {
     }
 }
 
-// As aggregation has them: padded as rows in slots are.
+// Rows are padded as in slots, as aggregation has them.
 TEST(GpuExtremum, AllWidthsOfRowsInSlots) {
   const test::BothWays graph = random_both_ways(30, 2000, 4);
   for (std::uint64_t width = 1; width <= 130; ++width)

@@ -1,5 +1,5 @@
-// What fails on one rank alone, and what the others then get: no numbers, and no endless wait.
-// Ranks share GPUs where there are fewer.
+// Failures on one rank alone: the others get no numbers, and no endless wait. Ranks share GPUs
+// where there are fewer.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -88,8 +88,7 @@ const RankProgram kRecording("gpu recording fails on one rank", [](World& world)
 TEST(GpuFailures, ARecordingThatFailsOnOneRankIsDoneOnNone) {
   const Outcome outcome = run_job({.program = "gpu recording fails on one rank", .ranks = 2});
   EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
-  EXPECT_THAT(outcome.all_errors(),
-              HasSubstr("plait: warning: rank 1: recording what a step does"));
+  EXPECT_THAT(outcome.all_errors(), HasSubstr("plait: warning: rank 1: recording a step"));
 }
 
 // Rank 1's GPU hangs in work of its own after a step that all have done.

@@ -37,16 +37,16 @@ std::ostream& operator<<(std::ostream& out, const Case& c) {
              static_cast<int>(c.keep));
 }
 
-// What one rank has: ranks own equal ranges of vertices; its blocks are those of the ranks after
-// it, and round.
+// The part of one rank: ranks own equal ranges of vertices, and its blocks are those of the ranks
+// after it, and round.
 struct Part {
   std::vector<EdgeOffset> begin, split, end;
   std::vector<Slot> slots;
   std::vector<float> weights;
   std::uint64_t own = 0;
-  std::vector<int> owner;                           // a block
-  std::vector<std::uint32_t> block_begin;           // a block
-  std::vector<std::uint32_t> halo_block, halo_row;  // a row of all blocks
+  std::vector<int> owner;                           // per block
+  std::vector<std::uint32_t> block_begin;           // per block
+  std::vector<std::uint32_t> halo_block, halo_row;  // per row of all blocks
 };
 
 std::uint64_t first_vertex(const Csr32& graph, const Case& c, int rank) {
@@ -97,7 +97,7 @@ Part part_of(const Csr32& graph, const Case& c) {
 }
 
 struct Values {
-  std::vector<std::vector<float>> x;  // a rank
+  std::vector<std::vector<float>> x;  // by rank
   std::vector<float> y, scale;
 };
 
@@ -134,7 +134,7 @@ std::vector<float> expected(const Case& c, const Part& part, const Values& value
                   .row_scale = c.scaled ? values.scale.data() : nullptr});
   for (std::size_t i = 0; i < y.size(); ++i)
     if (i < c.offset || (i - c.offset) % stride >= c.width)
-      y[i] = values.y[i];  // what is not a column is not written
+      y[i] = values.y[i];  // no column, so not written
     else if (c.accumulate)
       y[i] += values.y[i];
   return y;
@@ -269,8 +269,8 @@ TEST(GetCuda, OddGraphs) {
   check(random_graph(), {.width = 0});
 }
 
-// Not exact values: with partial sums, neither a second run, nor how work is dealt to warps, nor
-// how rows are fetched changes a bit.
+// Values are not exact. With partial sums, no bit changes in a second run, nor with the way in
+// which work is dealt to warps or rows are fetched.
 TEST(GetCuda, SameBitsInHundredRuns) {
   const Csr32 graph = test::random_csr<std::uint32_t>(200, 30000, 5, true);
   std::mt19937 random(1);

@@ -1,5 +1,6 @@
-// The memory of GPUs that runs take against what was planned before they began, a process a rank.
-// Prints both, and what the plan is made of, so that one run tells what the plan lacks.
+// The memory of GPUs that runs take against the plan that was made before they began, with one
+// process per rank. Prints both, and the items of the plan, so that one run shows what the plan
+// lacks.
 #include "plait/base/memory.h"
 
 #include <fmt/core.h>
@@ -29,7 +30,7 @@ const Dataset& large() {
   return data;
 }
 
-// The most that is in use on the GPU from when it is made, at the moments at which it is asked.
+// The most memory that has been in use on the GPU since this was made, at the moments of asking.
 class Used {
  public:
   void look() { most_ = std::max(most_, gpu_used_memory()); }
@@ -81,7 +82,7 @@ void check_training(World& world, const Run& run) {
           by_epoch.push_back(gpu_used_memory());
         },
         stop);
-    // Recorded steps take no more than those before.
+    // Recorded steps take no more than the steps before.
     expect(static_cast<double>(by_epoch.back()) <= 1.05 * static_cast<double>(by_epoch[1]),
            fmt::format("{} in use after epoch 1, {} at the end", format_bytes(by_epoch[1]),
                        format_bytes(by_epoch.back())));
@@ -139,7 +140,7 @@ const RankProgram kMemory("gpu memory", [](World& world) {
 
 TEST(GpuMemory, IsWhatWasPlanned) {
   for (const int ranks : {1, 2, 4}) {
-    if (ranks > gpu_count()) continue;  // what ranks take of one GPU cannot be told apart
+    if (ranks > gpu_count()) continue;  // the memory of ranks on one GPU cannot be told apart
     const Outcome outcome = run_job({.program = "gpu memory", .ranks = ranks, .timeout_ms = 60000});
     for (const std::string& line : outcome.errors) fmt::print("{}\n", line);
     EXPECT_EQ(outcome.code, 0) << ranks << " ranks";

@@ -1,5 +1,4 @@
-// Work that is recorded and replayed: what it does, what memory it takes, and what becomes of a
-// recording that fails.
+// Work that is recorded and replayed: its results, its memory, and recordings that fail.
 #include <gtest/gtest.h>
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -60,11 +59,11 @@ TEST_F(Recording, PiecesShareTheirMemory) {
     EXPECT_EQ(other.item<float>(), 3);
     most = std::max(most, gpu_used_memory() - before);
   }
-  // Once the 256 MiB, and not again for each piece or for what was not recorded.
+  // The 256 MiB are taken once, and not again for each piece or for work that was not recorded.
   EXPECT_LT(most, std::uint64_t{400} << 20);
 }
 
-// The work that asks for too much as it is recorded is done anew, and never recorded again.
+// Work that asks for too much while it is recorded is done anew, and never recorded again.
 TEST_F(Recording, GoesOnUnrecordedWhereItDoesNotFit) {
   const torch::Tensor x = torch::zeros({1}, device_);
   const std::uint64_t before = gpu_used_memory();
@@ -80,7 +79,7 @@ TEST_F(Recording, GoesOnUnrecordedWhereItDoesNotFit) {
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(calls_, 7);
   EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
-  EXPECT_TRUE(said.starts_with("plait: warning: recording what a step does needs more")) << said;
+  EXPECT_TRUE(said.starts_with("plait: warning: recording a step needs more")) << said;
   release_gpu_caches();
   EXPECT_LT(gpu_used_memory(), before + (std::uint64_t{64} << 20));  // the pool is given back
 }

@@ -98,7 +98,7 @@ void check(const Csr32& graph, const Case& c, unsigned seed = 1) {
   EXPECT_EQ(on_gpu(graph, c, x, before, scale), expected(graph, c, x, before, scale)) << c;
 }
 
-// 20 and 90 edges a row: groups that share a warp, and groups of a warp each.
+// Rows have 20 and 90 edges: groups that share a warp, and groups with a warp each.
 const Csr32& random_graph(bool dense) {
   static const Csr32 thin = test::random_csr<std::uint32_t>(300, 6000, 3, true);
   static const Csr32 thick = test::random_csr<std::uint32_t>(100, 9000, 4, true);
@@ -117,7 +117,7 @@ TEST(SpmmCuda, AllWidthsAndTypes) {
           check_both({.width = width, .x = x, .y = y, .weighted = weighted});
 }
 
-// As aggregation has them: x padded, y without gaps, so that its rows begin at any float.
+// As aggregation has them, x is padded and y has no gaps, so that its rows begin at any float.
 TEST(SpmmCuda, AllWidthsOfRowsInSlots) {
   for (std::uint64_t width = 1; width <= 130; ++width)
     for (const DType x : {DType::f32, DType::bf16})
@@ -167,7 +167,7 @@ TEST(SpmmCuda, OddGraphs) {
   check_both({.width = 0});
 }
 
-// Not exact values: the order of summation must not change from run to run, nor by clusters.
+// Values are not exact: the order of summation must not change from run to run, nor by clusters.
 TEST(SpmmCuda, SameBitsInHundredRuns) {
   const Csr32 graph = test::random_csr<std::uint32_t>(200, 60000, 5, true);
   std::mt19937 random(1);

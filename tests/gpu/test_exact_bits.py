@@ -1,5 +1,5 @@
-"""--exact on GPUs: the same bits of weights and losses on one GPU and on several, however the graph is
-cut and rows are brought. scripts/gpu-test runs it.
+"""--exact on GPUs gives the same bits of weights and losses on one GPU and on several, however the graph
+is cut and rows are brought. scripts/gpu-test runs it.
 """
 
 import pathlib

@@ -44,7 +44,7 @@ def checkpoint(graph):
 
 
 def commands(graph, checkpoint, out):
-    """What runs on ranks, each with the file that it writes."""
+    """Returns the commands that run on ranks, each with the file that it writes."""
     return {
         "train": ["train", graph, "--epochs", 3000, "--checkpoint-every", 500, "--checkpoint",
                   out / "w.safetensors", "--json"],
@@ -73,7 +73,7 @@ def hold(process, delay, whole_job):
 
 
 def outcome_of(arguments, result):
-    """What must not depend on pauses: the numbers printed, and the file."""
+    """Returns the results that must not depend on pauses: the numbers printed, and the file."""
     assert (result.code, result.err) == (program.RIGHT, ""), result
     kept = {k: v for k, v in result.json.items() if k in ("loss", "test_metric", "accuracy")}
     files = [a for a in arguments if isinstance(a, pathlib.Path) and a.suffix == ".npy"]
@@ -82,7 +82,7 @@ def outcome_of(arguments, result):
 
 @needs_gpus
 def test_pauses_change_nothing(graph, checkpoint, tmp_path):
-    """A rank, or all, stopped for longer than GPUs ever wait for a hang, in each command."""
+    """A rank, or all, are stopped for longer than GPUs ever wait for a hang, in each command."""
     wanted, runs = {}, []
     for name, arguments in commands(graph, checkpoint, tmp_path).items():
         wanted[name] = outcome_of(arguments, program.result_of(start(arguments), 120))
@@ -156,7 +156,7 @@ def test_a_kernel_that_never_ends(when):
 @needs_gpus
 @pytest.mark.parametrize("name", ["train", "infer", "aggregate"])
 def test_transport_arrives(graph, checkpoint, tmp_path, name):
-    """NVSHMEM says that it has been started."""
+    """NVSHMEM itself prints that it has been started."""
     arguments = commands(graph, checkpoint, tmp_path)[name]
     for transport, named in (("nvshmem", True), ("cuda", False)):
         result = program.result_of(program.start(
@@ -168,7 +168,7 @@ def test_transport_arrives(graph, checkpoint, tmp_path, name):
 
 @pytest.mark.parametrize("visible", ["0", None])
 def test_ranks_do_not_share_a_gpu(graph, checkpoint, tmp_path, visible):
-    """A process that sees one GPU takes it, whatever its local rank; two ranks on one are told."""
+    """A process that sees one GPU takes it, whatever its local rank; two ranks on one are refused."""
     variables = dict(WORLD_SIZE="2", MASTER_PORT=str(free_port()), MASTER_ADDR="127.0.0.1")
     ranks = []
     for rank in range(2):

@@ -192,7 +192,7 @@ def test_the_example_is_the_same_on_gpus(tmp_path):
 
 
 def test_spread_models():
-    """Against unmodified models on the CPU, on as many ranks as there are GPUs."""
+    """They agree with unmodified models on the CPU, on as many ranks as there are GPUs."""
     cases = {**spread_cases.CASES, **spread_cases.DROPPED}
     alone = {name: spread_cases.train_spread(case) for name, case in cases.items()}
     compared = []
@@ -209,7 +209,7 @@ def test_spread_models():
 
 @pytest.mark.parametrize("ranks", range(1, torch.cuda.device_count() + 1))
 def test_captured_steps(ranks):
-    """A step that torch.cuda.graph has captured does what it does uncaptured, dropout too."""
+    """A step that torch.cuda.graph has captured gives the same as uncaptured, dropout too."""
     program = HERE.parent / "gpu/captured_steps.py"
     for output in Ranks(ranks, program).succeed():
         results, refused = json.loads(output)

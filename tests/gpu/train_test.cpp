@@ -15,7 +15,7 @@
 namespace plait {
 namespace {
 
-// What stands out of the noise, as a bag of words.
+// Keeps values that stand out of the noise, as a bag of words.
 Csr32 words_of(const Features& dense) {
   std::vector<EdgeOffset> offsets{0};
   std::vector<std::uint32_t> columns;
@@ -80,7 +80,7 @@ void expect_same_course(const TrainResult& found, const TrainResult& wanted) {
 
 class GpuTraining : public testing::Test {
  protected:
-  // Before any backward pass on the CPU.
+  // Runs before any backward pass on the CPU.
   static void SetUpTestSuite() {
     use_gpu(0);
     torch_device(true);

@@ -97,7 +97,7 @@ TEST(GpuWaits, LastAsLongAsAHostPauses) {
                    .timeout_ms = 5000,
                    .environment = {{"TEST_STRATEGY", strategy},
                                    {"TEST_PAUSE", "75"},
-                                   // Shorter than the pause, which is no hang.
+                                   // This limit is shorter than the pause, which is no hang.
                                    {"PLAIT_GPU_TIMEOUT_MS", "20000"}}});
   for (Job& job : jobs) {
     const Outcome outcome = job.wait(150s);
@@ -105,7 +105,7 @@ TEST(GpuWaits, LastAsLongAsAHostPauses) {
   }
 }
 
-// A kernel that never ends, before a step of rank 1.
+// Enqueues a kernel that never ends, before a step of rank 1.
 const RankProgram endless("gpu endless", [](World& world) {
   use_gpu(world.rank() % gpu_count());
   Part part(world, strategy_under_test());
@@ -145,7 +145,7 @@ const RankProgram nan_results("gpu results after a loss", [](World& world) {
   use_gpu(world.rank() % gpu_count());
   Part part(world, strategy_under_test());
   part.expect_right("before");
-  // What follows takes no memory any more, for which the host would wait for the GPU.
+  // Later work takes no memory, for which the host would wait for the GPU.
   const bool maximum = strategy_under_test() == Strategy::pipelined;
   if (maximum) part.enqueue_max();
   DeviceArray<float> first(part.y().size());

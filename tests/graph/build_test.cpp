@@ -17,7 +17,7 @@ namespace {
 using test::Edge;
 using Row = std::vector<std::pair<std::uint64_t, float>>;
 
-// The same by sorting a list for every row.
+// Builds the rows by sorting a list for each.
 std::vector<Row> expected_rows(std::uint64_t vertices, std::vector<Edge> edges,
                                const BuildOptions& options) {
   std::vector<Row> rows(vertices);
@@ -107,7 +107,8 @@ TEST(IsSymmetric, CountsParallelEdgesAndWeights) {
   EXPECT_FALSE(symmetric({{0, 1, 1}, {1, 2, 1}, {2, 0, 1}}, false));
 }
 
-// The first entry, by rows, that stands more often than its reverse; nothing if there is none.
+// Returns the first entry, by rows, that stands more often than its reverse; nothing if there is
+// none.
 std::optional<std::pair<std::uint64_t, std::uint64_t>> first_one_way(const Csr32& graph) {
   std::map<std::pair<std::uint64_t, std::uint64_t>, int> surplus;
   for (std::uint64_t i = 0; i < graph.vertices(); ++i)
@@ -123,7 +124,7 @@ TEST(IsSymmetric, RandomGraphsOnAnyNumberOfThreads) {
     std::vector<Edge> edges = test::random_edges(1 + seed, 3 * seed, seed);
     for (std::size_t e = 0, given = edges.size(); e < given; ++e)
       edges.push_back({edges[e].target, edges[e].source, 1});
-    // Two in three lack an edge, or have one too many.
+    // Two in three graphs lack an edge, or have one too many.
     if (seed % 3 == 1 && !edges.empty()) edges.erase(edges.begin() + seed % 7);
     if (seed % 3 == 2) edges.push_back({seed, seed / 2, 1});
     const Csr32 graph = build_csr(test::edge_list<std::uint32_t>(1 + seed, edges, false));
@@ -153,8 +154,8 @@ TEST(IsSymmetric, TellsWeightsAndParallelEdgesApart) {
   EXPECT_FALSE(symmetric({0, 1, 1, 1}, {}));
 }
 
-// Offsets are right, and so are neighbours, one by one; but their order would lead one who trusts
-// it far outside the arrays.
+// Offsets are right, and so are neighbours, one by one; but code that trusts their order would read
+// far outside the arrays.
 TEST(IsSymmetric, MayBeAskedOfRowsThatAreNotSorted) {
   constexpr std::uint64_t kVertices = 100000;
   Buffer<EdgeOffset> offsets(kVertices + 1);

@@ -125,7 +125,7 @@ TEST(Dcsbm, IdsAreShuffled) {
   EXPECT_NEAR(static_cast<double>(std::ranges::count(first_half, 1)) / 5000, share, 0.03);
 }
 
-// The accuracy of the nearest class mean, of the rows themselves.
+// Returns the accuracy of the nearest class mean, of the rows themselves.
 double nearest_mean_accuracy(const std::vector<double>& rows, const Dataset& dataset) {
   const std::size_t width = dataset.features.width, n = dataset.vertices();
   const auto classes = static_cast<std::size_t>(dataset.classes);
@@ -220,7 +220,7 @@ TEST(Dcsbm, ADenseGraphIsFoundOrRefusedWithFigures) {
   options.leaving = 0;
   options.exponent = 10;
   EXPECT_EQ(generate_dcsbm(options).edges(), 60u * 59);
-  // 14,000 of the 14,273 pairs inside communities, by very uneven weights.
+  // Draws 14,000 of the 14,273 pairs inside communities, by very uneven weights.
   options = bare(1000, 28000, 50);
   options.leaving = 0;
   options.exponent = 1.5;

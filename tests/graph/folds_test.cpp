@@ -11,7 +11,7 @@
 namespace plait {
 namespace {
 
-// Vertices of a graph without edges; unlabelled ones, rare classes and common ones.
+// Makes vertices of a graph without edges; some have no label, a rare class or a common one.
 Dataset labelled(std::uint64_t vertices) {
   std::mt19937 random(3);
   std::vector<std::int32_t> labels(vertices);

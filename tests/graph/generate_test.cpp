@@ -32,7 +32,7 @@ std::uint64_t vertices_of(const AnyEdgeList& any) {
   return std::visit([](const auto& list) { return list.vertices; }, any);
 }
 
-// FNV-1a over the ids, in order.
+// Returns FNV-1a over the ids, in order.
 std::uint64_t checksum(const AnyEdgeList& any) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   const auto add = [&](std::uint64_t id) { hash = (hash ^ id) * 0x100000001b3u; };
@@ -40,7 +40,7 @@ std::uint64_t checksum(const AnyEdgeList& any) {
   return hash;
 }
 
-// The edges, each once, equal those of a set that holds `expected` and its reverses.
+// Checks that the edges, each once, are the pairs of a set that holds `expected` and its reverses.
 void expect_undirected(const AnyEdgeList& any, std::uint64_t vertices, std::set<Edge> expected) {
   for (const Edge& edge : std::set<Edge>(expected)) expected.emplace(edge.second, edge.first);
   std::vector<Edge> edges = edges_of(any);

@@ -25,7 +25,7 @@ using testing::StartsWith;
 template <class T>
 using List = std::vector<T>;
 
-// Three vertices, four edges, nothing else.
+// Makes three vertices and four edges, nothing else.
 template <VertexId V>
 Dataset bare() {
   Dataset data;
@@ -210,7 +210,7 @@ using U64 = std::uint64_t;
 
 constexpr std::size_t section(std::size_t i) { return 80 + 32 * i; }
 
-// Makes all checksums right again, so that what is behind them is reached.
+// Makes all checksums right again, so that the checks behind them are reached.
 void repair(Buffer<std::byte>& bytes) {
   const auto count = field<U32>(bytes, 68);
   for (std::size_t i = 0; i < count && section(i + 1) <= bytes.size(); ++i) {
@@ -333,7 +333,7 @@ TEST(ContainerHeader, OfVersion2) {
     EXPECT_EQ(field<U32>(good, 76), data.graphs);
     expect_every_truncation_refused(good.span(), read);
     EXPECT_EQ(count_refused_flips(good.span(), read), 8 * good.size());
-    // A reader of version 1 knows none of it.
+    // A reader of version 1 knows none of these parts.
     EXPECT_THAT(error_with(data, [](auto& bytes) { set_field<U32>(bytes, 8, 1); }),
                 data.graphs > 0 ? HasSubstr("flags") : HasSubstr("kind 11 is outside 1..10"));
   }

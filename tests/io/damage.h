@@ -1,4 +1,4 @@
-// For tests of files: every truncation and every single-bit flip of a good one.
+// For tests of files: every truncation and every single-bit flip of a good file.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 
 namespace plait {
 
-// Aligned memory of just the size, so that a sanitizer sees a read beyond its end.
+// Memory is aligned and of just this size, so that a sanitizer sees a read beyond its end.
 inline Buffer<std::byte> to_bytes(std::string_view text) {
   Buffer<std::byte> bytes(text.size());
   std::copy_n(reinterpret_cast<const std::byte*>(text.data()), text.size(), bytes.data());
@@ -29,7 +29,7 @@ inline Buffer<std::byte> first_bytes(std::span<const std::byte> bytes, std::size
   return copy;
 }
 
-// Whether read(bytes) is content; what it throws must be an Error of one line.
+// Tells whether read(bytes) is content; if it throws, this must be an Error of one line.
 template <class Read>
 bool reads(const Buffer<std::byte>& bytes, Read read) {
   try {
@@ -48,7 +48,7 @@ void expect_every_truncation_refused(std::span<const std::byte> good, Read read)
     EXPECT_FALSE(reads(first_bytes(good, size), read)) << "cut to " << size << " bytes";
 }
 
-// Reads the file with each of its bits flipped in turn and returns how many of those were refused.
+// Reads the file with each of its bits flipped in turn and returns the number of refused ones.
 // Nothing but an Error may come of it.
 template <class Read>
 std::size_t count_refused_flips(std::span<const std::byte> good, Read read) {
@@ -63,7 +63,7 @@ std::size_t count_refused_flips(std::span<const std::byte> good, Read read) {
   return refused;
 }
 
-// A name that no other test process uses at the same time.
+// Returns a name that no other test process uses at the same time.
 inline std::string temporary_path(const std::string& name) {
   return std::filesystem::temp_directory_path() / fmt::format("{}-{}", getpid(), name);
 }

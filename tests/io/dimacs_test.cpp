@@ -39,7 +39,8 @@ TEST(Dimacs, DamagedFilesGiveErrorsOnly) {
 TEST(Dimacs, ErrorsSayPlaceValueRangeAndRemedy) {
   expect_errors(
       {
-          {"p sp 2 2\na 1 2 3\n", "x.gr: line 1: the header promises 2 arcs, the file holds 1; "},
+          {"p sp 2 2\na 1 2 3\n",
+           "x.gr: line 1: the header promises 2 arcs, but the file holds 1; "},
           {"p sp 2 1\nc\na 0 2 3\n", "x.gr: line 3: source '0' is outside 1..2; "},
           {"p sp 2 1\na 1 2 x\n", "line 2: weight 'x' is not a finite number"},
           {"p sp 2 1\na1 2 3\n", "line 2: 'a1 2 3' is not a line of c, p or a"},

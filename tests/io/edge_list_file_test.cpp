@@ -105,7 +105,7 @@ struct Generated {
   Read expected;
 };
 
-// `draw` gives ids.
+// `draw` returns ids.
 template <class Draw>
 Generated generate(std::size_t edges, bool weighted, Draw draw) {
   std::mt19937 random(static_cast<std::uint32_t>(edges));

@@ -1,4 +1,4 @@
-// Fingerprints are equal for equal content, wherever it comes from, and differ in what differs.
+// Fingerprints are equal for equal content, wherever it comes from, and tell which content differs.
 #include "plait/io/fingerprint.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ class Fingerprint : public testing::Test {
   const Dataset made_ = make();
 };
 
-// The keys of the facts that differ.
+// Returns the keys of the facts that differ.
 std::vector<std::string> differing(const Facts& a, const Facts& b) {
   std::vector<std::string> keys;
   for (std::size_t i = 0; i < a.size(); ++i)
@@ -69,7 +69,7 @@ TEST_F(Fingerprint, TellsWhatDiffers) {
   EXPECT_EQ(differing(fingerprint(made_), fingerprint(other)), Keys{"being symmetric"});
 }
 
-// What a container has brought is not read again; what has taken its place is.
+// Arrays of a container are not read again; arrays that have taken their place are.
 TEST_F(Fingerprint, TakesTheChecksumsOfAContainer) {
   Dataset container = written(".plait");
   const Facts right = fingerprint(container);

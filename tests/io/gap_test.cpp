@@ -20,7 +20,7 @@ void put(std::string& bytes, T value) {
   bytes.append(raw, sizeof raw);
 }
 
-// The rows of `graph`, once or after rows of its edges turned round.
+// Writes the rows of `graph`, once or after rows of its edges turned round.
 std::string file_of(const PlainGraph& graph, bool directed) {
   std::string bytes;
   put(bytes, directed);

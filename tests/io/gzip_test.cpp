@@ -1,4 +1,4 @@
-// gunzip against what zlib packs, and against damage.
+// gunzip against files that zlib packs, and against damage.
 #include "plait/io/gzip.h"
 
 #include <zlib.h>
@@ -59,7 +59,7 @@ TEST(Gzip, DamagedFilesGiveErrorsOnly) {
   const auto read = [](const Buffer<std::byte>& b) { gunzip(b.span(), "x"); };
   const auto packed = to_bytes(pack("0,1\n1,2\n2,3\n3,4\n"));
   expect_every_truncation_refused(packed.span(), read);
-  // But for bytes of the header that say nothing of the content.
+  // Some bytes of the header say nothing of the content.
   EXPECT_GT(count_refused_flips(packed.span(), read), 8 * (packed.size() - 10));
 }
 

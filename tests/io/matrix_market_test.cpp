@@ -101,7 +101,8 @@ TEST(MatrixMarket, WideIdsWhereTheyDoNotFitIn32Bits) {
   EXPECT_TRUE(read(kGeneral + "4294967296 4294967296 1\n1 4294967296\n").wide);
 }
 
-// A text of many chunks, with line ends and gaps of all kinds, against what it was made from.
+// A text of many chunks, with line ends and gaps of all kinds, against the entries that it was made
+// from.
 struct Generated {
   std::string text;
   std::vector<Edge> edges;
@@ -188,9 +189,10 @@ TEST(MatrixMarket, ErrorsSayPlaceValueRangeAndRemedy) {
       {kGeneral + "2 2 1 5\n1 1\n", "has more than 3 numbers"},
       {kGeneral + "2.0 2 1\n", "the number of rows '2.0' is not a whole number"},
       {kGeneral + "5 5 7\n1 1\n1 2\n\n1 3\n1 4\n1 5\n",
-       "line 2: the header promises 7 entries, the file holds 5; correct"},
-      {kGeneral + "5 5 1\n1 1\n1 2\n", "promises 1 entries, the file holds 2"},
-      {kGeneral + "5 5 1000000000000\n1 1\n", "promises 1000000000000 entries, the file holds 1"},
+       "line 2: the header promises 7 entries, but the file holds 5; correct"},
+      {kGeneral + "5 5 1\n1 1\n1 2\n", "promises 1 entries, but the file holds 2"},
+      {kGeneral + "5 5 1000000000000\n1 1\n",
+       "promises 1000000000000 entries, but the file holds 1"},
       {kGeneral + "% c\n\n5 5 2\n1 1\n6 1\n", "line 6: row '6' is outside 1..5; correct the line"},
       {kGeneral + "5 5 1\n1 0\n", "column '0' is outside 1..5"},
       {kGeneral + "5 5 1\n1 -3\n", "line 3: column '-3' is negative, outside 1..5"},

@@ -50,7 +50,7 @@ std::string text_of(const PlainGraph& graph, const Style& style) {
   return text;
 }
 
-// Every edge in both directions, of a weight that depends on its ends alone.
+// Makes every edge in both directions, of a weight that depends on its ends alone.
 PlainGraph undirected(PlainGraph graph) {
   PlainGraph both{graph.vertices, graph.weighted, {}};
   for (const auto& [i, j, w] : graph.entries) {
@@ -86,11 +86,11 @@ TEST(Metis, CountsAreChecked) {
           {"3 1\n2 3\n\n\n",
            "x.graph: vertex 0: its edge to vertex 1 (counted from 0) has no reverse"},
           {"3 2\n2\n",
-           "x.graph: line 1: the header promises 3 vertices, the file holds lines for 1"},
-          {"3 3\n2\n1 3\n2\n", "line 1: the header promises 3 edges, the lines hold 4 ends"},
-          {"2 1\n2\n1\n2\n", "line 4: line 3 of a vertex where the header promises 2"},
+           "x.graph: line 1: the header promises 3 vertices, but the file holds lines for 1"},
+          {"3 3\n2\n1 3\n2\n", "line 1: the header promises 3 edges, but the lines hold 4 ends"},
+          {"2 1\n2\n1\n2\n", "line 4: line 3 of a vertex, but the header promises 2"},
           {"72057594037927936 0\n", "lines for 0"},
-          {"2 1 1\n2\n1\n", "line 2: '2' has 1 numbers where 0 of the vertex and 2 an edge"},
+          {"2 1 1\n2\n1\n", "line 2: '2' has 1 numbers, but needs 0 for the vertex and 2 per edge"},
       },
       read);
 }

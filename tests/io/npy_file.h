@@ -6,7 +6,7 @@
 
 namespace plait {
 
-// The bytes of a file with this dictionary, made by hand from the format's description.
+// Returns the bytes of a file with this dictionary, made by hand from the format's description.
 inline std::string file_of(const std::string& dictionary, const std::string& data,
                            int version = 1) {
   const std::string header = dictionary + "\n";

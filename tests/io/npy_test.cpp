@@ -27,7 +27,7 @@ std::string parse_error(const std::string& text) {
   return error_of([&] { parse_npy(bytes.span(), "x.npy"); });
 }
 
-// numpy.save of numpy.array([[0, 1, 2], [1, 2, 0]], numpy.int32), version 2.
+// numpy.save wrote this from numpy.array([[0, 1, 2], [1, 2, 0]], numpy.int32), version 2.
 const std::string kFromNumpy =
     "\x93NUMPY\x01\0v\0{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), }"s +
     std::string(58, ' ') + "\n" + "\0\0\0\0\x01\0\0\0\x02\0\0\0\x01\0\0\0\x02\0\0\0\0\0\0\0"s;
@@ -197,7 +197,7 @@ TEST(Npy, IntegersInRangeAndBySlice) {
               HasSubstr("f4 where integers belong"));
 }
 
-// Any file of f4 or f8, through parse_npy.
+// Reads any file of f4 or f8, through parse_npy.
 NpyMatrix matrix_of(const std::string& text, std::size_t shift = 0) {
   // `shift` moves the bytes away from their alignment.
   auto bytes = std::make_shared<const Buffer<std::byte>>(to_bytes(std::string(shift, ' ') + text));

@@ -1,4 +1,4 @@
-// Archives of arrays by name, in memory, and what npz.h makes of them.
+// Archives of arrays by name, in memory, and the results of npz.h on them.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ inline ParsedDataset parse(const std::string& archive) {
 }
 inline ParsedDataset parse(const Arrays& arrays) { return parse(archive_of(arrays)); }
 
-// With its graph built and validated, as read_dataset does.
+// Builds the graph of a parsed archive and validates it, as read_dataset does.
 inline Dataset build(ParsedDataset parsed) {
   Dataset dataset = std::move(parsed.dataset);
   dataset.graph = build_csr(std::move(parsed.edges));

@@ -180,7 +180,8 @@ TEST(NpzArchive, LabelSets) {
                                file_of<float>("<f4", "(4, 2)", Floats(8))}) {
     const ParsedDataset parsed = parse(with(with_y(y), "x", full().at("x")));
     EXPECT_TRUE(parsed.dataset.label_sets.empty());
-    EXPECT_THAT(parsed.warnings, ElementsAre(HasSubstr("y has several labels a vertex that are")));
+    EXPECT_THAT(parsed.warnings,
+                ElementsAre(HasSubstr("y has several labels per vertex that are")));
   }
 }
 
@@ -249,8 +250,8 @@ TEST(NpzArchive, RefusesWrongValues) {
               HasSubstr("neither edge_index nor a SciPy matrix"));
 }
 
-// scipy.sparse.save_npz of csr_matrix(([1, 2.5, -3, 1], [2, 0, 1, 2], [0, 1, 1, 4]), shape (3, 3))
-// in single precision, deflated.
+// scipy.sparse.save_npz wrote this from csr_matrix(([1, 2.5, -3, 1], [2, 0, 1, 2], [0, 1, 1, 4]),
+// shape (3, 3)) in single precision, deflated.
 const char* const kFromScipy =
     "UEsDBBQAAAAIAAAAIQB0fSj+TAAAAJAAAAALABQAaW5kaWNlcy5ucHkBABAAkAAAAAAAAABMAAAAAAAAAJvsF+"
     "obEMnIUMZQ"

@@ -1,4 +1,4 @@
-// The texts that an OGB folder is made of; whole folders are read through the program.
+// The texts of an OGB folder; whole folders are read through the program.
 #include "plait/io/ogb.h"
 
 #include "tests/io/parsed_graph.h"

@@ -1,5 +1,5 @@
-// What readers of graph files return, as plain lists; random graphs to write by hand; and texts
-// that are damaged in every way.
+// Results of readers of graph files, as plain lists; random graphs to write by hand; and texts that
+// are damaged in every way.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -84,7 +84,7 @@ void with_threads(Act act) {
   omp_set_num_threads(threads);
 }
 
-// Whatever of the text is missing or flipped, read(text, name) returns or throws an Error.
+// Whichever part of the text is missing or flipped, read(text, name) returns or throws an Error.
 template <class Read>
 void expect_damage_is_harmless(const std::string& good, Read read) {
   const auto bytes = to_bytes(good);
@@ -97,7 +97,7 @@ void expect_damage_is_harmless(const std::string& good, Read read) {
   EXPECT_GT(count_refused_flips(bytes.span(), as_text), good.size());
 }
 
-// Each text must be refused with a line that holds what stands beside it.
+// Each text must be refused with a line that holds the text beside it.
 template <class Read>
 void expect_errors(const std::vector<std::pair<std::string, std::string>>& cases, Read read) {
   for (const auto& [text, expected] : cases) {

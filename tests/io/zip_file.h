@@ -14,12 +14,12 @@ struct ZipMember {
   std::uint16_t method = 0;
   std::uint16_t flags = 0;
   std::optional<std::uint32_t> size = {};             // unpacked; that of data if not given
-  std::optional<std::uint32_t> compressed_size = {};  // likewise
+  std::optional<std::uint32_t> compressed_size = {};  // the same
   std::uint32_t crc_error = 0;
   std::optional<std::uint32_t> offset = {};  // of another member, to lie over it
 };
 
-// CRC-32 of IEEE 802.3, bit by bit.
+// Returns CRC-32 of IEEE 802.3, bit by bit.
 inline std::uint32_t crc32_of(const std::string& data) {
   std::uint32_t crc = ~0u;
   for (const char c : data) {
@@ -38,7 +38,7 @@ inline std::string zip_of(const std::vector<ZipMember>& members) {
   std::string local, central;
   for (const ZipMember& m : members) {
     const auto size = static_cast<std::uint32_t>(m.data.size());
-    // What the local header and the central directory have in common.
+    // The part that the local header and the central directory have in common.
     const std::string common =
         number(20, 2) + number(m.flags, 2) + number(m.method, 2) + number(0, 2) + number(0x21, 2) +
         number(crc32_of(m.data) ^ m.crc_error, 4) + number(m.compressed_size.value_or(size), 4) +

@@ -1,4 +1,4 @@
-// attention against its reference, and the reference against what is known by hand and against
+// attention against its reference, and the reference against values known by hand and against
 // finite differences.
 #include "plait/kernels/attention.h"
 
@@ -47,8 +47,8 @@ void expect_matches_reference(const AttentionCase& c, double tolerance = 4e-6) {
   expect_near(gradient.ds, wanted.ds, c.edges.transposed, tolerance * (1 + std::sqrt(features)));
 }
 
-// By value, so that it is seen when all are wrong alike. Vertex 0 reads 1 and 2, with weights 3/4
-// and 1/4; the score of 2 is 0, where the slope is that of negative numbers.
+// Values are compared, so that it is seen when all are wrong alike. Vertex 0 reads 1 and 2, with
+// weights 3/4 and 1/4; the score of 2 is 0, where the slope is that of negative numbers.
 TEST(Attention, ByHand) {
   AttentionCase c(test::BothWays(3, {{1, 0, 1}, {2, 0, 1}}), {.shape = {1, 1, 0.5f}});
   c.t = {0.5f, 9, 9};
@@ -76,7 +76,7 @@ TEST(Attention, ByHand) {
   check([](const auto& args) { apply(args); });
 }
 
-// The derivative of sum of dy y for each h, s and t.
+// Gradients are compared with the derivative of the sum of dy y for each h, s and t.
 TEST(Attention, ReferenceGradientsAreFiniteDifferences) {
   for (const float slope : {0.0f, 0.2f, 1.0f})
     for (const float p : {0.0f, 0.4f}) {
@@ -142,7 +142,8 @@ TEST(Attention, OddGraphs) {
   expect_matches_reference({random_both_ways(700, 50, 1), options});  // most rows are empty
 }
 
-// Long rows are cut in pieces: around the size at which they are, and several times it.
+// Long rows are cut in pieces: rows have about the size at which they are cut, and several times
+// it.
 TEST(Attention, Hubs) {
   for (const std::uint64_t vertices : {4096, 4097, 10001})
     for (const bool inwards : {false, true})

@@ -25,7 +25,7 @@ TEST(Dropout, KeepsItsShareAndTheMean) {
     }
   }
   constexpr double kCount = kRows * kWidth;
-  // Four standard deviations of a binomial.
+  // The bound is four standard deviations of a binomial.
   EXPECT_NEAR(kept / kCount, 0.7, 4 * std::sqrt(0.21 / kCount));
   EXPECT_NEAR(sum / kCount, 1.0, 4 * std::sqrt(0.21 / kCount) / 0.7);
 }
@@ -57,7 +57,7 @@ using Words = std::array<std::uint32_t, 4>;
 
 Words words_of(const Philox::Block& block) { return {block[0], block[1], block[2], block[3]}; }
 
-// Of edges in both directions, heads, epochs and layers; and none is of a feature's.
+// Numbers differ between edges in both directions, heads, epochs and layers; none is a feature's.
 TEST(Dropout, EdgesHaveNumbersOfTheirOwn) {
   const Dropout dropout(7, 0.5f);
   std::set<Words> seen;

@@ -94,7 +94,7 @@ TEST(Extremum, NanWinsAndOnlyItIsReached) {
   EXPECT_EQ(dx, (std::vector<float>{0, 1, 0, 1}));
 }
 
-// What is divided among those who reach a maximum comes to the whole again.
+// The parts of all that reach a maximum add up to the whole again.
 TEST(Extremum, GradientsAreSharedOut) {
   const ExtremumCase c(random_both_ways(50, 2000, 6), 9);
   std::vector<float> y, ties, dx;

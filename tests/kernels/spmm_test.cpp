@@ -117,8 +117,8 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-// Every element within 1e-6 of the sum of the largest absolute values there can be (1 an edge);
-// what lies outside the rows is not written.
+// Every element is within 1e-6 of the sum of the largest absolute values there can be (1 per edge);
+// memory outside the rows is not written.
 void expect_matches_reference(const Problem& problem) {
   const std::vector<float> y = run(problem);
   std::vector<float> expected;
@@ -144,7 +144,7 @@ std::vector<std::uint64_t> all_widths() {
   return widths;
 }
 
-// By value, so that it is seen when spmm and spmm_reference are wrong alike.
+// Values are compared, so that it is seen when spmm and spmm_reference are wrong alike.
 TEST(Spmm, SumsByHand) {
   Problem p;
   p.begin = {0, 2, 2};
@@ -248,7 +248,7 @@ TEST(Spmm, EmptyRowsAmongOthers) {
   expect_matches_reference(make_problem({.degrees = degrees, .x_rows = 9, .width = 20}));
 }
 
-// Around the sizes at which rows are cut in pieces, and several times over them.
+// Rows have about the sizes at which they are cut in pieces, and several times them.
 TEST(Spmm, LongRows) {
   for (const std::uint64_t width : {1, 7, 32, 33, 100})
     for (const bool weighted : {false, true}) {

@@ -1,4 +1,4 @@
-// Exact sums against sums in long double, and that no order of rows changes a bit of them.
+// Exact sums against sums in long double; no order of rows changes a bit of them.
 #include "plait/nn/operations/exact_sums.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,8 @@ bool same_bits(const Tensor& a, const Tensor& b) {
   return a.sizes() == b.sizes() && torch::equal(a.view(torch::kInt32), b.view(torch::kInt32));
 }
 
-// a b^T with the greatest error that is promised: of the unit of each product, and of rounding.
+// Checks a b^T to the greatest error that is promised: of the unit of each product, and of
+// rounding.
 void expect_products(const Tensor& found, const Tensor& a, const Tensor& b) {
   ASSERT_EQ(found.sizes(), (std::vector{a.size(0), b.size(0)}));
   const auto a_at = a.accessor<float, 2>(), b_at = b.accessor<float, 2>();
@@ -47,7 +48,7 @@ void expect_products(const Tensor& found, const Tensor& a, const Tensor& b) {
     }
 }
 
-// Powers of two between 2^-range and 2^range.
+// Draws powers of two between 2^-range and 2^range.
 Tensor wide(std::vector<std::int64_t> shape, double range) {
   return torch::randn(shape) * torch::exp2((torch::rand(shape) * 2 - 1) * range);
 }
@@ -108,7 +109,7 @@ TEST_F(ExactSums, WhatIsNotFiniteIsNeverANumber) {
     }
 }
 
-// More rows than are summed before sums are carried, in another order, and on other threads: of
+// More rows than are summed before sums are carried come in another order, and on other threads: of
 // numbers of many sizes, and of the largest that the grid takes.
 TEST_F(ExactSums, NoOrderOfRowsChangesABit) {
   const std::int64_t rows = 9999;
@@ -171,7 +172,7 @@ TEST_F(ExactSums, RoomForABlockIsBounded) {
   for (const auto& event : trace.events) EXPECT_LE(event.bytes, std::uint64_t{32} << 20);
 }
 
-// More than 2^53 units before they go again.
+// The sum reaches more than 2^53 units before they go again.
 TEST_F(ExactSums, WhatCancelsIsNothing) {
   const Tensor v = torch::rand({8000, 3}) * 0.01 + 0.99, w = torch::rand({8000, 2}) * 0.01 + 0.99;
   const Tensor found = exact_column_products(torch::cat({v, -v}), torch::cat({w, w}), graph());
@@ -186,7 +187,7 @@ class ExactOperations : public ExactSums {
             *few_.world, few_.graph, false, few_.partition,
             ExchangeOptions{.route = {.exact = true}, .max_width = 8})) {}
 
-  // f(graph, tensors) of both graphs, whose results and gradients are to be the same to 1e-5.
+  // Compares f(graph, tensors) of both graphs: results and gradients are to be the same to 1e-5.
   template <class F>
   void expect_same(const std::vector<Tensor>& given, F f) {
     const Tensor direction = torch::randn_like(f(handle_, given));
@@ -230,8 +231,8 @@ TEST_F(ExactOperations, AreThoseOfLibtorch) {
   EXPECT_FLOAT_EQ(part_of_total(x.flatten(), exact_).item<float>(), x.sum().item<float>());
 }
 
-// What a row gives, and its gradient, are the same bits whichever rows stand beside it: libtorch's
-// product of one row, or its elu() of the last numbers, is another than that of many.
+// A row's result, and its gradient, have the same bits whichever rows stand beside it: libtorch's
+// product of one row, or its elu() of the last numbers, differs from that of many.
 TEST_F(ExactOperations, ARowDoesNotDependOnTheOthers) {
   const std::int64_t n = 301, width = 113;
   const Tensor x = torch::randn({n, width}), labels = (x > 0.3).to(torch::kFloat32),

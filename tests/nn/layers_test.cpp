@@ -1,5 +1,5 @@
 // Models of every kind against their formulas on dense matrices in double precision, with the
-// gradients of all weights, and what norms keep.
+// gradients of all weights, and the buffers of norms.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <torch/autograd.h>
@@ -32,13 +32,14 @@ Tensor edge_counts(const DenseGraph& g) {
   return counts;
 }
 
-// The same with one loop each.
+// Returns the same with one loop each.
 Tensor looped_counts(const DenseGraph& g) {
   const Tensor counts = edge_counts(g);
   return counts - counts.diag().diag() + torch::eye(counts.size(0), torch::kFloat64);
 }
 
-// a[i][j] = what i gives to its edges from j together, for the scores of one head.
+// Returns a[i][j]: the attention that i gives to its edges from j together, by the scores of one
+// head.
 Tensor attention_of(const Tensor& counts, const Tensor& source, const Tensor& target) {
   const Tensor scores = torch::leaky_relu(target.unsqueeze(1) + source.unsqueeze(0), 0.2);
   return (scores + counts.log()).softmax(1);
@@ -103,7 +104,7 @@ class DenseModel {
     return (last ? torch::stack(heads).mean(0) : torch::cat(heads, 1)) + w("bias");
   }
 
-  // Mean, maximum or minimum; 0 without edges.
+  // Returns the mean, maximum or minimum; 0 without edges.
   Tensor of_neighbours(const Tensor& h) const {
     const Tensor degree = counts_.sum(1, true);
     if (config_.aggregation == "mean") return counts_.matmul(h) / degree.clamp_min(1);
@@ -137,14 +138,14 @@ class DenseModel {
   std::map<std::string, Tensor> tensors_;
 };
 
-// To 1e-5, relative to the largest value if that is above 1.
+// Compares to 1e-5, relative to the largest value if that is above 1.
 void expect_near(const Tensor& found, const Tensor& wanted, const std::string& what) {
   ASSERT_EQ(found.sizes(), wanted.sizes()) << what;
   const double largest = std::max(wanted.abs().max().item<double>(), 1.0);
   EXPECT_LT((found - wanted).abs().max().item<double>(), 1e-5 * largest) << what;
 }
 
-// Values that are neither 0 nor 1, so that each of them counts. Variances stay positive.
+// Sets values that are neither 0 nor 1, so that each of them counts. Variances stay positive.
 void shake(const Model& model) {
   const torch::NoGradGuard no_grad;
   for (const Tensor& t : model.parameters()) t.detach().add_(torch::randn_like(t), 0.2);
@@ -167,7 +168,7 @@ TEST_P(ModelForward, IsTheDenseFormulaWithItsGradients) {
   config.inputs = 9;
   config.outputs = 5;
   config.seed = 4;
-  // 40 edges: some vertices have none.
+  // There are 40 edges: some vertices have none.
   const DenseGraph g(sparse, 2, 23, config.kind == "gat" ? 120 : 40);
   const Model model(config);
   shake(model);
@@ -214,7 +215,7 @@ INSTANTIATE_TEST_SUITE_P(
             "wide_gat", {.kind = "gat", .hidden = 12, .norm = NormKind::layer, .heads = 2}, false}),
     [](const auto& instance) { return std::string(instance.param.name); });
 
-// What attention keeps of each edge, read off by sums of unit vectors: [head][i][j].
+// The attention that each edge keeps is read off by sums of unit vectors: [head][i][j].
 class AttentionDropout : public testing::Test {
  protected:
   static constexpr std::int64_t kHeads = 5, kVertices = 23;
@@ -229,7 +230,7 @@ class AttentionDropout : public testing::Test {
         .view({kVertices, kHeads, kVertices})
         .transpose(0, 1);
   }
-  // What each edge is multiplied by: 0 or 1 / (1 - p); 0 where there is none.
+  // Returns the factor of each edge: 0 or 1 / (1 - p); 0 where there is none.
   Tensor mask(const DropoutStep& step) const {
     const Tensor whole = read_off({});
     return torch::where(whole > 0, read_off(step) / whole, 0.0);

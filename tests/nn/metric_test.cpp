@@ -26,7 +26,7 @@ double slow_auc(const std::vector<Scored>& examples) {
 TEST(RocAuc, IsTheShareOfPairsInOrder) {
   std::mt19937 random(5);
   for (int round = 0; round < 200; ++round) {
-    // Few different scores, so that most are tied; or many.
+    // Draws few different scores, so that most are tied; or many.
     const int scores = round % 2 == 0 ? 1 + round % 7 : 1000000;
     std::vector<Scored> examples(random() % 60);
     for (Scored& e : examples)
@@ -44,7 +44,7 @@ TEST(RocAuc, OfKnownOrders) {
   EXPECT_EQ(roc_auc({{0.0, true}, {-0.0, false}}), 0.5);
 }
 
-// Own examples of one rank, in all splits, some in none.
+// Own examples of one rank are in all splits, some in none.
 struct MetricCase {
   torch::Tensor scores;
   Targets targets;
@@ -65,7 +65,7 @@ MetricCase random_case(std::int64_t rows, std::int64_t classes, bool sets, int s
   return c;
 }
 
-// The values of train, validation and test.
+// Returns the values of train, validation and test.
 std::vector<double> measured(MetricKind kind, const MetricCase& c) {
   const auto world = World::alone();
   const auto metric = make_metric(kind);
@@ -105,7 +105,7 @@ TEST(Metric, AccuracyIsTheShareOfHits) {
   }
 }
 
-// 2 PR / (P + R), precision and recall being over all pairs.
+// F1 is 2 PR / (P + R), precision and recall being over all pairs.
 TEST(Metric, MicroF1IsTheHarmonicMean) {
   for (const std::int64_t rows : {0, 7, 90}) {
     const MetricCase c = random_case(rows, 5, true, 3);
@@ -137,7 +137,7 @@ TEST(Metric, RocAucIsByTheMarginOfClass1) {
   }
 }
 
-// -y log s - (1 - y) log(1 - s), in double precision, mean over classes.
+// The loss is -y log s - (1 - y) log(1 - s), in double precision, mean over classes.
 TEST(Task, LossOfLabelSets) {
   const MetricCase c = random_case(30, 6, true, 5);
   const SplitRows& train = c.targets.of(Split::train);

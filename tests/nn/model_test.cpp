@@ -74,7 +74,7 @@ TEST_P(GcnForward, IsTheDenseFormulaWithItsGradients) {
   const InputFeatures input(f.features, f.partition, 0, Normalize::none);
   const torch::Tensor scores = model.forward(input, f.handle(model.shard_options()), {});
 
-  // One loop a vertex: of weight 1, or the weight of the last loop that it had.
+  // Gives one loop per vertex: of weight 1, or the weight of the last loop that it had.
   torch::Tensor looped = f.adjacency.clone();
   for (std::int64_t i = 0; i < 23; ++i) {
     looped[i][i] = 1;
@@ -126,7 +126,7 @@ TEST(InputFeatures, SparseAndDenseDropTheSameElements) {
   expect_close(w.grad(), v.grad());
 }
 
-// The features as a model reads them, dense.
+// Returns the features as a model reads them, dense.
 torch::Tensor read_features(const Features& features, const Partition& partition, Normalize n) {
   const InputFeatures input(features, partition, 0, n);
   const auto width = static_cast<std::int64_t>(features.width);

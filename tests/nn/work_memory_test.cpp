@@ -1,4 +1,4 @@
-// The memory that runs take on the CPU against what was planned before they began.
+// The memory that runs take on the CPU against the plan that was made before they began.
 #include "plait/nn/memory/work_memory.h"
 
 #include <c10/core/CPUAllocator.h>
@@ -102,7 +102,7 @@ TEST(RunMemory, OfAnAggregationIsWhatWasPlanned) {
   expect_near(peak.bytes(), plan, "aggregate");
 }
 
-// What is refused is refused on every rank alike, with the figures, and nothing is held after.
+// A run is refused on every rank alike, with the figures, and holds nothing afterwards.
 TEST(RunMemory, RefusesWhatDoesNotFit) {
   const Dataset& data = large();
   const Partition partition = partition_by_vertices(kVertices, 1);
@@ -141,8 +141,8 @@ TEST(TensorTrace, TellsWhatManyRowsTake) {
   EXPECT_EQ(work.most, 4000 + 120'000'000);
 }
 
-// 40,000,256 bytes are 38.15 MiB, in a segment of 40: of what the second leaves, the third, half as
-// large, takes a part.
+// 40,000,256 bytes are 38.15 MiB, in a segment of 40. The third block, half as large, takes a part
+// of the piece that the second leaves.
 TEST(TensorTrace, TellsWhatLibtorchsCacheTakes) {
   constexpr std::uint64_t kMiB = 1 << 20;
   const WorkBytes work = work_bytes(rehearsal(10), rehearsal(20), 100000, BlockMemory::cached);
@@ -150,7 +150,7 @@ TEST(TensorTrace, TellsWhatLibtorchsCacheTakes) {
   EXPECT_EQ(work.most, (3 * 40 + 2) * kMiB);
 }
 
-// libtorch's arrays on the CPU have an error of no type of its own, of several lines.
+// libtorch's error for arrays on the CPU has no type of its own, and several lines.
 TEST(Report, OfAnArrayThatDoesNotFit) {
   testing::internal::CaptureStderr();
   int code = 0;

@@ -81,7 +81,7 @@ TEST(Partition, MetisCutsTwoCliquesApart) {
 }
 
 TEST(Partition, ClustersKeepCommunitiesTogether) {
-  // 8 communities, vertex v in v % 8, 10% of the edges go anywhere.
+  // Makes 8 communities, vertex v in v % 8; 10% of the edges go anywhere.
   std::mt19937 random(1);
   std::vector<test::Edge> edges;
   for (std::uint64_t e = 0; e < 60000; ++e) {
@@ -112,8 +112,8 @@ TEST(Partition, QualityCountsByHand) {
   EXPECT_DOUBLE_EQ(quality.edge_imbalance(), 1.6);
 }
 
-// For each ordered pair of parts: sums where rows of the one that read the other are fewer than the
-// rows that it would send.
+// For each ordered pair of parts, counts sums instead of rows if the rows that read the other part
+// are fewer than the rows that it would send.
 SummedHalo expected_sums(const Csr32& graph, const Partition& partition, int part) {
   SummedHalo expected;
   for (int other = 0; other < partition.parts(); ++other) {
@@ -169,7 +169,7 @@ TEST(Partition, QualityCountsSumsInsteadOfRows) {
   EXPECT_GT(with_sums, 30u);
 }
 
-// A star whose middle reads all others: from each part one sum comes, and back one row goes.
+// The middle of a star reads all others: one sum comes from each part, and one row goes back.
 TEST(Partition, AStarSendsOneSumAPart) {
   std::vector<test::Edge> edges;
   for (std::uint64_t v = 1; v < 40; ++v) edges.push_back({v, 0, 1}), edges.push_back({0, v, 1});

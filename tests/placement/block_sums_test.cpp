@@ -75,7 +75,7 @@ std::vector<Block> random_blocks(Random& random, HostShard& shard) {
   return blocks;
 }
 
-// Parallel edges, rows without any, and hubs come up.
+// Parallel edges, empty rows and hubs come up.
 HostShard random_shard(Random& random, std::vector<Block>& blocks) {
   HostShard shard;
   shard.own = random.below(25);
@@ -94,7 +94,7 @@ HostShard random_shard(Random& random, std::vector<Block>& blocks) {
   return shard;
 }
 
-// As contract_block() does, rows in any order, each by `lanes` threads in turn.
+// Works as contract_block() does, rows in any order, each by `lanes` threads in turn.
 HostShard contract(const HostShard& shard, const Block& block, int lanes, Owner& owner) {
   const BlockToSum view{shard.offsets.data(),
                         shard.slots.data(),
@@ -135,7 +135,7 @@ std::uint64_t rows_that_read(const HostShard& shard, const Block& block) {
   return count;
 }
 
-// Slots ascend in each row and are there; each sum is read once, by an edge of weight 1.
+// Slots ascend in each row and exist; each sum is read once, by an edge of weight 1.
 void check_shape(const HostShard& shard, const Block& sums) {
   std::vector<int> read(sums.rows);
   for (std::uint64_t i = 0; i < shard.own; ++i)
@@ -176,7 +176,8 @@ TEST(BlockSums, LeaveTheSumsOfAllRowsAsTheyWere) {
   }
 }
 
-// Row 0 reads all of the owner's rows, one of them twice; row 1 none; row 2 one, and what follows.
+// Row 0 reads all of the owner's rows, one of them twice; row 1 none; row 2 one, and the next
+// block.
 TEST(BlockSums, ByHand) {
   HostShard shard{3, {0, 5, 6, 8}, {3, 4, 4, 5, 6, 0, 5, 6}, {1, 2, 3, 4, 5, 6, 7, 8}, {}};
   shard.x = {1, 1, 1, 10, 20, 30, 5};

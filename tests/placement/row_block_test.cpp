@@ -1,4 +1,4 @@
-// Blocks against what sets of the standard library say of their rows.
+// Blocks against sets of the standard library.
 #include "plait/placement/row_block.h"
 
 #include <gtest/gtest.h>
@@ -33,14 +33,14 @@ TEST(VertexSet, NumbersInAscendingOrder) {
   EXPECT_FALSE(set.contains(64));
 }
 
-// The whole graph's rows, with loops as the block has them.
+// Returns the whole graph's rows, with loops as the block has them.
 template <VertexId V>
 Csr<V> looped(const Csr<V>& graph, bool loops) {
   const Partition all = Partition::contiguous({0, graph.vertices()});
   return loops ? with_one_loop_each(graph, all, 0) : graph;
 }
 
-// What a block of rows is bound to take, by BlockCost and by what make_row_block() copies.
+// Returns the bytes that a block of rows takes, by BlockCost and by the copies of make_row_block().
 template <VertexId V>
 std::uint64_t bytes_of(const Csr<V>& graph, const BlockCost& cost, std::uint64_t begin,
                        std::uint64_t end) {

@@ -15,7 +15,7 @@ namespace {
 
 using Entries = std::multimap<std::pair<std::uint64_t, std::uint64_t>, float>;
 
-// Every edge of a shard, with slots turned back into global ids.
+// Adds every edge of a shard, with slots turned back into global ids.
 void add_edges(const Shard& shard, const Partition& partition, Entries& entries) {
   for (std::uint64_t i = 0; i < shard.own; ++i)
     for (EdgeOffset e = shard.offsets[i]; e < shard.offsets[i + 1]; ++e) {

@@ -8,7 +8,8 @@ namespace plait {
 namespace {
 
 constexpr PassWidths kWidth64{256, 256};
-// A quarter of a graph of 2.4 M vertices and 124 M edges, and of one of 0.23 M and 115 M.
+// The loads are a quarter of a graph of 2.4 M vertices and 124 M edges, and of one of 0.23 M and
+// 115 M.
 constexpr RankLoad kProducts{612258, 1836506, 8'000'000, 23'000'000};
 constexpr RankLoad kReddit{58242, 174723, 7'200'000, 21'500'000};
 
@@ -30,8 +31,8 @@ TEST(HaloSchedule, NothingArrivesNothingIsCut) {
   EXPECT_TRUE(halo_cuts({1000, 0, 5000, 0}, kWidth64).empty());
 }
 
-// With a slow link the sum hides behind it, with a fast one the link behind the sum. Where they
-// take about as long, the passes' own costs show.
+// With a slow link the sum hides behind it, with a fast one the link behind the sum. If they take
+// about as long, the passes' own costs show.
 TEST(HaloSchedule, HidesTheShorterOfLinkAndSum) {
   for (const RankLoad& load : {kProducts, kReddit})
     for (const double link : {40e9, 375e9, 4e12}) {

@@ -102,7 +102,7 @@ TEST(MemoryPlan, GpusHoldWhatEachStrategyBringsIn) {
   EXPECT_EQ(bytes(HaloStore::none, "rows in the"), (Expected{5 * 8 * 4, 5 * 8 * 4}));
   EXPECT_EQ(bytes(HaloStore::packed, "rows packed"), (Expected{8 * 4, 0}));
   EXPECT_EQ(bytes(HaloStore::dense, "x and y"), (Expected{2 * 5 * 8 * 4, 2 * 5 * 8 * 4}));
-  // What is taken only when the graph is placed, rows, x and y, may take more.
+  // Memory that is taken only once the graph is placed, such as rows, x and y, may take more.
   EXPECT_EQ(bytes(HaloStore::dense, "more while placing"), (Expected{0, 0}));
   EXPECT_EQ(bytes(HaloStore::dense, "more while placing", 0),
             (Expected{10 * 5 + 4 * 4, 10 * 5 + 4}));

@@ -1,5 +1,5 @@
-"""The Python package under test: as the build leaves it; PLAIT_PYTHON names another folder that holds
-it, or is empty for the package that is installed."""
+"""The Python package under test, as the build leaves it. PLAIT_PYTHON names another folder with the
+package, or is empty for the installed one."""
 
 import os
 import pathlib

@@ -16,7 +16,7 @@ class Edges:
     num_nodes: int
 
     def matrix(self, op="weighted"):
-        """The SciPy matrix A of y = A x, in double precision."""
+        """Returns the SciPy matrix A of y = A x, in double precision."""
         weight = np.ones(self.index.size(1))
         if op == "weighted" and self.weight is not None:
             weight = self.weight.double().numpy()
@@ -45,7 +45,7 @@ def random_edges(seed, weighted=False, symmetric=False):
 
 
 def assert_close(found, wanted, tolerance=1e-5):
-    """Relative to the largest element, and by norm."""
+    """Compares relative to the largest element, and by norm."""
     found, wanted = (torch.as_tensor(t).detach().double() for t in (found, wanted))
     assert found.shape == wanted.shape
     difference = found - wanted

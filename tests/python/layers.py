@@ -15,7 +15,7 @@ def _mlp():
     return torch.nn.Sequential(torch.nn.Linear(INPUTS, 8), torch.nn.ELU(), torch.nn.Linear(8, 5))
 
 
-# Name -> class, and its arguments. Widths that grow and that shrink: products come before or after.
+# Name -> class, and its arguments. Widths grow and shrink, so that products come before or after.
 CASES = {
     "gcn": ("GCNConv", {"out_channels": 4}),
     "sage": ("SAGEConv", {"out_channels": 4}),
@@ -49,13 +49,13 @@ def arguments_of(name, in_channels=INPUTS):
 
 
 def make(package, name, **changes):
-    """A layer of the table, of plait or of torch_geometric."""
+    """Makes a layer of the table, of plait or of torch_geometric."""
     kind, options = arguments_of(name)
     return getattr(package.nn, kind)(**{**options, **changes})
 
 
 def pair(name, **changes):
-    """Ours, and PyTorch Geometric's with the same weights, in double precision."""
+    """Returns our layer, and PyTorch Geometric's with the same weights, in double precision."""
     kind, options = arguments_of(name)
     options |= changes
     theirs = getattr(torch_geometric.nn, kind)(**copy.deepcopy(options))
@@ -67,7 +67,7 @@ def pair(name, **changes):
 
 
 def gradients(layer, x, dy, *graph):
-    """Result, and gradients of x and of all parameters by name."""
+    """Returns the result, and gradients of x and of all parameters by name."""
     x = x.clone().requires_grad_()
     layer.zero_grad()
     y = layer(x, *graph)
@@ -77,7 +77,7 @@ def gradients(layer, x, dy, *graph):
 
 def assert_same_gradients(found, wanted, tolerance=1e-5):
     """The gradients of scores are sums that cancel, to nothing where a node has one neighbour:
-    they are held against those of the matrix that scores are made with."""
+    they are compared relative to the gradients of the matrix that makes the scores."""
     assert found.keys() == wanted.keys()
     for name, value in wanted.items():
         scale = wanted["lin.weight"].norm() if name in ("att_src", "att_dst") else 0

@@ -42,7 +42,7 @@ class Ranks:
                 [sys.executable, *map(str, program)], env=env, stdout=files[0], stderr=files[1]))
 
     def results(self, limit=240):
-        """Of each rank: exit code, stdout, stderr. All must have ended within the limit."""
+        """Returns exit code, stdout and stderr of each rank. All must end within the limit."""
         end = time.monotonic() + limit
         try:
             codes = [p.wait(max(0, end - time.monotonic())) for p in self.processes]
@@ -54,7 +54,7 @@ class Ranks:
         return [(c, out.read(), err.read()) for c, (out, err) in zip(codes, self.files)]
 
     def succeed(self, limit=240):
-        """stdout of each rank."""
+        """Returns stdout of each rank."""
         results = self.results(limit)
         for code, _, errors in results:
             assert code == 0, errors

@@ -1,7 +1,7 @@
 """Models of PyTorch Geometric and a graph, to train as they are and spread over ranks.
 
-As a program: trains all of them spread, and prints what came out on each rank as JSON; with `cuda`, on
-as many GPUs as there are ranks."""
+As a program, it trains all of them spread, and prints each rank's results as JSON; with `cuda`, on as
+many GPUs as there are ranks."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def make_data(weighted=False):
 
 
 class TwoLayers(torch.nn.Module):
-    """As people write it: functional dropout and activation, a layer for all rows in between."""
+    """A model as people write it, with functional dropout and activation, and a layer for all rows."""
 
     def __init__(self, conv, dropout=0.0, norm=None, **options):
         super().__init__()
@@ -96,7 +96,7 @@ CASES = {
         "hash",
     ),
 }
-# The same with dropout: compared between numbers of ranks.
+# The same models with dropout are compared between numbers of ranks.
 DROPPED = {
     "dropout": (lambda: TwoLayers(pyg.GCNConv, 0.5), False, "edges"),
     "attention dropout": (lambda: basic(pyg.GAT, heads=2, dropout=0.5), False, "hash"),
@@ -105,7 +105,7 @@ DROPPED = {
 
 
 def train(model, data, mean, gather=lambda rows: rows):
-    """Losses, gradients of the first step, and what the model says at the end."""
+    """Returns losses, gradients of the first step, and the model's output at the end."""
     # eps: a bias before a batch norm has no gradient but rounding, of which Adam would make steps.
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=0.01, eps=1e-4)
     arguments = [data.x, data.edge_index]

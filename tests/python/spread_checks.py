@@ -1,4 +1,4 @@
-"""What else holds of a spread model, on any number of ranks; each rank asserts it, against PyTorch
+"""Further checks of a spread model, on any number of ranks; each rank asserts them, against PyTorch
 Geometric on the whole graph in the same process."""
 
 import copy
@@ -23,7 +23,7 @@ def losses(model, data):
 
 
 def pair(make, data=DATA, **options):
-    """A model as it is, the same one spread, and its data."""
+    """Returns a model as it is, the same one spread, and its data."""
     plain = make()
     return (plain, *plait.parallelize(copy.deepcopy(plain), data, **options))
 
@@ -63,7 +63,7 @@ def integers_are_summed_exactly():
             (torch.bool, True, True, others + 1), (torch.uint16, 2**16 - 1, 0, 2**16 - 1)):
         found = plait.sum(torch.tensor([on_first if first else on_others], dtype=dtype))
         assert (found.dtype, found.item()) == (torch.int64, total)
-    # What overflows on one rank alone does not where the sum of all ranks fits.
+    # A sum may overflow on one rank alone if the sum of all ranks fits.
     assert plait.sum(torch.tensor([2**63 - 1, 1, -2] if first else [0])) == 2**63 - 2
     for dtype, value in ((torch.int64, 2**63 - 1), (torch.uint64, 2**64 - 1)):
         with pytest.raises(OverflowError, match=f"{value + others + 2}, is outside of int64"):

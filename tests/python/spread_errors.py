@@ -1,5 +1,5 @@
-"""What must not go unnoticed on two ranks, each an error with the same line on both. As a program:
-prints NAME and the error of each check."""
+"""Mistakes that must not go unnoticed on two ranks: each is an error with the same line on both. As a
+program, it prints NAME and the error of each check."""
 
 import types
 

@@ -65,7 +65,7 @@ def test_modes_without_gradients():
     with torch.inference_mode():
         fresh = plait.Graph(edges.index.clone(), edges.num_nodes)
         assert torch.equal(plait.aggregate(fresh, x, "mean"), y)
-    # What was made in inference mode serves training too.
+    # Objects made in inference mode serve training too.
     plait.aggregate(fresh, x.requires_grad_(), "mean").sum().backward()
 
 

@@ -24,7 +24,7 @@ def run(*arguments):
 
 @pytest.fixture(scope="module", params=[2, 3], ids="{} layers".format)
 def trained(request, tmp_path_factory):
-    """Layers, graph, weights by name, and the program's scores."""
+    """Returns layers, graph, weights by name, and the program's scores."""
     folder = tmp_path_factory.mktemp("trained")
     graph, weights, scores = (folder / name for name in ("g.plait", "w.safetensors", "s.npy"))
     run("generate", "dcsbm", "--vertices", 400, "--edges", 4000, "-o", graph)

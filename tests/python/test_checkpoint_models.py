@@ -1,5 +1,5 @@
-"""Weights both ways: of `plait train` in models of this package and of PyTorch Geometric, and of
-either for `plait infer`."""
+"""Weights go both ways: from `plait train` to models of this package and of PyTorch Geometric, and from
+either to `plait infer`."""
 
 import dataclasses
 
@@ -47,7 +47,7 @@ def infer(graph_file, weights, folder):
 
 @pytest.fixture(scope="module", params=CASES)
 def trained(request, graph_file, tmp_path_factory):
-    """Its name, the graph, the checkpoint's path and the program's scores."""
+    """Returns its name, the graph, the checkpoint's path and the program's scores."""
     folder = tmp_path_factory.mktemp("trained")
     path = folder / "w.safetensors"
     options = CASES[request.param][0].split()
@@ -82,7 +82,7 @@ def test_into_torch_geometric(trained):
 
 @in_torch_geometric
 def test_of_torch_geometric(trained, graph_file, tmp_path):
-    """As PyTorch Geometric draws them, and what its norms have seen."""
+    """Weights are as PyTorch Geometric draws them; its norms have buffers."""
     name, graph, path, scores = trained
     model = theirs(name, graph, scores).train()
     for _ in range(3):
@@ -92,7 +92,7 @@ def test_of_torch_geometric(trained, graph_file, tmp_path):
     plait.save_checkpoint(model, saved)
     assert_close(infer(graph_file, saved, tmp_path), wanted)
     found, of_program = (dataclasses.asdict(plait.load_checkpoint(p).config) for p in (saved, path))
-    for changes in ("dropout", "seed"):  # which do not change what is inferred
+    for changes in ("dropout", "seed"):  # which do not change scores
         del found[changes], of_program[changes]
     assert found == of_program
 
@@ -153,7 +153,7 @@ def one_line(error):
                         deg=torch.ones(3)), {}, "layers are PNAConv"),
     (lambda: torch.nn.Linear(2, 2), {}, "not in a ModuleList convs"),
     (lambda: models.GIN(4, 4, 2, 3, train_eps=True, norm="batch_norm"), {"hidden": 5},
-     "of shape (4, 4), a model of the program"),
+     "of shape (4, 4), but a model of the program"),
 ])
 def test_models_that_cannot_be_saved(tmp_path, model, settings, words):
     path = tmp_path / "w.safetensors"
@@ -185,7 +185,7 @@ def saved(tmp_path):
 
 @pytest.mark.parametrize("change,words", [
     (lambda t, m: t.pop("convs.1.bias"), "has no 'convs.1.bias'"),
-    (lambda t, m: t.update({"convs.1.bias": torch.ones(4)}), "of shape (4,), its own metadata"),
+    (lambda t, m: t.update({"convs.1.bias": torch.ones(4)}), "of shape (4,), but its own metadata"),
     (lambda t, m: t.update(more=torch.ones(1)), "has 'more'"),
     (lambda t, m: m.pop("layers"), "metadata 'layers' is missing"),
     (lambda t, m: m.update(layers="two"), "metadata 'layers' is 'two', not a number"),
@@ -199,7 +199,7 @@ def test_damaged_checkpoints(saved, change, words):
     path, tensors, metadata = saved
     plait.load_checkpoint(path)
     change(tensors, metadata)
-    # What is not there or of another type is found before the checksum is asked for.
+    # Missing entries and entries of another type are found before the checksum.
     if "checksum" in metadata and all(t.dtype == torch.float32 for t in tensors.values()):
         torch.ops.plait.write_tensors(str(path), metadata, tensors)
     else:
@@ -210,7 +210,7 @@ def test_damaged_checkpoints(saved, change, words):
 
 
 def test_changed_checkpoints(saved):
-    """By a flipped bit, or by another program that leaves the checksum as it was."""
+    """A bit is flipped, or another program leaves the checksum as it was."""
     path, tensors, metadata = saved
     tensors = {name: t.clone() for name, t in tensors.items()}  # no views of the file
     content = path.read_bytes()

@@ -107,7 +107,7 @@ def test_weights_and_several_splits(tmp_path, capfd, monkeypatch):
 
 
 class Papers(StandIn):
-    """As OGB gives them: labels in a column, nan where there is none, and lists of nodes."""
+    """A dataset as OGB gives it: labels in a column, nan where there is none, and lists of nodes."""
 
     def __getitem__(self, i):
         y = torch.tensor([[0.0], [float("nan")], [2.0], [1.0]])
@@ -167,7 +167,7 @@ def test_errors_are_one_line(tmp_path, capfd, monkeypatch):
 
 
 def test_every_class_exists(capfd):
-    """But OGB's, which are not installed."""
+    """OGB's are left out, which are not installed."""
     for name, source in datasets.DATASETS.items():
         if source.module == "torch_geometric.datasets":
             assert hasattr(torch_geometric.datasets, source.type), name

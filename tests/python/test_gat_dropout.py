@@ -19,14 +19,14 @@ def case():
 
 
 def attention_of(graph, scores, dropout, seed):
-    """The weights as (heads, targets, sources), read off by one-hot rows of h."""
+    """Returns the weights as (heads, targets, sources), read off by one-hot rows of h."""
     torch.manual_seed(seed)
     one_hot = torch.eye(NODES).repeat(1, HEADS)
     return graph.attend(one_hot, scores, 0.2, dropout).view(NODES, HEADS, NODES).transpose(0, 1)
 
 
 def test_mask(case):
-    """What is kept is divided by 1 - p, and that is the case for a share of 1 - p."""
+    """Weights that are kept are divided by 1 - p, and a share of 1 - p is kept."""
     graph, _, scores = case
     whole = attention_of(graph, scores, 0.0, 0)
     assert_close(whole.sum(-1), torch.ones(HEADS, NODES))
@@ -53,7 +53,7 @@ def test_seed(case):
 
 
 def test_gradients_at_a_fixed_mask(case):
-    """Against a dense formula in double precision, with the mask read off."""
+    """They agree with a dense formula in double precision, with the mask read off."""
     graph, h, scores = case
     kept = (attention_of(graph, scores, 0.4, 7) > 0).double() / 0.6
     edges = attention_of(graph, scores, 0.0, 7) > 0

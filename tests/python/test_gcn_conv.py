@@ -23,7 +23,7 @@ OPTIONS = [
 
 
 def pair(*sizes, **options):
-    """PyG's layer, and ours with its weights."""
+    """Returns PyG's layer, and ours with its weights."""
     theirs = torch_geometric.nn.GCNConv(*sizes, **options)
     if theirs.bias is not None:
         torch.nn.init.normal_(theirs.bias)
@@ -53,7 +53,7 @@ def test_as_torch_geometric(options, weighted, seed):
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("seed", range(6))
 def test_gradients_of_edge_weights(options, seed):
-    """In double precision, since they are differences where degrees divide them."""
+    """They are compared in double precision: they are differences where degrees divide them."""
     torch.manual_seed(seed)
     edges = random_edges(seed, weighted=True)
     # PyTorch Geometric gives all loops of a node a gradient, of which one counts.

@@ -1,4 +1,4 @@
-"""plait.Graph: what it accepts and refuses, files, and when the C++ graph is made anew."""
+"""plait.Graph: accepted and refused edges, files, and the times when the C++ graph is made anew."""
 
 import gc
 
@@ -107,7 +107,7 @@ def test_device():
 
 @pytest.fixture
 def made(monkeypatch):
-    """The list of all that is made, one entry for each."""
+    """Returns the list of all C++ objects that are made, one entry for each."""
     calls = []
     make = plait._adjacency._make
 

@@ -1,4 +1,4 @@
-"""What graphs and features can be given as: each gives what the same edges as a tensor give."""
+"""Forms of graphs and features: each gives the same result as the same edges as a tensor."""
 
 import pathlib
 import subprocess
@@ -31,7 +31,7 @@ class OnlyDLPack:
 
 EDGES = random_edges(12, weighted=True)
 NODES = EDGES.num_nodes
-# With parallel edges as entries of their own.
+# Parallel edges are entries of their own.
 MATRIX = scipy.sparse.coo_array(
     (EDGES.weight.numpy(), (EDGES.index[1].numpy(), EDGES.index[0].numpy())), shape=(NODES, NODES))
 TENSOR = torch.sparse_coo_tensor(EDGES.index.flip(0), EDGES.weight, (NODES, NODES))
@@ -130,7 +130,7 @@ def test_fields_of_data():
     assert graph.num_nodes == NODES and not graph.is_weighted
     assert graph.x is data.x and graph.y is data.y and graph.val_mask is None
     assert torch.equal(graph.train_mask, masks[:, 0])
-    assert torch.equal(graph.test_mask, masks.t())  # one row a split, as Graph.load gives them
+    assert torch.equal(graph.test_mask, masks.t())  # one row per split, as Graph.load gives them
     assert plait.Graph(graph).x is data.x
 
 
@@ -146,7 +146,7 @@ def test_num_nodes_that_is_given_counts():
 
 
 class SparseTensor:
-    """Of torch_sparse, which need not be there."""
+    """A stand-in for torch_sparse, which need not be there."""
 
 
 @pytest.mark.parametrize("source,error,words", [

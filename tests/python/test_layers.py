@@ -67,7 +67,7 @@ def test_no_nodes(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_first_weights(name):
-    """By the same numbers of torch's generator, so drawn alike, in the same order."""
+    """They come from the same numbers of torch's generator: drawn alike, in the same order."""
     found, wanted = [], []
     for package, into in ((plait, found), (torch_geometric, wanted)):
         torch.manual_seed(3)
@@ -119,7 +119,7 @@ def test_under_torch_compile(name):
     def function(t, g):
         return layer(2 * t, g).relu() + 1
 
-    # aot_eager traces gradients too; what it makes of them is run as it stands.
+    # aot_eager traces gradients too; its results are run as they stand.
     compiled = torch.compile(function, backend="aot_eager")
     for given in (graph, edges.index):
         results = []
@@ -136,7 +136,7 @@ def test_under_torch_compile(name):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("name", KINDS)
 def test_under_autocast(name, dtype):
-    """As near to double precision as PyTorch Geometric under autocast comes, roughly."""
+    """Results are about as near to double precision as PyTorch Geometric's under autocast."""
     torch.manual_seed(0)
     edges = random_edges(8)
     ours, exact = pair(name)
@@ -158,7 +158,7 @@ def test_under_autocast(name, dtype):
 
 
 def test_operations_under_autocast_are_in_float32():
-    """Two layers, of which the second gets bfloat16; gradients come in each tensor's own type."""
+    """The second of two layers gets bfloat16; gradients come in each tensor's own type."""
     edges = random_edges(8)
     graph = plait.Graph(edges.index, edges.num_nodes)
     x = torch.randn(edges.num_nodes, 4).bfloat16().requires_grad_()
@@ -176,7 +176,7 @@ def test_operations_under_autocast_are_in_float32():
             assert_close(op(x), op(x.float()))
 
 
-# --- what is refused ---
+# --- refusals ---
 
 
 def test_what_is_not_supported():

@@ -21,7 +21,7 @@ print(open("/proc/self/maps").read())
 
 
 def test_one_openmp_runtime():
-    # Two would share no threads: the machine would be oversubscribed, or the process would hang.
+    # Two OpenMP libraries would share no threads: the machine would be overloaded, or the process hang.
     folder = pathlib.Path(plait.__file__).parents[1]
     maps = subprocess.run([sys.executable, "-c", USE_AND_TELL, folder], check=True, timeout=300,
                           capture_output=True, text=True).stdout

@@ -29,7 +29,7 @@ def check(found, wanted, tolerance=1e-4):
 
 
 def differences(comparisons):
-    """A line for each of (name, found, wanted) where the two differ."""
+    """Returns one line for each of (name, found, wanted) in which the two differ."""
     lines = []
     for name, found, wanted in comparisons:
         try:
@@ -50,7 +50,7 @@ def test_as_torch_geometric_on_any_number_of_ranks():
         assert first.keys() == alone.keys()
         for name, found in first.items():
             assert all(other[name] == found for other in others), f"{name}: ranks differ"
-            # With dropout, from one rank only.
+            # With dropout, ranks are compared with one rank only.
             compared.append((f"{name}, {ranks} ranks", found, wanted.get(name, alone[name])))
     assert not differences(compared)
     for name, without in (("dropout", "gcn"), ("model dropout", "model batch norm")):
@@ -64,5 +64,5 @@ def test_what_else_holds_alone(check):
 
 
 def test_what_else_holds_on_ranks():
-    """spread_checks.py says what."""
+    """spread_checks.py lists the checks."""
     Ranks(3, HERE / "spread_checks.py").succeed()

@@ -1,4 +1,4 @@
-"""What goes wrong on some ranks ends all of them, with one line that says what."""
+"""Mistakes on some ranks end all of them, with one line that names the mistake."""
 
 import re
 import signal
@@ -7,7 +7,7 @@ import pytest
 
 from ranks import HERE, Ranks
 
-# What each check of spread_errors.py says.
+# The error of each check of spread_errors.py.
 SAYS = {
     "graphs_of_other_edges": "ValueError: ranks pass different graphs: the fingerprint of "
                              "edge_index is [0-9a-f]{32} on rank 0, but [0-9a-f]{32} on rank 1",

@@ -14,7 +14,7 @@ EXAMPLE = HERE.parents[1] / "examples/train_pyg.py"
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    """A graph of two communities, with features that tell little of them."""
+    """Makes a graph of two communities, with features that tell little of them."""
     random = np.random.default_rng(2)
     y = np.arange(90) % 2
     index = random.integers(0, 45, (2, 500)) * 2
@@ -33,7 +33,7 @@ def start(path, *launcher):
 
 
 def printed(process):
-    """Losses and the accuracy, and by how many ranks."""
+    """Returns losses, the accuracy and the number of ranks."""
     out, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     losses = [float(text) for text in re.findall(r"loss (\S+)", out)]

@@ -1,4 +1,4 @@
-"""plait.parquet: tables written by pyarrow, and what the program makes of them."""
+"""plait.parquet: tables written by pyarrow, and the graphs that the program makes of them."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""What is kept between calls, or padded within them, is not seen by who uses it."""
+"""Callers do not see arrays that are kept between calls, or padded within them."""
 
 import pytest
 import torch

@@ -23,7 +23,7 @@ TEST(Clusters, AreThoseThatWerePlanted) {
   options.width = 1;
   const Dataset data = generate_dcsbm(options);
   const auto labels = clusters_of(std::get<Csr32>(data.graph));
-  // Of each planted community, the vertices that carry its most frequent label.
+  // Counts the vertices of each planted community that carry its most frequent label.
   std::map<std::int64_t, std::map<std::uint32_t, int>> found;
   for (std::uint64_t v = 0; v < data.vertices(); ++v) ++found[data.labels[v]][labels[v]];
   int right = 0;
@@ -38,7 +38,7 @@ TEST(Clusters, AreThoseThatWerePlanted) {
   EXPECT_GE(distinct.size(), 38u);
 }
 
-// The rule of clusters.h, label by label.
+// Follows the rule of clusters.h, label by label.
 std::vector<std::uint32_t> plain(const Csr32& graph, std::uint64_t rows, int rounds) {
   std::vector<std::uint32_t> labels(rows);
   for (std::uint32_t i = 0; i < rows; ++i) labels[i] = i;

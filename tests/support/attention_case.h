@@ -20,7 +20,7 @@ struct AttentionGradient {
   std::vector<float> dh, ds;
 };
 
-// Vertices have ids far apart, so that the whole of an id is seen to count.
+// Ids of vertices are far apart, so that the whole of an id is seen to count.
 struct AttentionCase {
   BothWays edges;
   AttentionShape shape;
@@ -58,7 +58,7 @@ struct AttentionCase {
     take_own();
   }
 
-  // h and s from x; to be called where a test has written x.
+  // Takes h and s from x; must be called after a test has written x.
   void take_own() {
     h.clear(), s.clear();
     for (std::uint64_t k = 0; k < vertices * shape.heads; ++k) {
@@ -104,7 +104,7 @@ struct AttentionCase {
     }
     return c;
   }
-  // Rows of [dy | t | norm | c].
+  // Makes rows of [dy | t | norm | c].
   std::vector<float> backward_rows(const AttentionOut& out, std::uint64_t padding = 0) const {
     const std::vector<float> c = products(out.y);
     std::vector<float> rows;
@@ -145,7 +145,7 @@ struct AttentionCase {
   }
 };
 
-// Values of rows: the more edges a row has, the more its sums may differ.
+// Compares values of rows: the more edges a row has, the more its sums may differ.
 inline void expect_near(const std::vector<float>& values, const std::vector<float>& expected,
                         const Csr<std::uint32_t>& rows, double tolerance) {
   ASSERT_EQ(values.size(), expected.size());

@@ -20,7 +20,7 @@ struct DenseGraph {
   Features features;
   torch::Tensor x, adjacency;
 
-  // Weighted, with loops and parallel edges.
+  // The graph is weighted, with loops and parallel edges.
   explicit DenseGraph(bool sparse, unsigned seed = 1, std::uint64_t vertices = 23,
                       std::size_t edges = 120)
       : graph(random_csr<std::uint32_t>(vertices, edges, seed, true)),

@@ -1,4 +1,4 @@
-// What an action complains of.
+// The text of the error that an action throws.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 namespace plait {
 
-// The text of the Error that `act` throws; a failure and "" if it throws none.
+// Returns the text of the Error that `act` throws; fails and returns "" if it throws none.
 template <class Act>
 std::string error_of(Act act) {
   try {

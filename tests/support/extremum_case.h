@@ -44,7 +44,7 @@ struct ExtremumCase {
     other.which = extremum;
     return other;
   }
-  // Rows of [y | gradient]: the gradient is not divided here, which keeps sums exact.
+  // Makes rows of [y | gradient]: the gradient is not divided here, which keeps sums exact.
   std::vector<float> backward_rows(const std::vector<float>& y, std::uint64_t padding = 0) const {
     std::vector<float> rows;
     std::mt19937 random(4);
@@ -59,7 +59,7 @@ struct ExtremumCase {
     }
     return rows;
   }
-  // own: rows of x without gaps.
+  // `own`: rows of x without gaps.
   ExtremumBackward backward(const std::vector<float>& rows, const std::vector<float>& own,
                             std::vector<float>& dx) const {
     dx.assign(vertices * width, -7.0f);
@@ -75,7 +75,7 @@ struct ExtremumCase {
   }
 };
 
-// With NaN equal to NaN.
+// NaN counts as equal to NaN.
 inline bool same_values(const std::vector<float>& a, const std::vector<float>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](float left, float right) {
     return left == right || (left != left && right != right);

@@ -1,4 +1,4 @@
-// The most memory that this process holds from some moment on, beside what it holds then.
+// The most memory that this process holds from some moment on, above the memory that it holds then.
 #pragma once
 
 #include <malloc.h>
@@ -15,7 +15,7 @@ class MemoryPeak {
   std::uint64_t bytes() const { return peak_memory() - before_; }
 
  private:
-  // What the process has had at most (VmHWM) is from here on what it has now.
+  // From here on, the peak of the process (VmHWM) is counted from its present memory.
   static void reset() { std::ofstream("/proc/self/clear_refs") << "5"; }
   std::uint64_t before_;
 };

@@ -61,7 +61,7 @@ inline BothWays random_both_ways(std::uint64_t vertices, std::size_t edges, unsi
   return {vertices, random_edges(vertices, edges, seed)};
 }
 
-// Vertex 0 has an edge from (or to) all others, and one from itself.
+// Makes a graph in which vertex 0 has an edge from (or to) all others, and one from itself.
 inline BothWays star_both_ways(std::uint64_t vertices, bool inwards) {
   std::vector<Edge> edges;
   for (std::uint64_t v = 0; v < vertices; ++v) edges.push_back({v, 0, 1});

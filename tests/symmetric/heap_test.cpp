@@ -1,4 +1,4 @@
-// The symmetric heap between processes: what one rank writes, all read after the barrier.
+// The symmetric heap between processes: a rank's writes before a barrier are read by all after it.
 #include "plait/symmetric/heap.h"
 
 #include <fcntl.h>
@@ -32,8 +32,8 @@ std::span<std::uint64_t> words(SymmetricHeap& heap, int rank) {
 }
 
 // In each round every rank writes a word for each peer into the peer's part, and after the barrier
-// reads what all have written into its own and into a neighbour's. Two sets of places are used in
-// turn, so that one barrier a round suffices.
+// reads the words that all have written into its own part and into a neighbour's. Two sets of
+// places are used in turn, so that one barrier per round suffices.
 void hammer(World& world) {
   const auto ranks = static_cast<std::uint64_t>(world.size());
   const auto me = static_cast<std::uint64_t>(world.rank());
@@ -74,8 +74,8 @@ void check_parts(World& world) {
   }
 }
 
-// Ranks that outnumber the cores wake each other for every message, which is most of what a heap
-// costs: two short exchanges are all that it takes.
+// Ranks that outnumber the cores wake each other for every message, which is most of a heap's cost:
+// a heap takes only two short exchanges.
 void check_messages(World& world) {
   const std::uint64_t before = world.bytes_sent();
   const auto heap = SymmetricHeap::create(world, 1000);
@@ -152,7 +152,7 @@ TEST(Heap, RefusesSeveralHosts) {
   }
 }
 
-// --- its parts, in one process or with a plain fork ---
+// --- parts of the heap, in one process or with a plain fork ---
 
 TEST(SharedMemory, HasNoNameAndAFixedSize) {
   const auto [memory, descriptor] = SharedMemory::create(8192);
@@ -184,7 +184,7 @@ TEST(FutexBarrier, LetsNobodyThroughEarly) {
     for (int round = 0; round < kRounds; ++round) {
       counts->fetch_add(1, std::memory_order_relaxed);
       barrier.wait([] {});
-      // All of this round, and none of the next before all have looked.
+      // Reads all of this round, and none of the next before all have looked.
       if (counts->load(std::memory_order_relaxed) != kRanks * (round + 1)) ::_exit(1);
       barrier.wait([] {});
     }

@@ -1,4 +1,5 @@
-// NVSHMEM as far as it goes without a GPU: found, joined by ranks, and refused in one line.
+// NVSHMEM as far as it can be tested without a GPU: it is found, joined by ranks, and refused in
+// one line.
 #include "plait/symmetric/nvshmem.h"
 
 #include <gmock/gmock.h>
@@ -32,7 +33,7 @@ TEST(Nvshmem, HasAllThatIsUsedOrSaysWhatIsMissing) {
 
 const RankProgram kJoin("nvshmem join", [](World& world) { Nvshmem::join(world); });
 
-// Ranks meet, and NVSHMEM then finds no GPU. What it prints comes on stderr, not among results.
+// Ranks meet, and NVSHMEM then finds no GPU. Its own text comes on stderr, not among results.
 TEST(Nvshmem, RanksWithoutAGpuAreToldSo) {
 #ifdef PLAIT_SANITIZED
   GTEST_SKIP() << "a sanitizer's dlopen does not find the parts that NVSHMEM loads from beside it";

@@ -1,5 +1,5 @@
-// Collectives against sums and copies written out, for one to four ranks. Every rank knows what
-// the others gave: all values are functions of (rank, index).
+// Collectives against sums and copies written out, for one to four ranks. Every rank knows the
+// values of the others: all are functions of (rank, index).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <net/if.h>
@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kSizes[] = {0, 1, 3, 1000, 1 << 20};
 
-// Small whole numbers, so that sums are exact in any order.
+// Values are small whole numbers, so that sums are exact in any order.
 template <class T>
 T value(int rank, std::size_t i) {
   return static_cast<T>((i * 7 + static_cast<std::size_t>(rank) * 31) % 1001) - 500;
@@ -69,7 +69,7 @@ void check_all_gather(World& world) {
 
 void check_all_to_all(World& world) {
   for (const std::size_t scale : kSizes) {
-    // Uneven, and empty between some pairs.
+    // Parts are uneven, and empty between some pairs.
     const auto size = [&](int from, int to) {
       return scale * static_cast<std::size_t>((from * 3 + to * 5) % 4) / 2;
     };
@@ -143,7 +143,7 @@ TEST(Alone, NeedsNoLauncher) {
   EXPECT_THROW(world->store_get("never set"), std::exception);
 }
 
-// A world after another in the same processes, on the same store.
+// One world comes after another in the same processes, on the same store.
 const PlainProgram two_worlds("two worlds", [] {
   for (int i = 0; i < 2; ++i) {
     const auto world = World::join(world_from_environment().value());
@@ -160,7 +160,7 @@ TEST(World, TwoInSuccession) {
   EXPECT_EQ(outcome.all_errors(), "");
 }
 
-// A rank that is slow, before each kind of collective in turn, for longer than joining may take.
+// A rank is slow before each kind of collective in turn, for longer than joining may take.
 const PlainProgram slow_rank("slow rank", [] {
   WorldConfig config = world_from_environment().value();
   config.join_timeout = 4s;
@@ -189,7 +189,7 @@ TEST(SlowRank, IsWaitedForLongerThanJoiningMayTake) {
   }
 }
 
-// Ranks on two addresses that are not the same host as far as ranks can tell.
+// Ranks are on two addresses that are not the same host as far as ranks can tell.
 void check_two_hosts(World& world) {
   expect(!world.one_host(), "two hosts");
   check_sums<float>(world);
@@ -215,8 +215,8 @@ TEST(Hosts, TwoOnLoopbackAddresses) {
   }
 }
 
-// Each rank in a network namespace of its own, joined by a virtual cable: as near to two hosts as
-// one machine comes. The namespaces have no names and end with their processes, cable included.
+// Each rank is in a network namespace of its own, joined by a virtual cable: as near to two hosts
+// as one machine comes. The namespaces have no names and end with their processes, cable included.
 const PlainProgram in_namespace("in a namespace", [] {
   const auto config = world_from_environment().value();
   expect(::unshare(CLONE_NEWNET) == 0, "a network namespace");

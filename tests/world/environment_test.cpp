@@ -1,5 +1,5 @@
-// Which world each launcher's variables name. Each case starts from an environment without any of
-// them.
+// The worlds that the launchers' variables name. Each case starts from an environment without any
+// of them.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Ranks that die, stop, fail or leave: every other rank ends soon, with the lost rank and what it
-// was doing on its one line.
+// Ranks that die, stop, fail or leave: every other rank ends soon, and its one line names the lost
+// rank and that rank's work.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ double seconds_since(steady_clock::time_point start) {
   return std::chrono::duration<double>(steady_clock::now() - start).count();
 }
 
-// --- what the ranks do: something for ever, in a named phase ---
+// --- programs of ranks: work for ever, in a named phase ---
 
 template <class Step>
 void forever(World& world, Step step) {
@@ -113,7 +113,7 @@ TEST(KilledRank, IsToldByTheLauncherIfNoOtherRankCan) {
   EXPECT_THAT(outcome.errors, ElementsAre("plait: rank 0 was killed by signal 9 (Killed)"));
 }
 
-// Without a launcher, and with the store in a rank: the heartbeat, or the store, tells.
+// There is no launcher, and a rank keeps the store: the heartbeat, or the store, tells.
 TEST(KilledRank, WithoutALauncher) {
   for (const int victim : {0, 1}) {
     const int port = free_port();
@@ -224,7 +224,7 @@ TEST(BusyRank, IsNotLost) {
 
 // --- the launcher ---
 
-// Names in /dev/shm that are ours, or a rank's.
+// Returns names in /dev/shm that are ours, or a rank's.
 std::vector<std::string> shared_names(const std::vector<pid_t>& ranks) {
   std::vector<std::string> found;
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
@@ -278,7 +278,7 @@ TEST(Launcher, KillsWhatDoesNotEndAndKeepsTheFirstCode) {
 
 std::atomic<bool> asked{false};
 
-// Finishes what it does before it ends, which takes longer than the launcher's deadlines.
+// Finishes its work before it ends, which takes longer than the launcher's deadlines.
 const PlainProgram takes_its_time("takes its time", [] {
   for (const int number : {SIGINT, SIGTERM}) ::signal(number, [](int) { asked = true; });
   const int rank = world_from_environment()->rank;
@@ -354,7 +354,7 @@ const RankProgram one_fails("one fails", [](World& world) {
   world.barrier();
 });
 
-// One error, one line: the others end with it, and leave the telling to the rank that knows.
+// One error gives one line: the others end with it, and leave the report to the rank that knows.
 TEST(FailingRank, SaysWhyAndTheOthersEndInSilence) {
   const auto outcome = run_job({"one fails", 3});
   EXPECT_EQ(outcome.code, 1);
@@ -364,7 +364,7 @@ TEST(FailingRank, SaysWhyAndTheOthersEndInSilence) {
 
 const RankProgram all_fail("all fail", [](World& world) {
   std::this_thread::sleep_for(30ms * world.rank());
-  // Each sees another part of it free.
+  // Each rank sees another part of the memory free.
   throw DoesNotFitError(fmt::format("it needs 7 GiB, but only {} GiB is free", 3 + world.rank()));
 });
 const PlainProgram all_fail_before("all fail before joining",
@@ -459,9 +459,8 @@ TEST(Joining, TakesAllRanksOrSaysWhichAreMissing) {
   EXPECT_THROW(World::join(config), UsageError);
 }
 
-// Somebody who speaks the store's words with another secret, as a rank does that was given a wrong
-// one. Anybody on the host could, so that it ends nobody's run: rank 0 waits for its ranks, and
-// tells.
+// A stranger speaks the store's words with another secret, as a rank does that was given a wrong
+// one. Anybody on the host could, so it ends nobody's run: rank 0 waits for its ranks, and tells.
 TEST(Joining, TellsHowManyHadAnotherSecret) {
   WorldConfig config;
   config.size = 2;

@@ -1,7 +1,7 @@
 // Tests of several processes: the test program starts itself again, as launcher and as ranks.
 //
-// A rank program is a function with a name. Job starts one on several ranks, reads what they say
-// on stdout, hurts them on demand, and gives the exit code and what came on stderr.
+// A rank program is a function with a name. Job starts one on several ranks, reads their lines on
+// stdout, hurts them on demand, and returns the exit code and the lines on stderr.
 #pragma once
 
 #include <sys/types.h>
@@ -17,26 +17,26 @@
 
 namespace plait::test {
 
-// Time that only what hangs needs, however busy the machine is. Tests that are about time set their
+// Time that only a hang needs, however busy the machine is. Tests that are about time set their
 // own.
 inline constexpr std::chrono::seconds kHangs{280};
-// In milliseconds, after which a silent rank is lost: for jobs that lose none.
+// Milliseconds after which a silent rank is lost, for jobs that lose none.
 inline constexpr int kPatient = 120000;
 
-// Adds a program that each rank of a joined world runs. What it throws is reported as the command
-// line program would.
+// Adds a program that each rank of a joined world runs. Its errors are reported as the command line
+// program would.
 struct RankProgram {
   RankProgram(const std::string& name, std::function<void(World&)> body);
 };
-// One that gets no world.
+// Adds a program that gets no world.
 struct PlainProgram {
   PlainProgram(const std::string& name, std::function<int()> body);
 };
 
-// In a rank program: a line on stdout, whole, for Job::await(). "ready" adds the process id.
+// For rank programs: prints a whole line on stdout, for Job::await(). "ready" adds the process id.
 void say(const std::string& line);
 void say_ready(const World& world);
-// In a rank program: throws Error with the text unless the condition holds.
+// For rank programs: throws Error with the text unless the condition holds.
 void expect(bool condition, const std::string& text);
 
 using Environment = std::map<std::string, std::string>;
@@ -74,7 +74,7 @@ struct JobOptions {
   int ranks = 2;
   int timeout_ms = 2000;
   Environment environment = {};
-  // For GoogleTest's messages and names.
+  // Prints it in GoogleTest's messages and names.
   friend void PrintTo(const JobOptions& options, std::ostream* out) {
     *out << options.program << " on " << options.ranks << " ranks";
   }
@@ -84,7 +84,7 @@ struct JobOptions {
 class Job : public Process {
  public:
   explicit Job(const JobOptions& options);
-  // The process id of a rank that has said it is ready.
+  // Returns the process id of a rank that has said it is ready.
   pid_t rank(int number);
   void await_ready(int ranks) {
     for (int number = 0; number < ranks; ++number) rank(number);
@@ -92,10 +92,10 @@ class Job : public Process {
 };
 Outcome run_job(const JobOptions& options);
 
-// The environment of one rank of a world without a launcher, in torchrun's words.
+// Returns the environment of one rank of a world without a launcher, in torchrun's words.
 Environment rank_environment(const std::string& program, int rank, int size, int port,
                              int timeout_ms = kPatient);
-// A port that was free a moment ago.
+// Returns a port that was free a moment ago.
 int free_port();
 bool process_runs(pid_t process);
 

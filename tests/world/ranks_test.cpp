@@ -41,12 +41,12 @@ int run_launcher(int ranks) {
   LaunchOptions options;
   options.ranks = ranks;
   options.timeout = milliseconds(std::atoi(std::getenv("PLAIT_TEST_TIMEOUT_MS")));
-  // A thread that blocks no signals, as a GPU's driver starts some when GPUs are counted.
+  // Starts a thread that blocks no signals, as a GPU's driver may when GPUs are counted.
   std::thread([] { ::pause(); }).detach();
   return launch(options, kArguments);
 }
 
-// What a test program that was started again does: it is no test.
+// Runs in a test program that was started again: it is no test.
 TEST(Ranks, DISABLED_Program) {
   int code = 1;
   try {
@@ -124,7 +124,7 @@ Process::~Process() {
     if (pipe >= 0) ::close(pipe);
 }
 
-// False once both pipes are closed.
+// Returns false once both pipes are closed.
 bool Process::read_some(milliseconds limit) {
   pollfd ready[2] = {{pipes_[0], POLLIN, 0}, {pipes_[1], POLLIN, 0}};
   ::poll(ready, 2, static_cast<int>(limit.count()));

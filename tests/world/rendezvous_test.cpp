@@ -1,5 +1,5 @@
-// The store that Plait keeps: what it does for those who know the secret, and that others get no
-// answer, hold nobody up and end nothing.
+// The store that Plait keeps: it serves processes that know the secret; others get no answer, hold
+// nobody up and end nothing.
 #include "plait/world/rendezvous.h"
 
 #include <gmock/gmock.h>
@@ -35,17 +35,17 @@ std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
 
-// A connection on which nothing has been said.
+// Opens a connection on which nothing has been said.
 Socket stranger(int port) { return connect_to("127.0.0.1", port, steady_clock::now() + 2s); }
 
-// Whether the other side ends the connection without a word.
+// Tells whether the other side ends the connection without a word.
 bool is_closed(Socket& socket) {
   std::byte byte{};
   const auto text = error_of([&] { socket.receive({&byte, 1}, steady_clock::now() + 5s); });
   return text.find("the connection") != std::string::npos;
 }
 
-// The client's side of what proves the secret.
+// Opens a connection and proves to know the secret.
 Socket known(int port) {
   Socket socket = stranger(port);
   Nonces nonces{make_nonce(), {}};
@@ -100,7 +100,7 @@ TEST(Rendezvous, AnswersNobodyWithoutItsSecret) {
   Socket c10d = stranger(store->port());
   c10d.send(bytes_of(std::string("\0\xce\xf7\x85\x3c\x11", 6) + std::string(50, '\x11')));
   EXPECT_TRUE(is_closed(c10d));
-  // The right greeting, a wrong proof, and an operation at once.
+  // Sends the right greeting, a wrong proof, and an operation at once.
   Socket guess = stranger(store->port());
   guess.send(kStoreMark);
   guess.send(make_nonce());
@@ -148,7 +148,7 @@ TEST(Rendezvous, ListensAtItsAddressAlone) {
               HasSubstr("the store at 192.0.2.1:4000: nothing can listen there"));
 }
 
-// Of the first rank of a world without a launcher.
+// The first rank of a world without a launcher keeps the store.
 TEST(Rendezvous, OfTheFirstRankListensAtTheMastersAddress) {
   WorldConfig config;
   config.size = 2;
@@ -232,7 +232,7 @@ TEST(Secret, IsMadeAnewByTheLauncher) {
   EXPECT_NE(found[0], found[1]);
 }
 
-// What somebody else may have put into the store: no rank ends of it.
+// Others may have put these values into the store: no rank ends of them.
 const RankProgram overwrites("overwrites", [](World& world) {
   const auto store = Rendezvous::connect(rendezvous_address(*world_from_environment()), 2s);
   world.barrier();

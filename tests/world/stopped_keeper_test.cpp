@@ -20,7 +20,7 @@ using std::chrono::steady_clock;
 
 std::atomic<bool> told{false};
 
-// Rank 0 keeps the store. The others do what they are to do when they are told by SIGUSR1.
+// Rank 0 keeps the store. The others do their part when SIGUSR1 tells them.
 template <class Act>
 void when_told(World& world, Act act) {
   ::signal(SIGUSR1, [](int) { told = true; });

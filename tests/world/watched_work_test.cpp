@@ -36,7 +36,8 @@ class FakeWork final : public WatchedWork {
   World& world_;
 };
 
-// What a rank does whose results depend on a wait: it waits, and looks whether the wait has failed.
+// The work of a rank whose results depend on a wait: it waits, and looks whether the wait has
+// failed.
 void wait_for_others(World& world, FakeWork& work) {
   while (!work.ended) std::this_thread::sleep_for(1ms);
   world.check_alive();
@@ -131,8 +132,8 @@ TEST(WatchedWork, EndsItsWaitsWhenARankIsLost) {
   EXPECT_THAT(outcome.errors, UnorderedElementsAre(line(0), line(1)));
 }
 
-// All that comes after a lost rank is refused with the same words, and work that begins only then
-// waits for nobody.
+// All work after a lost rank is refused with the same words, and work that begins only then waits
+// for nobody.
 const RankProgram refuses("refuses all after a loss", [](World& world) {
   std::string text;
   const auto refused = [&](const std::function<void()>& operation) {

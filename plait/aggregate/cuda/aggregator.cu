@@ -7,11 +7,11 @@
 namespace plait {
 namespace {
 
-// What operations over the edges of one direction work with, besides rows.
+// The groups and the scratch memory with which operations over edges of one direction work.
 class EdgeWork {
  public:
-  // Before anything of a step is enqueued. Throws UsageError where memory would be taken or moved
-  // that a recorded step uses.
+  // Comes before anything of a step is enqueued. Throws UsageError where memory would be taken or
+  // moved that a recorded step uses.
   template <class Operation>
   void prepare(const Operation& operation, const GpuExchange& exchange) {
     const std::uint64_t width = operation.row_width();
@@ -46,7 +46,7 @@ class Engine : public GpuAggregator {
   Engine(World& world, const AnyCsr& graph, bool symmetric, const Partition& partition,
          const ExchangeOptions& options)
       : exchange_(world, graph, symmetric, partition, options) {}
-  // Before memory is freed, which waits for the GPU.
+  // Finishes the exchange before memory is freed, because freeing waits for the GPU.
   ~Engine() override { exchange_.finish(); }
 
   void reserve(std::uint64_t width) override { exchange_.reserve(bytes_of_row(width)); }

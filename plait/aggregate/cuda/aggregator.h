@@ -28,8 +28,8 @@ class GpuAggregator : public Aggregator {
   // and the widest rows that there is room for cross as fast when replayed. The same on all ranks.
   // Replayed work does not count in cost().bytes_fetched.
   virtual bool recordable() const = 0;
-  // To be called before the host waits for the stream: the watch over ranks then finds a GPU that
-  // hangs.
+  // Must be called before the host waits for the stream: the watch over ranks then finds a GPU
+  // that hangs.
   virtual void about_to_wait() = 0;
   // recorded_steps() returns the number of steps between GPUs that were recorded so far. Whoever
   // replays some calls replay() with their number before; it throws LostRankError as forward()

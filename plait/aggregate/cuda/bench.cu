@@ -10,7 +10,7 @@
 namespace plait {
 namespace {
 
-// Positive, so that sums do not cancel; exact in bf16.
+// Values are positive, so that sums do not cancel, and exact in bf16.
 __host__ __device__ float value_of(std::uint64_t vertex, std::uint64_t column) {
   const std::uint64_t hash = (vertex * 0x9E3779B97F4A7C15u + column) * 0xD1342543DE82EF95u;
   return static_cast<float>(1 + (hash >> 40) % 255) / 256;
@@ -26,7 +26,7 @@ __global__ void fill(const std::uint64_t* vertices, std::uint64_t size, std::uin
 
 Times time_on_gpus(World& world, GpuAggregator& aggregator, const BenchEffort& effort,
                    const std::function<void()>& work) {
-  // Steps in a row, all ranks at once; ms a step of the slowest.
+  // Times steps in a row, on all ranks at once. Returns the slowest rank's ms per step.
   const auto time = [&](int steps) {
     check_cuda(cudaDeviceSynchronize(), "work on the GPU");
     world.barrier();

@@ -19,7 +19,7 @@ struct Times {
   double most() const { return ms.empty() ? 0 : ms.back(); }
 };
 
-// How long to measure.
+// The effort that a measurement takes.
 struct BenchEffort {
   int repetitions = 7;
   // Seconds per repetition, filled with as many steps as fit, 5 to 1,000, which follow each other

@@ -19,8 +19,9 @@ class OnHostMemory : public Aggregator {
   }
   void over_edges(const float* rows, const EdgeOperation& operation) override {
     const auto* const extremum = std::get_if<ExtremumForward>(&operation);
-    require<UsageError>(extremum != nullptr && extremum->ties == nullptr,
-                        "of operations over edges, extrema alone take arrays of the host");
+    require<UsageError>(
+        extremum != nullptr && extremum->ties == nullptr,
+        "among operations over edges, only extrema take arrays in the host's memory");
     const DeviceArray<float> in(std::span(rows, own() * extremum->width));
     ExtremumForward there = *extremum;
     DeviceArray<float> out(in.size());

@@ -7,7 +7,7 @@ namespace plait {
 
 void check_cuda(cudaError_t status, std::string_view what) {
   if (status == cudaSuccess) return;
-  cudaGetLastError();  // what was reported is not reported again
+  cudaGetLastError();  // clears the error that is reported here
   if (status == cudaErrorMemoryAllocation) {
     std::size_t free = 0, total = 0;
     cudaMemGetInfo(&free, &total);

@@ -11,8 +11,8 @@
 namespace plait {
 namespace {
 
-// The driver's management library, as far as it is used. It comes with the driver, its header with
-// a part of CUDA that is often not installed.
+// The functions of the driver's management library that are used here. The library comes with the
+// driver, but its header comes with a part of CUDA that is often not installed.
 class Nvml {
  public:
   Nvml() {

@@ -1,7 +1,7 @@
 // The sum of small arrays over ranks: each rank writes its values to all others at once, and each
-// adds them up in the order of ranks, so that all get the same bits. Bytes a GPU: (ranks - 1) times
-// the array each way; for gradients of a model's weights, which are small beside the halo, what
-// counts is the one crossing instead of a ring's many.
+// adds them up in the order of ranks, so that all get the same bits. Bytes per GPU: (ranks - 1)
+// times the array each way. Gradients of a model's weights are small beside the halo; for them one
+// crossing counts for more than bytes, and a ring takes many.
 #include <algorithm>
 
 #include "plait/exchange/cuda/all_reduce.h"
@@ -16,7 +16,7 @@ constexpr int kThreads = 256;
 constexpr int kMostRanks = 32;
 constexpr int kArrived = 0;  // signal
 
-// By rank: where its values stand, or go.
+// The addresses where the values of each rank stand, or go.
 template <class T>
 struct Places {
   T* at[kMostRanks];
@@ -63,13 +63,13 @@ void DeviceLink::all_reduce_sum(T* values, std::uint64_t count, cudaStream_t str
     const std::uint64_t size = std::min<std::uint64_t>(kAtOnce, count - first);
     const auto blocks = static_cast<unsigned>((size + kThreads - 1) / kThreads);
     T* const some = values + first;
-    signals_.wait(done, stream, 1);  // what was here before has been added
+    signals_.wait(done, stream, 1);  // the last values here have been added
     push_values<<<dim3(blocks, static_cast<unsigned>(ranks_)), kThreads, 0, stream>>>(
         some, size, rank_, outgoing);
     signals_.raise_everywhere(kArrived, stream);
     signals_.wait(arrived, stream);
     add_values<<<blocks, kThreads, 0, stream>>>(some, size, rank_, ranks_, incoming);
-    // All bits of a float's NaN make one of a double, too.
+    // Two float NaNs beside each other are a NaN as a double, too.
     signals_.end_step({Results(reinterpret_cast<float*>(some), size * sizeof(T) / sizeof(float))},
                       stream);
   }

@@ -1,6 +1,7 @@
 // Strategies `bulk` and `replicate` on GPUs: NCCL brings the halo in, each row once, then one pass
-// sums all edges. The baseline of the strategies that do both at once: packed by a kernel where a
-// peer does not read all rows, all peers in one group, own rows put beside the halo meanwhile.
+// sums all edges. This is the baseline of the strategies that do both at once. A kernel packs rows
+// where a peer does not read all of them, all peers are served in one group, and own rows are put
+// beside the halo meanwhile.
 #include "plait/base/error.h"
 #include "plait/exchange/cuda/strategy.cuh"
 #include "plait/kernels/cuda/copy_rows.cuh"

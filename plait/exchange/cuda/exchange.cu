@@ -148,17 +148,16 @@ void GpuExchange::gather(Direction direction, const void* rows, std::uint64_t ro
   const std::uint64_t width = row_floats(row_bytes);
   require_room(width, width_, lost());
   require_rows(route_);
-  require<UsageError>(
-      use.results.size() <= DeviceSignals::kMostResults,
-      "work on rows that writes {} arrays; at most {} can be marked if a rank fails",
-      use.results.size(), DeviceSignals::kMostResults);
+  require<UsageError>(use.results.size() <= DeviceSignals::kMostResults,
+                      "work on rows writes {} arrays, but only {} can be marked if a rank fails",
+                      use.results.size(), DeviceSignals::kMostResults);
   const Side& of = side(direction);
   EdgeRows found = edges(direction);
   const auto enqueue = [&](const float* slots) {
     found.x = {slots, row_stride(width), static_cast<Slot>(of.graph.shard.own)};
     try {
       use.work(found);
-    } catch (const UsageError& error) {  // too late to be one: other ranks' rows are on their way
+    } catch (const UsageError& error) {  // too late: other ranks' rows are on their way
       throw Error(error.what(), error.exit_code());
     }
   };

@@ -1,6 +1,6 @@
 // Strategy `get` on GPUs: own rows are put where all ranks can read them, and one kernel reads a
 // remote row for each remote edge, between the sums of local neighbour groups (MGG, sections 4 and
-// 5; kernels/cuda/get.cuh). Bytes: a row over the link for every remote edge. No halo is stored.
+// 5; kernels/cuda/get.cuh). One row crosses the link for every remote edge. No halo is stored.
 //
 // Own rows are not overwritten while a peer may still read them: each rank raises a signal when its
 // kernel has ended, for which the others wait before they place the next step's rows.

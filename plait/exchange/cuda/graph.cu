@@ -8,8 +8,8 @@
 namespace plait {
 namespace {
 
-// What a rank reads of another's rows: a number of each, and then which (`listed` of them), or the
-// sums that it wants of them.
+// The rows that a rank reads of another rank. The members are numbers: rows in all, rows listed one
+// by one, and the edges of the sums that the rank wants instead.
 struct Wish {
   std::uint64_t slot, rows, whole, listed, offsets, weights;
 };
@@ -37,7 +37,8 @@ DeviceArray<T> on_gpu(const std::vector<T>& values) {
   return DeviceArray<T>(std::span<const T>(values));
 }
 
-// Collective. `sums`: by block, what its owner is to sum; empty if all blocks come as rows.
+// Collective. `sums`: by block, the sums that its owner is to make; empty if all blocks come as
+// rows.
 std::vector<SendBlock> exchange_wishes(World& world, const DeviceShard& shard,
                                        std::vector<RowSums> sums) {
   const auto ranks = static_cast<std::size_t>(world.size());
@@ -57,7 +58,7 @@ std::vector<SendBlock> exchange_wishes(World& world, const DeviceShard& shard,
     wishes[p][0] = {block.begin,    block.rows,        block.whole,
                     rows[p].size(), offsets[p].size(), weights[p].size()};
   }
-  sums.clear();  // before there is as much of the others'
+  sums.clear();  // before the other ranks' sums take as much memory
   const auto wished = exchange(world, wishes, [](std::size_t) { return 1; });
   rows = exchange(world, rows, [&](std::size_t r) { return wished[r][0].listed; });
   if (with_sums) {
@@ -133,7 +134,7 @@ DeviceLink::~DeviceLink() {
   }
 }
 
-// What is recorded counts when it is replayed: a recording may end on some ranks alone.
+// Recorded steps count when they are replayed: a recording may end on some ranks alone.
 void DeviceLink::begin(bool recorded) {
   if (ranks_ == 1) return;
   if (!recorded) world_.begin_operation();

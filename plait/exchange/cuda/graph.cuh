@@ -52,7 +52,7 @@ struct DeviceGraph {
   }
 };
 
-// How make_device_graph() prepares a shard.
+// Options of make_device_graph().
 struct DeviceGraphOptions {
   bool with_sums = false;    // sums come instead of rows where they are fewer (strategy `partial`)
   bool fixed_order = false;  // the shard was made with EdgeOrder::as_given

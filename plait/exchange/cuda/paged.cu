@@ -5,9 +5,9 @@
 // In one process, pages would come from the other GPUs' memory. Processes cannot share managed
 // memory, so here they come from the host's: each step, every rank puts its own rows into memory
 // that all ranks of the host read, and takes its halo from there into its managed array, which
-// moves those pages to the host; then one pass over all edges drives them back. What crosses for a
-// page is the whole page. The host takes part in each step and waits for the GPU. It is there to
-// compare with, and is not tuned: nothing is prefetched or advised.
+// moves those pages to the host; then one pass over all edges drives them back. Whole pages cross.
+// The host takes part in each step and waits for the GPU. The strategy is there to compare with,
+// and is not tuned: nothing is prefetched or advised.
 #include <algorithm>
 #include <numeric>
 
@@ -101,7 +101,7 @@ class Paged : public DeviceStrategy {
   }
 
   bool recordable(std::uint64_t) const override { return false; }
-  // What the pages that are read hold at least.
+  // Returns a lower bound: the bytes of the rows that are read, not of their pages.
   std::uint64_t bytes_fetched(std::uint64_t width) const override {
     return halo_.rows() * row_bytes(width);
   }

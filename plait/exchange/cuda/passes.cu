@@ -30,7 +30,7 @@ Passes::Passes(const DeviceGraph& graph, const std::vector<std::uint64_t>& cuts,
     : graph_(graph) {
   const DeviceShard& shard = graph.shard;
   const RankLoad& load = graph.loads[static_cast<std::size_t>(shard.rank)];
-  // `edges`: about how many.
+  // `edges`: their approximate number.
   const auto add = [&](const EdgeOffset* begin, const EdgeOffset* end, EdgeOffset edges) {
     groups_.emplace_back(begin, end, shard.own,
                          RowGroupOptions{.most = graph.group_edges(edges),

@@ -1,5 +1,6 @@
-// What an owner does for strategy `partial`: it sums its rows for a peer that reads many of them
-// into few of its own. Bytes: those of a sum over the edges to them, which the peer is spared.
+// The part of an owner in strategy `partial`: it sums its rows for a peer that reads many of them
+// into few of its own. This moves the bytes of a sum over the edges to these rows, which the peer
+// is spared.
 #include "plait/exchange/cuda/strategy.cuh"
 #include "plait/kernels/row_cut.h"
 

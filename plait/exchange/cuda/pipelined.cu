@@ -1,4 +1,4 @@
-// Strategy `pipelined`: rows of the halo cross the link while those that are here are summed.
+// Strategy `pipelined`: rows of the halo cross the link while rows that have arrived are summed.
 //
 // Each rank pushes the rows that others read into their slots, to one peer after the other, in
 // chunks, on a stream of its own, and raises a signal at the peer after each. The peer sums its own
@@ -12,8 +12,8 @@
 // Where the graph says that a peer gets sums of rows instead (strategy `partial`), they are summed
 // on the pushing stream just before they leave; to the peer they are rows of the halo.
 //
-// Bytes a GPU: halo rows over the link, once each; y is written once and read and written again in
-// each pass after the first.
+// Bytes per GPU: each row of the halo crosses the link once; y is written once, and read and
+// written again in each pass after the first.
 #include <map>
 #include <optional>
 
@@ -56,7 +56,7 @@ class Pipelined : public DeviceStrategy {
     DeviceSignals& signals = link_.signals();
     const bool one_pass = passes.count() == 1 && !plan.arrivals.empty();
     const float* own = place_own_rows(p, graph_, link_, false);
-    if (link_.ranks() > 1) {  // first: in a recorded step what begins first takes the GPU
+    if (link_.ranks() > 1) {  // the work that begins first in a recorded step takes the GPU
       link_.follow(p.stream);
       push(p, plan, own);
     }
@@ -76,7 +76,7 @@ class Pipelined : public DeviceStrategy {
       passes.run(one_pass ? 0 : k + 1, p, p.rows(slots, link_.wire()));
     }
     if (link_.ranks() == 1) return;
-    // x has left before the caller may change it, and the signals of this step with it.
+    // x and this step's signals have left before the caller may change x.
     link_.let_follow(p.stream);
     signals.end_step({p.result(graph_.shard.own)}, p.stream);
   }
@@ -108,7 +108,7 @@ class Pipelined : public DeviceStrategy {
   }
 
  private:
-  // A step of which only the rows' crossing is this strategy's work.
+  // Runs a step in which this strategy only moves the rows.
   void exchange(const DeviceProduct& p, const float* own, const GatherEnqueue& use) {
     const Plan& plan = plan_for(p);
     link_.follow(p.stream);
@@ -132,16 +132,16 @@ class Pipelined : public DeviceStrategy {
     if (!pass_shares_.empty()) return cuts_at(pass_shares_, load.halo);
     auto cuts = halo_cuts(load, {row_bytes(width), row_bytes(width, link_.wire())},
                           graph_.block_ends[static_cast<std::size_t>(rank)]);
-    // One pass over all reads own rows as they are stored in slots.
+    // A single pass over all edges reads own rows as they are stored in slots.
     if (cuts.empty() && load.halo > 0 && link_.wire() != DType::f32) cuts = {load.halo};
     return cuts;
   }
 
-  // How a block is cut on its way to `rank`: as that rank sums it.
+  // Cuts a block on its way to `rank` as that rank sums it.
   static std::vector<HaloChunk> chunks(const std::vector<std::uint64_t>& cuts, const RankLoad& load,
                                        std::uint64_t slot, std::uint64_t rows) {
     auto list = block_chunks(slot - load.own, rows, cuts.empty() ? std::vector{load.halo} : cuts);
-    require(list.size() < DeviceSignals::kDone, "a block of the halo in {} parts", list.size());
+    require(list.size() < DeviceSignals::kDone, "a block of the halo has {} parts", list.size());
     return list;
   }
 
@@ -150,7 +150,7 @@ class Pipelined : public DeviceStrategy {
     require_known(false, p.width, p.stream);
     require_movable(link_.was_recorded() && sum_count_ * p.stride() > sums_.size(), p.width);
     sums_.reserve(sum_count_ * p.stride());
-    if (sums_.size() > 0)  // their padding is sent, too; after sums of other widths have left
+    if (sums_.size() > 0)  // padding is sent, too; cleared once other widths' sums have left
       check_cuda(cudaMemsetAsync(sums_.data(), 0, sums_.size() * sizeof(float), link_.stream()),
                  "sums");
     for (const Outgoing& out : outgoing_)
@@ -175,7 +175,7 @@ class Pipelined : public DeviceStrategy {
   void push(const DeviceProduct& p, const Plan& plan, const float* own) {
     DeviceSignals& signals = link_.signals();
     const std::uint64_t row_bytes = p.row_bytes(link_.wire());
-    // Whatever is recorded is moved by kernels (machine().recorded_halo).
+    // Recorded steps move rows by kernels only (machine().recorded_halo).
     const bool recorded = is_recorded(link_.stream());
     const bool by_copies = link_.wire() == DType::f32 && !recorded;
     if (push_by_kernel(p, plan, own, recorded)) return;
@@ -214,7 +214,7 @@ class Pipelined : public DeviceStrategy {
     }
   }
 
-  // Where the rows for a peer stand, in order or to be picked.
+  // Returns where the rows for a peer stand, in order or to be picked.
   const float* source(std::size_t block, const DeviceProduct& p, const float* own) const {
     const Outgoing& out = outgoing_[block];
     return out.sums ? sums_.data() + out.before * p.stride() : own;
@@ -227,7 +227,7 @@ class Pipelined : public DeviceStrategy {
     out.sums->run(p, own, sums_.data() + out.before * p.stride(), link_.stream());
   }
 
-  // Whether the rows in order crossed by one kernel: what is small does.
+  // Lets one kernel push all rows, if they are in order and few. Returns whether it did.
   bool push_by_kernel(const DeviceProduct& p, const Plan& plan, const float* own, bool recorded) {
     if (link_.wire() != DType::f32) return false;
     const std::uint64_t row_bytes = p.row_bytes(DType::f32);

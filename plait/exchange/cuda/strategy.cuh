@@ -135,7 +135,7 @@ std::byte* slot_zero(const DeviceGraph& graph, const DeviceLink& link, int rank,
 
 // Returns where own rows stand, padded as in slots, for the sum to read: x itself, or a copy in own
 // slots. The copy is enqueued on the product's stream if x must be scaled, is not padded, or must
-// stand before the halo (`beside_halo`). It streams 8 bytes per number; reading an x without
+// stand before the halo (`beside_halo`). The copy moves 8 bytes per number; reading an x without
 // padding would make the sum take twice as long.
 const float* place_own_rows(const DeviceProduct& product, const DeviceGraph& graph,
                             DeviceLink& link, bool beside_halo);

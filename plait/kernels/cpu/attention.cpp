@@ -1,15 +1,14 @@
-// Attention on the CPU. As for SpMM, what counts is how fast rows of x come, so each is read once,
-// for the scores that stand at its end and for the sum.
+// Attention on the CPU. As for SpMM, the time goes into fetching rows of x, so each row is read
+// once, for the scores that stand at its end and for the sum.
 //
 //   Blocks    A row's edges are worked through 32 at a time: first the scores of all heads, then
-//   exp
-//             of them eight at once, then the weighted sums of the 32 rows, head by head, in
+//             exp of them eight at once, then the weighted sums of the 32 rows, head by head, in
 //             registers. The rows of a block are still in the second-level cache when they are
 //             added, and the rows of the next are on their way.
-//   Softmax   Forward, the greatest score so far is kept; where a block has a greater one, what has
-//             been summed is scaled down (Milakov and Gimelshein, "Online normalizer calculation
+//   Softmax   Forward, the greatest score so far is kept; where a block has a greater one, the sums
+//             so far are scaled down (Milakov and Gimelshein, "Online normalizer calculation
 //             for softmax", 2018). Backward needs none of it: the row's norm is known.
-//   Both ways are the same sums, by weights w_e = m_e a_e and w_e r_e, of rows of h or of dy.
+// Both directions make the same sums of rows of h or of dy, by weights w_e = m_e a_e and w_e r_e.
 #include "plait/kernels/attention.h"
 
 #include <algorithm>
@@ -39,13 +38,13 @@ struct BlockSum {
   const float* const* rows;
   std::size_t edges;
   std::uint64_t first, columns;
-  const float* weights;        // w, one an edge
+  const float* weights;        // w, one per edge
   const float* slope_weights;  // w r
   float* sum;                  // += sum of w x
   float* slope_sum;            // += sum of w r x; of pairs
 };
 
-// `Vectors` registers, of which the last is used in part if `Partial`.
+// Adds a block with `Vectors` registers, of which the last is used in part if `Partial`.
 template <std::size_t Vectors, bool Partial, bool Pair>
 void add_block(const BlockSum& a) {
   constexpr std::size_t kWhole = Partial ? Vectors - 1 : Vectors;
@@ -77,14 +76,14 @@ void add_block(const BlockSum& a) {
   });
 }
 
-// Bits 0-1 the registers less one, 2 partial, 3 pairs.
+// Index: bits 0-1 are the registers less one, bit 2 tells partial, bit 3 pairs.
 template <std::size_t... I>
 constexpr auto add_table(std::index_sequence<I...>) {
   return std::array{add_block<I % 4 + 1, (I & 4) != 0, (I & 8) != 0>...};
 }
 constexpr auto kAddBlock = add_table(std::make_index_sequence<16>{});
 
-// Of `padded` values, a multiple of kFloat8, in an order that their number alone decides.
+// Returns the sum of `padded` values, a multiple of kFloat8, in an order that their number decides.
 template <class Value>
 float sum_of(std::size_t padded, Value&& value) {
   float lanes[kFloat8] = {};
@@ -103,7 +102,7 @@ float greatest_of(const float* values, std::size_t padded) {
   return *std::max_element(lanes, lanes + kFloat8);
 }
 
-// Forward of AttentionForward, with u and b if `Pair`; else of AttentionBackward.
+// The kernel of AttentionForward if `Forward`, with u and b if `Pair`; else of AttentionBackward.
 // Record: [sum of w x | sum of w r x | of each head: greatest score | sum of a | sum of a r], the
 // last times c backward.
 template <bool Forward, bool Pair>
@@ -196,7 +195,7 @@ class AttentionKernel {
       return args_.s[row * args_.s_stride + k];
   }
 
-  // What the edges read beside h or dy: a_ becomes s or t, norm_ and c_ what they say.
+  // Reads the numbers beside h or dy: a_ becomes s or t, norm_ and c_ the numbers of these names.
   void read_tails() {
     for (std::size_t i = 0; i < padded_; ++i) {
       const float* const tail = rows_[i] + args_.shape.tail();
@@ -210,7 +209,7 @@ class AttentionKernel {
     }
   }
 
-  // a_ becomes the scores, backward less the norm; slope_ the r.
+  // a_ becomes the scores, backward less the norm; slope_ becomes r.
   void score(std::uint64_t k, float own) {
     float* __restrict const a = &a_[k * kBlock];
     float* __restrict const slope = &slope_[k * kBlock];
@@ -225,8 +224,8 @@ class AttentionKernel {
       }
   }
 
-  // a_ becomes the a, forward times a factor that is the row's own; slope_ is 0 behind the last
-  // edge.
+  // a_ becomes a, forward times a factor that all edges of the row share; slope_ is 0 behind the
+  // last edge.
   void weigh(std::uint64_t k, float* record) {
     float* const a = &a_[k * kBlock];
     float* const slope = &slope_[k * kBlock];
@@ -332,8 +331,8 @@ class AttentionKernel {
 
   Args args_;
   std::uint64_t heads_, features_, width_;
-  // Of a block: its edges, also up to a whole vector; their rows; and kBlock numbers of each head,
-  // or of four, by head.
+  // Of a block: the number of its edges, then rounded up to whole vectors; their rows; and kBlock
+  // numbers of each head, or of four heads, by head.
   std::size_t edges_ = 0, padded_ = 0;
   const float* rows_[kBlock] = {};
   std::uint64_t vertex_[kBlock] = {};

@@ -1,5 +1,5 @@
 // The extremum over neighbours on the CPU. A row's extreme values and their ties stay in the
-// first-level cache while its edges are read, once each, eight columns an instruction.
+// first-level cache while its edges are read, once each, eight columns per instruction.
 #include "plait/kernels/extremum.h"
 
 #include <algorithm>

@@ -12,8 +12,7 @@ namespace plait {
 // Returns exp(x) for x up to 87.
 inline float fast_exp(float x) {
   // x = n ln 2 + r, |r| <= ln 2 / 2. Adding 1.5 * 2^23 rounds to a whole number and leaves it in
-  // the low bits. ln 2 in two parts, of which the first has few enough bits for n times it to be
-  // exact.
+  // the low bits. ln 2 has two parts: the first has so few bits that n times it is exact.
   constexpr float kRound = 0x1.8p23f, kLog2E = 0x1.715476p0f;
   constexpr float kLn2High = 0x1.62ep-1f, kLn2Low = 0x1.0bfbe8p-15f;
   const float shifted = x * kLog2E + kRound;

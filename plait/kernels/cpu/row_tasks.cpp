@@ -8,7 +8,7 @@ namespace plait {
 namespace {
 
 constexpr EdgeOffset kTaskEdges = 1 << 13;
-constexpr EdgeOffset kRowCost = 4;             // what a row costs beside its edges, in edges
+constexpr EdgeOffset kRowCost = 4;             // the cost of a row beside its edges, in edges
 constexpr std::uint64_t kBlockRows = 1 << 13;  // rows that one thread cuts into tasks at a time
 
 RowTasks cut_block(std::span<const EdgeOffset> begins, std::span<const EdgeOffset> ends,

@@ -1,18 +1,18 @@
 // SpMM on the CPU.
 //
 // A product reads a row of x for every edge, at random, and adds it: there is almost nothing to
-// compute, so what counts is how fast rows come from the caches and from memory.
+// compute, so speed depends on how fast rows come from the caches and from memory.
 //
-//   Slices      x is worked through in slices of 32 columns: 128 bytes a row, two cache lines, four
-//               registers. A slice of x may stay in a cache where the whole does not, and slices of
-//               four lines a row were measurably slower. The price, reading the column numbers
-//               again for each slice, is 4 bytes for 128.
+//   Slices      x is worked through in slices of 32 columns: 128 bytes per row, two cache lines,
+//               four registers. A slice of x may stay in a cache where the whole does not, and
+//               slices of four lines per row were measurably slower. The price, reading the column
+//               numbers again for each slice, is 4 bytes for 128.
 //   Look-ahead  While a row is added, the row 64 cache lines of work further on is fetched, and
 //               into L2 only: the first-level cache can wait for far fewer lines at once, so where
 //               x lies in memory this alone nearly doubles the speed over fetching into L1.
 //   Balance     Tasks of about equal edges, long rows in pieces (row_tasks.h). An element of y is
-//               one chain of additions in the order of the edges (in a long row, one a piece): its
-//               bits depend neither on the threads nor on the width of the registers.
+//               one chain of additions in the order of the edges (in a long row, one per piece):
+//               its bits depend neither on the threads nor on the width of the registers.
 #include "plait/kernels/spmm.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ struct Segments {
   std::uint64_t count;
   float* y;
   std::uint64_t stride;
-  const float* scale;  // one a segment, or null
+  const float* scale;  // one per segment, or null
 };
 
 // Rows of x in one place. `Aligned`: all of them begin on a cache line.
@@ -62,7 +62,7 @@ class PlainRows {
   std::uint64_t stride_;
 };
 
-// Own rows in one place, halo rows where their owners have them.
+// Own rows stand in one place, halo rows where their owners have them.
 class TranslatedRows {
  public:
   static constexpr bool kAligned = false;
@@ -84,8 +84,8 @@ template <std::size_t Lines, bool Aligned>
   if constexpr (!Aligned) __builtin_prefetch(row + width - 1, 0, 2);
 }
 
-// The sums of all segments of at most kPieceEdges edges, for one slice of `Vectors` registers, of
-// which the last is used in part if `Partial`.
+// Makes the sums of all segments of at most kPieceEdges edges, for one slice of `Vectors`
+// registers, of which the last is used in part if `Partial`.
 template <std::size_t Vectors, bool Partial, bool Weighted, class Rows>
 void sum_segments(const SpmmArgs& args, const Segments& segments, const Slice& slice) {
   constexpr std::size_t kLines = (Vectors * kFloat8 + kLineFloats - 1) / kLineFloats;
@@ -148,8 +148,8 @@ using Kernel = void (*)(const SpmmArgs&, const Segments&, const Slice&);
 
 using RowForms = std::tuple<PlainRows<false>, PlainRows<true>, TranslatedRows>;
 
-// Every form of sum_segments: bits 0-1 the registers less one, 2 partial, 3 weighted; above, which
-// of RowForms.
+// Every form of sum_segments. In the index, bits 0-1 are the registers less one, bit 2 tells
+// partial, bit 3 weighted; the bits above choose one of RowForms.
 template <std::size_t... I>
 constexpr std::array<Kernel, sizeof...(I)> kernel_table(std::index_sequence<I...>) {
   return {sum_segments<I % 4 + 1, (I & 4) != 0, (I & 8) != 0,

@@ -1,12 +1,12 @@
-// Attention on the GPU: a warp a neighbour group (warp_edges.cuh), and each row of x is read once.
+// Attention on the GPU: one warp per neighbour group (warp_edges.cuh). Each row of x is read once.
 //
 //   - Forward and backward are the same sums by weights w = m a and w r, of rows of h or of dy
 //     (attention.h); only forward has to find the norm. It keeps the greatest score so far, for
-//     each head in every lane that works on it, and scales down what it has summed before four
-//     edges at a time are added.
+//     each head in every lane that works on it, and scales down its sums before four edges at
+//     a time are added.
 //   - A lane computes the scores of the head whose columns it adds: all lanes of a head compute the
-//     same, but without a shuffle, and the memory is what the kernel waits for.
-//   - What is dropped is drawn by one lane an edge, for all heads: a bit each.
+//     same, but without a shuffle, and the kernel waits for memory.
+//   - One lane per edge draws which heads are dropped, one bit per head.
 //   - The groups of a cut row leave records, which a second kernel joins in order.
 #include <cfloat>
 
@@ -18,7 +18,7 @@ namespace plait {
 namespace {
 
 constexpr std::uint64_t kMostHeads = 32;  // bits of a mark
-constexpr int kBlocks = 3;                // an SM, at least: what leaves enough registers
+constexpr int kBlocks = 3;                // at least, per SM: leaves enough registers
 constexpr float kLeast = -FLT_MAX;        // finite: a difference of two is not NaN
 
 struct View {
@@ -39,14 +39,14 @@ struct View {
   float* slope_sum;  // u or v
   float* score_sum;  // b, or ds before it is complete
   float* norm;
-  // A record a group of a cut row: [sum | slope_sum | of each head: most | total | score_sum], the
-  // first two padded as rows of x are.
+  // One record per group of a cut row: [sum | slope_sum | of each head: most | total | score_sum].
+  // The first two are padded as rows of x are.
   float* records;
 
   __host__ __device__ std::uint64_t record_size() const { return 2 * width + 3 * heads; }
 };
 
-// For kVec columns of one head.
+// The sums of kVec columns of one head.
 template <bool kPair, int kVec>
 struct Sums {
   float sum[kVec] = {}, slope_sum[kPair ? kVec : 1] = {};
@@ -62,7 +62,7 @@ struct Sums {
       if constexpr (kPair) slope_sum[i] = fmaf(slope_weight, x.value[i], slope_sum[i]);
     }
   }
-  // Each number becomes f of it, but for the greatest score.
+  // Replaces each number, except the greatest score, by f of it.
   template <class F>
   __device__ void each(F&& f) {
 #pragma unroll
@@ -76,20 +76,20 @@ struct Sums {
   __device__ void scale(float factor) {
     each([&](float value) { return value * factor; });
   }
-  // So that they are as if `greater`, no less than `most`, had been subtracted from all scores.
+  // Scales the sums as if `greater`, no less than `most`, had been subtracted from all scores.
   __device__ void raise_to(float greater) {
     scale(expf(most - greater));
     most = greater;
   }
 };
 
-// Where kVec columns from `column` on belong.
+// The place of kVec columns from `column` on.
 struct Place {
   std::uint32_t row, column, head;
   __device__ bool begins_head(const View& a) const { return column == head * a.head_stride; }
 };
 
-// The first `count`.
+// Stores the first `count` values.
 template <int kVec>
 __device__ void store(float* to, const float (&values)[kVec], int count = kVec) {
 #pragma unroll
@@ -97,7 +97,7 @@ __device__ void store(float* to, const float (&values)[kVec], int count = kVec) 
     if (i < count) to[i] = values[i];
 }
 
-// The results of a row.
+// Writes the results of a row.
 template <bool kForward, bool kPair, int kVec>
 __device__ void finish(const View& a, const Place& at, bool empty, Sums<kPair, kVec> s) {
   const std::uint64_t head = std::uint64_t{at.row} * a.heads + at.head;
@@ -128,7 +128,7 @@ __device__ void put_record(const View& a, std::uint32_t number, const Place& at,
   of_head[2 * a.heads] = s.score_sum;
 }
 
-// Bit k: head k of the edge is kept. Of heads first .. last.
+// Returns bits for heads first .. last: bit k tells that head k of the edge is kept.
 template <bool kForward>
 struct KeptHeads {
   const View& a;
@@ -151,7 +151,7 @@ struct KeptHeads {
   }
 };
 
-// What a lane reads of some edges.
+// The numbers that a lane reads for some edges.
 template <bool kForward, int kVec>
 struct Rows {
   Floats<kVec> x[kInFlight];
@@ -239,7 +239,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     finish<kForward>(a, at, group.edges == 0, s);
 }
 
-// A block a cut row.
+// One block per cut row.
 template <bool kForward, bool kPair>
 __global__ void __launch_bounds__(kThreads)
     join_records(const CutRow* rows, const __grid_constant__ View a) {
@@ -307,7 +307,7 @@ void launch(const View& a, const RowGroups& groups, cudaStream_t stream) {
   check_cuda(cudaGetLastError(), "attention");
 }
 
-// What forward and backward have in common.
+// Makes the part of the view that forward and backward have in common.
 View make_view(const EdgeRows& edges, const AttentionShape& shape, const AttentionDropout& dropout,
                const RowGroups& groups) {
   require<UsageError>(edges.x.peers == nullptr, "attention on a GPU reads no rows of peers");
@@ -332,7 +332,7 @@ bool nothing_to_do(const RowGroups& groups, const AttentionShape& shape) {
   return groups.size() == 0 || shape.width() == 0;
 }
 
-// Of the groups of cut rows.
+// Returns the floats of the records of the groups of cut rows.
 std::uint64_t record_floats(const RowGroups& groups, const AttentionShape& shape) {
   require<UsageError>(shape.heads <= kMostHeads, "{} heads of attention on a GPU are more than {}",
                       shape.heads, kMostHeads);

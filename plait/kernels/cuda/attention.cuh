@@ -1,7 +1,7 @@
 // Graph attention on the GPU: the arguments of attention.h. All pointers, also in spans, are to
-// memory that the GPU reaches, and x has no peers. At most 32 heads. The same bits each time: an
-// edge's place in a sum depends on the graph alone, and the groups of a cut row are joined in
-// order.
+// memory that the GPU reaches, and x has no peers. There are at most 32 heads. Results have the
+// same bits each time: an edge's place in a sum depends on the graph alone, and the groups of a cut
+// row are joined in order.
 //
 // The kernels must move one row of x per edge: heads x (head_stride + 1) floats forward, heads x
 // (head_stride + 3) backward, and 8 bytes for the id of the slot if attention is dropped. They

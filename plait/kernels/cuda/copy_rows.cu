@@ -1,7 +1,7 @@
-// Bytes: each row read once and written once. A thread moves four elements at a time, with several
-// such pieces on their way. What it writes is whole vectors, padding included, so that no sector of
-// memory is written in part; where rows of `from` stand at any float, it reads them one by one, and
-// the lines of a warp's first load serve the other three.
+// Each row is read once and written once. A thread moves four elements at a time, with several such
+// pieces on their way. It writes whole vectors, padding included, so that no sector of memory is
+// written in part. If rows of `from` stand at any float, it reads floats one by one, and the lines
+// of a warp's first load serve the other three.
 #include <cuda_bf16.h>
 
 #include <algorithm>
@@ -17,7 +17,8 @@ namespace {
 constexpr int kThreads = 512;
 constexpr int kInFlight = 4;
 
-// As they are written. Reading is always of floats; written as floats, their bits stay.
+// The type in which a piece is written. Reading is always of floats; their bits stay if they are
+// written as floats.
 template <class To, int kVec>
 struct Piece;
 template <>
@@ -60,7 +61,7 @@ __device__ void load(float (&value)[kVec], const float* row, std::uint64_t colum
   }
 }
 
-// pieces: of a row of `to`, which has no gaps but its padding.
+// `pieces`: of a row of `to`, which has no gaps but its padding.
 template <class To, int kVec, bool kWhole>
 __global__ void __launch_bounds__(kThreads)
     copy_rows_kernel(const CopyRowsArgs a, std::uint64_t pieces) {

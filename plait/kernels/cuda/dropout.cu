@@ -1,5 +1,5 @@
 // A thread draws one Philox block: four columns of a row. As many lanes work on a row as it has
-// such fours, up to a warp, so that narrow rows leave none idle.
+// groups of four columns, up to a warp, so that narrow rows leave none idle.
 #include <algorithm>
 #include <bit>
 

@@ -5,7 +5,7 @@
 
 namespace plait {
 
-// y = x times the mask of an active step, enqueued on the cudaStream_t. Pointers are to memory of
+// Enqueues y = x times the mask of an active step on the cudaStream_t. Pointers are to memory of
 // the GPU.
 void gpu_drop_rows(const DropoutStep& step, const DropoutRows& rows, void* stream);
 

@@ -1,5 +1,5 @@
-// The extremum over neighbours on the GPU: a warp a neighbour group (warp_edges.cuh). The groups of
-// a cut row leave records, which a second kernel joins in order.
+// The extremum over neighbours on the GPU: one warp per neighbour group (warp_edges.cuh). The
+// groups of a cut row leave records, which a second kernel joins in order.
 #include "plait/base/error.h"
 #include "plait/kernels/cuda/extremum.cuh"
 #include "plait/kernels/cuda/warp_edges.cuh"
@@ -32,7 +32,7 @@ struct Extremes {
 #pragma unroll
     for (One& one : extreme) one = One::of_nothing();
   }
-  // What stands in a row of x, in the lane's columns.
+  // The numbers of a row of x in the lane's columns.
   struct Read {
     Floats<kVec> x;
   };
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(kThreads) extremum_kernel(const __grid_constan
   for_edges<kLanes>(group, a.columns, NoMark{}, [&](const EdgeBatch& batch) {
     typename State::Read read[kInFlight];
 #pragma unroll
-    for (int k = 0; k < kInFlight; ++k)  // where there is no edge: row 0, for nothing
+    for (int k = 0; k < kInFlight; ++k)  // without an edge, row 0 is read for nothing
       read[k] = State::read(a, x + std::uint64_t{batch.slot[k]} * a.x_stride);
 #pragma unroll
     for (int k = 0; k < kInFlight; ++k)
@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(kThreads) extremum_kernel(const __grid_constan
   }
 }
 
-// A block a cut row.
+// One block per cut row.
 template <template <int> class Kind>
 __global__ void __launch_bounds__(kThreads)
     join_records(const CutRow* rows, const __grid_constant__ View a) {
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// vectors: whether rows of edges.x can be read four floats at a time.
+// `vectors`: true if rows of edges.x can be read four floats at a time.
 template <template <int> class Kind>
 void launch(View a, const EdgeRows& edges, const RowGroups& groups, bool vectors,
             cudaStream_t stream) {

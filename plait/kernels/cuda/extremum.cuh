@@ -1,5 +1,6 @@
 // The extremum over neighbours on the GPU: the arguments of extremum.h. All pointers, also in
-// spans, are to memory that the GPU reaches, and edges.x has no peers. The same bits each time.
+// spans, are to memory that the GPU reaches, and edges.x has no peers. Results have the same bits
+// each time.
 //
 // The kernels must move one row of x per edge, `width` floats forward and twice as many backward;
 // they should take as long as an spmm() that reads as much. Rows are read fastest if x and its

@@ -5,15 +5,15 @@
 //     list, at most `dist` of each, so that no block is all remote (section 5.1).
 //   - A warp takes its groups in turns, a local and a remote one. Blocking, it waits for remote
 //     rows as for any load, and other warps work meanwhile. Asynchronous, remote rows are copied
-//     into shared memory (cp.async), one batch ahead of what is summed: the first rows of a remote
+//     into shared memory (cp.async), one batch ahead of the sum: the first rows of a remote
 //     group travel while the local group before it is summed (section 5.2).
-//   - Shared memory holds two batches of rows a warp: one arrives, one is summed. Unlike in MGG,
-//     ids and sums are in registers: a group's ids are one a lane, and each lane turns its own into
-//     an address (address translation, section 4.2), which the others get by shuffles. A lane reads
-//     back only what it fetched itself, so that nobody waits for other lanes.
+//   - Shared memory holds two batches of rows per warp: one arrives, one is summed. Unlike in MGG,
+//     ids and sums are in registers: a lane holds one id of a group, and each lane turns its own
+//     into an address (address translation, section 4.2), which the others get by shuffles. A lane
+//     reads back only rows that it fetched itself, so that nobody waits for other lanes.
 //
 // The width is cut into slices of at most 128 columns; in narrow ones the warp's lanes are split
-// over several neighbours, as in spmm.cu. What one warp does is in get_warp.cuh.
+// over several neighbours, as in spmm.cu. get_warp.cuh has the work of one warp.
 #include <algorithm>
 
 #include "plait/base/error.h"
@@ -26,10 +26,10 @@ namespace {
 
 using namespace get_detail;
 
-constexpr int kMostWarps = 16;   // a block
-constexpr int kMostGroups = 16;  // of a kind, a warp
+constexpr int kMostWarps = 16;   // per block
+constexpr int kMostGroups = 16;  // of a kind, per warp
 
-// Two blocks of the most warps: 64 registers.
+// Two blocks of kMostWarps warps fit at 64 registers.
 template <int kVec, int kLanes, bool kWeighted, bool kAsynchronous>
 __global__ void __launch_bounds__(kMostWarps* kWarp, 2)
     get_kernel(const __grid_constant__ GetView a) {
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kMostWarps* kWarp, 2)
 
 constexpr int kParts = 16;  // of a long row, or rows of a block
 
-// Adds partial sums in order: a warp a row, or a block a long row, in kParts parts.
+// Adds partial sums in order: one warp per row, or one block per long row, in kParts parts.
 template <bool kLong>
 __global__ void __launch_bounds__(kParts* kWarp)
     add_partial_sums(const CutRow* rows, std::uint32_t count, const __grid_constant__ GetView a) {

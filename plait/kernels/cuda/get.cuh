@@ -50,7 +50,7 @@ struct DeviceGetArgs {
   // Null: sums are added to y by atomics, as MGG does, which takes no memory but is not repeatable.
   float* partial_sums = nullptr;
 
-  // MGG's parameters, beside ps (GetGroupOptions). None changes what is summed.
+  // MGG's parameters, beside ps (GetGroupOptions). None changes the sums.
   std::uint32_t dist = 2;  // local, and remote, groups that a warp takes in turns; 1 to 16
   std::uint32_t wpb = 4;   // warps per block; 1 to 16
   bool asynchronous =

@@ -1,5 +1,6 @@
-// Count what each row gives, scan, and write. Rows stay in their order, as in MGG: neighbours of
-// adjacent rows are read at about the same time. Groups are too short to be sorted by size.
+// Three passes count the groups of each row, scan the counts, and write. Rows stay in their order,
+// as in MGG: neighbours of adjacent rows are read at about the same time. Groups are too short to
+// be sorted by size.
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
@@ -17,7 +18,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr char kWhat[] = "planning neighbour groups";
 
-// What one row gives, or all rows before it.
+// The counts of one row, or of all rows before it.
 struct Counts {
   std::uint64_t sums;
   std::uint32_t local, remote, short_rows, long_rows;
@@ -53,7 +54,7 @@ struct Lists {
   std::uint32_t* row_of_sum;
 };
 
-// A warp a row.
+// One warp per row.
 __global__ void write_groups(Rows rows, const Counts* before, Lists to) {
   const std::uint64_t thread = blockIdx.x * std::uint64_t{kThreads} + threadIdx.x;
   const std::uint64_t row = thread / kWarp;

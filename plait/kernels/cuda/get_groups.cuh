@@ -14,7 +14,7 @@
 
 namespace plait {
 
-// How rows are cut into groups.
+// The cut of rows into groups.
 struct GetGroupOptions {
   std::uint32_t ps = 16;  // neighbours in a group, 1 to 32
   // One number per row, or null: as in RowGroupOptions. Groups of one cluster are in the order of

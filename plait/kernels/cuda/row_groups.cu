@@ -1,4 +1,5 @@
-// Three passes: count what each row gives, scan, and write; then one sort into the order of work.
+// Three passes count the groups of each row, scan the counts, and write; one sort puts groups in
+// order.
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// What rows before this one have given.
+// The counts of all rows before this one.
 struct Counts {
   EdgeOffset edges;
   std::uint32_t groups, partial_sums, cut_rows;
@@ -49,7 +50,7 @@ __device__ std::uint64_t order_key(std::uint32_t cluster, std::uint32_t edges) {
   return std::uint64_t{cluster} << 32 | ~edges;
 }
 
-// One a group: groups and keys; one a row that is cut; one a group of such a row.
+// Per group, a group and a key; per row that is cut, a CutRow; per group of such a row, its number.
 struct Written {
   RowGroup* groups;
   std::uint64_t* keys;

@@ -24,7 +24,7 @@ struct CutRow {
   std::uint32_t row, first, count;
 };
 
-// How rows are cut into groups, and in which order groups are worked on.
+// The cut of rows into groups, and the order in which groups are worked on.
 struct RowGroupOptions {
   std::uint32_t most = 2048;  // edges of a group; see group_size() in row_cut.h
   // One number per row, or null. Rows of one cluster are worked on together, so that rows that they

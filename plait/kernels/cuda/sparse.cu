@@ -5,7 +5,7 @@ namespace plait {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr unsigned kLanes = 8;  // a row: bags of words hold some tens of them
+constexpr unsigned kLanes = 8;  // per row: bags of words hold some tens of entries
 
 struct Entries {
   const EdgeOffset* offsets;

@@ -32,10 +32,10 @@ class GpuSparse {
   std::uint64_t rows() const;
   // Returns the floats that a product of rows of `width` needs as `partial_sums`.
   std::uint64_t scratch(std::uint64_t width) const;
-  // y = A x, enqueued on the cudaStream_t; the same bits each time.
+  // Enqueues y = A x on the cudaStream_t; y has the same bits each time.
   void multiply(const GpuProduct& product, void* stream) const;
-  // dropped_e = values_e times the mask of (vertices[row of e], column of e), for each entry e.
-  // `step` must be active. Pointers are to memory of the GPU; enqueued on the cudaStream_t.
+  // Enqueues on the cudaStream_t, for each entry e: dropped_e = values_e times the mask of
+  // (vertices[row of e], column of e). `step` must be active. Pointers are to memory of the GPU.
   void drop(const DropoutStep& step, const std::uint64_t* vertices, const float* values,
             float* dropped, void* stream) const;
 

@@ -1,17 +1,18 @@
-// y = A x is bound by reading rows of x: 4 bytes an edge of columns against width x 4 bytes of x.
-// On an H200 rows come from memory at 2 to 3 TB/s and from the L2 cache at about 10, so what counts
-// is how many reads the caches serve and how many are in flight:
+// y = A x is bound by reading rows of x: 4 bytes per edge of columns against width x 4 bytes of x.
+// On an H200 rows come from memory at 2 to 3 TB/s and from the L2 cache at about 10, so speed
+// depends on how many reads the caches serve and how many are in flight:
 //
 //   - A warp works on one neighbour group. Where a slice of a row is narrower than a warp's 512
 //     bytes, its lanes are split over several neighbours, and their sums are added by shuffles.
-//   - Four 16-byte loads a lane are in flight before the first is used; more would take registers,
-//     and with them warps: 48 warps an SM with narrow slices were best, 32 with wide ones.
+//   - Four 16-byte loads per lane are in flight before the first is used; more would take
+//     registers, and with them warps: 48 warps per SM with narrow slices were best, 32 with wide
+//     ones.
 //   - The width is cut into slices, worked on one after the other, so that a slice of all rows of x
 //     stays in the L2 cache where it can.
 //   - Groups come in an order that puts rows of one cluster side by side (RowGroupOptions).
 //   - Columns, weights and y pass through once: they are marked to be evicted first.
-//   - Rows of y that stand at any float are written 16 bytes a lane too: the sums are shifted over
-//     the lanes to where 16 bytes begin.
+//   - Rows of y that stand at any float are written 16 bytes per lane too: the sums are shifted
+//     over the lanes to where 16 bytes begin.
 //
 // docs/performance.md has the designs that were tried.
 #include <cuda_bf16.h>
@@ -32,7 +33,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kAddThreads = 128;
-constexpr int kInFlight = 4;  // loads of x a lane
+constexpr int kInFlight = 4;  // loads of x per lane
 
 struct SpmmView {
   const RowGroup* groups;
@@ -86,7 +87,7 @@ struct Piece {
   }
 };
 
-// Puts those of kVec sums into y that are columns `begin` to `end` of what y points to.
+// Puts sums begin .. end - 1 of kVec into y, which is where sum 0 belongs.
 template <class Y, int kVec>
 __device__ void store(Y* y, const float (&sum)[kVec], int begin, int end, bool accumulate) {
 #pragma unroll
@@ -94,7 +95,7 @@ __device__ void store(Y* y, const float (&sum)[kVec], int begin, int end, bool a
     if (i >= begin && i < end) y[i] = Y(accumulate ? to_float(y[i]) + sum[i] : sum[i]);
 }
 
-// The same into a y that stands at a multiple of 16 bytes.
+// Does the same where y stands at a multiple of 16 bytes.
 template <int kVec>
 __device__ void store_vectors(float* y, const float (&sum)[kVec], int begin, int end,
                               bool accumulate) {
@@ -116,8 +117,8 @@ __device__ void store_vectors(float* y, const float (&sum)[kVec], int begin, int
 }
 
 // Puts `count` columns of a slice into a y that stands at any float: kVec of each of kLanes lanes.
-// Each lane gives its last columns to the next one, so that those which it then has begin at a
-// multiple of 16 bytes; the last lane writes its own last ones besides. The whole warp calls this.
+// Each lane gives its last columns to the next one, so that the columns that it then has begin at a
+// multiple of 16 bytes; the last lane also writes its own last ones. The whole warp calls this.
 template <int kVec, int kLanes>
 __device__ void store_shifted(float* y, const float (&sum)[kVec], int count, bool accumulate,
                               bool mine) {
@@ -141,7 +142,7 @@ __device__ void store_shifted(float* y, const float (&sum)[kVec], int count, boo
     store(y + lane * kVec, sum, kVec - shift, count - lane * kVec, accumulate);
 }
 
-// Adds what a lane has loaded at once.
+// Adds the rows that a lane has loaded at once.
 template <bool kWeighted, class Load, int kVec, int kBatch>
 __device__ void add_batch(float (&sum)[kVec], const typename Load::Raw (&loaded)[kBatch],
                           [[maybe_unused]] const float (&factor)[kBatch]) {
@@ -154,8 +155,8 @@ __device__ void add_batch(float (&sum)[kVec], const typename Load::Raw (&loaded)
   }
 }
 
-// Puts the sums of a group where they belong, of which this lane has kVec columns, if `mine`; those
-// of lanes beyond the width are nothing. The whole warp calls this.
+// Puts the sums of a group where they belong. This lane has kVec columns of them if `mine`; lanes
+// beyond the width have none. The whole warp calls this.
 template <class Y, int kVec, int kLanes>
 __device__ void put(const SpmmView& a, std::uint32_t target, bool mine, float (&sum)[kVec]) {
   const std::uint64_t slice = std::uint64_t{blockIdx.y} * (kLanes * kVec);
@@ -185,13 +186,13 @@ __device__ void put(const SpmmView& a, std::uint32_t target, bool mine, float (&
   }
 }
 
-// Blocks an SM that leave enough registers for the loads in flight.
+// Blocks per SM that leave enough registers for the loads in flight.
 template <int kVec, int kLanes, bool kWeighted>
 constexpr int kBlocks = kWeighted || kLanes > 8 ? 4
                         : kVec > 4              ? 5
                                                 : 6;
 
-// A warp a group, a slice of kLanes x kVec columns a row of blocks.
+// One warp per group, and one row of blocks per slice of kLanes x kVec columns.
 template <class X, class Y, int kVec, int kLanes, bool kWeighted>
 __global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted>))
     spmm_kernel(const __grid_constant__ SpmmView a) {
@@ -256,8 +257,8 @@ __global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted>))
   put<Y, kVec, kLanes>(a, group.target, neighbour == 0, sum);
 }
 
-// For short groups: kLanes lanes a group, several groups a warp, so that the latencies of a group's
-// record, columns, rows and y are those of many groups at once. Needs no sum over lanes.
+// For short groups: kLanes lanes work on a group and several groups share a warp, so that the
+// latencies of many groups' records, columns, rows and y overlap. Needs no sum over lanes.
 template <class X, class Y, int kVec, int kLanes, bool kWeighted>
 __global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted>))
     short_groups_kernel(const __grid_constant__ SpmmView a) {
@@ -304,7 +305,7 @@ __global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted>))
   put<Y, kVec, kLanes>(a, group.target, there, sum);
 }
 
-// A cut row for each threadIdx.y, a column a threadIdx.x: its partial sums, in order.
+// Adds partial sums in order: one cut row per threadIdx.y, one column per threadIdx.x.
 template <class Y>
 __global__ void add_partial_sums(const CutRow* rows, std::uint32_t count,
                                  const __grid_constant__ SpmmView a) {
@@ -363,7 +364,7 @@ struct Launch {
   }
 };
 
-// Whether rows of x can be read 16 bytes at a time: padding up to the next 16 bytes is read too.
+// Tells whether rows of x can be read 16 bytes at a time: padding up to 16 bytes is read too.
 template <class X>
 bool reads_whole_vectors(const DeviceSpmmArgs& args) {
   constexpr std::uint64_t kVec = 16 / sizeof(X);

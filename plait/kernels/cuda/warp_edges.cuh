@@ -22,7 +22,7 @@ struct EdgeBatch {
   bool there[kInFlight];  // false: behind the group's last edge
 };
 
-// For kernels that need no mark.
+// The mark of kernels that need none.
 struct NoMark {
   __device__ std::uint32_t operator()(Slot) const { return 0; }
 };

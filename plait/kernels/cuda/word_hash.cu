@@ -1,4 +1,4 @@
-// Bytes: each read once.
+// Each byte is read once.
 #include <algorithm>
 
 #include "plait/base/cuda/cuda.cuh"
@@ -17,7 +17,7 @@ __global__ void __launch_bounds__(kThreads)
   const std::uint64_t step = std::uint64_t{gridDim.x} * kThreads;
   const std::uint64_t first = blockIdx.x * std::uint64_t{kThreads} + threadIdx.x;
   for (std::uint64_t i = first; i < count; i += step) here.add(__ldcs(words + i), i);
-  if (first == 0 && last != 0) {  // so many bytes are not a whole word
+  if (first == 0 && last != 0) {  // the last bytes are not a whole word
     std::uint64_t word = 0;
     const auto* const bytes = reinterpret_cast<const unsigned char*>(words + count);
     for (std::uint64_t b = 0; b < last; ++b) word |= std::uint64_t{bytes[b]} << 8 * b;
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(kThreads)
 
 WordHash gpu_hash_words(std::span<const std::byte> bytes, void* stream) {
   require(reinterpret_cast<std::uintptr_t>(bytes.data()) % 8 == 0,
-          "the hash of memory that does not begin at a multiple of 8 bytes");
+          "memory to hash must begin at a multiple of 8 bytes");
   const auto on = static_cast<cudaStream_t>(stream);
   DeviceArray<WordHash> result(std::vector<WordHash>(1));
   const std::uint64_t count = bytes.size() / 8;

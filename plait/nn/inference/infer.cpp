@@ -54,7 +54,7 @@ std::optional<LabelsMet> LabelCounts::met() const {
 
 namespace {
 
-// Rows that ranks hold of all examples, on rank 0 in their order. Collective.
+// Collective. Returns on rank 0 the rows of all examples, in their order, from the parts of ranks.
 Array<float> gathered(World& world, const Partition& partition, const torch::Tensor& own,
                       const Dataset& dataset) {
   const auto parts = world.all_gather(
@@ -72,7 +72,7 @@ Array<float> gathered(World& world, const Partition& partition, const torch::Ten
   return all;
 }
 
-// Of own examples, on the host.
+// Returns the scores of own examples, on the host.
 torch::Tensor own_scores(World& world, const Dataset& dataset, const Partition& partition,
                          const Route& route, const TrainedModel& trained,
                          const std::function<void()>& placed) {

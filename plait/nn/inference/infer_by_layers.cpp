@@ -43,13 +43,13 @@ struct Stage {
   std::optional<std::size_t> sent;   // the stage that gives what crosses; none: the input itself
 };
 
-// What a layer sends through the graph.
+// The rows that a layer sends through the graph.
 struct Crossing {
   std::uint64_t width = 0;  // 0: nothing
-  bool as_given = false;    // its input
+  bool as_given = false;    // the rows are the layer's input
 };
 
-// Features that can be read where they are mapped, as rows that a layer gave; or nothing.
+// Returns features that can be read where they are mapped, like rows that a layer gave; or nothing.
 Array<float> plain_features(const Features& features, Normalize normalize) {
   return normalize == Normalize::none ? features.f32 : Array<float>();
 }
@@ -87,7 +87,7 @@ class LayeredInference {
   void run(const std::function<void(const Scores&)>& use) {
     const Reached mine = folder_.reached(stages_.size(), last_ - first_);
     std::uint64_t start = stages_.size();  // the stage that the last rank is in
-    bool begun = false;                    // by any
+    bool begun = false;                    // by any rank
     const std::vector<Reached> ranks = gather_values(world_, mine);
     for (const Reached& one : ranks) start = std::min(start, one.stage);
     for (const Reached& one : ranks) begun = begun || one.stage > start || one.rows > 0;
@@ -114,8 +114,8 @@ class LayeredInference {
   }
   std::uint64_t layers() const { return static_cast<std::uint64_t>(model_.config().layers); }
 
-  // What layer `layer` gives for vertices begin .. end - 1. `rows`: its input, or empty: features
-  // that have to be made from the dataset's.
+  // Returns the output of layer `layer` for vertices begin .. end - 1. `rows`: its input, or empty
+  // if the input has to be made from the dataset's features.
   torch::Tensor compute(std::size_t layer, const Array<float>& rows, const BlockRange& range,
                         std::unique_ptr<Aggregator> aggregator) const {
     const auto graph =
@@ -136,7 +136,7 @@ class LayeredInference {
     return make_sending_aggregator({&dataset_.graph, range, one_loop_each_}, std::move(sink));
   }
 
-  // Found out by giving the layer one row.
+  // Finds out which rows cross by giving the layer one row.
   Crossing crossing_of(std::size_t layer) const {
     const Array<float> rows =
         layer == 0 ? features_ : Array<float>(std::vector<float>(width_of_input(layer)));
@@ -171,7 +171,8 @@ class LayeredInference {
     return stages;
   }
 
-  // Of the limit, what is left for blocks; an eighth of it is for what libraries take by the way.
+  // Returns the part of the limit that blocks may take; an eighth is for memory that libraries take
+  // by the way.
   std::uint64_t room_for_blocks() const {
     const std::uint64_t held = held_memory();
     require<DoesNotFitError>(
@@ -192,7 +193,7 @@ class LayeredInference {
         most = std::max<std::uint64_t>(most, sparse.degree(i));
       floats = floats - in + 3 * most;
     }
-    // The input, what is made of it and what crosses: beside each other with copies of them, as
+    // Memory holds the input, the results made of it, the rows that cross, and copies of them, as
     // operations follow each other.
     const bool receives = stage.act == Act::receive;
     return {.limit = room_,
@@ -207,8 +208,8 @@ class LayeredInference {
     return folder_.rows(stage, dataset_.vertices(), stages_[stage].width);
   }
 
-  // Refuses before any work what blocks of one row would refuse: that with the most edges needs
-  // the most.
+  // Refuses before any work a limit that is too low for a block of one row: the row with the most
+  // edges needs the most.
   void require_room_for_rows() {
     std::uint64_t widest = first_;
     std::visit(
@@ -228,12 +229,12 @@ class LayeredInference {
         SharedFile::make(folder_.rows_path(s),
                          dataset_.vertices() * stages_[s].width * sizeof(float));
       else
-        rows_of(s);  // is as it should be
+        rows_of(s);  // throws if the file is wrong
     }
     world_.barrier();
   }
 
-  // Own rows from `v` on.
+  // Runs a stage for own rows from `v` on.
   void run_stage(std::size_t s, std::uint64_t v, Progress& progress) {
     const Stage& stage = stages_[s];
     const Phase phase(fmt::format("layer {} of {}", stage.layer + 1, layers()));
@@ -285,13 +286,13 @@ class LayeredInference {
 
   bool stopped() const { return by_.stop != nullptr && *by_.stop; }
 
-  // All ranks have what this stage gave, or stop.
+  // Waits until all ranks have this stage's output; throws if one is to stop.
   void end_stage(const Stage& stage) {
     double stops = stopped() ? 1 : 0;
     world_.all_reduce_sum(std::span(&stops, 1));
     require<Interrupted>(stops == 0,
-                         "interrupted in layer {} of {}; the same command goes on from there, by "
-                         "what it keeps in {}",
+                         "interrupted in layer {} of {}; the same command goes on from there with "
+                         "the files in {}",
                          stage.layer + 1, layers(), folder_.path());
     if (world_.rank() != 0 || stage.act == Act::send) return;
     if (stage.sent) folder_.forget(*stage.sent);
@@ -304,7 +305,7 @@ class LayeredInference {
   const TrainedModel trained_;
   const Model& model_ = trained_.model;
   const Normalize normalize_ = trained_.normalize;
-  const Array<float> features_;  // where they need not be made block by block
+  const Array<float> features_;  // if they need not be made block by block
   const bool one_loop_each_;
   const std::uint64_t first_, last_;  // own vertices
   VertexSet sources_;

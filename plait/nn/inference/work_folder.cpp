@@ -59,7 +59,7 @@ void WorkFolder::prepare(const std::map<std::string, std::string>& settings) {
   lock_ = std::make_unique<FolderLock>(path_);
   const std::string manifest = file("manifest.json");
   if (!fs::exists(manifest)) {
-    clear();  // what an end that was cut off has left
+    clear();  // files that an interrupted remove() has left
     require(fs::is_empty(path_),
             "{}: the folder holds something else; give another by --work, or empty it", path_);
     return write_json(manifest, settings);
@@ -70,7 +70,7 @@ void WorkFolder::prepare(const std::map<std::string, std::string>& settings) {
     if (found == there.end() || !found->is_string()) damaged(manifest, path_);
     if (*found != value)
       throw InputError(manifest, key,
-                       fmt::format("the run that began here has {}, this one has {}",
+                       fmt::format("the run that began here has {}, but this one has {}",
                                    found->get<std::string>(), value),
                        "go on with the same, or remove the folder " + path_ + " to begin anew");
   }

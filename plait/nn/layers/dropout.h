@@ -20,7 +20,7 @@ inline const std::uint64_t* ids_of(const VertexList& vertices) {
 torch::Tensor mask_rows(const torch::Tensor& x, const VertexList& vertices,
                         const DropoutStep& step);
 
-// The same for own x width, differentiable. Returns x itself if nothing is dropped.
+// Returns x, own x width, after dropout, with a gradient; x itself if nothing is dropped.
 torch::Tensor drop(const torch::Tensor& x, const VertexList& vertices, const DropoutStep& step);
 
 }  // namespace plait

@@ -24,7 +24,7 @@ class GinLayer : public Layer {
       return torch::addcmul(aggregate(h, graph, false, {}, {}), h, 1 + eps_);
     };
     torch::Tensor h =
-        transforms_first(first_, x.is_sparse())  // the sum of rows times W is that of the products
+        transforms_first(first_, x.is_sparse())  // the sum of rows, times W, is the sum of products
             ? add_bias(
                   first_columns(with_neighbours(x.times(padded_weight(first_), graph)), first_),
                   first_bias_, graph)

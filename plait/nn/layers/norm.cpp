@@ -5,8 +5,8 @@ namespace {
 
 constexpr double kMomentum = 0.1, kEpsilon = 1e-5;
 
-// In double, so that it depends little on which rows are whose; by blocks of rows, because a GPU
-// copies what it sums into an array of double.
+// Sums in double, so that the sum depends little on the way in which rows are shared; by blocks of
+// rows, because a GPU copies the numbers that it sums into an array of double.
 torch::Tensor sum_of_rows(const torch::Tensor& t) {
   constexpr std::int64_t kBlock = 1 << 16;
   torch::Tensor sum;

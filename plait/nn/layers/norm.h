@@ -23,7 +23,7 @@ class Norm {
   NamedTensors buffers() const;
 
  private:
-  // For an exact graph: before weight and bias.
+  // For an exact graph: returns x before weight and bias are applied.
   torch::Tensor exactly_normalized(const torch::Tensor& x, const GraphRef& graph,
                                    bool trains) const;
   // Moves the running statistics towards the mean and variance of `count` vertices.

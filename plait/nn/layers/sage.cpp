@@ -8,7 +8,7 @@ namespace {
 
 class SageLayer : public Layer {
  public:
-  // Without an extremum, the mean.
+  // Without an extremum the layer takes the mean.
   SageLayer(std::optional<Extremum> extremum, const LayerShape& shape, WeightSource& source)
       : extremum_(extremum),
         neighbours_(source.linear({shape.out, shape.in}, shape.in)),
@@ -22,7 +22,7 @@ class SageLayer : public Layer {
              linear(h, own_, {}, graph);
     }
     if (transforms_first(own_,
-                         x.is_sparse())) {  // the mean of rows times W is that of the products
+                         x.is_sparse())) {  // the mean of rows, times W, is the mean of products
       const torch::Tensor padded = padded_weight(neighbours_);
       const auto products = x.times(torch::cat({padded, own_}), graph)
                                 .split_with_sizes({padded.size(0), own_.size(0)}, 1);

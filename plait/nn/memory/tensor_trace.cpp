@@ -14,7 +14,7 @@
 namespace plait {
 namespace {
 
-// What is noted, for as long as a block that was taken meanwhile lives.
+// The notes of a trace. They live as long as a block that was taken meanwhile.
 struct Notes {
   std::mutex mutex;
   TensorTrace trace;
@@ -64,7 +64,7 @@ class NotingAllocator : public c10::Allocator {
   const std::shared_ptr<Notes> notes_ = std::make_shared<Notes>();
 };
 
-// libtorch's allocator of the CPU is another while this lives.
+// While it lives, another allocator is libtorch's allocator of the CPU.
 class InsteadOf {
  public:
   InsteadOf(c10::Allocator& before, c10::Allocator& now) : before_(before) {
@@ -78,7 +78,7 @@ class InsteadOf {
   c10::Allocator& before_;
 };
 
-// Bytes that are held, and what is taken of the machine for them.
+// The bytes that are held if each block takes exactly its own.
 class ExactMemory {
  public:
   void take(std::size_t block, std::uint64_t bytes) { held_ += blocks_[block] = bytes; }
@@ -90,10 +90,10 @@ class ExactMemory {
   std::uint64_t held_ = 0;
 };
 
-// As c10/cuda/CUDACachingAllocator.h says of libtorch's cache: blocks of up to 1 MiB stand in
-// segments of 2 MiB; larger ones in the smallest free piece of a segment that holds them, of which
-// the rest stays free where that is more than 1 MiB; else in a new segment. Pieces beside each
-// other that are free are one. Segments stay.
+// Follows the rules of libtorch's cache in c10/cuda/CUDACachingAllocator.h. Blocks of up to 1 MiB
+// stand in segments of 2 MiB. A larger one stands in the smallest free piece of a segment that
+// holds it, and the rest of the piece stays free if it is more than 1 MiB; else in a new segment.
+// Free pieces beside each other become one. Segments stay.
 class CachedMemory {
  public:
   void take(std::size_t block, std::uint64_t wanted) {
@@ -136,7 +136,7 @@ class CachedMemory {
     if (part != segment->begin()) part = join(std::prev(part), part);
     if (std::next(part) != segment->end()) join(part, std::next(part));
   }
-  // With what segments hold beside blocks.
+  // Returns the bytes of all segments, free pieces included.
   std::uint64_t held() const {
     return held_ + (most_small_ + kSmallSegment - 1) / kSmallSegment * kSmallSegment;
   }
@@ -192,7 +192,7 @@ WorkBytes replay(const TensorTrace& trace, const std::vector<std::uint64_t>& byt
   return work;
 }
 
-// A line through two points.
+// Returns the value for `rows` on the line through two points.
 std::uint64_t on_line(const Rehearsal& few, std::uint64_t at_few, const Rehearsal& more,
                       std::uint64_t at_more, std::uint64_t rows) {
   const double slope = (static_cast<double>(at_more) - static_cast<double>(at_few)) /
@@ -217,7 +217,7 @@ std::vector<std::uint64_t> sizes_of(const TensorTrace& trace) {
 
 template <class Memory>
 WorkBytes work_in(const Rehearsal& few, const Rehearsal& more, std::uint64_t rows) {
-  if (!same_course(few.trace, more.trace)) {  // by what each came to
+  if (!same_course(few.trace, more.trace)) {  // from the totals of each
     const WorkBytes a = replay<ExactMemory>(few.trace, sizes_of(few.trace)),
                     b = replay<ExactMemory>(more.trace, sizes_of(more.trace));
     return {on_line(few, a.kept, more, b.kept, rows), on_line(few, a.most, more, b.most, rows)};

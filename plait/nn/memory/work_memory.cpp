@@ -18,10 +18,10 @@
 namespace plait {
 namespace {
 
-// Bytes of weights up to which a rehearsal is made; beyond, the work is told by its largest arrays.
+// Bytes of weights up to which a rehearsal is made; above, the largest arrays give an estimate.
 constexpr double kRehearsed = 512.0 * (1 << 20);
 
-// Splits of the examples of `whole` that have a label, in proportion, each at least once.
+// Makes splits of the examples of `whole` that have a label, in proportion, each at least once.
 Array<Split> few_splits(std::span<const Split> whole, const Dataset& dataset, std::uint64_t count) {
   std::array<std::uint64_t, 4> of{};
   for (std::size_t i = 0; i < whole.size(); ++i) {
@@ -58,8 +58,8 @@ Features few_features(const Features& whole, std::uint64_t rows) {
   return few;
 }
 
-// A dataset of few vertices that is like `whole`, but for its edges, of which it has none: libtorch
-// does not see them. `split`: of `whole`, or empty.
+// Returns a dataset of few vertices that is like `whole`, but without edges, which libtorch does
+// not see. `split`: of `whole`, or empty.
 Dataset few_of(const Dataset& whole, std::uint64_t times, std::span<const Split> split) {
   constexpr std::uint64_t kVertices = 64, kGraphs = 16;
   Dataset few{.name = whole.name, .symmetric = true, .classes = whole.classes};
@@ -90,7 +90,7 @@ Dataset few_of(const Dataset& whole, std::uint64_t times, std::span<const Split>
   return few;
 }
 
-// Bytes of features that stand in no tensor: those of a sparse matrix, by rows and by columns.
+// Bytes of features outside of tensors: the pattern of a sparse matrix, by rows and by columns.
 std::uint64_t pattern_bytes(const Features& features, std::uint64_t rows) {
   if (!features.is_sparse()) return 0;
   const double entries = static_cast<double>(features.sparse.edges()) * static_cast<double>(rows) /
@@ -101,8 +101,8 @@ std::uint64_t pattern_bytes(const Features& features, std::uint64_t rows) {
 
 using Rehearse = std::function<void(const Dataset& few, const std::function<void()>& kept)>;
 
-// What the work holds on each rank. `times_weights`: how often the weights are held, for models so
-// large that no rehearsal is made.
+// Returns the memory of the work on each rank. `times_weights`: how often the weights are held, for
+// models so large that no rehearsal is made.
 std::vector<WorkBytes> work_of(const Dataset& dataset, const Partition& partition,
                                const ModelConfig& model, std::span<const Split> split, bool gpu,
                                const Rehearse& rehearse, double times_weights) {

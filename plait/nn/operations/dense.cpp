@@ -65,7 +65,7 @@ struct ScaleColumns : torch::autograd::Function<ScaleColumns> {
   }
 };
 
-// Of a column's mean over all vertices, float32.
+// Returns the mean of each column over all vertices, float32.
 torch::Tensor mean_over_vertices(const torch::Tensor& x, const GraphRef& graph) {
   return (exact_column_sums(x, *graph) / static_cast<double>(graph->vertices()))
       .to(torch::kFloat32);
@@ -157,7 +157,8 @@ torch::Tensor standardize(const torch::Tensor& x, const torch::Tensor& mean,
 torch::Tensor activate(const torch::Tensor& h, const std::string& activation,
                        const GraphRef& graph) {
   if (activation != "elu") return h.relu();
-  // As for the sigmoid above: expm1() has the same bits wherever a number stands, elu() has not.
+  // For the same reason as with the sigmoid above: expm1() has the same bits wherever a number
+  // stands, elu() has not.
   return is_exact(graph) ? torch::where(h > 0, h, h.clamp_max(0).expm1()) : torch::elu(h);
 }
 

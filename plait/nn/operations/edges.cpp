@@ -32,28 +32,28 @@ AttentionShape shape_of(const AttentionInput& input, float slope) {
   return {heads, static_cast<std::uint64_t>(input.h.size(1)) / heads, slope};
 }
 
-// Null if there is none.
+// Returns null if there is no tensor.
 float* data(torch::Tensor& t) { return t.defined() ? t.mutable_data_ptr<float>() : nullptr; }
 
-// Without gaps; undefined unless `wanted`.
+// Returns an array without gaps; undefined unless `wanted`.
 torch::Tensor room_like(const torch::Tensor& t, bool wanted = true) {
   return wanted ? torch::empty_like(t, at::MemoryFormat::Contiguous) : torch::Tensor();
 }
 
-// With columns of 0 at the end, up to `width`.
+// Adds columns of 0 at the end, up to `width`.
 torch::Tensor pad_columns(const torch::Tensor& t, std::uint64_t width) {
   const std::int64_t missing = static_cast<std::int64_t>(width) - t.size(-1);
   return missing > 0 ? torch::constant_pad_nd(t, {0, missing}) : t;
 }
 
-// h, or its gradient, as edges read it: heads padded to head_stride().
+// Returns h, or its gradient, as edges read it: heads padded to head_stride().
 torch::Tensor pad_heads(const torch::Tensor& h, const AttentionShape& shape) {
   const auto heads = static_cast<std::int64_t>(shape.heads),
              features = static_cast<std::int64_t>(shape.features);
   return pad_columns(h.reshape({h.size(0), heads, features}), shape.head_stride()).flatten(1);
 }
 
-// What stands beside each other in rows of `width` floats.
+// Puts the parts beside each other in rows of `width` floats.
 torch::Tensor rows_of(std::vector<torch::Tensor> parts, std::uint64_t width) {
   std::int64_t before = 0;
   for (const torch::Tensor& part : parts) before += part.size(1);
@@ -192,7 +192,7 @@ torch::Tensor attend(const torch::Tensor& h, const torch::Tensor& source,
   const std::int64_t heads = source.size(1);
   TORCH_CHECK(heads > 0 && target.size(1) == heads && h.size(1) % heads == 0, "plait: h has ",
               h.size(1), " columns, source ", heads, " and target ", target.size(1),
-              "; each head needs one of both and as many of h as the others");
+              "; each head needs one column of both, and all heads need equally many of h");
   return Attend::apply(h, source, target, AttentionSetting{graph, slope, step});
 }
 

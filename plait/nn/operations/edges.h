@@ -25,12 +25,10 @@ torch::Tensor extremum_of_neighbours(const torch::Tensor& x,
                                      const c10::intrusive_ptr<GraphHandle>& graph,
                                      Extremum which = Extremum::greatest);
 
-// The two directions of each, for callers with an autograd of their own. Shapes as above, not
-// checked again.
+// The two directions of each operation follow, for callers with an autograd of their own. Shapes
+// are as above and not checked again.
 
-// The inputs of attention, or their gradients. This and all that follows are the two directions of
-// each operation, for callers with an autograd of their own; shapes are as above and not checked
-// again.
+// The inputs of attention, or their gradients.
 struct AttentionInput {
   torch::Tensor h, source, target;
 };

@@ -33,8 +33,8 @@ struct Grid {
   }
 };
 
-// Of numbers up to `maxima` (float32, not negative): whole numbers are up to 2^bits. NaN where a
-// maximum is not finite, so that its results are.
+// Returns a grid for numbers up to `maxima` (float32, not negative), on which whole numbers are up
+// to 2^bits. It is NaN where a maximum is not finite, so that results are NaN, too.
 Grid grid_of(const torch::Tensor& maxima, int bits = kBits) {
   constexpr std::int64_t kBias = 1023, kFractionBits = 52, kFloatRange = 300;
   const torch::Tensor exponent = maxima.to(torch::kFloat64)
@@ -55,11 +55,11 @@ torch::Tensor column_maxima(const torch::Tensor& x) {
   return x.size(0) > 0 ? x.abs().amax(0) : torch::zeros({x.size(1)}, x.options());
 }
 
-// Room for a block of rows as whole numbers up to 2^kBits, and these in halves,
+// Room for a block of rows as whole numbers up to 2^kBits, and for these numbers in halves,
 // high * 2^kHalfBits + low: |high| <= 2^21, |low| <= 2^20.
 //
-// It is taken once, and as much however few rows there are, so that a rehearsal on few rows tells
-// what many take (tensor_trace.h).
+// It is taken once, with the same size for few rows as for many, so that a rehearsal on few rows
+// tells the memory of many (tensor_trace.h).
 class Block {
  public:
   Block(std::int64_t columns, const torch::Tensor& like)
@@ -68,7 +68,7 @@ class Block {
         high_(torch::empty_like(whole_)),
         low_(torch::empty_like(whole_)) {}
 
-  // x, of no more rows and columns, times `to`, rounded: float64.
+  // Returns x, of no more rows and columns, times `to`, rounded: float64.
   const torch::Tensor& take(const torch::Tensor& x, const torch::Tensor& to) {
     const auto part = [&](const torch::Tensor& room) {
       return room.narrow(0, 0, x.size(0)).narrow(1, 0, x.size(1));
@@ -81,7 +81,7 @@ class Block {
     low.copy_(high).mul_(-kHalf).add_(whole);
   }
 
-  torch::Tensor whole, high, low;  // of what was taken
+  torch::Tensor whole, high, low;  // of the rows that were taken
 
  private:
   torch::Tensor whole_, high_, low_;
@@ -95,7 +95,8 @@ class Carried {
     const torch::Tensor low = whole - high * kCarry;
     sums_ = sums_.defined() ? sums_.add_(torch::stack({high, low})) : torch::stack({high, low});
   }
-  // Over all ranks; of `like`'s shape and device where this rank has added nothing.
+  // Returns the sum over all ranks; where this rank has added nothing, it has `like`'s shape and
+  // device.
   torch::Tensor total(const torch::Tensor& like, GraphHandle& graph) {
     if (!sums_.defined()) add(torch::zeros_like(like));
     graph.sum_on_hosts(sums_);
@@ -107,7 +108,7 @@ class Carried {
   torch::Tensor sums_;
 };
 
-// As float32; + 0 leaves no negative zero, which not all orders would give.
+// Returns x as float32. Adding 0 leaves no negative zero, which not all orders would give.
 torch::Tensor rounded(const torch::Tensor& x) { return x.to(torch::kFloat32).add_(0.0f); }
 
 }  // namespace
@@ -121,7 +122,7 @@ torch::Tensor exact_row_products(const torch::Tensor& a, const torch::Tensor& b)
   const torch::Tensor sums = torch::empty({kTerms, std::min(kTerms, b.size(0))}, b_whole.options()),
                       products = torch::empty_like(sums);
   torch::Tensor y = torch::empty({a.size(0), b.size(0)}, a.options());
-  // Of y, so many rows and columns.
+  // Fills so many rows and columns of y.
   const auto fill = [&](std::int64_t row, std::int64_t rows, std::int64_t column,
                         std::int64_t columns) {
     const auto part = [&](const torch::Tensor& room) {

@@ -21,22 +21,24 @@
 
 namespace plait {
 
-// a b^T, rows of a x rows of b: row i depends on row i of a, and on b, alone.
+// Returns a b^T, rows of a x rows of b: row i depends on row i of a, and on b, alone.
 torch::Tensor exact_row_products(const torch::Tensor& a, const torch::Tensor& b);
 
-// The sum of each row: the last dimension goes. Up to 2^11 columns at once, more in blocks.
+// Returns the sum of each row: the last dimension goes. Up to 2^11 columns are summed at once, more
+// in blocks.
 torch::Tensor exact_row_sums(const torch::Tensor& x);
 
-// a^T b over the rows of all ranks, columns of a x columns of b, on all ranks. a and b: own rows.
-// Collective.
+// Collective. Returns a^T b over the rows of all ranks, columns of a x columns of b, on all ranks.
+// a and b: own rows.
 torch::Tensor exact_column_products(const torch::Tensor& a, const torch::Tensor& b,
                                     GraphHandle& graph);
 
-// The sum of each column over the rows of all ranks, on all ranks, float64. Collective.
+// Collective. Returns the sum of each column over the rows of all ranks, on all ranks, float64.
 torch::Tensor exact_column_sums(const torch::Tensor& x, GraphHandle& graph);
 
-// The sums of the rows of each group over all ranks, groups x width, on all ranks. `group` (int64)
-// has the number of each own row's group, of which none has more than `most` rows. Collective.
+// Collective. Returns the sums of the rows of each group over all ranks, groups x width, on all
+// ranks. `group` (int64) has the number of each own row's group, of which none has more than `most`
+// rows.
 torch::Tensor exact_group_sums(const torch::Tensor& x, const torch::Tensor& group,
                                std::int64_t groups, std::uint64_t most, GraphHandle& graph);
 

@@ -21,7 +21,7 @@ void check_scale(const torch::Tensor& scale, const char* name, const GraphHandle
   if (!scale.defined()) return;
   TORCH_CHECK(
       scale.scalar_type() == torch::kFloat32 && scale.dim() == 1 && scale.size(0) == graph.own(),
-      "plait: ", name, " must be ", graph.own(), " float32 numbers, one a row, but is ",
+      "plait: ", name, " must be ", graph.own(), " float32 numbers, one per row, but is ",
       scale.sizes(), " of ", scale.scalar_type());
   check_device(scale, name, graph.device());
 }
@@ -118,7 +118,7 @@ void GraphHandle::sum_on_hosts(torch::Tensor& values) {
 void GraphHandle::max_on_hosts(torch::Tensor& values) {
   if (world_->size() == 1) return;
   about_to_wait();
-  // One exchange, of as many numbers on each rank, where World's all_gather() takes two.
+  // This takes one exchange, of as many numbers on each rank; World's all_gather() takes two.
   const torch::Tensor here = values.to(torch::kCPU).contiguous();
   torch::Tensor all = torch::empty({world_->size(), here.numel()});
   const std::span mine(here.const_data_ptr<float>(), static_cast<std::size_t>(here.numel()));

@@ -24,7 +24,8 @@ class GraphHandle : public torch::CustomClassHolder {
   // make_aggregator().
   GraphHandle(World& world, const AnyCsr& graph, bool symmetric, const Partition& partition,
               const ExchangeOptions& options);
-  // On the CPU, with an aggregator that was made elsewhere. `vertices`: of all ranks.
+  // Makes a handle on the CPU, with an aggregator that was made elsewhere. `vertices`: of all
+  // ranks.
   GraphHandle(World& world, std::unique_ptr<Aggregator> aggregator, std::uint64_t vertices);
   ~GraphHandle() override;
 
@@ -59,7 +60,7 @@ class GraphHandle : public torch::CustomClassHolder {
   bool recordable() const {  // exact sums cross the host
     return gpu_aggregator_ != nullptr && gpu_aggregator_->recordable() && !exact_;
   }
-  // To be called before results are read from the GPU: the watch over ranks then finds a GPU that
+  // Must be called before results are read from the GPU: the watch over ranks then finds a GPU that
   // hangs.
   void about_to_wait() {
     if (gpu_aggregator_ != nullptr) gpu_aggregator_->about_to_wait();
@@ -83,7 +84,7 @@ class GraphHandle : public torch::CustomClassHolder {
   torch::Device device_;
   std::unique_ptr<Aggregator> aggregator_;
   GpuAggregator* gpu_aggregator_ = nullptr;  // the same, on a GPU
-  std::optional<c10::Stream> stream_;        // on which that works
+  std::optional<c10::Stream> stream_;        // on which the GPU aggregator works
   std::uint64_t vertices_;
   bool exact_ = false;
   std::set<std::uint64_t> agreed_widths_;  // on a GPU; on the CPU each operation compares its own

@@ -29,7 +29,7 @@ void load_torch_cuda() {
   set_gpu_cache_release([] { at::getDeviceAllocator(at::kCUDA)->emptyCache(); });
 }
 
-// `second` goes on when what has been enqueued on `first` is done.
+// Lets `second` go on when the work that `first` has been given is done.
 void follow(const c10::Stream& first, const c10::Stream& second) {
   if (first == second) return;
   c10::Event done(first.device_type());
@@ -72,7 +72,7 @@ StreamOrder::~StreamOrder() {
   try {
     follow(work_, here_);
   } catch (const std::exception&) {
-    // The GPU has failed; whoever waits for it next is told so.
+    // The GPU has failed; the next wait for it throws.
   }
 }
 

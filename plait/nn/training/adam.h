@@ -1,5 +1,6 @@
-// Adam (Kingma and Ba, 2015), with the formulas of libtorch's: on the CPU the same bits. On a GPU
-// libtorch's needs eight or nine kernels for each parameter, this one three for all of them.
+// Adam (Kingma and Ba, 2015), with the formulas of libtorch's Adam: results have the same bits on
+// the CPU. On a GPU libtorch's Adam needs eight or nine kernels for each parameter, and this one
+// needs three for all of them.
 #pragma once
 
 #include <torch/types.h>
@@ -12,7 +13,7 @@ namespace plait {
 struct AdamOptions {
   double learning_rate = 1e-3;
   double weight_decay = 0;
-  std::size_t decayed = 0;  // how many parameters decay: the first ones
+  std::size_t decayed = 0;  // the number of parameters, from the first, that decay
 };
 
 class Adam {
@@ -21,16 +22,16 @@ class Adam {
   // negative rate or decay.
   Adam(std::vector<torch::Tensor> parameters, const AdamOptions& options);
 
-  // Along the gradients that the parameters have; none may lack one.
+  // Takes a step along the gradients that the parameters have; none may lack one.
   void step();
 
-  // What a run goes on from: one tensor for each parameter, and how many steps there were.
+  // The state from which a run goes on: one tensor per parameter, and the number of steps.
   const std::vector<torch::Tensor>& exp_avg() const { return exp_avg_; }
   const std::vector<torch::Tensor>& exp_avg_sq() const { return exp_avg_sq_; }
   void set_steps(std::int64_t steps) { steps_.fill_(steps); }
 
  private:
-  // Of parameters begin .. end.
+  // Takes a step for parameters begin .. end - 1.
   void step_group(std::size_t begin, std::size_t end, double weight_decay);
 
   AdamOptions options_;

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-// 3: with the split and the normalisation of training.
+// Version 3 has the split and the normalisation of training.
 constexpr const char* kFormat = "plait-checkpoint-3";
 
 NamedTensor to_named(const std::string& name, const torch::Tensor& tensor) {
@@ -26,7 +26,7 @@ NamedTensor to_named(const std::string& name, const torch::Tensor& tensor) {
   return {name, flat.sizes().vec(), std::move(values)};
 }
 
-// Copies array `name` into `target`, whose shape it must have, wherever that is.
+// Copies array `name` into `target`, which must have its shape and may be on any device.
 void load_into(torch::Tensor target, const TensorFile& file, const std::string& name,
                const std::string& path) {
   const NamedTensor* found = file.find(name);
@@ -36,7 +36,7 @@ void load_into(torch::Tensor target, const TensorFile& file, const std::string& 
   if (target.sizes() != c10::IntArrayRef(found->shape))
     throw InputError(
         path, place,
-        fmt::format("has shape [{}], the model needs [{}]", fmt::join(found->shape, ", "),
+        fmt::format("has shape [{}], but the model needs [{}]", fmt::join(found->shape, ", "),
                     fmt::join(target.sizes().vec(), ", ")),
         "use a checkpoint of this model");
   const torch::NoGradGuard no_grad;
@@ -89,10 +89,10 @@ void check_format(const TensorFile& file, const std::string& path) {
     throw InputError(path, "metadata 'format'",
                      fmt::format("value '{}' is not '{}'", format, kFormat),
                      "use a checkpoint that this version of plait wrote");
-  field(file, kChecksumKey, path);  // else it was lost with whatever else is damaged
+  field(file, kChecksumKey, path);  // without it the file is damaged
 }
 
-// The first fact in which the checkpoint's graph differs from this run's.
+// Throws at the first fact in which the checkpoint's graph differs from this run's.
 void check_graph(const TensorFile& file, const std::string& path, const Fingerprint& here) {
   const json there = json::parse(field(file, "graph", path), nullptr, false);
   const auto value_there = [&](const std::string& what) {
@@ -168,7 +168,7 @@ void save_checkpoint(const std::string& path, const Model& model,
 
 namespace {
 
-// As a checkpoint's metadata say. Throws UsageError for words that are not known.
+// Reads a model's settings from a checkpoint's metadata. Throws UsageError for unknown words.
 ModelConfig read_config(const TensorFile& file, const std::string& path) {
   ModelConfig config;
   config.kind = field(file, "kind", path);
@@ -191,7 +191,7 @@ ModelConfig read_config(const TensorFile& file, const std::string& path) {
   return config;
 }
 
-// Calls `make`; where words are not known, it is the file that is wrong.
+// Calls `make`, and turns its UsageError for unknown words into an InputError of the file.
 template <class Make>
 auto from_metadata(const std::string& path, const Make& make) {
   try {
@@ -225,7 +225,7 @@ Model load_model(const TensorFile& file, const std::string& path, const torch::D
   const auto claims = [&](std::int64_t n) { return n < 1 || static_cast<std::uint64_t>(n) > held; };
   if (claims(config.layers) || claims(config.hidden) || claims(config.inputs) ||
       claims(config.outputs) || claims(config.heads) || claims(config.output_heads))
-    throw InputError(path, "metadata", "sizes are not those of the arrays",
+    throw InputError(path, "metadata", "sizes differ from the arrays' sizes",
                      "use a checkpoint that plait train wrote");
   Model model = from_metadata(path, [&] { return Model(config, device); });
   for (const NamedTensors& some : {model.named_parameters(), model.named_buffers()})
@@ -254,14 +254,14 @@ TrainedModel load_model_for(World& world, const Dataset& dataset, const InferCon
   if (config.inputs != width)
     throw InputError(
         path, "metadata 'inputs'",
-        fmt::format("the model reads {} features, the graph has {}", config.inputs, width),
+        fmt::format("the model reads {} features, but the graph has {}", config.inputs, width),
         "use the graph that it was trained on, or one like it");
   const bool labelled = !dataset.labels.empty() || !dataset.label_sets.empty();
   const bool same = labelled ? config.task == dataset.task()
                              : (config.pool != Pool::none) == dataset.is_set_of_graphs();
   if (!same)
     throw InputError(path, "metadata 'task'",
-                     fmt::format("the model is for {} data, and these are {}",
+                     fmt::format("the model is for {} data, but the dataset is {}",
                                  to_string(config.task), to_string(dataset.task())),
                      "use the graph that it was trained on, or one like it");
   check_degrees(dataset, config.kind);
@@ -281,7 +281,7 @@ TrainingState resume_checkpoint(const TensorFile& file, const std::string& path,
                        fmt::format("value {} is not this run's {}", found, wanted),
                        "resume with the settings of the checkpoint");
   };
-  check_setting("task");  // tells more than the sizes that differ with it
+  check_setting("task");  // first: it tells more than sizes that also differ
   for (const auto& [key, wanted] : settings) check_setting(key);
   check_graph(file, path, begun.graph);
   TrainingState training{std::move(begun.settings), std::move(begun.graph),

@@ -1,11 +1,10 @@
 // Checkpoints: the best weights under PyG's names, and all that is needed to go on training, in one
 // safetensors file.
 //
-//   convs.L.lin.weight, convs.L.bias, ...  weights of the best epoch, and what norms keep
+//   convs.L.lin.weight, convs.L.bias, ...  weights of the best epoch, and buffers of norms
 //   resume.NAME                            the same after the last epoch
 //   resume.adam.exp_avg.NAME, resume.adam.exp_avg_sq.NAME   moments of Adam
-// What was written by training on GPUs is the same as on the CPU, and either goes on from the
-// other.
+// Training on GPUs writes the same as on the CPU, and either goes on from the other's file.
 //   metadata: format, kind, layers, hidden and all else of ModelConfig; metric, split ("split 0" or
 //   "fold 3 of 10") and normalize (rows, unit or none, never auto), where training wrote the file;
 //   history, best_epoch; graph, the fingerprint (io/fingerprint.h) of the dataset, as JSON;
@@ -23,10 +22,10 @@
 
 namespace plait {
 
-// What a training run has reached, and what on.
+// The progress of a training run, and the settings and the graph to which it belongs.
 struct TrainingState {
-  // What all of its epochs have in common beside the model, as metadata have it: metric, split and
-  // normalize. Empty, as is the graph: not needed, as nothing is kept.
+  // All that its epochs have in common besides the model, as in the metadata: metric, split and
+  // normalize. This and the graph are empty if no checkpoint is read or written.
   std::map<std::string, std::string> settings;
   Fingerprint graph;
   std::vector<EpochResult> history;
@@ -37,25 +36,26 @@ void save_checkpoint(const std::string& path, const Model& model,
                      const std::vector<torch::Tensor>& best, const Adam& optimizer,
                      const TrainingState& training);
 
-// The model that a checkpoint describes, with the best weights, on `device`. Throws InputError.
+// Returns the model that a checkpoint describes, with the best weights, on `device`. Throws
+// InputError.
 Model load_model(const TensorFile& file, const std::string& path,
                  const torch::Device& device = torch::kCPU);
 
-// The content of a checkpoint's file, once it is the same on every rank. Collective. Throws Error
-// on all ranks if it is not, InputError.
+// Collective. Returns the content of a checkpoint's file. Throws Error on all ranks if ranks read
+// different content, and InputError.
 TensorFile read_checkpoint(World& world, const std::string& path);
 
-// A model, and how the features that it reads are normalised.
+// A model, and the normalisation of the features that it reads.
 struct TrainedModel {
   Model model;
   Normalize normalize;
 };
 
-// The model of a file, for a dataset. Features are normalised as in training, or as `config` says
-// where the file does not tell, as those that Python writes. Collective. Throws as
-// read_checkpoint(); UsageError if the dataset has no features, InputError if they are not as wide
-// as the model reads them, what it scores is not what the dataset has labels of, or `config` asks
-// for another normalisation than training had.
+// Collective. Returns the model of a file, for a dataset. Features are normalised as in training,
+// or as `config` says if the file does not tell, as files that Python writes. Throws as
+// read_checkpoint(); UsageError if the dataset has no features; InputError if they are not as wide
+// as the model reads them, if the model is for another task than the dataset's labels, or if
+// `config` asks for another normalisation than training had.
 TrainedModel load_model_for(World& world, const Dataset& dataset, const InferConfig& config,
                             const torch::Device& device = torch::kCPU);
 

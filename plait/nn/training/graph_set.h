@@ -1,5 +1,6 @@
-// A set of small graphs, block-diagonal in one, spread over ranks: which of them a rank's vertices
-// belong to, and their rows pooled to one a graph. A graph may be cut between ranks.
+// A set of small graphs, block-diagonal in one graph, spread over ranks. It knows the graph of each
+// of a rank's vertices, and pools the vertices' rows to one row per graph. A graph may be cut
+// between ranks.
 #pragma once
 
 #include <torch/types.h>
@@ -18,21 +19,22 @@ class GraphSet {
   GraphSet(const World& world, const Dataset& dataset, const VertexList& vertices,
            const torch::Device& device);
 
-  // The graphs whose scores this rank makes, ascending: each rank has a range, as many as others.
+  // The graphs whose scores this rank makes, ascending. Each rank has a range of about equal size.
   const VertexList& own() const { return own_; }
 
-  // The sum or mean over each own graph of the rows of its vertices, wherever they are; 0 for a
-  // graph without vertices. h: own vertices x width. own graphs x width, differentiable;
-  // collective in both directions.
+  // Returns, for each own graph, the sum or mean of the rows of its vertices, on whichever ranks
+  // they are; 0 for a graph without vertices. h: own vertices x width; result: own graphs x width,
+  // differentiable. Collective in both directions.
   torch::Tensor pool(const torch::Tensor& h, const GraphRef& graph, Pool pool) const;
 
  private:
-  // By graph, all of them, h's rows: of own vertices, and exactly of those of all ranks.
+  // Return the sums of h's rows by graph, for all graphs: of own vertices, and of all ranks'
+  // exactly.
   torch::Tensor own_sums(const torch::Tensor& h) const;
   torch::Tensor exact_sums(const torch::Tensor& h, const GraphRef& graph) const;
 
-  std::shared_ptr<const SparseMatrix> members_;  // all graphs x own vertices, all entries 1
-  torch::Tensor ones_;                           // those entries
+  std::shared_ptr<const SparseMatrix> members_;  // all graphs x own vertices; every entry is 1
+  torch::Tensor ones_;                           // the values of these entries
   torch::Tensor graph_of_;                       // of each own vertex, int64
   torch::Tensor scale_;                          // 1 / vertices of each own graph, own x 1
   std::int64_t graphs_;                          // of all ranks
@@ -41,7 +43,7 @@ class GraphSet {
   VertexList own_;
 };
 
-// The set that a dataset is, if it is one.
+// Returns the set that a dataset is, if it is one.
 inline std::optional<GraphSet> graph_set_of(const World& world, const Dataset& dataset,
                                             const InputFeatures& input,
                                             const torch::Device& device) {

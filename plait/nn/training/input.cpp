@@ -51,7 +51,8 @@ TurnedRound turned_round(const Csr32& matrix, std::uint64_t width) {
   return {{std::move(offsets), std::move(rows), {}}, entries};
 }
 
-// Features that are not 0, of all vertices; nothing if these are no bags of words.
+// Returns the number of features that are not 0, of all vertices; nothing if they are no bags of
+// words.
 std::optional<std::uint64_t> words(const Features& features) {
   if (features.is_sparse()) return features.sparse.edges();
   const auto zero_or_one = [](float f) { return f == 0 || f == 1; };
@@ -123,15 +124,15 @@ torch::Tensor dense_rows(const Features& features, const VertexList& vertices,
 
 }  // namespace
 
-// Own rows, and the same turned round, so that the gradient too is a sum over rows.
+// Own rows, and the same matrix turned round, so that the gradient too is a sum over rows.
 struct InputFeatures::Sparse {
   SparseMatrix rows;
   torch::Tensor values;  // of the entries of `rows`
   std::optional<SparseMatrix> columns;
-  torch::Tensor entries;  // by which those of `columns` are taken from them
+  torch::Tensor entries;  // the place in `values` of each entry of `columns`
 
-  // The transposed matrix times `gradient` over the vertices of all ranks, by columns that are made
-  // dense, some at a time.
+  // Returns the transposed matrix times `gradient` over the vertices of all ranks, by columns that
+  // are made dense, some at a time.
   torch::Tensor exact_products(const torch::Tensor& some, const torch::Tensor& gradient,
                                const GraphRef& graph) const {
     constexpr std::int64_t kColumns = 256;

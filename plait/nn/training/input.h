@@ -13,16 +13,16 @@
 
 namespace plait {
 
-// What `automatic` means for these features, of all vertices: the same on every rank. One pass over
-// them, where it is asked; other kinds stay as they are.
+// Returns the normalisation that `automatic` means for these features, of all vertices: the same on
+// every rank. This takes one pass over them. Other kinds are returned as they are.
 Normalize resolved(Normalize normalize, const Features& features);
 
 // Own rows of the features: dense as a tensor, or sparse as a CSR, so that bags of words of
-// thousands of columns cost only what they hold.
+// thousands of columns cost only the words that they hold.
 class InputFeatures {
  public:
-  // Put onto `device` once, normalised. Without `gradient`, what times() needs for its gradient is
-  // not kept.
+  // Puts the features onto `device` once, normalised. Without `gradient`, the arrays that times()
+  // needs for its gradient are not kept.
   InputFeatures(const Features& features, const Partition& partition, int rank, Normalize normalize,
                 const torch::Device& device = torch::kCPU, bool gradient = true);
 
@@ -30,10 +30,10 @@ class InputFeatures {
   bool is_sparse() const { return sparse_ != nullptr; }
   const VertexList& vertices() const { return vertices_; }
 
-  // own x width, for a layer that aggregates first, and for what is added to its output. Of sparse
-  // features this takes width x width floats more.
+  // Returns own x width, for a layer that aggregates first, and to be added to a layer's output.
+  // For sparse features this takes width x width floats more.
   torch::Tensor dense(const DropoutStep& step) const;
-  // X W^T, own x out, with the gradient for weight (out x width).
+  // Returns X W^T, own x out, with the gradient for weight (out x width).
   torch::Tensor times(const torch::Tensor& weight, const DropoutStep& step,
                       const GraphRef& graph = {}) const;
 

@@ -50,11 +50,11 @@ class MicroF1 : public Additive {
   }
 };
 
-// Examples are ranked against those of all ranks, so all go to all: by how much the score of class
-// 1 is the higher, and where they belong.
+// Examples are ranked against the examples of all ranks, so every rank gives all of its own: by how
+// much the score of class 1 is the higher, the label, and the split.
 class RocAuc : public Metric {
  public:
-  // Three rows, an example a column: margin, label, number of the split in kMeasured.
+  // Three rows, with one column per example: margin, label, number of the split in kMeasured.
   torch::Tensor evidence(const torch::Tensor& scores, const Targets& targets) const override {
     const torch::Tensor margins = (scores.select(1, 1) - scores.select(1, 0)).to(torch::kFloat64);
     std::vector<torch::Tensor> parts;
@@ -66,7 +66,7 @@ class RocAuc : public Metric {
     }
     return torch::cat(parts, 1).flatten();
   }
-  // Only rank 0 knows any.
+  // Rank 0 ranks all examples; other ranks count nothing.
   std::vector<double> counts(World& world, std::span<const double> evidence) const override {
     const auto parts = world.all_gather(std::as_bytes(evidence));
     std::vector<double> found(kMeasured.size());

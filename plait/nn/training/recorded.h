@@ -26,15 +26,15 @@ class OwnStream {
   c10::Stream before_;
 };
 
-// Pieces of work that follow each other, and work on the same memory: what one leaves there, other
-// than tensors that are kept, the next overwrites.
+// Pieces of work that follow each other and work on the same memory: each overwrites what the one
+// before has left there, except tensors that are kept.
 class Recorder {
  public:
   enum Piece { step, evaluation };
   static constexpr std::size_t kPieces = 2;
 
-  // Of work with a graph, which outlives this. If the graph's operations cannot be recorded, all
-  // calls just do the work.
+  // Makes a recorder of work with a graph, which outlives this. If the graph's operations cannot be
+  // recorded, all calls just do the work.
   explicit Recorder(GraphHandle& graph);
   ~Recorder();
   Recorder(const Recorder&) = delete;

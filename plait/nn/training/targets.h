@@ -1,4 +1,4 @@
-// What a rank knows of its own examples (vertices, or graphs of a set): labels, and which train,
+// The labels of a rank's own examples (vertices, or graphs of a set), and the examples that train,
 // validate and test.
 #pragma once
 
@@ -13,12 +13,12 @@
 
 namespace plait {
 
-// Labels are int64, one an example; or of several labels float32, examples x classes, 0 or 1.
+// Labels are int64, one per example; or for several labels float32, examples x classes, 0 or 1.
 
-// Examples of a split, of this rank. Those without a label are in none.
+// Examples of a split, of this rank. Examples without a label are in none.
 struct SplitRows {
   torch::Tensor rows;    // int64, ascending
-  torch::Tensor labels;  // theirs
+  torch::Tensor labels;  // of these rows
 };
 
 struct Targets {
@@ -30,11 +30,11 @@ struct Targets {
   double total(Split split) const { return totals[static_cast<std::size_t>(split)]; }
 };
 
-// The splits that metrics are of, in their order everywhere.
+// The splits that are measured, in the same order everywhere.
 inline constexpr std::array kMeasured{Split::train, Split::validation, Split::test};
 
-// Of the rank's own examples; `split` has an entry for each example of the dataset. The tensors are
-// where `own` is. Collective.
+// Collective. Returns the targets of the rank's own examples; `split` has an entry for each example
+// of the dataset. The tensors are where `own` is.
 Targets make_targets(World& world, const Dataset& dataset, std::span<const Split> split,
                      const VertexList& own);
 

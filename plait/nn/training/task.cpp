@@ -15,7 +15,7 @@ torch::Tensor cross_entropy(const torch::Tensor& scores, const SplitRows& split,
                          {}, at::Reduction::None);
 }
 
-// The mean over classes of the cross entropy of each, by the sigmoid of its score.
+// Returns the mean over classes of the cross entropy of each, by the sigmoid of its score.
 torch::Tensor class_by_class(const torch::Tensor& scores, const SplitRows& split,
                              const GraphRef& graph) {
   const torch::Tensor losses =
@@ -54,7 +54,7 @@ MetricKind metric_for(const Task& task, MetricKind wanted, std::int64_t classes)
                                  task.name, fmt::join(known, " or ")));
   }
   require<UsageError>(wanted != MetricKind::roc_auc || classes == 2,
-                      "metric 'roc-auc' is of two classes, but there are {}; use accuracy",
+                      "metric 'roc-auc' needs two classes, but there are {}; use accuracy",
                       classes);
   return wanted;
 }

@@ -1,4 +1,5 @@
-// What a model can learn: the loss of an example by its scores, and the metrics that suit it.
+// The tasks that a model can learn: the loss of an example by its scores, and the metrics that suit
+// it.
 #pragma once
 
 #include <torch/types.h>
@@ -15,8 +16,8 @@ namespace plait {
 struct Task {
   TaskKind kind;
   std::string_view name;
-  // Of each example of a split, by the scores of all own examples (own x classes): differentiable,
-  // on their device, without waiting for it.
+  // Returns the loss of each example of a split, by the scores of all own examples (own x classes):
+  // differentiable, on their device, without waiting for it.
   torch::Tensor (*losses)(const torch::Tensor& scores, const SplitRows& split,
                           const GraphRef& graph);
   std::vector<MetricKind> metrics;  // the first by default
@@ -24,7 +25,7 @@ struct Task {
 
 const Task& task_of(TaskKind kind);
 
-// The metric to train by. Throws UsageError if the one that is wanted does not suit the task or the
+// Returns the metric to train by. Throws UsageError if the wanted one does not suit the task or the
 // number of classes.
 MetricKind metric_for(const Task& task, MetricKind wanted, std::int64_t classes);
 

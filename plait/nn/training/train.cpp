@@ -55,16 +55,16 @@ struct Trainer::State {
   Dropout dropout;
   std::vector<torch::Tensor> parameters;
   std::vector<torch::Tensor> kept, best;  // parameters and buffers, now and of the best epoch
-  torch::Tensor gradients;                // of all parameters, one array, of which theirs are views
-  torch::Tensor share_of_one;             // by which the loss of one training example counts
+  torch::Tensor gradients;                // one array, of which the parameters' gradients are views
+  torch::Tensor share_of_one;             // factor of the loss of one training example
   torch::Tensor epoch_at;  // one int32: the epoch under way, which a recorded step reads
   Adam optimizer;
   TrainingState training;
   Recorder recorder;
-  torch::Tensor step_loss, found;  // what they come to
+  torch::Tensor step_loss, found;  // loss and evidence of the recorded work
   RankCost cost;                   // of this rank
   std::uint64_t step_bytes = 0;
-  std::vector<std::uint64_t> step_bytes_from;  // of these the rows, by the rank that owns them
+  std::vector<std::uint64_t> step_bytes_from;  // of these, bytes of rows, by their owner
   double step_seconds = 0;
 
   State(World& w, const Dataset& dataset, const Partition& partition, const TrainConfig& c)
@@ -115,7 +115,7 @@ struct Trainer::State {
     epoch_at.fill_(static_cast<std::int64_t>(training.history.size()));
   }
 
-  // This rank's gradients of the mean loss become the sum over ranks.
+  // Replaces this rank's gradients of the mean loss by their sums over ranks.
   void sum_gradients(const std::vector<torch::Tensor>& mine) {
     const Phase phase("summing gradients");
     std::vector<torch::Tensor> flat;
@@ -129,7 +129,7 @@ struct Trainer::State {
     return model.forward(input, graph, drop_step, trains, set ? &*set : nullptr);
   }
 
-  // One step on the whole graph. Returns this rank's part of the training loss.
+  // Takes one step on the whole graph. Returns this rank's part of the training loss.
   double step(int epoch) {
     AddTime time(step_seconds);
     recorder.run(Recorder::step, [&] {
@@ -150,8 +150,8 @@ struct Trainer::State {
     return loss;
   }
 
-  // The same, and counts what it cost: outside the step's time, because a GPU is asked, and on both
-  // sides of it, because evaluation exchanges too.
+  // Does the same, and counts its cost. This is outside of the step's time, because a GPU is asked,
+  // and on both sides of the step, because evaluation exchanges rows, too.
   double counted_step(int epoch) {
     const ExchangeCost before = graph->cost();
     const std::uint64_t sent_before = world.bytes_sent();
@@ -162,7 +162,7 @@ struct Trainer::State {
     cost.waiting += after.waiting - before.waiting;
     const std::uint64_t bytes =
         after.bytes_fetched - before.bytes_fetched + world.bytes_sent() - sent_before;
-    if (step_bytes > 0) return loss;  // all are alike, but none is counted of a replay
+    if (step_bytes > 0) return loss;  // steps are alike, and a replay counts none
     step_bytes = bytes;
     step_bytes_from = after.fetched_from;
     for (std::size_t p = 0; p < before.fetched_from.size(); ++p)
@@ -170,7 +170,7 @@ struct Trainer::State {
     return loss;
   }
 
-  // This rank's validation loss, and what the metric is made from.
+  // Returns this rank's validation loss, then its evidence for the metric.
   torch::Tensor score() const {
     const torch::NoGradGuard no_grad;
     const torch::Tensor own = scores({}, false);
@@ -179,7 +179,7 @@ struct Trainer::State {
     return torch::cat({loss.view({1}), metric->evidence(own, targets)});
   }
 
-  // Sums over ranks: the given loss, that of validation, whether to stop; and the metric's counts.
+  // Sums over ranks the given loss, the validation loss, whether to stop, and the metric's counts.
   EpochResult evaluate(int epoch, double loss, bool& stop) {
     AddTime time(cost.evaluating);
     recorder.run(Recorder::evaluation, [&] { found = score(); });
@@ -208,8 +208,8 @@ struct Trainer::State {
             .test_metric = value(2)};
   }
 
-  // Refuses what no later epoch could mend, the same on every rank: the loss is that before the
-  // epoch's step, the validation loss that after it.
+  // Refuses a loss that no later epoch could mend, the same on every rank. The loss is from before
+  // the epoch's step, the validation loss from after it.
   void require_finite(const EpochResult& result) const {
     require(
         std::isfinite(result.loss) || result.epoch > 0,
@@ -248,7 +248,7 @@ struct Trainer::State {
     return history.end() - lowest > config.patience;
   }
 
-  // On rank 0, which has the weights that all have.
+  // Runs on rank 0, whose weights are those of all.
   void save() const {
     require_finite_weights();
     if (!config.checkpoint.empty() && world.rank() == 0)
@@ -285,7 +285,7 @@ Trainer::Trainer(World& world, const Dataset& dataset, const Partition& partitio
   TrainConfig config = given;
   config.model = model_for(given.model, dataset);
   config.normalize = resolved(given.normalize, dataset.features);
-  torch_device(config.route.gpu);  // before any backward pass, those of rehearsals too
+  torch_device(config.route.gpu);  // before any backward pass, also of rehearsals
   require_training_fits(world, dataset, partition, config);
   state_ = std::make_unique<State>(world, dataset, partition, config);
 }

@@ -3,8 +3,8 @@
 // Every rank holds all weights and the rows of its own vertices. An epoch is one step on the whole
 // graph: forward and backward exchange rows, gradients of the weights are summed over ranks, and
 // every rank takes the same step of Adam (Kingma and Ba, 2015), so weights stay the same bits
-// everywhere. The loss is the mean over the training examples of all ranks; what examples are,
-// their loss and the metric come from the task (task.h).
+// everywhere. The loss is the mean over the training examples of all ranks; the task (task.h) says
+// what an example is, and gives its loss and the metric.
 #pragma once
 
 #include <atomic>
@@ -30,11 +30,11 @@ struct EpochResult {
   double milliseconds = 0;  // of the training step: evaluation is not in it
 };
 
-// What a rank has spent on a run: seconds and bytes.
+// The cost of a run on one rank: seconds and bytes.
 struct RankCost {
   // In training steps: summing over neighbours, bringing rows of other ranks, waiting for ranks,
-  // summing gradients over them, and all else. On GPUs, what runs at the same time as the rest,
-  // summing and bringing, is not told apart from it.
+  // summing gradients over them, and all else. On GPUs, summing and bringing run at the same time
+  // as the rest and are counted with it.
   double summing = 0, fetching = 0, waiting = 0, gradients = 0, computing = 0;
   double evaluating = 0;          // accuracies and the validation loss
   std::uint64_t host_memory = 0;  // the most that the process has had
@@ -48,7 +48,7 @@ struct TrainResult {
                           // those the lowest validation loss; the last without such examples
   double epoch_ms = 0;    // median
   double comm_share = 0;  // of the time of training steps: waiting, fetching, summing gradients
-  std::uint64_t bytes_per_rank = 0;  // received an epoch, the most of any rank
+  std::uint64_t bytes_per_rank = 0;  // received per epoch, the most of any rank
   std::vector<RankCost> ranks;
   // [reader][owner]: bytes of rows that a training step brings; empty where it is not known of each
   // owner (strategy `get` on GPUs).
@@ -60,16 +60,16 @@ struct TrainResult {
 
 class Trainer {
  public:
-  // Collective. Cuts the graph, places the rows. Throws UsageError if the dataset lacks features,
-  // labels or the split (a set of graphs without one gets ten folds) or the metric does not suit
-  // them, DoesNotFitError before anything large is allocated.
+  // Collective. Cuts the graph and places the rows. Throws UsageError if the dataset lacks
+  // features, labels or the split (a set of graphs without one gets ten folds) or the metric does
+  // not suit them, DoesNotFitError before anything large is allocated.
   Trainer(World& world, const Dataset& dataset, const Partition& partition,
           const TrainConfig& config);
   ~Trainer();
 
-  // The first steps and evaluations of a training, on this process alone and on the CPU, whatever
-  // memory there is; `placed` is called before the first. What memory they take tells that of
-  // larger ones (work_memory.h).
+  // Takes the first steps and evaluations of a training, on this process alone and on the CPU,
+  // whatever memory there is; `placed` is called before the first. Their memory tells the memory of
+  // larger runs (work_memory.h).
   static void rehearse(const Dataset& dataset, const TrainConfig& config,
                        const std::function<void()>& placed);
 
@@ -90,27 +90,27 @@ struct Scores {
   std::uint64_t classes = 0;
   Array<float> values;
 
-  // What they say, rows x columns: the class with the highest score of each row; or of several
-  // labels a vertex 1 for each score above 0, else 0.
+  // Predictions, rows x columns: the class with the highest score of each row; or, for several
+  // labels per vertex, 1 for each score above 0, else 0.
   std::uint64_t columns() const { return task == TaskKind::multi_label ? classes : 1; }
   std::vector<std::int64_t> predicted() const;
 };
 
-// How much of a dataset's labels scores meet, by the task's first metric.
+// The agreement of scores with a dataset's labels, by the task's first metric.
 struct LabelsMet {
   MetricKind metric;
   double value;
 };
 
-// Counts that, some rows at a time.
+// Measures this agreement over blocks of rows.
 class LabelCounts {
  public:
   // `dataset` outlives this.
   LabelCounts(TaskKind task, const Dataset& dataset) : task_(task), dataset_(dataset) {}
 
-  // What scores of the rows from `begin` on say (Scores::predicted).
+  // Adds the predictions (Scores::predicted) for the rows from `begin` on.
   void add(std::uint64_t begin, const std::vector<std::int64_t>& predicted);
-  // Nothing without labels.
+  // Returns the agreement; nothing without labels.
   std::optional<LabelsMet> met() const;
 
  private:
@@ -119,9 +119,9 @@ class LabelCounts {
   double hits_ = 0, said_ = 0, labelled_ = 0;
 };
 
-// Scores of every vertex, or of every graph of a set, by the weights of a checkpoint, on rank 0;
-// empty elsewhere. Collective. Throws InputError if the checkpoint is of another model, task or
-// shape.
+// Collective. Returns on rank 0 the scores of every vertex, or of every graph of a set, by the
+// weights of a checkpoint; empty elsewhere. Throws InputError if the checkpoint is of another
+// model, task or shape.
 Scores infer(World& world, const Dataset& dataset, const Partition& partition,
              const InferConfig& config);
 

@@ -50,7 +50,7 @@ void check_degrees(const Dataset& dataset, const std::string& kind) {
 
 namespace {
 
-// Without a count where the dataset's own split is used.
+// Returns folds whose count is 0 if the dataset's own split is used.
 Folds folds_of(const Dataset& dataset, const TrainConfig& config) {
   Folds folds = config.folds;
   if (folds.count == 0 && dataset.splits.empty()) folds.count = 10;

@@ -1,4 +1,4 @@
-// What a dataset must have to be trained on, and its split. No libtorch here.
+// Checks that a dataset can be trained on, and finds its split. This header needs no libtorch.
 #pragma once
 
 #include <string>
@@ -15,10 +15,11 @@ void check_dataset(const Dataset& dataset, const TrainConfig& config);
 // edges have negative weights. The same on every rank.
 void check_degrees(const Dataset& dataset, const std::string& kind);
 
-// The dataset's own split, or folds: of a set of graphs without a split, ten if nothing is said.
-// An entry an example; the dataset must outlive it.
+// Returns the dataset's own split, or folds; ten folds for a set of graphs without a split, unless
+// others are asked for. There is one entry per example. The dataset must outlive it.
 Array<Split> split_of(const Dataset& dataset, const TrainConfig& config);
-// Which of them: "split 0", or "fold 3 of 10", which with the model's seed says who is in it.
+// Returns the name of the split: "split 0", or "fold 3 of 10", which with the model's seed says
+// which examples are in it.
 std::string split_name(const Dataset& dataset, const TrainConfig& config);
 
 }  // namespace plait

@@ -1,5 +1,6 @@
-// A block at a time: scan what rows give, then write, a warp a row. Bytes a block: the shard read
-// and written once. Blocks are as many as ranks, and this is done once.
+// Each block is summed by itself: a scan of the counts of rows, then a kernel that writes, one warp
+// per row. A block reads and writes the shard once. There are as many blocks as ranks, and this is
+// done once.
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
@@ -23,7 +24,7 @@ struct CountsOfRow {
   }
 };
 
-// A warp a row, and one for the ends of the offsets.
+// One warp per row, and one for the ends of the offsets.
 __global__ void write_rows(const __grid_constant__ BlockToSum block, const BlockSumCounts* before,
                            const __grid_constant__ BlockSumResult out) {
   const std::uint64_t row = (blockIdx.x * std::uint64_t{kThreads} + threadIdx.x) / kWarp;
@@ -32,7 +33,7 @@ __global__ void write_rows(const __grid_constant__ BlockToSum block, const Block
                 static_cast<int>(threadIdx.x % kWarp), kWarp);
 }
 
-// Of all rows before each; the last are the totals.
+// Returns the counts of all rows before each row; the last are the totals.
 DeviceArray<BlockSumCounts> counts_before(const BlockToSum& block, cudaStream_t stream) {
   DeviceArray<BlockSumCounts> before(block.own + 1);
   const auto counts = thrust::make_transform_iterator(thrust::counting_iterator<std::uint64_t>(0),

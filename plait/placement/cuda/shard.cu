@@ -1,6 +1,6 @@
-// Four passes: mark the places that edges read, scan the marks, number what is brought in, and
-// write each row's slots, turned round so that they ascend, or in the order of the graph. Bytes:
-// edges x (V + V + slot), places x 9.
+// Four passes mark the places that edges read, scan the marks, number the rows that are brought in,
+// and write each row's slots, turned round so that they ascend, or in the order of the graph.
+// Bytes: edges x (V + V + slot), places x 9.
 #include <thrust/iterator/transform_iterator.h>
 
 #include <cub/device/device_reduce.cuh>
@@ -40,7 +40,7 @@ struct Count {
   __host__ __device__ std::uint32_t operator()(std::uint8_t mark) const { return mark; }
 };
 
-// How the places of each rank become slots.
+// The numbers by which the places of each rank become slots.
 struct Numbering {
   std::uint64_t starts[kMostRanks + 1];
   std::uint64_t slot[kMostRanks];    // of the rank's first place
@@ -73,7 +73,7 @@ __global__ void list_rows(const std::uint8_t* marks, const Slot* slots, std::uin
     rows[slots[place] - first_slot] = static_cast<std::uint32_t>(place - begin);
 }
 
-// A warp a row, whose edges keep their order.
+// One warp per row, whose edges keep their order.
 template <class V>
 __global__ void write_slots_as_given(const EdgeOffset* offsets, const V* neighbours,
                                      std::uint64_t rows, std::uint64_t own_begin,
@@ -90,7 +90,7 @@ __global__ void write_slots_as_given(const EdgeOffset* offsets, const V* neighbo
   if (local > 0) atomicAdd(local_edges, local);
 }
 
-// A warp a row: what stands before the first own place goes to the end.
+// One warp per row: edges before the first own place go to the end.
 template <class V>
 __global__ void write_slots(const EdgeOffset* offsets, const V* neighbours, const float* weights,
                             std::uint64_t rows, std::uint64_t own_begin, std::uint64_t own_end,

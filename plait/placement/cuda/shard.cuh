@@ -43,7 +43,7 @@ struct DeviceShard {
   }
 };
 
-// How rows are placed.
+// Options of placing rows.
 struct DeviceShardOptions {
   HaloKind halo = HaloKind::dense;
   // as_given: slots do not ascend within a row, which can then only be summed as a whole.

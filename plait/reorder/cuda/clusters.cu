@@ -1,5 +1,5 @@
-// A warp a row: each lane holds the label of one neighbour, and lanes with equal labels find each
-// other by a match instruction.
+// A warp works on one row: each lane holds the label of one neighbour, and lanes with equal labels
+// find each other by a match instruction.
 #include "plait/base/cuda/warp.cuh"
 #include "plait/reorder/clusters_rule.h"
 #include "plait/reorder/cuda/clusters.cuh"

@@ -21,7 +21,7 @@ struct Transport {
   void (*require_room)(World&, std::size_t bytes, std::size_t held);
   std::unique_ptr<DeviceHeap> (*make)(World&, std::size_t bytes);
 };
-// In the order of the enumeration. A rank's own part takes of its GPU what one that is shared does.
+// In the order of the enumeration. A rank's own part takes as much of its GPU as a shared one.
 constexpr std::array kTransports{
     Transport{require_vmm_room, make_vmm_heap}, Transport{require_nvshmem_room, make_nvshmem_heap},
     Transport{require_host_room, make_host_heap}, Transport{require_vmm_room, make_own_heap}};

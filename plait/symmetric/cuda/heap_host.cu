@@ -1,6 +1,7 @@
-// Heaps for GPUs that need not reach each other's memory. For signals, parts in memory of the host
-// that all processes share and all GPUs read and write, over PCIe: a few words each time. For rows
-// that others move (NCCL, or the host), a part on each GPU that only its rank reaches.
+// Heaps for GPUs that need not reach each other's memory. Parts for signals are in memory of the
+// host that all processes share and all GPUs read and write, over PCIe: a few words each time.
+// Parts for rows that others move (NCCL, or the host) are on each GPU, and only its rank reaches
+// them.
 #include "plait/base/error.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/symmetric/cuda/heap_transports.cuh"
@@ -52,7 +53,7 @@ class OwnHeap : public DeviceHeap {
 
 }  // namespace
 
-void require_host_room(World&, std::size_t, std::size_t) {}  // SymmetricHeap::create() looks
+void require_host_room(World&, std::size_t, std::size_t) {}  // SymmetricHeap::create() checks
 
 std::unique_ptr<DeviceHeap> make_host_heap(World& world, std::size_t bytes) {
   auto heap = std::make_unique<HostHeap>(world, bytes);

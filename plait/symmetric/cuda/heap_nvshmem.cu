@@ -28,14 +28,14 @@ class NvshmemHeap : public DeviceHeap {
         own_(nvshmem.allocate(taken_)) {
     require<DoesNotFitError>(
         own_ != nullptr,
-        "rank {}: NVSHMEM does not give {}; what it says stands above; where it makes its whole "
+        "rank {}: NVSHMEM does not give {}; its own message is above; where it makes its whole "
         "heap at its start, NVSHMEM_SYMMETRIC_SIZE is its size",
         world.rank(), format_bytes(taken_));
   }
   ~NvshmemHeap() override {
     if (own_ == nullptr) return;
     cudaDeviceSynchronize();  // nothing that was enqueued touches it any more
-    // The others may never come to it if this rank has failed.
+    // If this rank has failed, the others may never come to this.
     if (std::uncaught_exceptions() == exceptions_) nvshmem_.free(own_, taken_);
   }
 
@@ -68,10 +68,11 @@ void require_nvshmem_room(World& world, std::size_t bytes, std::size_t held) {
   // Ranks that share a GPU would have NVSHMEM put names into /dev/shm, the same ones for each job.
   const auto sharers = gpu_sharers(world);
   for (std::size_t rank = 0; rank < sharers.size(); ++rank)
-    require<UsageError>(sharers[rank] == 1,
-                        "NVSHMEM needs a GPU a rank, but {} ranks share that of rank {}; use "
-                        "--transport cuda",
-                        sharers[rank], rank);
+    require<UsageError>(
+        sharers[rank] == 1,
+        "NVSHMEM needs one GPU per rank, but {} ranks share the GPU of rank {}; use "
+        "--transport cuda",
+        sharers[rank], rank);
   const std::uint64_t idle = Nvshmem::join(world).idle() + held;
   const std::uint64_t free = gpu_free_memory((Bytes(bytes) + kPiece).value);
   const std::uint64_t fresh = free > kPiece ? free - kPiece : 0;

@@ -92,7 +92,7 @@ class VmmHeap : public DeviceHeap {
     }
   }
 
-  // This rank's part, zeroed; a descriptor of it for the others.
+  // Makes this rank's part, zeroed. Returns a descriptor of it for the others.
   Descriptor make_part(int rank) {
     const CUmemAllocationProp p = properties(gpu_);
     std::size_t page = 0;

@@ -14,7 +14,7 @@ namespace {
 constexpr int kLanes = 32;  // flags of one kernel: one for each lane
 static_assert(kLanes >= kMostGpus);
 constexpr int kPushThreads = 512;
-constexpr int kInFlight = 4;  // loads a thread
+constexpr int kInFlight = 4;  // loads per thread
 
 struct Flags {
   std::uint32_t* at[kLanes];
@@ -82,7 +82,7 @@ __global__ void wait_kernel(SignalState* state, const __grid_constant__ Flags fl
   if (lane == 0 && back == 0) state->waited += nanoseconds() - begin;
 }
 
-// In pieces that a thread moves at once.
+// Pushes, in pieces that a thread moves at once.
 template <class Piece>
 struct Pushes {
   const Piece* from[kLanes];
@@ -133,7 +133,7 @@ namespace {
 
 constexpr const char* kWords = "memory of the host that the GPU reads";
 
-// Of the process itself, not of CUDA, which may end before the watch over ranks does.
+// The memory is the process's own, because CUDA may end before the watch over ranks does.
 SignalWords* host_words() {
   void* const page = ::mmap(nullptr, sizeof(SignalWords), PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -250,7 +250,7 @@ void DeviceSignals::abandon(cudaStream_t stream) {
   abandoned_ = true;
   end_waits();
   fail_kernel<<<1, 1, 0, stream>>>(state_.data());
-  cudaGetLastError();  // the failure that led here is the one to tell
+  cudaGetLastError();  // the failure that led here is reported instead
 }
 
 void DeviceSignals::wait(std::span<const Signal> signals, cudaStream_t stream, std::uint32_t back) {

@@ -94,7 +94,8 @@ class DeviceSignals : private WatchedWork {
   // other ranks unseen.
   void wait_elsewhere(bool begins, cudaStream_t stream);
 
-  // To be called before the host waits for the stream: the watch then knows that the GPU has work.
+  // Must be called before the host waits for the stream: the watch then knows that the GPU has
+  // work.
   void mark(cudaStream_t stream);
   // Tells that an operation has failed on this rank after it had begun: results that the others
   // make of rows which it has not sent become NaN, and check() throws on all.

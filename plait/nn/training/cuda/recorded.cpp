@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kCallsBefore = 2;
 
-// libtorch's allocator, by its virtual functions alone: nothing of its CUDA part is linked.
+// Returns libtorch's allocator, used by its virtual functions alone: its CUDA part is not linked.
 c10::cuda::CUDACachingAllocator::CUDAAllocator& allocator() {
   return static_cast<c10::cuda::CUDACachingAllocator::CUDAAllocator&>(
       *c10::GetAllocator(torch::kCUDA));
@@ -46,10 +46,10 @@ struct Recorder::Graph {
       work();
       capture.end();
     }
-    // Of branches that run beside each other, one may go first: rows for other GPUs.
+    // Among branches that run beside each other, rows for other GPUs may go first.
     check_cuda(cudaGraphInstantiate(&executable, graph, cudaGraphInstantiateFlagUseNodePriority),
                "recording");
-    check_cuda(cudaGraphUpload(executable, stream), "recording");  // what it takes, it takes now
+    check_cuda(cudaGraphUpload(executable, stream), "recording");  // takes its memory now
   }
   ~Graph() {
     cudaDeviceSynchronize();
@@ -61,12 +61,12 @@ struct Recorder::Graph {
   Graph& operator=(const Graph&) = delete;
 
  private:
-  // Numbers of their own kind: libtorch's pools have a 0 in one place or the other.
+  // The pool's number is of a kind of its own: libtorch's pools have a 0 in one place or the other.
   Graph(const torch::Device& device, std::uint64_t pool_number)
       : index(device.index()), pool(pool_number, pool_number) {}
 
-  // While it lives, what this thread enqueues on the stream is recorded, and libtorch's memory for
-  // it comes from the pool. What throws meanwhile leaves the stream as it was.
+  // While it lives, work that this thread enqueues on the stream is recorded, and libtorch's memory
+  // for it comes from the pool. An exception meanwhile leaves the stream as it was.
   class Capture {
    public:
     Capture(Graph& to, cudaStream_t stream) : to_(to), stream_(stream) {
@@ -81,7 +81,7 @@ struct Recorder::Graph {
     ~Capture() {
       if (under_way_) {
         cudaStreamEndCapture(stream_, &to_.graph);
-        cudaGetLastError();  // that it is not whole is no failure of what comes next
+        cudaGetLastError();  // a broken recording is no failure of later work
       }
       allocator().endAllocateToPool(to_.index, to_.pool);
     }
@@ -130,7 +130,7 @@ void Recorder::run(Piece piece, const std::function<void()>& work) {
 }
 
 void Recorder::record(Recorded& piece, const std::function<void()>& work) {
-  // Blocks of the calls before: a recording takes none of them.
+  // Gives back blocks of the calls before: a recording takes none of them.
   release_gpu_caches();
   bool fits = true;
   try {
@@ -143,13 +143,12 @@ void Recorder::record(Recorded& piece, const std::function<void()>& work) {
     fits = false;
   }
   const std::string failure = first_failure(
-      handle_.world(),
-      fits ? ""
-           : fmt::format("recording what a step does needs more memory than the {} that are "
-                         "free on the GPU",
-                         format_bytes(gpu_free_memory())));
+      handle_.world(), fits ? ""
+                            : fmt::format("recording a step needs more memory than the {} that are "
+                                          "free on the GPU",
+                                          format_bytes(gpu_free_memory())));
   if (failure.empty()) return;
-  // A rank that replays beside one that does not would be right, but wait for it: so none replays.
+  // A rank that replays would wait for one that does not: so none replays.
   possible_ = false;
   for (Recorded& each : pieces_) each.graph.reset();
   release_gpu_caches();
