@@ -12,6 +12,7 @@
 #include "plait/base/gpu.h"
 #include "plait/base/limits.h"
 #include "plait/base/timer.h"
+#include "plait/plan/choose.h"
 #include "plait/world/phase.h"
 
 namespace plait::cli {
@@ -36,6 +37,7 @@ struct Entry {
 struct Row {
   std::string strategy;
   std::uint64_t width = 0;
+  DType wire = DType::f32;
   Times times;
   double error = 0;
   std::size_t passes = 1;
@@ -60,6 +62,7 @@ std::vector<Entry> entries(const Options& o) {
                            .wire = cusparse ? DType::f32 : wire,
                            .gpu = true};
     entry.options.tuning.sum_by_cusparse = cusparse;
+    entry.options.route = choose(entry.options.route);
     list.push_back(std::move(entry));
   }
   return list;
@@ -93,19 +96,21 @@ class Contest {
   void measure(const Entry& entry, GpuAggregator& aggregator, std::uint64_t width) {
     GpuBench bench(world_, dataset_.graph, partition_, aggregator, width);
     const std::uint64_t bytes_before = aggregator.cost().bytes_fetched;
-    Row row{entry.name, width, {}, bench.check(), aggregator.passes(width)};
+    Row row{entry.name, width,         entry.options.route.wire,
+            {},         bench.check(), aggregator.passes(width)};
     row.link_bytes = aggregator.cost().bytes_fetched - bytes_before;
-    require<MismatchError>(row.error < (o_.wire == "bf16" ? 4e-3 : 1e-5),
+    require<MismatchError>(row.error < (row.wire == DType::bf16 ? 4e-3 : 1e-5),
                            "{} at width {} is wrong by {} relative", entry.name, width, row.error);
     row.times = bench.time_steps(o_.effort);
     if (!o_.trace.empty()) add_trace(row, bench.trace());
     rows_.push_back(row);
     edges_ = aggregator.edges();
+    if (entry.options.route.placement().halo != HaloKind::complete)
+      halo_rows_ = std::max(halo_rows_, aggregator.halo_rows());
     if (entry.options.route.strategy != Strategy::pipelined) return;
     Limit& limit = limits_[width];
     limit.sum_ms = bench.time_part(StepPart::sum, o_.effort).median();
     if (world_.size() > 1) limit.link_ms = bench.time_part(StepPart::link, o_.effort).least();
-    halo_rows_ = aggregator.halo_rows();
   }
 
   // Lanes of all strategies and widths are stacked; each starts at its own time 0.
@@ -141,15 +146,11 @@ class Contest {
   json to_json() const {
     json rows = json::array();
     for (const Row& row : rows_) {
-      json one = {{"strategy", row.strategy},
-                  {"width", row.width},
-                  {"median_ms", row.times.median()},
-                  {"least_ms", row.times.least()},
-                  {"most_ms", row.times.most()},
-                  {"passes", row.passes},
-                  {"error", row.error},
-                  {"link_bytes", row.link_bytes},
-                  {"gathered_bytes", gathered_bytes(row)}};
+      json one = {{"strategy", row.strategy},      {"width", row.width},
+                  {"wire", to_string(row.wire)},   {"median_ms", row.times.median()},
+                  {"least_ms", row.times.least()}, {"most_ms", row.times.most()},
+                  {"passes", row.passes},          {"error", row.error},
+                  {"link_bytes", row.link_bytes},  {"gathered_bytes", gathered_bytes(row)}};
       if (const auto limit = limits_.find(row.width); limit != limits_.end()) {
         one["limit_ms"] = limit->second.ms();
         one["link_ms"] = limit->second.link_ms;

@@ -69,16 +69,17 @@ class Kinds {
 
   template <class Make>
   CLI::App* add(const char* name, const char* description, Make make) {
-    CLI::App* kind = generate_->add_subcommand(name, description);
-    kind->add_option("-o,--out", o_->out, "Graph to write: " + writable_endings())->required();
+    CLI::App* kind =
+        add_command(*generate_, session_, name, description, [make, o = o_, &session = session_] {
+          write(*o, session, make(*o, *session.command, session.seed));
+        });
+    as_output(session_,
+              kind->add_option("-o,--out", o_->out, "Graph to write: " + writable_endings()))
+        ->required();
     kind->add_option("--seed", session_.seed,
                      "Seed; the same seed gives the same graph on every machine")
         ->capture_default_str();
-    add_output_flags(kind, session_);
     add_examples(kind, fmt::format("  plait generate {0} -o {0}.plait", name));
-    kind->callback([make, kind, o = o_, &session = session_] {
-      write(*o, session, make(*o, *kind, session.seed));
-    });
     return kind;
   }
   Options& options() { return *o_; }

@@ -86,9 +86,12 @@ MemoryPlan plan_of(const AnyCsr& graph, bool symmetric, const Partition& partiti
 // Returns the text of the error on this rank, or nothing.
 std::string shortage(const World& world, const MemoryPlan& plan, bool gpu,
                      const std::string& what) {
-  const std::uint64_t own = plan.rank_total(world.rank());
-  const bool together = !gpu && world.one_host();
-  const std::uint64_t needed = together ? plan.total() : own;
+  std::uint64_t needed = plan.rank_total(world.rank());
+  if (!gpu) {
+    Bytes together = 0;
+    for (const int rank : world.ranks_of_host()) together = together + plan.rank_total(rank);
+    needed = together.value;
+  }
   const std::uint64_t free = gpu ? gpu_free_memory(needed) : available_memory();
   return failure_of([&] { require_memory(needed, gpu ? what + " on a GPU" : what, free); });
 }

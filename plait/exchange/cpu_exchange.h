@@ -4,9 +4,10 @@
 // barrier before own rows are overwritten, because peers may still be reading them. reserve() ends
 // in such a barrier, so that a step that comes next begins with none.
 //
-// At both barriers ranks compare the calls that they make, by one word each in the memory that
-// they share. Where rows travel as messages, they compare it in reserve() alone. All ranks throw
-// the same UsageError if the words differ.
+// In reserve(), and at the barrier before rows are fetched, ranks compare the calls that they make,
+// by one word each in the memory that they share. Where rows travel as messages, they compare it in
+// reserve() alone. All ranks throw the same UsageError if the words differ. Ranks that wait on the
+// memory of different graphs are told apart by the watch (World::begin_operation).
 #pragma once
 
 #include <memory>

@@ -12,6 +12,9 @@ Route choose(Route route) {
   const StrategyTraits& traits = traits_of(route.strategy);
   require<UsageError>(traits.on(route.gpu).possible,
                       "strategy {} needs GPUs; use --gpus, or --strategy bulk", traits.name);
+  require<UsageError>(route.wire == DType::f32 || traits.converts_rows,
+                      "strategy {} moves rows as they are; use fp32 on the wire, or {}",
+                      traits.name, to_string(Strategy::pipelined));
   if (!route.gpu || !route.exact) return route;
   require<UsageError>(!traits.own_order,
                       "strategy {} on GPUs sums in an order that depends on how the graph is cut; "

@@ -1,6 +1,8 @@
 #include "plait/symmetric/rows.h"
 
+#include <cstring>
 #include <new>
+#include <span>
 
 #include "plait/base/error.h"
 #include "plait/base/memory.h"
@@ -12,11 +14,26 @@ namespace {
 
 constexpr const char* kPrivate = "the rows of one rank";
 
+// Collective. Returns the sum over the ranks of this host.
+std::uint64_t sum_over_host(World& world, std::uint64_t mine) {
+  const auto all = world.all_gather(std::as_bytes(std::span(&mine, 1)));
+  Bytes sum = 0;
+  for (const int rank : world.ranks_of_host()) {
+    std::uint64_t one = 0;
+    std::memcpy(&one, all[static_cast<std::size_t>(rank)].data(), sizeof one);
+    sum = sum + one;
+  }
+  return sum.value;
+}
+
 // Collective.
 void replace_private(World& world, std::unique_ptr<PrivateRows>& rows, std::uint64_t bytes) {
-  const std::uint64_t held = rows ? rows->bytes() : 0;
-  agree_on_failure(world,
-                   failure_of([&] { require_memory(bytes, kPrivate, available_memory() + held); }));
+  const std::uint64_t needed = sum_over_host(world, bytes);
+  const std::uint64_t held = sum_over_host(world, rows ? rows->bytes() : 0);
+  agree_on_failure(world, failure_of([&] {
+                     require_memory(needed, "the rows of the ranks of one host",
+                                    available_memory() + held);
+                   }));
   replace_memory(world, rows, bytes, [&](std::size_t size) {
     std::unique_ptr<PrivateRows> made;
     agree_on_failure(world, failure_of([&] { made = std::make_unique<PrivateRows>(size); }));

@@ -140,20 +140,22 @@ std::optional<Loss> Liveness::judge() {
     if (peer.left_after && *peer.left_after < begun)
       return Loss{rank, fmt::format("has ended, but rank {} still waits for it", options_.rank),
                   Phase::current()};
-    if (peer.operation / kKinds == begun && peer.operation != operation)
+    if (peer.operation / kKinds == begun && peer.operation != operation) {
+      const std::string theirs = kind_name(peer.operation), ours = kind_name(operation);
       return Loss{rank,
                   fmt::format("has called {} where rank {} has called {}; every rank must make the "
                               "same calls in the same order",
-                              kind_name(peer.operation), options_.rank, kind_name(operation)),
+                              theirs, options_.rank, theirs == ours ? "another one" : ours),
                   ""};
+    }
   }
   return std::nullopt;
 }
 
-const std::string& Liveness::kind_name(std::uint64_t operation) const {
-  static const std::string other = "another operation";
-  const std::uint64_t kind = operation % kKinds;
-  return kind < options_.kind_names.size() ? options_.kind_names[kind] : other;
+std::string Liveness::kind_name(std::uint64_t operation) const {
+  const auto& names = options_.kind_names;
+  if (names.empty()) return "an operation";
+  return names[std::min<std::size_t>(operation % kKinds, names.size() - 1)];
 }
 
 std::optional<Loss> Liveness::judge_work(Duration elapsed) {

@@ -63,7 +63,9 @@ class Liveness {
   ~Liveness() { stop(); }
 
   // Counts an operation in which all ranks take part, in the same order on each; by one thread at a
-  // time. `kind` is one of a handful of numbers, `kind_names` of the options says what they are.
+  // time. Operations of different kinds cannot meet. `kind`: an index of kind_names of the options;
+  // the last name is that of all greater kinds, too.
+  static constexpr std::uint64_t kKinds = 4096;
   void begin_operation(std::size_t kind) {
     const std::uint64_t begun = operations_.load(std::memory_order_relaxed) / kKinds + 1;
     operations_.store(begun * kKinds + kind, std::memory_order_relaxed);
@@ -117,7 +119,7 @@ class Liveness {
   std::string next_heartbeat();
   void read_peer(Peer& peer, const std::string& heartbeat, Duration elapsed);
   std::optional<Loss> judge();
-  const std::string& kind_name(std::uint64_t operation) const;
+  std::string kind_name(std::uint64_t operation) const;
   std::optional<Loss> judge_work(Duration elapsed);
 
   // The watch thread.
@@ -138,7 +140,6 @@ class Liveness {
   const std::unique_ptr<Rendezvous> store_;
   std::vector<std::string> keys_;  // the lost key, then one heartbeat per rank
   // The number of operations that have begun, and the kind of the last one, in one number.
-  static constexpr std::uint64_t kKinds = 16;
   std::atomic<std::uint64_t> operations_{0};
 
   std::mutex mutex_;  // guards the members below

@@ -29,9 +29,9 @@ namespace {
 using std::chrono::milliseconds;
 
 // Operations that cannot meet one another, and the watch's names for them.
-enum class Kind : std::size_t { elsewhere, barrier, sum, exchange, broadcast };
-const std::vector<std::string> kKindNames{"an operation on a graph", "a barrier",
-                                          "a sum over ranks", "an exchange of data", "a broadcast"};
+enum Kind : std::size_t { kBarrier, kSum, kExchange, kBroadcast, kElsewhere };
+const std::vector<std::string> kKindNames{"a barrier", "a sum over ranks", "an exchange of data",
+                                          "a broadcast", "an operation on a graph"};
 
 // Worlds of one process, one after the other, do not share keys.
 std::string next_world_name() {
@@ -49,22 +49,22 @@ class Joined : public World {
   milliseconds timeout() const override { return config_.timeout; }
 
   void barrier() override {
-    collective(Kind::barrier, [&] { gloo_->barrier(); });
+    collective(kBarrier, [&] { gloo_->barrier(); });
   }
   void all_reduce_sum(std::span<float> values) override {
-    collective(Kind::sum, [&] { gloo_->all_reduce_sum(values); });
+    collective(kSum, [&] { gloo_->all_reduce_sum(values); });
   }
   void all_reduce_sum(std::span<double> values) override {
-    collective(Kind::sum, [&] { gloo_->all_reduce_sum(values); });
+    collective(kSum, [&] { gloo_->all_reduce_sum(values); });
   }
   std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) override;
   void all_to_all(std::span<const std::span<const std::byte>> send,
                   std::span<const std::span<std::byte>> received) override;
   void broadcast(std::span<std::byte> bytes, int root) override {
-    collective(Kind::broadcast, [&] { gloo_->broadcast(bytes, root); });
+    collective(kBroadcast, [&] { gloo_->broadcast(bytes, root); });
   }
 
-  bool one_host() const override { return one_host_; }
+  const std::vector<int>& ranks_of_host() const override { return ranks_of_host_; }
   void store_set(const std::string& key, const std::string& value) override {
     try {
       store_->set("user/" + key, "=" + value);
@@ -78,7 +78,9 @@ class Joined : public World {
     require_own_process();
     liveness_->check();
   }
-  void begin_operation() override { begin_operation(Kind::elsewhere); }
+  void begin_operation(std::uint64_t place) override {
+    begin_operation(kElsewhere + place % (Liveness::kKinds - kElsewhere));
+  }
   [[noreturn]] void explain(const std::string& error) override { liveness_->explain(error); }
   void watch(WatchedWork& work) override { liveness_->watch(work); }
   void unwatch(WatchedWork& work) override { liveness_->unwatch(work); }
@@ -111,9 +113,9 @@ class Joined : public World {
   }
   static void at_exit(int status, void* world);
 
-  void begin_operation(Kind kind) {
+  void begin_operation(std::size_t kind) {
     require_own_process();
-    liveness_->begin_operation(static_cast<std::size_t>(kind));
+    liveness_->begin_operation(kind);
   }
   // Runs an operation of all ranks. If a rank is lost, a failure is reported as that loss.
   template <class Operation>
@@ -132,7 +134,7 @@ class Joined : public World {
   const int exceptions_ = std::uncaught_exceptions();
   const pid_t process_ = ::getpid();
   const std::string name_ = next_world_name();
-  bool one_host_ = false;
+  std::vector<int> ranks_of_host_;
   bool closed_ = false;
   // In this order: Gloo and the watch end before the store that this process may keep.
   std::unique_ptr<Rendezvous> store_;
@@ -228,7 +230,9 @@ void Joined::compare_hosts() {
   for (int rank = 0; rank < config_.size; ++rank)
     keys.push_back(fmt::format("{}/host/{}", name_, rank));
   const auto hosts = store_->get_all(keys);
-  one_host_ = std::ranges::all_of(hosts, [&](const auto& host) { return host == hosts[0]; });
+  const auto& mine = hosts[static_cast<std::size_t>(config_.rank)];
+  for (int rank = 0; rank < config_.size; ++rank)
+    if (hosts[static_cast<std::size_t>(rank)] == mine) ranks_of_host_.push_back(rank);
 }
 
 void Joined::open_gloo() {
@@ -273,7 +277,7 @@ void Joined::all_to_all(std::span<const std::span<const std::byte>> send,
   require<UsageError>(send[own].size() == received[own].size(),
                       "all_to_all: rank {} sends itself {} bytes, but has room for {}", own,
                       send[own].size(), received[own].size());
-  collective(Kind::exchange, [&] { gloo_->all_to_all(send, received); });
+  collective(kExchange, [&] { gloo_->all_to_all(send, received); });
 }
 
 std::string Joined::store_get(const std::string& key) {

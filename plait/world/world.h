@@ -77,7 +77,9 @@ class World {
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
 
   // Tells whether all ranks run on one host (then they share memory).
-  virtual bool one_host() const = 0;
+  bool one_host() const { return static_cast<int>(ranks_of_host().size()) == size(); }
+  // Returns the ranks that run on this rank's host, this one among them, in ascending order.
+  virtual const std::vector<int>& ranks_of_host() const = 0;
   // A small key-value store common to all ranks; not collective. store_get() waits for the key up
   // to the timeout, then throws Error.
   virtual void store_set(const std::string& key, const std::string& value) = 0;
@@ -86,8 +88,9 @@ class World {
   // Throws LostRankError if the liveness watch has lost a rank. For loops that wait on memory.
   virtual void check_alive() = 0;
   // Must be called when an operation begins that is not World's and in which all ranks take part (a
-  // barrier on shared memory), so that a rank that has left without it is found out.
-  virtual void begin_operation() {}
+  // barrier on shared memory), so that a rank that has left without it is found out. `place`: a
+  // number of the memory on which ranks meet; a rank that waits at another place is found out, too.
+  virtual void begin_operation(std::uint64_t place) { static_cast<void>(place); }
   // Must be called when an operation that is not World's has failed with `error`, as it does when a
   // rank is lost. Waits for the verdict up to the timeout and throws its LostRankError. Without a
   // verdict, throws Error with this text.

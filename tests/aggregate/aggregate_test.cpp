@@ -10,6 +10,8 @@
 #include <cstring>
 
 #include "plait/base/error.h"
+#include "plait/base/memory.h"
+#include "plait/symmetric/rows.h"
 #include "tests/aggregate/aggregate_case.h"
 #include "tests/world/ranks.h"
 
@@ -214,12 +216,12 @@ TEST(Aggregate, OneToFourRanksEqualThreeLoops) {
   }
 }
 
-void run_on_hosts(const std::string& program, int ranks) {
+void run_on_hosts(const std::string& program, int ranks, int ranks_per_host = 1) {
   const int port = free_port();
   std::vector<Process> processes;
   for (int rank = 0; rank < ranks; ++rank) {
     Environment environment = rank_environment(program, rank, ranks, port);
-    environment["PLAIT_HOST_ID"] = fmt::format("host {}", rank);
+    environment["PLAIT_HOST_ID"] = fmt::format("host {}", rank / ranks_per_host);
     processes.emplace_back(environment);
   }
   for (Process& process : processes) {
@@ -230,6 +232,22 @@ void run_on_hosts(const std::string& program, int ranks) {
 
 TEST(Aggregate, SeveralHostsExchangeMessages) {
   for (const int ranks : {2, 3}) run_on_hosts("aggregate by messages", ranks);
+}
+
+// A rank's rows fit its host, but those of two ranks do not.
+const RankProgram kTogetherTooMuch("two ranks per host are too much", [](World& world) {
+  expect(world.ranks_of_host().size() == 2, "two ranks per host");
+  SymmetricRows rows(world);
+  try {
+    rows.reserve(available_memory() / sizeof(float) / 5 * 3);
+    expect(false, "rows of two ranks that do not fit together are refused");
+  } catch (const DoesNotFitError&) {
+  }
+  rows.reserve(64);
+});
+
+TEST(Aggregate, RowsOfAllRanksOfAHostFitItTogether) {
+  run_on_hosts("two ranks per host are too much", 4, 2);
 }
 
 TEST(Aggregate, ARefusedWidthLeavesTheRoomThatThereWas) {

@@ -115,6 +115,12 @@ def test_outputs_that_cannot_be_written_are_found_out_first(plait, tmp_path):
         program.check_one_line(first, [out, "no folder"])
 
 
+def test_generate_finds_out_first(plait, tmp_path):
+    """The graph would not fit."""
+    plait.fails(FAILED, "generate", "rmat", "--vertices", 2**40, "--edges", 2**46,
+                "-o", tmp_path / "no" / "g.plait", names=["no folder"])
+
+
 @pytest.mark.parametrize("ranks", [[], ["--ranks", 2]])
 def test_outputs_that_are_inputs(plait, tmp_path, communities, ranks):
     """They are refused by any name; but a checkpoint that is resumed may be replaced."""

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/utils.h>
 
+#include <cmath>
 #include <random>
 
 #include "plait/base/error.h"
@@ -42,6 +43,7 @@ TEST(RocAuc, OfKnownOrders) {
   EXPECT_EQ(roc_auc({{1, true}, {2, false}}), 0);
   EXPECT_EQ(roc_auc({{3, true}, {3, false}}), 0.5);
   EXPECT_EQ(roc_auc({{0.0, true}, {-0.0, false}}), 0.5);
+  EXPECT_EQ(roc_auc({{0, false}, {std::nan(""), true}, {1, true}}), 0);
 }
 
 // Own examples of one rank are in all splits, some in none.

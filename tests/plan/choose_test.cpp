@@ -31,6 +31,9 @@ TEST(Choose, RefusesWhatDoesNotGoTogether) {
     EXPECT_THROW(choose({.strategy = strategy, .gpu = true, .exact = true}), UsageError);
   EXPECT_NO_THROW(choose({.strategy = Strategy::get, .exact = true}));
   EXPECT_THROW(choose({.wire = DType::bf16, .gpu = true, .exact = true}), UsageError);
+  for (const Strategy strategy : {Strategy::get, Strategy::paged})
+    EXPECT_THROW(choose({.strategy = strategy, .wire = DType::bf16, .gpu = true}), UsageError);
+  EXPECT_EQ(choose({.wire = DType::bf16, .gpu = true}).wire, DType::bf16);
 }
 
 TEST(Choose, RowsThemselvesAreBroughtBySomeStrategiesOnGpus) {

@@ -128,6 +128,13 @@ def rows_of_other_types():
     graph.gather(torch.ones(graph.num_own, 2, dtype=(torch.float32, torch.float64)[RANK]))
 
 
+def layers_with_and_without_loops():
+    graph = plait.Graph(INDEX)
+    layer = (plait.nn.GCNConv, plait.nn.SAGEConv)[RANK](2, 2)
+    with torch.no_grad():
+        layer(torch.ones(graph.num_own, 2), graph)
+
+
 def aggregates_of_other_widths():
     graph = plait.Graph(INDEX)
     plait.aggregate(graph, torch.ones(graph.num_own, 4 + RANK))

@@ -139,6 +139,13 @@ def one_line(error):
     return str(error.value)
 
 
+def changed(model, **options):
+    """Returns the model with other options in its second layer."""
+    for name, value in options.items():
+        setattr(model.convs[1], name, value)
+    return model
+
+
 @pytest.mark.parametrize("model,settings,words", [
     (lambda: Own(4, 4), {}, "say activation='relu' or activation='elu'"),
     (lambda: Own(4, 4, normalize=True), {"activation": "elu"}, "convs.0 has normalize=True"),
@@ -149,6 +156,14 @@ def one_line(error):
     (lambda: models.GCN(4, 4, 2, 3, norm="layer_norm"), {}, "LayerNorm with mode='node'"),
     (lambda: models.GCN(4, 4, 2, 3, norm="pair_norm"), {}, "norms are PairNorm"),
     (lambda: models.GCN(4, 4, 2, 3, act="tanh"), {}, "the model's act is Tanh"),
+    (lambda: models.GCN(4, 4, 2, 3, norm="batch_norm", act_first=True), {}, "act_first=True"),
+    (lambda: models.GIN(4, 4, 2, 3, norm="batch_norm", act_first=True), {}, "act_first=True"),
+    (lambda: models.GCN(4, 4, 2, 3, act="elu", act_kwargs={"alpha": 0.3}), {}, "ELU has alpha=1"),
+    (lambda: models.GIN(4, 4, 2, 3, act="elu", act_kwargs={"alpha": 0.3}), {}, "ELU has alpha=1"),
+    (lambda: models.GCN(4, 4, 2, 3, norm="batch_norm", norm_kwargs={"eps": 0.5}), {}, "eps=0.5"),
+    (lambda: models.GIN(4, 4, 2, 3, norm="batch_norm", norm_kwargs={"eps": 0.5}), {}, "eps=0.5"),
+    (lambda: changed(models.GraphSAGE(4, 4, 2, 3), aggr="max"), {}, "convs.1 has aggr=max"),
+    (lambda: changed(models.GAT(4, 4, 2, 3), negative_slope=0.9), {}, "has negative_slope=0.9"),
     (lambda: models.PNA(4, 4, 2, 3, aggregators=["mean"], scalers=["identity"],
                         deg=torch.ones(3)), {}, "layers are PNAConv"),
     (lambda: torch.nn.Linear(2, 2), {}, "not in a ModuleList convs"),

@@ -35,6 +35,8 @@ SAYS = {
     "a_sum_and_a_graph": "ValueError: .* rank 0 plait.sum .*, but rank 1 an exchange of data",
     "rows_of_other_widths": "ValueError: .* rank 0 Graph.gather of rows of 2 .* of rows of 3",
     "rows_of_other_types": "ValueError: .* rank 0 Graph.gather of .*Float.* Graph.gather .*Double",
+    "layers_with_and_without_loops": "ValueError: ranks pass different graphs: the weight of "
+                                     "self-loops is 1.0 on rank 0, but None on rank 1",
     "aggregates_of_other_widths": "ValueError: ranks call different operations on a graph: rank 0 "
                                   "is to make room for rows of width 4, but rank 1 .* of width 5",
     "later_aggregates_of_other_widths": "ValueError: .* rank 0 .* of width 9, but rank 1 .* 3;",
@@ -120,6 +122,24 @@ def test_a_process_forked_from_a_rank_is_none(tmp_path):
     for rank, output in enumerate(Ranks(2, program).succeed(limit=60)):
         refused = rf"this process was forked from rank {rank} after the ranks had joined.*\n"
         assert re.fullmatch(rf"({refused}){{2}}6.0\n", output), output
+
+
+OTHER_GRAPHS = """
+graphs = graph, plait.Graph(torch.tensor([[0, 1], [1, 2]]), 3)
+for each in graphs:
+    plait.aggregate(each, x)
+plait.aggregate(graphs[plait.rank()], x)
+print("done")
+"""
+
+
+def test_ranks_that_use_different_graphs_are_ended(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(PREFACE + OTHER_GRAPHS)
+    for code, output, errors in Ranks(2, program).results(limit=60):
+        assert code == 1 and output == ""
+        assert re.search("has called an operation on a graph where rank . has called another one; "
+                         "every rank must make the same calls", errors), errors
 
 
 FROZEN_LATER = """

@@ -49,11 +49,16 @@ GraphSet::GraphSet(const World& world, const Dataset& dataset, const VertexList&
   const auto begin = [&](int rank) { return std::int64_t{dataset.graphs} * rank / world.size(); };
   first_ = begin(world.rank());
   own_ = torch::arange(first_, begin(world.rank() + 1), torch::kInt64).to(device);
-  torch::Tensor sizes = torch::zeros({std::int64_t{dataset.graphs}});
-  for (const std::uint32_t g : dataset.graph_ids) ++sizes.mutable_data_ptr<float>()[g];
+  torch::Tensor sizes = torch::zeros({std::int64_t{dataset.graphs}}, torch::kInt64);
+  for (const std::uint32_t g : dataset.graph_ids) ++sizes.mutable_data_ptr<std::int64_t>()[g];
   graphs_ = std::int64_t{dataset.graphs};
-  most_ = static_cast<std::uint64_t>(sizes.numel() > 0 ? sizes.max().item<float>() : 0);
-  scale_ = sizes.narrow(0, first_, own_.size(0)).clamp_min(1).reciprocal().unsqueeze(1).to(device);
+  most_ = static_cast<std::uint64_t>(sizes.numel() > 0 ? sizes.max().item<std::int64_t>() : 0);
+  scale_ = sizes.narrow(0, first_, own_.size(0))
+               .to(torch::kFloat32)
+               .clamp_min(1)
+               .reciprocal()
+               .unsqueeze(1)
+               .to(device);
 }
 
 torch::Tensor GraphSet::pool(const torch::Tensor& h, const GraphRef& graph, Pool pool) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -102,6 +103,10 @@ double f1(double hits, double said, double labelled) {
 }
 
 double roc_auc(std::vector<Scored> examples) {
+  // NaN has no place in an order.
+  if (std::ranges::any_of(
+          examples, [](double score) { return std::isnan(score); }, &Scored::score))
+    return 0;
   std::ranges::sort(examples, {}, &Scored::score);
   double positives = 0, negatives = 0, pairs = 0;
   for (auto first = examples.begin(); first != examples.end();) {
