@@ -38,7 +38,7 @@ class HostHeap : public SymmetricHeap {
       : world_(world),
         bytes_(bytes),
         parts_(std::move(parts)),
-        number_(next_number()),
+        place_(world.new_place()),
         barrier_(last_page(0).barrier, world.size()) {}
 
   std::size_t bytes() const override { return bytes_; }
@@ -46,7 +46,7 @@ class HostHeap : public SymmetricHeap {
     return parts_.at(static_cast<std::size_t>(rank)).bytes().first(bytes_);
   }
   void barrier() override {
-    world_.begin_operation(number_);
+    world_.begin_operation(place_);
     barrier_.wait([this] { world_.check_alive(); });
   }
   std::vector<std::uint64_t> barrier(std::uint64_t word) override {
@@ -59,11 +59,6 @@ class HostHeap : public SymmetricHeap {
   }
 
  private:
-  // Ranks make heaps in the same order.
-  static std::uint64_t next_number() {
-    static std::uint64_t number = 0;
-    return number++;
-  }
   // Fresh shared memory is zero, which is its initial value, and other ranks may be in the barrier
   // already: so nothing is constructed here.
   LastPage& last_page(int rank) const {
@@ -74,7 +69,7 @@ class HostHeap : public SymmetricHeap {
   World& world_;
   const std::size_t bytes_;
   const std::vector<SharedMemory> parts_;
-  const std::uint64_t number_;
+  const std::uint64_t place_;
   FutexBarrier barrier_;
   std::size_t turn_ = 0;  // of LastPage::words
 };

@@ -63,7 +63,7 @@ bool told_by_lower_rank(const WorldConfig& config, const std::string& cause) {
       Rendezvous::connect(rendezvous_address(config), std::min(config.timeout, milliseconds(1000)));
   store->set(failure_key(config.rank), "=" + cause);
   if (config.rank == 0) return false;
-  store->get(failure_key(0), std::min(config.timeout / 10, milliseconds(500)));
+  store->get(failure_key(0), std::min(config.timeout / 10, milliseconds(5000)));
   for (int rank = 0; rank < config.rank; ++rank)
     if (store->get(failure_key(rank), milliseconds(1)) == "=" + cause) return true;
   return false;

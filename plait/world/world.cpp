@@ -79,7 +79,7 @@ class Joined : public World {
     liveness_->check();
   }
   void begin_operation(std::uint64_t place) override {
-    begin_operation(kElsewhere + place % (Liveness::kKinds - kElsewhere));
+    begin_kind(kElsewhere + place % (Liveness::kKinds - kElsewhere));
   }
   [[noreturn]] void explain(const std::string& error) override { liveness_->explain(error); }
   void watch(WatchedWork& work) override { liveness_->watch(work); }
@@ -113,14 +113,14 @@ class Joined : public World {
   }
   static void at_exit(int status, void* world);
 
-  void begin_operation(std::size_t kind) {
+  void begin_kind(std::size_t kind) {
     require_own_process();
     liveness_->begin_operation(kind);
   }
   // Runs an operation of all ranks. If a rank is lost, a failure is reported as that loss.
   template <class Operation>
   void collective(Kind kind, Operation&& operation) {
-    begin_operation(kind);
+    begin_kind(kind);
     liveness_->check();
     try {
       operation();

@@ -88,9 +88,11 @@ class World {
   // Throws LostRankError if the liveness watch has lost a rank. For loops that wait on memory.
   virtual void check_alive() = 0;
   // Must be called when an operation begins that is not World's and in which all ranks take part (a
-  // barrier on shared memory), so that a rank that has left without it is found out. `place`: a
-  // number of the memory on which ranks meet; a rank that waits at another place is found out, too.
+  // barrier on shared memory), so that a rank that has left without it is found out. `place`: where
+  // ranks meet, as new_place() has numbered it; a rank that waits elsewhere is found out, too.
   virtual void begin_operation(std::uint64_t place) { static_cast<void>(place); }
+  // Returns a number for memory on which ranks meet. All ranks call it in the same order.
+  std::uint64_t new_place() { return places_++; }
   // Must be called when an operation that is not World's has failed with `error`, as it does when a
   // rank is lost. Waits for the verdict up to the timeout and throws its LostRankError. Without a
   // verdict, throws Error with this text.
@@ -102,6 +104,9 @@ class World {
   virtual void unwatch(WatchedWork&) {}
   // Returns the bytes of payload that this rank has sent through collectives so far.
   virtual std::uint64_t bytes_sent() const = 0;
+
+ private:
+  std::uint64_t places_ = 0;
 };
 
 }  // namespace plait

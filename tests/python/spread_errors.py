@@ -129,7 +129,7 @@ def rows_of_other_types():
 
 
 def layers_with_and_without_loops():
-    graph = plait.Graph(INDEX)
+    graph = plait.Graph(INDEX.clone())  # nothing has been made of this tensor
     layer = (plait.nn.GCNConv, plait.nn.SAGEConv)[RANK](2, 2)
     with torch.no_grad():
         layer(torch.ones(graph.num_own, 2), graph)

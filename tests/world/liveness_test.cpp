@@ -371,10 +371,10 @@ const PlainProgram all_fail_before("all fail before joining",
                                    []() -> int { throw UsageError("there is no such option"); });
 
 TEST(FailingRank, IsSilentIfAllFailAlike) {
-  auto outcome = run_job({"all fail", 3});
+  auto outcome = run_job({"all fail", 3, kPatient});
   EXPECT_EQ(outcome.code, 4);
   EXPECT_THAT(outcome.errors, ElementsAre("plait: it needs 7 GiB, but only 3 GiB is free"));
-  outcome = run_job({"all fail before joining", 3});
+  outcome = run_job({"all fail before joining", 3, kPatient});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.errors, ElementsAre("plait: there is no such option"));
 }

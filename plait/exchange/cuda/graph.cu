@@ -113,6 +113,7 @@ DeviceLink::DeviceLink(World& world, DType wire, Transports transports)
     : world_(world),
       rank_(world.rank()),
       ranks_(world.size()),
+      place_(world.new_place()),
       wire_(wire),
       transports_(transports),
       flags_(DeviceHeap::create(
@@ -137,7 +138,7 @@ DeviceLink::~DeviceLink() {
 // Recorded steps count when they are replayed: a recording may end on some ranks alone.
 void DeviceLink::begin(bool recorded) {
   if (ranks_ == 1) return;
-  if (!recorded) world_.begin_operation();
+  if (!recorded) world_.begin_operation(place_);
   signals_.check();
 }
 

@@ -154,6 +154,7 @@ class DeviceLink {
 
   World& world_;
   int rank_, ranks_;
+  std::uint64_t place_;
   DType wire_;
   Transports transports_;
   std::unique_ptr<DeviceHeap> flags_;  // and room for sums over ranks
