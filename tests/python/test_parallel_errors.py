@@ -136,7 +136,7 @@ print("done")
 def test_ranks_that_use_different_graphs_are_ended(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PREFACE + OTHER_GRAPHS)
-    for code, output, errors in Ranks(2, program).results(limit=60):
+    for code, output, errors in Ranks(2, program, timeout_ms=5000).results(limit=60):
         assert code == 1 and output == ""
         assert re.search("has called an operation on a graph where rank . has called another one; "
                          "every rank must make the same calls", errors), errors
