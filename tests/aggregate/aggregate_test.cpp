@@ -13,6 +13,7 @@
 #include "plait/base/memory.h"
 #include "plait/symmetric/rows.h"
 #include "tests/aggregate/aggregate_case.h"
+#include "tests/aggregate/extrema_check.h"
 #include "tests/world/ranks.h"
 
 namespace plait::test {
@@ -72,27 +73,11 @@ const RankProgram kShared("aggregate", [](World& world) {
   for (unsigned seed = 0; seed < kGraphs; ++seed) check_case(world, seed, kAll);
 });
 
-// Finds extrema of neighbours by three loops: the same bits, as nothing is added up.
 void check_extrema(World& world, const Case& c, Strategy strategy) {
   const Partition partition = make_partition(PartitionScheme::hash, c.graph, world.size());
   const auto aggregator = make_aggregator(world, c.graph, false, partition,
                                           {.route = {.strategy = strategy}, .max_width = c.width});
-  const std::vector<float> x = own_part(c.x, partition, world.rank(), c.width);
-  for (const Extremum which : {Extremum::greatest, Extremum::least}) {
-    std::vector<float> y(x.size(), -7);
-    aggregator->over_edges(
-        x.data(), ExtremumForward{.edges = {}, .width = c.width, .y = y.data(), .which = which});
-    for (std::size_t i = 0; i < y.size(); ++i) {
-      const auto row = c.graph.row(partition.vertex(world.rank(), i / c.width));
-      float extreme = row.empty() ? 0 : c.x[row[0] * c.width + i % c.width];
-      for (const std::uint64_t j : row) {
-        const float value = c.x[j * c.width + i % c.width];
-        extreme = which == Extremum::least ? std::min(extreme, value) : std::max(extreme, value);
-      }
-      expect(y[i] == extreme, fmt::format("{}: extremum at {} is {}, not {}", to_string(strategy),
-                                          i, y[i], extreme));
-    }
-  }
+  check_extrema(world, c, partition, *aggregator, to_string(strategy));
 }
 
 const RankProgram kExtrema("aggregate extrema", [](World& world) {

@@ -12,6 +12,7 @@
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "tests/aggregate/aggregate_case.h"
+#include "tests/aggregate/extrema_check.h"
 #include "tests/support/random_graph.h"
 #include "tests/world/ranks.h"
 
@@ -59,22 +60,7 @@ void check_extrema(World& world, const Case& c, Strategy strategy) {
   const auto aggregator = make_aggregator_for_host_arrays(
       world, c.graph, false, partition,
       {.route = {.strategy = strategy, .gpu = true}, .max_width = c.width});
-  const std::vector<float> x = own_part(c.x, partition, world.rank(), c.width);
-  for (const Extremum which : {Extremum::greatest, Extremum::least}) {
-    std::vector<float> y(x.size(), -7);
-    aggregator->over_edges(
-        x.data(), ExtremumForward{.edges = {}, .width = c.width, .y = y.data(), .which = which});
-    for (std::size_t i = 0; i < y.size(); ++i) {
-      const auto row = c.graph.row(partition.vertex(world.rank(), i / c.width));
-      float extreme = row.empty() ? 0 : c.x[row[0] * c.width + i % c.width];
-      for (const std::uint64_t j : row) {
-        const float value = c.x[j * c.width + i % c.width];
-        extreme = which == Extremum::least ? std::min(extreme, value) : std::max(extreme, value);
-      }
-      expect(y[i] == extreme,
-             fmt::format("{}: extremum {} is {}, not {}", to_string(strategy), i, y[i], extreme));
-    }
-  }
+  check_extrema(world, c, partition, *aggregator, to_string(strategy));
 }
 
 const std::vector<Strategy> kBringRows{Strategy::pipelined, Strategy::bulk, Strategy::replicate};
