@@ -71,12 +71,18 @@ def save_checkpoint(model, path, **settings):
             `norms`, residual projections in `residuals`.
         path: the file. It appears whole, or the existing file remains.
         settings: fields of plait.nn.ModelConfig that cannot be read from the model, such as
-            activation="elu" and residual=True. They override settings that the model has.
+            activation="elu" and residual=True.
 
     `plait train --resume` needs more than this file holds: only `plait infer` accepts it.
 
-    Raises ValueError that names the difference if the program does not have such a model.
+    The options of the layers are looked at, but neither the forward() of a module of your own nor
+    hooks: check the scores of `plait infer` once for such a model.
+
+    Raises ValueError that names the difference if the program does not have such a model, if a
+    setting contradicts the model, or if a weight is not finite.
     """
+    if any(map(torch.nn.parameter.is_lazy, model.parameters())):
+        raise ValueError("the model has weights without a shape; call the model once before")
     config = _config_of(model, settings)
     state = _state_of(model)
     _check_names("the model", state, f"a model of the program ({_in_words(config)})",
@@ -86,6 +92,9 @@ def save_checkpoint(model, path, **settings):
         value = getattr(config, name)
         metadata[name] = str(int(value) if isinstance(value, bool) else value)
     tensors = {name: t.detach().float().cpu() for name, t in state.items()}
+    for name, tensor in tensors.items():
+        if not tensor.isfinite().all():
+            raise ValueError(f"the model's {name} has values that are not finite")
     ops.write_tensors(os.fspath(path), metadata, tensors)
 
 
@@ -156,10 +165,10 @@ _KINDS = {"GCNConv": "gcn", "SAGEConv": "sage", "GATConv": "gat", "GINConv": "gi
 
 # Options of layers, with the values that the program supports.
 _OPTIONS = {
-    "gcn": {"improved": False, "add_self_loops": True, "normalize": True},
+    "gcn": {"aggr": "add", "improved": False, "add_self_loops": True, "normalize": True},
     "sage": {"normalize": False, "root_weight": True, "project": False},
-    "gat": {"add_self_loops": True, "residual": False, "edge_dim": None},
-    "gin": {},
+    "gat": {"aggr": "add", "add_self_loops": True, "residual": False, "edge_dim": None},
+    "gin": {"aggr": "add"},
 }
 
 _EPS = 1e-5  # of norms
@@ -175,7 +184,11 @@ def _config_of(model, settings):
     config = getattr(model, "config", None)
     if isinstance(config, ModelConfig):
         return dataclasses.replace(config, **settings)
-    return ModelConfig(**{**_read_off(model, settings), **settings})
+    found = _read_off(model, settings)
+    for name, value in settings.items():
+        if name not in ("dropout", "residual") and found.get(name, value) != value:
+            raise ValueError(f"{name}={value!r} was given, but the model has {found[name]!r}")
+    return ModelConfig(**{**found, **settings})
 
 
 def _read_off(model, settings):
@@ -188,8 +201,8 @@ def _read_off(model, settings):
         )
     kind = _KINDS[names.pop()]
     for layer, conv in enumerate(convs):
-        for option, value in _OPTIONS[kind].items():
-            if getattr(conv, option) != value:
+        for option, value in {"flow": "source_to_target", **_OPTIONS[kind]}.items():
+            if getattr(conv, option, value) != value:
                 raise ValueError(f"convs.{layer} has {option}={getattr(conv, option)}; the "
                                  f"program's models have {option}={value}")
         for option in _SHARED_OPTIONS.get(kind, ()):
@@ -201,8 +214,10 @@ def _read_off(model, settings):
         _check_between(stack)
     found = {"kind": kind, "layers": len(convs), **_widths_of(kind, convs),
              "dropout": _dropout_of(model), "norm": _norm_of(model)}
-    if "activation" not in settings:
+    if "activation" not in settings or _is_known(getattr(model, "act", None)):
         found["activation"] = _activation_of(model)
+    if kind == "gin":
+        _check_inner(convs, settings.get("activation") or found["activation"])
     if kind == "sage":
         found["aggregation"] = first.aggr
     if kind == "gat":
@@ -258,9 +273,23 @@ def _norm_of(model):
     return known[names.pop()]
 
 
+def _is_known(act):
+    return type(act).__name__ in ("ReLU", "ELU")
+
+
+def _check_inner(convs, activation):
+    """Refuses MLPs inside GINConv that do not have the activation between their linear maps alone."""
+    for layer, conv in enumerate(convs):
+        name = type(getattr(conv.nn, "act", None)).__name__
+        if name.lower() != activation or not getattr(conv.nn, "plain_last", True):
+            raise ValueError(f"convs.{layer}.nn has act={name}, plain_last="
+                             f"{getattr(conv.nn, 'plain_last', True)}; the program's models have "
+                             f"the activation {activation} there, and plain_last=True")
+
+
 def _activation_of(model):
     name = type(getattr(model, "act", None)).__name__
-    if name not in ("ReLU", "ELU"):
+    if not _is_known(getattr(model, "act", None)):
         raise ValueError(f"the model's act is {name}; say activation='relu' or activation='elu', "
                          "whichever stands between its layers")
     return name.lower()

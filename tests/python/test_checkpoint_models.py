@@ -139,6 +139,19 @@ def one_line(error):
     return str(error.value)
 
 
+def inner(model, **options):
+    """Returns the model with other options in the MLP of its first layer."""
+    for name, value in options.items():
+        setattr(model.convs[0].nn, name, value)
+    return model
+
+
+def broken(model):
+    with torch.no_grad():
+        model.convs[0].bias[1] = float("nan")
+    return model
+
+
 def changed(model, **options):
     """Returns the model with other options in its second layer."""
     for name, value in options.items():
@@ -168,7 +181,18 @@ def changed(model, **options):
                         deg=torch.ones(3)), {}, "layers are PNAConv"),
     (lambda: torch.nn.Linear(2, 2), {}, "not in a ModuleList convs"),
     (lambda: models.GIN(4, 4, 2, 3, train_eps=True, norm="batch_norm"), {"hidden": 5},
-     "of shape (4, 4), but a model of the program"),
+     "hidden=5 was given, but the model has 4"),
+    (lambda: models.GCN(4, 4, 2, 3), {"activation": "elu"}, "the model has 'relu'"),
+    (lambda: models.GraphSAGE(4, 4, 2, 3), {"aggregation": "max"}, "the model has 'mean'"),
+    *((lambda kind=kind: kind(4, 4, 2, 3, flow="target_to_source"), {}, "flow=target_to_source")
+      for kind in (models.GCN, models.GraphSAGE, models.GAT, models.GIN)),
+    *((lambda kind=kind: kind(4, 4, 2, 3, aggr="max"), {}, "has aggr=max")
+      for kind in (models.GCN, models.GAT)),
+    (lambda: inner(models.GIN(4, 4, 2, 3), act=torch.nn.Tanh()), {}, "convs.0.nn has act=Tanh"),
+    (lambda: inner(models.GIN(4, 4, 2, 3), act=torch.nn.ELU()), {}, "convs.0.nn has act=ELU"),
+    (lambda: inner(models.GIN(4, 4, 2, 3), plain_last=False), {}, "plain_last=False"),
+    (lambda: models.GCN(-1, 4, 2, 3), {}, "call the model once"),
+    (lambda: broken(models.GCN(4, 4, 2, 3)), {}, "values that are not finite"),
 ])
 def test_models_that_cannot_be_saved(tmp_path, model, settings, words):
     path = tmp_path / "w.safetensors"
