@@ -5,6 +5,8 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
+
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/bench-compare"
 
 
@@ -45,6 +47,21 @@ def test_names_what_is_lost(tmp_path):
     result = compare(old, new)
     assert result.returncode == 1 and "lost" in result.stdout.splitlines()[0]
     assert "spmm/16" in result.stdout.splitlines()[0]
+
+
+@pytest.mark.parametrize("line", [
+    '{"bench": "spmm", "case": {}, "median_ms": NaN}', '{"bench": "spmm", "case": {}, "median_ms": -5}',
+    '{"bench": "spmm", "case": {}, "median_ms": null}', '{"bench": "spmm", "case": {}, "median_ms": 0}',
+    '{"bench": "spmm", "case": {}, "median_ms": "3"}', '{"bench": "spmm", "case": [], "median_ms": 3}',
+    '{"bench": "link", "case": {}, "median_gb_s": 0}', '{"bench": "spmm", "case": {"a"', "[]", "3"])
+def test_refuses_what_is_no_measurement(tmp_path, line):
+    sound, broken = tmp_path / "sound.json", tmp_path / "broken.json"
+    sound.write_text('{"bench": "spmm", "case": {}, "median_ms": 3}')
+    broken.write_text(line)
+    for pair in ((sound, broken), (broken, sound), (broken, broken)):
+        result = compare(*pair)
+        assert result.returncode == 1 and len(result.stderr.splitlines()) == 1, result
+        assert "broken.json" in result.stderr
 
 
 def test_reads_lines_of_our_benchmarks(tmp_path):
