@@ -6,6 +6,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/file.h"
+#include "plait/base/json_text.h"
 #include "plait/base/printable.h"
 
 namespace plait::cli {
@@ -42,7 +43,7 @@ class Fields {
   std::uint64_t count(const char* name, std::uint64_t most) const {
     const json& value = at(name);
     if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most)
-      wrong(name, fmt::format("is {}, not an integer in 0..{}", value.dump(), most));
+      wrong(name, fmt::format("is {}, not an integer in 0..{}", short_text(value), most));
     return value.get<std::uint64_t>();
   }
   std::vector<double> numbers(const char* name, std::size_t length) const {

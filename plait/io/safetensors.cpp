@@ -7,6 +7,7 @@
 
 #include "plait/base/checksum.h"
 #include "plait/base/error.h"
+#include "plait/base/json_text.h"
 
 namespace plait {
 namespace {
@@ -35,7 +36,8 @@ NamedTensor parse_tensor(const std::string& name, const json& entry,
   if (!entry.is_object() || !entry.contains("dtype") || !entry.contains("shape") ||
       !entry.contains("data_offsets"))
     fail("lacks dtype, shape or data_offsets");
-  if (entry["dtype"] != "F32") fail(fmt::format("is of type {}, not F32", entry["dtype"].dump()));
+  if (entry["dtype"] != "F32")
+    fail(fmt::format("is of type {}, not F32", short_text(entry["dtype"])));
   const json &shape = entry["shape"], &offsets = entry["data_offsets"];
   const auto counts = [](const json& list) {
     return list.is_array() && std::ranges::all_of(list, [](const json& n) {

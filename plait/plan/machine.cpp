@@ -8,6 +8,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/file.h"
+#include "plait/base/json_text.h"
 
 namespace plait {
 namespace {
@@ -40,10 +41,10 @@ template <class T>
 T number_of(const json& value, const std::string& what) {
   const bool fits = std::is_floating_point_v<T> ? value.is_number() : value.is_number_unsigned();
   require(fits && value.get<double>() > 0 && std::isfinite(value.get<double>()),
-          "{} is {}, not a number above 0{}", what, value.dump(),
+          "{} is {}, not a number above 0{}", what, short_text(value),
           std::is_floating_point_v<T> ? "" : " without a fraction");
   require(value.get<double>() <= static_cast<double>(std::numeric_limits<T>::max()),
-          "{} is {}, which is too large", what, value.dump());
+          "{} is {}, which is too large", what, short_text(value));
   return value.get<T>();
 }
 

@@ -81,6 +81,12 @@ TEST(Safetensors, SaysWhatIsWrong) {
   EXPECT_NE(complaint(with_header(R"({"a":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}})", 8))
                 .find("array 'a': is of type \"F64\", not F32"),
             std::string::npos);
+  const std::string nested = std::string(300000, '[') + std::string(300000, ']');
+  EXPECT_NE(
+      complaint(
+          with_header(R"({"a":{"dtype":)" + nested + R"(,"shape":[1],"data_offsets":[0,4]}})", 4))
+          .find("is of type a list, not F32"),
+      std::string::npos);
   EXPECT_NE(complaint(with_header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4))
                 .find("needs 2 numbers"),
             std::string::npos);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "plait/base/error.h"
 
 namespace plait {
@@ -30,6 +32,10 @@ TEST(Machine, RefusesWhatIsNoProfile) {
         R"({"push_blocks": 1.5})", R"({"push_blocks": 8589934592})", R"({"push_blocks": 70000})",
         R"({"edge": "fast"})", R"({"edge": 0})", R"({"name": 5})"})
     EXPECT_THROW(parse_machine(text, "p"), Error) << text;
+  // A value nested too deep to be written out.
+  std::string nested = R"({"edge": )" + std::string(300000, '[');
+  nested += std::string(300000, ']') + '}';
+  EXPECT_THROW(parse_machine(nested, "p"), Error);
 }
 
 }  // namespace
