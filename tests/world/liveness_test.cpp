@@ -59,6 +59,9 @@ const RankProgram computes("computes", [](World& world) {
   forever(world, [&] { std::this_thread::sleep_for(10ms); });
 });
 
+// The time in which a killed rank ends the others, on a busy machine and under sanitizers too.
+constexpr double kMostSeconds = 5;
+
 std::string lost(int rank, const std::string& reason) {
   return fmt::format("plait: rank {}: rank {} while in 'epoch 17: aggregate'", rank, reason);
 }
@@ -73,7 +76,7 @@ TEST_P(Killed, IsNamedByAllOthers) {
   const auto start = steady_clock::now();
   ::kill(job.rank(2), SIGKILL);
   const auto outcome = job.wait();
-  EXPECT_LT(seconds_since(start), 2);
+  EXPECT_LT(seconds_since(start), kMostSeconds);
   EXPECT_EQ(outcome.code, 1);
   const std::string reason = "2 was killed by signal 9 (Killed)";
   EXPECT_THAT(outcome.errors, UnorderedElementsAre(lost(0, reason), lost(1, reason)));
@@ -138,7 +141,7 @@ TEST(KilledRank, WithoutALauncher) {
                                         "while in 'epoch 17: aggregate'$",
                                         rank))));
     }
-    EXPECT_LT(seconds_since(start), 3);
+    EXPECT_LT(seconds_since(start), kMostSeconds);
   }
 }
 
@@ -272,7 +275,7 @@ TEST(Launcher, KillsWhatDoesNotEndAndKeepsTheFirstCode) {
   const pid_t other = job.rank(1);
   const auto start = steady_clock::now();
   EXPECT_EQ(job.wait().code, 7);
-  EXPECT_LT(seconds_since(start), 3);
+  EXPECT_LT(seconds_since(start), kMostSeconds);
   EXPECT_FALSE(process_runs(other));
 }
 
