@@ -53,7 +53,7 @@ void Progress::advance(std::uint64_t amount) {
   if (!shown_) return;
   const std::int64_t now = milliseconds_now();
   std::int64_t next = next_draw_.load(std::memory_order_relaxed);
-  // Of the threads that come when the bar is due to be drawn, the one that moves the time draws it.
+  // Several threads may find the bar due: the thread that moves the time draws it.
   if (now >= next && next_draw_.compare_exchange_strong(next, now + 100)) draw();
 }
 

@@ -48,22 +48,22 @@ std::uint64_t bytes_of_row(std::uint64_t floats) {
 }
 
 struct CpuExchange::Meeting {
-  enum class What { make_room, along, against };
-  What what;
+  enum class Call { make_room, along, against };
+  Call call;
   std::uint64_t width;
 
-  std::uint64_t word() const { return width * 4 + static_cast<std::uint64_t>(what); }
+  std::uint64_t word() const { return width * 4 + static_cast<std::uint64_t>(call); }
   static std::string text(std::uint64_t word) {
-    constexpr const char* kWhat[] = {"make room for", "bring, along edges,",
+    constexpr const char* kCall[] = {"make room for", "bring, along edges,",
                                      "bring, against edges,"};
-    return fmt::format("{} rows of width {}", kWhat[word % 4], word / 4);
+    return fmt::format("{} rows of width {}", kCall[word % 4], word / 4);
   }
 };
 
 void CpuExchange::meet(const Meeting& mine) {
   if (world_.size() == 1) return;
   if (!rows_.shared()) {
-    if (mine.what == Meeting::What::make_room)
+    if (mine.call == Meeting::Call::make_room)
       agree(world_, "an operation on a graph: " + Meeting::text(mine.word()));
     return;
   }
@@ -104,7 +104,7 @@ void CpuExchange::make_rows(std::uint64_t width) {
 
 void CpuExchange::reserve(std::uint64_t row_bytes) {
   const std::uint64_t width = row_floats(row_bytes);
-  meet({Meeting::What::make_room, width});
+  meet({Meeting::Call::make_room, width});
   rows_are_free_ = true;
   if (width > width_ || rows_.lost()) make_rows(std::max(width, width_));
 }
@@ -129,7 +129,7 @@ RowSource CpuExchange::bring(Direction direction, const OwnRows& rows) {
   delay_point();
   const bool along = direction == Direction::along;
   // Own rows of all ranks are in place.
-  meet({along ? Meeting::What::along : Meeting::What::against, rows.width});
+  meet({along ? Meeting::Call::along : Meeting::Call::against, rows.width});
   delay_point();
   StrategyRun& strategy = along ? *forward_ : *backward_;
   return strategy.gather(stride, rows_, cost_);

@@ -60,8 +60,6 @@ class Paged : public DeviceStrategy {
  public:
   Paged(const DeviceGraph& graph, DeviceLink& link, PagedRows& rows)
       : graph_(graph), link_(link), rows_(rows) {
-    require<UsageError>(link.wire() == DType::f32,
-                        "strategy paged moves rows as they are: use fp32 on the wire");
     std::vector<std::uint32_t> owner, row;
     for (const HaloBlock& block : graph.shard.halo) {
       owner.insert(owner.end(), block.rows, static_cast<std::uint32_t>(block.owner));

@@ -331,8 +331,8 @@ class AttentionKernel {
 
   Args args_;
   std::uint64_t heads_, features_, width_;
-  // Of a block: the number of its edges, then rounded up to whole vectors; their rows; and kBlock
-  // numbers of each head, or of four heads, by head.
+  // The members describe one block: the number of its edges, the same rounded up to whole vectors,
+  // the rows of the edges, and kBlock numbers per head, or per four heads, by head.
   std::size_t edges_ = 0, padded_ = 0;
   const float* rows_[kBlock] = {};
   std::uint64_t vertex_[kBlock] = {};
