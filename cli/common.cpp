@@ -142,7 +142,7 @@ const std::atomic<bool>& stop_on_signals() {
 void add_output_flags(CLI::App* command, Session& session) {
   command->add_flag("--json", session.json, "Print the result as one JSON object on stdout");
   command->add_flag("--quiet", session.quiet,
-                    "Print no progress and no readers' warnings on stderr");
+                    "Print no progress on stderr, and no warnings about files");
 }
 
 CLI::App* add_command(CLI::App& app, Session& session, const std::string& name,

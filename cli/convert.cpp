@@ -20,7 +20,7 @@ void run(const Options& o, const Session& session) {
     dataset.features = make_features(o.features, dataset.graph);
   else if (!o.features.empty())
     attach_features(dataset, o.features);
-  write_dataset(dataset, o.out, o.out_format);
+  write_dataset(dataset, o.out, {.format = o.out_format, .warnings = session.progress()});
   if (session.json)
     print_json({{"out", o.out},
                 {"vertices", dataset.vertices()},

@@ -24,7 +24,7 @@ struct Options {
 };
 
 void write(const Options& o, const Session& session, const Dataset& dataset) {
-  write_dataset(dataset, o.out);
+  write_dataset(dataset, o.out, {.warnings = session.progress()});
   if (session.json)
     print_json({{"out", o.out},
                 {"vertices", dataset.vertices()},

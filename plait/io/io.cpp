@@ -24,6 +24,7 @@
 #include "plait/io/edges_of_csr.h"
 #include "plait/io/gap.h"
 #include "plait/io/gnnadvisor.h"
+#include "plait/io/left_out.h"
 #include "plait/io/ligra.h"
 #include "plait/io/matrix_market.h"
 #include "plait/io/metis.h"
@@ -37,6 +38,11 @@ namespace {
 
 using namespace std::string_view_literals;
 using File = std::shared_ptr<const MappedFile>;
+
+void warn(const std::string& path, const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings)
+    fmt::print(stderr, "plait: warning: {}: {}\n", printable(path), printable(warning));
+}
 
 // --- one reader per format ---
 
@@ -153,9 +159,7 @@ Dataset build(Content content, const ReadOptions& options) {
 }
 
 Dataset build_valid(Content content, const std::string& path, const ReadOptions& options) {
-  for (const std::string& warning : content.warnings)
-    if (options.warnings)
-      fmt::print(stderr, "plait: warning: {}: {}\n", printable(path), printable(warning));
+  if (options.warnings) warn(path, content.warnings);
   const bool valid = content.valid;
   Dataset dataset = build(std::move(content), options);
   if (!valid) validate(dataset, path);
@@ -174,6 +178,7 @@ struct Format {
   std::vector<std::string_view> endings;
   std::function<Dataset(const File&, const ReadOptions&)> read;
   std::function<void(const Dataset&, const std::string&)> write;  // for the first ending; or none
+  Holds holds = Holds::graph;                                     // what is written
 };
 
 // Writes one file, whole or not at all.
@@ -195,7 +200,11 @@ void write_gap_binary(const Dataset& dataset, AtomicFile& file) {
 const std::vector<Format>& formats() {
   using enum GapWeights;
   static const std::vector<Format> table{
-      {kContainerMark, {".plait"}, read_and_build<read_container_file>, to_file(write_container)},
+      {kContainerMark,
+       {".plait"},
+       read_and_build<read_container_file>,
+       to_file(write_container),
+       Holds::everything},
       {"%%MatrixMarket",
        {".mtx"},
        read_and_build<read_matrix_market>,
@@ -204,14 +213,20 @@ const std::vector<Format>& formats() {
       {"PK\3\4",
        {".npz"},
        read_and_build<read_npz>,
-       to_file([](const Dataset& dataset, AtomicFile& file) { write_npz(dataset, file); })},
+       to_file([](const Dataset& dataset, AtomicFile& file) { write_npz(dataset, file); }),
+       Holds::everything},
       {"\x93NUMPY", {".npy"}, read_and_build<read_npy>, nullptr},
       {"",
        {".txt", ".csv", ".tsv", ".edges", ".edgelist"},
        read_and_build<read_edge_list>,
-       to_file(write_edge_list)},
-      {"", {".el"}, read_and_build<read_gap_text<false>>, to_file(write_gap_text)},
-      {"", {".wel"}, read_and_build<read_gap_text<true>>, to_file(write_gap_weighted_text)},
+       to_file(write_edge_list),
+       Holds::edges_and_ids},
+      {"", {".el"}, read_and_build<read_gap_text<false>>, to_file(write_gap_text), Holds::edges},
+      {"",
+       {".wel"},
+       read_and_build<read_gap_text<true>>,
+       to_file(write_gap_weighted_text),
+       Holds::edges},
       {"", {".sg"}, read_and_build<read_gap<none>>, to_file(write_gap_binary<none>)},
       {"", {".wsg"}, read_and_build<read_gap<int32>>, to_file(write_gap_binary<int32>)},
       {"", {".graph"}, read_and_build<read_metis>, to_file(write_metis)},
@@ -326,13 +341,15 @@ Dataset read_dataset(const std::string& path, const ReadOptions& options) {
   }
 }
 
-void write_dataset(const Dataset& dataset, const std::string& path, const std::string& name) {
-  const std::string ending = name.empty() ? ending_of(path) : ending_of_format(name);
+void write_dataset(const Dataset& dataset, const std::string& path, const WriteOptions& options) {
+  const std::string ending =
+      options.format.empty() ? ending_of(path) : ending_of_format(options.format);
   const Format* const format = find_ending(ending);
   require<UsageError>(format != nullptr && format->write && format->endings[0] == ending,
                       "{}: no format with the ending '{}' can be written; use one of {}", path,
                       ending, join_endings(true, ", "));
   format->write(dataset, path);
+  if (options.warnings) warn(path, left_out(dataset, format->holds));
 }
 
 }  // namespace plait

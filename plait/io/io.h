@@ -47,11 +47,18 @@ struct ReadOptions {
 // unknown format, and DoesNotFitError.
 Dataset read_dataset(const std::string& path, const ReadOptions& options = {});
 
-// Writes in the format that the name's ending asks for, or in `format`, if it is not empty. The
+// Options of writing a file.
+struct WriteOptions {
+  std::string format = {};  // an ending as above; empty: found from the name
+  bool warnings = false;    // on stderr, about parts of the dataset that the format leaves out
+};
+
+// Writes in the format that the options name or, without one, that the name's ending asks for. The
 // file appears whole or not at all: it is written beside its place, synced and renamed. Throws a
 // UsageError that lists the endings, and Error if the format cannot hold the dataset or the file
 // cannot be written.
-void write_dataset(const Dataset& dataset, const std::string& path, const std::string& format = {});
+void write_dataset(const Dataset& dataset, const std::string& path,
+                   const WriteOptions& options = {});
 
 // Return the endings that are read or written, in the order of the list above: ".plait .mtx ...".
 std::string readable_endings();

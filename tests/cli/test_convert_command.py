@@ -63,6 +63,28 @@ def test_isolated_vertices_stay(plait, tmp_path):
     assert plait.json("info", tmp_path / "2.plait")["isolated"] == 8
 
 
+DATA_AND_IDS = "features, labels, splits and original ids are left out"
+
+
+@pytest.mark.parametrize("ending, lost", [
+    (".plait", []),
+    (".npz", []),
+    (".mtx", [DATA_AND_IDS]),
+    (".gnna.npz", [DATA_AND_IDS]),
+    (".graph", [DATA_AND_IDS]),
+    (".txt", ["features, labels and splits are left out", "5 vertices without edges are left out"]),
+    (".el", [DATA_AND_IDS, "one vertex without edges is left out"])])
+def test_a_warning_tells_what_a_file_leaves_out(plait, tmp_path, ending, lost):
+    """Of vertices 0 to 7, only 2, 4 and 6 have edges, so that one comes after the last of these."""
+    np.savez(tmp_path / "g.npz", edge_index=np.array([[2, 6, 4, 6], [6, 2, 6, 4]]),
+             x=np.ones((8, 1), np.float32), y=np.arange(8), train=np.arange(2),
+             original_ids=np.arange(8) * 10)
+    out = tmp_path / f"out{ending}"
+    result = plait("convert", tmp_path / "g.npz", out)
+    assert (result.code, result.lines) == (0, [f"plait: warning: {out}: {line}" for line in lost])
+    plait.ok("convert", tmp_path / "g.npz", out, "--quiet")
+
+
 def networkx_edges(path, *, undirected, loops):
     """Reads the same by networkx, which knows no duplicates."""
     graph = nx.DiGraph()
@@ -87,7 +109,7 @@ def read_edges(path):
 def test_clean_up_against_networkx(plait, tmp_path, undirected, loops):
     graphs = random_graphs(12, 20)
     write_edge_list(tmp_path / "in.txt", graphs)
-    made = plait.json("convert", tmp_path / "in.txt", tmp_path / "out.txt",
+    made = plait.json("convert", tmp_path / "in.txt", tmp_path / "out.txt", "--quiet",
                       "--undirected" if undirected else "--no-duplicates",
                       *["--no-loops"] * (not loops))
     edges = read_edges(tmp_path / "out.txt")
@@ -107,7 +129,7 @@ def test_no_loops_keeps_duplicates(plait, tmp_path):
 
 def test_first_of_parallel_edges_is_kept(plait, tmp_path):
     (tmp_path / "in.txt").write_text("7 3 1.5\n3 7 4\n7 3 2.5\n3 3 8\n")
-    plait.ok("convert", tmp_path / "in.txt", tmp_path / "out.mtx", "--no-duplicates")
+    plait.ok("convert", tmp_path / "in.txt", tmp_path / "out.mtx", "--no-duplicates", "--quiet")
     dense = scipy.io.mmread(tmp_path / "out.mtx").toarray()
     np.testing.assert_array_equal(dense, [[8, 1.5], [4, 0]])  # row 0 is vertex 3
 

@@ -181,8 +181,8 @@ def test_format_by_option(plait, tmp_path):
                 names=["'gif'", ".sg"])
     (tmp_path / "far.el").write_text("5 1000000000000\n")
     plait.fails(FAILED, "info", tmp_path / "far.el", names=["1000000000000"])
-    assert plait.json("convert", tmp_path / "far.el", tmp_path / "z.mtx", "--format",
-                      "edges")["vertices"] == 2
+    assert plait.json("convert", tmp_path / "far.el", tmp_path / "z.mtx", "--format", "edges",
+                      "--quiet")["vertices"] == 2
 
 
 # --- features and weights ---
