@@ -8,13 +8,18 @@
 
 namespace plait {
 
+std::string in_words(std::span<const std::string_view> words, std::string_view last) {
+  if (words.size() < 2) return fmt::format("{}", fmt::join(words, ""));
+  return fmt::format("{} {} {}", fmt::join(words.first(words.size() - 1), ", "), last,
+                     words.back());
+}
+
 std::size_t place_of_word(std::string_view what, std::string_view word,
                           std::span<const std::string_view> words, std::size_t first_listed) {
   const auto found = std::ranges::find(words, word);
   if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
-  const auto listed = words.subspan(first_listed);
-  throw UsageError(fmt::format("{} '{}' is unknown; use {} or {}", what, word,
-                               fmt::join(listed.first(listed.size() - 1), ", "), listed.back()));
+  throw UsageError(fmt::format("{} '{}' is unknown; use {}", what, word,
+                               in_words(words.subspan(first_listed), "or")));
 }
 
 }  // namespace plait

@@ -4,9 +4,13 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace plait {
+
+// Returns "A", "A or B", "A, B or C" for the last word "or".
+std::string in_words(std::span<const std::string_view> words, std::string_view last);
 
 // Returns the place of `word` in `words`. Throws UsageError "WHAT 'WORD' is unknown; use A, B or
 // C", which lists the words from number `first_listed` on.

@@ -348,8 +348,10 @@ void write_dataset(const Dataset& dataset, const std::string& path, const WriteO
   require<UsageError>(format != nullptr && format->write && format->endings[0] == ending,
                       "{}: no format with the ending '{}' can be written; use one of {}", path,
                       ending, join_endings(true, ", "));
+  std::vector<std::string> lost;
+  if (options.warnings) lost = left_out(dataset, format->holds);
   format->write(dataset, path);
-  if (options.warnings) warn(path, left_out(dataset, format->holds));
+  warn(path, lost);
 }
 
 }  // namespace plait

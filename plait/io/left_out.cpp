@@ -1,19 +1,15 @@
 #include "plait/io/left_out.h"
 
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <algorithm>
+#include <string_view>
 #include <variant>
+
+#include "plait/base/names.h"
 
 namespace plait {
 namespace {
-
-// "a", "a and b", "a, b and c".
-std::string joined(const std::vector<std::string>& words) {
-  if (words.size() < 2) return fmt::format("{}", fmt::join(words, ""));
-  const auto last = words.end() - 1;
-  return fmt::format("{} and {}", fmt::join(words.begin(), last, ", "), *last);
-}
 
 // Returns the number of vertices that no edge touches: of all, or of those after the last that one
 // touches.
@@ -31,7 +27,8 @@ std::uint64_t vertices_without_edges(const Csr<V>& graph, bool only_last) {
 }  // namespace
 
 std::vector<std::string> left_out(const Dataset& dataset, Holds holds) {
-  std::vector<std::string> lines, data;
+  std::vector<std::string> lines;
+  std::vector<std::string_view> data;
   if (holds == Holds::everything) return lines;
   if (!dataset.features.empty()) data.emplace_back("features");
   if (!dataset.labels.empty() || !dataset.label_sets.empty()) data.emplace_back("labels");
@@ -39,7 +36,7 @@ std::vector<std::string> left_out(const Dataset& dataset, Holds holds) {
   if (dataset.is_set_of_graphs()) data.emplace_back("graph ids");
   if (!dataset.original_ids.empty() && holds != Holds::edges_and_ids)
     data.emplace_back("original ids");
-  if (!data.empty()) lines.push_back(joined(data) + " are left out");
+  if (!data.empty()) lines.push_back(in_words(data, "and") + " are left out");
   if (holds == Holds::graph) return lines;
   const std::uint64_t bare = std::visit(
       [&](const auto& graph) { return vertices_without_edges(graph, holds == Holds::edges); },

@@ -8,12 +8,13 @@
 
 namespace plait {
 
-// What a file of a format holds. Weights are apart: a writer refuses weights that it cannot write.
+// The parts of a dataset that files of a format hold. A format without weights is no case of its
+// own, because its writer refuses a weighted graph.
 enum class Holds {
-  everything,      // the graph and all that is known of its vertices
-  graph,           // only the graph
-  edges_and_ids,   // only edges, by the original ids of their vertices
-  edges,           // only edges, by the numbers of their vertices
+  everything,     // the graph and all that is known of its vertices
+  graph,          // only the graph
+  edges_and_ids,  // only edges, by the original ids of their vertices
+  edges,          // only edges, by the numbers of their vertices
 };
 
 // Returns one line for each kind of data that such a file leaves out: "features and labels are left

@@ -1,11 +1,12 @@
 #include "plait/nn/training/task.h"
 
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 #include <torch/nn/functional/loss.h>
 
 #include <algorithm>
 
 #include "plait/base/error.h"
+#include "plait/base/names.h"
 
 namespace plait {
 namespace {
@@ -39,10 +40,9 @@ const Task& task_of(TaskKind kind) { return tasks()[static_cast<std::size_t>(kin
 std::string_view to_string(TaskKind task) { return task_of(task).name; }
 
 TaskKind parse_task(std::string_view name) {
-  for (const Task& task : tasks())
-    if (task.name == name) return task.kind;
-  throw UsageError(
-      fmt::format("task '{}' is unknown; use single-label, multi-label or graph-label", name));
+  std::vector<std::string_view> names;
+  for (const Task& task : tasks()) names.push_back(task.name);
+  return tasks()[place_of_word("task", name, names)].kind;
 }
 
 MetricKind metric_for(const Task& task, MetricKind wanted, std::int64_t classes) {
@@ -51,7 +51,7 @@ MetricKind metric_for(const Task& task, MetricKind wanted, std::int64_t classes)
     std::vector<std::string_view> known;
     for (const MetricKind metric : task.metrics) known.push_back(to_string(metric));
     throw UsageError(fmt::format("metric '{}' does not suit {} data; use {}", to_string(wanted),
-                                 task.name, fmt::join(known, " or ")));
+                                 task.name, in_words(known, "or")));
   }
   require<UsageError>(wanted != MetricKind::roc_auc || classes == 2,
                       "metric 'roc-auc' needs two classes, but there are {}; use accuracy",
