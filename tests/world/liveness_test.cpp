@@ -1,5 +1,5 @@
-// Ranks that die, stop, fail or leave: every other rank ends soon, and its one line names the lost
-// rank and that rank's work.
+// Ranks that die or stop: every other rank ends soon, and its one line names the lost rank and that
+// rank's work.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,17 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <filesystem>
 #include <thread>
 
-#include "plait/base/error.h"
 #include "plait/symmetric/heap.h"
-#include "plait/world/launch.h"
 #include "plait/world/phase.h"
-#include "plait/world/rendezvous.h"
-#include "tests/support/error_of.h"
 #include "tests/world/ranks.h"
 
 namespace plait::test {
@@ -28,12 +22,7 @@ using std::chrono::steady_clock;
 using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::UnorderedElementsAre;
-
-double seconds_since(steady_clock::time_point start) {
-  return std::chrono::duration<double>(steady_clock::now() - start).count();
-}
 
 // --- programs of ranks: work for ever, in a named phase ---
 
@@ -58,9 +47,6 @@ const RankProgram heap_barriers("heap barriers", [](World& world) {
 const RankProgram computes("computes", [](World& world) {
   forever(world, [&] { std::this_thread::sleep_for(10ms); });
 });
-
-// The time in which a killed rank ends the others, on a busy machine and under sanitizers too.
-constexpr double kMostSeconds = 5;
 
 std::string lost(int rank, const std::string& reason) {
   return fmt::format("plait: rank {}: rank {} while in 'epoch 17: aggregate'", rank, reason);
@@ -223,287 +209,6 @@ TEST(BusyRank, IsNotLost) {
   const auto outcome = run_job({"slow", 2, 800});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.all_errors(), "");
-}
-
-// --- the launcher ---
-
-// Returns names in /dev/shm that are ours, or a rank's.
-std::vector<std::string> shared_names(const std::vector<pid_t>& ranks) {
-  std::vector<std::string> found;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
-    const auto name = entry.path().filename().string();
-    const auto holds = [&](const std::string& text) { return name.find(text) != name.npos; };
-    if (holds("plait") ||
-        std::ranges::any_of(ranks, [&](pid_t rank) { return holds(std::to_string(rank)); }))
-      found.push_back(name);
-  }
-  return found;
-}
-
-TEST(Launcher, TakesAllRanksWithItWhenKilled) {
-  Job job({"heap barriers", 2});
-  std::vector<pid_t> ranks;
-  for (int rank = 0; rank < 2; ++rank) ranks.push_back(job.rank(rank));
-  EXPECT_THAT(shared_names(ranks), IsEmpty());
-  ::kill(job.id(), SIGKILL);
-  EXPECT_EQ(job.wait().code, -SIGKILL);
-  const auto end = steady_clock::now() + 2s;
-  while (std::ranges::any_of(ranks, process_runs) && steady_clock::now() < end)
-    std::this_thread::sleep_for(10ms);
-  for (const pid_t rank : ranks) EXPECT_FALSE(process_runs(rank));
-  EXPECT_THAT(shared_names(ranks), IsEmpty());
-}
-
-TEST(Launcher, PassesInterruptsOnAndTellsWhereRanksCannot) {
-  Job job({"reduces", 2});
-  job.await_ready(2);
-  ::kill(job.id(), SIGINT);
-  const auto outcome = job.wait();
-  EXPECT_EQ(outcome.code, 130);
-  EXPECT_EQ(outcome.all_errors(), "plait: interrupted\n");  // ranks die of the signal in silence
-}
-
-const PlainProgram deaf("deaf", [] {
-  ::signal(SIGTERM, SIG_IGN);
-  say(fmt::format("ready {} {}", world_from_environment()->rank, ::getpid()));
-  if (world_from_environment()->rank == 0) return 7;
-  for (;;) std::this_thread::sleep_for(1s);
-});
-
-TEST(Launcher, KillsWhatDoesNotEndAndKeepsTheFirstCode) {
-  Job job({"deaf", 2, 500});
-  const pid_t other = job.rank(1);
-  const auto start = steady_clock::now();
-  EXPECT_EQ(job.wait().code, 7);
-  EXPECT_LT(seconds_since(start), kMostSeconds);
-  EXPECT_FALSE(process_runs(other));
-}
-
-std::atomic<bool> asked{false};
-
-// Finishes its work before it ends, which takes longer than the launcher's deadlines.
-const PlainProgram takes_its_time("takes its time", [] {
-  for (const int number : {SIGINT, SIGTERM}) ::signal(number, [](int) { asked = true; });
-  const int rank = world_from_environment()->rank;
-  say(fmt::format("ready {} {}", rank, ::getpid()));
-  while (!asked) std::this_thread::sleep_for(5ms);
-  std::this_thread::sleep_for(2s);
-  say(fmt::format("saved {}", rank));
-  return 130;
-});
-const PlainProgram deaf_to_all("deaf to all", [] {
-  for (const int number : {SIGINT, SIGTERM}) ::signal(number, SIG_IGN);
-  say(fmt::format("ready {} {}", world_from_environment()->rank, ::getpid()));
-  for (;;) std::this_thread::sleep_for(1s);
-  return 0;
-});
-
-TEST(Launcher, WaitsForInterruptedRanksHoweverLong) {
-  Job job({"takes its time", 2, 200});
-  job.await_ready(2);
-  ::kill(job.id(), SIGTERM);
-  ::kill(job.id(), SIGINT);  // so soon after, the same wish
-  for (int rank = 0; rank < 2; ++rank) job.await(fmt::format("saved {}", rank));
-  const auto outcome = job.wait();
-  EXPECT_EQ(outcome.code, 130);
-  EXPECT_EQ(outcome.all_errors(), "");
-}
-
-TEST(Launcher, ContinuesStoppedRanksThatAreToEnd) {
-  Job job({"takes its time", 2, 200});
-  job.await_ready(2);
-  for (int rank = 0; rank < 2; ++rank) ::kill(job.rank(rank), SIGSTOP);
-  ::kill(job.id(), SIGTERM);
-  const auto outcome = job.wait();
-  EXPECT_EQ(outcome.code, 130);
-  EXPECT_EQ(outcome.all_errors(), "");
-}
-
-TEST(Launcher, EndsRanksAtTheSecondSignal) {
-  Job job({"deaf to all", 2, 200});
-  job.await_ready(2);
-  ::kill(job.id(), SIGINT);
-  std::this_thread::sleep_for(2s);
-  for (int rank = 0; rank < 2; ++rank) EXPECT_TRUE(process_runs(job.rank(rank)));
-  ::kill(job.id(), SIGINT);
-  EXPECT_EQ(job.wait().code, 130);
-  for (int rank = 0; rank < 2; ++rank) EXPECT_FALSE(process_runs(job.rank(rank)));
-}
-
-TEST(Launcher, BoundsTheEndOfInterruptedRanksWhenOneIsLost) {
-  Job job({"deaf to all", 2, 200});
-  job.await_ready(2);
-  ::kill(job.id(), SIGTERM);
-  std::this_thread::sleep_for(100ms);
-  ::kill(job.rank(1), SIGKILL);
-  EXPECT_EQ(job.wait().code, 130);
-  EXPECT_FALSE(process_runs(job.rank(0)));
-}
-
-TEST(Launcher, RefusesNonsense) {
-  LaunchOptions options;
-  options.ranks = 0;
-  EXPECT_THROW(launch(options, {}), UsageError);
-  options = {.ranks = 2, .timeout = 1ms};
-  EXPECT_THROW(launch(options, {}), UsageError);
-}
-
-// --- ranks that fail or leave ---
-
-const RankProgram one_fails("one fails", [](World& world) {
-  const Phase phase("reading");
-  world.barrier();
-  if (world.rank() == 1) throw InputError("x.mtx", "line 7", "row 9 is outside 1..5", "mend it");
-  world.barrier();
-});
-
-// One error gives one line: the others end with it, and leave the report to the rank that knows.
-TEST(FailingRank, SaysWhyAndTheOthersEndInSilence) {
-  const auto outcome = run_job({"one fails", 3});
-  EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.errors,
-              ElementsAre("plait: rank 1: x.mtx: line 7: row 9 is outside 1..5; mend it"));
-}
-
-const RankProgram all_fail("all fail", [](World& world) {
-  std::this_thread::sleep_for(30ms * world.rank());
-  // Each rank sees another part of the memory free.
-  throw DoesNotFitError(fmt::format("it needs 7 GiB, but only {} GiB is free", 3 + world.rank()));
-});
-const PlainProgram all_fail_before("all fail before joining",
-                                   []() -> int { throw UsageError("there is no such option"); });
-
-TEST(FailingRank, IsSilentIfAllFailAlike) {
-  auto outcome = run_job({"all fail", 3, kPatient});
-  EXPECT_EQ(outcome.code, 4);
-  EXPECT_THAT(outcome.errors, ElementsAre("plait: it needs 7 GiB, but only 3 GiB is free"));
-  outcome = run_job({"all fail before joining", 3, kPatient});
-  EXPECT_EQ(outcome.code, 2);
-  EXPECT_THAT(outcome.errors, ElementsAre("plait: there is no such option"));
-}
-
-const RankProgram leaves_early("leaves early", [](World& world) {
-  world.barrier();
-  if (world.rank() == 1) return;
-  const Phase phase("epoch 2");
-  world.barrier();
-});
-const RankProgram leaves_heap_early("leaves heap early", [](World& world) {
-  const auto heap = SymmetricHeap::create(world, 100);
-  if (world.rank() == 1) return;
-  const Phase phase("epoch 2");
-  heap->barrier();
-});
-const RankProgram quits_early("quits early", [](World& world) {
-  world.barrier();
-  if (world.rank() == 1) ::_exit(0);
-  const Phase phase("epoch 2");
-  world.barrier();
-});
-
-TEST(LeavingRank, IsMissedByThoseThatWaitForIt) {
-  for (const char* program : {"leaves early", "leaves heap early"}) {
-    const auto outcome = run_job({program, 2});
-    EXPECT_EQ(outcome.code, 1);
-    EXPECT_EQ(outcome.errors.size(), 2u);
-    EXPECT_THAT(outcome.all_errors(),
-                ContainsRegex("rank 1 has ended, but rank 0 still waits for it while in "
-                              "'epoch 2'"));
-  }
-  const auto outcome = run_job({"quits early", 2});
-  EXPECT_EQ(outcome.code, 1);
-  EXPECT_EQ(outcome.errors.size(), 1u);
-  EXPECT_THAT(outcome.all_errors(), ContainsRegex("rank 0: rank 1 ended with exit code 0 before"));
-}
-
-// Leaving is no loss while the others still compute, nor is exit() without destroying the World.
-const RankProgram leaves_in_turn("leaves in turn", [](World& world) {
-  std::vector<double> one{1};
-  world.all_reduce_sum(std::span(one));
-  std::this_thread::sleep_for(800ms * world.rank());
-});
-const RankProgram exits("exits", [](World& world) {
-  world.barrier();
-  std::exit(0);
-});
-const RankProgram exits_with_failure("exits with failure", [](World& world) {
-  world.barrier();
-  if (world.rank() == 0) std::exit(3);
-  world.barrier();
-});
-
-TEST(LeavingRank, IsNotMissedByOthers) {
-  for (const char* program : {"leaves in turn", "exits"}) {
-    const auto outcome = run_job({program, 2, 500});
-    EXPECT_EQ(outcome.code, 0) << program;
-    EXPECT_EQ(outcome.all_errors(), "");
-  }
-  const auto outcome = run_job({"exits with failure", 2});
-  EXPECT_EQ(outcome.code, 3);
-  EXPECT_THAT(outcome.errors, ElementsAre("plait: rank 1: rank 0 failed with exit code 3"));
-}
-
-// --- joining ---
-
-TEST(Joining, TakesAllRanksOrSaysWhichAreMissing) {
-  WorldConfig config;
-  config.size = 3;
-  config.master_port = free_port();
-  config.join_timeout = 500ms;
-  try {
-    World::join(config);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "rank 0: of 3 ranks, these have not joined within 0.5 s: 1, 2");
-  }
-  config.rank = 1;
-  EXPECT_THROW(World::join(config), Error);  // nobody keeps a store there
-  config.rank = 3;
-  EXPECT_THROW(World::join(config), UsageError);
-}
-
-// A stranger speaks the store's words with another secret, as a rank does that was given a wrong
-// one. Anybody on the host could, so it ends nobody's run: rank 0 waits for its ranks, and tells.
-TEST(Joining, TellsHowManyHadAnotherSecret) {
-  WorldConfig config;
-  config.size = 2;
-  config.master_port = free_port();
-  config.join_timeout = 1s;
-  config.secret = {1, 2, 3};
-  RendezvousAddress other = rendezvous_address(config);
-  other.secret = {4, 5, 6};
-  std::string text;
-  std::thread first([&] { text = error_of([&] { World::join(config); }); });
-  for (int i = 0; i < 2; ++i)
-    EXPECT_THAT(error_of([&] { Rendezvous::connect(other, 900ms); }), HasSubstr("another secret"));
-  first.join();
-  EXPECT_EQ(text,
-            "rank 0: of 2 ranks, these have not joined within 1 s: 1; connections with another "
-            "secret (PLAIT_SECRET) were refused 2 times");
-}
-
-TEST(PhaseNames, AreJoinedAndKeptByExceptions) {
-  EXPECT_EQ(Phase::current(), "");
-  {
-    const Phase outer("epoch 1");
-    EXPECT_EQ(Phase::current(), "epoch 1");
-    {
-      const Phase inner("aggregate");
-      EXPECT_EQ(Phase::current(), "epoch 1: aggregate");
-    }
-    EXPECT_EQ(Phase::current(), "epoch 1");
-    EXPECT_EQ(Phase::at_failure(), "epoch 1");
-  }
-  try {
-    const Phase outer("epoch 2");
-    const Phase inner("combine");
-    throw Error("");
-  } catch (const Error&) {
-    EXPECT_EQ(Phase::current(), "");
-    EXPECT_EQ(Phase::at_failure(), "epoch 2: combine");
-  }
-  const Phase next("epoch 3");
-  EXPECT_EQ(Phase::at_failure(), "epoch 3");
 }
 
 }  // namespace

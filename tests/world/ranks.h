@@ -20,6 +20,11 @@ namespace plait::test {
 // Time that only a hang needs, however busy the machine is. Tests that are about time set their
 // own.
 inline constexpr std::chrono::seconds kHangs{280};
+// Seconds in which a killed rank ends the others, on a busy machine and under sanitizers too.
+inline constexpr double kMostSeconds = 5;
+inline double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 // Milliseconds after which a silent rank is lost, for jobs that lose none.
 inline constexpr int kPatient = 120000;
 
