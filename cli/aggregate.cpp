@@ -91,6 +91,7 @@ std::unique_ptr<Aggregator> make(const Options& o, World& world, const Dataset& 
                    {.route = o.route,
                     .shards = shards,
                     .widths = {width},
+                    .rows_per_sum = is_extremum(o) ? kExtremumRecord : 1,
                     .work = o.route.gpu ? std::vector<WorkBytes>{} : host_work(partition, width)},
                    "the aggregation");
   return make_aggregator_for_host_arrays(world, dataset.graph, dataset.symmetric, partition,

@@ -20,7 +20,7 @@ namespace plait::cli {
 
 using nlohmann::json;
 
-// Options that every command takes, and how the program was called.
+// Options that every command takes, and the command that was called.
 struct Session {
   int ranks = 1;
   int gpus = 0;                // one rank per GPU; 0: on the CPU
@@ -31,8 +31,7 @@ struct Session {
   std::uint64_t seed = 0;
   bool json = false;
   bool quiet = false;
-  std::vector<std::string> arguments;  // of the program, without its name
-  const CLI::App* command = nullptr;   // the subcommand that was called
+  const CLI::App* command = nullptr;  // the subcommand that was called
   // Options that name a file to write, or a folder; and options that name a file to read which an
   // output may replace.
   std::vector<const CLI::Option*> outputs, output_folders, replaceable;

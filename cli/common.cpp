@@ -239,45 +239,57 @@ void require_own_gpus(World& world) {
   }
 }
 
+// Runs `body` in the world that the environment names.
+void run_as_rank(Session& session, WorldConfig config, const std::function<void(World&)>& body) {
+  set_timeouts(session, config);
+  session.quiet = session.quiet || config.rank != 0;
+  set_progress(session.progress());
+  const ThreadCount threads(thread_share());
+  if (session.gpus > 0) use_gpu(gpu_of_rank(config, gpu_count()));
+  auto world = World::join(config);
+  require_equal<UsageError>(*world, "ranks have different settings", settings_of(session));
+  if (config.rank == 0) check_outputs(session);
+  if (session.gpus > 0) require_own_gpus(*world);
+  if (session.reaches_peers) require_peer_access(*world);  // before anything is read
+  // All ranks are interrupted together, and none ends while another still works: no rank is lost.
+  std::exception_ptr interrupted;
+  try {
+    body(*world);
+  } catch (const Interrupted&) {
+    interrupted = std::current_exception();
+  }
+  world.reset();
+  if (interrupted) std::rethrow_exception(interrupted);
+}
+
+// Asks the driver, after which a process must not fork ranks.
+void require_gpus(int gpus) {
+  if (gpus == 0) return;
+  const int found = gpu_count();
+  require<UsageError>(
+      gpus <= found, "the command asks for {}, but {}",
+      counted(static_cast<std::uint64_t>(gpus), "GPU"),
+      built_with_cuda() ? fmt::format("this host has {}", found) : "this build has no GPU engine");
+}
+
 }  // namespace
 
 void on_ranks(Session& session, const std::function<void(World&)>& body) {
-  if (auto config = world_from_environment()) {
-    set_timeouts(session, *config);
-    session.quiet = session.quiet || config->rank != 0;
-    set_progress(session.progress());
-    const ThreadCount threads(thread_share());
-    if (session.gpus > 0) use_gpu(gpu_of_rank(*config, gpu_count()));
-    auto world = World::join(*config);
-    require_equal<UsageError>(*world, "ranks have different settings", settings_of(session));
-    if (config->rank == 0) check_outputs(session);
-    if (session.gpus > 0) require_own_gpus(*world);
-    if (session.reaches_peers) require_peer_access(*world);  // before anything is read
-    // All ranks are interrupted together, and none ends while another still works: no rank is lost.
-    std::exception_ptr interrupted;
-    try {
-      body(*world);
-    } catch (const Interrupted&) {
-      interrupted = std::current_exception();
-    }
-    world.reset();
-    if (interrupted) std::rethrow_exception(interrupted);
+  if (const auto config = world_from_environment()) return run_as_rank(session, *config, body);
+  LaunchOptions options{.ranks = std::max(session.ranks, session.gpus)};
+  if (options.ranks == 1) {
+    require_gpus(session.gpus);
+    if (session.gpus > 0) use_gpu(0);
+    return body(*World::alone());
+  }
+  set_timeouts(session, options);
+  if (const auto code = launch(options)) {
+    session.exit_code = *code;
     return;
   }
-  const int ranks = std::max(session.ranks, session.gpus);
-  if (session.gpus > 0)
-    require<UsageError>(session.gpus <= gpu_count(), "the command asks for {}, but {}",
-                        counted(static_cast<std::uint64_t>(session.gpus), "GPU"),
-                        built_with_cuda() ? fmt::format("this host has {}", gpu_count())
-                                          : "this build has no GPU engine");
-  if (ranks > 1) {
-    LaunchOptions options{.ranks = ranks};
-    set_timeouts(session, options);
-    session.exit_code = launch(options, session.arguments);
-  } else {
-    if (session.gpus > 0) use_gpu(0);
-    body(*World::alone());
-  }
+  end_on_interrupt();
+  require_gpus(session.gpus);
+  run_as_rank(session, world_from_environment().value(), body);
 }
 
 std::string ranks_of(const World& world, const Session& session) {

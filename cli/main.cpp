@@ -46,7 +46,6 @@ int run(int argc, char** argv, cli::Session& session) {
   app.failure_message([](const CLI::App*, const CLI::Error& error) {
     return "plait: " + printable(error.what()) + "; see plait --help\n";
   });
-  session.arguments.assign(argv + 1, argv + argc);
   app.formatter(cli::plain_help());
   add_commands(app, session);
   cli::check_values(app);

@@ -189,11 +189,11 @@ Options parse(const std::vector<std::string>& arguments) {
 
 int run(const std::vector<std::string>& arguments) {
   const Options o = parse(arguments);
+  if (o.gpus > 1 && !world_from_environment())
+    if (const auto code = launch({.ranks = o.gpus})) return *code;
   if (const auto config = world_from_environment()) {
     use_gpu(local_rank(*config));
     compare(*World::join(*config), o);
-  } else if (o.gpus > 1) {
-    return launch({.ranks = o.gpus}, arguments);
   } else {
     use_gpu(0);
     compare(*World::alone(), o);

@@ -1,11 +1,15 @@
 // Plait's own launcher: N processes of this program on this host.
 //
+// Ranks are forked and go on where the launcher was, because a program of libtorch takes a quarter
+// of a second to start anew. They are forked before the launcher starts a thread, so that none of
+// them gets a lock that a thread held, and they learn the store's port through a pipe.
+//
 // The launcher keeps the rendezvous store, so that the loss of any rank, the first included, is the
 // same case. It sees at once when a rank dies, and tells the others through the store.
 #include "plait/world/launch.h"
 
 #include <fcntl.h>
-#include <limits.h>
+#include <omp.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -15,6 +19,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <thread>
 
@@ -23,8 +28,6 @@
 #include "plait/world/descriptors.h"
 #include "plait/world/loss.h"
 #include "plait/world/rendezvous.h"
-
-extern char** environ;
 
 namespace plait {
 namespace {
@@ -40,7 +43,7 @@ constexpr milliseconds kTwoWishes = 2 * kOneWish;
 constexpr steady_clock::time_point kNever = steady_clock::time_point::max();
 
 // Takes SIGINT, SIGTERM and SIGCHLD while it lives. It uses handlers, which run in whatever thread
-// the signal comes to: a GPU's driver may have started threads that block no signals. If this
+// the signal comes to; the store has a thread of its own. If this
 // process was started to ignore a wish to stop, as scripts start programs in the background, it and
 // its ranks go on ignoring it.
 class Signals {
@@ -76,9 +79,12 @@ class Signals {
     pthread_sigmask(SIG_BLOCK, &taken, &before);
     return before;
   }
-  // Restores the dispositions that were found, in a forked child too.
-  void give_back() const {
-    for (std::size_t i = 0; i < kTaken.size(); ++i) ::sigaction(kTaken[i], &old_[i], nullptr);
+  // For a forked rank: each signal that is not ignored gets its default action, as in a program
+  // that has just been started.
+  void leave() {
+    for (auto& old : old_)
+      if (old.sa_handler != SIG_IGN) old.sa_handler = SIG_DFL;
+    give_back();
   }
   // Returns the signals that have come within the time given.
   std::vector<int> wait(milliseconds limit) const {
@@ -93,6 +99,10 @@ class Signals {
  private:
   static constexpr std::array kTaken{SIGINT, SIGTERM, SIGCHLD};
 
+  void give_back() const {
+    for (std::size_t i = 0; i < kTaken.size(); ++i) ::sigaction(kTaken[i], &old_[i], nullptr);
+  }
+
   // A full pipe holds signals enough to wake the reader.
   static void note(int signal) {
     const int error = errno;
@@ -106,62 +116,48 @@ class Signals {
   std::array<struct sigaction, kTaken.size()> old_{};
 };
 
-// The arguments of execve(), made before the fork: between fork and exec nothing may be allocated.
-class Strings {
+// Brings the store's port to the ranks.
+class PortPipe {
  public:
-  explicit Strings(std::vector<std::string> texts) : texts_(std::move(texts)) {
-    for (auto& text : texts_) pointers_.push_back(text.data());
-    pointers_.push_back(nullptr);
+  PortPipe() {
+    const bool made = ::pipe2(ends_, O_CLOEXEC) == 0;
+    require(made, "a pipe cannot be made: {}", std::strerror(errno));
   }
-  char* const* data() const { return pointers_.data(); }
+  ~PortPipe() {
+    for (const int end : ends_) ::close(end);
+  }
+  PortPipe(const PortPipe&) = delete;
+  PortPipe& operator=(const PortPipe&) = delete;
+
+  // Writes of so few bytes arrive whole, so that each rank may take the next.
+  void send(int port) const {
+    const bool sent = ::write(ends_[1], &port, sizeof port) == sizeof port;
+    require(sent, "a rank cannot be told the port: {}", std::strerror(errno));
+  }
+  // For a rank, whose launcher takes it with it when it ends.
+  int receive() const {
+    int port = 0;
+    while (::read(ends_[0], &port, sizeof port) != sizeof port)
+      if (errno != EINTR) ::_exit(static_cast<int>(ExitCode::failed));
+    return port;
+  }
 
  private:
-  std::vector<std::string> texts_;
-  std::vector<char*> pointers_;
+  int ends_[2];
 };
 
-std::string program_path() {
-  char path[PATH_MAX];
-  const auto length = ::readlink("/proc/self/exe", path, sizeof path);
-  require(length > 0, "/proc/self/exe cannot be read: {}", std::strerror(errno));
-  return {path, static_cast<std::size_t>(length)};
-}
-
-std::vector<std::string> environment_with(const std::vector<std::string>& settings) {
-  std::vector<std::string> all = settings;
-  for (char** one = environ; *one != nullptr; ++one) {
-    const std::string_view entry = *one;
-    const auto name = entry.substr(0, entry.find('=') + 1);
-    if (std::ranges::none_of(settings, [&](const auto& s) { return s.starts_with(name); }))
-      all.emplace_back(entry);
-  }
-  return all;
-}
-
-// Runs on the child's side of the fork, where only some calls are safe.
-[[noreturn]] void become_rank(pid_t launcher, const Signals& signals, const sigset_t& mask,
-                              bool own_stdin, const Strings& arguments,
-                              const Strings& environment) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != launcher) ::_exit(1);  // it died before the line above
-  if (!own_stdin) {
-    const int null = ::open("/dev/null", O_RDONLY);
-    ::dup2(null, STDIN_FILENO);
-    ::close(null);
-  }
-  signals.give_back();
-  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
-  ::execve("/proc/self/exe", arguments.data(), environment.data());
-  static constexpr char kText[] = "plait: a rank could not be started\n";
-  if (::write(STDERR_FILENO, kText, sizeof kText - 1) < 0) ::_exit(127);
-  ::_exit(127);
+void set_variable(const char* name, const std::string& value) {
+  ::setenv(name, value.c_str(), /*overwrite=*/1);
 }
 
 class Launcher {
  public:
   explicit Launcher(const LaunchOptions& options) : options_(options) {}
   ~Launcher();
-  int run(const std::vector<std::string>& arguments);
+  // Returns whether this process is the launcher, and not one of the ranks that it has forked.
+  bool start();
+  // Waits for the ranks, and returns the exit code for the program.
+  int run();
 
  private:
   struct Rank {
@@ -169,8 +165,7 @@ class Launcher {
     bool stopped = false;
   };
 
-  std::vector<std::string> settings(int rank) const;
-  void start(int rank, const Strings& arguments);
+  void become_rank(int rank, pid_t launcher, const PortPipe& port);
   void interrupt(int number);
   void observe(int rank);
   void ended(int rank, int status);
@@ -185,10 +180,9 @@ class Launcher {
   }
 
   const LaunchOptions options_;
-  const Signals signals_;
+  Signals signals_;
   const Secret secret_ = make_secret();
-  const std::unique_ptr<Rendezvous> store_ =
-      Rendezvous::serve({.host = "127.0.0.1", .prefix = "plait", .secret = secret_});
+  std::unique_ptr<Rendezvous> store_;
   std::vector<Rank> ranks_;
   int exit_code_ = 0;
   std::optional<steady_clock::time_point> asked_at_;  // to stop, by the user's first signal
@@ -205,14 +199,58 @@ Launcher::~Launcher() {
     if (rank.process != 0) ::waitpid(rank.process, nullptr, 0);
 }
 
-int Launcher::run(const std::vector<std::string>& arguments) {
-  prepare_loss(*store_);
-  std::vector<std::string> texts{program_path()};
-  texts.insert(texts.end(), arguments.begin(), arguments.end());
-  const Strings command(std::move(texts));
+bool Launcher::start() {
+  const PortPipe port;
+  const pid_t launcher = ::getpid();
+  std::fflush(nullptr);  // what is buffered would be written by every process
   ranks_.resize(static_cast<std::size_t>(options_.ranks));
-  for (int rank = 0; rank < options_.ranks; ++rank) start(rank, command);
+  for (int rank = 0; rank < options_.ranks; ++rank) {
+    const sigset_t mask = Signals::block();  // signals that come meanwhile are for the rank
+    const pid_t process = ::fork();
+    const int error = errno;
+    if (process == 0) {
+      signals_.leave();
+      pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+      ranks_.clear();
+      become_rank(rank, launcher, port);
+      return false;
+    }
+    pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+    require(process > 0, "rank {} cannot be started: {}", rank, std::strerror(error));
+    ranks_[static_cast<std::size_t>(rank)].process = process;
+  }
+  store_ = Rendezvous::serve({.host = "127.0.0.1", .prefix = "plait", .secret = secret_});
+  prepare_loss(*store_);
+  for (int rank = 0; rank < options_.ranks; ++rank) port.send(store_->port());
+  return true;
+}
 
+void Launcher::become_rank(int rank, pid_t launcher, const PortPipe& port) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != launcher) ::_exit(1);  // it died before the line above
+  ::prctl(PR_SET_NAME, fmt::format("plait rank {}", rank).c_str());
+  if (rank != 0) {
+    const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    ::dup2(null, STDIN_FILENO);
+    ::close(null);
+  }
+  set_variable("PLAIT_RANK", std::to_string(rank));
+  set_variable("PLAIT_WORLD_SIZE", std::to_string(options_.ranks));
+  set_variable("PLAIT_MASTER_ADDR", "127.0.0.1");
+  set_variable("PLAIT_TIMEOUT_MS", std::to_string(options_.timeout.count()));
+  if (options_.work_timeout)
+    set_variable("PLAIT_GPU_TIMEOUT_MS", std::to_string(options_.work_timeout->count()));
+  set_variable("PLAIT_SECRET", to_text(secret_));
+  if (::getenv("OMP_NUM_THREADS") == nullptr) {
+    const int cores = static_cast<int>(std::thread::hardware_concurrency());
+    const int threads = std::max(1, cores / options_.ranks);
+    set_variable("OMP_NUM_THREADS", std::to_string(threads));  // for libraries that ask later
+    omp_set_num_threads(threads);
+  }
+  set_variable("PLAIT_MASTER_PORT", std::to_string(port.receive()));
+}
+
+int Launcher::run() {
   while (running()) {
     for (const int number : signals_.wait(next_look()))
       if (number != SIGCHLD) interrupt(number);
@@ -222,33 +260,6 @@ int Launcher::run(const std::vector<std::string>& arguments) {
   if (!killed_.empty() && !somebody_spoke_ && !interrupted_) throw Error(killed_);
   require<Interrupted>(!interrupted_ || somebody_spoke_, "interrupted");
   return interrupted_ ? static_cast<int>(ExitCode::interrupted) : exit_code_;
-}
-
-std::vector<std::string> Launcher::settings(int rank) const {
-  std::vector<std::string> all{fmt::format("PLAIT_RANK={}", rank),
-                               fmt::format("PLAIT_WORLD_SIZE={}", options_.ranks),
-                               "PLAIT_MASTER_ADDR=127.0.0.1",
-                               fmt::format("PLAIT_MASTER_PORT={}", store_->port()),
-                               fmt::format("PLAIT_TIMEOUT_MS={}", options_.timeout.count()),
-                               "PLAIT_SECRET=" + to_text(secret_)};
-  if (options_.work_timeout)
-    all.push_back(fmt::format("PLAIT_GPU_TIMEOUT_MS={}", options_.work_timeout->count()));
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  if (::getenv("OMP_NUM_THREADS") == nullptr)
-    all.push_back(fmt::format("OMP_NUM_THREADS={}", std::max(1, cores / options_.ranks)));
-  return all;
-}
-
-void Launcher::start(int rank, const Strings& arguments) {
-  const Strings environment(environment_with(settings(rank)));
-  const pid_t launcher = ::getpid();
-  const sigset_t mask = Signals::block();  // signals that come meanwhile are for the rank
-  const pid_t process = ::fork();
-  if (process == 0) become_rank(launcher, signals_, mask, rank == 0, arguments, environment);
-  const int error = errno;
-  pthread_sigmask(SIG_SETMASK, &mask, nullptr);
-  require(process >= 0, "rank {} cannot be started: {}", rank, std::strerror(error));
-  ranks_[static_cast<std::size_t>(rank)].process = process;
 }
 
 // The first signal is passed on, and ranks end in their own time: an epoch may take hours. Stopped
@@ -350,14 +361,16 @@ milliseconds Launcher::next_look() const { return milliseconds(kill_at_ < kNever
 
 }  // namespace
 
-int launch(const LaunchOptions& options, const std::vector<std::string>& arguments) {
+std::optional<int> launch(const LaunchOptions& options) {
   require<UsageError>(options.ranks >= 1 && options.ranks <= kMostRanks,
                       "{} ranks were asked for; 1..{} can be", options.ranks, kMostRanks);
   require<UsageError>(options.timeout >= milliseconds(100),
                       "the timeout is {} ms; at least 100 ms are needed", options.timeout.count());
   require_sensible_environment();
   require_descriptors_of_launcher(options.ranks);
-  return Launcher(options).run(arguments);
+  Launcher launcher(options);
+  if (!launcher.start()) return std::nullopt;
+  return launcher.run();
 }
 
 }  // namespace plait

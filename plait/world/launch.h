@@ -43,15 +43,21 @@ int gpu_of_rank(const WorldConfig& config, int count);
 // the user has not set it, it is this rank's share of the cores that it may run on.
 int thread_share();
 
-// Starts `options.ranks` processes of this same program with the same arguments, each with an
-// environment from which world_from_environment() joins; waits for all, and returns the exit code
-// for the program: 0 if all ended with 0, else that of the first that failed. When one dies, tells
-// the others which rank and why, and ends them within the timeout. SIGINT and SIGTERM are passed on
-// to the ranks, which are continued if they are stopped and end in their own time; after a second
-// one they are ended at once. Either signal, if it is ignored, stays ignored by all. Ranks die with
-// the launcher, even after SIGKILL. Throws Interrupted if ranks were interrupted and none has
-// reported it, as before main() has begun; Error if the limit on open files is too low for so many.
-// Ranks share the machine's cores: OMP_NUM_THREADS is set to cores / ranks, at least 1, unless set.
-int launch(const LaunchOptions& options, const std::vector<std::string>& arguments);
+// Forks `options.ranks` processes, which go on as ranks: in each of them launch() returns nothing,
+// and world_from_environment() has the world to join. In the process that called it, launch() waits
+// for all ranks and returns the exit code for the program: 0 if all ended with 0, else that of the
+// first that failed. No other thread may be at work, and no GPU in use, when launch() is called.
+//
+// When a rank dies, the launcher tells the others which rank and why, and ends them within the
+// timeout. SIGINT and SIGTERM, which have their default action again in the ranks, are passed on to
+// the ranks, which are continued if they are stopped and end in their own time; after a second one
+// they are ended at once. Either signal, if it is ignored, stays ignored by all. Ranks die with the
+// launcher, even after SIGKILL. Ranks share the machine's cores: OMP_NUM_THREADS is set to
+// cores / ranks, at least 1, unless it is set. Each rank's process is named "plait rank N".
+//
+// Throws UsageError if the options or the environment make no sense; Interrupted if ranks were
+// interrupted and none has reported it; Error if a rank was killed and none has reported it, if a
+// process cannot be started, or if the limit on open files is too low for so many.
+std::optional<int> launch(const LaunchOptions& options);
 
 }  // namespace plait

@@ -146,12 +146,11 @@ def ranks_of(launcher):
     for task in pathlib.Path(f"/proc/{launcher}/task").iterdir():
         for child in (task / "children").read_text().split():
             try:
-                variables = pathlib.Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+                name = pathlib.Path(f"/proc/{child}/comm").read_text().strip()
             except (FileNotFoundError, ProcessLookupError):
                 continue
-            found = [v for v in variables if v.startswith(b"PLAIT_RANK=")]
-            if found:
-                ranks[int(found[0].partition(b"=")[2])] = int(child)
+            if name.startswith("plait rank "):
+                ranks[int(name.removeprefix("plait rank "))] = int(child)
     return ranks
 
 

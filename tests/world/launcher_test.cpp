@@ -137,9 +137,9 @@ TEST(Launcher, BoundsTheEndOfInterruptedRanksWhenOneIsLost) {
 TEST(Launcher, RefusesNonsense) {
   LaunchOptions options;
   options.ranks = 0;
-  EXPECT_THROW(launch(options, {}), UsageError);
+  EXPECT_THROW(launch(options), UsageError);
   options = {.ranks = 2, .timeout = 1ms};
-  EXPECT_THROW(launch(options, {}), UsageError);
+  EXPECT_THROW(launch(options), UsageError);
 }
 
 }  // namespace

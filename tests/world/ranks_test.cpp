@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
-#include <thread>
 #include <utility>
 
 #include "plait/base/error.h"
@@ -36,24 +35,22 @@ std::map<std::string, std::function<int()>>& programs() {
 const std::vector<std::string> kArguments{"--gtest_filter=Ranks.DISABLED_Program",
                                           "--gtest_also_run_disabled_tests"};
 
-int run_launcher(int ranks) {
-  ::unsetenv("PLAIT_TEST_LAUNCH");
+// Returns the launcher's exit code; nothing in its ranks, and without a launcher.
+std::optional<int> launcher_code() {
+  const char* const ranks = std::getenv("PLAIT_TEST_LAUNCH");
+  if (ranks == nullptr) return std::nullopt;
   LaunchOptions options;
-  options.ranks = ranks;
+  options.ranks = std::atoi(ranks);
   options.timeout = milliseconds(std::atoi(std::getenv("PLAIT_TEST_TIMEOUT_MS")));
-  // Starts a thread that blocks no signals, as a GPU's driver may when GPUs are counted.
-  std::thread([] { ::pause(); }).detach();
-  return launch(options, kArguments);
+  return launch(options);
 }
 
 // Runs in a test program that was started again: it is no test.
 TEST(Ranks, DISABLED_Program) {
   int code = 1;
   try {
-    if (const char* ranks = std::getenv("PLAIT_TEST_LAUNCH"))
-      code = run_launcher(std::atoi(ranks));
-    else
-      code = programs().at(std::getenv("PLAIT_TEST_PROGRAM"))();
+    const auto of_launcher = launcher_code();
+    code = of_launcher ? *of_launcher : programs().at(std::getenv("PLAIT_TEST_PROGRAM"))();
   } catch (const std::exception& error) {
     code = report_error(error);
   }
