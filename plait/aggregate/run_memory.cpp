@@ -69,6 +69,7 @@ MemoryPlan plan_of(const AnyCsr& graph, bool symmetric, const Partition& partiti
   MemoryQuestion question{.widths = run.widths,
                           .work = run.work,
                           .edge_scratch = run.edge_scratch,
+                          .rows_per_sum = run.rows_per_sum,
                           .weighted = is_weighted(graph),
                           .symmetric = symmetric,
                           .gradient = run.shards.transposed,

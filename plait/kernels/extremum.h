@@ -14,6 +14,10 @@ namespace plait {
 
 enum class Extremum { greatest, least };
 
+// On GPUs, the rows that a group of a cut row keeps for the row's other groups: values, and ties or
+// sums.
+inline constexpr std::uint64_t kExtremumRecord = 2;
+
 // Arguments of the extremum along the edges. y and ties: rows x width, without gaps; ties may be
 // null. edges.x: rows of `width`. A row without edges becomes 0, with 0 ties. NaN wins over all
 // numbers, and then all NaN count as ties.

@@ -251,7 +251,7 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
     return Bytes(both) * neighbour_groups(part, on_gpu(part), q, halo) * kGroup;
   });
   const auto group_sums = [&](const PartQuality& part) {
-    const Bytes bytes = rows_of(items.of_rank(q.cut_sums, part));
+    const Bytes bytes = q.rows_per_sum * rows_of(items.of_rank(q.cut_sums, part));
     // Above this limit, get adds sums by atomics.
     return get && bytes.value > machine().get_partial_sums ? Bytes(0) : Bytes(both) * bytes;
   };

@@ -29,6 +29,7 @@ struct MemoryQuestion {
   // none.
   std::vector<std::uint64_t> cut_sums;
   std::uint64_t edge_scratch = 0;  // GPUs only: floats per own row that operations over edges take
+  std::uint64_t rows_per_sum = 1;  // GPUs only: rows of scratch per partial sum; extrema take 2
   bool weighted = false;
   bool symmetric = false;      // the transposed shard is the shard itself
   bool gradient = false;       // the transposed shard is needed

@@ -136,6 +136,19 @@ TEST(MemoryPlan, GpusHoldSums) {
   EXPECT_GE(plan.items.back().bytes[0], 5u * 8);
 }
 
+TEST(MemoryPlan, GpusHoldTheRecordsOfCutRows) {
+  const AnyCsr graph = build_csr(test::edge_list<std::uint32_t>(10, {{0, 5, 1}}, false));
+  const PartitionQuality quality = measure_partition(graph, partition_by_vertices(10, 2));
+  for (const std::uint64_t records : {1, 2}) {
+    const MemoryQuestion question{.widths = {6}, .cut_sums = {3, 0}, .rows_per_sum = records};
+    for (const MemoryItem& item : plan_gpu_memory(quality, question, HaloStore::dense).items) {
+      if (item.name == "sums of neighbour groups") {
+        EXPECT_EQ(item.bytes, (std::vector<std::uint64_t>{records * 3 * 8 * 4, 0}));
+      }
+    }
+  }
+}
+
 TEST(MemoryPlan, PagedRowsAreThoseOfThePartAlone) {
   std::vector<test::Edge> edges{{9, 0, 1}};
   const AnyCsr graph = build_csr(test::edge_list<std::uint32_t>(10, edges, false));

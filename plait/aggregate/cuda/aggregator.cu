@@ -1,5 +1,8 @@
+#include <set>
+
 #include "plait/aggregate/cuda/aggregator.h"
 #include "plait/exchange/cuda/exchange.cuh"
+#include "plait/exchange/cuda/step_memory.cuh"
 #include "plait/kernels/cuda/attention.cuh"
 #include "plait/kernels/cuda/extremum.cuh"
 #include "plait/world/phase.h"
@@ -10,18 +13,18 @@ namespace {
 // The groups and the scratch memory with which operations over edges of one direction work.
 class EdgeWork {
  public:
-  // Comes before anything of a step is enqueued. Throws UsageError where memory would be taken or
-  // moved that a recorded step uses.
+  // Comes before anything of a step is enqueued. Throws UsageError, on all ranks, if the step is
+  // being captured and no operation of this kind has run on rows of this width.
   template <class Operation>
   void prepare(const Operation& operation, const GpuExchange& exchange) {
     const std::uint64_t width = operation.row_width();
     const cudaStream_t stream = exchange.stream();
-    require_known(groups_ != nullptr, width, stream);
+    // Decided by kinds and widths, which all ranks know; their scratch memory differs.
+    const std::pair kind{EdgeOperation(operation).index(), width};
+    require_known(has_run_.contains(kind), width, stream);
     if (!groups_) make_groups(exchange.graph(Operation::kDirection), stream);
-    const std::uint64_t floats = scratch_floats(operation, *groups_);
-    require_known(floats <= scratch_.size(), width, stream);
-    require_movable(exchange.link().was_recorded() && floats > scratch_.size(), width);
-    scratch_.reserve(floats);
+    scratch_.reserve(scratch_floats(operation, *groups_), exchange.link().was_recorded());
+    has_run_.insert(kind);
   }
   template <class Operation>
   void run(const Operation& operation, cudaStream_t stream) {
@@ -38,7 +41,8 @@ class EdgeWork {
   }
 
   std::unique_ptr<RowGroups> groups_;  // made when first used
-  DeviceArray<float> scratch_;
+  StepMemory scratch_;
+  std::set<std::pair<std::size_t, std::uint64_t>> has_run_;  // index in EdgeOperation, row width
 };
 
 class Engine : public GpuAggregator {

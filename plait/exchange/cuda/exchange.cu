@@ -115,7 +115,11 @@ void GpuExchange::reserve(std::uint64_t row_bytes) {
   std::uint64_t width = row_floats(row_bytes);
   if (width <= width_ && width_ > 0 && !lost()) return;
   require_known(false, width, stream_);
-  require_movable(link_.was_recorded(), width);
+  require<UsageError>(!link_.was_recorded(),
+                      "steps were captured that use memory of this graph which this operation on "
+                      "rows of width {} would move; run it once before capturing, or make the "
+                      "graph anew",
+                      width);
   width = std::max({width, width_, std::uint64_t{1}});
   std::uint64_t slots = 0;
   for (const Side* side : {forward_.get(), backward_.get()})

@@ -17,14 +17,6 @@ void require_known(bool known, std::uint64_t width, cudaStream_t stream) {
                       width);
 }
 
-void require_movable(bool recorded, std::uint64_t width) {
-  require<UsageError>(!recorded,
-                      "steps were captured that use memory of this graph which this operation on "
-                      "rows of width {} would move; run it once before capturing, or make the "
-                      "graph anew",
-                      width);
-}
-
 Passes::Passes(const DeviceGraph& graph, const std::vector<std::uint64_t>& cuts,
                cudaStream_t stream)
     : graph_(graph) {

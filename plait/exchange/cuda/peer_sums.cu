@@ -13,7 +13,6 @@ PeerSums::PeerSums(const RowSums& sums, std::uint64_t own, cudaStream_t stream)
               {.most = group_size(sums.edges(), sums.count())}, stream) {}
 
 void PeerSums::run(const DeviceProduct& p, const float* own, float* out, cudaStream_t stream) {
-  reserve(p.width);
   spmm({.groups = &groups_,
         .columns = sums_.row.data(),
         .weights = p.weighted && sums_.weights.size() > 0 ? sums_.weights.data() : nullptr,

@@ -145,16 +145,23 @@ class Pipelined : public DeviceStrategy {
     return list;
   }
 
-  Plan& plan_for(const DeviceProduct& p) {
-    if (const auto found = plans_.find(p.width); found != plans_.end()) return *found->second;
-    require_known(false, p.width, p.stream);
-    require_movable(link_.was_recorded() && sum_count_ * p.stride() > sums_.size(), p.width);
-    sums_.reserve(sum_count_ * p.stride());
-    if (sums_.size() > 0)  // padding is sent, too; cleared once other widths' sums have left
+  // Makes room for sums for peers, also for a known width: another width may have been refused.
+  void reserve_sums(const DeviceProduct& p, bool known) {
+    const bool captured = link_.was_recorded();
+    const bool moved = sums_.reserve(sum_count_ * p.stride(), captured);
+    if (sums_.size() > 0 && (moved || !known))  // padding is sent; other widths' sums have left
       check_cuda(cudaMemsetAsync(sums_.data(), 0, sums_.size() * sizeof(float), link_.stream()),
                  "sums");
     for (const Outgoing& out : outgoing_)
-      if (out.sums) out.sums->reserve(p.width);
+      if (out.sums) out.sums->reserve(p.width, captured);
+  }
+
+  Plan& plan_for(const DeviceProduct& p) {
+    const auto found = plans_.find(p.width);
+    const bool known = found != plans_.end();
+    require_known(known, p.width, p.stream);
+    reserve_sums(p, known);
+    if (known) return *found->second;
     const auto cuts = cuts_of(link_.rank(), p.width);
     auto plan = std::make_unique<Plan>();
     for (const SendBlock& block : graph_.send)
@@ -258,7 +265,7 @@ class Pipelined : public DeviceStrategy {
   const std::vector<double> pass_shares_;
   std::vector<Outgoing> outgoing_;                        // by block to send
   std::uint64_t sum_count_ = 0;                           // of all of them
-  DeviceArray<float> sums_;                               // rows as in slots
+  StepMemory sums_;                                       // rows as in slots
   std::map<std::uint64_t, std::unique_ptr<Plan>> plans_;  // by width
   std::unique_ptr<Passes> whole_;                         // for run_part()
 };

@@ -8,6 +8,7 @@
 #include "plait/base/row_stride.h"
 #include "plait/exchange/cuda/graph.cuh"
 #include "plait/exchange/cuda/paged_rows.cuh"
+#include "plait/exchange/cuda/step_memory.cuh"
 #include "plait/exchange/options.h"
 #include "plait/kernels/cuda/spmm.cuh"
 #include "plait/world/nccl.h"
@@ -109,9 +110,12 @@ class PeerSums {
   // `own`: number of own rows. `sums` outlives this object.
   PeerSums(const RowSums& sums, std::uint64_t own, cudaStream_t stream);
 
-  // As Passes::reserve().
-  void reserve(std::uint64_t width) { partial_sums_.reserve(spmm_scratch(groups_, width)); }
-  // Enqueues on the stream the sums of own rows, which stand scaled at `own`. They go to `out`:
+  // As Passes::reserve(); `captured` as in StepMemory::reserve().
+  void reserve(std::uint64_t width, bool captured) {
+    partial_sums_.reserve(spmm_scratch(groups_, width), captured);
+  }
+  // Enqueues on the stream the sums of own rows, which stand scaled at `own`, once reserve() has
+  // made room for the width. They go to `out`:
   // sums.count() rows, as in slots.
   void run(const DeviceProduct& product, const float* own, float* out, cudaStream_t stream);
 
@@ -119,14 +123,12 @@ class PeerSums {
   const RowSums& sums_;
   std::uint64_t own_;
   RowGroups groups_;
-  DeviceArray<float> partial_sums_;
+  StepMemory partial_sums_;
 };
 
 // Throws UsageError if the work for rows of this width has not been prepared (`known`) and the
 // stream is being recorded: no memory can be taken then.
 void require_known(bool known, std::uint64_t width, cudaStream_t stream);
-// Throws UsageError if steps were recorded, which use memory that is about to move.
-void require_movable(bool recorded, std::uint64_t width);
 
 // Returns where slot 0 of `rank` would stand if own rows were stored as the halo is. Own rows are
 // fp32; the halo behind them has the wire's type.

@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(kThreads) extremum_kernel(const __grid_constan
   for (int i = 0; i < kVec; ++i) {
     if (column + i >= a.width) continue;
     if (partial)
-      state.put_record(a, a.records + std::uint64_t{record} * 2 * a.width + column, i);
+      state.put_record(a, a.records + record * kExtremumRecord * a.width + column, i);
     else
       state.finish(a, std::uint64_t{row} * a.width + column, group.edges == 0, i);
   }
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(kThreads)
     Kind<1> state(a, row.row, column);
 #pragma unroll 4
     for (std::uint32_t k = 0; k < row.count; ++k)
-      state.add_record(a, a.records + (std::uint64_t{row.first} + k) * 2 * a.width + column);
+      state.add_record(a, a.records + (row.first + k) * kExtremumRecord * a.width + column);
     state.finish(a, std::uint64_t{row.row} * a.width + column, false, 0);
   }
 }
@@ -176,10 +176,10 @@ void launch(View a, const EdgeRows& edges, const RowGroups& groups, bool vectors
 }  // namespace
 
 std::uint64_t scratch_floats(const ExtremumForward& args, const RowGroups& groups) {
-  return groups.partial_sums() * 2 * args.width;
+  return groups.partial_sums() * kExtremumRecord * args.width;
 }
 std::uint64_t scratch_floats(const ExtremumBackward& args, const RowGroups& groups) {
-  return groups.partial_sums() * 2 * args.width;
+  return groups.partial_sums() * kExtremumRecord * args.width;
 }
 
 void apply(const ExtremumForward& args, const RowGroups& groups, float* scratch,
