@@ -283,6 +283,7 @@ void on_ranks(Session& session, const std::function<void(World&)>& body) {
     return body(*World::alone());
   }
   set_timeouts(session, options);
+  if (!built_with_cuda()) require_gpus(session.gpus);
   if (const auto code = launch(options)) {
     session.exit_code = *code;
     return;

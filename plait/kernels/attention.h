@@ -29,6 +29,9 @@
 
 namespace plait {
 
+// On GPUs, the rows that a group of a cut row keeps for the row's other groups, at most.
+inline constexpr std::uint64_t kAttentionRecord = 2;
+
 // Sizes of attention, and of the rows that its edges read.
 struct AttentionShape {
   std::uint64_t heads = 1;

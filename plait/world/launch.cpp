@@ -245,7 +245,7 @@ void Launcher::become_rank(int rank, pid_t launcher, const PortPipe& port) {
     const int cores = static_cast<int>(std::thread::hardware_concurrency());
     const int threads = std::max(1, cores / options_.ranks);
     set_variable("OMP_NUM_THREADS", std::to_string(threads));  // for libraries that ask later
-    omp_set_num_threads(threads);
+    omp_set_num_threads(threads);  // of this thread, which begins all work on the CPU
   }
   set_variable("PLAIT_MASTER_PORT", std::to_string(port.receive()));
 }

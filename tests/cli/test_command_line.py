@@ -235,7 +235,7 @@ def test_one_is_no_plural(plait, tmp_path, communities, ranks, words):
 @pytest.mark.parametrize("gpus", [1, 3])
 @pytest.mark.parametrize("command", ["train", "infer", "aggregate", "bench"])
 def test_more_gpus_than_there_are(plait, tmp_path, communities, command, gpus):
-    """Builds with and without the GPU engine refuse this before any rank starts."""
+    """Builds with and without the GPU engine refuse this, in one line however many ranks start."""
     y = ["--out", tmp_path / "y.npy"]
     words = {"train": ["train", communities],
              "infer": ["infer", communities, "--checkpoint", "c.safetensors", *y],

@@ -1,3 +1,4 @@
+#include <array>
 #include <set>
 
 #include "plait/aggregate/cuda/aggregator.h"
@@ -20,7 +21,7 @@ class EdgeWork {
     const std::uint64_t width = operation.row_width();
     const cudaStream_t stream = exchange.stream();
     // Decided by kinds and widths, which all ranks know; their scratch memory differs.
-    const std::pair kind{EdgeOperation(operation).index(), width};
+    const Kind kind = kind_of(operation);
     require_known(has_run_.contains(kind), width, stream);
     if (!groups_) make_groups(exchange.graph(Operation::kDirection), stream);
     scratch_.reserve(scratch_floats(operation, *groups_), exchange.link().was_recorded());
@@ -32,6 +33,19 @@ class EdgeWork {
   }
 
  private:
+  // Operations of one kind take equally much scratch memory: the index in EdgeOperation, then heads
+  // and features, or the width.
+  using Kind = std::array<std::uint64_t, 3>;
+
+  template <class Operation>
+  static Kind kind_of(const Operation& operation) {
+    const std::uint64_t index = EdgeOperation(operation).index();
+    if constexpr (requires { operation.shape; })
+      return {index, operation.shape.heads, operation.shape.features};
+    else
+      return {index, operation.width, 0};
+  }
+
   void make_groups(const DeviceGraph& graph, cudaStream_t stream) {
     const DeviceShard& shard = graph.shard;
     groups_ = std::make_unique<RowGroups>(shard.offsets.data(), shard.offsets.data() + 1, shard.own,
@@ -42,7 +56,7 @@ class EdgeWork {
 
   std::unique_ptr<RowGroups> groups_;  // made when first used
   StepMemory scratch_;
-  std::set<std::pair<std::size_t, std::uint64_t>> has_run_;  // index in EdgeOperation, row width
+  std::set<Kind> has_run_;
 };
 
 class Engine : public GpuAggregator {

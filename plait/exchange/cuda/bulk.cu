@@ -20,7 +20,7 @@ class DeviceBulk : public DeviceStrategy {
     if (!passes_ && !by_cusparse_) {
       std::vector<std::uint64_t> cuts;
       if (link_.ranks() > 1 && !together) cuts = {graph_.shard.slot_count() - graph_.shard.own};
-      passes_ = std::make_unique<Passes>(graph_, cuts, p.stream);
+      passes_ = std::make_unique<Passes>(graph_, link_, cuts, p.stream);
     }
     const float* own = place_own_rows(p, graph_, link_, false);
     if (link_.ranks() > 1) {

@@ -4,6 +4,8 @@
 //
 // Own rows are not overwritten while a peer may still read them: each rank raises a signal when its
 // kernel has ended, for which the others wait before they place the next step's rows.
+#include <set>
+
 #include "plait/base/error.h"
 #include "plait/exchange/cuda/strategy.cuh"
 #include "plait/kernels/cuda/get.cuh"
@@ -54,7 +56,9 @@ class DeviceGet : public DeviceStrategy {
     }
     const std::uint64_t partial = get_scratch(*groups_, p.width);
     const bool repeatable = partial * sizeof(float) <= machine().get_partial_sums;
-    if (repeatable) partial_sums_.reserve(partial);
+    require_known(has_run_.contains(p.width), p.width, p.stream);
+    if (repeatable) partial_sums_.reserve(partial, link_.was_recorded());
+    has_run_.insert(p.width);
     std::vector<PeerBlock> blocks;
     for (const HaloBlock& block : shard.halo)
       blocks.push_back({static_cast<Slot>(block.begin),
@@ -81,7 +85,8 @@ class DeviceGet : public DeviceStrategy {
   const GetTuning tuning_;
   std::vector<Signal> placed_, done_;
   std::unique_ptr<GetGroups> groups_;
-  DeviceArray<float> partial_sums_;
+  StepMemory partial_sums_;
+  std::set<std::uint64_t> has_run_;  // widths
 };
 
 }  // namespace

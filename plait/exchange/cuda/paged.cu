@@ -75,7 +75,7 @@ class Paged : public DeviceStrategy {
 
   void run(const DeviceProduct& p) override {
     if (!passes_)
-      passes_ = std::make_unique<Passes>(graph_, std::vector<std::uint64_t>{}, p.stream);
+      passes_ = std::make_unique<Passes>(graph_, link_, std::vector<std::uint64_t>{}, p.stream);
     const std::uint64_t own = graph_.shard.own;
     SymmetricRows& shared = rows_.shared();
     copy_rows({.from = p.x,

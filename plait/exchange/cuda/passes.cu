@@ -17,9 +17,9 @@ void require_known(bool known, std::uint64_t width, cudaStream_t stream) {
                       width);
 }
 
-Passes::Passes(const DeviceGraph& graph, const std::vector<std::uint64_t>& cuts,
-               cudaStream_t stream)
-    : graph_(graph) {
+Passes::Passes(const DeviceGraph& graph, const DeviceLink& link,
+               const std::vector<std::uint64_t>& cuts, cudaStream_t stream)
+    : graph_(graph), link_(link) {
   const DeviceShard& shard = graph.shard;
   const RankLoad& load = graph.loads[static_cast<std::size_t>(shard.rank)];
   // `edges`: their approximate number.
@@ -50,7 +50,7 @@ Passes::Passes(const DeviceGraph& graph, const std::vector<std::uint64_t>& cuts,
 void Passes::reserve(std::uint64_t width) {
   std::uint64_t most = 0;
   for (const RowGroups& groups : groups_) most = std::max(most, spmm_scratch(groups, width));
-  partial_sums_.reserve(most);
+  partial_sums_.reserve(most, link_.was_recorded());
 }
 
 void Passes::run(std::size_t pass, const DeviceProduct& p, DeviceRows<const void> rows) {

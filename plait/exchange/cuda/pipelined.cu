@@ -90,7 +90,7 @@ class Pipelined : public DeviceStrategy {
   void run_part(StepPart part, const DeviceProduct& p) override {
     if (part == StepPart::sum) {
       if (!whole_)
-        whole_ = std::make_unique<Passes>(graph_, std::vector<std::uint64_t>{}, p.stream);
+        whole_ = std::make_unique<Passes>(graph_, link_, std::vector<std::uint64_t>{}, p.stream);
       return whole_->run(0, p, p.rows(link_.slots(link_.rank())));
     }
     const auto* const own = reinterpret_cast<const float*>(link_.slots(link_.rank()));
@@ -121,7 +121,7 @@ class Pipelined : public DeviceStrategy {
 
   Passes& passes_of(Plan& plan, const DeviceProduct& p) const {
     require_known(plan.passes.has_value(), p.width, p.stream);
-    if (!plan.passes) plan.passes.emplace(graph_, cuts_of(link_.rank(), p.width), p.stream);
+    if (!plan.passes) plan.passes.emplace(graph_, link_, cuts_of(link_.rank(), p.width), p.stream);
     plan.passes->reserve(p.width);
     return *plan.passes;
   }
@@ -149,9 +149,11 @@ class Pipelined : public DeviceStrategy {
   void reserve_sums(const DeviceProduct& p, bool known) {
     const bool captured = link_.was_recorded();
     const bool moved = sums_.reserve(sum_count_ * p.stride(), captured);
-    if (sums_.size() > 0 && (moved || !known))  // padding is sent; other widths' sums have left
+    if (sums_.size() > 0 && (moved || !known)) {  // padding is sent, too
+      link_.follow(p.stream);                     // other widths' sums have left, also of replays
       check_cuda(cudaMemsetAsync(sums_.data(), 0, sums_.size() * sizeof(float), link_.stream()),
                  "sums");
+    }
     for (const Outgoing& out : outgoing_)
       if (out.sums) out.sums->reserve(p.width, captured);
   }

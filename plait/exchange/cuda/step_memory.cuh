@@ -20,12 +20,13 @@ class StepMemory {
 
   // Makes room for `floats`, and returns whether the memory is new. `captured`: steps were captured
   // that may use the memory as it is. Else it is freed first, which waits for the GPU. Throws
-  // DoesNotFitError, after which there may be no room; captured steps stay right.
+  // DoesNotFitError; the room is then as before if steps were captured, else there is none.
   bool reserve(std::uint64_t floats, bool captured) {
     if (floats <= now_.size()) return false;
-    if (captured && now_.size() > 0) before_.push_back(std::move(now_));
-    now_ = DeviceArray<float>();
-    now_ = DeviceArray<float>(floats);
+    if (!captured) now_ = DeviceArray<float>();
+    DeviceArray<float> more(floats);
+    if (captured) before_.push_back(std::move(now_));
+    now_ = std::move(more);
     return true;
   }
 

@@ -86,8 +86,10 @@ std::unique_ptr<DeviceStrategy> make_paged(const DeviceGraph& graph, DeviceLink&
 class Passes {
  public:
   // The first pass takes local edges, the next ones the edges up to each cut of the halo
-  // (halo_schedule.h). Without cuts, one pass takes all edges. The graph outlives the passes.
-  Passes(const DeviceGraph& graph, const std::vector<std::uint64_t>& cuts, cudaStream_t stream);
+  // (halo_schedule.h). Without cuts, one pass takes all edges. The graph and the link, which knows
+  // whether steps were captured, outlive the passes.
+  Passes(const DeviceGraph& graph, const DeviceLink& link, const std::vector<std::uint64_t>& cuts,
+         cudaStream_t stream);
 
   // Returns the number of passes.
   std::size_t count() const { return groups_.size(); }
@@ -100,8 +102,9 @@ class Passes {
 
  private:
   const DeviceGraph& graph_;
+  const DeviceLink& link_;
   std::vector<RowGroups> groups_;
-  DeviceArray<float> partial_sums_;
+  StepMemory partial_sums_;
 };
 
 // Sums of own rows that a peer gets instead of the rows (strategy `partial`).

@@ -146,7 +146,8 @@ RunMemory run_of(const ModelConfig& model, bool sparse, const Route& route) {
   return {.route = route,
           .shards = shard_options_of(model),
           .widths = moved_widths_of(model, sparse),
-          .edge_scratch = edge_scratch_of(model)};
+          .edge_scratch = edge_scratch_of(model),
+          .rows_per_sum = model.kind == "gat" ? kAttentionRecord : 1};
 }
 
 RunMemory training_run(const Dataset& dataset, const Partition& partition,
