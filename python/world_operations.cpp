@@ -221,6 +221,21 @@ PartitionRef partition_of_edges(const Tensor& edge_index, std::int64_t num_nodes
   });
 }
 
+// Returns the partition in which rank r owns the nodes starts[r] .. starts[r + 1] - 1; int64, on
+// the CPU, ascending from 0.
+PartitionRef partition_of_ranges(const Tensor& starts) {
+  check_contiguous(starts);
+  const auto* const values = starts.const_data_ptr<std::int64_t>();
+  std::vector<std::uint64_t> bounds(values, values + starts.numel());
+  return with_python_errors([&] {
+    require<UsageError>(bounds.size() == static_cast<std::size_t>(current_world().size()) + 1 &&
+                            bounds[0] == 0 && std::ranges::is_sorted(bounds),
+                        "the bounds of the ranks' nodes are not ascending from 0");
+    return c10::make_intrusive<PartitionHandle>(Partition::contiguous(std::move(bounds)),
+                                                std::nullopt);
+  });
+}
+
 // Returns the global ids of this rank's nodes, ascending: int64.
 Tensor own_vertices(const PartitionRef& handle) {
   const Partition& partition = handle->partition;
@@ -295,6 +310,7 @@ TORCH_LIBRARY_FRAGMENT(plait, m) {
   m.def("fingerprint(Tensor t) -> str", &fingerprint);
   m.def("check_partition(str scheme) -> ()", &check_partition);
   m.def("partition_of_edges", &partition_of_edges);
+  m.def("partition_of_ranges", &partition_of_ranges);
   m.def("gather_rows", &gather_rows);
   m.def("drop_by_vertex", &drop_by_vertex);
 }

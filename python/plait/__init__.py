@@ -20,12 +20,13 @@ from plait._library import version as __version__
 from plait import nn, parquet
 from plait.aggregation import aggregate
 from plait.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from plait.gather import gather
 from plait.graph import Graph
 from plait.parallel import parallelize
 from plait.reduce import mean, sum
 from plait.spread import spread
 from plait.world import check, device, rank, world_size
 
-__all__ = ["Checkpoint", "Graph", "aggregate", "check", "device", "load_checkpoint", "mean", "nn",
+__all__ = ["Checkpoint", "Graph", "aggregate", "check", "device", "gather", "load_checkpoint", "mean", "nn",
            "parallelize", "parquet", "rank", "save_checkpoint", "spread", "sum", "world_size",
            "__version__"]

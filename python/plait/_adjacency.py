@@ -147,7 +147,7 @@ def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None, partition=No
         )
 
     given = num_nodes, loop_weight, partition, device
-    return _kept(edge_index, edge_weight, given, lambda: _make(edge_index, edge_weight, *given))
+    return kept(edge_index, edge_weight, given, lambda: _make(edge_index, edge_weight, *given))
 
 
 def _make(edge_index, edge_weight, num_nodes, loop_weight, partition, device):
@@ -178,7 +178,7 @@ def owners_of(edge_index, num_nodes, partition, edge_weight=None):
         handle = ops.partition_of_edges(edge_index, num_nodes, edge_weight, partition)
         return Owners(handle, handle.own_vertices())
 
-    return _kept(edge_index, None, (num_nodes, partition), make)
+    return kept(edge_index, None, (num_nodes, partition), make)
 
 
 def require_equal_graphs(edge_index, edge_weight, num_nodes, partition, **more):
@@ -208,22 +208,24 @@ def fingerprint(tensor, dtype=None):
     def make():
         return ops.fingerprint(tensor.detach().to(dtype or tensor.dtype))
 
-    return _kept(tensor, None, ("fingerprint", dtype), make)
+    return kept(tensor, None, ("fingerprint", dtype), make)
 
 
-def _kept(edge_index, edge_weight, key, make):
-    """Returns the result of make(), which is kept for as long as the tensors live unchanged."""
+def kept(edge_index, edge_weight, key, make, is_kept=bool):
+    """Returns the result of make(), which is kept for as long as the tensors live unchanged.
+    is_kept(whether it is kept here) tells whether it need not be made, where ranks decide together."""
     tensors = [t for t in (edge_index, edge_weight) if t is not None]
     # Inference tensors do not record changes. A weight that requires a gradient must go to the
     # operation, which refuses it.
     tracks = torch.is_grad_enabled() and edge_weight is not None and edge_weight.requires_grad
     if tracks or any(t.is_inference() for t in tensors):
+        is_kept(False)
         return make()
     key = (*key, None if edge_weight is None else id(edge_weight))
     with _lock:
         entries = _made.setdefault(edge_index, {})
         entry = entries.get(key)
-        if entry is None or not entry.is_of(edge_index, edge_weight):
+        if not is_kept(entry is not None and entry.is_of(edge_index, edge_weight)):
             for old in [k for k, e in entries.items() if k == key or e.is_dead()]:
                 del entries[old]
             entry = entries[key] = _Entry.of(edge_index, edge_weight, make())

@@ -8,6 +8,7 @@ import torch
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from plait._computing import current
 from plait._library import ops
 
 
@@ -104,12 +105,7 @@ class VertexDropout(TorchFunctionMode):
             raise ValueError(f"dropout probability is {p}, but must be in 0..1")
         if not training or p == 0:
             return input
-        vertices = self._graph.vertices_on(input.device)
-        if input.dim() == 0 or input.size(0) != vertices.numel():
-            raise NotImplementedError(
-                f"dropout of a tensor of shape {tuple(input.shape)}: in a spread model it must "
-                f"have a row for each of this rank's {vertices.numel()} nodes"
-            )
+        vertices = self._ids_of_rows(input)
         rows = input.flatten(1) if input.dim() > 1 else input.unsqueeze(1)
         call = self._next_call()
         if p == 1:
@@ -119,6 +115,22 @@ class VertexDropout(TorchFunctionMode):
             dropped = ops.drop_by_vertex(rows, vertices, self._seed, p, step, call)
         dropped = dropped.view(input.shape)
         return input.copy_(dropped) if inplace else dropped
+
+
+    def _ids_of_rows(self, input):
+        """Returns a number for each row, by which it is drawn: of a node, or where a layer sends
+        messages, of an edge."""
+        rows = input.size(0) if input.dim() > 0 else -1
+        piece, edges = current()
+        if edges is not None and rows == edges.size(1):
+            return piece.edge_ids(edges)
+        vertices = self._graph.vertices_on(input.device)
+        if rows != vertices.numel():
+            raise NotImplementedError(
+                f"dropout of a tensor of shape {tuple(input.shape)}: in a spread model it must "
+                f"have a row for each of this rank's {vertices.numel()} nodes"
+            )
+        return vertices
 
 
 def _renamed(kwargs, old, new):

@@ -1,5 +1,6 @@
 """Replaces layers of PyTorch Geometric and of torch by layers that use the rows of all ranks."""
 
+import contextlib
 import sys
 import warnings
 
@@ -7,6 +8,7 @@ import torch
 
 from plait import nn
 from plait._batch_norm import BatchNorm1d
+from plait._spread_conv import spread_convolution, why_not_spread
 
 
 def replace_layers(model, strict):
@@ -19,7 +21,6 @@ def replace_layers(model, strict):
         text = (
             "these layers look at other nodes and cannot be spread over ranks: "
             + "; ".join(refused)
-            + f"; known are {', '.join(sorted(_CONVOLUTIONS))} and BatchNorm"
         )
         if strict:
             raise NotImplementedError(text)
@@ -30,29 +31,36 @@ def replace_layers(model, strict):
 def _replaced(module, path, refused):
     theirs = _of_torch_geometric(module)
     if theirs in _CONVOLUTIONS:
-        try:
+        # Options that our layer lacks are left to their own code, below.
+        with contextlib.suppress(NotImplementedError, ValueError):
             with torch.random.fork_rng([]):
                 ours = _with_state_of(module, _CONVOLUTIONS[theirs](module))
-        except (NotImplementedError, ValueError) as error:
-            refused.append(f"{path} ({error})")
-            return module
-        _replace_children(ours, path, refused)
-        return ours
+            _replace_children(ours, path, refused)
+            return ours
     reason = _why_not(module, theirs)
     if reason:
         refused.append(f"{path} ({reason})")
         return module
     if type(module) is torch.nn.BatchNorm1d:
         module.__class__ = BatchNorm1d  # keeps the state and the user's hooks
+    if _is_message_passing(module):
+        spread_convolution(module)
     _replace_children(module, path, refused)
     return module
 
 
 def _replace_children(module, path, refused):
     for name, child in list(module.named_children()):
+        if name == "aggr_module" and _is_message_passing(module):
+            continue  # it takes the messages to one node together, which are here
         replacement = _replaced(child, f"{path}.{name}", refused)
         if replacement is not child:
             setattr(module, name, replacement)
+
+
+def _is_message_passing(module):
+    library = sys.modules.get("torch_geometric.nn")
+    return library is not None and isinstance(module, library.MessagePassing)
 
 
 def _of_torch_geometric(module):
@@ -122,8 +130,8 @@ def _why_not(module, theirs):
     row separately."""
     library = sys.modules.get("torch_geometric.nn")
     if library:
-        if isinstance(module, library.MessagePassing):
-            return f"{type(module).__name__} sends messages in a way of its own"
+        if _is_message_passing(module):
+            return why_not_spread(module)
         if isinstance(module, library.Aggregation) or ".nn.pool" in type(module).__module__:
             return f"{type(module).__name__} takes rows together"
     if theirs in _NORMS_OVER_NODES:

@@ -5,7 +5,8 @@
 
 See docs/parallel.md. All ranks hold the same weights; each holds the rows of its own nodes. Within
 the model's computation, weights are replaced by shared ones (plait.reduce), dropout is drawn by
-node (plait._dropout), and layers that look at other nodes are Plait's (plait._replace).
+node (plait._dropout), and layers that look at other nodes are Plait's (plait._replace) or get the rows
+of other ranks (plait._spread_conv).
 """
 
 import contextlib
@@ -14,6 +15,7 @@ import functools
 
 import torch
 
+from plait._computing import computing_with
 from plait._dropout import StepCounter, VertexDropout
 from plait._library import ops
 from plait._replace import replace_layers
@@ -30,8 +32,9 @@ def parallelize(model, data, *, methods=("forward",), partition="edges", strict=
     those of rank 0. It also works on one rank, with the same results.
 
     Args:
-        model: a torch.nn.Module. Its layers of torch_geometric.nn (GCNConv, SAGEConv, GATConv,
-            GINConv and BatchNorm, alone or within models) are replaced, with the same parameters.
+        model: a torch.nn.Module. GCNConv, SAGEConv, GATConv, GINConv and BatchNorm of
+            torch_geometric.nn are replaced by Plait's, with the same parameters; all other layers of
+            message passing compute by their own code, with rows that are brought from other ranks.
             It is changed in place; names in its state_dict do not change.
         data: torch_geometric.data.Data, or another object with edge_index, x, y and masks; or a
             plait.Graph. It is not changed. edge_weight becomes part of the graph. Layers that
@@ -108,7 +111,8 @@ class _Ranks:
         self._inside = True
         try:
             graph = next(filter(None, map(_graph_of, inputs)), self.graph)
-            with _shared_parameters(model), VertexDropout(graph, self.seed, self.steps):
+            with (computing_with(graph), _shared_parameters(model),
+                  VertexDropout(graph, self.seed, self.steps)):
                 yield
             if model.training:
                 self.steps.advance()

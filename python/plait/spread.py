@@ -6,7 +6,8 @@ import warnings
 
 import torch
 
-from plait._adjacency import fingerprint
+from plait._adjacency import CPU, fingerprint
+from plait._local_piece import local_piece
 from plait.graph import Graph
 from plait.world import require_equal, world_size
 
@@ -25,8 +26,10 @@ def spread(data, *, partition="edges", strict=True):
     edge_index is a plait.Graph that has the edge weights, and its edge_weight is None. Tensors with
     one row per node have the rows of data.edge_index.vertices.
 
-    Raises NotImplementedError for attributes that belong to edges or list nodes, because they would
-    need rows of other ranks, and ValueError, on every rank, if ranks pass different data.
+    Attributes named edge_* with one row per edge have the rows of edges into own nodes.
+
+    Raises NotImplementedError for attributes that list nodes, because they would need rows of other
+    ranks, and ValueError, on every rank, if ranks pass different data.
     """
     if isinstance(data, Graph):
         graph = data
@@ -36,7 +39,8 @@ def spread(data, *, partition="edges", strict=True):
         return data
     else:
         result, fields = _copied(data)
-        _refuse_others(result, fields, strict)
+        edges = _number_of_edges(data)
+        _refuse_others(result, fields, edges, strict)
         nodes = data.num_nodes if hasattr(data, "num_nodes") else data.x.size(0)
         edge_weight = fields.pop("edge_weight", None)
         graph = Graph(fields.pop("edge_index"), nodes, edge_weight, partition)
@@ -46,7 +50,8 @@ def spread(data, *, partition="edges", strict=True):
     if world_size() > 1:
         require_equal("data", {name: _described(value) for name, value in tensors.items()})
     for name, value in tensors.items():
-        setattr(result, name, _own(graph, value))
+        of_edges = name.startswith("edge_")
+        setattr(result, name, _of_own_edges(graph, value) if of_edges else _own(graph, value))
     if "num_nodes" in fields:
         result.num_nodes = graph.num_own
     result.edge_index = graph
@@ -64,15 +69,24 @@ def _copied(data):
     return copied, dict(copied.to_dict() if hasattr(copied, "to_dict") else vars(copied))
 
 
-def _refuse_others(data, fields, strict):
-    """Removes attributes that need the whole graph, with a warning; raises if `strict`."""
-    others = [
-        name
-        for name, value in fields.items()
-        if ("index" in name or name.startswith(("edge_", "adj")))
-        and name not in ("edge_index", "edge_weight")
-        and value is not None
-    ]
+def _number_of_edges(data):
+    return data.edge_index.size(1) if isinstance(data.edge_index, torch.Tensor) else None
+
+
+def _refuse_others(data, fields, edges, strict):
+    """Removes attributes that need the whole graph, with a warning; raises if `strict`. Attributes
+    edge_* with one row per edge are kept."""
+
+    def is_kept(name, value):
+        if value is None or name in ("edge_index", "edge_weight"):
+            return True
+        if "index" in name or name.startswith("adj"):
+            return False
+        if not name.startswith("edge_"):
+            return True
+        return isinstance(value, torch.Tensor) and value.dim() > 0 and value.size(0) == edges
+
+    others = [name for name, value in fields.items() if not is_kept(name, value)]
     if not others:
         return
     text = (
@@ -89,6 +103,11 @@ def _refuse_others(data, fields, strict):
 
 def _described(tensor):
     return f"{tensor.dtype}{list(tensor.shape)} {fingerprint(tensor)}"
+
+
+def _of_own_edges(graph, tensor):
+    """Returns the rows of edges into own nodes, in the order of the whole graph's edges."""
+    return tensor[local_piece(graph, CPU).edges.to(tensor.device)]
 
 
 def _own(graph, tensor):

@@ -96,6 +96,13 @@ def agree(call, count=0, sum=0.0):
     return builtins.sum(counts), builtins.sum(sums)
 
 
+def counts_of_ranks(call, count):
+    """Returns the count that each rank gives, in order; otherwise as agree()."""
+    _joined()
+    counts, _ = ops.agree(call, count, 0.0)
+    return counts
+
+
 def all_reduce(values, what):
     """Returns the sum over ranks of a float32 or float64 tensor, on the tensor's device and with the
     same bits on each rank; no gradients. All ranks pass equally many elements, all on the CPU or all

@@ -226,11 +226,12 @@ def a_compiled_model_is_right():
 
 
 def what_cannot_be_spread():
-    class Own(pyg.GCNConv):
-        pass
+    class Own(pyg.MessagePassing):
+        def message(self, x, x_j):
+            return x.sum() * x_j
 
     model = torch.nn.ModuleDict({
-        "own": Own(2, 2), "edge": pyg.TransformerConv(2, 2), "pair": pyg.PairNorm(),
+        "own": Own(), "cheb": pyg.ChebConv(2, 2, 2), "pair": pyg.PairNorm(),
         "graph": pyg.LayerNorm(2), "pool": pyg.TopKPooling(2),
         "flow": pyg.GCNConv(2, 2, flow="target_to_source"),
         "batch": torch.nn.BatchNorm2d(2), "lstm": torch.nn.LSTM(2, 2),

@@ -1,0 +1,177 @@
+"""Runs any message passing of PyTorch Geometric on a spread graph, by the layer's own code.
+
+A layer gets the edges into own nodes, numbered by slot (plait._local_piece), and own rows. When it
+sends messages, rows that message functions read at the source (`x_j`) are brought from their owners.
+They are passed as a pair, PyTorch Geometric's own way to say that sources and targets have different
+rows. gcn_norm, which needs the degrees of sources, is replaced within the layer's code.
+"""
+
+import functools
+import inspect
+import sys
+import types
+
+import torch
+
+from plait._adjacency import inverse_root
+from plait._computing import computing_on, current
+from plait._local_piece import local_piece
+from plait.graph import Graph
+
+# Layers whose results depend on more than the edges into a node, and why.
+REFUSED = {
+    "ChebConv": "it scales by the largest of all edges' weights",
+    "CuGraphGATConv": "it takes a graph of cuGraph",
+    "CuGraphRGCNConv": "it takes a graph of cuGraph",
+    "CuGraphSAGEConv": "it takes a graph of cuGraph",
+    "DynamicEdgeConv": "it searches for nearest nodes",
+    "GravNetConv": "it searches for nearest nodes",
+    "HANConv": "it takes several kinds of nodes",
+    "HGTConv": "it takes several kinds of nodes",
+    "HypergraphConv": "its edges join any number of nodes",
+    "PANConv": "it follows paths of several edges",
+    "SuperGATConv": "it samples pairs of nodes without an edge",
+    "XConv": "it searches for nearest nodes",
+}
+
+
+def why_not_spread(conv):
+    """Returns why a MessagePassing layer cannot be spread; None if it can."""
+    for cls in type(conv).__mro__:
+        if cls.__name__ in REFUSED and cls.__module__.startswith("torch_geometric."):
+            return f"{cls.__name__}: {REFUSED[cls.__name__]}"
+    if conv.flow != "source_to_target":
+        return f"flow={conv.flow!r}; turn the edges round"
+    if conv.decomposed_layers != 1:
+        return f"decomposed_layers={conv.decomposed_layers}; use 1"
+    if conv.explain:
+        return "it is being explained"
+    for asked in (conv._user_args, conv._edge_user_args):
+        both = sorted(name for name in asked if f"{name}_j" in asked)
+        if both:
+            return f"its messages read {both[0]} at the source and whole; pass it under two names"
+    return None
+
+
+def spread_convolution(conv):
+    """Lets the layer, in place, take a plait.Graph as edge_index, and own rows."""
+    if not hasattr(type(conv), "_plait_piece"):
+        conv.__class__ = _spread_class(type(conv))
+
+
+@functools.cache
+def _spread_class(cls):
+    """Returns a subclass of the same name; one per class, as PyTorch Geometric keeps code by class."""
+    signature = inspect.signature(cls.forward)
+    inner = _with_own_norm(cls.forward)
+
+    @functools.wraps(cls.forward)
+    def forward(self, *args, **kwargs):
+        bound = signature.bind(self, *args, **kwargs)
+        given = bound.arguments
+        graphs = [name for name, value in given.items() if isinstance(value, Graph)]
+        if not graphs:
+            return cls.forward(self, *args, **kwargs)
+        graph = given[graphs[0]]
+        piece = local_piece(graph, _device_of(given))
+        _check(self, graph, piece, given)
+        given.update(dict.fromkeys(graphs, piece.edge_index))
+        if graph.is_weighted and "edge_weight" in signature.parameters:
+            given["edge_weight"] = piece.edge_weight
+        self._plait_piece = piece
+        try:
+            with computing_on(piece):
+                return inner(*bound.args, **bound.kwargs)
+        finally:
+            del self._plait_piece
+
+    def sending(send, asked):
+        @functools.wraps(send)
+        def sent(self, edge_index, size=None, **kwargs):
+            piece = self._plait_piece
+            if piece is None:
+                return send(self, edge_index, size=size, **kwargs)
+            brought = _brought(self, piece, kwargs, getattr(self, asked))
+            with computing_on(piece, edge_index):
+                return send(self, edge_index, size=(piece.num_slots, piece.num_own), **brought)
+
+        return sent
+
+    return type(cls.__name__, (cls,), {
+        "__module__": cls.__module__,
+        "__doc__": cls.__doc__,
+        "_plait_piece": None,
+        "forward": forward,
+        "propagate": sending(cls.propagate, "_user_args"),
+        "edge_updater": sending(cls.edge_updater, "_edge_user_args"),
+    })
+
+
+def _device_of(given):
+    tensors = (one for value in given.values()
+               for one in (value if isinstance(value, (tuple, list)) else (value,))
+               if isinstance(one, torch.Tensor))
+    return next(tensors).device
+
+
+def _check(conv, graph, piece, given):
+    name = type(conv).__name__
+    x = given.get("x")
+    if isinstance(x, torch.Tensor):
+        graph.check_rows(x.size(conv.node_dim if x.dim() > 1 else 0))
+    if given.get("size") is not None:
+        raise ValueError(f"{name}: size={given['size']!r} beside a plait.Graph; leave it out")
+    edges = piece.edges.numel()
+    for argument, value in given.items():
+        if argument.startswith("edge_") and isinstance(value, torch.Tensor) and len(value) != edges:
+            raise ValueError(
+                f"{name}: {argument} has {len(value)} rows, but {edges} edges lead to this rank's "
+                f"nodes; give data.{argument} of the data that plait.parallelize returned"
+            )
+
+
+def _brought(conv, piece, kwargs, asked):
+    """Returns the arguments of message functions, with rows of all slots for those that are read at
+    the source."""
+
+    def pair(value):
+        source, target = value if isinstance(value, (tuple, list)) else (value, value)
+        if not isinstance(source, torch.Tensor):
+            return value
+        dim = conv.node_dim if source.dim() > 1 else 0
+        rows = piece.bring(source.movedim(dim, 0))
+        return rows.movedim(0, dim), target
+
+    return {name: pair(value) if f"{name}_j" in asked else value for name, value in kwargs.items()}
+
+
+# --- the normalisation of Kipf and Welling on a piece ---
+
+
+def _with_own_norm(function):
+    """Returns the function, or a copy of it in which gcn_norm means _gcn_norm."""
+    library = sys.modules["torch_geometric.nn.conv.gcn_conv"]
+    if function.__globals__.get("gcn_norm") is not library.gcn_norm:
+        return function
+    own = types.FunctionType(function.__code__, {**function.__globals__, "gcn_norm": _gcn_norm},
+                             function.__name__, function.__defaults__, function.__closure__)
+    own.__kwdefaults__ = function.__kwdefaults__
+    return own
+
+
+def _gcn_norm(edge_index, edge_weight=None, num_nodes=None, improved=False, add_self_loops=True,
+              flow="source_to_target", dtype=None):
+    """As torch_geometric.nn.conv.gcn_conv.gcn_norm, for edges of the current piece: degrees are those
+    of the whole graph."""
+    from torch_geometric.utils import add_remaining_self_loops
+
+    piece, _ = current()
+    if edge_weight is None:
+        edge_weight = torch.ones(edge_index.size(1), dtype=dtype, device=edge_index.device)
+    if add_self_loops:
+        edge_index, edge_weight = add_remaining_self_loops(
+            edge_index, edge_weight, 2.0 if improved else 1.0, piece.num_own)
+    source, target = edge_index
+    degree = edge_weight.new_zeros(piece.num_own).scatter_add(0, target, edge_weight)
+    scale = inverse_root(degree)
+    return edge_index, piece.bring(scale)[source] * edge_weight * scale[target]
