@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 
-#include "cli/cli.h"
+#include "cli/ranks.h"
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/checksum.h"
 #include "plait/base/error.h"

@@ -7,7 +7,7 @@
 #include <limits>
 #include <map>
 
-#include "cli/cli.h"
+#include "cli/ranks.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/limits.h"

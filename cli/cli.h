@@ -1,5 +1,5 @@
 // Functions that the subcommands share. Each subcommand is one file: it declares its options and
-// its work.
+// its work. Nothing here needs libtorch; ranks.h has what needs it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,7 +14,6 @@
 #include "plait/nn/config.h"
 #include "plait/partition/partition.h"
 #include "plait/plan/route.h"
-#include "plait/world/world.h"
 
 namespace plait::cli {
 
@@ -50,6 +49,10 @@ void add_output_flags(CLI::App* command, Session& session);
 // refused that is also read, or that cannot be written.
 CLI::Option* as_output(Session& session, CLI::Option* option);
 CLI::Option* as_output_folder(Session& session, CLI::Option* option);
+// Tells whether the option has been noted so.
+bool is_output(const CLI::Option& option, const Session& session);
+// Refuses, before all the work, files that the called command has to write but cannot.
+void check_outputs(const Session& session);
 // Text under the options of --help, shown as examples.
 void add_examples(CLI::App* command, const std::string& text);
 
@@ -96,17 +99,6 @@ CLI::Option* add_choice(CLI::App* command, const std::string& name, T& value,
   return option->default_str(standard);
 }
 
-// --strategy, --partition, --transport, --exact, --ranks and --gpus.
-void add_route_options(CLI::App* command, Session& session, Route& route);
-void add_transport_option(CLI::App* command, DeviceTransport& transport);
-// --timeout and --gpu-timeout, for a command that starts ranks.
-void add_timeout_options(CLI::App* command, Session& session);
-
-// Runs `body` on every rank: in the world that the environment names, else in one process per rank
-// or GPU, or in this process if there is one rank. With --gpus, each rank's GPU is the current one.
-// Sets session.exit_code. Throws UsageError, on all ranks, if they have different settings.
-void on_ranks(Session& session, const std::function<void(World&)>& body);
-
 // From here on Ctrl-C ends the program with one line and exit code 130; files appear whole or not
 // at all. Training ends by itself instead. A signal that is ignored when the program starts, as in
 // the background jobs of a script, stays ignored, here and below.
@@ -118,22 +110,9 @@ const std::atomic<bool>& stop_on_signals();
 
 // "1 rank", "3 ranks".
 std::string counted(std::uint64_t count, const char* noun);
-// The processors that do the work: "3 ranks", "3 GPUs".
-std::string ranks_of(const World& world, const Session& session);
-
-// The kind of processor that does the work: "cuda" or "cpu".
-const char* device_name(const Session& session);
 
 // Reads a graph, with a progress bar unless --quiet.
 Dataset read_graph(const std::string& path, const Session& session);
-// Collective. Reads the same graph on every rank. Throws Error, on all ranks, if they read
-// different graphs.
-Dataset read_graph(World& world, const std::string& path, const Session& session);
-
-// Returns the same partition on every rank; rank 0 finds a slow one and sends it. Collective.
-Partition partition_for(World& world, const AnyCsr& graph, PartitionScheme scheme,
-                        std::uint64_t seed);
-
 // Prints the line of a command that has written a graph.
 void print_graph(const std::string& out, const Dataset& dataset);
 // Prints one object on stdout, the command's whole result, with `schema` in front.

@@ -16,6 +16,7 @@
 #include "plait/base/parallel.h"
 #include "plait/symmetric/heap.h"
 #include "plait/symmetric/nvshmem.h"
+#include "plait/world/world.h"
 
 namespace plait::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "cli/cli.h"
+#include "cli/ranks.h"
 #include "plait/base/error.h"
 #include "plait/base/file.h"
 #include "plait/base/printable.h"

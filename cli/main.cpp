@@ -1,20 +1,5 @@
-// plait COMMAND [ARGS]: runs one subcommand, and turns every failure into one line on stderr and an
-// exit code.
-#include <fmt/core.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <csignal>
-#include <cstdio>
-#include <cstring>
-#include <iostream>
-
-#include "cli/cli.h"
-#include "plait/base/error.h"
-#include "plait/base/limits.h"
-#include "plait/base/parallel.h"
-#include "plait/base/printable.h"
-#include "plait/world/descriptors.h"
+// plait-ranks COMMAND [ARGS]: the whole program. Users call `plait`, which hands over to it.
+#include "cli/program.h"
 #include "plait/world/report.h"
 
 namespace {
@@ -36,56 +21,8 @@ void add_commands(CLI::App& app, cli::Session& session) {
   cli::add_completion(app, session);
 }
 
-int run(int argc, char** argv, cli::Session& session) {
-  CLI::App app{
-      "Trains graph neural networks on one graph that is spread over many processors, and "
-      "runs graph analytics in the same way.",
-      "plait"};
-  app.set_version_flag("--version", std::string("plait ") + PLAIT_VERSION);
-  app.require_subcommand(0, 1);
-  app.failure_message([](const CLI::App*, const CLI::Error& error) {
-    return "plait: " + printable(error.what()) + "; see plait --help\n";
-  });
-  app.formatter(cli::plain_help());
-  add_commands(app, session);
-  cli::check_values(app);
-  try {
-    require<UsageError>(thread_count() <= kMostThreads,
-                        "OMP_NUM_THREADS asks for {} threads, but there can be {} at most",
-                        thread_count(), kMostThreads);
-    app.parse(argc, argv);
-    require<UsageError>(!app.get_subcommands().empty(), "a command is missing; see plait --help");
-  } catch (const CLI::ParseError& error) {
-    const bool wrong = app.exit(error) != 0;
-    return static_cast<int>(wrong ? ExitCode::usage : ExitCode::right);
-  } catch (const std::exception& error) {
-    return report_error(error);
-  }
-  return session.exit_code;
-}
-
-// Returns the exit code, once results are written: if stdout does not accept them, that is a
-// failure.
-int after_writing(int code) {
-  errno = 0;
-  std::cout.flush();
-  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
-  if (code != 0 || written) return code;
-  const std::string why = errno == 0 ? "" : fmt::format(": {}", std::strerror(errno));
-  return report_error(Error("the results cannot be written to stdout" + why));
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  hold_standard_descriptors();
-  cli::end_on_interrupt();
-  // Writing past a file size limit is then a reported error of write() and not a signal.
-  std::signal(SIGXFSZ, SIG_IGN);
-  cli::Session session;
-  const int code = after_writing(run(argc, argv, session));
-  if (session.gpus > 0) return code;  // profilers of GPUs write their results at exit()
-  // Skip destructors: those of libtorch take a third of the time of a short command.
-  std::fflush(nullptr);
-  ::_exit(code);
+  return cli::run_program(argc, argv, {add_commands, report_error});
 }

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "cli/cli.h"
+#include "cli/ranks.h"
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/gpu.h"
 #include "plait/base/limits.h"

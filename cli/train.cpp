@@ -3,7 +3,7 @@
 
 #include <fmt/core.h>
 
-#include "cli/cli.h"
+#include "cli/ranks.h"
 #include "cli/run_json.h"
 #include "plait/base/error.h"
 #include "plait/base/limits.h"

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "plait/base/error.h"
-#include "plait/base/names.h"
 
 namespace plait {
 namespace {
@@ -50,8 +49,6 @@ constexpr std::array kKinds{
          gat_moved_width,
          true,
          {2, 64, 8, 0.6f, "elu", NormKind::none, 0.005, 5e-4, true, Pool::mean}}};
-
-constexpr Names<NormKind, 3> kNorms{"norm", {"none", "batch", "layer"}};
 
 const Kind& kind_of(const std::string& name) {
   for (const Kind& kind : kKinds)
@@ -111,9 +108,6 @@ ModelConfig default_model(const std::string& kind) {
           .activation = d.activation,
           .heads = d.heads};
 }
-
-NormKind parse_norm(std::string_view name) { return kNorms.parse(name); }
-std::string_view to_string(NormKind norm) { return kNorms.of(norm); }
 
 Model::Model(const ModelConfig& config, const torch::Device& device) : config_(config) {
   const Kind& kind = kind_of(config.kind);

@@ -1,7 +1,6 @@
 #include "plait/world/report.h"
 
 #include <c10/util/Exception.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <new>
@@ -9,7 +8,7 @@
 #include <string_view>
 
 #include "plait/base/error.h"
-#include "plait/base/printable.h"
+#include "plait/base/failure.h"
 #include "plait/world/launch.h"
 #include "plait/world/loss.h"
 #include "plait/world/rendezvous.h"
@@ -19,42 +18,23 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
-// c10's allocator on the CPU has no type of its own for it.
-bool lacks_memory(const std::exception& error) {
-  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
-         dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-         (dynamic_cast<const c10::Error*>(&error) != nullptr &&
-          std::string_view(error.what()).find("DefaultCPUAllocator") != std::string_view::npos);
+// c10's allocator on the CPU has no type of its own for a lack of memory.
+bool is_of_cpu_allocator(const std::exception& error) {
+  return dynamic_cast<const c10::Error*>(&error) != nullptr &&
+         std::string_view(error.what()).find("DefaultCPUAllocator") != std::string_view::npos;
 }
 
-std::string text_of(const std::exception& error) {
-  const bool of_gpu = dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr;
-  if (lacks_memory(error) && !of_gpu) return "there is no memory left";
-  // Our Error is one line, unless a file's name holds more; an error of libtorch has many.
-  const bool ours = dynamic_cast<const Error*>(&error) != nullptr;
-  return ours ? error.what() : first_line(error.what());
+Failure failure_with_torch(const std::exception& error) {
+  if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr)
+    return {failure_of(error).text, ExitCode::does_not_fit};
+  return is_of_cpu_allocator(error) ? failure_of(std::bad_alloc()) : failure_of(error);
 }
 
 // Returns the text by which ranks see that they fail alike. If memory does not suffice, it leaves
 // out the memory that was free when each rank looked.
-std::string cause_of(const std::exception& error) {
-  const std::string text = text_of(error);
+std::string cause_of(const std::exception& error, const std::string& text) {
   const bool measured = dynamic_cast<const DoesNotFitError*>(&error) != nullptr;
   return measured ? text.substr(0, text.find(", but only ")) : text;
-}
-
-int code_of(const std::exception& error) {
-  if (const auto* own = dynamic_cast<const Error*>(&error))
-    return static_cast<int>(own->exit_code());
-  return static_cast<int>(lacks_memory(error) ? ExitCode::does_not_fit : ExitCode::failed);
-}
-
-// Prints in one write, so that lines of several ranks do not mix.
-void print(const std::string& text) {
-  const std::string line = "plait: " + printable(text) + "\n";
-  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
 }
 
 // Tells the store. Returns whether a lower rank has told the same.
@@ -85,24 +65,24 @@ bool told_by_itself(const WorldConfig& config, int rank) {
 }  // namespace
 
 int report_error(const std::exception& error) {
-  const int code = code_of(error);
-  const std::string text = text_of(error);
+  const auto [text, exit_code] = failure_with_torch(error);
+  const int code = static_cast<int>(exit_code);
   const auto config = valid_world_from_environment();
   // The text of a LostRankError begins with the rank already.
   const auto* lost = dynamic_cast<const LostRankError*>(&error);
   if (!config || config->size == 1 || lost != nullptr) {
     const bool told =
         config && lost != nullptr && lost->own_failure() && told_by_itself(*config, lost->rank());
-    if (!told) print(text);
+    if (!told) print_failure(text);
     return code;
   }
   bool told = false;
   try {
-    if (config->store_is_external) told = told_by_lower_rank(*config, cause_of(error));
+    if (config->store_is_external) told = told_by_lower_rank(*config, cause_of(error, text));
   } catch (const Error&) {  // the launcher is gone
   }
   const std::string prefix = fmt::format("rank {}: ", config->rank);
-  if (!told) print(config->rank == 0 || text.starts_with(prefix) ? text : prefix + text);
+  if (!told) print_failure(config->rank == 0 || text.starts_with(prefix) ? text : prefix + text);
   return code;
 }
 

@@ -1,13 +1,11 @@
 #include "plait/nn/training/graph_set.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 #include "plait/base/error.h"
-#include "plait/base/names.h"
 #include "plait/nn/layers/linear_map.h"
 #include "plait/nn/operations/exact_sums.h"
 
@@ -26,12 +24,7 @@ Csr32 members_of(std::span<const std::int64_t> graph_of, std::uint64_t graphs) {
   return {std::move(offsets), std::move(rows), {}};
 }
 
-constexpr Names<Pool, 3> kPools{"pool", {"none", "sum", "mean"}, 1};
-
 }  // namespace
-
-Pool parse_pool(std::string_view name) { return kPools.parse(name); }
-std::string_view to_string(Pool pool) { return kPools.of(pool); }
 
 GraphSet::GraphSet(const World& world, const Dataset& dataset, const VertexList& vertices,
                    const torch::Device& device) {

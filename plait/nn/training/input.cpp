@@ -1,14 +1,12 @@
 #include "plait/nn/training/input.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <optional>
 #include <utility>
 
 #include "plait/base/error.h"
-#include "plait/base/names.h"
 #include "plait/base/parallel.h"
 #include "plait/nn/layers/linear_map.h"
 #include "plait/nn/operations/exact_sums.h"
@@ -16,15 +14,6 @@
 #include "plait/placement/own_rows.h"
 
 namespace plait {
-namespace {
-
-constexpr Names<Normalize, 4> kNormalize{"normalisation", {"auto", "rows", "unit", "none"}};
-
-}  // namespace
-
-Normalize parse_normalize(std::string_view name) { return kNormalize.parse(name); }
-std::string_view to_string(Normalize normalize) { return kNormalize.of(normalize); }
-
 namespace {
 
 // A matrix turned round: row c lists the rows of `matrix` that hold column c, and `entries` (int64)

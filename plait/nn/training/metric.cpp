@@ -7,12 +7,9 @@
 #include <utility>
 
 #include "plait/base/error.h"
-#include "plait/base/names.h"
 
 namespace plait {
 namespace {
-
-constexpr Names<MetricKind, 4> kMetrics{"metric", {"auto", "accuracy", "roc-auc", "micro-f1"}};
 
 // Metrics whose evidence can be summed as it is.
 class Additive : public Metric {
@@ -88,9 +85,6 @@ class RocAuc : public Metric {
 };
 
 }  // namespace
-
-MetricKind parse_metric(std::string_view name) { return kMetrics.parse(name); }
-std::string_view to_string(MetricKind metric) { return kMetrics.of(metric); }
 
 std::unique_ptr<Metric> make_metric(MetricKind kind) {
   if (kind == MetricKind::roc_auc) return std::make_unique<RocAuc>();

@@ -26,10 +26,9 @@ torch::Tensor class_by_class(const torch::Tensor& scores, const SplitRows& split
 
 const std::vector<Task>& tasks() {
   using enum MetricKind;
-  static const std::vector<Task> table{
-      {TaskKind::single_label, "single-label", cross_entropy, {accuracy, roc_auc}},
-      {TaskKind::multi_label, "multi-label", class_by_class, {micro_f1}},
-      {TaskKind::graph_label, "graph-label", cross_entropy, {accuracy, roc_auc}}};
+  static const std::vector<Task> table{{TaskKind::single_label, cross_entropy, {accuracy, roc_auc}},
+                                       {TaskKind::multi_label, class_by_class, {micro_f1}},
+                                       {TaskKind::graph_label, cross_entropy, {accuracy, roc_auc}}};
   return table;
 }
 
@@ -37,21 +36,13 @@ const std::vector<Task>& tasks() {
 
 const Task& task_of(TaskKind kind) { return tasks()[static_cast<std::size_t>(kind)]; }
 
-std::string_view to_string(TaskKind task) { return task_of(task).name; }
-
-TaskKind parse_task(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const Task& task : tasks()) names.push_back(task.name);
-  return tasks()[place_of_word("task", name, names)].kind;
-}
-
 MetricKind metric_for(const Task& task, MetricKind wanted, std::int64_t classes) {
   if (wanted == MetricKind::automatic) return task.metrics[0];
   if (std::ranges::find(task.metrics, wanted) == task.metrics.end()) {
     std::vector<std::string_view> known;
     for (const MetricKind metric : task.metrics) known.push_back(to_string(metric));
     throw UsageError(fmt::format("metric '{}' does not suit {} data; use {}", to_string(wanted),
-                                 task.name, in_words(known, "or")));
+                                 to_string(task.kind), in_words(known, "or")));
   }
   require<UsageError>(wanted != MetricKind::roc_auc || classes == 2,
                       "metric 'roc-auc' needs two classes, but there are {}; use accuracy",

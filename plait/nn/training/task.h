@@ -4,7 +4,6 @@
 
 #include <torch/types.h>
 
-#include <string_view>
 #include <vector>
 
 #include "plait/nn/config.h"
@@ -15,7 +14,6 @@ namespace plait {
 
 struct Task {
   TaskKind kind;
-  std::string_view name;
   // Returns the loss of each example of a split, by the scores of all own examples (own x classes):
   // differentiable, on their device, without waiting for it.
   torch::Tensor (*losses)(const torch::Tensor& scores, const SplitRows& split,

@@ -1,0 +1,51 @@
+// plait COMMAND [ARGS]: runs a command that needs no libtorch, whose start alone takes a quarter of
+// a second; with all else this process becomes plait-ranks, which stands beside this file and has
+// all commands.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+
+#include "cli/program.h"
+#include "plait/base/failure.h"
+#include "plait/world/launch.h"
+
+namespace {
+
+using namespace plait;
+
+struct OwnCommand {
+  std::string_view name;
+  void (*add)(CLI::App&, cli::Session&);
+};
+constexpr OwnCommand kOwn[] = {
+    {"info", cli::add_info},       {"generate", cli::add_generate},
+    {"convert", cli::add_convert}, {"partition", cli::add_partition},
+    {"report", cli::add_report},   {"--version", [](CLI::App&, cli::Session&) {}},
+};
+
+[[noreturn]] void become_ranks(char** argv) {
+  // The link leads to this file itself, by whatever name it was called.
+  const auto beside =
+      std::filesystem::read_symlink("/proc/self/exe").replace_filename("plait-ranks");
+  ::execv(beside.c_str(), argv);
+  throw Error(
+      fmt::format("{}: cannot be started: {}; for this command, plait needs it beside itself",
+                  beside.string(), std::strerror(errno)));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const std::string_view word = argc > 1 ? argv[1] : "";
+  const auto* const own = std::ranges::find(kOwn, word, &OwnCommand::name);
+  // Ranks of a launcher tell each other of their failures, which takes more than is linked here.
+  if (own == std::end(kOwn) || valid_world_from_environment()) become_ranks(argv);
+  return cli::run_program(argc, argv, {own->add, report_failure});
+} catch (const std::exception& error) {
+  return report_failure(error);
+}

@@ -1,0 +1,22 @@
+// What the program does before and after any command. It is two executables: `plait`, which starts
+// without libtorch (front.cpp), and `plait-ranks`, which has all commands (main.cpp).
+#pragma once
+
+#include <exception>
+#include <functional>
+
+#include "cli/cli.h"
+
+namespace plait::cli {
+
+// The differences between the executables.
+struct Program {
+  std::function<void(CLI::App&, Session&)> add_commands;
+  int (*report)(const std::exception&);  // prints the line of an error, returns the exit code
+};
+
+// Runs the command of the command line, and turns every failure into one line on stderr and an exit
+// code. Ends the process, or returns the exit code for main().
+int run_program(int argc, char** argv, const Program& program);
+
+}  // namespace plait::cli

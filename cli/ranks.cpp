@@ -1,0 +1,198 @@
+#include "cli/ranks.h"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+
+#include "cli/command_tree.h"
+#include "plait/base/error.h"
+#include "plait/base/gpu.h"
+#include "plait/base/limits.h"
+#include "plait/base/parallel.h"
+#include "plait/base/progress.h"
+#include "plait/io/fingerprint.h"
+#include "plait/plan/choose.h"
+#include "plait/symmetric/peer_access.h"
+#include "plait/world/difference.h"
+#include "plait/world/gather.h"
+#include "plait/world/launch.h"
+#include "plait/world/phase.h"
+
+namespace plait::cli {
+
+void add_transport_option(CLI::App* command, DeviceTransport& transport) {
+  add_choice(command, "--transport", transport, parse_device_transport, "cuda",
+             "Transport between GPUs: cuda, or nvshmem if it is installed");
+}
+
+void add_route_options(CLI::App* command, Session& session, Route& route) {
+  add_choice(command, "--strategy", route.strategy, parse_strategy, "auto",
+             "Strategy that moves remote rows to where they are summed; auto: bulk on CPUs, "
+             "pipelined on GPUs");
+  add_choice(command, "--partition", route.partition, parse_partition_scheme, "edges",
+             "Scheme that assigns vertices to ranks");
+  CLI::Option* const ranks =
+      command->add_option("--ranks", session.ranks, "Number of processes on this machine")
+          ->check(CLI::Range(1, kMostRanks))
+          ->capture_default_str();
+  command->add_option("--gpus", session.gpus, "Number of GPUs, with one process per GPU")
+      ->check(CLI::Range(1, kMostGpus))
+      ->excludes(ranks);
+  add_transport_option(command, route.transport);
+  command->add_flag(
+      "--exact", route.exact,
+      "Give the same bits on any number of ranks or GPUs and with any partition; slower");
+  command->parse_complete_callback([&session, &route] {
+    route.gpu = session.gpus > 0;
+    route = choose(route);
+    session.reaches_peers = needs_peer_access(route);
+  });
+}
+
+void add_timeout_options(CLI::App* command, Session& session) {
+  command
+      ->add_option("--timeout", session.timeout,
+                   "Time in seconds after which a silent rank is lost")
+      ->check(CLI::Range(0.5, 86400.0))
+      ->default_str("5");
+  command
+      ->add_option(
+          "--gpu-timeout", session.gpu_timeout,
+          "Time in seconds after which a rank is lost if its GPU neither finishes work nor "
+          "waits for another rank; 0: never")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->default_str("600");
+}
+
+namespace {
+
+// The value of an option that all ranks must have alike. For a file that is read, this is only
+// whether the option is given, because the content is compared later.
+std::string value_of(const CLI::Option& option, const Session& session) {
+  const bool given = option.count() > 0;
+  const bool read = takes_file(option) && !is_output(option, session);
+  const bool flag = option.get_items_expected_max() == 0;
+  if (given) return read || flag ? "given" : CLI::detail::join(option.results(), ",");
+  const std::string standard = option.get_default_str();
+  return standard.empty() || read || flag ? "not given" : standard;
+}
+
+// The settings that all ranks must have alike: every option except the form of the output and the
+// time to wait for other ranks.
+Facts settings_of(const Session& session) {
+  Facts facts{{"the version of Plait", PLAIT_VERSION},
+              {"the command", session.command->get_name()}};
+  for (const CLI::Option* option : session.command->get_options()) {
+    const std::string name = option->get_name();
+    static constexpr std::array kOwn{"--help", "--json", "--quiet", "--timeout", "--gpu-timeout"};
+    if (std::ranges::find(kOwn, name) != kOwn.end()) continue;
+    facts.emplace_back(name, value_of(*option, session));
+  }
+  return facts;
+}
+
+// Sets the timeouts of the command line in `settings`, a WorldConfig or LaunchOptions.
+template <class Settings>
+void set_timeouts(const Session& session, Settings& settings) {
+  const auto set = [](auto& timeout, std::optional<double> seconds) {
+    if (seconds) timeout = std::chrono::milliseconds(static_cast<std::int64_t>(*seconds * 1000));
+  };
+  set(settings.timeout, session.timeout);
+  set(settings.work_timeout, session.gpu_timeout);
+}
+
+void require_own_gpus(World& world) {
+  const auto ids = gather_values(world, current_gpu_id());
+  for (std::size_t rank = 0; rank < ids.size(); ++rank) {
+    const auto first = static_cast<std::size_t>(std::ranges::find(ids, ids[rank]) - ids.begin());
+    require<UsageError>(first == rank,
+                        "ranks {} and {} have the same GPU; start as many ranks as there are GPUs, "
+                        "and let each process see all of its host's GPUs or one of its own",
+                        first, rank);
+  }
+}
+
+// Runs `body` in the world that the environment names.
+void run_as_rank(Session& session, WorldConfig config, const std::function<void(World&)>& body) {
+  set_timeouts(session, config);
+  session.quiet = session.quiet || config.rank != 0;
+  set_progress(session.progress());
+  const ThreadCount threads(thread_share());
+  if (session.gpus > 0) use_gpu(gpu_of_rank(config, gpu_count()));
+  auto world = World::join(config);
+  require_equal<UsageError>(*world, "ranks have different settings", settings_of(session));
+  if (config.rank == 0) check_outputs(session);
+  if (session.gpus > 0) require_own_gpus(*world);
+  if (session.reaches_peers) require_peer_access(*world);  // before anything is read
+  // All ranks are interrupted together, and none ends while another still works: no rank is lost.
+  std::exception_ptr interrupted;
+  try {
+    body(*world);
+  } catch (const Interrupted&) {
+    interrupted = std::current_exception();
+  }
+  world.reset();
+  if (interrupted) std::rethrow_exception(interrupted);
+}
+
+// Asks the driver, after which a process must not fork ranks.
+void require_gpus(int gpus) {
+  if (gpus == 0) return;
+  const int found = gpu_count();
+  require<UsageError>(
+      gpus <= found, "the command asks for {}, but {}",
+      counted(static_cast<std::uint64_t>(gpus), "GPU"),
+      built_with_cuda() ? fmt::format("this host has {}", found) : "this build has no GPU engine");
+}
+
+}  // namespace
+
+void on_ranks(Session& session, const std::function<void(World&)>& body) {
+  if (const auto config = world_from_environment()) return run_as_rank(session, *config, body);
+  LaunchOptions options{.ranks = std::max(session.ranks, session.gpus)};
+  if (options.ranks == 1) {
+    require_gpus(session.gpus);
+    if (session.gpus > 0) use_gpu(0);
+    return body(*World::alone());
+  }
+  set_timeouts(session, options);
+  if (!built_with_cuda()) require_gpus(session.gpus);
+  if (const auto code = launch(options)) {
+    session.exit_code = *code;
+    return;
+  }
+  end_on_interrupt();
+  require_gpus(session.gpus);
+  run_as_rank(session, world_from_environment().value(), body);
+}
+
+std::string ranks_of(const World& world, const Session& session) {
+  return counted(static_cast<std::uint64_t>(world.size()), session.gpus > 0 ? "GPU" : "rank");
+}
+
+const char* device_name(const Session& session) { return session.gpus > 0 ? "cuda" : "cpu"; }
+
+Dataset read_graph(World& world, const std::string& path, const Session& session) {
+  Dataset dataset = read_graph(path, session);
+  if (world.size() == 1) return dataset;
+  const Phase phase("comparing the ranks' graphs");
+  require_equal(world, "ranks read different graphs", fingerprint(dataset));
+  return dataset;
+}
+
+Partition partition_for(World& world, const AnyCsr& graph, PartitionScheme scheme,
+                        std::uint64_t seed) {
+  const Phase phase(fmt::format("partitioning by {}", to_string(scheme)));
+  if (scheme != PartitionScheme::metis || world.size() == 1)
+    return make_partition(scheme, graph, world.size(), seed);
+  Buffer<std::uint32_t> owner(vertex_count(graph));
+  if (world.rank() == 0) {
+    const Partition found = make_partition(scheme, graph, world.size(), seed);
+    for (std::uint64_t v = 0; v < owner.size(); ++v)
+      owner[v] = static_cast<std::uint32_t>(found.owner(v));
+  }
+  world.broadcast(std::as_writable_bytes(owner.span()), 0);
+  return Partition::of_owners(world.size(), std::move(owner));
+}
+
+}  // namespace plait::cli

@@ -1,0 +1,37 @@
+// Functions that the subcommands which run on ranks share.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "cli/cli.h"
+#include "plait/world/world.h"
+
+namespace plait::cli {
+
+// --strategy, --partition, --transport, --exact, --ranks and --gpus.
+void add_route_options(CLI::App* command, Session& session, Route& route);
+void add_transport_option(CLI::App* command, DeviceTransport& transport);
+// --timeout and --gpu-timeout, for a command that starts ranks.
+void add_timeout_options(CLI::App* command, Session& session);
+
+// Runs `body` on every rank: in the world that the environment names, else in one process per rank
+// or GPU, or in this process if there is one rank. With --gpus, each rank's GPU is the current one.
+// Sets session.exit_code. Throws UsageError, on all ranks, if they have different settings.
+void on_ranks(Session& session, const std::function<void(World&)>& body);
+
+// The processors that do the work: "3 ranks", "3 GPUs".
+std::string ranks_of(const World& world, const Session& session);
+
+// The kind of processor that does the work: "cuda" or "cpu".
+const char* device_name(const Session& session);
+
+// Collective. Reads the same graph on every rank. Throws Error, on all ranks, if they read
+// different graphs.
+Dataset read_graph(World& world, const std::string& path, const Session& session);
+
+// Returns the same partition on every rank; rank 0 finds a slow one and sends it. Collective.
+Partition partition_for(World& world, const AnyCsr& graph, PartitionScheme scheme,
+                        std::uint64_t seed);
+
+}  // namespace plait::cli

@@ -1,0 +1,31 @@
+#include "plait/base/failure.h"
+
+#include <unistd.h>
+
+#include <new>
+
+#include "plait/base/printable.h"
+
+namespace plait {
+
+Failure failure_of(const std::exception& error) {
+  // The text of an Error is one line, unless a file's name holds more.
+  if (const auto* own = dynamic_cast<const Error*>(&error)) return {own->what(), own->exit_code()};
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
+    return {"there is no memory left", ExitCode::does_not_fit};
+  const std::string text = error.what();
+  return {text.substr(0, text.find('\n')), ExitCode::failed};
+}
+
+void print_failure(const std::string& text) {
+  const std::string line = "plait: " + printable(text) + "\n";
+  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+}
+
+int report_failure(const std::exception& error) {
+  const auto [text, code] = failure_of(error);
+  print_failure(text);
+  return static_cast<int>(code);
+}
+
+}  // namespace plait

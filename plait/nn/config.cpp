@@ -1,0 +1,32 @@
+// The words of settings.
+#include "plait/nn/config.h"
+
+#include "plait/base/names.h"
+
+namespace plait {
+namespace {
+
+constexpr Names<NormKind, 3> kNorms{"norm", {"none", "batch", "layer"}};
+constexpr Names<TaskKind, 3> kTasks{"task", {"single-label", "multi-label", "graph-label"}};
+constexpr Names<Pool, 3> kPools{"pool", {"none", "sum", "mean"}, 1};
+constexpr Names<Normalize, 4> kNormalize{"normalisation", {"auto", "rows", "unit", "none"}};
+constexpr Names<MetricKind, 4> kMetrics{"metric", {"auto", "accuracy", "roc-auc", "micro-f1"}};
+
+}  // namespace
+
+NormKind parse_norm(std::string_view name) { return kNorms.parse(name); }
+std::string_view to_string(NormKind norm) { return kNorms.of(norm); }
+
+TaskKind parse_task(std::string_view name) { return kTasks.parse(name); }
+std::string_view to_string(TaskKind task) { return kTasks.of(task); }
+
+Pool parse_pool(std::string_view name) { return kPools.parse(name); }
+std::string_view to_string(Pool pool) { return kPools.of(pool); }
+
+Normalize parse_normalize(std::string_view name) { return kNormalize.parse(name); }
+std::string_view to_string(Normalize normalize) { return kNormalize.of(normalize); }
+
+MetricKind parse_metric(std::string_view name) { return kMetrics.parse(name); }
+std::string_view to_string(MetricKind metric) { return kMetrics.of(metric); }
+
+}  // namespace plait
