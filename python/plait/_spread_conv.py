@@ -3,7 +3,8 @@
 A layer gets the edges into own nodes, numbered by slot (plait._local_piece), and own rows. When it
 sends messages, rows that message functions read at the source (`x_j`) are brought from their owners.
 They are passed as a pair, PyTorch Geometric's own way to say that sources and targets have different
-rows. gcn_norm, which needs the degrees of sources, is replaced within the layer's code.
+rows. gcn_norm and degree, by which layers find the degrees of sources, are replaced within the layer's
+code.
 """
 
 import functools
@@ -63,7 +64,7 @@ def spread_convolution(conv):
 def _spread_class(cls):
     """Returns a subclass of the same name; one per class, as PyTorch Geometric keeps code by class."""
     signature = inspect.signature(cls.forward)
-    inner = _with_own_norm(cls.forward)
+    inner = _with_degrees_of_sources(cls.forward)
 
     @functools.wraps(cls.forward)
     def forward(self, *args, **kwargs):
@@ -77,6 +78,9 @@ def _spread_class(cls):
         _check(self, graph, piece, given)
         given.update(dict.fromkeys(graphs, piece.edge_index))
         if graph.is_weighted and "edge_weight" in signature.parameters:
+            if given.get("edge_weight") is not None:
+                raise ValueError(f"{cls.__name__}: edge_weight was given beside a plait.Graph, which "
+                                 "has its own; leave it out")
             given["edge_weight"] = piece.edge_weight
         self._plait_piece = piece
         try:
@@ -145,18 +149,34 @@ def _brought(conv, piece, kwargs, asked):
     return {name: pair(value) if f"{name}_j" in asked else value for name, value in kwargs.items()}
 
 
-# --- the normalisation of Kipf and Welling on a piece ---
+# --- degrees of sources ---
 
 
-def _with_own_norm(function):
-    """Returns the function, or a copy of it in which gcn_norm means _gcn_norm."""
-    library = sys.modules["torch_geometric.nn.conv.gcn_conv"]
-    if function.__globals__.get("gcn_norm") is not library.gcn_norm:
+def _with_degrees_of_sources(function):
+    """Returns the function, or a copy of it in which gcn_norm and, in a layer of the user, degree are
+    those of a piece."""
+    ours = {"gcn_norm": (sys.modules["torch_geometric.nn.conv.gcn_conv"].gcn_norm, _gcn_norm)}
+    if not function.__module__.startswith("torch_geometric."):
+        ours["degree"] = sys.modules["torch_geometric.utils"].degree, _degree
+    named = function.__globals__
+    changed = {name: own for name, (theirs, own) in ours.items() if named.get(name) is theirs}
+    if not changed:
         return function
-    own = types.FunctionType(function.__code__, {**function.__globals__, "gcn_norm": _gcn_norm},
-                             function.__name__, function.__defaults__, function.__closure__)
-    own.__kwdefaults__ = function.__kwdefaults__
-    return own
+    copied = types.FunctionType(function.__code__, {**named, **changed}, function.__name__,
+                                function.__defaults__, function.__closure__)
+    copied.__kwdefaults__ = function.__kwdefaults__
+    return copied
+
+
+def _degree(index, num_nodes=None, dtype=None):
+    """As torch_geometric.utils.degree of the targets, for every slot of the current piece."""
+    piece, _ = current()
+    if num_nodes != piece.num_own:
+        raise NotImplementedError(f"degree(..., num_nodes={num_nodes}) on a spread graph; give the "
+                                  "number of rows of x, and count edges by their targets")
+    ones = torch.ones(index.size(0), dtype=torch.float32, device=index.device)
+    degree = ones.new_zeros(piece.num_own).scatter_add(0, index, ones)
+    return piece.bring(degree).to(dtype or torch.get_default_dtype())
 
 
 def _gcn_norm(edge_index, edge_weight=None, num_nodes=None, improved=False, add_self_loops=True,

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 import torch_geometric.nn as pyg
 from torch_geometric.data import Data
-from torch_geometric.utils import degree
+from torch_geometric.utils import add_self_loops, degree
 
 NODES, WIDTH, HIDDEN, CLASSES = 60, 8, 8, 3
 STEPS = 30 if os.environ.get("PLAIT_TEST_DEEP") else 4
@@ -122,6 +122,23 @@ class OwnLayer(pyg.MessagePassing):
         return aggregated.tanh()
 
 
+class OwnGCN(pyg.MessagePassing):
+    """A graph convolution as people write it, with degrees of sources."""
+
+    def __init__(self, inputs, outputs):
+        super().__init__(aggr="add")
+        self.lin = torch.nn.Linear(inputs, outputs)
+
+    def forward(self, x, edge_index):
+        edge_index, _ = add_self_loops(edge_index, num_nodes=x.size(0))
+        row, col = edge_index
+        scale = degree(col, x.size(0), dtype=x.dtype).pow(-0.5)
+        return self.propagate(edge_index, x=self.lin(x), norm=scale[row] * scale[col])
+
+    def message(self, x_j, norm):
+        return norm.view(-1, 1) * x_j
+
+
 def pair(inputs, outputs):
     return torch.nn.Linear(2 * inputs, outputs)
 
@@ -199,6 +216,7 @@ LAYERS = {
     "TransformerConv": lambda: Layered(
         lambda a, b: pyg.TransformerConv(a, b // 2, heads=2, edge_dim=4, beta=True), "edge_attr"),
     "a layer of a user": lambda: Layered(OwnLayer),
+    "a convolution of a user": lambda: Layered(OwnGCN),
     "model GAT of edges": lambda: OfData(
         pyg.GAT(WIDTH, HIDDEN, 3, CLASSES, v2=True, heads=2, edge_dim=4), edge_attr="edge_attr"),
     "model GCN": lambda: OfData(pyg.GCN(WIDTH, HIDDEN, 3, CLASSES, jk="cat")),
