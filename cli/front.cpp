@@ -32,6 +32,9 @@ constexpr OwnCommand kOwn[] = {
   // The link leads to this file itself, by whatever name it was called.
   const auto beside =
       std::filesystem::read_symlink("/proc/self/exe").replace_filename("plait-ranks");
+  std::error_code none;
+  require(!std::filesystem::equivalent(beside, "/proc/self/exe", none),
+          "{}: is plait itself, not the program that plait needs beside itself", beside.string());
   ::execv(beside.c_str(), argv);
   throw Error(
       fmt::format("{}: cannot be started: {}; for this command, plait needs it beside itself",

@@ -36,3 +36,17 @@ def computing_with(graph):
         yield
     finally:
         _within.graph = before
+
+
+def refuse_other_nodes(into, dim):
+    """Refuses sums, within a layer, for the nodes of other ranks: only a part of their edges is here.
+    into: the tensor, or its first argument, that such a function adds to along `dim`."""
+    piece, _ = current()
+    if piece is None or piece.num_slots == piece.num_own or not isinstance(dim, int):
+        return
+    if into.dim() > 0 and into.size(dim) == piece.num_slots:
+        raise NotImplementedError(
+            "a layer sums over the edges that leave a node, or finds degrees in a way that Plait does not "
+            "know; on a spread graph only edges into a rank's own nodes are there. Use gcn_norm or "
+            "degree(edge_index[1], x.size(0)) in forward, and send what sources need by messages"
+        )

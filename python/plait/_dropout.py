@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from plait._computing import current
+from plait._computing import current, refuse_other_nodes
 from plait._library import ops
 
 
@@ -98,6 +98,8 @@ class VertexDropout(TorchFunctionMode):
                 f"{func.__name__} is not supported in a spread model, because ranks would draw "
                 "differently; use torch.nn.functional.dropout"
             )
+        if func in _SCATTERING and len(args) > 1:
+            refuse_other_nodes(args[0], args[1])
         return func(*args, **kwargs)
 
     def _drop(self, input, p=0.5, training=True, inplace=False):
@@ -155,4 +157,11 @@ _OTHER_KINDS = {
     torch.alpha_dropout_,
     torch.feature_dropout_,
     torch.feature_alpha_dropout_,
+}
+
+# All these functions take (tensor to add to, dim, index, ...).
+_SCATTERING = {
+    getattr(torch.Tensor, name)
+    for name in ("index_add", "index_add_", "scatter", "scatter_", "scatter_add", "scatter_add_",
+                 "scatter_reduce", "scatter_reduce_")
 }

@@ -125,11 +125,17 @@ _NORMS_OVER_NODES = (
 ).split()
 
 
+_OVER_ALL_NODES = ("CorrectAndSmooth", "DeepGraphInfomax", "GPSConv", "LabelPropagation", "Polynormer",
+                   "SGFormer")
+
+
 def _why_not(module, theirs):
     """Returns why the module's results would be wrong on a part of the rows; None if it treats each
     row separately."""
     library = sys.modules.get("torch_geometric.nn")
     if library:
+        if ".nn.attention" in type(module).__module__ or theirs in _OVER_ALL_NODES:
+            return f"{type(module).__name__} looks at all nodes together"
         if _is_message_passing(module):
             return why_not_spread(module)
         if isinstance(module, library.Aggregation) or ".nn.pool" in type(module).__module__:

@@ -36,6 +36,15 @@ REFUSED = {
 }
 
 
+# Aggregations that reduce the messages to each node by themselves: they do not depend on messages to
+# other nodes, such as the largest number of them.
+_REDUCING = {
+    f"{name}Aggregation" for name in
+    "Attentional DegreeScaler Fused Max Mean Median Min Mul Multi PowerMean Quantile Softmax Std Sum Var "
+    "VariancePreserving".split()
+}
+
+
 def why_not_spread(conv):
     """Returns why a MessagePassing layer cannot be spread; None if it can."""
     for cls in type(conv).__mro__:
@@ -47,6 +56,14 @@ def why_not_spread(conv):
         return f"decomposed_layers={conv.decomposed_layers}; use 1"
     if conv.explain:
         return "it is being explained"
+    others = sorted({type(part).__name__ for part in conv.modules()
+                     if isinstance(part, sys.modules["torch_geometric.nn"].Aggregation)} - _REDUCING)
+    if others:
+        return f"{others[0]} takes the messages to several nodes together"
+    functions = ["message", "aggregate", "update", "edge_update"]
+    numbers = {"edge_index_j", "size_j"} & {*conv.inspector.get_flat_param_names(functions)}
+    if numbers:
+        return f"its messages read {min(numbers)}, but sources are numbered anew on each rank"
     for asked in (conv._user_args, conv._edge_user_args):
         both = sorted(name for name in asked if f"{name}_j" in asked)
         if both:
@@ -121,7 +138,7 @@ def _device_of(given):
 def _check(conv, graph, piece, given):
     name = type(conv).__name__
     x = given.get("x")
-    if isinstance(x, torch.Tensor):
+    if isinstance(x, torch.Tensor) and x.dim() > 0 and conv.node_dim in (-2, 0):
         graph.check_rows(x.size(conv.node_dim if x.dim() > 1 else 0))
     if given.get("size") is not None:
         raise ValueError(f"{name}: size={given['size']!r} beside a plait.Graph; leave it out")

@@ -35,8 +35,11 @@ def gather(rows, ids, graph=None):
         kind = "no graph" if graph is None else f"a {type(graph).__name__}"
         raise ValueError(f"plait.gather was given {kind}; outside of a spread model, give the "
                          "plait.Graph: plait.gather(z, ids, data.edge_index)")
-    if not isinstance(ids, torch.Tensor) or ids.is_floating_point() or ids.dtype == torch.bool:
-        raise TypeError("ids must be a tensor of integers")
+    whole = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+    if not isinstance(ids, torch.Tensor) or ids.dtype not in whole or ids.layout != torch.strided:
+        raise TypeError("ids must be a dense tensor of int64, or of smaller integers")
+    if not isinstance(rows, torch.Tensor) or rows.dim() == 0:
+        raise TypeError("rows must be a tensor with one row for each of this rank's own nodes")
     graph.check_rows(rows.size(0))
     if ids.numel() > 0:
         least, most = (int(bound) for bound in ids.aminmax())

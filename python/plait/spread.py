@@ -69,6 +69,13 @@ def _copied(data):
     return copied, dict(copied.to_dict() if hasattr(copied, "to_dict") else vars(copied))
 
 
+def _is_ambiguous(name, value, data, edges):
+    """Returns whether rows may be of nodes or of edges, because there are equally many of both."""
+    known = name in ("x", "y", "pos", "z", "batch", "original_ids") or name.startswith(("edge_", "node_"))
+    return (not known and not name.endswith("_mask") and isinstance(value, torch.Tensor)
+            and value.dim() > 0 and value.size(0) == edges == data.num_nodes)
+
+
 def _number_of_edges(data):
     return data.edge_index.size(1) if isinstance(data.edge_index, torch.Tensor) else None
 
@@ -87,6 +94,8 @@ def _refuse_others(data, fields, edges, strict):
         return isinstance(value, torch.Tensor) and value.dim() > 0 and value.size(0) == edges
 
     others = [name for name, value in fields.items() if not is_kept(name, value)]
+    others += [name for name, value in fields.items() if name not in others
+               and _is_ambiguous(name, value, data, edges)]
     if not others:
         return
     text = (

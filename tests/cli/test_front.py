@@ -88,6 +88,11 @@ def test_all_else_needs_the_whole_program(plait, alone, line):
                 names=[alone.with_name("plait-ranks"), "cannot be started"])
 
 
+def test_the_front_does_not_start_itself(plait, alone):
+    alone.with_name("plait-ranks").symlink_to(alone)
+    plait.fails(FAILED, "train", "none", command=(alone,), names=["plait-ranks", "is plait itself"])
+
+
 @pytest.mark.parametrize("line", ["", "--help", "inf g.plait", "train g.plait --epochs 0 none",
                                   "completion bash", "train --help"])
 def test_all_else_is_handed_over(inputs, tmp_path, line):
