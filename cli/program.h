@@ -1,5 +1,6 @@
-// What the program does before and after any command. It is two executables: `plait`, which starts
-// without libtorch (front.cpp), and `plait-ranks`, which has all commands (main.cpp).
+// This header declares the work that the program does before and after any command. The program is
+// two executables: `plait` starts without libtorch (front.cpp), and `plait-ranks` has all commands
+// (main.cpp).
 #pragma once
 
 #include <exception>

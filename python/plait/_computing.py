@@ -3,7 +3,7 @@
 import contextlib
 import threading
 
-# graph: of the spread model; piece, edges: of the innermost layer that computes on a piece
+# piece, edges: of the innermost layer that computes on a piece
 _within = threading.local()
 
 
@@ -21,21 +21,6 @@ def computing_on(piece, edges=None):
 def current():
     """Returns the piece and the edges on which a layer computes now; each may be None."""
     return getattr(_within, "piece", None), getattr(_within, "edges", None)
-
-
-def graph_of_model():
-    """Returns the plait.Graph of the spread model that computes now, or None."""
-    return getattr(_within, "graph", None)
-
-
-@contextlib.contextmanager
-def computing_with(graph):
-    """Within this context a spread model computes with the graph."""
-    before, _within.graph = graph_of_model(), graph
-    try:
-        yield
-    finally:
-        _within.graph = before
 
 
 def refuse_other_nodes(into, dim):

@@ -29,6 +29,12 @@ def draw(device):
     return seed, step
 
 
+def graph_of_model():
+    """Returns the plait.Graph with which a spread model computes in this thread, or None."""
+    mode = getattr(_within, "mode", None)
+    return None if mode is None else mode._graph
+
+
 class StepCounter:
     """Counts steps separately on each device on which the count was requested, so that a step that
     torch.cuda.graph has captured counts itself."""
@@ -117,7 +123,6 @@ class VertexDropout(TorchFunctionMode):
             dropped = ops.drop_by_vertex(rows, vertices, self._seed, p, step, call)
         dropped = dropped.view(input.shape)
         return input.copy_(dropped) if inplace else dropped
-
 
     def _ids_of_rows(self, input):
         """Returns a number for each row, by which it is drawn: of a node, or where a layer sends

@@ -1,6 +1,5 @@
 """Replaces layers of PyTorch Geometric and of torch by layers that use the rows of all ranks."""
 
-import contextlib
 import sys
 import warnings
 
@@ -31,10 +30,12 @@ def replace_layers(model, strict):
 def _replaced(module, path, refused):
     theirs = _of_torch_geometric(module)
     if theirs in _CONVOLUTIONS:
-        # Options that our layer lacks are left to their own code, below.
-        with contextlib.suppress(NotImplementedError, ValueError):
+        try:
             with torch.random.fork_rng([]):
                 ours = _with_state_of(module, _CONVOLUTIONS[theirs](module))
+        except (NotImplementedError, ValueError):
+            pass  # the layer's own code has the options that ours lacks
+        else:
             _replace_children(ours, path, refused)
             return ours
     reason = _why_not(module, theirs)

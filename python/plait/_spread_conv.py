@@ -20,7 +20,7 @@ from plait._local_piece import local_piece
 from plait.graph import Graph
 
 # Layers whose results depend on more than the edges into a node, and why.
-REFUSED = {
+_REFUSED = {
     "ChebConv": "it scales by the largest of all edges' weights",
     "CuGraphGATConv": "it takes a graph of cuGraph",
     "CuGraphRGCNConv": "it takes a graph of cuGraph",
@@ -35,7 +35,6 @@ REFUSED = {
     "XConv": "it searches for nearest nodes",
 }
 
-
 # Aggregations that reduce the messages to each node by themselves: they do not depend on messages to
 # other nodes, such as the largest number of them.
 _REDUCING = {
@@ -48,8 +47,8 @@ _REDUCING = {
 def why_not_spread(conv):
     """Returns why a MessagePassing layer cannot be spread; None if it can."""
     for cls in type(conv).__mro__:
-        if cls.__name__ in REFUSED and cls.__module__.startswith("torch_geometric."):
-            return f"{cls.__name__}: {REFUSED[cls.__name__]}"
+        if cls.__name__ in _REFUSED and cls.__module__.startswith("torch_geometric."):
+            return f"{cls.__name__}: {_REFUSED[cls.__name__]}"
     if conv.flow != "source_to_target":
         return f"flow={conv.flow!r}; turn the edges round"
     if conv.decomposed_layers != 1:

@@ -2,7 +2,7 @@
 
 import torch
 
-from plait._computing import graph_of_model
+from plait._dropout import graph_of_model
 from plait._exchange import gather_rows
 from plait.graph import Graph
 from plait.world import world_size

@@ -15,7 +15,6 @@ import functools
 
 import torch
 
-from plait._computing import computing_with
 from plait._dropout import StepCounter, VertexDropout
 from plait._library import ops
 from plait._replace import replace_layers
@@ -111,8 +110,7 @@ class _Ranks:
         self._inside = True
         try:
             graph = next(filter(None, map(_graph_of, inputs)), self.graph)
-            with (computing_with(graph), _shared_parameters(model),
-                  VertexDropout(graph, self.seed, self.steps)):
+            with _shared_parameters(model), VertexDropout(graph, self.seed, self.steps):
                 yield
             if model.training:
                 self.steps.advance()
