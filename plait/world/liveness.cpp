@@ -216,8 +216,9 @@ void Liveness::run_watch() {
 
 // Once the main thread has the verdict, it has another timeout to unwind.
 void Liveness::act(Duration verdict_age) {
-  const bool keeper = options_.store_keeper == options_.rank;  // others must read the verdict first
-  const Duration grace = verdict_->patient || keeper ? std::max(patience(), kGrace) : kGrace;
+  Duration grace = verdict_->patient ? std::max(patience(), kGrace) : kGrace;
+  // Others must read the verdict before the store ends; they ask once in an interval.
+  if (options_.store_keeper == options_.rank) grace = std::max(patience(), 2 * interval_ + kGrace);
   if (verdict_age < grace) return;
   if (claimed_ && verdict_age < grace + options_.timeout) return;
   if (!claimed_ && !told_by_itself()) {

@@ -13,13 +13,15 @@ If several processes run (`torchrun --nproc-per-node 2 train.py`), each holds a 
     loss = plait.mean(F.cross_entropy(out[mask], y[mask], reduction="none"))
 
 The operations are written in C++ and registered with PyTorch as torch.ops.plait.*; this package is
-plain Python over them. Tensors are float32, on the CPU or on a GPU.
+plain Python over them. Tensors are float32, on the CPU or on a GPU. plait.nn and checkpoints need PyTorch
+Geometric.
 """
 
+import importlib
+
 from plait._library import version as __version__
-from plait import nn, parquet
+from plait import parquet
 from plait.aggregation import aggregate
-from plait.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from plait.gather import gather
 from plait.graph import Graph
 from plait.parallel import parallelize
@@ -30,3 +32,18 @@ from plait.world import check, device, rank, world_size
 __all__ = ["Checkpoint", "Graph", "aggregate", "check", "device", "gather", "load_checkpoint", "mean", "nn",
            "parallelize", "parquet", "rank", "save_checkpoint", "spread", "sum", "world_size",
            "__version__"]
+
+# PyTorch Geometric, which takes seconds to import, is needed by these alone.
+_NEED_TORCH_GEOMETRIC = {"nn": "plait.nn", "checkpoint": "plait.checkpoint"}
+_NEED_TORCH_GEOMETRIC |= dict.fromkeys(("Checkpoint", "load_checkpoint", "save_checkpoint"), "plait.checkpoint")
+
+
+def __getattr__(name):
+    if name not in _NEED_TORCH_GEOMETRIC:
+        raise AttributeError(f"module 'plait' has no attribute {name!r}")
+    module = importlib.import_module(_NEED_TORCH_GEOMETRIC[name])
+    return module if module.__name__ == f"plait.{name}" else getattr(module, name)
+
+
+def __dir__():
+    return sorted({*globals(), *_NEED_TORCH_GEOMETRIC})

@@ -14,6 +14,9 @@ from plait.world import require_equal, world_size
 
 CPU = torch.device("cpu")
 
+NEEDS_GRAPH = ("on several ranks edge_index must be a plait.Graph, which knows whose rows are whose; "
+               "plait.parallelize(model, data) makes one")
+
 
 def inverse_root(degree, owners=None):
     """Returns 1 / sqrt(degree), or 0 where the degree is 0; differentiable where the degree is not
@@ -40,13 +43,14 @@ class Adjacency:
 
     @torch.compiler.disable
     def aggregate(self, x, op):
-        """Returns x aggregated by `op`: sum, mean, max, min, weighted, or gcn (weighted, with the
-        normalisation of Kipf and Welling)."""
+        """Returns x aggregated by `op`: sum, mean, max, min, weighted (a sum), weighted mean (that sum
+        divided by the number of edges), or gcn (weighted, with the normalisation of Kipf and
+        Welling)."""
         if op in ("max", "min"):
             return ops.extremum_of_neighbours(x, self._handle, op == "min")
         pre = self._gcn_norm if op == "gcn" else None
-        post = self._inverse_count if op == "mean" else pre
-        return ops.aggregate(x, self._handle, op in ("weighted", "gcn"), pre, post)
+        post = self._inverse_count if op in ("mean", "weighted mean") else pre
+        return ops.aggregate(x, self._handle, op in ("weighted", "weighted mean", "gcn"), pre, post)
 
     @torch.compiler.disable
     def attend(self, h, scores, slope, dropout):
@@ -97,7 +101,10 @@ class _State:
 
     @classmethod
     def of(cls, tensor):
-        return cls(tensor._version, tensor.data_ptr(), tensor.shape, tensor.stride())
+        if tensor.layout == torch.strided:
+            return cls(tensor._version, tensor.data_ptr(), tensor.shape, tensor.stride())
+        values = tensor._values() if tensor.layout == torch.sparse_coo else tensor.values()
+        return cls(tensor._version, values.data_ptr(), tensor.shape, ())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,10 +148,7 @@ def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None, partition=No
     if world_size() == 1:
         partition = None  # one rank owns all nodes under every scheme
     elif partition is None:
-        raise ValueError(
-            "on several ranks edge_index must be a plait.Graph, which knows whose rows are whose; "
-            "plait.parallelize(model, data) makes one"
-        )
+        raise ValueError(NEEDS_GRAPH)
 
     given = num_nodes, loop_weight, partition, device
     return kept(edge_index, edge_weight, given, lambda: _make(edge_index, edge_weight, *given))

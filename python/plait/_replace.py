@@ -5,17 +5,15 @@ import warnings
 
 import torch
 
-from plait import nn
 from plait._batch_norm import BatchNorm1d
 from plait._spread_conv import spread_convolution, why_not_spread
 
 
 def replace_layers(model, strict):
-    """Replaces, in place, the layers that look at several nodes, and returns the model; the
-    parameters are the same, under the same names. One NotImplementedError names all layers that
-    cannot be replaced; unless `strict`, a warning does."""
+    """Lets the layers that look at several nodes, in place, compute on own rows; parameters, hooks and
+    names stay. One NotImplementedError names all layers that cannot; unless `strict`, a warning does."""
     refused = []
-    model = _replaced(model, type(model).__name__, refused)
+    _replace(model, type(model).__name__, refused)
     if refused:
         text = (
             "these layers look at other nodes and cannot be spread over ranks: "
@@ -24,39 +22,40 @@ def replace_layers(model, strict):
         if strict:
             raise NotImplementedError(text)
         warnings.warn(f"{text}; they see this rank's nodes alone", stacklevel=3)
-    return model
 
 
-def _replaced(module, path, refused):
-    theirs = _of_torch_geometric(module)
-    if theirs in _CONVOLUTIONS:
-        try:
-            with torch.random.fork_rng([]):
-                ours = _with_state_of(module, _CONVOLUTIONS[theirs](module))
-        except (NotImplementedError, ValueError):
-            pass  # the layer's own code has the options that ours lacks
-        else:
-            _replace_children(ours, path, refused)
-            return ours
-    reason = _why_not(module, theirs)
+def _replace(module, path, refused):
+    reason = None
+    if not _is_made_fast(module):
+        reason = _why_not(module, _of_torch_geometric(module))
+        if type(module) is torch.nn.BatchNorm1d:
+            module.__class__ = BatchNorm1d
+        if _is_message_passing(module) and not reason:
+            spread_convolution(module)
     if reason:
         refused.append(f"{path} ({reason})")
-        return module
-    if type(module) is torch.nn.BatchNorm1d:
-        module.__class__ = BatchNorm1d  # keeps the state and the user's hooks
-    if _is_message_passing(module):
-        spread_convolution(module)
-    _replace_children(module, path, refused)
-    return module
+        return
+    for name, child in module.named_children():
+        if name != "aggr_module" or not _is_message_passing(module):  # it gets all messages to a node
+            _replace(child, f"{path}.{name}", refused)
 
 
-def _replace_children(module, path, refused):
-    for name, child in list(module.named_children()):
-        if name == "aggr_module" and _is_message_passing(module):
-            continue  # it takes the messages to one node together, which are here
-        replacement = _replaced(child, f"{path}.{name}", refused)
-        if replacement is not child:
-            setattr(module, name, replacement)
+def _is_made_fast(module):
+    """Makes the layer one of plait.nn, if there is one and the layer's options let it be fast. Returns
+    whether it is."""
+    if not _is_message_passing(module) or module.flow != "source_to_target":
+        return False
+    from plait import nn
+
+    theirs = type(module)
+    ours = theirs if isinstance(module, nn.FastConv) else getattr(nn, _of_torch_geometric(module) or "", None)
+    if ours is None:
+        return False
+    module.__class__ = ours
+    if module.reason_against() is None:
+        return True
+    module.__class__ = theirs  # its own code has the options that ours lacks
+    return False
 
 
 def _is_message_passing(module):
@@ -71,54 +70,6 @@ def _of_torch_geometric(module):
     library = sys.modules.get("torch_geometric.nn")
     return cls.__name__ if library and getattr(library, cls.__name__, None) is cls else None
 
-
-def _with_state_of(theirs, ours):
-    """Returns `ours` with the parameters, the buffers and the mode of `theirs`."""
-    state, wanted = theirs.state_dict(keep_vars=True), ours.state_dict()
-    if state.keys() != wanted.keys():
-        names = ", ".join(sorted(state.keys() ^ wanted.keys()))
-        raise NotImplementedError(f"Plait's layer knows no {names}")
-    if theirs._forward_hooks or theirs._forward_pre_hooks:
-        raise NotImplementedError("it has hooks, which would be lost")
-    for name, tensor in state.items():
-        path, _, last = name.rpartition(".")
-        owner = ours.get_submodule(path)
-        (owner._parameters if last in owner._parameters else owner._buffers)[last] = tensor
-    return ours.train(theirs.training)
-
-
-def _gin_conv(theirs):
-    learnt = isinstance(theirs.eps, torch.nn.Parameter)
-    # theirs.nn is not passed here, because a layer draws the weights of its parts anew.
-    ours = nn.GINConv(torch.nn.Identity(), theirs.initial_eps, learnt, aggr=theirs.aggr,
-                      flow=theirs.flow)
-    ours.nn = theirs.nn
-    return ours
-
-
-def _like(cls, names, bias):
-    """Returns a function that makes a layer with the options that `theirs` has under these names;
-    bias(theirs) returns its bias."""
-
-    def make(theirs):
-        options = {name: getattr(theirs, name) for name in names.split()}
-        return cls(**options, bias=bias(theirs) is not None, flow=theirs.flow)
-
-    return make
-
-
-_WIDTHS = "in_channels out_channels"
-# Name of the class in torch_geometric.nn -> function that makes our layer from theirs, with weights
-# yet to be set.
-_CONVOLUTIONS = {
-    "GCNConv": _like(nn.GCNConv, f"{_WIDTHS} improved cached add_self_loops normalize aggr",
-                     lambda theirs: theirs.bias),
-    "SAGEConv": _like(nn.SAGEConv, f"{_WIDTHS} aggr normalize root_weight project",
-                      lambda theirs: theirs.lin_l.bias),
-    "GATConv": _like(nn.GATConv, f"{_WIDTHS} heads concat negative_slope dropout add_self_loops "
-                     "edge_dim fill_value residual", lambda theirs: theirs.bias),
-    "GINConv": _gin_conv,
-}
 
 _NORMS_OVER_NODES = (
     "DiffGroupNorm GraphNorm GraphSizeNorm HeteroBatchNorm HeteroLayerNorm InstanceNorm "

@@ -72,7 +72,7 @@ def why_not_spread(conv):
 
 def spread_convolution(conv):
     """Lets the layer, in place, take a plait.Graph as edge_index, and own rows."""
-    if not hasattr(type(conv), "_plait_piece"):
+    if not getattr(type(conv), "_is_spread", False):
         conv.__class__ = _spread_class(type(conv))
 
 
@@ -80,7 +80,7 @@ def spread_convolution(conv):
 def _spread_class(cls):
     """Returns a subclass of the same name; one per class, as PyTorch Geometric keeps code by class."""
     signature = inspect.signature(cls.forward)
-    inner = _with_degrees_of_sources(cls.forward)
+    inner = with_degrees_of_sources(cls.forward)
 
     @functools.wraps(cls.forward)
     def forward(self, *args, **kwargs):
@@ -120,6 +120,7 @@ def _spread_class(cls):
     return type(cls.__name__, (cls,), {
         "__module__": cls.__module__,
         "__doc__": cls.__doc__,
+        "_is_spread": True,
         "_plait_piece": None,
         "forward": forward,
         "propagate": sending(cls.propagate, "_user_args"),
@@ -168,7 +169,8 @@ def _brought(conv, piece, kwargs, asked):
 # --- degrees of sources ---
 
 
-def _with_degrees_of_sources(function):
+@functools.cache
+def with_degrees_of_sources(function):
     """Returns the function, or a copy of it in which gcn_norm and, in a layer of the user, degree are
     those of a piece."""
     ours = {"gcn_norm": (sys.modules["torch_geometric.nn.conv.gcn_conv"].gcn_norm, _gcn_norm)}

@@ -54,7 +54,7 @@ def parallelize(model, data, *, methods=("forward",), partition="edges", strict=
     data = spread(data, partition=partition, strict=strict)
     if isinstance(getattr(model, "_ranks", None), _Ranks):
         raise ValueError("the model is spread already; plait.spread spreads further graphs")
-    model = replace_layers(model, strict)
+    replace_layers(model, strict)
     _equalize(model)
     model._ranks = _Ranks(data.edge_index)
     model.__class__ = _spread_class(type(model), tuple(methods))

@@ -20,6 +20,7 @@ CASES = {
     "gcn": ("GCNConv", {"out_channels": 4}),
     "sage": ("SAGEConv", {"out_channels": 4}),
     "sage, wider": ("SAGEConv", {"out_channels": 9}),
+    "sage of several": ("SAGEConv", {"out_channels": 4, "aggr": ["mean", "max", "std", "var"]}),
     "sage by max": ("SAGEConv", {"out_channels": 4, "aggr": "max"}),
     "sage by min": ("SAGEConv", {"out_channels": 4, "aggr": "min"}),
     "sage by sum, normalised": ("SAGEConv", {"out_channels": 5, "aggr": "sum", "normalize": True}),
@@ -38,13 +39,24 @@ CASES = {
     "gin": ("GINConv", {}),
     "gin, eps": ("GINConv", {"eps": 0.3}),
     "gin, eps learnt": ("GINConv", {"eps": -0.7, "train_eps": True}),
+    "gin by mean": ("GINConv", {"aggr": "mean"}),
+    "graph": ("GraphConv", {"out_channels": 4}),
+    "graph by min, wider": ("GraphConv", {"out_channels": 9, "aggr": "min", "bias": False}),
+    "sg": ("SGConv", {"out_channels": 4, "K": 3}),
+    "tag": ("TAGConv", {"out_channels": 4, "K": 2}),
+    "tag, not normalised": ("TAGConv", {"out_channels": 8, "K": 2, "normalize": False}),
+    "appnp": ("APPNP", {"K": 4, "alpha": 0.15}),
+    "appnp without loops": ("APPNP", {"K": 2, "alpha": 0.5, "add_self_loops": False}),
 }
-KINDS = ("gcn", "sage", "sage by max", "gat of heads", "gin, eps learnt")
+KINDS = ("gcn", "sage", "sage by max", "gat of heads", "gin, eps learnt", "graph", "sg", "tag", "appnp")
+NO_WIDTH = ("GINConv", "APPNP")  # classes that are not told the width of x
 
 
 def arguments_of(name, in_channels=INPUTS):
     kind, options = CASES[name]
-    first = {"nn": _mlp()} if kind == "GINConv" else {"in_channels": in_channels}
+    first = {"in_channels": in_channels}
+    if kind in NO_WIDTH:
+        first = {"nn": _mlp()} if kind == "GINConv" else {}
     return kind, {**first, **options}
 
 

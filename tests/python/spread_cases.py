@@ -90,6 +90,9 @@ CASES = {
         "hash",
     ),
     "model gin": (lambda: basic(pyg.GIN, norm="batch"), False, "edges"),
+    "graph convolution": (lambda: TwoLayers(pyg.GraphConv, aggr="mean"), True, "hash"),
+    "sg": (lambda: TwoLayers(pyg.SGConv, K=2), True, "edges"),
+    "tag": (lambda: TwoLayers(pyg.TAGConv, K=2), True, "clusters"),
     "layer norm": (
         lambda: TwoLayers(pyg.GCNConv, norm=pyg.LayerNorm(16, mode="node")),
         False,

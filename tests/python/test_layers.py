@@ -9,7 +9,7 @@ import torch_geometric
 
 import plait
 from edges import Edges, assert_close, random_edges
-from layers import CASES, INPUTS, KINDS, assert_same_gradients, gradients, make, pair
+from layers import CASES, INPUTS, KINDS, NO_WIDTH, assert_same_gradients, gradients, make, pair
 
 
 def _edges(pairs, num_nodes):
@@ -79,10 +79,11 @@ def test_first_weights(name):
         assert ours.keys() == theirs.keys()
         for key, value in theirs.items():
             assert torch.equal(ours[key], value), key
-    assert not all(torch.equal(a, b) for a, b in zip(found[0].values(), found[1].values()))
+    same = [torch.equal(a, b) for a, b in zip(found[0].values(), found[1].values())]
+    assert not all(same) or not same  # APPNP has no weights
 
 
-@pytest.mark.parametrize("name", [n for n in CASES if "project" not in n and "gin" not in n])
+@pytest.mark.parametrize("name", [n for n in CASES if CASES[n][0] not in NO_WIDTH and "project" not in n])
 def test_input_width_found_at_the_first_call(name):
     edges = random_edges(1)
     x = torch.randn(edges.num_nodes, INPUTS)
@@ -176,66 +177,17 @@ def test_operations_under_autocast_are_in_float32():
             assert_close(op(x), op(x.float()))
 
 
-# --- refusals ---
-
-
-def test_what_is_not_supported():
-    for layer, options in [
-        ("sage", {"aggr": "lstm"}), ("sage", {"aggr": ["mean", "max"]}), ("sage", {"aggr": None}),
-        ("sage", {"flow": "target_to_source"}), ("sage", {"in_channels": (3, 4)}),
-        ("sage", {"aggr_kwargs": {}}), ("gat", {"edge_dim": 2}), ("gat", {"aggr": "max"}),
-        ("gat", {"in_channels": (3, 4)}), ("gcn", {"in_channels": (1, 2)}),
-        ("gin", {"aggr": "mean"}),
-    ]:
-        with pytest.raises(NotImplementedError) as error:
-            make(plait, layer, **options)
-        text = str(error.value)
-        assert next(iter(options)) in text and ";" in text and "\n" not in text
-    with pytest.raises(ValueError, match="in_channels"):
-        make(plait, "sage projected", in_channels=-1)
-    for dropout in (-0.1, 1.0):
-        with pytest.raises(ValueError, match="dropout is"):
-            make(plait, "gat", dropout=dropout)
+# --- mistakes ---
 
 
 INDEX = torch.tensor([[0, 1], [1, 2]])
 
 
 @pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("x,index,words", [
-    (torch.ones(3), INDEX, "x has shape (3,), but must have (N, in_channels)"),
-    ((torch.ones(3, INPUTS),) * 2, INDEX, "x is a tuple"),
-    (torch.ones(3, INPUTS, device="meta"), INDEX, "x is on meta; "),
-    (torch.ones(2, INPUTS), INDEX, "edge_index[1, 1] is 2, outside 0..1"),
-    (torch.ones(3, INPUTS), INDEX.float(), "edge_index holds Float"),
-    (torch.ones(3, INPUTS), INDEX.repeat(2, 1), "edge_index has shape (4, 2), but must have (2,"),
-    (torch.ones(4, INPUTS), plait.Graph(INDEX), "x has 4 rows, but the graph has 3 nodes"),
-])
-def test_wrong_inputs(name, x, index, words):
-    with pytest.raises(ValueError) as error:
-        make(plait, name)(x, index)
-    assert words in str(error.value) and "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("name", ["gcn", "sage", "gat"])
-def test_wrong_width(name):
-    with pytest.raises(ValueError, match=r"x has 5 columns, but this \w+Conv has in_channels=6"):
-        make(plait, name)(torch.ones(3, 5), INDEX)
-
-
-def test_wrong_arguments():
-    x = torch.ones(3, INPUTS)
-    for name in ("sage", "gat", "gin"):
-        layer = make(plait, name)
-        layer(x, INDEX, size=(3, 3))
-        with pytest.raises(NotImplementedError, match="size"):
-            layer(x, INDEX, size=(3, 4))
-        with pytest.raises(ValueError, match="float32"):
-            make(plait, name).double()(x.double(), INDEX)
-        with pytest.raises(NotImplementedError, match="list"):
-            layer(x, [[0], [1]])
-    gat = make(plait, "gat")
-    with pytest.raises(NotImplementedError, match="edge_attr"):
-        gat(x, INDEX, torch.ones(2, 1))
-    with pytest.raises(NotImplementedError, match="return_attention_weights"):
-        gat(x, INDEX, return_attention_weights=True)
+def test_a_graph_of_other_size(name):
+    for x, words in ((torch.ones(4, INPUTS), "x has 4 rows, but the graph has 3 nodes"),
+                     (torch.ones(2, INPUTS), "x has 2 rows, but the graph has 3 nodes")):
+        with pytest.raises(ValueError, match=words):
+            make(plait, name)(x, plait.Graph(INDEX))
+    with pytest.raises(NotImplementedError, match="list"):
+        make(plait, name)(torch.ones(3, INPUTS), [[0], [1]])

@@ -1,9 +1,27 @@
-"""Layers with the signatures and state_dicts of PyTorch Geometric 2.8, one layer per file."""
+"""Layers of PyTorch Geometric 2.8 with fast operations on graphs, one kind of layer per file.
 
+Each class is derived from PyTorch Geometric's class of the same name, so that its arguments, state_dict,
+hooks and errors are the same; see plait.nn._fast_conv.
+"""
+
+try:
+    import torch_geometric.nn  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name.partition(".")[0] != "torch_geometric":
+        raise
+    raise ModuleNotFoundError("plait.nn needs PyTorch Geometric; pip install torch-geometric",
+                              name=error.name) from None
+
+from plait.nn._fast_conv import FastConv
+from plait.nn.appnp import APPNP
 from plait.nn.gat_conv import GATConv
 from plait.nn.gcn_conv import GCNConv
 from plait.nn.gin_conv import GINConv
+from plait.nn.graph_conv import GraphConv
 from plait.nn.model import Model, ModelConfig
 from plait.nn.sage_conv import SAGEConv
+from plait.nn.sg_conv import SGConv
+from plait.nn.tag_conv import TAGConv
 
-__all__ = ["GATConv", "GCNConv", "GINConv", "Model", "ModelConfig", "SAGEConv"]
+__all__ = ["APPNP", "FastConv", "GATConv", "GCNConv", "GINConv", "GraphConv", "Model", "ModelConfig",
+           "SAGEConv", "SGConv", "TAGConv"]

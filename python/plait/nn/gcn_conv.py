@@ -1,107 +1,71 @@
 """Graph convolution."""
 
-import torch
+import torch_geometric.nn
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
-from plait.nn._layer import GraphLayer, glorot_linear, is_plain, settle, sum_of_products
+from plait._adjacency import kept
+from plait._library import ops
+from plait.graph import Graph
+from plait.nn._fast_conv import FastConv
+from plait.nn._linear import linear_of_neighbours
+from plait.nn._neighbours import edges_of, is_linear, is_sparse
+from plait.nn._slow import Slow
+
+__all__ = ["GCNConv"]
 
 
-class GCNConv(GraphLayer):
-    """Graph convolution, D^-1/2 (A + I) D^-1/2 X W^T + b (Kipf and Welling, ICLR 2017, equation 2).
+class GCNConv(FastConv, torch_geometric.nn.GCNConv):
+    """Graph convolution, D^-1/2 (A + I) D^-1/2 X W^T + b (Kipf and Welling, ICLR 2017, equation 2), as
+    torch_geometric.nn.GCNConv.
 
-    D is the diagonal of the row sums of A + I. A node that has a loop keeps it and gets no other.
-    Arguments, parameter names and results are those of torch_geometric.nn.GCNConv.
-
-    Args:
-        in_channels: width of x; -1: found at the first call.
-        out_channels: width of the result.
-        improved: A + 2I instead of A + I. As in PyTorch Geometric 2.8, it has an effect only if
-            edges have weights.
-        cached: keep the normalised graph of the first call and use it from then on, whatever graph
-            is passed. Rarely needed: see forward.
-        add_self_loops: None: the value of `normalize`.
-        normalize: False: the plain sum, X' = A X W^T + b, weighted if edges have weights.
-        bias: whether to add b.
-
-    Raises ValueError for add_self_loops without normalize, and NotImplementedError for other
-    options of PyTorch Geometric's message passing.
+    `edge_index` may also be a plait.Graph, which has its own weights, or any object from which one can be
+    made. The graph that is made from a tensor is kept for as long as that tensor lives unchanged, so that
+    calls with the same tensors convert it once, in every layer; `cached` is not needed for that. Writing
+    to a tensor's memory behind torch's back, through NumPy or .data, is not noticed. If edge_weight
+    requires a gradient, the graph is made at every call.
     """
 
-    _USES_WEIGHTS = True
+    _uses_weights = True
 
-    def __init__(
-        self,
-        in_channels,
-        out_channels,
-        improved=False,
-        cached=False,
-        add_self_loops=None,
-        normalize=True,
-        bias=True,
-        **kwargs,
-    ):
-        super().__init__()
-        self._check_message_passing(kwargs)
-        self._check_in_channels(in_channels)
-        if add_self_loops is None:
-            add_self_loops = normalize
-        if add_self_loops and not normalize:
-            raise ValueError(
-                "add_self_loops=True needs normalize=True; put the loops into edge_index"
-            )
-        self.in_channels = in_channels
-        self.out_channels = out_channels
-        self.improved = improved
-        self.cached = cached
-        self.add_self_loops = add_self_loops
-        self.normalize = normalize
-        self.lin = glorot_linear(in_channels, out_channels)
-        self._give_bias(out_channels, bias)
-        self.reset_parameters()
-
-    def reset_parameters(self):
-        """Draws new weights, sets the bias to 0 and forgets the cached graph."""
-        self.lin.reset_parameters()
-        if self.bias is not None:
-            torch.nn.init.zeros_(self.bias)
-        self._cached_adjacency = None
-
-    def forward(self, x, edge_index, edge_weight=None):
-        """Args:
-            x: (N, in_channels), float32, on the CPU or a GPU.
-            edge_index: (2, E) integers, sources in row 0 and targets in row 1; or a plait.Graph of
-                N nodes, or any object from which one can be made.
-            edge_weight: (E,) float32; None with a plait.Graph, which has its own.
-
-        Returns (N, out_channels), float32, differentiable by x, the parameters and edge_weight.
-
-        The graph that is made from edge_index is kept as long as that tensor lives unchanged, so
-        calls with the same tensors convert it once, in every layer. Writing to its memory behind
-        torch's back, through NumPy or .data, is not noticed. If edge_weight requires a gradient,
-        the graph is made at every call.
-        """
-        x = self._checked(x)
-        settle(self.lin, x)
-        found = self._cached_adjacency
-        if found is None:
-            found = self._adjacency(x, edge_index, edge_weight, self._loop_weights())
-            if self.cached:
-                self._cached_adjacency = found
-        op = "gcn" if self.normalize else "weighted"
-        # The narrower rows go through the aggregation.
-        if self.out_channels > self.in_channels >= 0:
-            out = self.lin(found.aggregate(x, op))
-        elif is_plain(self.lin):
-            out = sum_of_products(x, self.lin, lambda rows: found.aggregate(rows, op))
+    def _fast(self, x, edge_index, edge_weight=None):
+        graph, op = normalised(self, x, edge_index, edge_weight, improved=self.improved)
+        if op is None:
+            out = linear_of_neighbours(self.lin, x, lambda rows: graph.aggregate(rows, self.aggr_module),
+                                       is_linear(self.aggr_module))
         else:
-            out = found.aggregate(self.lin(x), op)
+            out = linear_of_neighbours(self.lin, x, lambda rows: graph.reduce(rows, op))
         return out if self.bias is None else out + self.bias
 
-    def _loop_weights(self):
-        return (1.0, 2.0 if self.improved else 1.0) if self.add_self_loops else None
 
-    def __getstate__(self):
-        # The C++ graph is not copied or pickled with the layer.
-        return {**self.__dict__, "_cached_adjacency": None}
+def normalised(conv, x, edge_index, edge_weight, improved=False):
+    """Returns the Neighbours of a call by the options normalize, add_self_loops and cached, and the
+    operation by which they are summed; None: by the layer's own aggregation."""
+    if isinstance(x, (tuple, list)):
+        raise Slow("x for sources and targets")
+    if not getattr(conv, "normalize", True):
+        return conv._neighbours((x, x), edge_index, edge_weight), None
+    if type(conv.aggr_module) is not torch_geometric.nn.SumAggregation:
+        raise Slow("aggr", f"aggr={conv.aggr!r} of normalised edges")
+    adds_loops = getattr(conv, "add_self_loops", False)
+    if adds_loops and is_sparse(edge_index) and _has_loops(edge_index):
+        raise Slow("loops of a sparse tensor")
+    if hasattr(conv, "_cached_edge_index") and conv.cached and not isinstance(edge_index, Graph):
+        return _cached(conv, x, edge_index, edge_weight, improved), "weighted"
+    loops = (1.0, 2.0 if improved else 1.0) if adds_loops else None
+    return conv._neighbours((x, x), edge_index, edge_weight, loop_weights=loops), "gcn"
 
-    def extra_repr(self):
-        return f"{self.in_channels}, {self.out_channels}"
+
+def _has_loops(matrix):
+    """PyTorch Geometric adds to such loops, where loops of an edge_index are kept."""
+    source, target = edges_of(matrix, None).index
+    return kept(matrix, None, ("has loops",), lambda: bool((source == target).any()))
+
+
+def _cached(conv, x, edge_index, edge_weight, improved):
+    """Keeps the normalised edges of the first call where PyTorch Geometric keeps them."""
+    if conv._cached_edge_index is None:
+        edges = edges_of(edge_index, edge_weight)
+        ops.check_edges(edges.index, x.size(-2), None if edges.weight is None else edges.weight.detach())
+        conv._cached_edge_index = gcn_norm(edges.index, edges.weight, x.size(-2), improved,
+                                           conv.add_self_loops, conv.flow, x.dtype)
+    return conv._neighbours((x, x), *conv._cached_edge_index)

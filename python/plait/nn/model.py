@@ -4,8 +4,8 @@ import dataclasses
 
 import torch
 from torch.nn import functional
+from torch_geometric.nn import Linear
 
-from plait.nn._layer import glorot_linear
 from plait.nn.gat_conv import GATConv
 from plait.nn.gcn_conv import GCNConv
 from plait.nn.gin_conv import GINConv
@@ -75,7 +75,7 @@ class _Linear(torch.nn.Module):
 
     def __init__(self, in_channels, out_channels):
         super().__init__()
-        self.lin = glorot_linear(in_channels, out_channels)
+        self.lin = Linear(in_channels, out_channels, bias=False, weight_initializer="glorot")
         self.bias = torch.nn.Parameter(torch.zeros(out_channels))
 
     def forward(self, x, graph):

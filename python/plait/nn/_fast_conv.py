@@ -1,0 +1,202 @@
+"""A fast way in front of a layer of PyTorch Geometric.
+
+A class is derived from FastConv and from PyTorch Geometric's class, and computes a call in `_fast`. What
+`_fast` cannot compute, by its options or its arguments, PyTorch Geometric's own code does, and a warning
+names what it was (PLAIT_STRICT=1: an error). On a graph that is spread over ranks, that code runs on the
+edges into own nodes (plait._spread_conv).
+"""
+
+import copy
+import functools
+import inspect
+
+import torch
+from torch_geometric.nn import MessagePassing
+
+from plait._adjacency import NEEDS_GRAPH
+from plait._inputs import UnsupportedType, as_edges, as_tensor
+from plait._spread_conv import spread_convolution, why_not_spread, with_degrees_of_sources
+from plait.graph import Graph
+from plait.nn._neighbours import neighbours, reason_against
+from plait.nn._slow import Slow, refuse_if_strict, tell
+from plait.reduce import require_shared
+from plait.world import world_size
+
+_METHODS = ("message", "aggregate", "message_and_aggregate", "update", "edge_update", "edge_updater",
+            "propagate")
+_HOOKS = tuple(f"_{step}_forward_{when}hooks" for when in ("", "pre_")
+               for step in ("propagate", "message", "aggregate", "message_and_aggregate", "edge_update"))
+
+__all__ = ["FastConv"]  # PyTorch Geometric's templates import all names of this module
+
+
+class FastConv(MessagePassing):
+    """The base of layers with a fast way. A derived class has PyTorch Geometric's class as its second
+    base, and the method `_fast` with the arguments of that class's forward. It returns the result, or
+    raises Slow; edges that are wrong raise ValueError."""
+
+    _plait_piece = None  # of a spread graph, on which their own code computes now
+    _uses_weights = False
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if FastConv in cls.__bases__:
+            cls._theirs = cls.__bases__[1]
+            cls._signature = inspect.signature(cls._theirs.forward)
+
+            @functools.wraps(cls._theirs.forward)
+            def forward(self, *args, **kwargs):
+                return self._forward(*args, **kwargs)
+
+            cls.forward = forward
+
+    def reason_against(self):
+        """Returns why no call of the layer is fast, as it stands; None if calls can be."""
+        if _overrides_messages(type(self)):
+            return "messages of your own"
+        if any(getattr(self, hooks) for hooks in _HOOKS):
+            return "hooks within message passing"
+        if self.explain:
+            return "explanations"
+        if self.decomposed_layers != 1:
+            return "decomposed_layers"
+        if self.node_dim not in (-2, 0):
+            return "node_dim"
+        return reason_against(self.aggr_module)
+
+    def _forward(self, x, edge_index, *args, **kwargs):
+        if self._plait_piece is not None:
+            return with_degrees_of_sources(self._theirs.forward)(self, x, edge_index, *args, **kwargs)
+        if torch.jit.is_tracing():
+            return self._theirs.forward(self, x, edge_index, *args, **kwargs)
+        if world_size() > 1:
+            require_shared(self)
+            if not isinstance(edge_index, Graph):
+                raise ValueError(NEEDS_GRAPH)
+        x = x if isinstance(x, (tuple, list)) else as_tensor("x", x, "give one tensor (N, in_channels)")
+        try:
+            reason = self.reason_against() or _reason_against_rows(self, *pair_of(x))
+            if reason:
+                raise Slow(reason)
+            return self._fast(x, edge_index, *args, **kwargs)
+        except Slow as error:
+            slow = error
+        except TypeError:
+            if _binds(self._signature, self, x, edge_index, *args, **kwargs):
+                raise
+            return self._theirs.forward(self, x, edge_index, *args, **kwargs)  # tells the mistake
+        except (ValueError, UnsupportedType) as error:
+            # On a GPU their code would end the process's use of it, for a wrong id.
+            if world_size() > 1 or not _is_theirs(edge_index) or _on_gpu(x):
+                raise
+            slow = Slow("edges", f"edges: {error}")
+        return self._slow(slow, x, edge_index, *args, **kwargs)
+
+    def _slow(self, slow, *args, **kwargs):
+        refuse_if_strict(self, slow)
+        bound = self._signature.bind(self, *args, **kwargs)
+        given = bound.arguments
+        source = given["edge_index"]
+        if world_size() > 1:
+            result = self._on_piece(slow, args, kwargs)
+        else:
+            if not _is_theirs(source):
+                edges = as_edges(source, given.get("edge_weight"))
+                given["edge_index"] = edges.index
+                if "edge_weight" in self._signature.parameters:
+                    given["edge_weight"] = edges.weight
+            result = self._theirs.forward(*bound.args, **bound.kwargs)
+        tell(self, slow)
+        return result
+
+    def _on_piece(self, slow, args, kwargs):
+        """Runs their code on the edges into own nodes of a spread graph."""
+        refused = why_not_spread(self)
+        if refused:
+            raise NotImplementedError(f"{type(self).__name__} with {slow}: on a spread graph: {refused}")
+        fast = type(self)
+        spread_convolution(self)
+        try:
+            return self.forward(*args, **kwargs)
+        finally:
+            self.__class__ = fast
+
+    def _neighbours(self, x, edge_index, edge_weight=None, size=None, loop_weights=None):
+        """Returns the plait.nn._neighbours.Neighbours of a call."""
+        found = neighbours(self, x, edge_index, edge_weight, size, loop_weights)
+        reason = found.weighted and reason_against(self.aggr_module, found)
+        if reason:
+            raise Slow(reason)
+        return found
+
+    def _set_jittable_templates(self, raise_on_error=False):
+        self.inspector._source_dict = _NothingKept()
+        super()._set_jittable_templates(raise_on_error)
+
+    def __prepare_scriptable__(self):
+        """Returns the layer of PyTorch Geometric with the same state, for torch.jit.script."""
+        plain = copy.copy(self)
+        plain.__class__ = self._theirs
+        plain.__dict__.pop("propagate", None)  # of our class, which decomposed_layers may have set
+        plain._set_jittable_templates(raise_on_error=True)
+        return plain
+
+
+def _binds(signature, *args, **kwargs):
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
+
+
+class _NothingKept(dict):
+    """Sources of classes. PyTorch Geometric's inspector keeps them by the class's name, which its class
+    and ours share."""
+
+    def __contains__(self, name):
+        return False
+
+
+@functools.cache
+def _overrides_messages(cls):
+    """Returns whether a class derived from ours replaces a step of message passing."""
+
+    def is_own(each, name):
+        made = f"{each.__module__}_{each.__name__}_{name}"  # by PyTorch Geometric, from its template
+        return vars(each)[name].__module__ not in (made, MessagePassing.__module__)
+
+    return any(name in vars(each) and is_own(each, name)
+               for each in cls.__mro__ if issubclass(each, FastConv) for name in _METHODS)
+
+
+def pair_of(x):
+    """Returns the rows of sources and of targets, as PyTorch Geometric takes them."""
+    return tuple(x) if isinstance(x, (tuple, list)) else (x, x)
+
+
+def _reason_against_rows(conv, *pair):
+    if len(pair) != 2:
+        return f"x of {len(pair)} tensors"
+    for rows in pair if pair[1] is not None else pair[:1]:
+        if not isinstance(rows, torch.Tensor):
+            return f"x as a {type(rows).__name__}"
+        if rows.layout != torch.strided:
+            return "sparse x"
+        if rows.device.type not in ("cpu", "cuda"):
+            return f"x on {rows.device.type}"
+        lowered = rows.dtype in (torch.float16, torch.bfloat16)
+        if rows.dtype != torch.float32 and not (lowered and torch.is_autocast_enabled(rows.device.type)):
+            return f"x of {rows.dtype}"
+        if rows.dim() != 2 and not (rows.dim() == 3 and conv.node_dim == -2):
+            return f"x of {rows.dim()} dimensions"
+    return None
+
+
+def _is_theirs(edge_index):
+    """Returns whether PyTorch Geometric's own code takes such edges."""
+    return isinstance(edge_index, torch.Tensor) or type(edge_index).__name__ == "SparseTensor"
+
+
+def _on_gpu(x):
+    return any(isinstance(rows, torch.Tensor) and rows.is_cuda for rows in pair_of(x))

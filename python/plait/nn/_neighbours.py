@@ -1,0 +1,204 @@
+"""Reduces the rows of neighbours by the C++ operations, in the forms that PyTorch Geometric has."""
+
+import dataclasses
+
+import torch
+import torch_geometric.nn.aggr as theirs
+from torch_geometric import EdgeIndex
+
+from plait._adjacency import adjacency, kept
+from plait._inputs import as_edges
+from plait._learnt_weights import LearntAdjacency
+from plait.graph import Graph
+from plait.nn._slow import Slow
+from plait.world import world_size
+
+# Name of the operation for each of PyTorch Geometric's aggregations that is one operation.
+_OPS = {theirs.SumAggregation: "sum", theirs.MeanAggregation: "mean", theirs.MaxAggregation: "max",
+        theirs.MinAggregation: "min"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Neighbours:
+    """Edges from `sources` nodes to `targets` nodes.
+
+    One C++ graph has both, numbered alike: the larger number of them are its nodes, and rows are padded
+    or cut at the end.
+    """
+
+    adjacency: object
+    sources: int
+    targets: int
+    weighted: bool
+
+    def reduce(self, x, op):
+        """Returns the rows of x reduced over the edges to each target.
+
+        Args:
+            x: (sources, width) or (batch, sources, width), float32.
+            op: sum, mean, max, min, weighted, weighted mean or gcn (plait._adjacency.Adjacency).
+
+        Returns x's shape with `targets` in place of `sources`.
+        """
+        if x.dim() == 2:
+            return self._of_rows(x, op)
+        batch, _, width = x.shape
+        y = self._of_rows(x.transpose(0, 1).reshape(self.sources, batch * width), op)
+        return y.view(self.targets, batch, width).transpose(0, 1)
+
+    def aggregate(self, x, module):
+        """As reduce(), by an aggregation of PyTorch Geometric for which reason_against is None."""
+        kind = type(module)
+        if kind is theirs.MultiAggregation:
+            return torch.cat([self.aggregate(x, each) for each in module.aggrs], -1)
+        if kind is theirs.StdAggregation:
+            variance = self.aggregate(x, module.var_aggr)
+            # As PyTorch Geometric defines it: variances up to 1e-5 count as 0, without a gradient.
+            is_small = variance <= 1e-5
+            return variance.masked_fill(is_small, 1).sqrt().masked_fill(is_small, 0)
+        if kind is theirs.VarAggregation:
+            mean, of_squares = self.reduce(torch.cat([x, x * x], -1), "mean").chunk(2, -1)
+            return of_squares - mean * mean
+        op = _OPS[kind]
+        if self.weighted:
+            op = {"sum": "weighted", "mean": "weighted mean"}[op]
+        return self.reduce(x, op)
+
+    def attend(self, h, scores, slope, dropout):
+        """Returns attention over neighbours; see plait._adjacency.Adjacency.
+
+        Args:
+            h: (sources, width).
+            scores: (sources, heads), as sources, and (targets, heads), as targets.
+        """
+        nodes = max(self.sources, self.targets)
+        of_nodes = torch.cat([_with_rows(score, nodes) for score in scores], 1)
+        y = self.adjacency.attend(_with_rows(h, nodes), of_nodes, slope, dropout)
+        return y[:self.targets]
+
+    def _of_rows(self, x, op):
+        return self.adjacency.aggregate(_with_rows(x, max(self.sources, self.targets)), op)[:self.targets]
+
+
+def _with_rows(x, rows):
+    missing = rows - x.size(0)
+    return torch.nn.functional.pad(x, (0, 0, 0, missing)) if missing else x
+
+
+def reason_against(module, weighted=None):
+    """Returns why rows cannot be aggregated by this module of PyTorch Geometric; None if they can.
+    `weighted`: the Neighbours whose edges have weights; None if they have none."""
+    kind = type(module)
+    if kind is theirs.MultiAggregation and module.mode == "cat":
+        return next(filter(None, (reason_against(each, weighted) for each in module.aggrs)), None)
+    learnt = weighted and isinstance(weighted.adjacency, LearntAdjacency)
+    can = (not weighted or kind is theirs.SumAggregation or kind is theirs.MeanAggregation and not learnt)
+    if kind in (theirs.StdAggregation, theirs.VarAggregation):
+        can = can and not getattr(module, "var_aggr", module).semi_grad
+    elif kind not in _OPS:
+        can = False
+    return None if can else f"{kind.__name__}{' of weighted rows' if weighted else ''}"
+
+
+def is_linear(module):
+    """Returns whether sums of rows reduce to sums of results."""
+    return type(module) in (theirs.SumAggregation, theirs.MeanAggregation)
+
+
+@torch.compiler.disable
+def neighbours(conv, x, edge_index, edge_weight=None, size=None, loop_weights=None):
+    """Returns the Neighbours of a layer's call.
+
+    Args:
+        conv: the layer, for its flow and for whether it uses weights.
+        x: the rows of the sources and of the targets; those of the targets may be None.
+        edge_index, edge_weight, size: the arguments of the call.
+        loop_weights: None, or the weight of the one loop that every node that is source and target
+            gets: if edges have no weights, the first of the two, else the second.
+
+    Raises Slow where only PyTorch Geometric's own code will do, and ValueError for wrong edges.
+    """
+    sources, targets = _counts(x, edge_index.sparse_size() if isinstance(edge_index, EdgeIndex) else size)
+    one_set, turned = sources == targets, conv.flow != "source_to_target"
+    if turned and (isinstance(edge_index, Graph) or not one_set or x[0] is not x[1]):
+        raise Slow("flow", f"flow={conv.flow!r} on a plait.Graph, or between two sets of nodes")
+    edges = edges_of(edge_index, edge_weight)
+    index, weight, nodes, partition = edges.index, edges.weight, max(sources, targets), None
+    if isinstance(edge_index, Graph):
+        edge_index.check_rows(sources)
+        nodes, partition = edge_index.num_nodes, edge_index.partition
+    elif edges.num_nodes is not None and (not one_set or edges.num_nodes != sources):
+        raise ValueError(f"x has {sources} rows, but the graph has {edges.num_nodes} nodes; give one row "
+                         "for each")
+    if not conv._uses_weights and weight is not None:
+        if is_sparse(edge_index) and not kept(weight, None, ("ones",), weight.eq(1).all):
+            raise Slow("weights", "weights of a sparse tensor")
+        weight = weight.detach()
+    loop_weight = loop_weights and loop_weights[weight is not None]
+    if turned:
+        index = _kept_edges(index, "turned", lambda: edges.index.flip(0))
+    if not one_set:
+        _check_both_sides(index, sources, targets)
+        if loop_weights:
+            both, given = min(sources, targets), index
+            index = _kept_edges(given, both, lambda: _with_loops(given, both))
+            weight = loop_weight = None
+    device, weighted = x[0].device, conv._uses_weights and weight is not None
+    if weighted and torch.is_grad_enabled() and weight.requires_grad:
+        made = LearntAdjacency(index, weight, nodes, loop_weight)
+    else:
+        made = adjacency(index, weight, nodes, loop_weight, partition, device)
+    return Neighbours(made, sources, targets, weighted)
+
+
+def edges_of(edge_index, edge_weight):
+    """As as_edges; edges of a sparse tensor are kept for as long as it lives unchanged."""
+    if is_sparse(edge_index) and edge_weight is None:
+        return kept(edge_index, None, ("as edges",), lambda: as_edges(edge_index))
+    if isinstance(edge_index, Graph) and edge_weight is not None and not edge_index.is_weighted:
+        if world_size() > 1:
+            raise Slow("edge_weight", "edge_weight beside a plait.Graph; make the graph with it")
+        return as_edges(edge_index.edge_index, edge_weight)
+    return as_edges(edge_index, edge_weight)
+
+
+def is_sparse(edge_index):
+    """Returns whether edges are given as an adjacency matrix of torch."""
+    return isinstance(edge_index, torch.Tensor) and edge_index.layout != torch.strided
+
+
+def _counts(x, size):
+    """Returns the numbers of sources and of targets, as PyTorch Geometric finds them."""
+    sources, targets = (None if rows is None else rows.size(-2) for rows in x)
+    asked_sources, asked_targets = size or (None, None)
+    wrong_targets = None not in (targets, asked_targets) and targets != asked_targets
+    if wrong_targets or asked_sources not in (None, sources):
+        raise Slow("size", f"size={size!r} beside x of {sources} and {targets} rows")
+    return sources, next(n for n in (targets, asked_targets, sources) if n is not None)
+
+
+def _kept_edges(index, name, make):
+    with torch.inference_mode(False):
+        return kept(index, None, ("edges", name), make)
+
+
+def _check_both_sides(index, sources, targets):
+    """Raises ValueError unless the ids of sources and of targets are in their own ranges; a C++ graph
+    has one range for both."""
+
+    def check():
+        if index.dim() != 2 or index.size(0) != 2 or index.numel() == 0:
+            return True  # the graph's own checks find it
+        for row, (side, nodes) in enumerate((("sources", sources), ("targets", targets))):
+            most = int(index[row].max())
+            if most >= nodes:
+                raise ValueError(f"edge_index[{row}] has {most}, but there are {nodes} {side}")
+        return True
+
+    kept(index, None, ("checked", sources, targets), check)
+
+
+def _with_loops(index, nodes):
+    """Returns the edges without loops, and then one loop for each of the first `nodes` nodes."""
+    loops = torch.arange(nodes, device=index.device, dtype=index.dtype).expand(2, -1)
+    return torch.cat([index[:, index[0] != index[1]], loops], 1)

@@ -1,0 +1,347 @@
+"""Options and arguments of PyTorch Geometric's layers: each gives plait.nn's layer the same result, by the
+fast way or by PyTorch Geometric's own code, or the same error."""
+
+import contextlib
+import inspect
+import warnings
+
+import pytest
+import torch
+import torch_geometric.nn as pyg
+from torch_geometric import EdgeIndex
+
+import plait
+from edges import assert_close
+from plait.nn import _slow
+
+SOURCES, TARGETS, WIDTH, OTHER = 9, 5, 6, 3
+torch.manual_seed(5)
+# Both sets of nodes have nodes without edges; there are parallel edges and loops.
+BOTH = torch.stack([torch.randint(0, SOURCES - 1, (30,)), torch.randint(0, TARGETS - 1, (30,))])
+BOTH = torch.cat([BOTH, torch.tensor([[1, 1, 2], [2, 2, 2]])], 1)
+BOTH = BOTH[:, BOTH[1].argsort(stable=True)]  # as some aggregations want it
+EDGES = BOTH.size(1)
+TURNED = BOTH.flip(0)  # to more nodes than it is from
+X, X_TARGETS = torch.randn(SOURCES, WIDTH), torch.randn(TARGETS, WIDTH)
+NARROW = torch.randn(TARGETS, OTHER)
+STATIC = torch.randn(2, SOURCES, WIDTH)
+WEIGHT, OF_EDGES = torch.rand(EDGES) + 0.5, torch.randn(EDGES, 4)
+
+
+def sparse(weighted=False, shape=(SOURCES, SOURCES)):
+    """Returns adj_t, a row for each target, of the edges that are neither loops nor parallel."""
+    single = BOTH[:, BOTH[0] != BOTH[1]].unique(dim=1)
+    values = (WEIGHT if weighted else torch.ones(EDGES))[:single.size(1)]
+    return torch.sparse_coo_tensor(single.flip(0), values, shape).coalesce()
+
+
+
+def own_messages(layer):
+    class Scaled(layer):
+        def message(self, x_j):
+            return 3 * x_j
+    return Scaled(WIDTH, 4)
+
+
+def own_forward(layer):
+    class Doubled(layer):
+        def forward(self, x, edge_index):
+            return 2 * super().forward(x, edge_index)
+    return Doubled(WIDTH, 4)
+
+
+def hooked(layer):
+    conv = layer(WIDTH, 4)
+    conv.register_message_forward_hook(lambda module, given, out: out + 1)
+    return conv
+
+
+def prelude_hooked(layer):
+    conv = layer(WIDTH, 4)
+    conv.register_forward_pre_hook(lambda module, given: (given[0] + 1, *given[1:]))
+    return conv
+
+
+def of(*args, **options):
+    return lambda layer: layer(*args, **options)
+
+
+FAST = {
+    "bipartite": ("SAGEConv", of(WIDTH, 4), ((X, X_TARGETS), BOTH), {}),
+    "bipartite, to more": ("SAGEConv", of(WIDTH, 4), ((X_TARGETS, X), TURNED), {}),
+    "bipartite, two widths": ("SAGEConv", of((WIDTH, OTHER), 4), ((X, NARROW), BOTH), {}),
+    "bipartite, lazy": ("SAGEConv", of((-1, -1), 4), ((X, NARROW), BOTH), {}),
+    "bipartite, projected": ("SAGEConv", of(WIDTH, 4, project=True), ((X, X_TARGETS), BOTH), {}),
+    "bipartite, no targets": ("SAGEConv", of(WIDTH, 4), ((X, None), BOTH), {}),
+    "bipartite, no targets, size": ("SAGEConv", of(WIDTH, 4), ((X, None), BOTH),
+                                    {"size": (SOURCES, TARGETS)}),
+    "bipartite, a list": ("SAGEConv", of(WIDTH, 4), ([X, X_TARGETS], BOTH), {}),
+    "bipartite by max": ("SAGEConv", of(WIDTH, 4, aggr="max"), ((X, X_TARGETS), BOTH), {}),
+    "bipartite GIN": ("GINConv", of(torch.nn.Linear(WIDTH, 4)), ((X, X_TARGETS), BOTH), {}),
+    "bipartite GraphConv": ("GraphConv", of((WIDTH, OTHER), 4), ((X, NARROW), BOTH, WEIGHT), {}),
+    "bipartite GraphConv, mean": ("GraphConv", of((WIDTH, OTHER), 4, aggr="mean"),
+                                  ((X, NARROW), BOTH, WEIGHT), {}),
+    "bipartite GAT": ("GATConv", of((WIDTH, OTHER), 4, heads=2), ((X, NARROW), BOTH), {}),
+    "bipartite GAT, to more": ("GATConv", of((OTHER, WIDTH), 4, heads=2), ((NARROW, X), TURNED), {}),
+    "bipartite GAT without loops": ("GATConv", of((WIDTH, OTHER), 4, add_self_loops=False),
+                                    ((X, NARROW), BOTH), {}),
+    "bipartite GAT, one width": ("GATConv", of(WIDTH, 4, residual=True), ((X, X_TARGETS), BOTH), {}),
+    "bipartite GAT, no targets": ("GATConv", of((WIDTH, OTHER), 4, heads=2), ((X, None), BOTH),
+                                  {"size": (SOURCES, TARGETS)}),
+    "two maps of one x": ("GATConv", of((WIDTH, WIDTH), 4), (X, BOTH), {}),
+    "size": ("SAGEConv", of(WIDTH, 4), (X, BOTH), {"size": (SOURCES, SOURCES)}),
+    "names": ("GCNConv", of(WIDTH, 4), (), {"x": X, "edge_index": BOTH, "edge_weight": WEIGHT}),
+    "turned": ("SAGEConv", of(WIDTH, 4, flow="target_to_source"), (X, BOTH), {}),
+    "turned GCN": ("GCNConv", of(WIDTH, 4, flow="target_to_source"), (X, BOTH, WEIGHT), {}),
+    "turned GAT": ("GATConv", of(WIDTH, 4, flow="target_to_source"), (X, BOTH), {}),
+    "turned SG": ("SGConv", of(WIDTH, 4, K=2, flow="target_to_source"), (X, BOTH), {}),
+    "static": ("GCNConv", of(WIDTH, 4), (STATIC, BOTH, WEIGHT), {}),
+    "static, wider": ("SAGEConv", of(WIDTH, 8), (STATIC, BOTH), {}),
+    "static GIN": ("GINConv", of(torch.nn.Linear(WIDTH, 4)), (STATIC, BOTH), {}),
+    "static TAG": ("TAGConv", of(WIDTH, 4), (STATIC, BOTH), {}),
+    "static by max": ("GraphConv", of(WIDTH, 4, aggr="max"), (STATIC, BOTH), {}),
+    "an aggregation": ("SAGEConv", of(WIDTH, 4, aggr=pyg.MeanAggregation()), (X, BOTH), {}),
+    "several": ("SAGEConv", of(WIDTH, 4, aggr=["sum", "min", pyg.StdAggregation()]), (X, BOTH), {}),
+    "several of two": ("SAGEConv", of((WIDTH, OTHER), 4, aggr=["var", "mean"]), ((X, NARROW), BOTH), {}),
+    "std": ("SAGEConv", of(WIDTH, 4, aggr="std"), (X, BOTH), {}),
+    "plain GCN by mean": ("GCNConv", of(WIDTH, 4, normalize=False, aggr="mean"), (X, BOTH, WEIGHT), {}),
+    "sparse": ("SAGEConv", of(WIDTH, 4), (X, sparse()), {}),
+    "sparse CSR": ("GCNConv", of(WIDTH, 4), (X, sparse(weighted=True).to_sparse_csr()), {}),
+    "EdgeIndex of two sizes": ("GraphConv", of((WIDTH, OTHER), 4),
+                               ((X, None), EdgeIndex(BOTH, sparse_size=(SOURCES, TARGETS))), {}),
+    "EdgeIndex": ("GINConv", of(torch.nn.Linear(WIDTH, 4)),
+                  (X, EdgeIndex(BOTH, sparse_size=(SOURCES, SOURCES))), {}),
+    "cached": ("GCNConv", of(WIDTH, 4, cached=True), (X, BOTH, WEIGHT), {}),
+    "cached APPNP": ("APPNP", of(3, 0.1, cached=True), (X, BOTH), {}),
+    "cached SG": ("SGConv", of(WIDTH, 4, K=2, cached=True), (X, BOTH, WEIGHT), {}),
+    "dropout of edges in evaluation": ("APPNP", lambda layer: layer(3, 0.1, dropout=0.5).eval(),
+                                       (X, BOTH), {}),
+    "hooks of modules": ("SAGEConv", prelude_hooked, (X, BOTH), {}),
+    "own forward": ("GCNConv", own_forward, (X, BOTH), {}),
+}
+
+SLOW = {
+    "lstm": ("SAGEConv", of(WIDTH, 4, aggr="lstm"), (X, BOTH), {}),
+    "softmax": ("SAGEConv", of(WIDTH, 4, aggr="softmax"), (X, BOTH), {}),
+    "several, slow": ("SAGEConv", of(WIDTH, 4, aggr=["mean", "median"]), (X, BOTH), {}),
+    "features of edges": ("GATConv", of(WIDTH, 4, heads=2, edge_dim=4), (X, BOTH, OF_EDGES), {}),
+    "attention": ("GATConv", of(WIDTH, 4, heads=2), (X, BOTH), {"return_attention_weights": True}),
+    "attention, two": ("GATConv", of((WIDTH, OTHER), 4), ((X, NARROW), BOTH),
+                       {"return_attention_weights": True}),
+    "GAT by mean": ("GATConv", of(WIDTH, 4, aggr="mean"), (X, BOTH), {}),
+    "GCN by max": ("GCNConv", of(WIDTH, 4, aggr="max"), (X, BOTH), {}),
+    "weighted max": ("GraphConv", of(WIDTH, 4, aggr="max"), (X, BOTH, WEIGHT), {}),
+    "double": ("SAGEConv", lambda layer: layer(WIDTH, 4).double(), (X.double(), BOTH), {}),
+    "bfloat16": ("GCNConv", lambda layer: layer(WIDTH, 4).bfloat16(), (X.bfloat16(), BOTH), {}),
+    "decomposed": ("GCNConv", of(WIDTH, 4, decomposed_layers=2), (X, BOTH), {}),
+    "loops of a sparse tensor": ("GCNConv", of(WIDTH, 4), (X, torch.eye(SOURCES).to_sparse_csr()), {}),
+    "sparse x": ("GCNConv", of(WIDTH, 4), (X.relu().to_sparse(), BOTH), {}),
+    "sparse with weights": ("SAGEConv", of(WIDTH, 4), (X, sparse(weighted=True)), {}),
+    "sparse between two": ("SAGEConv", of(WIDTH, 4), ((X, X_TARGETS), sparse(shape=(TARGETS, SOURCES))),
+                           {}),
+    "turned, two": ("SAGEConv", of(WIDTH, 4, flow="target_to_source", root_weight=False),
+                    ((X, X_TARGETS), TURNED), {}),
+    "node_dim": ("GCNConv", of(WIDTH, 4, node_dim=1), (STATIC, BOTH), {}),
+    "own messages": ("SAGEConv", own_messages, (X, BOTH), {}),
+    "hooks of messages": ("GCNConv", hooked, (X, BOTH), {}),
+    "negative degrees": ("GCNConv", of(WIDTH, 4), (X, BOTH, -9 * WEIGHT), {}),
+    "weights that are not finite": ("GraphConv", of(WIDTH, 4), (X, BOTH, WEIGHT / 0), {}),
+    "meta": ("SAGEConv", lambda layer: layer(WIDTH, 4).to("meta"), (X.to("meta"), BOTH.to("meta")), {}),
+    "explained": ("GCNConv", lambda layer: explained(layer), (X, BOTH), {}),
+}
+
+# Mistakes: PyTorch Geometric's error, of the same type and text.
+WRONG = {
+    "ids": ("SAGEConv", of(WIDTH, 4), (X, BOTH + 5), {}),
+    "negative ids": ("GCNConv", of(WIDTH, 4), (X, BOTH - 3), {}),
+    "ids of targets": ("SAGEConv", of(WIDTH, 4), ((X, X_TARGETS[:2]), BOTH), {}),
+    "edges of floats": ("GINConv", of(torch.nn.Linear(WIDTH, 4)), (X, BOTH.float()), {}),
+    "shape of edges": ("SAGEConv", of(WIDTH, 4), (X, BOTH.repeat(2, 1)), {}),
+    "one dimension": ("SAGEConv", of(WIDTH, 4), (X, BOTH[0]), {}),
+    "size": ("SAGEConv", of(WIDTH, 4), (X, BOTH), {"size": (SOURCES, TARGETS)}),
+    "two x for GCN": ("GCNConv", of(WIDTH, 4), ((X, X), BOTH), {}),
+    "three x": ("SAGEConv", of(WIDTH, 4), ((X, X, X), BOTH), {}),
+    "width": ("GCNConv", of(WIDTH, 4), (X[:, 1:], BOTH), {}),
+    "width of targets": ("SAGEConv", of((WIDTH, OTHER), 4), ((X, X_TARGETS), BOTH), {}),
+    "a row alone": ("GATConv", of(WIDTH, 4), (X[0], BOTH), {}),
+    "static GAT": ("GATConv", of(WIDTH, 4), (STATIC, BOTH), {}),
+    "number of weights": ("GraphConv", of(WIDTH, 4), (X, BOTH, WEIGHT[1:]), {}),
+    "x of whole numbers": ("GCNConv", of(WIDTH, 4), (X.long(), BOTH), {}),
+    "dropout": ("GATConv", of(WIDTH, 4, dropout=1.5), (X, BOTH), {}),
+    "arguments": ("GINConv", of(torch.nn.Linear(WIDTH, 4)), (X, BOTH, WEIGHT, WEIGHT), {}),
+    "turned, sparse": ("SAGEConv", of(WIDTH, 4, flow="target_to_source"), (X, sparse(weighted=True)), {}),
+}
+
+# Errors when a layer is made.
+NEVER = {
+    "loops": ("GCNConv", {"in_channels": 3, "out_channels": 3, "normalize": False, "add_self_loops": True}),
+    "flow": ("SAGEConv", {"in_channels": 3, "out_channels": 3, "flow": "up"}),
+    "aggregation": ("SAGEConv", {"in_channels": 3, "out_channels": 3, "aggr": "middle"}),
+    "option": ("GATConv", {"in_channels": 3, "out_channels": 3, "colour": "red"}),
+}
+
+
+def explained(layer):
+    conv = layer(WIDTH, 4)
+    conv.explain = True
+    conv._edge_mask, conv._loop_mask = torch.rand(EDGES), BOTH[0] != BOTH[1]
+    conv._apply_sigmoid = True
+    return conv
+
+
+@pytest.fixture(autouse=True)
+def nobody_was_told(monkeypatch):
+    monkeypatch.setattr(_slow, "_told", set())
+
+
+def pair(name, make):
+    layers = []
+    for package in (plait.nn, pyg):
+        torch.manual_seed(2)
+        layers.append(make(getattr(package, name)))
+    return layers
+
+
+def with_gradients(layer, args, named):
+    """Returns the results, and gradients of x and of parameters."""
+    leaves = []
+
+    def leaf(t):
+        if isinstance(t, (tuple, list)):
+            return type(t)(map(leaf, t))
+        wants = isinstance(t, torch.Tensor) and t.is_floating_point() and t.layout == torch.strided
+        if wants and t is not WEIGHT and t.dim() > 1:
+            leaves.append(t.clone().requires_grad_())
+            return leaves[-1]
+        return t
+
+    torch.manual_seed(2)
+    out = layer(*map(leaf, args), **{key: leaf(t) for key, t in named.items()})
+    results = [out] if isinstance(out, torch.Tensor) else [out[0], *out[1]]
+    results = [t for t in results]
+    sum(t.square().sum() for t in results if t.is_floating_point()).backward()
+    grown = [*leaves, *(p for _, p in sorted(layer.named_parameters()))]
+    return [*results, *(torch.zeros(0) if t.grad is None else t.grad for t in grown)]
+
+
+def compare(name, make, args, named):
+    ours, theirs = pair(name, make)
+    if args and isinstance(args[0], torch.Tensor) and args[0].is_meta:
+        assert ours(*args, **named).shape == theirs(*args, **named).shape
+        return
+    for found, wanted in zip(with_gradients(ours, args, named), with_gradients(theirs, args, named),
+                             strict=True):
+        assert found.shape == wanted.shape and found.dtype == wanted.dtype
+        if wanted.isfinite().all():
+            assert_close(found.double(), wanted.double(), 1e-5)
+        else:
+            assert torch.equal(found.isnan(), wanted.isnan())
+    assert ours.state_dict().keys() == theirs.state_dict().keys()
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_the_fast_way(name, monkeypatch):
+    monkeypatch.setenv("PLAIT_STRICT", "1")  # an error, if it is not fast
+    compare(*FAST[name])
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_their_own_code(name, monkeypatch):
+    layer, make, args, named = SLOW[name]
+    with pytest.warns(UserWarning, match=r"plait.nn.\w+: .*own code computes this, slowly, because of ."):
+        compare(layer, make, args, named)
+    with warnings.catch_warnings(record=True) as again:
+        warnings.simplefilter("always")
+        compare(layer, make, args, named)
+    assert not any("plait.nn" in str(w.message) for w in again) or "own" in name
+    monkeypatch.setenv("PLAIT_STRICT", "1")
+    with pytest.raises(NotImplementedError, match="because of"):
+        pair(layer, make)[0](*args, **named)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_mistakes(name):
+    layer, make, args, named = WRONG[name]
+    errors = []
+    for conv in pair(layer, make):
+        with pytest.raises(Exception) as caught, contextlib.suppress(NotImplementedError):
+            conv(*args, **named)
+        errors.append((caught.type, str(caught.value)))
+    assert errors[0] == errors[1]
+
+
+@pytest.mark.parametrize("name", NEVER)
+def test_mistakes_in_options(name):
+    layer, options = NEVER[name]
+    errors = []
+    for package in (plait.nn, pyg):
+        with pytest.raises((ValueError, TypeError)) as caught:
+            getattr(package, layer)(**options)
+        errors.append((caught.type, str(caught.value)))
+    assert errors[0] == errors[1]
+
+
+LAYERS = [name for name in plait.nn.__all__ if hasattr(pyg, name)]
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_classes(name):
+    ours, theirs = getattr(plait.nn, name), getattr(pyg, name)
+    assert issubclass(ours, theirs) and ours.__name__ == theirs.__name__
+    assert inspect.signature(ours) == inspect.signature(theirs)
+    assert inspect.signature(ours.forward) == inspect.signature(theirs.forward)
+
+
+@pytest.mark.parametrize("name,make,args", [
+    ("GCNConv", of(WIDTH, 4), (X, BOTH, WEIGHT)),
+    ("SAGEConv", of(WIDTH, 4, project=True), (X, BOTH)),
+    ("GINConv", of(torch.nn.Sequential(torch.nn.Linear(WIDTH, 4), torch.nn.ReLU())), (X, BOTH)),
+    ("GATConv", of(WIDTH, 4, heads=2), (X, BOTH)),
+    ("GraphConv", of(WIDTH, 4), (X, BOTH, WEIGHT)),
+    ("SGConv", of(WIDTH, 4, K=2), (X, BOTH)),
+    ("TAGConv", of(WIDTH, 4), (X, BOTH)),
+    ("APPNP", of(3, 0.1), (X, BOTH)),
+])
+def test_scripts_traces_and_printed_forms(name, make, args):
+    ours, theirs = pair(name, make)
+    assert repr(ours) == repr(theirs)
+    wanted = theirs(*args)
+    if name != "GATConv":  # theirs cannot be scripted alone, either
+        assert_close(torch.jit.script(ours)(*args), wanted.detach())
+    assert_close(torch.jit.trace(ours, args, check_trace=False)(*args), wanted.detach())
+    assert type(ours) is getattr(plait.nn, name)
+    assert_close(ours(*args), wanted.detach())
+
+
+def test_caches_are_where_theirs_are():
+    for name, make in (("GCNConv", of(WIDTH, 4, cached=True)), ("APPNP", of(2, 0.1, cached=True))):
+        ours, theirs = pair(name, make)
+        for layer in (ours, theirs):
+            layer(X, BOTH)
+        for found, wanted in zip(ours._cached_edge_index, theirs._cached_edge_index, strict=True):
+            assert torch.equal(found, wanted)
+        assert_close(ours(X, BOTH[:, :3]), theirs(X, BOTH[:, :3]))
+        ours.reset_parameters()
+        assert ours._cached_edge_index is None
+
+
+def test_layers_inside_other_modules_of_theirs():
+    """to_hetero makes a bipartite layer for each kind of edge; Sequential takes layers by signature."""
+    net = pyg.Sequential("x, edge_index", [
+        (plait.nn.SAGEConv((-1, -1), 8), "x, edge_index -> x"), torch.nn.ReLU(),
+        (plait.nn.GATConv((-1, -1), 4, add_self_loops=False), "x, edge_index -> x")])
+    kinds = (["a", "b"], [("a", "to", "b"), ("b", "back", "a")])
+    x, edges = {"a": X, "b": X_TARGETS}, {kinds[1][0]: BOTH, kinds[1][1]: TURNED}
+    out = pyg.to_hetero(net, kinds)(x, edges)
+    assert out["a"].shape == (SOURCES, 4) and out["b"].shape == (TARGETS, 4)
+    hetero = pyg.HeteroConv({kind: plait.nn.SAGEConv((-1, -1), 4) for kind in kinds[1]})
+    assert hetero(x, edges)["b"].shape == (TARGETS, 4)
+
+
+def test_weights_of_a_graph_that_has_none():
+    graph = plait.Graph(BOTH, SOURCES)
+    conv = plait.nn.GraphConv(WIDTH, 4)
+    assert_close(conv(X, graph, WEIGHT), conv(X, BOTH, WEIGHT).detach())
+    slow = plait.nn.GraphConv(WIDTH, 4, aggr="max")
+    with pytest.warns(UserWarning, match="MaxAggregation of weighted rows"):
+        assert_close(slow(X, plait.Graph(BOTH, SOURCES, WEIGHT)), slow(X, BOTH, WEIGHT).detach())
