@@ -1,13 +1,13 @@
 """Training steps of models of PyTorch Geometric as they are, and with Plait's layers instead.
 
-    pyg_layers.py GRAPH [--models gcn sage gat gin] [--hidden 64] [--steps 20] [--device cpu|cuda]
+    pyg_layers.py GRAPH [--models gcn sage ...] [--hidden 64] [--steps 20] [--device cpu|cuda]
                   [--json FILE]
 
 GRAPH: a file that plait.Graph.load reads, with features, labels and a split, as `plait generate dcsbm`
-makes it. Models have two layers and train on the full graph with Adam. PyTorch Geometric is given the edges in each form that
-its layer takes: as edge_index, and as a sparse CSR tensor; GCN's normalisation is cached. A form that
-fails, for lack of memory say, prints why. The loss of the first step has to be Plait's before the form
-is timed. Prints the median time of a step after the first three; FILE (build/bench/layers-DEVICE.json)
+makes it. Models have two layers and train on the full graph with Adam. PyTorch Geometric is given the edges
+in each form that its layer takes: as edge_index, and as a sparse CSR tensor; the normalised edges of GCN and
+APPNP are cached. A form that fails, for lack of memory say, prints why. The loss of the first step has to be
+Plait's before the form is timed. Prints the median time of a step after the first three; FILE (build/bench/layers-DEVICE.json)
 receives the times as JSON.
 """
 
@@ -34,7 +34,24 @@ LAYERS = {
     "sage": lambda package, a, b: package.SAGEConv(a, b),
     "gat": lambda package, a, b: package.GATConv(a, b, heads=1),
     "gin": lambda package, a, b: package.GINConv(torch.nn.Linear(a, b)),
+    "graph": lambda package, a, b: package.GraphConv(a, b),
+    "sage-max": lambda package, a, b: package.SAGEConv(a, b, aggr="max"),
+    "sage-4": lambda package, a, b: package.SAGEConv(a, b, aggr=["mean", "min", "max", "std"]),
+    "sg": lambda package, a, b: package.SGConv(a, b, K=2),
+    "tag": lambda package, a, b: package.TAGConv(a, b, K=2),
+    "appnp": lambda package, a, b: Propagated(package, a, b),
 }
+
+
+class Propagated(torch.nn.Module):
+    """A linear map, and APPNP of its results."""
+
+    def __init__(self, package, a, b):
+        super().__init__()
+        self.lin, self.propagate = torch.nn.Linear(a, b), package.APPNP(5, 0.1, cached=True)
+
+    def forward(self, x, edges):
+        return self.propagate(self.lin(x), edges)
 
 
 class TwoLayers(torch.nn.Module):
@@ -114,7 +131,7 @@ def main():
                 timed = itertools.islice(running, 2, 2 + options.steps)
                 times = [seconds * 1e3 for seconds, _ in timed]
             except (RuntimeError, NotImplementedError, ValueError) as error:
-                print(f"{kind:5} {form:11} {failure(error)}", flush=True)
+                print(f"{kind:8} {form:11} {failure(error)}", flush=True)
                 kept.add("layers", case, failed=failure(error))
                 continue
             finally:
@@ -123,7 +140,7 @@ def main():
                     torch.cuda.empty_cache()
             median = statistics.median(times)
             ours = ours or median
-            print(f"{kind:5} {form:11} {median:9.2f} ms ({min(times):.2f} to {max(times):.2f}), "
+            print(f"{kind:8} {form:11} {median:9.2f} ms ({min(times):.2f} to {max(times):.2f}), "
                   f"{median / ours:.2f} times plait's; first loss {apart:.1e} from plait's", flush=True)
             kept.add("layers", case, **results.spread(times), first_loss_apart=apart)
 

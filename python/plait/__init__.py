@@ -3,7 +3,7 @@
     import plait
     graph = plait.Graph.load("cora.npz")
     y = plait.aggregate(graph, graph.x, op="mean")
-    conv = plait.nn.GCNConv(graph.x.size(1), 16)  # or SAGEConv, GATConv, GINConv
+    conv = plait.nn.GCNConv(graph.x.size(1), 16)  # as torch_geometric.nn.GCNConv
     h = conv(graph.x, graph)
     scores = plait.load_checkpoint("model.safetensors").model()(graph.x, graph)
 

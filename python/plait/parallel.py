@@ -31,10 +31,10 @@ def parallelize(model, data, *, methods=("forward",), partition="edges", strict=
     those of rank 0. It also works on one rank, with the same results.
 
     Args:
-        model: a torch.nn.Module. GCNConv, SAGEConv, GATConv, GINConv and BatchNorm of
-            torch_geometric.nn are replaced by Plait's, with the same parameters; all other layers of
-            message passing compute by their own code, with rows that are brought from other ranks.
-            It is changed in place; names in its state_dict do not change.
+        model: a torch.nn.Module. It is changed in place: layers of torch_geometric.nn become those of
+            plait.nn where these are fast; all other layers of message passing compute by their own
+            code, with rows that are brought from other ranks; batch norms cover the rows of all ranks.
+            Parameters and their names stay.
         data: torch_geometric.data.Data, or another object with edge_index, x, y and masks; or a
             plait.Graph. It is not changed. edge_weight becomes part of the graph. Layers that
             support weights use it, whether or not the script passes it to them.

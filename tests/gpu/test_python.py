@@ -13,6 +13,7 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import conftest  # noqa: F401  the package under test
 import spread_cases
+import test_drop_in
 from edges import assert_close, random_edges
 from layers import CASES, INPUTS, KINDS, assert_same_gradients, gradients, make, pair
 from ranks import HERE, Ranks
@@ -49,6 +50,12 @@ def test_layers(name, seed):
 @pytest.mark.parametrize("shape", ODD)
 def test_odd_graphs(name, shape):
     check_layer(name, ODD[shape], 1)
+
+
+@pytest.mark.parametrize("name", test_drop_in.FAST)
+def test_options(name, monkeypatch):
+    monkeypatch.setenv("PLAIT_STRICT", "1")
+    test_drop_in.compare(*test_drop_in.FAST[name], device=GPU)
 
 
 @pytest.mark.parametrize("op", ["sum", "mean", "weighted"])
