@@ -6,6 +6,7 @@ import warnings
 import torch
 
 from plait._batch_norm import BatchNorm1d
+from plait._correct_and_smooth import correct_and_smooth_class
 from plait._spread_conv import spread_convolution, why_not_spread
 
 
@@ -30,6 +31,8 @@ def _replace(module, path, refused):
         reason = _why_not(module, _of_torch_geometric(module))
         if type(module) is torch.nn.BatchNorm1d:
             module.__class__ = BatchNorm1d
+        if _of_torch_geometric(module) == "CorrectAndSmooth":
+            module.__class__ = correct_and_smooth_class()
         if _is_message_passing(module) and not reason:
             spread_convolution(module)
     if reason:
@@ -77,8 +80,7 @@ _NORMS_OVER_NODES = (
 ).split()
 
 
-_OVER_ALL_NODES = ("CorrectAndSmooth", "DeepGraphInfomax", "GPSConv", "LabelPropagation", "Polynormer",
-                   "SGFormer")
+_OVER_ALL_NODES = ("DeepGraphInfomax", "GPSConv", "Polynormer", "SGFormer")
 
 
 def _why_not(module, theirs):

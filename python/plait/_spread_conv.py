@@ -13,11 +13,13 @@ import sys
 import types
 
 import torch
+from torch.utils._contextlib import context_decorator
 
 from plait._adjacency import inverse_root
 from plait._computing import computing_on, current
 from plait._local_piece import local_piece
 from plait.graph import Graph
+from plait.world import counts_of_ranks, world_size
 
 # Layers whose results depend on more than the edges into a node, and why.
 _REFUSED = {
@@ -142,6 +144,9 @@ def _check(conv, graph, piece, given):
         graph.check_rows(x.size(conv.node_dim if x.dim() > 1 else 0))
     if given.get("size") is not None:
         raise ValueError(f"{name}: size={given['size']!r} beside a plait.Graph; leave it out")
+    mask = given.get("mask")
+    if isinstance(mask, torch.Tensor) and mask.dtype != torch.bool and world_size() > 1:
+        raise ValueError(f"{name}: mask lists nodes; give a mask of own nodes, as data.train_mask")
     edges = piece.edges.numel()
     for argument, value in given.items():
         if argument.startswith("edge_") and isinstance(value, torch.Tensor) and len(value) != edges:
@@ -171,11 +176,17 @@ def _brought(conv, piece, kwargs, asked):
 
 @functools.cache
 def with_degrees_of_sources(function):
-    """Returns the function, or a copy of it in which gcn_norm and, in a layer of the user, degree are
-    those of a piece."""
-    ours = {"gcn_norm": (sys.modules["torch_geometric.nn.conv.gcn_conv"].gcn_norm, _gcn_norm)}
+    """Returns the function, or a copy of it in which gcn_norm, one_hot and, in a layer of the user, degree
+    are those of a piece."""
+    if function.__code__ is _NO_GRAD.__code__:  # decorated by torch.no_grad() or the like
+        names = function.__code__.co_freevars
+        within = dict(zip(names, (cell.cell_contents for cell in function.__closure__)))
+        return context_decorator(within["ctx_factory"], with_degrees_of_sources(within["func"]))
+    utils = sys.modules["torch_geometric.utils"]
+    ours = {"gcn_norm": (sys.modules["torch_geometric.nn.conv.gcn_conv"].gcn_norm, _gcn_norm),
+            "one_hot": (utils.one_hot, _one_hot)}
     if not function.__module__.startswith("torch_geometric."):
-        ours["degree"] = sys.modules["torch_geometric.utils"].degree, _degree
+        ours["degree"] = utils.degree, _degree
     named = function.__globals__
     changed = {name: own for name, (theirs, own) in ours.items() if named.get(name) is theirs}
     if not changed:
@@ -184,6 +195,19 @@ def with_degrees_of_sources(function):
                                 function.__defaults__, function.__closure__)
     copied.__kwdefaults__ = function.__kwdefaults__
     return copied
+
+
+_NO_GRAD = torch.no_grad()(lambda: None)
+
+
+def _one_hot(index, num_classes=None, dtype=None):
+    """As torch_geometric.utils.one_hot, with the number of classes of all ranks."""
+    from torch_geometric.utils import one_hot
+
+    if num_classes is None:
+        here = int(index.max()) + 1 if index.numel() else 0
+        num_classes = max(counts_of_ranks("one_hot", here))
+    return one_hot(index, num_classes, dtype)
 
 
 def _degree(index, num_nodes=None, dtype=None):

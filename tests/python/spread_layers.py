@@ -20,10 +20,10 @@ STEPS = 30 if os.environ.get("PLAIT_TEST_DEEP") else 4
 RELATIONS = 3
 
 
-def make_data():
+def make_data(nodes=NODES, edges=240):
     """A directed graph with hubs, loops, duplicates and isolated nodes, and attributes of edges."""
     random = np.random.default_rng(7)
-    index = random.integers(0, NODES - 3, (2, 240)) ** 2 // (NODES - 3)
+    index = random.integers(0, nodes - 3, (2, edges)) ** 2 // (nodes - 3)
     index = np.concatenate([index, index[:, :15]], 1)
     edges = index.shape[1]
 
@@ -31,15 +31,15 @@ def make_data():
         return torch.from_numpy(random.standard_normal(shape).astype(np.float32))
 
     return Data(
-        x=drawn(NODES, WIDTH),
-        pos=drawn(NODES, 3),
+        x=drawn(nodes, WIDTH),
+        pos=drawn(nodes, 3),
         edge_index=torch.from_numpy(index),
         edge_attr=drawn(edges, 4),
         edge_pseudo=torch.rand(edges, 2, generator=torch.Generator().manual_seed(3)),
         edge_scale=drawn(edges, 1)[:, 0].abs() + 0.1,
         edge_type=torch.from_numpy(random.integers(0, RELATIONS, edges)),
-        y=torch.from_numpy(random.integers(0, CLASSES, NODES)),
-        train_mask=torch.arange(NODES) % 2 == 0,
+        y=torch.from_numpy(random.integers(0, CLASSES, nodes)),
+        train_mask=torch.arange(nodes) % 2 == 0,
     )
 
 

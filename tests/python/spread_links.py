@@ -62,6 +62,35 @@ def links_are_as_on_one_process():
     assert found == pytest.approx(wanted, rel=1e-4)
 
 
+def post_processing_is_as_on_one_process():
+    """Label propagation, and correct and smooth; the last class is of one node alone."""
+    data = spread_layers.make_data()
+    data.y[-1] = data.y.max() + 3
+    soft = torch.rand(NODES, int(data.y.max()) + 1, generator=torch.Generator().manual_seed(1)).softmax(1)
+
+    def results(data, spread, soft):
+        propagation, yields = spread(pyg.LabelPropagation(3, 0.8)), []
+        yields.append(propagation(data.y, data.edge_index, data.train_mask))
+        for options in ({}, {"autoscale": False, "scale": 1.5}):
+            post = spread(pyg.CorrectAndSmooth(3, 0.7, 4, 0.8, **options))
+            known = data.y[data.train_mask]
+            y = post.correct(soft, known, data.train_mask, data.edge_index)
+            yields.append(post.smooth(y, known, data.train_mask, data.edge_index))
+        return yields
+
+    wanted = results(data, lambda model: model, soft)
+    own = plait.spread(data, partition="hash")
+    graph = own.edge_index
+    found = results(own, lambda model: plait.parallelize(model, data, partition="hash")[0], graph.own(soft))
+    for ours, theirs in zip(found, wanted, strict=True):
+        assert not ours.requires_grad
+        torch.testing.assert_close(ours, graph.own(theirs), rtol=1e-5, atol=1e-6)
+    if plait.world_size() > 1:
+        with pytest.raises(ValueError, match="mask lists nodes"):
+            plait.parallelize(pyg.LabelPropagation(2, 0.5), data)[0](
+                own.y, graph, torch.arange(3))
+
+
 def gather_brings_any_rows():
     data = spread_layers.make_data()
     graph = plait.Graph(data.edge_index, NODES, partition="metis")
@@ -138,7 +167,7 @@ def layers_that_look_further_are_refused():
     data = spread_layers.make_data()
     for layer, reason in ((pyg.SAGEConv(8, 4, aggr="lstm"), "LSTMAggregation"),
                           (pyg.GraphSAGE(8, 8, 2, aggr="lstm"), "LSTMAggregation"),
-                          (TableByNumber(), "edge_index_j"), (pyg.LabelPropagation(2, 0.5), "Label"),
+                          (TableByNumber(), "edge_index_j"),
                           (pyg.GPSConv(8, None, attn_type="performer"), "GPSConv")):
         with pytest.raises(NotImplementedError, match=reason):
             plait.parallelize(torch.nn.ModuleList([layer]), data)
@@ -150,8 +179,9 @@ def layers_that_look_further_are_refused():
 
 
 def main():
-    for check in (links_are_as_on_one_process, gather_brings_any_rows, misuse_is_named,
-                  sums_for_nodes_of_other_ranks_are_refused, layers_that_look_further_are_refused):
+    for check in (links_are_as_on_one_process, post_processing_is_as_on_one_process,
+                  gather_brings_any_rows, misuse_is_named, sums_for_nodes_of_other_ranks_are_refused,
+                  layers_that_look_further_are_refused):
         check()
 
 

@@ -130,10 +130,10 @@ def neighbours(conv, x, edge_index, edge_weight=None, size=None, loop_weights=No
     elif edges.num_nodes is not None and (not one_set or edges.num_nodes != sources):
         raise ValueError(f"x has {sources} rows, but the graph has {edges.num_nodes} nodes; give one row "
                          "for each")
-    if not conv._uses_weights and weight is not None:
-        if is_sparse(edge_index) and not kept(weight, None, ("ones",), weight.eq(1).all):
+    if not conv._uses_weights and edges.weight is not None:
+        if is_sparse(edge_index) and not kept(weight, None, ("ones",), lambda: bool(weight.eq(1).all())):
             raise Slow("weights", "weights of a sparse tensor")
-        weight = weight.detach()
+        weight = None if weight.requires_grad else weight
     loop_weight = loop_weights and loop_weights[weight is not None]
     if turned:
         index = _kept_edges(index, "turned", lambda: edges.index.flip(0))

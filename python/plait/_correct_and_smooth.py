@@ -1,0 +1,31 @@
+"""Correct and smooth (Huang et al., ICLR 2021) on a spread graph."""
+
+import functools
+import sys
+
+import torch
+
+from plait.reduce import sum as sum_of_ranks
+
+
+@functools.cache
+def correct_and_smooth_class():
+    """Returns the subclass of PyTorch Geometric's CorrectAndSmooth whose scale is that of all nodes."""
+    theirs = sys.modules["torch_geometric.nn"].CorrectAndSmooth
+
+    class CorrectAndSmooth(theirs):
+        def correct(self, y_soft, y_true, mask, edge_index, edge_weight=None):
+            """As PyTorch Geometric's method (section 2.2 of the paper), for a mask of own nodes."""
+            if not self.autoscale:
+                return super().correct(y_soft, y_true, mask, edge_index, edge_weight)
+            if y_true.dtype == torch.long and y_true.numel() == len(y_true):
+                y_true = torch.nn.functional.one_hot(y_true.view(-1), y_soft.size(-1))
+            error = torch.zeros_like(y_soft)
+            error[mask] = y_true.to(y_soft.dtype) - y_soft[mask]
+            smoothed = self.prop1(error, edge_index, edge_weight=edge_weight,
+                                  post_step=lambda x: x.clamp_(-1, 1))
+            sigma = sum_of_ranks(error.detach().abs()) / sum_of_ranks(mask)
+            scale = sigma / smoothed.abs().sum(1, keepdim=True)
+            return y_soft + torch.where(scale > 1000, 1, scale) * smoothed
+
+    return CorrectAndSmooth
