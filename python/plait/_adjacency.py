@@ -60,6 +60,10 @@ class Adjacency:
         seed, step = draw(h.device) if dropout else (0, None)
         return ops.attend(h, scores, self._handle, slope, dropout, seed, step)
 
+    def normalise(self):
+        """Prepares the operation gcn. Raises ValueError if a degree is negative."""
+        self._gcn_norm  # noqa: B018
+
     @functools.cached_property
     def _gcn_norm(self):
         """1 / sqrt(degree) of each node, 0 where the degree is 0."""

@@ -24,13 +24,15 @@ class LearntAdjacency:
     @torch.compiler.disable
     def aggregate(self, x, op):
         """Returns x aggregated by `op`: weighted or gcn."""
-        weight = self._weight
-        if op == "gcn":
-            source, target = self._index
-            degree = weight.new_zeros(self._num_nodes).scatter_add(0, target, weight)
-            scale = inverse_root(degree)
-            weight = scale[source] * weight * scale[target]
-        return _WeightedSum.apply(x.float(), weight, self._index)
+        return _WeightedSum.apply(x.float(), self._weight, self._index)
+
+    @torch.compiler.disable
+    def normalise(self):
+        """Prepares the operation gcn. Raises ValueError if a degree is negative."""
+        source, target = self._index
+        degree = self._weight.new_zeros(self._num_nodes).scatter_add(0, target, self._weight)
+        scale = inverse_root(degree)
+        self._weight = scale[source] * self._weight * scale[target]
 
     def _give_one_loop_each(self, weight):
         """Gives each node one loop: its own last loop if it has any, else one of `weight`."""

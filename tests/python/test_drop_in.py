@@ -36,12 +36,53 @@ def sparse(weighted=False, shape=(SOURCES, SOURCES)):
     return torch.sparse_coo_tensor(single.flip(0), values, shape).coalesce()
 
 
-
 def own_messages(layer):
     class Scaled(layer):
         def message(self, x_j):
             return 3 * x_j
     return Scaled(WIDTH, 4)
+
+
+def mixed_in(layer):
+    class Scaling:
+        def message(self, x_j):
+            return 3 * x_j
+
+    class Scaled(Scaling, layer):
+        pass
+    return Scaled(WIDTH, 4)
+
+
+def messages_of_one(layer):
+    conv = layer(WIDTH, 4)
+    conv.message = lambda x_j: 3 * x_j
+    return conv
+
+
+def hooked_aggregation(layer):
+    conv = layer(WIDTH, 4, aggr=["sum", "std"])
+    conv.aggr_module.aggrs[1].register_forward_hook(lambda module, given, out: 2 * out)
+    return conv
+
+
+def forward_of_one(layer):
+    conv = layer(WIDTH, 4)
+    forward = conv.lin_l.forward
+    conv.lin_l.forward = lambda x: 2 * forward(x)
+    return conv
+
+
+def linear_with_bias(layer):
+    conv = layer(WIDTH, 4)
+    conv.lin = torch.nn.Linear(WIDTH, 4)
+    return conv
+
+
+def lazy_and_hooked(layer):
+    conv = layer(-1, 4)
+    calls = []
+    conv.lin.register_forward_hook(lambda module, given, out: calls.append(1) or out * len(calls))
+    return conv
 
 
 def own_forward(layer):
@@ -107,6 +148,13 @@ FAST = {
     "several of two": ("SAGEConv", of((WIDTH, OTHER), 4, aggr=["var", "mean"]), ((X, NARROW), BOTH), {}),
     "std": ("SAGEConv", of(WIDTH, 4, aggr="std"), (X, BOTH), {}),
     "plain GCN by mean": ("GCNConv", of(WIDTH, 4, normalize=False, aggr="mean"), (X, BOTH, WEIGHT), {}),
+    "plain GCN by max": ("GCNConv", of(WIDTH, 4, normalize=False, aggr="max"), (X, BOTH), {}),
+    "plain GCN of several": ("GCNConv", of(WIDTH, 4, normalize=False, aggr=["sum", "std"], bias=False),
+                             (X, BOTH), {}),
+    "a linear map with a bias": ("GCNConv", linear_with_bias, (X, BOTH, WEIGHT), {}),
+    "a linear map with its own forward": ("SAGEConv", forward_of_one, (X, BOTH), {}),
+    "a lazy map with a hook": ("GCNConv", lazy_and_hooked, (X, BOTH), {}),
+    "cached SG of no steps": ("SGConv", of(WIDTH, 4, K=0, cached=True), (X, BOTH), {}),
     "sparse": ("SAGEConv", of(WIDTH, 4), (X, sparse()), {}),
     "sparse CSR": ("GCNConv", of(WIDTH, 4), (X, sparse(weighted=True).to_sparse_csr()), {}),
     "EdgeIndex of two sizes": ("GraphConv", of((WIDTH, OTHER), 4),
@@ -145,6 +193,11 @@ SLOW = {
                     ((X, X_TARGETS), TURNED), {}),
     "node_dim": ("GCNConv", of(WIDTH, 4, node_dim=1), (STATIC, BOTH), {}),
     "own messages": ("SAGEConv", own_messages, (X, BOTH), {}),
+    "own messages, mixed in": ("SAGEConv", mixed_in, (X, BOTH), {}),
+    "messages of one layer": ("SAGEConv", messages_of_one, (X, BOTH), {}),
+    "hooks of an aggregation": ("SAGEConv", hooked_aggregation, (X, BOTH), {}),
+    "sparse, not coalesced": ("GraphConv", of(WIDTH, 4),
+                              (X, torch.sparse_coo_tensor(BOTH.flip(0), WEIGHT, (SOURCES, SOURCES))), {}),
     "hooks of messages": ("GCNConv", hooked, (X, BOTH), {}),
     "negative degrees": ("GCNConv", of(WIDTH, 4), (X, BOTH, -9 * WEIGHT), {}),
     "weights that are not finite": ("GraphConv", of(WIDTH, 4), (X, BOTH, WEIGHT / 0), {}),
@@ -347,6 +400,103 @@ def test_layers_inside_other_modules_of_theirs():
     assert out["a"].shape == (SOURCES, 4) and out["b"].shape == (TARGETS, 4)
     hetero = pyg.HeteroConv({kind: plait.nn.SAGEConv((-1, -1), 4) for kind in kinds[1]})
     assert hetero(x, edges)["b"].shape == (TARGETS, 4)
+
+
+def test_errors_of_modules_of_the_user_pass_through():
+    calls = []
+
+    def fail(module, given):
+        calls.append(1)
+        raise ValueError("mine")
+
+    nn = torch.nn.Linear(WIDTH, 4)
+    nn.register_forward_pre_hook(fail)
+    with pytest.raises(ValueError, match="^mine$"):
+        plait.nn.GINConv(nn)(X, BOTH)
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("changed", [pyg.SAGEConv, plait.nn.SAGEConv])
+def test_messages_replaced_in_the_class(changed, monkeypatch):
+    conv = plait.nn.SAGEConv(WIDTH, 4)
+    conv(X, BOTH)
+    monkeypatch.setattr(changed, "message", lambda self, x_j: 3 * x_j)
+    with pytest.warns(UserWarning, match="messages of your own"):
+        conv(X, BOTH)
+
+
+@pytest.mark.parametrize("name", ["GCNConv", "GATConv"])
+def test_explanations_come_and_go(name, monkeypatch):
+    """Also where PyTorch Geometric's class was used first, which keeps generated code in the class."""
+    make = of(WIDTH, 4)
+    found = []
+    for conv in pair(name, make)[::-1]:
+        conv(X, BOTH)
+        conv.explain, conv._loop_mask = True, BOTH[0] != BOTH[1]
+        conv._edge_mask = torch.full((EDGES,), 0.3, requires_grad=True)
+        conv(X, BOTH).square().sum().backward()
+        found.append(conv._edge_mask.grad)
+        conv.explain = False
+    assert_close(*found)
+    monkeypatch.setenv("PLAIT_STRICT", "1")
+    conv(X, BOTH)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name,options", [
+    ("SAGEConv", {}), ("SAGEConv", {"aggr": "max"}), ("SAGEConv", {"aggr": "std"}), ("GraphConv", {}),
+    ("GCNConv", {}), ("GCNConv", {"normalize": False}), ("GATConv", {}), ("TAGConv", {}), ("SGConv", {})])
+def test_types_under_autocast(name, options, dtype, monkeypatch):
+    monkeypatch.setenv("PLAIT_STRICT", "1")
+    with torch.autocast("cpu", torch.bfloat16):
+        ours, theirs = (conv(X.to(dtype), BOTH) for conv in pair(name, of(WIDTH, 4, **options)))
+    assert ours.dtype == theirs.dtype
+    assert_close(ours.float().detach(), theirs.float().detach(), 2e-2)
+
+
+@pytest.mark.parametrize("name", ["SAGEConv", "GATConv"])
+def test_derivatives_by_torch_func(name):
+    for conv in pair(name, of(WIDTH, 4)):
+        by_mode = [torch.func.jvp(lambda x: conv(x, BOTH), (X,), (X,))[1],
+                   torch.func.jacrev(lambda x: conv(x, BOTH))(X)]
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(X, X)
+            by_mode.append(torch.autograd.forward_ad.unpack_dual(conv(dual, BOTH)).tangent)
+        if conv.__module__.startswith("plait"):
+            ours = by_mode
+    for found, wanted in zip(ours, by_mode, strict=True):
+        assert_close(found.detach(), wanted.detach(), 1e-5)
+
+
+def test_edge_index_that_changes():
+    edges = EdgeIndex(BOTH.clone(), sparse_size=(SOURCES, SOURCES))
+    ours, theirs = pair("SAGEConv", of(WIDTH, 4))
+    ours(X, edges)
+    edges[0, 0] = 7
+    assert_close(ours(X, edges).detach(), theirs(X, edges).detach())
+
+
+def test_gradients_of_sparse_tensors_after_a_call_without():
+    grads = []
+    for conv in pair("GraphConv", of(WIDTH, 4)):
+        matrix = sparse(weighted=True).to_sparse_csr()
+        with torch.no_grad():
+            conv(X, matrix)
+        matrix.requires_grad_()
+        conv(X, matrix).square().sum().backward()
+        grads.append(matrix.grad.to_dense())
+    assert_close(*grads, 1e-5)
+
+
+def test_scripts_of_derived_classes_are_refused():
+    with pytest.raises(NotImplementedError, match="derive it from torch_geometric.nn.SAGEConv"):
+        torch.jit.script(own_messages(plait.nn.SAGEConv))
+
+
+def test_export():
+    ours, theirs = pair("SAGEConv", of(WIDTH, 4))
+    exported = torch.export.export(ours, (X, BOTH)).module()
+    assert_close(exported(X, BOTH).detach(), theirs(X, BOTH).detach())
 
 
 def test_weights_of_a_graph_that_has_none():

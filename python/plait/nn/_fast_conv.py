@@ -6,11 +6,13 @@ names what it was (PLAIT_STRICT=1: an error). On a graph that is spread over ran
 edges into own nodes (plait._spread_conv).
 """
 
+import contextlib
 import copy
 import functools
 import inspect
 
 import torch
+from torch.autograd import forward_ad
 from torch_geometric.nn import MessagePassing
 
 from plait._adjacency import NEEDS_GRAPH
@@ -22,8 +24,8 @@ from plait.nn._slow import Slow, refuse_if_strict, tell
 from plait.reduce import require_shared
 from plait.world import world_size
 
-_METHODS = ("message", "aggregate", "message_and_aggregate", "update", "edge_update", "edge_updater",
-            "propagate")
+_STEPS = ("message", "aggregate", "message_and_aggregate", "update", "edge_update", "edge_updater",
+          "propagate", "_check_input", "_lift", "_index_select")
 _HOOKS = tuple(f"_{step}_forward_{when}hooks" for when in ("", "pre_")
                for step in ("propagate", "message", "aggregate", "message_and_aggregate", "edge_update"))
 
@@ -43,6 +45,9 @@ class FastConv(MessagePassing):
         if FastConv in cls.__bases__:
             cls._theirs = cls.__bases__[1]
             cls._signature = inspect.signature(cls._theirs.forward)
+            # Not what PyTorch Geometric has made of its class's, which cannot be explained.
+            cls.propagate, cls.edge_updater = MessagePassing.propagate, MessagePassing.edge_updater
+            cls._steps = {name: getattr(cls, name) for name in _STEPS}
 
             @functools.wraps(cls._theirs.forward)
             def forward(self, *args, **kwargs):
@@ -52,7 +57,7 @@ class FastConv(MessagePassing):
 
     def reason_against(self):
         """Returns why no call of the layer is fast, as it stands; None if calls can be."""
-        if _overrides_messages(type(self)):
+        if _has_own_steps(self):
             return "messages of your own"
         if any(getattr(self, hooks) for hooks in _HOOKS):
             return "hooks within message passing"
@@ -64,52 +69,47 @@ class FastConv(MessagePassing):
             return "node_dim"
         return reason_against(self.aggr_module)
 
-    def _forward(self, x, edge_index, *args, **kwargs):
+    def _forward(self, *args, **kwargs):
+        try:
+            given = self._signature.bind(self, *args, **kwargs).arguments
+        except TypeError:
+            return self._theirs.forward(self, *args, **kwargs)  # tells the mistake
         if self._plait_piece is not None:
-            return with_degrees_of_sources(self._theirs.forward)(self, x, edge_index, *args, **kwargs)
-        if torch.jit.is_tracing():
-            return self._theirs.forward(self, x, edge_index, *args, **kwargs)
+            return with_degrees_of_sources(self._theirs.forward)(**given)
+        if torch.jit.is_tracing() or torch.compiler.is_exporting():
+            return self._theirs.forward(**given)
+        x, edge_index = given["x"], given["edge_index"]
         if world_size() > 1:
             require_shared(self)
             if not isinstance(edge_index, Graph):
                 raise ValueError(NEEDS_GRAPH)
-        x = x if isinstance(x, (tuple, list)) else as_tensor("x", x, "give one tensor (N, in_channels)")
+        if not isinstance(x, (tuple, list)):
+            given["x"] = x = as_tensor("x", x, "give one tensor (N, in_channels)")
         try:
             reason = self.reason_against() or _reason_against_rows(self, *pair_of(x))
             if reason:
                 raise Slow(reason)
-            return self._fast(x, edge_index, *args, **kwargs)
+            return self._fast(**{name: value for name, value in given.items() if name != "self"})
         except Slow as error:
             slow = error
-        except TypeError:
-            if _binds(self._signature, self, x, edge_index, *args, **kwargs):
-                raise
-            return self._theirs.forward(self, x, edge_index, *args, **kwargs)  # tells the mistake
-        except (ValueError, UnsupportedType) as error:
-            # On a GPU their code would end the process's use of it, for a wrong id.
-            if world_size() > 1 or not _is_theirs(edge_index) or _on_gpu(x):
-                raise
-            slow = Slow("edges", f"edges: {error}")
-        return self._slow(slow, x, edge_index, *args, **kwargs)
+        return self._slow(slow, given)
 
-    def _slow(self, slow, *args, **kwargs):
+    def _slow(self, slow, given):
         refuse_if_strict(self, slow)
-        bound = self._signature.bind(self, *args, **kwargs)
-        given = bound.arguments
         source = given["edge_index"]
         if world_size() > 1:
-            result = self._on_piece(slow, args, kwargs)
+            result = self._on_piece(slow, given)
         else:
             if not _is_theirs(source):
                 edges = as_edges(source, given.get("edge_weight"))
                 given["edge_index"] = edges.index
                 if "edge_weight" in self._signature.parameters:
                     given["edge_weight"] = edges.weight
-            result = self._theirs.forward(*bound.args, **bound.kwargs)
+            result = self._theirs.forward(**given)
         tell(self, slow)
         return result
 
-    def _on_piece(self, slow, args, kwargs):
+    def _on_piece(self, slow, given):
         """Runs their code on the edges into own nodes of a spread graph."""
         refused = why_not_spread(self)
         if refused:
@@ -117,13 +117,14 @@ class FastConv(MessagePassing):
         fast = type(self)
         spread_convolution(self)
         try:
-            return self.forward(*args, **kwargs)
+            return type(self).forward(**given)
         finally:
             self.__class__ = fast
 
     def _neighbours(self, x, edge_index, edge_weight=None, size=None, loop_weights=None):
         """Returns the plait.nn._neighbours.Neighbours of a call."""
-        found = neighbours(self, x, edge_index, edge_weight, size, loop_weights)
+        with their_errors(x, edge_index):
+            found = neighbours(self, x, edge_index, edge_weight, size, loop_weights)
         reason = found.weighted and reason_against(self.aggr_module, found)
         if reason:
             raise Slow(reason)
@@ -135,6 +136,10 @@ class FastConv(MessagePassing):
 
     def __prepare_scriptable__(self):
         """Returns the layer of PyTorch Geometric with the same state, for torch.jit.script."""
+        if FastConv not in type(self).__bases__:
+            raise NotImplementedError(
+                f"torch.jit.script of {type(self).__name__}, which is derived from plait.nn."
+                f"{self._theirs.__name__}; derive it from torch_geometric.nn.{self._theirs.__name__}")
         plain = copy.copy(self)
         plain.__class__ = self._theirs
         plain.__dict__.pop("propagate", None)  # of our class, which decomposed_layers may have set
@@ -142,12 +147,16 @@ class FastConv(MessagePassing):
         return plain
 
 
-def _binds(signature, *args, **kwargs):
+@contextlib.contextmanager
+def their_errors(x, edge_index):
+    """Lets PyTorch Geometric's own code tell what is wrong with its forms of edges."""
     try:
-        signature.bind(*args, **kwargs)
-    except TypeError:
-        return False
-    return True
+        yield
+    except (ValueError, UnsupportedType) as error:
+        # On a GPU their code would end the process's use of it, for a wrong id.
+        if world_size() > 1 or not _is_theirs(edge_index) or _on_gpu(x):
+            raise
+        raise Slow("edges", f"edges: {error}") from error
 
 
 class _NothingKept(dict):
@@ -158,16 +167,21 @@ class _NothingKept(dict):
         return False
 
 
-@functools.cache
-def _overrides_messages(cls):
-    """Returns whether a class derived from ours replaces a step of message passing."""
+def _has_own_steps(conv):
+    """Returns whether a step of message passing was replaced: in a class derived from ours, in one of
+    PyTorch Geometric's, or in the layer itself."""
+    cls, own = type(conv), vars(conv)
+    for name, plain in cls._steps.items():
+        step = getattr(own[name], "__func__", own[name]) if name in own else getattr(cls, name)
+        if step is not plain and not _is_made(cls, name, step):
+            return True
+    return False
 
-    def is_own(each, name):
-        made = f"{each.__module__}_{each.__name__}_{name}"  # by PyTorch Geometric, from its template
-        return vars(each)[name].__module__ not in (made, MessagePassing.__module__)
 
-    return any(name in vars(each) and is_own(each, name)
-               for each in cls.__mro__ if issubclass(each, FastConv) for name in _METHODS)
+def _is_made(cls, name, step):
+    """Returns whether PyTorch Geometric made this step of a class from its template."""
+    module = getattr(step, "__module__", None)
+    return any(module == f"{each.__module__}_{each.__name__}_{name}" for each in cls.__mro__)
 
 
 def pair_of(x):
@@ -178,9 +192,13 @@ def pair_of(x):
 def _reason_against_rows(conv, *pair):
     if len(pair) != 2:
         return f"x of {len(pair)} tensors"
+    if torch._C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0:
+        return "torch.func or forward-mode derivatives"
     for rows in pair if pair[1] is not None else pair[:1]:
         if not isinstance(rows, torch.Tensor):
             return f"x as a {type(rows).__name__}"
+        if type(rows).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+            return f"x as a {type(rows).__name__}"  # without data of its own, as a FakeTensor
         if rows.layout != torch.strided:
             return "sparse x"
         if rows.device.type not in ("cpu", "cuda"):

@@ -3,37 +3,35 @@
 import torch
 from torch_geometric.nn.dense.linear import Linear, is_uninitialized_parameter
 
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-
-
-def _settle(lin, x):
-    """Lets a lazy linear map become a plain one, of the width of x, so that its first product is
-    computed in the same way as all later ones."""
-    if is_uninitialized_parameter(getattr(lin, "weight", None)):
-        lin(x[:0])
+from plait.nn._bare import is_bare
 
 
 def linear_of_neighbours(lin, x, reduce, linear=True, sums_first=False):
-    """Returns lin(reduce(x)), reducing the narrower rows: a reduction that is `linear` may come after
-    the product with the weight, which adds the bias once.
+    """Returns reduce(lin(x)), or with `sums_first` lin(reduce(x)). Where the two are equal, the narrower
+    rows are reduced.
 
     Args:
         lin: a linear map, perhaps lazy, with hooks or another module in its place.
         x: (..., N, width).
         reduce: a function of (..., N, any width) that returns (..., M, that width).
-        sums_first: False: where lin is no plain product, returns reduce(lin(x)) instead of
-            lin(reduce(x)).
+        linear: whether the reduction is linear.
     """
-    if not linear:
-        return lin(reduce(x))
-    _settle(lin, x)
-    if not _is_plain(lin):
+    if linear:
+        _settle(lin, x)
+    if not linear or not _is_product(lin, x) or not (sums_first or lin.bias is None):
         return lin(reduce(x)) if sums_first else reduce(lin(x))
     outputs, inputs = lin.weight.shape
     if outputs > inputs:
         return lin(reduce(x))
     y = _product_and_sum(x, lin.weight, reduce)
     return y if lin.bias is None else y + lin.bias
+
+
+def _settle(lin, x):
+    """Lets a lazy linear map become a plain one, of the width of x, so that its first product is
+    computed in the same way as all later ones."""
+    if is_uninitialized_parameter(getattr(lin, "weight", None)) and is_bare(lin, but=1):
+        lin(x[:0])
 
 
 def _product_and_sum(x, weight, reduce):
@@ -47,7 +45,8 @@ def _product_and_sum(x, weight, reduce):
     return y[..., :width].contiguous() if missing else y
 
 
-def _is_plain(lin):
-    """Returns whether a call of the linear map is just the product with its weight: it has no hooks
-    (as pruning adds), no parametrization, and no wrapper in its place."""
-    return type(lin) in (torch.nn.Linear, Linear) and not any(getattr(lin, name) for name in _HOOKS)
+def _is_product(lin, x):
+    """Returns whether a call of the linear map is just the product with its weight, in float32."""
+    if type(lin) not in (torch.nn.Linear, Linear) or not is_bare(lin):
+        return False
+    return not torch.is_autocast_enabled(x.device.type)

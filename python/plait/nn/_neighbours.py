@@ -10,12 +10,14 @@ from plait._adjacency import adjacency, kept
 from plait._inputs import as_edges
 from plait._learnt_weights import LearntAdjacency
 from plait.graph import Graph
+from plait.nn._bare import is_bare
 from plait.nn._slow import Slow
 from plait.world import world_size
 
 # Name of the operation for each of PyTorch Geometric's aggregations that is one operation.
 _OPS = {theirs.SumAggregation: "sum", theirs.MeanAggregation: "mean", theirs.MaxAggregation: "max",
         theirs.MinAggregation: "min"}
+_SCALED = ("gcn", "weighted", "weighted mean")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,20 +32,22 @@ class Neighbours:
     sources: int
     targets: int
     weighted: bool
+    scale: torch.dtype  # of the factors of edges, which PyTorch Geometric makes of x's type
 
     def reduce(self, x, op):
         """Returns the rows of x reduced over the edges to each target.
 
         Args:
-            x: (sources, width) or (batch, sources, width), float32.
+            x: (sources, width) or (batch, sources, width), float32, or lower under autocast.
             op: sum, mean, max, min, weighted, weighted mean or gcn (plait._adjacency.Adjacency).
 
         Returns x's shape with `targets` in place of `sources`.
         """
+        dtype = torch.promote_types(x.dtype, self.scale) if op in _SCALED else x.dtype
         if x.dim() == 2:
-            return self._of_rows(x, op)
+            return self._of_rows(x, op).to(dtype)
         batch, _, width = x.shape
-        y = self._of_rows(x.transpose(0, 1).reshape(self.sources, batch * width), op)
+        y = self._of_rows(x.transpose(0, 1).reshape(self.sources, batch * width), op).to(dtype)
         return y.view(self.targets, batch, width).transpose(0, 1)
 
     def aggregate(self, x, module):
@@ -89,6 +93,8 @@ def reason_against(module, weighted=None):
     """Returns why rows cannot be aggregated by this module of PyTorch Geometric; None if they can.
     `weighted`: the Neighbours whose edges have weights; None if they have none."""
     kind = type(module)
+    if not all(map(is_bare, module.modules())):
+        return f"hooks of {kind.__name__}"
     if kind is theirs.MultiAggregation and module.mode == "cat":
         return next(filter(None, (reason_against(each, weighted) for each in module.aggrs)), None)
     learnt = weighted and isinstance(weighted.adjacency, LearntAdjacency)
@@ -123,6 +129,8 @@ def neighbours(conv, x, edge_index, edge_weight=None, size=None, loop_weights=No
     if turned and (isinstance(edge_index, Graph) or not one_set or x[0] is not x[1]):
         raise Slow("flow", f"flow={conv.flow!r} on a plait.Graph, or between two sets of nodes")
     edges = edges_of(edge_index, edge_weight)
+    if is_sparse(edge_index):
+        _check_sparse(conv, edges.weight)
     index, weight, nodes, partition = edges.index, edges.weight, max(sources, targets), None
     if isinstance(edge_index, Graph):
         edge_index.check_rows(sources)
@@ -130,10 +138,11 @@ def neighbours(conv, x, edge_index, edge_weight=None, size=None, loop_weights=No
     elif edges.num_nodes is not None and (not one_set or edges.num_nodes != sources):
         raise ValueError(f"x has {sources} rows, but the graph has {edges.num_nodes} nodes; give one row "
                          "for each")
-    if not conv._uses_weights and edges.weight is not None:
-        if is_sparse(edge_index) and not kept(weight, None, ("ones",), lambda: bool(weight.eq(1).all())):
-            raise Slow("weights", "weights of a sparse tensor")
-        weight = None if weight.requires_grad else weight
+    is_learnt = weight is not None and torch.is_grad_enabled() and weight.requires_grad
+    if is_learnt and not conv._uses_weights:
+        weight, is_learnt = None, False
+    if is_learnt and world_size() > 1:
+        raise Slow("gradients of edge weights")
     loop_weight = loop_weights and loop_weights[weight is not None]
     if turned:
         index = _kept_edges(index, "turned", lambda: edges.index.flip(0))
@@ -143,23 +152,42 @@ def neighbours(conv, x, edge_index, edge_weight=None, size=None, loop_weights=No
             both, given = min(sources, targets), index
             index = _kept_edges(given, both, lambda: _with_loops(given, both))
             weight = loop_weight = None
-    device, weighted = x[0].device, conv._uses_weights and weight is not None
-    if weighted and torch.is_grad_enabled() and weight.requires_grad:
+    if is_learnt:
         made = LearntAdjacency(index, weight, nodes, loop_weight)
     else:
-        made = adjacency(index, weight, nodes, loop_weight, partition, device)
-    return Neighbours(made, sources, targets, weighted)
+        made = adjacency(index, weight, nodes, loop_weight, partition, x[0].device)
+    weighted = conv._uses_weights and weight is not None
+    return Neighbours(made, sources, targets, weighted, weight.dtype if weighted else x[0].dtype)
 
 
 def edges_of(edge_index, edge_weight):
-    """As as_edges; edges of a sparse tensor are kept for as long as it lives unchanged."""
+    """As as_edges; the edges of a sparse tensor or an EdgeIndex are kept for as long as it lives
+    unchanged."""
     if is_sparse(edge_index) and edge_weight is None:
+        if torch.is_grad_enabled() and edge_index.requires_grad:
+            raise Slow("gradients of a sparse tensor")
+        if edge_index.layout == torch.sparse_coo and not edge_index.is_coalesced():
+            raise Slow("a sparse tensor that is not coalesced")
         return kept(edge_index, None, ("as edges",), lambda: as_edges(edge_index))
+    if isinstance(edge_index, EdgeIndex):
+        # It counts its changes, which the tensor in it does not.
+        edge_index = kept(edge_index, None, ("as tensor",), lambda: edge_index.as_tensor().detach())
     if isinstance(edge_index, Graph) and edge_weight is not None and not edge_index.is_weighted:
         if world_size() > 1:
             raise Slow("edge_weight", "edge_weight beside a plait.Graph; make the graph with it")
         return as_edges(edge_index.edge_index, edge_weight)
     return as_edges(edge_index, edge_weight)
+
+
+def _check_sparse(conv, weight):
+    """Raises Slow where PyTorch Geometric reduces the rows of a sparse tensor by other rules than those
+    of an edge_index: by the values and the name of the aggregation."""
+    if not conv._uses_weights and weight is not None:
+        if not kept(weight, None, ("ones",), lambda: bool(weight.eq(1).all())):
+            raise Slow("weights", "weights of a sparse tensor")
+    named = {"add": "sum"}.get(conv.aggr, conv.aggr) if isinstance(conv.aggr, str) else None
+    if named in _OPS.values() and named != _OPS.get(type(conv.aggr_module)):
+        raise Slow("aggr", f"aggr={conv.aggr!r} beside {type(conv.aggr_module).__name__}")
 
 
 def is_sparse(edge_index):

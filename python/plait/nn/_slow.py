@@ -30,7 +30,7 @@ def tell(conv, slow):
     kind = type(conv), slow.kind
     if kind not in _told:
         _told.add(kind)
-        warnings.warn(_text(conv, slow), stacklevel=6)
+        warnings.warn(_text(conv, slow), stacklevel=7)
 
 
 def _text(conv, slow):

@@ -20,7 +20,6 @@ class GATConv(FastConv, torch_geometric.nn.GATConv):
     together. `edge_index` as for GCNConv; edge weights are not used.
     """
 
-
     def reason_against(self):
         if self.lin_edge is not None:
             return "features of edges"

@@ -6,7 +6,7 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from plait._adjacency import kept
 from plait._library import ops
 from plait.graph import Graph
-from plait.nn._fast_conv import FastConv
+from plait.nn._fast_conv import FastConv, their_errors
 from plait.nn._linear import linear_of_neighbours
 from plait.nn._neighbours import edges_of, is_linear, is_sparse
 from plait.nn._slow import Slow
@@ -52,7 +52,10 @@ def normalised(conv, x, edge_index, edge_weight, improved=False):
     if hasattr(conv, "_cached_edge_index") and conv.cached and not isinstance(edge_index, Graph):
         return _cached(conv, x, edge_index, edge_weight, improved), "weighted"
     loops = (1.0, 2.0 if improved else 1.0) if adds_loops else None
-    return conv._neighbours((x, x), edge_index, edge_weight, loop_weights=loops), "gcn"
+    found = conv._neighbours((x, x), edge_index, edge_weight, loop_weights=loops)
+    with their_errors(x, edge_index):
+        found.adjacency.normalise()
+    return found, "gcn"
 
 
 def _has_loops(matrix):
@@ -64,8 +67,10 @@ def _has_loops(matrix):
 def _cached(conv, x, edge_index, edge_weight, improved):
     """Keeps the normalised edges of the first call where PyTorch Geometric keeps them."""
     if conv._cached_edge_index is None:
-        edges = edges_of(edge_index, edge_weight)
-        ops.check_edges(edges.index, x.size(-2), None if edges.weight is None else edges.weight.detach())
+        with their_errors(x, edge_index):
+            edges = edges_of(edge_index, edge_weight)
+            ops.check_edges(edges.index, x.size(-2),
+                            None if edges.weight is None else edges.weight.detach())
         conv._cached_edge_index = gcn_norm(edges.index, edges.weight, x.size(-2), improved,
                                            conv.add_self_loops, conv.flow, x.dtype)
     return conv._neighbours((x, x), *conv._cached_edge_index)

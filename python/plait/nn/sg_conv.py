@@ -20,6 +20,6 @@ class SGConv(FastConv, torch_geometric.nn.SGConv):
         graph, op = normalised(self, x, edge_index, edge_weight)
         for _ in range(self.K):
             x = graph.reduce(x, op)
-        if self.cached:
+        if self.cached and self.K > 0:
             self._cached_x = x
         return self.lin(x)
