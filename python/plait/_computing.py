@@ -18,6 +18,11 @@ def computing_on(piece, edges=None):
         _within.piece, _within.edges = before
 
 
+def compute_on_edges(edges):
+    """Makes these the edges on which the layer computes, until its context ends."""
+    _within.edges = edges
+
+
 def current():
     """Returns the piece and the edges on which a layer computes now; each may be None."""
     return getattr(_within, "piece", None), getattr(_within, "edges", None)

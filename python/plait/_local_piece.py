@@ -23,10 +23,10 @@ class LocalPiece:
         source, target = graph.edge_index.to(CPU, torch.long)
         places = places_of(graph)
         reader = places.owner[target]
+        edges = own_edges(graph)
         self._exchange = exchange_for(places, reader, source, graph.num_nodes, device)
         self._num_nodes = graph.num_nodes
         self.num_own, self.num_slots = self._exchange.num_own, self._exchange.num_slots
-        (edges,) = (reader == rank()).nonzero(as_tuple=True)
         index = self._exchange.slots_of(torch.stack([source[edges], target[edges]]))
         self.edge_index, self.edges = index.to(device), edges.to(device)
         self.vertices = self._exchange.vertices.to(device)
@@ -41,6 +41,17 @@ class LocalPiece:
         """Returns a number for each edge, (edges,), that depends only on the two nodes."""
         source, target = self.vertices[edge_index]
         return source * self._num_nodes + target
+
+
+def own_edges(graph):
+    """Returns the places of the edges into own nodes among the edges of a plait.Graph, ascending, int64.
+    Collective when they are first asked for."""
+
+    def make():
+        owner = places_of(graph).owner
+        return (owner[graph.edge_index[1].to(CPU, torch.long)] == rank()).nonzero(as_tuple=True)[0]
+
+    return kept(graph.edge_index, None, ("own edges", graph.num_nodes, graph.partition), make)
 
 
 def local_piece(graph, device):

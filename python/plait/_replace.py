@@ -27,6 +27,7 @@ def replace_layers(model, strict):
 
 def _replace(module, path, refused):
     reason = None
+    _empty_caches(module)
     if not _is_made_fast(module):
         reason = _why_not(module, _of_torch_geometric(module))
         if type(module) is torch.nn.BatchNorm1d:
@@ -43,6 +44,13 @@ def _replace(module, path, refused):
             _replace(child, f"{path}.{name}", refused)
 
 
+def _empty_caches(module):
+    """Forgets what layers kept of calls with the whole graph."""
+    for name in ("_cached_edge_index", "_cached_adj_t", "_cached_x"):
+        if _is_message_passing(module) and getattr(module, name, None) is not None:
+            setattr(module, name, None)
+
+
 def _is_made_fast(module):
     """Makes the layer one of plait.nn, if there is one and the layer's options let it be fast. Returns
     whether it is."""
@@ -51,7 +59,10 @@ def _is_made_fast(module):
     from plait import nn
 
     theirs = type(module)
-    ours = theirs if isinstance(module, nn.FastConv) else getattr(nn, _of_torch_geometric(module) or "", None)
+    if isinstance(module, nn.FastConv):  # a forward of the user's class may read the edges
+        ours = theirs if theirs.forward is getattr(nn, module._theirs.__name__).forward else None
+    else:
+        ours = getattr(nn, _of_torch_geometric(module) or "", None)
     if ours is None:
         return False
     module.__class__ = ours

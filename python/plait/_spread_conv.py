@@ -16,7 +16,7 @@ import torch
 from torch.utils._contextlib import context_decorator
 
 from plait._adjacency import inverse_root
-from plait._computing import computing_on, current
+from plait._computing import compute_on_edges, computing_on, current
 from plait._local_piece import local_piece
 from plait.graph import Graph
 from plait.world import counts_of_ranks, world_size
@@ -83,6 +83,8 @@ def _spread_class(cls):
     """Returns a subclass of the same name; one per class, as PyTorch Geometric keeps code by class."""
     signature = inspect.signature(cls.forward)
     inner = with_degrees_of_sources(cls.forward)
+    above = tuple(_with_own_forward(each) for each in cls.__mro__[1:]
+                  if "forward" in vars(each) and not issubclass(torch.nn.Module, each))
 
     @functools.wraps(cls.forward)
     def forward(self, *args, **kwargs):
@@ -95,7 +97,7 @@ def _spread_class(cls):
         piece = local_piece(graph, _device_of(given))
         _check(self, graph, piece, given)
         given.update(dict.fromkeys(graphs, piece.edge_index))
-        if graph.is_weighted and "edge_weight" in signature.parameters:
+        if graph.is_weighted and graph._asks_for_weight is None and "edge_weight" in signature.parameters:
             if given.get("edge_weight") is not None:
                 raise ValueError(f"{cls.__name__}: edge_weight was given beside a plait.Graph, which "
                                  "has its own; leave it out")
@@ -119,7 +121,7 @@ def _spread_class(cls):
 
         return sent
 
-    return type(cls.__name__, (cls,), {
+    return type(cls.__name__, (cls, *above), {
         "__module__": cls.__module__,
         "__doc__": cls.__doc__,
         "_is_spread": True,
@@ -128,6 +130,14 @@ def _spread_class(cls):
         "propagate": sending(cls.propagate, "_user_args"),
         "edge_updater": sending(cls.edge_updater, "_edge_user_args"),
     })
+
+
+@functools.cache
+def _with_own_forward(cls):
+    """Returns a subclass whose forward, which forwards of further subclasses may call, finds degrees of
+    sources."""
+    return type(cls.__name__, (cls,), {"__module__": cls.__module__,
+                                       "forward": with_degrees_of_sources(cls.forward)})
 
 
 def _device_of(given):
@@ -187,14 +197,25 @@ def with_degrees_of_sources(function):
             "one_hot": (utils.one_hot, _one_hot)}
     if not function.__module__.startswith("torch_geometric."):
         ours["degree"] = utils.degree, _degree
-    named = function.__globals__
+    named, own_of = function.__globals__, dict(ours.values())
     changed = {name: own for name, (theirs, own) in ours.items() if named.get(name) is theirs}
-    if not changed:
+    cells = tuple(_cell(cell, own_of) for cell in function.__closure__ or ())
+    if not changed and cells == (function.__closure__ or ()):
         return function
     copied = types.FunctionType(function.__code__, {**named, **changed}, function.__name__,
-                                function.__defaults__, function.__closure__)
+                                function.__defaults__, cells)
     copied.__kwdefaults__ = function.__kwdefaults__
     return copied
+
+
+def _cell(cell, own_of):
+    """Returns the cell, or one with our function in place of the function in it."""
+    try:
+        content = cell.cell_contents
+    except ValueError:
+        return cell  # empty
+    own = own_of.get(content) if isinstance(content, types.FunctionType) else None
+    return cell if own is None else types.CellType(own)
 
 
 _NO_GRAD = torch.no_grad()(lambda: None)
@@ -236,4 +257,6 @@ def _gcn_norm(edge_index, edge_weight=None, num_nodes=None, improved=False, add_
     source, target = edge_index
     degree = edge_weight.new_zeros(piece.num_own).scatter_add(0, target, edge_weight)
     scale = inverse_root(degree)
+    if edge_index.size(1) != piece.num_own:
+        compute_on_edges(edge_index)  # on which the layer may draw dropout, too
     return edge_index, piece.bring(scale)[source] * edge_weight * scale[target]

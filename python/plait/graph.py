@@ -70,6 +70,9 @@ class Graph:
         ops.check_partition(partition)
         self.partition = partition
         self._owner_of_all = None  # made when first asked for
+        # None: every call uses edge_weight. Else calls use it that are given this tensor, which has the
+        # weights of edges into own nodes (plait.spread).
+        self._asks_for_weight = None
         require_equal_graphs(edges.index, edges.weight, self._num_nodes, partition)
         fields = fields_of(edge_index, self._FIELDS)
         for name in self._FIELDS:

@@ -12,6 +12,7 @@ of other ranks (plait._spread_conv).
 import contextlib
 import copy
 import functools
+import types
 
 import torch
 
@@ -36,8 +37,7 @@ def parallelize(model, data, *, methods=("forward",), partition="edges", strict=
             code, with rows that are brought from other ranks; batch norms cover the rows of all ranks.
             Parameters and their names stay.
         data: torch_geometric.data.Data, or another object with edge_index, x, y and masks; or a
-            plait.Graph. It is not changed. edge_weight becomes part of the graph. Layers that
-            support weights use it, whether or not the script passes it to them.
+            plait.Graph. It is not changed.
         methods: the methods of the model that are called from outside. Calls of other methods that
             use weights are refused on several ranks.
         partition: as in plait.Graph.
@@ -58,6 +58,9 @@ def parallelize(model, data, *, methods=("forward",), partition="edges", strict=
     _equalize(model)
     model._ranks = _Ranks(data.edge_index)
     model.__class__ = _spread_class(type(model), tuple(methods))
+    for name in methods:
+        if name in vars(model):  # as torch_geometric.nn.Sequential has its forward
+            setattr(model, name, types.MethodType(_spread_method(vars(model)[name].__func__), model))
     return model, data
 
 
@@ -67,8 +70,7 @@ def _equalize(model):
     for name, tensor in tensors.items():
         if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
             raise ValueError(
-                f"{name} has no shape yet; give the layer its in_channels instead of -1, or call "
-                "the model on the data once before"
+                f"{name} has no shape yet; give the layer its in_channels instead of -1"
             )
         if isinstance(tensor, torch.nn.Parameter) and tensor.dtype != torch.float32:
             raise ValueError(f"{name} holds {tensor.dtype}; only float32 is supported yet")
@@ -125,19 +127,19 @@ def _graph_of(value):
 
 def _spread_class(cls, methods):
     """Returns a subclass of the same name whose `methods` run within _Ranks.around."""
-
-    def spread_method(inner):
-        # A compiler cannot see into collective operations.
-        @torch.compiler.disable
-        @functools.wraps(inner)
-        def method(self, *args, **kwargs):
-            with self._ranks.around(self, (*args, *kwargs.values())):
-                return inner(self, *args, **kwargs)
-
-        return method
-
-    wrapped = {name: spread_method(getattr(cls, name)) for name in methods}
+    wrapped = {name: _spread_method(getattr(cls, name)) for name in methods}
     return type(cls.__name__, (cls,), {"__module__": cls.__module__, **wrapped})
+
+
+def _spread_method(inner):
+    # A compiler cannot see into collective operations.
+    @torch.compiler.disable
+    @functools.wraps(inner)
+    def method(self, *args, **kwargs):
+        with self._ranks.around(self, (*args, *kwargs.values())):
+            return inner(self, *args, **kwargs)
+
+    return method
 
 
 @contextlib.contextmanager

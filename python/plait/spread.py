@@ -6,8 +6,8 @@ import warnings
 
 import torch
 
-from plait._adjacency import CPU, fingerprint
-from plait._local_piece import local_piece
+from plait._adjacency import fingerprint
+from plait._local_piece import own_edges
 from plait.graph import Graph
 from plait.world import require_equal, world_size
 
@@ -23,10 +23,10 @@ def spread(data, *, partition="edges", strict=True):
         partition, strict: as in plait.parallelize.
 
     Returns an object of the same type; for a plait.Graph, a namespace of its x, y and masks. Its
-    edge_index is a plait.Graph that has the edge weights, and its edge_weight is None. Tensors with
-    one row per node have the rows of data.edge_index.vertices.
-
-    Attributes named edge_* with one row per edge have the rows of edges into own nodes.
+    edge_index is a plait.Graph. Tensors with one row per node have the rows of
+    data.edge_index.vertices. edge_weight, and others named edge_* with one row per edge, have the rows
+    of edges into own nodes; layers use edge_weight if it is passed to them. The weights of a
+    plait.Graph stay in it, and are always used.
 
     Raises NotImplementedError for attributes that list nodes, because they would need rows of other
     ranks, and ValueError, on every rank, if ranks pass different data.
@@ -45,7 +45,7 @@ def spread(data, *, partition="edges", strict=True):
         edge_weight = fields.pop("edge_weight", None)
         graph = Graph(fields.pop("edge_index"), nodes, edge_weight, partition)
         if edge_weight is not None:
-            result.edge_weight = None
+            result.edge_weight = graph._asks_for_weight = _of_own_edges(graph, edge_weight)
     tensors = {name: value for name, value in fields.items() if isinstance(value, torch.Tensor)}
     if world_size() > 1:
         require_equal("data", {name: _described(value) for name, value in tensors.items()})
@@ -116,7 +116,7 @@ def _described(tensor):
 
 def _of_own_edges(graph, tensor):
     """Returns the rows of edges into own nodes, in the order of the whole graph's edges."""
-    return tensor[local_piece(graph, CPU).edges.to(tensor.device)]
+    return tensor[own_edges(graph).to(tensor.device)]
 
 
 def _own(graph, tensor):

@@ -16,10 +16,11 @@ from torch.autograd import forward_ad
 from torch_geometric.nn import MessagePassing
 
 from plait._adjacency import NEEDS_GRAPH
-from plait._inputs import UnsupportedType, as_edges, as_tensor
+from plait._dropout import graph_of_model
+from plait._inputs import UnsupportedType, as_tensor
 from plait._spread_conv import spread_convolution, why_not_spread, with_degrees_of_sources
 from plait.graph import Graph
-from plait.nn._neighbours import neighbours, reason_against
+from plait.nn._neighbours import edges_of, neighbours, reason_against
 from plait.nn._slow import Slow, refuse_if_strict, tell
 from plait.reduce import require_shared
 from plait.world import world_size
@@ -97,11 +98,11 @@ class FastConv(MessagePassing):
     def _slow(self, slow, given):
         refuse_if_strict(self, slow)
         source = given["edge_index"]
-        if world_size() > 1:
+        if world_size() > 1 or isinstance(source, Graph) and graph_of_model() is not None:
             result = self._on_piece(slow, given)
         else:
             if not _is_theirs(source):
-                edges = as_edges(source, given.get("edge_weight"))
+                edges = edges_of(source, given.get("edge_weight"))
                 given["edge_index"] = edges.index
                 if "edge_weight" in self._signature.parameters:
                     given["edge_weight"] = edges.weight

@@ -7,7 +7,7 @@ import torch_geometric.nn.aggr as theirs
 from torch_geometric import EdgeIndex
 
 from plait._adjacency import adjacency, kept
-from plait._inputs import as_edges
+from plait._inputs import Edges, as_edges
 from plait._learnt_weights import LearntAdjacency
 from plait.graph import Graph
 from plait.nn._bare import is_bare
@@ -172,11 +172,22 @@ def edges_of(edge_index, edge_weight):
     if isinstance(edge_index, EdgeIndex):
         # It counts its changes, which the tensor in it does not.
         edge_index = kept(edge_index, None, ("as tensor",), lambda: edge_index.as_tensor().detach())
-    if isinstance(edge_index, Graph) and edge_weight is not None and not edge_index.is_weighted:
-        if world_size() > 1:
-            raise Slow("edge_weight", "edge_weight beside a plait.Graph; make the graph with it")
-        return as_edges(edge_index.edge_index, edge_weight)
+    if isinstance(edge_index, Graph):
+        return _edges_of_graph(edge_index, edge_weight)
     return as_edges(edge_index, edge_weight)
+
+
+def _edges_of_graph(graph, edge_weight):
+    if edge_weight is None and graph._asks_for_weight is not None:
+        return Edges(graph.edge_index, None, graph.num_nodes)
+    is_learnt = edge_weight is not None and torch.is_grad_enabled() and edge_weight.requires_grad
+    if edge_weight is graph._asks_for_weight and not is_learnt:
+        return as_edges(graph)
+    if graph.is_weighted and graph._asks_for_weight is None:
+        return as_edges(graph, edge_weight)  # tells that there are two
+    if world_size() > 1:
+        raise Slow("edge_weight", "an edge_weight that is not the graph's")
+    return as_edges(graph.edge_index, edge_weight)
 
 
 def _check_sparse(conv, weight):
