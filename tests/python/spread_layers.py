@@ -37,6 +37,7 @@ def make_data(nodes=NODES, edges=240):
         edge_attr=drawn(edges, 4),
         edge_pseudo=torch.rand(edges, 2, generator=torch.Generator().manual_seed(3)),
         edge_scale=drawn(edges, 1)[:, 0].abs() + 0.1,
+        edge_weight=torch.rand(edges, generator=torch.Generator().manual_seed(4)) + 0.5,
         edge_type=torch.from_numpy(random.integers(0, RELATIONS, edges)),
         y=torch.from_numpy(random.integers(0, CLASSES, nodes)),
         train_mask=torch.arange(nodes) % 2 == 0,
@@ -158,6 +159,8 @@ PNA = {"aggregators": ["mean", "min", "max", "std"],
 
 # Name -> function that makes the model. Layers of plait.nn are fast; all others are spread by exchange.
 LAYERS = {
+    "APPNP": lambda: Layered(lambda a, b: pyg.APPNP(2, 0.1)),
+    "GATConv": lambda: Layered(pyg.GATConv),
     "AGNNConv": lambda: Layered(lambda a, b: pyg.AGNNConv()),
     "APPNP": lambda: Layered(lambda a, b: pyg.APPNP(3, 0.1)),
     "ARMAConv": lambda: Layered(lambda a, b: pyg.ARMAConv(a, b, num_stacks=2, num_layers=2)),
@@ -215,6 +218,20 @@ LAYERS = {
     "TAGConv": lambda: Layered(lambda a, b: pyg.TAGConv(a, b, K=3), edge_weight="edge_scale"),
     "TransformerConv": lambda: Layered(
         lambda a, b: pyg.TransformerConv(a, b // 2, heads=2, edge_dim=4, beta=True), "edge_attr"),
+    "GCNConv without loops, weighted": lambda: Layered(
+        lambda a, b: pyg.GCNConv(a, b, add_self_loops=False), edge_weight="edge_weight"),
+    "GCNConv of learnt weights": lambda: LearntWeights(),
+    "GCNConv used before": lambda: used(Layered(lambda a, b: pyg.GCNConv(a, b, cached=True))),
+    "GCNConv by max, used before": lambda: used(
+        Layered(lambda a, b: pyg.GCNConv(a, b, cached=True, aggr="max"))),
+    "a forward above theirs": lambda: Layered(Twice),
+    "a forward above a forward": lambda: Layered(TwiceMore),
+    "a forward that normalises": lambda: Layered(normalising()),
+    "a forward above ours": lambda: Layered(on_ours()),
+    "Sequential": lambda: pyg.Sequential("data", [
+        (lambda data: (data.x, data.edge_index), "data -> x, edges"),
+        (pyg.GCNConv(WIDTH, HIDDEN), "x, edges -> x"), torch.nn.ReLU(),
+        (pyg.GATv2Conv(HIDDEN, CLASSES), "x, edges -> x")]),
     "a layer of a user": lambda: Layered(OwnLayer),
     "a convolution of a user": lambda: Layered(OwnGCN),
     "model GAT of edges": lambda: OfData(
@@ -230,8 +247,72 @@ LAYERS = {
 # With dropout, numbers of ranks are compared with each other.
 DROPPED = {
     "GATv2Conv, dropout": lambda: Layered(lambda a, b: pyg.GATv2Conv(a, b // 2, heads=2, dropout=0.4)),
+    "APPNP, dropout": lambda: Layered(lambda a, b: pyg.APPNP(2, 0.1, dropout=0.4)),
+    "GATConv, dropout": lambda: Layered(Attention),
     "TransformerConv, dropout": lambda: Layered(lambda a, b: pyg.TransformerConv(a, b, dropout=0.3)),
 }
+
+
+class LearntWeights(torch.nn.Module):
+    """Weights of edges from their attributes, and a layer that uses no weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.weigh = torch.nn.Linear(4, 1)
+        self.conv1, self.conv2 = pyg.GCNConv(WIDTH, HIDDEN), pyg.GCNConv(HIDDEN, CLASSES)
+
+    def forward(self, data):
+        weight = self.weigh(data.edge_attr).sigmoid().view(-1)
+        return self.conv2(self.conv1(data.x, data.edge_index, weight).relu(), data.edge_index)
+
+
+class Attention(pyg.GATConv):
+    """Attention that is asked for; its forward calls that of PyTorch Geometric's class."""
+
+    def __init__(self, a, b):
+        super().__init__(a, b, dropout=0.4)
+
+    def forward(self, x, edge_index):
+        out, (_, attention) = super().forward(x, edge_index, return_attention_weights=True)
+        return out
+
+
+class Twice(pyg.GCNConv):
+    def forward(self, x, edge_index):
+        return 2 * super().forward(x, edge_index)
+
+
+class TwiceMore(Twice):
+    def forward(self, x, edge_index):
+        return super().forward(x[:, :x.size(1)], edge_index) + 1
+
+
+def normalising():
+    from torch_geometric.nn.conv.gcn_conv import gcn_norm
+
+    class Normalising(pyg.GCNConv):
+        def forward(self, x, edge_index):
+            edges, weight = gcn_norm(edge_index, None, x.size(0), add_self_loops=True)
+            return self.propagate(edges, x=self.lin(x), edge_weight=weight)
+
+    return Normalising
+
+
+def on_ours():
+    import plait.nn
+
+    class Reading(plait.nn.SAGEConv):
+        def forward(self, x, edge_index):
+            return super().forward(x, edge_index[:, :edge_index.size(1)])
+
+    return Reading
+
+
+def used(model):
+    """Returns the model after a call with the whole graph, which fills caches."""
+    with torch.no_grad():
+        model(make_data())
+    return model
 
 
 class Points(Layered):
