@@ -52,7 +52,8 @@ def test_odd_graphs(name, shape):
     check_layer(name, ODD[shape], 1)
 
 
-@pytest.mark.parametrize("name", test_drop_in.FAST)
+# Lazy layers draw other first weights on a GPU.
+@pytest.mark.parametrize("name", [name for name in test_drop_in.FAST if "lazy" not in name])
 def test_options(name, monkeypatch):
     monkeypatch.setenv("PLAIT_STRICT", "1")
     test_drop_in.compare(*test_drop_in.FAST[name], device=GPU)

@@ -159,7 +159,6 @@ PNA = {"aggregators": ["mean", "min", "max", "std"],
 
 # Name -> function that makes the model. Layers of plait.nn are fast; all others are spread by exchange.
 LAYERS = {
-    "APPNP": lambda: Layered(lambda a, b: pyg.APPNP(2, 0.1)),
     "GATConv": lambda: Layered(pyg.GATConv),
     "AGNNConv": lambda: Layered(lambda a, b: pyg.AGNNConv()),
     "APPNP": lambda: Layered(lambda a, b: pyg.APPNP(3, 0.1)),
