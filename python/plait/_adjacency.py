@@ -94,7 +94,7 @@ class Owners:
 
 
 @dataclasses.dataclass(frozen=True)
-class _State:
+class State:
     """The properties of a tensor that change when its content changes, unless its memory is written
     behind torch's back (through NumPy, or .data)."""
 
@@ -113,22 +113,22 @@ class _State:
 
 @dataclasses.dataclass(frozen=True)
 class _Entry:
-    index: _State
-    weight: tuple  # weak reference and _State, or ()
+    index: State
+    weight: tuple  # weak reference and State, or ()
     made: object
 
     @classmethod
     def of(cls, edge_index, edge_weight, made):
-        weight = () if edge_weight is None else (TensorWeakRef(edge_weight), _State.of(edge_weight))
-        return cls(_State.of(edge_index), weight, made)
+        weight = () if edge_weight is None else (TensorWeakRef(edge_weight), State.of(edge_weight))
+        return cls(State.of(edge_index), weight, made)
 
     def is_of(self, edge_index, edge_weight):
-        if self.index != _State.of(edge_index):
+        if self.index != State.of(edge_index):
             return False
         if edge_weight is None:
             return True
         reference, state = self.weight
-        return reference() is edge_weight and state == _State.of(edge_weight)
+        return reference() is edge_weight and state == State.of(edge_weight)
 
     def is_dead(self):
         return bool(self.weight) and self.weight[0]() is None

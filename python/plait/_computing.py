@@ -3,24 +3,30 @@
 import contextlib
 import threading
 
-# piece, edges: of the innermost layer that computes on a piece
+# piece, edges, is_sending: of the innermost layer that computes on a piece
 _within = threading.local()
 
 
 @contextlib.contextmanager
-def computing_on(piece, edges=None):
-    """Within this context a layer computes on the piece: on its nodes, or on its edges, (2, any)."""
-    before = current()
-    _within.piece, _within.edges = piece, edges
+def computing_on(piece, edges, is_sending=False):
+    """Within this context a layer computes on the piece and on edges, (2, any). is_sending: it sends
+    messages along them; otherwise it prepares for that, and computes on its nodes as well."""
+    before = *current(), getattr(_within, "is_sending", False)
+    _within.piece, _within.edges, _within.is_sending = piece, edges, is_sending
     try:
         yield
     finally:
-        _within.piece, _within.edges = before
+        _within.piece, _within.edges, _within.is_sending = before
 
 
 def compute_on_edges(edges):
     """Makes these the edges on which the layer computes, until its context ends."""
     _within.edges = edges
+
+
+def is_preparing():
+    """Returns whether a layer computes on a piece, and does not send messages at the moment."""
+    return current()[0] is not None and not _within.is_sending
 
 
 def current():
@@ -34,7 +40,7 @@ def refuse_other_nodes(into, dim):
     piece, _ = current()
     if piece is None or piece.num_slots == piece.num_own or not isinstance(dim, int):
         return
-    if into.dim() > 0 and into.size(dim) == piece.num_slots:
+    if -into.dim() <= dim < into.dim() and piece.num_own < into.size(dim) <= piece.num_slots:
         raise NotImplementedError(
             "a layer sums over the edges that leave a node, or finds degrees in a way that Plait does not "
             "know; on a spread graph only edges into a rank's own nodes are there. Use gcn_norm or "

@@ -6,6 +6,7 @@ import sys
 import torch
 
 from plait.reduce import sum as sum_of_ranks
+from plait.world import world_size
 
 
 @functools.cache
@@ -16,6 +17,9 @@ def correct_and_smooth_class():
     class CorrectAndSmooth(theirs):
         def correct(self, y_soft, y_true, mask, edge_index, edge_weight=None):
             """As PyTorch Geometric's method (section 2.2 of the paper), for a mask of own nodes."""
+            if mask.dtype != torch.bool and world_size() > 1:
+                raise ValueError("CorrectAndSmooth: mask lists nodes; give a mask of own nodes, as "
+                                 "data.train_mask")
             if not self.autoscale:
                 return super().correct(y_soft, y_true, mask, edge_index, edge_weight)
             if y_true.dtype == torch.long and y_true.numel() == len(y_true):
@@ -24,7 +28,9 @@ def correct_and_smooth_class():
             error[mask] = y_true.to(y_soft.dtype) - y_soft[mask]
             smoothed = self.prop1(error, edge_index, edge_weight=edge_weight,
                                   post_step=lambda x: x.clamp_(-1, 1))
-            sigma = sum_of_ranks(error.detach().abs()) / sum_of_ranks(mask)
+            known = y_true.size(0)
+            assert known == (int(mask.sum()) if mask.dtype == torch.bool else mask.numel())
+            sigma = sum_of_ranks(error.detach().abs()) / sum_of_ranks(torch.tensor(known))
             scale = sigma / smoothed.abs().sum(1, keepdim=True)
             return y_soft + torch.where(scale > 1000, 1, scale) * smoothed
 

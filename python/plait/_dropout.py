@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from plait._computing import current, refuse_other_nodes
+from plait._computing import current, is_preparing, refuse_other_nodes
 from plait._library import ops
 
 
@@ -104,9 +104,13 @@ class VertexDropout(TorchFunctionMode):
                 f"{func.__name__} is not supported in a spread model, because ranks would draw "
                 "differently; use torch.nn.functional.dropout"
             )
-        if func in _SCATTERING and len(args) > 1:
-            refuse_other_nodes(args[0], args[1])
-        return func(*args, **kwargs)
+        if func in _SCATTERING:
+            dim = args[1] if len(args) > 1 else kwargs.get("dim")
+            refuse_other_nodes(args[0] if args else kwargs["input"], dim)
+        result = func(*args, **kwargs)
+        if func in _COUNTING or func in _PUTTING and (kwargs.get("accumulate") or len(args) > 3 and args[3]):
+            refuse_other_nodes(result, 0)
+        return result
 
     def _drop(self, input, p=0.5, training=True, inplace=False):
         if not 0 <= p <= 1:
@@ -129,7 +133,8 @@ class VertexDropout(TorchFunctionMode):
         messages, of an edge."""
         rows = input.size(0) if input.dim() > 0 else -1
         piece, edges = current()
-        if edges is not None and rows == edges.size(1):
+        # What a layer prepares of edges, as their weights, has one dimension; rows are of nodes.
+        if edges is not None and rows == edges.size(1) and (input.dim() == 1 or not is_preparing()):
             return piece.edge_ids(edges)
         vertices = self._graph.vertices_on(input.device)
         if rows != vertices.numel():
@@ -164,9 +169,14 @@ _OTHER_KINDS = {
     torch.feature_alpha_dropout_,
 }
 
+
+
+def _of_both(*names):
+    return {getattr(of, name) for of in (torch, torch.Tensor) for name in names if hasattr(of, name)}
+
+
 # All these functions take (tensor to add to, dim, index, ...).
-_SCATTERING = {
-    getattr(torch.Tensor, name)
-    for name in ("index_add", "index_add_", "scatter", "scatter_", "scatter_add", "scatter_add_",
-                 "scatter_reduce", "scatter_reduce_")
-}
+_SCATTERING = _of_both("index_add", "index_add_", "index_reduce", "index_reduce_", "scatter", "scatter_",
+                       "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_")
+_COUNTING = _of_both("bincount")
+_PUTTING = _of_both("index_put", "index_put_")  # (tensor to add to, indices, values, accumulate)

@@ -70,6 +70,9 @@ class Exchange:
     def bring(self, rows):
         """Returns one row per slot, (num_slots, ...), from one row per own node, (num_own, ...);
         collective, and differentiable. Raises TypeError for numbers that float32 cannot hold."""
+        if rows.layout != torch.strided:
+            raise NotImplementedError(
+                "sparse rows cannot be brought from other ranks; give x.to_dense()")
         if world_size() == 1:
             return rows
         flat = _as_float32(rows.reshape(self.num_own, rows.shape[1:].numel()))

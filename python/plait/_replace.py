@@ -7,6 +7,7 @@ import torch
 
 from plait._batch_norm import BatchNorm1d
 from plait._correct_and_smooth import correct_and_smooth_class
+from plait._quantiles import allow_no_messages
 from plait._spread_conv import spread_convolution, why_not_spread
 
 
@@ -36,6 +37,7 @@ def _replace(module, path, refused):
             module.__class__ = correct_and_smooth_class()
         if _is_message_passing(module) and not reason:
             spread_convolution(module)
+            allow_no_messages(module.aggr_module)
     if reason:
         refused.append(f"{path} ({reason})")
         return
@@ -46,7 +48,7 @@ def _replace(module, path, refused):
 
 def _empty_caches(module):
     """Forgets what layers kept of calls with the whole graph."""
-    for name in ("_cached_edge_index", "_cached_adj_t", "_cached_x"):
+    for name in ("_cached_edge_index", "_cached_adj_t", "_cached_x", "_cached_h"):
         if _is_message_passing(module) and getattr(module, name, None) is not None:
             setattr(module, name, None)
 
@@ -75,6 +77,14 @@ def _is_made_fast(module):
 def _is_message_passing(module):
     library = sys.modules.get("torch_geometric.nn")
     return library is not None and isinstance(module, library.MessagePassing)
+
+
+def is_left_alone(module):
+    """Returns whether a layer of message passing has not been made one for spread graphs."""
+    from plait.nn import FastConv
+
+    return _is_message_passing(module) and not (
+        isinstance(module, FastConv) or getattr(type(module), "_is_spread", False))
 
 
 def _of_torch_geometric(module):

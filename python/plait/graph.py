@@ -5,10 +5,15 @@ import os
 
 import torch
 
-from plait._adjacency import CPU, adjacency, owner_of_all, owners_of, require_equal_graphs
+from plait._adjacency import CPU, State, adjacency, owner_of_all, owners_of, require_equal_graphs
 from plait._inputs import as_edges, fields_of
 from plait._library import ops
 from plait.world import world_size
+
+
+_NO_TENSOR = ("a plait.Graph is not a tensor of edges, but {} was asked of it; it stands for the edges of all "
+              "ranks: add, drop or sort edges before plait.parallelize or plait.Graph, or read the "
+              "whole graph's .edge_index")
 
 
 def _lasting(tensor):
@@ -70,9 +75,9 @@ class Graph:
         ops.check_partition(partition)
         self.partition = partition
         self._owner_of_all = None  # made when first asked for
-        # None: every call uses edge_weight. Else calls use it that are given this tensor, which has the
-        # weights of edges into own nodes (plait.spread).
-        self._asks_for_weight = None
+        # None: every call uses edge_weight. Else calls use it that are given this tensor, unchanged, which
+        # has the weights of edges into own nodes (plait.spread).
+        self._asks_for_weight = self._states = None
         require_equal_graphs(edges.index, edges.weight, self._num_nodes, partition)
         fields = fields_of(edge_index, self._FIELDS)
         for name in self._FIELDS:
@@ -136,6 +141,17 @@ class Graph:
         """The number of nodes that this rank owns."""
         return self.num_nodes if world_size() == 1 else self._owners().vertices.numel()
 
+    def ask_for_weight(self, weight):
+        """Lets calls use edge_weight that are given `weight`: that of the edges into own nodes."""
+        self._asks_for_weight = weight
+        self._states = State.of(weight), State.of(self.edge_weight)
+
+    def is_asked_for(self, weight):
+        """Returns whether a call that was given this weight may use edge_weight instead."""
+        is_learnt = torch.is_grad_enabled() and weight.requires_grad
+        return weight is self._asks_for_weight and not is_learnt and (
+            self._states == (State.of(weight), State.of(self.edge_weight)))
+
     def check_rows(self, rows):
         """Raises ValueError unless `rows` is the number of this rank's own nodes."""
         if rows == self.num_own:
@@ -180,6 +196,17 @@ class Graph:
         plait._adjacency."""
         return adjacency(self.edge_index, self.edge_weight, self.num_nodes, loop_weight,
                          self.partition, device)
+
+    def __getattr__(self, name):
+        if hasattr(torch.Tensor, name):
+            raise AttributeError(_NO_TENSOR.format(f".{name}"))
+        raise AttributeError(f"'Graph' object has no attribute '{name}'")
+
+    def __getitem__(self, key):
+        raise TypeError(_NO_TENSOR.format("[...]"))
+
+    def __iter__(self):
+        raise TypeError(_NO_TENSOR.format(" as a pair of rows"))
 
     def __repr__(self):
         weighted = ", weighted" if self.is_weighted else ""

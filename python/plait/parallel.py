@@ -16,9 +16,10 @@ import types
 
 import torch
 
+from plait._checkpointing import checkpointing_refused
 from plait._dropout import StepCounter, VertexDropout
 from plait._library import ops
-from plait._replace import replace_layers
+from plait._replace import is_left_alone, replace_layers
 from plait.graph import Graph
 from plait.reduce import of_all_ranks
 from plait.spread import spread
@@ -52,16 +53,27 @@ def parallelize(model, data, *, methods=("forward",), partition="edges", strict=
     that cannot be spread; both on every rank.
     """
     data = spread(data, partition=partition, strict=strict)
-    if isinstance(getattr(model, "_ranks", None), _Ranks):
-        raise ValueError("the model is spread already; plait.spread spreads further graphs")
+    spread_parts = [name for name, part in model.named_modules()
+                    if isinstance(getattr(part, "_ranks", None), _Ranks)]
+    if spread_parts:
+        which = spread_parts[0]
+        raise ValueError(f"{f'the part {which} of ' if which else ''}the model is spread already; spread "
+                         "the outermost model alone, and further graphs by plait.spread")
     replace_layers(model, strict)
     _equalize(model)
     model._ranks = _Ranks(data.edge_index)
     model.__class__ = _spread_class(type(model), tuple(methods))
     for name in methods:
         if name in vars(model):  # as torch_geometric.nn.Sequential has its forward
-            setattr(model, name, types.MethodType(_spread_method(vars(model)[name].__func__), model))
+            setattr(model, name, types.MethodType(_spread_method(_unbound(vars(model)[name], model)), model))
     return model, data
+
+
+def _unbound(method, model):
+    """Returns a function of the model for what stands in a method's place in the model itself."""
+    if isinstance(method, types.MethodType) and method.__self__ is model:
+        return method.__func__
+    return lambda self, *args, **kwargs: method(*args, **kwargs)
 
 
 def _equalize(model):
@@ -91,6 +103,7 @@ class _Ranks:
 
     def __init__(self, graph):
         self.graph = graph
+        self._calls = 0  # in training, with gradients
         seed = torch.tensor([torch.initial_seed() & (1 << 63) - 1])
         ops.broadcast_(seed, 0)
         self.seed = int(seed)
@@ -112,12 +125,41 @@ class _Ranks:
         self._inside = True
         try:
             graph = next(filter(None, map(_graph_of, inputs)), self.graph)
-            with _shared_parameters(model), VertexDropout(graph, self.seed, self.steps):
+            if model.training and torch.is_grad_enabled():
+                self._calls += 1
+                _compare_weights(model, self._calls)
+            with (_shared_parameters(model), VertexDropout(graph, self.seed, self.steps),
+                  checkpointing_refused()):
                 yield
             if model.training:
                 self.steps.advance()
+        except ValueError as error:
+            raise _explained(error, model) from error.__cause__
         finally:
             self._inside = False
+
+
+def _explained(error, model):
+    """Returns the error, or a better one if a layer of PyTorch Geometric was given a plait.Graph."""
+    if "MessagePassing.propagate" not in str(error):
+        return error
+    new = [name for name, part in model.named_modules() if is_left_alone(part)]
+    return ValueError(f"{', '.join(new)}: layers that came into the model after plait.parallelize; make "
+                      "them before") if new else error
+
+
+def _compare_weights(model, call):
+    """Raises ValueError, on every rank, if ranks have come to hold different weights, as after
+    reset_parameters() or another step of the optimiser on one of them. Reads the weights at calls 1, 2, 4,
+    8, 16, 32, 64, 96 and so on."""
+    capturing = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
+    if world_size() == 1 or capturing or (call & (call - 1) and call % 32):
+        return
+    named = [(name, p) for name, p in model.named_parameters() if p.dtype == torch.float32]
+    if named:  # sums of whole numbers, which have the same bits in any order
+        sums = torch.stack([p.detach().view(torch.int32).sum() for _, p in named]).tolist()
+        names = (f"the bits of {name}" for name, _ in named)
+        require_equal("weights, for one has been changed alone", dict(zip(names, sums)))
 
 
 def _graph_of(value):

@@ -174,7 +174,7 @@ def _sum_gradients(gradients, context):
     like = context.like
     has = tuple(g is not None for g in gradients)
     flat = [
-        torch.zeros(shape.numel(), dtype=dtype, device=device) if g is None else g.flatten()
+        torch.zeros(shape.numel(), dtype=dtype, device=device) if g is None else g.to_dense().flatten()
         for g, (shape, dtype, device) in zip(gradients, like)
     ]
     counts = _counts(has, flat[0].device)

@@ -41,13 +41,17 @@ def spread(data, *, partition="edges", strict=True):
         result, fields = _copied(data)
         edges = _number_of_edges(data)
         _refuse_others(result, fields, edges, strict)
-        nodes = data.num_nodes if hasattr(data, "num_nodes") else data.x.size(0)
+        nodes = _number_of_nodes(data)
         edge_weight = fields.pop("edge_weight", None)
         graph = Graph(fields.pop("edge_index"), nodes, edge_weight, partition)
         if edge_weight is not None:
-            result.edge_weight = graph._asks_for_weight = _of_own_edges(graph, edge_weight)
+            result.edge_weight = _of_own_edges(graph, edge_weight)
+            graph.ask_for_weight(result.edge_weight)
     tensors = {name: value for name, value in fields.items() if isinstance(value, torch.Tensor)}
     if world_size() > 1:
+        for name, value in tensors.items():
+            if value.layout != torch.strided:
+                raise NotImplementedError(f"data.{name} is sparse; give data.{name}.to_dense()")
         require_equal("data", {name: _described(value) for name, value in tensors.items()})
     for name, value in tensors.items():
         of_edges = name.startswith("edge_")
@@ -73,7 +77,20 @@ def _is_ambiguous(name, value, data, edges):
     """Returns whether rows may be of nodes or of edges, because there are equally many of both."""
     known = name in ("x", "y", "pos", "z", "batch", "original_ids") or name.startswith(("edge_", "node_"))
     return (not known and not name.endswith("_mask") and isinstance(value, torch.Tensor)
-            and value.dim() > 0 and value.size(0) == edges == data.num_nodes)
+            and value.dim() > 0 and value.size(0) == edges == _number_of_nodes(data))
+
+
+def _lists_nodes(name, value, data, edges):
+    """Returns whether an attribute may list nodes by their ids."""
+    is_list = isinstance(value, torch.Tensor) and value.dim() == 1 and value.numel() > 1
+    if not is_list or value.dtype not in (torch.int32, torch.int64) or name == "y":
+        return False
+    nodes = _number_of_nodes(data)
+    return value.numel() not in (nodes, edges) and int(value.min()) >= 0 and int(value.max()) < nodes
+
+
+def _number_of_nodes(data):
+    return data.num_nodes if hasattr(data, "num_nodes") else data.x.size(0)
 
 
 def _number_of_edges(data):
@@ -87,20 +104,23 @@ def _refuse_others(data, fields, edges, strict):
     def is_kept(name, value):
         if value is None or name in ("edge_index", "edge_weight"):
             return True
-        if "index" in name or name.startswith("adj"):
+        if "index" in name or "idx" in name or name.startswith("adj"):
             return False
+        if name in ("batch", "ptr"):
+            return not isinstance(value, torch.Tensor) or value.unique().numel() <= 1
         if not name.startswith("edge_"):
             return True
         return isinstance(value, torch.Tensor) and value.dim() > 0 and value.size(0) == edges
 
     others = [name for name, value in fields.items() if not is_kept(name, value)]
     others += [name for name, value in fields.items() if name not in others
-               and _is_ambiguous(name, value, data, edges)]
+               and (_is_ambiguous(name, value, data, edges) or _lists_nodes(name, value, data, edges))]
     if not others:
         return
     text = (
         f"data has {', '.join(others)}, which a rank that has a part of the nodes cannot use; "
-        "weights of edges go into data.edge_weight, the rest must be deleted"
+        "weights of edges go into data.edge_weight, lists of nodes become masks, and the rest must be "
+        "deleted"
     )
     if strict:
         raise NotImplementedError(f"{text} (or left out, by strict=False)")

@@ -4,6 +4,7 @@ is on one process and spread over ranks.
 As a program, it trains all of them spread and prints the losses as JSON: the first rank's, after it has
 seen that the others' are the same."""
 
+import functools
 import json
 import os
 import sys
@@ -13,6 +14,7 @@ import torch
 import torch.nn.functional as F
 import torch_geometric.nn as pyg
 from torch_geometric.data import Data
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import add_self_loops, degree
 
 NODES, WIDTH, HIDDEN, CLASSES = 60, 8, 8, 3
@@ -226,6 +228,7 @@ LAYERS = {
     "a forward above theirs": lambda: Layered(Twice),
     "a forward above a forward": lambda: Layered(TwiceMore),
     "a forward that normalises": lambda: Layered(normalising()),
+    "a helper that normalises": lambda: Layered(Decorated),
     "a forward above ours": lambda: Layered(on_ours()),
     "Sequential": lambda: pyg.Sequential("data", [
         (lambda data: (data.x, data.edge_index), "data -> x, edges"),
@@ -287,14 +290,35 @@ class TwiceMore(Twice):
 
 
 def normalising():
-    from torch_geometric.nn.conv.gcn_conv import gcn_norm
+    from torch_geometric.nn.conv.gcn_conv import gcn_norm as local_norm
 
     class Normalising(pyg.GCNConv):
         def forward(self, x, edge_index):
-            edges, weight = gcn_norm(edge_index, None, x.size(0), add_self_loops=True)
+            edges, weight = local_norm(edge_index, None, x.size(0), add_self_loops=True)
             return self.propagate(edges, x=self.lin(x), edge_weight=weight)
 
     return Normalising
+
+
+def doubled(forward):
+    @functools.wraps(forward)
+    def wrapped(*args):
+        return 2 * forward(*args)
+    return wrapped
+
+
+class Decorated(pyg.GCNConv):
+    """Normalises in a helper, behind decorators, and calls another class's forward by its name."""
+
+    def norm(self, edge_index):
+        return gcn_norm(edge_index, add_self_loops=False)
+
+    @doubled
+    @torch.autocast("cpu", enabled=False)
+    def forward(self, x, edge_index):
+        edges, weight = self.norm(edge_index)
+        return self.propagate(edges, x=self.lin(x), edge_weight=weight) + pyg.GCNConv.forward(
+            self, x, edge_index)
 
 
 def on_ours():

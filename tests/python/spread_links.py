@@ -1,16 +1,14 @@
-"""Link prediction on a spread graph by plait.gather, and misuse of layers that are spread by exchange.
-As a program, on every rank; prints "done"."""
+"""Link prediction and post-processing on a spread graph, and what is refused there
+(spread_refusals.py). As a program, on every rank; prints "done"."""
 
 import pytest
 import torch
 import torch.nn.functional as F
 import torch_geometric.nn as pyg
-from torch_geometric.data import Data
-from torch_geometric.nn.conv.gcn_conv import gcn_norm
-from torch_geometric.utils import softmax
 
 import plait
 import spread_layers
+import spread_refusals
 from spread_layers import HIDDEN, NODES, WIDTH
 
 
@@ -104,84 +102,9 @@ def gather_brings_any_rows():
     assert plait.gather(graph.own(rows), nobody, graph).shape == (*nobody.shape, 2, 3)
 
 
-def misuse_is_named():
-    data = spread_layers.make_data()
-    graph = plait.Graph(data.edge_index, NODES)
-    own = graph.own(data.x)
-    with pytest.raises(ValueError, match="id 60 is outside"):
-        plait.gather(own, torch.tensor([0, NODES]), graph)
-    with pytest.raises(TypeError, match="integers"):
-        plait.gather(own, torch.tensor([0.0]), graph)
-    with pytest.raises(ValueError, match="no graph"):
-        plait.gather(own, torch.tensor([0]))
-    if plait.world_size() > 1:
-        with pytest.raises(ValueError, match="owns"):
-            plait.gather(data.x, torch.tensor([0]), graph)
-        with pytest.raises(TypeError, match="float64"):
-            plait.gather(own.double(), torch.tensor([0]), graph)
-    model = spread_layers.LAYERS["TransformerConv"]()
-    model, spread = plait.parallelize(model, data)
-    if plait.world_size() > 1:
-        spread.edge_attr = data.edge_attr
-        with pytest.raises(ValueError, match="TransformerConv: edge_attr has 255 rows"):
-            model(spread)
-
-
-class OutgoingSoftmax(pyg.MessagePassing):
-    def forward(self, x, edge_index, edge_scale):
-        return self.propagate(edge_index, x=x, share=softmax(edge_scale, edge_index[0]))
-
-    def message(self, x_j, share):
-        return share.view(-1, 1) * x_j
-
-
-class NormOfHelper(pyg.MessagePassing):
-    def norm(self, edge_index):
-        return gcn_norm(edge_index, add_self_loops=False)
-
-    def forward(self, x, edge_index, edge_scale):
-        edge_index, share = self.norm(edge_index)
-        return self.propagate(edge_index, x=x, share=share)
-
-    message = OutgoingSoftmax.message
-
-
-def sums_for_nodes_of_other_ranks_are_refused():
-    if plait.world_size() == 1:
-        return
-    for layer in (OutgoingSoftmax, NormOfHelper):
-        model, spread = plait.parallelize(layer(), spread_layers.make_data())
-        with pytest.raises(NotImplementedError, match="edges that leave a node"):
-            model(spread.x, spread.edge_index, spread.edge_scale)
-
-
-class TableByNumber(pyg.MessagePassing):
-    def forward(self, x, edge_index):
-        return self.propagate(edge_index, x=x)
-
-    def message(self, x_j, edge_index_j):
-        return x_j * edge_index_j.view(-1, 1)
-
-
-def layers_that_look_further_are_refused():
-    data = spread_layers.make_data()
-    for layer, reason in ((pyg.SAGEConv(8, 4, aggr="lstm"), "LSTMAggregation"),
-                          (pyg.GraphSAGE(8, 8, 2, aggr="lstm"), "LSTMAggregation"),
-                          (TableByNumber(), "edge_index_j"),
-                          (pyg.GPSConv(8, None, attn_type="performer"), "GPSConv")):
-        with pytest.raises(NotImplementedError, match=reason):
-            plait.parallelize(torch.nn.ModuleList([layer]), data)
-    ring = torch.stack([torch.arange(9), (torch.arange(9) + 1) % 9])
-    with pytest.raises(NotImplementedError, match="strength"):
-        plait.spread(Data(x=torch.ones(9, 2), edge_index=ring, strength=torch.ones(9)))
-    kept = plait.spread(Data(x=torch.ones(9, 2), edge_index=ring, edge_strength=torch.arange(9.0)))
-    assert torch.equal(kept.edge_strength, ((kept.edge_index.vertices - 1) % 9).sort().values.float())
-
-
 def main():
     for check in (links_are_as_on_one_process, post_processing_is_as_on_one_process,
-                  gather_brings_any_rows, misuse_is_named, sums_for_nodes_of_other_ranks_are_refused,
-                  layers_that_look_further_are_refused):
+                  gather_brings_any_rows, *spread_refusals.CHECKS):
         check()
 
 

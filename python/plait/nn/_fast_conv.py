@@ -18,7 +18,7 @@ from torch_geometric.nn import MessagePassing
 from plait._adjacency import NEEDS_GRAPH
 from plait._dropout import graph_of_model
 from plait._inputs import UnsupportedType, as_tensor
-from plait._spread_conv import spread_convolution, why_not_spread, with_degrees_of_sources
+from plait._spread_conv import spread_convolution, why_not_spread
 from plait.graph import Graph
 from plait.nn._neighbours import edges_of, neighbours, reason_against
 from plait.nn._slow import Slow, refuse_if_strict, tell
@@ -49,6 +49,7 @@ class FastConv(MessagePassing):
             # Not what PyTorch Geometric has made of its class's, which cannot be explained.
             cls.propagate, cls.edge_updater = MessagePassing.propagate, MessagePassing.edge_updater
             cls._steps = {name: getattr(cls, name) for name in _STEPS}
+            cls._their_forward = cls._theirs.forward
 
             @functools.wraps(cls._theirs.forward)
             def forward(self, *args, **kwargs):
@@ -76,7 +77,7 @@ class FastConv(MessagePassing):
         except TypeError:
             return self._theirs.forward(self, *args, **kwargs)  # tells the mistake
         if self._plait_piece is not None:
-            return with_degrees_of_sources(self._theirs.forward)(**given)
+            return self._theirs.forward(**given)
         if torch.jit.is_tracing() or torch.compiler.is_exporting():
             return self._theirs.forward(**given)
         x, edge_index = given["x"], given["edge_index"]
@@ -92,7 +93,7 @@ class FastConv(MessagePassing):
                 raise Slow(reason)
             return self._fast(**{name: value for name, value in given.items() if name != "self"})
         except Slow as error:
-            slow = error
+            slow = Slow(error.kind, str(error))  # without the traceback, which holds x
         return self._slow(slow, given)
 
     def _slow(self, slow, given):
@@ -113,6 +114,8 @@ class FastConv(MessagePassing):
     def _on_piece(self, slow, given):
         """Runs their code on the edges into own nodes of a spread graph."""
         refused = why_not_spread(self)
+        if getattr(type(self), "_is_spread", False):
+            refused = "forward is given no plait.Graph by name"
         if refused:
             raise NotImplementedError(f"{type(self).__name__} with {slow}: on a spread graph: {refused}")
         fast = type(self)
@@ -172,6 +175,8 @@ def _has_own_steps(conv):
     """Returns whether a step of message passing was replaced: in a class derived from ours, in one of
     PyTorch Geometric's, or in the layer itself."""
     cls, own = type(conv), vars(conv)
+    if cls._theirs.forward is not cls._their_forward:
+        return True
     for name, plain in cls._steps.items():
         step = getattr(own[name], "__func__", own[name]) if name in own else getattr(cls, name)
         if step is not plain and not _is_made(cls, name, step):

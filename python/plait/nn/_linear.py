@@ -30,7 +30,7 @@ def linear_of_neighbours(lin, x, reduce, linear=True, sums_first=False):
 def _settle(lin, x):
     """Lets a lazy linear map become a plain one, of the width of x, so that its first product is
     computed in the same way as all later ones."""
-    if is_uninitialized_parameter(getattr(lin, "weight", None)) and is_bare(lin, but=1):
+    if is_uninitialized_parameter(lin._parameters.get("weight")) and is_bare(lin, but=1):
         lin(x[:0])
 
 

@@ -168,7 +168,8 @@ def edges_of(edge_index, edge_weight):
             raise Slow("gradients of a sparse tensor")
         if edge_index.layout == torch.sparse_coo and not edge_index.is_coalesced():
             raise Slow("a sparse tensor that is not coalesced")
-        return kept(edge_index, None, ("as edges",), lambda: as_edges(edge_index))
+        with torch.inference_mode(False):
+            return kept(edge_index, None, ("as edges",), lambda: as_edges(edge_index))
     if isinstance(edge_index, EdgeIndex):
         # It counts its changes, which the tensor in it does not.
         edge_index = kept(edge_index, None, ("as tensor",), lambda: edge_index.as_tensor().detach())
@@ -180,14 +181,13 @@ def edges_of(edge_index, edge_weight):
 def _edges_of_graph(graph, edge_weight):
     if edge_weight is None and graph._asks_for_weight is not None:
         return Edges(graph.edge_index, None, graph.num_nodes)
-    is_learnt = edge_weight is not None and torch.is_grad_enabled() and edge_weight.requires_grad
-    if edge_weight is graph._asks_for_weight and not is_learnt:
+    if edge_weight is None or (graph.is_weighted and graph._asks_for_weight is None):
+        return as_edges(graph, edge_weight)  # which tells if there are two weights
+    if world_size() == 1:
+        return as_edges(graph.edge_index, edge_weight)
+    if graph.is_asked_for(edge_weight):
         return as_edges(graph)
-    if graph.is_weighted and graph._asks_for_weight is None:
-        return as_edges(graph, edge_weight)  # tells that there are two
-    if world_size() > 1:
-        raise Slow("edge_weight", "an edge_weight that is not the graph's")
-    return as_edges(graph.edge_index, edge_weight)
+    raise Slow("edge_weight", "an edge_weight that is not data.edge_weight, or was changed")
 
 
 def _check_sparse(conv, weight):

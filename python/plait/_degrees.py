@@ -1,0 +1,78 @@
+"""gcn_norm, degree and one_hot of PyTorch Geometric, as a layer finds them that computes on a piece
+of a spread graph (plait._spread_conv)."""
+
+import functools
+import types
+
+import torch
+from torch_geometric import utils
+from torch_geometric.nn.conv import gcn_conv
+
+from plait._adjacency import inverse_root
+from plait._computing import compute_on_edges, current, is_preparing
+from plait._replaced_names import Names
+from plait.world import counts_of_ranks
+
+
+def _gcn_norm(edge_index, edge_weight=None, num_nodes=None, improved=False, add_self_loops=True,
+              flow="source_to_target", dtype=None):
+    """As torch_geometric.nn.conv.gcn_conv.gcn_norm, for edges of the current piece: degrees are those
+    of the whole graph."""
+    piece, _ = current()
+    if edge_weight is None:
+        edge_weight = torch.ones(edge_index.size(1), dtype=dtype, device=edge_index.device)
+    if add_self_loops:
+        edge_index, edge_weight = utils.add_remaining_self_loops(
+            edge_index, edge_weight, 2.0 if improved else 1.0, piece.num_own)
+    source, target = edge_index
+    degree = edge_weight.new_zeros(piece.num_own).scatter_add(0, target, edge_weight)
+    scale = inverse_root(degree, piece)
+    compute_on_edges(edge_index)
+    return edge_index, piece.bring(scale)[source] * edge_weight * scale[target]
+
+
+def _degree(index, num_nodes=None, dtype=None):
+    """As torch_geometric.utils.degree of the targets, for every slot of the current piece."""
+    piece, _ = current()
+    if num_nodes != piece.num_own:
+        raise NotImplementedError(f"degree(..., num_nodes={num_nodes}) on a spread graph; give the "
+                                  "number of rows of x, and count edges by their targets")
+    ones = torch.ones(index.size(0), dtype=torch.float32, device=index.device)
+    degree = ones.new_zeros(piece.num_own).scatter_add(0, index, ones)
+    return piece.bring(degree).to(dtype or torch.get_default_dtype())
+
+
+def _one_hot(index, num_classes=None, dtype=None):
+    """As torch_geometric.utils.one_hot, with the number of classes of all ranks."""
+    if num_classes is None:
+        here = int(index.max()) + 1 if index.numel() else 0
+        num_classes = max(counts_of_ranks("one_hot", here))
+    return _originals["one_hot"](index, num_classes, dtype)
+
+
+def _within_layers(theirs, ours):
+    @functools.wraps(theirs)
+    def function(*args, **kwargs):
+        return (ours if is_preparing() else theirs)(*args, **kwargs)
+
+    return function
+
+
+def _is_place(module, name):
+    # Layers of PyTorch Geometric take degrees of targets, by names of their own modules.
+    return "degree" not in name or module in ("torch_geometric.utils", "__main__") or not (
+        module.startswith("torch_geometric."))
+
+
+_originals = {"gcn_norm": gcn_conv.gcn_norm, "degree": utils.degree, "one_hot": utils.one_hot}
+_names = Names([(_originals[name], _within_layers(_originals[name], ours))
+                for name, ours in (("gcn_norm", _gcn_norm), ("degree", _degree), ("one_hot", _one_hot))],
+               _is_place)
+
+of_whole_graph = _names.replaced
+
+
+def find_names(cls):
+    """Finds the places in which a class of layers may look for the functions."""
+    _names.search(value for each in cls.__mro__ for value in vars(each).values()
+                  if isinstance(value, types.FunctionType))
