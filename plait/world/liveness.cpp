@@ -194,17 +194,18 @@ void Liveness::end_waits() {
 
 void Liveness::run_watch() {
   auto last = steady_clock::now();
-  Duration verdict_age{0};
+  std::optional<Duration> verdict_age;
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     changed_.wait_for(lock, verdict_ || urgent_ ? kUrgentInterval : interval_);
     if (stopping_) return;
     const Duration elapsed = time_run(last);
     if (verdict_) {
-      act(verdict_age += elapsed);
+      // The time before this thread has seen it counts for nothing: the main thread may not have it.
+      verdict_age = verdict_age ? *verdict_age + elapsed : Duration(0);
+      act(*verdict_age);
       continue;
     }
-    verdict_age = Duration(0);
     store_silence_ += elapsed;
     if (store_silence_ < longest_silence(options_.timeout)) continue;
     const auto how = not_answered(store_silence_);
