@@ -1,11 +1,17 @@
 """Runs Python programs as ranks of one world, started as torchrun does but faster."""
 
+import functools
+import itertools
+import json
 import os
 import pathlib
+import queue
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from built_package import FOLDER
@@ -26,6 +32,59 @@ def free_port():
         return s.getsockname()[1]
 
 
+class _Forked:
+    """A process that the fork server has started."""
+
+    def __init__(self):
+        self.events = queue.SimpleQueue()
+        self.pid = self.code = None
+
+    def wait(self, limit):
+        """Returns the exit code; raises queue.Empty if it does not come within the limit."""
+        end = time.monotonic() + limit
+        while self.code is None:
+            what, number = self.events.get(timeout=max(0, end - time.monotonic()))
+            if what == "started":
+                self.pid = number
+            else:
+                self.code = number
+        return self.code
+
+    def kill(self):
+        if self.code is None:
+            try:
+                self.wait(0)
+            except queue.Empty:
+                if self.pid:
+                    os.kill(self.pid, signal.SIGKILL)
+
+
+class _ForkServer:
+    """See fork_server.py. It ends with this process."""
+
+    def __init__(self):
+        self._process = subprocess.Popen([sys.executable, HERE / "fork_server.py"], env=environment(),
+                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._numbers, self._children = itertools.count(), {}
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self):
+        for line in self._process.stdout:
+            number, what, value = json.loads(line)
+            self._children[number].events.put((what, value))
+
+    def start(self, argv, env, out, err):
+        number, child = next(self._numbers), _Forked()
+        self._children[number] = child
+        request = {"number": number, "argv": argv, "environment": env, "out": out, "err": err}
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        return child
+
+
+_fork_server = functools.cache(_ForkServer)
+
+
 class Ranks:
     """`ranks` processes of one program; rank 0 keeps the store."""
 
@@ -36,10 +95,10 @@ class Ranks:
             env = environment(RANK=str(rank), WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1",
                               MASTER_PORT=str(port), PLAIT_TIMEOUT_MS=str(timeout_ms), **variables)
             # Files: a full pipe would stop a rank while another is read.
-            files = [tempfile.TemporaryFile("w+") for _ in range(2)]
+            files = [tempfile.NamedTemporaryFile("w+") for _ in range(2)]
             self.files.append(files)
-            self.processes.append(subprocess.Popen(
-                [sys.executable, *map(str, program)], env=env, stdout=files[0], stderr=files[1]))
+            self.processes.append(_fork_server().start(
+                [*map(str, program)], env, *(file.name for file in files)))
 
     def results(self, limit=240):
         """Returns exit code, stdout and stderr of each rank. All must end within the limit."""
