@@ -201,7 +201,8 @@ void Liveness::run_watch() {
     if (stopping_) return;
     const Duration elapsed = time_run(last);
     if (verdict_) {
-      // The time before this thread has seen it counts for nothing: the main thread may not have it.
+      // The time before this thread has seen it counts for nothing: the main thread may not have
+      // it.
       verdict_age = verdict_age ? *verdict_age + elapsed : Duration(0);
       act(*verdict_age);
       continue;
