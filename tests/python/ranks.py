@@ -14,6 +14,8 @@ import tempfile
 import threading
 import time
 
+import torch
+
 from built_package import FOLDER
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -82,7 +84,15 @@ class _ForkServer:
         return child
 
 
-_fork_server = functools.cache(_ForkServer)
+@functools.cache
+def _starter():
+    """Returns the function that starts a program. CUDA does not work in forks of a process that knows it."""
+    return _start if torch.cuda.is_available() else _ForkServer().start
+
+
+def _start(argv, env, out, err):
+    with open(out, "w") as stdout, open(err, "w") as stderr:
+        return subprocess.Popen([sys.executable, *argv], env=env, stdout=stdout, stderr=stderr)
 
 
 class Ranks:
@@ -97,8 +107,8 @@ class Ranks:
             # Files: a full pipe would stop a rank while another is read.
             files = [tempfile.NamedTemporaryFile("w+") for _ in range(2)]
             self.files.append(files)
-            self.processes.append(_fork_server().start(
-                [*map(str, program)], env, *(file.name for file in files)))
+            names = (file.name for file in files)
+            self.processes.append(_starter()([*map(str, program)], env, *names))
 
     def results(self, limit=240):
         """Returns exit code, stdout and stderr of each rank. All must end within the limit."""
