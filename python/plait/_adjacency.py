@@ -219,14 +219,18 @@ def fingerprint(tensor, dtype=None):
     return kept(tensor, None, ("fingerprint", dtype), make)
 
 
+def is_learnt(weight):
+    """Returns whether a gradient is wanted of a weight, which may be None."""
+    return weight is not None and torch.is_grad_enabled() and weight.requires_grad
+
+
 def kept(edge_index, edge_weight, key, make, is_kept=bool):
     """Returns the result of make(), which is kept for as long as the tensors live unchanged.
     is_kept(whether it is kept here) tells whether it need not be made, where ranks decide together."""
     tensors = [t for t in (edge_index, edge_weight) if t is not None]
     # Inference tensors do not record changes. A weight that requires a gradient must go to the
     # operation, which refuses it.
-    tracks = torch.is_grad_enabled() and edge_weight is not None and edge_weight.requires_grad
-    if tracks or any(t.is_inference() for t in tensors):
+    if is_learnt(edge_weight) or any(t.is_inference() for t in tensors):
         is_kept(False)
         return make()
     key = (*key, None if edge_weight is None else id(edge_weight))

@@ -60,8 +60,8 @@ def _within_layers(theirs, ours):
 
 def _is_place(module, name):
     # Layers of PyTorch Geometric take degrees of targets, by names of their own modules.
-    return "degree" not in name or module in ("torch_geometric.utils", "__main__") or not (
-        module.startswith("torch_geometric."))
+    return ("degree" not in name or module == "torch_geometric.utils"
+            or not module.startswith("torch_geometric."))
 
 
 _originals = {"gcn_norm": gcn_conv.gcn_norm, "degree": utils.degree, "one_hot": utils.one_hot}

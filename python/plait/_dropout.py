@@ -133,7 +133,7 @@ class VertexDropout(TorchFunctionMode):
         messages, of an edge."""
         rows = input.size(0) if input.dim() > 0 else -1
         piece, edges = current()
-        # What a layer prepares of edges, as their weights, has one dimension; rows are of nodes.
+        # Numbers that a layer prepares for edges, such as weights, have one dimension; nodes have rows.
         if edges is not None and rows == edges.size(1) and (input.dim() == 1 or not is_preparing()):
             return piece.edge_ids(edges)
         vertices = self._graph.vertices_on(input.device)

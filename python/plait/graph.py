@@ -5,7 +5,8 @@ import os
 
 import torch
 
-from plait._adjacency import CPU, State, adjacency, owner_of_all, owners_of, require_equal_graphs
+from plait._adjacency import (CPU, State, adjacency, is_learnt, owner_of_all, owners_of,
+                              require_equal_graphs)
 from plait._inputs import as_edges, fields_of
 from plait._library import ops
 from plait.world import world_size
@@ -148,8 +149,7 @@ class Graph:
 
     def is_asked_for(self, weight):
         """Returns whether a call that was given this weight may use edge_weight instead."""
-        is_learnt = torch.is_grad_enabled() and weight.requires_grad
-        return weight is self._asks_for_weight and not is_learnt and (
+        return weight is self._asks_for_weight and not is_learnt(weight) and (
             self._states == (State.of(weight), State.of(self.edge_weight)))
 
     def check_rows(self, rows):

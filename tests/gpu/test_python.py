@@ -12,8 +12,8 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import conftest  # noqa: F401  the package under test
+import drop_in_cases
 import spread_cases
-import test_drop_in
 from edges import assert_close, random_edges
 from layers import CASES, INPUTS, KINDS, assert_same_gradients, gradients, make, pair
 from ranks import HERE, Ranks
@@ -53,10 +53,10 @@ def test_odd_graphs(name, shape):
 
 
 # Lazy layers draw other first weights on a GPU.
-@pytest.mark.parametrize("name", [name for name in test_drop_in.FAST if "lazy" not in name])
+@pytest.mark.parametrize("name", [name for name in drop_in_cases.FAST if "lazy" not in name])
 def test_options(name, monkeypatch):
     monkeypatch.setenv("PLAIT_STRICT", "1")
-    test_drop_in.compare(*test_drop_in.FAST[name], device=GPU)
+    drop_in_cases.compare(*drop_in_cases.FAST[name], device=GPU)
 
 
 @pytest.mark.parametrize("op", ["sum", "mean", "weighted"])

@@ -6,7 +6,7 @@ import torch
 import torch_geometric.nn.aggr as theirs
 from torch_geometric import EdgeIndex
 
-from plait._adjacency import adjacency, kept
+from plait._adjacency import adjacency, is_learnt, kept
 from plait._inputs import Edges, as_edges
 from plait._learnt_weights import LearntAdjacency
 from plait.graph import Graph
@@ -138,10 +138,9 @@ def neighbours(conv, x, edge_index, edge_weight=None, size=None, loop_weights=No
     elif edges.num_nodes is not None and (not one_set or edges.num_nodes != sources):
         raise ValueError(f"x has {sources} rows, but the graph has {edges.num_nodes} nodes; give one row "
                          "for each")
-    is_learnt = weight is not None and torch.is_grad_enabled() and weight.requires_grad
-    if is_learnt and not conv._uses_weights:
-        weight, is_learnt = None, False
-    if is_learnt and world_size() > 1:
+    if is_learnt(weight) and not conv._uses_weights:
+        weight = None
+    if is_learnt(weight) and world_size() > 1:
         raise Slow("gradients of edge weights")
     loop_weight = loop_weights and loop_weights[weight is not None]
     if turned:
@@ -152,7 +151,7 @@ def neighbours(conv, x, edge_index, edge_weight=None, size=None, loop_weights=No
             both, given = min(sources, targets), index
             index = _kept_edges(given, both, lambda: _with_loops(given, both))
             weight = loop_weight = None
-    if is_learnt:
+    if is_learnt(weight):
         made = LearntAdjacency(index, weight, nodes, loop_weight)
     else:
         made = adjacency(index, weight, nodes, loop_weight, partition, x[0].device)
@@ -164,7 +163,7 @@ def edges_of(edge_index, edge_weight):
     """As as_edges; the edges of a sparse tensor or an EdgeIndex are kept for as long as it lives
     unchanged."""
     if is_sparse(edge_index) and edge_weight is None:
-        if torch.is_grad_enabled() and edge_index.requires_grad:
+        if is_learnt(edge_index):
             raise Slow("gradients of a sparse tensor")
         if edge_index.layout == torch.sparse_coo and not edge_index.is_coalesced():
             raise Slow("a sparse tensor that is not coalesced")
