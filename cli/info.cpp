@@ -4,28 +4,12 @@
 #include <algorithm>
 
 #include "cli/cli.h"
+#include "plait/graph/statistics.h"
 #include "plait/nn/config.h"
+#include "plait/reorder/communities.h"
 
 namespace plait::cli {
 namespace {
-
-struct Degrees {
-  EdgeOffset largest = 0;
-  std::uint64_t isolated = 0;  // vertices without incoming edges
-};
-
-Degrees degrees(const AnyCsr& any) {
-  return std::visit(
-      [](const auto& graph) {
-        Degrees d;
-        for (std::uint64_t i = 0; i < graph.vertices(); ++i) {
-          d.largest = std::max(d.largest, graph.degree(i));
-          d.isolated += graph.degree(i) == 0;
-        }
-        return d;
-      },
-      any);
-}
 
 json split_counts(const Dataset& dataset, std::uint32_t split) {
   std::array<std::uint64_t, 4> counts{};
@@ -36,17 +20,22 @@ json split_counts(const Dataset& dataset, std::uint32_t split) {
 }
 
 json describe(const Dataset& dataset) {
-  const Degrees d = degrees(dataset.graph);
+  const DegreeStatistics degrees = degree_statistics(dataset.graph);
+  const double span = averaged_edge_span(dataset.graph);
   json result = {{"name", dataset.name},
                  {"vertices", dataset.vertices()},
                  {"edges", dataset.edges()},
                  {"id_bits", std::holds_alternative<Csr32>(dataset.graph) ? 32 : 64},
                  {"weighted", is_weighted(dataset.graph)},
                  {"symmetric", dataset.symmetric},
-                 {"mean_degree",
-                  static_cast<double>(dataset.edges()) / static_cast<double>(dataset.vertices())},
-                 {"largest_degree", d.largest},
-                 {"isolated", d.isolated},
+                 {"mean_degree", degrees.mean},
+                 {"median_degree", degrees.median},
+                 {"percentile_99_degree", degrees.percentile_99},
+                 {"largest_degree", degrees.largest},
+                 {"isolated", degrees.without_edges},
+                 {"top_percent_share", degrees.top_percent_share},
+                 {"averaged_edge_span", span},
+                 {"scattered", is_scattered(span, dataset.vertices())},
                  {"feature_width", dataset.features.width},
                  {"classes", dataset.classes},
                  {"splits", json::array()}};
@@ -58,15 +47,38 @@ json describe(const Dataset& dataset) {
   return result;
 }
 
+json describe_communities(const AnyCsr& graph) {
+  const CommunityStatistics found = community_statistics(graph);
+  return {{"communities", found.communities},
+          {"largest_community", found.largest},
+          {"inner_edges", found.inner_edges},
+          {"modularity", found.modularity}};
+}
+
+void print_shape(const json& r) {
+  fmt::print("  degree          mean {:.2f}, median {}, 99% at most {}, largest {}; {} without "
+             "incoming edges\n",
+             r["mean_degree"].get<double>(), r["median_degree"].get<std::uint64_t>(),
+             r["percentile_99_degree"].get<std::uint64_t>(),
+             r["largest_degree"].get<std::uint64_t>(), r["isolated"].get<std::uint64_t>());
+  fmt::print("  hubs            1% of the vertices have {:.1f}% of the edges\n",
+             100 * r["top_percent_share"].get<double>());
+  fmt::print("  edge span       {:.1f} ids on average: {}\n", r["averaged_edge_span"].get<double>(),
+             r["scattered"].get<bool>() ? "scattered, other ids may be faster" : "near enough");
+  if (!r.contains("communities")) return;
+  fmt::print("  communities     {}, the largest of {} vertices; {:.1f}% of the edges are inside, "
+             "modularity {:.3f}\n",
+             r["communities"].get<std::uint64_t>(), r["largest_community"].get<std::uint64_t>(),
+             100 * r["inner_edges"].get<double>(), r["modularity"].get<double>());
+}
+
 void print_text(const json& r) {
   fmt::print("{}\n", r["name"].get<std::string>());
   fmt::print("  vertices        {}\n", r["vertices"].get<std::uint64_t>());
   fmt::print("  edges           {} ({}{}, {}-bit ids)\n", r["edges"].get<std::uint64_t>(),
              r["symmetric"].get<bool>() ? "symmetric" : "directed",
              r["weighted"].get<bool>() ? ", weighted" : "", r["id_bits"].get<int>());
-  fmt::print("  degree          mean {:.2f}, largest {}, {} without incoming edges\n",
-             r["mean_degree"].get<double>(), r["largest_degree"].get<std::uint64_t>(),
-             r["isolated"].get<std::uint64_t>());
+  print_shape(r);
   if (r.contains("feature_form"))
     fmt::print("  features        {} columns, {}\n", r["feature_width"].get<std::uint64_t>(),
                r["feature_form"].get<std::string>());
@@ -84,13 +96,18 @@ void print_text(const json& r) {
 
 void add_info(CLI::App& app, Session& session) {
   auto path = std::make_shared<std::string>();
+  auto communities = std::make_shared<bool>(false);
   CLI::App* command =
       add_command(app, session, "info", "Show the contents of a graph file", [=, &session] {
-        const json result = describe(read_graph(*path, session));
+        const Dataset dataset = read_graph(*path, session);
+        json result = describe(dataset);
+        if (*communities) result.update(describe_communities(dataset.graph));
         session.json ? print_json(result) : print_text(result);
       });
   command->add_option("graph", *path, "Graph file")->required();
-  add_examples(command, "  plait info cora.plait\n  plait info web.mtx --json");
+  command->add_flag("--communities", *communities,
+                    "Look for communities of vertices, which takes seconds for 100 million edges");
+  add_examples(command, "  plait info cora.plait\n  plait info web.mtx --communities --json");
 }
 
 }  // namespace plait::cli

@@ -152,6 +152,25 @@ class Graph:
         return weight is self._asks_for_weight and not is_learnt(weight) and (
             self._states == (State.of(weight), State.of(self.edge_weight)))
 
+    def stats(self, communities=True):
+        """Returns numbers that describe the shape of the whole graph, by name (GNNAdvisor, section 3.1):
+
+            mean_degree, median_degree, percentile_99_degree, largest_degree: of edges that lead to a node.
+            isolated: the number of nodes to which no edge leads.
+            top_percent_share: the part of the edges that lead to the 1% of the nodes with the most.
+            averaged_edge_span: the mean distance between the ids of an edge's two ends.
+            scattered: whether ids are so far apart that others are expected to be faster.
+            communities, largest_community: communities of at least two nodes that label propagation
+                finds, and the nodes of the largest; unless `communities` is False.
+            inner_edges, modularity: the part of the edges inside communities, and that part less the one
+                that is expected by chance.
+        """
+        numbers = ops.graph_statistics(self.edge_index, self.num_nodes, communities)
+        counts = ("median_degree", "percentile_99_degree", "largest_degree", "isolated", "communities",
+                  "largest_community")
+        kinds = dict.fromkeys(counts, int) | {"scattered": bool}
+        return {name: kinds.get(name, float)(value) for name, value in numbers.items()}
+
     def check_rows(self, rows):
         """Raises ValueError unless `rows` is the number of this rank's own nodes."""
         if rows == self.num_own:
