@@ -56,20 +56,22 @@ json describe_communities(const AnyCsr& graph) {
 }
 
 void print_shape(const json& r) {
-  fmt::print("  degree          mean {:.2f}, median {}, 99% at most {}, largest {}; {} without "
-             "incoming edges\n",
-             r["mean_degree"].get<double>(), r["median_degree"].get<std::uint64_t>(),
-             r["percentile_99_degree"].get<std::uint64_t>(),
-             r["largest_degree"].get<std::uint64_t>(), r["isolated"].get<std::uint64_t>());
+  fmt::print(
+      "  degree          mean {:.2f}, median {}, 99% at most {}, largest {}; {} without "
+      "incoming edges\n",
+      r["mean_degree"].get<double>(), r["median_degree"].get<std::uint64_t>(),
+      r["percentile_99_degree"].get<std::uint64_t>(), r["largest_degree"].get<std::uint64_t>(),
+      r["isolated"].get<std::uint64_t>());
   fmt::print("  hubs            1% of the vertices have {:.1f}% of the edges\n",
              100 * r["top_percent_share"].get<double>());
   fmt::print("  edge span       {:.1f} ids on average: {}\n", r["averaged_edge_span"].get<double>(),
              r["scattered"].get<bool>() ? "scattered, other ids may be faster" : "near enough");
   if (!r.contains("communities")) return;
-  fmt::print("  communities     {}, the largest of {} vertices; {:.1f}% of the edges are inside, "
-             "modularity {:.3f}\n",
-             r["communities"].get<std::uint64_t>(), r["largest_community"].get<std::uint64_t>(),
-             100 * r["inner_edges"].get<double>(), r["modularity"].get<double>());
+  fmt::print(
+      "  communities     {}, the largest of {} vertices; {:.1f}% of the edges are inside, "
+      "modularity {:.3f}\n",
+      r["communities"].get<std::uint64_t>(), r["largest_community"].get<std::uint64_t>(),
+      100 * r["inner_edges"].get<double>(), r["modularity"].get<double>());
 }
 
 void print_text(const json& r) {

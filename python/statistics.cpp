@@ -1,9 +1,10 @@
 // Statistics of a graph for Python: torch.ops.plait.graph_statistics.
+#include "plait/graph/statistics.h"
+
 #include <torch/library.h>
 
 #include "plait/base/parallel.h"
 #include "plait/graph/build.h"
-#include "plait/graph/statistics.h"
 #include "plait/reorder/communities.h"
 #include "plait/world/launch.h"
 #include "python/edge_tensors.h"
@@ -14,8 +15,8 @@ namespace {
 
 using Numbers = c10::Dict<std::string, double>;
 
-// Returns the numbers by the names that `plait info --json` gives them; those of communities if they
-// are asked for.
+// Returns the numbers by the names that `plait info --json` gives them; those of communities if
+// they are asked for.
 Numbers graph_statistics(const at::Tensor& edge_index, std::int64_t num_nodes, bool communities) {
   return with_python_errors([&] {
     const ThreadCount threads(thread_share());

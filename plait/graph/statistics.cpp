@@ -49,8 +49,7 @@ DegreeStatistics degree_statistics(const AnyCsr& graph) {
   const auto most = degrees.end() - static_cast<std::ptrdiff_t>(top);
   found.largest = *std::max_element(most, degrees.end());
   const EdgeOffset of_top = std::accumulate(most, degrees.end(), EdgeOffset{0});
-  if (edges > 0)
-    found.top_percent_share = static_cast<double>(of_top) / static_cast<double>(edges);
+  if (edges > 0) found.top_percent_share = static_cast<double>(of_top) / static_cast<double>(edges);
   return found;
 }
 

@@ -1,5 +1,5 @@
-// Numbers that describe a graph's shape, from which a runtime chooses how to compute on it: the graph
-// part of GNNAdvisor's input extractor (Wang et al., OSDI 2021, section 3.1).
+// Numbers that describe a graph's shape, from which a runtime chooses how to compute on it: the
+// graph part of GNNAdvisor's input extractor (Wang et al., OSDI 2021, section 3.1).
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,13 @@ struct DegreeStatistics {
 // Looks at every row's length, by all threads.
 DegreeStatistics degree_statistics(const AnyCsr& graph);
 
-// Returns the averaged edge span: the mean, over the edges, of the distance between the ids of the two
-// ends (GNNAdvisor, section 5.1). 0 without edges. Looks at every edge, by all threads; the result
-// does not depend on their number.
+// Returns the averaged edge span: the mean, over the edges, of the distance between the ids of the
+// two ends (GNNAdvisor, section 5.1). 0 without edges. Looks at every edge, by all threads; the
+// result does not depend on their number.
 double averaged_edge_span(const AnyCsr& graph);
 
-// Returns whether the ids of `vertices` vertices are so scattered that renumbering them is expected to
-// pay: whether the square root of the averaged edge span is above floor(sqrt(vertices) / 100)
+// Returns whether the ids of `vertices` vertices are so scattered that renumbering them is expected
+// to pay: whether the square root of the averaged edge span is above floor(sqrt(vertices) / 100)
 // (GNNAdvisor, section 5.1).
 bool is_scattered(double averaged_edge_span, std::uint64_t vertices);
 

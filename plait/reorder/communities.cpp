@@ -59,8 +59,7 @@ CommunityStatistics describe(const Csr<V>& graph, std::span<const std::uint32_t>
 
 }  // namespace
 
-CommunityStatistics community_statistics(const AnyCsr& any,
-                                         std::span<const std::uint32_t> labels) {
+CommunityStatistics community_statistics(const AnyCsr& any, std::span<const std::uint32_t> labels) {
   return std::visit([&](const auto& graph) { return describe(graph, labels); }, any);
 }
 
@@ -70,8 +69,8 @@ CommunityStatistics community_statistics(const AnyCsr& any) {
         const auto offsets = graph.offsets.span();
         const auto rows = graph.vertices();
         if (rows == 0) return CommunityStatistics{};
-        return describe(graph, find_clusters(offsets.first(rows), offsets.subspan(1),
-                                             graph.neighbours.data()));
+        return describe(
+            graph, find_clusters(offsets.first(rows), offsets.subspan(1), graph.neighbours.data()));
       },
       any);
 }

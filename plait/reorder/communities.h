@@ -12,15 +12,16 @@ struct CommunityStatistics {
   std::uint64_t communities = 0;  // labels that at least two vertices have
   std::uint64_t largest = 0;      // vertices of the largest
   double inner_edges = 0;         // the part of the edges whose two ends have the same label
-  // Newman's modularity of the labels: the part of the edges that are inner, less the part that would
-  // be if edges joined vertices at random with the same numbers of edges in and out (Leicht and
-  // Newman, Physical Review Letters 100, 2008, equation 3). 0 if all vertices have one label.
+  // Newman's modularity of the labels: the part of the edges that are inner, less the part that
+  // would be if edges joined vertices at random with the same numbers of edges in and out (Leicht
+  // and Newman, Physical Review Letters 100, 2008, equation 3). 0 if all vertices have one label.
   double modularity = 0;
 };
 
 // Describes the communities that the labels, one number below vertices() per vertex, give a graph.
 // Looks at every edge, by all threads; the result does not depend on their number.
-CommunityStatistics community_statistics(const AnyCsr& graph, std::span<const std::uint32_t> labels);
+CommunityStatistics community_statistics(const AnyCsr& graph,
+                                         std::span<const std::uint32_t> labels);
 
 // As above, of the labels that find_clusters gives. The graph has fewer than 2^32 - 1 vertices.
 CommunityStatistics community_statistics(const AnyCsr& graph);

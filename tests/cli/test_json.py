@@ -90,6 +90,7 @@ def runs(communities, folder):
     yield "doctor", ["doctor"]
     for graph in (communities, ring):
         yield "info", ["info", graph]
+        yield "info", ["info", graph, "--communities"]
         yield "partition", ["partition", graph, "--ranks", 3]
     for kind in (["dcsbm", "--vertices", 100, "--edges", 400], ["star"], ["grid"],
                  ["rmat", "--vertices", 64, "--edges", 100]):

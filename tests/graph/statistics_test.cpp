@@ -1,5 +1,5 @@
-// Statistics of graphs, against counts that are made one by one and against shapes whose numbers are
-// known.
+// Statistics of graphs, against counts that are made one by one and against shapes whose numbers
+// are known.
 #include "plait/graph/statistics.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plait/base/parallel.h"
 #include "plait/graph/generate.h"
 #include "tests/support/random_graph.h"
 
@@ -78,8 +79,8 @@ TEST(Statistics, AreTheSameForAnyNumberOfThreads) {
 // GNNAdvisor, section 5.1: sqrt(span) > floor(sqrt(vertices) / 100).
 TEST(Statistics, ScatteredIdsAreThoseOfThePapersRule) {
   EXPECT_FALSE(is_scattered(0, 100));
-  EXPECT_TRUE(is_scattered(1, 9999));        // 1 > floor(0.99)
-  EXPECT_FALSE(is_scattered(1, 10000));      // 1 > 1
+  EXPECT_TRUE(is_scattered(1, 9999));    // 1 > floor(0.99)
+  EXPECT_FALSE(is_scattered(1, 10000));  // 1 > 1
   EXPECT_TRUE(is_scattered(1.01, 10000));
   EXPECT_FALSE(is_scattered(100, 1000000));  // 10 > 10
   EXPECT_TRUE(is_scattered(101, 1000000));

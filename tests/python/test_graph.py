@@ -2,6 +2,7 @@
 
 import gc
 
+import networkx
 import numpy as np
 import pytest
 import scipy.io
@@ -21,6 +22,31 @@ def test_counts():
     assert plait.Graph(INDEX, 9).num_nodes == 9
     assert plait.Graph(torch.empty(2, 0, dtype=torch.long)).num_nodes == 0
     assert repr(plait.Graph(INDEX, 5, torch.ones(3))) == "Graph(5 nodes, 3 edges, weighted)"
+
+
+def test_statistics_are_counts_over_edges():
+    edges = torch.randint(0, 40, (2, 200), generator=torch.Generator().manual_seed(3))
+    graph, stats = plait.Graph(edges, 40), plait.Graph(edges, 40).stats()
+    degrees = np.sort(np.bincount(edges[1].numpy(), minlength=40))
+    assert stats["mean_degree"] == graph.num_edges / 40
+    assert stats["median_degree"] == degrees[19] and stats["largest_degree"] == degrees[-1]
+    assert stats["percentile_99_degree"] == degrees[-1] and stats["isolated"] == (degrees == 0).sum()
+    assert stats["top_percent_share"] == pytest.approx(degrees[-1] / graph.num_edges)
+    assert stats["averaged_edge_span"] == pytest.approx(
+        (edges[0] - edges[1]).abs().double().mean().item())
+    assert set(stats) - set(plait.Graph(edges, 40).stats(communities=False)) == {
+        "communities", "largest_community", "inner_edges", "modularity"}
+
+
+def test_communities_that_are_cliques():
+    """Two cliques of 20 nodes, joined by one edge; networkx knows the modularity of these parts."""
+    joined = networkx.barbell_graph(20, 0)
+    pairs = torch.tensor(list(joined.edges)).t()
+    stats = plait.Graph(torch.cat([pairs, pairs.flip(0)], 1), 40).stats()
+    parts = [range(20), range(20, 40)]
+    assert (stats["communities"], stats["largest_community"]) == (2, 20)
+    assert stats["modularity"] == pytest.approx(networkx.community.modularity(joined, parts))
+    assert stats["inner_edges"] == 380 / 381
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])

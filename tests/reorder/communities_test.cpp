@@ -42,7 +42,8 @@ TEST(Communities, AreCountedByPairsOfLabels) {
 TEST(Communities, OfKnownLabels) {
   const std::vector<Edge> edges{{0, 1, 1}, {1, 0, 1}, {2, 3, 1}, {3, 2, 1}};
   const AnyCsr pairs = build_csr(edge_list<std::uint32_t>(5, edges, false));
-  const CommunityStatistics two = community_statistics(pairs, std::vector<std::uint32_t>{0, 0, 2, 2, 4});
+  const CommunityStatistics two =
+      community_statistics(pairs, std::vector<std::uint32_t>{0, 0, 2, 2, 4});
   EXPECT_EQ(two.communities, 2u);
   EXPECT_EQ(two.inner_edges, 1);
   EXPECT_EQ(two.modularity, 0.5);
