@@ -7,6 +7,8 @@
 #include "cli/cli.h"
 #include "plait/base/error.h"
 #include "plait/graph/dcsbm.h"
+#include "plait/graph/random_graphs.h"
+#include "plait/graph/shapes.h"
 #include "plait/graph/validate.h"
 #include "plait/io/io.h"
 
@@ -15,12 +17,15 @@ namespace {
 
 struct Options {
   std::string out;
-  RmatOptions rmat;
+  RmatOptions rmat, uniform{.a = 0.25, .b = 0.25, .c = 0.25};
   DcsbmOptions dcsbm;
+  SmallWorldOptions small_world{.degree = 10};
+  BipartiteOptions bipartite;
+  CrawlOptions crawl;
   std::string like;
   double scale = 1;
   bool no_features = false;
-  std::uint64_t rows = 100, columns = 100, vertices = 1000;
+  std::uint64_t rows = 100, columns = 100, vertices = 1000, children = 2, size = 30;
 };
 
 void write(const Options& o, const Session& session, const Dataset& dataset) {
@@ -66,6 +71,24 @@ DcsbmOptions block_model(const Options& o, const CLI::App& command, std::uint64_
 class Kinds {
  public:
   Kinds(CLI::App* generate, Session& session) : generate_(generate), session_(session) {}
+
+  // A kind whose options are a member of Options that has a seed, and numbers of vertices and
+  // edges.
+  template <class Random>
+  CLI::App* add_random(const char* name, const char* description, Random Options::*options,
+                       AnyEdgeList (*generate)(const Random&)) {
+    CLI::App* kind =
+        add(name, description, [=](const Options& o, const CLI::App&, std::uint64_t seed) {
+          Random random = o.*options;
+          random.seed = seed;
+          return dataset_of(name, generate(random));
+        });
+    Random& random = (*o_).*options;
+    kind->add_option("--vertices", random.vertices, "Number of vertices")->required();
+    if constexpr (requires { random.edges; })
+      kind->add_option("--edges", random.edges, "Number of directed edges")->required();
+    return kind;
+  }
 
   template <class Make>
   CLI::App* add(const char* name, const char* description, Make make) {
@@ -122,11 +145,35 @@ void add_dcsbm(Kinds& kinds) {
                "  plait generate dcsbm --like reddit --scale 0.01 --no-features -o reddit.plait");
 }
 
+void add_random_kinds(Kinds& kinds) {
+  Options& o = kinds.options();
+  CLI::App* uniform = kinds.add_random("uniform", "Directed edges between any two vertices",
+                                       &Options::uniform, generate_rmat);
+  add_examples(uniform, "  plait generate uniform --vertices 10000 --edges 200000 -o u.plait");
+  CLI::App* world =
+      kinds.add_random("small-world", "Ring whose edges lead to near vertices, some of them to any",
+                       &Options::small_world, generate_small_world);
+  world->add_option("--degree", o.small_world.degree, "Edges of a vertex; even")
+      ->capture_default_str();
+  world->add_option("--rewired", o.small_world.rewired, "Share of edges that lead to any vertex")
+      ->capture_default_str();
+  add_examples(world, "  plait generate small-world --vertices 10000 -o world.plait");
+  CLI::App* sides =
+      kinds.add_random("bipartite", "Edges between the vertices of two sides, in both directions",
+                       &Options::bipartite, generate_bipartite);
+  sides->add_option("--left", o.bipartite.left, "Vertices of the first side")->required();
+  add_examples(sides,
+               "  plait generate bipartite --vertices 10000 --left 100 --edges 200000 -o b.plait");
+  CLI::App* crawl = kinds.add_random("crawl", "Directed links as in a crawl of the web",
+                                     &Options::crawl, generate_crawl);
+  add_examples(crawl, "  plait generate crawl --vertices 100000 --edges 1600000 -o crawl.plait");
+}
+
 }  // namespace
 
 void add_generate(CLI::App& app, Session& session) {
   CLI::App* command = add_command(
-      app, session, "generate", "Generate a graph: rmat, dcsbm, grid, star, ring", [&app] {
+      app, session, "generate", "Generate a graph: dcsbm, rmat, crawl, grid, cliques, ...", [&app] {
         require<UsageError>(!app.get_subcommand("generate")->get_subcommands().empty(),
                             "a kind of graph is missing; see plait generate --help");
       });
@@ -135,14 +182,8 @@ void add_generate(CLI::App& app, Session& session) {
   Options& o = kinds.options();
   add_dcsbm(kinds);
 
-  CLI::App* rmat = kinds.add("rmat", "Recursive matrix (Graph500): directed, heavy-tailed",
-                             [](const Options& options, const CLI::App&, std::uint64_t seed) {
-                               RmatOptions r = options.rmat;
-                               r.seed = seed;
-                               return dataset_of("rmat", generate_rmat(r));
-                             });
-  rmat->add_option("--vertices", o.rmat.vertices, "Number of vertices")->required();
-  rmat->add_option("--edges", o.rmat.edges, "Number of directed edges")->required();
+  CLI::App* rmat = kinds.add_random("rmat", "Recursive matrix (Graph500): directed, heavy-tailed",
+                                    &Options::rmat, generate_rmat);
   rmat->add_option("-a", o.rmat.a, "Share of the first quadrant")->capture_default_str();
   rmat->add_option("-b", o.rmat.b, "Share of the second quadrant")->capture_default_str();
   rmat->add_option("-c", o.rmat.c, "Share of the third quadrant")->capture_default_str();
@@ -156,16 +197,30 @@ void add_generate(CLI::App& app, Session& session) {
   grid->add_option("--rows", o.rows, "Number of rows")->capture_default_str();
   grid->add_option("--columns", o.columns, "Number of columns")->capture_default_str();
 
-  const auto add_sized = [&](const char* name, const char* text,
-                             AnyEdgeList (*make)(std::uint64_t)) {
+  const auto add_sized = [&](const char* name, const char* text, auto make) {
     CLI::App* kind =
         kinds.add(name, text, [=](const Options& options, const CLI::App&, std::uint64_t) {
-          return dataset_of(name, make(options.vertices));
+          return dataset_of(name, make(options));
         });
     kind->add_option("--vertices", o.vertices, "Number of vertices")->capture_default_str();
+    return kind;
   };
-  add_sized("star", "Star: vertex 0 is joined to all others", generate_star);
-  add_sized("ring", "Ring: each vertex is joined to the next and the previous one", generate_ring);
+  add_sized("star", "Star: vertex 0 is joined to all others",
+            [](const Options& options) { return generate_star(options.vertices); });
+  add_sized("ring", "Ring: each vertex is joined to the next and the previous one",
+            [](const Options& options) { return generate_ring(options.vertices); });
+  add_sized("path", "Path: each vertex is joined to the next one",
+            [](const Options& options) { return generate_path(options.vertices); });
+  add_sized(
+      "tree", "Tree: each vertex is joined to its children",
+      [](const Options& options) { return generate_tree(options.vertices, options.children); })
+      ->add_option("--children", o.children, "Children of a vertex")
+      ->capture_default_str();
+  add_sized("cliques", "Cliques, each joined to the next one by an edge",
+            [](const Options& options) { return generate_cliques(options.vertices, options.size); })
+      ->add_option("--size", o.size, "Vertices of a clique")
+      ->capture_default_str();
+  add_random_kinds(kinds);
 
   add_examples(command,
                "  plait generate dcsbm -o communities.plait --seed 1\n"

@@ -4,59 +4,17 @@
 #include <bit>
 #include <utility>
 
-#include "plait/base/error.h"
-#include "plait/base/memory.h"
-#include "plait/base/parallel.h"
 #include "plait/base/random.h"
+#include "plait/graph/made_edges.h"
 
 namespace plait {
 namespace {
 
 constexpr std::size_t kEdgeGrain = std::size_t{1} << 15;
-constexpr std::size_t kVertexGrain = std::size_t{1} << 14;
-constexpr std::uint64_t kMost = std::uint64_t{1} << 48;  // vertices, edges
 
 // The upper half of a counter says what is drawn; the lower half, for which edge, round and so on.
 constexpr std::uint64_t kRmatStream = std::uint64_t{1} << 56;
 constexpr std::uint64_t kPermutationStream = std::uint64_t{2} << 56;
-
-void require_count(const char* what, std::uint64_t count, std::uint64_t least) {
-  require<UsageError>(count >= least && count <= kMost, "{} {} are outside {}..{}", count, what,
-                      least, kMost);
-}
-
-// Makes a list of `edges` edges and calls fill(list).
-template <class Fill>
-AnyEdgeList make_list(std::uint64_t vertices, std::uint64_t edges, Fill fill) {
-  const auto make = [&]<VertexId V>(V) -> AnyEdgeList {
-    require_memory(2 * sizeof(V) * edges, fmt::format("a list of {} edges", edges));
-    EdgeList<V> list{vertices, Buffer<V>(edges), Buffer<V>(edges), {}};
-    fill(list);
-    return list;
-  };
-  if (vertices <= kMaxVertices32) return make(std::uint32_t{});
-  return make(std::uint64_t{});
-}
-
-template <VertexId V>
-void put(EdgeList<V>& list, std::uint64_t edge, std::uint64_t source, std::uint64_t target) {
-  list.source[edge] = static_cast<V>(source);
-  list.target[edge] = static_cast<V>(target);
-}
-
-template <VertexId V>
-void put_both_ways(EdgeList<V>& list, std::uint64_t edge, std::uint64_t u, std::uint64_t v) {
-  put(list, edge, u, v);
-  put(list, edge + 1, v, u);
-}
-
-// Calls body(i) for every i below count, in parallel.
-template <class Body>
-void for_each_index(std::uint64_t count, Body body) {
-  parallel_blocks(count, kVertexGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) body(std::uint64_t{i});
-  });
-}
 
 // The walk from the whole matrix to one entry, one quadrant per level.
 class RmatWalk {
@@ -124,40 +82,6 @@ AnyEdgeList generate_rmat(const RmatOptions& options) {
         put(list, edge, shuffled(source), shuffled(target));
       }
     });
-  });
-}
-
-AnyEdgeList generate_grid(std::uint64_t rows, std::uint64_t columns) {
-  require_count("rows", rows, 1);
-  require_count("columns", columns, 1);
-  require<UsageError>(rows <= kMost / columns, "{} x {} vertices are more than {}", rows, columns,
-                      kMost);
-  const std::uint64_t along = 2 * (columns - 1), down = 2 * columns;  // edges of a row
-  return make_list(rows * columns, rows * along + (rows - 1) * down, [&](auto& list) {
-    for_each_index(rows * columns, [&](std::uint64_t vertex) {
-      const std::uint64_t row = vertex / columns, column = vertex % columns;
-      const std::uint64_t first = row * (along + down);
-      if (column + 1 < columns) put_both_ways(list, first + 2 * column, vertex, vertex + 1);
-      if (row + 1 < rows) put_both_ways(list, first + along + 2 * column, vertex, vertex + columns);
-    });
-  });
-}
-
-AnyEdgeList generate_star(std::uint64_t vertices) {
-  require_count("vertices", vertices, 1);
-  return make_list(vertices, 2 * (vertices - 1), [&](auto& list) {
-    for_each_index(vertices - 1,
-                   [&](std::uint64_t leaf) { put_both_ways(list, 2 * leaf, 0, leaf + 1); });
-  });
-}
-
-AnyEdgeList generate_ring(std::uint64_t vertices) {
-  require_count("vertices", vertices, 1);
-  // Two vertices have one edge between them, not two, and one vertex has no loop.
-  const std::uint64_t pairs = vertices > 2 ? vertices : vertices - 1;
-  return make_list(vertices, 2 * pairs, [&](auto& list) {
-    for_each_index(pairs,
-                   [&](std::uint64_t v) { put_both_ways(list, 2 * v, v, (v + 1) % vertices); });
   });
 }
 

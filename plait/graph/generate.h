@@ -26,12 +26,6 @@ struct RmatOptions {
 // shuffled. Throws UsageError if an option is out of range, DoesNotFitError before memory is taken.
 AnyEdgeList generate_rmat(const RmatOptions& options);
 
-// Return regular graphs, each edge in both directions. Throw UsageError if there would be no vertex
-// or too many, DoesNotFitError before memory is taken.
-AnyEdgeList generate_grid(std::uint64_t rows, std::uint64_t columns);  // 4 neighbours
-AnyEdgeList generate_star(std::uint64_t vertices);                     // vertex 0 is the hub
-AnyEdgeList generate_ring(std::uint64_t vertices);
-
 // A pseudorandom permutation of 0 .. size - 1. Each number is found by itself: steps that are
 // one-to-one on the numbers of as many bits as size - 1 has are repeated in rounds until the result
 // is below size (less than twice on average).

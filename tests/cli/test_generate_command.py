@@ -15,12 +15,29 @@ def generate(plait, path, kind, *options):
     return made, arrays
 
 
+def cliques(sizes):
+    """Returns cliques of consecutive vertices, joined in a row."""
+    joined = nx.disjoint_union_all([nx.complete_graph(size) for size in sizes])
+    firsts = np.cumsum(sizes)[:-1].tolist()
+    joined.add_edges_from((first - 1, first) for first in firsts)
+    return joined
+
+
 @pytest.mark.parametrize("kind,options,wanted", [
     ("ring", ["--vertices", 9], nx.cycle_graph(9)),
     ("ring", ["--vertices", 3], nx.cycle_graph(3)),
     ("star", ["--vertices", 9], nx.star_graph(8)),
     ("grid", ["--rows", 4, "--columns", 7], nx.grid_2d_graph(4, 7)),
     ("grid", ["--rows", 1, "--columns", 5], nx.path_graph(5)),
+    ("path", ["--vertices", 6], nx.path_graph(6)),
+    ("path", ["--vertices", 2], nx.path_graph(2)),
+    ("tree", ["--vertices", 20], nx.full_rary_tree(2, 20)),
+    ("tree", ["--vertices", 50, "--children", 7], nx.full_rary_tree(7, 50)),
+    ("cliques", ["--vertices", 9, "--size", 9], nx.complete_graph(9)),
+    ("cliques", ["--vertices", 9, "--size", 100], nx.complete_graph(9)),
+    ("cliques", ["--vertices", 10, "--size", 5], nx.barbell_graph(5, 0)),
+    ("cliques", ["--vertices", 12, "--size", 5], cliques([5, 5, 2])),
+    ("cliques", ["--vertices", 4, "--size", 1], nx.path_graph(4)),
 ])
 def test_regular_graphs(plait, tmp_path, kind, options, wanted):
     made, arrays = generate(plait, tmp_path / "g.npz", kind, *options)
@@ -47,6 +64,50 @@ def test_block_model(plait, tmp_path):
     split = np.concatenate([arrays[part] for part in ("train", "val", "test")])
     assert sorted(split.tolist()) == list(range(2000))
     assert np.bincount(arrays["y"][arrays["train"]]).tolist() == [20] * 5
+
+
+def both_ways(arrays):
+    """Returns the edges, which are pairs (u, v), (v, u), one pair after the other, in any order."""
+    edges = sorted(zip(*arrays["edge_index"].tolist()))
+    assert edges == sorted((v, u) for u, v in edges)
+    return np.array(edges).T
+
+
+def test_small_world(plait, tmp_path):
+    options = ["--vertices", 5000, "--degree", 6]
+    _, ring = generate(plait, tmp_path / "g.npz", "small-world", *options, "--rewired", 0)
+    u, v = both_ways(ring)
+    assert np.bincount((u - v) % 5000).nonzero()[0].tolist() == [1, 2, 3, 4997, 4998, 4999]
+    _, world = generate(plait, tmp_path / "g.npz", "small-world", *options, "--rewired", 0.25)
+    u, v = both_ways(world)
+    near = np.minimum((u - v) % 5000, (v - u) % 5000) <= 3
+    assert len(u) == 30000 and near.mean() == pytest.approx(0.75, abs=0.01)
+
+
+def test_bipartite(plait, tmp_path):
+    _, arrays = generate(plait, tmp_path / "g.npz", "bipartite", "--vertices", 1000, "--left", 10,
+                         "--edges", 20000)
+    u, v = both_ways(arrays)
+    assert len(u) == 20000 and ((u < 10) != (v < 10)).all()
+    assert np.bincount(u[u < 10]) == pytest.approx(np.full(10, 1000), rel=0.15)
+
+
+def test_uniform(plait, tmp_path):
+    _, arrays = generate(plait, tmp_path / "g.npz", "uniform", "--vertices", 100, "--edges", 50000)
+    for ends in arrays["edge_index"]:
+        assert np.bincount(ends) == pytest.approx(np.full(100, 500), rel=0.25)
+
+
+def test_crawl(plait, tmp_path):
+    """Half of the links are short for the most part, and pages have as many links as others, but not
+    as many that lead to them."""
+    _, arrays = generate(plait, tmp_path / "g.npz", "crawl", "--vertices", 6400, "--edges", 102400)
+    source, target = arrays["edge_index"]
+    assert (np.bincount(source) == 16).all()
+    leading = np.sort(np.bincount(target, minlength=6400))
+    assert leading[-64:].sum() > 0.2 * 102400 and leading[3200] < 16
+    distance = np.minimum((source - target) % 6400, (target - source) % 6400)
+    assert np.mean((distance > 0) & (distance < 64)) > 0.25
 
 
 def test_presets_shrink(plait, tmp_path):

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "plait/graph/generate.h"
+#include "plait/graph/shapes.h"
 #include "plait/kernels/cuda/dropout.h"
 #include "plait/kernels/cuda/sparse.h"
 #include "plait/kernels/spmm.h"

@@ -9,6 +9,7 @@
 
 #include "plait/base/error.h"
 #include "plait/graph/generate.h"
+#include "plait/graph/shapes.h"
 #include "plait/kernels/spmm.h"
 #include "tests/gpu/device_matrix.h"
 #include "tests/support/random_graph.h"

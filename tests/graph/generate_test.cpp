@@ -11,10 +11,13 @@
 #include <vector>
 
 #include "plait/base/error.h"
+#include "plait/graph/shapes.h"
+#include "tests/support/edge_checksum.h"
 
 namespace plait {
 namespace {
 
+using test::checksum;
 using Edge = std::pair<std::uint64_t, std::uint64_t>;
 
 std::vector<Edge> edges_of(const AnyEdgeList& any) {
@@ -30,14 +33,6 @@ std::vector<Edge> edges_of(const AnyEdgeList& any) {
 
 std::uint64_t vertices_of(const AnyEdgeList& any) {
   return std::visit([](const auto& list) { return list.vertices; }, any);
-}
-
-// Returns FNV-1a over the ids, in order.
-std::uint64_t checksum(const AnyEdgeList& any) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  const auto add = [&](std::uint64_t id) { hash = (hash ^ id) * 0x100000001b3u; };
-  for (const auto& [source, target] : edges_of(any)) add(source), add(target);
-  return hash;
 }
 
 // Checks that the edges, each once, are the pairs of a set that holds `expected` and its reverses.
