@@ -1,12 +1,17 @@
 // spmm on one GPU against cuSPARSE, on generated graphs of the papers' counts, ids shuffled.
 //
-//   spmm_cuda_bench [--scale=S] [--repetitions=N] [--json=FILE] [GRAPH...] [WIDTH...]
+//   spmm_cuda_bench [--scale=S] [--repetitions=N] [--json=FILE] [--slice=BYTES] [GRAPH...]
+//   [WIDTH...]
+//
+// A GRAPH is one of the papers' graphs, one of the zoo (graph/zoo.h), `zoo` for all of these, or a
+// file. Without any, the papers' four that fit are measured.
 //
 // All contestants multiply the same matrix by the same x, whose rows are padded as in slots
 // (row_stride.h); rows of y have no gaps. Each result is compared first with sums in double
 // precision, on every 97th row: the exit code is 3 if they differ. Repetitions of all contestants
-// take turns. Each graph and width has one line: cuSPARSE's best time, and Plait's times with the
-// ratio of cuSPARSE's to each; FILE (build/bench/spmm-cuda.json) receives the times as JSON:
+// take turns; each is a row of runs that takes at least half a millisecond. Each graph and width
+// has one line: cuSPARSE's best time, and Plait's times with the ratio of cuSPARSE's to each; FILE
+// (build/bench/spmm-cuda.json) receives the times as JSON:
 //   sum        fp32, edges without weights, groups in order of size alone
 //   clustered  the same, groups ordered by clusters of rows, as Plait runs them
 //   weighted   fp32, one weight per edge, clustered
@@ -28,7 +33,10 @@
 #include "plait/base/gpu.h"
 #include "plait/base/row_stride.h"
 #include "plait/base/timer.h"
+#include "plait/graph/build.h"
 #include "plait/graph/dcsbm.h"
+#include "plait/graph/zoo.h"
+#include "plait/io/io.h"
 #include "plait/kernels/cuda/cusparse.cuh"
 #include "plait/kernels/cuda/spmm.cuh"
 #include "plait/kernels/row_cut.h"
@@ -40,6 +48,7 @@ namespace {
 struct Options {
   double scale = 1;
   int repetitions = 11;
+  std::uint32_t slice_bytes = 0;
   std::string json = "build/bench/spmm-cuda.json";
   std::vector<std::string> graphs;
   std::vector<std::uint64_t> widths;
@@ -55,22 +64,33 @@ __global__ void fill(T* x, std::uint64_t size, std::uint64_t stride) {
   x[i] = T(static_cast<float>(1 + hash % 255) / 256);
 }
 
+constexpr unsigned kCheckEdges = 16;  // that a block adds at once
+
+// One block of 32 x kCheckEdges threads per row, of which 32 share an edge.
 template <class T>
 __global__ void largest_error(const EdgeOffset* offsets, const Slot* columns, const float* weights,
-                              DeviceRows<const void> x, const T* y, std::uint64_t rows,
-                              std::uint64_t width, std::uint64_t step, double* error) {
+                              DeviceRows<const void> x, const T* y, std::uint64_t width,
+                              std::uint64_t step, double* error) {
+  __shared__ double sums[kCheckEdges][33];
   const std::uint64_t row = blockIdx.x * step;
-  for (std::uint64_t k = threadIdx.x; k < width; k += blockDim.x) {
+  for (std::uint64_t begin = 0; begin < width; begin += 32) {
+    const std::uint64_t k = begin + threadIdx.x;
     double sum = 0;
-    for (EdgeOffset e = offsets[row]; e < offsets[row + 1]; ++e)
-      sum += (weights ? weights[e] : 1.0) *
-             static_cast<const float*>(x.data)[columns[e] * x.stride + k];
-    double off =
-        fabs(static_cast<double>(static_cast<float>(y[row * width + k])) - sum) / fmax(sum, 1e-30);
-    if (!(off < 1e30)) off = 1e30;  // NaN: never written
-    if (sum == 0) off = static_cast<float>(y[row * width + k]) == 0 ? 0 : 1e30;
-    atomicMax(reinterpret_cast<unsigned long long*>(error),
-              static_cast<unsigned long long>(__double_as_longlong(off)));
+    for (EdgeOffset e = offsets[row] + threadIdx.y; e < offsets[row + 1]; e += kCheckEdges)
+      if (k < width)
+        sum += (weights ? weights[e] : 1.0) *
+               static_cast<const float*>(x.data)[columns[e] * x.stride + k];
+    sums[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y == 0 && k < width) {
+      for (unsigned i = 1; i < kCheckEdges; ++i) sum += sums[i][threadIdx.x];
+      const auto found = static_cast<double>(static_cast<float>(y[row * width + k]));
+      double off = sum == 0 ? (found == 0 ? 0 : 1e30) : fabs(found - sum) / sum;
+      if (!(off < 1e30)) off = 1e30;  // NaN: never written
+      atomicMax(reinterpret_cast<unsigned long long*>(error),
+                static_cast<unsigned long long>(__double_as_longlong(off)));
+    }
+    __syncthreads();
   }
 }
 
@@ -117,6 +137,7 @@ struct Contestant {
   const float* weights;  // of the right result, or null
   bool bf16;
   std::vector<float> ms = {};
+  int runs = 1;  // per repetition
 
   float median() {
     std::sort(ms.begin(), ms.end());
@@ -126,9 +147,10 @@ struct Contestant {
 
 class Width {
  public:
-  Width(const Matrix& m, std::uint64_t width)
+  Width(const Matrix& m, std::uint64_t width, std::uint32_t slice_bytes)
       : matrix_(m),
         width_(width),
+        slice_bytes_(slice_bytes),
         x_(m.rows * row_stride(width)),
         y_(m.rows * width),
         x16_(m.rows * row_stride(width, DType::bf16)),
@@ -158,19 +180,24 @@ class Width {
 
   std::vector<Contestant>& measure(int repetitions) {
     for (Contestant& c : contestants_) check(c);
-    DeviceEvent start, stop;
+    for (Contestant& c : contestants_) {
+      const float once = time(c, 3);
+      c.runs = std::clamp(static_cast<int>(0.5f / once) + 1, 1, 200);
+    }
     for (int r = 0; r < repetitions; ++r)
-      for (Contestant& c : contestants_) {
-        c.run();  // the caches are as this contestant leaves them
-        start.record(nullptr);
-        c.run();
-        stop.record(nullptr);
-        c.ms.push_back(stop.since(start));
-      }
+      for (Contestant& c : contestants_) c.ms.push_back(time(c, c.runs));
     return contestants_;
   }
 
  private:
+  // Returns the milliseconds of one run out of a row of `runs`.
+  float time(Contestant& c, int runs) {
+    c.run();  // the caches are as this contestant leaves them
+    start_.record(nullptr);
+    for (int k = 0; k < runs; ++k) c.run();
+    stop_.record(nullptr);
+    return stop_.since(start_) / static_cast<float>(runs);
+  }
   template <class T>
   static void fill_all(DeviceArray<T>& x, std::uint64_t stride) {
     fill<<<static_cast<unsigned>((x.size() + 255) / 256), 256>>>(x.data(), x.size(), stride);
@@ -186,7 +213,8 @@ class Width {
                         .x_rows = matrix_.rows,
                         .width = width_,
                         .y = {y_.data(), DType::f32, width_},
-                        .partial_sums = partial_.data()};
+                        .partial_sums = partial_.data(),
+                        .slice_bytes = slice_bytes_};
     if (bf16) {
       args.x = {x16_.data(), DType::bf16, row_stride(width_, DType::bf16)};
       args.y = {y16_.data(), DType::bf16, width_};
@@ -202,8 +230,9 @@ class Width {
     constexpr std::uint64_t kStep = 97;
     const auto blocks = static_cast<unsigned>((matrix_.rows + kStep - 1) / kStep);
     const auto compare = [&](const auto* y) {
-      largest_error<<<blocks, 128>>>(matrix_.offsets.data(), matrix_.columns.data(), c.weights, x(),
-                                     y, matrix_.rows, width_, kStep, error.data());
+      largest_error<<<blocks, dim3(32, kCheckEdges)>>>(matrix_.offsets.data(),
+                                                       matrix_.columns.data(), c.weights, x(), y,
+                                                       width_, kStep, error.data());
     };
     c.bf16 ? compare(y16_.data()) : compare(y_.data());
     check_cuda(cudaGetLastError(), c.name);
@@ -214,11 +243,13 @@ class Width {
 
   const Matrix& matrix_;
   std::uint64_t width_;
+  std::uint32_t slice_bytes_;
   DeviceArray<float> x_, y_;
   DeviceArray<__nv_bfloat16> x16_, y16_;
   DeviceArray<float> partial_;
   CusparseSpmm cusparse_;
   std::vector<Contestant> contestants_;
+  DeviceEvent start_, stop_;
 };
 
 class Table {
@@ -237,7 +268,7 @@ class Table {
         cusparse = &c;
     const float best = cusparse->median();
     write("cusparse", cusparse->ms);
-    std::printf("%-9s %5llu %9.3f", graph.c_str(), static_cast<unsigned long long>(width), best);
+    std::printf("%-13s %5llu %9.3f", graph.c_str(), static_cast<unsigned long long>(width), best);
     for (Contestant& c : contestants) {
       if (c.name.starts_with("cusparse")) continue;
       const double ratio = best / c.median();
@@ -273,10 +304,14 @@ Options parse(int argc, char** argv) {
       o.scale = std::stod(a.substr(8));
     else if (a.starts_with("--repetitions="))
       o.repetitions = std::stoi(a.substr(14));
+    else if (a.starts_with("--slice="))
+      o.slice_bytes = static_cast<std::uint32_t>(std::stoul(a.substr(8)));
     else if (a.starts_with("--json="))
       o.json = a.substr(7);
     else if (!a.empty() && std::isdigit(a[0]))
       o.widths.push_back(std::stoull(a));
+    else if (a == "zoo")
+      for (const ZooGraph& graph : zoo()) o.graphs.emplace_back(graph.name);
     else
       o.graphs.push_back(a);
   }
@@ -285,20 +320,27 @@ Options parse(int argc, char** argv) {
   return o;
 }
 
+Csr32 graph_of(const std::string& name, double scale) {
+  if (name.find('.') != std::string::npos) return std::get<Csr32>(read_dataset(name).graph);
+  const auto presets = dcsbm_presets();
+  if (std::ranges::find(presets, name, &DcsbmOptions::name) == presets.end())
+    return std::get<Csr32>(build_csr(make(zoo_graph(name), scale)));
+  DcsbmOptions options = scaled(dcsbm_preset(name), scale);
+  options.classes = 0, options.width = 0;
+  return std::get<Csr32>(generate_dcsbm(options).graph);
+}
+
 void run(const Options& o) {
   require(gpu_count() > 0, "no GPU is there");
   Table table(o);
   std::printf("ms, median; in brackets cuSPARSE / Plait\n");
   for (const std::string& name : o.graphs) {
-    DcsbmOptions options = scaled(dcsbm_preset(name), o.scale);
-    options.classes = 0, options.width = 0;
-    const Dataset data = generate_dcsbm(options);
-    const Matrix matrix(std::get<Csr32>(data.graph));
+    const Matrix matrix(graph_of(name, o.scale));
     std::printf("%s: %llu rows, %llu edges, clusters in %.1f ms, groups in %.1f ms\n", name.c_str(),
                 static_cast<unsigned long long>(matrix.rows),
                 static_cast<unsigned long long>(matrix.edges), matrix.cluster_ms, matrix.group_ms);
     for (const std::uint64_t width : o.widths) {
-      Width contest(matrix, width);
+      Width contest(matrix, width, o.slice_bytes);
       table.add(name, width, contest.measure(o.repetitions));
     }
   }

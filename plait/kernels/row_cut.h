@@ -27,6 +27,14 @@ inline std::uint32_t group_size(EdgeOffset edges, std::uint64_t rows) {
   return static_cast<std::uint32_t>(std::clamp(std::min(of_rows, of_warps), kLeast, kMost));
 }
 
+// The most edges of a short group, several of which share a warp, where groups are short on
+// average. A large graph is bound by how much is under way at once, a small one by the time of its
+// longest group, for which a whole warp is better (measured on an H200).
+inline constexpr std::uint32_t kShortInSmall = 8, kShortInLarge = 32;
+inline std::uint32_t short_group(EdgeOffset edges) {
+  return edges <= 256 * EdgeOffset{machine().warps_at_once} ? kShortInSmall : kShortInLarge;
+}
+
 // The most edges of a group if sums must not depend on which other rows there are.
 inline constexpr std::uint32_t kFixedGroup = 512;
 
@@ -36,12 +44,16 @@ struct RowCut {
   std::uint32_t group_size;  // edges in each group but the last
 };
 
+// The most groups of one row, beyond which they take longer to add than a larger group takes.
+inline constexpr EdgeOffset kMostGroups = 4096;
+
 // Cuts a row of `degree` edges. A row of at most `most` edges is one group; a longer one is cut
 // into groups of equal size, so that no warp works on a hub alone. (GNNAdvisor, section 5.1, cuts
 // all rows; a whole row needs no second pass over its sum.)
 PLAIT_HOST_DEVICE constexpr RowCut cut_row(EdgeOffset degree, std::uint32_t most) {
   if (degree <= most) return {1, most};
-  const EdgeOffset wanted = (degree + most - 1) / most;
+  const EdgeOffset wanted =
+      (degree + most - 1) / most < kMostGroups ? (degree + most - 1) / most : kMostGroups;
   const EdgeOffset even = (degree + wanted - 1) / wanted;
   const auto size = static_cast<std::uint32_t>((even + kGroupStep - 1) / kGroupStep * kGroupStep);
   return {static_cast<std::uint32_t>((degree + size - 1) / size), size};

@@ -7,7 +7,9 @@
 #include "plait/base/error.h"
 #include "plait/base/row_stride.h"
 #include "plait/graph/generate.h"
+#include "plait/graph/shapes.h"
 #include "plait/kernels/cuda/spmm.cuh"
+#include "plait/kernels/row_cut.h"
 #include "plait/reorder/cuda/clusters.cuh"
 #include "tests/gpu/device_matrix.h"
 #include "tests/support/random_graph.h"
@@ -98,14 +100,16 @@ void check(const Csr32& graph, const Case& c, unsigned seed = 1) {
   EXPECT_EQ(on_gpu(graph, c, x, before, scale), expected(graph, c, x, before, scale)) << c;
 }
 
-// Rows have 20 and 90 edges: groups that share a warp, and groups with a warp each.
-const Csr32& random_graph(bool dense) {
-  static const Csr32 thin = test::random_csr<std::uint32_t>(300, 6000, 3, true);
-  static const Csr32 thick = test::random_csr<std::uint32_t>(100, 9000, 4, true);
-  return dense ? thick : thin;
+// Rows have 3, 20 and 90 edges: groups that share a warp, groups of either kind, and groups with a
+// warp each.
+const std::vector<Csr32>& random_graphs() {
+  static const std::vector<Csr32> graphs{test::random_csr<std::uint32_t>(700, 2100, 2, true),
+                                         test::random_csr<std::uint32_t>(300, 6000, 3, true),
+                                         test::random_csr<std::uint32_t>(100, 9000, 4, true)};
+  return graphs;
 }
-void check_both(const Case& c) {
-  for (const bool dense : {false, true}) check(random_graph(dense), c);
+void check_all(const Case& c) {
+  for (const Csr32& graph : random_graphs()) check(graph, c);
 }
 
 TEST(SpmmCuda, AllWidthsAndTypes) {
@@ -114,7 +118,7 @@ TEST(SpmmCuda, AllWidthsAndTypes) {
     for (const DType x : {DType::f32, DType::bf16, DType::f16})
       for (const DType y : {DType::f32, x})
         for (const bool weighted : {false, true})
-          check_both({.width = width, .x = x, .y = y, .weighted = weighted});
+          check_all({.width = width, .x = x, .y = y, .weighted = weighted});
 }
 
 // As aggregation has them, x is padded and y has no gaps, so that its rows begin at any float.
@@ -122,18 +126,18 @@ TEST(SpmmCuda, AllWidthsOfRowsInSlots) {
   for (std::uint64_t width = 1; width <= 130; ++width)
     for (const DType x : {DType::f32, DType::bf16})
       for (int bits = 0; bits < 4; ++bits)
-        check_both({.width = width,
-                    .x = x,
-                    .weighted = width % 2 == 0,
-                    .scaled = (bits & 1) != 0,
-                    .accumulate = (bits & 2) != 0,
-                    .most = width % 3 == 0 ? 32u : 2048u,
-                    .slots = true,
-                    .before = width / 4 % 4});
+        check_all({.width = width,
+                   .x = x,
+                   .weighted = width % 2 == 0,
+                   .scaled = (bits & 1) != 0,
+                   .accumulate = (bits & 2) != 0,
+                   .most = width % 3 == 0 ? 32u : 2048u,
+                   .slots = true,
+                   .before = width / 4 % 4});
   for (const std::uint32_t slice : {16u, 32u, 64u, 512u})
     for (const std::uint64_t width : {63, 127, 129, 260})
       for (std::uint64_t before = 0; before < 4; ++before)
-        check_both({.width = width, .slice_bytes = slice, .slots = true, .before = before});
+        check_all({.width = width, .slice_bytes = slice, .slots = true, .before = before});
 }
 
 TEST(SpmmCuda, ScaledAccumulatedPaddedSlicedAndCut) {
@@ -141,18 +145,18 @@ TEST(SpmmCuda, ScaledAccumulatedPaddedSlicedAndCut) {
     for (const DType x : {DType::f32, DType::bf16})
       for (int bits = 0; bits < 32; ++bits) {
         const auto bit = [&](int k) { return (bits >> k & 1) != 0; };
-        check_both({.width = width,
-                    .x = x,
-                    .weighted = bit(0),
-                    .scaled = bit(1),
-                    .accumulate = bit(2),
-                    .most = bit(3) ? 32u : 2048u,
-                    .padding = bit(4) ? 16 - width % 8 : 0,
-                    .clusters = bit(4)});
+        check_all({.width = width,
+                   .x = x,
+                   .weighted = bit(0),
+                   .scaled = bit(1),
+                   .accumulate = bit(2),
+                   .most = bit(3) ? 32u : 2048u,
+                   .padding = bit(4) ? 16 - width % 8 : 0,
+                   .clusters = bit(4)});
       }
   for (const std::uint32_t slice : {16u, 32u, 64u, 128u, 256u, 512u})
     for (const std::uint64_t width : {4, 40, 128, 260})
-      check_both({.width = width, .most = 64, .slice_bytes = slice});
+      check_all({.width = width, .most = 64, .slice_bytes = slice});
 }
 
 TEST(SpmmCuda, OddGraphs) {
@@ -164,12 +168,32 @@ TEST(SpmmCuda, OddGraphs) {
   check(test::random_csr<std::uint32_t>(1, 40, 1, true), {.width = 5, .weighted = true});
   check(test::random_csr<std::uint32_t>(700, 50, 2), {.width = 24});  // most rows are empty
   check(test::random_csr<std::uint32_t>(0, 0, 1), {.width = 8});
-  check_both({.width = 0});
+  check_all({.width = 0});
+}
+
+// A graph with so many edges that short groups have up to kShortInLarge, beside those of a hub of
+// 100,000 edges, whose partial sums are added by a tree.
+TEST(SpmmCuda, ShortGroupsOfALargeGraphBesideAHub) {
+  constexpr std::uint64_t kVertices = 130'000;
+  auto edges = test::random_edges(kVertices, 12 * kVertices, 7);
+  for (std::size_t e = 0; e < 100'000; ++e) edges[e].target = 3;
+  const Csr32 graph = build_csr(test::edge_list<std::uint32_t>(kVertices, edges, true));
+  ASSERT_EQ(short_group(graph.edges()), kShortInLarge);
+  for (const std::uint64_t width : {1, 2, 5, 16, 33, 64, 100})
+    for (const bool clusters : {false, true})
+      check(graph, {.width = width,
+                    .weighted = width % 2 == 1,
+                    .most = 64,
+                    .clusters = clusters,
+                    .slots = true,
+                    .before = width % 4});
 }
 
 // Values are not exact: the order of summation must not change from run to run, nor by clusters.
 TEST(SpmmCuda, SameBitsInHundredRuns) {
-  const Csr32 graph = test::random_csr<std::uint32_t>(200, 60000, 5, true);
+  auto edges = test::random_edges(200, 60000, 5);
+  for (std::size_t e = 0; e < 30000; ++e) edges[e].target = e % 5 == 0 ? 7 : 100 + e % 3;  // hubs
+  const Csr32 graph = build_csr(test::edge_list<std::uint32_t>(200, edges, true));
   std::mt19937 random(1);
   std::uniform_real_distribution<float> uniform(-1, 1);
   std::vector<float> x(200 * 48);
@@ -183,8 +207,8 @@ TEST(SpmmCuda, SameBitsInHundredRuns) {
 }
 
 TEST(SpmmCuda, RefusesTypesThatDoNotGoTogether) {
-  EXPECT_THROW(check_both({.width = 4, .x = DType::f32, .y = DType::bf16}), UsageError);
-  EXPECT_THROW(check_both({.width = 4, .x = DType::f16, .y = DType::bf16}), UsageError);
+  EXPECT_THROW(check_all({.width = 4, .x = DType::f32, .y = DType::bf16}), UsageError);
+  EXPECT_THROW(check_all({.width = 4, .x = DType::f16, .y = DType::bf16}), UsageError);
 }
 
 TEST(ClustersCuda, AreTheSameAsOnTheCpu) {

@@ -25,8 +25,13 @@ TEST(RowCut, CoversTheRowInEvenSteps) {
 TEST(RowCut, OfAHubBeyond32Bits) {
   const EdgeOffset degree = EdgeOffset{5} << 32;
   const RowCut cut = cut_row(degree, 2048);
-  EXPECT_EQ(cut.group_size, 2048u);
+  EXPECT_EQ(cut.groups, kMostGroups);
   EXPECT_EQ(EdgeOffset{cut.groups} * cut.group_size, degree);
+}
+
+TEST(ShortGroup, IsShorterInASmallGraph) {
+  EXPECT_EQ(short_group(0), kShortInSmall);
+  EXPECT_EQ(short_group(100'000'000), kShortInLarge);
 }
 
 TEST(GroupSize, FollowsTheMeanRow) {

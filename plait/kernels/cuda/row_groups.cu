@@ -10,6 +10,7 @@
 #include "plait/base/error.h"
 #include "plait/kernels/cuda/row_groups.cuh"
 #include "plait/kernels/row_cut.h"
+#include "plait/plan/machine.h"
 
 namespace plait {
 namespace {
@@ -19,10 +20,18 @@ constexpr int kThreads = 256;
 // The counts of all rows before this one.
 struct Counts {
   EdgeOffset edges;
-  std::uint32_t groups, partial_sums, cut_rows;
+  std::uint32_t groups, partial_sums;
+  std::uint32_t short_in_small,
+      short_in_large;       // groups that are short in a small and in a large graph
+  std::uint32_t few, hubs;  // rows that are cut into few and into many groups
   __host__ __device__ friend Counts operator+(Counts a, Counts b) {
-    return {a.edges + b.edges, a.groups + b.groups, a.partial_sums + b.partial_sums,
-            a.cut_rows + b.cut_rows};
+    return {a.edges + b.edges,
+            a.groups + b.groups,
+            a.partial_sums + b.partial_sums,
+            a.short_in_small + b.short_in_small,
+            a.short_in_large + b.short_in_large,
+            a.few + b.few,
+            a.hubs + b.hubs};
   }
 };
 
@@ -35,22 +44,40 @@ struct Rows {
 
   // One past the last row gives nothing, so that its scanned counts are the totals.
   __host__ __device__ Counts operator()(std::uint64_t row) const {
-    if (row >= count || skipped(row)) return {0, 0, 0, 0};
+    if (row >= count || skipped(row)) return {};
     const EdgeOffset edges = end[row] - begin[row];
     const RowCut cut = cut_row(edges, most);
-    return cut.groups == 1 ? Counts{edges, 1, 0, 0} : Counts{edges, cut.groups, cut.groups, 1};
+    const bool many = cut.groups > 1, hub = cut.groups > CutRow::kFew;
+    const EdgeOffset last = edges - (cut.groups - 1) * EdgeOffset{cut.group_size};
+    return {edges,
+            cut.groups,
+            many ? cut.groups : 0,
+            last <= kShortInSmall,
+            last <= kShortInLarge,
+            many && !hub,
+            hub};
   }
   __host__ __device__ bool skipped(std::uint64_t row) const {
     return skip_empty && end[row] == begin[row];
   }
 };
 
-// Sorts by cluster, then by edges, most first.
-__device__ std::uint64_t order_key(std::uint32_t cluster, std::uint32_t edges) {
-  return std::uint64_t{cluster} << 32 | ~edges;
-}
+// The order of groups: by cluster, then by edges, most first; short groups after all others if they
+// are apart.
+struct Order {
+  const std::uint32_t* clusters;  // by row, or null
+  bool apart;
+  std::uint32_t most_of_short;  // edges
 
-// Per group, a group and a key; per row that is cut, a CutRow; per group of such a row, its number.
+  __device__ std::uint64_t key(std::uint32_t row, std::uint32_t edges) const {
+    if (clusters == nullptr) return ~edges;
+    const bool last = apart && edges <= most_of_short;
+    return std::uint64_t{last} << 63 | std::uint64_t{clusters[row]} << 32 | ~edges;
+  }
+};
+
+// Per group, a group and a key; per row that is cut, a CutRow, hubs last; per group of such a row,
+// its number.
 struct Written {
   RowGroup* groups;
   std::uint64_t* keys;
@@ -58,7 +85,7 @@ struct Written {
   std::uint32_t* partial_rows;
 };
 
-__global__ void write_groups(Rows rows, const Counts* before, const std::uint32_t* clusters,
+__global__ void write_groups(Rows rows, const Counts* before, std::uint32_t few, Order order,
                              Written to) {
   const std::uint64_t row = blockIdx.x * std::uint64_t{kThreads} + threadIdx.x;
   if (row >= rows.count || rows.skipped(row)) return;
@@ -66,14 +93,16 @@ __global__ void write_groups(Rows rows, const Counts* before, const std::uint32_
   const RowCut cut = cut_row(degree, rows.most);
   const Counts at = before[row];
   const auto number = static_cast<std::uint32_t>(row);
-  if (cut.groups > 1) to.cut_rows[at.cut_rows] = {number, at.partial_sums, cut.groups};
+  if (cut.groups > 1)
+    to.cut_rows[cut.groups > CutRow::kFew ? few + at.hubs : at.few] = {number, at.partial_sums,
+                                                                       cut.groups};
   for (std::uint32_t g = 0; g < cut.groups; ++g) {
     const EdgeOffset first = g * EdgeOffset{cut.group_size};
     const auto edges = static_cast<std::uint32_t>(min(degree - first, EdgeOffset{cut.group_size}));
     if (cut.groups > 1) to.partial_rows[at.partial_sums + g] = number;
     to.groups[at.groups + g] = {
         begin + first, edges, cut.groups > 1 ? RowGroup::kPartial | (at.partial_sums + g) : number};
-    to.keys[at.groups + g] = order_key(clusters != nullptr ? clusters[row] : 0, edges);
+    to.keys[at.groups + g] = order.key(number, edges);
   }
 }
 
@@ -88,8 +117,7 @@ RowGroups::RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64
       thrust::make_transform_iterator(thrust::counting_iterator<std::uint64_t>(0), all);
   with_scratch("planning neighbour groups", [&](void* scratch, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveScan(scratch, bytes, counts, before.data(),
-                                          cuda::std::plus<>{}, Counts{0, 0, 0, 0}, rows + 1,
-                                          stream);
+                                          cuda::std::plus<>{}, Counts{}, rows + 1, stream);
   });
   Counts total{};
   check_cuda(
@@ -98,7 +126,11 @@ RowGroups::RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64
   check_cuda(cudaStreamSynchronize(stream), "planning neighbour groups");
   edges_ = total.edges;
   groups_ = DeviceArray<RowGroup>(total.groups);
-  cut_ = DeviceArray<CutRow>(total.cut_rows);
+  cut_ = DeviceArray<CutRow>(total.few + total.hubs);
+  hubs_ = total.hubs;
+  const std::uint32_t most_of_short = short_group(edges_);
+  if (edges_ <= total.groups * EdgeOffset{machine().short_group})
+    short_ = most_of_short == kShortInSmall ? total.short_in_small : total.short_in_large;
   partial_rows_ = DeviceArray<std::uint32_t>(total.partial_sums);
   if (total.groups == 0) return;
 
@@ -106,7 +138,7 @@ RowGroups::RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64
   DeviceArray<std::uint64_t> keys(total.groups), sorted_keys(total.groups);
   const auto blocks = static_cast<unsigned>((rows + kThreads - 1) / kThreads);
   write_groups<<<blocks, kThreads, 0, stream>>>(
-      all, before.data(), options.clusters,
+      all, before.data(), total.few, Order{options.clusters, short_ > 0, most_of_short},
       {unsorted.data(), keys.data(), cut_.data(), partial_rows_.data()});
   check_cuda(cudaGetLastError(), "planning neighbour groups");
   const int key_bits = options.clusters != nullptr ? 64 : 32;

@@ -19,8 +19,11 @@ struct RowGroup {
   std::uint32_t target;  // the row, or kPartial | number of the partial sum
 };
 
-// A row that was cut: its partial sums are number first .. first + count - 1.
+// A row that was cut: its partial sums are number first .. first + count - 1. Above kFew it is a
+// hub.
 struct CutRow {
+  static constexpr std::uint32_t kFew = 16;
+
   std::uint32_t row, first, count;
 };
 
@@ -43,11 +46,16 @@ class RowGroups {
   RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64_t rows,
             const RowGroupOptions& options, cudaStream_t stream);
 
-  // The groups, the rows that were cut, and the row of each partial sum, with their numbers.
+  // The last short_size() groups are those with few edges (short_group() in row_cut.h). It is 0 if
+  // groups are long on average: then all are in the order of clusters.
+  std::uint32_t short_size() const { return short_; }
+  // The groups, the rows that were cut, of which the last hubs() have many groups, and the row of
+  // each partial sum, with their numbers.
   const RowGroup* groups() const { return groups_.data(); }
   std::uint32_t size() const { return static_cast<std::uint32_t>(groups_.size()); }
   const CutRow* cut_rows() const { return cut_.data(); }
   std::uint32_t cut_size() const { return static_cast<std::uint32_t>(cut_.size()); }
+  std::uint32_t hubs() const { return hubs_; }
   std::uint32_t partial_sums() const { return static_cast<std::uint32_t>(partial_rows_.size()); }
   const std::uint32_t* partial_rows() const { return partial_rows_.data(); }
   // The number of edges in all groups.
@@ -58,6 +66,7 @@ class RowGroups {
   DeviceArray<CutRow> cut_;
   DeviceArray<std::uint32_t> partial_rows_;
   EdgeOffset edges_ = 0;
+  std::uint32_t short_ = 0, hubs_ = 0;
 };
 
 }  // namespace plait

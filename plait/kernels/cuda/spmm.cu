@@ -4,11 +4,17 @@
 //
 //   - A warp works on one neighbour group. Where a slice of a row is narrower than a warp's 512
 //     bytes, its lanes are split over several neighbours, and their sums are added by shuffles.
+//   - A group of two edges of 256 bytes is a trip to memory for its record, one for its columns,
+//   one for
+//     its rows of x, and one to write its sum. A warp that made these trips for one group after the
+//     other would have 512 bytes under way, a fifth of what an H200 needs. So where groups are
+//     short on average, several share a warp, and wide ones come in pairs.
 //   - Four 16-byte loads per lane are in flight before the first is used; more would take
-//     registers, and with them warps: 48 warps per SM with narrow slices were best, 32 with wide
-//     ones.
+//     registers, and with them warps: 40 to 48 warps per SM with narrow slices or short groups were
+//     best, 32 with wide slices of long ones.
 //   - The width is cut into slices, worked on one after the other, so that a slice of all rows of x
-//     stays in the L2 cache where it can.
+//     stays in the L2 cache where it can. Short groups reuse little: their slices are as wide as
+//     can be.
 //   - Groups come in an order that puts rows of one cluster side by side (RowGroupOptions).
 //   - Columns, weights and y pass through once: they are marked to be evicted first.
 //   - Rows of y that stand at any float are written 16 bytes per lane too: the sums are shifted
@@ -26,176 +32,39 @@
 #include "plait/base/error.h"
 #include "plait/base/row_stride.h"
 #include "plait/kernels/cuda/spmm.cuh"
+#include "plait/kernels/cuda/spmm_partial_sums.cuh"
+#include "plait/kernels/cuda/spmm_rows.cuh"
 #include "plait/kernels/row_cut.h"
 
 namespace plait {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kAddThreads = 128;
+constexpr std::uint32_t kWarps = kThreads / kWarp;
 constexpr int kInFlight = 4;  // loads of x per lane
 
-struct SpmmView {
-  const RowGroup* groups;
-  std::uint32_t group_count;
-  const Slot* columns;
-  const float* weights;
-  const void* x;
-  std::uint64_t x_stride, width;
-  void* y;
-  std::uint64_t y_stride;
-  const float* row_scale;
-  bool accumulate;
-  bool y_in_vectors;  // all rows of y begin at multiples of 16 bytes
-  float* partial_sums;
-  std::uint64_t partial_stride;
-};
+// Blocks per SM that leave enough registers for the loads in flight (measured on an H200).
+template <int kVec, int kLanes, bool kWeighted, int kShare>
+constexpr int kBlocks = kShare > 0                ? (kVec > 4                        ? 4
+                                                     : kLanes == kWarp && !kWeighted ? 6
+                                                                                     : 5)
+                        : kWeighted || kLanes > 8 ? 4
+                        : kVec > 4                ? 5
+                                                  : 6;
 
-__device__ float to_float(float value) { return value; }
-__device__ float to_float(__nv_bfloat16 value) { return __bfloat162float(value); }
-__device__ float to_float(__half value) { return __half2float(value); }
-
-// kVec elements of a row, as they are loaded.
-template <class T, int kVec>
-struct Piece {
-  using Raw = std::conditional_t<kVec == 1, T, uint4>;
-  static_assert(kVec == 1 || kVec * sizeof(T) == sizeof(uint4));
-
-  // Ordered: volatile keeps all loads of a batch before the first use of one.
-  template <bool kOrdered>
-  static __device__ Raw load(const T* from) {
-    if constexpr (!kOrdered) {
-      return __ldg(reinterpret_cast<const Raw*>(from));
-    } else {
-      static_assert(kVec > 1);
-      Raw raw;
-      asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
-                   : "=r"(raw.x), "=r"(raw.y), "=r"(raw.z), "=r"(raw.w)
-                   : "l"(from));
-      return raw;
-    }
-  }
-  static __device__ void add(float (&sum)[kVec], const Raw& raw, float weight) {
-    const T* values = reinterpret_cast<const T*>(&raw);
+// Adds the sums of lanes that work on different neighbours of the same group.
+template <int kLanes, int kShare, int kVec>
+__device__ void add_over_lanes(float (&sum)[kVec]) {
 #pragma unroll
-    for (int i = 0; i < kVec; ++i) sum[i] = fmaf(weight, to_float(values[i]), sum[i]);
-  }
-  static __device__ void add(float (&sum)[kVec], const Raw& raw) {
-    const T* values = reinterpret_cast<const T*>(&raw);
+  for (int distance = kLanes; distance < kShare; distance *= 2)
 #pragma unroll
-    for (int i = 0; i < kVec; ++i) sum[i] += to_float(values[i]);
-  }
-};
-
-// Puts sums begin .. end - 1 of kVec into y, which is where sum 0 belongs.
-template <class Y, int kVec>
-__device__ void store(Y* y, const float (&sum)[kVec], int begin, int end, bool accumulate) {
-#pragma unroll
-  for (int i = 0; i < kVec; ++i)
-    if (i >= begin && i < end) y[i] = Y(accumulate ? to_float(y[i]) + sum[i] : sum[i]);
+    for (int i = 0; i < kVec; ++i) sum[i] += __shfl_xor_sync(kAll, sum[i], distance);
 }
 
-// Does the same where y stands at a multiple of 16 bytes.
-template <int kVec>
-__device__ void store_vectors(float* y, const float (&sum)[kVec], int begin, int end,
-                              bool accumulate) {
-#pragma unroll
-  for (int i = 0; i < kVec; i += 4) {
-    if (i < begin || i + 4 > end) {
-      const float four[4] = {sum[i], sum[i + 1], sum[i + 2], sum[i + 3]};
-      store(y + i, four, begin - i, end - i, accumulate);
-      continue;
-    }
-    float4 value = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
-    auto* const at = reinterpret_cast<float4*>(y + i);
-    if (accumulate) {
-      const float4 before = __ldcs(at);
-      value.x += before.x, value.y += before.y, value.z += before.z, value.w += before.w;
-    }
-    __stcs(at, value);
-  }
-}
-
-// Puts `count` columns of a slice into a y that stands at any float: kVec of each of kLanes lanes.
-// Each lane gives its last columns to the next one, so that the columns that it then has begin at a
-// multiple of 16 bytes; the last lane also writes its own last ones. The whole warp calls this.
-template <int kVec, int kLanes>
-__device__ void store_shifted(float* y, const float (&sum)[kVec], int count, bool accumulate,
-                              bool mine) {
-  constexpr int kMost = 3;  // floats from y down to a multiple of 16 bytes
-  const int lane = threadIdx.x % kLanes;
-  const int shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(y) / sizeof(float) % 4);
-  float wide[kMost + kVec], shifted[kVec];
-#pragma unroll
-  for (int i = 0; i < kMost; ++i) wide[i] = __shfl_up_sync(kAll, sum[kVec - kMost + i], 1, kLanes);
-#pragma unroll
-  for (int i = 0; i < kVec; ++i) wide[kMost + i] = sum[i];
-#pragma unroll
-  for (int i = kMost + kVec - 1; i >= 1; --i) wide[i] = (shift & 1) != 0 ? wide[i - 1] : wide[i];
-#pragma unroll
-  for (int i = 0; i < kVec; ++i)
-    shifted[i] = (shift & 2) != 0 ? wide[kMost + i - 2] : wide[kMost + i];
-  if (!mine) return;
-  const int column = lane * kVec - shift;
-  store_vectors(y + column, shifted, lane == 0 ? shift : 0, count - column, accumulate);
-  if (lane == kLanes - 1)
-    store(y + lane * kVec, sum, kVec - shift, count - lane * kVec, accumulate);
-}
-
-// Adds the rows that a lane has loaded at once.
-template <bool kWeighted, class Load, int kVec, int kBatch>
-__device__ void add_batch(float (&sum)[kVec], const typename Load::Raw (&loaded)[kBatch],
-                          [[maybe_unused]] const float (&factor)[kBatch]) {
-#pragma unroll
-  for (int k = 0; k < kBatch; ++k) {
-    if constexpr (kWeighted)
-      Load::add(sum, loaded[k], factor[k]);
-    else
-      Load::add(sum, loaded[k]);
-  }
-}
-
-// Puts the sums of a group where they belong. This lane has kVec columns of them if `mine`; lanes
-// beyond the width have none. The whole warp calls this.
-template <class Y, int kVec, int kLanes>
-__device__ void put(const SpmmView& a, std::uint32_t target, bool mine, float (&sum)[kVec]) {
-  const std::uint64_t slice = std::uint64_t{blockIdx.y} * (kLanes * kVec);
-  const int column = threadIdx.x % kLanes * kVec;
-  const int count = static_cast<int>(min(a.width - slice, std::uint64_t{kLanes * kVec}));
-  const bool partial = (target & RowGroup::kPartial) != 0;
-  const std::uint64_t number = target & ~RowGroup::kPartial;
-  if (mine && partial) {
-    float* const to = a.partial_sums + number * a.partial_stride + slice + column;
-    if constexpr (kVec > 1)
-      store_vectors(to, sum, 0, count - column, false);
-    else
-      store(to, sum, 0, count - column, false);
-  }
-  mine = mine && !partial;
-  if (mine && a.row_scale != nullptr)
-#pragma unroll
-    for (int i = 0; i < kVec; ++i) sum[i] *= a.row_scale[number];
-  Y* const y = static_cast<Y*>(a.y) + (partial ? 0 : number) * a.y_stride + slice;
-  if constexpr (std::is_same_v<Y, float> && kVec > 1) {
-    if (!a.y_in_vectors)
-      store_shifted<kVec, kLanes>(y, sum, count, a.accumulate, mine);
-    else if (mine)
-      store_vectors(y + column, sum, 0, count - column, a.accumulate);
-  } else if (mine) {
-    store(y + column, sum, 0, count - column, a.accumulate);
-  }
-}
-
-// Blocks per SM that leave enough registers for the loads in flight.
-template <int kVec, int kLanes, bool kWeighted>
-constexpr int kBlocks = kWeighted || kLanes > 8 ? 4
-                        : kVec > 4              ? 5
-                                                : 6;
-
-// One warp per group, and one row of blocks per slice of kLanes x kVec columns.
+// One warp sums a long group. Its lanes are split over several neighbours, whose sums are added at
+// the end.
 template <class X, class Y, int kVec, int kLanes, bool kWeighted>
-__global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted>))
-    spmm_kernel(const __grid_constant__ SpmmView a) {
+__device__ __forceinline__ void sum_long_group(const SpmmView& a, std::uint32_t number) {
   using Load = Piece<X, kVec>;
   constexpr int kNeighbours = kWarp / kLanes;  // that the warp reads at once
   constexpr int kSteps = kLanes;               // for one load of columns
@@ -205,13 +74,8 @@ __global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted>))
   using Stride = std::conditional_t<kOrdered, std::uint32_t, std::uint64_t>;
 
   const int lane = threadIdx.x % kWarp, neighbour = lane / kLanes;
-  const std::uint32_t number = blockIdx.x * (kThreads / kWarp) + threadIdx.x / kWarp;
-  if (number >= a.group_count) return;
   const RowGroup group = a.groups[number];
-  const std::uint64_t column = (std::uint64_t{blockIdx.y} * kLanes + lane % kLanes) * kVec;
-  const bool inside =
-      column < a.width;  // lanes beyond the width read the first columns, for nothing
-  const X* const x = static_cast<const X*>(a.x) + (inside ? column : 0);
+  const X* const x = first_element<X, kVec, kLanes>(a);
   const Slot* const columns = a.columns + group.begin;
   const float* const weights = kWeighted ? a.weights + group.begin : nullptr;
 
@@ -249,147 +113,164 @@ __global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted>))
         batch(step, [&](int edge) { return edge < left; });
     }
   }
-#pragma unroll
-  for (int distance = kLanes; distance < kWarp; distance *= 2)
-#pragma unroll
-    for (int i = 0; i < kVec; ++i) sum[i] += __shfl_xor_sync(kAll, sum[i], distance);
-
+  add_over_lanes<kLanes, kWarp>(sum);
   put<Y, kVec, kLanes>(a, group.target, neighbour == 0, sum);
 }
 
-// For short groups: kLanes lanes work on a group and several groups share a warp, so that the
-// latencies of many groups' records, columns, rows and y overlap. Needs no sum over lanes.
-template <class X, class Y, int kVec, int kLanes, bool kWeighted>
-__global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted>))
-    short_groups_kernel(const __grid_constant__ SpmmView a) {
+// Short groups that the lanes of one share of a warp work on at once.
+template <int kVec, int kLanes>
+constexpr int kShortAtOnce = kVec > 1 && kLanes >= 4 ? 2 : 1;
+
+// kShare lanes sum kAtOnce short groups at once, from number `first` on; the shares of a warp take
+// turns. So the latencies of many groups' records, columns, rows of x and rows of y overlap. The
+// lanes of a share are split over several neighbours, as those of a warp are in a long group.
+template <class X, class Y, int kVec, int kLanes, bool kWeighted, int kShare>
+__device__ __forceinline__ void sum_short_groups(const SpmmView& a, std::uint32_t first) {
   using Load = Piece<X, kVec>;
-  constexpr int kGroups = kWarp / kLanes;  // of a warp
-  constexpr int kBatch = kLanes < kInFlight ? kLanes : kInFlight;
+  constexpr int kAtOnce = kShortAtOnce<kVec, kLanes>, kShares = kWarp / kShare;
+  constexpr int kNeighbours = kShare / kLanes;  // of a group, that a share reads at once
+  constexpr int kBatch = kInFlight / kAtOnce;   // times that it does so before it adds
+  constexpr int kEach = kBatch * kNeighbours > kShare ? kBatch * kNeighbours / kShare : 1;
+  constexpr int kHeld = kShare * kEach;  // columns of a group that its lanes hold, kEach each
 
-  const int lane = threadIdx.x % kLanes, first_lane = threadIdx.x % kWarp - lane;
-  const std::uint32_t warp = blockIdx.x * (kThreads / kWarp) + threadIdx.x / kWarp;
-  const std::uint32_t number = warp * kGroups + first_lane / kLanes;
-  const bool there = number < a.group_count;
-  const RowGroup group = a.groups[there ? number : a.group_count - 1];
-  const std::uint32_t edges = there ? group.edges : 0, most = __reduce_max_sync(kAll, edges);
-  const std::uint64_t column = (std::uint64_t{blockIdx.y} * kLanes + lane) * kVec;
-  const bool inside = column < a.width;
-  const X* const x = static_cast<const X*>(a.x) + (inside ? column : 0);
-  const Slot* const columns = a.columns + group.begin;
-  const float* const weights = kWeighted ? a.weights + group.begin : nullptr;
+  const int lane = threadIdx.x % kShare, first_lane = threadIdx.x % kWarp - lane;
+  const int neighbour = lane / kLanes;
+  const X* const x = first_element<X, kVec, kLanes>(a);
+  EdgeOffset begin[kAtOnce];
+  std::uint32_t edges[kAtOnce], target[kAtOnce], most = 0;
+  bool there[kAtOnce];
+#pragma unroll
+  for (int r = 0; r < kAtOnce; ++r) {
+    const std::uint32_t number = first + r * kShares + first_lane / kShare;
+    there[r] = number < a.group_count;
+    const RowGroup group = a.groups[there[r] ? number : a.group_count - 1];
+    begin[r] = group.begin, target[r] = group.target;
+    edges[r] = there[r] ? group.edges : 0;
+    most = max(most, edges[r]);
+  }
+  most = __reduce_max_sync(kAll, most);
 
-  float sum[kVec] = {};
-  Slot next = lane < edges ? __ldcs(columns + lane) : 0;
-  float next_weight = kWeighted && lane < edges ? __ldcs(weights + lane) : 0;
-  for (std::uint32_t done = 0; done < most; done += kLanes) {
-    const Slot here = next;
-    const float weight = next_weight;
-    const std::uint32_t ahead = done + kLanes + lane;
-    next = ahead < edges ? __ldcs(columns + ahead) : 0;
-    if constexpr (kWeighted) next_weight = ahead < edges ? __ldcs(weights + ahead) : 0;
+  Slot next[kAtOnce][kEach];
+  [[maybe_unused]] float next_weight[kAtOnce][kEach];
+  constexpr bool kAllHeld = kHeld >= kShortInLarge;  // columns are read once
+  const auto read_columns = [&](std::uint32_t done) {
 #pragma unroll
-    for (int step = 0; step < kLanes; step += kBatch) {
-      typename Load::Raw loaded[kBatch];
-      [[maybe_unused]] float factor[kBatch];
+    for (int r = 0; r < kAtOnce; ++r)
 #pragma unroll
-      for (int k = 0; k < kBatch; ++k) {
-        const Slot slot = __shfl_sync(kAll, here, first_lane + step + k);
-        if constexpr (kWeighted) factor[k] = __shfl_sync(kAll, weight, first_lane + step + k);
-        loaded[k] = typename Load::Raw{};
-        if (done + step + k < edges)
-          loaded[k] = Load::template load<false>(x + std::uint64_t{slot} * a.x_stride);
+      for (int i = 0; i < kEach; ++i) {
+        const std::uint32_t edge = done + i * kShare + lane;
+        const bool inside = edge < edges[r];
+        next[r][i] = inside ? __ldcs(a.columns + begin[r] + edge) : 0;
+        if constexpr (kWeighted)
+          next_weight[r][i] = inside ? __ldcs(a.weights + begin[r] + edge) : 0;
       }
-      add_batch<kWeighted, Load>(sum, loaded, factor);
+  };
+  float sum[kAtOnce][kVec] = {};
+  read_columns(0);
+  for (std::uint32_t done = 0; done < most; done += kHeld) {
+    Slot here[kAtOnce][kEach];
+    [[maybe_unused]] float weight[kAtOnce][kEach];
+#pragma unroll
+    for (int r = 0; r < kAtOnce; ++r)
+#pragma unroll
+      for (int i = 0; i < kEach; ++i) {
+        here[r][i] = next[r][i];
+        if constexpr (kWeighted) weight[r][i] = next_weight[r][i];
+      }
+    if (!kAllHeld && done + kHeld < most) read_columns(done + kHeld);
+#pragma unroll
+    for (int step = 0; step < kHeld / kNeighbours; step += kBatch) {
+      if (done + step * kNeighbours >= most) break;
+      typename Load::Raw loaded[kAtOnce][kBatch];
+      [[maybe_unused]] float factor[kAtOnce][kBatch];
+#pragma unroll
+      for (int r = 0; r < kAtOnce; ++r)
+#pragma unroll
+        for (int k = 0; k < kBatch; ++k) {
+          const int edge = (step + k) * kNeighbours;  // of the share's first lanes
+          const int held = edge / kShare, from = first_lane + edge % kShare + neighbour;
+          const Slot slot = __shfl_sync(kAll, here[r][held], from);
+          if constexpr (kWeighted) factor[r][k] = __shfl_sync(kAll, weight[r][held], from);
+          loaded[r][k] = typename Load::Raw{};
+          if (done + edge + neighbour < edges[r])
+            loaded[r][k] = Load::template load<false>(x + std::uint64_t{slot} * a.x_stride);
+        }
+#pragma unroll
+      for (int r = 0; r < kAtOnce; ++r) add_batch<kWeighted, Load>(sum[r], loaded[r], factor[r]);
     }
   }
-  put<Y, kVec, kLanes>(a, group.target, there, sum);
+#pragma unroll
+  for (int r = 0; r < kAtOnce; ++r) {
+    add_over_lanes<kLanes, kShare>(sum[r]);
+    put<Y, kVec, kLanes>(a, target[r], there[r] && neighbour == 0, sum[r]);
+  }
 }
 
-// Adds partial sums in order: one cut row per threadIdx.y, one column per threadIdx.x.
-template <class Y>
-__global__ void add_partial_sums(const CutRow* rows, std::uint32_t count,
-                                 const __grid_constant__ SpmmView a) {
-  const std::uint32_t number = blockIdx.x * blockDim.y + threadIdx.y;
-  if (number >= count) return;
-  const CutRow row = rows[number];
-  Y* const y = static_cast<Y*>(a.y) + row.row * a.y_stride;
-  for (std::uint64_t column = threadIdx.x; column < a.width; column += blockDim.x) {
-    const float* const first =
-        a.partial_sums + std::uint64_t{row.first} * a.partial_stride + column;
-    float sum[1] = {0};
-#pragma unroll 8
-    for (std::uint32_t k = 0; k < row.count; ++k) sum[0] += first[k * a.partial_stride];
-    if (a.row_scale != nullptr) sum[0] *= a.row_scale[row.row];
-    store(y + column, sum, 0, 1, a.accumulate);
+// The first blocks work on long groups, one per warp; the others on short groups, one per share of
+// a warp. kShare is 0 if there are no short groups. There is one row of blocks per slice of kLanes
+// x kVec columns.
+template <class X, class Y, int kVec, int kLanes, bool kWeighted, int kShare>
+__global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted, kShare>))
+    spmm_kernel(const __grid_constant__ SpmmView a, const std::uint32_t long_blocks) {
+  cudaTriggerProgrammaticLaunchCompletion();  // add_partial_sums() may get ready
+  const std::uint32_t warp = threadIdx.x / kWarp;
+  if (kShare == 0 || blockIdx.x < long_blocks) {
+    const std::uint32_t number = blockIdx.x * kWarps + warp;
+    if (number < a.long_count) sum_long_group<X, Y, kVec, kLanes, kWeighted>(a, number);
+  } else if constexpr (kShare > 0) {
+    constexpr std::uint32_t kPerWarp = kWarp / kShare * kShortAtOnce<kVec, kLanes>;
+    const std::uint32_t first =
+        a.long_count + ((blockIdx.x - long_blocks) * kWarps + warp) * kPerWarp;
+    if (first < a.group_count) sum_short_groups<X, Y, kVec, kLanes, kWeighted, kShare>(a, first);
   }
 }
-
-struct Launch {
-  const DeviceSpmmArgs& args;
-  SpmmView view;
-  cudaStream_t stream;
-
-  template <class X, class Y, int kVec, int kLanes>
-  void run() const {
-    const auto slices = static_cast<unsigned>((view.width + kLanes * kVec - 1) / (kLanes * kVec));
-    if (view.weights != nullptr)
-      sum_groups<X, Y, kVec, kLanes, true>(slices);
-    else
-      sum_groups<X, Y, kVec, kLanes, false>(slices);
-    if (const std::uint32_t cut = args.groups->cut_size(); cut > 0) {
-      const auto columns = static_cast<unsigned>(
-          std::clamp<std::uint64_t>(std::bit_ceil(view.width), 8, kAddThreads));
-      const dim3 block(columns, kAddThreads / columns);
-      add_partial_sums<Y>
-          <<<(cut + block.y - 1) / block.y, block, 0, stream>>>(args.groups->cut_rows(), cut, view);
-    }
-  }
-
-  template <class X, class Y, int kVec, int kLanes, bool kWeighted>
-  void sum_groups(unsigned slices) const {
-    const auto blocks = [](std::uint32_t warps) {
-      return (warps + kThreads / kWarp - 1) / (kThreads / kWarp);
-    };
-    if constexpr (kVec > 1 && kLanes >= 4 && kLanes <= 16) {
-      if (!args.fixed_order &&
-          args.groups->edges() <= args.groups->size() * EdgeOffset{machine().short_group}) {
-        constexpr int kGroups = kWarp / kLanes;
-        const dim3 grid(blocks((view.group_count + kGroups - 1) / kGroups), slices);
-        short_groups_kernel<X, Y, kVec, kLanes, kWeighted><<<grid, kThreads, 0, stream>>>(view);
-        return;
-      }
-    }
-    const dim3 grid(blocks(view.group_count), slices);
-    spmm_kernel<X, Y, kVec, kLanes, kWeighted><<<grid, kThreads, 0, stream>>>(view);
-  }
-};
 
 // Tells whether rows of x can be read 16 bytes at a time: padding up to 16 bytes is read too.
-template <class X>
 bool reads_whole_vectors(const DeviceSpmmArgs& args) {
-  constexpr std::uint64_t kVec = 16 / sizeof(X);
-  return reinterpret_cast<std::uintptr_t>(args.x.data) % 16 == 0 && args.x.stride % kVec == 0 &&
-         (args.width + kVec - 1) / kVec * kVec <= args.x.stride;
+  const std::uint64_t vec = 16 / size_of(args.x.type);
+  return reinterpret_cast<std::uintptr_t>(args.x.data) % 16 == 0 && args.x.stride % vec == 0 &&
+         (args.width + vec - 1) / vec * vec <= args.x.stride;
 }
 
-template <class X, class Y>
-void launch(const DeviceSpmmArgs& args, const SpmmView& view, std::uint32_t slice_bytes,
-            cudaStream_t stream) {
-  constexpr int kVec = 16 / sizeof(X);
-  const bool vectors = reads_whole_vectors<X>(args);
-  const std::uint64_t pieces = vectors ? (args.width + kVec - 1) / kVec : args.width;
-  const std::uint64_t most = vectors ? slice_bytes / 16 : kWarp;
-  const Launch run{args, view, stream};
-  for_lanes<1>(std::min(pieces, most), [&](auto lanes) {
-    constexpr int kLanes = decltype(lanes)::value;
-    vectors ? run.template run<X, Y, kVec, kLanes>() : run.template run<X, Y, 1, kLanes>();
+// Launches the kernel in which kShare lanes work on a short group.
+template <class X, class Y, int kVec, int kLanes, int kShare>
+void launch(const SpmmView& view, cudaStream_t stream) {
+  std::uint32_t blocks = (view.long_count + kWarps - 1) / kWarps;
+  const std::uint32_t long_blocks = blocks;
+  if constexpr (kShare > 0) {
+    constexpr std::uint32_t kGroups = kThreads / kShare * kShortAtOnce<kVec, kLanes>;
+    blocks += (view.group_count - view.long_count + kGroups - 1) / kGroups;
+  }
+  const auto slices = static_cast<unsigned>((view.width + kLanes * kVec - 1) / (kLanes * kVec));
+  const dim3 grid(blocks, slices);
+  if (view.weights != nullptr)
+    spmm_kernel<X, Y, kVec, kLanes, true, kShare><<<grid, kThreads, 0, stream>>>(view, long_blocks);
+  else
+    spmm_kernel<X, Y, kVec, kLanes, false, kShare>
+        <<<grid, kThreads, 0, stream>>>(view, long_blocks);
+}
+
+template <class X, class Y, int kVec>
+void sum_groups(const SpmmView& view, const RowGroups& groups, int lanes, cudaStream_t stream) {
+  for_lanes<1>(static_cast<std::uint64_t>(lanes), [&](auto constant) {
+    constexpr int kLanes = decltype(constant)::value;
+    if constexpr (kVec > 1)
+      if (view.long_count == view.group_count) return launch<X, Y, kVec, kLanes, 0>(view, stream);
+    // A lane that works on a row alone reads its columns one by one, which takes long above 16 of
+    // them.
+    constexpr int kLeast = 4;
+    if constexpr (kLanes < kLeast)
+      if (groups.edges() > EdgeOffset{10} * groups.size())
+        return launch<X, Y, kVec, kLanes, kLeast>(view, stream);
+    launch<X, Y, kVec, kLanes, kLanes>(view, stream);
   });
 }
 
 std::uint32_t slice_bytes(const DeviceSpmmArgs& args) {
-  constexpr std::uint32_t kFixedSlice = 256;
+  constexpr std::uint32_t kFixedSlice = 256, kWholeSlice = 512;
   if (args.slice_bytes != 0) return args.slice_bytes;
   if (args.fixed_order) return kFixedSlice;
+  if (args.groups->short_size() > 0) return kWholeSlice;
   int device = 0, l2_bytes = 0;
   check_cuda(cudaGetDevice(&device), "the GPU");
   check_cuda(cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, device), "the GPU");
@@ -415,33 +296,33 @@ void spmm(const DeviceSpmmArgs& args, cudaStream_t stream) {
                       "cut rows need memory for partial sums");
   require<UsageError>(args.x.stride >> 32 == 0, "rows of x are {} elements apart", args.x.stride);
   if (args.groups->size() == 0 || args.width == 0) return;
-  const SpmmView view{.groups = args.groups->groups(),
-                      .group_count = args.groups->size(),
-                      .columns = args.columns,
-                      .weights = args.weights,
-                      .x = args.x.data,
-                      .x_stride = args.x.stride,
-                      .width = args.width,
-                      .y = args.y.data,
-                      .y_stride = args.y.stride,
-                      .row_scale = args.row_scale,
-                      .accumulate = args.accumulate,
-                      .y_in_vectors = y == DType::f32 && args.y.stride % 4 == 0 &&
-                                      reinterpret_cast<std::uintptr_t>(args.y.data) % 16 == 0,
-                      .partial_sums = args.partial_sums,
-                      .partial_stride = row_stride(args.width)};
-  const std::uint32_t slice = slice_bytes(args);
-  if (x == DType::f32)
-    launch<float, float>(args, view, slice, stream);
-  else if (x == DType::bf16 && y == x)
-    launch<__nv_bfloat16, __nv_bfloat16>(args, view, slice, stream);
-  else if (x == DType::bf16)
-    launch<__nv_bfloat16, float>(args, view, slice, stream);
-  else if (y == x)
-    launch<__half, __half>(args, view, slice, stream);
-  else
-    launch<__half, float>(args, view, slice, stream);
+  const SpmmView view{
+      .groups = args.groups->groups(),
+      .group_count = args.groups->size(),
+      .long_count = args.groups->size() - (args.fixed_order ? 0 : args.groups->short_size()),
+      .columns = args.columns,
+      .weights = args.weights,
+      .x = args.x.data,
+      .x_stride = args.x.stride,
+      .width = args.width,
+      .y = args.y.data,
+      .y_stride = args.y.stride,
+      .row_scale = args.row_scale,
+      .accumulate = args.accumulate,
+      .y_in_vectors = args.y.stride % 4 == 0 &&
+                      reinterpret_cast<std::uintptr_t>(args.y.data) % (4 * size_of(y)) == 0,
+      .partial_sums = args.partial_sums,
+      .partial_stride = row_stride(args.width)};
+  const bool vectors = reads_whole_vectors(args);
+  const std::uint64_t vec = vectors ? 16 / size_of(x) : 1;
+  const std::uint64_t most = vectors ? slice_bytes(args) / 16 : kWarp;
+  const auto lanes = static_cast<int>(std::bit_ceil(std::min((args.width + vec - 1) / vec, most)));
+  with_types(x, y, [&]<class X, class Y>(X, Y) {
+    vectors ? sum_groups<X, Y, 16 / sizeof(X)>(view, *args.groups, lanes, stream)
+            : sum_groups<X, Y, 1>(view, *args.groups, lanes, stream);
+  });
   check_cuda(cudaGetLastError(), "spmm");
+  add_partial_sums(view, *args.groups, y, stream);
 }
 
 }  // namespace plait

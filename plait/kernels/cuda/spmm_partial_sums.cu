@@ -1,0 +1,86 @@
+// Most cut rows have few groups: threads add these one after the other, several rows per block. A
+// hub has up to 4,096 groups (row_cut.h): the threads of one block add some of them each, and a
+// tree adds the threads' sums.
+//
+// Both kernels are launched before the sums of groups have ended (programmatic dependent launch),
+// so that a small graph does not wait for a launch. They wait for the sums themselves.
+#include <algorithm>
+#include <bit>
+
+#include "plait/kernels/cuda/spmm_partial_sums.cuh"
+
+namespace plait {
+namespace {
+
+constexpr int kFewThreads = 128;
+constexpr int kHubColumns = 32, kHubLines = 16;
+
+template <class Y>
+__device__ void finish(const SpmmView& a, std::uint32_t row, std::uint64_t column, float value) {
+  const float sum[1] = {a.row_scale != nullptr ? value * a.row_scale[row] : value};
+  store(static_cast<Y*>(a.y) + row * a.y_stride + column, sum, 0, 1, a.accumulate);
+}
+
+// One row per threadIdx.y, one column per threadIdx.x.
+template <class Y>
+__global__ void add_few(const CutRow* rows, std::uint32_t count,
+                        const __grid_constant__ SpmmView a) {
+  cudaGridDependencySynchronize();
+  const std::uint32_t number = blockIdx.x * blockDim.y + threadIdx.y;
+  if (number >= count) return;
+  const CutRow row = rows[number];
+  for (std::uint64_t column = threadIdx.x; column < a.width; column += blockDim.x) {
+    const float* const first =
+        a.partial_sums + std::uint64_t{row.first} * a.partial_stride + column;
+    float sum = 0;
+#pragma unroll 8
+    for (std::uint32_t k = 0; k < row.count; ++k) sum += first[k * a.partial_stride];
+    finish<Y>(a, row.row, column, sum);
+  }
+}
+
+// One block per row (x) and kHubColumns columns (y).
+template <class Y>
+__global__ void add_hubs(const CutRow* rows, const __grid_constant__ SpmmView a) {
+  cudaGridDependencySynchronize();
+  __shared__ float sums[kHubLines][kHubColumns];
+  const CutRow row = rows[blockIdx.x];
+  const std::uint64_t column = std::uint64_t{blockIdx.y} * kHubColumns + threadIdx.x;
+  const bool inside = column < a.width;
+  const float* const first =
+      a.partial_sums + std::uint64_t{row.first} * a.partial_stride + (inside ? column : 0);
+  float sum = 0;
+#pragma unroll 8
+  for (std::uint32_t k = threadIdx.y; k < row.count; k += kHubLines)
+    sum += first[k * a.partial_stride];
+  sums[threadIdx.y][threadIdx.x] = sum;
+#pragma unroll
+  for (int half = kHubLines / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (static_cast<int>(threadIdx.y) < half)
+      sums[threadIdx.y][threadIdx.x] += sums[threadIdx.y + half][threadIdx.x];
+  }
+  if (threadIdx.y == 0 && inside) finish<Y>(a, row.row, column, sums[0][threadIdx.x]);
+}
+
+}  // namespace
+
+void add_partial_sums(const SpmmView& view, const RowGroups& groups, DType y, cudaStream_t stream) {
+  with_type(y, [&]<class Y>(Y) {
+    if (const std::uint32_t few = groups.cut_size() - groups.hubs(); few > 0) {
+      const auto columns = static_cast<unsigned>(
+          std::clamp<std::uint64_t>(std::bit_ceil(view.width), 8, kFewThreads));
+      const dim3 block(columns, kFewThreads / columns);
+      launch_early(add_few<Y>, (few + block.y - 1) / block.y, block, stream, groups.cut_rows(), few,
+                   view);
+    }
+    if (groups.hubs() > 0) {
+      const dim3 grid(groups.hubs(),
+                      static_cast<unsigned>((view.width + kHubColumns - 1) / kHubColumns));
+      launch_early(add_hubs<Y>, grid, dim3(kHubColumns, kHubLines), stream,
+                   groups.cut_rows() + groups.cut_size() - groups.hubs(), view);
+    }
+  });
+}
+
+}  // namespace plait
