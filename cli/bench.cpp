@@ -7,12 +7,12 @@
 #include <limits>
 #include <map>
 
+#include "cli/contestant.h"
 #include "cli/ranks.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/limits.h"
 #include "plait/base/timer.h"
-#include "plait/plan/choose.h"
 #include "plait/world/phase.h"
 
 namespace plait::cli {
@@ -55,15 +55,7 @@ std::vector<Entry> entries(const Options& o) {
   const DType wire = o.wire == "bf16" ? DType::bf16 : DType::f32;
   std::vector<Entry> list;
   for (const std::string& name : o.strategies) {
-    const bool cusparse = name == "cusparse";
-    Entry entry{name, {.shards = {.transposed = false}}};
-    entry.options.route = {.strategy = cusparse ? Strategy::bulk : parse_strategy(name),
-                           .transport = o.transport,
-                           .wire = cusparse ? DType::f32 : wire,
-                           .gpu = true};
-    entry.options.tuning.sum_by_cusparse = cusparse;
-    entry.options.route = choose(entry.options.route);
-    list.push_back(std::move(entry));
+    list.push_back({name, contestant(name, wire, o.transport)});
   }
   return list;
 }
@@ -203,10 +195,11 @@ class Contest {
 }  // namespace
 
 void add_bench(CLI::App& app, Session& session) {
-  auto o = std::make_shared<Options>();
   CLI::App* bench = app.add_subcommand("bench", "Measure the speed of this machine");
-  add_examples(bench, "  plait bench aggregate products.plait --gpus 4");
+  add_examples(bench, "  plait bench aggregate products.plait --gpus 4\n  plait bench zoo");
   bench->require_subcommand(1);
+  add_bench_zoo(*bench, session);
+  auto o = std::make_shared<Options>();
   CLI::App* command =
       add_command(*bench, session, "aggregate",
                   "Time y = A x on GPUs with several strategies, in one run", [=, &session] {

@@ -128,6 +128,8 @@ void add_aggregate(CLI::App& app, Session& session);
 void add_train(CLI::App& app, Session& session);
 void add_infer(CLI::App& app, Session& session);
 void add_bench(CLI::App& app, Session& session);
+// `plait bench zoo`; add_bench() calls it.
+void add_bench_zoo(CLI::App& bench, Session& session);
 void add_report(CLI::App& app, Session& session);
 void add_completion(CLI::App& app, Session& session);
 

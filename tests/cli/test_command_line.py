@@ -133,6 +133,8 @@ def test_doctor_without_gpus(plait):
     (["train", "GRAPH", "--transport", "vmm", "--gpus", "1"], ["vmm", "nvshmem"]),
     (["bench", "aggregate", "GRAPH", "--transport", "pigeon"], ["pigeon", "nvshmem"]),
     (["bench"], ["subcommand is required"]),
+    (["bench", "zoo", "unicorn"], ["unicorn", "tiny-star"]),
+    (["bench", "zoo", "--scale", "0"], ["--scale"]),
     (["bench", "aggregate", "GRAPH", "--strategies", "luck"], ["luck", "pipelined"]),
     (["bench", "aggregate", "GRAPH", "--wire", "fp8"], ["--wire", "fp8"]),
     (["train", "GRAPH", "--gpus", "0"], ["--gpus", "0"]),

@@ -18,7 +18,7 @@ LINES = [
     ("plait ", {"train", "info", "generate", "completion", "report"}, {"dcsbm", "--epochs"}),
     ("plait tr", {"train"}, {"info"}),
     ("plait generate ", {"dcsbm", "rmat", "grid", "star", "ring"}, {"train"}),
-    ("plait bench ", {"aggregate"}, {"train"}),
+    ("plait bench ", {"aggregate", "zoo"}, {"train"}),
     ("plait train g --st", {"--strategy"}, {"--epochs", "--scale"}),
     ("plait generate dcsbm --sc", {"--scale"}, {"--strategy"}),
     ("plait bench aggregate --wid", {"--widths"}, {"--features"}),
@@ -103,7 +103,7 @@ def helps(plait, path=""):
     """Yields the help of every command, with the words that it lists below itself."""
     text = plait.ok(*path.split(), "--help").out
     below = text.partition("Subcommands:")[2].split("\n\n")[0]
-    words = re.findall(r"^  (\w+)", below, re.MULTILINE)
+    words = re.findall(r"^  ([\w-]+)", below, re.MULTILINE)
     yield path, text, words
     for word in words:
         yield from helps(plait, f"{path} {word}")

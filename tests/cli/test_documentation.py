@@ -22,7 +22,7 @@ def commands(plait, path=()):
     text = plait.ok(*path, "--help").out
     yield path, text
     below = text.partition("Subcommands:")[2].split("\n\n")[0]
-    for name in re.findall(r"^  (\w+)", below, re.MULTILINE):
+    for name in re.findall(r"^  ([\w-]+)", below, re.MULTILINE):
         yield from commands(plait, (*path, name))
 
 

@@ -1,0 +1,202 @@
+// plait bench zoo: times y = A x on graphs of many shapes, beside the strategies that could have
+// been chosen instead and cuSPARSE.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cli/contestant.h"
+#include "cli/ranks.h"
+#include "plait/aggregate/cuda/bench.h"
+#include "plait/base/error.h"
+#include "plait/base/gpu.h"
+#include "plait/base/limits.h"
+#include "plait/graph/build.h"
+#include "plait/graph/validate.h"
+#include "plait/graph/zoo.h"
+#include "plait/world/phase.h"
+
+namespace plait::cli {
+namespace {
+
+constexpr double kLeastRatio = 0.95;  // the goal
+
+struct Options {
+  std::vector<std::string> graphs;
+  std::vector<std::uint64_t> widths{16, 64, 128};
+  double scale = 1;
+  PartitionScheme scheme;
+  DeviceTransport transport;
+  BenchEffort effort;
+};
+
+// One graph at one width.
+struct Row {
+  const ZooGraph* graph;
+  std::uint64_t vertices = 0, edges = 0, width = 0;
+  Times times;                                        // of the strategy that is chosen by itself
+  std::vector<std::pair<std::string, Times>> rivals;  // those whose memory fits
+
+  // The rival with the least median. There is one.
+  const std::pair<std::string, Times>& best() const {
+    return *std::ranges::min_element(rivals, {},
+                                     [](const auto& rival) { return rival.second.median(); });
+  }
+  double ratio() const { return best().second.median() / times.median(); }
+};
+
+class Zoo {
+ public:
+  Zoo(const Options& o, World& world, const Session& session)
+      : o_(o), world_(world), session_(session) {}
+
+  void run() {
+    if (world_.rank() == 0 && !session_.json)
+      fmt::print("{:<14} {:>5} {:>10} {:>10} {:<9} {:>7}\n", "graph", "width", "ms", "best rival",
+                 "", "ratio");
+    for (const ZooGraph& graph : zoo())
+      if (o_.graphs.empty() || std::ranges::count(o_.graphs, graph.name) > 0) measure(graph);
+    if (world_.rank() != 0) return;
+    session_.json ? print_json(to_json()) : print_summary();
+  }
+
+ private:
+  void measure(const ZooGraph& zoo_graph) {
+    const AnyCsr graph = build_csr(make(zoo_graph, o_.scale));
+    const Partition partition = partition_for(world_, graph, o_.scheme, session_.seed);
+    std::vector<Row> rows;
+    for (const std::uint64_t width : o_.widths)
+      rows.push_back({.graph = &zoo_graph,
+                      .vertices = vertex_count(graph),
+                      .edges = edge_count(graph),
+                      .width = width});
+    std::vector<std::string> names{"auto", "cusparse"};
+    if (world_.size() > 1) names.insert(names.end(), {"bulk", "partial"});
+    for (const std::string& name : names) {
+      const Phase phase(fmt::format("measuring {} on {}", name, zoo_graph.name));
+      try {
+        measure(name, graph, partition, rows);
+      } catch (const DoesNotFitError&) {
+        if (name == "auto" || name == "cusparse") throw;
+      }
+    }
+    for (const Row& row : rows) {
+      if (world_.rank() == 0 && !session_.json) print(row);
+      rows_.push_back(row);
+    }
+  }
+
+  void measure(const std::string& name, const AnyCsr& graph, const Partition& partition,
+               std::vector<Row>& rows) {
+    const auto aggregator = make_gpu_aggregator(world_, graph, is_symmetric(graph), partition,
+                                                contestant(name, DType::f32, o_.transport));
+    for (Row& row : rows) {
+      GpuBench bench(world_, graph, partition, *aggregator, row.width);
+      const double error = bench.check();
+      require<MismatchError>(error < 1e-5, "{} at width {} of {} is wrong by {} relative", name,
+                             row.width, row.graph->name, error);
+      Times times = bench.time_steps(o_.effort);
+      if (name == "auto")
+        row.times = std::move(times);
+      else
+        row.rivals.emplace_back(name, std::move(times));
+    }
+  }
+
+  static void print(const Row& row) {
+    const auto& [name, times] = row.best();
+    fmt::print("{:<14} {:>5} {:>10.4f} {:>10.4f} {:<9} {:>7.2f}\n", row.graph->name, row.width,
+               row.times.median(), times.median(), name, row.ratio());
+    std::fflush(stdout);
+  }
+
+  double geometric_mean() const {
+    double logs = 0;
+    for (const Row& row : rows_) logs += std::log(row.ratio());
+    return std::exp(logs / static_cast<double>(rows_.size()));
+  }
+  double least() const { return std::ranges::min_element(rows_, {}, &Row::ratio)->ratio(); }
+  std::size_t below() const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(rows_, [](const Row& row) { return row.ratio() < kLeastRatio; }));
+  }
+
+  void print_summary() const {
+    fmt::print("{} on {}: geometric mean {:.2f}, least {:.2f}; {} below {}\n",
+               counted(rows_.size(), "entry"), ranks_of(world_, session_), geometric_mean(),
+               least(), below(), kLeastRatio);
+  }
+
+  json to_json() const {
+    json rows = json::array();
+    for (const Row& row : rows_) {
+      const auto& [name, times] = row.best();
+      rows.push_back({{"graph", row.graph->name},
+                      {"shape", row.graph->shape},
+                      {"vertices", row.vertices},
+                      {"edges", row.edges},
+                      {"width", row.width},
+                      {"median_ms", row.times.median()},
+                      {"least_ms", row.times.least()},
+                      {"most_ms", row.times.most()},
+                      {"rival", name},
+                      {"rival_median_ms", times.median()},
+                      {"rival_least_ms", times.least()},
+                      {"rival_most_ms", times.most()},
+                      {"ratio", row.ratio()}});
+    }
+    return {{"gpus", world_.size()},  {"scale", o_.scale}, {"geometric_mean", geometric_mean()},
+            {"least_ratio", least()}, {"below", below()},  {"rows", rows}};
+  }
+
+  const Options& o_;
+  World& world_;
+  const Session& session_;
+  std::vector<Row> rows_;
+};
+
+void check(const Options& o) {
+  for (const std::string& name : o.graphs) zoo_graph(name);  // throws for an unknown graph
+  require<UsageError>(o.scale > 0 && o.scale <= 1, "--scale {} is outside 0..1", o.scale);
+}
+
+}  // namespace
+
+void add_bench_zoo(CLI::App& bench, Session& session) {
+  auto o = std::make_shared<Options>();
+  CLI::App* command = add_command(
+      bench, session, "zoo",
+      "Time y = A x on GPUs on graphs of many shapes, beside other strategies", [=, &session] {
+        check(*o);
+        session.gpus = std::max(session.gpus, 1);
+        on_ranks(session, [&](World& world) { Zoo(*o, world, session).run(); });
+      });
+  std::string names;
+  for (const ZooGraph& graph : zoo())
+    names += (names.empty() ? "" : ", ") + std::string(graph.name);
+  show_words(command->add_option("graphs", o->graphs, "Graphs to make; all without any"), names);
+  command->add_option("--widths", o->widths, "Widths of x (features per row), with commas")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--scale", o->scale, "Factor of the vertices of large graphs")
+      ->check(CLI::Range(1e-6, 1.0))
+      ->capture_default_str();
+  command->add_option("--repetitions", o->effort.repetitions, "Repetitions of each measurement")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  add_choice(command, "--partition", o->scheme, parse_partition_scheme, "edges",
+             "Scheme that assigns vertices to ranks");
+  add_transport_option(command, o->transport);
+  command->add_option("--gpus", session.gpus, "Number of GPUs, with one process per GPU")
+      ->check(CLI::Range(1, kMostGpus));
+  command->add_option("--seed", session.seed, "Seed of the partition (metis)")
+      ->capture_default_str();
+  add_timeout_options(command, session);
+  group_options(command, {{"Measurement", {"--widths", "--scale", "--repetitions"}},
+                          {"GPUs and ranks", {"--seed"}}});
+  add_examples(command,
+               "  plait bench zoo --gpus 4\n"
+               "  plait bench zoo star crawl --widths 1,47,300 --json");
+}
+
+}  // namespace plait::cli

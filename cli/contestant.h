@@ -1,0 +1,25 @@
+// A contestant of `plait bench`: the settings that the name of a strategy stands for.
+#pragma once
+
+#include <string>
+
+#include "plait/aggregate/cuda/aggregator.h"
+#include "plait/plan/choose.h"
+
+namespace plait::cli {
+
+// Returns the settings of a strategy, of "auto", or of "cusparse": bulk with cuSPARSE's sum, rows
+// in fp32 on the wire. Throws UsageError for other names.
+inline ExchangeOptions contestant(const std::string& name, DType wire, DeviceTransport transport) {
+  const bool cusparse = name == "cusparse";
+  ExchangeOptions options{.shards = {.transposed = false}};
+  options.route = {.strategy = cusparse ? Strategy::bulk : parse_strategy(name),
+                   .transport = transport,
+                   .wire = cusparse ? DType::f32 : wire,
+                   .gpu = true};
+  options.tuning.sum_by_cusparse = cusparse;
+  options.route = choose(options.route);
+  return options;
+}
+
+}  // namespace plait::cli
