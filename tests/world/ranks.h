@@ -89,7 +89,7 @@ struct JobOptions {
 class Job : public Process {
  public:
   explicit Job(const JobOptions& options);
-  // Returns the process id of a rank that has said it is ready.
+  // Returns the process id of a rank that has said it is ready; throws Error if it does not say so.
   pid_t rank(int number);
   void await_ready(int ranks) {
     for (int number = 0; number < ranks; ++number) rank(number);

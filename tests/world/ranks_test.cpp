@@ -94,6 +94,8 @@ Process::Process(const Environment& environment) {
     ::dup2(out[1], STDOUT_FILENO);
     ::dup2(errors[1], STDERR_FILENO);
     for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
+    // These deal the tests out to programs, which would leave this one with nothing to do.
+    for (const char* const name : {"GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX"}) ::unsetenv(name);
     std::string self = "plait_test", filter = kArguments[0], disabled = kArguments[1];
     char* arguments[] = {self.data(), filter.data(), disabled.data(), nullptr};
     ::execve("/proc/self/exe", arguments, environ);
@@ -182,7 +184,9 @@ Job::Job(const JobOptions& options) : Process(job_environment(options)) {}
 
 pid_t Job::rank(int number) {
   const auto text = await(fmt::format("ready {} ", number));
-  return text.empty() ? 0 : std::stoi(text);
+  // kill() would take 0 for this process's whole group.
+  require(!text.empty(), "rank {} has not said that it is ready", number);
+  return std::stoi(text);
 }
 
 Outcome run_job(const JobOptions& options) { return Job(options).wait(); }
