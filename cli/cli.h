@@ -14,6 +14,7 @@
 #include "plait/nn/config.h"
 #include "plait/partition/partition.h"
 #include "plait/plan/route.h"
+#include "plait/reorder/reorder.h"
 
 namespace plait::cli {
 
@@ -77,6 +78,7 @@ CLI::Option* show_words(CLI::Option* option, const std::string& list);
 // The words of an enumeration; empty: any text.
 std::string words_of(Strategy);
 std::string words_of(PartitionScheme);
+std::string words_of(ReorderMethod);
 std::string words_of(DeviceTransport);
 std::string words_of(NormKind);
 std::string words_of(Normalize);
@@ -122,6 +124,7 @@ void add_doctor(CLI::App& app, Session& session);
 void add_info(CLI::App& app, Session& session);
 void add_generate(CLI::App& app, Session& session);
 void add_convert(CLI::App& app, Session& session);
+void add_reorder(CLI::App& app, Session& session);
 void add_partition(CLI::App& app, Session& session);
 void add_plan(CLI::App& app, Session& session);
 void add_aggregate(CLI::App& app, Session& session);
