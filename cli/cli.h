@@ -29,6 +29,7 @@ struct Session {
   // value, WorldConfig or the environment decides.
   std::optional<double> timeout, gpu_timeout;
   std::uint64_t seed = 0;
+  ReorderMethod reorder = ReorderMethod::none;  // of the graph once it is read
   bool json = false;
   bool quiet = false;
   const CLI::App* command = nullptr;  // the subcommand that was called
@@ -113,7 +114,11 @@ const std::atomic<bool>& stop_on_signals();
 // "1 rank", "3 ranks".
 std::string counted(std::uint64_t count, const char* noun);
 
-// Reads a graph, with a progress bar unless --quiet.
+// --reorder.
+void add_reorder_option(CLI::App* command, Session& session);
+// Reads a graph as it is in its file, with a progress bar unless --quiet.
+Dataset read_file(const std::string& path, const Session& session);
+// Does the same, then renumbers it in memory if --reorder says so.
 Dataset read_graph(const std::string& path, const Session& session);
 // Prints the line of a command that has written a graph.
 void print_graph(const std::string& out, const Dataset& dataset);

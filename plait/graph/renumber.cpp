@@ -155,13 +155,14 @@ Features in_order(const Features& features, std::span<const std::uint64_t> order
   return result;
 }
 
-Dataset renumbered(const Dataset& dataset, std::span<const std::uint64_t> order) {
+Dataset renumbered(const Dataset& dataset, std::span<const std::uint64_t> order,
+                   std::uint64_t copies) {
   require(order.size() == dataset.vertices(), "an order of {} vertices was given for {}",
           order.size(), dataset.vertices());
   const std::uint64_t wrong = first_no_permutation(order);
   require(wrong == order.size(), "the order is no permutation: place {} has vertex {}", wrong,
           wrong < order.size() ? order[wrong] : 0);
-  require_memory(bytes_of_copy(dataset), "the renumbered graph");
+  require_memory(copies * bytes_of_copy(dataset), "the renumbered graph");
   Dataset result = dataset;
   result.checked.clear();  // they tell of the arrays before
   result.graph = renumbered(dataset.graph, order, inverse_of(order).span());

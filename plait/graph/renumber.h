@@ -21,8 +21,10 @@ Buffer<std::uint64_t> inverse_of(std::span<const std::uint64_t> order);
 // Returns the dataset with vertex order[i] as vertex i, rows sorted again; parallel edges keep
 // their order. Works on all that is known of vertices. Orders compose: the numbers of the result
 // are those from before the first renumbering. Throws Error unless `order` is a permutation of the
-// vertices, DoesNotFitError if the copy needs more memory than there is.
-Dataset renumbered(const Dataset& dataset, std::span<const std::uint64_t> order);
+// vertices, DoesNotFitError if `copies` of the result, which the processes of this host make, do
+// not fit its memory.
+Dataset renumbered(const Dataset& dataset, std::span<const std::uint64_t> order,
+                   std::uint64_t copies = 1);
 
 // Returns the dataset as it was before it was renumbered; itself if it never was.
 Dataset with_first_numbers(const Dataset& dataset);

@@ -83,7 +83,7 @@ inline void spread(const Dataset& dataset, Chooser& choose) {
       .halo = choose.of(std::array{HaloKind::distinct, HaloKind::complete, HaloKind::dense}),
       .slot_vertices = true};
   for (const PartitionScheme scheme : partition_schemes()) {
-    const Partition partition = make_partition(scheme, dataset.graph, parts, choose.next());
+    const Partition partition = make_partition(scheme, dataset, parts, choose.next());
     for (std::uint64_t v = 0; v < dataset.vertices(); ++v)
       must(partition.vertex(partition.owner(v), partition.row(v)) == v);
     plan(dataset, partition, choose.next());
