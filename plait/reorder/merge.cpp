@@ -1,7 +1,6 @@
 #include "plait/reorder/merge.h"
 
 #include <algorithm>
-#include <atomic>
 #include <numeric>
 
 #include "plait/reorder/clusters_rule.h"
@@ -10,8 +9,10 @@
 namespace plait {
 namespace {
 
-constexpr std::uint32_t kMostRounds = 16;
+constexpr std::uint32_t kMostRounds = 16, kTurns = 4;
 constexpr std::size_t kGrain = 256;
+// Quotients with so many entries are worth all threads, although moves at the same time are worse.
+constexpr EdgeOffset kLarge = EdgeOffset{1} << 22;
 
 class LocalMoves {
  public:
@@ -27,42 +28,50 @@ class LocalMoves {
   }
 
   std::vector<std::uint32_t> run() {
-    std::uint64_t moves = 0;
+    const bool large = graph_.neighbours.size() >= kLarge;
     for (std::uint32_t round = 0; round < kMostRounds; ++round) {
-      moves += move(round);
-      if (round % 2 == 0) continue;
-      if (moves <= labels_.size() / 200) break;  // of the last two rounds, in which all had a turn
-      moves = 0;
+      std::uint64_t moves = 0;
+      for (std::uint32_t turn = 0; large && turn < kTurns; ++turn)
+        moves += move_at_once(round, turn);
+      if (!large) moves = move_in_order();
+      if (moves <= labels_.size() / 200) break;
     }
     return std::move(labels_);
   }
 
  private:
-  // Returns how many have moved.
-  std::uint64_t move(std::uint32_t round) {
-    std::atomic<std::uint64_t> moves{0};
-    parallel_blocks(labels_.size(), kGrain, [&](std::size_t begin, std::size_t end) {
-      SumsByLabel& sums = sums_.mine();
-      std::uint64_t here = 0;
-      for (std::size_t i = begin; i < end; ++i) {
-        const auto c = static_cast<std::uint32_t>(i);
-        next_[c] = has_turn(c, round) ? best(c, sums) : labels_[c];
-        here += next_[c] != labels_[c];
-      }
-      moves.fetch_add(here, std::memory_order_relaxed);
-    });
-    for (std::uint32_t c = 0; c < labels_.size(); ++c) {
-      if (next_[c] == labels_[c]) continue;
-      degrees_[labels_[c]] -= graph_.degrees[c], --sizes_[labels_[c]];
-      degrees_[next_[c]] += graph_.degrees[c], ++sizes_[next_[c]];
-    }
-    labels_ = next_;
-    return moves;
+  void set_label(std::uint32_t c, std::uint32_t label) {
+    degrees_[labels_[c]] -= graph_.degrees[c], --sizes_[labels_[c]];
+    degrees_[label] += graph_.degrees[c], ++sizes_[label];
+    labels_[c] = label;
   }
 
-  // All have a turn in two rounds.
-  static bool has_turn(std::uint32_t c, std::uint32_t round) {
-    return cluster_hash(c, round / 2) % 2 == round % 2;
+  // Return how many have moved.
+  std::uint64_t move_in_order() {
+    std::uint64_t moves = 0;
+    for (std::uint32_t c = 0; c < labels_.size(); ++c) {
+      const std::uint32_t label = best(c, sums_.mine());
+      if (label == labels_[c]) continue;
+      set_label(c, label);
+      ++moves;
+    }
+    return moves;
+  }
+  std::uint64_t move_at_once(std::uint32_t round, std::uint32_t turn) {
+    parallel_blocks(labels_.size(), kGrain, [&](std::size_t begin, std::size_t end) {
+      SumsByLabel& sums = sums_.mine();
+      for (std::size_t i = begin; i < end; ++i) {
+        const auto c = static_cast<std::uint32_t>(i);
+        next_[c] = cluster_hash(c, round) % kTurns == turn ? best(c, sums) : labels_[c];
+      }
+    });
+    std::uint64_t moves = 0;
+    for (std::uint32_t c = 0; c < labels_.size(); ++c) {
+      if (next_[c] == labels_[c]) continue;
+      set_label(c, next_[c]);
+      ++moves;
+    }
+    return moves;
   }
 
   // Returns the label that a community is to take: of equally good ones the lowest.
@@ -103,6 +112,18 @@ class LocalMoves {
 
 std::vector<std::uint32_t> merge(const Quotient& graph, double resolution) {
   return LocalMoves(graph, resolution).run();
+}
+
+double modularity_of(const Quotient& graph) {
+  double sum = 0;
+  const auto total = static_cast<double>(graph.total);
+  for (std::uint32_t c = 0; c < graph.communities(); ++c) {
+    std::uint64_t inner = graph.degrees[c];
+    for (EdgeOffset e = graph.offsets[c]; e < graph.offsets[c + 1]; ++e) inner -= graph.weights[e];
+    const double share = static_cast<double>(graph.degrees[c]) / total;
+    sum += static_cast<double>(inner) / total - share * share;
+  }
+  return sum;
 }
 
 }  // namespace plait
