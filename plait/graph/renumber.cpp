@@ -174,9 +174,9 @@ Dataset renumbered(const Dataset& dataset, std::span<const std::uint64_t> order,
   return result;
 }
 
-Dataset with_first_numbers(const Dataset& dataset) {
+Dataset with_first_numbers(const Dataset& dataset, std::uint64_t copies) {
   if (dataset.numbers.empty()) return dataset;
-  return renumbered(dataset, inverse_of(dataset.numbers).span());
+  return renumbered(dataset, inverse_of(dataset.numbers).span(), copies);
 }
 
 Buffer<std::uint64_t> vertices_by_number(const Dataset& dataset) {

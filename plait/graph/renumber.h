@@ -26,8 +26,9 @@ Buffer<std::uint64_t> inverse_of(std::span<const std::uint64_t> order);
 Dataset renumbered(const Dataset& dataset, std::span<const std::uint64_t> order,
                    std::uint64_t copies = 1);
 
-// Returns the dataset as it was before it was renumbered; itself if it never was.
-Dataset with_first_numbers(const Dataset& dataset);
+// Returns the dataset as it was before it was renumbered; itself if it never was. Throws as
+// renumbered().
+Dataset with_first_numbers(const Dataset& dataset, std::uint64_t copies = 1);
 
 // Returns the features with row order[i] as row i.
 Features in_order(const Features& features, std::span<const std::uint64_t> order);

@@ -40,10 +40,10 @@ void sum_rows(Quotient& quotient, const Members& members, auto&& work_of, auto&&
     SumsByLabel& sums = sums_of_threads.mine();
     for (std::uint32_t c = starts[piece]; c < starts[piece + 1]; ++c) {
       for (auto i = members.begin[c]; i < members.begin[c + 1]; ++i)
-        each_edge(members.vertices[i],
-                  [&](std::uint32_t label, std::uint64_t weight) { sums.add(label, weight); });
+        each_edge(members.vertices[i], [&](std::uint32_t label, std::uint64_t weight) {
+          if (label != c) sums.add(label, weight);
+        });
       for (const std::uint32_t label : sums.labels()) {
-        if (label == c) continue;
         rows[piece].first.push_back(label);
         rows[piece].second.push_back(sums.of(label));
         ++quotient.offsets[c + 1];

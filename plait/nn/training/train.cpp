@@ -108,7 +108,7 @@ struct Trainer::State {
       training.settings = {{"metric", std::string(to_string(metric_kind))},
                            {"split", split_name(dataset, c)},
                            {"normalize", std::string(to_string(c.normalize))}};
-      training.graph = fingerprint(with_first_numbers(dataset));
+      training.graph = fingerprint(with_first_numbers(dataset, w.ranks_of_host().size()));
     }
     if (!c.resume.empty())
       training = resume_checkpoint(read_checkpoint(w, c.resume), c.resume, training, model, best,
