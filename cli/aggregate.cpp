@@ -53,7 +53,7 @@ class RowBlock {
   std::span<const std::byte> bytes() const { return std::as_bytes(rows_.span()); }
   void take(const float* all) {
     for (std::uint64_t r = 0; r < partition_.size(rank_); ++r)
-      std::copy_n(all + partition_.vertex(rank_, r) * width_, width_, data() + r * width_);
+      std::copy_n(all + partition_.number(rank_, r) * width_, width_, data() + r * width_);
   }
 
  private:
@@ -116,7 +116,7 @@ void run(const Options& o, const Session& session, World& world) {
   const NpyMatrix x = read_features(o.features, world);
   require(x.rows == dataset.vertices(), "{}: {} rows, but {} has {} vertices", o.features, x.rows,
           o.graph, dataset.vertices());
-  const Partition partition = partition_for(world, dataset.graph, o.route.partition, session.seed);
+  const Partition partition = partition_for(world, dataset, o.route.partition, session.seed);
   const auto aggregator =
       in_phase("placing the graph", [&] { return make(o, world, dataset, partition, x.width); });
 

@@ -67,7 +67,7 @@ class Contest {
         world_(world),
         session_(session),
         dataset_(read_graph(world, o.graph, session)),
-        partition_(partition_for(world, dataset_.graph, o.scheme, session.seed)) {}
+        partition_(partition_for(world, dataset_, o.scheme, session.seed)) {}
 
   void run() {
     for (const Entry& entry : entries(o_)) {
@@ -229,6 +229,7 @@ void add_bench(CLI::App& app, Session& session) {
                                          "Perfetto or chrome://tracing"));
   add_choice(command, "--partition", o->scheme, parse_partition_scheme, "edges",
              "Scheme that assigns vertices to ranks");
+  add_reorder_option(command, session);
   add_transport_option(command, o->transport);
   command->add_option("--gpus", session.gpus, "Number of GPUs, with one process per GPU")
       ->check(CLI::Range(1, kMostGpus));

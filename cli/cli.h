@@ -14,6 +14,7 @@
 #include "plait/nn/config.h"
 #include "plait/partition/partition.h"
 #include "plait/plan/route.h"
+#include "plait/reorder/reorder.h"
 
 namespace plait::cli {
 
@@ -28,6 +29,7 @@ struct Session {
   // value, WorldConfig or the environment decides.
   std::optional<double> timeout, gpu_timeout;
   std::uint64_t seed = 0;
+  ReorderMethod reorder = ReorderMethod::none;  // of the graph once it is read
   bool json = false;
   bool quiet = false;
   const CLI::App* command = nullptr;  // the subcommand that was called
@@ -77,6 +79,7 @@ CLI::Option* show_words(CLI::Option* option, const std::string& list);
 // The words of an enumeration; empty: any text.
 std::string words_of(Strategy);
 std::string words_of(PartitionScheme);
+std::string words_of(ReorderMethod);
 std::string words_of(DeviceTransport);
 std::string words_of(NormKind);
 std::string words_of(Normalize);
@@ -111,7 +114,11 @@ const std::atomic<bool>& stop_on_signals();
 // "1 rank", "3 ranks".
 std::string counted(std::uint64_t count, const char* noun);
 
-// Reads a graph, with a progress bar unless --quiet.
+// --reorder.
+void add_reorder_option(CLI::App* command, Session& session);
+// Reads a graph as it is in its file, with a progress bar unless --quiet.
+Dataset read_file(const std::string& path, const Session& session);
+// Does the same, then renumbers it in memory if --reorder says so.
 Dataset read_graph(const std::string& path, const Session& session);
 // Prints the line of a command that has written a graph.
 void print_graph(const std::string& out, const Dataset& dataset);
@@ -122,6 +129,7 @@ void add_doctor(CLI::App& app, Session& session);
 void add_info(CLI::App& app, Session& session);
 void add_generate(CLI::App& app, Session& session);
 void add_convert(CLI::App& app, Session& session);
+void add_reorder(CLI::App& app, Session& session);
 void add_partition(CLI::App& app, Session& session);
 void add_plan(CLI::App& app, Session& session);
 void add_aggregate(CLI::App& app, Session& session);

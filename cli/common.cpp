@@ -13,6 +13,7 @@
 #include "plait/base/file.h"
 #include "plait/base/printable.h"
 #include "plait/base/progress.h"
+#include "plait/graph/renumber.h"
 #include "plait/io/io.h"
 #include "plait/world/launch.h"
 #include "plait/world/phase.h"
@@ -136,9 +137,23 @@ void add_examples(CLI::App* command, const std::string& text) {
   command->footer("Examples:\n" + text);
 }
 
-Dataset read_graph(const std::string& path, const Session& session) {
+void add_reorder_option(CLI::App* command, Session& session) {
+  add_choice(
+      command, "--reorder", session.reorder, parse_reorder_method, "none",
+      "Order of vertices to compute in; results keep the graph's own. See plait reorder, which "
+      "does this once for all runs");
+}
+
+Dataset read_file(const std::string& path, const Session& session) {
   const Phase phase("reading " + path);
   return read_dataset(path, {.progress = session.progress(), .warnings = session.progress()});
+}
+
+Dataset read_graph(const std::string& path, const Session& session) {
+  Dataset dataset = read_file(path, session);
+  const Reordering found =
+      find_order(session.reorder, {dataset.graph, dataset.symmetric, session.seed});
+  return found.order.empty() ? dataset : renumbered(dataset, found.order.span());
 }
 
 void print_graph(const std::string& out, const Dataset& dataset) {

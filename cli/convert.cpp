@@ -17,7 +17,7 @@ void run(const Options& o, const Session& session) {
   read.progress = read.warnings = session.progress();
   Dataset dataset = read_dataset(o.in, read);
   if (makes_features(o.features))
-    dataset.features = make_features(o.features, dataset.graph);
+    dataset.features = make_features(o.features, dataset);
   else if (!o.features.empty())
     attach_features(dataset, o.features);
   write_dataset(dataset, o.out, {.format = o.out_format, .warnings = session.progress()});

@@ -23,9 +23,13 @@ struct OwnCommand {
   void (*add)(CLI::App&, cli::Session&);
 };
 constexpr OwnCommand kOwn[] = {
-    {"info", cli::add_info},       {"generate", cli::add_generate},
-    {"convert", cli::add_convert}, {"partition", cli::add_partition},
-    {"report", cli::add_report},   {"--version", [](CLI::App&, cli::Session&) {}},
+    {"info", cli::add_info},
+    {"generate", cli::add_generate},
+    {"convert", cli::add_convert},
+    {"reorder", cli::add_reorder},
+    {"partition", cli::add_partition},
+    {"report", cli::add_report},
+    {"--version", [](CLI::App&, cli::Session&) {}},
 };
 
 [[noreturn]] void become_ranks(char** argv) {

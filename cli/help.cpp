@@ -18,8 +18,8 @@ constexpr std::size_t kLineWidth = 100;  // of a line
 // Headings of options that several commands have. A command may give them another heading.
 const std::array<OptionGroup, 2> kCommonGroups{{
     {"GPUs and ranks",
-     {"--ranks", "--gpus", "--strategy", "--partition", "--transport", "--exact", "--timeout",
-      "--gpu-timeout"}},
+     {"--ranks", "--gpus", "--strategy", "--partition", "--reorder", "--transport", "--exact",
+      "--timeout", "--gpu-timeout"}},
     {"Output", {"--help", "--json", "--quiet"}},
 }};
 

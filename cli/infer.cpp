@@ -93,8 +93,7 @@ void run_in_memory(const Options& o, const Session& session, World& world, const
 
 void run(const Options& o, const Session& session, World& world) {
   const Dataset dataset = read_graph(world, o.graph, session);
-  const Partition partition =
-      partition_for(world, dataset.graph, o.infer.route.partition, session.seed);
+  const Partition partition = partition_for(world, dataset, o.infer.route.partition, session.seed);
   const auto way = o.memory_limit > 0 ? run_by_layers : run_in_memory;
   way(o, session, world, dataset, partition);
 }

@@ -28,6 +28,7 @@ json describe(const Dataset& dataset) {
                  {"id_bits", std::holds_alternative<Csr32>(dataset.graph) ? 32 : 64},
                  {"weighted", is_weighted(dataset.graph)},
                  {"symmetric", dataset.symmetric},
+                 {"renumbered", !dataset.numbers.empty()},
                  {"mean_degree", degrees.mean},
                  {"median_degree", degrees.median},
                  {"percentile_99_degree", degrees.percentile_99},
@@ -76,7 +77,8 @@ void print_shape(const json& r) {
 
 void print_text(const json& r) {
   fmt::print("{}\n", r["name"].get<std::string>());
-  fmt::print("  vertices        {}\n", r["vertices"].get<std::uint64_t>());
+  fmt::print("  vertices        {}{}\n", r["vertices"].get<std::uint64_t>(),
+             r["renumbered"].get<bool>() ? ", renumbered by plait reorder" : "");
   fmt::print("  edges           {} ({}{}, {}-bit ids)\n", r["edges"].get<std::uint64_t>(),
              r["symmetric"].get<bool>() ? "symmetric" : "directed",
              r["weighted"].get<bool>() ? ", weighted" : "", r["id_bits"].get<int>());

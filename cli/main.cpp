@@ -11,6 +11,7 @@ void add_commands(CLI::App& app, cli::Session& session) {
   cli::add_info(app, session);
   cli::add_generate(app, session);
   cli::add_convert(app, session);
+  cli::add_reorder(app, session);
   cli::add_partition(app, session);
   cli::add_plan(app, session);
   cli::add_aggregate(app, session);

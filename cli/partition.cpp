@@ -16,12 +16,12 @@ struct Options {
   std::uint64_t width = 64;
 };
 
-json measure(const AnyCsr& graph, PartitionScheme scheme, const Session& session,
+json measure(const Dataset& dataset, PartitionScheme scheme, const Session& session,
              std::uint64_t width) {
   const Stopwatch watch;
-  const Partition partition = make_partition(scheme, graph, session.ranks, session.seed);
+  const Partition partition = make_partition(scheme, dataset, session.ranks, session.seed);
   const double seconds = watch.seconds();
-  const PartitionQuality quality = measure_partition(graph, partition);
+  const PartitionQuality quality = measure_partition(dataset.graph, partition);
   json ranks = json::array();
   for (const PartQuality& part : quality.parts)
     ranks.push_back({{"vertices", part.vertices},
@@ -62,10 +62,10 @@ void run(const Options& o, const Session& session) {
   json result = {{"graph", dataset.name}, {"width", o.width}, {"schemes", json::array()}};
   if (o.scheme == "all")
     for (const PartitionScheme scheme : partition_schemes())
-      result["schemes"].push_back(measure(dataset.graph, scheme, session, o.width));
+      result["schemes"].push_back(measure(dataset, scheme, session, o.width));
   else
     result["schemes"].push_back(
-        measure(dataset.graph, parse_partition_scheme(o.scheme), session, o.width));
+        measure(dataset, parse_partition_scheme(o.scheme), session, o.width));
   session.json ? print_json(result) : print_text(result);
 }
 
@@ -80,13 +80,17 @@ void add_partition(CLI::App& app, Session& session) {
   show_words(
       command->add_option("--partition", o->scheme, "Scheme to measure")->capture_default_str(),
       words_of(PartitionScheme{}) + ", all");
+  add_reorder_option(command, session);
   command->add_option("--width,--dim", o->width, "Features per row, for the bytes per iteration")
       ->capture_default_str();
   command->add_option("--ranks", session.ranks, "Number of parts")
       ->check(CLI::Range(1, kMostRanks))
       ->capture_default_str();
-  command->add_option("--seed", session.seed, "Seed of the metis scheme")->capture_default_str();
-  add_examples(command, "  plait partition products.plait --ranks 4 --width 128");
+  command->add_option("--seed", session.seed, "Seed of metis")->capture_default_str();
+  add_examples(
+      command,
+      "  plait partition products.plait --ranks 4 --width 128\n"
+      "  plait partition products.plait --ranks 4 --partition edges --reorder communities");
 }
 
 }  // namespace plait::cli

@@ -28,7 +28,7 @@ int ranks_of(const Session& session) { return std::max(session.ranks, session.gp
 
 MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& dataset) {
   const Partition partition =
-      make_partition(o.route.partition, dataset.graph, ranks_of(session), session.seed);
+      make_partition(o.route.partition, dataset, ranks_of(session), session.seed);
   if (!o.train)
     return plan_run(dataset.graph, dataset.symmetric, partition,
                     {.route = o.route, .shards = {.transposed = false}, .widths = {o.width}});

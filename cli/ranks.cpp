@@ -10,8 +10,10 @@
 #include "plait/base/limits.h"
 #include "plait/base/parallel.h"
 #include "plait/base/progress.h"
+#include "plait/graph/renumber.h"
 #include "plait/io/fingerprint.h"
 #include "plait/plan/choose.h"
+#include "plait/symmetric/agreement.h"
 #include "plait/symmetric/peer_access.h"
 #include "plait/world/difference.h"
 #include "plait/world/gather.h"
@@ -31,6 +33,7 @@ void add_route_options(CLI::App* command, Session& session, Route& route) {
              "pipelined on GPUs");
   add_choice(command, "--partition", route.partition, parse_partition_scheme, "edges",
              "Scheme that assigns vertices to ranks");
+  add_reorder_option(command, session);
   CLI::Option* const ranks =
       command->add_option("--ranks", session.ranks, "Number of processes on this machine")
           ->check(CLI::Range(1, kMostRanks))
@@ -172,27 +175,62 @@ std::string ranks_of(const World& world, const Session& session) {
 
 const char* device_name(const Session& session) { return session.gpus > 0 ? "cuda" : "cpu"; }
 
-Dataset read_graph(World& world, const std::string& path, const Session& session) {
-  Dataset dataset = read_graph(path, session);
-  if (world.size() == 1) return dataset;
-  const Phase phase("comparing the ranks' graphs");
-  require_equal(world, "ranks read different graphs", fingerprint(dataset));
-  return dataset;
+namespace {
+
+// Rank 0 finds an order and sends it. Returns nothing if vertices keep their order.
+Buffer<std::uint64_t> order_for(World& world, const Dataset& dataset, const Session& session) {
+  Reordering found;
+  agree_on_failure(
+      world, failure_of([&] {
+        if (world.rank() == 0)
+          found = find_order(session.reorder, {dataset.graph, dataset.symmetric, session.seed});
+      }));
+  std::uint8_t any = !found.order.empty();
+  world.broadcast(std::as_writable_bytes(std::span(&any, 1)), 0);
+  if (any != 0 && world.rank() != 0) found.order = Buffer<std::uint64_t>(dataset.vertices());
+  world.broadcast(std::as_writable_bytes(found.order.span()), 0);
+  return std::move(found.order);
 }
 
-Partition partition_for(World& world, const AnyCsr& graph, PartitionScheme scheme,
+Dataset reordered(World& world, Dataset dataset, const Session& session) {
+  if (session.reorder == ReorderMethod::none) return dataset;
+  const Phase phase(fmt::format("ordering vertices by {}", to_string(session.reorder)));
+  const Buffer<std::uint64_t> order = order_for(world, dataset, session);
+  if (order.empty()) return dataset;
+  Dataset result;
+  agree_on_failure(world, failure_of([&] {
+                     result = renumbered(dataset, order.span(), world.ranks_of_host().size());
+                   }));
+  return result;
+}
+
+}  // namespace
+
+Dataset read_graph(World& world, const std::string& path, const Session& session) {
+  if (world.size() == 1) return read_graph(path, session);
+  Dataset dataset = read_file(path, session);
+  {
+    const Phase phase("comparing the ranks' graphs");
+    require_equal(world, "ranks read different graphs", fingerprint(dataset));
+  }
+  return reordered(world, std::move(dataset), session);
+}
+
+Partition partition_for(World& world, const Dataset& dataset, PartitionScheme scheme,
                         std::uint64_t seed) {
   const Phase phase(fmt::format("partitioning by {}", to_string(scheme)));
   if (scheme != PartitionScheme::metis || world.size() == 1)
-    return make_partition(scheme, graph, world.size(), seed);
-  Buffer<std::uint32_t> owner(vertex_count(graph));
+    return make_partition(scheme, dataset, world.size(), seed);
+  Buffer<std::uint32_t> owner(dataset.vertices());
   if (world.rank() == 0) {
-    const Partition found = make_partition(scheme, graph, world.size(), seed);
+    const Partition found = make_partition(scheme, dataset, world.size(), seed);
     for (std::uint64_t v = 0; v < owner.size(); ++v)
       owner[v] = static_cast<std::uint32_t>(found.owner(v));
   }
   world.broadcast(std::as_writable_bytes(owner.span()), 0);
-  return Partition::of_owners(world.size(), std::move(owner));
+  Partition partition = Partition::of_owners(world.size(), std::move(owner));
+  partition.set_numbers(dataset.numbers);
+  return partition;
 }
 
 }  // namespace plait::cli

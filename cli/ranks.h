@@ -9,7 +9,7 @@
 
 namespace plait::cli {
 
-// --strategy, --partition, --transport, --exact, --ranks and --gpus.
+// --strategy, --partition, --reorder, --transport, --exact, --ranks and --gpus.
 void add_route_options(CLI::App* command, Session& session, Route& route);
 void add_transport_option(CLI::App* command, DeviceTransport& transport);
 // --timeout and --gpu-timeout, for a command that starts ranks.
@@ -26,12 +26,12 @@ std::string ranks_of(const World& world, const Session& session);
 // The kind of processor that does the work: "cuda" or "cpu".
 const char* device_name(const Session& session);
 
-// Collective. Reads the same graph on every rank. Throws Error, on all ranks, if they read
-// different graphs.
+// Collective. Reads the same graph on every rank, and renumbers it if --reorder says so. Throws
+// Error, on all ranks, if they read different graphs.
 Dataset read_graph(World& world, const std::string& path, const Session& session);
 
 // Returns the same partition on every rank; rank 0 finds a slow one and sends it. Collective.
-Partition partition_for(World& world, const AnyCsr& graph, PartitionScheme scheme,
+Partition partition_for(World& world, const Dataset& dataset, PartitionScheme scheme,
                         std::uint64_t seed);
 
 }  // namespace plait::cli

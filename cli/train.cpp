@@ -80,7 +80,7 @@ void run(const Options& o, const Session& session, World& world) {
                       "{} is one graph, whose vertices have the labels; leave out --pool",
                       dataset.name);
   const Partition partition =
-      partition_for(world, dataset.graph, o.train.route.partition, o.train.model.seed);
+      partition_for(world, dataset, o.train.route.partition, o.train.model.seed);
   Trainer trainer(world, dataset, partition, o.train);
   const std::vector<double> setup = gather_values(world, watch.seconds());
 
@@ -209,6 +209,7 @@ void add_train(CLI::App& app, Session& session) {
                "  plait train cora.plait --model gat --lr 0.01\n"
                "  plait train minesweeper.plait --model sage --layers 5 --metric roc-auc\n"
                "  plait train mutag.plait --model gin --hidden 32 --folds 10 --fold 3\n"
+               "  plait train products.plait --gpus 4 --reorder auto\n"
                "  plait train cora.plait --checkpoint cora.safetensors --json > run.json\n"
                "  torchrun --nproc-per-node 4 --no-python plait train products.plait");
 }

@@ -12,6 +12,7 @@
 
 #include "plait/base/gpu.h"
 #include "plait/base/parallel.h"
+#include "plait/graph/renumber.h"
 #include "plait/graph/validate.h"
 #include "plait/io/io.h"
 #include "plait/world/launch.h"
@@ -143,7 +144,7 @@ c10::Dict<std::string, Tensor> read(const std::string& path) {
   check_path(path);
   return with_python_errors([&] {
     const ThreadCount threads(thread_share());
-    return tensors_of(read_dataset(path));
+    return tensors_of(with_first_numbers(read_dataset(path)));
   });
 }
 

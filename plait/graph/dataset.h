@@ -59,6 +59,10 @@ struct Dataset {
   Array<std::uint32_t> graph_ids;     // in a set of graphs, the graph of each vertex; or empty
   std::uint32_t graphs = 0;           // graph ids are below this
   Array<std::uint64_t> original_ids;  // ids of the vertices in the source; empty: the same
+  // In a renumbered graph (renumber.h), the number that each vertex had before; or empty: the same.
+  // Files and outputs that name vertices by their number mean this one, and random numbers are
+  // keyed by it.
+  Array<std::uint64_t> numbers;
   std::vector<CheckedArray> checked;  // the arrays above that came with a checksum
 
   // Numbers of vertices and edges of the graph, and of examples; example() is the word for one.
@@ -67,6 +71,10 @@ struct Dataset {
   bool is_set_of_graphs() const { return graphs > 0; }
   std::uint64_t examples() const { return is_set_of_graphs() ? graphs : vertices(); }
   const char* example() const { return is_set_of_graphs() ? "graph" : "vertex"; }
+  // Returns the number that a vertex had before it was renumbered.
+  std::uint64_t number(std::uint64_t vertex) const {
+    return numbers.empty() ? vertex : numbers[vertex];
+  }
   // Returns the task that the labels set.
   TaskKind task() const {
     if (is_set_of_graphs()) return TaskKind::graph_label;

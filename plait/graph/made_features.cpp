@@ -9,36 +9,38 @@
 namespace plait {
 namespace {
 
-Features constant(const AnyCsr& graph) {
-  const std::uint64_t vertices = vertex_count(graph);
+Features constant(const Dataset& dataset) {
+  const std::uint64_t vertices = dataset.vertices();
   return {.rows = vertices, .width = 1, .f32 = Buffer<float>(vertices, 1.0f)};
 }
 
-Features degree(const AnyCsr& any) {
-  Buffer<std::uint32_t> columns(vertex_count(any));
+Features degree(const Dataset& dataset) {
+  Buffer<std::uint32_t> columns(dataset.vertices());
   std::visit(
       [&](const auto& graph) {
         for (std::uint64_t i = 0; i < columns.size(); ++i) {
           require<UsageError>(graph.degree(i) < kMaxVertices32, "vertex {} has {} edges: too many",
-                              i, graph.degree(i));
+                              dataset.number(i), graph.degree(i));
           columns[i] = static_cast<std::uint32_t>(graph.degree(i));
         }
       },
-      any);
+      dataset.graph);
   return one_hot(std::move(columns));
 }
 
-Features identity(const AnyCsr& graph) {
-  require<UsageError>(vertex_count(graph) <= kMaxVertices32,
-                      "{} vertices are too many for one column each", vertex_count(graph));
-  Buffer<std::uint32_t> columns(vertex_count(graph));
-  std::iota(columns.begin(), columns.end(), 0u);
+Features identity(const Dataset& dataset) {
+  const std::uint64_t vertices = dataset.vertices();
+  require<UsageError>(vertices <= kMaxVertices32, "{} vertices are too many for one column each",
+                      vertices);
+  Buffer<std::uint32_t> columns(vertices);
+  for (std::uint64_t v = 0; v < vertices; ++v)
+    columns[v] = static_cast<std::uint32_t>(dataset.number(v));
   return one_hot(std::move(columns));
 }
 
 struct Maker {
   std::string_view name;
-  Features (*make)(const AnyCsr&);
+  Features (*make)(const Dataset&);
 };
 constexpr std::array kMakers{Maker{"constant", constant}, Maker{"degree", degree},
                              Maker{"identity", identity}};
@@ -60,9 +62,9 @@ bool makes_features(std::string_view name) {
   return std::ranges::any_of(kMakers, [&](const Maker& maker) { return maker.name == name; });
 }
 
-Features make_features(std::string_view name, const AnyCsr& graph) {
+Features make_features(std::string_view name, const Dataset& dataset) {
   for (const Maker& maker : kMakers)
-    if (maker.name == name) return maker.make(graph);
+    if (maker.name == name) return maker.make(dataset);
   throw UsageError(
       fmt::format("features '{}' are unknown; use constant, degree or identity", name));
 }

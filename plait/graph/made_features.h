@@ -16,8 +16,8 @@ Features one_hot(Buffer<std::uint32_t> columns);
 //   degree     the number of edges into a vertex, one-hot (Xu et al., ICLR 2019, section 7)
 //   identity   the vertex itself, one-hot: each vertex then has a weight of its own
 bool makes_features(std::string_view name);
-// Makes features of a graph. Throws UsageError for other names, and if there would be more than
-// 2^32 - 1 columns.
-Features make_features(std::string_view name, const AnyCsr& graph);
+// Makes features of a dataset's graph; of a renumbered one, the same as before. Throws UsageError
+// for other names, and if there would be more than 2^32 - 1 columns.
+Features make_features(std::string_view name, const Dataset& dataset);
 
 }  // namespace plait

@@ -7,6 +7,7 @@
 #include "plait/base/array.h"
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
+#include "plait/graph/renumber.h"
 
 namespace plait {
 namespace {
@@ -163,6 +164,18 @@ void validate_splits(const Dataset& dataset, const Checker& check) {
                "use 0 none, 1 train, 2 validation, 3 test");
 }
 
+void validate_numbers(const Dataset& dataset, const Checker& check) {
+  const Array<std::uint64_t>& numbers = dataset.numbers;
+  check.size("numbers before renumbering", numbers.size(), dataset.vertices(), "vertex");
+  const std::uint64_t i = first_no_permutation(numbers);
+  if (i < numbers.size())
+    check.fail(fmt::format("number of vertex {} before renumbering", i),
+               numbers[i] < numbers.size()
+                   ? fmt::format("value {} is also that of a vertex before it", numbers[i])
+                   : fmt::format("value {} is outside 0..{}", numbers[i], numbers.size() - 1),
+               "give every number once");
+}
+
 }  // namespace
 
 void validate(const Dataset& dataset, const std::string& file) {
@@ -189,6 +202,7 @@ void validate(const Dataset& dataset, const std::string& file) {
   validate_splits(dataset, check);
   if (!dataset.original_ids.empty())
     check.size("original ids", dataset.original_ids.size(), vertices, "vertex");
+  if (!dataset.numbers.empty()) validate_numbers(dataset, check);
 }
 
 // Tells whether neighbours descend only where a row begins. Counting both kinds of places takes no

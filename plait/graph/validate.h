@@ -15,7 +15,8 @@ namespace plait {
 //   - weights and features are finite; sparse feature columns are below the width;
 //   - arrays have one entry per vertex, edge or example;
 //   - labels are in -1 .. classes - 1, entries of label sets 0 or 1, splits in 0 .. 3;
-//   - graph ids are below the number of graphs, which is at most the number of vertices.
+//   - graph ids are below the number of graphs, which is at most the number of vertices;
+//   - numbers before renumbering are a permutation of the vertices.
 void validate(const Dataset& dataset, const std::string& file);
 
 // Tells whether the neighbours of every row ascend. Offsets must belong to the neighbours.

@@ -4,6 +4,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/file.h"
+#include "plait/graph/renumber.h"
 #include "plait/io/npy.h"
 #include "plait/io/npz_archive.h"
 
@@ -68,7 +69,8 @@ void attach_features(Dataset& dataset, const std::string& path) {
                      fmt::format("{} rows of {} columns where {} vertices are", features.rows,
                                  features.width, dataset.vertices()),
                      "give one row per vertex");
-  dataset.features = std::move(features);
+  dataset.features =
+      dataset.numbers.empty() ? std::move(features) : in_order(features, dataset.numbers);
 }
 
 Array<float> read_weights(const std::string& path, std::uint64_t edges) {

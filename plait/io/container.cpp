@@ -50,6 +50,7 @@ class Reader {
     dataset.split_count = header_.split_count;
     dataset.splits = array<Split>(Kind::splits, times(header_.split_count, examples));
     dataset.original_ids = array<std::uint64_t>(Kind::original_ids, header_.vertices);
+    dataset.numbers = array<std::uint64_t>(Kind::numbers, header_.vertices);
     for (const Section& section : sections_)
       dataset.checked.push_back({bytes_of(section), section.checksum});
     return dataset;

@@ -7,7 +7,8 @@
 //   header
 //     byte  type  content
 //        0  8 u8  mark: 89 50 4C 41 49 54 0D 0A (\x89 PLAIT CR LF)
-//        8  u32   version: 2 if the file has parts that 1 lacks (marked 2 below), else 1
+//        8  u32   version: 3 or 2 if the file has parts that earlier ones lack (marked so below),
+//                 else 1
 //       12  u32   bytes of the header, to the end of the name
 //       16  u64   bytes of the file
 //       24  u64   XXH3 (64 bit) of the header with this field 0
@@ -41,11 +42,12 @@
 //     10 original ids        4 u64          vertices
 //     11 label sets          1 u8           examples x classes (2)
 //     12 graph ids           3 u32          vertices (2)
+//     13 numbers             4 u64          vertices (3)
 //
 // Sections come in the order of their kinds, each at most once. Offsets and neighbours are always
 // there; the neighbours of a row ascend. Features are either section 4 or sections 5, 6 and 7.
-// Examples are the graphs of a set of graphs, else vertices. Dataset and its parts say what the
-// numbers mean.
+// Examples are the graphs of a set of graphs, else vertices. Numbers are a permutation of the
+// vertices. Dataset and its parts say what the arrays mean.
 #pragma once
 
 #include <cstddef>

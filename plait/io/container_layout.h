@@ -15,7 +15,7 @@ namespace plait::container {
 
 static_assert(std::endian::native == std::endian::little, "arrays are used as they lie in files");
 
-inline constexpr std::uint32_t kVersion = 2;  // the latest
+inline constexpr std::uint32_t kVersion = 3;  // the latest
 inline constexpr std::uint32_t kSymmetric = 1;
 inline constexpr std::uint64_t kAlignment = 64;
 inline constexpr std::size_t kLongestName = 4096;
@@ -53,15 +53,18 @@ enum class Kind : std::uint32_t {
   original_ids,
   label_sets,
   graph_ids,
+  numbers,
 };
-inline constexpr std::uint32_t kKinds = 12;
+inline constexpr std::uint32_t kKinds = 13;
 inline constexpr const char* kKindNames[kKinds + 1] = {
-    "",         "offsets",         "neighbours",      "edge weights",
-    "features", "feature offsets", "feature columns", "feature values",
-    "labels",   "splits",          "original ids",    "label sets",
-    "graph ids"};
+    "",          "offsets",         "neighbours",      "edge weights",
+    "features",  "feature offsets", "feature columns", "feature values",
+    "labels",    "splits",          "original ids",    "label sets",
+    "graph ids", "numbers"};
 // Returns the number of kinds that a version knows: 1 to this.
-constexpr std::uint32_t kinds_of(std::uint32_t version) { return version >= 2 ? kKinds : 10; }
+constexpr std::uint32_t kinds_of(std::uint32_t version) {
+  return version >= 3 ? kKinds : version == 2 ? 12 : 10;
+}
 
 // The element type of a section.
 enum class Element : std::uint32_t { u8 = 1, i32, u32, u64, f32, bf16 };

@@ -34,6 +34,7 @@ std::vector<Content> contents_of(const Dataset& dataset) {
   add_if_any(Kind::original_ids, dataset.original_ids);
   add_if_any(Kind::label_sets, dataset.label_sets);
   add_if_any(Kind::graph_ids, dataset.graph_ids);
+  add_if_any(Kind::numbers, dataset.numbers);
   return contents;
 }
 

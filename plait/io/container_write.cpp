@@ -41,7 +41,7 @@ class Writer {
     Header header;
     std::memcpy(header.mark, kContainerMark.data(), sizeof header.mark);
     header.header_bytes = static_cast<std::uint32_t>(sizeof(Header) + table_bytes + name.size());
-    header.version = dataset_.label_sets.empty() && !dataset_.is_set_of_graphs() ? 1 : 2;
+    header.version = version();
     header.graphs = dataset_.graphs;
     header.vertices = dataset_.vertices();
     header.edges = dataset_.edges();
@@ -63,6 +63,12 @@ class Writer {
     header.checksum = checksum_of(std::as_bytes(std::span(bytes.data(), bytes.size())));
     std::memcpy(bytes.data(), &header, sizeof header);
     return bytes;
+  }
+
+  // The earliest that knows all sections.
+  std::uint32_t version() const {
+    if (!dataset_.numbers.empty()) return 3;
+    return dataset_.label_sets.empty() && !dataset_.is_set_of_graphs() ? 1 : 2;
   }
 
   const Dataset& dataset_;

@@ -16,6 +16,7 @@
 #include "plait/base/file.h"
 #include "plait/base/printable.h"
 #include "plait/base/progress.h"
+#include "plait/graph/renumber.h"
 #include "plait/graph/validate.h"
 #include "plait/io/attach.h"
 #include "plait/io/container.h"
@@ -110,8 +111,7 @@ Content read_gap(const File& file) {
 Content read_mgg_files(const File& file) { return content_of(read_mgg(*file)); }
 
 // Arrays of a container stay where they are, unless the options ask for another graph.
-Content read_container_file(const File& file) {
-  Dataset dataset = read_container(file, file->bytes(), file->path());
+Content content_of(Dataset dataset) {
   const bool symmetric = dataset.symmetric;
   AnyCsr graph = std::move(dataset.graph);
   return {std::move(graph), std::move(dataset), symmetric, true};
@@ -171,6 +171,19 @@ Dataset read_and_build(const File& file, const ReadOptions& options) {
   return build_valid(read(file), file->path(), options);
 }
 
+// Weights come in the order of the edges before any renumbering, which also decides which of
+// several edges stays; so the graph is numbered as before while it is changed.
+Dataset read_container_file(const File& file, const ReadOptions& options) {
+  Dataset dataset = read_container(file, file->bytes(), file->path());
+  const BuildOptions& wanted = options.build;
+  const bool changed = !options.weights.empty() || wanted.undirected || wanted.drop_duplicates;
+  if (dataset.numbers.empty() || !changed)
+    return build_valid(content_of(std::move(dataset)), file->path(), options);
+  const Array<std::uint64_t> numbers = dataset.numbers;
+  return renumbered(build_valid(content_of(with_first_numbers(dataset)), file->path(), options),
+                    numbers);
+}
+
 // --- the table ---
 
 struct Format {
@@ -202,7 +215,7 @@ const std::vector<Format>& formats() {
   static const std::vector<Format> table{
       {kContainerMark,
        {".plait"},
-       read_and_build<read_container_file>,
+       read_container_file,
        to_file(write_container),
        Holds::everything},
       {"%%MatrixMarket",
@@ -350,7 +363,8 @@ void write_dataset(const Dataset& dataset, const std::string& path, const WriteO
                       ending, join_endings(true, ", "));
   std::vector<std::string> lost;
   if (options.warnings) lost = left_out(dataset, format->holds);
-  format->write(dataset, path);
+  // Other formats name vertices by their numbers, which are those from before any renumbering.
+  format->write(format->endings[0] == ".plait" ? dataset : with_first_numbers(dataset), path);
   warn(path, lost);
 }
 

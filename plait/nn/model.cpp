@@ -156,7 +156,7 @@ torch::Tensor Model::forward(const InputFeatures& input, const GraphRef& graph, 
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     step.layer = static_cast<std::uint32_t>(l);
     const LayerInput x =
-        l == 0 ? LayerInput(input, step, trains) : LayerInput(h, input.vertices(), step, trains);
+        l == 0 ? LayerInput(input, step, trains) : LayerInput(h, input.numbers(), step, trains);
     h = layer_output(l, x, graph);
   }
   if (!head_) return h;

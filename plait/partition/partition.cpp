@@ -89,7 +89,7 @@ void Partition::gather_rows(const std::vector<std::vector<std::byte>>& parts, st
   for (int part = 0; part < parts_; ++part)
     for (std::uint64_t r = 0; r < size(part); ++r)
       std::copy_n(parts[static_cast<std::size_t>(part)].data() + r * row_bytes, row_bytes,
-                  all.data() + vertex(part, r) * row_bytes);
+                  all.data() + number(part, r) * row_bytes);
 }
 
 Partition make_partition(PartitionScheme scheme, const AnyCsr& graph, int parts,
@@ -108,6 +108,15 @@ Partition make_partition(PartitionScheme scheme, const AnyCsr& graph, int parts,
       return partition_by_metis(graph, parts, seed);
   }
   throw UsageError("unknown partition scheme");
+}
+
+Partition make_partition(PartitionScheme scheme, const Dataset& dataset, int parts,
+                         std::uint64_t seed) {
+  Partition partition = scheme == PartitionScheme::hash && parts >= 1
+                            ? partition_by_hash(dataset.vertices(), parts, dataset.numbers)
+                            : make_partition(scheme, dataset.graph, parts, seed);
+  partition.set_numbers(dataset.numbers);
+  return partition;
 }
 
 }  // namespace plait

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "plait/base/array.h"
-#include "plait/graph/csr.h"
+#include "plait/graph/dataset.h"
 
 namespace plait {
 
@@ -35,6 +35,9 @@ class Partition {
   // owner[v], below `parts`, is the part that owns v.
   static Partition of_owners(int parts, Buffer<std::uint32_t> owner);
 
+  // Of a renumbered graph: sets the numbers that its vertices had before (Dataset::numbers).
+  void set_numbers(Array<std::uint64_t> numbers) { numbers_ = std::move(numbers); }
+
   int parts() const { return parts_; }
   std::uint64_t vertices() const { return vertices_; }
   std::uint64_t size(int part) const;  // own vertices
@@ -45,8 +48,14 @@ class Partition {
   int owner(std::uint64_t vertex) const;
   std::uint32_t row(std::uint64_t vertex) const;
   std::uint64_t vertex(int part, std::uint64_t row) const;
+  // Returns the number that vertex(part, row) had before renumbering, by which random numbers are
+  // keyed and users know it. These are ids where nothing was renumbered.
+  std::uint64_t number(int part, std::uint64_t row) const {
+    const std::uint64_t v = vertex(part, row);
+    return numbers_.empty() ? v : numbers_[v];
+  }
 
-  // Puts rows that ranks gave, each in its own order, into the order of vertices. A row has
+  // Puts rows that ranks gave, each in its own order, into the order of numbers. A row has
   // `row_bytes` bytes; parts[p] holds size(p) rows, `all` has room for all. Throws Error otherwise.
   void gather_rows(const std::vector<std::vector<std::byte>>& parts, std::size_t row_bytes,
                    std::span<std::byte> all) const;
@@ -56,6 +65,8 @@ class Partition {
   // Returns the owner of each vertex, from which another rank can rebuild this partition with
   // of_owners(); empty if contiguous.
   std::span<const std::uint32_t> owners() const { return owner_.span(); }
+  // Returns the numbers of all vertices before renumbering; empty: the same.
+  const Array<std::uint64_t>& numbers() const { return numbers_; }
 
  private:
   int parts_ = 0;
@@ -64,6 +75,7 @@ class Partition {
   Buffer<std::uint32_t> owner_;        // not contiguous: one per vertex
   Buffer<std::uint32_t> row_;          // not contiguous: one per vertex
   Buffer<std::uint64_t> members_;      // not contiguous: vertices by part, ascending
+  Array<std::uint64_t> numbers_;       // of a renumbered graph; else empty
 };
 
 // Makes contiguous ranges with about equally many edges, by range-constrained binary search on the
@@ -75,9 +87,10 @@ Partition partition_by_vertices(std::uint64_t vertices, int parts);
 // propagation finds (reorder/clusters.h), so that few edges are cut in graphs with communities.
 // Throws Error if the graph has 2^32 - 1 vertices or more.
 Partition partition_by_clusters(const AnyCsr& graph, int parts);
-// Chooses owners by a hash of the id: balanced without looking at the graph, but cuts almost every
-// edge.
-Partition partition_by_hash(std::uint64_t vertices, int parts);
+// Chooses owners by a hash of the id or, if there are any, of the number before renumbering:
+// balanced without looking at the graph, but cuts almost every edge.
+Partition partition_by_hash(std::uint64_t vertices, int parts,
+                            std::span<const std::uint64_t> numbers = {});
 // Finds few cut edges with balanced edges, by METIS's multilevel k-way scheme. Takes memory for a
 // symmetric copy of the graph (DoesNotFitError if there is too little). Throws Error if the graph
 // has 2^31 - 1 vertices or 2^30 - 1 edges, or more.
@@ -86,6 +99,9 @@ Partition partition_by_metis(const AnyCsr& graph, int parts, std::uint64_t seed)
 // Partitions by a scheme; `seed` is for metis alone. Parts may be empty when there are fewer
 // vertices. Throws UsageError unless 1 <= parts, and errors as the scheme does.
 Partition make_partition(PartitionScheme scheme, const AnyCsr& graph, int parts,
+                         std::uint64_t seed = 0);
+// Partitions the dataset's graph, and sets the numbers of its vertices.
+Partition make_partition(PartitionScheme scheme, const Dataset& dataset, int parts,
                          std::uint64_t seed = 0);
 
 }  // namespace plait

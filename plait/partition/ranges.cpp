@@ -41,12 +41,13 @@ Partition partition_by_vertices(std::uint64_t vertices, int parts) {
   return Partition::contiguous(std::move(starts));
 }
 
-Partition partition_by_hash(std::uint64_t vertices, int parts) {
+Partition partition_by_hash(std::uint64_t vertices, int parts,
+                            std::span<const std::uint64_t> numbers) {
   constexpr Philox hash(0x9A171A1Du);
   Buffer<std::uint32_t> owner(vertices);
   parallel_blocks(vertices, std::size_t{1} << 16, [&](std::size_t begin, std::size_t end) {
     for (std::size_t v = begin; v < end; ++v) {
-      const auto bits = hash(v);
+      const auto bits = hash(numbers.empty() ? v : numbers[v]);
       owner[v] = static_cast<std::uint32_t>(
           uniform_below(static_cast<std::uint64_t>(parts), bits[0], bits[1]));
     }

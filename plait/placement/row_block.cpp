@@ -61,7 +61,8 @@ BlockRange cut(const Csr<V>& graph, std::uint64_t begin, std::uint64_t last, con
     require<DoesNotFitError>(
         alone <= cost.limit && graph.vertices() - 1 <= std::numeric_limits<Slot>::max(),
         "{}: vertex {} with {} edges needs {}, but {} are left for it; give a higher limit",
-        cost.what, begin, graph.degree(begin), format_bytes(alone), format_bytes(cost.limit));
+        cost.what, cost.numbers.empty() ? begin : cost.numbers[begin], graph.degree(begin),
+        format_bytes(alone), format_bytes(cost.limit));
     range = {begin, begin + 1, false};
   }
   if (gathers && range.gathered) sources.number();

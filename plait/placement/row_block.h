@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,9 @@ struct BlockCost {
   std::uint64_t per_source = 0;
   // True if edges are held; the bytes that make_row_block() takes for them are then added.
   bool edges = false;
-  bool one_loop_each = false;  // see with_one_loop_each
-  std::string what;            // subject of messages: "layer 2"
+  bool one_loop_each = false;              // see with_one_loop_each
+  std::span<const std::uint64_t> numbers;  // of vertices for messages; empty: their ids
+  std::string what;                        // subject of messages: "layer 2"
 };
 
 // The vertices begin .. end - 1.

@@ -113,10 +113,10 @@ Shard make_shard(const Csr<V>& rows, const Partition& partition, int rank, HaloK
 
 std::vector<std::uint64_t> vertices_of_slots(const Shard& shard, const Partition& partition) {
   std::vector<std::uint64_t> vertices(shard.slot_count());
-  for (std::uint64_t i = 0; i < shard.own; ++i) vertices[i] = partition.vertex(shard.rank, i);
+  for (std::uint64_t i = 0; i < shard.own; ++i) vertices[i] = partition.number(shard.rank, i);
   for (std::uint64_t h = 0; h < shard.halo.rows(); ++h)
     vertices[shard.own + h] =
-        partition.vertex(static_cast<int>(shard.halo.owner[h]), shard.halo.row[h]);
+        partition.number(static_cast<int>(shard.halo.owner[h]), shard.halo.row[h]);
   return vertices;
 }
 

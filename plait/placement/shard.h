@@ -49,7 +49,7 @@ struct Shard {
   Array<Slot> slots;          // one per edge
   Array<float> weights;       // one per edge, or empty
   Halo halo;
-  std::vector<std::uint64_t> vertices;  // global id of each slot, or empty
+  std::vector<std::uint64_t> vertices;  // number of each slot's vertex, or empty
 
   // Numbers of edges of own rows, of edges to halo rows, and of slots.
   EdgeOffset edges() const { return slots.size(); }
@@ -76,7 +76,7 @@ template <VertexId V>
 Shard make_shard(const Csr<V>& rows, const Partition& partition, int rank,
                  HaloKind kind = HaloKind::distinct, EdgeOrder order = EdgeOrder::local_first);
 
-// Returns the global id of each slot.
+// Returns the number of each slot's vertex: its global id, or from before renumbering.
 std::vector<std::uint64_t> vertices_of_slots(const Shard& shard, const Partition& partition);
 
 }  // namespace plait

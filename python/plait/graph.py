@@ -95,6 +95,8 @@ class Graph:
             train_mask, val_mask, test_mask: (N,), bool; (K, N) if there are K > 1 splits.
             original_ids: (N,), int64: the ids that the file uses.
 
+        Nodes of a file that `plait reorder` wrote have the ids from before.
+
         Raises ValueError that names the file and the place if the content is wrong, and
         RuntimeError if the file cannot be read or does not fit in memory.
         """

@@ -26,6 +26,8 @@ LIGHT = [
     "convert --help", "convert g.plait new.npz --features missing.npy",
     "partition g.plait --partition edges --ranks 3", "partition --help",
     "partition g.plait --partition all", "partition g.plait --ranks 0",
+    "reorder g.plait new.plait --method degree", "reorder g.plait new.npz", "reorder --help",
+    "reorder g.plait new.plait --method alphabet",
     "report run.json -o page.html", "report g.plait -o page.html", "report --help", "report",
 ]
 

@@ -96,6 +96,8 @@ def runs(communities, folder):
                  ["rmat", "--vertices", 64, "--edges", 100]):
         yield "generate", ["generate", *kind, "-o", f"{out}.plait"]
     yield "convert", ["convert", ring, f"{out}.plait"]
+    for options in ([], ["--method", "rcm"], ["--undo"]):
+        yield "reorder", ["reorder", communities, f"{out}.plait", *options]
     yield "plan", ["plan", communities, "--dim", 8, "--ranks", 2, "--train"]
     yield "plan", ["plan", communities, "--dim", 8, "--gpus", 2]
     yield "aggregate", [*aggregate, "--ranks", 2]

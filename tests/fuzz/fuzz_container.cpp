@@ -31,7 +31,7 @@ using plait::container::Section;
 constexpr Element kElements[] = {Element{},    Element::u64, Element::u32, Element::f32,
                                  Element::f32, Element::u64, Element::u32, Element::f32,
                                  Element::i32, Element::u8,  Element::u64, Element::u8,
-                                 Element::u32};
+                                 Element::u32, Element::u64};
 
 // Puts the sections one behind the other, as far as there are bytes, in the order of their kinds.
 // Returns where the last one ends.

@@ -73,7 +73,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto dataset = read_hostile(choose);
   if (!dataset) return 0;
   const auto world = World::alone();
-  const Partition partition = partition_by_vertices(dataset->vertices(), 1);
+  const Partition partition = make_partition(PartitionScheme::vertices, *dataset, 1);
   aggregate(*world, *dataset, partition, choose);
   const FuzzFile checkpoint(".safetensors");
   const std::atomic<bool> stop{false};

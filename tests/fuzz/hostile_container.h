@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,6 +57,7 @@ class HostileDataset {
     set_graphs(dataset);
     set_labels(dataset);
     if (choose_.one_in(3)) dataset.original_ids = numbers<std::uint64_t>(vertices_, 256);
+    if (choose_.one_in(3)) dataset.numbers = permutation();
     return dataset;
   }
 
@@ -82,6 +84,16 @@ class HostileDataset {
   std::vector<T> numbers(std::uint64_t count, std::uint64_t bound) {
     std::vector<T> all(about(count));
     for (T& one : all) one = id<T>(bound);
+    return all;
+  }
+
+  // Returns the vertices in another order, nearly always each of them once.
+  std::vector<std::uint64_t> permutation() {
+    std::vector<std::uint64_t> all(about(vertices_));
+    std::iota(all.begin(), all.end(), std::uint64_t{0});
+    for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[choose_.next() % i]);
+    if (choose_.one_in(16) && !all.empty())
+      all[choose_.next() % all.size()] = id<std::uint64_t>(vertices_);
     return all;
   }
 

@@ -17,6 +17,7 @@
 #include "plait/graph/build.h"
 #include "plait/graph/folds.h"
 #include "plait/graph/made_features.h"
+#include "plait/graph/renumber.h"
 #include "plait/graph/validate.h"
 #include "plait/io/io.h"
 #include "plait/kernels/spmm.h"
@@ -26,6 +27,7 @@
 #include "plait/placement/own_rows.h"
 #include "plait/placement/row_block.h"
 #include "plait/plan/memory_plan.h"
+#include "plait/reorder/reorder.h"
 #include "tests/fuzz/chooser.h"
 #include "tests/fuzz/hostile_container.h"
 
@@ -81,7 +83,7 @@ inline void spread(const Dataset& dataset, Chooser& choose) {
       .halo = choose.of(std::array{HaloKind::distinct, HaloKind::complete, HaloKind::dense}),
       .slot_vertices = true};
   for (const PartitionScheme scheme : partition_schemes()) {
-    const Partition partition = make_partition(scheme, dataset.graph, parts, choose.next());
+    const Partition partition = make_partition(scheme, dataset, parts, choose.next());
     for (std::uint64_t v = 0; v < dataset.vertices(); ++v)
       must(partition.vertex(partition.owner(v), partition.row(v)) == v);
     plan(dataset, partition, choose.next());
@@ -149,15 +151,28 @@ inline bool has_all_reverses(const AnyCsr& any) {
       any);
 }
 
+// Renumbers by every method, and undoes it.
+inline void reorder(const Dataset& dataset, Chooser& choose) {
+  for (const ReorderMethod method : reorder_methods()) {
+    const Reordering found = find_order(method, {dataset.graph, dataset.symmetric, choose.next()});
+    if (found.order.empty()) continue;
+    const Dataset after = renumbered(dataset, found.order.span());
+    validate(after, "renumbered");
+    must(!dataset.symmetric || has_all_reverses(after.graph));
+    must(with_first_numbers(after).edges() == dataset.edges());
+  }
+}
+
 // `dataset` is one that a reader has accepted.
 inline void operate(const Dataset& dataset, Chooser& choose) {
   must(std::visit([](const auto& graph) { return rows_are_sorted(graph); }, dataset.graph));
   if (dataset.vertices() > 1000) return;  // a short text may tell of many
   must(!dataset.symmetric || has_all_reverses(dataset.graph));
-  for (const char* kind : {"constant", "degree", "identity"}) make_features(kind, dataset.graph);
+  for (const char* kind : {"constant", "degree", "identity"}) make_features(kind, dataset);
   try_to([&] { make_folds(dataset, {.count = 3, .test = choose.below(3)}, choose.next()); });
   spread(dataset, choose);
   walk_blocks(dataset, choose);
+  reorder(dataset, choose);
   convert(dataset, choose);
 }
 

@@ -21,7 +21,7 @@ AnyCsr small() {
 Features made(const char* name) {
   Dataset data;
   data.graph = small();
-  data.features = make_features(name, data.graph);
+  data.features = make_features(name, data);
   validate(data, "made");
   return data.features;
 }
@@ -39,7 +39,7 @@ TEST(MadeFeatures, AreOfTheGraph) {
 TEST(MadeFeatures, AreKnownByName) {
   EXPECT_TRUE(makes_features("degree"));
   EXPECT_FALSE(makes_features("x.npy"));
-  EXPECT_THROW(make_features("colour", small()), UsageError);
+  EXPECT_THROW(make_features("colour", {.graph = small()}), UsageError);
 }
 
 }  // namespace

@@ -130,7 +130,7 @@ TEST(Container, RoundTripsOfEveryCombination) {
   }
 }
 
-// --- what only version 2 has ---
+// --- what only versions 2 and 3 have ---
 
 Dataset with_label_sets() {
   Dataset data = bare<std::uint32_t>();
@@ -148,6 +148,20 @@ Dataset set_of_graphs() {
   data.splits = List<Split>{Split::train, Split::test};
   data.split_count = 1;
   return data;
+}
+
+Dataset renumbered_triangle() {
+  Dataset data = with_parts(kLabels);
+  data.numbers = List<std::uint64_t>{2, 0, 1};
+  return data;
+}
+
+TEST(Container, NumbersBeforeRenumbering) {
+  const auto bytes = written(renumbered_triangle());
+  const Dataset found = read(bytes);
+  expect_same(renumbered_triangle(), found);
+  EXPECT_THAT(found.numbers.span(), ElementsAre(2, 0, 1));
+  EXPECT_EQ(found.number(0), 2u);
 }
 
 TEST(Container, LabelSetsAndSetsOfGraphs) {
@@ -304,8 +318,8 @@ std::string error_with(std::size_t at, T value, int parts = 0, Form form = Form:
 }
 
 TEST(ContainerHeader, RefusesWhatItDoesNotKnow) {
-  EXPECT_EQ(error_with<U32>(8, 3),
-            "x.plait: header: written by a newer Plait: version 3, this one reads 2; read it with "
+  EXPECT_EQ(error_with<U32>(8, 4),
+            "x.plait: header: written by a newer Plait: version 4, this one reads 3; read it with "
             "that Plait");
   EXPECT_THAT(error_with<U32>(8, 0), HasSubstr("version 0"));
   EXPECT_THAT(error_with<char>(0, 'x'), HasSubstr("mark"));
@@ -350,6 +364,25 @@ TEST(ContainerHeader, OfVersion2) {
       HasSubstr("label sets, vertex 1, class 1: value 2 is outside 0..1"));
   EXPECT_THAT(error_with(with_label_sets(), [](auto& bytes) { set_field<U32>(bytes, 56, 3); }),
               HasSubstr("instead of 9 elements"));
+}
+
+TEST(ContainerHeader, OfVersion3) {
+  const auto good = written(renumbered_triangle());
+  EXPECT_EQ(field<U32>(good, 8), 3u);
+  expect_every_truncation_refused(good.span(), read);
+  EXPECT_EQ(count_refused_flips(good.span(), read), 8 * good.size());
+  for (const U32 version : {1u, 2u})
+    EXPECT_THAT(
+        error_with(renumbered_triangle(), [=](auto& bytes) { set_field<U32>(bytes, 8, version); }),
+        HasSubstr(version == 1 ? "kind 13 is outside 1..10" : "kind 13 is outside 1..12"));
+  const auto last_number = [](std::uint64_t value) {
+    return error_with(renumbered_triangle(),
+                      [=](auto& bytes) { set_field<U64>(bytes, bytes.size() - 8, value); });
+  };
+  EXPECT_THAT(last_number(3), HasSubstr("number of vertex 2 before renumbering: value 3 is outside "
+                                        "0..2"));
+  EXPECT_THAT(last_number(~U64{0}), HasSubstr("is outside 0..2"));
+  EXPECT_THAT(last_number(0), HasSubstr("value 0 is also that of a vertex before it"));
 }
 
 TEST(ContainerHeader, RefusesCountsThatTheSectionsDoNotHold) {

@@ -1,6 +1,9 @@
 """plait.Graph: accepted and refused edges, files, and the times when the C++ graph is made anew."""
 
 import gc
+import os
+import pathlib
+import subprocess
 
 import networkx
 import numpy as np
@@ -13,6 +16,7 @@ import plait
 import plait._adjacency
 from edges import assert_close, random_edges
 
+CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 INDEX = torch.tensor([[0, 1, 2], [1, 2, 0]])
 
 
@@ -248,6 +252,19 @@ def test_load_archive(tmp_path):
     assert torch.equal(graph.original_ids, 10 * torch.arange(n))
     aggregated = plait.aggregate(graph, graph.x, "weighted")
     assert_close(aggregated, edges.matrix() @ x.astype(np.float64))
+
+
+def test_load_renumbered(tmp_path):
+    """Nodes have the ids that they had before plait reorder."""
+    program = os.environ.get("PLAIT_PROGRAM", CHECKOUT / "build/bin/plait")
+    before, after = tmp_path / "g.plait", tmp_path / "r.plait"
+    for command in (["generate", "dcsbm", "--vertices", 300, "--edges", 2000, "-o", before],
+                    ["reorder", before, after, "--method", "communities"]):
+        subprocess.run([program, *map(str, command)], check=True, capture_output=True, timeout=300)
+    assert before.read_bytes() != after.read_bytes()
+    wanted, graph = plait.Graph.load(before), plait.Graph.load(after)
+    for name in ("edge_index", "x", "y", "train_mask"):
+        assert torch.equal(getattr(graph, name), getattr(wanted, name)), name
 
 
 def test_load_sparse_features_and_several_splits(tmp_path):

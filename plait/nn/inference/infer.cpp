@@ -4,12 +4,14 @@
 
 #include <algorithm>
 
+#include "plait/graph/renumber.h"
 #include "plait/nn/memory/work_memory.h"
 #include "plait/nn/model.h"
 #include "plait/nn/operations/torch_device.h"
 #include "plait/nn/training/checkpoint.h"
 #include "plait/nn/training/metric.h"
 #include "plait/nn/training/train.h"
+#include "plait/nn/training/trainable.h"
 
 namespace plait {
 
@@ -26,22 +28,31 @@ std::vector<std::int64_t> Scores::predicted() const {
   return result;
 }
 
+LabelCounts::LabelCounts(TaskKind task, const Dataset& dataset)
+    : task_(task),
+      dataset_(dataset),
+      vertices_(dataset.is_set_of_graphs() ? Buffer<std::uint64_t>()
+                                           : vertices_by_number(dataset)) {}
+
 void LabelCounts::add(std::uint64_t begin, const std::vector<std::int64_t>& predicted) {
   const auto count = [](bool is) { return is ? 1.0 : 0.0; };
   if (task_ == TaskKind::multi_label) {
-    const std::uint64_t first = begin * static_cast<std::uint64_t>(dataset_.classes);
-    if (first + predicted.size() > dataset_.label_sets.size()) return;
+    const auto classes = static_cast<std::uint64_t>(dataset_.classes);
+    if (begin * classes + predicted.size() > dataset_.label_sets.size()) return;
     for (std::size_t i = 0; i < predicted.size(); ++i) {
-      hits_ += count(predicted[i] == 1 && dataset_.label_sets[first + i] == 1);
+      const bool is =
+          dataset_.label_sets[example(begin + i / classes) * classes + i % classes] == 1;
+      hits_ += count(predicted[i] == 1 && is);
       said_ += count(predicted[i] == 1);
-      labelled_ += count(dataset_.label_sets[first + i] == 1);
+      labelled_ += count(is);
     }
     return;
   }
   if (dataset_.labels.empty()) return;
   for (std::size_t i = 0; i < predicted.size(); ++i) {
-    hits_ += count(predicted[i] == dataset_.labels[begin + i]);
-    labelled_ += count(dataset_.labels[begin + i] >= 0);
+    const std::int32_t label = dataset_.labels[example(begin + i)];
+    hits_ += count(predicted[i] == label);
+    labelled_ += count(label >= 0);
   }
 }
 
@@ -106,6 +117,7 @@ void rehearse_inference(const Dataset& dataset, const ModelConfig& model, bool e
 
 Scores infer(World& world, const Dataset& dataset, const Partition& partition,
              const InferConfig& config) {
+  check_partition(dataset, partition);
   const torch::NoGradGuard no_grad;
   const TrainedModel trained =
       load_model_for(world, dataset, config, torch_device(config.route.gpu));

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "plait/aggregate/block_aggregator.h"
+#include "plait/base/checksum.h"
 #include "plait/base/error.h"
 #include "plait/base/memory.h"
 #include "plait/base/parallel.h"
@@ -54,6 +55,12 @@ Array<float> plain_features(const Features& features, Normalize normalize) {
   return normalize == Normalize::none ? features.f32 : Array<float>();
 }
 
+// The numbers of a renumbered graph, whose order the files of the run have.
+std::string order_of(const Partition& partition) {
+  if (partition.numbers().empty()) return "as in the graph's file";
+  return checksum_text(checksum_of(std::as_bytes(partition.numbers().span())));
+}
+
 std::map<std::string, std::string> settings_of(const Partition& partition, Normalize normalize,
                                                const InferConfig& config, const ByLayers& by) {
   std::vector<std::uint64_t> starts;
@@ -63,6 +70,7 @@ std::map<std::string, std::string> settings_of(const Partition& partition, Norma
       {"graph", file_stamp(by.graph)},
       {"checkpoint", file_checksum(config.checkpoint)},
       {"normalize", std::string(to_string(normalize))},
+      {"order", order_of(partition)},
       {"ranks", fmt::format("{} from vertices {}", partition.parts(), fmt::join(starts, ", "))}};
 }
 
@@ -201,6 +209,7 @@ class LayeredInference {
             .per_source = receives ? stage.crossing * sizeof(float) + sizeof(std::uint64_t) : 0,
             .edges = receives || (stage.act == Act::send && one_loop_each_),
             .one_loop_each = one_loop_each_,
+            .numbers = dataset_.numbers,
             .what = fmt::format("layer {}", stage.layer + 1)};
   }
 
@@ -266,6 +275,8 @@ class LayeredInference {
   };
   void run_block(const Stage& stage, const BlockRange& range, const Inputs& in, SharedFile& out) {
     const auto write = [&](const float* rows) {
+      if (&stage == &stages_.back() && !dataset_.numbers.empty())
+        return write_by_number(rows, range, out);
       const std::uint64_t floats = (range.end - range.begin) * stage.width;
       out.write_at(range.begin * stage.width * sizeof(float),
                    std::as_bytes(std::span(rows, floats)));
@@ -282,6 +293,14 @@ class LayeredInference {
       write(y.const_data_ptr<float>());
     } catch (const RowsSent&) {
     }
+  }
+
+  // Writes scores where the numbers that their vertices had before renumbering are.
+  void write_by_number(const float* rows, const BlockRange& range, SharedFile& out) const {
+    const std::uint64_t width = stages_.back().width;
+    for (std::uint64_t v = range.begin; v < range.end; ++v)
+      out.write_at(dataset_.number(v) * width * sizeof(float),
+                   std::as_bytes(std::span(rows + (v - range.begin) * width, width)));
   }
 
   bool stopped() const { return by_.stop != nullptr && *by_.stop; }

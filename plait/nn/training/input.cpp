@@ -82,13 +82,13 @@ torch::Tensor entry_values(const Csr32& matrix, Normalize normalize) {
   return values;
 }
 
-torch::Tensor own_vertices(const Partition& partition, int rank) {
-  torch::Tensor vertices =
-      torch::empty({static_cast<std::int64_t>(partition.size(rank))}, torch::kInt64);
-  auto* const data = vertices.mutable_data_ptr<std::int64_t>();
-  for (std::uint64_t r = 0; r < partition.size(rank); ++r)
-    data[r] = static_cast<std::int64_t>(partition.vertex(rank, r));
-  return vertices;
+// Returns a number of each own row.
+template <class Number>
+torch::Tensor list_of_rows(std::uint64_t rows, Number number) {
+  torch::Tensor list = torch::empty({static_cast<std::int64_t>(rows)}, torch::kInt64);
+  auto* const data = list.mutable_data_ptr<std::int64_t>();
+  for (std::uint64_t r = 0; r < rows; ++r) data[r] = static_cast<std::int64_t>(number(r));
+  return list;
 }
 
 torch::Tensor dense_rows(const Features& features, const VertexList& vertices,
@@ -139,7 +139,9 @@ struct InputFeatures::Sparse {
 
 InputFeatures::InputFeatures(const Features& features, const Partition& partition, int rank,
                              Normalize normalize, const torch::Device& device, bool gradient)
-    : vertices_(own_vertices(partition, rank)), width_(static_cast<std::int64_t>(features.width)) {
+    : vertices_(list_of_rows(partition.size(rank),
+                             [&](std::uint64_t r) { return partition.vertex(rank, r); })),
+      width_(static_cast<std::int64_t>(features.width)) {
   normalize = resolved(normalize, features);
   if (features.is_sparse()) {
     Csr32 own = own_rows(features.sparse, partition, rank);
@@ -157,17 +159,21 @@ InputFeatures::InputFeatures(const Features& features, const Partition& partitio
     dense_ = dense_rows(features, vertices_, normalize).to(device);
   }
   vertices_ = vertices_.to(device);
+  numbers_ = partition.numbers().empty() ? vertices_
+                                         : list_of_rows(partition.size(rank), [&](std::uint64_t r) {
+                                             return partition.number(rank, r);
+                                           }).to(device);
 }
 
 torch::Tensor InputFeatures::dense(const DropoutStep& step) const {
   if (is_sparse()) return times(torch::eye(width_, sparse_->values.options()), step);
-  return drop(dense_, vertices_, step);
+  return drop(dense_, numbers_, step);
 }
 
 torch::Tensor InputFeatures::times(const torch::Tensor& weight, const DropoutStep& step,
                                    const GraphRef& graph) const {
   if (!is_sparse()) return linear(dense(step), weight, {}, graph);
-  const torch::Tensor values = sparse_->rows.dropped(sparse_->values, vertices_, step);
+  const torch::Tensor values = sparse_->rows.dropped(sparse_->values, numbers_, step);
   const auto forward = [values, sparse = sparse_, graph](const torch::Tensor& w) {
     return sparse->rows.times(values, w, is_exact(graph));
   };

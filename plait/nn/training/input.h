@@ -28,7 +28,9 @@ class InputFeatures {
 
   std::int64_t width() const { return width_; }
   bool is_sparse() const { return sparse_ != nullptr; }
+  // Returns the own vertices, and their numbers before renumbering, by which dropout is keyed.
   const VertexList& vertices() const { return vertices_; }
+  const VertexList& numbers() const { return numbers_; }
 
   // Returns own x width, for a layer that aggregates first, and to be added to a layer's output.
   // For sparse features this takes width x width floats more.
@@ -39,7 +41,7 @@ class InputFeatures {
 
  private:
   struct Sparse;
-  VertexList vertices_;
+  VertexList vertices_, numbers_;
   std::int64_t width_;
   torch::Tensor dense_;
   std::shared_ptr<const Sparse> sparse_;

@@ -10,6 +10,7 @@
 #include "plait/base/gpu.h"
 #include "plait/base/memory.h"
 #include "plait/base/timer.h"
+#include "plait/graph/renumber.h"
 #include "plait/nn/memory/work_memory.h"
 #include "plait/nn/model.h"
 #include "plait/nn/operations/torch_device.h"
@@ -107,7 +108,7 @@ struct Trainer::State {
       training.settings = {{"metric", std::string(to_string(metric_kind))},
                            {"split", split_name(dataset, c)},
                            {"normalize", std::string(to_string(c.normalize))}};
-      training.graph = fingerprint(dataset);
+      training.graph = fingerprint(with_first_numbers(dataset, w.ranks_of_host().size()));
     }
     if (!c.resume.empty())
       training = resume_checkpoint(read_checkpoint(w, c.resume), c.resume, training, model, best,
@@ -282,6 +283,7 @@ struct Trainer::State {
 Trainer::Trainer(World& world, const Dataset& dataset, const Partition& partition,
                  const TrainConfig& given) {
   check_dataset(dataset, given);
+  check_partition(dataset, partition);
   TrainConfig config = given;
   config.model = model_for(given.model, dataset);
   config.normalize = resolved(given.normalize, dataset.features);

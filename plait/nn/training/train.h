@@ -83,7 +83,8 @@ class Trainer {
   std::unique_ptr<State> state_;
 };
 
-// Class scores: rows x classes, row major.
+// Class scores: rows x classes, row major. Rows are vertices by their numbers before renumbering,
+// or graphs.
 struct Scores {
   TaskKind task = TaskKind::single_label;
   std::uint64_t rows = 0;
@@ -106,7 +107,7 @@ struct LabelsMet {
 class LabelCounts {
  public:
   // `dataset` outlives this.
-  LabelCounts(TaskKind task, const Dataset& dataset) : task_(task), dataset_(dataset) {}
+  LabelCounts(TaskKind task, const Dataset& dataset);
 
   // Adds the predictions (Scores::predicted) for the rows from `begin` on.
   void add(std::uint64_t begin, const std::vector<std::int64_t>& predicted);
@@ -114,8 +115,14 @@ class LabelCounts {
   std::optional<LabelsMet> met() const;
 
  private:
+  // Returns the example of a row of scores.
+  std::uint64_t example(std::uint64_t row) const {
+    return vertices_.empty() ? row : vertices_[row];
+  }
+
   const TaskKind task_;
   const Dataset& dataset_;
+  const Buffer<std::uint64_t> vertices_;  // of a renumbered graph, by number; else empty
   double hits_ = 0, said_ = 0, labelled_ = 0;
 };
 

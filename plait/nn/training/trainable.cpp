@@ -29,6 +29,12 @@ void check_dataset(const Dataset& dataset, const TrainConfig& config) {
   check_degrees(dataset, config.model.kind);
 }
 
+void check_partition(const Dataset& dataset, const Partition& partition) {
+  require(partition.vertices() == dataset.vertices() &&
+              partition.numbers().data() == dataset.numbers.data(),
+          "{}: the partition is of another dataset", dataset.name);
+}
+
 void check_degrees(const Dataset& dataset, const std::string& kind) {
   constexpr std::uint64_t kRows = 4096;  // looked at side by side
   const auto negative = [](float f) { return !(f >= 0); };
@@ -43,7 +49,10 @@ void check_degrees(const Dataset& dataset, const std::string& kind) {
     require(found == degrees.end(),
             "{}: vertex {} has degree {:g}, the sum of its edges' weights; gcn's normalisation "
             "needs 0 or more; use another model, or plait convert --no-weights",
-            dataset.name, begin + static_cast<std::uint64_t>(found - degrees.begin()),
+            dataset.name,
+            found == degrees.end()
+                ? 0
+                : dataset.number(begin + static_cast<std::uint64_t>(found - degrees.begin())),
             found == degrees.end() ? 0 : *found);
   }
 }

@@ -5,11 +5,15 @@
 
 #include "plait/graph/dataset.h"
 #include "plait/nn/config.h"
+#include "plait/partition/partition.h"
 
 namespace plait {
 
 // Throws UsageError unless the dataset has features, labels and the split that is asked for.
 void check_dataset(const Dataset& dataset, const TrainConfig& config);
+
+// Throws Error unless the partition was made of this dataset, with the numbers of its vertices.
+void check_partition(const Dataset& dataset, const Partition& partition);
 
 // Throws Error if a model of this kind divides by degrees, and a vertex has one below 0: gcn, where
 // edges have negative weights. The same on every rank.

@@ -216,11 +216,11 @@ DeviceArray<EdgeOffset> edges_from_slot(const DeviceShard& shard, std::uint64_t 
 
 DeviceArray<std::uint64_t> vertices_of_slots(const DeviceShard& shard, const Partition& partition) {
   std::vector<std::uint64_t> vertices(shard.slot_count());
-  for (std::uint64_t i = 0; i < shard.own; ++i) vertices[i] = partition.vertex(shard.rank, i);
+  for (std::uint64_t i = 0; i < shard.own; ++i) vertices[i] = partition.number(shard.rank, i);
   for (const HaloBlock& block : shard.halo) {
     const std::vector<std::uint32_t> rows = block.row.to_host();
     for (std::uint64_t i = 0; i < block.rows; ++i)
-      vertices[block.begin + i] = partition.vertex(block.owner, block.whole ? i : rows[i]);
+      vertices[block.begin + i] = partition.number(block.owner, block.whole ? i : rows[i]);
   }
   return DeviceArray<std::uint64_t>(std::span<const std::uint64_t>(vertices));
 }

@@ -65,7 +65,7 @@ template <VertexId V>
 DeviceShard make_device_shard(DeviceRowsCsr<V> rows, const std::vector<std::uint64_t>& starts,
                               int rank, const DeviceShardOptions& options, cudaStream_t stream);
 
-// Returns the global id of each slot.
+// Returns the number of each slot's vertex: its global id, or from before renumbering.
 DeviceArray<std::uint64_t> vertices_of_slots(const DeviceShard& shard, const Partition& partition);
 
 // Returns bounds[i]: the first edge of row i whose slot is `slot` or above. Enqueued on the stream.

@@ -1,0 +1,37 @@
+// Quotient graphs: one vertex per community of a graph. Internal to this room.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "plait/base/array.h"
+#include "plait/graph/csr.h"
+
+namespace plait {
+
+// A weighted undirected graph of communities. The edges between two different communities are in
+// the rows of both; those inside of one are only in its degree. If the graph is symmetric, an edge
+// and its reverse count as one.
+struct Quotient {
+  std::vector<EdgeOffset> offsets;  // communities + 1
+  Buffer<std::uint32_t> neighbours;
+  Buffer<std::uint64_t> weights;       // edges between the two
+  std::vector<std::uint64_t> degrees;  // edge ends at each community
+  std::uint64_t total = 0;             // edge ends in all
+
+  std::uint32_t communities() const { return static_cast<std::uint32_t>(degrees.size()); }
+};
+
+// Renumbers labels, which are below their number, as 0, 1, ... in ascending order. Returns how many
+// there are.
+std::uint32_t make_dense(std::span<std::uint32_t> labels);
+
+// Return the quotient by labels from 0 to communities - 1: of a graph, or of a quotient of it. All
+// threads work; the result does not depend on their number.
+Quotient quotient_of(const AnyCsr& graph, bool symmetric, std::span<const std::uint32_t> labels,
+                     std::uint32_t communities);
+Quotient quotient_of(const Quotient& graph, std::span<const std::uint32_t> labels,
+                     std::uint32_t communities);
+
+}  // namespace plait

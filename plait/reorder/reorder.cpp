@@ -1,0 +1,90 @@
+#include "plait/reorder/reorder.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+
+#include "plait/base/names.h"
+#include "plait/base/parallel.h"
+#include "plait/graph/statistics.h"
+#include "plait/reorder/methods.h"
+
+namespace plait {
+namespace {
+
+constexpr std::size_t kRowGrain = std::size_t{1} << 12;
+
+Reordering keep_order(const ReorderInput&) { return {}; }
+
+struct Method {
+  ReorderMethod method;
+  std::string_view name;
+  Reordering (*find)(const ReorderInput&);
+};
+
+// By value of ReorderMethod.
+constexpr std::array kMethods{
+    Method{ReorderMethod::none, "none", keep_order},
+    Method{ReorderMethod::automatic, "auto", nullptr},
+    Method{ReorderMethod::communities, "communities", order_by_communities},
+    Method{ReorderMethod::degree, "degree", order_by_degree},
+    Method{ReorderMethod::rcm, "rcm", order_by_rcm},
+    Method{ReorderMethod::boba, "boba", order_by_boba},
+    Method{ReorderMethod::metis, "metis", order_by_metis},
+};
+
+template <class Member>
+constexpr auto column_of(Member member) {
+  std::array<std::remove_cvref_t<decltype(kMethods[0].*member)>, kMethods.size()> values{};
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = kMethods[i].*member;
+  return values;
+}
+constexpr Names<ReorderMethod, kMethods.size()> kNames{"order", column_of(&Method::name)};
+constexpr auto kValues = column_of(&Method::method);
+
+// Marks the vertices at which an edge begins or ends.
+Buffer<std::uint8_t> vertices_with_edges(const ReorderInput& input) {
+  return std::visit(
+      [&](const auto& graph) {
+        Buffer<std::uint8_t> marks(graph.vertices(), 0);
+        parallel_blocks(marks.size(), kRowGrain, [&](std::size_t begin, std::size_t end) {
+          for (std::size_t i = begin; i < end; ++i) {
+            if (graph.degree(i) > 0) std::atomic_ref(marks[i]).store(1, std::memory_order_relaxed);
+            if (input.symmetric) continue;
+            for (const auto j : graph.row(i))
+              std::atomic_ref(marks[j]).store(1, std::memory_order_relaxed);
+          }
+        });
+        return marks;
+      },
+      input.graph);
+}
+
+void put_last_without_edges(const ReorderInput& input, Buffer<std::uint64_t>& order) {
+  const Buffer<std::uint8_t> marks = vertices_with_edges(input);
+  auto* const first = std::stable_partition(order.begin(), order.end(),
+                                            [&](std::uint64_t v) { return marks[v] != 0; });
+  std::sort(first, order.end());
+}
+
+}  // namespace
+
+ReorderMethod parse_reorder_method(std::string_view name) { return kNames.parse(name); }
+std::string_view to_string(ReorderMethod method) { return kNames.of(method); }
+std::span<const ReorderMethod> reorder_methods() { return kValues; }
+
+ReorderMethod resolved(ReorderMethod method, const AnyCsr& graph) {
+  if (method != ReorderMethod::automatic) return method;
+  return is_scattered(averaged_edge_span(graph), vertex_count(graph)) ? ReorderMethod::communities
+                                                                      : ReorderMethod::none;
+}
+
+Reordering find_order(ReorderMethod method, const ReorderInput& input) {
+  method = resolved(method, input.graph);
+  Reordering found = kMethods[static_cast<std::size_t>(method)].find(input);
+  found.method = method;
+  if (!found.order.empty()) put_last_without_edges(input, found.order);
+  return found;
+}
+
+}  // namespace plait
