@@ -62,20 +62,22 @@ class Zoo {
 
  private:
   void measure(const ZooGraph& zoo_graph) {
-    const AnyCsr graph = build_csr(make(zoo_graph, o_.scale));
-    const Partition partition = partition_for(world_, graph, o_.scheme, session_.seed);
+    Dataset dataset{.name = std::string(zoo_graph.name),
+                    .graph = build_csr(make(zoo_graph, o_.scale))};
+    dataset.symmetric = is_symmetric(dataset.graph);
+    const Partition partition = partition_for(world_, dataset, o_.scheme, session_.seed);
     std::vector<Row> rows;
     for (const std::uint64_t width : o_.widths)
       rows.push_back({.graph = &zoo_graph,
-                      .vertices = vertex_count(graph),
-                      .edges = edge_count(graph),
+                      .vertices = dataset.vertices(),
+                      .edges = dataset.edges(),
                       .width = width});
     std::vector<std::string> names{"auto", "cusparse"};
     if (world_.size() > 1) names.insert(names.end(), {"bulk", "partial"});
     for (const std::string& name : names) {
       const Phase phase(fmt::format("measuring {} on {}", name, zoo_graph.name));
       try {
-        measure(name, graph, partition, rows);
+        measure(name, dataset, partition, rows);
       } catch (const DoesNotFitError&) {
         if (name == "auto" || name == "cusparse") throw;
       }
@@ -86,12 +88,12 @@ class Zoo {
     }
   }
 
-  void measure(const std::string& name, const AnyCsr& graph, const Partition& partition,
+  void measure(const std::string& name, const Dataset& dataset, const Partition& partition,
                std::vector<Row>& rows) {
-    const auto aggregator = make_gpu_aggregator(world_, graph, is_symmetric(graph), partition,
+    const auto aggregator = make_gpu_aggregator(world_, dataset.graph, dataset.symmetric, partition,
                                                 contestant(name, DType::f32, o_.transport));
     for (Row& row : rows) {
-      GpuBench bench(world_, graph, partition, *aggregator, row.width);
+      GpuBench bench(world_, dataset.graph, partition, *aggregator, row.width);
       const double error = bench.check();
       require<MismatchError>(error < 1e-5, "{} at width {} of {} is wrong by {} relative", name,
                              row.width, row.graph->name, error);

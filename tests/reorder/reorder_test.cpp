@@ -12,6 +12,7 @@
 #include "plait/base/parallel.h"
 #include "plait/graph/dcsbm.h"
 #include "plait/graph/generate.h"
+#include "plait/graph/shapes.h"
 #include "plait/graph/renumber.h"
 #include "plait/graph/statistics.h"
 #include "plait/graph/validate.h"
