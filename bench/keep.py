@@ -1,4 +1,5 @@
-"""Adds what `plait bench aggregate --json` or `plait train --json` printed to a file of measurements.
+"""Adds what `plait bench aggregate`, `plait bench zoo` or `plait train` printed, with --json, to a file of
+measurements.
 
     plait ... --json | keep.py FILE [NAME=VALUE...]
 
@@ -11,7 +12,12 @@ from results import line_of
 
 def measurements(run, more):
     """(bench, case, fields) of what plait printed."""
-    if "rows" in run:
+    if "geometric_mean" in run:
+        for row in run["rows"]:
+            case = {"graph": row["graph"], "gpus": run["gpus"], "width": row["width"]}
+            names = ("median_ms", "least_ms", "most_ms", "rival", "rival_median_ms", "shape")
+            yield "zoo", case | more, {name: row[name] for name in names}
+    elif "rows" in run:
         for row in run["rows"]:
             case = {"graph": run["graph"], "gpus": run["gpus"], "wire": run["wire"],
                     "strategy": row["strategy"], "width": row["width"]}
@@ -30,7 +36,8 @@ def main():
     for bench, case, fields in measurements(json.loads(printed), dict(p.split("=", 1) for p in pairs)):
         with open(file, "a") as out:
             out.write(line_of(bench, case, **fields))
-        print(*case.values(), ":", *(f"{name} {value:.6g}" for name, value in fields.items()), flush=True)
+        numbers = {name: value for name, value in fields.items() if not isinstance(value, str)}
+        print(*case.values(), ":", *(f"{name} {value:.6g}" for name, value in numbers.items()), flush=True)
 
 
 if __name__ == "__main__":

@@ -78,6 +78,24 @@ def width(measured):
 # --- aggregation on four GPUs ---
 
 
+ZOO = ("grid", "ring", "path", "star", "tree", "wide-tree", "clique", "cliques", "large-cliques", "uniform",
+       "rmat", "bipartite", "small-world", "crawl", "tiny-grid", "tiny-star", "tiny-clique", "tiny-uniform",
+       "small-rmat", "small-crawl")
+
+
+@table("zoo-1", "graph | shape | 16 | 64 | 128")
+def zoo(measured):
+    ratios = []
+    for graph in ZOO:
+        cells = []
+        for width in (16, 64, 128):
+            entry = measured("zoo", graph=graph, gpus=1, width=width)
+            ratios.append(entry.rival_median_ms / entry.median_ms)
+            cells.append(f"{entry.median_ms:.4f} ({ratios[-1]:.2f})")
+        yield graph, entry.shape, *cells
+    yield f"The geometric mean of the ratios is {mean(ratios):.2f}, the least {min(ratios):.2f}."
+
+
 def aggregate_on_four(measured, partition):
     means = {"bulk": [], "cusparse": [], "limit": []}
     for graph, width in product(("reddit", "products", "orkut", "proteins"), (16, 64, 128)):
