@@ -177,14 +177,29 @@ const char* device_name(const Session& session) { return session.gpus > 0 ? "cud
 
 namespace {
 
+// Collective. Calls `work`; if it throws an Error on any rank, all ranks throw one of its kind.
+template <class Work>
+void on_all_or_none(World& world, Work work) {
+  std::string failure, does_not_fit;
+  try {
+    work();
+  } catch (const DoesNotFitError& error) {
+    does_not_fit = error.what();
+  } catch (const Error& error) {
+    failure = error.what();
+  }
+  failure = first_failure(world, failure);
+  require(failure.empty(), "{}", failure);
+  agree_on_failure(world, does_not_fit);
+}
+
 // Rank 0 finds an order and sends it. Returns nothing if vertices keep their order.
 Buffer<std::uint64_t> order_for(World& world, const Dataset& dataset, const Session& session) {
   Reordering found;
-  agree_on_failure(
-      world, failure_of([&] {
-        if (world.rank() == 0)
-          found = find_order(session.reorder, {dataset.graph, dataset.symmetric, session.seed});
-      }));
+  on_all_or_none(world, [&] {
+    if (world.rank() == 0)
+      found = find_order(session.reorder, {dataset.graph, dataset.symmetric, session.seed});
+  });
   std::uint8_t any = !found.order.empty();
   world.broadcast(std::as_writable_bytes(std::span(&any, 1)), 0);
   if (any != 0 && world.rank() != 0) found.order = Buffer<std::uint64_t>(dataset.vertices());
@@ -197,10 +212,11 @@ Dataset reordered(World& world, Dataset dataset, const Session& session) {
   const Phase phase(fmt::format("ordering vertices by {}", to_string(session.reorder)));
   const Buffer<std::uint64_t> order = order_for(world, dataset, session);
   if (order.empty()) return dataset;
+  on_all_or_none(world, [&] {  // before any rank takes memory
+    require_memory_to_renumber(dataset, world.ranks_of_host().size());
+  });
   Dataset result;
-  agree_on_failure(world, failure_of([&] {
-                     result = renumbered(dataset, order.span(), world.ranks_of_host().size());
-                   }));
+  on_all_or_none(world, [&] { result = renumbered(dataset, order.span()); });
   return result;
 }
 

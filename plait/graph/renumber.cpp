@@ -155,14 +155,17 @@ Features in_order(const Features& features, std::span<const std::uint64_t> order
   return result;
 }
 
-Dataset renumbered(const Dataset& dataset, std::span<const std::uint64_t> order,
-                   std::uint64_t copies) {
+void require_memory_to_renumber(const Dataset& dataset, std::uint64_t copies) {
+  require_memory(copies * bytes_of_copy(dataset), "the renumbered graph");
+}
+
+Dataset renumbered(const Dataset& dataset, std::span<const std::uint64_t> order) {
   require(order.size() == dataset.vertices(), "an order of {} vertices was given for {}",
           order.size(), dataset.vertices());
   const std::uint64_t wrong = first_no_permutation(order);
   require(wrong == order.size(), "the order is no permutation: place {} has vertex {}", wrong,
           wrong < order.size() ? order[wrong] : 0);
-  require_memory(copies * bytes_of_copy(dataset), "the renumbered graph");
+  require_memory_to_renumber(dataset, 1);
   Dataset result = dataset;
   result.checked.clear();  // they tell of the arrays before
   result.graph = renumbered(dataset.graph, order, inverse_of(order).span());
@@ -174,9 +177,9 @@ Dataset renumbered(const Dataset& dataset, std::span<const std::uint64_t> order,
   return result;
 }
 
-Dataset with_first_numbers(const Dataset& dataset, std::uint64_t copies) {
+Dataset with_first_numbers(const Dataset& dataset) {
   if (dataset.numbers.empty()) return dataset;
-  return renumbered(dataset, inverse_of(dataset.numbers).span(), copies);
+  return renumbered(dataset, inverse_of(dataset.numbers).span());
 }
 
 Buffer<std::uint64_t> vertices_by_number(const Dataset& dataset) {

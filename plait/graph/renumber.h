@@ -21,14 +21,16 @@ Buffer<std::uint64_t> inverse_of(std::span<const std::uint64_t> order);
 // Returns the dataset with vertex order[i] as vertex i, rows sorted again; parallel edges keep
 // their order. Works on all that is known of vertices. Orders compose: the numbers of the result
 // are those from before the first renumbering. Throws Error unless `order` is a permutation of the
-// vertices, DoesNotFitError if `copies` of the result, which the processes of this host make, do
-// not fit its memory.
-Dataset renumbered(const Dataset& dataset, std::span<const std::uint64_t> order,
-                   std::uint64_t copies = 1);
+// vertices, DoesNotFitError.
+Dataset renumbered(const Dataset& dataset, std::span<const std::uint64_t> order);
 
 // Returns the dataset as it was before it was renumbered; itself if it never was. Throws as
 // renumbered().
-Dataset with_first_numbers(const Dataset& dataset, std::uint64_t copies = 1);
+Dataset with_first_numbers(const Dataset& dataset);
+
+// Throws DoesNotFitError if `copies` renumbered datasets, which the processes of this host are
+// about to make, do not fit its memory.
+void require_memory_to_renumber(const Dataset& dataset, std::uint64_t copies);
 
 // Returns the features with row order[i] as row i.
 Features in_order(const Features& features, std::span<const std::uint64_t> order);

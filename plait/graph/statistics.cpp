@@ -31,6 +31,32 @@ EdgeOffset of_rank(std::vector<EdgeOffset>& values, std::size_t rank) {
   return *place;
 }
 
+// place(v) is the id of vertex v.
+double span_of(const AnyCsr& any, auto place) {
+  return std::visit(
+      [&](const auto& graph) {
+        if (graph.edges() == 0) return 0.0;
+        // Distances are whole numbers; a block of rows of the largest graph (2^44 vertices and 2^44
+        // edges in all) may exceed 64 bits, so blocks are summed as floating point numbers.
+        std::vector<double> sums((graph.vertices() + kRowGrain - 1) / kRowGrain);
+        parallel_blocks(graph.vertices(), kRowGrain, [&](std::size_t begin, std::size_t end) {
+          double sum = 0;
+          for (std::uint64_t i = begin; i < end; ++i) {
+            std::uint64_t of_row = 0;
+            const std::uint64_t here = place(i);
+            for (const std::uint64_t j : graph.row(i)) {
+              const std::uint64_t there = place(j);
+              of_row += here > there ? here - there : there - here;
+            }
+            sum += static_cast<double>(of_row);
+          }
+          sums[begin / kRowGrain] = sum;
+        });
+        return std::accumulate(sums.begin(), sums.end(), 0.0) / static_cast<double>(graph.edges());
+      },
+      any);
+}
+
 }  // namespace
 
 DegreeStatistics degree_statistics(const AnyCsr& graph) {
@@ -53,25 +79,12 @@ DegreeStatistics degree_statistics(const AnyCsr& graph) {
   return found;
 }
 
-double averaged_edge_span(const AnyCsr& any) {
-  return std::visit(
-      [](const auto& graph) {
-        if (graph.edges() == 0) return 0.0;
-        // Distances are whole numbers; a block of rows of the largest graph (2^44 vertices and 2^44
-        // edges in all) may exceed 64 bits, so blocks are summed as floating point numbers.
-        std::vector<double> sums((graph.vertices() + kRowGrain - 1) / kRowGrain);
-        parallel_blocks(graph.vertices(), kRowGrain, [&](std::size_t begin, std::size_t end) {
-          double sum = 0;
-          for (std::uint64_t i = begin; i < end; ++i) {
-            std::uint64_t of_row = 0;
-            for (const std::uint64_t j : graph.row(i)) of_row += i > j ? i - j : j - i;
-            sum += static_cast<double>(of_row);
-          }
-          sums[begin / kRowGrain] = sum;
-        });
-        return std::accumulate(sums.begin(), sums.end(), 0.0) / static_cast<double>(graph.edges());
-      },
-      any);
+double averaged_edge_span(const AnyCsr& graph) {
+  return span_of(graph, [](std::uint64_t v) { return v; });
+}
+
+double averaged_edge_span(const AnyCsr& graph, std::span<const std::uint64_t> places) {
+  return span_of(graph, [&](std::uint64_t v) { return places[v]; });
 }
 
 bool is_scattered(double averaged_edge_span, std::uint64_t vertices) {

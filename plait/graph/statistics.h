@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "plait/graph/csr.h"
 
@@ -29,6 +30,9 @@ DegreeStatistics degree_statistics(const AnyCsr& graph);
 // two ends (GNNAdvisor, section 5.1). 0 without edges. Looks at every edge, by all threads; the
 // result does not depend on their number.
 double averaged_edge_span(const AnyCsr& graph);
+
+// Returns the averaged edge span that the graph would have if vertex v had the id places[v].
+double averaged_edge_span(const AnyCsr& graph, std::span<const std::uint64_t> places);
 
 // Returns whether the ids of `vertices` vertices are so scattered that renumbering them is expected
 // to pay: whether the square root of the averaged edge span is above floor(sqrt(vertices) / 100)

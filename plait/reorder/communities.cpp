@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <vector>
 
+#include "plait/base/error.h"
 #include "plait/base/parallel.h"
 #include "plait/reorder/clusters.h"
 
@@ -69,6 +71,9 @@ CommunityStatistics community_statistics(const AnyCsr& any) {
         const auto offsets = graph.offsets.span();
         const auto rows = graph.vertices();
         if (rows == 0) return CommunityStatistics{};
+        require(rows < std::numeric_limits<std::uint32_t>::max(),
+                "communities need at most {} vertices, but the graph has {}",
+                std::numeric_limits<std::uint32_t>::max() - 1, rows);
         return describe(
             graph, find_clusters(offsets.first(rows), offsets.subspan(1), graph.neighbours.data()));
       },

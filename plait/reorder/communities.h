@@ -23,7 +23,8 @@ struct CommunityStatistics {
 CommunityStatistics community_statistics(const AnyCsr& graph,
                                          std::span<const std::uint32_t> labels);
 
-// As above, of the labels that find_clusters gives. The graph has fewer than 2^32 - 1 vertices.
+// As above, of the labels that find_clusters gives. Throws Error if there are 2^32 - 1 vertices or
+// more.
 CommunityStatistics community_statistics(const AnyCsr& graph);
 
 }  // namespace plait

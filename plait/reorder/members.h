@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "plait/base/memory.h"
 #include "plait/base/parallel.h"
 
 namespace plait {
@@ -53,8 +54,12 @@ class SumsByLabel {
 // One for each thread.
 class SumsOfThreads {
  public:
-  explicit SumsOfThreads(std::size_t labels)
-      : sums_(static_cast<std::size_t>(thread_count()), SumsByLabel(labels)) {}
+  // Throws DoesNotFitError.
+  explicit SumsOfThreads(std::size_t labels, int threads = thread_count()) {
+    const auto count = static_cast<std::size_t>(threads);
+    require_memory(count * labels * sizeof(std::uint64_t), "the edges between communities");
+    sums_.assign(count, SumsByLabel(labels));
+  }
   SumsByLabel& mine() { return sums_[static_cast<std::size_t>(omp_get_thread_num())]; }
 
  private:

@@ -11,29 +11,27 @@ namespace {
 
 constexpr std::uint32_t kMostRounds = 16, kTurns = 4;
 constexpr std::size_t kGrain = 256;
-// Quotients with so many entries are worth all threads, although moves at the same time are worse.
-constexpr EdgeOffset kLarge = EdgeOffset{1} << 22;
 
 class LocalMoves {
  public:
-  LocalMoves(const Quotient& graph, double resolution)
+  LocalMoves(const Quotient& graph, double resolution, EdgeOffset large)
       : graph_(graph),
         by_chance_(resolution / static_cast<double>(graph.total)),
         labels_(graph.communities()),
         next_(graph.communities()),
         degrees_(graph.degrees),
         sizes_(graph.communities(), 1),
-        sums_(graph.communities()) {
+        large_(graph.neighbours.size() >= large),
+        sums_(graph.communities(), large_ ? thread_count() : 1) {
     std::iota(labels_.begin(), labels_.end(), 0u);
   }
 
   std::vector<std::uint32_t> run() {
-    const bool large = graph_.neighbours.size() >= kLarge;
     for (std::uint32_t round = 0; round < kMostRounds; ++round) {
       std::uint64_t moves = 0;
-      for (std::uint32_t turn = 0; large && turn < kTurns; ++turn)
+      for (std::uint32_t turn = 0; large_ && turn < kTurns; ++turn)
         moves += move_at_once(round, turn);
-      if (!large) moves = move_in_order();
+      if (!large_) moves = move_in_order();
       if (moves <= labels_.size() / 200) break;
     }
     return std::move(labels_);
@@ -105,13 +103,14 @@ class LocalMoves {
   std::vector<std::uint32_t> labels_, next_;
   std::vector<std::uint64_t> degrees_;  // edge ends, by label
   std::vector<std::uint32_t> sizes_;    // communities, by label
+  const bool large_;
   mutable SumsOfThreads sums_;
 };
 
 }  // namespace
 
-std::vector<std::uint32_t> merge(const Quotient& graph, double resolution) {
-  return LocalMoves(graph, resolution).run();
+std::vector<std::uint32_t> merge(const Quotient& graph, double resolution, EdgeOffset large) {
+  return LocalMoves(graph, resolution, large).run();
 }
 
 double modularity_of(const Quotient& graph) {

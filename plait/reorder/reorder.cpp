@@ -4,8 +4,10 @@
 #include <array>
 #include <atomic>
 
+#include "plait/base/memory.h"
 #include "plait/base/names.h"
 #include "plait/base/parallel.h"
+#include "plait/graph/renumber.h"
 #include "plait/graph/statistics.h"
 #include "plait/reorder/methods.h"
 
@@ -67,6 +69,22 @@ void put_last_without_edges(const ReorderInput& input, Buffer<std::uint64_t>& or
   std::sort(first, order.end());
 }
 
+// Returns the bytes that a method takes besides a copy of the graph: at least an order, the places
+// of vertices, and their marks or degrees.
+std::uint64_t bytes_beside_graph(ReorderMethod method, const ReorderInput& input) {
+  constexpr std::uint64_t kPerVertex = 32;
+  const bool transposed = method == ReorderMethod::rcm && !input.symmetric;
+  const std::uint64_t id_bytes = std::holds_alternative<Csr32>(input.graph) ? 4 : 8;
+  return vertex_count(input.graph) * (kPerVertex + (transposed ? sizeof(EdgeOffset) : 0)) +
+         (transposed ? edge_count(input.graph) * id_bytes : 0);
+}
+
+// Tells whether vertices would be further from those that they read.
+bool scatters(const Reordering& found, const AnyCsr& graph) {
+  return averaged_edge_span(graph, inverse_of(found.order.span()).span()) >=
+         averaged_edge_span(graph);
+}
+
 }  // namespace
 
 ReorderMethod parse_reorder_method(std::string_view name) { return kNames.parse(name); }
@@ -79,11 +97,16 @@ ReorderMethod resolved(ReorderMethod method, const AnyCsr& graph) {
                                                                       : ReorderMethod::none;
 }
 
-Reordering find_order(ReorderMethod method, const ReorderInput& input) {
-  method = resolved(method, input.graph);
+Reordering find_order(ReorderMethod asked, const ReorderInput& input) {
+  const ReorderMethod method = resolved(asked, input.graph);
+  if (method == ReorderMethod::none) return {};
+  require_memory(bytes_beside_graph(method, input),
+                 fmt::format("the order of {}", to_string(method)));
   Reordering found = kMethods[static_cast<std::size_t>(method)].find(input);
   found.method = method;
   if (!found.order.empty()) put_last_without_edges(input, found.order);
+  if (asked == ReorderMethod::automatic && !found.order.empty() && scatters(found, input.graph))
+    return {};
   return found;
 }
 

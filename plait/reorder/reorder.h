@@ -40,7 +40,8 @@ struct Reordering {
 };
 
 // Returns the method that `automatic` means for this graph, other methods as they are: communities
-// if ids are scattered (GNNAdvisor, section 5.1), else none.
+// if ids are scattered (GNNAdvisor, section 5.1), else none. Automatic also keeps the order of ids
+// where that of communities would not bring ends of edges closer.
 ReorderMethod resolved(ReorderMethod method, const AnyCsr& graph);
 
 // Finds an order. Throws Error if the method cannot number so many vertices or edges, and

@@ -12,12 +12,14 @@
 #include "plait/base/parallel.h"
 #include "plait/graph/dcsbm.h"
 #include "plait/graph/generate.h"
-#include "plait/graph/shapes.h"
 #include "plait/graph/renumber.h"
+#include "plait/graph/shapes.h"
 #include "plait/graph/statistics.h"
 #include "plait/graph/validate.h"
 #include "plait/partition/quality.h"
 #include "plait/reorder/communities.h"
+#include "plait/reorder/merge.h"
+#include "plait/reorder/quotient.h"
 #include "tests/support/random_graph.h"
 
 namespace plait::test {
@@ -174,6 +176,32 @@ TEST(Reorder, BobaIsTheOrderOfFirstAppearance) {
     if (std::get<Csr32>(graph).degree(v) > 0) take(v);
   for (std::uint64_t v = 0; v < 400; ++v) take(v);
   EXPECT_EQ(order_of(ReorderMethod::boba, graph), expected);
+}
+
+// The moves that all threads look for at once, which only large quotients take otherwise.
+TEST(Merge, AtOnceIsTheSameForAnyNumberOfThreadsAndNearlyAsGood) {
+  const Dataset data = generate_dcsbm({.vertices = 3000, .edges = 40000, .classes = 0, .width = 0});
+  std::vector<std::uint32_t> alone(3000);
+  std::iota(alone.begin(), alone.end(), 0u);
+  const Quotient graph = quotient_of(data.graph, true, alone, 3000);
+  const auto modularity = [&](std::vector<std::uint32_t> labels) {
+    const std::uint32_t count = make_dense(labels);
+    return modularity_of(quotient_of(graph, labels, count));
+  };
+  std::vector<std::uint32_t> first;
+  for (const int count : {1, 2, 5}) {
+    const ThreadCount threads(count);
+    const std::vector<std::uint32_t> labels = merge(graph, 1, 0);
+    if (first.empty()) first = labels;
+    EXPECT_EQ(labels, first) << count;
+  }
+  EXPECT_GT(modularity(first), 0.9 * modularity(merge(graph, 1)));
+  EXPECT_GT(modularity(first), 0.3);
+}
+
+TEST(FindOrder, AutoKeepsAnOrderThatIsGood) {
+  const AnyCsr path = build_csr(generate_path(5000));
+  EXPECT_TRUE(find_order(ReorderMethod::automatic, {path, true}).order.empty());
 }
 
 }  // namespace

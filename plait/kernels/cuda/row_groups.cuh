@@ -10,7 +10,8 @@
 namespace plait {
 
 // A piece of a row. A row that is one group is written by its warp. The groups of a longer row
-// write partial sums, which are added in order afterwards: no atomics, and the same bits each time.
+// write partial sums, which are added afterwards, in an order that depends on their number: no
+// atomics, and the same bits each time.
 struct RowGroup {
   static constexpr std::uint32_t kPartial = 0x80000000u;
 

@@ -5,10 +5,9 @@
 //   - A warp works on one neighbour group. Where a slice of a row is narrower than a warp's 512
 //     bytes, its lanes are split over several neighbours, and their sums are added by shuffles.
 //   - A group of two edges of 256 bytes is a trip to memory for its record, one for its columns,
-//   one for
-//     its rows of x, and one to write its sum. A warp that made these trips for one group after the
-//     other would have 512 bytes under way, a fifth of what an H200 needs. So where groups are
-//     short on average, several share a warp, and wide ones come in pairs.
+//     one for its rows of x, and one to write its sum. A warp that made these trips for one group
+//     after the other would have 512 bytes under way, a fifth of what an H200 needs. So where
+//     groups are short on average, several share a warp, and wide ones come in pairs.
 //   - Four 16-byte loads per lane are in flight before the first is used; more would take
 //     registers, and with them warps: 40 to 48 warps per SM with narrow slices or short groups were
 //     best, 32 with wide slices of long ones.
@@ -41,7 +40,8 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr std::uint32_t kWarps = kThreads / kWarp;
-constexpr int kInFlight = 4;  // loads of x per lane
+constexpr int kInFlight = 4;                  // loads of x per lane
+constexpr std::uint64_t kMostSlices = 65535;  // rows of blocks in a grid
 
 // Blocks per SM that leave enough registers for the loads in flight (measured on an H200).
 template <int kVec, int kLanes, bool kWeighted, int kShare>
@@ -212,7 +212,7 @@ __device__ __forceinline__ void sum_short_groups(const SpmmView& a, std::uint32_
 template <class X, class Y, int kVec, int kLanes, bool kWeighted, int kShare>
 __global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted, kShare>))
     spmm_kernel(const __grid_constant__ SpmmView a, const std::uint32_t long_blocks) {
-  cudaTriggerProgrammaticLaunchCompletion();  // add_partial_sums() may get ready
+  let_next_kernel_start();  // add_partial_sums() may get ready
   const std::uint32_t warp = threadIdx.x / kWarp;
   if (kShare == 0 || blockIdx.x < long_blocks) {
     const std::uint32_t number = blockIdx.x * kWarps + warp;
@@ -317,6 +317,8 @@ void spmm(const DeviceSpmmArgs& args, cudaStream_t stream) {
   const std::uint64_t vec = vectors ? 16 / size_of(x) : 1;
   const std::uint64_t most = vectors ? slice_bytes(args) / 16 : kWarp;
   const auto lanes = static_cast<int>(std::bit_ceil(std::min((args.width + vec - 1) / vec, most)));
+  require<UsageError>(args.width <= kMostSlices * std::min<std::uint64_t>(lanes * vec, kHubColumns),
+                      "rows of {} elements are too wide for one sum", args.width);
   with_types(x, y, [&]<class X, class Y>(X, Y) {
     vectors ? sum_groups<X, Y, 16 / sizeof(X)>(view, *args.groups, lanes, stream)
             : sum_groups<X, Y, 1>(view, *args.groups, lanes, stream);

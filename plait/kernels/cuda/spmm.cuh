@@ -2,7 +2,8 @@
 //
 // Shapes are as in kernels/spmm.h; all pointers are to memory that the GPU reaches. x and y are
 // stored in any DType, sums are fp32. The result has the same bits each time, whatever the order of
-// groups: a row's edges are summed in a fixed pattern, the groups of a cut row in their order.
+// groups: a row's edges are summed in a fixed pattern, the groups of a cut row in one that depends
+// on their number alone.
 //
 // Rows of x are read fastest (16 bytes per lane) if x and its stride are multiples of 16 bytes and
 // rows are padded to such a multiple, as row_stride() has them; any other x is read element by
@@ -39,7 +40,7 @@ struct DeviceSpmmArgs {
   // is cut.
   float* partial_sums = nullptr;
   // Bytes of a row of x that are read in one pass over the edges: a power of two from 16 to 512, or
-  // 0: slice_bytes_for() chooses.
+  // 0: 256 with fixed_order, 512 if there are short groups, else what slice_bytes_for() chooses.
   std::uint32_t slice_bytes = 0;
   // The order in which a row is summed depends only on its edges, the width and the groups' size,
   // not on x_rows or the mean length of rows.
@@ -50,12 +51,12 @@ struct DeviceSpmmArgs {
 std::uint64_t spmm_scratch(const RowGroups& groups, std::uint64_t width);
 
 // Enqueues y_i (+)= row_scale_i * sum over edges e of row i of weight_e * x[columns_e]. Throws
-// UsageError if the types do not go together, rows are cut but `partial_sums` is null, or rows of x
-// are 2^32 elements apart or more.
+// UsageError if the types do not go together, rows are cut but `partial_sums` is null, rows of x
+// are 2^32 elements apart or more, or a row has more than 65,535 slices.
 void spmm(const DeviceSpmmArgs& args, cudaStream_t stream);
 
-// Returns the slice that is chosen, in bytes: one line of the cache (128) if that much of each row
-// of x fits in half of the L2 cache, else two.
+// Returns the slice that long groups are summed in, in bytes: one line of the cache (128) if that
+// much of each row of x fits in half of the L2 cache, else two.
 std::uint32_t slice_bytes_for(std::uint64_t x_rows, std::uint64_t l2_bytes);
 
 }  // namespace plait

@@ -13,7 +13,7 @@ namespace plait {
 namespace {
 
 constexpr int kFewThreads = 128;
-constexpr int kHubColumns = 32, kHubLines = 16;
+constexpr int kHubLines = 16;
 
 template <class Y>
 __device__ void finish(const SpmmView& a, std::uint32_t row, std::uint64_t column, float value) {
@@ -25,7 +25,7 @@ __device__ void finish(const SpmmView& a, std::uint32_t row, std::uint64_t colum
 template <class Y>
 __global__ void add_few(const CutRow* rows, std::uint32_t count,
                         const __grid_constant__ SpmmView a) {
-  cudaGridDependencySynchronize();
+  wait_for_kernel_before();
   const std::uint32_t number = blockIdx.x * blockDim.y + threadIdx.y;
   if (number >= count) return;
   const CutRow row = rows[number];
@@ -42,7 +42,7 @@ __global__ void add_few(const CutRow* rows, std::uint32_t count,
 // One block per row (x) and kHubColumns columns (y).
 template <class Y>
 __global__ void add_hubs(const CutRow* rows, const __grid_constant__ SpmmView a) {
-  cudaGridDependencySynchronize();
+  wait_for_kernel_before();
   __shared__ float sums[kHubLines][kHubColumns];
   const CutRow row = rows[blockIdx.x];
   const std::uint64_t column = std::uint64_t{blockIdx.y} * kHubColumns + threadIdx.x;

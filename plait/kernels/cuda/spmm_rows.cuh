@@ -196,8 +196,24 @@ void with_types(DType x, DType y, Use&& use) {
   with_type(x, [&]<class X>(X) { y == x ? use(X{}, X{}) : use(X{}, float{}); });
 }
 
-// Enqueues a kernel that may start before the kernel in front of it has ended. It must call
-// cudaGridDependencySynchronize() before it reads anything that others have written.
+// Programmatic dependent launch, which GPUs below compute capability 9.0 lack: there, a kernel
+// starts when the one in front of it has ended.
+//
+// Lets a kernel that is launched early start, from here on, beside this one.
+__device__ inline void let_next_kernel_start() {
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+// Waits until the kernel in front of this one has ended, and all that it has written is visible.
+__device__ inline void wait_for_kernel_before() {
+#if __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+
+// Enqueues a kernel that may start before the kernel in front of it has ended. All its threads must
+// call wait_for_kernel_before() before they read or write anything that others do.
 template <class... Parameters, class... Arguments>
 void launch_early(void (*kernel)(Parameters...), dim3 grid, dim3 block, cudaStream_t stream,
                   Arguments... arguments) {
@@ -206,7 +222,10 @@ void launch_early(void (*kernel)(Parameters...), dim3 grid, dim3 block, cudaStre
   early.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
   config.gridDim = grid, config.blockDim = block, config.stream = stream;
-  config.attrs = &early, config.numAttrs = 1;
+  int device = 0, major = 0;
+  check_cuda(cudaGetDevice(&device), "the GPU");
+  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "the GPU");
+  config.attrs = &early, config.numAttrs = major >= 9 ? 1 : 0;
   check_cuda(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...), "spmm");
 }
 

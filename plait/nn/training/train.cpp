@@ -20,6 +20,7 @@
 #include "plait/nn/training/recorded.h"
 #include "plait/nn/training/task.h"
 #include "plait/nn/training/trainable.h"
+#include "plait/symmetric/agreement.h"
 #include "plait/world/gather.h"
 #include "plait/world/phase.h"
 
@@ -36,6 +37,19 @@ double median(std::vector<double> values) {
   if (values.empty()) return 0;
   std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
   return values[values.size() / 2];
+}
+
+}  // namespace
+
+namespace {
+
+// Collective. Returns the dataset as it was before it was renumbered.
+Dataset in_first_order(World& world, const Dataset& dataset) {
+  if (!dataset.numbers.empty())  // on all ranks
+    agree_on_failure(world, failure_of([&] {
+                       require_memory_to_renumber(dataset, world.ranks_of_host().size());
+                     }));
+  return with_first_numbers(dataset);
 }
 
 }  // namespace
@@ -108,7 +122,7 @@ struct Trainer::State {
       training.settings = {{"metric", std::string(to_string(metric_kind))},
                            {"split", split_name(dataset, c)},
                            {"normalize", std::string(to_string(c.normalize))}};
-      training.graph = fingerprint(with_first_numbers(dataset, w.ranks_of_host().size()));
+      training.graph = fingerprint(in_first_order(w, dataset));
     }
     if (!c.resume.empty())
       training = resume_checkpoint(read_checkpoint(w, c.resume), c.resume, training, model, best,
