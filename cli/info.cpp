@@ -48,8 +48,8 @@ json describe(const Dataset& dataset) {
   return result;
 }
 
-json describe_communities(const AnyCsr& graph) {
-  const CommunityStatistics found = community_statistics(graph);
+json describe_communities(const Dataset& dataset) {
+  const CommunityStatistics found = community_statistics(dataset.graph, dataset.symmetric);
   return {{"communities", found.communities},
           {"largest_community", found.largest},
           {"inner_edges", found.inner_edges},
@@ -66,7 +66,7 @@ void print_shape(const json& r) {
   fmt::print("  hubs            1% of the vertices have {:.1f}% of the edges\n",
              100 * r["top_percent_share"].get<double>());
   fmt::print("  edge span       {:.1f} ids on average: {}\n", r["averaged_edge_span"].get<double>(),
-             r["scattered"].get<bool>() ? "scattered, other ids may be faster" : "near enough");
+             r["scattered"].get<bool>() ? "scattered, see plait reorder" : "near enough");
   if (!r.contains("communities")) return;
   fmt::print(
       "  communities     {}, the largest of {} vertices; {:.1f}% of the edges are inside, "
@@ -105,7 +105,7 @@ void add_info(CLI::App& app, Session& session) {
       add_command(app, session, "info", "Show the contents of a graph file", [=, &session] {
         const Dataset dataset = read_graph(*path, session);
         json result = describe(dataset);
-        if (*communities) result.update(describe_communities(dataset.graph));
+        if (*communities) result.update(describe_communities(dataset));
         session.json ? print_json(result) : print_text(result);
       });
   command->add_option("graph", *path, "Graph file")->required();

@@ -81,12 +81,14 @@ void add_reorder(CLI::App& app, Session& session) {
   command->add_option("in", o->in, "Graph file")->required();
   as_output(session,
             command->add_option("out", o->out,
-                                "Graph to write: .plait. Other commands tell results by the "
-                                "numbers that vertices had before, which it keeps"))
+                                "Graph to write: .plait, or any format with --undo. Other commands "
+                                "tell results by the numbers that vertices had before, which it "
+                                "keeps"))
       ->required();
   CLI::Option* const method =
       add_choice(command, "--method", o->method, parse_reorder_method, "auto",
-                 "Order to use; auto: communities if the ids are scattered, else none");
+                 "Order to use; auto: communities if the ids are scattered and that brings "
+                 "them closer, else none");
   command->add_flag("--undo", o->undo, "Give vertices back the numbers that they had at first")
       ->excludes(method);
   command->add_option("--threads", o->threads, "Number of threads")

@@ -5,6 +5,7 @@
 
 #include "plait/base/parallel.h"
 #include "plait/graph/build.h"
+#include "plait/graph/validate.h"
 #include "plait/reorder/communities.h"
 #include "plait/world/launch.h"
 #include "python/edge_tensors.h"
@@ -33,7 +34,7 @@ Numbers graph_statistics(const at::Tensor& edge_index, std::int64_t num_nodes, b
     numbers.insert("averaged_edge_span", span);
     numbers.insert("scattered", is_scattered(span, vertex_count(graph)));
     if (communities) {
-      const CommunityStatistics found = community_statistics(graph);
+      const CommunityStatistics found = community_statistics(graph, is_symmetric(graph));
       numbers.insert("communities", static_cast<double>(found.communities));
       numbers.insert("largest_community", static_cast<double>(found.largest));
       numbers.insert("inner_edges", found.inner_edges);

@@ -361,10 +361,11 @@ void write_dataset(const Dataset& dataset, const std::string& path, const WriteO
   require<UsageError>(format != nullptr && format->write && format->endings[0] == ending,
                       "{}: no format with the ending '{}' can be written; use one of {}", path,
                       ending, join_endings(true, ", "));
-  std::vector<std::string> lost;
-  if (options.warnings) lost = left_out(dataset, format->holds);
   // Other formats name vertices by their numbers, which are those from before any renumbering.
-  format->write(format->endings[0] == ".plait" ? dataset : with_first_numbers(dataset), path);
+  const Dataset written = format->endings[0] == ".plait" ? dataset : with_first_numbers(dataset);
+  std::vector<std::string> lost;
+  if (options.warnings) lost = left_out(written, format->holds);
+  format->write(written, path);
   warn(path, lost);
 }
 

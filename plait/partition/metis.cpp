@@ -20,6 +20,8 @@ Partition partition_by_metis(const AnyCsr& any, int parts, std::uint64_t seed) {
   const int status = METIS_PartGraphKway(
       &n, &constraints, graph.offsets.data(), graph.neighbours.data(), graph.vertex_weights.data(),
       nullptr, nullptr, &k, nullptr, nullptr, options, &cut, part.data());
+  require<DoesNotFitError>(status != METIS_ERROR_MEMORY,
+                           "METIS has not enough memory for {} vertices", n);
   require(status == METIS_OK, "METIS failed with status {} on {} vertices in {} parts", status,
           vertices, parts);
 

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <vector>
 
-#include "plait/base/error.h"
 #include "plait/base/parallel.h"
-#include "plait/reorder/clusters.h"
+#include "plait/reorder/methods.h"
 
 namespace plait {
 namespace {
@@ -46,7 +44,7 @@ CommunityStatistics describe(const Csr<V>& graph, std::span<const std::uint32_t>
   });
   for (const std::uint64_t vertices : counts.vertices) {
     found.communities += vertices > 1;
-    found.largest = std::max(found.largest, vertices);
+    if (vertices > 1) found.largest = std::max(found.largest, vertices);
   }
   if (graph.edges() == 0) return found;
   const auto edges = static_cast<double>(graph.edges());
@@ -65,19 +63,8 @@ CommunityStatistics community_statistics(const AnyCsr& any, std::span<const std:
   return std::visit([&](const auto& graph) { return describe(graph, labels); }, any);
 }
 
-CommunityStatistics community_statistics(const AnyCsr& any) {
-  return std::visit(
-      [](const auto& graph) {
-        const auto offsets = graph.offsets.span();
-        const auto rows = graph.vertices();
-        if (rows == 0) return CommunityStatistics{};
-        require(rows < std::numeric_limits<std::uint32_t>::max(),
-                "communities need at most {} vertices, but the graph has {}",
-                std::numeric_limits<std::uint32_t>::max() - 1, rows);
-        return describe(
-            graph, find_clusters(offsets.first(rows), offsets.subspan(1), graph.neighbours.data()));
-      },
-      any);
+CommunityStatistics community_statistics(const AnyCsr& graph, bool symmetric) {
+  return community_statistics(graph, order_by_communities({graph, symmetric}).communities);
 }
 
 }  // namespace plait

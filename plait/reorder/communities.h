@@ -10,7 +10,7 @@ namespace plait {
 
 struct CommunityStatistics {
   std::uint64_t communities = 0;  // labels that at least two vertices have
-  std::uint64_t largest = 0;      // vertices of the largest
+  std::uint64_t largest = 0;      // vertices of the largest of these
   double inner_edges = 0;         // the part of the edges whose two ends have the same label
   // Newman's modularity of the labels: the part of the edges that are inner, less the part that
   // would be if edges joined vertices at random with the same numbers of edges in and out (Leicht
@@ -23,8 +23,9 @@ struct CommunityStatistics {
 CommunityStatistics community_statistics(const AnyCsr& graph,
                                          std::span<const std::uint32_t> labels);
 
-// As above, of the labels that find_clusters gives. Throws Error if there are 2^32 - 1 vertices or
-// more.
-CommunityStatistics community_statistics(const AnyCsr& graph);
+// As above, of the communities by which `plait reorder --method communities` orders vertices.
+// `symmetric`: every edge has its reverse. Throws Error if there are 2^32 - 1 vertices or more,
+// DoesNotFitError.
+CommunityStatistics community_statistics(const AnyCsr& graph, bool symmetric);
 
 }  // namespace plait

@@ -23,6 +23,8 @@ std::vector<std::uint32_t> parts_of(MetisGraph graph, std::uint64_t parts, std::
   const int status = METIS_PartGraphRecursive(
       &n, &constraints, graph.offsets.data(), graph.neighbours.data(), graph.vertex_weights.data(),
       nullptr, nullptr, &k, nullptr, nullptr, options, &cut, part.data());
+  require<DoesNotFitError>(status != METIS_ERROR_MEMORY,
+                           "METIS has not enough memory for {} vertices", n);
   require(status == METIS_OK, "METIS failed with status {} on {} vertices in {} parts", status, n,
           parts);
   return {part.begin(), part.end()};

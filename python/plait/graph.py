@@ -162,8 +162,8 @@ class Graph:
             top_percent_share: the part of the edges that lead to the 1% of the nodes with the most.
             averaged_edge_span: the mean distance between the ids of an edge's two ends.
             scattered: whether ids are so far apart that others are expected to be faster.
-            communities, largest_community: communities of at least two nodes that label propagation
-                finds, and the nodes of the largest; unless `communities` is False.
+            communities, largest_community: communities of at least two nodes, by which `plait reorder`
+                orders nodes, and the nodes of the largest; unless `communities` is False.
             inner_edges, modularity: the part of the edges inside communities, and that part less the one
                 that is expected by chance.
         """

@@ -255,7 +255,7 @@ CONTAINERS = {  # right checksums, wrong content
     "too many vertices": (container(triangle(), header={"vertices": 2**63}), [str(2**63), "2^60"]),
     "more edges": (container(triangle(), header={"edges": 2**62 + 3}), ["neighbours"]),
     "fewer edges": (container(triangle(), header={"edges": 2}), ["neighbours"]),
-    "newer version": (container(triangle(), header={"version": 3}), ["newer", "version 3"]),
+    "newer version": (container(triangle(), header={"version": 4}), ["newer", "version 4"]),
     "nan weight": (container(with_sections(weights=np.array([1, np.nan, 1], "f4"))),
                    ["weights", "entry 1", "nan"]),
     "nan feature": (container(with_sections(features=NAN), header={"width": 2}),

@@ -43,14 +43,15 @@ constexpr std::uint32_t kWarps = kThreads / kWarp;
 constexpr int kInFlight = 4;                  // loads of x per lane
 constexpr std::uint64_t kMostSlices = 65535;  // rows of blocks in a grid
 
-// Blocks per SM that leave enough registers for the loads in flight (measured on an H200).
+// Returns the blocks per SM that leave enough registers for the loads in flight (measured on an
+// H200).
 template <int kVec, int kLanes, bool kWeighted, int kShare>
-constexpr int kBlocks = kShare > 0                ? (kVec > 4                        ? 4
-                                                     : kLanes == kWarp && !kWeighted ? 6
-                                                                                     : 5)
-                        : kWeighted || kLanes > 8 ? 4
-                        : kVec > 4                ? 5
-                                                  : 6;
+constexpr int blocks_per_sm() {
+  if (kShare > 0 && kVec > 4) return 4;
+  if (kShare > 0) return kLanes == kWarp && !kWeighted ? 6 : 5;
+  if (kWeighted || kLanes > 8) return 4;
+  return kVec > 4 ? 5 : 6;
+}
 
 // Adds the sums of lanes that work on different neighbours of the same group.
 template <int kLanes, int kShare, int kVec>
@@ -210,7 +211,7 @@ __device__ __forceinline__ void sum_short_groups(const SpmmView& a, std::uint32_
 // a warp. kShare is 0 if there are no short groups. There is one row of blocks per slice of kLanes
 // x kVec columns.
 template <class X, class Y, int kVec, int kLanes, bool kWeighted, int kShare>
-__global__ void __launch_bounds__(kThreads, (kBlocks<kVec, kLanes, kWeighted, kShare>))
+__global__ void __launch_bounds__(kThreads, (blocks_per_sm<kVec, kLanes, kWeighted, kShare>()))
     spmm_kernel(const __grid_constant__ SpmmView a, const std::uint32_t long_blocks) {
   let_next_kernel_start();  // add_partial_sums() may get ready
   const std::uint32_t warp = threadIdx.x / kWarp;
@@ -256,8 +257,7 @@ void sum_groups(const SpmmView& view, const RowGroups& groups, int lanes, cudaSt
     constexpr int kLanes = decltype(constant)::value;
     if constexpr (kVec > 1)
       if (view.long_count == view.group_count) return launch<X, Y, kVec, kLanes, 0>(view, stream);
-    // A lane that works on a row alone reads its columns one by one, which takes long above 16 of
-    // them.
+    // A lane that works on a row alone reads its columns one by one, which takes long above ten.
     constexpr int kLeast = 4;
     if constexpr (kLanes < kLeast)
       if (groups.edges() > EdgeOffset{10} * groups.size())
