@@ -23,9 +23,7 @@ struct Options {
   std::vector<std::uint64_t> widths{16, 64, 128};
   std::vector<std::string> strategies{"pipelined", "bulk"};
   std::string wire = "fp32", trace;
-  PartitionScheme scheme;
-  DeviceTransport transport;
-  BenchEffort effort;
+  BenchSettings settings;
 };
 
 // A contestant: its name and its settings.
@@ -54,9 +52,8 @@ struct Limit {
 std::vector<Entry> entries(const Options& o) {
   const DType wire = o.wire == "bf16" ? DType::bf16 : DType::f32;
   std::vector<Entry> list;
-  for (const std::string& name : o.strategies) {
-    list.push_back({name, contestant(name, wire, o.transport)});
-  }
+  for (const std::string& name : o.strategies)
+    list.push_back({name, contestant(name, wire, o.settings.transport)});
   return list;
 }
 
@@ -67,7 +64,7 @@ class Contest {
         world_(world),
         session_(session),
         dataset_(read_graph(world, o.graph, session)),
-        partition_(partition_for(world, dataset_, o.scheme, session.seed)) {}
+        partition_(partition_for(world, dataset_, o.settings.scheme, session.seed)) {}
 
   void run() {
     for (const Entry& entry : entries(o_)) {
@@ -93,7 +90,7 @@ class Contest {
     row.link_bytes = aggregator.cost().bytes_fetched - bytes_before;
     require<MismatchError>(row.error < (row.wire == DType::bf16 ? 4e-3 : 1e-5),
                            "{} at width {} is wrong by {} relative", entry.name, width, row.error);
-    row.times = bench.time_steps(o_.effort);
+    row.times = bench.time_steps(o_.settings.effort);
     if (!o_.trace.empty()) add_trace(row, bench.trace());
     rows_.push_back(row);
     edges_ = aggregator.edges();
@@ -101,8 +98,9 @@ class Contest {
       halo_rows_ = std::max(halo_rows_, aggregator.halo_rows());
     if (entry.options.route.strategy != Strategy::pipelined) return;
     Limit& limit = limits_[width];
-    limit.sum_ms = bench.time_part(StepPart::sum, o_.effort).median();
-    if (world_.size() > 1) limit.link_ms = bench.time_part(StepPart::link, o_.effort).least();
+    limit.sum_ms = bench.time_part(StepPart::sum, o_.settings.effort).median();
+    if (world_.size() > 1)
+      limit.link_ms = bench.time_part(StepPart::link, o_.settings.effort).least();
   }
 
   // Lanes of all strategies and widths are stacked; each starts at its own time 0.
@@ -194,6 +192,21 @@ class Contest {
 
 }  // namespace
 
+void add_bench_settings(CLI::App* command, Session& session, BenchSettings& settings) {
+  command
+      ->add_option("--repetitions", settings.effort.repetitions, "Repetitions of each measurement")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  add_choice(command, "--partition", settings.scheme, parse_partition_scheme, "edges",
+             "Scheme that assigns vertices to ranks");
+  add_transport_option(command, settings.transport);
+  command->add_option("--gpus", session.gpus, "Number of GPUs, with one process per GPU")
+      ->check(CLI::Range(1, kMostGpus));
+  command->add_option("--seed", session.seed, "Seed of the partition (metis)")
+      ->capture_default_str();
+  add_timeout_options(command, session);
+}
+
 void add_bench(CLI::App& app, Session& session) {
   CLI::App* bench = app.add_subcommand("bench", "Measure the speed of this machine");
   add_examples(bench, "  plait bench aggregate products.plait --gpus 4\n  plait bench zoo");
@@ -221,21 +234,11 @@ void add_bench(CLI::App& app, Session& session) {
   command->add_option("--wire", o->wire, "Type of rows on the link")
       ->check(CLI::IsMember({"fp32", "bf16"}))
       ->capture_default_str();
-  command->add_option("--repetitions", o->effort.repetitions, "Repetitions of each measurement")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
   as_output(session, command->add_option("--trace", o->trace,
                                          "File for a trace of one step per measurement, for "
                                          "Perfetto or chrome://tracing"));
-  add_choice(command, "--partition", o->scheme, parse_partition_scheme, "edges",
-             "Scheme that assigns vertices to ranks");
+  add_bench_settings(command, session, o->settings);
   add_reorder_option(command, session);
-  add_transport_option(command, o->transport);
-  command->add_option("--gpus", session.gpus, "Number of GPUs, with one process per GPU")
-      ->check(CLI::Range(1, kMostGpus));
-  command->add_option("--seed", session.seed, "Seed of the partition (metis)")
-      ->capture_default_str();
-  add_timeout_options(command, session);
   group_options(
       command, {{"Measurement", {"--widths", "--strategies", "--wire", "--repetitions", "--trace"}},
                 {"GPUs and ranks", {"--seed"}}});

@@ -7,10 +7,8 @@
 
 #include "cli/contestant.h"
 #include "cli/ranks.h"
-#include "plait/aggregate/cuda/bench.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
-#include "plait/base/limits.h"
 #include "plait/graph/build.h"
 #include "plait/graph/validate.h"
 #include "plait/graph/zoo.h"
@@ -25,9 +23,7 @@ struct Options {
   std::vector<std::string> graphs;
   std::vector<std::uint64_t> widths{16, 64, 128};
   double scale = 1;
-  PartitionScheme scheme;
-  DeviceTransport transport;
-  BenchEffort effort;
+  BenchSettings settings;
 };
 
 // One graph at one width.
@@ -65,7 +61,7 @@ class Zoo {
     Dataset dataset{.name = std::string(zoo_graph.name),
                     .graph = build_csr(make(zoo_graph, o_.scale))};
     dataset.symmetric = is_symmetric(dataset.graph);
-    const Partition partition = partition_for(world_, dataset, o_.scheme, session_.seed);
+    const Partition partition = partition_for(world_, dataset, o_.settings.scheme, session_.seed);
     std::vector<Row> rows;
     for (const std::uint64_t width : o_.widths)
       rows.push_back({.graph = &zoo_graph,
@@ -90,14 +86,15 @@ class Zoo {
 
   void measure(const std::string& name, const Dataset& dataset, const Partition& partition,
                std::vector<Row>& rows) {
-    const auto aggregator = make_gpu_aggregator(world_, dataset.graph, dataset.symmetric, partition,
-                                                contestant(name, DType::f32, o_.transport));
+    const auto aggregator =
+        make_gpu_aggregator(world_, dataset.graph, dataset.symmetric, partition,
+                            contestant(name, DType::f32, o_.settings.transport));
     for (Row& row : rows) {
       GpuBench bench(world_, dataset.graph, partition, *aggregator, row.width);
       const double error = bench.check();
       require<MismatchError>(error < 1e-5, "{} at width {} of {} is wrong by {} relative", name,
                              row.width, row.graph->name, error);
-      Times times = bench.time_steps(o_.effort);
+      Times times = bench.time_steps(o_.settings.effort);
       if (name == "auto")
         row.times = std::move(times);
       else
@@ -183,17 +180,7 @@ void add_bench_zoo(CLI::App& bench, Session& session) {
   command->add_option("--scale", o->scale, "Factor of the vertices of large graphs")
       ->check(CLI::Range(1e-6, 1.0))
       ->capture_default_str();
-  command->add_option("--repetitions", o->effort.repetitions, "Repetitions of each measurement")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
-  add_choice(command, "--partition", o->scheme, parse_partition_scheme, "edges",
-             "Scheme that assigns vertices to ranks");
-  add_transport_option(command, o->transport);
-  command->add_option("--gpus", session.gpus, "Number of GPUs, with one process per GPU")
-      ->check(CLI::Range(1, kMostGpus));
-  command->add_option("--seed", session.seed, "Seed of the partition (metis)")
-      ->capture_default_str();
-  add_timeout_options(command, session);
+  add_bench_settings(command, session, o->settings);
   group_options(command, {{"Measurement", {"--widths", "--scale", "--repetitions"}},
                           {"GPUs and ranks", {"--seed"}}});
   add_examples(command,

@@ -1,9 +1,10 @@
-// A contestant of `plait bench`: the settings that the name of a strategy stands for.
+// What the benchmarks of `plait bench` share: their settings, and the settings of a contestant.
 #pragma once
 
 #include <string>
 
-#include "plait/aggregate/cuda/aggregator.h"
+#include "cli/cli.h"
+#include "plait/aggregate/cuda/bench.h"
 #include "plait/plan/choose.h"
 
 namespace plait::cli {
@@ -21,5 +22,15 @@ inline ExchangeOptions contestant(const std::string& name, DType wire, DeviceTra
   options.route = choose(options.route);
   return options;
 }
+
+// How a benchmark measures.
+struct BenchSettings {
+  PartitionScheme scheme;
+  DeviceTransport transport;
+  BenchEffort effort;
+};
+
+// Adds --repetitions, --partition, --transport, --gpus, --seed and the timeouts.
+void add_bench_settings(CLI::App* command, Session& session, BenchSettings& settings);
 
 }  // namespace plait::cli

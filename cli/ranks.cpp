@@ -177,22 +177,6 @@ const char* device_name(const Session& session) { return session.gpus > 0 ? "cud
 
 namespace {
 
-// Collective. Calls `work`; if it throws an Error on any rank, all ranks throw one of its kind.
-template <class Work>
-void on_all_or_none(World& world, Work work) {
-  std::string failure, does_not_fit;
-  try {
-    work();
-  } catch (const DoesNotFitError& error) {
-    does_not_fit = error.what();
-  } catch (const Error& error) {
-    failure = error.what();
-  }
-  failure = first_failure(world, failure);
-  require(failure.empty(), "{}", failure);
-  agree_on_failure(world, does_not_fit);
-}
-
 // Rank 0 finds an order and sends it. Returns nothing if vertices keep their order.
 Buffer<std::uint64_t> order_for(World& world, const Dataset& dataset, const Session& session) {
   Reordering found;

@@ -1,4 +1,4 @@
-// What generators of edge lists have in common. Internal to this room.
+// Functions that all generators of edge lists use. Internal to this room.
 #pragma once
 
 #include <utility>

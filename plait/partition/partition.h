@@ -35,7 +35,7 @@ class Partition {
   // owner[v], below `parts`, is the part that owns v.
   static Partition of_owners(int parts, Buffer<std::uint32_t> owner);
 
-  // Of a renumbered graph: sets the numbers that its vertices had before (Dataset::numbers).
+  // Sets the numbers that the vertices of a renumbered graph had before (Dataset::numbers).
   void set_numbers(Array<std::uint64_t> numbers) { numbers_ = std::move(numbers); }
 
   int parts() const { return parts_; }

@@ -86,7 +86,8 @@ class LocalMoves {
     double most = gain(own, degrees_[own] - graph_.degrees[c]);
     for (const std::uint32_t label : sums.labels()) {
       if (label == own) continue;
-      // Of two that are alone, the one with the higher label moves: else they would change places.
+      // If two communities are alone, the one with the higher label moves; else they would change
+      // places.
       if (sizes_[own] == 1 && sizes_[label] == 1 && label > own) continue;
       const double value = gain(label, degrees_[label]);
       if (value > most || (value == most && best != own && label < best)) {

@@ -46,4 +46,23 @@ MetisGraph metis_graph(const AnyCsr& any, const char* remedy) {
   return std::visit([&](const auto& graph) { return copy_of(graph, remedy); }, any);
 }
 
+Buffer<idx_t> metis_parts(MetisPartition partition, MetisGraph graph, std::uint64_t parts,
+                          std::uint64_t seed) {
+  auto n = static_cast<idx_t>(graph.vertex_weights.size()), constraints = idx_t{1};
+  auto k = static_cast<idx_t>(parts);
+  idx_t options[METIS_NOPTIONS];
+  METIS_SetDefaultOptions(options);
+  options[METIS_OPTION_SEED] = static_cast<idx_t>(seed & 0x7fffffff);
+  idx_t cut = 0;
+  Buffer<idx_t> part(graph.vertex_weights.size());
+  const int status = partition(&n, &constraints, graph.offsets.data(), graph.neighbours.data(),
+                               graph.vertex_weights.data(), nullptr, nullptr, &k, nullptr, nullptr,
+                               options, &cut, part.data());
+  require<DoesNotFitError>(status != METIS_ERROR_MEMORY,
+                           "METIS has not enough memory for {} vertices", n);
+  require(status == METIS_OK, "METIS failed with status {} on {} vertices in {} parts", status, n,
+          parts);
+  return part;
+}
+
 }  // namespace plait

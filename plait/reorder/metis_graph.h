@@ -19,4 +19,12 @@ struct MetisGraph {
 // 2^30 - 1 edges, or more; and DoesNotFitError.
 MetisGraph metis_graph(const AnyCsr& graph, const char* remedy);
 
+// METIS_PartGraphKway or METIS_PartGraphRecursive.
+using MetisPartition = decltype(&METIS_PartGraphKway);
+
+// Returns the part of each vertex. Throws DoesNotFitError if METIS is short of memory, Error if it
+// fails otherwise.
+Buffer<idx_t> metis_parts(MetisPartition partition, MetisGraph graph, std::uint64_t parts,
+                          std::uint64_t seed);
+
 }  // namespace plait

@@ -79,10 +79,15 @@ std::uint64_t bytes_beside_graph(ReorderMethod method, const ReorderInput& input
          (transposed ? edge_count(input.graph) * id_bytes : 0);
 }
 
-// Tells whether vertices would be further from those that they read.
-bool scatters(const Reordering& found, const AnyCsr& graph) {
-  return averaged_edge_span(graph, inverse_of(found.order.span()).span()) >=
-         averaged_edge_span(graph);
+// Returns the order that `automatic` stands for.
+Reordering closer_order(const ReorderInput& input) {
+  const double span = averaged_edge_span(input.graph);
+  if (!is_scattered(span, vertex_count(input.graph))) return {};
+  Reordering found = find_order(ReorderMethod::communities, input);
+  if (found.order.empty()) return {};
+  const Buffer<std::uint64_t> places = inverse_of(found.order.span());
+  if (averaged_edge_span(input.graph, places.span()) >= span) return {};
+  return found;
 }
 
 }  // namespace
@@ -91,22 +96,14 @@ ReorderMethod parse_reorder_method(std::string_view name) { return kNames.parse(
 std::string_view to_string(ReorderMethod method) { return kNames.of(method); }
 std::span<const ReorderMethod> reorder_methods() { return kValues; }
 
-ReorderMethod resolved(ReorderMethod method, const AnyCsr& graph) {
-  if (method != ReorderMethod::automatic) return method;
-  return is_scattered(averaged_edge_span(graph), vertex_count(graph)) ? ReorderMethod::communities
-                                                                      : ReorderMethod::none;
-}
-
-Reordering find_order(ReorderMethod asked, const ReorderInput& input) {
-  const ReorderMethod method = resolved(asked, input.graph);
+Reordering find_order(ReorderMethod method, const ReorderInput& input) {
+  if (method == ReorderMethod::automatic) return closer_order(input);
   if (method == ReorderMethod::none) return {};
   require_memory(bytes_beside_graph(method, input),
                  fmt::format("the order of {}", to_string(method)));
   Reordering found = kMethods[static_cast<std::size_t>(method)].find(input);
   found.method = method;
   if (!found.order.empty()) put_last_without_edges(input, found.order);
-  if (asked == ReorderMethod::automatic && !found.order.empty() && scatters(found, input.graph))
-    return {};
   return found;
 }
 

@@ -39,13 +39,9 @@ struct Reordering {
   std::vector<std::uint32_t> communities;      // a label below vertices() per vertex; or empty
 };
 
-// Returns the method that `automatic` means for this graph, other methods as they are: communities
-// if ids are scattered (GNNAdvisor, section 5.1), else none. Automatic also keeps the order of ids
-// where that of communities would not bring ends of edges closer.
-ReorderMethod resolved(ReorderMethod method, const AnyCsr& graph);
-
-// Finds an order. Throws Error if the method cannot number so many vertices or edges, and
-// DoesNotFitError.
+// Finds an order. `automatic` is that of communities if ids are scattered (GNNAdvisor, section 5.1)
+// and it brings the ends of edges closer, else none. Throws Error if the method cannot number so
+// many vertices or edges, and DoesNotFitError.
 Reordering find_order(ReorderMethod method, const ReorderInput& input);
 
 }  // namespace plait

@@ -44,6 +44,23 @@ std::string first_failure(World& world, const std::string& failure);
 // Collective. Throws the first failure, if any, as DoesNotFitError on all ranks.
 void agree_on_failure(World& world, const std::string& failure);
 
+// Collective. Calls `work`; if it throws an Error on any rank, all ranks throw the first of them: a
+// plain Error if any is one, else DoesNotFitError.
+template <class Work>
+void on_all_or_none(World& world, Work work) {
+  std::string failure, does_not_fit;
+  try {
+    work();
+  } catch (const DoesNotFitError& error) {
+    does_not_fit = error.what();
+  } catch (const Error& error) {
+    failure = error.what();
+  }
+  failure = first_failure(world, failure);
+  require(failure.empty(), "{}", failure);
+  agree_on_failure(world, does_not_fit);
+}
+
 // Collective. Frees the memory of `held` and makes it anew by make(bytes), for memory too large to
 // be held twice. make() throws DoesNotFitError on all ranks or on none; `held` is then made as
 // large as it was, and the error goes on. `held` is null if not even that fits.

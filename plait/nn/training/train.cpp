@@ -46,9 +46,8 @@ namespace {
 // Collective. Returns the dataset as it was before it was renumbered.
 Dataset in_first_order(World& world, const Dataset& dataset) {
   if (!dataset.numbers.empty())  // on all ranks
-    agree_on_failure(world, failure_of([&] {
-                       require_memory_to_renumber(dataset, world.ranks_of_host().size());
-                     }));
+    on_all_or_none(world,
+                   [&] { require_memory_to_renumber(dataset, world.ranks_of_host().size()); });
   return with_first_numbers(dataset);
 }
 
