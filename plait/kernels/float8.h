@@ -29,7 +29,7 @@ template <std::size_t N, class F>
 #if defined(__AVX2__) && defined(__FMA__)
 
 // Eight floats. load() and store() take any address; operators work lane by lane; fma(a, b, c) is a
-// b + c, rounded once.
+// b + c, rounded once; if_greater(a, b, yes, no) is yes where a > b, else no.
 struct Float8 {
   __m256 lanes;
 
@@ -41,6 +41,9 @@ struct Float8 {
   friend Float8 operator*(Float8 a, Float8 b) { return {_mm256_mul_ps(a.lanes, b.lanes)}; }
   friend Float8 fma(Float8 a, Float8 b, Float8 c) {
     return {_mm256_fmadd_ps(a.lanes, b.lanes, c.lanes)};
+  }
+  friend Float8 if_greater(Float8 a, Float8 b, Float8 yes, Float8 no) {
+    return {_mm256_blendv_ps(no.lanes, yes.lanes, _mm256_cmp_ps(a.lanes, b.lanes, _CMP_GT_OQ))};
   }
 };
 
@@ -88,6 +91,9 @@ struct Float8 {
   }
   friend Float8 fma(const Float8& a, const Float8& b, const Float8& c) {
     return each([&](int i) { return std::fma(a.lanes[i], b.lanes[i], c.lanes[i]); });
+  }
+  friend Float8 if_greater(const Float8& a, const Float8& b, const Float8& yes, const Float8& no) {
+    return each([&](int i) { return a.lanes[i] > b.lanes[i] ? yes.lanes[i] : no.lanes[i]; });
   }
 };
 

@@ -3,6 +3,7 @@
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/kernels/cuda/dropout.h"
+#include "plait/kernels/cuda/edge_values.h"
 #include "plait/kernels/cuda/sparse.h"
 #include "plait/kernels/word_hash.h"
 
@@ -38,6 +39,17 @@ std::uint64_t GpuSparse::rows() const { return 0; }
 std::uint64_t GpuSparse::scratch(std::uint64_t) const { return 0; }
 void GpuSparse::multiply(const GpuProduct&, void*) const {}
 void GpuSparse::drop(const DropoutStep&, const std::uint64_t*, const float*, float*, void*) const {}
+
+struct GpuEdgeGroups::Groups {};
+
+GpuEdgeGroups::GpuEdgeGroups(const EdgeOffset*, std::uint64_t, EdgeOffset, void*) { use_gpu(0); }
+GpuEdgeGroups::~GpuEdgeGroups() = default;
+std::uint64_t GpuEdgeGroups::scratch_of_sums(std::uint64_t) const { return 0; }
+std::uint64_t GpuEdgeGroups::scratch_of_softmax(std::uint64_t) const { return 0; }
+void GpuEdgeGroups::scores(const EdgeValues&, float*, void*) const {}
+void GpuEdgeGroups::sums(const EdgeValues&, float*, float*, void*) const {}
+void GpuEdgeGroups::rows(const EdgeValues&, float*, void*) const {}
+void GpuEdgeGroups::softmax(const EdgeSoftmax&, float*, float*, void*) const {}
 
 WordHash gpu_hash_words(std::span<const std::byte>, void*) {
   use_gpu(0);

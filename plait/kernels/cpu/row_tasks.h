@@ -83,6 +83,7 @@ class RowFetcher {
   }
   // Fetches as many further rows as the work goes on by.
   void fetch(EdgeOffset edges) {
+    if (width_ == 0) return;
     for (; edges > 0 && ahead_.available() > 0; --edges) {
       const float* row = x_.row(columns_[ahead_.edge()]);
       for (std::uint64_t i = 0; i < width_; i += kLineFloats) __builtin_prefetch(row + i, 0, 2);

@@ -135,7 +135,7 @@ struct KeptHeads {
   const Dropout& dropout;
   std::uint32_t row, first, last;
 
-  __device__ std::uint32_t operator()(Slot slot) const {
+  __device__ std::uint32_t operator()(Slot slot, EdgeOffset) const {
     if (!a.dropped) return 0;
     const std::uint64_t here = a.dropout.row_vertex[row], there = a.dropout.slot_vertex[slot];
     const std::uint64_t target = kForward ? here : there, source = kForward ? there : here;

@@ -24,11 +24,12 @@ struct EdgeBatch {
 
 // The mark of kernels that need none.
 struct NoMark {
-  __device__ std::uint32_t operator()(Slot) const { return 0; }
+  __device__ std::uint32_t operator()(Slot, EdgeOffset) const { return 0; }
 };
 
-// Calls work(batch) for all edges of a group. mark(slot) is called once per edge, by one lane, and
-// its result is known to all lanes that work on the edge. The whole warp calls this.
+// Calls work(batch) for all edges of a group. mark(slot, number of the edge) is called once per
+// edge, by one lane, and its result is known to all lanes that work on the edge. The whole warp
+// calls this.
 template <int kLanes, class Mark, class Work>
 __device__ __forceinline__ void for_edges(const RowGroup& group, const Slot* columns, Mark&& mark,
                                           Work&& work) {
@@ -40,7 +41,7 @@ __device__ __forceinline__ void for_edges(const RowGroup& group, const Slot* col
   for (std::uint32_t done = 0; done < group.edges; done += kWarp) {
     const std::uint32_t left = group.edges - done, ahead = done + kWarp + lane;
     const Slot here = next;
-    const std::uint32_t mark_here = lane < left ? mark(here) : 0;
+    const std::uint32_t mark_here = lane < left ? mark(here, group.begin + done + lane) : 0;
     next = ahead < group.edges ? __ldcs(columns + ahead) : 0;
     for (int step = 0; step < kLanes && step * kNeighbours < left; step += kInFlight) {
       EdgeBatch batch{};

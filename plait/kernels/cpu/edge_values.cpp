@@ -1,0 +1,257 @@
+// Values of edges on the CPU. The time goes into fetching rows of b, so each edge's row is read
+// once per operation, and rows are fetched ahead of their use.
+#include "plait/kernels/edge_values.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "plait/base/error.h"
+#include "plait/kernels/cpu/fast_exp.h"
+#include "plait/kernels/cpu/fold_rows.h"
+#include "plait/kernels/edge_term.h"
+#include "plait/kernels/float8.h"
+
+namespace plait {
+namespace {
+
+// Loads and stores all eight lanes, as FirstLanes does some.
+struct AllLanes {
+  Float8 load(const float* from) const { return Float8::load(from); }
+  void store(float* to, Float8 value) const { value.store(to); }
+};
+
+// Calls use(c, lanes) for columns begin .. end - 1, eight at a time.
+template <class Use>
+[[gnu::always_inline]] inline void by_eight(std::uint64_t begin, std::uint64_t end, Use&& use) {
+  for (; begin + kFloat8 <= end; begin += kFloat8) use(begin, AllLanes{});
+  if (begin < end) use(begin, FirstLanes(static_cast<int>(end - begin)));
+}
+
+// The arrays of one edge.
+template <EdgeTerm kTerm, bool kOfEdge>
+struct Terms {
+  const float *a, *b, *m, *factor;
+  Float8 slope;
+
+  // `edge`: its place in the lists; `row`: that of a.
+  Terms(const EdgeValues& args, std::uint64_t row, EdgeOffset edge)
+      : a(reads_a(kTerm) ? args.a + row * args.width() : nullptr),
+        b(reads_b(kTerm) ? args.edges.x.row(args.edges.columns[edge]) : nullptr),
+        m(kOfEdge ? args.m + args.place[edge] * args.width() : nullptr),
+        factor(args.factor),
+        slope(Float8::all(args.slope)) {}
+
+  // Returns the terms of columns c .. c + 7; of lanes that are not loaded, 0.
+  template <class Lanes>
+  [[gnu::always_inline]] Float8 at(std::uint64_t c, const Lanes& lanes) const {
+    const Float8 zero = Float8::all(0);
+    return term_of<kTerm>(reads_a(kTerm) ? lanes.load(a + c) : zero,
+                          reads_b(kTerm) ? lanes.load(b + c) : zero,
+                          kOfEdge ? lanes.load(m + c) : zero,
+                          reads_factor(kTerm) ? lanes.load(factor + c) : zero, slope, zero);
+  }
+};
+
+// Calls put(c, lanes, weights, terms) for all columns, eight at a time.
+template <class Of, class Put>
+[[gnu::always_inline]] inline void each_column(const EdgeValues& args, EdgeOffset edge,
+                                               const Of& terms, Put&& put) {
+  const float* const w =
+      args.weights == nullptr ? nullptr : args.weights + args.place[edge] * args.heads;
+  const auto with_weight = [&](std::uint64_t begin, std::uint64_t end, Float8 weight) {
+    by_eight(begin, end, [&](std::uint64_t c, const auto& lanes) {
+      put(c, lanes, weight, terms.at(c, lanes));
+    });
+  };
+  if (w == nullptr) return with_weight(0, args.width(), Float8::all(1));
+  if (args.features > 1) {
+    for (std::uint64_t k = 0; k < args.heads; ++k)
+      with_weight(k * args.features, (k + 1) * args.features, Float8::all(w[k]));
+  } else {
+    by_eight(0, args.heads, [&](std::uint64_t c, const auto& lanes) {
+      put(c, lanes, lanes.load(w + c), terms.at(c, lanes));
+    });
+  }
+}
+
+// Edges whose terms are added one after the other; the sums of blocks are added then, so that
+// errors do not grow with the length of a row.
+constexpr EdgeOffset kBlock = 64;
+
+// Record: the sum.
+template <EdgeTerm kTerm, bool kOfEdge>
+class SumKernel {
+ public:
+  SumKernel(const EdgeValues& args, float* y) : args_(args), y_(y) {}
+
+  void fold(std::uint64_t row, EdgeOffset begin, EdgeOffset end, RowFetcher& fetcher,
+            float* record) {
+    std::fill_n(record, args_.width(), 0.0f);
+    for (EdgeOffset e = begin; e < end; e += kBlock) {
+      block_.assign(args_.width(), 0.0f);
+      add(row, e, std::min(e + kBlock, end), fetcher);
+      join(record, block_.data());
+    }
+  }
+  void join(float* record, const float* later) {
+    for (std::uint64_t c = 0; c < args_.width(); ++c) record[c] += later[c];
+  }
+  void finish(std::uint64_t row, const float* record) {
+    std::copy_n(record, args_.width(), y_ + row * args_.width());
+  }
+
+ private:
+  // Adds edges to the block's sums.
+  void add(std::uint64_t row, EdgeOffset begin, EdgeOffset end, RowFetcher& fetcher) {
+    float* const sum = block_.data();
+    for (EdgeOffset e = begin; e < end; ++e) {
+      fetcher.fetch(1);
+      each_column(args_, e, Terms<kTerm, kOfEdge>(args_, row, e),
+                  [&](std::uint64_t c, const auto& lanes, Float8 weight, Float8 term) {
+                    lanes.store(sum + c, fma(weight, term, lanes.load(sum + c)));
+                  });
+    }
+  }
+
+  EdgeValues args_;
+  float* y_;
+  std::vector<float> block_;
+};
+
+// Calls work(row, begin, end, fetcher) for all edges, in pieces of a row, by all threads.
+template <class Work>
+void each_piece(const EdgeRows& edges, std::uint64_t width, Work&& work) {
+  const RowTasks cut = cut_rows(edges.begin, edges.end);
+  const auto ahead = [&](const EdgeOffset* begin, const EdgeOffset* end, std::uint64_t rows) {
+    return RowFetcher(edges.x, edges.columns, width, LookAhead(begin, end, rows));
+  };
+  parallel_for(cut.tasks.size() + cut.pieces.size(), [&](std::size_t i) {
+    if (i < cut.tasks.size()) {
+      const RowRange rows = cut.tasks[i];
+      RowFetcher fetcher =
+          ahead(&edges.begin[rows.begin], &edges.end[rows.begin], rows.end - rows.begin);
+      for (std::uint64_t row = rows.begin; row < rows.end; ++row)
+        if (edges.end[row] - edges.begin[row] <= kPieceEdges)
+          work(row, edges.begin[row], edges.end[row], fetcher);
+    } else {
+      const RowPiece& piece = cut.pieces[i - cut.tasks.size()];
+      RowFetcher fetcher = ahead(&piece.begin, &piece.end, 1);
+      work(piece.row, piece.begin, piece.end, fetcher);
+    }
+  });
+}
+
+// Returns the sum of terms begin .. end - 1, in an order that their number decides.
+template <class Of>
+[[gnu::always_inline]] inline float sum_of(const Of& terms, std::uint64_t begin,
+                                           std::uint64_t end) {
+  Float8 sum = Float8::all(0);
+  by_eight(begin, end, [&](std::uint64_t c, const auto& part) { sum = sum + terms.at(c, part); });
+  float lanes[kFloat8];
+  sum.store(lanes);
+  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
+         ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+}
+
+// Calls body(term, whether m is there), both as constants.
+template <class WithTerm, class Body>
+void dispatch(const EdgeValues& args, WithTerm&& with, Body&& body) {
+  with(args.term, [&](auto term) {
+    args.m == nullptr ? body(term, std::false_type{}) : body(term, std::true_type{});
+  });
+}
+
+// The softmax of one row, all heads at once; `most` and `total` have `heads` floats.
+void softmax_of_row(const EdgeSoftmax& args, std::uint64_t row, float* most, double* total,
+                    float* p) {
+  const EdgeOffset begin = args.edges.begin[row], end = args.edges.end[row];
+  const std::uint64_t heads = args.heads;
+  const auto each = [&](auto&& body) __attribute__((always_inline)) {
+    for (EdgeOffset e = begin; e < end; ++e) {
+      const std::uint64_t first = args.place[e] * heads;
+      for (std::uint64_t k = 0; k < heads; ++k) body(first + k, k);
+    }
+  };
+  std::fill_n(total, heads, 0.0);
+  if (args.dp != nullptr) {
+    each([&](std::uint64_t at, std::uint64_t k) {
+      total[k] += double{args.z[at]} * double{args.dp[at]};
+    });
+    each([&](std::uint64_t at, std::uint64_t k) {
+      p[at] = args.z[at] * static_cast<float>(double{args.dp[at]} - total[k]);
+    });
+    return;
+  }
+  std::fill_n(most, heads, -std::numeric_limits<float>::infinity());
+  each([&](std::uint64_t at, std::uint64_t k) {
+    most[k] = args.z[at] > most[k] ? args.z[at] : most[k];
+  });
+  each([&](std::uint64_t at, std::uint64_t k) {
+    p[at] = fast_exp(args.z[at] - most[k]);
+    total[k] += double{p[at]};
+  });
+  each([&](std::uint64_t at, std::uint64_t k) {
+    p[at] = static_cast<float>(double{p[at]} / total[k]);
+  });
+}
+
+}  // namespace
+
+void edge_scores(const EdgeValues& args, float* z) {
+  const auto with = [](EdgeTerm term, auto use) { with_score(term, use); };
+  dispatch(args, with, [&](auto term, auto of_edge) {
+    each_piece(args.edges, args.width(),
+               [&](std::uint64_t row, EdgeOffset begin, EdgeOffset end, RowFetcher& fetcher) {
+                 for (EdgeOffset e = begin; e < end; ++e) {
+                   fetcher.fetch(1);
+                   const Terms<term(), of_edge()> terms(args, row, e);
+                   for (std::uint64_t k = 0; k < args.heads; ++k)
+                     z[args.place[e] * args.heads + k] =
+                         sum_of(terms, k * args.features, (k + 1) * args.features);
+                 }
+               });
+  });
+}
+
+void edge_sums(const EdgeValues& args, float* y) {
+  if (args.width() == 0) return;
+  const auto with = [](EdgeTerm term, auto use) { with_sum(term, use); };
+  dispatch(args, with, [&](auto term, auto of_edge) {
+    fold_rows(args.edges, {reads_b(term) ? args.width() : 0, args.width()},
+              SumKernel<term(), of_edge()>(args, y));
+  });
+}
+
+void edge_rows(const EdgeValues& args, float* r) {
+  const auto with = [](EdgeTerm term, auto use) { with_row(term, use); };
+  dispatch(args, with, [&](auto term, auto of_edge) {
+    each_piece(args.edges, reads_b(term) ? args.width() : 0,
+               [&](std::uint64_t row, EdgeOffset begin, EdgeOffset end, RowFetcher& fetcher) {
+                 for (EdgeOffset e = begin; e < end; ++e) {
+                   fetcher.fetch(1);
+                   float* const to = r + args.place[e] * args.width();
+                   each_column(args, e, Terms<term(), of_edge()>(args, row, e),
+                               [&](std::uint64_t c, const auto& lanes, Float8 weight,
+                                   Float8 terms) { lanes.store(to + c, weight * terms); });
+                 }
+               });
+  });
+}
+
+void edge_softmax(const EdgeSoftmax& args, float* p) {
+  const RowTasks cut = cut_rows(args.edges.begin, args.edges.end);
+  std::vector<std::uint64_t> long_rows;
+  for (const RowPiece& piece : cut.pieces)
+    if (long_rows.empty() || long_rows.back() != piece.row) long_rows.push_back(piece.row);
+  parallel_for(cut.tasks.size() + long_rows.size(), [&](std::size_t i) {
+    std::vector<float> most(args.heads);
+    std::vector<double> total(args.heads);
+    if (i >= cut.tasks.size())
+      return softmax_of_row(args, long_rows[i - cut.tasks.size()], most.data(), total.data(), p);
+    for (std::uint64_t row = cut.tasks[i].begin; row < cut.tasks[i].end; ++row)
+      if (args.edges.end[row] - args.edges.begin[row] <= kPieceEdges)
+        softmax_of_row(args, row, most.data(), total.data(), p);
+  });
+}
+
+}  // namespace plait
