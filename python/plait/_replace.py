@@ -54,8 +54,8 @@ def _empty_caches(module):
 
 
 def _is_made_fast(module):
-    """Makes the layer one of plait.nn, if there is one and the layer's options let it be fast. Returns
-    whether it is."""
+    """Makes the layer one of plait.nn, if there is one and the layer's options let it, or its steps, be
+    fast. Returns whether it takes a plait.Graph then."""
     if not _is_message_passing(module) or module.flow != "source_to_target":
         return False
     from plait import nn
@@ -68,9 +68,11 @@ def _is_made_fast(module):
     if ours is None:
         return False
     module.__class__ = ours
+    module._set_jittable_templates()  # as when a layer of the class is made
     if module.reason_against() is None:
         return True
-    module.__class__ = theirs  # its own code has the options that ours lacks
+    if module.reason_against_steps() is not None:
+        module.__class__ = theirs  # its own code has the options that ours lacks
     return False
 
 

@@ -1,108 +1,17 @@
 """Options and arguments of PyTorch Geometric's layers, by name: of calls that are fast, of calls that its own
 code computes, and of mistakes; and the comparison of plait.nn's layer with its."""
 
-import copy
-
 import torch
 import torch_geometric.nn as pyg
 from torch_geometric import EdgeIndex
 
+import edge_value_cases
 import plait
+from drop_in_inputs import (BOTH, NARROW, OTHER, SOURCES, STATIC, TARGETS, TURNED, WEIGHT, WIDTH, X, X_TARGETS,
+                            explained, forward_of_one, hooked, hooked_aggregation, lazy_and_hooked,
+                            linear_with_bias, messages_of_one, mixed_in, of, own_forward, own_messages,
+                            prelude_hooked, sparse)
 from edges import assert_close
-
-SOURCES, TARGETS, WIDTH, OTHER = 9, 5, 6, 3
-torch.manual_seed(5)
-# Both sets of nodes have nodes without edges; there are parallel edges and loops.
-BOTH = torch.stack([torch.randint(0, SOURCES - 1, (30,)), torch.randint(0, TARGETS - 1, (30,))])
-BOTH = torch.cat([BOTH, torch.tensor([[1, 1, 2], [2, 2, 2]])], 1)
-BOTH = BOTH[:, BOTH[1].argsort(stable=True)]  # as some aggregations want it
-EDGES = BOTH.size(1)
-TURNED = BOTH.flip(0)  # to more nodes than it is from
-X, X_TARGETS = torch.randn(SOURCES, WIDTH), torch.randn(TARGETS, WIDTH)
-NARROW = torch.randn(TARGETS, OTHER)
-STATIC = torch.randn(2, SOURCES, WIDTH)
-WEIGHT, OF_EDGES = torch.rand(EDGES) + 0.5, torch.randn(EDGES, 4)
-
-
-def sparse(weighted=False, shape=(SOURCES, SOURCES)):
-    """Returns adj_t, a row for each target, of the edges that are neither loops nor parallel."""
-    single = BOTH[:, BOTH[0] != BOTH[1]].unique(dim=1)
-    values = (WEIGHT if weighted else torch.ones(EDGES))[:single.size(1)]
-    return torch.sparse_coo_tensor(single.flip(0), values, shape).coalesce()
-
-
-def own_messages(layer):
-    class Scaled(layer):
-        def message(self, x_j):
-            return 3 * x_j
-    return Scaled(WIDTH, 4)
-
-
-def mixed_in(layer):
-    class Scaling:
-        def message(self, x_j):
-            return 3 * x_j
-
-    class Scaled(Scaling, layer):
-        pass
-    return Scaled(WIDTH, 4)
-
-
-def messages_of_one(layer):
-    conv = layer(WIDTH, 4)
-    conv.message = lambda x_j: 3 * x_j
-    return conv
-
-
-def hooked_aggregation(layer):
-    conv = layer(WIDTH, 4, aggr=["sum", "std"])
-    conv.aggr_module.aggrs[1].register_forward_hook(lambda module, given, out: 2 * out)
-    return conv
-
-
-def forward_of_one(layer):
-    conv = layer(WIDTH, 4)
-    forward = conv.lin_l.forward
-    conv.lin_l.forward = lambda x: 2 * forward(x)
-    return conv
-
-
-def linear_with_bias(layer):
-    conv = layer(WIDTH, 4)
-    conv.lin = torch.nn.Linear(WIDTH, 4)
-    return conv
-
-
-def lazy_and_hooked(layer):
-    conv = layer(-1, 4)
-    calls = []
-    conv.lin.register_forward_hook(lambda module, given, out: calls.append(1) or out * len(calls))
-    return conv
-
-
-def own_forward(layer):
-    class Doubled(layer):
-        def forward(self, x, edge_index):
-            return 2 * super().forward(x, edge_index)
-    return Doubled(WIDTH, 4)
-
-
-def hooked(layer):
-    conv = layer(WIDTH, 4)
-    conv.register_message_forward_hook(lambda module, given, out: out + 1)
-    return conv
-
-
-def prelude_hooked(layer):
-    conv = layer(WIDTH, 4)
-    conv.register_forward_pre_hook(lambda module, given: (given[0] + 1, *given[1:]))
-    return conv
-
-
-def of(*args, **options):
-    """Returns a function that makes a layer, with modules of its own."""
-    return lambda layer: layer(*copy.deepcopy(args), **copy.deepcopy(options))
-
 
 FAST = {
     "bipartite": ("SAGEConv", of(WIDTH, 4), ((X, X_TARGETS), BOTH), {}),
@@ -167,12 +76,7 @@ FAST = {
 
 SLOW = {
     "lstm": ("SAGEConv", of(WIDTH, 4, aggr="lstm"), (X, BOTH), {}),
-    "softmax": ("SAGEConv", of(WIDTH, 4, aggr="softmax"), (X, BOTH), {}),
     "several, slow": ("SAGEConv", of(WIDTH, 4, aggr=["mean", "median"]), (X, BOTH), {}),
-    "features of edges": ("GATConv", of(WIDTH, 4, heads=2, edge_dim=4), (X, BOTH, OF_EDGES), {}),
-    "attention": ("GATConv", of(WIDTH, 4, heads=2), (X, BOTH), {"return_attention_weights": True}),
-    "attention, two": ("GATConv", of((WIDTH, OTHER), 4), ((X, NARROW), BOTH),
-                       {"return_attention_weights": True}),
     "GAT by mean": ("GATConv", of(WIDTH, 4, aggr="mean"), (X, BOTH), {}),
     "GCN by max": ("GCNConv", of(WIDTH, 4, aggr="max"), (X, BOTH), {}),
     "weighted max": ("GraphConv", of(WIDTH, 4, aggr="max"), (X, BOTH, WEIGHT), {}),
@@ -196,8 +100,10 @@ SLOW = {
     "hooks of messages": ("GCNConv", hooked, (X, BOTH), {}),
     "negative degrees": ("GCNConv", of(WIDTH, 4), (X, BOTH, -9 * WEIGHT), {}),
     "weights that are not finite": ("GraphConv", of(WIDTH, 4), (X, BOTH, WEIGHT / 0), {}),
-    "explained": ("GCNConv", lambda layer: explained(layer), (X, BOTH), {}),
+    "explained": ("GCNConv", explained, (X, BOTH), {}),
 }
+FAST |= edge_value_cases.FAST
+SLOW |= edge_value_cases.SLOW
 
 # Mistakes: PyTorch Geometric's error, of the same type and text.
 WRONG = {
@@ -220,6 +126,7 @@ WRONG = {
     "arguments": ("GINConv", of(torch.nn.Linear(WIDTH, 4)), (X, BOTH, WEIGHT, WEIGHT), {}),
     "turned, sparse": ("SAGEConv", of(WIDTH, 4, flow="target_to_source"), (X, sparse(weighted=True)), {}),
 }
+WRONG |= edge_value_cases.WRONG
 
 # Errors when a layer is made.
 NEVER = {
@@ -230,12 +137,16 @@ NEVER = {
 }
 
 
-def explained(layer):
-    conv = layer(WIDTH, 4)
-    conv.explain = True
-    conv._edge_mask, conv._loop_mask = torch.rand(EDGES), BOTH[0] != BOTH[1]
-    conv._apply_sigmoid = True
-    return conv
+def make_code_of_classes():
+    """PyTorch Geometric makes code for a class at its first layer. If this layer reduces messages otherwise
+    than by sum, mean, min or max, no later layer of the class takes sparse tensors."""
+    for package in (plait.nn, pyg):
+        for layer in ("GCNConv", "SAGEConv", "GraphConv"):
+            getattr(package, layer)(1, 1)
+        package.GINConv(torch.nn.Identity())
+
+
+make_code_of_classes()
 
 
 def pair(name, make):

@@ -36,6 +36,12 @@ CASES = {
     "gat, residual": ("GATConv", {"out_channels": 4, "heads": 2, "residual": True}),
     "gat, residual, mean": ("GATConv", {"out_channels": 4, "heads": 2, "residual": True,
                                         "concat": False}),
+    "gatv2": ("GATv2Conv", {"out_channels": 5}),
+    "gatv2 of heads": ("GATv2Conv", {"out_channels": 3, "heads": 4}),
+    "gatv2 without loops": ("GATv2Conv", {"out_channels": 8, "heads": 2, "add_self_loops": False,
+                                          "concat": False, "share_weights": True}),
+    "transformer": ("TransformerConv", {"out_channels": 5}),
+    "transformer of heads": ("TransformerConv", {"out_channels": 3, "heads": 4, "beta": True, "bias": False}),
     "gin": ("GINConv", {}),
     "gin, eps": ("GINConv", {"eps": 0.3}),
     "gin, eps learnt": ("GINConv", {"eps": -0.7, "train_eps": True}),
@@ -46,9 +52,11 @@ CASES = {
     "tag": ("TAGConv", {"out_channels": 4, "K": 2}),
     "tag, not normalised": ("TAGConv", {"out_channels": 8, "K": 2, "normalize": False}),
     "appnp": ("APPNP", {"K": 4, "alpha": 0.15}),
+    "sage by softmax": ("SAGEConv", {"out_channels": 4, "aggr": "softmax"}),
     "appnp without loops": ("APPNP", {"K": 2, "alpha": 0.5, "add_self_loops": False}),
 }
-KINDS = ("gcn", "sage", "sage by max", "gat of heads", "gin, eps learnt", "graph", "sg", "tag", "appnp")
+KINDS = ("gcn", "sage", "sage by max", "gat of heads", "gin, eps learnt", "graph", "sg", "tag", "appnp",
+         "gatv2 of heads", "transformer of heads")
 NO_WIDTH = ("GINConv", "APPNP")  # classes that are not told the width of x
 
 
@@ -87,12 +95,20 @@ def gradients(layer, x, dy, *graph):
     return {"y": y, "x": x.grad, **{name: p.grad for name, p in layer.named_parameters()}}
 
 
+# The matrices whose rows scores weigh, by parameters that have a part in scores alone.
+_SCORED = {"att_src": "lin.weight", "att_dst": "lin.weight", "att": "lin_l.weight",
+           **{f"lin_r.{part}": "lin_l.weight" for part in ("weight", "bias")},
+           **{f"lin_{row}.{part}": "lin_value.weight" for row in ("key", "query")
+              for part in ("weight", "bias")}}
+
+
 def assert_same_gradients(found, wanted, tolerance=1e-5):
     """The gradients of scores are sums that cancel, to nothing where a node has one neighbour:
-    they are compared relative to the gradients of the matrix that makes the scores."""
+    they are compared relative to the gradients of the matrix whose rows the scores weigh."""
     assert found.keys() == wanted.keys()
     for name, value in wanted.items():
-        scale = wanted["lin.weight"].norm() if name in ("att_src", "att_dst") else 0
+        scored = wanted.get(_SCORED.get(name))
+        scale = 0 if scored is None else scored.norm()
         if scale > value.norm():
             assert found[name].shape == value.shape
             assert (found[name] - value).norm() <= tolerance * scale, name

@@ -245,6 +245,9 @@ LAYERS = {
     "model DeeperGCN": lambda: DeeperGCN(),
     "EdgeConv with batch norm": lambda: Layered(
         lambda a, b: pyg.EdgeConv(torch.nn.Sequential(pair(a, b), torch.nn.BatchNorm1d(b)), aggr="mean")),
+    "GATv2Conv by max": lambda: Layered(lambda a, b: pyg.GATv2Conv(a, b, aggr="max")),
+    "SAGEConv by softmax": lambda: Layered(
+        lambda a, b: pyg.SAGEConv(a, b, aggr="softmax", aggr_kwargs={"learn": True})),
 }
 # With dropout, numbers of ranks are compared with each other.
 DROPPED = {

@@ -11,8 +11,9 @@ import torch_geometric.nn as pyg
 from torch_geometric import EdgeIndex
 
 import plait
-from drop_in_cases import (BOTH, EDGES, FAST, NEVER, SLOW, SOURCES, STATIC, TARGETS, TURNED, WEIGHT, WIDTH,
-                           WRONG, X, X_TARGETS, compare, of, own_messages, pair, sparse)
+from drop_in_cases import FAST, NEVER, SLOW, WRONG, compare, pair
+from drop_in_inputs import (BOTH, EDGES, SOURCES, STATIC, TARGETS, TURNED, WEIGHT, WIDE_OF_EDGES, WIDTH, X,
+                            X_TARGETS, of, own_messages, sparse)
 from edges import assert_close
 from plait.nn import _slow
 
@@ -90,12 +91,15 @@ def test_classes(name):
     ("SGConv", of(WIDTH, 4, K=2), (X, BOTH)),
     ("TAGConv", of(WIDTH, 4), (X, BOTH)),
     ("APPNP", of(3, 0.1), (X, BOTH)),
+    ("GATv2Conv", of(WIDTH, 4, heads=2), (X, BOTH)),
+    ("TransformerConv", of(WIDTH, 4, heads=2), (X, BOTH)),
+    ("GINEConv", of(torch.nn.Linear(WIDTH, 4)), (X, BOTH, WIDE_OF_EDGES)),
 ])
 def test_scripts_traces_and_printed_forms(name, make, args):
     ours, theirs = pair(name, make)
     assert repr(ours) == repr(theirs)
     wanted = theirs(*args)
-    if name != "GATConv":  # theirs cannot be scripted alone, either
+    if name not in ("GATConv", "GATv2Conv", "TransformerConv"):  # theirs cannot be scripted alone, either
         assert_close(torch.jit.script(ours)(*args), wanted.detach())
     assert_close(torch.jit.trace(ours, args, check_trace=False)(*args), wanted.detach())
     assert type(ours) is getattr(plait.nn, name)
@@ -150,7 +154,7 @@ def test_messages_replaced_in_the_class(changed, monkeypatch):
         conv(X, BOTH)
 
 
-@pytest.mark.parametrize("name", ["GCNConv", "GATConv"])
+@pytest.mark.parametrize("name", ["GCNConv", "GATConv", "GATv2Conv", "TransformerConv"])
 def test_explanations_come_and_go(name, monkeypatch):
     """Also where PyTorch Geometric's class was used first, which keeps generated code in the class."""
     make = of(WIDTH, 4)
@@ -170,7 +174,8 @@ def test_explanations_come_and_go(name, monkeypatch):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("name,options", [
     ("SAGEConv", {}), ("SAGEConv", {"aggr": "max"}), ("SAGEConv", {"aggr": "std"}), ("GraphConv", {}),
-    ("GCNConv", {}), ("GCNConv", {"normalize": False}), ("GATConv", {}), ("TAGConv", {}), ("SGConv", {})])
+    ("SAGEConv", {"aggr": "softmax"}), ("GCNConv", {}), ("GCNConv", {"normalize": False}), ("GATConv", {}),
+    ("TAGConv", {}), ("SGConv", {})])
 def test_types_under_autocast(name, options, dtype, monkeypatch):
     monkeypatch.setenv("PLAIT_STRICT", "1")
     with torch.autocast("cpu", torch.bfloat16):
@@ -179,7 +184,7 @@ def test_types_under_autocast(name, options, dtype, monkeypatch):
     assert_close(ours.float().detach(), theirs.float().detach(), 2e-2)
 
 
-@pytest.mark.parametrize("name", ["SAGEConv", "GATConv"])
+@pytest.mark.parametrize("name", ["SAGEConv", "GATConv", "GATv2Conv", "TransformerConv"])
 def test_derivatives_by_torch_func(name):
     def by_modes(conv):
         yield torch.func.jvp(lambda x: conv(x, BOTH), (X,), (X,))[1]
@@ -219,8 +224,9 @@ def test_scripts_of_derived_classes_are_refused():
         torch.jit.script(own_messages(plait.nn.SAGEConv))
 
 
-def test_export():
-    ours, theirs = pair("SAGEConv", of(WIDTH, 4))
+@pytest.mark.parametrize("name", ["SAGEConv", "GATv2Conv", "TransformerConv"])
+def test_export(name):
+    ours, theirs = pair(name, of(WIDTH, 4))
     exported = torch.export.export(ours, (X, BOTH)).module()
     assert_close(exported(X, BOTH).detach(), theirs(X, BOTH).detach())
 

@@ -15,13 +15,16 @@ except ModuleNotFoundError as error:
 from plait.nn._fast_conv import FastConv
 from plait.nn.appnp import APPNP
 from plait.nn.gat_conv import GATConv
+from plait.nn.gatv2_conv import GATv2Conv
 from plait.nn.gcn_conv import GCNConv
 from plait.nn.gin_conv import GINConv
+from plait.nn.gine_conv import GINEConv
 from plait.nn.graph_conv import GraphConv
 from plait.nn.model import Model, ModelConfig
 from plait.nn.sage_conv import SAGEConv
 from plait.nn.sg_conv import SGConv
 from plait.nn.tag_conv import TAGConv
+from plait.nn.transformer_conv import TransformerConv
 
-__all__ = ["APPNP", "FastConv", "GATConv", "GCNConv", "GINConv", "GraphConv", "Model", "ModelConfig",
-           "SAGEConv", "SGConv", "TAGConv"]
+__all__ = ["APPNP", "FastConv", "GATConv", "GATv2Conv", "GCNConv", "GINConv", "GINEConv", "GraphConv",
+           "Model", "ModelConfig", "SAGEConv", "SGConv", "TAGConv", "TransformerConv"]

@@ -1,12 +1,12 @@
 """A fast way in front of a layer of PyTorch Geometric.
 
 A class is derived from FastConv and from PyTorch Geometric's class, and computes a call in `_fast`. What
-`_fast` cannot compute, by its options or its arguments, PyTorch Geometric's own code does, and a warning
-names what it was (PLAIT_STRICT=1: an error). On a graph that is spread over ranks, that code runs on the
-edges into own nodes (plait._spread_conv).
+`_fast` cannot compute, by its options or its arguments, PyTorch Geometric's own code does, with fast steps
+where the class has them (plait.nn._fast_steps). If no step is fast either, a warning names the cause
+(PLAIT_STRICT=1: an error). On a graph that is spread over ranks, their code runs on the edges into own
+nodes (plait._spread_conv).
 """
 
-import contextlib
 import copy
 import functools
 import inspect
@@ -15,13 +15,14 @@ import torch
 from torch.autograd import forward_ad
 from torch_geometric.nn import MessagePassing
 
-from plait._adjacency import NEEDS_GRAPH
+from plait._adjacency import NEEDS_GRAPH, kept
 from plait._dropout import graph_of_model
-from plait._inputs import UnsupportedType, as_tensor
+from plait._inputs import as_tensor
 from plait._spread_conv import spread_convolution, why_not_spread
 from plait.graph import Graph
+from plait.nn._fast_steps import FastSteps, pair_of
 from plait.nn._neighbours import edges_of, neighbours, reason_against
-from plait.nn._slow import Slow, refuse_if_strict, tell
+from plait.nn._slow import Slow, left_to_theirs, refuse_if_strict, tell
 from plait.reduce import require_shared
 from plait.world import world_size
 
@@ -33,10 +34,10 @@ _HOOKS = tuple(f"_{step}_forward_{when}hooks" for when in ("", "pre_")
 __all__ = ["FastConv"]  # PyTorch Geometric's templates import all names of this module
 
 
-class FastConv(MessagePassing):
+class FastConv(FastSteps):
     """The base of layers with a fast way. A derived class has PyTorch Geometric's class as its second
-    base, and the method `_fast` with the arguments of that class's forward. It returns the result, or
-    raises Slow; edges that are wrong raise ValueError."""
+    base. It has the method `_fast` with the arguments of that class's forward, or fast steps, or both.
+    `_fast` returns the result, or raises Slow; edges that are wrong raise ValueError."""
 
     _plait_piece = None  # of a spread graph, on which their own code computes now
     _uses_weights = False
@@ -58,7 +59,11 @@ class FastConv(MessagePassing):
             cls.forward = forward
 
     def reason_against(self):
-        """Returns why no call of the layer is fast, as it stands; None if calls can be."""
+        """Returns why `_fast` computes no call of the layer, as it stands; None if it can."""
+        return self._reason_against_all() if hasattr(self, "_fast") else "messages that are no weighted rows"
+
+    def _reason_against_all(self):
+        """Returns why only PyTorch Geometric's own code computes the layer; None if there is no reason."""
         if _has_own_steps(self):
             return "messages of your own"
         if any(getattr(self, hooks) for hooks in _HOOKS):
@@ -71,13 +76,35 @@ class FastConv(MessagePassing):
             return "node_dim"
         return reason_against(self.aggr_module)
 
+    def _reason_against_rows(self, *pair):
+        """Returns why only PyTorch Geometric's own code takes such rows; None if there is no reason."""
+        if len(pair) != 2:
+            return f"x of {len(pair)} tensors"
+        if torch._C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0:
+            return "torch.func or forward-mode derivatives"
+        for rows in pair if pair[1] is not None else pair[:1]:
+            if not isinstance(rows, torch.Tensor):
+                return f"x as a {type(rows).__name__}"
+            if type(rows).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+                return f"x as a {type(rows).__name__}"  # without data of its own, as a FakeTensor
+            if rows.layout != torch.strided:
+                return "sparse x"
+            if rows.device.type not in ("cpu", "cuda"):
+                return f"x on {rows.device.type}"
+            lowered = rows.dtype in (torch.float16, torch.bfloat16)
+            if rows.dtype != torch.float32 and not (lowered and torch.is_autocast_enabled(rows.device.type)):
+                return f"x of {rows.dtype}"
+            if rows.dim() != 2 and not (rows.dim() == 3 and self.node_dim == -2):
+                return f"x of {rows.dim()} dimensions"
+        return None
+
     def _forward(self, *args, **kwargs):
         try:
             given = self._signature.bind(self, *args, **kwargs).arguments
         except TypeError:
             return self._theirs.forward(self, *args, **kwargs)  # tells the mistake
         if self._plait_piece is not None:
-            return self._theirs.forward(**given)
+            return self._run_theirs(given, self._slow_steps(given["x"]))
         if torch.jit.is_tracing() or torch.compiler.is_exporting():
             return self._theirs.forward(**given)
         x, edge_index = given["x"], given["edge_index"]
@@ -88,7 +115,7 @@ class FastConv(MessagePassing):
         if not isinstance(x, (tuple, list)):
             given["x"] = x = as_tensor("x", x, "give one tensor (N, in_channels)")
         try:
-            reason = self.reason_against() or _reason_against_rows(self, *pair_of(x))
+            reason = self.reason_against() or self._reason_against_rows(*pair_of(x))
             if reason:
                 raise Slow(reason)
             return self._fast(**{name: value for name, value in given.items() if name != "self"})
@@ -97,18 +124,26 @@ class FastConv(MessagePassing):
         return self._slow(slow, given)
 
     def _slow(self, slow, given):
-        refuse_if_strict(self, slow)
+        steps = self._slow_steps(given["x"])
+        if steps is not None:
+            slow = steps if hasattr(type(self), "_fast_propagate") else slow
+            refuse_if_strict(self, slow)
         source = given["edge_index"]
         if world_size() > 1 or isinstance(source, Graph) and graph_of_model() is not None:
             result = self._on_piece(slow, given)
         else:
+            rows = pair_of(given["x"])[0]
             if not _is_theirs(source):
                 edges = edges_of(source, given.get("edge_weight"))
-                given["edge_index"] = edges.index
+                if isinstance(source, Graph) and isinstance(rows, torch.Tensor) and rows.dim() > 1:
+                    source.check_rows(rows.size(self.node_dim))
+                source = edges.index
                 if "edge_weight" in self._signature.parameters:
-                    given["edge_weight"] = edges.weight
-            result = self._theirs.forward(**given)
-        tell(self, slow)
+                    given["edge_weight"] = _on_device_of(rows, edges.weight)
+            given["edge_index"] = _on_device_of(rows, source)
+            result = self._run_theirs(given, steps)
+        if steps is not None:
+            tell(self, slow)
         return result
 
     def _on_piece(self, slow, given):
@@ -151,16 +186,9 @@ class FastConv(MessagePassing):
         return plain
 
 
-@contextlib.contextmanager
 def their_errors(x, edge_index):
     """Lets PyTorch Geometric's own code tell what is wrong with its forms of edges."""
-    try:
-        yield
-    except (ValueError, UnsupportedType) as error:
-        # On a GPU their code would end the process's use of it, for a wrong id.
-        if world_size() > 1 or not _is_theirs(edge_index) or _on_gpu(x):
-            raise
-        raise Slow("edges", f"edges: {error}") from error
+    return left_to_theirs(world_size() == 1 and _is_theirs(edge_index) and not _on_gpu(x))
 
 
 class _NothingKept(dict):
@@ -175,6 +203,8 @@ def _has_own_steps(conv):
     """Returns whether a step of message passing was replaced: in a class derived from ours, in one of
     PyTorch Geometric's, or in the layer itself."""
     cls, own = type(conv), vars(conv)
+    if "_is_spread" in vars(cls):
+        cls = cls.__base__
     if cls._theirs.forward is not cls._their_forward:
         return True
     for name, plain in cls._steps.items():
@@ -190,36 +220,17 @@ def _is_made(cls, name, step):
     return any(module == f"{each.__module__}_{each.__name__}_{name}" for each in cls.__mro__)
 
 
-def pair_of(x):
-    """Returns the rows of sources and of targets, as PyTorch Geometric takes them."""
-    return tuple(x) if isinstance(x, (tuple, list)) else (x, x)
-
-
-def _reason_against_rows(conv, *pair):
-    if len(pair) != 2:
-        return f"x of {len(pair)} tensors"
-    if torch._C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0:
-        return "torch.func or forward-mode derivatives"
-    for rows in pair if pair[1] is not None else pair[:1]:
-        if not isinstance(rows, torch.Tensor):
-            return f"x as a {type(rows).__name__}"
-        if type(rows).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-            return f"x as a {type(rows).__name__}"  # without data of its own, as a FakeTensor
-        if rows.layout != torch.strided:
-            return "sparse x"
-        if rows.device.type not in ("cpu", "cuda"):
-            return f"x on {rows.device.type}"
-        lowered = rows.dtype in (torch.float16, torch.bfloat16)
-        if rows.dtype != torch.float32 and not (lowered and torch.is_autocast_enabled(rows.device.type)):
-            return f"x of {rows.dtype}"
-        if rows.dim() != 2 and not (rows.dim() == 3 and conv.node_dim == -2):
-            return f"x of {rows.dim()} dimensions"
-    return None
-
-
 def _is_theirs(edge_index):
     """Returns whether PyTorch Geometric's own code takes such edges."""
     return isinstance(edge_index, torch.Tensor) or type(edge_index).__name__ == "SparseTensor"
+
+
+def _on_device_of(rows, tensor):
+    """Returns edges where the rows are; a copy is kept for as long as the tensor lives unchanged."""
+    if type(tensor) is not torch.Tensor or not isinstance(rows, torch.Tensor) or tensor.device == rows.device:
+        return tensor
+    with torch.inference_mode(False):
+        return kept(tensor, None, ("on", rows.device), lambda: tensor.to(rows.device))
 
 
 def _on_gpu(x):

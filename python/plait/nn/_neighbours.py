@@ -17,6 +17,7 @@ from plait.world import world_size
 # Name of the operation for each of PyTorch Geometric's aggregations that is one operation.
 _OPS = {theirs.SumAggregation: "sum", theirs.MeanAggregation: "mean", theirs.MaxAggregation: "max",
         theirs.MinAggregation: "min"}
+_MOST_HEADS = 32  # of attention on a GPU
 _SCALED = ("gcn", "weighted", "weighted mean")
 
 
@@ -63,10 +64,31 @@ class Neighbours:
         if kind is theirs.VarAggregation:
             mean, of_squares = self.reduce(torch.cat([x, x * x], -1), "mean").chunk(2, -1)
             return of_squares - mean * mean
+        if kind is theirs.SoftmaxAggregation:
+            return self._softmax(x, module)
         op = _OPS[kind]
         if self.weighted:
             op = {"sum": "weighted", "mean": "weighted mean"}[op]
         return self.reduce(x, op)
+
+    def _softmax(self, x, module):
+        """Returns the sum of softmax(t x) x by column: attention of as many heads as columns, whose scores
+        are those of sources alone."""
+        if module.channels not in (1, x.size(-1)) or module.channels != 1 and x.dim() != 2:
+            raise Slow("softmax", f"softmax of {module.channels} channels")
+        scores = x * module.t
+        if x.dim() == 3:
+            rows, scores = (t.transpose(0, 1).flatten(1) for t in (x, scores))
+            return self._softmax_of(rows, scores).view(self.targets, *x.shape[::2]).transpose(0, 1)
+        return self._softmax_of(x, scores)
+
+    def _softmax_of(self, x, scores):
+        # Powers of scores less the greatest of each target are exact to the last bits, however large
+        # scores are; the softmax does not depend on what is subtracted.
+        greatest = self.reduce(scores.detach(), "max")
+        most = _MOST_HEADS if x.is_cuda else max(x.size(1), 1)
+        parts = zip(*(rows.split(most, 1) for rows in (x, scores, -greatest)))
+        return torch.cat([self.attend(h, own, 1.0, 0.0) for h, *own in parts], 1).to(x.dtype)
 
     def attend(self, h, scores, slope, dropout):
         """Returns attention over neighbours; see plait._adjacency.Adjacency.
@@ -101,6 +123,8 @@ def reason_against(module, weighted=None):
     can = (not weighted or kind is theirs.SumAggregation or kind is theirs.MeanAggregation and not learnt)
     if kind in (theirs.StdAggregation, theirs.VarAggregation):
         can = can and not getattr(module, "var_aggr", module).semi_grad
+    elif kind is theirs.SoftmaxAggregation:
+        can = not weighted and (module.learn or not module.semi_grad)
     elif kind not in _OPS:
         can = False
     return None if can else f"{kind.__name__}{' of weighted rows' if weighted else ''}"

@@ -1,7 +1,10 @@
 """What is left to PyTorch Geometric's own code, and how a user learns of it."""
 
+import contextlib
 import os
 import warnings
+
+from plait._inputs import UnsupportedType
 
 _told = set()
 
@@ -17,6 +20,18 @@ class Slow(Exception):
     def __init__(self, kind, reason=None):
         super().__init__(reason or kind)
         self.kind = kind
+
+
+@contextlib.contextmanager
+def left_to_theirs(is_left):
+    """Makes Slow of errors about edges if `is_left`, so that PyTorch Geometric's own code tells them. (On a
+    GPU, that code would end the process's use of it, for a wrong id.)"""
+    try:
+        yield
+    except (ValueError, UnsupportedType) as error:
+        if not is_left:
+            raise
+        raise Slow("edges", f"edges: {error}") from error
 
 
 def refuse_if_strict(conv, slow):

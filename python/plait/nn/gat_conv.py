@@ -2,8 +2,12 @@
 
 import torch
 import torch_geometric.nn
+from torch.nn.functional import dropout
 
-from plait.nn._fast_conv import FastConv, pair_of
+from plait._edge_values import leaky_scores, softmax, weighted_sum
+from plait.nn._bare import is_bare
+from plait.nn._fast_conv import FastConv
+from plait.nn._fast_steps import count_targets, features_of_edges, pair_of
 from plait.nn._slow import Slow
 
 __all__ = ["GATConv"]
@@ -18,6 +22,9 @@ class GATConv(FastConv, torch_geometric.nn.GATConv):
     torch's generator determines the entries of attention that are dropped in training, so
     torch.manual_seed repeats them; PyTorch Geometric drops other entries. Parallel edges are dropped
     together. `edge_index` as for GCNConv; edge weights are not used.
+
+    Features of edges, and attention weights that are returned, are computed by edge; entries are then
+    dropped as PyTorch Geometric drops them.
     """
 
     def reason_against(self):
@@ -47,6 +54,37 @@ class GATConv(FastConv, torch_geometric.nn.GATConv):
         if self.res is not None and rows[1] is not None:
             y = y + self.res(rows[1])
         return y if self.bias is None else y + self.bias
+
+    def _fast_edge_updater(self, edge_index, size, alpha, edge_attr=None):
+        source, target = alpha
+        targets = count_targets(source, target, size)
+        ends = self._ends(edge_index, source, targets)
+        if target is None:
+            target = source.new_zeros(targets, self.heads)
+        of_edges = self._scores_of_edges(edge_attr, edge_index)
+        scores = leaky_scores(ends, source.unsqueeze(2), target.unsqueeze(2), of_edges, None,
+                              self.negative_slope)
+        return dropout(softmax(ends, scores), self.dropout, self.training)
+
+    def _fast_propagate(self, edge_index, size, x, alpha):
+        source, target = x
+        ends = self._ends(edge_index, source, count_targets(source, target, size))
+        return weighted_sum(ends, source, alpha)
+
+    def _scores_of_edges(self, edge_attr, edge_index):
+        """Returns (E, heads, 1), or None without features of edges."""
+        if edge_attr is None or self.lin_edge is None:
+            return None
+        edge_attr = features_of_edges(edge_attr.view(-1, 1) if edge_attr.dim() == 1 else edge_attr, edge_index)
+        linear = type(self.lin_edge) in (torch.nn.Linear, torch_geometric.nn.Linear)
+        if not linear or not is_bare(self.lin_edge) or self.lin_edge.bias is not None or (
+                self.lin_edge.weight.size(1) != edge_attr.size(1)):
+            h = self.lin_edge(edge_attr).view(-1, self.heads, self.out_channels)
+            return (h * self.att_edge).sum(-1, keepdim=True)
+        # The product of both weights first: no edge then needs a row of heads * out_channels.
+        weight = self.lin_edge.weight.view(self.heads, self.out_channels, -1)
+        weight = (weight * self.att_edge.view(self.heads, self.out_channels, 1)).sum(1)
+        return (edge_attr @ weight.t()).unsqueeze(2)
 
     def _transformed(self, x, targets):
         """Returns the rows of sources and of targets times their weights."""

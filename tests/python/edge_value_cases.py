@@ -1,0 +1,208 @@
+"""Cases of drop_in_cases.py whose heavy steps are computed by edge: layers that read features of edges or
+return attention, and softmax aggregation."""
+
+import torch
+import torch_geometric.nn as pyg
+from torch_geometric import EdgeIndex
+
+from drop_in_inputs import (BOTH, NARROW, OF_EDGES, OTHER, SOURCES, STATIC, TARGETS, TURNED, WEIGHT,
+                            WIDE_OF_EDGES, WIDTH, X, X_TARGETS, double, evaluated, hooked, hooked_edges,
+                            hooked_map_of_edges, of, own_attention, own_forward_of_attention, sparse,
+                            transformer)
+
+ONE_OF_EDGES = OF_EDGES[:, 0].contiguous()
+ASKED, SIZE = {"return_attention_weights": True}, {"size": (SOURCES, TARGETS)}
+LINEAR = torch.nn.Linear(WIDTH, 4)
+FEW = sparse()._nnz()  # edges of a sparse tensor
+
+FAST = {
+    "features of edges": ("GATConv", of(WIDTH, 4, heads=2, edge_dim=4), (X, BOTH, OF_EDGES), {}),
+    "attention": ("GATConv", of(WIDTH, 4, heads=2), (X, BOTH), ASKED),
+    "attention, two": ("GATConv", of((WIDTH, OTHER), 4), ((X, NARROW), BOTH), ASKED),
+    "attention without loops": ("GATConv", of(WIDTH, 3, add_self_loops=False), (X, BOTH), ASKED),
+    "attention of features": ("GATConv", of(WIDTH, 4, heads=3, edge_dim=4), (X, BOTH, OF_EDGES), ASKED),
+    "attention that is not asked for": ("GATConv", of(WIDTH, 4, edge_dim=4), (X, BOTH, OF_EDGES),
+                                        {"return_attention_weights": False}),
+    "one feature": ("GATConv", of(WIDTH, 4, heads=2, edge_dim=1), (X, BOTH, ONE_OF_EDGES), {}),
+    "features of whole numbers": ("GATConv", of(WIDTH, 4, edge_dim=4), (X, BOTH, OF_EDGES.long()), {}),
+    "features of a loop": ("GATConv", of(WIDTH, 4, edge_dim=4, fill_value=2.0), (X, BOTH, OF_EDGES), {}),
+    "features of a loop by max": ("GATConv", of(WIDTH, 4, edge_dim=4, fill_value="max"),
+                                  (X, BOTH, OF_EDGES), {}),
+    "features without loops": ("GATConv", of(WIDTH, 4, heads=2, edge_dim=4, add_self_loops=False),
+                               (X, BOTH, OF_EDGES), {}),
+    "features, mean of heads": ("GATConv", of(WIDTH, 5, heads=3, edge_dim=4, concat=False, residual=True),
+                                (X, BOTH, OF_EDGES), {}),
+    "features that are not given": ("GATConv", of(WIDTH, 4, heads=2, edge_dim=4), (X, BOTH), {}),
+    "features that are not used": ("GATConv", of(WIDTH, 4), (X, BOTH, OF_EDGES), {}),
+    "features, two": ("GATConv", of((WIDTH, OTHER), 4, heads=2, edge_dim=4), ((X, NARROW), BOTH, OF_EDGES),
+                      {}),
+    "features, to more": ("GATConv", of((OTHER, WIDTH), 4, edge_dim=4, fill_value=0.5),
+                          ((NARROW, X), TURNED, OF_EDGES), {}),
+    "features, no targets": ("GATConv", of((WIDTH, OTHER), 4, edge_dim=4), ((X, None), BOTH, OF_EDGES),
+                             SIZE),
+    "features, two maps of one x": ("GATConv", of((WIDTH, WIDTH), 4, edge_dim=4), (X, BOTH, OF_EDGES), {}),
+    "features through a map with a hook": ("GATConv", hooked_map_of_edges, (X, BOTH, OF_EDGES), {}),
+    "features, dropout of all": ("GATConv", of(WIDTH, 4, edge_dim=4, dropout=1.0), (X, BOTH, OF_EDGES), {}),
+    "features, dropout in evaluation": ("GATConv", evaluated(WIDTH, 4, edge_dim=4, dropout=0.5),
+                                        (X, BOTH, OF_EDGES), {}),
+    "v2": ("GATv2Conv", of(WIDTH, 4), (X, BOTH), {}),
+    "v2 of heads": ("GATv2Conv", of(WIDTH, 5, heads=3, negative_slope=0.5), (X, BOTH), {}),
+    "v2, mean of heads": ("GATv2Conv", of(WIDTH, 7, heads=2, concat=False, bias=False), (X, BOTH), {}),
+    "v2, one channel per head": ("GATv2Conv", of(WIDTH, 1, heads=6), (X, BOTH), {}),
+    "v2, shared weights": ("GATv2Conv", of(WIDTH, 4, heads=2, share_weights=True), (X, BOTH), {}),
+    "v2, shared weights, two": ("GATv2Conv", of(WIDTH, 4, share_weights=True), ((X, X_TARGETS), BOTH), {}),
+    "v2, residual": ("GATv2Conv", of(WIDTH, 4, heads=2, residual=True), (X, BOTH), {}),
+    "v2 without loops": ("GATv2Conv", of(WIDTH, 4, heads=2, add_self_loops=False), (X, BOTH), {}),
+    "v2, lazy": ("GATv2Conv", of((-1, -1), 4), ((X, NARROW), BOTH), {}),
+    "v2, two": ("GATv2Conv", of((WIDTH, OTHER), 3, heads=2, residual=True), ((X, NARROW), BOTH), {}),
+    "v2, two, a list": ("GATv2Conv", of(WIDTH, 4), ([X, X_TARGETS], BOTH), {}),
+    "v2, to more": ("GATv2Conv", of((OTHER, WIDTH), 4, add_self_loops=False), ((NARROW, X), TURNED), {}),
+    "v2 of features": ("GATv2Conv", of(WIDTH, 5, heads=2, edge_dim=4), (X, BOTH, OF_EDGES), {}),
+    "v2 of one feature": ("GATv2Conv", of(WIDTH, 4, edge_dim=1, fill_value="min"),
+                          (X, BOTH, ONE_OF_EDGES), {}),
+    "v2 of features, two": ("GATv2Conv", of((WIDTH, OTHER), 4, heads=2, edge_dim=4, fill_value=-1),
+                            ((X, NARROW), BOTH, OF_EDGES), {}),
+    "v2, features that are not given": ("GATv2Conv", of(WIDTH, 4, edge_dim=4), (X, BOTH), {}),
+    "v2, attention": ("GATv2Conv", of(WIDTH, 4, heads=2), (X, BOTH), ASKED),
+    "v2, attention of features": ("GATv2Conv", of(WIDTH, 4, heads=2, edge_dim=4), (X, BOTH, OF_EDGES),
+                                  ASKED),
+    "v2, own forward": ("GATv2Conv", own_forward_of_attention, (X, BOTH), {}),
+    "transformer": ("TransformerConv", transformer(WIDTH, 4), (X, BOTH), {}),
+    "transformer of heads": ("TransformerConv", of(WIDTH, 5, heads=3, bias=False), (X, BOTH), {}),
+    "transformer, beta": ("TransformerConv", transformer(WIDTH, 4, heads=2, beta=True), (X, BOTH), {}),
+    "transformer, mean of heads": ("TransformerConv", transformer(WIDTH, 7, heads=2, concat=False, beta=True),
+                                   (X, BOTH), {}),
+    "transformer, no root": ("TransformerConv", transformer(WIDTH, 1, heads=5, root_weight=False),
+                             (X, BOTH), {}),
+    "transformer of features": ("TransformerConv", transformer(WIDTH, 5, heads=2, edge_dim=4),
+                                (X, BOTH, OF_EDGES), {}),
+    "transformer, two": ("TransformerConv", transformer((WIDTH, OTHER), 4), ((X, NARROW), BOTH), {}),
+    "transformer, to more": ("TransformerConv", transformer((OTHER, WIDTH), 4), ((NARROW, X), TURNED), {}),
+    "transformer, lazy": ("TransformerConv", of((-1, -1), 4, bias=False), ((X, NARROW), BOTH), {}),
+    "transformer of features, two": ("TransformerConv", transformer((WIDTH, OTHER), 3, heads=2, edge_dim=4),
+                                     ((X, NARROW), BOTH, OF_EDGES), {}),
+    "transformer, attention": ("TransformerConv", transformer(WIDTH, 4, heads=2), (X, BOTH), ASKED),
+    "transformer, attention of features": ("TransformerConv", transformer(WIDTH, 4, edge_dim=4),
+                                           (X, BOTH, OF_EDGES), {"return_attention_weights": False}),
+    "GINE": ("GINEConv", of(LINEAR), (X, BOTH, WIDE_OF_EDGES), {}),
+    "GINE, eps learnt": ("GINEConv", of(LINEAR, 0.3, train_eps=True), (X, BOTH, WIDE_OF_EDGES), {}),
+    "GINE, edge_dim": ("GINEConv", of(torch.nn.Sequential(LINEAR), edge_dim=4), (X, BOTH, OF_EDGES), {}),
+    "GINE, two": ("GINEConv", of(LINEAR), ((X, X_TARGETS), BOTH, WIDE_OF_EDGES), {}),
+    "GINE, to more": ("GINEConv", of(LINEAR, edge_dim=4), ((X_TARGETS, X), TURNED, OF_EDGES), {}),
+    "GINE, no targets": ("GINEConv", of(LINEAR), ((X, None), BOTH, WIDE_OF_EDGES), SIZE),
+    "GINE, size": ("GINEConv", of(LINEAR, aggr="sum"), (X, BOTH),
+                   {"edge_attr": WIDE_OF_EDGES, "size": (SOURCES, None)}),
+    "softmax": ("SAGEConv", of(WIDTH, 4, aggr="softmax"), (X, BOTH), {}),
+    "softmax, t": ("SAGEConv", of(WIDTH, 4, aggr=pyg.SoftmaxAggregation(t=-0.3)), (X, BOTH), {}),
+    "softmax of large scores": ("GINConv", of(LINEAR, aggr="softmax"), (90 * X, BOTH), {}),
+    "softmax, t learnt": ("SAGEConv", of(WIDTH, 4, aggr="softmax", aggr_kwargs={"learn": True, "t": 2.0}),
+                          (X, BOTH), {}),
+    "softmax, t by column": ("GraphConv", of(WIDTH, 4, aggr="softmax",
+                                             aggr_kwargs={"learn": True, "channels": WIDTH}), (X, BOTH), {}),
+    "softmax and mean": ("SAGEConv", of(WIDTH, 4, aggr=["mean", "softmax"]), (X, BOTH), {}),
+    "softmax, two": ("SAGEConv", of((WIDTH, OTHER), 4, aggr="softmax"), ((X, NARROW), BOTH), {}),
+    "softmax, to more": ("SAGEConv", of(WIDTH, 4, aggr="softmax"), ((X_TARGETS, X), TURNED), {}),
+    "softmax, turned": ("SAGEConv", of(WIDTH, 4, aggr="softmax", flow="target_to_source"), (X, BOTH), {}),
+    "softmax, static": ("SAGEConv", of(WIDTH, 4, aggr=pyg.SoftmaxAggregation(learn=True)), (STATIC, BOTH),
+                        {}),
+    "softmax, plain GCN": ("GCNConv", of(WIDTH, 4, normalize=False, aggr="softmax"), (X, BOTH), {}),
+}
+
+SLOW = {
+    "features, turned": ("GATConv", of(WIDTH, 4, edge_dim=4, flow="target_to_source"), (X, BOTH, OF_EDGES),
+                         {}),
+    "features, by mean": ("GATConv", of(WIDTH, 4, edge_dim=4, aggr="mean"), (X, BOTH, OF_EDGES), {}),
+    "features, double": ("GATConv", double(WIDTH, 4, 1, True, 0.2, 0.0, True, 4),
+                         (X.double(), BOTH, OF_EDGES.double()), {}),
+    "features, one row for all": ("GATConv", of(WIDTH, 4, edge_dim=4, add_self_loops=False),
+                                  (X, BOTH, OF_EDGES[:1]), {}),
+    "attention of a sparse tensor": ("GATConv", of(WIDTH, 4, edge_dim=1, add_self_loops=False),
+                                     (X, sparse()), {}),
+    "v2 by max": ("GATv2Conv", of(WIDTH, 4, aggr="max"), (X, BOTH), {}),
+    "v2, double": ("GATv2Conv", double(WIDTH, 4), (X.double(), BOTH), {}),
+    "v2, turned": ("GATv2Conv", of(WIDTH, 4, flow="target_to_source"), (X, BOTH), {}),
+    "v2, three x": ("GATv2Conv", of(WIDTH, 4), ((X, X, X), BOTH), {}),
+    "v2, own messages": ("GATv2Conv", own_attention, (X, BOTH), {}),
+    "v2, hooks of messages": ("GATv2Conv", hooked, (X, BOTH), {}),
+    "v2, hooks of edges": ("GATv2Conv", hooked_edges, (X, BOTH), {}),
+    "v2, sparse": ("GATv2Conv", of(WIDTH, 4, add_self_loops=False), (X, sparse()), {}),
+    "v2, EdgeIndex": ("GATv2Conv", of(WIDTH, 4), (X, EdgeIndex(BOTH, sparse_size=(SOURCES, SOURCES))), {}),
+    "v2, one row of features for all": ("GATv2Conv", of(WIDTH, 4, edge_dim=4, add_self_loops=False),
+                                        (X, BOTH, OF_EDGES[:1]), {}),
+    "transformer by mean": ("TransformerConv", transformer(WIDTH, 4, aggr="mean"), (X, BOTH), {}),
+    "transformer, double": ("TransformerConv", double(WIDTH, 4), (X.double(), BOTH), {}),
+    "transformer, turned": ("TransformerConv", transformer(WIDTH, 4, flow="target_to_source"), (X, BOTH), {}),
+    "transformer, sparse": ("TransformerConv", transformer(WIDTH, 4), (X, sparse()), {}),
+    "transformer, one row of features for all": ("TransformerConv", transformer(WIDTH, 4, edge_dim=4),
+                                                 (X, BOTH, OF_EDGES[:1]), {}),
+    "GINE by max": ("GINEConv", of(LINEAR, aggr="max"), (X, BOTH, WIDE_OF_EDGES), {}),
+    "GINE, turned": ("GINEConv", of(LINEAR, flow="target_to_source"), (X, BOTH, WIDE_OF_EDGES), {}),
+    "GINE, static": ("GINEConv", of(LINEAR), (STATIC, BOTH, WIDE_OF_EDGES), {}),
+    "GINE, sparse": ("GINEConv", of(LINEAR), (X, sparse(), WIDE_OF_EDGES[:FEW]), {}),
+    "GINE, whole numbers": ("GINEConv", of(LINEAR), (X, BOTH, WIDE_OF_EDGES.long()), {}),
+    "GINE, one row for all": ("GINEConv", of(LINEAR), (X, BOTH, WIDE_OF_EDGES[:1]), {}),
+    "softmax, half a gradient": ("SAGEConv", of(WIDTH, 4, aggr=pyg.SoftmaxAggregation(semi_grad=True)),
+                                 (X, BOTH), {}),
+    "softmax of weighted rows": ("GraphConv", of(WIDTH, 4, aggr="softmax"), (X, BOTH, WEIGHT), {}),
+}
+
+WRONG = {
+    "features, dropout": ("GATConv", of(WIDTH, 4, edge_dim=4, dropout=-1), (X, BOTH, OF_EDGES), {}),
+    "features, size": ("GATConv", of(WIDTH, 4, edge_dim=4), (X, BOTH, OF_EDGES), SIZE),
+    "features, fill_value": ("GATConv", of(WIDTH, 4, edge_dim=4, fill_value="most"), (X, BOTH, OF_EDGES),
+                             {}),
+    "attention, ids": ("GATConv", of(WIDTH, 4), (X, BOTH + 5), ASKED),
+    "v2, no targets": ("GATv2Conv", of(WIDTH, 4), ((X, None), BOTH), {}),
+    "v2, static": ("GATv2Conv", of(WIDTH, 4), (STATIC, BOTH), {}),
+    "v2, features without edge_dim": ("GATv2Conv", of(WIDTH, 4), (X, BOTH, OF_EDGES), {}),
+    "v2, dropout": ("GATv2Conv", of(WIDTH, 4, dropout=1.5), (X, BOTH), {}),
+    "v2, size": ("GATv2Conv", of(WIDTH, 4), (X, BOTH), SIZE),
+    "transformer, no features": ("TransformerConv", of(WIDTH, 4, edge_dim=4), (X, BOTH), {}),
+    "transformer, features without edge_dim": ("TransformerConv", of(WIDTH, 4), (X, BOTH, OF_EDGES), {}),
+    "transformer, no targets": ("TransformerConv", of(WIDTH, 4), ((X, None), BOTH), {}),
+    "transformer, dropout": ("TransformerConv", of(WIDTH, 4, dropout=1.5), (X, BOTH), {}),
+    "transformer, one feature of one dimension": ("TransformerConv", of(WIDTH, 4, edge_dim=1),
+                                                  (X, BOTH, ONE_OF_EDGES), {}),
+    "GINE, no features": ("GINEConv", of(LINEAR), (X, BOTH), {}),
+    "GINE, edge_dim, no features": ("GINEConv", of(LINEAR, edge_dim=4), (X, BOTH), {}),
+    "GINE, one feature of one dimension": ("GINEConv", of(LINEAR, edge_dim=1), (X, BOTH, ONE_OF_EDGES), {}),
+    "GINE, size": ("GINEConv", of(LINEAR), (X, BOTH, WIDE_OF_EDGES), SIZE),
+    "GINE, three x": ("GINEConv", of(LINEAR), ((X, X, X), BOTH, WIDE_OF_EDGES), {}),
+    "softmax, channels": ("SAGEConv", of(WIDTH, 4, aggr=pyg.SoftmaxAggregation(learn=True, channels=4)),
+                          (X, BOTH), {}),
+    "softmax, channels, static": (
+        "SAGEConv", of(WIDTH, 4, aggr=pyg.SoftmaxAggregation(learn=True, channels=WIDTH)), (STATIC, BOTH),
+        {}),
+}
+
+
+def with_wrong_edges(name, layer, make, features):
+    """Returns mistakes in the edges and their features, by name."""
+    cut = features[:, 1:]
+    args = {
+        "ids": (X, BOTH + 5, features),
+        "negative ids": (X, BOTH - 3, features),
+        "ids of targets": ((X, X_TARGETS[:2]), BOTH, features),
+        "edges of floats": (X, BOTH.float(), features),
+        "four rows of edges": (X, BOTH.repeat(2, 1), features),
+        "edges of one dimension": (X, BOTH[0], features),
+        "fewer features": (X, BOTH, features[1:]),
+        "more features": (X, BOTH, features.repeat(2, 1)),
+        "narrow features": (X, BOTH, cut),
+        "features of one dimension": (X, BOTH, ONE_OF_EDGES),
+        "features of float64": (X, BOTH, features.double()),
+        "features of three dimensions": (X, BOTH, cut[:, :2].unsqueeze(1)),
+        "narrow x": (X[:, 1:], BOTH, features),
+    }
+    return {f"{name}, {mistake}": (layer, make, given, {}) for mistake, given in args.items()}
+
+
+WRONG |= with_wrong_edges("GAT", "GATConv", of(WIDTH, 4, edge_dim=4), OF_EDGES)
+WRONG |= with_wrong_edges("GAT without loops", "GATConv", of(WIDTH, 4, edge_dim=4, add_self_loops=False),
+                          OF_EDGES)
+WRONG |= with_wrong_edges("v2", "GATv2Conv", of(WIDTH, 4, edge_dim=4), OF_EDGES)
+WRONG |= with_wrong_edges("v2 without loops", "GATv2Conv", of(WIDTH, 4, edge_dim=4, add_self_loops=False),
+                          OF_EDGES)
+WRONG |= with_wrong_edges("transformer", "TransformerConv", of(WIDTH, 4, edge_dim=4), OF_EDGES)
+WRONG |= with_wrong_edges("GINE", "GINEConv", of(LINEAR), WIDE_OF_EDGES)
+WRONG |= with_wrong_edges("GINE, edge_dim", "GINEConv", of(LINEAR, edge_dim=4), OF_EDGES)
