@@ -237,6 +237,30 @@ for device, graph, digits in (("cpu", "s", 0), ("cuda", "pf", 1)):
         lambda measured, case=(graph, device, digits): layers(measured, *case))
 
 
+def edge_layers(measured, device, graphs, digits):
+    names = {"gatv2": "GATv2", "transformer": "TransformerConv", "softmax": "SAGE, softmax",
+             "gat-edges": "GAT, 8 features of edges", "gatv2-edges": "GATv2, 8 features of edges",
+             "transformer-edges": "TransformerConv, 8 features of edges", "gine": "GINE, 8 features of edges"}
+
+    def entry(graph, model, form):
+        e = measured("layers", graph=graph, device=device, model=model, form=form)
+        return e, failure(e) if "failed" in e else spread(e, digits)
+
+    for model, name in names.items():
+        row = []
+        for graph in graphs:
+            (ours, text), (theirs, other) = (entry(graph, model, form) for form in ("plait", "edge_index"))
+            ratio = "" if "failed" in theirs else f", {theirs.median_ms / ours.median_ms:.1f}"
+            row += [text, other + ratio]
+        yield name, *row
+
+
+table("edge-layers-cpu", "| | plait.nn | PyG, edge_index")(
+    lambda measured: edge_layers(measured, "cpu", ["e"], 0))
+table("edge-layers-cuda", "| | quarter: plait.nn | PyG, edge_index | whole: plait.nn | PyG, edge_index")(
+    lambda measured: edge_layers(measured, "cuda", ["quarter", "whole"], 1))
+
+
 @table("read-mtx", "reader | ms (least - most) | ratio")
 def read_mtx(measured):
     plait = measured("read-mtx", reader="plait")

@@ -40,7 +40,16 @@ LAYERS = {
     "sg": lambda package, a, b: package.SGConv(a, b, K=2),
     "tag": lambda package, a, b: package.TAGConv(a, b, K=2),
     "appnp": lambda package, a, b: Propagated(package, a, b),
+    "softmax": lambda package, a, b: package.SAGEConv(a, b, aggr="softmax"),
+    "gatv2": lambda package, a, b: package.GATv2Conv(a, b),
+    "transformer": lambda package, a, b: package.TransformerConv(a, b),
+    "gat-edges": lambda package, a, b: package.GATConv(a, b, edge_dim=OF_EDGES),
+    "gatv2-edges": lambda package, a, b: package.GATv2Conv(a, b, edge_dim=OF_EDGES),
+    "transformer-edges": lambda package, a, b: package.TransformerConv(a, b, edge_dim=OF_EDGES),
+    "gine": lambda package, a, b: package.GINEConv(torch.nn.Linear(a, b), edge_dim=OF_EDGES),
 }
+OF_EDGES = 8  # features of each edge
+WITH_FEATURES = ("gat-edges", "gatv2-edges", "transformer-edges", "gine")
 
 
 class Propagated(torch.nn.Module):
@@ -61,18 +70,18 @@ class TwoLayers(torch.nn.Module):
         self.first = LAYERS[kind](package, inputs, hidden)
         self.second = LAYERS[kind](package, hidden, classes)
 
-    def forward(self, x, edges):
-        return self.second(self.first(x, edges).relu(), edges)
+    def forward(self, x, edges, *of_edges):
+        return self.second(self.first(x, edges, *of_edges).relu(), edges, *of_edges)
 
 
-def steps(model, edges, data):
+def steps(model, edges, data, of_edges):
     """Does steps without end; yields the seconds and the loss of each."""
     on_gpu = data.x.is_cuda
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01, fused=on_gpu)
     while True:
         begin = time.perf_counter()
         optimizer.zero_grad()
-        out = model(data.x, edges)
+        out = model(data.x, edges, *of_edges)
         loss = F.cross_entropy(out[data.train_mask], data.y[data.train_mask])
         loss.backward()
         optimizer.step()
@@ -87,6 +96,11 @@ def csr_of(graph, device):
     size = (graph.num_nodes, graph.num_nodes)
     ones = torch.ones(graph.num_edges, device=device)
     return torch.sparse_coo_tensor(torch.stack([target, source]), ones, size).coalesce().to_sparse_csr()
+
+
+def features_of_edges(graph, device):
+    torch.manual_seed(1)
+    return (torch.randn(graph.num_edges, OF_EDGES, device=device),)
 
 
 def failure(error):
@@ -116,12 +130,15 @@ def main():
              "sparse CSR": lambda: csr_of(graph, device)}
     for kind in options.models:
         expected = ours = None
+        of_edges = features_of_edges(graph, device) if kind in WITH_FEATURES else ()
         for form, edges_of in forms.items():
+            if of_edges and form == "sparse CSR":
+                continue  # PyTorch Geometric takes no edge_attr beside it
             case = {"graph": pathlib.Path(options.graph).stem, "device": device, "model": kind, "form": form}
             package = plait.nn if form == "plait" else pyg
             try:
                 model = TwoLayers(package, kind, graph.x.size(1), options.hidden, classes).to(device)
-                running = steps(model, edges_of(), graph)
+                running = steps(model, edges_of(), graph, of_edges)
                 _, loss = next(running)
                 expected = expected or loss
                 apart = abs(loss - expected) / expected
@@ -131,7 +148,7 @@ def main():
                 timed = itertools.islice(running, 2, 2 + options.steps)
                 times = [seconds * 1e3 for seconds, _ in timed]
             except (RuntimeError, NotImplementedError, ValueError) as error:
-                print(f"{kind:8} {form:11} {failure(error)}", flush=True)
+                print(f"{kind:17} {form:11} {failure(error)}", flush=True)
                 kept.add("layers", case, failed=failure(error))
                 continue
             finally:
@@ -140,7 +157,7 @@ def main():
                     torch.cuda.empty_cache()
             median = statistics.median(times)
             ours = ours or median
-            print(f"{kind:8} {form:11} {median:9.2f} ms ({min(times):.2f} to {max(times):.2f}), "
+            print(f"{kind:17} {form:11} {median:9.2f} ms ({min(times):.2f} to {max(times):.2f}), "
                   f"{median / ours:.2f} times plait's; first loss {apart:.1e} from plait's", flush=True)
             kept.add("layers", case, **results.spread(times), first_loss_apart=apart)
 
