@@ -111,11 +111,12 @@ NpyMatrix read_features(const std::string& path, World& world) {
   return x;
 }
 
-void run(const Options& o, const Session& session, World& world) {
+void run(Options o, const Session& session, World& world) {
   const Dataset dataset = read_graph(world, o.graph, session);
   const NpyMatrix x = read_features(o.features, world);
   require(x.rows == dataset.vertices(), "{}: {} rows, but {} has {} vertices", o.features, x.rows,
           o.graph, dataset.vertices());
+  o.route = decided_route(world, dataset, session, o.route, {{x.width}, is_extremum(o)});
   const Partition partition = partition_for(world, dataset, o.route.partition, session.seed);
   const auto aggregator =
       in_phase("placing the graph", [&] { return make(o, world, dataset, partition, x.width); });
@@ -180,6 +181,7 @@ void add_aggregate(CLI::App& app, Session& session) {
   command->add_option("--seed", session.seed, "Seed of the partition (metis)")
       ->capture_default_str();
   add_route_options(command, session, o->route);
+  add_explain_option(command, session);
   add_timeout_options(command, session);
   group_options(command, {{"Files", {"--features", "--out"}},
                           {"Operation", {"--op", "--transposed"}},

@@ -28,6 +28,9 @@ struct Session {
   // Seconds after which a silent rank is lost, and a rank whose GPU hangs (0: never). Without a
   // value, WorldConfig or the environment decides.
   std::optional<double> timeout, gpu_timeout;
+  // Parts of the route that the user left open (decided_route()), and whether to say how they were
+  // chosen.
+  bool open_strategy = false, open_partition = false, explain = false;
   std::uint64_t seed = 0;
   ReorderMethod reorder = ReorderMethod::none;  // of the graph once it is read
   bool json = false;
@@ -135,6 +138,7 @@ void add_plan(CLI::App& app, Session& session);
 void add_aggregate(CLI::App& app, Session& session);
 void add_train(CLI::App& app, Session& session);
 void add_infer(CLI::App& app, Session& session);
+void add_tune(CLI::App& app, Session& session);
 void add_bench(CLI::App& app, Session& session);
 // `plait bench zoo`; add_bench() calls it.
 void add_bench_zoo(CLI::App& bench, Session& session);

@@ -19,7 +19,7 @@ constexpr std::size_t kLineWidth = 100;  // of a line
 const std::array<OptionGroup, 2> kCommonGroups{{
     {"GPUs and ranks",
      {"--ranks", "--gpus", "--strategy", "--partition", "--reorder", "--transport", "--exact",
-      "--timeout", "--gpu-timeout"}},
+      "--explain", "--timeout", "--gpu-timeout"}},
     {"Output", {"--help", "--json", "--quiet"}},
 }};
 

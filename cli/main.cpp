@@ -17,6 +17,7 @@ void add_commands(CLI::App& app, cli::Session& session) {
   cli::add_aggregate(app, session);
   cli::add_train(app, session);
   cli::add_infer(app, session);
+  cli::add_tune(app, session);
   cli::add_bench(app, session);
   cli::add_report(app, session);
   cli::add_completion(app, session);

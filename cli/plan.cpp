@@ -27,11 +27,16 @@ struct Options {
 int ranks_of(const Session& session) { return std::max(session.ranks, session.gpus); }
 
 MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& dataset) {
-  const Partition partition =
-      make_partition(o.route.partition, dataset, ranks_of(session), session.seed);
-  if (!o.train)
+  const auto partition_for = [&](Route& route, const Moved& moved) {
+    route = decided_route(dataset, session, ranks_of(session), route, moved);
+    return make_partition(route.partition, dataset, ranks_of(session), session.seed);
+  };
+  if (!o.train) {
+    Route route = o.route;
+    const Partition partition = partition_for(route, {.widths = {o.width}});
     return plan_run(dataset.graph, dataset.symmetric, partition,
-                    {.route = o.route, .shards = {.transposed = false}, .widths = {o.width}});
+                    {.route = route, .shards = {.transposed = false}, .widths = {o.width}});
+  }
   TrainConfig config{.route = o.route};
   constexpr std::uint64_t kMost = std::uint64_t{1} << 40;  // larger settings are absurd, and alike
   ModelConfig model = default_model(o.model);
@@ -39,6 +44,7 @@ MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& da
   if (o.layers > 0) model.layers = o.layers;
   config.model = model_for(model, dataset);
   check_dataset(dataset, config);
+  const Partition partition = partition_for(config.route, moved_by(config.model, dataset));
   return plan_training(dataset, partition, config);
 }
 
@@ -137,6 +143,7 @@ void add_plan(CLI::App& app, Session& session) {
   command->add_option("--width,--dim", o->width, "Features per row that are aggregated")
       ->required();
   add_route_options(command, session, o->route);
+  add_explain_option(command, session);
   CLI::Option* const train = command->add_flag(
       "--train", o->train,
       "Count the memory of training a model; --width is the features between layers");

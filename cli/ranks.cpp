@@ -45,8 +45,10 @@ void add_route_options(CLI::App* command, Session& session, Route& route) {
   command->add_flag(
       "--exact", route.exact,
       "Give the same bits on any number of ranks or GPUs and with any partition; slower");
-  command->parse_complete_callback([&session, &route] {
+  command->parse_complete_callback([command, &session, &route] {
     route.gpu = session.gpus > 0;
+    session.open_strategy = route.strategy == Strategy::automatic;
+    session.open_partition = command->count("--partition") == 0;
     route = choose(route);
     session.reaches_peers = needs_peer_access(route);
   });

@@ -5,12 +5,16 @@
 #include <string>
 
 #include "cli/cli.h"
+#include "plait/plan/measured_routes.h"
 #include "plait/world/world.h"
 
 namespace plait::cli {
 
 // --strategy, --partition, --reorder, --transport, --exact, --ranks and --gpus.
 void add_route_options(CLI::App* command, Session& session, Route& route);
+// --explain, and the descriptions of --strategy and --partition, for commands that call
+// decided_route().
+void add_explain_option(CLI::App* command, Session& session);
 void add_transport_option(CLI::App* command, DeviceTransport& transport);
 // --timeout and --gpu-timeout, for a command that starts ranks.
 void add_timeout_options(CLI::App* command, Session& session);
@@ -29,6 +33,25 @@ const char* device_name(const Session& session);
 // Collective. Reads the same graph on every rank, and renumbers it if --reorder says so. Throws
 // Error, on all ranks, if they read different graphs.
 Dataset read_graph(World& world, const std::string& path, const Session& session);
+
+// The aggregations of a run.
+struct Moved {
+  std::vector<std::uint64_t> widths;  // of rows, in floats, each once
+  bool rows = false;                  // rows themselves must come to edges (require_rows())
+};
+// Returns the aggregations of a model whose inputs and outputs are the dataset's. Throws UsageError
+// for a model that cannot be.
+Moved moved_by(const ModelConfig& model, const Dataset& dataset);
+// Returns the key of measurements on this graph by this session's ranks or GPUs. On GPUs, those of
+// the current one's kind.
+MeasuredKey measured_key(const Dataset& dataset, const Session& session, int ranks);
+// Returns the route of a run on so many ranks: the parts that the user left open are chosen by what
+// plait tune measured on this graph. Says so if the session explains.
+Route decided_route(const Dataset& dataset, const Session& session, int ranks, const Route& route,
+                    const Moved& moved);
+// Collective. Returns on all ranks what rank 0 decides.
+Route decided_route(World& world, const Dataset& dataset, const Session& session,
+                    const Route& route, const Moved& moved);
 
 // Returns the same partition on every rank; rank 0 finds a slow one and sends it. Collective.
 Partition partition_for(World& world, const Dataset& dataset, PartitionScheme scheme,

@@ -9,6 +9,8 @@
 #include "plait/base/limits.h"
 #include "plait/base/progress.h"
 #include "plait/base/timer.h"
+#include "plait/nn/memory/work_memory.h"
+#include "plait/nn/training/trainable.h"
 #include "plait/world/gather.h"
 
 namespace plait::cli {
@@ -72,13 +74,18 @@ void print_text(const Options& o, const Session& session, const World& world,
              result.epoch_ms, 100 * result.comm_share, result.bytes_per_rank);
 }
 
-void run(const Options& o, const Session& session, World& world) {
+void run(Options o, const Session& session, World& world) {
   const Stopwatch watch;
   const Dataset dataset = read_graph(world, o.graph, session);
   const bool pools = session.command->count("--pool") > 0 && o.train.model.pool != Pool::none;
   require<UsageError>(dataset.is_set_of_graphs() || !pools,
                       "{} is one graph, whose vertices have the labels; leave out --pool",
                       dataset.name);
+  TrainConfig whole = o.train;
+  whole.model = model_for(o.train.model, dataset);
+  check_dataset(dataset, whole);
+  o.train.route =
+      decided_route(world, dataset, session, o.train.route, moved_by(whole.model, dataset));
   const Partition partition =
       partition_for(world, dataset, o.train.route.partition, o.train.model.seed);
   Trainer trainer(world, dataset, partition, o.train);
@@ -193,6 +200,7 @@ void add_train(CLI::App& app, Session& session) {
          "Number of epochs between checkpoints; 0: only at the end");
   session.replaceable.push_back(option("--resume", t.resume, "Checkpoint to continue from"));
   add_route_options(command, session, o->train.route);
+  add_explain_option(command, session);
   add_timeout_options(command, session);
   group_options(
       command,

@@ -40,6 +40,8 @@ std::uint64_t gpu_used_memory();
 using GpuId = std::array<char, 16>;
 // Returns the identity of the current GPU.
 GpuId current_gpu_id();
+// Returns the product name of the current GPU.
+std::string current_gpu_name();
 // Tells whether kernels on the current GPU can read and write the memory of the other one; true
 // also for a GPU that this process does not see, of which the driver tells nothing.
 bool gpu_reaches(const GpuId& other);

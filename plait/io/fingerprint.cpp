@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "plait/base/checksum.h"
 #include "plait/base/parallel.h"
@@ -40,6 +41,16 @@ Fingerprint fingerprint(const Dataset& dataset) {
                                    container::name_of(element)));
   }
   return facts;
+}
+
+std::string graph_checksum(const Dataset& dataset) {
+  using container::Kind;
+  std::string text;
+  for (const auto& [kind, element, bytes] : container::contents_of(dataset))
+    if (kind == Kind::offsets || kind == Kind::neighbours || kind == Kind::weights)
+      text += fmt::format("{} {} {}\n", checksum_text(checksum_in(dataset, bytes)), bytes.size(),
+                          container::name_of(element));
+  return checksum_text(checksum_of(std::as_bytes(std::span(text))));
 }
 
 }  // namespace plait

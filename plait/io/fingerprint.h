@@ -17,5 +17,8 @@ using Fingerprint = std::vector<std::pair<std::string, std::string>>;
 // container, the checksums that its reader has verified are taken (Dataset::checked): these arrays,
 // which may be larger than memory, are not read again.
 Fingerprint fingerprint(const Dataset& dataset);
+// Returns a checksum of the dataset's vertices, edges and their weights alone, made in the same
+// way.
+std::string graph_checksum(const Dataset& dataset);
 
 }  // namespace plait

@@ -225,6 +225,10 @@ std::int64_t widest_product(const ModelConfig& config, const LayerShape& shape) 
 
 }  // namespace
 
+bool moves_rows(const ModelConfig& config) {
+  return config.kind == "gat" || (config.kind == "sage" && config.aggregation != "mean");
+}
+
 std::uint64_t edge_scratch_of(const ModelConfig& config) {
   std::int64_t widest = 0;
   if (config.kind == "gat")

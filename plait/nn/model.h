@@ -23,6 +23,8 @@ ShardOptions shard_options_of(const ModelConfig& config);
 // Returns the different widths, in floats, of rows that such a model sends through the graph, each
 // once.
 std::vector<std::uint64_t> moved_widths_of(const ModelConfig& config, bool sparse_input);
+// Tells whether such a model needs rows themselves at its edges, and not only their sums.
+bool moves_rows(const ModelConfig& config);
 // Returns the floats per own row that operations over edges take besides on GPUs
 // (kernels/cuda/attention.cuh).
 std::uint64_t edge_scratch_of(const ModelConfig& config);

@@ -21,6 +21,7 @@ int current_gpu() { return 0; }
 std::uint64_t gpu_free_memory(std::uint64_t) { return 0; }
 std::uint64_t gpu_used_memory() { return 0; }
 GpuId current_gpu_id() { return {}; }
+std::string current_gpu_name() { return {}; }
 bool gpu_reaches(const GpuId&) { return true; }
 std::string gpu_kernel_fault(int) { return "this build has no GPU engine"; }
 void release_gpu_caches() {}

@@ -9,7 +9,7 @@ import pytest
 from program import DOES_NOT_FIT, FAILED, RIGHT, USAGE, environment
 
 COMMANDS = ("doctor", "info", "generate", "convert", "partition", "plan", "aggregate", "train",
-            "infer")
+            "infer", "tune")
 KINDS = ("dcsbm", "rmat", "grid", "star", "ring")
 
 
@@ -25,7 +25,7 @@ def test_help(plait, command):
         assert all(name in out for name in COMMANDS)
 
 
-LONG_COMMANDS = [["plan"], ["aggregate"], ["train"], ["infer"], ["bench", "aggregate"]]
+LONG_COMMANDS = [["plan"], ["aggregate"], ["train"], ["infer"], ["tune"], ["bench", "aggregate"]]
 
 
 @pytest.mark.parametrize("command", [*[[c] for c in COMMANDS], *[["generate", k] for k in KINDS],

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <functional>
 
 #include "plait/aggregate/cuda/bench.h"
@@ -10,16 +9,10 @@
 namespace plait {
 namespace {
 
-// Values are positive, so that sums do not cancel, and exact in bf16.
-__host__ __device__ float value_of(std::uint64_t vertex, std::uint64_t column) {
-  const std::uint64_t hash = (vertex * 0x9E3779B97F4A7C15u + column) * 0xD1342543DE82EF95u;
-  return static_cast<float>(1 + (hash >> 40) % 255) / 256;
-}
-
 __global__ void fill(const std::uint64_t* vertices, std::uint64_t size, std::uint64_t width,
                      float* x) {
   const std::uint64_t i = blockIdx.x * std::uint64_t{256} + threadIdx.x;
-  if (i < size) x[i] = value_of(vertices[i / width], i % width);
+  if (i < size) x[i] = bench_feature(vertices[i / width], i % width);
 }
 
 }  // namespace
@@ -60,24 +53,6 @@ struct GpuBench::State {
   Times measure(const BenchEffort& effort, const std::function<void()>& work) {
     return time_on_gpus(world, aggregator, effort, work);
   }
-
-  double error_of_row(std::uint64_t row, const float* sums) const {
-    const std::uint64_t vertex = partition.vertex(world.rank(), row);
-    std::vector<double> expected(width);
-    std::visit(
-        [&](const auto& csr) {
-          for (const std::uint64_t j : csr.row(vertex))
-            for (std::uint64_t k = 0; k < width; ++k) expected[k] += value_of(j, k);
-        },
-        graph);
-    double worst = 0;
-    for (std::uint64_t k = 0; k < width; ++k) {
-      const double off = std::abs(sums[k] - expected[k]) / std::max(expected[k], 1e-30);
-      worst =
-          std::max(worst, std::isfinite(off) && !(expected[k] == 0 && sums[k] != 0) ? off : 1e30);
-    }
-    return worst;
-  }
 };
 
 GpuBench::GpuBench(World& world, const AnyCsr& graph, const Partition& partition,
@@ -106,11 +81,8 @@ double GpuBench::check() {
   s.step();
   s.aggregator.cost();
   const std::vector<float> y = s.y.to_host();
-  const std::uint64_t own = s.aggregator.own(), step = std::max<std::uint64_t>(1, own / 500);
-  double worst = 0;
-  for (std::uint64_t row = 0; row < own; row += step)
-    worst = std::max(worst, s.error_of_row(row, y.data() + row * s.width));
-  return largest_of_all(s.world, worst);
+  return largest_of_all(s.world,
+                        worst_error(s.graph, s.partition, s.world.rank(), s.width, y.data()));
 }
 
 Times GpuBench::time_steps(const BenchEffort& effort) {

@@ -165,9 +165,14 @@ std::uint64_t gpu_used_memory() {
 
 namespace {
 
-GpuId id_of(int index) {
+cudaDeviceProp properties_of(int index) {
   cudaDeviceProp properties{};
   check_cuda(cudaGetDeviceProperties(&properties, index), "a GPU's properties");
+  return properties;
+}
+
+GpuId id_of(int index) {
+  const cudaDeviceProp properties = properties_of(index);
   GpuId id{};
   static_assert(sizeof properties.uuid.bytes == sizeof id);
   std::memcpy(id.data(), properties.uuid.bytes, sizeof id);
@@ -177,6 +182,7 @@ GpuId id_of(int index) {
 }  // namespace
 
 GpuId current_gpu_id() { return id_of(current_gpu()); }
+std::string current_gpu_name() { return properties_of(current_gpu()).name; }
 
 bool gpu_reaches(const GpuId& other) {
   const int here = current_gpu();

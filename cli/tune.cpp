@@ -1,0 +1,220 @@
+// plait tune GRAPH: times y = A x by each strategy and partition, and keeps the times, by which
+// later runs on this graph choose.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "cli/ranks.h"
+#include "plait/aggregate/cuda/bench.h"
+#include "plait/aggregate/run_memory.h"
+#include "plait/base/error.h"
+#include "plait/base/limits.h"
+#include "plait/base/printable.h"
+#include "plait/plan/decide.h"
+#include "plait/symmetric/agreement.h"
+#include "plait/world/launch.h"
+#include "plait/world/phase.h"
+
+namespace plait::cli {
+namespace {
+
+struct Options {
+  std::string graph;
+  std::vector<std::uint64_t> widths{16, 64, 128};
+  std::vector<std::string> partitions{"edges", "vertices", "clusters"};
+  DeviceTransport transport;
+  BenchEffort effort{.repetitions = 5};
+  bool dry = false;
+};
+
+// Throws UsageError for words that are none.
+std::vector<PartitionScheme> partitions_of(const Options& o) {
+  std::vector<PartitionScheme> schemes;
+  for (const std::string& name : o.partitions) schemes.push_back(parse_partition_scheme(name));
+  return schemes;
+}
+
+// The strategies that can be worth their while, by device.
+std::vector<Strategy> strategies(bool gpu) {
+  if (gpu) return {Strategy::pipelined, Strategy::partial, Strategy::bulk, Strategy::get};
+  return {Strategy::bulk, Strategy::get, Strategy::replicate};
+}
+
+class Tuning {
+ public:
+  Tuning(const Options& o, World& world, const Session& session)
+      : o_(o),
+        world_(world),
+        session_(session),
+        dataset_(read_graph(world, o.graph, session)),
+        key_(measured_key(dataset_, session, world.size())),
+        folder_(o.dry ? "" : measured_routes_folder()) {}
+
+  void run() {
+    on_all_or_none(world_, [&] {  // before all the work
+      if (world_.rank() == 0) check_measured_routes(folder_, key_);
+    });
+    for (const PartitionScheme scheme : partitions_of(o_)) {
+      const Partition partition = partition_for(world_, dataset_, scheme, session_.seed);
+      for (const Strategy strategy : strategies(session_.gpus > 0)) {
+        const Phase phase(
+            fmt::format("measuring {} with {}", to_string(scheme), to_string(strategy)));
+        measure(partition, {.strategy = strategy,
+                            .partition = scheme,
+                            .transport = o_.transport,
+                            .gpu = session_.gpus > 0});
+      }
+    }
+    if (world_.rank() != 0) return;
+    require(!measured_.empty(), "no way of moving rows fits in memory");
+    keep_measured_routes(folder_, key_, measured_);
+    session_.json ? print_json(to_json()) : print_text();
+  }
+
+ private:
+  void measure(const Partition& partition, const Route& route) {
+    const ExchangeOptions options{.route = route, .shards = {.transposed = false}};
+    try {
+      require_run_fits(world_, dataset_.graph, dataset_.symmetric, partition,
+                       {.route = route, .shards = options.shards, .widths = o_.widths},
+                       "the aggregation");
+      std::unique_ptr<Aggregator> on_cpu;
+      std::unique_ptr<GpuAggregator> on_gpu;
+      if (route.gpu)
+        on_gpu =
+            make_gpu_aggregator(world_, dataset_.graph, dataset_.symmetric, partition, options);
+      else
+        on_cpu = make_aggregator(world_, dataset_.graph, dataset_.symmetric, partition, options);
+      for (const std::uint64_t width : o_.widths) {
+        std::unique_ptr<AggregateBench> bench;
+        if (route.gpu)
+          bench = std::make_unique<GpuBench>(world_, dataset_.graph, partition, *on_gpu, width);
+        else
+          bench = make_cpu_bench(world_, dataset_.graph, partition, *on_cpu, width);
+        const double error = bench->check();
+        require<MismatchError>(error < 1e-5, "{} with {} at width {} is wrong by {} relative",
+                               to_string(route.partition), to_string(route.strategy), width, error);
+        measured_.push_back({route.strategy, route.partition, route.transport, width,
+                             bench->time_steps(o_.effort).median()});
+      }
+    } catch (const DoesNotFitError&) {  // on all ranks
+      std::erase_if(measured_, [&](const MeasuredRoute& one) {
+        return one.strategy == route.strategy && one.partition == route.partition;
+      });
+    }
+  }
+
+  // Returns what a run at this width would choose.
+  Decision decision(std::uint64_t width) const {
+    const bool gpu = session_.gpus > 0;
+    return decide({.route = {.strategy = gpu ? Strategy::pipelined : Strategy::bulk,
+                             .transport = o_.transport,
+                             .gpu = gpu},
+                   .open_strategy = true,
+                   .open_partition = true,
+                   .widths = {width},
+                   .rows = false},
+                  measured_);
+  }
+
+  json to_json() const {
+    json rows = json::array(), chosen = json::array();
+    for (const MeasuredRoute& one : measured_)
+      rows.push_back({{"partition", to_string(one.partition)},
+                      {"strategy", to_string(one.strategy)},
+                      {"width", one.width},
+                      {"median_ms", one.ms}});
+    for (const std::uint64_t width : o_.widths) {
+      const Route route = decision(width).route;
+      chosen.push_back({{"width", width},
+                        {"partition", to_string(route.partition)},
+                        {"strategy", to_string(route.strategy)}});
+    }
+    return {{"graph", dataset_.name},
+            {"ranks", world_.size()},
+            {"device", device_name(session_)},
+            {"rows", rows},
+            {"chosen", chosen},
+            {"kept", folder_.empty() ? json(nullptr) : json(measured_routes_path(folder_, key_))}};
+  }
+
+  void print_text() const {
+    fmt::print("{} on {}: median ms of y = A x by width\n", printable(dataset_.name),
+               ranks_of(world_, session_));
+    fmt::print("{:<10} {:<10}", "partition", "strategy");
+    for (const std::uint64_t width : o_.widths) fmt::print(" {:>10}", width);
+    for (std::size_t i = 0; i < measured_.size(); ++i) {
+      const MeasuredRoute& one = measured_[i];
+      if (i % o_.widths.size() == 0)
+        fmt::print("\n{:<10} {:<10}", to_string(one.partition), to_string(one.strategy));
+      fmt::print(" {:>10.3f}", one.ms);
+    }
+    fmt::print("\n");
+    for (const std::uint64_t width : o_.widths) {
+      const Route route = decision(width).route;
+      fmt::print("width {}: {} with {}\n", width, to_string(route.partition),
+                 to_string(route.strategy));
+    }
+    if (o_.dry) return;
+    if (folder_.empty()) return fmt::print("not kept, as PLAIT_ROUTES is empty\n");
+    fmt::print("kept in {}; runs on this graph and {} choose by it\n",
+               printable(measured_routes_path(folder_, key_)), ranks_of(world_, session_));
+  }
+
+  const Options& o_;
+  World& world_;
+  const Session& session_;
+  const Dataset dataset_;
+  const MeasuredKey key_;
+  const std::string folder_;             // empty: times are not kept
+  std::vector<MeasuredRoute> measured_;  // all widths of a way side by side
+};
+
+}  // namespace
+
+void add_tune(CLI::App& app, Session& session) {
+  auto o = std::make_shared<Options>();
+  CLI::App* command = add_command(
+      app, session, "tune",
+      "Measure which strategy and partition are fastest on a graph, for later runs", [=, &session] {
+        partitions_of(*o);
+        require<UsageError>(
+            std::max(session.ranks, session.gpus) > 1 || valid_world_from_environment(),
+            "one rank moves no rows; add --ranks or --gpus");
+        on_ranks(session, [&](World& world) { Tuning(*o, world, session).run(); });
+      });
+  command->add_option("graph", o->graph, "Graph file")->required();
+  command->add_option("--widths,--dims", o->widths, "Widths of x (features per row), with commas")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  show_words(command->add_option("--partitions", o->partitions, "Schemes to measure, with commas")
+                 ->delimiter(',')
+                 ->capture_default_str(),
+             words_of(PartitionScheme{}));
+  command->add_option("--repetitions", o->effort.repetitions, "Repetitions of each measurement")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  command->add_flag("--dry-run", o->dry, "Print the times without keeping them");
+  add_reorder_option(command, session);
+  CLI::Option* const ranks =
+      command->add_option("--ranks", session.ranks, "Number of processes on this machine")
+          ->check(CLI::Range(1, kMostRanks))
+          ->capture_default_str();
+  command->add_option("--gpus", session.gpus, "Number of GPUs, with one process per GPU")
+      ->check(CLI::Range(1, kMostGpus))
+      ->excludes(ranks);
+  add_transport_option(command, o->transport);
+  command->add_option("--seed", session.seed, "Seed of the partition (metis)")
+      ->capture_default_str();
+  add_timeout_options(command, session);
+  group_options(command,
+                {{"Measurement", {"--widths", "--partitions", "--repetitions", "--dry-run"}},
+                 {"GPUs and ranks", {"--seed"}}});
+  add_examples(command,
+               "  plait tune products.plait --gpus 4\n"
+               "  plait train products.plait --gpus 4 --explain  # chooses by what was measured");
+}
+
+}  // namespace plait::cli

@@ -1,0 +1,43 @@
+// Chooses what a user left open of a route, by times that were measured for the same graph.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plait/plan/measured_routes.h"
+
+namespace plait {
+
+// A route of which a part is open.
+struct RouteQuestion {
+  Route route;                 // with the standard choice in open parts
+  bool open_strategy = false;  // any strategy will do
+  bool open_partition = false;
+  std::vector<std::uint64_t> widths;  // of the rows that are aggregated, in floats
+  bool rows = false;                  // rows themselves must come to edges, as require_rows()
+};
+
+// One way that answers a question, and the predicted time of one aggregation at each width, added.
+struct Alternative {
+  Strategy strategy;
+  PartitionScheme partition;
+  double ms;
+};
+
+// An answer.
+struct Decision {
+  Route route;
+  std::vector<Alternative> alternatives;  // by time, ascending; empty: nothing was measured
+};
+
+// A way must promise to be faster than the standard one by this factor to be chosen in its place:
+// measurements vary.
+constexpr double kWorthwhile = 1.03;
+
+// Returns the fastest way of those that were measured, or the standard one. Between measured widths
+// times are interpolated; beyond them they are taken to grow with the width. The answer depends on
+// the arguments alone.
+Decision decide(const RouteQuestion& question, const std::vector<MeasuredRoute>& measured);
+
+}  // namespace plait

@@ -1,0 +1,121 @@
+#include "plait/plan/measured_routes.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "plait/base/checksum.h"
+#include "plait/base/error.h"
+#include "plait/base/file.h"
+#include "plait/base/printable.h"
+
+namespace plait {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kForm = 1;  // of the file
+
+std::string value_of(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+json to_json(const MeasuredRoute& route) {
+  return {{"strategy", to_string(route.strategy)},
+          {"partition", to_string(route.partition)},
+          {"transport", to_string(route.transport)},
+          {"width", route.width},
+          {"ms", route.ms}};
+}
+
+// Throws json::exception or Error for an entry that is none.
+MeasuredRoute route_of(const json& entry) {
+  const MeasuredRoute route{
+      .strategy = parse_strategy(entry.at("strategy").get<std::string>()),
+      .partition = parse_partition_scheme(entry.at("partition").get<std::string>()),
+      .transport = parse_device_transport(entry.at("transport").get<std::string>()),
+      .width = entry.at("width").get<std::uint64_t>(),
+      .ms = entry.at("ms").get<double>()};
+  require(route.strategy != Strategy::automatic && route.width > 0 && route.ms > 0 &&
+              std::isfinite(route.ms),
+          "an entry is no measurement");
+  return route;
+}
+
+// Throws json::exception or Error for a file that is damaged or stale.
+std::vector<MeasuredRoute> routes_of(const json& file, const MeasuredKey& key) {
+  const std::string version = file.at("version").get<std::string>();
+  require(file.at("form") == kForm && version == PLAIT_VERSION, "Plait {} wrote it",
+          printable(version));
+  const MeasuredKey found{.graph = file.at("graph").get<std::string>(),
+                          .device = file.at("device").get<std::string>(),
+                          .ranks = file.at("ranks").get<int>()};
+  require(found == key, "it is of another graph, device or number of ranks");
+  std::vector<MeasuredRoute> routes;
+  for (const json& entry : file.at("routes")) routes.push_back(route_of(entry));
+  return routes;
+}
+
+// Begins the file of a key, in a folder that is made.
+AtomicFile begun(const std::string& folder, const MeasuredKey& key) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  require(!failed, "{}: cannot be made: {}", printable(folder), failed.message());
+  return AtomicFile(measured_routes_path(folder, key));
+}
+
+}  // namespace
+
+std::string measured_routes_folder() {
+  if (const char* const given = std::getenv("PLAIT_ROUTES")) return given;
+  const std::string cache = value_of("XDG_CACHE_HOME"), home = value_of("HOME");
+  if (!cache.empty()) return cache + "/plait/routes";
+  return home.empty() ? "" : home + "/.cache/plait/routes";
+}
+
+std::string measured_routes_path(const std::string& folder, const MeasuredKey& key) {
+  const std::string text = fmt::format("{}\n{}\n{}", key.graph, key.device, key.ranks);
+  return fmt::format("{}/{}.json", folder,
+                     checksum_text(checksum_of(std::as_bytes(std::span(text)))));
+}
+
+MeasuredRoutes read_measured_routes(const std::string& folder, const MeasuredKey& key) {
+  if (folder.empty()) return {};
+  const std::string path = measured_routes_path(folder, key);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return {};
+  const auto unused = [&](const std::string& reason) {
+    return MeasuredRoutes{{}, fmt::format("{} is not used: {}", printable(path), reason)};
+  };
+  try {
+    const auto file = MappedFile::open(path);
+    return {routes_of(json::parse(file->text()), key), ""};
+  } catch (const json::exception&) {
+    return unused("it is damaged");
+  } catch (const std::exception& error) {
+    return unused(error.what());
+  }
+}
+
+void check_measured_routes(const std::string& folder, const MeasuredKey& key) {
+  if (!folder.empty()) begun(folder, key);
+}
+
+void keep_measured_routes(const std::string& folder, const MeasuredKey& key,
+                          const std::vector<MeasuredRoute>& routes) {
+  if (folder.empty()) return;
+  json all = json::array();
+  for (const MeasuredRoute& route : routes) all.push_back(to_json(route));
+  const json file{{"form", kForm},        {"version", PLAIT_VERSION}, {"graph", key.graph},
+                  {"device", key.device}, {"ranks", key.ranks},       {"routes", all}};
+  AtomicFile out = begun(folder, key);
+  out.write(file.dump(1) + "\n");
+  out.commit();
+}
+
+}  // namespace plait

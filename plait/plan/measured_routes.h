@@ -1,0 +1,57 @@
+// Times of aggregations that `plait tune` measured, kept in files from one run to the next.
+//
+// There is one file per graph, kind of device and number of ranks, in the folder
+// measured_routes_folder(). A file that is damaged, or that another version of Plait wrote, counts
+// as none, and the reader is told why.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plait/plan/route.h"
+
+namespace plait {
+
+// What measurements hold for: the same route then takes about the same time.
+struct MeasuredKey {
+  std::string graph;   // checksum (io/fingerprint.h)
+  std::string device;  // the name of the GPU, or "cpu" with the threads of a rank
+  int ranks = 1;
+
+  friend bool operator==(const MeasuredKey&, const MeasuredKey&) = default;
+};
+
+// One measurement: the median time of y = A x, for rows of `width` floats.
+struct MeasuredRoute {
+  Strategy strategy = Strategy::bulk;
+  PartitionScheme partition = PartitionScheme::edges;
+  DeviceTransport transport = DeviceTransport::vmm;
+  std::uint64_t width = 0;
+  double ms = 0;
+
+  friend bool operator==(const MeasuredRoute&, const MeasuredRoute&) = default;
+};
+
+// What was found for a key.
+struct MeasuredRoutes {
+  std::vector<MeasuredRoute> routes;  // empty: nothing
+  std::string note;                   // why a file that is there was not used; else empty
+};
+
+// Returns the folder: the environment's PLAIT_ROUTES (empty: nothing is kept), else plait/routes in
+// XDG_CACHE_HOME or ~/.cache. Empty if there is none.
+std::string measured_routes_folder();
+// Returns the path of a key's file in the folder.
+std::string measured_routes_path(const std::string& folder, const MeasuredKey& key);
+
+// Reads the measurements of a key. Throws nothing for a file that is missing, damaged or stale.
+MeasuredRoutes read_measured_routes(const std::string& folder, const MeasuredKey& key);
+// Both make the folder, and throw Error if the file of a key cannot be written. The first leaves it
+// as it is; the second keeps these measurements in the place of all earlier ones of the key. With
+// an empty folder they do nothing.
+void check_measured_routes(const std::string& folder, const MeasuredKey& key);
+void keep_measured_routes(const std::string& folder, const MeasuredKey& key,
+                          const std::vector<MeasuredRoute>& routes);
+
+}  // namespace plait

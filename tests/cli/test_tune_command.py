@@ -1,0 +1,119 @@
+"""plait tune, and the runs that choose by what it measured."""
+
+import json
+
+import numpy as np
+import pytest
+
+from program import FAILED, USAGE, environment
+
+STRATEGIES, PARTITIONS = ["bulk", "get", "replicate"], ["edges", "vertices", "clusters"]
+
+
+@pytest.fixture
+def tuned(plait, communities, tmp_path):
+    """The options of runs, and the file in which times are kept: clusters with get are the fastest by far."""
+    env = environment(PLAIT_ROUTES=str(tmp_path / "routes"))
+    found = plait.json("tune", communities, "--ranks", 2, "--widths", "8,32", "--repetitions", 1, env=env)
+    path = tmp_path / "routes" / found["kept"].rsplit("/", 1)[1]
+    kept = json.loads(path.read_text())
+    for entry in kept["routes"]:
+        fastest = (entry["partition"], entry["strategy"]) == ("clusters", "get")
+        entry["ms"] = entry["width"] * (1 if fastest else 2)
+    path.write_text(json.dumps(kept))
+    return {"env": env}, path
+
+
+def test_measures_each_way(plait, communities, tmp_path):
+    env = environment(PLAIT_ROUTES=str(tmp_path / "routes"))
+    arguments = ("tune", communities, "--ranks", 2, "--widths", "8,33", "--repetitions", 2)
+    found = plait.json(*arguments, env=env)
+    ways = [(row["partition"], row["strategy"], row["width"]) for row in found["rows"]]
+    assert ways == [(p, s, w) for p in PARTITIONS for s in STRATEGIES for w in (8, 33)]
+    assert all(row["median_ms"] > 0 for row in found["rows"])
+    for chosen in found["chosen"]:
+        times = {(row["partition"], row["strategy"]): row["median_ms"]
+                 for row in found["rows"] if row["width"] == chosen["width"]}
+        best = min(times, key=times.get)
+        took = chosen["partition"], chosen["strategy"]
+        assert took == best or took == ("edges", "bulk") and times[took] < 1.03 * times[best]
+    kept = json.loads((tmp_path / "routes" / found["kept"].rsplit("/", 1)[1]).read_text())
+    assert [route["ms"] for route in kept["routes"]] == [row["median_ms"] for row in found["rows"]]
+    text = plait.ok(*arguments, "--partitions", "hash", "--dry-run", env=env).out
+    assert text.count("hash") == 5 and "kept" not in text
+    assert len(list((tmp_path / "routes").iterdir())) == 1
+    assert "not kept" in plait.ok(*arguments, "--partitions", "edges").out
+
+
+@pytest.mark.parametrize("options,partition,strategy", [
+    ((), "clusters", "get"),
+    (("--strategy", "auto"), "clusters", "get"),
+    (("--strategy", "bulk"), "edges", "bulk"),
+    (("--partition", "edges"), "edges", "bulk"),
+    (("--partition", "hash"), "hash", "bulk"),
+])
+def test_runs_choose_what_is_left_open(plait, communities, tuned, options, partition, strategy):
+    run = ("train", communities, "--epochs", 3, "--ranks", 2, "--seed", 5)
+    found = plait.json(*run, *options, **tuned[0])
+    assert (found["partition"], found["strategy"]) == (partition, strategy)
+    standard = plait.json(*run, env=environment())
+    assert (standard["partition"], standard["strategy"]) == ("edges", "bulk")
+    np.testing.assert_allclose(found["loss"], standard["loss"], rtol=1e-5)
+
+
+def test_other_runs_are_left_alone(plait, communities, tuned):
+    for options in (("--ranks", 3), ("--ranks", 1), ("--ranks", 2, "--reorder", "degree")):
+        found = plait.json("train", communities, "--epochs", 1, *options, **tuned[0])
+        assert (found["partition"], found["strategy"]) == ("edges", "bulk")
+
+
+def test_aggregate_and_plan_choose_too(plait, communities, tuned, tmp_path):
+    x = np.random.default_rng(3).random((600, 5), dtype=np.float32)
+    np.save(tmp_path / "x.npy", x)
+    results = []
+    for options in (tuned[0], {}):
+        found = plait.json("aggregate", communities, "--features", tmp_path / "x.npy", "--ranks", 2, "--out",
+                           tmp_path / "y.npy", **options)
+        results.append((found["partition"], found["strategy"], np.load(tmp_path / "y.npy")))
+    assert results[0][:2] == ("clusters", "get") and results[1][:2] == ("edges", "bulk")
+    np.testing.assert_allclose(results[0][2], results[1][2], rtol=1e-5)
+    plan = ("plan", communities, "--width", 16, "--ranks", 2)
+    asked = ("--partition", "clusters", "--strategy", "get")
+    assert plait.json(*plan, **tuned[0])["arrays"] == plait.json(*plan, *asked)["arrays"]
+    assert plait.json(*plan, **tuned[0])["arrays"] != plait.json(*plan)["arrays"]
+
+
+def test_explanations(plait, communities, tuned):
+    run = ("train", communities, "--epochs", 1, "--hidden", 8, "--explain", "--ranks")
+    lines = plait(*run, 2, **tuned[0]).lines
+    assert lines[0] == ("plait: strategy get, partition clusters: by the times that plait tune measured, for "
+                        "the widths of this run:")
+    assert len(lines) == 1 + len(STRATEGIES) * len(PARTITIONS)
+    assert [float(line.split()[-2]) for line in lines[1:]] == [8.0] + [16.0] * 8
+    asked = ("--strategy", "bulk", "--partition", "hash")
+    assert plait(*run, 2, *asked, **tuned[0]).lines == ["plait: strategy bulk, partition hash: as asked for"]
+    nothing = "plait: strategy bulk, partition edges: nothing was measured for this graph; see plait tune"
+    assert plait(*run, 3, **tuned[0]).lines == [nothing]
+    assert plait(*run, 1, **tuned[0]).lines == ["plait: one rank: nothing moves between ranks"]
+
+
+def test_damaged_files_decide_nothing(plait, communities, tuned):
+    options, path = tuned
+    run = ("train", communities, "--epochs", 1, "--ranks", 2)
+    for content, why in (("{", "it is damaged"), (path.read_text().replace('"version": "', '"version": "0.'),
+                                                  "wrote it")):
+        path.write_text(content)
+        told = plait(*run, "--json", **options)
+        assert told.code == 0 and len(told.lines) == 1
+        assert told.err.startswith("plait: warning: ") and why in told.err
+        assert told.json["partition"] == "edges"
+        plait.ok(*run, "--quiet", **options)
+
+
+def test_mistakes(plait, communities, tmp_path):
+    plait.fails(USAGE, "tune", communities, names=["one rank moves no rows"])
+    plait.fails(USAGE, "tune", communities, "--ranks", 2, "--partitions", "edges,best", names=["'best'"])
+    plait.fails(USAGE, "tune", communities, "--ranks", 2, "--widths", 0)
+    (tmp_path / "file").write_text("")
+    plait.fails(FAILED, "tune", communities, "--ranks", 2, "--widths", 8, "--repetitions", 1,
+                names=["cannot be made"], env=environment(PLAIT_ROUTES=str(tmp_path / "file" / "routes")))
