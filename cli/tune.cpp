@@ -67,7 +67,7 @@ class Tuning {
       }
     }
     if (world_.rank() != 0) return;
-    require(!measured_.empty(), "no way of moving rows fits in memory");
+    require<DoesNotFitError>(!measured_.empty(), "{}", refusal_);
     keep_measured_routes(folder_, key_, measured_);
     session_.json ? print_json(to_json()) : print_text();
   }
@@ -98,7 +98,8 @@ class Tuning {
         measured_.push_back({route.strategy, route.partition, route.transport, width,
                              bench->time_steps(o_.effort).median()});
       }
-    } catch (const DoesNotFitError&) {  // on all ranks
+    } catch (const DoesNotFitError& error) {  // on all ranks
+      refusal_ = error.what();
       std::erase_if(measured_, [&](const MeasuredRoute& one) {
         return one.strategy == route.strategy && one.partition == route.partition;
       });
@@ -169,6 +170,7 @@ class Tuning {
   const MeasuredKey key_;
   const std::string folder_;             // empty: times are not kept
   std::vector<MeasuredRoute> measured_;  // all widths of a way side by side
+  std::string refusal_;                  // of the last way that did not fit
 };
 
 }  // namespace

@@ -136,6 +136,7 @@ class _Entry:
 
 # edge_index, held weakly -> {(kind of object made from it, id of edge_weight): _Entry}
 _made = WeakTensorKeyDictionary()
+_MOST_KEPT = 16  # results for one tensor, as for x of other numbers of rows; the oldest goes first
 # Guards _made. It is held while an object is made, so that each is made once; making a graph asks
 # for its owners, so the lock is reentrant.
 _lock = threading.RLock()
@@ -238,7 +239,8 @@ def kept(edge_index, edge_weight, key, make, is_kept=bool):
         entries = _made.setdefault(edge_index, {})
         entry = entries.get(key)
         if not is_kept(entry is not None and entry.is_of(edge_index, edge_weight)):
-            for old in [k for k, e in entries.items() if k == key or e.is_dead()]:
+            oldest = next(iter(entries)) if len(entries) >= _MOST_KEPT else None
+            for old in [k for k, e in entries.items() if k in (key, oldest) or e.is_dead()]:
                 del entries[old]
             entry = entries[key] = _Entry.of(edge_index, edge_weight, make())
     return entry.made

@@ -22,25 +22,28 @@ class EdgeEnds:
     """
 
     def __init__(self, edge_index, sources, targets):
-        # A tensor of its own: what is kept for edge_index must not keep it alive.
-        self._index, self._version = edge_index.detach(), edge_index._version
+        # A tensor of its own: what is kept for edge_index must not keep it alive. Inference tensors do not
+        # record changes.
+        index = edge_index.clone() if edge_index.is_inference() else edge_index.detach()
+        self._index, self._version = index, index._version
         self._sizes = sources, targets
-        self.along = self._lists(1, 0)
+        self.along = self._lists(self._index, 1, 0)
         self._against = None
 
     @property
     def against(self):
         """The same edges by their sources, made for the first gradient. Raises RuntimeError if edge_index
         was changed in place before."""
+        index = self._index  # another thread may be done before this one has looked
         if self._against is None:
-            if self._index._version != self._version:
+            if index._version != self._version:
                 raise RuntimeError("edge_index, needed for the gradient of a layer that used it, has been "
                                    "modified by an inplace operation; change a copy")
-            self._against, self._index = self._lists(0, 1), None
+            self._against, self._index = self._lists(index, 0, 1), None
         return self._against
 
-    def _lists(self, end, other):
-        index = self._index.long()
+    def _lists(self, index, end, other):
+        index = index.long()
         return ops.edge_lists(index[end], index[other], self._sizes[end], self._sizes[other])
 
 
@@ -89,10 +92,9 @@ def softmax(ends, scores):
 def weighted_sum(ends, sources, weights, of_edges=None):
     """Returns (targets, heads, features): the sum of weights[e, k] (sources[j, k] + of_edges[e, k]) over
     the edges from j to each target. Shapes as for leaky_scores; weights: (E, heads)."""
-    if of_edges is None:
-        y = _WeightedSum.apply(ends, _in_fours(sources), weights, None)
-        return y[..., :sources.size(2)].contiguous()  # as layers take views of it
-    return _WeightedSum.apply(ends, sources, weights, of_edges)
+    rows = _in_fours(sources) if of_edges is None else sources
+    y = _WeightedSum.apply(ends, rows, weights, of_edges).view(-1, *rows.shape[1:])
+    return y[..., :sources.size(2)].contiguous()  # as layers take views of it
 
 
 @torch.compiler.disable
@@ -154,7 +156,7 @@ class _LeakyScores(torch.autograd.Function):
     def forward(context, ends, sources, targets, of_edges, factor, slope):
         heads = sources.size(1)
         if factor is None:
-            factor = torch.ones_like(sources[:1])
+            factor = sources.new_ones(1, *sources.shape[1:])
         given = _flat(sources), _flat(targets), _flat(of_edges), _flat(factor)
         context.save_for_backward(*given)
         context.ends, context.heads, context.slope = ends, heads, slope
@@ -238,15 +240,16 @@ class _WeightedSum(torch.autograd.Function):
         context.save_for_backward(*given, weights)
         context.ends = ends
         b, m = given
-        y = ops.edge_sums(ends.along, "plus", None, b, m, None, weights, sources.size(1))
-        return y.view(-1, *sources.shape[1:])
+        context.shape = sources.shape[1:]
+        # Of two dimensions: a view that is made here could not be changed in place.
+        return ops.edge_sums(ends.along, "plus", None, b, m, None, weights, sources.size(1))
 
     @staticmethod
     @_first_derivative
     def backward(context, dy):
         sources, m, weights = context.saved_tensors
         ends, heads, wanted = context.ends, weights.size(1), context.needs_input_grad
-        shape, dy = dy.shape[1:], _flat(dy)
+        shape = context.shape
         d_sources = d_weights = d_edges = None
         if wanted[1]:
             d_sources = ops.edge_sums(ends.against, "plus", None, dy, None, None, weights, heads)

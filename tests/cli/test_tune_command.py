@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from program import FAILED, USAGE, environment
+from program import DOES_NOT_FIT, FAILED, USAGE, environment
 
 STRATEGIES, PARTITIONS = ["bulk", "get", "replicate"], ["edges", "vertices", "clusters"]
 
@@ -114,6 +114,9 @@ def test_mistakes(plait, communities, tmp_path):
     plait.fails(USAGE, "tune", communities, names=["one rank moves no rows"])
     plait.fails(USAGE, "tune", communities, "--ranks", 2, "--partitions", "edges,best", names=["'best'"])
     plait.fails(USAGE, "tune", communities, "--ranks", 2, "--widths", 0)
+    path = tmp_path / "path.plait"
+    plait.ok("generate", "path", "--vertices", 2**20, "-o", path)
+    plait.fails(DOES_NOT_FIT, "tune", path, "--ranks", 2, "--widths", 2**20, names=["the aggregation"])
     (tmp_path / "file").write_text("")
     plait.fails(FAILED, "tune", communities, "--ranks", 2, "--widths", 8, "--repetitions", 1,
                 names=["cannot be made"], env=environment(PLAIT_ROUTES=str(tmp_path / "file" / "routes")))

@@ -207,6 +207,34 @@ def test_edge_index_that_changes():
     assert_close(ours(X, edges).detach(), theirs(X, edges).detach())
 
 
+@pytest.mark.parametrize("name", ["GATConv", "GCNConv", "SAGEConv"])
+def test_sparse_tensors_with_an_entry_twice(name):
+    """At each step: their own code marks the tensor as coalesced."""
+    entries = torch.tensor([[0, 0, 0, 1], [1, 1, 2, 3]])
+    ours, theirs = pair(name, of(WIDTH, 4))
+    matrix, other = (torch.sparse_coo_tensor(entries, torch.ones(4), (4, 4)) for _ in range(2))
+    for _ in range(3):
+        assert_close(ours(X[:4], matrix).detach(), theirs(X[:4], other).detach())
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 4), (2, 4), (1, 8), (1, 4, 2)])
+@pytest.mark.parametrize("name,parameter", [("GATv2Conv", "att"), ("GATConv", "att_edge")])
+def test_attention_of_other_shapes(name, parameter, shape):
+    """It is broadcast, or refused, as theirs is."""
+    results = []
+    for conv in pair(name, of(WIDTH, 4, heads=2, edge_dim=3)):
+        torch.manual_seed(1)
+        setattr(conv, parameter, torch.nn.Parameter(torch.randn(shape)))
+        try:
+            results.append(conv(X, BOTH, torch.ones(BOTH.size(1), 3)).detach())
+        except RuntimeError as error:
+            results.append(str(error))
+    if isinstance(results[1], str):
+        assert results[0] == results[1]
+    else:
+        assert_close(*results)
+
+
 def test_gradients_of_sparse_tensors_after_a_call_without():
     grads = []
     for conv in pair("GraphConv", of(WIDTH, 4)):

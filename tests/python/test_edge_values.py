@@ -30,6 +30,7 @@ def star(edges):
 
 
 GRAPHS = {**ODD, "a great hub": star(10000), "sources without edges": Edges(torch.tensor([[1], [1]]), None, 7),
+          "no nodes": Edges(torch.empty(2, 0, dtype=torch.long), None, 0),
           **{f"random {seed}": random_edges(seed) for seed in range(6)}}
 ATTENTION = {"return_attention_weights": True}
 # Name -> class, its arguments, the width of features of edges, further arguments of a call.
@@ -221,6 +222,53 @@ def test_edges_that_change_before_the_gradient(name):
         assert "modified by an inplace operation" in str(error)
     else:
         assert_close(found, wanted)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_edges_made_in_inference_mode(name):
+    """As a loader makes them in a loop for evaluation; training with them still works."""
+    ours, theirs, (x, _), named = make(name)
+    with torch.inference_mode():
+        index = SHORT.index.clone()
+        assert_close(out_of(ours(x, index, **named)), out_of(theirs(x, index, **named)))
+    found = results(ours, (x, index), named)
+    assert_same(found, results(theirs.double(), doubled((x, SHORT.index)), doubled(named)))
+
+
+@pytest.mark.parametrize("name,without", [("v2", "bias"), ("features", "bias"), ("transformer", "root_weight")])
+def test_results_that_change_in_place(name, without):
+    kind, options, width, _ = CASES[name]
+    attr = torch.randn(SHORT.index.size(1), width) if width else None
+    x = torch.randn(SHORT.num_nodes, WIDTH)
+    gradients = []
+    for package in (plait.nn, pyg):
+        torch.manual_seed(2)
+        conv = getattr(package, kind)(**options, **{without: False})
+        out = conv(x, SHORT.index, attr)
+        out[0] = 3.0
+        used = [weight for name, weight in conv.named_parameters() if "lin_skip" not in name]
+        gradients.append(torch.autograd.grad(out.relu_().sum(), used))
+    for ours, theirs in zip(*gradients, strict=True):
+        assert_close(ours, theirs, 1e-5)
+
+
+def test_lists_of_few_numbers_of_rows_are_kept():
+    ours, _, (_, index), _ = make("v2")
+    for nodes in range(6, 60):
+        with torch.no_grad():
+            ours(torch.randn(nodes, WIDTH), index)
+    assert len(_adjacency._made[index]) <= 16
+    looped = [edges for edges in _adjacency._made if edges.shape[1] > 40]
+    assert len(looped) <= 16
+
+
+@pytest.mark.parametrize("name", ["v2 without loops", "transformer"])
+def test_returned_edges_of_a_graph(name):
+    ours, _, (x, index), named = make(name)
+    graph = plait.Graph(index, SHORT.num_nodes)
+    wanted, (edges, _) = ours(x, graph, **{**named, **ATTENTION})
+    edges.fill_(0)
+    assert_close(ours(x, graph, **named), wanted)
 
 
 @pytest.mark.parametrize("name", ["attention", "v2 of features"])

@@ -20,7 +20,7 @@ from plait._dropout import graph_of_model
 from plait._inputs import as_tensor
 from plait._spread_conv import spread_convolution, why_not_spread
 from plait.graph import Graph
-from plait.nn._fast_steps import FastSteps, pair_of
+from plait.nn._fast_steps import FastSteps, pair_of, without_kept
 from plait.nn._neighbours import edges_of, neighbours, reason_against
 from plait.nn._slow import Slow, left_to_theirs, refuse_if_strict, tell
 from plait.reduce import require_shared
@@ -140,8 +140,11 @@ class FastConv(FastSteps):
                 source = edges.index
                 if "edge_weight" in self._signature.parameters:
                     given["edge_weight"] = _on_device_of(rows, edges.weight)
-            given["edge_index"] = _on_device_of(rows, source)
-            result = self._run_theirs(given, steps)
+            if _is_uncoalesced(source):
+                source = source.detach()  # their code may mark it as coalesced, though it is not
+            source = _on_device_of(rows, source)
+            result = self._run_theirs({**given, "edge_index": source}, steps)
+            result = without_kept(result, None if source is given["edge_index"] else source)
         if steps is not None:
             tell(self, slow)
         return result
@@ -223,6 +226,11 @@ def _is_made(cls, name, step):
 def _is_theirs(edge_index):
     """Returns whether PyTorch Geometric's own code takes such edges."""
     return isinstance(edge_index, torch.Tensor) or type(edge_index).__name__ == "SparseTensor"
+
+
+def _is_uncoalesced(edge_index):
+    return (isinstance(edge_index, torch.Tensor) and edge_index.layout == torch.sparse_coo
+            and not edge_index.is_coalesced() and not edge_index.requires_grad)
 
 
 def _on_device_of(rows, tensor):

@@ -64,10 +64,7 @@ class FastSteps(MessagePassing):
             refuse_if_strict(self, slow)
             tell(self, slow)
             return self._theirs.forward(**{**given, "self": self})
-        out = self._theirs.forward(**given)
-        if looped is not None and isinstance(out, tuple) and out[1][0] is looped:
-            return out[0], (looped.clone(), out[1][1])  # what is kept stays ours
-        return out
+        return without_kept(self._theirs.forward(**given), looped)
 
     def _ends(self, edge_index, sources, targets):
         """Returns the EdgeEnds of a step, between the rows of sources and `targets` nodes."""
@@ -113,6 +110,13 @@ def _put_in_front(cls, name):
     step._is_fast = True
     setattr(cls, name, step)
     setattr(cls, f"_jinja_{name}", step)  # to which a layer returns after explanations
+
+
+def without_kept(out, index):
+    """Returns the result of a layer, with a copy of the edges in it if they are `index`, which is kept."""
+    if index is None or not isinstance(out, tuple) or out[1][0] is not index:
+        return out
+    return out[0], (index.clone(), out[1][1])
 
 
 def pair_of(x):

@@ -77,7 +77,8 @@ class GATConv(FastConv, torch_geometric.nn.GATConv):
             return None
         edge_attr = features_of_edges(edge_attr.view(-1, 1) if edge_attr.dim() == 1 else edge_attr, edge_index)
         linear = type(self.lin_edge) in (torch.nn.Linear, torch_geometric.nn.Linear)
-        if not linear or not is_bare(self.lin_edge) or self.lin_edge.bias is not None or (
+        shape = 1, self.heads, self.out_channels
+        if not linear or self.att_edge.shape != shape or not is_bare(self.lin_edge) or self.lin_edge.bias is not None or (
                 self.lin_edge.weight.size(1) != edge_attr.size(1)):
             h = self.lin_edge(edge_attr).view(-1, self.heads, self.out_channels)
             return (h * self.att_edge).sum(-1, keepdim=True)

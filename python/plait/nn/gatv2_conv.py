@@ -17,6 +17,8 @@ class GATv2Conv(FastConv, torch_geometric.nn.GATv2Conv):
 
     def _fast_edge_updater(self, edge_index, size, x, edge_attr=None):
         source, target = x
+        if self.att.shape != (1, self.heads, self.out_channels):
+            raise Slow("att", f"att of shape {tuple(self.att.shape)}")
         ends = self._ends(edge_index, source, target.size(0))
         of_edges = None
         if edge_attr is not None:
