@@ -122,7 +122,7 @@ class Zoo {
 
   void print_summary() const {
     fmt::print("{} on {}: geometric mean {:.2f}, least {:.2f}; {} below {}\n",
-               counted(rows_.size(), "entry"), ranks_of(world_, session_), geometric_mean(),
+               counted(rows_.size(), "ratio"), ranks_of(world_, session_), geometric_mean(),
                least(), below(), kLeastRatio);
   }
 

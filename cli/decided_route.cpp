@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <filesystem>
 #include <span>
 #include <thread>
 
@@ -34,16 +35,18 @@ void explain(const Decision& decision, const std::string& note, const Session& s
 
 }  // namespace
 
-Route decided_route(const Dataset& dataset, const Session& session, int ranks, const Route& route,
-                    const Moved& moved) {
+Route decided_route(const Dataset& dataset, const Session& session, int ranks, int here,
+                    const Route& route, const Moved& moved) {
   if (ranks == 1) {
     if (session.explain) say("one rank: nothing moves between ranks");
     return route;
   }
   const bool open = session.open_strategy || session.open_partition;
+  const std::string folder = measured_routes_folder();
+  std::error_code none;
   MeasuredRoutes found;
-  if (open)
-    found = read_measured_routes(measured_routes_folder(), measured_key(dataset, session, ranks));
+  if (open && std::filesystem::exists(folder, none))  // else the key need not be computed
+    found = read_measured_routes(folder, measured_key(dataset, session, ranks, here));
   const Decision decision = decide({.route = route,
                                     .open_strategy = session.open_strategy,
                                     .open_partition = session.open_partition,
@@ -74,20 +77,22 @@ Moved moved_by(const ModelConfig& model, const Dataset& dataset) {
   return {moved_widths_of(model, dataset.features.is_sparse()), moves_rows(model)};
 }
 
-MeasuredKey measured_key(const Dataset& dataset, const Session& session, int ranks) {
+MeasuredKey measured_key(const Dataset& dataset, const Session& session, int ranks, int here) {
   return {.graph = graph_checksum(dataset),
           .device = session.gpus == 0
                         ? fmt::format("cpu, {} processors", std::thread::hardware_concurrency())
                     : gpu_count() > 0 ? current_gpu_name()
                                       : "GPU",
-          .ranks = ranks};
+          .ranks = ranks,
+          .here = here};
 }
 
 Route decided_route(World& world, const Dataset& dataset, const Session& session,
                     const Route& route, const Moved& moved) {
   std::array<std::uint8_t, 2> chosen{};
   if (world.rank() == 0) {
-    const Route found = decided_route(dataset, session, world.size(), route, moved);
+    const auto here = static_cast<int>(world.ranks_of_host().size());
+    const Route found = decided_route(dataset, session, world.size(), here, route, moved);
     chosen = {static_cast<std::uint8_t>(found.strategy),
               static_cast<std::uint8_t>(found.partition)};
   }

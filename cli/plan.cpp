@@ -28,7 +28,8 @@ int ranks_of(const Session& session) { return std::max(session.ranks, session.gp
 
 MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& dataset) {
   const auto partition_for = [&](Route& route, const Moved& moved) {
-    route = decided_route(dataset, session, ranks_of(session), route, moved);
+    const int ranks = ranks_of(session);
+    route = decided_route(dataset, session, ranks, ranks, route, moved);
     return make_partition(route.partition, dataset, ranks_of(session), session.seed);
   };
   if (!o.train) {

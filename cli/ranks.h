@@ -42,13 +42,13 @@ struct Moved {
 // Returns the aggregations of a model whose inputs and outputs are the dataset's. Throws UsageError
 // for a model that cannot be.
 Moved moved_by(const ModelConfig& model, const Dataset& dataset);
-// Returns the key of measurements on this graph by this session's ranks or GPUs. On GPUs, those of
-// the current one's kind.
-MeasuredKey measured_key(const Dataset& dataset, const Session& session, int ranks);
+// Returns the key of measurements on this graph by so many ranks, `here` of them on this host. On
+// GPUs, they are of the current one's kind.
+MeasuredKey measured_key(const Dataset& dataset, const Session& session, int ranks, int here);
 // Returns the route of a run on so many ranks: the parts that the user left open are chosen by what
 // plait tune measured on this graph. Says so if the session explains.
-Route decided_route(const Dataset& dataset, const Session& session, int ranks, const Route& route,
-                    const Moved& moved);
+Route decided_route(const Dataset& dataset, const Session& session, int ranks, int here,
+                    const Route& route, const Moved& moved);
 // Collective. Returns on all ranks what rank 0 decides.
 Route decided_route(World& world, const Dataset& dataset, const Session& session,
                     const Route& route, const Moved& moved);

@@ -217,7 +217,7 @@ void add_train(CLI::App& app, Session& session) {
                "  plait train cora.plait --model gat --lr 0.01\n"
                "  plait train minesweeper.plait --model sage --layers 5 --metric roc-auc\n"
                "  plait train mutag.plait --model gin --hidden 32 --folds 10 --fold 3\n"
-               "  plait train products.plait --gpus 4 --reorder auto\n"
+               "  plait train products.plait --gpus 4 --explain\n"
                "  plait train cora.plait --checkpoint cora.safetensors --json > run.json\n"
                "  torchrun --nproc-per-node 4 --no-python plait train products.plait");
 }

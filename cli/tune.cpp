@@ -13,6 +13,7 @@
 #include "plait/base/printable.h"
 #include "plait/plan/decide.h"
 #include "plait/symmetric/agreement.h"
+#include "plait/symmetric/peer_access.h"
 #include "plait/world/launch.h"
 #include "plait/world/phase.h"
 
@@ -35,10 +36,12 @@ std::vector<PartitionScheme> partitions_of(const Options& o) {
   return schemes;
 }
 
-// The strategies that can be worth their while, by device.
-std::vector<Strategy> strategies(bool gpu) {
-  if (gpu) return {Strategy::pipelined, Strategy::partial, Strategy::bulk, Strategy::get};
-  return {Strategy::bulk, Strategy::get, Strategy::replicate};
+// Collective. Returns the strategies that can be worth their while and that these ranks can go.
+std::vector<Strategy> strategies(World& world, bool gpu, DeviceTransport transport) {
+  if (!gpu && !world.one_host()) return {Strategy::bulk, Strategy::replicate};
+  if (!gpu) return {Strategy::bulk, Strategy::get, Strategy::replicate};
+  if (transport == DeviceTransport::vmm && !unreached_peer(world).empty()) return {Strategy::bulk};
+  return {Strategy::pipelined, Strategy::partial, Strategy::bulk, Strategy::get};
 }
 
 class Tuning {
@@ -48,16 +51,18 @@ class Tuning {
         world_(world),
         session_(session),
         dataset_(read_graph(world, o.graph, session)),
-        key_(measured_key(dataset_, session, world.size())),
+        key_(measured_key(dataset_, session, world.size(),
+                          static_cast<int>(world.ranks_of_host().size()))),
         folder_(o.dry ? "" : measured_routes_folder()) {}
 
   void run() {
     on_all_or_none(world_, [&] {  // before all the work
       if (world_.rank() == 0) check_measured_routes(folder_, key_);
     });
+    const std::vector<Strategy> tried = strategies(world_, session_.gpus > 0, o_.transport);
     for (const PartitionScheme scheme : partitions_of(o_)) {
       const Partition partition = partition_for(world_, dataset_, scheme, session_.seed);
-      for (const Strategy strategy : strategies(session_.gpus > 0)) {
+      for (const Strategy strategy : tried) {
         const Phase phase(
             fmt::format("measuring {} with {}", to_string(scheme), to_string(strategy)));
         measure(partition, {.strategy = strategy,

@@ -54,7 +54,8 @@ std::vector<MeasuredRoute> routes_of(const json& file, const MeasuredKey& key) {
           printable(version));
   const MeasuredKey found{.graph = file.at("graph").get<std::string>(),
                           .device = file.at("device").get<std::string>(),
-                          .ranks = file.at("ranks").get<int>()};
+                          .ranks = file.at("ranks").get<int>(),
+                          .here = file.at("here").get<int>()};
   require(found == key, "it is of another graph, device or number of ranks");
   std::vector<MeasuredRoute> routes;
   for (const json& entry : file.at("routes")) routes.push_back(route_of(entry));
@@ -79,7 +80,8 @@ std::string measured_routes_folder() {
 }
 
 std::string measured_routes_path(const std::string& folder, const MeasuredKey& key) {
-  const std::string text = fmt::format("{}\n{}\n{}", key.graph, key.device, key.ranks);
+  const std::string text =
+      fmt::format("{}\n{}\n{}\n{}", key.graph, key.device, key.ranks, key.here);
   return fmt::format("{}/{}.json", folder,
                      checksum_text(checksum_of(std::as_bytes(std::span(text)))));
 }
@@ -112,7 +114,8 @@ void keep_measured_routes(const std::string& folder, const MeasuredKey& key,
   json all = json::array();
   for (const MeasuredRoute& route : routes) all.push_back(to_json(route));
   const json file{{"form", kForm},        {"version", PLAIT_VERSION}, {"graph", key.graph},
-                  {"device", key.device}, {"ranks", key.ranks},       {"routes", all}};
+                  {"device", key.device}, {"ranks", key.ranks},       {"here", key.here},
+                  {"routes", all}};
   AtomicFile out = begun(folder, key);
   out.write(file.dump(1) + "\n");
   out.commit();

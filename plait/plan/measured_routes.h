@@ -16,8 +16,9 @@ namespace plait {
 // What measurements hold for: the same route then takes about the same time.
 struct MeasuredKey {
   std::string graph;   // checksum (io/fingerprint.h)
-  std::string device;  // the name of the GPU, or "cpu" with the threads of a rank
-  int ranks = 1;
+  std::string device;  // the name of the GPU, or "cpu" with the number of processors
+  int ranks = 1;       // in all
+  int here = 1;        // on the host of the first rank
 
   friend bool operator==(const MeasuredKey&, const MeasuredKey&) = default;
 };

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from program import DOES_NOT_FIT, FAILED, USAGE, environment
+from program import DOES_NOT_FIT, FAILED, USAGE, environment, run_by_hand
 
 STRATEGIES, PARTITIONS = ["bulk", "get", "replicate"], ["edges", "vertices", "clusters"]
 
@@ -108,6 +108,16 @@ def test_damaged_files_decide_nothing(plait, communities, tuned):
         assert told.err.startswith("plait: warning: ") and why in told.err
         assert told.json["partition"] == "edges"
         plait.ok(*run, "--quiet", **options)
+
+
+def test_two_hosts(communities, tuned):
+    """They have no common memory, which get needs: its times on one host decide nothing there."""
+    variables = {"PLAIT_ROUTES": tuned[0]["env"]["PLAIT_ROUTES"]}
+    hosts = [variables | {"PLAIT_HOST_ID": name} for name in "ab"]
+    first = run_by_hand(["train", communities, "--epochs", 1, "--json"], *hosts)[0]
+    assert (first.code, first.json["strategy"], first.json["partition"]) == (0, "bulk", "edges")
+    found = run_by_hand(["tune", communities, "--widths", 8, "--repetitions", 1, "--json"], *hosts)[0].json
+    assert {row["strategy"] for row in found["rows"]} == {"bulk", "replicate"}
 
 
 def test_mistakes(plait, communities, tmp_path):

@@ -35,7 +35,7 @@ class MeasuredRoutesTest : public testing::Test {
 
   const std::string folder_ =
       testing::TempDir() + "/routes-" + std::to_string(::getpid()) + "/in/folders";
-  const MeasuredKey key_{.graph = "0123", .device = "a \"GPU\"", .ranks = 4};
+  const MeasuredKey key_{.graph = "0123", .device = "a \"GPU\"", .ranks = 4, .here = 2};
   const std::vector<MeasuredRoute> routes_{
       {Strategy::partial, PartitionScheme::clusters, DeviceTransport::vmm, 64, 1.25},
       {Strategy::bulk, PartitionScheme::edges, DeviceTransport::nvshmem, 100, 1e-3}};
@@ -64,8 +64,8 @@ TEST_F(MeasuredRoutesTest, ChecksWithoutChangingAnything) {
 TEST_F(MeasuredRoutesTest, KeepsKeysApart) {
   keep_measured_routes(folder_, key_, routes_);
   for (const MeasuredKey& other :
-       {MeasuredKey{"0124", key_.device, 4}, MeasuredKey{"0123", "another", 4},
-        MeasuredKey{"0123", key_.device, 2}}) {
+       {MeasuredKey{"0124", key_.device, 4, 2}, MeasuredKey{"0123", "another", 4, 2},
+        MeasuredKey{"0123", key_.device, 2, 2}, MeasuredKey{"0123", key_.device, 4, 4}}) {
     const MeasuredRoutes found = read_measured_routes(folder_, other);
     EXPECT_TRUE(found.routes.empty());
     EXPECT_EQ(found.note, "");

@@ -258,8 +258,6 @@ def test_lists_of_few_numbers_of_rows_are_kept():
         with torch.no_grad():
             ours(torch.randn(nodes, WIDTH), index)
     assert len(_adjacency._made[index]) <= 16
-    looped = [edges for edges in _adjacency._made if edges.shape[1] > 40]
-    assert len(looped) <= 16
 
 
 @pytest.mark.parametrize("name", ["v2 without loops", "transformer"])
