@@ -1,4 +1,4 @@
-// What the benchmarks of `plait bench` share: their settings, and the settings of a contestant.
+// The settings that the benchmarks of `plait bench` share, and the settings of a contestant.
 #pragma once
 
 #include <string>

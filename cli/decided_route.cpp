@@ -1,4 +1,5 @@
-// What the user left open of a route, chosen by what plait tune measured (plan/decide.h).
+// Chooses the parts of a route that the user left open, by the times that plait tune measured
+// (plan/decide.h).
 #include <fmt/core.h>
 
 #include <array>

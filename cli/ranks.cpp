@@ -27,12 +27,7 @@ void add_transport_option(CLI::App* command, DeviceTransport& transport) {
              "Transport between GPUs: cuda, or nvshmem if it is installed");
 }
 
-void add_route_options(CLI::App* command, Session& session, Route& route) {
-  add_choice(command, "--strategy", route.strategy, parse_strategy, "auto",
-             "Strategy that moves remote rows to where they are summed; auto: bulk on CPUs, "
-             "pipelined on GPUs");
-  add_choice(command, "--partition", route.partition, parse_partition_scheme, "edges",
-             "Scheme that assigns vertices to ranks");
+void add_rank_options(CLI::App* command, Session& session, DeviceTransport& transport) {
   add_reorder_option(command, session);
   CLI::Option* const ranks =
       command->add_option("--ranks", session.ranks, "Number of processes on this machine")
@@ -41,7 +36,16 @@ void add_route_options(CLI::App* command, Session& session, Route& route) {
   command->add_option("--gpus", session.gpus, "Number of GPUs, with one process per GPU")
       ->check(CLI::Range(1, kMostGpus))
       ->excludes(ranks);
-  add_transport_option(command, route.transport);
+  add_transport_option(command, transport);
+}
+
+void add_route_options(CLI::App* command, Session& session, Route& route) {
+  add_choice(command, "--strategy", route.strategy, parse_strategy, "auto",
+             "Strategy that moves remote rows to where they are summed; auto: bulk on CPUs, "
+             "pipelined on GPUs");
+  add_choice(command, "--partition", route.partition, parse_partition_scheme, "edges",
+             "Scheme that assigns vertices to ranks");
+  add_rank_options(command, session, route.transport);
   command->add_flag(
       "--exact", route.exact,
       "Give the same bits on any number of ranks or GPUs and with any partition; slower");

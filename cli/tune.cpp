@@ -9,8 +9,8 @@
 #include "plait/aggregate/cuda/bench.h"
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/error.h"
-#include "plait/base/limits.h"
 #include "plait/base/printable.h"
+#include "plait/plan/choose.h"
 #include "plait/plan/decide.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/symmetric/peer_access.h"
@@ -24,7 +24,7 @@ struct Options {
   std::string graph;
   std::vector<std::uint64_t> widths{16, 64, 128};
   std::vector<std::string> partitions{"edges", "vertices", "clusters"};
-  DeviceTransport transport;
+  Route standard;  // of a run for which nothing was measured
   BenchEffort effort{.repetitions = 5};
   bool dry = false;
 };
@@ -37,10 +37,10 @@ std::vector<PartitionScheme> partitions_of(const Options& o) {
 }
 
 // Collective. Returns the strategies that can be worth their while and that these ranks can go.
-std::vector<Strategy> strategies(World& world, bool gpu, DeviceTransport transport) {
-  if (!gpu && !world.one_host()) return {Strategy::bulk, Strategy::replicate};
-  if (!gpu) return {Strategy::bulk, Strategy::get, Strategy::replicate};
-  if (transport == DeviceTransport::vmm && !unreached_peer(world).empty()) return {Strategy::bulk};
+std::vector<Strategy> strategies(World& world, const Route& standard) {
+  if (!standard.gpu && !world.one_host()) return {Strategy::bulk, Strategy::replicate};
+  if (!standard.gpu) return {Strategy::bulk, Strategy::get, Strategy::replicate};
+  if (needs_peer_access(standard) && !unreached_peer(world).empty()) return {Strategy::bulk};
   return {Strategy::pipelined, Strategy::partial, Strategy::bulk, Strategy::get};
 }
 
@@ -59,16 +59,15 @@ class Tuning {
     on_all_or_none(world_, [&] {  // before all the work
       if (world_.rank() == 0) check_measured_routes(folder_, key_);
     });
-    const std::vector<Strategy> tried = strategies(world_, session_.gpus > 0, o_.transport);
+    const std::vector<Strategy> tried = strategies(world_, o_.standard);
     for (const PartitionScheme scheme : partitions_of(o_)) {
       const Partition partition = partition_for(world_, dataset_, scheme, session_.seed);
       for (const Strategy strategy : tried) {
         const Phase phase(
             fmt::format("measuring {} with {}", to_string(scheme), to_string(strategy)));
-        measure(partition, {.strategy = strategy,
-                            .partition = scheme,
-                            .transport = o_.transport,
-                            .gpu = session_.gpus > 0});
+        Route route = o_.standard;
+        route.strategy = strategy, route.partition = scheme;
+        measure(partition, route);
       }
     }
     if (world_.rank() != 0) return;
@@ -80,6 +79,7 @@ class Tuning {
  private:
   void measure(const Partition& partition, const Route& route) {
     const ExchangeOptions options{.route = route, .shards = {.transposed = false}};
+    std::vector<MeasuredRoute> times;
     try {
       require_run_fits(world_, dataset_.graph, dataset_.symmetric, partition,
                        {.route = route, .shards = options.shards, .widths = o_.widths},
@@ -100,23 +100,18 @@ class Tuning {
         const double error = bench->check();
         require<MismatchError>(error < 1e-5, "{} with {} at width {} is wrong by {} relative",
                                to_string(route.partition), to_string(route.strategy), width, error);
-        measured_.push_back({route.strategy, route.partition, route.transport, width,
-                             bench->time_steps(o_.effort).median()});
+        times.push_back({route.strategy, route.partition, route.transport, width,
+                         bench->time_steps(o_.effort).median()});
       }
+      measured_.insert(measured_.end(), times.begin(), times.end());
     } catch (const DoesNotFitError& error) {  // on all ranks
       refusal_ = error.what();
-      std::erase_if(measured_, [&](const MeasuredRoute& one) {
-        return one.strategy == route.strategy && one.partition == route.partition;
-      });
     }
   }
 
   // Returns what a run at this width would choose.
   Decision decision(std::uint64_t width) const {
-    const bool gpu = session_.gpus > 0;
-    return decide({.route = {.strategy = gpu ? Strategy::pipelined : Strategy::bulk,
-                             .transport = o_.transport,
-                             .gpu = gpu},
+    return decide({.route = o_.standard,
                    .open_strategy = true,
                    .open_partition = true,
                    .widths = {width},
@@ -186,6 +181,8 @@ void add_tune(CLI::App& app, Session& session) {
       app, session, "tune",
       "Measure which strategy and partition are fastest on a graph, for later runs", [=, &session] {
         partitions_of(*o);
+        o->standard.gpu = session.gpus > 0;
+        o->standard = choose(o->standard);
         require<UsageError>(
             std::max(session.ranks, session.gpus) > 1 || valid_world_from_environment(),
             "one rank moves no rows; add --ranks or --gpus");
@@ -204,15 +201,7 @@ void add_tune(CLI::App& app, Session& session) {
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   command->add_flag("--dry-run", o->dry, "Print the times without keeping them");
-  add_reorder_option(command, session);
-  CLI::Option* const ranks =
-      command->add_option("--ranks", session.ranks, "Number of processes on this machine")
-          ->check(CLI::Range(1, kMostRanks))
-          ->capture_default_str();
-  command->add_option("--gpus", session.gpus, "Number of GPUs, with one process per GPU")
-      ->check(CLI::Range(1, kMostGpus))
-      ->excludes(ranks);
-  add_transport_option(command, o->transport);
+  add_rank_options(command, session, o->standard.transport);
   command->add_option("--seed", session.seed, "Seed of the partition (metis)")
       ->capture_default_str();
   add_timeout_options(command, session);

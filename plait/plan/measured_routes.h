@@ -13,7 +13,7 @@
 
 namespace plait {
 
-// What measurements hold for: the same route then takes about the same time.
+// The case that measurements were made in, and hold for.
 struct MeasuredKey {
   std::string graph;   // checksum (io/fingerprint.h)
   std::string device;  // the name of the GPU, or "cpu" with the number of processors
@@ -34,7 +34,7 @@ struct MeasuredRoute {
   friend bool operator==(const MeasuredRoute&, const MeasuredRoute&) = default;
 };
 
-// What was found for a key.
+// The measurements that are kept for a key.
 struct MeasuredRoutes {
   std::vector<MeasuredRoute> routes;  // empty: nothing
   std::string note;                   // why a file that is there was not used; else empty

@@ -1,16 +1,14 @@
 // Values of edges on the GPU.
 //
 //   - Sums give each lane columns of its own, as attention.cu does; groups of cut rows leave
-//   partial
-//     sums, which the last part of spmm.cu adds.
+//     partial sums, which spmm_partial_sums.cu adds.
 //   - Scores give a few lanes one head of one edge each. The row of a stands in a cache, since all
 //     edges of a group read the same one.
 //   - Rows, one per edge, are written by lanes that take the columns of all edges one after the
 //     other, so that none is idle where rows are narrow.
 //   - Softmax keeps, for each head, the greatest score and the sum of powers; the groups of a cut
-//   row
-//     leave both in a record, one kernel joins the records of a row, and another one writes its
-//     edges.
+//     row leave both in a record, one kernel joins the records of a row, and another one writes
+//     its edges.
 #include <algorithm>
 #include <cfloat>
 
@@ -25,8 +23,8 @@ namespace plait {
 namespace {
 
 constexpr unsigned kWarps = kThreads / kWarp;
-// Of scores: heads times the edges of a group, of which 2^31 edges make at most 2^19, fit in 32
-// bits.
+// Heads of scores: a group has at most 2^19 edges, so that its pairs of an edge and a head are
+// counted in 32 bits.
 constexpr std::uint64_t kMostHeads = 1 << 12;
 
 struct Lists {
