@@ -10,6 +10,7 @@
 #if defined(__AVX2__) && defined(__FMA__)
 #include <immintrin.h>
 #else
+#include <algorithm>
 #include <cmath>
 #endif
 
@@ -61,6 +62,17 @@ class FirstLanes {
   __m256i mask_;
 };
 
+// Moves lanes: lane i of the result is lane from[i] (0 to 7) of the argument.
+class LaneMove {
+ public:
+  explicit LaneMove(const int (&from)[kFloat8])
+      : from_(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))) {}
+  Float8 operator()(Float8 a) const { return {_mm256_permutevar8x32_ps(a.lanes, from_)}; }
+
+ private:
+  __m256i from_;
+};
+
 #else
 
 // Eight floats without AVX.
@@ -110,6 +122,18 @@ class FirstLanes {
 
  private:
   int count_;
+};
+
+// Moves lanes without AVX.
+class LaneMove {
+ public:
+  explicit LaneMove(const int (&from)[kFloat8]) { std::copy_n(from, kFloat8, from_); }
+  Float8 operator()(const Float8& a) const {
+    return Float8::each([&](int i) { return a.lanes[from_[i]]; });
+  }
+
+ private:
+  int from_[kFloat8];
 };
 
 #endif

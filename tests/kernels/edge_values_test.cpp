@@ -38,7 +38,7 @@ void expect_matches_reference(const EdgeValuesCase& c) {
 TEST(EdgeValues, AllShapesMatchTheReference) {
   const test::BothWays graph = random_both_ways(40, 300, 2);
   for (const std::uint64_t heads : {1, 2, 3, 9})
-    for (const std::uint64_t features : {1, 2, 4, 7, 8, 9, 16, 31})
+    for (const std::uint64_t features : {1, 2, 3, 4, 5, 7, 8, 9, 16, 31})
       expect_matches_reference({graph.graph, heads, features});
 }
 

@@ -52,10 +52,68 @@ struct Terms {
   }
 };
 
+// Values of edges are in the caller's order: fetches them ahead of their use.
+class ValueFetcher {
+ public:
+  // result: edges x result_width floats that are written, or null.
+  explicit ValueFetcher(const EdgeValues& args, float* result = nullptr,
+                        std::uint64_t result_width = 0)
+      : place_(args.place),
+        last_(args.edges.end.empty() ? 0 : args.edges.end.back() - 1),
+        arrays_{{args.m, args.width()}, {args.weights, args.heads}, {result, result_width}} {}
+
+  // Called at each edge.
+  [[gnu::always_inline]] void at(EdgeOffset edge) const {
+    const std::uint64_t place = place_[std::min(edge + kEdgesAhead, last_)];
+    for (const auto& [values, width] : arrays_)
+      if (values != nullptr)
+        for (std::uint64_t c = 0; c < width; c += kLineFloats)
+          __builtin_prefetch(values + place * width + c);
+  }
+
+ private:
+  static constexpr EdgeOffset kEdgesAhead = 24;
+
+  const std::uint32_t* place_;
+  EdgeOffset last_;
+  std::pair<const float*, std::uint64_t> arrays_[3];  // first float, floats per edge
+};
+
+// Heads of fewer than eight features: eight columns belong to several of them.
+class NarrowHeads {
+ public:
+  NarrowHeads(std::uint64_t heads, std::uint64_t features) : heads_(heads) {
+    if (features >= kFloat8 || features == 0) return;
+    for (std::uint64_t first = 0; first < features; ++first) {
+      int head[kFloat8];
+      for (std::uint64_t i = 0; i < kFloat8; ++i)
+        head[i] = static_cast<int>((first + i) / features);
+      moves_.emplace_back(head);
+    }
+    for (std::uint64_t c = 0; c < heads * features; c += kFloat8)
+      begins_.push_back({c / features, c % features});
+  }
+  // Returns, for each of the columns c .. c + 7, the weight of its head; w has one per head, and c
+  // is a multiple of 8.
+  [[gnu::always_inline]] Float8 spread(const float* w, std::uint64_t c) const {
+    const Begin at = begins_[c / kFloat8];
+    const FirstLanes part(static_cast<int>(std::min<std::uint64_t>(heads_ - at.head, kFloat8)));
+    return moves_[at.column](part.load(w + at.head));
+  }
+
+ private:
+  struct Begin {
+    std::uint64_t head, column;  // a head, and a column of it
+  };
+  std::uint64_t heads_;
+  std::vector<LaneMove> moves_;  // from a weight per head to one per column; by first column
+  std::vector<Begin> begins_;    // of each eight columns
+};
+
 // Calls put(c, lanes, weights, terms) for all columns, eight at a time.
 template <class Of, class Put>
-[[gnu::always_inline]] inline void each_column(const EdgeValues& args, EdgeOffset edge,
-                                               const Of& terms, Put&& put) {
+[[gnu::always_inline]] inline void each_column(const EdgeValues& args, const NarrowHeads& narrow,
+                                               EdgeOffset edge, const Of& terms, Put&& put) {
   const float* const w =
       args.weights == nullptr ? nullptr : args.weights + args.place[edge] * args.heads;
   const auto with_weight = [&](std::uint64_t begin, std::uint64_t end, Float8 weight) {
@@ -64,12 +122,12 @@ template <class Of, class Put>
     });
   };
   if (w == nullptr) return with_weight(0, args.width(), Float8::all(1));
-  if (args.features > 1) {
+  if (args.features >= kFloat8) {
     for (std::uint64_t k = 0; k < args.heads; ++k)
       with_weight(k * args.features, (k + 1) * args.features, Float8::all(w[k]));
   } else {
-    by_eight(0, args.heads, [&](std::uint64_t c, const auto& lanes) {
-      put(c, lanes, lanes.load(w + c), terms.at(c, lanes));
+    by_eight(0, args.width(), [&](std::uint64_t c, const auto& lanes) {
+      put(c, lanes, narrow.spread(w, c), terms.at(c, lanes));
     });
   }
 }
@@ -82,7 +140,8 @@ constexpr EdgeOffset kBlock = 64;
 template <EdgeTerm kTerm, bool kOfEdge>
 class SumKernel {
  public:
-  SumKernel(const EdgeValues& args, float* y) : args_(args), y_(y) {}
+  SumKernel(const EdgeValues& args, float* y)
+      : args_(args), y_(y), narrow_(args.heads, args.features), values_(args) {}
 
   void fold(std::uint64_t row, EdgeOffset begin, EdgeOffset end, RowFetcher& fetcher,
             float* record) {
@@ -106,7 +165,8 @@ class SumKernel {
     float* const sum = block_.data();
     for (EdgeOffset e = begin; e < end; ++e) {
       fetcher.fetch(1);
-      each_column(args_, e, Terms<kTerm, kOfEdge>(args_, row, e),
+      values_.at(e);
+      each_column(args_, narrow_, e, Terms<kTerm, kOfEdge>(args_, row, e),
                   [&](std::uint64_t c, const auto& lanes, Float8 weight, Float8 term) {
                     lanes.store(sum + c, fma(weight, term, lanes.load(sum + c)));
                   });
@@ -115,6 +175,8 @@ class SumKernel {
 
   EdgeValues args_;
   float* y_;
+  NarrowHeads narrow_;
+  ValueFetcher values_;
   std::vector<float> block_;
 };
 
@@ -151,6 +213,31 @@ template <class Of>
   sum.store(lanes);
   return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
          ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+}
+
+// Writes the sums of an edge's terms, one per head, to z.
+template <class Of>
+[[gnu::always_inline]] inline void sums_of_heads(const EdgeValues& args, const Of& terms,
+                                                 float* z) {
+  const std::uint64_t features = args.features, width = args.width();
+  if (features >= kFloat8 || features == 0) {
+    for (std::uint64_t k = 0; k < args.heads; ++k)
+      z[k] = sum_of(terms, k * features, (k + 1) * features);
+    return;
+  }
+  float sum = 0;
+  std::uint64_t left = features;  // columns of this head
+  by_eight(0, width, [&](std::uint64_t c, const auto& lanes) {
+    float columns[kFloat8];
+    terms.at(c, lanes).store(columns);
+    for (std::uint64_t i = 0; i < std::min<std::uint64_t>(width - c, kFloat8); ++i) {
+      sum += columns[i];
+      if (--left > 0) continue;
+      *z++ = sum;
+      sum = 0;
+      left = features;
+    }
+  });
 }
 
 // Calls body(term, whether m is there), both as constants.
@@ -199,15 +286,15 @@ void softmax_of_row(const EdgeSoftmax& args, std::uint64_t row, float* most, dou
 
 void edge_scores(const EdgeValues& args, float* z) {
   const auto with = [](EdgeTerm term, auto use) { with_score(term, use); };
+  const ValueFetcher values(args, z, args.heads);
   dispatch(args, with, [&](auto term, auto of_edge) {
     each_piece(args.edges, args.width(),
                [&](std::uint64_t row, EdgeOffset begin, EdgeOffset end, RowFetcher& fetcher) {
                  for (EdgeOffset e = begin; e < end; ++e) {
                    fetcher.fetch(1);
-                   const Terms<term(), of_edge()> terms(args, row, e);
-                   for (std::uint64_t k = 0; k < args.heads; ++k)
-                     z[args.place[e] * args.heads + k] =
-                         sum_of(terms, k * args.features, (k + 1) * args.features);
+                   values.at(e);
+                   sums_of_heads(args, Terms<term(), of_edge()>(args, row, e),
+                                 z + args.place[e] * args.heads);
                  }
                });
   });
@@ -224,13 +311,16 @@ void edge_sums(const EdgeValues& args, float* y) {
 
 void edge_rows(const EdgeValues& args, float* r) {
   const auto with = [](EdgeTerm term, auto use) { with_row(term, use); };
+  const NarrowHeads narrow(args.heads, args.features);
+  const ValueFetcher values(args, r, args.width());
   dispatch(args, with, [&](auto term, auto of_edge) {
     each_piece(args.edges, reads_b(term) ? args.width() : 0,
                [&](std::uint64_t row, EdgeOffset begin, EdgeOffset end, RowFetcher& fetcher) {
                  for (EdgeOffset e = begin; e < end; ++e) {
                    fetcher.fetch(1);
+                   values.at(e);
                    float* const to = r + args.place[e] * args.width();
-                   each_column(args, e, Terms<term(), of_edge()>(args, row, e),
+                   each_column(args, narrow, e, Terms<term(), of_edge()>(args, row, e),
                                [&](std::uint64_t c, const auto& lanes, Float8 weight,
                                    Float8 terms) { lanes.store(to + c, weight * terms); });
                  }
