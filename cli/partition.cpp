@@ -16,6 +16,19 @@ struct Options {
   std::uint64_t width = 64;
 };
 
+json counts_on_gpus(const PartQuality& part) {
+  return {{"rows", part.dense_rows},
+          {"listed_rows", part.listed_rows},
+          {"packed_rows", part.packed_rows},
+          {"partial",
+           {{"rows", part.summed.rows},
+            {"listed_rows", part.summed.listed_rows},
+            {"packed_rows", part.summed.packed_rows},
+            {"kept_edges", part.summed.kept_edges},
+            {"sums", part.summed.sums},
+            {"summed_edges", part.summed.summed_edges}}}};
+}
+
 json measure(const Dataset& dataset, PartitionScheme scheme, const Session& session,
              std::uint64_t width) {
   const Stopwatch watch;
@@ -28,7 +41,8 @@ json measure(const Dataset& dataset, PartitionScheme scheme, const Session& sess
                      {"edges", part.edges},
                      {"remote_edges", part.remote_edges},
                      {"halo_rows", part.halo_rows},
-                     {"bytes_per_iteration", part.bytes(width)}});
+                     {"bytes_per_iteration", part.bytes(width)},
+                     {"gpus", counts_on_gpus(part)}});
   return {{"scheme", to_string(scheme)},
           {"seconds", seconds},
           {"cut", quality.cut()},

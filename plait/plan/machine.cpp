@@ -28,6 +28,10 @@ void for_numbers(Profile& p, const Visit& visit) {
   visit("halo_byte", p.passes.halo_byte);
   visit("slice", p.passes.slice);
   visit("beside_link", p.passes.beside_link);
+  visit("nccl_link", p.nccl_link);
+  visit("nccl_begin", p.nccl_begin);
+  visit("peer_reads", p.peer_reads);
+  visit("peer_row", p.peer_row);
   visit("warps_at_once", p.warps_at_once);
   visit("short_group", p.short_group);
   visit("pick_blocks", p.pick_blocks);

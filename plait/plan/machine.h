@@ -31,6 +31,14 @@ struct PassCosts {
 struct MachineProfile {
   std::string name = "H200";
   PassCosts passes;
+  // Of NCCL, which brings the rows of bulk: bytes per second into one GPU, and seconds until rows
+  // begin to arrive.
+  double nccl_link = 290e9;
+  double nccl_begin = 20e-6;
+  // Of rows that a kernel reads in other GPUs' memory, one per edge (get): bytes per second into
+  // one GPU, and seconds per row besides.
+  double peer_reads = 304e9;
+  double peer_row = 5.5e-11;
   // Warps that a GPU runs at once, about.
   std::uint32_t warps_at_once = 5000;
   // Edges per row, on average, up to which several groups share a warp.

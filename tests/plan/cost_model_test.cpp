@@ -1,0 +1,197 @@
+// Compares predictions with the times in bench/measured, which were measured on four H200s.
+#include "plait/plan/cost_model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "plait/plan/decide.h"
+
+namespace plait {
+namespace {
+
+using nlohmann::json;
+
+std::vector<json> measurements(const std::string& name) {
+  std::ifstream file(std::string(PLAIT_SOURCE_DIR "/bench/measured/") + name);
+  std::vector<json> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(json::parse(line));
+  EXPECT_FALSE(lines.empty()) << name;
+  return lines;
+}
+
+// The partitions of each graph over four ranks.
+std::map<std::string, PartitionQuality> recorded_parts() {
+  std::map<std::string, PartitionQuality> parts;
+  for (const json& line : measurements("parts-4.json")) {
+    const json& of = line["case"];
+    PartQuality part{.vertices = line["vertices"],
+                     .edges = line["edges"],
+                     .remote_edges = line["remote_edges"],
+                     .dense_rows = line["rows"],
+                     .summed = {}};
+    part.summed.rows = line["partial"]["rows"];
+    part.summed.kept_edges = line["partial"]["kept_edges"];
+    part.summed.sums = line["partial"]["sums"];
+    part.summed.summed_edges = line["partial"]["summed_edges"];
+    parts[of["graph"].get<std::string>() + " " + of["partition"].get<std::string>()]
+        .parts.push_back(part);
+  }
+  return parts;
+}
+
+Route gpu_route(Strategy strategy) { return {.strategy = strategy, .gpu = true}; }
+
+double predicted_ms(Strategy strategy, const PartitionQuality& quality, std::uint64_t width,
+                    const MachineProfile& profile = {}) {
+  return 1e3 * predict_aggregation(gpu_route(strategy), quality, width, profile).value();
+}
+
+// One way to aggregate, on one graph at one width.
+struct Case {
+  double predicted, measured;
+  double error() const { return std::abs(predicted / measured - 1); }
+};
+
+// By graph and width.
+std::map<std::string, std::vector<Case>> recorded_cases() {
+  const auto parts = recorded_parts();
+  std::map<std::string, std::vector<Case>> cases;
+  for (const char* file : {"aggregate-4.json", "aggregate-4-clusters.json"})
+    for (const json& line : measurements(file)) {
+      const json& of = line["case"];
+      if (of["strategy"] == "cusparse") continue;
+      const std::string graph = of["graph"];
+      const auto& quality = parts.at(graph + " " + of["partition"].get<std::string>());
+      cases[graph + " " + std::to_string(of["width"].get<int>())].push_back(
+          {predicted_ms(parse_strategy(of["strategy"].get<std::string>()), quality, of["width"]),
+           line["median_ms"]});
+    }
+  return cases;
+}
+
+// The ranks of values within 3% of each other are shared: measurements vary by as much.
+std::vector<double> ranks_of(const std::vector<double>& values) {
+  std::vector<double> ranks;
+  for (const double value : values) {
+    double below = 0;
+    for (const double other : values)
+      below += other < value / 1.03 ? 1 : other <= value * 1.03 ? 0.5 : 0;
+    ranks.push_back(below);
+  }
+  return ranks;
+}
+
+double correlation(const std::vector<double>& a, const std::vector<double>& b) {
+  const auto mean = [](const auto& x) {
+    return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
+  };
+  double ab = 0, aa = 0, bb = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double da = a[i] - mean(a), db = b[i] - mean(b);
+    ab += da * db, aa += da * da, bb += db * db;
+  }
+  return ab / std::sqrt(aa * bb);
+}
+
+TEST(CostModel, PredictsMeasuredTimes) {
+  std::vector<double> errors;
+  for (const auto& [name, cases] : recorded_cases())
+    for (const Case& c : cases) errors.push_back(c.error());
+  ASSERT_EQ(errors.size(), 72u);
+  std::ranges::sort(errors);
+  RecordProperty("median_error", std::to_string(errors[errors.size() / 2]));
+  RecordProperty("largest_error", std::to_string(errors.back()));
+  EXPECT_LT(errors[errors.size() / 2], 0.06);
+  EXPECT_LT(errors.back(), 0.20);
+}
+
+TEST(CostModel, OrdersStrategiesAndPartitionsAsMeasured) {
+  std::vector<double> correlations;
+  for (const auto& [name, cases] : recorded_cases()) {
+    std::vector<double> predicted, measured;
+    for (const Case& c : cases) {
+      predicted.push_back(c.predicted);
+      measured.push_back(c.measured);
+    }
+    correlations.push_back(correlation(ranks_of(predicted), ranks_of(measured)));
+  }
+  ASSERT_EQ(correlations.size(), 12u);
+  const double mean = std::accumulate(correlations.begin(), correlations.end(), 0.0) / 12;
+  RecordProperty("mean_correlation", std::to_string(mean));
+  EXPECT_GT(mean, 0.9);
+}
+
+// A star of five million vertices on four GPUs; the owner of the centre reads all others.
+PartitionQuality star() {
+  PartitionQuality quality;
+  PartQuality centre{.vertices = 1,
+                     .edges = 4999999,
+                     .remote_edges = 4999999,
+                     .dense_rows = 4999999,
+                     .summed = {}};
+  centre.summed = {.rows = 3, .kept_edges = 3};
+  PartQuality other{.vertices = 1666667,
+                    .edges = 1666667,
+                    .remote_edges = 1666667,
+                    .dense_rows = 1,
+                    .summed = {}};
+  other.summed = {.rows = 1, .kept_edges = 1666667, .sums = 1, .summed_edges = 1666667};
+  quality.parts = {centre, other, other, other};
+  return quality;
+}
+
+TEST(CostModel, AStarIsFasterByPartialSums) {
+  for (const std::uint64_t width : {16, 64, 128})
+    EXPECT_LT(2 * predicted_ms(Strategy::partial, star(), width),
+              predicted_ms(Strategy::pipelined, star(), width))
+        << width;
+}
+
+TEST(CostModel, GetReadsEachRemoteEdge) {
+  const auto parts = recorded_parts();
+  // docs/performance.md: measured 5.71, 19.3 and 19.8.
+  EXPECT_NEAR(predicted_ms(Strategy::get, parts.at("reddit edges"), 16), 5.71, 0.2 * 5.71);
+  EXPECT_NEAR(predicted_ms(Strategy::get, parts.at("reddit edges"), 64), 19.3, 0.2 * 19.3);
+  EXPECT_NEAR(predicted_ms(Strategy::get, parts.at("products edges"), 64), 19.8, 0.2 * 19.8);
+}
+
+TEST(CostModel, ReplicateBringsAllRows) {
+  PartitionQuality quality;
+  quality.parts.resize(2, {.vertices = 1000000, .edges = 1000000, .summed = {}});
+  EXPECT_GT(predicted_ms(Strategy::replicate, quality, 64),
+            predicted_ms(Strategy::bulk, quality, 64) + 1e3 * 256e6 / MachineProfile().nccl_link);
+}
+
+// Links of 25 GB/s, as between hosts.
+MachineProfile slow_links() {
+  MachineProfile profile;
+  profile.passes.link = profile.nccl_link = profile.peer_reads = 25e9;
+  return profile;
+}
+
+TEST(CostModel, SlowLinksCostTheirBytes) {
+  const auto parts = recorded_parts();
+  const PartitionQuality& edges = parts.at("products edges");
+  const double link_ms = 1e3 * static_cast<double>(edges.parts[0].dense_rows) * 256 / 25e9;
+  const double ms = predicted_ms(Strategy::pipelined, edges, 64, slow_links());
+  EXPECT_GT(ms, link_ms);
+  EXPECT_LT(ms, 1.1 * link_ms);  // the sums hide behind the link
+}
+
+TEST(CostModel, HasNoModelOfOtherStrategies) {
+  const PartitionQuality quality = star();
+  EXPECT_FALSE(predict_aggregation(gpu_route(Strategy::paged), quality, 16).has_value());
+  EXPECT_FALSE(predict_aggregation(gpu_route(Strategy::automatic), quality, 16).has_value());
+  EXPECT_FALSE(predict_aggregation({.strategy = Strategy::bulk}, quality, 16).has_value());
+}
+
+}  // namespace
+}  // namespace plait
