@@ -179,6 +179,17 @@ def test_every_command_has_a_table_and_a_trace(plait, tmp_path, communities, x):
         trace.unlink()
 
 
+def test_what_tune_measures_is_one_phase(plait, communities):
+    """Phases inside of the measured steps would make the times longer that later runs choose by."""
+    tune = ["tune", communities, "--ranks", 2, "--widths", 8, "--repetitions", 1, "--dry-run"]
+    result = plait.json(*tune, "--profile")
+    check_sums(result, 2)
+    phases, _ = profile_of(result)
+    assert "measuring edges with bulk/check/aggregate/bring rows" in phases
+    assert phases["measuring edges with bulk/steps"]["calls"] == [1, 1]
+    assert not [path for path in phases if "/steps/" in path]
+
+
 def test_table_follows_the_result(plait, communities):
     run = ["train", communities, "--epochs", EPOCHS, "--ranks", 2, "--quiet", "--profile"]
     result = plait(*run)
