@@ -13,6 +13,7 @@
 #include "plait/base/error.h"
 #include "plait/base/file.h"
 #include "plait/base/printable.h"
+#include "plait/base/profile.h"
 #include "plait/base/saturating.h"
 #include "plait/base/timer.h"
 #include "plait/io/npy.h"
@@ -65,6 +66,7 @@ class RowBlock {
 
 void write_rows(const std::string& path, const Partition& partition, std::uint64_t width,
                 const std::vector<std::vector<std::byte>>& parts) {
+  const Timed timed("write");
   Buffer<float> all(partition.vertices() * width);
   partition.gather_rows(parts, width * sizeof(float), std::as_writable_bytes(all.span()));
   AtomicFile file(path);
@@ -100,9 +102,9 @@ std::unique_ptr<Aggregator> make(const Options& o, World& world, const Dataset& 
 
 // Returns the same matrix on every rank.
 NpyMatrix read_features(const std::string& path, World& world) {
-  NpyMatrix x = read_npy_matrix(path);
+  NpyMatrix x = timed("read features", [&] { return read_npy_matrix(path); });
   if (world.size() == 1) return x;
-  const Phase phase("comparing the ranks' features");
+  const Phase phase("comparing the ranks' features", "compare features");
   const auto bytes = std::as_bytes(x.values.span());
   require_equal(world, "ranks read different features",
                 {{"the number of rows", fmt::to_string(x.rows)},
@@ -118,8 +120,11 @@ void run(Options o, const Session& session, World& world) {
           o.graph, dataset.vertices());
   o.route = decided_route(world, dataset, session, o.route, {{x.width}, is_extremum(o)});
   const Partition partition = partition_for(world, dataset, o.route.partition, session.seed);
-  const auto aggregator =
-      in_phase("placing the graph", [&] { return make(o, world, dataset, partition, x.width); });
+  std::unique_ptr<Aggregator> aggregator;
+  {
+    const Phase phase("placing the graph", "place graph");
+    aggregator = make(o, world, dataset, partition, x.width);
+  }
 
   std::vector<float> post;
   if (o.op == "mean")
@@ -183,6 +188,7 @@ void add_aggregate(CLI::App& app, Session& session) {
   add_route_options(command, session, o->route);
   add_explain_option(command, session);
   add_timeout_options(command, session);
+  add_profile_options(command, session);
   group_options(command, {{"Files", {"--features", "--out"}},
                           {"Operation", {"--op", "--transposed"}},
                           {"GPUs and ranks", {"--seed"}}});

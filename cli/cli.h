@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "plait/graph/dataset.h"
+#include "plait/io/io.h"
 #include "plait/nn/config.h"
 #include "plait/partition/partition.h"
 #include "plait/plan/route.h"
@@ -35,6 +36,8 @@ struct Session {
   ReorderMethod reorder = ReorderMethod::none;  // of the graph once it is read
   bool json = false;
   bool quiet = false;
+  bool profile = false;               // show where the time went
+  std::string trace;                  // file for a trace of the phases; empty: none
   const CLI::App* command = nullptr;  // the subcommand that was called
   // Options that name a file to write, or a folder; and options that name a file to read which an
   // output may replace.
@@ -49,6 +52,8 @@ CLI::App* add_command(CLI::App& app, Session& session, const std::string& name,
                       const std::string& description, std::function<void()> run);
 // --json and --quiet.
 void add_output_flags(CLI::App* command, Session& session);
+// --profile and --trace, for a command that works for a while.
+void add_profile_options(CLI::App* command, Session& session);
 // Notes that the option names a file or folder that is written: all ranks must be given the same
 // name, although they may read files by different names. Before the command begins, a file is
 // refused that is also read, or that cannot be written.
@@ -119,13 +124,17 @@ std::string counted(std::uint64_t count, const char* noun);
 
 // --reorder.
 void add_reorder_option(CLI::App* command, Session& session);
-// Reads a graph as it is in its file, with a progress bar unless --quiet.
-Dataset read_file(const std::string& path, const Session& session);
+// Reads a graph as it is in its file, with a progress bar and warnings unless --quiet.
+Dataset read_file(const std::string& path, const Session& session, ReadOptions options = {});
 // Does the same, then renumbers it in memory if --reorder says so.
 Dataset read_graph(const std::string& path, const Session& session);
+// Writes a graph, in the format of its name unless `format` names another (WriteOptions).
+void write_graph(const Dataset& dataset, const std::string& path, const Session& session,
+                 const std::string& format = "");
 // Prints the line of a command that has written a graph.
 void print_graph(const std::string& out, const Dataset& dataset);
-// Prints one object on stdout, the command's whole result, with `schema` in front.
+// Prints one object on stdout, the command's whole result, with `schema` in front. With --profile
+// it is printed when the profile is known (cli/profile.h).
 void print_json(const json& result);
 
 void add_doctor(CLI::App& app, Session& session);

@@ -6,15 +6,16 @@
 #include <ctime>
 #include <filesystem>
 #include <iostream>
+#include <map>
 
 #include "cli/cli.h"
 #include "cli/command_tree.h"
+#include "cli/profile.h"
 #include "plait/base/error.h"
 #include "plait/base/file.h"
 #include "plait/base/printable.h"
 #include "plait/base/progress.h"
 #include "plait/graph/renumber.h"
-#include "plait/io/io.h"
 #include "plait/world/launch.h"
 #include "plait/world/phase.h"
 
@@ -82,9 +83,15 @@ bool is_output(const CLI::Option& option, const Session& session) {
 }
 
 void check_outputs(const Session& session) {
+  std::map<std::filesystem::path, std::string> written;  // options by the files that they name
   for (const CLI::Option* output : session.outputs)
     for (const std::string& path : output->results()) {
       require_not_read(path, *output, session);
+      std::error_code none;  // of names in folders that are not there
+      const auto [other, is_new] =
+          written.try_emplace(std::filesystem::weakly_canonical(path, none), output->get_name());
+      require<UsageError>(is_new, "{}: is written as {} and as {}; give two names", path,
+                          other->second, output->get_name());
       AtomicFile{path};
     }
 }
@@ -110,6 +117,16 @@ void add_output_flags(CLI::App* command, Session& session) {
                     "Print no progress on stderr, and no warnings about files");
 }
 
+void add_profile_options(CLI::App* command, Session& session) {
+  command->add_flag("--profile", session.profile,
+                    "Show on stderr where the time went, by phases; with --json, in the result. "
+                    "GPUs are waited for after each phase, which takes time");
+  as_output(session,
+            command->add_option("--trace", session.trace,
+                                "File for a trace of the phases of all ranks, for Perfetto or "
+                                "chrome://tracing"));
+}
+
 CLI::App* add_command(CLI::App& app, Session& session, const std::string& name,
                       const std::string& description, std::function<void()> run) {
   CLI::App* command = app.add_subcommand(name, description);
@@ -118,7 +135,8 @@ CLI::App* add_command(CLI::App& app, Session& session, const std::string& name,
     session.command = command;
     set_progress(session.progress());
     if (!valid_world_from_environment()) check_outputs(session);  // else once ranks have joined
-    run();
+    if (!command->get_subcommands().empty()) return run();        // a subcommand has done the work
+    with_profile(session, run);
   });
   return command;
 }
@@ -144,9 +162,16 @@ void add_reorder_option(CLI::App* command, Session& session) {
       "does this once for all runs");
 }
 
-Dataset read_file(const std::string& path, const Session& session) {
-  const Phase phase("reading " + path);
-  return read_dataset(path, {.progress = session.progress(), .warnings = session.progress()});
+Dataset read_file(const std::string& path, const Session& session, ReadOptions options) {
+  const Phase phase("reading " + path, "read graph");
+  options.progress = options.warnings = session.progress();
+  return read_dataset(path, options);
+}
+
+void write_graph(const Dataset& dataset, const std::string& path, const Session& session,
+                 const std::string& format) {
+  const Timed timed("write");
+  write_dataset(dataset, path, {.format = format, .warnings = session.progress()});
 }
 
 Dataset read_graph(const std::string& path, const Session& session) {
@@ -163,6 +188,7 @@ void print_graph(const std::string& out, const Dataset& dataset) {
 void print_json(const json& result) {
   json out = {{"schema", 1}};
   out.update(result);
+  if (hold_result(out)) return;
   // Print ASCII, with U+FFFD for bytes that are not UTF-8, which names of files may contain.
   std::cout << out.dump(-1, ' ', true, json::error_handler_t::replace) << std::endl;
 }

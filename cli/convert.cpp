@@ -13,14 +13,12 @@ struct Options {
 };
 
 void run(const Options& o, const Session& session) {
-  ReadOptions read = o.read;
-  read.progress = read.warnings = session.progress();
-  Dataset dataset = read_dataset(o.in, read);
+  Dataset dataset = read_file(o.in, session, o.read);
   if (makes_features(o.features))
     dataset.features = make_features(o.features, dataset);
   else if (!o.features.empty())
     attach_features(dataset, o.features);
-  write_dataset(dataset, o.out, {.format = o.out_format, .warnings = session.progress()});
+  write_graph(dataset, o.out, session, o.out_format);
   if (session.json)
     print_json({{"out", o.out},
                 {"vertices", dataset.vertices()},
@@ -60,6 +58,7 @@ void add_convert(CLI::App& app, Session& session) {
   command->add_flag("--no-loops", o->read.build.drop_loops, "Drop edges from a vertex to itself");
   command->add_flag("--no-duplicates", o->read.build.drop_duplicates,
                     "Keep only the first of parallel edges");
+  add_profile_options(command, session);
   add_examples(command,
                "  plait convert cora.npz cora.plait --undirected --no-loops\n"
                "  plait convert web.mtx web.plait\n"

@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "plait/base/error.h"
+#include "plait/base/profile.h"
 #include "plait/graph/dcsbm.h"
 #include "plait/graph/random_graphs.h"
 #include "plait/graph/shapes.h"
@@ -29,7 +30,7 @@ struct Options {
 };
 
 void write(const Options& o, const Session& session, const Dataset& dataset) {
-  write_dataset(dataset, o.out, {.warnings = session.progress()});
+  write_graph(dataset, o.out, session);
   if (session.json)
     print_json({{"out", o.out},
                 {"vertices", dataset.vertices()},
@@ -94,7 +95,9 @@ class Kinds {
   CLI::App* add(const char* name, const char* description, Make make) {
     CLI::App* kind =
         add_command(*generate_, session_, name, description, [make, o = o_, &session = session_] {
-          write(*o, session, make(*o, *session.command, session.seed));
+          const Dataset made =
+              timed("generate", [&] { return make(*o, *session.command, session.seed); });
+          write(*o, session, made);
         });
     as_output(session_,
               kind->add_option("-o,--out", o_->out, "Graph to write: " + writable_endings()))
@@ -102,6 +105,7 @@ class Kinds {
     kind->add_option("--seed", session_.seed,
                      "Seed; the same seed gives the same graph on every machine")
         ->capture_default_str();
+    add_profile_options(kind, session_);
     add_examples(kind, fmt::format("  plait generate {0} -o {0}.plait", name));
     return kind;
   }

@@ -20,7 +20,7 @@ const std::array<OptionGroup, 2> kCommonGroups{{
     {"GPUs and ranks",
      {"--ranks", "--gpus", "--strategy", "--partition", "--reorder", "--transport", "--exact",
       "--explain", "--timeout", "--gpu-timeout"}},
-    {"Output", {"--help", "--json", "--quiet"}},
+    {"Output", {"--help", "--json", "--quiet", "--profile", "--trace"}},
 }};
 
 std::string between(const std::string& text, const std::string& open, const std::string& close) {

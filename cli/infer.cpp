@@ -8,6 +8,7 @@
 #include "plait/base/error.h"
 #include "plait/base/file.h"
 #include "plait/base/printable.h"
+#include "plait/base/profile.h"
 #include "plait/io/npy.h"
 #include "plait/nn/inference/infer_by_layers.h"
 
@@ -36,6 +37,7 @@ void each_piece(const Scores& scores, Body body) {
 
 void write_result(const Options& o, const Session& session, const Dataset& dataset,
                   const Scores& scores) {
+  const Timed timed("write");
   AtomicFile file(o.out);
   if (o.classes && scores.columns() == 1)
     file.write(npy_header(npy_type<std::int64_t>(), std::array{scores.rows}));
@@ -119,6 +121,7 @@ void add_infer(CLI::App& app, Session& session) {
              "Normalisation of features, as in training");
   add_route_options(command, session, o->infer.route);
   add_timeout_options(command, session);
+  add_profile_options(command, session);
   CLI::Option* const limit =
       command
           ->add_option(

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cli/cli.h"
+#include "plait/base/profile.h"
 #include "plait/graph/statistics.h"
 #include "plait/nn/config.h"
 #include "plait/reorder/communities.h"
@@ -104,13 +105,15 @@ void add_info(CLI::App& app, Session& session) {
   CLI::App* command =
       add_command(app, session, "info", "Show the contents of a graph file", [=, &session] {
         const Dataset dataset = read_graph(*path, session);
-        json result = describe(dataset);
-        if (*communities) result.update(describe_communities(dataset));
+        json result = timed("count", [&] { return describe(dataset); });
+        if (*communities)
+          result.update(timed("find communities", [&] { return describe_communities(dataset); }));
         session.json ? print_json(result) : print_text(result);
       });
   command->add_option("graph", *path, "Graph file")->required();
   command->add_flag("--communities", *communities,
                     "Look for communities of vertices, which takes seconds for 100 million edges");
+  add_profile_options(command, session);
   add_examples(command, "  plait info cora.plait\n  plait info web.mtx --communities --json");
 }
 

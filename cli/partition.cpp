@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "plait/base/limits.h"
 #include "plait/base/memory.h"
+#include "plait/base/profile.h"
 #include "plait/base/timer.h"
 #include "plait/partition/quality.h"
 
@@ -31,10 +32,13 @@ json counts_on_gpus(const PartQuality& part) {
 
 json measure(const Dataset& dataset, PartitionScheme scheme, const Session& session,
              std::uint64_t width) {
+  const Timed phase(to_string(scheme));
   const Stopwatch watch;
-  const Partition partition = make_partition(scheme, dataset, session.ranks, session.seed);
+  const Partition partition = timed(
+      "partition", [&] { return make_partition(scheme, dataset, session.ranks, session.seed); });
   const double seconds = watch.seconds();
-  const PartitionQuality quality = measure_partition(dataset.graph, partition);
+  const PartitionQuality quality =
+      timed("count halo", [&] { return measure_partition(dataset.graph, partition); });
   json ranks = json::array();
   for (const PartQuality& part : quality.parts)
     ranks.push_back({{"vertices", part.vertices},
@@ -101,6 +105,7 @@ void add_partition(CLI::App& app, Session& session) {
       ->check(CLI::Range(1, kMostRanks))
       ->capture_default_str();
   command->add_option("--seed", session.seed, "Seed of metis")->capture_default_str();
+  add_profile_options(command, session);
   add_examples(
       command,
       "  plait partition products.plait --ranks 4 --width 128\n"

@@ -9,6 +9,7 @@
 #include "plait/base/gpu.h"
 #include "plait/base/limits.h"
 #include "plait/base/memory.h"
+#include "plait/base/profile.h"
 #include "plait/nn/memory/work_memory.h"
 #include "plait/nn/training/trainable.h"
 
@@ -27,10 +28,12 @@ struct Options {
 int ranks_of(const Session& session) { return std::max(session.ranks, session.gpus); }
 
 MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& dataset) {
+  const Timed phase("plan");
   const auto partition_for = [&](Route& route, const Moved& moved) {
     const int ranks = ranks_of(session);
     route = decided_route(dataset, session, ranks, ranks, route, moved);
-    return make_partition(route.partition, dataset, ranks_of(session), session.seed);
+    return timed("partition",
+                 [&] { return make_partition(route.partition, dataset, ranks, session.seed); });
   };
   if (!o.train) {
     Route route = o.route;
@@ -156,6 +159,7 @@ void add_plan(CLI::App& app, Session& session) {
       ->default_str("by model")
       ->check(CLI::Range(1, kMostLayers))
       ->needs(train);
+  add_profile_options(command, session);
   group_options(command, {{"Run", {"--width"}}, {"Model", {"--train", "--model", "--layers"}}});
   add_examples(command,
                "  plait plan products.plait --ranks 4 --width 128\n"

@@ -5,16 +5,20 @@
 #include <exception>
 
 #include "cli/command_tree.h"
+#include "cli/profile.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/limits.h"
 #include "plait/base/parallel.h"
+#include "plait/base/profile.h"
 #include "plait/base/progress.h"
 #include "plait/graph/renumber.h"
 #include "plait/io/fingerprint.h"
 #include "plait/plan/choose.h"
+#include "plait/plan/machine.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/symmetric/peer_access.h"
+#include "plait/world/copy_rate.h"
 #include "plait/world/difference.h"
 #include "plait/world/gather.h"
 #include "plait/world/launch.h"
@@ -121,6 +125,45 @@ void require_own_gpus(World& world) {
   }
 }
 
+// Collective. Reports the profiles of all ranks on rank 0.
+void report_profile(const Session& session, World& world) {
+  const Profile mine = end_profile();
+  const auto gather = [&](const std::string& text) {
+    std::vector<std::string> texts;
+    for (const auto& bytes : world.all_gather(std::as_bytes(std::span(text))))
+      texts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    return texts;
+  };
+  std::vector<Profile> ranks;
+  for (const std::string& text : gather(to_text(mine))) ranks.push_back(profile_of_text(text));
+  if (!session.trace.empty()) {
+    const std::vector<std::string> spans = gather(to_text(mine.spans));
+    for (std::size_t rank = 0; rank < spans.size(); ++rank)
+      ranks[rank].spans = spans_of_text(spans[rank]);
+  }
+  MoveLimit limit;
+  if (session.gpus > 0)
+    limit = {"link", machine().passes.link};
+  else if (session.profile && world.size() > 1 && world.one_host())
+    limit = {"memory copy", measure_copy_rate(world)};
+  if (world.rank() == 0) report_profile(session, ranks, limit);
+}
+
+// Runs `body`, and reports the profile if there is one, also of a run that all ranks end because
+// the user has interrupted it.
+void run_profiled(const Session& session, World& world, const std::function<void(World&)>& body) {
+  if (!profiling()) return body(world);
+  if (session.gpus > 0) settle_phases_by(wait_for_gpu);
+  std::exception_ptr interrupted;
+  try {
+    body(world);
+  } catch (const Interrupted&) {
+    interrupted = std::current_exception();
+  }
+  report_profile(session, world);
+  if (interrupted) std::rethrow_exception(interrupted);
+}
+
 // Runs `body` in the world that the environment names.
 void run_as_rank(Session& session, WorldConfig config, const std::function<void(World&)>& body) {
   set_timeouts(session, config);
@@ -136,7 +179,7 @@ void run_as_rank(Session& session, WorldConfig config, const std::function<void(
   // All ranks are interrupted together, and none ends while another still works: no rank is lost.
   std::exception_ptr interrupted;
   try {
-    body(*world);
+    run_profiled(session, *world, body);
   } catch (const Interrupted&) {
     interrupted = std::current_exception();
   }
@@ -162,12 +205,13 @@ void on_ranks(Session& session, const std::function<void(World&)>& body) {
   if (options.ranks == 1) {
     require_gpus(session.gpus);
     if (session.gpus > 0) use_gpu(0);
-    return body(*World::alone());
+    return run_profiled(session, *World::alone(), body);
   }
   set_timeouts(session, options);
   if (!built_with_cuda()) require_gpus(session.gpus);
   if (const auto code = launch(options)) {
     session.exit_code = *code;
+    if (profiling()) end_profile();  // ranks have reported theirs
     return;
   }
   end_on_interrupt();
@@ -199,7 +243,7 @@ Buffer<std::uint64_t> order_for(World& world, const Dataset& dataset, const Sess
 
 Dataset reordered(World& world, Dataset dataset, const Session& session) {
   if (session.reorder == ReorderMethod::none) return dataset;
-  const Phase phase(fmt::format("ordering vertices by {}", to_string(session.reorder)));
+  const Phase phase(fmt::format("ordering vertices by {}", to_string(session.reorder)), "reorder");
   const Buffer<std::uint64_t> order = order_for(world, dataset, session);
   if (order.empty()) return dataset;
   on_all_or_none(world, [&] {  // before any rank takes memory
@@ -216,7 +260,7 @@ Dataset read_graph(World& world, const std::string& path, const Session& session
   if (world.size() == 1) return read_graph(path, session);
   Dataset dataset = read_file(path, session);
   {
-    const Phase phase("comparing the ranks' graphs");
+    const Phase phase("comparing the ranks' graphs", "compare graphs");
     require_equal(world, "ranks read different graphs", fingerprint(dataset));
   }
   return reordered(world, std::move(dataset), session);
@@ -224,7 +268,7 @@ Dataset read_graph(World& world, const std::string& path, const Session& session
 
 Partition partition_for(World& world, const Dataset& dataset, PartitionScheme scheme,
                         std::uint64_t seed) {
-  const Phase phase(fmt::format("partitioning by {}", to_string(scheme)));
+  const Phase phase(fmt::format("partitioning by {}", to_string(scheme)), "partition");
   if (scheme != PartitionScheme::metis || world.size() == 1)
     return make_partition(scheme, dataset, world.size(), seed);
   Buffer<std::uint32_t> owner(dataset.vertices());

@@ -8,6 +8,7 @@
 #include "plait/base/limits.h"
 #include "plait/base/parallel.h"
 #include "plait/base/printable.h"
+#include "plait/base/profile.h"
 #include "plait/base/timer.h"
 #include "plait/graph/renumber.h"
 #include "plait/graph/statistics.h"
@@ -64,8 +65,8 @@ void run(const Options& o, const Session& session) {
   const Dataset after = o.undo                ? with_first_numbers(before)
                         : found.order.empty() ? before
                                               : renumbered(before, found.order.span());
-  write_dataset(after, o.out, {.warnings = session.progress()});
-  json result = to_json(o, before, after, found);
+  write_graph(after, o.out, session);
+  json result = timed("count", [&] { return to_json(o, before, after, found); });
   result["seconds"] = seconds;
   session.json ? print_json(result) : print_text(result);
 }
@@ -95,6 +96,7 @@ void add_reorder(CLI::App& app, Session& session) {
       ->check(CLI::Range(1, kMostThreads))
       ->default_str("all");
   command->add_option("--seed", session.seed, "Seed of the metis order")->capture_default_str();
+  add_profile_options(command, session);
   add_examples(command,
                "  plait reorder products.plait products-near.plait\n"
                "  plait reorder road.plait road-rcm.plait --method rcm\n"

@@ -202,6 +202,7 @@ void add_train(CLI::App& app, Session& session) {
   add_route_options(command, session, o->train.route);
   add_explain_option(command, session);
   add_timeout_options(command, session);
+  add_profile_options(command, session);
   group_options(
       command,
       {{"Main options", {"--model", "--ranks", "--gpus"}},

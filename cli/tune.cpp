@@ -10,6 +10,7 @@
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/error.h"
 #include "plait/base/printable.h"
+#include "plait/base/profile.h"
 #include "plait/plan/choose.h"
 #include "plait/plan/decide.h"
 #include "plait/symmetric/agreement.h"
@@ -84,6 +85,7 @@ class Tuning {
       require_run_fits(world_, dataset_.graph, dataset_.symmetric, partition,
                        {.route = route, .shards = options.shards, .widths = o_.widths},
                        "the aggregation");
+      std::optional<Timed> placing("place graph");
       std::unique_ptr<Aggregator> on_cpu;
       std::unique_ptr<GpuAggregator> on_gpu;
       if (route.gpu)
@@ -91,17 +93,22 @@ class Tuning {
             make_gpu_aggregator(world_, dataset_.graph, dataset_.symmetric, partition, options);
       else
         on_cpu = make_aggregator(world_, dataset_.graph, dataset_.symmetric, partition, options);
+      placing.reset();
       for (const std::uint64_t width : o_.widths) {
         std::unique_ptr<AggregateBench> bench;
         if (route.gpu)
           bench = std::make_unique<GpuBench>(world_, dataset_.graph, partition, *on_gpu, width);
         else
           bench = make_cpu_bench(world_, dataset_.graph, partition, *on_cpu, width);
-        const double error = bench->check();
+        const double error = timed("check", [&] { return bench->check(); });
         require<MismatchError>(error < 1e-5, "{} with {} at width {} is wrong by {} relative",
                                to_string(route.partition), to_string(route.strategy), width, error);
-        times.push_back({route.strategy, route.partition, route.transport, width,
-                         bench->time_steps(o_.effort).median()});
+        const Times steps = timed("steps", [&] {
+          const ProfilePause
+              pause;  // the times are kept, and on GPUs phases would make them longer
+          return bench->time_steps(o_.effort);
+        });
+        times.push_back({route.strategy, route.partition, route.transport, width, steps.median()});
       }
       measured_.insert(measured_.end(), times.begin(), times.end());
     } catch (const DoesNotFitError& error) {  // on all ranks
@@ -205,6 +212,7 @@ void add_tune(CLI::App& app, Session& session) {
   command->add_option("--seed", session.seed, "Seed of the partition (metis)")
       ->capture_default_str();
   add_timeout_options(command, session);
+  add_profile_options(command, session);
   group_options(command,
                 {{"Measurement", {"--widths", "--partitions", "--repetitions", "--dry-run"}},
                  {"GPUs and ranks", {"--seed"}}});

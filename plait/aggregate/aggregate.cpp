@@ -4,6 +4,7 @@
 
 #include "plait/aggregate/cuda/aggregator.h"
 #include "plait/base/delay.h"
+#include "plait/base/profile.h"
 #include "plait/base/timer.h"
 #include "plait/exchange/cpu_exchange.h"
 #include "plait/kernels/spmm.h"
@@ -61,6 +62,7 @@ class CpuAggregator : public Aggregator {
     const Shard& shard = exchange_.shard(direction);
     const RowSource x = exchange_.bring(direction, rows);
     delay_point();
+    const Timed timed("sum");
     AddTime time(exchange_.working());
     spmm({.begin = shard.begin(),
           .end = shard.end(),

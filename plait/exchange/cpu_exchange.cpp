@@ -7,6 +7,7 @@
 #include "plait/base/delay.h"
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
+#include "plait/base/profile.h"
 #include "plait/base/saturating.h"
 #include "plait/base/timer.h"
 #include "plait/plan/choose.h"
@@ -67,6 +68,7 @@ void CpuExchange::meet(const Meeting& mine) {
       agree(world_, "an operation on a graph: " + Meeting::text(mine.word()));
     return;
   }
+  const Timed timed("wait for ranks");
   AddTime time(cost_.waiting);
   const std::vector<std::uint64_t> words = rows_.barrier(mine.word());
   for (std::size_t rank = 1; rank < words.size(); ++rank)
@@ -123,6 +125,7 @@ RowSource CpuExchange::bring(Direction direction, const OwnRows& rows) {
     return {rows.x, stride, static_cast<Slot>(of.own)};
   if (!std::exchange(rows_are_free_, false)) barrier();  // peers have read the last step's rows
   {
+    const Timed timed("place own rows");
     AddTime time(cost_.summing);
     scale_rows(rows, of.own, rows_.own(), stride);
   }
@@ -140,6 +143,7 @@ void CpuExchange::gather(Direction direction, const void* rows, std::uint64_t ro
   EdgeRows found = edges(direction);
   found.x = bring(direction, {static_cast<const float*>(rows), nullptr, row_floats(row_bytes)});
   delay_point();
+  const Timed timed("work on edges");
   AddTime time(cost_.summing);
   use.work(found);
 }
@@ -149,6 +153,7 @@ GraphShards cpu_shards(const World& world, const AnyCsr& graph, bool symmetric,
   ShardOptions shards = options.shards;
   shards.halo = options.route.placement().halo;
   shards.order = options.route.order();
+  const Timed timed("cut shards");
   return make_graph_shards(graph, symmetric, partition, world.rank(), shards);
 }
 
@@ -163,6 +168,7 @@ std::unique_ptr<Exchange> make_exchange(World& world, const AnyCsr& graph, bool 
 }
 
 void CpuExchange::barrier() {
+  const Timed timed("wait for ranks");
   AddTime time(cost_.waiting);
   rows_.barrier();
 }

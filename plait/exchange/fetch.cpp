@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "plait/base/parallel.h"
+#include "plait/base/profile.h"
 #include "plait/base/timer.h"
 #include "plait/exchange/strategy_run.h"
 
@@ -73,12 +74,14 @@ class FetchStrategy : public StrategyRun {
   }
 
   RowSource gather(std::uint64_t stride, SymmetricRows& rows, ExchangeCost& cost) override {
+    const Timed timed("bring rows");
     AddTime time(cost.fetching);
     if (messages_)
       messages_->exchange(shard_, stride, rows.own());
     else if (rows.shared())  // each rank pulls its halo out of its peers' slots
       pull_halo(shard_.halo, stride, rows, rows.own() + shard_.own * stride);
-    count_fetched(rows_from_, stride, cost);
+    const std::uint64_t bytes = count_fetched(rows_from_, stride, cost);
+    if (!messages_) count_moved(bytes);  // World counts messages
     return {rows.own(), stride, static_cast<Slot>(shard_.own)};
   }
 

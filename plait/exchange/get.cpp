@@ -1,6 +1,7 @@
 // Strategy `get`: the kernel translates each remote edge to (rank, row) and reads the row there,
 // as often as edges name it. No halo is stored; a row crosses once for every edge.
 #include "plait/base/error.h"
+#include "plait/base/profile.h"
 #include "plait/exchange/strategy_run.h"
 
 namespace plait {
@@ -16,7 +17,7 @@ class GetStrategy : public StrategyRun {
 
   // Fetching and summing are one: the time counts as the kernel's.
   RowSource gather(std::uint64_t stride, SymmetricRows& rows, ExchangeCost& cost) override {
-    count_fetched(edges_from_, stride, cost);
+    count_moved(count_fetched(edges_from_, stride, cost));
     RowSource source{rows.own(), stride, static_cast<Slot>(shard_.own)};
     if (rows.shared()) {
       source.peers = rows.peers();

@@ -38,15 +38,18 @@ class StrategyRun {
 // their owners. Rows are `stride` floats apart in both places.
 void pull_halo(const Halo& halo, std::uint64_t stride, const SymmetricRows& rows, float* to);
 
-// Counts the bytes that arrived: `rows[p]` rows of `stride` floats from each rank p.
-inline void count_fetched(const std::vector<std::uint64_t>& rows, std::uint64_t stride,
-                          ExchangeCost& cost) {
+// Counts the bytes that arrived, and returns their sum: `rows[p]` rows of `stride` floats from each
+// rank p.
+inline std::uint64_t count_fetched(const std::vector<std::uint64_t>& rows, std::uint64_t stride,
+                                   ExchangeCost& cost) {
   cost.fetched_from.resize(rows.size());
+  const std::uint64_t before = cost.bytes_fetched;
   for (std::size_t p = 0; p < rows.size(); ++p) {
     const std::uint64_t bytes = rows[p] * stride * sizeof(float);
     cost.fetched_from[p] += bytes;
     cost.bytes_fetched += bytes;
   }
+  return cost.bytes_fetched - before;
 }
 
 // Collective. Make `bulk` or `replicate` (the shard's halo tells which), and `get`. The shard must

@@ -8,6 +8,7 @@
 #include "plait/base/error.h"
 #include "plait/base/memory.h"
 #include "plait/base/parallel.h"
+#include "plait/base/profile.h"
 
 namespace plait {
 namespace {
@@ -158,6 +159,7 @@ Csr<V> build_weighted(const EdgeList<V>& list, const BuildOptions& options) {
 
 template <VertexId V>
 Csr<V> build_csr(EdgeList<V> edges, const BuildOptions& options) {
+  const Timed timed("build CSR");
   const bool weighted = !edges.weight.empty();
   const std::uint64_t copies = options.undirected ? 2 : 1;
   const std::uint64_t an_edge =

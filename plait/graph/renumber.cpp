@@ -8,6 +8,7 @@
 #include "plait/base/error.h"
 #include "plait/base/memory.h"
 #include "plait/base/parallel.h"
+#include "plait/base/profile.h"
 
 namespace plait {
 namespace {
@@ -160,6 +161,7 @@ void require_memory_to_renumber(const Dataset& dataset, std::uint64_t copies) {
 }
 
 Dataset renumbered(const Dataset& dataset, std::span<const std::uint64_t> order) {
+  const Timed timed("renumber");
   require(order.size() == dataset.vertices(), "an order of {} vertices was given for {}",
           order.size(), dataset.vertices());
   const std::uint64_t wrong = first_no_permutation(order);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "plait/base/parallel.h"
+#include "plait/base/profile.h"
 #include "plait/graph/validate.h"
 
 namespace plait {
@@ -100,7 +101,10 @@ class SymmetryCheck {
 
 }  // namespace
 
-bool is_symmetric(const AnyCsr& any) { return std::visit(SymmetryCheck(), any); }
+bool is_symmetric(const AnyCsr& any) {
+  const Timed timed("check symmetry");
+  return std::visit(SymmetryCheck(), any);
+}
 
 std::optional<RowEntry> find_one_way_edge(const AnyCsr& any) {
   if (is_symmetric(any)) return std::nullopt;

@@ -7,6 +7,7 @@
 #include "plait/base/array.h"
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
+#include "plait/base/profile.h"
 #include "plait/graph/renumber.h"
 
 namespace plait {
@@ -179,6 +180,7 @@ void validate_numbers(const Dataset& dataset, const Checker& check) {
 }  // namespace
 
 void validate(const Dataset& dataset, const std::string& file) {
+  const Timed timed("validate");
   const Checker check(file);
   const std::uint64_t vertices = dataset.vertices();
   if (vertices == 0)

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "plait/base/error.h"
+#include "plait/base/profile.h"
 
 namespace plait {
 namespace {
@@ -151,6 +152,7 @@ std::uint64_t Model::moved_width(bool sparse_input) const {
 
 torch::Tensor Model::forward(const InputFeatures& input, const GraphRef& graph, DropoutStep step,
                              bool trains, const GraphSet* set) const {
+  const Timed timed("forward");
   const DropoutStep head_step = std::exchange(step, head_ ? DropoutStep{} : step);
   torch::Tensor h;
   for (std::size_t l = 0; l < layers_.size(); ++l) {

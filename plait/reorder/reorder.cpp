@@ -7,6 +7,7 @@
 #include "plait/base/memory.h"
 #include "plait/base/names.h"
 #include "plait/base/parallel.h"
+#include "plait/base/profile.h"
 #include "plait/graph/renumber.h"
 #include "plait/graph/statistics.h"
 #include "plait/reorder/methods.h"
@@ -99,6 +100,7 @@ std::span<const ReorderMethod> reorder_methods() { return kValues; }
 Reordering find_order(ReorderMethod method, const ReorderInput& input) {
   if (method == ReorderMethod::automatic) return closer_order(input);
   if (method == ReorderMethod::none) return {};
+  const Timed timed("find order");
   require_memory(bytes_beside_graph(method, input),
                  fmt::format("the order of {}", to_string(method)));
   Reordering found = kMethods[static_cast<std::size_t>(method)].find(input);

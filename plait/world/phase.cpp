@@ -21,7 +21,9 @@ Names& names() {
 
 }  // namespace
 
-Phase::Phase(const std::string& name) : exceptions_(std::uncaught_exceptions()) {
+Phase::Phase(const std::string& name, std::string_view timed)
+    : exceptions_(std::uncaught_exceptions()),
+      timed_(timed.empty() ? std::string_view(name) : timed) {
   auto& all = names();
   const std::lock_guard lock(all.mutex);
   previous_ = all.current;

@@ -122,8 +122,11 @@ class Joined : public World {
   void collective(Kind kind, Operation&& operation) {
     begin_kind(kind);
     liveness_->check();
+    const Timed timed("collectives");
+    const std::uint64_t before = gloo_->bytes_sent();
     try {
       operation();
+      count_moved(gloo_->bytes_sent() - before);
     } catch (const Error& error) {
       liveness_->explain(error.what());
     }

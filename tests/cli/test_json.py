@@ -32,6 +32,7 @@ def documented():
 
 
 DOCUMENTED = documented()
+PROFILE = DOCUMENTED.pop("## `--profile`")
 
 
 def leaves(value, path=""):
@@ -58,7 +59,7 @@ def empty_lists(value, path=""):
 
 
 def check(command, found):
-    fields = DOCUMENTED[command]
+    fields = DOCUMENTED[command] | (PROFILE if "profile" in found else {})
     met = set()
     for path, value in leaves(found):
         assert path in fields, f"{path} is not in docs/json.md"
@@ -106,6 +107,9 @@ def runs(communities, folder):
         yield "train", ["train", communities, "--epochs", 3, *options]
     for options in ([], ["--dry-run"]):
         yield "tune", ["tune", communities, "--ranks", 2, "--widths", 8, "--repetitions", 1, *options]
+    for options in (["--ranks", 2], []):
+        yield "train", ["train", communities, "--epochs", 2, *options, "--profile"]
+    yield "info", ["info", communities, "--profile"]
     yield "report", ["report", folder / "run.json", "-o", f"{out}.html"]
     for shell in ("bash", "zsh", "fish"):
         yield "completion", ["completion", shell]

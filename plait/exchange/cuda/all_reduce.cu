@@ -91,7 +91,7 @@ class AllReduce : public GpuAllReduce {
  private:
   template <class T>
   void run(T* values, std::uint64_t count) {
-    const Phase phase("summing over ranks");
+    const Phase phase("summing over ranks", "sum over ranks");
     link_.operation(stream_, [&] { link_.all_reduce_sum(values, count, stream_); });
   }
   const cudaStream_t stream_;

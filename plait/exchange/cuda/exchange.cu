@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "plait/base/error.h"
+#include "plait/base/profile.h"
 #include "plait/base/saturating.h"
 #include "plait/exchange/cuda/exchange.cuh"
 #include "plait/exchange/strategy_run.h"
@@ -184,7 +185,7 @@ void GpuExchange::sum(Direction direction, const DeviceProduct& product) {
 }
 
 void GpuExchange::all_reduce_sum(float* values, std::uint64_t count) {
-  const Phase phase("summing over ranks");
+  const Phase phase("summing over ranks", "sum over ranks");
   link_.operation(stream_, [&] { link_.all_reduce_sum(values, count, stream_); });
 }
 
@@ -206,6 +207,7 @@ std::size_t GpuExchange::passes(std::uint64_t width) {
 void GpuExchange::count(const Side& of, std::uint64_t width) {
   const std::uint64_t bytes = of.strategy->bytes_fetched(width);
   cost_.bytes_fetched += bytes;
+  count_moved(bytes);
   if (!stores_halo()) return;
   cost_.fetched_from.resize(static_cast<std::size_t>(link_.ranks()));
   const std::uint64_t halo = of.graph.shard.slot_count() - of.graph.shard.own;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plait/base/profile.h"
 #include "plait/graph/renumber.h"
 #include "plait/nn/memory/work_memory.h"
 #include "plait/nn/model.h"
@@ -119,13 +120,15 @@ Scores infer(World& world, const Dataset& dataset, const Partition& partition,
              const InferConfig& config) {
   check_partition(dataset, partition);
   const torch::NoGradGuard no_grad;
-  const TrainedModel trained =
-      load_model_for(world, dataset, config, torch_device(config.route.gpu));
+  const TrainedModel trained = timed("load checkpoint", [&] {
+    return load_model_for(world, dataset, config, torch_device(config.route.gpu));
+  });
   const ModelConfig& model = trained.model.config();
   require_inference_fits(world, dataset, partition, model, config);
   const torch::Tensor own = own_scores(world, dataset, partition, config.route, trained, [] {});
 
-  Array<float> values = gathered(world, partition, own, dataset);
+  Array<float> values =
+      timed("gather scores", [&] { return gathered(world, partition, own, dataset); });
   if (world.rank() != 0) return {};
   return {model.task, dataset.examples(), static_cast<std::uint64_t>(own.size(1)),
           std::move(values)};

@@ -13,6 +13,7 @@
 #include "plait/base/error.h"
 #include "plait/base/memory.h"
 #include "plait/base/parallel.h"
+#include "plait/base/profile.h"
 #include "plait/base/progress.h"
 #include "plait/nn/inference/work_folder.h"
 #include "plait/nn/model.h"
@@ -126,6 +127,7 @@ class LayeredInference {
   // if the input has to be made from the dataset's features.
   torch::Tensor compute(std::size_t layer, const Array<float>& rows, const BlockRange& range,
                         std::unique_ptr<Aggregator> aggregator) const {
+    const Timed timed("forward");
     const auto graph =
         c10::make_intrusive<GraphHandle>(world_, std::move(aggregator), dataset_.vertices());
     if (rows.empty()) {
@@ -259,14 +261,20 @@ class LayeredInference {
         progress.advance(range.end - v);
         v = range.end;
         if (Clock::now() - recorded < kBetweenRecords) continue;
-        out.sync();
-        folder_.reach({s, v - first_});
+        record(out, {s, v - first_});
         recorded = Clock::now();
       }
-      out.sync();
-      folder_.reach(v == last_ ? Reached{s + 1, 0} : Reached{s, v - first_});
+      record(out, v == last_ ? Reached{s + 1, 0} : Reached{s, v - first_});
     }
     end_stage(stage);
+  }
+
+  // Syncs the rows written so far, so that they outlive the program, and notes how far this rank
+  // is.
+  void record(SharedFile& out, const Reached& reached) {
+    const Timed timed("sync rows");
+    out.sync();
+    folder_.reach(reached);
   }
 
   struct Inputs {
@@ -275,6 +283,7 @@ class LayeredInference {
   };
   void run_block(const Stage& stage, const BlockRange& range, const Inputs& in, SharedFile& out) {
     const auto write = [&](const float* rows) {
+      const Timed timed("write rows");
       if (&stage == &stages_.back() && !dataset_.numbers.empty())
         return write_by_number(rows, range, out);
       const std::uint64_t floats = (range.end - range.begin) * stage.width;
@@ -282,7 +291,9 @@ class LayeredInference {
                    std::as_bytes(std::span(rows, floats)));
     };
     if (stage.act == Act::receive) {
-      RowBlock block = make_row_block(dataset_.graph, range, one_loop_each_, sources_);
+      RowBlock block = timed("cut block", [&] {
+        return make_row_block(dataset_.graph, range, one_loop_each_, sources_);
+      });
       const torch::Tensor y = compute(stage.layer, in.input, range,
                                       make_receiving_aggregator(std::move(block), in.sent.data()));
       return write(y.const_data_ptr<float>());

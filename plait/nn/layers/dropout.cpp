@@ -1,5 +1,6 @@
 #include "plait/nn/layers/dropout.h"
 
+#include "plait/base/profile.h"
 #include "plait/kernels/cuda/dropout.h"
 #include "plait/nn/layers/linear_map.h"
 #include "plait/nn/operations/torch_device.h"
@@ -8,6 +9,7 @@ namespace plait {
 
 torch::Tensor mask_rows(const torch::Tensor& x, const VertexList& vertices,
                         const DropoutStep& step) {
+  const Timed timed("dropout");
   torch::Tensor y = torch::empty_like(x);
   const DropoutRows rows{.vertices = ids_of(vertices),
                          .rows = static_cast<std::uint64_t>(x.size(0)),

@@ -9,6 +9,7 @@
 
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/memory.h"
+#include "plait/base/profile.h"
 #include "plait/nn/inference/infer.h"
 #include "plait/nn/memory/tensor_trace.h"
 #include "plait/nn/model.h"
@@ -127,6 +128,8 @@ std::vector<WorkBytes> work_of(const Dataset& dataset, const Partition& partitio
     return work;
   }
   const auto rehearsal = [&](std::uint64_t times) {
+    const Timed timed("rehearse memory");
+    const ProfilePause pause;
     const Dataset few = few_of(dataset, times, split);
     return Rehearsal{few.vertices(), trace_tensors([&](const auto& kept) { rehearse(few, kept); })};
   };

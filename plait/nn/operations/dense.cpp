@@ -2,6 +2,7 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "plait/base/profile.h"
 #include "plait/nn/layers/linear_map.h"
 #include "plait/nn/operations/exact_sums.h"
 
@@ -113,6 +114,7 @@ torch::Tensor on_rank_0(const torch::Tensor& whole, const GraphRef& graph) {
 
 torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
                      const GraphRef& graph) {
+  const Timed timed("dense");
   if (!is_exact(graph))
     return bias.defined() ? torch::linear(x, weight, bias) : x.matmul(weight.t());
   const torch::Tensor y = Product::apply(x, weight, graph);

@@ -49,7 +49,7 @@ GraphHandle::GraphHandle(World& world, const AnyCsr& graph, bool symmetric,
       device_(torch_device(options.route.gpu)),
       vertices_(vertex_count(graph)),
       exact_(options.route.exact) {
-  const Phase phase("placing the graph");
+  const Phase phase("placing the graph", "place graph");
   require_run_fits(
       world, graph, symmetric, partition,
       {.route = options.route, .shards = options.shards, .widths = {options.max_width}},

@@ -1,6 +1,7 @@
 #include "plait/nn/operations/sparse_matrix.h"
 
 #include "plait/base/parallel.h"
+#include "plait/base/profile.h"
 #include "plait/kernels/spmm.h"
 #include "plait/nn/layers/dropout.h"
 #include "plait/nn/operations/torch_device.h"
@@ -17,6 +18,7 @@ SparseMatrix::SparseMatrix(Csr32 matrix, std::uint64_t columns, const torch::Dev
 
 torch::Tensor SparseMatrix::times(const torch::Tensor& values, const torch::Tensor& x,
                                   bool fixed_order) const {
+  const Timed timed("sparse features");
   const std::uint64_t rows = gpu_ ? gpu_->rows() : matrix_.vertices();
   const auto width = static_cast<std::uint64_t>(x.size(1));
   torch::Tensor y = torch::empty({static_cast<std::int64_t>(rows), x.size(1)}, x.options());
@@ -46,6 +48,7 @@ torch::Tensor SparseMatrix::times(const torch::Tensor& values, const torch::Tens
 torch::Tensor SparseMatrix::dropped(const torch::Tensor& values, const torch::Tensor& vertices,
                                     const DropoutStep& step) const {
   if (!step.active()) return values;
+  const Timed timed("dropout");
   const std::uint64_t* const ids = ids_of(vertices);
   if (gpu_) {
     torch::Tensor kept = torch::empty_like(values);

@@ -34,7 +34,7 @@ class Recorder {
   static constexpr std::size_t kPieces = 2;
 
   // Makes a recorder of work with a graph, which outlives this. If the graph's operations cannot be
-  // recorded, all calls just do the work.
+  // recorded, or phases are being timed (base/profile.h), all calls just do the work.
   explicit Recorder(GraphHandle& graph);
   ~Recorder();
   Recorder(const Recorder&) = delete;

@@ -9,6 +9,7 @@
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/memory.h"
+#include "plait/base/profile.h"
 #include "plait/base/timer.h"
 #include "plait/graph/renumber.h"
 #include "plait/nn/memory/work_memory.h"
@@ -131,7 +132,7 @@ struct Trainer::State {
 
   // Replaces this rank's gradients of the mean loss by their sums over ranks.
   void sum_gradients(const std::vector<torch::Tensor>& mine) {
-    const Phase phase("summing gradients");
+    const Phase phase("summing gradients", "sum gradients");
     std::vector<torch::Tensor> flat;
     for (const torch::Tensor& gradient : mine) flat.push_back(gradient.flatten());
     torch::cat_out(gradients, flat);
@@ -153,8 +154,9 @@ struct Trainer::State {
           task.losses(scores(drop_step, true), targets.of(Split::train), graph);
       const BackwardHere here;
       const torch::Tensor loss = losses.sum();
-      sum_gradients(torch::autograd::grad({loss}, parameters, {share_of_one}));
-      optimizer.step();
+      sum_gradients(timed(
+          "backward", [&] { return torch::autograd::grad({loss}, parameters, {share_of_one}); }));
+      timed("optimiser", [&] { optimizer.step(); });
       epoch_at.add_(1);
       step_loss = graph->exact() ? part_of_total(losses, graph) : loss.detach();
     });
@@ -195,6 +197,7 @@ struct Trainer::State {
 
   // Sums over ranks the given loss, the validation loss, whether to stop, and the metric's counts.
   EpochResult evaluate(int epoch, double loss, bool& stop) {
+    const Timed timed("evaluate");
     AddTime time(cost.evaluating);
     recorder.run(Recorder::evaluation, [&] { found = score(); });
     graph->about_to_wait();
@@ -264,6 +267,7 @@ struct Trainer::State {
 
   // Runs on rank 0, whose weights are those of all.
   void save() const {
+    const Timed timed("checkpoint");
     require_finite_weights();
     if (!config.checkpoint.empty() && world.rank() == 0)
       save_checkpoint(config.checkpoint, model, best, optimizer, training);
@@ -295,6 +299,7 @@ struct Trainer::State {
 
 Trainer::Trainer(World& world, const Dataset& dataset, const Partition& partition,
                  const TrainConfig& given) {
+  const Timed timed("set up training");
   check_dataset(dataset, given);
   check_partition(dataset, partition);
   TrainConfig config = given;
@@ -324,7 +329,7 @@ TrainResult Trainer::run(const std::function<void(const EpochResult&)>& each_epo
   const auto first = static_cast<int>(s.training.history.size());
   bool stopped = false;
   for (int epoch = first; epoch < s.config.epochs && !stopped && !s.out_of_patience(); ++epoch) {
-    const Phase phase(fmt::format("epoch {}", epoch));
+    const Phase phase(fmt::format("epoch {}", epoch), "epoch");
     const double before = s.step_seconds;
     const double loss = s.counted_step(epoch);
     stopped = stop.load();

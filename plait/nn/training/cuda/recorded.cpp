@@ -7,6 +7,7 @@
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/memory.h"
+#include "plait/base/profile.h"
 #include "plait/nn/operations/torch_device.h"
 #include "plait/symmetric/agreement.h"
 
@@ -116,7 +117,7 @@ std::uint64_t next_pool() {
 }  // namespace
 
 Recorder::Recorder(GraphHandle& graph)
-    : handle_(graph), possible_(graph.recordable()), pool_(next_pool()) {}
+    : handle_(graph), possible_(graph.recordable() && !profiling()), pool_(next_pool()) {}
 
 Recorder::~Recorder() = default;
 
