@@ -106,6 +106,8 @@ def runs(communities, folder):
         yield "train", ["train", communities, "--epochs", 3, *options]
     for options in ([], ["--dry-run"]):
         yield "tune", ["tune", communities, "--ranks", 2, "--widths", 8, "--repetitions", 1, *options]
+    for options in ([], ["--ranks", 2, "--training", "--width", 8]):
+        yield "bench model", ["bench", "model", communities, "--repetitions", 1, *options]
     yield "report", ["report", folder / "run.json", "-o", f"{out}.html"]
     for shell in ("bash", "zsh", "fish"):
         yield "completion", ["completion", shell]
