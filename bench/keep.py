@@ -1,5 +1,5 @@
-"""Adds what `plait bench aggregate`, `plait bench zoo` or `plait train` printed, with --json, to a file of
-measurements.
+"""Adds what `plait bench aggregate`, `plait bench model`, `plait bench zoo` or `plait train` printed, with
+--json, to a file of measurements.
 
     plait ... --json | keep.py FILE [NAME=VALUE...]
 
@@ -17,6 +17,12 @@ def measurements(run, more):
             case = {"graph": row["graph"], "gpus": run["gpus"], "width": row["width"]}
             names = ("median_ms", "least_ms", "most_ms", "rival", "rival_median_ms", "shape")
             yield "zoo", case | more, {name: row[name] for name in names}
+    elif "parameters" in run:
+        for row in run["rows"]:
+            case = {"graph": run["graph"], "model": run["model"], "work": row["work"], "device": run["device"],
+                    "by": "plait", "strategy": row["strategy"], "ranks": run["ranks"]}
+            names = ("median_ms", "least_ms", "most_ms", "setup_s", "bytes")
+            yield "model", case | more, {name: row[name] for name in names}
     elif "rows" in run:
         for row in run["rows"]:
             case = {"graph": run["graph"], "gpus": run["gpus"], "wire": run["wire"],

@@ -221,6 +221,19 @@ def one_process(measured):
     yield f"The least ratio is {min(ratios):.2f}, the geometric mean {mean(ratios):.2f}."
 
 
+@table("models-cpu", "| | 1 rank | 2 ranks, bulk | 2 ranks, replicate | PyG, edge_index | PyG, sparse CSR")
+def models_cpu(measured):
+    names = {"gcn": "gcn, 2 layers of 16", "sage": "sage, 2 of 64", "gin": "gin, 5 of 64", "gat": "gat, 2 of 64, 8 heads"}
+    for (model, name), work in product(names.items(), ("inference", "training")):
+        def entry(model=model, work=work, **by):
+            return measured("model", graph="products", model=model, work=work, device="cpu", **by)
+        one, *two = (entry(by="plait", strategy=strategy, ranks=ranks)
+                     for strategy, ranks in (("bulk", 1), ("bulk", 2), ("replicate", 2)))
+        theirs = [entry(by=form) for form in ("edge_index", "sparse CSR")]
+        yield (f"{name}: {work}", spread(one, 0), *(spread(e, 0) for e in two),
+               *(f"{spread(e, 0)}, {e.median_ms / one.median_ms:.1f}" for e in theirs))
+
+
 # --- links, Python, files ---
 
 

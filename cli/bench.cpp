@@ -209,8 +209,12 @@ void add_bench_settings(CLI::App* command, Session& session, BenchSettings& sett
 
 void add_bench(CLI::App& app, Session& session) {
   CLI::App* bench = app.add_subcommand("bench", "Measure the speed of this machine");
-  add_examples(bench, "  plait bench aggregate products.plait --gpus 4\n  plait bench zoo");
+  add_examples(bench,
+               "  plait bench aggregate products.plait --gpus 4\n"
+               "  plait bench model products.plait --model gin --ranks 2 --training\n"
+               "  plait bench zoo");
   bench->require_subcommand(1);
+  add_bench_model(*bench, session);
   add_bench_zoo(*bench, session);
   auto o = std::make_shared<Options>();
   CLI::App* command =

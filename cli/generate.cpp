@@ -69,6 +69,18 @@ DcsbmOptions block_model(const Options& o, const CLI::App& command, std::uint64_
   return options;
 }
 
+// Returns the scaled preset, overridden by the options of the command line.
+CrawlOptions crawl(const Options& o, const CLI::App& command, std::uint64_t seed) {
+  const bool vertices = command.count("--vertices") > 0, edges = command.count("--edges") > 0;
+  require<UsageError>(!o.like.empty() || (vertices && edges),
+                      "a crawl needs --vertices and --edges, or --like");
+  CrawlOptions options = o.like.empty() ? o.crawl : crawl_like(o.like, o.scale);
+  if (vertices) options.vertices = o.crawl.vertices;
+  if (edges) options.edges = o.crawl.edges;
+  options.seed = seed;
+  return options;
+}
+
 class Kinds {
  public:
   Kinds(CLI::App* generate, Session& session) : generate_(generate), session_(session) {}
@@ -117,20 +129,25 @@ class Kinds {
   std::shared_ptr<Options> o_ = std::make_shared<Options>();
 };
 
+// Adds --like, which takes the names of `presets`, and --scale.
+template <class Preset>
+void add_like(CLI::App* kind, Options& o, std::span<const Preset> presets) {
+  std::vector<std::string_view> names;
+  for (const Preset& preset : presets) names.push_back(preset.name);
+  show_words(kind->add_option("--like", o.like, "Known graph whose counts to start from"),
+             fmt::format("{}", fmt::join(names, ",")));
+  kind->add_option("--scale", o.scale, "Factor of the vertices and edges of --like")
+      ->check(CLI::Range(1e-6, 1.0))
+      ->capture_default_str();
+}
+
 void add_dcsbm(Kinds& kinds) {
   CLI::App* kind = kinds.add("dcsbm", "Degree-corrected stochastic block model, with classes",
                              [](const Options& o, const CLI::App& command, std::uint64_t seed) {
                                return generate_dcsbm(block_model(o, command, seed));
                              });
   DcsbmOptions& d = kinds.options().dcsbm;
-  std::vector<std::string_view> presets;
-  for (const DcsbmOptions& preset : dcsbm_presets()) presets.push_back(preset.name);
-  show_words(
-      kind->add_option("--like", kinds.options().like, "Known graph whose counts to start from"),
-      fmt::format("{}", fmt::join(presets, ",")));
-  kind->add_option("--scale", kinds.options().scale, "Factor of the vertices and edges of --like")
-      ->check(CLI::Range(1e-6, 1.0))
-      ->capture_default_str();
+  add_like(kind, kinds.options(), dcsbm_presets());
   const auto option = [&](const char* name, auto& value, const char* text) {
     kind->add_option(name, value, text)->capture_default_str();
   };
@@ -168,9 +185,21 @@ void add_random_kinds(Kinds& kinds) {
   sides->add_option("--left", o.bipartite.left, "Vertices of the first side")->required();
   add_examples(sides,
                "  plait generate bipartite --vertices 10000 --left 100 --edges 200000 -o b.plait");
-  CLI::App* crawl = kinds.add_random("crawl", "Directed links as in a crawl of the web",
-                                     &Options::crawl, generate_crawl);
-  add_examples(crawl, "  plait generate crawl --vertices 100000 --edges 1600000 -o crawl.plait");
+}
+
+void add_crawl(Kinds& kinds) {
+  CLI::App* kind = kinds.add("crawl", "Directed links as in a crawl of the web",
+                             [](const Options& o, const CLI::App& command, std::uint64_t seed) {
+                               return dataset_of(o.like.empty() ? "crawl" : o.like,
+                                                 generate_crawl(crawl(o, command, seed)));
+                             });
+  Options& o = kinds.options();
+  kind->add_option("--vertices", o.crawl.vertices, "Number of vertices");
+  kind->add_option("--edges", o.crawl.edges, "Number of directed edges");
+  add_like(kind, o, crawl_presets());
+  add_examples(kind,
+               "  plait generate crawl --vertices 100000 --edges 1600000 -o crawl.plait\n"
+               "  plait generate crawl --like it-2004 --scale 0.01 -o it.plait");
 }
 
 }  // namespace
@@ -225,6 +254,7 @@ void add_generate(CLI::App& app, Session& session) {
       ->add_option("--size", o.size, "Vertices of a clique")
       ->capture_default_str();
   add_random_kinds(kinds);
+  add_crawl(kinds);
 
   add_examples(command,
                "  plait generate dcsbm -o communities.plait --seed 1\n"

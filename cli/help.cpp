@@ -83,6 +83,21 @@ std::vector<std::string> pieces_of(const CLI::Option& option) {
   return pieces;
 }
 
+// Breaks a list of words in braces that is too long for a line, after commas.
+std::string broken(const std::string& text) {
+  const std::size_t indent = text.find('{') + 1;
+  std::string lines, line;
+  for (const std::string& word : CLI::detail::split(text, ',')) {
+    const std::string piece = word + (word.ends_with('}') ? "" : ",");
+    if (!line.empty() && line.size() + piece.size() > kLineWidth) {
+      lines += line + "\n";
+      line = std::string(indent, ' ');
+    }
+    line += piece;
+  }
+  return lines + line;
+}
+
 class PlainHelp : public CLI::Formatter {
  public:
   PlainHelp() { label("Positionals", "Arguments"); }
@@ -98,7 +113,8 @@ class PlainHelp : public CLI::Formatter {
     if (text.size() < kColumn)
       text.resize(kColumn, ' ');
     else
-      text += "\n" + std::string(kColumn, ' ');
+      text = (text.size() > kLineWidth && text.ends_with('}') ? broken(text) : text) + "\n" +
+             std::string(kColumn, ' ');
     return text + wrapped(pieces_of(*option)) + "\n";
   }
 

@@ -266,6 +266,13 @@ Dataset read_graph(World& world, const std::string& path, const Session& session
   return reordered(world, std::move(dataset), session);
 }
 
+std::vector<Strategy> worthwhile_strategies(World& world, const Route& standard) {
+  if (!standard.gpu && !world.one_host()) return {Strategy::bulk, Strategy::replicate};
+  if (!standard.gpu) return {Strategy::bulk, Strategy::get, Strategy::replicate};
+  if (needs_peer_access(standard) && !unreached_peer(world).empty()) return {Strategy::bulk};
+  return {Strategy::pipelined, Strategy::partial, Strategy::bulk, Strategy::get};
+}
+
 Partition partition_for(World& world, const Dataset& dataset, PartitionScheme scheme,
                         std::uint64_t seed) {
   const Phase phase(fmt::format("partitioning by {}", to_string(scheme)), "partition");

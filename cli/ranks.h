@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "cli/cli.h"
 #include "plait/plan/measured_routes.h"
@@ -54,6 +55,9 @@ Route decided_route(const Dataset& dataset, const Session& session, int ranks, i
 // Collective. Returns on all ranks what rank 0 decides.
 Route decided_route(World& world, const Dataset& dataset, const Session& session,
                     const Route& route, const Moved& moved);
+
+// Collective. Returns the strategies that can be worth their while and that these ranks can go.
+std::vector<Strategy> worthwhile_strategies(World& world, const Route& standard);
 
 // Returns the same partition on every rank; rank 0 finds a slow one and sends it. Collective.
 Partition partition_for(World& world, const Dataset& dataset, PartitionScheme scheme,

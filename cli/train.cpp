@@ -3,10 +3,10 @@
 
 #include <fmt/core.h>
 
+#include "cli/model_options.h"
 #include "cli/ranks.h"
 #include "cli/run_json.h"
 #include "plait/base/error.h"
-#include "plait/base/limits.h"
 #include "plait/base/progress.h"
 #include "plait/base/timer.h"
 #include "plait/nn/memory/work_memory.h"
@@ -111,23 +111,6 @@ void run(Options o, const Session& session, World& world) {
       o.train.checkpoint.empty() ? "" : "; continue with --resume " + o.train.checkpoint);
 }
 
-// Sets options that were not given to the values of the model's paper.
-void apply_defaults(const CLI::App& command, TrainConfig& train) {
-  const ModelDefaults& defaults = model_defaults(train.model.kind);
-  const auto apply = [&](const char* name, auto& value, const auto& standard) {
-    if (command.count(name) == 0) value = standard;
-  };
-  apply("--layers", train.model.layers, defaults.layers);
-  apply("--hidden", train.model.hidden, defaults.hidden);
-  apply("--heads", train.model.heads, defaults.heads);
-  apply("--pool", train.model.pool, defaults.pool);
-  apply("--dropout", train.model.dropout, defaults.dropout);
-  apply("--norm", train.model.norm, defaults.norm);
-  apply("--activation", train.model.activation, defaults.activation);
-  apply("--lr", train.learning_rate, defaults.learning_rate);
-  apply("--weight-decay", train.weight_decay, defaults.weight_decay);
-}
-
 }  // namespace
 
 void add_train(CLI::App& app, Session& session) {
@@ -137,7 +120,7 @@ void add_train(CLI::App& app, Session& session) {
       add_command(app, session, "train", "Train a graph neural network on the whole graph",
                   [o, &app, &session] {
                     o->train.model.seed = session.seed;
-                    apply_defaults(*app.get_subcommand("train"), o->train);
+                    apply_model_defaults(*app.get_subcommand("train"), o->train);
                     on_ranks(session, [&](World& world) { run(*o, session, world); });
                   });
   const auto option = [&](const char* name, auto& value, const std::string& text) {
@@ -148,31 +131,13 @@ void add_train(CLI::App& app, Session& session) {
   };
   command->add_option("graph", o->graph, "Graph or set of graphs, with features and labels")
       ->required();
-  show_words(option("--model", t.model.kind, "Kind of model; mlp does not use the graph"),
-             model_kinds());
-  by_kind("--layers", t.model.layers, "Number of layers")->check(CLI::Range(1, kMostLayers));
-  by_kind("--hidden", t.model.hidden, "Features per vertex between layers")
-      ->check(CLI::Range(1, 65536));
-  by_kind("--heads", t.model.heads, "Attention heads, which share the hidden features (gat)")
-      ->check(CLI::Range(1, 1024));
-  option("--output-heads", t.model.output_heads, "Attention heads of the last layer (gat)")
-      ->check(CLI::Range(1, 1024));
-  option("--aggregation", t.model.aggregation, "Aggregation of neighbours (sage)")
-      ->check(CLI::IsMember({"mean", "max", "min"}));
-  add_choice(command, "--norm", t.model.norm, parse_norm, "none",
-             "Normalisation between layers: batch over all vertices, layer within each row")
-      ->default_str("by model");
-  command->add_flag("--residual", t.model.residual, "Add each layer's input to its output");
-  by_kind("--activation", t.model.activation, "Activation between layers")
-      ->check(CLI::IsMember({"relu", "elu"}));
+  add_model_options(command, t.model);
   option("--epochs", t.epochs, "Number of epochs; an epoch is one step on the whole graph")
       ->check(CLI::Range(1, 10000000));
   by_kind("--lr", t.learning_rate, "Learning rate of Adam")->check(CLI::Range(0.0, kMostRate));
   by_kind("--weight-decay", t.weight_decay,
           "L2 penalty on the weights of all layers (gat) or of all layers but the last")
       ->check(CLI::Range(0.0, kMostRate));
-  by_kind("--dropout", t.model.dropout, "Share of each layer's input, and of attention, to drop")
-      ->check(CLI::Range(0.0, 0.99));
   option("--patience", t.patience,
          "Number of epochs without a lower validation loss after which to stop; 0: never");
   CLI::Option* const split = option("--split", t.split, "Number of the split of the graph, from 0");

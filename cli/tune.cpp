@@ -14,7 +14,6 @@
 #include "plait/plan/choose.h"
 #include "plait/plan/decide.h"
 #include "plait/symmetric/agreement.h"
-#include "plait/symmetric/peer_access.h"
 #include "plait/world/launch.h"
 #include "plait/world/phase.h"
 
@@ -37,14 +36,6 @@ std::vector<PartitionScheme> partitions_of(const Options& o) {
   return schemes;
 }
 
-// Collective. Returns the strategies that can be worth their while and that these ranks can go.
-std::vector<Strategy> strategies(World& world, const Route& standard) {
-  if (!standard.gpu && !world.one_host()) return {Strategy::bulk, Strategy::replicate};
-  if (!standard.gpu) return {Strategy::bulk, Strategy::get, Strategy::replicate};
-  if (needs_peer_access(standard) && !unreached_peer(world).empty()) return {Strategy::bulk};
-  return {Strategy::pipelined, Strategy::partial, Strategy::bulk, Strategy::get};
-}
-
 class Tuning {
  public:
   Tuning(const Options& o, World& world, const Session& session)
@@ -60,7 +51,7 @@ class Tuning {
     on_all_or_none(world_, [&] {  // before all the work
       if (world_.rank() == 0) check_measured_routes(folder_, key_);
     });
-    const std::vector<Strategy> tried = strategies(world_, o_.standard);
+    const std::vector<Strategy> tried = worthwhile_strategies(world_, o_.standard);
     for (const PartitionScheme scheme : partitions_of(o_)) {
       const Partition partition = partition_for(world_, dataset_, scheme, session_.seed);
       for (const Strategy strategy : tried) {

@@ -33,24 +33,13 @@ class CpuBench : public AggregateBench {
   }
 
   Times time_steps(const BenchEffort& effort) override {
-    const double once = time(1);  // the same on every rank
-    const int steps = static_cast<int>(std::clamp(effort.seconds * 1e3 / once, 1.0, 1000.0));
-    Times times;
-    for (int r = 0; r < effort.repetitions; ++r) times.ms.push_back(time(steps));
-    std::ranges::sort(times.ms);
-    return times;
+    return plait::time_steps(world_, effort, [this](int steps) {
+      for (int k = 0; k < steps; ++k) step();
+    });
   }
 
  private:
   void step() { aggregator_.forward({}, x_.data(), y_.data(), width_); }
-
-  // Returns the slowest rank's ms per step, of steps in a row on all ranks at once.
-  double time(int steps) {
-    world_.barrier();
-    const Stopwatch watch;
-    for (int k = 0; k < steps; ++k) step();
-    return largest_of_all(world_, watch.seconds() * 1e3 / steps);
-  }
 
   World& world_;
   const AnyCsr& graph_;
@@ -61,6 +50,22 @@ class CpuBench : public AggregateBench {
 };
 
 }  // namespace
+
+Times time_steps(World& world, const BenchEffort& effort, const std::function<void(int)>& run) {
+  // Returns the slowest rank's ms per step.
+  const auto time = [&](int steps) {
+    world.barrier();
+    const Stopwatch watch;
+    run(steps);
+    return largest_of_all(world, watch.seconds() * 1e3 / steps);
+  };
+  const double once = time(1);  // the same on every rank
+  const int steps = static_cast<int>(std::clamp(effort.seconds * 1e3 / once, 1.0, 1000.0));
+  Times times;
+  for (int r = 0; r < effort.repetitions; ++r) times.ms.push_back(time(steps));
+  std::ranges::sort(times.ms);
+  return times;
+}
 
 double worst_error(const AnyCsr& graph, const Partition& partition, int rank, std::uint64_t width,
                    const float* y) {

@@ -28,6 +28,10 @@ struct BenchEffort {
   double seconds = 0.03;
 };
 
+// Collective. Times steps in a row on all ranks at once. `run(n)` takes n steps, and returns when
+// this rank has done them.
+Times time_steps(World& world, const BenchEffort& effort, const std::function<void(int)>& run);
+
 // The features that benchmarks sum. They are positive, so that sums do not cancel, and exact in
 // bf16.
 PLAIT_HOST_DEVICE inline float bench_feature(std::uint64_t vertex, std::uint64_t column) {

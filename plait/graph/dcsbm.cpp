@@ -167,6 +167,16 @@ std::span<const DcsbmOptions> dcsbm_presets() {
     o.classes = classes, o.width = width;
     return o;
   };
+  // Counts, classes and widths:
+  //   reddit .. papers100M  MGG (Wang et al., OSDI 2023), with both directions of products,
+  //   proteins
+  //                         and orkut counted, and widths and classes of these graphs elsewhere
+  //   friendster            WholeGraph (Yang et al., SC 2022), table II, which has no classes
+  //   citeseer .. ppi       GNNAdvisor (Wang et al., OSDI 2021), table 1, type I
+  //   PROTEINS_full ..      type II there: sets of graphs side by side, so no edge leaves its
+  //     SW-620H             community. There are as many communities as graphs in the set, but
+  //                         fewer in TWITTER-Partial, whose graphs are almost complete
+  //   amazon0505 ..         type III there; an odd number of edges is one less here
   static const std::array presets{
       preset("reddit", {232965, 114615892, 50}, 0.25, 2.0, 41, 602),
       preset("products", {2449029, 123718280, 5000}, 0.20, 2.2, 47, 100),
@@ -174,6 +184,22 @@ std::span<const DcsbmOptions> dcsbm_presets() {
       preset("enwiki", {4203323, 202623226, 5000}, 0.30, 2.2, 12, 96),
       preset("orkut", {3072441, 234370166, 8000}, 0.40, 2.2, 32, 96),
       preset("papers100M", {111059956, 1615685872, 100000}, 0.30, 2.2, 172, 128),
+      preset("friendster", {68300000, 2600000000, 100000}, 0.40, 2.2, 64, 128),
+      preset("citeseer", {3327, 9464, 30}, 0.20, 3.0, 6, 3703),
+      preset("cora", {2708, 10858, 28}, 0.20, 3.0, 7, 1433),
+      preset("pubmed", {19717, 88676, 60}, 0.20, 2.5, 3, 500),
+      preset("ppi", {56944, 818716, 484}, 0.20, 2.5, 121, 50),
+      preset("PROTEINS_full", {43471, 162088, 1113}, 0, 5.0, 2, 29),
+      preset("OVCAR-8H", {1890931, 3946402, 40516}, 0, 5.0, 2, 66),
+      preset("Yeast", {1714644, 3636546, 79601}, 0, 5.0, 2, 74),
+      preset("DD", {334925, 1686092, 1178}, 0, 5.0, 2, 89),
+      preset("TWITTER-Partial", {580768, 1435116, 48000}, 0, 5.0, 2, 1323),
+      preset("SW-620H", {1889971, 3944206, 40532}, 0, 5.0, 2, 66),
+      preset("amazon0505", {410236, 4878874, 4000}, 0.20, 2.8, 22, 96),
+      preset("artist", {50515, 1638396, 200}, 0.40, 2.2, 12, 100),
+      preset("com-amazon", {334863, 1851744, 4000}, 0.20, 2.8, 22, 96),
+      preset("soc-BlogCatalog", {88784, 2093194, 200}, 0.40, 2.0, 39, 128),
+      preset("amazon0601", {403394, 3387388, 4000}, 0.20, 2.8, 22, 96),
   };
   return presets;
 }

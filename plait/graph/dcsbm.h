@@ -52,8 +52,8 @@ struct DcsbmOptions {
 // if the edges hardly find free pairs of vertices: fewer edges or fewer communities help.
 Dataset generate_dcsbm(const DcsbmOptions& options);
 
-// Returns the graphs of the papers, by their counts of vertices and directed edges: reddit,
-// products, proteins, enwiki, orkut, papers100M.
+// Returns the graphs of the papers' tables, by their counts of vertices and directed edges, except
+// crawls of the web (crawl_presets() of random_graphs.h): reddit, products, cora and others.
 std::span<const DcsbmOptions> dcsbm_presets();
 // Returns the preset of this name. Throws a UsageError that lists all names.
 const DcsbmOptions& dcsbm_preset(std::string_view name);

@@ -25,11 +25,12 @@ def test_help(plait, command):
         assert all(name in out for name in COMMANDS)
 
 
-LONG_COMMANDS = [["plan"], ["aggregate"], ["train"], ["infer"], ["tune"], ["bench", "aggregate"]]
+LONG_COMMANDS = [["plan"], ["aggregate"], ["train"], ["infer"], ["tune"], ["bench", "aggregate"],
+                 ["bench", "model"]]
 
 
 @pytest.mark.parametrize("command", [*[[c] for c in COMMANDS], *[["generate", k] for k in KINDS],
-                                     ["report"], ["completion"], ["bench", "aggregate"]])
+                                     ["report"], ["completion"], ["bench", "aggregate"], ["bench", "model"]])
 def test_help_has_plain_types(plait, command):
     """There are no names of C++ types or of checks; lines fit a page; long commands have headings."""
     options = plait.ok(*command, "--help").out.partition("Examples:")[0]

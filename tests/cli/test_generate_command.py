@@ -117,6 +117,16 @@ def test_presets_shrink(plait, tmp_path):
     assert 0 < made["edges"] <= 114615892 / 1000 + 2 and made["feature_width"] == 0
 
 
+def test_presets_of_sets_and_crawls(plait, tmp_path):
+    """Options that are given override the preset's counts."""
+    made, arrays = generate(plait, tmp_path / "g.npz", "dcsbm", "--like", "PROTEINS_full", "--scale", 0.1)
+    assert made["vertices"] == 4347 and made["edges"] == 16208 and made["feature_width"] == 29
+    assert arrays["x"].shape == (4347, 29) and set(arrays["y"]) == {0, 1}
+    for options, counts in (((), (413, 11507)), (("--vertices", 500), (500, 11507)), (("--edges", 90), (413, 90))):
+        made, arrays = generate(plait, tmp_path / "g.npz", "crawl", "--like", "it-2004", "--scale", 1e-5, *options)
+        assert (made["vertices"], made["edges"]) == counts and arrays["edge_index"].shape == (2, counts[1])
+
+
 def test_recursive_matrix(plait, tmp_path):
     made, arrays = generate(plait, tmp_path / "g.npz", "rmat", "--vertices", 1000, "--edges", 20000)
     source, target = arrays["edge_index"]
@@ -146,6 +156,8 @@ def test_the_seed_decides(plait, tmp_path, kind, options):
     (["dcsbm", "--exponent", 0.5], ["0.5"]),
     (["dcsbm", "--like", "facebook"], ["facebook", "reddit"]),
     (["dcsbm", "--vertices", -5], ["-5"]),
+    (["crawl", "--like", "reddit"], ["reddit", "it-2004, uk-domain"]),
+    (["crawl", "--vertices", 10], ["--edges", "--like"]),
     (["rmat", "--vertices", 10], ["--edges"]),
     (["rmat", "--vertices", 10, "--edges", 5, "-a", 0.9], ["0.9"]),
     (["torus"], ["torus"]),

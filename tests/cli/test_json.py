@@ -110,6 +110,8 @@ def runs(communities, folder):
     for options in (["--ranks", 2], []):
         yield "train", ["train", communities, "--epochs", 2, *options, "--profile"]
     yield "info", ["info", communities, "--profile"]
+    for options in ([], ["--ranks", 2, "--training", "--width", 8]):
+        yield "bench model", ["bench", "model", communities, "--repetitions", 1, *options]
     yield "report", ["report", folder / "run.json", "-o", f"{out}.html"]
     for shell in ("bash", "zsh", "fish"):
         yield "completion", ["completion", shell]

@@ -10,6 +10,7 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <vector>
 
 #include "plait/base/error.h"
@@ -265,7 +266,7 @@ TEST(Dcsbm, OneVertexAndNoClasses) {
 }
 
 TEST(DcsbmPresets, HaveTheCountsOfThePapers) {
-  EXPECT_EQ(dcsbm_presets().size(), 6u);
+  EXPECT_EQ(dcsbm_presets().size(), 22u);
   EXPECT_EQ(dcsbm_preset("reddit").vertices, 232965u);
   EXPECT_EQ(dcsbm_preset("reddit").edges, 114615892u);
   EXPECT_EQ(dcsbm_preset("products").edges, 123718280u);
@@ -273,15 +274,19 @@ TEST(DcsbmPresets, HaveTheCountsOfThePapers) {
   EXPECT_EQ(dcsbm_preset("enwiki").edges, 202623226u);
   EXPECT_EQ(dcsbm_preset("orkut").edges, 234370166u);
   EXPECT_EQ(scaled(dcsbm_preset("orkut"), 1).edges, 234370166u);
-  EXPECT_THROW(dcsbm_preset("cora"), UsageError);
+  EXPECT_EQ(dcsbm_preset("friendster").edges, 2600000000u);
+  EXPECT_EQ(dcsbm_preset("TWITTER-Partial").width, 1323u);
+  EXPECT_EQ(dcsbm_preset("amazon0505").vertices, 410236u);
+  EXPECT_EQ(dcsbm_preset("soc-BlogCatalog").classes, 39);
+  EXPECT_THROW(dcsbm_preset("karate"), UsageError);
   EXPECT_THROW(scaled(dcsbm_preset("orkut"), 0), UsageError);
 }
 
 TEST(DcsbmPresets, AreGeneratedAtASmallScale) {
   for (const DcsbmOptions& preset : dcsbm_presets()) {
     const DcsbmOptions options = scaled(preset, 0.001);
-    EXPECT_NEAR(static_cast<double>(options.vertices), 0.001 * static_cast<double>(preset.vertices),
-                1);
+    const double vertices = 0.001 * static_cast<double>(preset.vertices);
+    EXPECT_NEAR(static_cast<double>(options.vertices), std::max(vertices, 4.0), 1);
     EXPECT_LE(options.edges, preset.edges / 1000 + 2);
     const Dataset dataset = generate_dcsbm(options);
     EXPECT_EQ(dataset.edges(), options.edges) << options.name;
@@ -292,6 +297,40 @@ TEST(DcsbmPresets, AreGeneratedAtASmallScale) {
   // Where the graph is sparse enough, edges shrink as vertices do.
   EXPECT_EQ(scaled(dcsbm_preset("products"), 0.001).edges, 123718u);
   EXPECT_EQ(scaled(dcsbm_preset("reddit"), 0.1).edges, 11461590u);
+}
+
+TEST(DcsbmPresets, OfSmallGraphsAreGeneratedWhole) {
+  for (const char* name : {"citeseer", "cora", "ppi", "PROTEINS_full"}) {
+    DcsbmOptions options = dcsbm_preset(name);
+    options.width = 0;
+    const Dataset dataset = generate_dcsbm(options);
+    EXPECT_EQ(dataset.vertices(), options.vertices) << name;
+    EXPECT_EQ(dataset.edges(), options.edges) << name;
+    const std::set met(dataset.labels.begin(), dataset.labels.end());
+    EXPECT_EQ(met.size(), static_cast<std::size_t>(options.classes)) << name;
+  }
+}
+
+// A set of graphs has no edges between them: no component is larger than a community can be.
+TEST(DcsbmPresets, OfSetsOfGraphsFallApart) {
+  for (const char* name : {"PROTEINS_full", "TWITTER-Partial"}) {
+    DcsbmOptions options = scaled(dcsbm_preset(name), 0.1);
+    options.width = 0;
+    const Dataset dataset = generate_dcsbm(options);
+    const Csr32& graph = graph_of(dataset);
+    const auto largest = 12 * options.vertices / options.communities;
+    for (std::uint64_t v = 0; v < graph.vertices(); ++v) {
+      std::set<std::uint64_t> reached{v};
+      std::vector<std::uint64_t> next{v};
+      while (!next.empty() && reached.size() <= largest) {
+        const std::uint64_t u = next.back();
+        next.pop_back();
+        for (const std::uint64_t w : graph.row(u))
+          if (reached.insert(w).second) next.push_back(w);
+      }
+      ASSERT_LE(reached.size(), largest) << name << " from vertex " << v;
+    }
+  }
 }
 
 }  // namespace

@@ -3,13 +3,13 @@
 #include <torch/utils.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "plait/base/profile.h"
 #include "plait/graph/renumber.h"
+#include "plait/nn/inference/placed_model.h"
 #include "plait/nn/memory/work_memory.h"
-#include "plait/nn/model.h"
 #include "plait/nn/operations/torch_device.h"
-#include "plait/nn/training/checkpoint.h"
 #include "plait/nn/training/metric.h"
 #include "plait/nn/training/train.h"
 #include "plait/nn/training/trainable.h"
@@ -86,24 +86,14 @@ Array<float> gathered(World& world, const Partition& partition, const torch::Ten
 
 // Returns the scores of own examples, on the host.
 torch::Tensor own_scores(World& world, const Dataset& dataset, const Partition& partition,
-                         const Route& route, const TrainedModel& trained,
+                         const Route& route, TrainedModel trained,
                          const std::function<void()>& placed) {
-  const Model& model = trained.model;
-  const torch::Device device = torch_device(route.gpu);
-  const InputFeatures input(dataset.features, partition, world.rank(), trained.normalize, device);
-  ShardOptions shard_options = model.shard_options();
-  shard_options.transposed = false;
-  const auto graph = c10::make_intrusive<GraphHandle>(
-      world, dataset.graph, dataset.symmetric, partition,
-      ExchangeOptions{.route = route,
-                      .shards = shard_options,
-                      .max_width = model.moved_width(input.is_sparse())});
-  const std::optional<GraphSet> set = graph_set_of(world, dataset, input, device);
+  const PlacedModel model(world, dataset, partition, route, std::move(trained));
   placed();
-  const torch::Tensor scores = model.forward(input, graph, {}, false, set ? &*set : nullptr);
-  graph->about_to_wait();
+  const torch::Tensor scores = model.scores();
+  model.graph().about_to_wait();
   torch::Tensor own = scores.to(torch::kCPU).contiguous();
-  graph->check();
+  model.graph().check();
   return own;
 }
 
@@ -120,18 +110,18 @@ Scores infer(World& world, const Dataset& dataset, const Partition& partition,
              const InferConfig& config) {
   check_partition(dataset, partition);
   const torch::NoGradGuard no_grad;
-  const TrainedModel trained = timed("load checkpoint", [&] {
+  TrainedModel trained = timed("load checkpoint", [&] {
     return load_model_for(world, dataset, config, torch_device(config.route.gpu));
   });
-  const ModelConfig& model = trained.model.config();
-  require_inference_fits(world, dataset, partition, model, config);
-  const torch::Tensor own = own_scores(world, dataset, partition, config.route, trained, [] {});
+  const TaskKind task = trained.model.config().task;
+  require_inference_fits(world, dataset, partition, trained.model.config(), config);
+  const torch::Tensor own =
+      own_scores(world, dataset, partition, config.route, std::move(trained), [] {});
 
   Array<float> values =
       timed("gather scores", [&] { return gathered(world, partition, own, dataset); });
   if (world.rank() != 0) return {};
-  return {model.task, dataset.examples(), static_cast<std::uint64_t>(own.size(1)),
-          std::move(values)};
+  return {task, dataset.examples(), static_cast<std::uint64_t>(own.size(1)), std::move(values)};
 }
 
 }  // namespace plait

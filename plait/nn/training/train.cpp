@@ -166,6 +166,9 @@ struct Trainer::State {
     return loss;
   }
 
+  // Returns the bytes of rows that were fetched and of gradients that were sent so far.
+  std::uint64_t bytes_moved() const { return graph->cost().bytes_fetched + world.bytes_sent(); }
+
   // Does the same, and counts its cost. This is outside of the step's time, because a GPU is asked,
   // and on both sides of the step, because evaluation exchanges rows, too.
   double counted_step(int epoch) {
@@ -322,6 +325,12 @@ void Trainer::rehearse(const Dataset& dataset, const TrainConfig& config,
 }
 
 Trainer::~Trainer() = default;
+
+double Trainer::step(int number) {
+  return state_->step(number) / state_->targets.total(Split::train);
+}
+
+std::uint64_t Trainer::bytes_moved() const { return state_->bytes_moved(); }
 
 TrainResult Trainer::run(const std::function<void(const EpochResult&)>& each_epoch,
                          const std::atomic<bool>& stop) {

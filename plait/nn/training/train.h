@@ -78,6 +78,14 @@ class Trainer {
   TrainResult run(const std::function<void(const EpochResult&)>& each_epoch,
                   const std::atomic<bool>& stop);
 
+  // Collective, for benchmarks. Takes step `number`, from 0, without an evaluation or a record of
+  // the epoch. Returns this rank's part of the training loss before the step: the sum of all parts
+  // is the mean over the training examples.
+  double step(int number);
+  // Returns the bytes, of rows and of gradients, that this rank has received and sent so far: all
+  // that TrainResult::bytes_per_rank counts. Steps that a GPU replays add none.
+  std::uint64_t bytes_moved() const;
+
  private:
   struct State;
   std::unique_ptr<State> state_;

@@ -1,0 +1,253 @@
+// plait bench model GRAPH: times inference and training steps of a whole model by several
+// strategies, on any graph.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "cli/model_options.h"
+#include "cli/ranks.h"
+#include "plait/base/error.h"
+#include "plait/base/printable.h"
+#include "plait/nn/bench/made_data.h"
+#include "plait/nn/bench/model_bench.h"
+#include "plait/nn/memory/work_memory.h"
+#include "plait/nn/model.h"
+#include "plait/plan/choose.h"
+#include "plait/world/phase.h"
+
+namespace plait::cli {
+namespace {
+
+// Of the data that are made where the graph has none and no option says otherwise.
+constexpr std::uint64_t kWidth = 64;
+constexpr std::int32_t kClasses = 16;
+
+struct Options {
+  std::string graph;
+  TrainConfig train;
+  MadeData made;
+  std::vector<std::string> strategies;  // empty: those that can be worth their while
+  Route route;                          // without a strategy
+  bool training = false;
+  BenchEffort effort{.repetitions = 5};
+};
+
+struct Row {
+  const char* work;
+  Strategy strategy;
+  ModelTimes measured;
+};
+
+// Returns the strategies that were asked for. Throws UsageError for one that is unknown, that is
+// not of the device, or that does not bring what the model reads.
+std::vector<Strategy> strategies_of(const Options& o) {
+  std::vector<Strategy> found;
+  for (const std::string& name : o.strategies) {
+    Route route = o.route;
+    route.strategy = parse_strategy(name);
+    route = choose(route);
+    if (moves_rows(o.train.model)) require_rows(route);
+    found.push_back(route.strategy);
+  }
+  return found;
+}
+
+// Collective. Returns the strategies to time if none was asked for.
+std::vector<Strategy> standard_strategies(World& world, const Options& o) {
+  const Strategy standard = choose(o.route).strategy;
+  if (world.size() == 1) return {standard};  // nothing moves between ranks
+  std::vector<Strategy> found = worthwhile_strategies(world, o.route);
+  std::erase_if(found, [&](Strategy strategy) {
+    const bool slow = o.route.gpu && strategy == Strategy::get;
+    const bool rows = traits_of(strategy).on(o.route.gpu).brings_rows;
+    return slow || (moves_rows(o.train.model) && !rows);
+  });
+  return found;
+}
+
+MadeData data_to_make(MadeData made, const Dataset& dataset) {
+  const bool labelled = !dataset.labels.empty() || !dataset.label_sets.empty();
+  if (made.width == 0 && dataset.features.empty()) made.width = kWidth;
+  if (made.classes == 0 && !labelled) made.classes = kClasses;
+  return made;
+}
+
+class ModelContest {
+ public:
+  ModelContest(const Options& o, World& world, const Session& session)
+      : o_(o),
+        world_(world),
+        session_(session),
+        read_(read_graph(world, o.graph, session)),
+        made_(data_to_make(o.made, read_)),
+        partition_(partition_for(world, read_, o.route.partition, session.seed)),
+        dataset_(with_made_data(world, read_, partition_, made_)),
+        bench_(world, dataset_, partition_, o.train) {}
+
+  void run() {
+    std::vector<Strategy> strategies = strategies_of(o_);
+    if (strategies.empty()) strategies = standard_strategies(world_, o_);
+    for (const Strategy strategy : strategies) measure(strategy);
+    require<DoesNotFitError>(!rows_.empty(), "{}",
+                             refusals_.empty() ? "" : refusals_.back().second);
+    if (world_.rank() == 0) session_.json ? print_json(to_json()) : print_text();
+  }
+
+ private:
+  void measure(Strategy strategy) {
+    const Phase phase(fmt::format("measuring {}", to_string(strategy)));
+    Route route = o_.route;
+    route.strategy = strategy;
+    try {
+      rows_.push_back({"inference", strategy, bench_.time_inference(route, o_.effort)});
+      if (o_.training)
+        rows_.push_back({"training", strategy, bench_.time_training(route, o_.effort)});
+    } catch (const DoesNotFitError& error) {  // on all ranks
+      if (!o_.strategies.empty()) throw;
+      refusals_.emplace_back(strategy, error.what());
+    }
+  }
+
+  ModelConfig model() const { return model_for(o_.train.model, dataset_); }
+
+  json to_json() const {
+    json rows = json::array(), refused = json::array();
+    for (const auto& [work, strategy, measured] : rows_)
+      rows.push_back({{"work", work},
+                      {"strategy", to_string(strategy)},
+                      {"setup_s", measured.setup_s},
+                      {"median_ms", measured.times.median()},
+                      {"least_ms", measured.times.least()},
+                      {"most_ms", measured.times.most()},
+                      {"bytes", measured.bytes},
+                      {"difference", measured.difference}});
+    for (const auto& [strategy, why] : refusals_)
+      refused.push_back({{"strategy", to_string(strategy)}, {"why", why}});
+    const ModelConfig m = model();
+    return {{"graph", dataset_.name},
+            {"vertices", dataset_.vertices()},
+            {"edges", dataset_.edges()},
+            {"model", m.kind},
+            {"layers", m.layers},
+            {"hidden", m.hidden},
+            {"heads", m.heads},
+            {"norm", to_string(m.norm)},
+            {"dropout", m.dropout},
+            {"width", m.inputs},
+            {"features_made", made_.width > 0},
+            {"classes", m.outputs},
+            {"labels_made", made_.classes > 0},
+            {"parameters", bench_.parameters()},
+            {"ranks", world_.size()},
+            {"device", device_name(session_)},
+            {"partition", to_string(o_.route.partition)},
+            {"seed", session_.seed},
+            {"loss", bench_.losses()},
+            {"rows", rows},
+            {"does_not_fit", refused}};
+  }
+
+  void print_text() const {
+    const ModelConfig m = model();
+    const auto source = [](bool made) { return made ? "made" : "of the graph"; };
+    fmt::print("{} on {}, {}, partition {}\n", m.kind, printable(dataset_.name),
+               ranks_of(world_, session_), to_string(o_.route.partition));
+    fmt::print("{}, {} wide; {} features ({}), {} classes ({}); dropout {:g}; {} parameters\n",
+               counted(static_cast<std::uint64_t>(m.layers), "layer"), m.hidden, m.inputs,
+               source(made_.width > 0), m.outputs, source(made_.classes > 0), m.dropout,
+               bench_.parameters());
+    fmt::print("{:<10} {:<10} {:>9} {:>11} {:>10} {:>10} {:>14}\n", "work", "strategy", "setup s",
+               "median ms", "least", "most", "bytes");
+    for (const auto& [work, strategy, measured] : rows_)
+      fmt::print("{:<10} {:<10} {:>9.3f} {:>11.3f} {:>10.3f} {:>10.3f} {:>14}\n", work,
+                 to_string(strategy), measured.setup_s, measured.times.median(),
+                 measured.times.least(), measured.times.most(), measured.bytes);
+    for (const auto& [strategy, why] : refusals_)
+      fmt::print("{} was left out: {}\n", to_string(strategy), why);
+  }
+
+  const Options& o_;
+  World& world_;
+  const Session& session_;
+  const Dataset read_;  // as it is in its file
+  const MadeData made_;
+  const Partition partition_;
+  const Dataset dataset_;
+  ModelBench bench_;
+  std::vector<Row> rows_;
+  std::vector<std::pair<Strategy, std::string>> refusals_;  // strategies that do not fit
+};
+
+// Before any rank starts.
+void prepare(Options& o, const CLI::App& command, Session& session) {
+  o.train.model.seed = o.made.seed = session.seed;
+  apply_model_defaults(command, o.train);
+  o.route.gpu = session.gpus > 0;
+  choose(o.route);  // refuses a transport that does not suit the device
+  for (Route route = o.route; const Strategy strategy : strategies_of(o)) {
+    route.strategy = strategy;
+    session.reaches_peers = session.reaches_peers || needs_peer_access(route);
+  }
+}
+
+void add_options(CLI::App* command, Session& session, Options& o) {
+  command->add_option("graph", o.graph, "Graph, with or without features and labels")->required();
+  add_model_options(command, o.train.model);
+  command
+      ->add_option("--width,--dim", o.made.width,
+                   "Features per vertex to make; without it, the graph's own features, or 64 if it "
+                   "has none")
+      ->check(CLI::Range(1, 1 << 20));
+  command
+      ->add_option("--classes", o.made.classes,
+                   "Classes to make labels of, one per vertex; without it, the graph's own "
+                   "labels, or 16 classes if it has none")
+      ->check(CLI::Range(1, 65536));
+  command->add_flag("--training", o.training,
+                    "Time whole steps of training too, in which all labelled examples train");
+  show_words(command
+                 ->add_option("--strategies", o.strategies,
+                              "Strategies to time, with commas; without it, those that can be "
+                              "the fastest on this device, as far as they fit")
+                 ->delimiter(','),
+             words_of(Strategy{}));
+  command->add_option("--repetitions", o.effort.repetitions, "Repetitions of each measurement")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  add_choice(command, "--partition", o.route.partition, parse_partition_scheme, "edges",
+             "Scheme that assigns vertices to ranks");
+  add_rank_options(command, session, o.route.transport);
+  command
+      ->add_option("--seed", session.seed,
+                   "Seed of weights, dropout, labels that are made and the partition (metis)")
+      ->capture_default_str();
+  add_timeout_options(command, session);
+}
+
+}  // namespace
+
+void add_bench_model(CLI::App& bench, Session& session) {
+  auto o = std::make_shared<Options>();
+  CLI::App* command = add_command(
+      bench, session, "model",
+      "Time inference and training steps of a whole model with several strategies, in one run",
+      [o, &bench, &session] {
+        prepare(*o, *bench.get_subcommand("model"), session);
+        on_ranks(session, [&](World& world) { ModelContest(*o, world, session).run(); });
+      });
+  add_options(command, session, *o);
+  group_options(command,
+                {{"Main options", {"--model", "--width", "--classes", "--ranks", "--gpus"}},
+                 {"Model",
+                  {"--layers", "--hidden", "--heads", "--output-heads", "--aggregation", "--norm",
+                   "--residual", "--activation", "--dropout"}},
+                 {"Measurement", {"--training", "--strategies", "--repetitions", "--seed"}}});
+  add_examples(command,
+               "  plait generate dcsbm --like products --scale 0.1 --no-features -o p.plait\n"
+               "  plait bench model p.plait --width 100 --classes 47 --ranks 2 --training\n"
+               "  plait bench model p.plait --model gin --layers 5 --hidden 64 --ranks 2\n"
+               "  plait bench model reddit.plait --model gat --gpus 4 --strategies "
+               "pipelined,bulk --json");
+}
+
+}  // namespace plait::cli
