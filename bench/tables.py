@@ -234,6 +234,27 @@ def models_cpu(measured):
                *(f"{spread(e, 0)}, {e.median_ms / one.median_ms:.1f}" for e in theirs))
 
 
+@table("models-cuda", "| | Plait | PyG, edge_index | PyG, sparse CSR")
+def models_cuda(measured):
+    names = {"gcn": "gcn, 2 layers", "sage": "sage, 2", "gin": "gin, 5", "gat": "gat, 2, 8 heads"}
+    ratios = []
+    for graph, (model, name), work in product(("products", "reddit"), names.items(), ("inference", "training")):
+        def entry(graph=graph, model=model, work=work, **by):
+            return measured("model", graph=graph, model=model, work=work, device="cuda", **by)
+        one = entry(by="plait", strategy="pipelined", ranks=1)
+        cells = []
+        theirs = [entry(by=form) for form in ("edge_index", "sparse CSR")]
+        for e in theirs:
+            cells.append("out of memory" if "failed" in e else
+                         f"{spread(e, 1)}, {e.median_ms / one.median_ms:.1f}")
+        best = min((e.median_ms for e in theirs if "failed" not in e), default=None)
+        if best is not None:
+            ratios.append(best / one.median_ms)
+        yield f"{graph}, {name}: {work}", spread(one, 1), *cells
+    yield (f"The geometric mean of the ratios to the faster form of PyTorch Geometric is {mean(ratios):.2f}, the "
+           f"least ratio {min(ratios):.2f}.")
+
+
 # --- links, Python, files ---
 
 

@@ -118,8 +118,10 @@ void run(Options o, const Session& session, World& world) {
   const NpyMatrix x = read_features(o.features, world);
   require(x.rows == dataset.vertices(), "{}: {} rows, but {} has {} vertices", o.features, x.rows,
           o.graph, dataset.vertices());
-  o.route = decided_route(world, dataset, session, o.route, {{x.width}, is_extremum(o)});
-  const Partition partition = partition_for(world, dataset, o.route.partition, session.seed);
+  const Layout layout =
+      decided_layout(world, dataset, session, o.route, {{x.width}, is_extremum(o)}, session.seed);
+  o.route = layout.route;
+  const Partition& partition = layout.partition;
   std::unique_ptr<Aggregator> aggregator;
   {
     const Phase phase("placing the graph", "place graph");

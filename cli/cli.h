@@ -29,7 +29,7 @@ struct Session {
   // Seconds after which a silent rank is lost, and a rank whose GPU hangs (0: never). Without a
   // value, WorldConfig or the environment decides.
   std::optional<double> timeout, gpu_timeout;
-  // Parts of the route that the user left open (decided_route()), and whether to say how they were
+  // Parts of the route that the user left open (decided_layout()), and whether to say how they were
   // chosen.
   bool open_strategy = false, open_partition = false, explain = false;
   std::uint64_t seed = 0;

@@ -29,17 +29,13 @@ int ranks_of(const Session& session) { return std::max(session.ranks, session.gp
 
 MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& dataset) {
   const Timed phase("plan");
-  const auto partition_for = [&](Route& route, const Moved& moved) {
-    const int ranks = ranks_of(session);
-    route = decided_route(dataset, session, ranks, ranks, route, moved);
-    return timed("partition",
-                 [&] { return make_partition(route.partition, dataset, ranks, session.seed); });
+  const auto layout_for = [&](const Moved& moved) {
+    return decided_layout(dataset, session, ranks_of(session), o.route, moved, session.seed);
   };
   if (!o.train) {
-    Route route = o.route;
-    const Partition partition = partition_for(route, {.widths = {o.width}});
-    return plan_run(dataset.graph, dataset.symmetric, partition,
-                    {.route = route, .shards = {.transposed = false}, .widths = {o.width}});
+    const Layout layout = layout_for({.widths = {o.width}});
+    return plan_run(dataset.graph, dataset.symmetric, layout.partition,
+                    {.route = layout.route, .shards = {.transposed = false}, .widths = {o.width}});
   }
   TrainConfig config{.route = o.route};
   constexpr std::uint64_t kMost = std::uint64_t{1} << 40;  // larger settings are absurd, and alike
@@ -48,8 +44,9 @@ MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& da
   if (o.layers > 0) model.layers = o.layers;
   config.model = model_for(model, dataset);
   check_dataset(dataset, config);
-  const Partition partition = partition_for(config.route, moved_by(config.model, dataset));
-  return plan_training(dataset, partition, config);
+  const Layout layout = layout_for(moved_by(config.model, dataset));
+  config.route = layout.route;
+  return plan_training(dataset, layout.partition, config);
 }
 
 void print_text(const MemoryPlan& plan, int ranks) {

@@ -14,7 +14,7 @@ namespace plait::cli {
 // --strategy, --partition, --reorder, --transport, --exact, --ranks and --gpus.
 void add_route_options(CLI::App* command, Session& session, Route& route);
 // --explain, and the descriptions of --strategy and --partition, for commands that call
-// decided_route().
+// decided_layout().
 void add_explain_option(CLI::App* command, Session& session);
 // --reorder, --ranks, --gpus and --transport, which the options of a route include.
 void add_rank_options(CLI::App* command, Session& session, DeviceTransport& transport);
@@ -48,19 +48,25 @@ Moved moved_by(const ModelConfig& model, const Dataset& dataset);
 // Returns the key of measurements on this graph by so many ranks, `here` of them on this host. On
 // GPUs, they are of the current one's kind.
 MeasuredKey measured_key(const Dataset& dataset, const Session& session, int ranks, int here);
-// Returns the route of a run on so many ranks: the parts that the user left open are chosen by what
-// plait tune measured on this graph. Says so if the session explains.
-Route decided_route(const Dataset& dataset, const Session& session, int ranks, int here,
-                    const Route& route, const Moved& moved);
-// Collective. Returns on all ranks what rank 0 decides.
-Route decided_route(World& world, const Dataset& dataset, const Session& session,
-                    const Route& route, const Moved& moved);
-
 // Collective. Returns the strategies that can be worth their while and that these ranks can go.
 std::vector<Strategy> worthwhile_strategies(World& world, const Route& standard);
 
 // Returns the same partition on every rank; rank 0 finds a slow one and sends it. Collective.
 Partition partition_for(World& world, const Dataset& dataset, PartitionScheme scheme,
                         std::uint64_t seed);
+
+// A route, and the partition that belongs to it.
+struct Layout {
+  Route route;
+  Partition partition;
+};
+// Returns the layout of a run on so many ranks of one host. The parts that the user left open are
+// chosen by what plait tune measured on this graph, or else, on GPUs, the strategy by predicted
+// times (plan/decide.h). Says so if the session explains. `seed` is of the partition.
+Layout decided_layout(const Dataset& dataset, const Session& session, int ranks, const Route& route,
+                      const Moved& moved, std::uint64_t seed);
+// Collective. Returns on all ranks what rank 0 decides.
+Layout decided_layout(World& world, const Dataset& dataset, const Session& session,
+                      const Route& route, const Moved& moved, std::uint64_t seed);
 
 }  // namespace plait::cli

@@ -84,11 +84,10 @@ void run(Options o, const Session& session, World& world) {
   TrainConfig whole = o.train;
   whole.model = model_for(o.train.model, dataset);
   check_dataset(dataset, whole);
-  o.train.route =
-      decided_route(world, dataset, session, o.train.route, moved_by(whole.model, dataset));
-  const Partition partition =
-      partition_for(world, dataset, o.train.route.partition, o.train.model.seed);
-  Trainer trainer(world, dataset, partition, o.train);
+  const Layout layout = decided_layout(world, dataset, session, o.train.route,
+                                       moved_by(whole.model, dataset), o.train.model.seed);
+  o.train.route = layout.route;
+  Trainer trainer(world, dataset, layout.partition, o.train);
   const std::vector<double> setup = gather_values(world, watch.seconds());
 
   const std::atomic<bool>& stop = stop_on_signals();

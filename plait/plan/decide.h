@@ -1,10 +1,13 @@
-// Chooses what a user left open of a route, by times that were measured for the same graph.
+// Chooses what a user left open of a route, by times that were measured for the same graph or, on
+// GPUs, by predicted ones.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "plait/partition/quality.h"
+#include "plait/plan/machine.h"
 #include "plait/plan/measured_routes.h"
 
 namespace plait {
@@ -28,16 +31,23 @@ struct Alternative {
 // An answer.
 struct Decision {
   Route route;
-  std::vector<Alternative> alternatives;  // by time, ascending; empty: nothing was measured
+  std::vector<Alternative> alternatives;  // by time, ascending; empty: no time is known
 };
 
 // A way must promise to be faster than the standard one by this factor to be chosen in its place:
-// measurements vary.
+// measurements vary, and predictions err by up to a seventh (cost_model.h).
 constexpr double kWorthwhile = 1.03;
+constexpr double kWorthwhilePrediction = 1.2;
 
 // Returns the fastest way of those that were measured, or the standard one. Between measured widths
 // times are interpolated; beyond them they are taken to grow with the width. The answer depends on
 // the arguments alone.
 Decision decide(const RouteQuestion& question, const std::vector<MeasuredRoute>& measured);
+
+// Returns the strategy with the least predicted time on the question's own partition, of which
+// `quality` has the counts, or the standard one. On the CPU there are no predictions. The answer
+// depends on the arguments alone.
+Decision predict_best(const RouteQuestion& question, const PartitionQuality& quality,
+                      const MachineProfile& profile = machine());
 
 }  // namespace plait

@@ -131,3 +131,30 @@ def test_mistakes(plait, communities, tmp_path):
     (tmp_path / "file").write_text("")
     plait.fails(FAILED, "tune", communities, "--ranks", 2, "--widths", 8, "--repetitions", 1,
                 names=["cannot be made"], env=environment(PLAIT_ROUTES=str(tmp_path / "file" / "routes")))
+
+
+def test_predictions_choose_where_nothing_was_measured(plait, tmp_path):
+    """On GPUs. The owner of a star's centre reads all other vertices, but needs three sums alone."""
+    star = tmp_path / "star.plait"
+    plait.ok("generate", "star", "--vertices", 200000, "-o", star)
+    run = ("plan", star, "--gpus", 4, "--width", 64)
+    lines = plait(*run, "--explain").lines
+    assert lines[0] == ("plait: strategy partial, partition edges: by predicted times, as nothing was measured "
+                        "for this graph (plait tune), for the widths of this run:")
+    assert [line.split()[2].rstrip(",") for line in lines[1:]] == ["partial", "pipelined"]
+    times = [float(line.split()[-2]) for line in lines[1:]]
+    assert times == sorted(times) and 1.2 * times[0] < times[1]
+    arrays = [plait.json(*run, *options)["arrays"] for options in (
+        (), ("--strategy", "partial"), ("--strategy", "pipelined"), ("--exact",), ("--exact", "--strategy", "pipelined"))]
+    assert arrays[0] == arrays[1] != arrays[2]
+    assert arrays[3] == arrays[4]
+    trained = tmp_path / "communities.plait"
+    plait.ok("generate", "dcsbm", "-o", trained)
+    gat = plait("plan", trained, *run[2:], "--explain", "--train", "--model", "gat").lines
+    assert [line.split()[2].rstrip(",") for line in gat] == ["pipelined"] * 2  # it needs rows, not sums
+    asked = plait(*run, "--explain", "--strategy", "pipelined", "--partition", "edges").err
+    assert asked == "plait: strategy pipelined, partition edges: as asked for\n"
+    damaged = tmp_path / "machine.json"
+    damaged.write_text('{"nccl_link": -1}')
+    told = plait(*run, env=environment(PLAIT_MACHINE=str(damaged)))
+    assert told.code == FAILED and "nccl_link" in told.err and len(told.lines) == 1

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "plait/plan/decide.h"
+#include "plait/plan/halo_schedule.h"
 
 namespace plait {
 namespace {
@@ -184,6 +185,56 @@ TEST(CostModel, SlowLinksCostTheirBytes) {
   const double ms = predicted_ms(Strategy::pipelined, edges, 64, slow_links());
   EXPECT_GT(ms, link_ms);
   EXPECT_LT(ms, 1.1 * link_ms);  // the sums hide behind the link
+}
+
+RouteQuestion open_strategy(std::uint64_t width) {
+  return {.route = gpu_route(Strategy::pipelined), .open_strategy = true, .widths = {width}};
+}
+
+TEST(CostModel, ChoosesWhereMuchIsSaved) {
+  const auto parts = recorded_parts();
+  for (const std::uint64_t width : {16, 64, 128}) {
+    EXPECT_EQ(predict_best(open_strategy(width), star()).route.strategy, Strategy::partial);
+    for (const auto& [name, quality] : parts) {
+      const Decision decision = predict_best(open_strategy(width), quality);
+      EXPECT_EQ(decision.route.strategy, Strategy::pipelined) << name << " " << width;
+      EXPECT_EQ(decision.alternatives.size(), 2u);
+    }
+  }
+}
+
+TEST(CostModel, ChoosesWhatTheQuestionAllows) {
+  RouteQuestion question = open_strategy(64);
+  question.rows = true;  // partial brings sums
+  EXPECT_EQ(predict_best(question, star()).route.strategy, Strategy::pipelined);
+  question.rows = false;
+  question.route.exact = true;  // partial sums depend on how the graph is cut
+  EXPECT_EQ(predict_best(question, star()).route.strategy, Strategy::pipelined);
+  question = open_strategy(64);
+  question.open_strategy = false;
+  EXPECT_EQ(predict_best(question, star()).route.strategy, Strategy::pipelined);
+  question = open_strategy(64);
+  question.route.gpu = false;
+  EXPECT_TRUE(predict_best(question, star()).alternatives.empty());
+}
+
+TEST(CostModel, OtherLinksChooseOtherPlans) {
+  const auto parts = recorded_parts();
+  // Rows that arrive slowly are summed in fewer passes, because the sums hide behind them; and the
+  // partition that saves rows saves their share of the time.
+  const auto& edges = parts.at("products edges");
+  const auto& clusters = parts.at("products clusters");
+  const RankLoad load{.own = edges.parts[0].vertices,
+                      .halo = edges.parts[0].dense_rows,
+                      .local_edges = edges.parts[0].edges - edges.parts[0].remote_edges,
+                      .remote_edges = edges.parts[0].remote_edges};
+  EXPECT_NE(halo_cuts(load, {256, 256}, {}, MachineProfile().passes),
+            halo_cuts(load, {256, 256}, {}, slow_links().passes));
+  const auto gain = [&](const MachineProfile& profile) {
+    return predicted_ms(Strategy::pipelined, edges, 64, profile) /
+           predicted_ms(Strategy::pipelined, clusters, 64, profile);
+  };
+  EXPECT_GT(gain(slow_links()), 1.1 * gain(MachineProfile()));
 }
 
 TEST(CostModel, HasNoModelOfOtherStrategies) {
