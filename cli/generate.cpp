@@ -56,6 +56,8 @@ DcsbmOptions block_model(const Options& o, const CLI::App& command, std::uint64_
     const auto given = [&](const char* name) { return command.count(name) > 0; };
     if (given("--vertices")) options.vertices = o.dcsbm.vertices;
     if (given("--edges")) options.edges = o.dcsbm.edges;
+    options.communities =
+        std::min(options.communities, std::max<std::uint64_t>(options.vertices, 1));
     if (given("--communities")) options.communities = o.dcsbm.communities;
     if (given("--leaving")) options.leaving = o.dcsbm.leaving;
     if (given("--exponent")) options.exponent = o.dcsbm.exponent;
@@ -138,6 +140,7 @@ void add_like(CLI::App* kind, Options& o, std::span<const Preset> presets) {
              fmt::format("{}", fmt::join(names, ",")));
   kind->add_option("--scale", o.scale, "Factor of the vertices and edges of --like")
       ->check(CLI::Range(1e-6, 1.0))
+      ->needs("--like")
       ->capture_default_str();
 }
 

@@ -84,13 +84,11 @@ class Table {
 
   std::string text() const {
     std::string out = heading();
-    std::size_t hidden = 0;
-    for (const ProfileRow& row : rows_)
-      if (share(row) >= kShown || &row == &rows_.back())
-        out += line(row);
-      else
-        ++hidden;
+    const std::vector<bool> shown = shown_rows();
+    for (std::size_t i = 0; i < rows_.size(); ++i)
+      if (shown[i]) out += line(rows_[i]);
     out += line(total_);
+    const auto hidden = std::ranges::count(shown, false);
     if (hidden > 0) out += fmt::format("{} rows below 0.05% are not shown\n", hidden);
     if (moved_ > 0 && limit_.bytes_per_second > 0)
       out += fmt::format("{}: {:.2f} GB/s into each rank, with all ranks at work\n", limit_.name,
@@ -100,10 +98,24 @@ class Table {
 
  private:
   static constexpr double kShown = 0.0005;  // share that is 0.1% when rounded
+  static constexpr double kMoved = 0.01;    // share of the bytes
   static constexpr double kLong = 10e9;     // ns of a run whose times are shown in seconds
 
   std::string time(double ns) const {
     return is_long_ ? fmt::format("{:.3f}", ns / 1e9) : fmt::format("{:.2f}", ns / 1e6);
+  }
+  // Rows are shown that take time, that move a part of the bytes, or that hold such a row.
+  std::vector<bool> shown_rows() const {
+    std::vector<bool> shown(rows_.size(), false);
+    std::size_t within = 0;  // the depth of the row below that is shown
+    for (std::size_t i = rows_.size(); i-- > 0;) {
+      const ProfileRow& row = rows_[i];
+      const bool moves = row.moves && sum(row.bytes) >= kMoved * moved_;
+      const bool holds = row.depth + 1 == within;
+      shown[i] = share(row) >= kShown || moves || holds || i + 1 == rows_.size();
+      if (shown[i]) within = row.depth;
+    }
+    return shown;
   }
   double share(const ProfileRow& row) const { return sum(row.ns) / std::max(sum(total_.ns), 1.0); }
 
@@ -182,9 +194,8 @@ void with_profile(const Session& session, const std::function<void()>& run) {
 
 void report_profile(const Session& session, const std::vector<Profile>& ranks,
                     const MoveLimit& limit) {
-  std::optional<json> result = std::exchange(held, std::nullopt);
-  if (!session.trace.empty()) write_spans(session, ranks);
-  if (result) {
+  // The result comes first: a trace that cannot be written must not cost the run.
+  if (std::optional<json> result = std::exchange(held, std::nullopt)) {
     if (session.profile) (*result)["profile"] = to_json(ranks, limit);
     print_json(*result);
   } else if (session.profile && !session.json) {
@@ -192,6 +203,7 @@ void report_profile(const Session& session, const std::vector<Profile>& ranks,
     std::fflush(stdout);  // the table comes after the result
     fmt::print(stderr, "{}", Table(ranks, limit).text());
   }
+  if (!session.trace.empty()) write_spans(session, ranks);
 }
 
 bool hold_result(const json& result) {

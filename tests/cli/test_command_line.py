@@ -136,6 +136,7 @@ def test_doctor_without_gpus(plait):
     (["bench"], ["subcommand is required"]),
     (["bench", "zoo", "unicorn"], ["unicorn", "tiny-star"]),
     (["bench", "zoo", "--scale", "0"], ["--scale"]),
+    (["generate", "dcsbm", "--scale", "0.5", "-o", "g.plait"], ["--scale", "--like"]),
     (["bench", "aggregate", "GRAPH", "--strategies", "luck"], ["luck", "pipelined"]),
     (["bench", "aggregate", "GRAPH", "--wire", "fp8"], ["--wire", "fp8"]),
     (["train", "GRAPH", "--gpus", "0"], ["--gpus", "0"]),

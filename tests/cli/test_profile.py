@@ -1,6 +1,7 @@
 """--profile and --trace: where the time of a command went."""
 
 import json
+import resource
 import re
 import signal
 
@@ -249,3 +250,18 @@ def test_an_interrupted_training_has_a_profile(tmp_path, communities):
     phases, _ = profile_of(result.json)
     assert phases["epoch"]["calls"] == [result.json["epochs"]] * 2
     assert len(spans_of(trace)) == 2
+
+
+def test_a_trace_that_cannot_be_written_leaves_the_result(plait, tmp_path, communities):
+    """As on a disk that fills up during the run."""
+    result = plait("train", communities, "--epochs", 2, "--json", "--trace", tmp_path / "t.json",
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)))
+    assert result.code == FAILED and "t.json" in result.lines[0]
+    assert len(result.json["loss"]) == 2 and not (tmp_path / "t.json").exists()
+
+
+def test_the_table_shows_what_moved(plait, tmp_path, communities):
+    np.save(tmp_path / "x.npy", np.ones((600, 4), np.float32))
+    table = plait("aggregate", communities, "--features", tmp_path / "x.npy", "--out", tmp_path / "y.npy",
+                  "--ranks", 2, "--profile").err
+    assert "bring rows" in table

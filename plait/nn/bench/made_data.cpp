@@ -11,12 +11,18 @@ namespace {
 
 constexpr std::uint64_t kLabelStream = std::uint64_t{23} << 56;  // the high half of counters
 
+// Returns the rows of an array over all vertices whose memory is used where only own rows are
+// written: all of them unless own rows stand together, as a page may hold rows of several ranks.
+std::uint64_t rows_used(const Partition& partition, int rank) {
+  return partition.is_contiguous() ? partition.size(rank) : partition.vertices();
+}
+
 // Throws DoesNotFitError unless each rank of this host has memory for as many rows as this one.
-void require_memory_for_features(const World& world, std::uint64_t own, std::uint64_t width) {
+void require_memory_for_features(const World& world, std::uint64_t rows, std::uint64_t width) {
   const std::uint64_t here = world.ranks_of_host().size();
-  const double bytes = static_cast<double>(own) * static_cast<double>(width) * sizeof(float);
+  const double bytes = static_cast<double>(rows) * static_cast<double>(width) * sizeof(float);
   require_memory(whole_bytes(bytes),
-                 fmt::format("an array of {} features for {} vertices", width, own),
+                 fmt::format("an array of {} features for {} vertices", width, rows),
                  available_memory() / here);
 }
 
@@ -55,7 +61,7 @@ Dataset with_made_data(World& world, Dataset dataset, const Partition& partition
   }
   if (made.width > 0) {
     on_all_or_none(world, [&] {
-      require_memory_for_features(world, partition.size(world.rank()), made.width);
+      require_memory_for_features(world, rows_used(partition, world.rank()), made.width);
       dataset.features = made_features(partition, world.rank(), made.width);
     });
   }
