@@ -73,9 +73,13 @@ TEST_P(WorkMemory, OfTrainingIsWhatWasPlanned) {
   const Dataset small = generate_dcsbm({.vertices = 600, .edges = 6000, .width = 128, .seed = 1});
   train(small, config_of(small, kind, hidden, 2));  // libraries and threads are there then
   const MemoryPlan plan = plan_training(data, partition_by_vertices(data.vertices(), 1), config);
-  const test::MemoryPeak peak;
-  train(data, config);
-  expect_near(peak.bytes(), plan, kind + std::string(exact ? ", exact" : ""));
+  std::uint64_t most = 0;  // of two runs: threads that others delay hold less at once
+  for (int run = 0; run < 2; ++run) {
+    const test::MemoryPeak peak;
+    train(data, config);
+    most = std::max(most, peak.bytes());
+  }
+  expect_near(most, plan, kind + std::string(exact ? ", exact" : ""));
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, WorkMemory,
