@@ -1,5 +1,5 @@
-"""gcn_norm, degree and one_hot of PyTorch Geometric, as a layer finds them that computes on a piece
-of a spread graph (plait._spread_conv)."""
+"""gcn_norm, degree, one_hot and scatter of PyTorch Geometric, as a layer finds them that computes on a
+piece of a spread graph (plait._spread_conv)."""
 
 import functools
 import types
@@ -10,6 +10,7 @@ from torch_geometric.nn.conv import gcn_conv
 
 from plait._adjacency import inverse_root
 from plait._computing import compute_on_edges, current, is_preparing
+from plait._edge_rows import reduce
 from plait._replaced_names import Names
 from plait.world import counts_of_ranks
 
@@ -58,16 +59,22 @@ def _within_layers(theirs, ours):
     return function
 
 
+@functools.wraps(utils.scatter)
+def _scatter(*args, **kwargs):
+    return reduce(_originals["scatter"], current()[0], *args, **kwargs)
+
+
 def _is_place(module, name):
     # Layers of PyTorch Geometric take degrees of targets, by names of their own modules.
     return ("degree" not in name or module == "torch_geometric.utils"
             or not module.startswith("torch_geometric."))
 
 
-_originals = {"gcn_norm": gcn_conv.gcn_norm, "degree": utils.degree, "one_hot": utils.one_hot}
+_originals = {"gcn_norm": gcn_conv.gcn_norm, "degree": utils.degree, "one_hot": utils.one_hot,
+              "scatter": utils.scatter}
 _names = Names([(_originals[name], _within_layers(_originals[name], ours))
-                for name, ours in (("gcn_norm", _gcn_norm), ("degree", _degree), ("one_hot", _one_hot))],
-               _is_place)
+                for name, ours in (("gcn_norm", _gcn_norm), ("degree", _degree), ("one_hot", _one_hot))]
+               + [(_originals["scatter"], _scatter)], _is_place)
 
 of_whole_graph = _names.replaced
 

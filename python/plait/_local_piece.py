@@ -4,6 +4,7 @@ own code (plait._spread_conv)."""
 import torch
 
 from plait._adjacency import CPU, kept
+from plait._edge_rows import EdgeOrder
 from plait._exchange import exchange_for, places_of
 from plait.world import rank
 
@@ -17,6 +18,7 @@ class LocalPiece:
         edges: the places of these edges among the edges of the whole graph, ascending, int64.
         vertices: the ids of the slots' nodes, int64.
         num_own, num_slots: the number of own nodes, and of all slots.
+        edge_order: the EdgeOrder for edges of the piece.
     """
 
     def __init__(self, graph, device):
@@ -32,6 +34,7 @@ class LocalPiece:
         self.vertices = self._exchange.vertices.to(device)
         weight = graph.edge_weight
         self.edge_weight = None if weight is None else weight[edges.to(weight.device)].to(device)
+        self.edge_order = EdgeOrder()
 
     def bring(self, rows):
         """As Exchange.bring()."""

@@ -15,6 +15,7 @@ import sys
 import torch
 
 from plait._computing import computing_on
+from plait._edge_rows import take
 from plait._local_piece import local_piece
 from plait.graph import Graph
 from plait.world import world_size
@@ -119,11 +120,15 @@ def _spread_class(cls):
 
         return sent
 
+    def index_select(self, src, index):
+        return take(functools.partial(cls._index_select, self), self._plait_piece, src, index, self.node_dim)
+
     return type(cls.__name__, (cls,), {
         "__module__": cls.__module__,
         "__doc__": cls.__doc__,
         "_is_spread": True,
         "_plait_piece": None,
+        "_index_select": index_select,
         "forward": forward,
         "propagate": sending(cls.propagate, "_user_args"),
         "edge_updater": sending(cls.edge_updater, "_edge_user_args"),
