@@ -72,17 +72,30 @@ MadeData data_to_make(MadeData made, const Dataset& dataset) {
   return made;
 }
 
+// The graph with the data that it had or that were made.
+struct Input {
+  MadeData made;
+  Partition partition;
+  Dataset dataset;
+};
+
+Input read_input(World& world, const Options& o, const Session& session) {
+  Dataset dataset = read_graph(world, o.graph, session);
+  const MadeData made = data_to_make(o.made, dataset);
+  Partition partition = partition_for(world, dataset, o.route.partition, session.seed);
+  if (made.width > 0) dataset.features = {};  // before others take their place
+  dataset = with_made_data(world, std::move(dataset), partition, made);
+  return {made, std::move(partition), std::move(dataset)};
+}
+
 class ModelContest {
  public:
   ModelContest(const Options& o, World& world, const Session& session)
       : o_(o),
         world_(world),
         session_(session),
-        read_(read_graph(world, o.graph, session)),
-        made_(data_to_make(o.made, read_)),
-        partition_(partition_for(world, read_, o.route.partition, session.seed)),
-        dataset_(with_made_data(world, read_, partition_, made_)),
-        bench_(world, dataset_, partition_, o.train) {}
+        input_(read_input(world, o, session)),
+        bench_(world, input_.dataset, input_.partition, o.train) {}
 
   void run() {
     std::vector<Strategy> strategies = strategies_of(o_);
@@ -108,7 +121,7 @@ class ModelContest {
     }
   }
 
-  ModelConfig model() const { return model_for(o_.train.model, dataset_); }
+  ModelConfig model() const { return model_for(o_.train.model, input_.dataset); }
 
   json to_json() const {
     json rows = json::array(), refused = json::array();
@@ -124,9 +137,9 @@ class ModelContest {
     for (const auto& [strategy, why] : refusals_)
       refused.push_back({{"strategy", to_string(strategy)}, {"why", why}});
     const ModelConfig m = model();
-    return {{"graph", dataset_.name},
-            {"vertices", dataset_.vertices()},
-            {"edges", dataset_.edges()},
+    return {{"graph", input_.dataset.name},
+            {"vertices", input_.dataset.vertices()},
+            {"edges", input_.dataset.edges()},
             {"model", m.kind},
             {"layers", m.layers},
             {"hidden", m.hidden},
@@ -134,9 +147,9 @@ class ModelContest {
             {"norm", to_string(m.norm)},
             {"dropout", m.dropout},
             {"width", m.inputs},
-            {"features_made", made_.width > 0},
+            {"features_made", input_.made.width > 0},
             {"classes", m.outputs},
-            {"labels_made", made_.classes > 0},
+            {"labels_made", input_.made.classes > 0},
             {"parameters", bench_.parameters()},
             {"ranks", world_.size()},
             {"device", device_name(session_)},
@@ -150,11 +163,11 @@ class ModelContest {
   void print_text() const {
     const ModelConfig m = model();
     const auto source = [](bool made) { return made ? "made" : "of the graph"; };
-    fmt::print("{} on {}, {}, partition {}\n", m.kind, printable(dataset_.name),
+    fmt::print("{} on {}, {}, partition {}\n", m.kind, printable(input_.dataset.name),
                ranks_of(world_, session_), to_string(o_.route.partition));
     fmt::print("{}, {} wide; {} features ({}), {} classes ({}); dropout {:g}; {} parameters\n",
                counted(static_cast<std::uint64_t>(m.layers), "layer"), m.hidden, m.inputs,
-               source(made_.width > 0), m.outputs, source(made_.classes > 0), m.dropout,
+               source(input_.made.width > 0), m.outputs, source(input_.made.classes > 0), m.dropout,
                bench_.parameters());
     fmt::print("{:<10} {:<10} {:>9} {:>11} {:>10} {:>10} {:>14}\n", "work", "strategy", "setup s",
                "median ms", "least", "most", "bytes");
@@ -169,10 +182,7 @@ class ModelContest {
   const Options& o_;
   World& world_;
   const Session& session_;
-  const Dataset read_;  // as it is in its file
-  const MadeData made_;
-  const Partition partition_;
-  const Dataset dataset_;
+  const Input input_;
   ModelBench bench_;
   std::vector<Row> rows_;
   std::vector<std::pair<Strategy, std::string>> refusals_;  // strategies that do not fit

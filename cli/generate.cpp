@@ -56,8 +56,10 @@ DcsbmOptions block_model(const Options& o, const CLI::App& command, std::uint64_
     const auto given = [&](const char* name) { return command.count(name) > 0; };
     if (given("--vertices")) options.vertices = o.dcsbm.vertices;
     if (given("--edges")) options.edges = o.dcsbm.edges;
+    // Communities of one vertex have no room for edges.
+    constexpr std::uint64_t kVerticesEach = 4;
     options.communities =
-        std::min(options.communities, std::max<std::uint64_t>(options.vertices, 1));
+        std::min(options.communities, std::max<std::uint64_t>(options.vertices / kVerticesEach, 1));
     if (given("--communities")) options.communities = o.dcsbm.communities;
     if (given("--leaving")) options.leaving = o.dcsbm.leaving;
     if (given("--exponent")) options.exponent = o.dcsbm.exponent;

@@ -157,11 +157,11 @@ class Table {
   double moved_ = 0;        // bytes between ranks
 };
 
-void write_spans(const Session& session, const std::vector<Profile>& ranks) {
+void write_spans(const Session& session, std::vector<Profile> ranks) {
   std::vector<std::vector<TraceSpan>> spans;
   std::uint64_t left_out = 0;
-  for (const Profile& profile : ranks) {
-    spans.push_back(profile.spans);
+  for (Profile& profile : ranks) {
+    spans.push_back(std::move(profile.spans));
     left_out = std::max(left_out, profile.left_out);
   }
   write_trace(session.trace, spans);
@@ -192,8 +192,7 @@ void with_profile(const Session& session, const std::function<void()>& run) {
   }
 }
 
-void report_profile(const Session& session, const std::vector<Profile>& ranks,
-                    const MoveLimit& limit) {
+void report_profile(const Session& session, std::vector<Profile> ranks, const MoveLimit& limit) {
   // The result comes first: a trace that cannot be written must not cost the run.
   if (std::optional<json> result = std::exchange(held, std::nullopt)) {
     if (session.profile) (*result)["profile"] = to_json(ranks, limit);
@@ -203,7 +202,7 @@ void report_profile(const Session& session, const std::vector<Profile>& ranks,
     std::fflush(stdout);  // the table comes after the result
     fmt::print(stderr, "{}", Table(ranks, limit).text());
   }
-  if (!session.trace.empty()) write_spans(session, ranks);
+  if (!session.trace.empty()) write_spans(session, std::move(ranks));
 }
 
 bool hold_result(const json& result) {

@@ -21,8 +21,7 @@ struct MoveLimit {
 void with_profile(const Session& session, const std::function<void()>& run);
 // Prints the table on stderr or, with --json, the result that was held back with the profile in it;
 // writes the trace. Rank 0 calls it with the profiles of all ranks.
-void report_profile(const Session& session, const std::vector<Profile>& ranks,
-                    const MoveLimit& limit);
+void report_profile(const Session& session, std::vector<Profile> ranks, const MoveLimit& limit);
 // Keeps the result for report_profile(), if it is to have a profile. Returns whether it did.
 bool hold_result(const json& result);
 

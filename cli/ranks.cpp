@@ -128,25 +128,22 @@ void require_own_gpus(World& world) {
 // Collective. Reports the profiles of all ranks on rank 0.
 void report_profile(const Session& session, World& world) {
   const Profile mine = end_profile();
-  const auto gather = [&](const std::string& text) {
-    std::vector<std::string> texts;
-    for (const auto& bytes : world.all_gather(std::as_bytes(std::span(text))))
-      texts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    return texts;
-  };
   std::vector<Profile> ranks;
-  for (const std::string& text : gather(to_text(mine))) ranks.push_back(profile_of_text(text));
+  for (const std::string& text : gather_at(world, 0, to_text(mine)))
+    ranks.push_back(profile_of_text(text));
   if (!session.trace.empty()) {
-    const std::vector<std::string> spans = gather(to_text(mine.spans));
-    for (std::size_t rank = 0; rank < spans.size(); ++rank)
+    std::vector<std::string> spans = gather_at(world, 0, to_text(mine.spans));
+    for (std::size_t rank = 0; rank < spans.size(); ++rank) {
       ranks[rank].spans = spans_of_text(spans[rank]);
+      spans[rank] = {};
+    }
   }
   MoveLimit limit;
   if (session.gpus > 0)
     limit = {"link", machine().passes.link};
   else if (session.profile && world.size() > 1 && world.one_host())
     limit = {"memory copy", measure_copy_rate(world)};
-  if (world.rank() == 0) report_profile(session, ranks, limit);
+  if (world.rank() == 0) report_profile(session, std::move(ranks), limit);
 }
 
 // Runs `body`, and reports the profile if there is one, also of a run that all ranks end because

@@ -21,11 +21,12 @@ namespace plait {
 
 // The cost of exchanging rows, and of working on them, on this rank since the exchange was made.
 struct ExchangeCost {
-  double waiting = 0;   // s, in barriers; on GPUs in waits for signals
-  double fetching = 0;  // s, moving rows between ranks
-  double summing = 0;   // s, in kernels; on the CPU only
-  std::uint64_t bytes_fetched = 0;
-  std::vector<std::uint64_t> fetched_from;  // bytes per rank; empty if only the sum is known
+  double waiting = 0;               // s, in barriers; on GPUs in waits for signals
+  double fetching = 0;              // s, moving rows between ranks
+  double summing = 0;               // s, in kernels; on the CPU only
+  std::uint64_t bytes_fetched = 0;  // rows; on GPUs, values of sums over ranks too
+  std::vector<std::uint64_t>
+      fetched_from;  // bytes of rows per rank; empty if only the sum is known
 };
 
 // The work on gathered rows.

@@ -100,7 +100,7 @@ void check_room(const DcsbmOptions& o, std::span<const std::uint64_t> starts) {
   const Pairs wanted = wanted_pairs(o), possible = possible_pairs(starts);
   require<UsageError>(wanted.inner <= possible.inner && wanted.leaving <= possible.leaving,
                       "{} pairs inside communities of {} possible, and {} between them of {}, do "
-                      "not fit; ask for fewer edges",
+                      "not fit; ask for fewer edges or communities",
                       wanted.inner, possible.inner, wanted.leaving, possible.leaving);
   const std::uint64_t pairs = o.edges / 2;
   require_memory(

@@ -1,4 +1,4 @@
-// Gathers one value of every rank on every rank.
+// Gathers values of every rank, on every rank or on one.
 #pragma once
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -38,6 +39,24 @@ std::vector<std::vector<T>> gather_vectors(World& world, const std::vector<T>& m
     all.emplace_back(bytes.size() / sizeof(T));
     if (!bytes.empty()) std::memcpy(all.back().data(), bytes.data(), all.back().size() * sizeof(T));
   }
+  return all;
+}
+
+// Collective. Returns on `root` the bytes that every rank gives, by rank, and nothing on the
+// others. Sizes may differ.
+inline std::vector<std::string> gather_at(World& world, int root, const std::string& mine) {
+  const auto ranks = static_cast<std::size_t>(world.size());
+  const auto sizes = gather_values(world, mine.size());
+  std::vector<std::string> all;
+  std::vector<std::span<std::byte>> receive(ranks);
+  if (world.rank() == root) {
+    for (const std::size_t size : sizes) all.emplace_back(size, '\0');
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+      receive[rank] = std::as_writable_bytes(std::span(all[rank]));
+  }
+  std::vector<std::span<const std::byte>> send(ranks);
+  send[static_cast<std::size_t>(root)] = std::as_bytes(std::span(mine));
+  world.all_to_all(send, receive);
   return all;
 }
 

@@ -187,6 +187,10 @@ void GpuExchange::sum(Direction direction, const DeviceProduct& product) {
 void GpuExchange::all_reduce_sum(float* values, std::uint64_t count) {
   const Phase phase("summing over ranks", "sum over ranks");
   link_.operation(stream_, [&] { link_.all_reduce_sum(values, count, stream_); });
+  const std::uint64_t bytes =
+      count * sizeof(float) * static_cast<std::uint64_t>(link_.ranks() - 1);  // each rank's values
+  cost_.bytes_fetched += bytes;
+  count_moved(bytes);
 }
 
 void GpuExchange::run_part(StepPart part, const DeviceProduct& product) {
