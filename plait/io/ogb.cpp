@@ -89,15 +89,18 @@ class Folder {
   }
 
   void set_features(NpyMatrix matrix, const std::string& file) {
-    if (matrix.rows != vertices_)
-      throw InputError(file, "rows", fmt::format("{} rows for {} vertices", matrix.rows, vertices_),
-                       "get the files of the folder again");
+    require_rows(matrix.rows, "rows", file);
     parsed_.dataset.features = {matrix.rows, matrix.width, std::move(matrix.values), {}, {}};
   }
 
   void read_label_text(const std::string& file) {
     const Buffer<std::byte> bytes = unpacked(file);
     const TextInput input(as_text(bytes), file);
+    if (input.text().substr(0, input.text().find('\n')).find(',') != std::string_view::npos) {
+      const NpyMatrix sets = parse_number_table(input.text(), file);
+      return set_label_sets(
+          sets.rows, sets.width, [&](std::uint64_t i) { return double{sets.values[i]}; }, file);
+    }
     std::vector<double> labels;
     for (Cursor cursor(input.text()); cursor.next_line();) {
       const char* const begin = cursor.at();
@@ -107,7 +110,6 @@ class Folder {
       } else {
         read_weight(input, cursor, value);
       }
-      if (cursor.peek() == ',') return warn("several labels per vertex are left out");
       if (!cursor.end_line())
         input.fail(begin, input.quote_line(begin) + " is not a label", "correct the line");
       labels.push_back(value);
@@ -141,9 +143,17 @@ class Folder {
     const NpzMember labels = archive.get("node_label");
     if (!labels.array.type.is_number())
       archive.fail("node_label", "it does not hold numbers", "get the file again");
-    if (labels.rank() == 2 && labels.columns() > 1)
-      return warn("several labels per vertex are left out");
     visit_npy(labels.array, [&](auto load) {
+      if (labels.rank() == 2 && labels.columns() > 1) {
+        const std::uint64_t rows = labels.rows(), classes = labels.columns();
+        return set_label_sets(
+            rows, classes,
+            [&](std::uint64_t i) {
+              const bool turned = labels.array.fortran_order;
+              return static_cast<double>(load(turned ? i % classes * rows + i / classes : i));
+            },
+            name);
+      }
       set_labels(
           labels.array.size(), [&](std::uint64_t i) { return static_cast<double>(load(i)); }, name);
     });
@@ -153,9 +163,7 @@ class Folder {
 
   template <class Label>
   void set_labels(std::uint64_t count, Label label, const std::string& file) {
-    if (count != vertices_)
-      throw InputError(file, "rows", fmt::format("{} labels for {} vertices", count, vertices_),
-                       "get the files of the folder again");
+    require_rows(count, "labels", file);
     Buffer<std::int32_t> labels(count);
     std::int32_t largest = -1;
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -170,6 +178,30 @@ class Folder {
     if (largest < 0) return;
     parsed_.dataset.labels = std::move(labels);
     parsed_.dataset.classes = largest + 1;
+  }
+
+  // label(i): whether vertex i / classes is of class i % classes, 0 or 1.
+  template <class Label>
+  void set_label_sets(std::uint64_t rows, std::uint64_t classes, Label label,
+                      const std::string& file) {
+    require_rows(rows, "labels", file);
+    Buffer<std::uint8_t> sets(rows * classes);
+    for (std::uint64_t i = 0; i < sets.size(); ++i) {
+      const double value = label(i);
+      if (value != 0 && value != 1)
+        throw InputError(file, fmt::format("labels of vertex {}", i / classes),
+                         fmt::format("{} is not 0 or 1", value),
+                         "say for each class whether the vertex is of it");
+      sets[i] = static_cast<std::uint8_t>(value);
+    }
+    parsed_.dataset.label_sets = std::move(sets);
+    parsed_.dataset.classes = static_cast<std::int32_t>(classes);
+  }
+
+  void require_rows(std::uint64_t count, const char* what, const std::string& file) const {
+    if (count != vertices_)
+      throw InputError(file, "rows", fmt::format("{} {} for {} vertices", count, what, vertices_),
+                       "get the files of the folder again");
   }
 
   // Reads each folder of split/ as one split, in the order of the folders' names.

@@ -4,7 +4,7 @@
     python -m plait.datasets --list
 
 The class downloads into --root and keeps its files there. The graph, its weights, features, labels
-and splits are then passed to `plait convert` as arrays. The packages are imported only when a
+and splits are then passed to `plait convert` as arrays; the sets of graphs of TU Dortmund become one file. The packages are imported only when a
 dataset needs them: torch-geometric, and ogb for names that begin with ogbn.
 """
 
@@ -49,6 +49,13 @@ class Source:
                 f"{self.package}") from None
         return getattr(module, self.type)(root=str(root), **self.arguments)
 
+    def graph_of(self, dataset):
+        """Returns the dataset's only graph, or all graphs of a set as one."""
+        if self.type != "TUDataset":
+            return dataset[0]
+        from torch_geometric.data import Batch
+        return Batch.from_data_list([*dataset])
+
 
 def _pyg(type_, argument, names):
     """Describes a class of several datasets: their common names -> the value of `argument`."""
@@ -78,6 +85,9 @@ DATASETS = {
     **_pyg("AmazonProducts", None, {"AmazonProducts": None}),
     **_pyg("Reddit", None, {"Reddit": None}),
     **_pyg("Reddit2", None, {"Reddit2": None}),
+    **{name: Source("torch_geometric.datasets", "TUDataset", {"name": name, "use_node_attr": True})
+       for name in ("MUTAG", "PTC_MR", "NCI1", "NCI109", "PROTEINS", "ENZYMES", "DD", "COLLAB", "IMDB-BINARY",
+                    "IMDB-MULTI", "REDDIT-BINARY", "REDDIT-MULTI-5K", "Mutagenicity", "FRANKENSTEIN")},
     **{name: Source("ogb.nodeproppred", "PygNodePropPredDataset", {"name": name})
        for name in ("ogbn-arxiv", "ogbn-products", "ogbn-proteins", "ogbn-papers100M")},
 }
@@ -116,18 +126,27 @@ def _features(x):
             "x_indptr": np.concatenate([[0], np.cumsum(counts)]), "x_shape": np.array(x.shape)}
 
 
-def _labels(y, nodes):
-    """Returns one class per node, -1 for none; if nodes have several labels, returns nothing and
-    warns."""
+def _labels(y, examples):
+    """Returns one class per node or graph, -1 for none, or 0 or 1 for each class if nodes have several
+    labels; of other labels nothing, and warns."""
     y = _array(y)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
-    if y.shape != (nodes,):
-        print(f"plait: warning: labels of shape {y.shape} are left out: {nodes} nodes need one each",
-              file=sys.stderr)
+    if y.ndim == 2 and len(y) == examples and np.isin(y, (0, 1)).all():
+        return {"y": y.astype(np.uint8)}
+    if y.shape != (examples,):
+        print(f"plait: warning: labels of shape {y.shape} are left out: {examples} nodes need one each, "
+              "or 0 or 1 for each class", file=sys.stderr)
         return {}
     known = np.isfinite(y)
     return {"y": np.where(known, y, -1).astype(np.int64)}
+
+
+def _means_of_edges(values, edge_index, nodes):
+    """Returns for each node the mean over its incoming edges, as OGB's examples do for ogbn-proteins."""
+    values, target = _array(values, np.float32), _array(edge_index)[1]
+    count = np.maximum(np.bincount(target, minlength=nodes), 1)
+    return np.stack([np.bincount(target, column, nodes) / count for column in values.T], 1).astype(np.float32)
 
 
 def _splits(data, dataset):
@@ -149,10 +168,18 @@ def arrays_of(data, dataset):
     weight = getattr(data, "edge_weight", None)
     if weight is not None:
         arrays["edge_weight"] = _array(weight, np.float32)
+    of_edges = getattr(data, "edge_attr", None)
     if getattr(data, "x", None) is not None:
         arrays |= _features(data.x)
+    elif of_edges is not None and of_edges.dim() == 2:
+        print("plait: features of nodes are the means of the features of their edges, as there are no others",
+              file=sys.stderr)
+        arrays["x"] = _means_of_edges(of_edges, data.edge_index, nodes)
+    batch = getattr(data, "batch", None)
+    if batch is not None:
+        arrays["graph_id"] = _array(batch, np.int64)
     if getattr(data, "y", None) is not None:
-        arrays |= _labels(data.y, nodes)
+        arrays |= _labels(data.y, nodes if batch is None else int(batch.max()) + 1)
     arrays |= _splits(data, dataset)
     if not arrays.keys() & {"x", "x_shape", "y"}:
         arrays["y"] = np.full(nodes, -1)  # gives the number of nodes
@@ -178,7 +205,7 @@ def fetch(name, out, root):
     try:
         # PyG's classes would put files of the same name into a common folder.
         dataset = source.load(root if source.package == "ogb" else pathlib.Path(root) / name)
-        data = dataset[0]
+        data = source.graph_of(dataset)
     except DatasetError:
         raise
     except Exception as error:  # of the package, its files or the network

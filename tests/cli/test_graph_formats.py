@@ -312,16 +312,32 @@ def test_ogb_folder(plait, tmp_path, write):
 
 
 def test_ogb_several_members_and_labels(plait, tmp_path):
-    """gzip files may be joined; several labels per vertex are left out with a warning."""
+    """gzip files may be joined; vertices may have several labels."""
     folder = tmp_path / "proteins"
     write_ogb_texts(folder, ogb_parts(32))
     joined = gzip.compress(b"0,1\n1,") + gzip.compress(b"2\n") + gzip.compress(b"")
     (folder / "raw/edge.csv.gz").write_bytes(joined)
     (folder / "raw/num-edge-list.csv.gz").unlink()
-    put_gzip(folder / "raw/node-label.csv.gz", [[1, 0]] * 40)
-    result = plait("convert", folder, tmp_path / "out.mtx")
-    assert result.code == 0 and "several labels" in result.err
+    labels = np.random.default_rng(3).integers(0, 2, (40, 5))
+    put_gzip(folder / "raw/node-label.csv.gz", labels)
+    plait.ok("convert", folder, tmp_path / "out.npz")
+    with np.load(tmp_path / "out.npz") as file:
+        np.testing.assert_array_equal(file["y"], labels)
+    assert plait("convert", folder, tmp_path / "out.mtx").code == 0
     assert edges_of_mtx(tmp_path / "out.mtx").T.tolist() == [[1, 0, 1], [2, 1, 1]]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_ogb_arrays_of_several_labels(plait, tmp_path, order):
+    parts = ogb_parts(33)
+    write_ogb_arrays(tmp_path / "proteins", parts)
+    labels = np.random.default_rng(4).integers(0, 2, (40, 6))
+    np.savez(tmp_path / "proteins/raw/node-label.npz", node_label=np.asarray(labels, np.float32, order=order))
+    plait.ok("convert", tmp_path / "proteins", tmp_path / "out.npz")
+    with np.load(tmp_path / "out.npz") as file:
+        np.testing.assert_array_equal(file["y"], labels)
+    result = plait.json("train", tmp_path / "proteins", "--epochs", "2")
+    assert len(result["loss"]) == 2
 
 
 OGB_DAMAGE = {
@@ -336,6 +352,9 @@ OGB_DAMAGE = {
     "word feature": ("node-feat.csv.gz", b"1,x\n", ["line 1", "'x'"]),
     "label of no class": ("node-label.csv.gz", b"1.5\n" * 40, ["vertex 0", "1.5"]),
     "few labels": ("node-label.csv.gz", b"1\n", ["1 labels", "40 vertices"]),
+    "few sets of labels": ("node-label.csv.gz", b"1,0\n", ["1 labels", "40 vertices"]),
+    "half a label": ("node-label.csv.gz", b"1,0\n0,0.5\n" * 20, ["vertex 1", "0.5", "0 or 1"]),
+    "ragged labels": ("node-label.csv.gz", b"1,0\n10000\n" * 20, ["line 2"]),
 }
 
 

@@ -130,18 +130,56 @@ def test_a_class_of_ogb(tmp_path, capfd, monkeypatch):
 
 
 class Proteins(Papers):
+    """Several labels per node, and features of edges alone, as ogbn-proteins has them."""
+
+    labels = torch.tensor([[1, 0, 1], [0, 0, 0], [1, 1, 1], [0, 1, 0]])
+
     def __getitem__(self, i):
         data = super().__getitem__(i)
-        data.y = torch.ones(4, 7)
+        data.edge_index = torch.tensor([[0, 3, 2], [3, 1, 1]])
+        data.edge_attr = torch.tensor([[1.0, 2.0], [3.0, 4.0], [4.0, 8.0]])
+        data.y = self.labels
         return data
 
 
-def test_several_labels_and_isolated_nodes(tmp_path, capfd, monkeypatch):
+def test_several_labels_and_features_of_edges(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(torch_geometric.datasets, "Yelp", Proteins)
+    code, output = run(capfd, "Yelp", "-o", tmp_path / "g.npz")
+    assert code == 0 and "means of the features of their edges" in output.err
+    with np.load(tmp_path / "g.npz") as file:
+        np.testing.assert_array_equal(file["y"], Proteins.labels)
+        assert file["x"].tolist() == [[0, 0], [3.5, 6], [0, 0], [1, 2]]
+
+
+def test_labels_that_are_no_sets_are_left_out(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(Proteins, "labels", torch.full((4, 7), 0.5))
     monkeypatch.setattr(torch_geometric.datasets, "Yelp", Proteins)
     code, output = run(capfd, "Yelp", "-o", tmp_path / "g.plait")
     assert code == 0 and "labels of shape (4, 7) are left out" in output.err
     graph = plait.Graph.load(tmp_path / "g.plait")
     assert graph.num_nodes == 4 and graph.y is None
+
+
+def test_a_set_of_graphs_trains(tmp_path, capfd, monkeypatch):
+    """TU's own class reads files in the form in which TU Dortmund publishes them."""
+    def download(self):
+        folder = pathlib.Path(self.raw_dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        texts = {"A": "1, 2\n2, 1\n3, 4\n4, 3\n4, 5\n5, 4\n6, 7\n7, 6\n", "graph_indicator": "1\n1\n2\n2\n2\n3\n3\n",
+                 "graph_labels": "1\n-1\n1\n", "node_labels": "0\n2\n1\n1\n0\n2\n2\n"}
+        for name, text in texts.items():
+            (folder / f"MUTAG_{name}.txt").write_text(text)
+
+    monkeypatch.setattr(torch_geometric.datasets.TUDataset, "download", download)
+    code, output = run(capfd, "mutag", "-o", tmp_path / "g.npz", "--root", tmp_path / "root")
+    assert code == 0, output.err
+    with np.load(tmp_path / "g.npz") as file:
+        assert file["graph_id"].tolist() == [0, 0, 1, 1, 1, 2, 2]
+        assert file["y"].tolist() == [1, 0, 1]  # as PyTorch Geometric numbers them
+        assert file["x"].argmax(1).tolist() == [0, 2, 1, 1, 0, 2, 2]
+        assert file["edge_index"].shape == (2, 8)
+    command = [os.environ["PLAIT_PROGRAM"], "train", str(tmp_path / "g.npz"), "--folds", "3", "--epochs", "2"]
+    assert subprocess.run(command, check=False, capture_output=True).returncode == 0
 
 
 def test_errors_are_one_line(tmp_path, capfd, monkeypatch):
