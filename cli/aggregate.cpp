@@ -86,18 +86,21 @@ std::vector<WorkBytes> host_work(const Partition& partition, std::uint64_t width
   return work;
 }
 
+RunMemory memory_of(const Options& o, const Partition& partition, std::uint64_t width) {
+  return {.route = o.route,
+          .shards = {.transposed = o.transposed},
+          .widths = {width},
+          .rows_per_sum = is_extremum(o) ? kExtremumRecord : 1,
+          .work = o.route.gpu ? std::vector<WorkBytes>{} : host_work(partition, width)};
+}
+
 std::unique_ptr<Aggregator> make(const Options& o, World& world, const Dataset& dataset,
                                  const Partition& partition, std::uint64_t width) {
-  const ShardOptions shards{.transposed = o.transposed};
-  require_run_fits(world, dataset.graph, dataset.symmetric, partition,
-                   {.route = o.route,
-                    .shards = shards,
-                    .widths = {width},
-                    .rows_per_sum = is_extremum(o) ? kExtremumRecord : 1,
-                    .work = o.route.gpu ? std::vector<WorkBytes>{} : host_work(partition, width)},
-                   "the aggregation");
-  return make_aggregator_for_host_arrays(world, dataset.graph, dataset.symmetric, partition,
-                                         {.route = o.route, .shards = shards, .max_width = width});
+  const RunMemory memory = memory_of(o, partition, width);
+  require_run_fits(world, dataset.graph, dataset.symmetric, partition, memory, "the aggregation");
+  return make_aggregator_for_host_arrays(
+      world, dataset.graph, dataset.symmetric, partition,
+      {.route = o.route, .shards = memory.shards, .max_width = width});
 }
 
 // Returns the same matrix on every rank.
@@ -118,8 +121,15 @@ void run(Options o, const Session& session, World& world) {
   const NpyMatrix x = read_features(o.features, world);
   require(x.rows == dataset.vertices(), "{}: {} rows, but {} has {} vertices", o.features, x.rows,
           o.graph, dataset.vertices());
+  const auto plan = [&](const Partition& partition, const Route& route) {
+    Options by_route = o;
+    by_route.route = route;
+    return plan_run(dataset.graph, dataset.symmetric, partition,
+                    memory_of(by_route, partition, x.width));
+  };
   const Layout layout =
-      decided_layout(world, dataset, session, o.route, {{x.width}, is_extremum(o)}, session.seed);
+      decided_layout(world, dataset, session, o.route,
+                     {.widths = {x.width}, .rows = is_extremum(o), .plan = plan}, session.seed);
   o.route = layout.route;
   const Partition& partition = layout.partition;
   std::unique_ptr<Aggregator> aggregator;

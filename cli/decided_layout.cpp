@@ -11,9 +11,11 @@
 #include "plait/base/gpu.h"
 #include "plait/base/profile.h"
 #include "plait/io/fingerprint.h"
+#include "plait/nn/memory/work_memory.h"
 #include "plait/nn/model.h"
 #include "plait/plan/decide.h"
 #include "plait/symmetric/agreement.h"
+#include "plait/world/gather.h"
 
 namespace plait::cli {
 namespace {
@@ -30,6 +32,7 @@ class Choice {
   Choice(const Dataset& dataset, const Session& session, const Route& route, const Moved& moved)
       : dataset_(dataset),
         session_(session),
+        plan_(moved.plan),
         question_{.route = route,
                   .open_strategy = session.open_strategy,
                   .open_partition = session.open_partition,
@@ -63,10 +66,21 @@ class Choice {
   }
   bool predicts() const { return predicts_; }
 
-  // Returns the strategy that predicted times on this partition choose.
-  Strategy by_prediction(const Partition& partition) {
-    const Decision decision = predict_best(question_, measure_partition(dataset_.graph, partition));
-    explain(decision, "by predicted times, as nothing was measured for this graph (plait tune)");
+  // Returns the strategy that predicted times on this partition choose. `free`: bytes of each
+  // rank's GPU; nothing if they are not known.
+  Strategy by_prediction(const Partition& partition, const std::vector<std::uint64_t>& free) {
+    const Timed timed("predict");
+    bool too_large = false;
+    const auto fits = [&](const Route& route) {
+      too_large = !free.empty() && !fits_on_gpus(plan_(partition, route), free);
+      if (too_large) explain(name_of(route) + ": does not fit in the memory of the GPUs");
+      return !too_large;
+    };
+    const Decision decision =
+        predict_best(question_, measure_partition(dataset_.graph, partition), fits);
+    explain(decision, too_large ? "takes less memory; predicted times"
+                                : "by predicted times, as plait tune has measured no way that "
+                                  "this run can go");
     return decision.route.strategy;
   }
 
@@ -85,6 +99,7 @@ class Choice {
 
   const Dataset& dataset_;
   const Session& session_;
+  const std::function<MemoryPlan(const Partition&, const Route&)> plan_;
   RouteQuestion question_;
   bool predicts_ = false;
 };
@@ -97,7 +112,7 @@ Layout decided_layout(const Dataset& dataset, const Session& session, int ranks,
   Route decided = choice.by_measurement(ranks, ranks);
   Partition partition =
       timed("partition", [&] { return make_partition(decided.partition, dataset, ranks, seed); });
-  if (choice.predicts()) decided.strategy = choice.by_prediction(partition);
+  if (choice.predicts()) decided.strategy = choice.by_prediction(partition, free_on_gpus(ranks));
   return {decided, std::move(partition)};
 }
 
@@ -121,8 +136,11 @@ Layout decided_layout(World& world, const Dataset& dataset, const Session& sessi
   Route decided = route;
   decided.partition = static_cast<PartitionScheme>(found[1]);
   Partition partition = partition_for(world, dataset, decided.partition, seed);
-  if (found[2] != 0)
-    first_decides([&] { found[0] = static_cast<std::uint8_t>(choice.by_prediction(partition)); });
+  if (found[2] != 0) {
+    const std::vector<std::uint64_t> free = gather_values(world, gpu_free_memory());
+    first_decides(
+        [&] { found[0] = static_cast<std::uint8_t>(choice.by_prediction(partition, free)); });
+  }
   decided.strategy = static_cast<Strategy>(found[0]);
   return {decided, std::move(partition)};
 }
@@ -141,8 +159,22 @@ void add_explain_option(CLI::App* command, Session& session) {
           "plait tune measured on this graph, if it did");
 }
 
-Moved moved_by(const ModelConfig& model, const Dataset& dataset) {
-  return {moved_widths_of(model, dataset.features.is_sparse()), moves_rows(model)};
+std::vector<std::uint64_t> free_on_gpus(int ranks) {
+  std::vector<std::uint64_t> free;
+  if (gpu_count() < ranks) return free;
+  for (const Gpu& gpu : list_gpus()) free.push_back(gpu.free);
+  free.resize(static_cast<std::size_t>(ranks));
+  return free;
+}
+
+Moved moved_by(const TrainConfig& config, const Dataset& dataset) {
+  return {.widths = moved_widths_of(config.model, dataset.features.is_sparse()),
+          .rows = moves_rows(config.model),
+          .plan = [config, &dataset](const Partition& partition, const Route& route) {
+            TrainConfig by_route = config;
+            by_route.route = route;
+            return plan_training(dataset, partition, by_route);
+          }};
 }
 
 MeasuredKey measured_key(const Dataset& dataset, const Session& session, int ranks, int here) {

@@ -33,9 +33,12 @@ MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& da
     return decided_layout(dataset, session, ranks_of(session), o.route, moved, session.seed);
   };
   if (!o.train) {
-    const Layout layout = layout_for({.widths = {o.width}});
-    return plan_run(dataset.graph, dataset.symmetric, layout.partition,
-                    {.route = layout.route, .shards = {.transposed = false}, .widths = {o.width}});
+    const auto plan = [&](const Partition& partition, const Route& route) {
+      return plan_run(dataset.graph, dataset.symmetric, partition,
+                      {.route = route, .shards = {.transposed = false}, .widths = {o.width}});
+    };
+    const Layout layout = layout_for({.widths = {o.width}, .plan = plan});
+    return plan(layout.partition, layout.route);
   }
   TrainConfig config{.route = o.route};
   constexpr std::uint64_t kMost = std::uint64_t{1} << 40;  // larger settings are absurd, and alike
@@ -44,7 +47,7 @@ MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& da
   if (o.layers > 0) model.layers = o.layers;
   config.model = model_for(model, dataset);
   check_dataset(dataset, config);
-  const Layout layout = layout_for(moved_by(config.model, dataset));
+  const Layout layout = layout_for(moved_by(config, dataset));
   config.route = layout.route;
   return plan_training(dataset, layout.partition, config);
 }
@@ -62,21 +65,6 @@ void print_text(const MemoryPlan& plan, int ranks) {
   for (int rank = 0; rank < ranks; ++rank)
     fmt::print("{:>12}", format_bytes(plan.rank_total(rank)));
   fmt::print("\n");
-}
-
-// Free bytes of the GPUs that ranks would use; empty if there are too few GPUs.
-std::vector<std::uint64_t> free_on_gpus(int ranks) {
-  std::vector<std::uint64_t> free;
-  if (gpu_count() < ranks) return free;
-  for (const Gpu& gpu : list_gpus()) free.push_back(gpu.free);
-  free.resize(static_cast<std::size_t>(ranks));
-  return free;
-}
-
-bool fits(const MemoryPlan& plan, const std::vector<std::uint64_t>& free) {
-  for (std::size_t rank = 0; rank < free.size(); ++rank)
-    if (plan.rank_total(static_cast<int>(rank)) > free[rank]) return false;
-  return true;
 }
 
 // The fields that plans for the host and for GPUs have in common.
@@ -98,7 +86,7 @@ void run_on_gpus(const Options& o, const Session& session, const Dataset& datase
     json result = to_json(o, dataset, plan);
     result["gpus"] = session.gpus;
     result["available"] = free;
-    result["fits"] = free.empty() ? json(nullptr) : json(fits(plan, free));
+    result["fits"] = free.empty() ? json(nullptr) : json(fits_on_gpus(plan, free));
     print_json(result);
   } else {
     print_text(plan, session.gpus);

@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "plait/plan/measured_routes.h"
+#include "plait/plan/memory_plan.h"
 #include "plait/world/world.h"
 
 namespace plait::cli {
@@ -39,12 +40,17 @@ Dataset read_graph(World& world, const std::string& path, const Session& session
 
 // The aggregations of a run.
 struct Moved {
-  std::vector<std::uint64_t> widths;  // of rows, in floats, each once
+  std::vector<std::uint64_t> widths;  // of rows, in floats, one per aggregation
   bool rows = false;                  // rows themselves must come to edges (require_rows())
+  // Returns the memory of the run by a route, on one rank.
+  std::function<MemoryPlan(const Partition&, const Route&)> plan;
 };
-// Returns the aggregations of a model whose inputs and outputs are the dataset's. Throws UsageError
-// for a model that cannot be.
-Moved moved_by(const ModelConfig& model, const Dataset& dataset);
+// Returns the free bytes of the GPUs that so many ranks of this host would use; nothing if there
+// are too few.
+std::vector<std::uint64_t> free_on_gpus(int ranks);
+// Returns the aggregations of training a model whose inputs and outputs are the dataset's, which
+// outlives the result. Throws UsageError for a model that cannot be.
+Moved moved_by(const TrainConfig& config, const Dataset& dataset);
 // Returns the key of measurements on this graph by so many ranks, `here` of them on this host. On
 // GPUs, they are of the current one's kind.
 MeasuredKey measured_key(const Dataset& dataset, const Session& session, int ranks, int here);

@@ -85,7 +85,7 @@ void run(Options o, const Session& session, World& world) {
   whole.model = model_for(o.train.model, dataset);
   check_dataset(dataset, whole);
   const Layout layout = decided_layout(world, dataset, session, o.train.route,
-                                       moved_by(whole.model, dataset), o.train.model.seed);
+                                       moved_by(whole, dataset), o.train.model.seed);
   o.train.route = layout.route;
   Trainer trainer(world, dataset, layout.partition, o.train);
   const std::vector<double> setup = gather_values(world, watch.seconds());

@@ -141,8 +141,6 @@ std::vector<std::uint64_t> moved_widths_of(const ModelConfig& config, bool spars
     const bool sparse = l == 0 && sparse_input;
     widths.push_back(kind_of(config.kind).moved_width(config, shape, sparse));
   }
-  std::ranges::sort(widths);
-  widths.erase(std::unique(widths.begin(), widths.end()), widths.end());
   return widths;
 }
 

@@ -20,8 +20,8 @@ namespace plait {
 // Returns the way in which the graph must be placed for such a model. The functions of a
 // ModelConfig throw UsageError for kinds and sizes that do not go together.
 ShardOptions shard_options_of(const ModelConfig& config);
-// Returns the different widths, in floats, of rows that such a model sends through the graph, each
-// once.
+// Returns the widths, in floats, of the rows that such a model sends through the graph, one per
+// layer.
 std::vector<std::uint64_t> moved_widths_of(const ModelConfig& config, bool sparse_input);
 // Tells whether such a model needs rows themselves at its edges, and not only their sums.
 bool moves_rows(const ModelConfig& config);

@@ -69,6 +69,7 @@ Decision decide(const RouteQuestion& question, const std::vector<MeasuredRoute>&
 }
 
 Decision predict_best(const RouteQuestion& question, const PartitionQuality& quality,
+                      const std::function<bool(const Route&)>& fits,
                       const MachineProfile& profile) {
   Decision decision{.route = question.route, .alternatives = {}};
   // Replicate moves all rows, and get one per edge. Bulk takes less time than these two for a halo
@@ -82,7 +83,9 @@ Decision predict_best(const RouteQuestion& question, const PartitionQuality& qua
       ms += 1e3 * predict_aggregation(route, quality, width, profile).value();
     decision.alternatives.push_back({strategy, route.partition, ms});
   }
-  return with_best(std::move(decision), kWorthwhilePrediction);
+  const Decision best = with_best(decision, kWorthwhilePrediction);
+  const bool is_standard = best.route.strategy == question.route.strategy;
+  return is_standard || fits(best.route) ? best : Decision{question.route, best.alternatives};
 }
 
 }  // namespace plait

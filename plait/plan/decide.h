@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ struct RouteQuestion {
   Route route;                 // with the standard choice in open parts
   bool open_strategy = false;  // any strategy will do
   bool open_partition = false;
-  std::vector<std::uint64_t> widths;  // of the rows that are aggregated, in floats
+  std::vector<std::uint64_t> widths;  // of rows, in floats, one per aggregation
   bool rows = false;                  // rows themselves must come to edges, as require_rows()
 };
 
@@ -45,9 +46,11 @@ constexpr double kWorthwhilePrediction = 1.2;
 Decision decide(const RouteQuestion& question, const std::vector<MeasuredRoute>& measured);
 
 // Returns the strategy with the least predicted time on the question's own partition, of which
-// `quality` has the counts, or the standard one. On the CPU there are no predictions. The answer
-// depends on the arguments alone.
+// `quality` has the counts, or the standard one. On the CPU there are no predictions. fits(route)
+// tells whether there is memory for a route; it is asked before a route takes the place of the
+// standard one. The answer depends on the arguments alone.
 Decision predict_best(const RouteQuestion& question, const PartitionQuality& quality,
+                      const std::function<bool(const Route&)>& fits,
                       const MachineProfile& profile = machine());
 
 }  // namespace plait

@@ -297,6 +297,12 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
   return items.take();
 }
 
+bool fits_on_gpus(const MemoryPlan& plan, const std::vector<std::uint64_t>& free) {
+  for (std::size_t rank = 0; rank < free.size(); ++rank)
+    if (plan.rank_total(static_cast<int>(rank)) > free[rank]) return false;
+  return true;
+}
+
 void require_fit_on_gpus(const MemoryPlan& plan, const std::vector<std::uint64_t>& free) {
   for (std::size_t rank = 0; rank < free.size(); ++rank) {
     const std::uint64_t needed = plan.rank_total(static_cast<int>(rank));

@@ -82,6 +82,9 @@ MemoryPlan plan_memory(const PartitionQuality& quality, const MemoryQuestion& qu
 MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion& question,
                            HaloStore halo);
 
+// Tells whether no rank needs more than its GPU has free, bytes by rank.
+bool fits_on_gpus(const MemoryPlan& plan, const std::vector<std::uint64_t>& free);
+
 // Throws DoesNotFitError with the figures of the first rank that needs more than its GPU has free.
 // `free`: bytes by rank.
 void require_fit_on_gpus(const MemoryPlan& plan, const std::vector<std::uint64_t>& free);

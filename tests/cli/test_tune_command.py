@@ -139,8 +139,8 @@ def test_predictions_choose_where_nothing_was_measured(plait, tmp_path):
     plait.ok("generate", "star", "--vertices", 200000, "-o", star)
     run = ("plan", star, "--gpus", 4, "--width", 64)
     lines = plait(*run, "--explain").lines
-    assert lines[0] == ("plait: strategy partial, partition edges: by predicted times, as nothing was measured "
-                        "for this graph (plait tune), for the widths of this run:")
+    assert lines[0] == ("plait: strategy partial, partition edges: by predicted times, as plait tune has "
+                        "measured no way that this run can go, for the widths of this run:")
     assert [line.split()[2].rstrip(",") for line in lines[1:]] == ["partial", "pipelined"]
     times = [float(line.split()[-2]) for line in lines[1:]]
     assert times == sorted(times) and 1.2 * times[0] < times[1]

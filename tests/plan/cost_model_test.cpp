@@ -191,12 +191,25 @@ RouteQuestion open_strategy(std::uint64_t width) {
   return {.route = gpu_route(Strategy::pipelined), .open_strategy = true, .widths = {width}};
 }
 
+bool fits(const Route&) { return true; }
+
+TEST(CostModel, TakesNoWayThatDoesNotFit) {
+  std::vector<Strategy> asked;
+  const Decision decision = predict_best(open_strategy(64), star(), [&](const Route& route) {
+    asked.push_back(route.strategy);
+    return false;
+  });
+  EXPECT_EQ(decision.route.strategy, Strategy::pipelined);
+  EXPECT_EQ(decision.alternatives.size(), 2u);
+  EXPECT_EQ(asked, std::vector{Strategy::partial});
+}
+
 TEST(CostModel, ChoosesWhereMuchIsSaved) {
   const auto parts = recorded_parts();
   for (const std::uint64_t width : {16, 64, 128}) {
-    EXPECT_EQ(predict_best(open_strategy(width), star()).route.strategy, Strategy::partial);
+    EXPECT_EQ(predict_best(open_strategy(width), star(), fits).route.strategy, Strategy::partial);
     for (const auto& [name, quality] : parts) {
-      const Decision decision = predict_best(open_strategy(width), quality);
+      const Decision decision = predict_best(open_strategy(width), quality, fits);
       EXPECT_EQ(decision.route.strategy, Strategy::pipelined) << name << " " << width;
       EXPECT_EQ(decision.alternatives.size(), 2u);
     }
@@ -206,16 +219,16 @@ TEST(CostModel, ChoosesWhereMuchIsSaved) {
 TEST(CostModel, ChoosesWhatTheQuestionAllows) {
   RouteQuestion question = open_strategy(64);
   question.rows = true;  // partial brings sums
-  EXPECT_EQ(predict_best(question, star()).route.strategy, Strategy::pipelined);
+  EXPECT_EQ(predict_best(question, star(), fits).route.strategy, Strategy::pipelined);
   question.rows = false;
   question.route.exact = true;  // partial sums depend on how the graph is cut
-  EXPECT_EQ(predict_best(question, star()).route.strategy, Strategy::pipelined);
+  EXPECT_EQ(predict_best(question, star(), fits).route.strategy, Strategy::pipelined);
   question = open_strategy(64);
   question.open_strategy = false;
-  EXPECT_EQ(predict_best(question, star()).route.strategy, Strategy::pipelined);
+  EXPECT_EQ(predict_best(question, star(), fits).route.strategy, Strategy::pipelined);
   question = open_strategy(64);
   question.route.gpu = false;
-  EXPECT_TRUE(predict_best(question, star()).alternatives.empty());
+  EXPECT_TRUE(predict_best(question, star(), fits).alternatives.empty());
 }
 
 TEST(CostModel, OtherLinksChooseOtherPlans) {

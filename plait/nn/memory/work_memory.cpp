@@ -146,9 +146,12 @@ std::string name_of(const ModelConfig& model) {
 }
 
 RunMemory run_of(const ModelConfig& model, bool sparse, const Route& route) {
+  std::vector<std::uint64_t> widths = moved_widths_of(model, sparse);
+  std::ranges::sort(widths);
+  widths.erase(std::unique(widths.begin(), widths.end()), widths.end());
   return {.route = route,
           .shards = shard_options_of(model),
-          .widths = moved_widths_of(model, sparse),
+          .widths = std::move(widths),
           .edge_scratch = edge_scratch_of(model),
           .rows_per_sum = model.kind == "gat" ? kAttentionRecord : 1};
 }
