@@ -89,7 +89,7 @@ def test_explanations(plait, communities, tuned):
     assert lines[0] == ("plait: strategy get, partition clusters: by the times that plait tune measured, for "
                         "the widths of this run:")
     assert len(lines) == 1 + len(STRATEGIES) * len(PARTITIONS)
-    assert [float(line.split()[-2]) for line in lines[1:]] == [8.0] + [16.0] * 8
+    assert [float(line.split()[-2]) for line in lines[1:]] == [16.0] + [32.0] * 8  # of two layers
     asked = ("--strategy", "bulk", "--partition", "hash")
     assert plait(*run, 2, *asked, **tuned[0]).lines == ["plait: strategy bulk, partition hash: as asked for"]
     nothing = "plait: strategy bulk, partition edges: nothing was measured for this graph; see plait tune"
