@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 
+#include "cli/get_options.h"
 #include "cli/ranks.h"
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/checksum.h"
@@ -160,21 +161,24 @@ void run(Options o, const Session& session, World& world) {
   const auto parts = world.all_gather(out.bytes());
   if (world.rank() != 0) return;
   write_rows(o.out, partition, x.width, parts);
-  if (session.json)
-    print_json({{"out", o.out},
-                {"rows", x.rows},
-                {"width", x.width},
-                {"ranks", world.size()},
-                {"device", session.gpus > 0 ? "cuda" : "cpu"},
-                {"strategy", to_string(o.route.strategy)},
-                {"partition", to_string(o.route.partition)},
-                {"exact", o.route.exact},
-                {"op", o.op},
-                {"milliseconds", seconds * 1e3},
-                {"bytes_fetched", aggregator->cost().bytes_fetched}});
-  else
-    fmt::print("{}: {} x {}, {} by {} on {} in {:.2f} ms\n", printable(o.out), x.rows, x.width,
-               o.op, to_string(o.route.strategy), ranks_of(world, session), seconds * 1e3);
+  if (session.json) {
+    json result = {{"out", o.out},
+                   {"rows", x.rows},
+                   {"width", x.width},
+                   {"ranks", world.size()},
+                   {"device", session.gpus > 0 ? "cuda" : "cpu"},
+                   {"strategy", to_string(o.route.strategy)},
+                   {"partition", to_string(o.route.partition)},
+                   {"exact", o.route.exact},
+                   {"op", o.op},
+                   {"milliseconds", seconds * 1e3},
+                   {"bytes_fetched", aggregator->cost().bytes_fetched}};
+    if (o.route.gets_on_gpus()) result["get"] = to_json(o.route.get);
+    print_json(result);
+    return;
+  }
+  fmt::print("{}: {} x {}, {} by {} on {} in {:.2f} ms\n", printable(o.out), x.rows, x.width, o.op,
+             to_string(o.route.strategy), ranks_of(world, session), seconds * 1e3);
 }
 
 }  // namespace

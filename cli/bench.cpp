@@ -8,6 +8,7 @@
 #include <map>
 
 #include "cli/contestant.h"
+#include "cli/get_options.h"
 #include "cli/ranks.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
@@ -24,6 +25,7 @@ struct Options {
   std::vector<std::string> strategies{"pipelined", "bulk"};
   std::string wire = "fp32", trace;
   BenchSettings settings;
+  GetTuning get;  // for strategy get
 };
 
 // A contestant: its name and its settings.
@@ -40,6 +42,7 @@ struct Row {
   double error = 0;
   std::size_t passes = 1;
   std::uint64_t link_bytes = 0;  // brought to the first rank in a step
+  bool gets = false;             // strategy get, to which its settings apply
 };
 
 // The time that no strategy can undercut: that of the halo transfer alone or of the sum alone,
@@ -52,9 +55,18 @@ struct Limit {
 std::vector<Entry> entries(const Options& o) {
   const DType wire = o.wire == "bf16" ? DType::bf16 : DType::f32;
   std::vector<Entry> list;
-  for (const std::string& name : o.strategies)
+  for (const std::string& name : o.strategies) {
     list.push_back({name, contestant(name, wire, o.settings.transport)});
+    list.back().options.route.get = o.get;
+  }
   return list;
+}
+
+// Throws UsageError for an unknown strategy, and for settings of strategy get without it.
+void require_used(const Options& o, const Session& session) {
+  const bool gets = std::ranges::any_of(
+      entries(o), [](const Entry& entry) { return entry.options.route.gets_on_gpus(); });
+  require_get(*session.command, gets, "add get to --strategies");
 }
 
 class Contest {
@@ -87,6 +99,7 @@ class Contest {
     const std::uint64_t bytes_before = aggregator.cost().bytes_fetched;
     Row row{entry.name, width,         entry.options.route.wire,
             {},         bench.check(), aggregator.passes(width)};
+    row.gets = entry.options.route.gets_on_gpus();
     row.link_bytes = aggregator.cost().bytes_fetched - bytes_before;
     require<MismatchError>(row.error < (row.wire == DType::bf16 ? 4e-3 : 1e-5),
                            "{} at width {} is wrong by {} relative", entry.name, width, row.error);
@@ -147,6 +160,7 @@ class Contest {
         one["sum_ms"] = limit->second.sum_ms;
         one["over_limit"] = share(row);
       }
+      if (row.gets) one["get"] = cli::to_json(o_.get);
       for (const char* other : {"bulk", "cusparse"})
         if (median_of(other, row.width) > 0)
           one[std::string("speedup_over_") + other] = ratio(row, other);
@@ -220,7 +234,7 @@ void add_bench(CLI::App& app, Session& session) {
   CLI::App* command =
       add_command(*bench, session, "aggregate",
                   "Time y = A x on GPUs with several strategies, in one run", [=, &session] {
-                    entries(*o);  // throws for an unknown strategy
+                    require_used(*o, session);
                     session.gpus = std::max(session.gpus, 1);
                     on_ranks(session, [&](World& world) { Contest(*o, world, session).run(); });
                   });
@@ -242,6 +256,7 @@ void add_bench(CLI::App& app, Session& session) {
                                          "File for a trace of one step per measurement, for "
                                          "Perfetto or chrome://tracing"));
   add_bench_settings(command, session, o->settings);
+  add_get_options(command, o->get);
   add_reorder_option(command, session);
   group_options(
       command, {{"Measurement", {"--widths", "--strategies", "--wire", "--repetitions", "--trace"}},

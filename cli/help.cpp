@@ -8,6 +8,7 @@
 #include <set>
 
 #include "cli/cli.h"
+#include "cli/get_options.h"
 
 namespace plait::cli {
 namespace {
@@ -16,10 +17,11 @@ constexpr std::size_t kColumn = 30;      // where descriptions begin
 constexpr std::size_t kLineWidth = 100;  // of a line
 
 // Headings of options that several commands have. A command may give them another heading.
-const std::array<OptionGroup, 2> kCommonGroups{{
+const std::array<OptionGroup, 3> kCommonGroups{{
     {"GPUs and ranks",
      {"--ranks", "--gpus", "--strategy", "--partition", "--reorder", "--transport", "--exact",
       "--explain", "--timeout", "--gpu-timeout"}},
+    get_option_group(),
     {"Output", {"--help", "--json", "--quiet", "--profile", "--trace"}},
 }};
 

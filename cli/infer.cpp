@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cli/get_options.h"
 #include "cli/ranks.h"
 #include "plait/base/error.h"
 #include "plait/base/file.h"
@@ -57,6 +58,7 @@ void write_result(const Options& o, const Session& session, const Dataset& datas
                    {dataset.is_set_of_graphs() ? "graphs" : "vertices", scores.rows},
                    {"classes", scores.classes},
                    {"device", device_name(session)}};
+    if (o.infer.route.gets_on_gpus()) result["get"] = to_json(o.infer.route.get);
     if (met) result["metric"] = to_string(met->metric);
     if (met) result[met->metric == MetricKind::accuracy ? "accuracy" : "micro_f1"] = met->value;
     print_json(result);

@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "cli/command_tree.h"
+#include "cli/get_options.h"
 #include "cli/profile.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
@@ -53,8 +54,10 @@ void add_route_options(CLI::App* command, Session& session, Route& route) {
   command->add_flag(
       "--exact", route.exact,
       "Give the same bits on any number of ranks or GPUs and with any partition; slower");
+  add_get_options(command, route.get);
   command->parse_complete_callback([command, &session, &route] {
     route.gpu = session.gpus > 0;
+    require_get(*command, route.gets_on_gpus(), "add --strategy get and --gpus");
     session.open_strategy = route.strategy == Strategy::automatic;
     session.open_partition = command->count("--partition") == 0;
     route = choose(route);

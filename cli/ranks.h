@@ -12,7 +12,8 @@
 
 namespace plait::cli {
 
-// --strategy, --partition, --reorder, --transport, --exact, --ranks and --gpus.
+// --strategy, --partition, --reorder, --transport, --exact, --ranks, --gpus and the settings of
+// strategy get.
 void add_route_options(CLI::App* command, Session& session, Route& route);
 // --explain, and the descriptions of --strategy and --partition, for commands that call
 // decided_layout().

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/get_options.h"
 #include "cli/model_options.h"
 #include "cli/ranks.h"
 #include "cli/run_json.h"
@@ -58,6 +59,7 @@ json to_json(const Options& o, const Session& session, const World& world,
     for (const char* part : {"train", "val", "test"})
       all[fmt::format("{}_accuracy", part)] = all[fmt::format("{}_metric", part)];
   if (accuracy) all["val_accuracy_by_epoch"] = validation;
+  if (o.train.route.gets_on_gpus()) all["get"] = cli::to_json(o.train.route.get);
   return all;
 }
 

@@ -41,21 +41,24 @@ PartitionQuality bounds_of(const AnyCsr& any, const Partition& partition) {
 }
 
 // Returns, by part, the number of pieces of rows that are cut for one pass over all edges. Strategy
-// get cuts rows into groups of kGetGroup, local and remote edges apart.
+// get cuts rows into groups, local and remote edges apart.
 std::vector<std::uint64_t> cut_sums(const AnyCsr& any, const PartitionQuality& quality,
-                                    const Partition& partition, bool get, EdgeOrder order) {
+                                    const Partition& partition, const Route& route) {
+  const bool get = route.gets_on_gpus();
+  const std::uint64_t get_group = route.get.least_neighbours();
   std::vector<std::uint64_t> sums(quality.parts.size());
   std::visit(
       [&](const auto& graph) {
         parallel_for(sums.size(), [&](std::size_t p) {
           const PartQuality& part = quality.parts[p];
-          const std::uint32_t most =
-              order == EdgeOrder::as_given ? kFixedGroup : group_size(part.edges, part.vertices);
+          const std::uint32_t most = route.order() == EdgeOrder::as_given
+                                         ? kFixedGroup
+                                         : group_size(part.edges, part.vertices);
           for (std::uint64_t r = 0; r < part.vertices; ++r) {
             const EdgeOffset edges = graph.degree(partition.vertex(static_cast<int>(p), r));
             const bool both = edges > 1 && sums.size() > 1;  // nearly all rows, where ranks are few
             const std::uint64_t groups =
-                get ? (edges + kGetGroup - 1) / kGetGroup + both : cut_row(edges, most).groups;
+                get ? (edges + get_group - 1) / get_group + both : cut_row(edges, most).groups;
             if (groups > 1) sums[p] += groups;
           }
         });
@@ -70,6 +73,7 @@ MemoryPlan plan_of(const AnyCsr& graph, bool symmetric, const Partition& partiti
                           .work = run.work,
                           .edge_scratch = run.edge_scratch,
                           .rows_per_sum = run.rows_per_sum,
+                          .get = run.route.get,
                           .weighted = is_weighted(graph),
                           .symmetric = symmetric,
                           .gradient = run.shards.transposed,
@@ -79,8 +83,7 @@ MemoryPlan plan_of(const AnyCsr& graph, bool symmetric, const Partition& partiti
                           .contiguous = partition.is_contiguous()};
   const HaloStore store = run.route.placement().store;
   if (!run.route.gpu) return plan_memory(quality, question, store);
-  question.cut_sums =
-      cut_sums(graph, quality, partition, store == HaloStore::none, run.route.order());
+  question.cut_sums = cut_sums(graph, quality, partition, run.route);
   return plan_gpu_memory(quality, question, store);
 }
 

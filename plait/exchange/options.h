@@ -10,18 +10,8 @@
 
 namespace plait {
 
-// Parameters of strategy `get` on GPUs, by MGG's names (kernels/cuda/get.cuh). None of them changes
-// the sums.
-struct GetTuning {
-  std::uint32_t ps = 16;     // neighbours in a group, 1 to 32
-  std::uint32_t dist = 2;    // groups of either kind that a warp takes in turns, 1 to 16
-  std::uint32_t wpb = 4;     // warps per block, 1 to 16
-  bool asynchronous = true;  // fetch the next remote rows while summing
-};
-
-// Settings of the strategies on GPUs. None of them changes results.
+// Settings of the strategies on GPUs, besides those of a Route. None of them changes results.
 struct GpuTuning {
-  GetTuning get = {};
   // For `pipelined` and `partial`: shares of the halo (0 to 1, ascending) at which passes end.
   // Empty: plan/halo_schedule.h chooses. The same on all ranks.
   std::vector<double> pass_shares = {};

@@ -10,7 +10,8 @@ namespace plait {
 // Throws a UsageError that says what to use instead if the route has
 //   - a strategy or a transport of GPUs on the CPU,
 //   - exact sums on GPUs by a strategy whose order of summing depends on how the graph is cut,
-//   - exact sums on GPUs of rows that cross as less than fp32.
+//   - exact sums on GPUs of rows that cross as less than fp32,
+//   - strategy get on GPUs with settings out of range.
 Route choose(Route route);
 
 // Throws a UsageError unless the route brings rows themselves to edges, in full precision, as

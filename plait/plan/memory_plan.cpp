@@ -194,7 +194,9 @@ GpuPart gpu_part(const PartQuality& part, const MemoryQuestion& q, HaloStore hal
 // own.
 Bytes neighbour_groups(const PartQuality& part, const GpuPart& on_gpu, const MemoryQuestion& q,
                        HaloStore halo) {
-  if (halo == HaloStore::none) return part.vertices + on_gpu.edges / kGetGroup;
+  if (halo == HaloStore::none)  // groups of a row that are not full: one of either kind
+    return part.vertices + std::min(part.vertices, part.remote_edges) +
+           on_gpu.edges / q.get.least_neighbours();
   if (halo != HaloStore::dense && halo != HaloStore::sums) return part.vertices;
   const std::uint64_t local = part.edges - part.remote_edges,
                       remote = on_gpu.edges - std::min(on_gpu.edges, local);

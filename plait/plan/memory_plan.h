@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plait/partition/quality.h"
+#include "plait/plan/get_tuning.h"
 
 namespace plait {
 
@@ -16,9 +17,6 @@ struct WorkBytes {
   std::uint64_t kept = 0;  // held while the graph is placed, and to the end
   std::uint64_t most = 0;  // held at the most, the kept bytes among them
 };
-
-// Most edges of a neighbour group of strategy get at MGG's default setting.
-constexpr std::uint64_t kGetGroup = 16;
 
 // A run as far as its memory depends on it.
 struct MemoryQuestion {
@@ -30,6 +28,7 @@ struct MemoryQuestion {
   std::vector<std::uint64_t> cut_sums;
   std::uint64_t edge_scratch = 0;  // GPUs only: floats per own row that operations over edges take
   std::uint64_t rows_per_sum = 1;  // GPUs only: rows of scratch per partial sum; extrema take 2
+  GetTuning get = {};              // GPUs only: settings of strategy get
   bool weighted = false;
   bool symmetric = false;      // the transposed shard is the shard itself
   bool gradient = false;       // the transposed shard is needed

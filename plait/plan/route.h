@@ -6,6 +6,7 @@
 #include "plait/base/transport.h"
 #include "plait/partition/partition.h"
 #include "plait/placement/shard.h"
+#include "plait/plan/get_tuning.h"
 #include "plait/plan/strategy.h"
 
 namespace plait {
@@ -20,11 +21,14 @@ struct Route {
   // Results are the same bits on any number of ranks, however the graph is cut: every sum over
   // edges or vertices is made in an order, or on a grid, that no partition changes.
   bool exact = false;
+  GetTuning get = {};  // for strategy get on GPUs
 
   // The order in which shards keep the edges of a row, and the traits of the strategy on the
   // route's device.
   EdgeOrder order() const { return exact ? EdgeOrder::as_given : EdgeOrder::local_first; }
   const StrategyOnDevice& placement() const { return traits_of(strategy).on(gpu); }
+  // Tells whether the settings of strategy get apply.
+  bool gets_on_gpus() const { return gpu && strategy == Strategy::get; }
 };
 
 }  // namespace plait

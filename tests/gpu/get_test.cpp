@@ -23,19 +23,36 @@ struct Case {
   std::uint64_t width = 16;
   std::uint32_t ps = 16, dist = 2, wpb = 4;
   bool asynchronous = true, deterministic = true;
+  std::uint32_t remote_ps = 0;  // 0: as ps
+  bool interleave = true;
+  ReadBy read_by = ReadBy::warp;
   bool weighted = false, scaled = false, accumulate = false, clusters = false;
   std::uint64_t padding = 0, offset = 0;  // elements after each row of x and y; before all rows
   int ranks = 4, rank = 1;
   Keep keep = Keep::all;
+
+  GetTuning tuning() const {
+    GetTuning t{.ps = ps,
+                .dist = dist,
+                .wpb = wpb,
+                .asynchronous = asynchronous,
+                .interleave = interleave,
+                .read_by = read_by};
+    if (remote_ps > 0) t.remote_ps = remote_ps;
+    return t;
+  }
 };
+
+constexpr ReadBy kReaders[] = {ReadBy::thread, ReadBy::warp, ReadBy::block};
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
   return out << fmt::format(
-             "width {} ps {} dist {} wpb {} asynchronous {} deterministic {} weighted {} scaled {} "
-             "accumulate {} clusters {} padding {} offset {} rank {} of {} keep {}",
-             c.width, c.ps, c.dist, c.wpb, c.asynchronous, c.deterministic, c.weighted, c.scaled,
-             c.accumulate, c.clusters, c.padding, c.offset, c.rank, c.ranks,
-             static_cast<int>(c.keep));
+             "width {} ps {} and {} dist {} wpb {} asynchronous {} interleave {} read by {} "
+             "deterministic {} weighted {} scaled {} accumulate {} clusters {} padding {} offset "
+             "{} rank {} of {} keep {}",
+             c.width, c.ps, c.remote_ps, c.dist, c.wpb, c.asynchronous, c.interleave,
+             static_cast<int>(c.read_by), c.deterministic, c.weighted, c.scaled, c.accumulate,
+             c.clusters, c.padding, c.offset, c.rank, c.ranks, static_cast<int>(c.keep));
 }
 
 // The part of one rank: ranks own equal ranges of vertices, and its blocks are those of the ranks
@@ -161,7 +178,10 @@ std::vector<float> on_gpu(const Case& c, const Part& part, const Values& values)
   const auto clusters = there(cluster);
 
   const GetGroups groups(begin.data(), split.data(), end.data(), part.own,
-                         {.ps = c.ps, .clusters = c.clusters ? clusters.data() : nullptr}, nullptr);
+                         {.ps = c.ps,
+                          .remote_ps = c.tuning().remote(),
+                          .clusters = c.clusters ? clusters.data() : nullptr},
+                         nullptr);
   DeviceArray<float> partial_sums(c.deterministic ? get_scratch(groups, c.width) : 0);
   spmm_get({.groups = &groups,
             .slots = slots.data(),
@@ -175,9 +195,7 @@ std::vector<float> on_gpu(const Case& c, const Part& part, const Values& values)
             .row_scale = c.scaled ? scale.data() : nullptr,
             .accumulate = c.accumulate,
             .partial_sums = partial_sums.data(),
-            .dist = c.dist,
-            .wpb = c.wpb,
-            .asynchronous = c.asynchronous},
+            .tuning = c.tuning()},
            nullptr);
   return y.to_host();
 }
@@ -218,6 +236,57 @@ TEST(GetCuda, AllParameters) {
                                  .asynchronous = asynchronous,
                                  .deterministic = (ps + dist) % 2 == 0,
                                  .rank = 2});
+}
+
+// Every way of reading, with groups of all sizes, on rows with few and with very many edges, on
+// ranks that have only remote edges, and none.
+TEST(GetCuda, AllWaysOfReading) {
+  const auto csr = [](AnyEdgeList edges) { return std::get<Csr32>(build_csr(std::move(edges))); };
+  const Csr32 hubs = csr(generate_star(3000));
+  const Csr32 dense = test::random_csr<std::uint32_t>(150, 40000, 7, true);  // 267 per row
+  const Csr32 sparse = test::random_csr<std::uint32_t>(300, 900, 8, true);   // rows without edges
+  const std::uint32_t none = GetTuning::kWholeRow;
+  unsigned number = 0;
+  for (const Csr32* graph : {&hubs, &dense, &sparse})
+    for (const std::uint64_t width : {1, 3, 20, 33, 64, 100, 128, 300})
+      for (const std::uint32_t ps : {1u, 7u, 32u, 33u, 100u, 512u, none})
+        for (const ReadBy read_by : kReaders)
+          for (int bits = 0; bits < 8; ++bits) {
+            const unsigned n = number++;
+            check(*graph, {.width = width,
+                           .ps = ps,
+                           .dist = 1 + n % 5,
+                           .wpb = 1 + n / 3 % 7,
+                           .asynchronous = (bits & 1) != 0,
+                           .deterministic = (bits & 2) != 0,
+                           .remote_ps = n % 4 == 0   ? 3u
+                                        : n % 4 == 1 ? 40u
+                                                     : 0u,
+                           .interleave = (bits & 4) != 0,
+                           .read_by = read_by,
+                           .weighted = n % 3 == 0,
+                           .scaled = n % 5 == 0,
+                           .accumulate = n % 7 == 0,
+                           .padding = n % 2 == 0 ? (width + 3) / 4 * 4 - width : 0,
+                           .rank = static_cast<int>(n % 2 * 3),
+                           .keep = n % 11 == 0   ? Keep::remote
+                                   : n % 11 == 1 ? Keep::local
+                                                 : Keep::all});
+          }
+}
+
+TEST(GetCuda, AllBlocksThatFit) {
+  for (const ReadBy read_by : kReaders)
+    for (const std::uint32_t wpb : {1, 2, 15, 16})
+      for (const std::uint32_t dist : {1, 16})
+        for (const bool interleave : {false, true})
+          check(random_graph(), {.width = 64,
+                                 .ps = 100,
+                                 .dist = dist,
+                                 .wpb = wpb,
+                                 .remote_ps = 5,
+                                 .interleave = interleave,
+                                 .read_by = read_by});
 }
 
 TEST(GetCuda, WeightedScaledAccumulatedPaddedAndSorted) {
@@ -271,12 +340,11 @@ TEST(GetCuda, OddGraphs) {
 }
 
 // Values are not exact. With partial sums, no bit changes in a second run, nor with the way in
-// which work is dealt to warps or rows are fetched.
-TEST(GetCuda, SameBitsInHundredRuns) {
-  const Csr32 graph = test::random_csr<std::uint32_t>(200, 30000, 5, true);
+// which work is dealt to warps or rows are read.
+void expect_same_bits(const Csr32& graph, std::uint32_t ps) {
   std::mt19937 random(1);
   std::uniform_real_distribution<float> uniform(-1, 1);
-  Case c{.width = 48, .ps = 8, .weighted = true};
+  Case c{.width = 48, .ps = ps, .weighted = true};
   const Part part = part_of(graph, c);
   Values values = make_values(graph, c, 1);
   for (auto& rows : values.x)
@@ -287,13 +355,21 @@ TEST(GetCuda, SameBitsInHundredRuns) {
     c.dist = 1 + run % 16;
     c.wpb = 1 + run / 3 % 16;
     c.clusters = run % 5 == 0;
+    c.interleave = run % 7 != 0;
+    c.read_by = kReaders[run % 3];
     ASSERT_EQ(on_gpu(c, part, values), first) << c;
   }
 }
 
+TEST(GetCuda, SameBitsInHundredRuns) {
+  const Csr32 graph = test::random_csr<std::uint32_t>(200, 30000, 5, true);
+  for (const std::uint32_t ps : {8u, 100u, GetTuning::kWholeRow}) expect_same_bits(graph, ps);
+}
+
 TEST(GetCuda, RefusesParametersOutOfRange) {
   EXPECT_THROW(check(random_graph(), {.ps = 0}), UsageError);
-  EXPECT_THROW(check(random_graph(), {.ps = 33}), UsageError);
+  EXPECT_THROW(check(random_graph(), {.ps = 513}), UsageError);
+  EXPECT_THROW(check(random_graph(), {.remote_ps = 513}), UsageError);
   EXPECT_THROW(check(random_graph(), {.dist = 0}), UsageError);
   EXPECT_THROW(check(random_graph(), {.dist = 17}), UsageError);
   EXPECT_THROW(check(random_graph(), {.wpb = 0}), UsageError);

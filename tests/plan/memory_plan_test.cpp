@@ -149,6 +149,26 @@ TEST(MemoryPlan, GpusHoldTheRecordsOfCutRows) {
   }
 }
 
+// Rank 0 has 5 rows, of which one has 3 local and 40 remote edges.
+TEST(MemoryPlan, GroupsOfGetFollowItsSettings) {
+  std::vector<test::Edge> edges;
+  for (std::uint64_t v = 1; v < 4; ++v) edges.push_back({v, 0, 1});
+  for (std::uint64_t i = 0; i < 40; ++i) edges.push_back({5 + i % 5, 0, 1});
+  const AnyCsr graph = build_csr(test::edge_list<std::uint32_t>(10, edges, false));
+  const PartitionQuality quality = measure_partition(graph, partition_by_vertices(10, 2));
+  const auto bytes = [&](const GetTuning& get) {
+    for (const MemoryItem& item :
+         plan_gpu_memory(quality, {.widths = {8}, .get = get}, HaloStore::none).items)
+      if (item.name == "neighbour groups") return item.bytes[0];
+    return std::uint64_t{0};
+  };
+  // Each row has at most one group of either kind that is not full.
+  EXPECT_EQ(bytes({.ps = GetTuning::kWholeRow}), 16u * (5 + 5));
+  EXPECT_EQ(bytes({.ps = 16}), 16u * (5 + 5 + 43 / 16));
+  EXPECT_EQ(bytes({.ps = 1}), 16u * (5 + 5 + 43));
+  EXPECT_EQ(bytes({.ps = 16, .remote_ps = 2}), 16u * (5 + 5 + 43 / 2));
+}
+
 TEST(MemoryPlan, PagedRowsAreThoseOfThePartAlone) {
   std::vector<test::Edge> edges{{9, 0, 1}};
   const AnyCsr graph = build_csr(test::edge_list<std::uint32_t>(10, edges, false));

@@ -103,7 +103,7 @@ void GpuExchange::place(const AnyCsr& any, bool symmetric, const Partition& part
 
 std::unique_ptr<DeviceStrategy> GpuExchange::make(const DeviceGraph& graph,
                                                   const ExchangeOptions& options) {
-  if (route_.strategy == Strategy::get) return make_device_get(graph, link_, options.tuning.get);
+  if (route_.strategy == Strategy::get) return make_device_get(graph, link_, route_.get);
   if (paged_) return make_paged(graph, link_, *paged_);
   if (nccl_ || options.tuning.sum_by_cusparse)
     return make_device_bulk(graph, link_, nccl_.get(), options.tuning.sum_by_cusparse);

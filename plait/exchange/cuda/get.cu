@@ -52,7 +52,9 @@ class DeviceGet : public DeviceStrategy {
       const DeviceArray<EdgeOffset> split = edges_from_slot(shard, shard.own, p.stream);
       groups_ = std::make_unique<GetGroups>(
           shard.offsets.data(), split.data(), shard.offsets.data() + 1, shard.own,
-          GetGroupOptions{.ps = tuning_.ps, .clusters = graph_.clusters.data()}, p.stream);
+          GetGroupOptions{
+              .ps = tuning_.ps, .remote_ps = tuning_.remote(), .clusters = graph_.clusters.data()},
+          p.stream);
     }
     const std::uint64_t partial = get_scratch(*groups_, p.width);
     const bool repeatable = partial * sizeof(float) <= machine().get_partial_sums;
@@ -74,9 +76,7 @@ class DeviceGet : public DeviceStrategy {
               .y_stride = p.width,
               .row_scale = p.post,
               .partial_sums = repeatable ? partial_sums_.data() : nullptr,
-              .dist = tuning_.dist,
-              .wpb = tuning_.wpb,
-              .asynchronous = tuning_.asynchronous},
+              .tuning = tuning_},
              p.stream);
   }
 

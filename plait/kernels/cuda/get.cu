@@ -12,6 +12,11 @@
 //     into an address (address translation, section 4.2), which the others get by shuffles. A lane
 //     reads back only rows that it fetched itself, so that nobody waits for other lanes.
 //
+// To compare with that, remote rows may be read by single threads or by whole blocks, which then
+// wait for each other, and local and remote groups may be dealt to different warps: first the warps
+// with local ones, then those with remote ones. Groups of more edges than a warp has lanes are
+// taken in chunks. None of this is in the kernel of the standard settings (Way).
+//
 // The width is cut into slices of at most 128 columns; in narrow ones the warp's lanes are split
 // over several neighbours, as in spmm.cu. get_warp.cuh has the work of one warp.
 #include <algorithm>
@@ -26,40 +31,52 @@ namespace {
 
 using namespace get_detail;
 
-constexpr int kMostWarps = 16;   // per block
-constexpr int kMostGroups = 16;  // of a kind, per warp
+constexpr int kMostWarps = GetTuning::kMostWarps;  // per block
+static_assert(kMostWarps * kWarp * 2 * kGetRegisters <= 65536);
 
-// Two blocks of kMostWarps warps fit at 64 registers.
-template <int kVec, int kLanes, bool kWeighted, bool kAsynchronous>
+// Two blocks of kMostWarps warps fit at kGetRegisters registers.
+template <int kVec, int kLanes, bool kWeighted, Way kWay>
 __global__ void __launch_bounds__(kMostWarps* kWarp, 2)
     get_kernel(const __grid_constant__ GetView a) {
+  using Warp = GetWarp<kVec, kLanes, kWeighted, kWay>;
   extern __shared__ float4 shared[];
   const std::uint64_t number = blockIdx.x * std::uint64_t{blockDim.x / kWarp} + threadIdx.x / kWarp;
-  if (number >= a.warps) return;
+  if (!Warp::kInStep && number >= a.warps) return;
   const int lane = threadIdx.x % kWarp;
-  const GetWarp<kVec, kLanes, kWeighted> warp(a, reinterpret_cast<Piece<kVec>*>(shared));
-  const Share local(a.local, a.local_groups, number, a.warps, lane);
-  const Share remote(a.remote, a.remote_groups, number, a.warps, lane);
+  const Warp warp(a, reinterpret_cast<Piece<kVec>*>(shared));
+  const Share local(a.local, number, lane), remote(a.remote, number, lane);
 
-  Edges next_local = warp.edges_of(local, 0), next_remote = warp.edges_of(remote, 0);
+  Place at_local, at_remote;
+  Edges next_local = warp.next(local, at_local, 0), next_remote = warp.next(remote, at_remote, 0);
   int stage = 0;
-  if constexpr (kAsynchronous)
-    warp.fetch(next_remote.count, warp.remote_row(next_remote.slot), 0, stage);
-  for (int k = 0; k < local.groups || k < remote.groups; ++k) {
-    const Edges near = next_local, far = next_remote;
-    next_local = warp.edges_of(local, k + 1), next_remote = warp.edges_of(remote, k + 1);
+  if constexpr (Warp::kFetches) warp.fetch_first(next_remote, stage);
+  for (int k = 0; warp.goes_on(k < local.groups || k < remote.groups); ++k) {
+    Edges near = next_local, far = next_remote;
+    next_local = warp.next(local, at_local, k + 1),
+    next_remote = warp.next(remote, at_remote, k + 1);
     if (k < local.groups) {
       Piece<kVec> sum{};
       warp.sum_rows(near, warp.local_row(near.slot), sum);
+      while (!near.last) {
+        near = next_local, next_local = warp.next(local, at_local, k + 1);
+        warp.sum_rows(near, warp.local_row(near.slot), sum);
+      }
       warp.put(local, k, sum);
     }
-    if (k < remote.groups) {
+    if (warp.goes_on(k < remote.groups)) {
       Piece<kVec> sum{};
-      if constexpr (kAsynchronous)
-        warp.sum_fetched(far, next_remote, stage, sum);
-      else
-        warp.sum_rows(far, warp.remote_row(far.slot), sum);
-      warp.put(remote, k, sum);
+      for (bool more = true; more;) {
+        if constexpr (Warp::kFetches)
+          warp.sum_fetched(far, next_remote, stage, sum);
+        else
+          warp.sum_rows(far, warp.remote_row(far.slot), sum);
+        more = warp.goes_on(!far.last);
+        if (more && far.last)
+          far.count = 0;  // the block goes on without this warp
+        else if (more)
+          far = next_remote, next_remote = warp.next(remote, at_remote, k + 1);
+      }
+      if (k < remote.groups) warp.put(remote, k, sum);
     }
   }
 }
@@ -98,9 +115,25 @@ __global__ void __launch_bounds__(kParts* kWarp)
   }
 }
 
+GpuLimits limits_here() {
+  const auto attribute = [](cudaDeviceAttr which) {
+    int device = 0, value = 0;
+    check_cuda(cudaGetDevice(&device), "get");
+    check_cuda(cudaDeviceGetAttribute(&value, which, device), "get");
+    return static_cast<std::uint64_t>(value);
+  };
+  return {.shared_of_block = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin),
+          .shared = attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor),
+          .shared_kept = attribute(cudaDevAttrReservedSharedMemoryPerBlock),
+          .registers = attribute(cudaDevAttrMaxRegistersPerMultiprocessor),
+          .warps = attribute(cudaDevAttrMaxThreadsPerMultiProcessor) / kWarp,
+          .blocks = attribute(cudaDevAttrMaxBlocksPerMultiprocessor)};
+}
+
 struct Launch {
   const DeviceGetArgs& args;
   GetView view;
+  std::uint64_t blocks;  // for each slice of the width
   cudaStream_t stream;
 
   void run() const {
@@ -129,54 +162,69 @@ struct Launch {
   template <int kVec>
   void with_lanes() const {
     for_lanes<4>((args.width + kVec - 1) / kVec,
-                 [&](auto lanes) { with_mode<kVec, decltype(lanes)::value>(); });
+                 [&](auto lanes) { with_way<kVec, decltype(lanes)::value>(); });
   }
 
   template <int kVec, int kLanes>
-  void with_mode() const {
-    if (args.weights != nullptr)
-      args.asynchronous ? start<kVec, kLanes, true, true>() : start<kVec, kLanes, true, false>();
+  void with_way() const {
+    const GetTuning& tuning = args.tuning;
+    const bool is_long = args.groups->most_neighbours() > kWarp;
+    if (tuning.read_by == ReadBy::thread)
+      with_weights<kVec, kLanes, Way::by_thread>();
+    else if (tuning.read_by == ReadBy::block)
+      with_weights<kVec, kLanes, Way::by_block>();
+    else if (tuning.asynchronous)
+      is_long ? with_weights<kVec, kLanes, Way::fetch_long>()
+              : with_weights<kVec, kLanes, Way::fetch>();
     else
-      args.asynchronous ? start<kVec, kLanes, false, true>() : start<kVec, kLanes, false, false>();
+      is_long ? with_weights<kVec, kLanes, Way::load_long>()
+              : with_weights<kVec, kLanes, Way::load>();
   }
 
-  template <int kVec, int kLanes, bool kWeighted, bool kAsynchronous>
+  template <int kVec, int kLanes, Way kWay>
+  void with_weights() const {
+    args.weights != nullptr ? start<kVec, kLanes, true, kWay>()
+                            : start<kVec, kLanes, false, kWay>();
+  }
+
+  template <int kVec, int kLanes, bool kWeighted, Way kWay>
   void start() const {
-    const auto kernel = get_kernel<kVec, kLanes, kWeighted, kAsynchronous>;
-    const int shared =
-        kAsynchronous ? static_cast<int>(args.wpb * kStages * kBatch * kWarp * sizeof(Piece<kVec>))
-                      : 0;
-    check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared),
+    const auto kernel = get_kernel<kVec, kLanes, kWeighted, kWay>;
+    const GetBlock block = get_block(args.tuning, sizeof(Piece<kVec>));
+    require_runs(block, limits_here());
+    check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    static_cast<int>(block.shared)),
                "shared memory of a block");
-    const dim3 grid(static_cast<unsigned>((view.warps + args.wpb - 1) / args.wpb),
+    const dim3 grid(static_cast<unsigned>(blocks),
                     static_cast<unsigned>((args.width + kLanes * kVec - 1) / (kLanes * kVec)));
-    kernel<<<grid, args.wpb * kWarp, static_cast<std::size_t>(shared), stream>>>(view);
+    kernel<<<grid, args.tuning.wpb * kWarp, block.shared, stream>>>(view);
     check_cuda(cudaGetLastError(), "get");
   }
 };
 
-GetView view_of(const DeviceGetArgs& args) {
-  const std::uint64_t local = args.groups->local().size(), remote = args.groups->remote().size();
-  GetView view{.local = args.groups->local().data(),
-               .remote = args.groups->remote().data(),
-               .local_groups = local,
-               .remote_groups = remote,
-               .warps = (std::max(local, remote) + args.dist - 1) / args.dist,
-               .row_of_sum = args.groups->row_of_sum(),
-               .slots = args.slots,
-               .weights = args.weights,
-               .x = args.x,
-               .stride = args.stride,
-               .width = args.width,
-               .blocks = static_cast<std::uint32_t>(args.blocks.size()),
-               .block_begin = {},
-               .block_x = {},
-               .y = args.y,
-               .y_stride = args.y_stride,
-               .row_scale = args.row_scale,
-               .accumulate = args.accumulate,
-               .partial_sums = args.partial_sums,
-               .partial_stride = row_stride(args.width)};
+GetView view_of(const DeviceGetArgs& args, const GetGrid& grid) {
+  const DeviceArray<RowGroup>&local = args.groups->local(), &remote = args.groups->remote();
+  constexpr std::uint64_t one = 1;
+  GetView view{
+      .local = {local.data(), local.size(), 0, std::max(grid.local_warps, one)},
+      .remote = {remote.data(), remote.size(), grid.first_remote, std::max(grid.remote_warps, one)},
+      .warps = grid.warps,
+      .ahead = args.tuning.asynchronous,
+      .row_of_sum = args.groups->row_of_sum(),
+      .slots = args.slots,
+      .weights = args.weights,
+      .x = args.x,
+      .stride = args.stride,
+      .width = args.width,
+      .blocks = static_cast<std::uint32_t>(args.blocks.size()),
+      .block_begin = {},
+      .block_x = {},
+      .y = args.y,
+      .y_stride = args.y_stride,
+      .row_scale = args.row_scale,
+      .accumulate = args.accumulate,
+      .partial_sums = args.partial_sums,
+      .partial_stride = row_stride(args.width)};
   for (std::size_t b = 0; b < args.blocks.size(); ++b) {
     view.block_begin[b] = args.blocks[b].begin;
     view.block_x[b] = args.blocks[b].x;
@@ -191,10 +239,7 @@ std::uint64_t get_scratch(const GetGroups& groups, std::uint64_t width) {
 }
 
 void spmm_get(const DeviceGetArgs& args, cudaStream_t stream) {
-  require<UsageError>(args.dist >= 1 && args.dist <= kMostGroups,
-                      "dist is {}, which is not 1 to {}", args.dist, kMostGroups);
-  require<UsageError>(args.wpb >= 1 && args.wpb <= kMostWarps, "wpb is {}, which is not 1 to {}",
-                      args.wpb, kMostWarps);
+  require_in_range(args.tuning);
   require<UsageError>(args.blocks.size() <= DeviceGetArgs::kMostBlocks,
                       "{} other ranks are more than {}", args.blocks.size(),
                       DeviceGetArgs::kMostBlocks);
@@ -206,7 +251,9 @@ void spmm_get(const DeviceGetArgs& args, cudaStream_t stream) {
     check_cuda(cudaMemset2DAsync(args.y, args.y_stride * sizeof(float), 0,
                                  args.width * sizeof(float), args.groups->rows(), stream),
                "get");
-  Launch{args, view_of(args), stream}.run();
+  const GetGrid grid =
+      get_grid(args.tuning, args.groups->local().size(), args.groups->remote().size());
+  Launch{args, view_of(args, grid), grid.blocks, stream}.run();
   check_cuda(cudaGetLastError(), "get");
 }
 

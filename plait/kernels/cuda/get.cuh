@@ -46,22 +46,20 @@ struct DeviceGetArgs {
   bool accumulate = false;           // add to y instead of overwriting it
 
   // get_scratch() floats at a multiple of 16 bytes: a row's sums are written there and added in
-  // order, so that the result has the same bits each time, whatever dist, wpb and asynchronous are.
+  // order, so that the result has the same bits each time, whatever the settings are but ps and
+  // remote_ps.
   // Null: sums are added to y by atomics, as MGG does, which takes no memory but is not repeatable.
   float* partial_sums = nullptr;
 
-  // MGG's parameters, beside ps (GetGroupOptions). None changes the sums.
-  std::uint32_t dist = 2;  // local, and remote, groups that a warp takes in turns; 1 to 16
-  std::uint32_t wpb = 4;   // warps per block; 1 to 16
-  bool asynchronous =
-      true;  // fetch the next remote rows while summing, instead of waiting for them
+  GetTuning tuning = {};  // all but ps and remote_ps, with which the groups were made
 };
 
 // Returns the floats that `partial_sums` needs.
 std::uint64_t get_scratch(const GetGroups& groups, std::uint64_t width);
 
 // Enqueues the sum on the stream. Throws UsageError for parameters out of range, and for remote
-// edges without blocks.
+// edges without blocks; DoesNotFitError if a block would take more than the current GPU has
+// (plan/get_resources.h).
 void spmm_get(const DeviceGetArgs& args, cudaStream_t stream);
 
 }  // namespace plait

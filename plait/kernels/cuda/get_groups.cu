@@ -31,14 +31,16 @@ struct Counts {
 struct Rows {
   const EdgeOffset *begin, *split, *end;
   std::uint64_t count;
-  std::uint32_t ps;
+  std::uint32_t ps, remote_ps;
 
-  __host__ __device__ std::uint64_t groups(EdgeOffset edges) const { return (edges + ps - 1) / ps; }
+  static __host__ __device__ std::uint64_t groups(EdgeOffset edges, std::uint32_t most) {
+    return (edges + most - 1) / most;
+  }
   // One past the last row gives nothing, so that its scanned counts are the totals.
   __host__ __device__ Counts operator()(std::uint64_t row) const {
     if (row >= count) return {};
-    const std::uint64_t remote = groups(end[row] - split[row]);
-    const std::uint64_t local = begin[row] == end[row] ? 1 : groups(split[row] - begin[row]);
+    const std::uint64_t remote = groups(end[row] - split[row], remote_ps);
+    const std::uint64_t local = begin[row] == end[row] ? 1 : groups(split[row] - begin[row], ps);
     const std::uint64_t all = local + remote;
     return {.sums = all > 1 ? all : 0,
             .local = static_cast<std::uint32_t>(local),
@@ -73,11 +75,12 @@ __global__ void write_groups(Rows rows, const Counts* before, Lists to) {
   }
   for (std::uint32_t g = lane; g < groups; g += kWarp) {
     const bool local = g < own.local;
+    const std::uint32_t most = local ? rows.ps : rows.remote_ps;
     const EdgeOffset first =
-        local ? begin + EdgeOffset{g} * rows.ps : split + EdgeOffset{g - own.local} * rows.ps;
+        local ? begin + EdgeOffset{g} * most : split + EdgeOffset{g - own.local} * most;
     const EdgeOffset left = (local ? split : end) - first;
     const std::uint32_t target = groups > 1 ? RowGroup::kPartial | (first_sum + g) : number;
-    const RowGroup group{first, static_cast<std::uint32_t>(min(left, EdgeOffset{rows.ps})), target};
+    const RowGroup group{first, static_cast<std::uint32_t>(min(left, EdgeOffset{most})), target};
     if (local)
       to.local[at.local + g] = group;
     else
@@ -121,11 +124,12 @@ void sort_by_cluster(DeviceArray<RowGroup>& groups, const std::uint32_t* row_of_
 
 GetGroups::GetGroups(const EdgeOffset* begin, const EdgeOffset* split, const EdgeOffset* end,
                      std::uint64_t rows, const GetGroupOptions& options, cudaStream_t stream)
-    : rows_(rows) {
-  require<UsageError>(options.ps >= 1 && options.ps <= kMostNeighbours,
-                      "ps is {}, which is not 1 to {}", options.ps, kMostNeighbours);
+    : rows_(rows), most_neighbours_(std::max(options.ps, options.remote_ps)) {
+  for (const std::uint32_t ps : {options.ps, options.remote_ps})
+    require<UsageError>(ps >= 1 && ps <= GetTuning::kWholeRow,
+                        "{} neighbours in a group are not 1 to {}", ps, GetTuning::kWholeRow);
   require<UsageError>(rows < RowGroup::kPartial, "{} rows on one GPU are more than 2^31 - 1", rows);
-  const Rows all{begin, split, end, rows, options.ps};
+  const Rows all{begin, split, end, rows, options.ps, options.remote_ps};
   DeviceArray<Counts> before(rows + 1);
   const auto counts =
       thrust::make_transform_iterator(thrust::counting_iterator<std::uint64_t>(0), all);
@@ -139,9 +143,9 @@ GetGroups::GetGroups(const EdgeOffset* begin, const EdgeOffset* split, const Edg
       kWhat);
   check_cuda(cudaStreamSynchronize(stream), kWhat);
   require<UsageError>(total.sums < RowGroup::kPartial,
-                      "{} neighbour groups of {} on one GPU are more than 2^31 - 1; take a larger "
-                      "ps, or more ranks",
-                      total.sums, options.ps);
+                      "{} neighbour groups on one GPU are more than 2^31 - 1; take a larger ps, or "
+                      "more ranks",
+                      total.sums);
   if (rows == 0) return;
 
   local_ = DeviceArray<RowGroup>(total.local);

@@ -1,5 +1,6 @@
 // Neighbour groups for the strategy `get`, made on the GPU: MGG's partitions of at most ps
-// neighbours (OSDI 2023, section 4.1), with separate lists for local and remote ones.
+// neighbours (OSDI 2023, section 4.1), with separate lists for local and remote ones, which may
+// have a size of their own.
 //
 // Unlike the groups of cuda/row_groups.cuh, these are short, a row has them in two lists, and most
 // rows have several. So sums of one row are numbered over both lists, local before remote, and
@@ -11,12 +12,14 @@
 
 #include "plait/base/cuda/cuda.cuh"
 #include "plait/kernels/cuda/row_groups.cuh"
+#include "plait/plan/get_tuning.h"
 
 namespace plait {
 
 // The cut of rows into groups.
 struct GetGroupOptions {
-  std::uint32_t ps = 16;  // neighbours in a group, 1 to 32
+  // Neighbours in a local and in a remote group, 1 to GetTuning::kWholeRow.
+  std::uint32_t ps = 16, remote_ps = 16;
   // One number per row, or null: as in RowGroupOptions. Groups of one cluster are in the order of
   // rows.
   const std::uint32_t* clusters = nullptr;
@@ -25,7 +28,6 @@ struct GetGroupOptions {
 // The groups of one shard, in memory of the GPU, which this object owns.
 class GetGroups {
  public:
-  static constexpr std::uint32_t kMostNeighbours = 32;
   // The partial sums of a row with more of them than this are added by a block of their own.
   static constexpr std::uint32_t kLongRow = 64;
 
@@ -46,12 +48,15 @@ class GetGroups {
   const std::uint32_t* row_of_sum() const { return row_of_sum_.data(); }
   std::uint64_t partial_sums() const { return row_of_sum_.size(); }
   std::uint64_t rows() const { return rows_; }
+  // The most neighbours that a group can have.
+  std::uint32_t most_neighbours() const { return most_neighbours_; }
 
  private:
   DeviceArray<RowGroup> local_, remote_;
   DeviceArray<CutRow> short_rows_, long_rows_;
   DeviceArray<std::uint32_t> row_of_sum_;
   std::uint64_t rows_ = 0;
+  std::uint32_t most_neighbours_ = 0;
 };
 
 }  // namespace plait

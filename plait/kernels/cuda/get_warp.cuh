@@ -8,16 +8,37 @@
 
 #include "plait/base/cuda/warp.cuh"
 #include "plait/kernels/cuda/get.cuh"
+#include "plait/plan/get_resources.h"
 
 namespace plait::get_detail {
 
-inline constexpr int kBatch = 4;   // rows that a lane has in flight
-inline constexpr int kStages = 2;  // batches of a warp in shared memory
+inline constexpr int kBatch = kGetBatch;    // rows that a lane has in flight
+inline constexpr int kStages = kGetStages;  // batches of a warp in shared memory
+
+// How remote rows are read, and whether groups may have more edges than a warp has lanes.
+enum class Way {
+  load,        // by warps, which wait for them
+  fetch,       // by warps, one batch ahead
+  load_long,   // the same for long groups
+  fetch_long,  // the same for long groups
+  by_thread,   // a lane reads a whole row, a batch ahead or not; for groups of any size
+  by_block,    // all threads of a block read a row, a batch ahead or not; for groups of any size
+};
+constexpr bool takes_long_groups(Way way) { return way >= Way::load_long; }
+constexpr bool fetches(Way way) { return way != Way::load && way != Way::load_long; }
+constexpr bool by_warp(Way way) { return way < Way::by_thread; }
+
+// The groups of one kind, and the warps that have them, at least one.
+struct GroupList {
+  const RowGroup* groups;
+  std::uint64_t count, first_warp, warps;
+};
 
 // DeviceGetArgs and its groups, as the kernel takes them by value.
 struct GetView {
-  const RowGroup *local, *remote;
-  std::uint64_t local_groups, remote_groups, warps;
+  GroupList local, remote;
+  std::uint64_t warps;
+  bool ahead;  // fetch a batch ahead; by_thread and by_block alone ask
   const std::uint32_t* row_of_sum;
   const Slot* slots;
   const float* weights;
@@ -71,39 +92,50 @@ struct alignas(4 * kVec) Piece {
   }
 };
 
-// A warp's groups of one kind: lane k holds the k-th. Warp w of `warps` takes the w-th share of
-// all.
+// A warp's groups of one kind: lane k holds the k-th. The w-th warp of a list takes the w-th share
+// of its groups.
 struct Share {
   RowGroup mine{};
   int groups;
 
-  // Loads the share of warp `warp` from a list of `count` groups.
-  __device__ Share(const RowGroup* all, std::uint64_t count, std::uint64_t warp,
-                   std::uint64_t warps, int lane) {
-    const std::uint64_t first = warp * count / warps;
-    groups = static_cast<int>((warp + 1) * count / warps - first);
-    if (lane < groups) mine = all[first + lane];
+  // Loads the share of warp `number` of the grid.
+  __device__ Share(const GroupList& list, std::uint64_t number, int lane) {
+    const std::uint64_t warp = number - list.first_warp;
+    const std::uint64_t first = warp * list.count / list.warps;
+    groups = static_cast<int>((warp + 1) * list.count / list.warps - first);
+    if (warp >= list.warps) groups = 0;  // also if the list's warps come later
+    if (lane < groups) mine = list.groups[first + lane];
   }
 };
 
-// The edges of one group; slot and weight belong to this lane's edge.
+// A chunk of a group: all its edges or, in a long group, as many as a warp has lanes. Slot and
+// weight belong to this lane's edge.
 struct Edges {
   std::uint32_t count;
+  bool last;  // of its group
   Slot slot;
   float weight;
 };
 
+// The next chunk: a group of a share, and in a long group its first edge.
+struct Place {
+  int group = 0;
+  std::uint32_t edge = 0;
+};
+
 // One warp of a block. kLanes lanes read kVec columns each of a row; all lanes call its functions
-// together.
-template <int kVec, int kLanes, bool kWeighted>
+// together and, if blocks read rows, all warps of a block call those that fetch.
+template <int kVec, int kLanes, bool kWeighted, Way kWay>
 class GetWarp {
  public:
-  // Neighbours that the warp reads at once.
-  static constexpr int kNeighbours = kWarp / kLanes;
+  // Neighbours that the warp reads at once, and rows of a batch.
+  static constexpr int kNeighbours = kWarp / kLanes, kRows = kBatch * kNeighbours;
+  static constexpr bool kFetches = fetches(kWay), kByWarp = by_warp(kWay),
+                        kLong = takes_long_groups(kWay), kInStep = kWay == Way::by_block;
   using Sum = Piece<kVec>;
 
-  // shared: memory of the block, kStages x kBatch x kWarp sums per warp; unused if nothing is
-  // fetched.
+  // shared: memory of the block, kStages x kBatch x kWarp sums per warp, then kWarp RowToCopy per
+  // warp if blocks read rows; unused if nothing is fetched.
   __device__ GetWarp(const GetView& view, Sum* shared)
       : a(view),
         lane(threadIdx.x % kWarp),
@@ -112,10 +144,22 @@ class GetWarp {
         inside(column < view.width),
         fetched(shared + threadIdx.x / kWarp * (kStages * kBatch * kWarp) + lane) {}
 
-  // Returns the edges of the k-th group; none after the last group, where lanes hold empty ones.
-  __device__ Edges edges_of(const Share& share, int k) const {
-    const EdgeOffset begin = __shfl_sync(kAll, share.mine.begin, k);
-    Edges edges{__shfl_sync(kAll, share.mine.edges, k), 0, 0};
+  // Tells whether this warp has work left; if blocks read rows, whether any warp of the block has.
+  static __device__ bool goes_on(bool work) { return kInStep ? __syncthreads_or(work) : work; }
+
+  // Returns the next chunk, and moves on; none after the last group, where lanes hold empty ones.
+  __device__ Edges next(const Share& share, Place& place, int k) const {
+    const int group = kLong ? place.group : k;
+    EdgeOffset begin = __shfl_sync(kAll, share.mine.begin, group);
+    Edges edges{__shfl_sync(kAll, share.mine.edges, group), true, 0, 0};
+    if constexpr (kLong) {
+      begin += place.edge;
+      edges.count -= place.edge;
+      edges.last = edges.count <= kWarp;
+      if (!edges.last) edges.count = kWarp;
+      place.edge = edges.last ? 0 : place.edge + kWarp;
+      place.group += edges.last;
+    }
     if (lane < edges.count) {
       edges.slot = __ldcs(a.slots + begin + lane);
       if constexpr (kWeighted) edges.weight = __ldcs(a.weights + begin + lane);
@@ -146,32 +190,34 @@ class GetWarp {
     }
   }
 
-  // Starts to copy a batch of rows, from edge step x kNeighbours on, into a stage of shared memory.
-  __device__ void fetch(std::uint32_t edges, const float* row, int step, int stage) const {
-#pragma unroll
-    for (int k = 0; k < kBatch; ++k) {
-      const float* const from = row_of_edge(row, step + k);
-      if (is_read(edges, step + k))
-        __pipeline_memcpy_async(fetched + (stage * kBatch + k) * kWarp, from, sizeof(Sum));
-    }
-    __pipeline_commit();
+  // Fetches the first batch of the first chunk, unless every batch is fetched when it is needed.
+  __device__ void fetch_first(const Edges& edges, int stage) const {
+    if (ahead()) fetch(edges.count, remote_row(edges.slot), 0, stage);
   }
 
-  // Adds rows whose first batch is being fetched, and starts to fetch the first batch of `next`.
+  // Adds a chunk's rows. Their first batch is being fetched, and it starts to fetch the first batch
+  // of `next`; or every batch is fetched when it is needed.
   __device__ void sum_fetched(const Edges& edges, const Edges& next, int& stage, Sum& sum) const {
     const float* const row = remote_row(edges.slot);
-    for (int step = 0; step * kNeighbours < edges.count; step += kBatch) {
-      if ((step + kBatch) * kNeighbours < edges.count)
-        fetch(edges.count, row, step + kBatch, 1 - stage);
-      else
-        fetch(next.count, remote_row(next.slot), 0, 1 - stage);
-      __pipeline_wait_prior(1);
+    for (int step = 0; goes_on(step * kNeighbours < edges.count); step += kBatch) {
+      const bool mine = !kInStep || step * kNeighbours < edges.count;
+      if (!ahead()) {
+        fetch(edges.count, row, step, stage);
+        __pipeline_wait_prior(0);
+      } else {
+        if ((step + kBatch) * kNeighbours < edges.count)
+          fetch(edges.count, row, step + kBatch, 1 - stage);
+        else
+          fetch(mine ? next.count : 0, remote_row(next.slot), 0, 1 - stage);
+        __pipeline_wait_prior(1);
+      }
+      wait_for_readers();
 #pragma unroll
       for (int k = 0; k < kBatch; ++k) {
         const float weight = weight_of_edge(edges, step + k);
         if (is_read(edges.count, step + k)) sum.add(fetched[(stage * kBatch + k) * kWarp], weight);
       }
-      stage = 1 - stage;
+      if (mine) stage = 1 - stage;
     }
   }
 
@@ -198,6 +244,81 @@ class GetWarp {
   }
 
  private:
+  // A row of a batch, from this slice's first column on, and its place in shared memory; null:
+  // none.
+  struct RowToCopy {
+    const float* from;
+    Sum* to;
+  };
+
+  __device__ bool ahead() const { return kByWarp || a.ahead; }
+
+  // Starts to copy a batch of rows, from edge step x kNeighbours on, into a stage of shared memory.
+  // `row`: the row of this lane's edge.
+  __device__ void fetch(std::uint32_t edges, const float* row, int step, int stage) const {
+    if constexpr (kWay == Way::by_thread) fetch_by_thread(edges, row, step, stage);
+    if constexpr (kWay == Way::by_block) fetch_by_block(edges, row, step, stage);
+    if constexpr (kByWarp)
+#pragma unroll
+      for (int k = 0; k < kBatch; ++k) {
+        const float* const from = row_of_edge(row, step + k);
+        if (is_read(edges, step + k))
+          __pipeline_memcpy_async(fetched + (stage * kBatch + k) * kWarp, from, sizeof(Sum));
+      }
+    __pipeline_commit();
+  }
+
+  // Lane r reads the r-th row of the batch, piece by piece.
+  __device__ void fetch_by_thread(std::uint32_t edges, const float* row, int step,
+                                  int stage) const {
+    __syncwarp();  // all lanes have read what is overwritten
+    const RowToCopy copy = row_to_copy(edges, row, step, stage);
+    if (copy.from == nullptr) return;
+    for (int piece = 0; piece * kVec < columns(); ++piece)
+      __pipeline_memcpy_async(copy.to + piece, copy.from + piece * kVec, sizeof(Sum));
+  }
+
+  // Warps write the rows of their batches into a table. Then each row is read by the whole block,
+  // one column per thread.
+  __device__ void fetch_by_block(std::uint32_t edges, const float* row, int step, int stage) const {
+    const int warps = blockDim.x / kWarp, warp = threadIdx.x / kWarp;
+    auto* const table =
+        reinterpret_cast<RowToCopy*>(fetched - lane + (warps - warp) * (kStages * kBatch * kWarp));
+    const RowToCopy mine = row_to_copy(edges, row, step, stage);
+    if (lane < kRows) table[warp * kRows + lane] = mine;
+    __syncthreads();  // also: all warps have read what is overwritten
+    for (int r = 0; r < warps * kRows; ++r) {
+      const RowToCopy copy = table[r];
+      if (copy.from == nullptr) continue;
+      for (int c = threadIdx.x; c < columns(); c += blockDim.x)
+        __pipeline_memcpy_async(reinterpret_cast<float*>(copy.to) + c, copy.from + c,
+                                sizeof(float));
+    }
+  }
+
+  // Returns the r-th row of a batch, for lane r.
+  __device__ RowToCopy row_to_copy(std::uint32_t edges, const float* row, int step,
+                                   int stage) const {
+    const std::uint32_t edge = step * kNeighbours + lane;
+    const auto address = reinterpret_cast<std::uintptr_t>(row);
+    const auto from = reinterpret_cast<const float*>(__shfl_sync(kAll, address, edge % kWarp));
+    if (lane >= kRows || edge >= edges) return {nullptr, nullptr};
+    return {from + blockIdx.y * (kLanes * kVec),
+            fetched - lane + stage * (kBatch * kWarp) + lane * kLanes};
+  }
+
+  // Returns the columns of this slice, with their padding.
+  __device__ int columns() const {
+    const std::uint64_t left = (a.width + kVec - 1) / kVec * kVec - blockIdx.y * (kLanes * kVec);
+    return static_cast<int>(min(left, std::uint64_t{kLanes * kVec}));
+  }
+
+  // Waits until what other lanes have read, and waited for, is seen here.
+  static __device__ void wait_for_readers() {
+    if constexpr (kWay == Way::by_thread) __syncwarp();
+    if constexpr (kWay == Way::by_block) __syncthreads();
+  }
+
   __device__ bool is_read(std::uint32_t edges, int step) const {
     return inside && step * kNeighbours + neighbour < edges;
   }

@@ -1,0 +1,105 @@
+#include "plait/plan/get_tuning.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+
+#include "plait/base/error.h"
+#include "plait/base/names.h"
+
+namespace plait {
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr std::string_view kNone = "none";
+constexpr std::array kModes{"blocking"sv, "async"sv};
+constexpr std::array kSwitch{"off"sv, "on"sv};
+constexpr std::array kReaders{"thread"sv, "warp"sv, "block"sv};
+
+// A range of whole numbers that begins at 1; `none`: the word "none" stands for kWholeRow.
+struct Range {
+  std::string_view option;
+  std::uint32_t most;
+  bool none;
+
+  bool has(std::uint64_t value) const {
+    return (value >= 1 && value <= most) || (none && value == GetTuning::kWholeRow);
+  }
+  void require_has(std::uint64_t value, std::string_view shown) const {
+    require<UsageError>(has(value), "{} is '{}', which is not 1 to {}{}", option, shown, most,
+                        none ? " or none" : "");
+  }
+  std::uint32_t parse(std::string_view text) const {
+    if (none && text == kNone) return GetTuning::kWholeRow;
+    std::uint32_t value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    const bool number = error == std::errc() && stop == end && value <= most;
+    require_has(number ? value : 0, text);
+    return value;
+  }
+};
+
+constexpr Range kPs{"--ps", GetTuning::kMostNeighbours, true},
+    kRemotePs{"--remote-ps", GetTuning::kMostNeighbours, true},
+    kDist{"--dist", GetTuning::kMostPerWarp, false}, kWpb{"--wpb", GetTuning::kMostWarps, false};
+
+std::string shown(std::uint32_t value) {
+  return value == GetTuning::kWholeRow ? std::string(kNone) : fmt::to_string(value);
+}
+
+constexpr std::array kParameters{
+    GetParameter{"--ps", "1 to 512, or none", false, "16",
+                 "Neighbours in a group: MGG's ps; none: no neighbour partitioning, all local and "
+                 "all remote neighbours of a row are one group each",
+                 [](GetTuning& t, std::string_view value) { t.ps = kPs.parse(value); },
+                 [](const GetTuning& t) { return shown(t.ps); }},
+    GetParameter{"--remote-ps", "1 to 512, or none", false, "as --ps",
+                 "Neighbours in a group of remote neighbours",
+                 [](GetTuning& t, std::string_view value) { t.remote_ps = kRemotePs.parse(value); },
+                 [](const GetTuning& t) { return shown(t.remote()); }},
+    GetParameter{"--dist", "1 to 16", false, "2",
+                 "Local, and remote, groups that a warp takes in turns: MGG's dist",
+                 [](GetTuning& t, std::string_view value) { t.dist = kDist.parse(value); },
+                 [](const GetTuning& t) { return shown(t.dist); }},
+    GetParameter{"--wpb", "1 to 16", false, "4", "Warps per block: MGG's wpb",
+                 [](GetTuning& t, std::string_view value) { t.wpb = kWpb.parse(value); },
+                 [](const GetTuning& t) { return shown(t.wpb); }},
+    GetParameter{"--get", "blocking, async", true, "async",
+                 "Wait for remote rows before summing them, or fetch the next ones while summing",
+                 [](GetTuning& t, std::string_view value) {
+                   t.asynchronous = place_of_word("--get", value, kModes) == 1;
+                 },
+                 [](const GetTuning& t) { return std::string(kModes[t.asynchronous]); }},
+    GetParameter{"--interleave", "on, off", true, "on",
+                 "Let each warp have local and remote groups; off: all local groups come first, "
+                 "and other warps have the remote ones",
+                 [](GetTuning& t, std::string_view value) {
+                   t.interleave = place_of_word("--interleave", value, kSwitch) == 1;
+                 },
+                 [](const GetTuning& t) { return std::string(kSwitch[t.interleave]); }},
+    GetParameter{"--read-by", "thread, warp, block", true, "warp",
+                 "Threads that read a remote row together: one thread, a warp or a block",
+                 [](GetTuning& t, std::string_view value) {
+                   t.read_by = static_cast<ReadBy>(place_of_word("--read-by", value, kReaders));
+                 },
+                 [](const GetTuning& t) {
+                   return std::string(kReaders[static_cast<std::size_t>(t.read_by)]);
+                 }},
+};
+
+}  // namespace
+
+void require_in_range(const GetTuning& tuning) {
+  for (const auto& [range, value] : {std::pair{kPs, tuning.ps},
+                                     {kRemotePs, tuning.remote()},
+                                     {kDist, tuning.dist},
+                                     {kWpb, tuning.wpb}})
+    range.require_has(value, shown(value));
+}
+
+std::span<const GetParameter> get_parameters() { return kParameters; }
+
+}  // namespace plait

@@ -1,0 +1,90 @@
+"""The settings of strategy get, from the command line to the kernel: results, their bits, and what
+--json says. scripts/gpu-test runs it.
+"""
+
+import pathlib
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+import program
+from random_graphs import random_graphs, write_scipy
+from test_json import check
+
+GPUS = torch.cuda.device_count()
+STANDARD = {"ps": 16, "remote_ps": 16, "dist": 2, "wpb": 4, "get": "async", "interleave": "on",
+            "read_by": "warp"}
+# Of these none changes the order in which a row is summed.
+SAME_BITS = [{"dist": 7}, {"wpb": 16}, {"get": "blocking"}, {"interleave": "off"}, {"read_by": "thread"},
+             {"read_by": "block"}, {"read_by": "block", "get": "blocking", "wpb": 3, "interleave": "off"}]
+OTHER_BITS = [{"ps": 1, "remote_ps": 1}, {"ps": 100, "remote_ps": 100}, {"ps": "none", "remote_ps": "none"}]
+
+
+def options_of(settings):
+    return [word for key, value in settings.items() for word in ("--" + key.replace("_", "-"), value)]
+
+
+@pytest.fixture(scope="module", params=[1, 2])
+def case(request, tmp_path_factory):
+    """A graph with rows of hundreds of edges, and the result of SciPy."""
+    if request.param > GPUS:
+        pytest.skip("--gpus needs a GPU for each rank")
+    folder, rng = tmp_path_factory.mktemp("get"), np.random.default_rng(5)
+    graphs = random_graphs(3, 30, shuffled=True)
+    row, column = rng.integers(graphs.vertices, size=(2, 300 * graphs.vertices))
+    graphs.row, graphs.column = np.concatenate([graphs.row, row]), np.concatenate([graphs.column, column])
+    if graphs.weight is not None:
+        graphs.weight = np.concatenate([graphs.weight, np.ones(len(row), graphs.weight.dtype)])
+    write_scipy(folder / "g.npz", graphs)
+    x = rng.standard_normal((graphs.vertices, 20)).astype(np.float32)
+    np.save(folder / "x.npy", x)
+    wanted, bound = graphs.matrix("sum") @ x, graphs.matrix("sum") @ np.abs(x)
+
+    def aggregate(**settings):
+        found = program.Plait(folder).json(
+            "aggregate", folder / "g.npz", "--features", folder / "x.npy", "--out", folder / "y.npy",
+            "--gpus", request.param, "--strategy", "get", *options_of(settings))
+        check("aggregate", found)
+        assert found["get"] == STANDARD | settings
+        y = np.load(folder / "y.npy")
+        assert (np.abs(y - wanted) <= 1e-5 * bound + 1e-6).all(), settings
+        return y
+
+    return aggregate
+
+
+def test_settings_reach_the_kernel(case):
+    standard = case()
+    for settings in SAME_BITS:
+        assert np.array_equal(case(**settings), standard), settings
+    results = [standard, *(case(**settings) for settings in OTHER_BITS)]
+    for i, one in enumerate(results):
+        assert all(not np.array_equal(one, other) for other in results[:i])
+
+
+def test_remote_groups_have_their_own_size(case):
+    assert case(ps=16, remote_ps="none") is not None
+    assert np.array_equal(case(ps=5, remote_ps=5), case(ps=5, remote_ps=5, read_by="thread"))
+
+
+@pytest.mark.skipif(GPUS == 0, reason="needs a GPU")
+def test_other_commands_say_what_they_used(tmp_path):
+    plait, gpus = program.Plait(tmp_path), min(GPUS, 2)
+    graph, settings = tmp_path / "g.plait", {"ps": 40, "remote_ps": 7, "read_by": "block"}
+    plait.ok("generate", "dcsbm", "--vertices", 600, "--edges", 20000, "--seed", 1, "-o", graph)
+    found = plait.json("bench", "aggregate", graph, "--gpus", gpus, "--strategies", "bulk,get", "--repetitions",
+                       2, "--widths", "3,64", *options_of(settings))
+    check("bench aggregate", found)
+    assert [row.get("get") for row in found["rows"]] == 2 * [None] + 2 * [STANDARD | settings]
+    get = ["--gpus", gpus, "--strategy", "get"]
+    runs = [plait.json("train", graph, "--epochs", 5, "--checkpoint", tmp_path / "c.safetensors", *get, *more)
+            for more in ([], options_of(settings))]
+    assert [run["get"] for run in runs] == [STANDARD, STANDARD | settings]
+    np.testing.assert_allclose(runs[0]["loss"], runs[1]["loss"], rtol=1e-4)
+    found = plait.json("infer", graph, "--checkpoint", tmp_path / "c.safetensors", "--out",
+                       tmp_path / "y.npy", *get, *options_of(settings))
+    check("infer", found)
+    assert found["get"] == STANDARD | settings

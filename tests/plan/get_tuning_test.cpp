@@ -1,0 +1,97 @@
+#include "plait/plan/get_tuning.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "plait/base/error.h"
+#include "plait/plan/choose.h"
+
+namespace plait {
+namespace {
+
+const GetParameter& parameter(std::string_view option) {
+  for (const GetParameter& p : get_parameters())
+    if (p.option == option) return p;
+  throw Error("no such option");
+}
+
+GetTuning with(std::string_view option, std::string_view value) {
+  GetTuning tuning;
+  parameter(option).set(tuning, value);
+  return tuning;
+}
+
+TEST(GetTuning, EveryOptionSetsItsSettingAlone) {
+  EXPECT_EQ(with("--ps", "512"), (GetTuning{.ps = 512}));
+  EXPECT_EQ(with("--ps", "none"), (GetTuning{.ps = GetTuning::kWholeRow}));
+  EXPECT_EQ(with("--remote-ps", "1"), (GetTuning{.remote_ps = 1}));
+  EXPECT_EQ(with("--remote-ps", "none"), (GetTuning{.remote_ps = GetTuning::kWholeRow}));
+  EXPECT_EQ(with("--dist", "16"), (GetTuning{.dist = 16}));
+  EXPECT_EQ(with("--wpb", "1"), (GetTuning{.wpb = 1}));
+  EXPECT_EQ(with("--get", "blocking"), (GetTuning{.asynchronous = false}));
+  EXPECT_EQ(with("--interleave", "off"), (GetTuning{.interleave = false}));
+  EXPECT_EQ(with("--read-by", "thread"), (GetTuning{.read_by = ReadBy::thread}));
+  EXPECT_EQ(with("--read-by", "block"), (GetTuning{.read_by = ReadBy::block}));
+}
+
+TEST(GetTuning, DefaultsInTheTableAreThoseOfTheStruct) {
+  for (const GetParameter& p : get_parameters()) {
+    if (std::string_view(p.option) == "--remote-ps") continue;  // as --ps
+    EXPECT_EQ(p.show({}), p.standard) << p.option;
+    EXPECT_EQ(with(p.option, p.standard), GetTuning{}) << p.option;
+  }
+  EXPECT_EQ(GetTuning{}.remote(), GetTuning{}.ps);
+  EXPECT_EQ(with("--ps", "7").remote(), 7u);
+}
+
+TEST(GetTuning, ShowsTheValueInEffect) {
+  GetTuning tuning;
+  const std::map<std::string, std::string> given{
+      {"--ps", "33"},        {"--remote-ps", "none"}, {"--dist", "3"},        {"--wpb", "16"},
+      {"--get", "blocking"}, {"--interleave", "off"}, {"--read-by", "thread"}};
+  EXPECT_EQ(given.size(), get_parameters().size());
+  for (const auto& [option, value] : given) parameter(option).set(tuning, value);
+  for (const auto& [option, value] : given) EXPECT_EQ(parameter(option).show(tuning), value);
+  EXPECT_EQ(parameter("--remote-ps").show(with("--ps", "5")), "5");
+}
+
+std::string refusal(std::string_view option, std::string_view value) {
+  try {
+    with(option, value);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(GetTuning, RefusesOtherValuesWithTheRange) {
+  for (const char* value : {"0", "513", "2147483648", "99999999999", "-1", "1.5", "8 ", "", "all"})
+    for (const char* option : {"--ps", "--remote-ps"})
+      EXPECT_EQ(refusal(option, value),
+                fmt::format("{} is '{}', which is not 1 to 512 or none", option, value));
+  for (const char* value : {"0", "17", "none"})
+    for (const char* option : {"--dist", "--wpb"})
+      EXPECT_EQ(refusal(option, value),
+                fmt::format("{} is '{}', which is not 1 to 16", option, value));
+  EXPECT_NE(refusal("--get", "sync").find("blocking or async"), std::string::npos);
+  EXPECT_NE(refusal("--interleave", "yes").find("off or on"), std::string::npos);
+  EXPECT_NE(refusal("--read-by", "lane").find("thread, warp or block"), std::string::npos);
+}
+
+TEST(GetTuning, RoutesOnGpusHaveNumbersInRange) {
+  const auto route = [](const GetTuning& get) {
+    return Route{.strategy = Strategy::get, .gpu = true, .get = get};
+  };
+  for (const GetTuning& bad :
+       {GetTuning{.ps = 0}, GetTuning{.ps = 513}, GetTuning{.remote_ps = 0}, GetTuning{.dist = 17},
+        GetTuning{.dist = 0}, GetTuning{.wpb = 0}, GetTuning{.wpb = 17}}) {
+    EXPECT_THROW(choose(route(bad)), UsageError);
+    EXPECT_NO_THROW(choose(Route{.gpu = true, .get = bad}));  // not used
+  }
+  const GetTuning most{.ps = 512, .remote_ps = GetTuning::kWholeRow, .dist = 16, .wpb = 16};
+  EXPECT_EQ(choose(route(most)).get, most);
+}
+
+}  // namespace
+}  // namespace plait
