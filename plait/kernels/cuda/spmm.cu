@@ -62,6 +62,46 @@ __device__ void add_over_lanes(float (&sum)[kVec]) {
     for (int i = 0; i < kVec; ++i) sum[i] += __shfl_xor_sync(kAll, sum[i], distance);
 }
 
+// One warp sums a long group of rows of one element. Each lane reads its own neighbours' columns,
+// so that none waits for another one's.
+template <class X, class Y, bool kWeighted>
+__device__ __forceinline__ void sum_group_of_elements(const SpmmView& a, std::uint32_t number) {
+  using Load = Piece<X, 1>;
+  const std::uint32_t lane = threadIdx.x % kWarp;
+  const RowGroup group = a.groups[number];
+  const X* const x = first_element<X, 1, 1>(a);
+  const Slot* const columns = a.columns + group.begin;
+  const float* const weights = kWeighted ? a.weights + group.begin : nullptr;
+
+  Slot next[kInFlight];
+  [[maybe_unused]] float next_weight[kInFlight];
+  const auto read_columns = [&](std::uint32_t first) {
+#pragma unroll
+    for (int k = 0; k < kInFlight; ++k) {
+      const std::uint32_t edge = first + k * kWarp;
+      next[k] = edge < group.edges ? __ldcs(columns + edge) : 0;
+      if constexpr (kWeighted) next_weight[k] = edge < group.edges ? __ldcs(weights + edge) : 0;
+    }
+  };
+  float sum[1] = {};
+  read_columns(lane);
+  for (std::uint32_t first = lane; first < group.edges; first += kInFlight * kWarp) {
+    typename Load::Raw loaded[kInFlight];
+    [[maybe_unused]] float factor[kInFlight];
+#pragma unroll
+    for (int k = 0; k < kInFlight; ++k) {
+      loaded[k] = typename Load::Raw{};
+      if constexpr (kWeighted) factor[k] = next_weight[k];
+      if (first + k * kWarp < group.edges)
+        loaded[k] = Load::template load<false>(x + std::uint64_t{next[k]} * a.x_stride);
+    }
+    read_columns(first + kInFlight * kWarp);
+    add_batch<kWeighted, Load>(sum, loaded, factor);
+  }
+  add_over_lanes<1, kWarp>(sum);
+  put<Y, 1, 1>(a, group.target, lane == 0, sum);
+}
+
 // One warp sums a long group. Its lanes are split over several neighbours, whose sums are added at
 // the end.
 template <class X, class Y, int kVec, int kLanes, bool kWeighted>
@@ -217,7 +257,11 @@ __global__ void __launch_bounds__(kThreads, (blocks_per_sm<kVec, kLanes, kWeight
   const std::uint32_t warp = threadIdx.x / kWarp;
   if (kShare == 0 || blockIdx.x < long_blocks) {
     const std::uint32_t number = blockIdx.x * kWarps + warp;
-    if (number < a.long_count) sum_long_group<X, Y, kVec, kLanes, kWeighted>(a, number);
+    if (number >= a.long_count) return;
+    if constexpr (kVec == 1 && kLanes == 1)
+      sum_group_of_elements<X, Y, kWeighted>(a, number);
+    else
+      sum_long_group<X, Y, kVec, kLanes, kWeighted>(a, number);
   } else if constexpr (kShare > 0) {
     constexpr std::uint32_t kPerWarp = kWarp / kShare * kShortAtOnce<kVec, kLanes>;
     const std::uint32_t first =
@@ -266,23 +310,29 @@ void sum_groups(const SpmmView& view, const RowGroups& groups, int lanes, cudaSt
   });
 }
 
-std::uint32_t slice_bytes(const DeviceSpmmArgs& args) {
-  constexpr std::uint32_t kFixedSlice = 256, kWholeSlice = 512;
-  if (args.slice_bytes != 0) return args.slice_bytes;
-  if (args.fixed_order) return kFixedSlice;
-  if (args.groups->short_size() > 0) return kWholeSlice;
+// Returns the slice that long groups are summed in: one line of the cache if that much of each row
+// of x fits in half of the L2 cache, else two. A slice of rows that do not begin with a line reads
+// parts of one more line: rows of more than one slice are then summed in slices twice as wide.
+std::uint64_t slice_of_long_groups(const DeviceSpmmArgs& args) {
+  constexpr std::uint64_t kLine = 128;
   int device = 0, l2_bytes = 0;
   check_cuda(cudaGetDevice(&device), "the GPU");
   check_cuda(cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, device), "the GPU");
-  return slice_bytes_for(args.x_rows, static_cast<std::uint64_t>(l2_bytes));
+  const std::uint64_t element = size_of(args.x.type);
+  const bool in_l2 = args.x_rows <= static_cast<std::uint64_t>(l2_bytes) / 2 / kLine;
+  const std::uint64_t slice = in_l2 ? kLine : 2 * kLine;
+  const bool begins_with_line = args.x.stride * element % kLine == 0;
+  return !begins_with_line && args.width * element > slice ? 2 * slice : slice;
+}
+
+std::uint64_t slice_bytes(const DeviceSpmmArgs& args) {
+  constexpr std::uint64_t kFixedSlice = 256, kWholeSlice = 512;
+  if (args.slice_bytes != 0) return args.slice_bytes;
+  if (args.fixed_order) return kFixedSlice;
+  return args.groups->short_size() > 0 ? kWholeSlice : slice_of_long_groups(args);
 }
 
 }  // namespace
-
-std::uint32_t slice_bytes_for(std::uint64_t x_rows, std::uint64_t l2_bytes) {
-  constexpr std::uint32_t kLine = 128;
-  return x_rows <= l2_bytes / 2 / kLine ? kLine : 2 * kLine;
-}
 
 std::uint64_t spmm_scratch(const RowGroups& groups, std::uint64_t width) {
   return groups.partial_sums() * row_stride(width);

@@ -40,7 +40,8 @@ struct DeviceSpmmArgs {
   // is cut.
   float* partial_sums = nullptr;
   // Bytes of a row of x that are read in one pass over the edges: a power of two from 16 to 512, or
-  // 0: 256 with fixed_order, 512 if there are short groups, else what slice_bytes_for() chooses.
+  // 0: 256 with fixed_order, 512 if there are short groups, else one to four lines of the cache, by
+  // the number and the place of rows.
   std::uint32_t slice_bytes = 0;
   // The order in which a row is summed depends only on its edges, the width and the groups' size,
   // not on x_rows or the mean length of rows.
@@ -54,9 +55,5 @@ std::uint64_t spmm_scratch(const RowGroups& groups, std::uint64_t width);
 // UsageError if the types do not go together, rows are cut but `partial_sums` is null, rows of x
 // are 2^32 elements apart or more, or a row has more than 65,535 slices.
 void spmm(const DeviceSpmmArgs& args, cudaStream_t stream);
-
-// Returns the slice that long groups are summed in, in bytes: one line of the cache (128) if that
-// much of each row of x fits in half of the L2 cache, else two.
-std::uint32_t slice_bytes_for(std::uint64_t x_rows, std::uint64_t l2_bytes);
 
 }  // namespace plait
