@@ -127,18 +127,19 @@ __device__ void store(float* to, const float (&values)[kVec], int count = kVec,
 template <int kVec>
 __device__ void add_standing(float (&values)[kVec], const float* from, int count, bool aligned,
                              float factor) {
-  float standing[kVec] = {};
-  if (kVec == 4 && aligned && count >= kVec) {
-    const float4 four = *reinterpret_cast<const float4*>(from);
-    standing[0] = four.x, standing[kVec / 4] = four.y;
-    standing[kVec / 2] = four.z, standing[kVec - 1] = four.w;
-  } else {
-#pragma unroll
-    for (int i = 0; i < kVec; ++i)
-      if (i < count) standing[i] = from[i];
+  if constexpr (kVec == 4) {
+    if (aligned && count >= kVec) {
+      const float4 standing = *reinterpret_cast<const float4*>(from);
+      values[0] = fmaf(factor, standing.x, values[0]);
+      values[1] = fmaf(factor, standing.y, values[1]);
+      values[2] = fmaf(factor, standing.z, values[2]);
+      values[3] = fmaf(factor, standing.w, values[3]);
+      return;
+    }
   }
 #pragma unroll
-  for (int i = 0; i < kVec; ++i) values[i] = fmaf(factor, standing[i], values[i]);
+  for (int i = 0; i < kVec; ++i)
+    if (i < count) values[i] = fmaf(factor, from[i], values[i]);
 }
 
 // Returns the norm of a row's edges in earlier passes.
