@@ -88,9 +88,12 @@ std::vector<WorkBytes> host_work(const Partition& partition, std::uint64_t width
 }
 
 RunMemory memory_of(const Options& o, const Partition& partition, std::uint64_t width) {
+  std::vector<PassWidths> scheduled;
+  if (is_extremum(o)) scheduled = {pass_widths(ExtremumForward{.edges = {}, .width = width})};
   return {.route = o.route,
           .shards = {.transposed = o.transposed},
           .widths = {width},
+          .scheduled = std::move(scheduled),
           .rows_per_sum = is_extremum(o) ? kExtremumRecord : 1,
           .work = o.route.gpu ? std::vector<WorkBytes>{} : host_work(partition, width)};
 }

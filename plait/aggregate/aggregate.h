@@ -1,8 +1,9 @@
 // y = A x across ranks: every rank gives and gets the rows of its own vertices.
 //
-// Sums are made by the strategy, while rows arrive where it can; all other operations over edges
-// are work on gathered rows (operations.h, exchange/exchange.h). On the CPU all strategies sum a
-// row's edges in the same order, so their results are the same bits.
+// Sums are made by the strategy; all other operations over edges are work on gathered rows
+// (operations.h, exchange/exchange.h). On GPUs, strategies that can have both done in passes while
+// rows arrive: a row's edges are then added in an order that depends on the partition. On the CPU
+// all strategies sum a row's edges in the same order, so their results are the same bits.
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 #include "plait/base/error.h"
 #include "plait/kernels/attention.h"
 #include "plait/kernels/extremum.h"
+#include "plait/plan/halo_schedule.h"
 
 namespace plait {
 
@@ -24,6 +25,14 @@ void set_vertices(Operation& operation, std::span<const std::uint64_t> vertices)
                         "dropout draws by global ids, but the graph was placed without them");
     operation.dropout.row_vertex = operation.dropout.slot_vertex = vertices.data();
   }
+}
+
+// Returns the bytes of an operation's rows and results, by which its passes are scheduled.
+template <class Operation>
+PassWidths pass_widths(const Operation& operation) {
+  return {.y_bytes = operation.result_width() * sizeof(float),
+          .wire_bytes = row_bytes(operation.row_width()),
+          .over_edges = true};
 }
 
 }  // namespace plait

@@ -70,6 +70,7 @@ std::vector<std::uint64_t> cut_sums(const AnyCsr& any, const PartitionQuality& q
 MemoryPlan plan_of(const AnyCsr& graph, bool symmetric, const Partition& partition,
                    const PartitionQuality& quality, const RunMemory& run) {
   MemoryQuestion question{.widths = run.widths,
+                          .scheduled = run.scheduled,
                           .work = run.work,
                           .edge_scratch = run.edge_scratch,
                           .rows_per_sum = run.rows_per_sum,

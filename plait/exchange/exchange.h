@@ -3,8 +3,9 @@
 //
 // Rows are of any plain type whose size is a multiple of 4 bytes: a feature row of floats, a label
 // of an analytics app, an id. Every rank gives the rows of its own vertices and works on the rows
-// of all slots (placement/shard.h). Sums that are made while rows arrive stay inside their strategy
-// (aggregate/aggregate.h); all other operations are work on gathered rows.
+// of all slots (placement/shard.h). Sums are made inside their strategy (aggregate/aggregate.h);
+// all other operations are work on gathered rows. Operations over edges that GPUs do in passes,
+// while rows arrive, come by GpuExchange::gather_in_passes() (cuda/exchange.cuh).
 #pragma once
 
 #include <cstdint>
@@ -35,8 +36,6 @@ struct GatherUse {
   // in place until it returns. On a GPU it enqueues work on the exchange's stream, and the rows
   // stay until that work is done.
   std::function<void(const EdgeRows&)> work;
-  // GPU only: takes the memory that `work` needs, before anything of the step is enqueued; or null.
-  std::function<void()> prepare = nullptr;
   // GPU only: the arrays that `work` writes. They become NaN if a rank is lost. At most 4.
   std::vector<std::span<float>> results = {};
 };

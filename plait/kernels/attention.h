@@ -74,6 +74,9 @@ struct AttentionForward {
 
   // Members of an operation over edges (edge_rows.h).
   std::uint64_t row_width() const { return shape.forward_width(); }
+  std::uint64_t result_width() const {
+    return u == nullptr ? shape.width() : 2 * (shape.width() + shape.heads);
+  }
   std::vector<std::span<float>> results() const {
     const std::uint64_t rows = edges.begin.size();
     return {results_at(y, rows, shape.width()), results_at(u, rows, shape.width()),
@@ -96,6 +99,8 @@ struct AttentionBackward {
 
   // Members of an operation over edges (edge_rows.h).
   std::uint64_t row_width() const { return shape.backward_width(); }
+  // v, which a GPU keeps between passes, is counted.
+  std::uint64_t result_width() const { return 2 * shape.width() + shape.heads; }
   std::vector<std::span<float>> results() const {
     const std::uint64_t rows = edges.begin.size();
     return {results_at(dh, rows, shape.width()), results_at(ds, rows, shape.heads)};

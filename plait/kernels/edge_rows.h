@@ -6,10 +6,11 @@
 //   EdgeRows edges                 filled in by the code that brings the rows
 //   kDirection                     the direction in which it works on the edges
 //   row_width()                    floats of each row that its edges read
+//   result_width()                 floats per row of all that it writes
 //   results()                      the arrays that it writes, once `edges` is known
 // and overloads of apply(operation) on the CPU, of apply_reference(operation), the oracle, and of
-// apply(operation, groups, scratch, stream) with scratch_floats(operation, groups) on GPUs
-// (cuda/NAME.cuh).
+// apply(operation, pass, scratch, stream) with scratch_floats(operation, passes) on GPUs
+// (cuda/NAME.cuh, cuda/edge_pass.cuh).
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "plait/base/error.h"
@@ -16,6 +17,7 @@ struct Kind {
   const char* name;
   LayerMaker make;
   MovedWidth moved_width;
+  PassWidthsOf pass_widths;  // or null: the layer sums only
   bool one_loop_each;
   ModelDefaults defaults;
 };
@@ -28,26 +30,31 @@ constexpr std::array kKinds{
     Kind{"gcn",
          make_gcn_layer,
          narrower,
+         nullptr,
          true,
          {2, 16, 1, 0.5f, "relu", NormKind::none, 0.01, 5e-4, false, Pool::mean}},
     Kind{"mlp",
          make_mlp_layer,
          nothing,
+         nullptr,
          false,
          {2, 16, 1, 0.5f, "relu", NormKind::none, 0.01, 5e-4, false, Pool::mean}},
     Kind{"sage",
          make_sage_layer,
          sage_moved_width,
+         sage_pass_widths,
          false,
          {2, 64, 1, 0.5f, "relu", NormKind::none, 0.01, 5e-4, false, Pool::mean}},
     Kind{"gin",
          make_gin_layer,
          narrower,
+         nullptr,
          false,
          {5, 64, 1, 0.5f, "relu", NormKind::batch, 0.01, 5e-4, false, Pool::sum}},
     Kind{"gat",
          make_gat_layer,
          gat_moved_width,
+         gat_pass_widths,
          true,
          {2, 64, 8, 0.6f, "elu", NormKind::none, 0.005, 5e-4, true, Pool::mean}}};
 
@@ -142,6 +149,14 @@ std::vector<std::uint64_t> moved_widths_of(const ModelConfig& config, bool spars
     widths.push_back(kind_of(config.kind).moved_width(config, shape, sparse));
   }
   return widths;
+}
+
+std::vector<PassWidths> scheduled_of(const ModelConfig& config) {
+  std::vector<PassWidths> all;
+  for (int l = 0; l < config.layers && moves_rows(config); ++l)
+    std::ranges::copy(kind_of(config.kind).pass_widths(shape_of(config, l)),
+                      std::back_inserter(all));
+  return all;
 }
 
 std::uint64_t Model::moved_width(bool sparse_input) const {

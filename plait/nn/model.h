@@ -25,6 +25,9 @@ ShardOptions shard_options_of(const ModelConfig& config);
 std::vector<std::uint64_t> moved_widths_of(const ModelConfig& config, bool sparse_input);
 // Tells whether such a model needs rows themselves at its edges, and not only their sums.
 bool moves_rows(const ModelConfig& config);
+// Returns the widths of the operations of such a model that are no plain sums, by which GPUs
+// schedule their passes; none if it has sums alone.
+std::vector<PassWidths> scheduled_of(const ModelConfig& config);
 // Returns the floats per own row that operations over edges take besides on GPUs
 // (kernels/cuda/attention.cuh).
 std::uint64_t edge_scratch_of(const ModelConfig& config);

@@ -1,4 +1,5 @@
-// Decides which edges are summed when, while the halo arrives.
+// Decides which edges are summed when, while the halo arrives. Other operations over edges add the
+// results of their passes too, so that they follow the same schedule.
 //
 // Rows of the halo arrive in the order of their slots, at the rate of the link. Local edges are
 // summed first; then each pass sums the edges to rows that have arrived since, and adds to y. With
@@ -11,6 +12,7 @@
 // the order of sums does not depend on a measurement.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <vector>
 
@@ -18,7 +20,7 @@
 
 namespace plait {
 
-// The work of one rank in one aggregation.
+// The work of one rank in one aggregation, or another operation over edges.
 struct RankLoad {
   std::uint64_t own = 0;          // rows
   std::uint64_t halo = 0;         // rows that arrive
@@ -28,8 +30,13 @@ struct RankLoad {
 
 // Bytes of one row.
 struct PassWidths {
-  std::uint64_t y_bytes;     // of y
+  std::uint64_t y_bytes;     // of y, or of all results of another operation
   std::uint64_t wire_bytes;  // as it crosses the link
+  // No plain sum, but attention or an extremum. An edge then reads a row as it crosses the link,
+  // and costs more.
+  bool over_edges = false;
+
+  friend auto operator<=>(const PassWidths&, const PassWidths&) = default;
 };
 
 // Returns the rows of the halo at which each pass ends, ascending; the last is load.halo. A cut

@@ -24,6 +24,8 @@ void for_numbers(Profile& p, const Visit& visit) {
   visit("row", p.passes.row);
   visit("edge", p.passes.edge);
   visit("edge_byte", p.passes.edge_byte);
+  visit("work_edge", p.passes.work_edge);
+  visit("work_edge_byte", p.passes.work_edge_byte);
   visit("y_byte", p.passes.y_byte);
   visit("halo_byte", p.passes.halo_byte);
   visit("slice", p.passes.slice);

@@ -12,7 +12,7 @@
 
 namespace plait {
 
-// Costs of the passes of a pipelined sum (halo_schedule.h), in seconds unless said otherwise,
+// Costs of the passes of a pipelined operation (halo_schedule.h), in seconds unless said otherwise,
 // fitted to steps measured on four H200s (docs/performance.md).
 struct PassCosts {
   double link = 375e9;             // bytes per second into one GPU
@@ -21,6 +21,9 @@ struct PassCosts {
   double row = 1.13e-10;           // per row with an edge in the pass, and per slice of the width
   double edge = 1.6e-12;           // per edge, and per slice
   double edge_byte = 1 / 15.6e12;  // per byte of a row that an edge reads
+  // The last two for attention and extrema, fitted to one H200.
+  double work_edge = 2.2e-11;
+  double work_edge_byte = 1 / 6.3e12;
   double y_byte = 1 / 8e12;        // per byte of y read or written
   double halo_byte = 1 / 1.32e12;  // per byte of the halo: each row is read a first time
   double slice = 256;              // bytes of a row that are summed at once

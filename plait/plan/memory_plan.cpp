@@ -1,6 +1,7 @@
 #include "plait/plan/memory_plan.h"
 
 #include <algorithm>
+#include <set>
 
 #include "plait/base/error.h"
 #include "plait/base/ids.h"
@@ -190,8 +191,19 @@ GpuPart gpu_part(const PartQuality& part, const MemoryQuestion& q, HaloStore hal
   }
 }
 
-// Returns the bytes of groups of rows that are not cut, for each width that has a schedule of its
-// own.
+// Returns the widths by which passes are scheduled.
+std::vector<PassWidths> scheduled_of(const MemoryQuestion& q) {
+  if (!q.scheduled.empty()) return q.scheduled;
+  std::vector<PassWidths> sums;
+  for (const std::uint64_t width : q.widths) {
+    // The schedule of an absurd width does not matter.
+    const std::uint64_t bytes = row_bytes(std::min(width, std::uint64_t{1} << 20));
+    sums.push_back({bytes, bytes});
+  }
+  return sums;
+}
+
+// Returns the number of groups of rows that are not cut. Passes with the same cuts share theirs.
 Bytes neighbour_groups(const PartQuality& part, const GpuPart& on_gpu, const MemoryQuestion& q,
                        HaloStore halo) {
   if (halo == HaloStore::none)  // groups of a row that are not full: one of either kind
@@ -201,12 +213,11 @@ Bytes neighbour_groups(const PartQuality& part, const GpuPart& on_gpu, const Mem
   const std::uint64_t local = part.edges - part.remote_edges,
                       remote = on_gpu.edges - std::min(on_gpu.edges, local);
   Bytes groups = halo == HaloStore::sums ? part.summed.sums : 0;
-  for (const std::uint64_t width : q.widths) {
-    // The schedule of an absurd width does not matter.
-    const std::uint64_t bytes = row_bytes(std::min(width, std::uint64_t{1} << 20));
-    const auto cuts = halo_cuts({part.vertices, on_gpu.halo, local, remote}, {bytes, bytes});
+  std::set<std::vector<std::uint64_t>> schedules;
+  for (const PassWidths& widths : scheduled_of(q))
+    schedules.insert(halo_cuts({part.vertices, on_gpu.halo, local, remote}, widths));
+  for (const std::vector<std::uint64_t>& cuts : schedules)
     groups = groups + part.vertices + cuts.size() * std::min(part.vertices, remote);
-  }
   return groups;
 }
 

@@ -9,6 +9,7 @@
 
 #include "plait/partition/quality.h"
 #include "plait/plan/get_tuning.h"
+#include "plait/plan/halo_schedule.h"
 
 namespace plait {
 
@@ -22,6 +23,8 @@ struct WorkBytes {
 struct MemoryQuestion {
   // The different widths of the rows that are aggregated, in floats.
   std::vector<std::uint64_t> widths;
+  // GPUs only: what has a schedule of passes of its own; empty: sums of `widths`.
+  std::vector<PassWidths> scheduled;
   std::vector<WorkBytes> work;  // by rank; empty: x and y of the widest rows
   // GPUs only, by rank: the number of partial sums of rows that are cut, in one direction; empty:
   // none.

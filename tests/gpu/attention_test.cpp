@@ -76,51 +76,54 @@ struct OnGpu {
   DeviceArray<float> wide, second_wide, narrow, second_narrow;
 };
 
-// A graph with groups of at most `most` edges.
+// A graph, cut into passes and groups.
+struct Cut {
+  std::uint32_t most = 2048;  // edges of a group
+  std::size_t passes = 1;
+};
 struct Matrix {
-  Matrix(const Csr32& graph, std::uint32_t most)
-      : csr(graph), groups(csr.begin(), csr.end(), csr.rows, {.most = most}, nullptr) {}
+  Matrix(const Csr32& graph, const Cut& cut)
+      : csr(graph), passes(graph, csr, cut.most, cut.passes) {}
   EdgeRows edges() const {
     return {{csr.begin(), csr.rows}, {csr.end(), csr.rows}, csr.columns.data(), {}};
   }
   test::DeviceCsr csr;
-  RowGroups groups;
+  test::DevicePasses passes;
 };
 
-AttentionOut forward_on_gpu(const AttentionCase& c, std::uint32_t most, bool gradient = true) {
-  const Matrix matrix(c.edges.graph, most);
+AttentionOut forward_on_gpu(const AttentionCase& c, const Cut& cut, bool gradient = true) {
+  const Matrix matrix(c.edges.graph, cut);
   OnGpu gpu(c);
-  const AttentionForward operation = gpu.forward(matrix.edges(), gradient);
-  DeviceArray<float> scratch(scratch_floats(operation, matrix.groups));
-  apply(operation, matrix.groups, scratch.data(), nullptr);
+  test::apply_in_passes(gpu.forward(matrix.edges(), gradient), matrix.passes.groups);
   return gpu.out();
 }
 
 AttentionGradient backward_on_gpu(const AttentionCase& c, const std::vector<float>& rows,
-                                  std::uint32_t most) {
-  const Matrix matrix(c.edges.transposed, most);
+                                  const Cut& cut) {
+  const Matrix matrix(c.edges.transposed, cut);
   OnGpu gpu(c);
-  const AttentionBackward operation = gpu.backward(matrix.edges(), rows);
-  DeviceArray<float> scratch(scratch_floats(operation, matrix.groups));
-  apply(operation, matrix.groups, scratch.data(), nullptr);
+  test::apply_in_passes(gpu.backward(matrix.edges(), rows), matrix.passes.groups);
   return gpu.gradient();
 }
 
 // Returns the floats to the next multiple of 16 bytes.
 std::uint64_t missing(std::uint64_t floats) { return (4 - floats % 4) % 4; }
 
-void check(const AttentionCase& c, std::uint32_t most, double tolerance = 4e-6) {
+// `expected`: the results of forward.
+void check_cut(const AttentionCase& c, const AttentionOut& expected, const Cut& cut,
+               double tolerance) {
   SCOPED_TRACE(testing::Message() << "heads " << c.shape.heads << " features " << c.shape.features
                                   << " slope " << c.shape.slope << " p " << c.dropout.p()
-                                  << " stride " << c.stride << " most " << most);
+                                  << " stride " << c.stride << " most " << cut.most << " passes "
+                                  << cut.passes);
   tolerance /= 1 - double{c.dropout.p()};
-  const AttentionOut expected = c.reference(), out = forward_on_gpu(c, most);
+  const AttentionOut out = forward_on_gpu(c, cut);
   const Csr32& graph = c.edges.graph;
   expect_near(out.y, expected.y, graph, tolerance);
   expect_near(out.u, expected.u, graph, tolerance);
   expect_near(out.b, expected.b, graph, tolerance);
   expect_near(out.norm, expected.norm, graph, tolerance);
-  const AttentionOut inferred = forward_on_gpu(c, most, false);
+  const AttentionOut inferred = forward_on_gpu(c, cut, false);
   expect_near(inferred.y, expected.y, graph, tolerance);
   EXPECT_EQ(inferred.u, OnGpu::filled(inferred.u.size()));  // not touched
 
@@ -129,11 +132,17 @@ void check(const AttentionCase& c, std::uint32_t most, double tolerance = 4e-6) 
        {missing(c.shape.tail() + 3 * c.shape.heads), std::uint64_t{5}}) {
     const std::vector<float> rows = c.backward_rows(expected, padding);
     const AttentionGradient wanted = c.reference_gradient(rows),
-                            gradient = backward_on_gpu(c, rows, most);
+                            gradient = backward_on_gpu(c, rows, cut);
     const double terms = 1 + std::sqrt(static_cast<double>(c.shape.features));
     expect_near(gradient.dh, wanted.dh, c.edges.transposed, tolerance);
     expect_near(gradient.ds, wanted.ds, c.edges.transposed, tolerance * terms);
   }
+}
+
+void check(const AttentionCase& c, std::uint32_t most, double tolerance = 4e-6) {
+  const AttentionOut expected = c.reference();
+  for (const std::size_t passes : {1, 2, 5})
+    check_cut(c, expected, {most, passes}, passes == 1 ? tolerance : 2 * tolerance);
 }
 
 // Rows have 30 and 300 edges, of which groups of 32 cut the most; x stands on 16 bytes and not.
@@ -197,15 +206,16 @@ TEST(GpuAttention, LargeScores) {
 TEST(GpuAttention, SameBitsEachTime) {
   const AttentionCase c(random_both_ways(100, 30000, 5), {.shape = {4, 12, 0.2f}, .p = 0.5f});
   const std::vector<float> rows = c.backward_rows(c.reference());
-  const AttentionOut first = forward_on_gpu(c, 64);
-  const AttentionGradient first_gradient = backward_on_gpu(c, rows, 64);
+  const Cut cut{.most = 64, .passes = 3};
+  const AttentionOut first = forward_on_gpu(c, cut);
+  const AttentionGradient first_gradient = backward_on_gpu(c, rows, cut);
   for (int run = 1; run < 20; ++run) {
-    const AttentionOut out = forward_on_gpu(c, 64);
+    const AttentionOut out = forward_on_gpu(c, cut);
     ASSERT_EQ(out.y, first.y);
     ASSERT_EQ(out.u, first.u);
     ASSERT_EQ(out.b, first.b);
     ASSERT_EQ(out.norm, first.norm);
-    const AttentionGradient gradient = backward_on_gpu(c, rows, 64);
+    const AttentionGradient gradient = backward_on_gpu(c, rows, cut);
     ASSERT_EQ(gradient.dh, first_gradient.dh);
     ASSERT_EQ(gradient.ds, first_gradient.ds);
   }
@@ -213,15 +223,15 @@ TEST(GpuAttention, SameBitsEachTime) {
 
 TEST(GpuAttention, RefusesWhatItCannotDo) {
   const AttentionCase many(random_both_ways(5, 9, 1), {.shape = {33, 1, 0.2f}});
-  EXPECT_THROW(forward_on_gpu(many, 2048), UsageError);
-  EXPECT_THROW(backward_on_gpu(many, many.backward_rows(many.reference()), 2048), UsageError);
+  EXPECT_THROW(forward_on_gpu(many, {}), UsageError);
+  EXPECT_THROW(backward_on_gpu(many, many.backward_rows(many.reference()), {}), UsageError);
   const AttentionCase c(random_both_ways(5, 9, 1), {.shape = {1, 1, 0.2f}});
-  const Matrix matrix(c.edges.graph, 2048);
+  const Matrix matrix(c.edges.graph, {});
   OnGpu gpu(c);
   AttentionForward args = gpu.forward(matrix.edges());
   const float* peer = nullptr;
   args.edges.x.peers = &peer;
-  EXPECT_THROW(apply(args, matrix.groups, nullptr, nullptr), UsageError);
+  EXPECT_THROW(apply(args, EdgePass{matrix.passes.groups}, nullptr, nullptr), UsageError);
 }
 
 }  // namespace

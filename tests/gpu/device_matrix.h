@@ -4,12 +4,15 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "plait/graph/csr.h"
-#include "plait/kernels/cuda/row_groups.cuh"
+#include "plait/kernels/cuda/edge_pass.cuh"
 #include "plait/kernels/cuda/spmm.cuh"
 
 namespace plait::test {
@@ -28,6 +31,48 @@ struct DeviceCsr {
   DeviceArray<float> weights;
   std::uint64_t rows;
 };
+
+// The groups of passes over a matrix, of at most `most` edges each. Each row's edges are spread
+// over the passes at random: of every four rows, one has all in the first pass and one all in the
+// last.
+struct DevicePasses {
+  DevicePasses(const Csr32& graph, const DeviceCsr& csr, std::uint32_t most, std::size_t passes) {
+    std::mt19937 random(17);
+    std::vector<std::vector<EdgeOffset>> ends(passes);
+    for (std::uint64_t row = 0; row < graph.vertices(); ++row) {
+      std::vector<EdgeOffset> cuts;
+      const std::uint64_t kind = random() % 4, first = graph.offsets[row],
+                          edges = graph.degree(row);
+      for (std::size_t pass = 1; pass < passes; ++pass)
+        cuts.push_back(first + (kind == 0 ? edges : kind == 1 ? 0 : random() % (edges + 1)));
+      std::ranges::sort(cuts);
+      cuts.push_back(first + edges);
+      for (std::size_t pass = 0; pass < passes; ++pass) ends[pass].push_back(cuts[pass]);
+    }
+    const EdgeOffset* begin = csr.begin();
+    for (const std::vector<EdgeOffset>& end : ends) {
+      ends_.emplace_back(std::span<const EdgeOffset>(end));
+      groups.emplace_back(begin, ends_.back().data(), csr.rows,
+                          RowGroupOptions{.most = most, .skip_empty = !groups.empty()}, nullptr);
+      begin = ends_.back().data();
+    }
+  }
+
+  std::vector<RowGroups> groups;  // by pass
+
+ private:
+  std::vector<DeviceArray<EdgeOffset>> ends_;
+};
+
+// Runs an operation over edges in passes, with scratch memory that holds NaN before.
+template <class Operation>
+void apply_in_passes(const Operation& operation, std::span<const RowGroups> passes) {
+  const std::uint64_t floats = scratch_floats(operation, passes);
+  DeviceArray<float> scratch(std::vector<float>(floats, std::nanf("")));
+  for (std::size_t pass = 0; pass < passes.size(); ++pass)
+    apply(operation, EdgePass{passes, pass}, scratch.data(), nullptr);
+  check_cuda(cudaDeviceSynchronize(), "an operation over edges");  // before the arrays go
+}
 
 // Values are small multiples of 1/8: exact in every type, and so are their sums in fp32.
 inline std::vector<float> exact_values(std::size_t count, unsigned seed) {

@@ -34,7 +34,7 @@ struct OnGpu {
 
   ExtremumForward forward(EdgeRows edges) {
     edges.x = {.base = x.data(), .stride = stride};
-    return {edges, width, y.data(), ties.data(), which};
+    return {edges, width, y.data(), with_ties ? ties.data() : nullptr, which};
   }
   ExtremumBackward backward(EdgeRows edges) {
     edges.x = {.base = backward_x.data(), .stride = backward_stride};
@@ -45,6 +45,7 @@ struct OnGpu {
   DeviceArray<float> x, own, backward_x, y, ties, dx;
   std::uint64_t width, stride, backward_stride;
   Extremum which;
+  bool with_ties = true;
 };
 
 Results reference(const ExtremumCase& c, std::vector<float>& rows, std::uint64_t padding) {
@@ -63,23 +64,30 @@ void expect_same(const Results& results, const Results& expected) {
 
 // `padding`: of rows of [y | dy].
 void check_one(const ExtremumCase& c, std::uint32_t most, std::uint64_t padding) {
-  SCOPED_TRACE(testing::Message() << c.vertices << " vertices, width " << c.width << " stride "
-                                  << c.stride << " most " << most << " padding " << padding);
   std::vector<float> rows;
   const Results expected = reference(c, rows, padding);
-  OnGpu gpu(c, rows);
-  const auto with = [&](const Csr32& graph, auto&& operation_of) {
-    const test::DeviceCsr csr(graph);
-    const RowGroups groups(csr.begin(), csr.end(), csr.rows, {.most = most}, nullptr);
-    const auto operation = operation_of(
-        EdgeRows{{csr.begin(), csr.rows}, {csr.end(), csr.rows}, csr.columns.data(), {}});
-    DeviceArray<float> scratch(scratch_floats(operation, groups));
-    apply(operation, groups, scratch.data(), nullptr);
-    check_cuda(cudaDeviceSynchronize(), "the test");  // before the arrays go
-  };
-  with(c.edges.graph, [&](const EdgeRows& edges) { return gpu.forward(edges); });
-  with(c.edges.transposed, [&](const EdgeRows& edges) { return gpu.backward(edges); });
-  expect_same(gpu.results(), expected);
+  for (const std::size_t passes : {1, 2, 5}) {
+    SCOPED_TRACE(testing::Message()
+                 << c.vertices << " vertices, width " << c.width << " stride " << c.stride
+                 << " most " << most << " padding " << padding << " passes " << passes);
+    OnGpu gpu(c, rows);
+    const auto with = [&](const Csr32& graph, auto&& operation_of) {
+      const test::DeviceCsr csr(graph);
+      const test::DevicePasses cut(graph, csr, most, passes);
+      test::apply_in_passes(
+          operation_of(
+              EdgeRows{{csr.begin(), csr.rows}, {csr.end(), csr.rows}, csr.columns.data(), {}}),
+          cut.groups);
+    };
+    with(c.edges.graph, [&](const EdgeRows& edges) { return gpu.forward(edges); });
+    with(c.edges.transposed, [&](const EdgeRows& edges) { return gpu.backward(edges); });
+    expect_same(gpu.results(), expected);
+    OnGpu alone(c, rows);
+    alone.with_ties = false;
+    with(c.edges.graph, [&](const EdgeRows& edges) { return alone.forward(edges); });
+    EXPECT_TRUE(same_values(alone.results().y, expected.y));
+    EXPECT_EQ(alone.results().ties, std::vector<float>(expected.ties.size(), -7));
+  }
 }
 
 void check(const ExtremumCase& c, std::uint32_t most, std::uint64_t padding = 0) {

@@ -47,6 +47,28 @@ TEST(HaloSchedule, HidesTheShorterOfLinkAndSum) {
     }
 }
 
+// An edge of attention takes longer than an edge of a sum, so that the link hides behind fewer
+// passes.
+TEST(HaloSchedule, OperationsOverEdgesHaveTheirOwnCosts) {
+  for (const RankLoad& load : {kProducts, kReddit}) {
+    const PassWidths sum{256, 288},
+        attention{.y_bytes = 520, .wire_bytes = 288, .over_edges = true};
+    EXPECT_GT(predict_passes(load, attention, {}), predict_passes(load, sum, {}));
+    const auto cuts = halo_cuts(load, attention);
+    ASSERT_FALSE(cuts.empty());
+    EXPECT_LE(cuts.size(), halo_cuts(load, sum).size());
+    EXPECT_LT(predict_passes(load, attention, cuts), predict_passes(load, attention, {}));
+    PassCosts dear;
+    dear.work_edge *= 10;
+    EXPECT_GT(predict_passes(load, attention, cuts, dear), predict_passes(load, attention, cuts));
+    EXPECT_EQ(predict_passes(load, sum, cuts, dear), predict_passes(load, sum, cuts));
+  }
+  // Results so wide that writing them twice takes longer than the link.
+  EXPECT_TRUE(halo_cuts({1'000'000, 1000, 2'000'000, 1'000'000},
+                        {.y_bytes = 65536, .wire_bytes = 16, .over_edges = true})
+                  .empty());
+}
+
 TEST(HaloSchedule, CutsMoveToTheEndsOfBlocksThatAreNear) {
   const auto free = halo_cuts(kProducts, kWidth64);
   ASSERT_GT(free.size(), 1u);

@@ -149,6 +149,34 @@ TEST(MemoryPlan, GpusHoldTheRecordsOfCutRows) {
   }
 }
 
+// Groups are counted once for each schedule, and passes with the same cuts share theirs.
+TEST(MemoryPlan, SchedulesOfOperationsOverEdgesHaveTheirGroups) {
+  constexpr RankLoad kLoad{612258, 1836506, 8'000'000, 23'000'000};  // a quarter of products
+  PartitionQuality quality;
+  quality.parts.push_back({.vertices = kLoad.own,
+                           .edges = kLoad.local_edges + kLoad.remote_edges,
+                           .remote_edges = kLoad.remote_edges,
+                           .halo_rows = kLoad.halo,
+                           .dense_rows = kLoad.halo});
+  const auto bytes = [&](const std::vector<PassWidths>& scheduled) {
+    const MemoryPlan plan =
+        plan_gpu_memory(quality, {.widths = {72}, .scheduled = scheduled}, HaloStore::dense);
+    for (const MemoryItem& item : plan.items)
+      if (item.name == "neighbour groups") return item.bytes[0];
+    return std::uint64_t{0};
+  };
+  const auto groups = [&](const PassWidths& widths) {
+    return 16 * kLoad.own * (1 + halo_cuts(kLoad, widths).size());
+  };
+  const PassWidths sum{288, 288}, narrow{528, 288, true}, wide{520, 320, true};
+  ASSERT_FALSE(halo_cuts(kLoad, narrow).empty());
+  EXPECT_EQ(bytes({}), groups(sum));  // of the widths
+  EXPECT_EQ(bytes({narrow}), groups(narrow));
+  EXPECT_EQ(bytes({narrow, narrow}), groups(narrow));
+  const bool same = halo_cuts(kLoad, narrow) == halo_cuts(kLoad, wide);
+  EXPECT_EQ(bytes({narrow, wide}), groups(narrow) + (same ? 0 : groups(wide)));
+}
+
 // Rank 0 has 5 rows, of which one has 3 local and 40 remote edges.
 TEST(MemoryPlan, GroupsOfGetFollowItsSettings) {
   std::vector<test::Edge> edges;

@@ -11,50 +11,40 @@
 namespace plait {
 namespace {
 
-// The groups and the scratch memory with which operations over edges of one direction work.
+// The scratch memory with which operations over edges of one direction work.
 class EdgeWork {
  public:
   // Comes before anything of a step is enqueued. Throws UsageError, on all ranks, if the step is
   // being captured and no operation of this kind has run on rows of this width.
   template <class Operation>
-  void prepare(const Operation& operation, const GpuExchange& exchange) {
-    const std::uint64_t width = operation.row_width();
-    const cudaStream_t stream = exchange.stream();
+  void prepare(const Operation& operation, std::span<const RowGroups> passes,
+               const GpuExchange& exchange) {
     // Decided by kinds and widths, which all ranks know; their scratch memory differs.
     const Kind kind = kind_of(operation);
-    require_known(has_run_.contains(kind), width, stream);
-    if (!groups_) make_groups(exchange.graph(Operation::kDirection), stream);
-    scratch_.reserve(scratch_floats(operation, *groups_), exchange.link().was_recorded());
+    require_known(has_run_.contains(kind), operation.row_width(), exchange.stream());
+    scratch_.reserve(scratch_floats(operation, passes), exchange.link().was_recorded());
     has_run_.insert(kind);
   }
   template <class Operation>
-  void run(const Operation& operation, cudaStream_t stream) {
-    apply(operation, *groups_, scratch_.data(), stream);
+  void run(const Operation& operation, const EdgePass& pass, cudaStream_t stream) {
+    apply(operation, pass, scratch_.data(), stream);
   }
 
  private:
-  // Operations of one kind take equally much scratch memory: the index in EdgeOperation, then heads
-  // and features, or the width.
-  using Kind = std::array<std::uint64_t, 3>;
+  // Operations of one kind take equally much scratch memory: the index in EdgeOperation, the floats
+  // of their results, then heads and features, or the width.
+  using Kind = std::array<std::uint64_t, 4>;
 
   template <class Operation>
   static Kind kind_of(const Operation& operation) {
-    const std::uint64_t index = EdgeOperation(operation).index();
+    const std::uint64_t index = EdgeOperation(operation).index(),
+                        results = operation.result_width();
     if constexpr (requires { operation.shape; })
-      return {index, operation.shape.heads, operation.shape.features};
+      return {index, results, operation.shape.heads, operation.shape.features};
     else
-      return {index, operation.width, 0};
+      return {index, results, operation.width, 0};
   }
 
-  void make_groups(const DeviceGraph& graph, cudaStream_t stream) {
-    const DeviceShard& shard = graph.shard;
-    groups_ = std::make_unique<RowGroups>(shard.offsets.data(), shard.offsets.data() + 1, shard.own,
-                                          RowGroupOptions{.most = graph.group_edges(shard.edges()),
-                                                          .clusters = graph.clusters.data()},
-                                          stream);
-  }
-
-  std::unique_ptr<RowGroups> groups_;  // made when first used
   StepMemory scratch_;
   std::set<Kind> has_run_;
 };
@@ -83,14 +73,16 @@ class Engine : public GpuAggregator {
       set_vertices(operation, exchange_.vertices(kDirection));
       EdgeWork& work =
           kDirection == Direction::against && !exchange_.symmetric() ? against_ : along_;
-      exchange_.gather(kDirection, rows, bytes_of_row(operation.row_width()),
-                       {.work =
-                            [&](const EdgeRows& edges) {
-                              operation.edges = edges;
-                              work.run(operation, exchange_.stream());
-                            },
-                        .prepare = [&] { work.prepare(operation, exchange_); },
-                        .results = operation.results()});
+      exchange_.gather_in_passes(
+          kDirection, rows, operation.row_width(),
+          {.widths = pass_widths(operation),
+           .prepare = [&](auto passes) { work.prepare(operation, passes, exchange_); },
+           .work =
+               [&](const EdgeRows& edges, const EdgePass& pass) {
+                 operation.edges = edges;
+                 work.run(operation, pass, exchange_.stream());
+               },
+           .results = operation.results()});
     };
     std::visit(run, any);
   }

@@ -20,7 +20,7 @@ class DeviceBulk : public DeviceStrategy {
     if (!passes_ && !by_cusparse_) {
       std::vector<std::uint64_t> cuts;
       if (link_.ranks() > 1 && !together) cuts = {graph_.shard.slot_count() - graph_.shard.own};
-      passes_ = std::make_unique<Passes>(graph_, link_, cuts, p.stream);
+      passes_ = std::make_unique<Passes>(graph_, link_, groups_.of(cuts, p.stream));
     }
     const float* own = place_own_rows(p, graph_, link_, false);
     if (link_.ranks() > 1) {
@@ -38,12 +38,16 @@ class DeviceBulk : public DeviceStrategy {
   void gather(const DeviceProduct& p, const GatherEnqueue& use) override {
     const bool alone = link_.ranks() == 1;
     const float* const own = place_own_rows(p, graph_, link_, !alone);
-    if (alone) return use.enqueue(own);
+    if (alone) return use.enqueue(own, 0);
     link_.follow(p.stream);
     exchange(p, own);
     link_.let_follow(p.stream);
-    use.enqueue(own);
+    use.enqueue(own, 0);
     link_.signals().end_step(use.results, p.stream);
+  }
+  std::span<const RowGroups> pass_groups(const DeviceProduct& p, const PassWidths&) override {
+    require_known(groups_.knows({}), p.width, p.stream);
+    return groups_.of({}, p.stream);
   }
 
   bool recordable(std::uint64_t) const override { return nccl_ == nullptr; }
@@ -128,6 +132,7 @@ class DeviceBulk : public DeviceStrategy {
   const DeviceGraph& graph_;
   DeviceLink& link_;
   Nccl* nccl_;
+  PassGroups groups_{graph_};
   std::unique_ptr<Passes> passes_;
   DeviceArray<std::byte> packed_;
   // For cuSPARSE.

@@ -150,29 +150,50 @@ std::span<const std::uint64_t> GpuExchange::vertices(Direction direction) const 
 
 void GpuExchange::gather(Direction direction, const void* rows, std::uint64_t row_bytes,
                          const GatherUse& use) {
-  const std::uint64_t width = row_floats(row_bytes);
-  require_room(width, width_, lost());
+  gather(
+      direction, rows_of(static_cast<const float*>(rows), row_floats(row_bytes)),
+      [](DeviceStrategy&, const DeviceProduct&) {},
+      [&](const EdgeRows& edges, std::size_t) { use.work(edges); },
+      {.enqueue = {}, .results = use.results});
+}
+
+void GpuExchange::gather_in_passes(Direction direction, const float* rows, std::uint64_t width,
+                                   const PassesUse& use) {
+  std::span<const RowGroups> passes;
+  gather(
+      direction, rows_of(rows, width),
+      [&](DeviceStrategy& strategy, const DeviceProduct& product) {
+        passes = strategy.pass_groups(product, use.widths);
+        use.prepare(passes);
+      },
+      [&](const EdgeRows& edges, std::size_t pass) {
+        use.work(edges, {passes, pass});
+      },
+      {.enqueue = {}, .results = use.results, .widths = use.widths});
+}
+
+void GpuExchange::gather(Direction direction, const DeviceProduct& rows, const Prepare& prepare,
+                         const Work& work, GatherEnqueue use) {
+  require_room(rows.width, width_, lost());
   require_rows(route_);
   require<UsageError>(use.results.size() <= DeviceSignals::kMostResults,
                       "work on rows writes {} arrays, but only {} can be marked if a rank fails",
                       use.results.size(), DeviceSignals::kMostResults);
   const Side& of = side(direction);
   EdgeRows found = edges(direction);
-  const auto enqueue = [&](const float* slots) {
-    found.x = {slots, row_stride(width), static_cast<Slot>(of.graph.shard.own)};
+  use.enqueue = [&](const float* slots, std::size_t pass) {
+    found.x = {slots, rows.stride(), static_cast<Slot>(of.graph.shard.own)};
     try {
-      use.work(found);
+      work(found, pass);
     } catch (const UsageError& error) {  // too late: other ranks' rows are on their way
       throw Error(error.what(), error.exit_code());
     }
   };
   link_.operation(stream_, [&] {
-    if (use.prepare) use.prepare();
-    of.strategy->gather(
-        {nullptr, nullptr, false, static_cast<const float*>(rows), nullptr, width, stream_},
-        {.enqueue = enqueue, .results = use.results});
+    prepare(*of.strategy, rows);
+    of.strategy->gather(rows, use);
   });
-  count(of, width);
+  count(of, rows.width);
 }
 
 void GpuExchange::sum(Direction direction, const DeviceProduct& product) {
@@ -204,7 +225,7 @@ bool GpuExchange::recordable() const {
 }
 
 std::size_t GpuExchange::passes(std::uint64_t width) {
-  return forward_->strategy->passes({nullptr, nullptr, false, nullptr, nullptr, width, stream_});
+  return forward_->strategy->passes(rows_of(nullptr, width));
 }
 
 // All strategies but `get` bring the halo's rows, each once.

@@ -2,15 +2,29 @@
 // strategy that moves rows, with the sums that strategies make while rows arrive.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "plait/exchange/cuda/strategy.cuh"
 #include "plait/exchange/exchange.h"
 #include "plait/exchange/options.h"
+#include "plait/kernels/cuda/edge_pass.cuh"
 
 namespace plait {
+
+// An operation over edges that can be done in passes, while rows arrive.
+struct PassesUse {
+  PassWidths widths;  // of its rows and results
+  // Takes the memory that the operation needs, before anything of the step is enqueued. Gets the
+  // groups of all passes, which live as long as the exchange.
+  std::function<void(std::span<const RowGroups> passes)> prepare;
+  // Enqueues one pass on the exchange's stream. Its rows stay until that work is done.
+  std::function<void(const EdgeRows& edges, const EdgePass& pass)> work;
+  std::vector<Results> results;  // as GatherUse::results
+};
 
 // The exchange of one rank on its GPU. Work is enqueued on the stream of the options; no call waits
 // for it unless its comment says so.
@@ -28,6 +42,11 @@ class GpuExchange : public Exchange {
   void reserve(std::uint64_t row_bytes) override;
   void gather(Direction direction, const void* rows, std::uint64_t row_bytes,
               const GatherUse& use) override;
+  // Collective. As gather(), for `rows` of `width` floats and an operation that is done in passes
+  // if the strategy makes them. Throws UsageError on all ranks if the stream is being captured and
+  // no operation with such rows and widths has run.
+  void gather_in_passes(Direction direction, const float* rows, std::uint64_t width,
+                        const PassesUse& use);
   EdgeRows edges(Direction direction) const override;
   // In memory of the GPU.
   std::span<const std::uint64_t> vertices(Direction direction) const override;
@@ -83,6 +102,15 @@ class GpuExchange : public Exchange {
   std::unique_ptr<DeviceStrategy> make(const DeviceGraph& graph, const ExchangeOptions& options);
   const Side& side(Direction direction) const {
     return direction == Direction::against && backward_ ? *backward_ : *forward_;
+  }
+  using Prepare = std::function<void(DeviceStrategy& strategy, const DeviceProduct& rows)>;
+  using Work = std::function<void(const EdgeRows& edges, std::size_t pass)>;
+  // gather() of both kinds; of `use`, all but the work is used.
+  void gather(Direction direction, const DeviceProduct& rows, const Prepare& prepare,
+              const Work& work, GatherEnqueue use);
+  // Returns rows that are only moved.
+  DeviceProduct rows_of(const float* rows, std::uint64_t width) const {
+    return {nullptr, nullptr, false, rows, nullptr, width, stream_};
   }
   bool stores_halo() const;
   bool lost() const { return paged_ ? paged_->lost() : link_.lost(); }

@@ -74,8 +74,7 @@ class Paged : public DeviceStrategy {
   }
 
   void run(const DeviceProduct& p) override {
-    if (!passes_)
-      passes_ = std::make_unique<Passes>(graph_, link_, std::vector<std::uint64_t>{}, p.stream);
+    if (!passes_) passes_ = std::make_unique<Passes>(graph_, link_, groups_.of({}, p.stream));
     const std::uint64_t own = graph_.shard.own;
     SymmetricRows& shared = rows_.shared();
     copy_rows({.from = p.x,
@@ -109,6 +108,7 @@ class Paged : public DeviceStrategy {
   DeviceLink& link_;
   PagedRows& rows_;
   Halo halo_;  // in the order of slots
+  PassGroups groups_{graph_};
   std::unique_ptr<Passes> passes_;
 };
 

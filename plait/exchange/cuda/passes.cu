@@ -10,6 +10,10 @@ void DeviceStrategy::gather(const DeviceProduct&, const GatherEnqueue&) {
   throw Error("this strategy brings no rows, as its traits say");
 }
 
+std::span<const RowGroups> DeviceStrategy::pass_groups(const DeviceProduct&, const PassWidths&) {
+  throw Error("this strategy brings no rows, as its traits say");
+}
+
 void require_known(bool known, std::uint64_t width, cudaStream_t stream) {
   require<UsageError>(known || !is_recorded(stream),
                       "this operation on rows of width {} is captured before it has run; do a few "
@@ -17,23 +21,25 @@ void require_known(bool known, std::uint64_t width, cudaStream_t stream) {
                       width);
 }
 
-Passes::Passes(const DeviceGraph& graph, const DeviceLink& link,
-               const std::vector<std::uint64_t>& cuts, cudaStream_t stream)
-    : graph_(graph), link_(link) {
+namespace {
+
+std::vector<RowGroups> make_groups(const DeviceGraph& graph, const std::vector<std::uint64_t>& cuts,
+                                   cudaStream_t stream) {
   const DeviceShard& shard = graph.shard;
   const RankLoad& load = graph.loads[static_cast<std::size_t>(shard.rank)];
+  std::vector<RowGroups> groups;
   // `edges`: their approximate number.
   const auto add = [&](const EdgeOffset* begin, const EdgeOffset* end, EdgeOffset edges) {
-    groups_.emplace_back(begin, end, shard.own,
-                         RowGroupOptions{.most = graph.group_edges(edges),
-                                         .clusters = graph.clusters.data(),
-                                         .skip_empty = !groups_.empty()},
-                         stream);
+    groups.emplace_back(begin, end, shard.own,
+                        RowGroupOptions{.most = graph.group_edges(edges),
+                                        .clusters = graph.clusters.data(),
+                                        .skip_empty = !groups.empty()},
+                        stream);
   };
   const EdgeOffset* const end = shard.offsets.data() + 1;
   if (cuts.empty()) {
     add(shard.offsets.data(), end, shard.edges());
-    return;
+    return groups;
   }
   DeviceArray<EdgeOffset> from = edges_from_slot(shard, shard.own, stream);
   add(shard.offsets.data(), from.data(), load.local_edges);
@@ -45,6 +51,17 @@ Passes::Passes(const DeviceGraph& graph, const DeviceLink& link,
     from = std::move(to);
     before = cut;
   }
+  return groups;
+}
+
+}  // namespace
+
+std::span<const RowGroups> PassGroups::of(const std::vector<std::uint64_t>& cuts,
+                                          cudaStream_t stream) {
+  auto found = groups_.find(cuts);
+  if (found == groups_.end())
+    found = groups_.emplace(cuts, make_groups(graph_, cuts, stream)).first;
+  return found->second;
 }
 
 void Passes::reserve(std::uint64_t width) {

@@ -3,6 +3,7 @@
 // Each rank pushes the rows that others read into their slots, to one peer after the other, in
 // chunks, on a stream of its own, and raises a signal at the peer after each. The peer sums its own
 // edges meanwhile, then in each pass the edges to the rows that have arrived (halo_schedule.h).
+// Other operations over edges are done in passes likewise.
 // Whole blocks are pushed by the copy engines, which take no SM; rows that must be picked, scaled
 // or converted are written to the peer by a kernel.
 //
@@ -34,6 +35,7 @@ struct Outgoing {
 struct Plan {
   std::vector<std::vector<HaloChunk>> chunks;  // by block to send
   std::vector<std::vector<Signal>> arrivals;   // by pass after the first
+  std::span<const RowGroups> groups;           // by pass; empty until they are asked for
   std::optional<Passes> passes;                // made when first summed
 };
 
@@ -51,52 +53,44 @@ class Pipelined : public DeviceStrategy {
   }
 
   void run(const DeviceProduct& p) override {
-    Plan& plan = plan_for(p);
+    const PassWidths widths = widths_of_sum(p);
+    Plan& plan = plan_for(p, widths);
     Passes& passes = passes_of(plan, p);
-    DeviceSignals& signals = link_.signals();
-    const bool one_pass = passes.count() == 1 && !plan.arrivals.empty();
-    const float* own = place_own_rows(p, graph_, link_, false);
-    if (link_.ranks() > 1) {  // the work that begins first in a recorded step takes the GPU
-      link_.follow(p.stream);
-      push(p, plan, own);
-    }
-    if (!one_pass) {
-      const auto span = link_.span("pass", 0, "sum", p.stream);
-      passes.run(0, p, p.rows(own));
-    } else if (own == p.x) {
-      own = place_own_rows(p, graph_, link_, true);
-    }
-    const std::byte* const slots = slot_zero(graph_, link_, link_.rank(), p);
-    for (std::size_t k = 0; k < plan.arrivals.size(); ++k) {
-      {
-        const auto span = link_.span("wait for pass", k + 1, "sum", p.stream);
-        signals.wait(plan.arrivals[k], p.stream);
-      }
-      const auto span = link_.span("pass", k + 1, "sum", p.stream);
-      passes.run(one_pass ? 0 : k + 1, p, p.rows(slots, link_.wire()));
-    }
-    if (link_.ranks() == 1) return;
-    // x and this step's signals have left before the caller may change x.
-    link_.let_follow(p.stream);
-    signals.end_step({p.result(graph_.shard.own)}, p.stream);
+    in_passes(p, plan, passes.count(), [&](std::size_t pass, const void* slots, DType type) {
+      passes.run(pass, p, p.rows(slots, type));
+    });
+    if (link_.ranks() > 1) link_.signals().end_step({p.result(graph_.shard.own)}, p.stream);
   }
 
   void gather(const DeviceProduct& p, const GatherEnqueue& use) override {
-    const float* const own = place_own_rows(p, graph_, link_, link_.ranks() > 1);
-    if (link_.ranks() == 1) return use.enqueue(own);
-    exchange(p, own, use);
+    Plan& plan = plan_for(p, use.widths.value_or(widths_of_sum(p)));
+    const std::size_t passes = use.widths ? groups_of(plan, p, *use.widths).size() : 1;
+    in_passes(p, plan, passes, [&](std::size_t pass, const void* slots, DType) {
+      use.enqueue(static_cast<const float*>(slots), pass);
+    });
+    if (link_.ranks() > 1) link_.signals().end_step(use.results, p.stream);
+  }
+  std::span<const RowGroups> pass_groups(const DeviceProduct& p,
+                                         const PassWidths& widths) override {
+    return groups_of(plan_for(p, widths), p, widths);
   }
 
   void run_part(StepPart part, const DeviceProduct& p) override {
     if (part == StepPart::sum) {
-      if (!whole_)
-        whole_ = std::make_unique<Passes>(graph_, link_, std::vector<std::uint64_t>{}, p.stream);
+      if (!whole_) whole_ = std::make_unique<Passes>(graph_, link_, groups_.of({}, p.stream));
       return whole_->run(0, p, p.rows(link_.slots(link_.rank())));
     }
-    const auto* const own = reinterpret_cast<const float*>(link_.slots(link_.rank()));
-    if (link_.ranks() > 1) exchange(p, own, {.enqueue = [](const float*) {}, .results = {}});
+    if (link_.ranks() == 1) return;
+    const Plan& plan = plan_for(p, widths_of_sum(p));
+    link_.follow(p.stream);
+    push(p, plan, reinterpret_cast<const float*>(link_.slots(link_.rank())));
+    for (const auto& arrival : plan.arrivals) link_.signals().wait(arrival, p.stream);
+    link_.let_follow(p.stream);
+    link_.signals().end_step({}, p.stream);
   }
-  std::size_t passes(const DeviceProduct& p) override { return passes_of(plan_for(p), p).count(); }
+  std::size_t passes(const DeviceProduct& p) override {
+    return passes_of(plan_for(p, widths_of_sum(p)), p).count();
+  }
 
   bool recordable(std::uint64_t width) const override {
     std::uint64_t most = 0;
@@ -108,30 +102,61 @@ class Pipelined : public DeviceStrategy {
   }
 
  private:
-  // Runs a step in which this strategy only moves the rows.
-  void exchange(const DeviceProduct& p, const float* own, const GatherEnqueue& use) {
-    const Plan& plan = plan_for(p);
-    link_.follow(p.stream);
-    push(p, plan, own);
-    for (const auto& arrival : plan.arrivals) link_.signals().wait(arrival, p.stream);
-    use.enqueue(own);
-    link_.let_follow(p.stream);
-    link_.signals().end_step(use.results, p.stream);
+  // Pushes own rows to the peers that read them, and calls enqueue(pass, slots, type) for each pass
+  // as soon as the rows are there that its edges read. `slots`: where slot 0 stands or would stand,
+  // in rows of the type. A single pass over all edges comes when all rows are there.
+  template <class Enqueue>
+  void in_passes(const DeviceProduct& p, const Plan& plan, std::size_t passes,
+                 const Enqueue& enqueue) {
+    const auto pass = [&](std::size_t number, const void* slots, DType type) {
+      const auto span = link_.span("pass", number, "sum", p.stream);
+      enqueue(number, slots, type);
+    };
+    const bool one_pass = passes == 1 && !plan.arrivals.empty();
+    const float* own = place_own_rows(p, graph_, link_, false);
+    if (link_.ranks() > 1) {  // the work that begins first in a recorded step takes the GPU
+      link_.follow(p.stream);
+      push(p, plan, own);
+    }
+    if (!one_pass)
+      pass(0, own, DType::f32);
+    else if (own == p.x)
+      own = place_own_rows(p, graph_, link_, true);
+    for (std::size_t k = 0; k < plan.arrivals.size(); ++k) {
+      {
+        const auto span = link_.span("wait for pass", k + 1, "sum", p.stream);
+        link_.signals().wait(plan.arrivals[k], p.stream);
+      }
+      if (!one_pass) pass(k + 1, slot_zero(graph_, link_, link_.rank(), p), link_.wire());
+    }
+    if (one_pass) pass(0, slot_zero(graph_, link_, link_.rank(), p), link_.wire());
+    // x and this step's signals have left before the caller may change x.
+    if (link_.ranks() > 1) link_.let_follow(p.stream);
   }
 
-  Passes& passes_of(Plan& plan, const DeviceProduct& p) const {
+  std::span<const RowGroups> groups_of(Plan& plan, const DeviceProduct& p,
+                                       const PassWidths& widths) {
+    require_known(!plan.groups.empty(), p.width, p.stream);
+    if (plan.groups.empty()) plan.groups = groups_.of(cuts_of(link_.rank(), widths), p.stream);
+    return plan.groups;
+  }
+
+  Passes& passes_of(Plan& plan, const DeviceProduct& p) {
     require_known(plan.passes.has_value(), p.width, p.stream);
-    if (!plan.passes) plan.passes.emplace(graph_, link_, cuts_of(link_.rank(), p.width), p.stream);
+    if (!plan.passes) plan.passes.emplace(graph_, link_, groups_of(plan, p, widths_of_sum(p)));
     plan.passes->reserve(p.width);
     return *plan.passes;
   }
 
-  std::vector<std::uint64_t> cuts_of(int rank, std::uint64_t width) const {
+  PassWidths widths_of_sum(const DeviceProduct& p) const {
+    return {row_bytes(p.width), row_bytes(p.width, link_.wire())};
+  }
+
+  std::vector<std::uint64_t> cuts_of(int rank, const PassWidths& widths) const {
     const RankLoad& load = graph_.loads[static_cast<std::size_t>(rank)];
     if (graph_.fixed_order) return {};
     if (!pass_shares_.empty()) return cuts_at(pass_shares_, load.halo);
-    auto cuts = halo_cuts(load, {row_bytes(width), row_bytes(width, link_.wire())},
-                          graph_.block_ends[static_cast<std::size_t>(rank)]);
+    auto cuts = halo_cuts(load, widths, graph_.block_ends[static_cast<std::size_t>(rank)]);
     // A single pass over all edges reads own rows as they are stored in slots.
     if (cuts.empty() && load.halo > 0 && link_.wire() != DType::f32) cuts = {load.halo};
     return cuts;
@@ -158,16 +183,17 @@ class Pipelined : public DeviceStrategy {
       if (out.sums) out.sums->reserve(p.width, captured);
   }
 
-  Plan& plan_for(const DeviceProduct& p) {
-    const auto found = plans_.find(p.width);
+  Plan& plan_for(const DeviceProduct& p, const PassWidths& widths) {
+    const std::pair key(p.width, widths);
+    const auto found = plans_.find(key);
     const bool known = found != plans_.end();
     require_known(known, p.width, p.stream);
     reserve_sums(p, known);
     if (known) return *found->second;
-    const auto cuts = cuts_of(link_.rank(), p.width);
+    const auto cuts = cuts_of(link_.rank(), widths);
     auto plan = std::make_unique<Plan>();
     for (const SendBlock& block : graph_.send)
-      plan->chunks.push_back(chunks(cuts_of(block.peer, p.width),
+      plan->chunks.push_back(chunks(cuts_of(block.peer, widths),
                                     graph_.loads[static_cast<std::size_t>(block.peer)], block.slot,
                                     block.rows));
     const RankLoad& load = graph_.loads[static_cast<std::size_t>(link_.rank())];
@@ -177,7 +203,7 @@ class Pipelined : public DeviceStrategy {
       for (const HaloChunk& chunk : chunks(cuts, load, block.begin, block.rows))
         plan->arrivals[chunk.pass].push_back({block.owner, number++});
     }
-    return *plans_.emplace(p.width, std::move(plan)).first->second;
+    return *plans_.emplace(key, std::move(plan)).first->second;
   }
 
   // `own`: own rows, scaled. The link's stream already follows them.
@@ -265,11 +291,12 @@ class Pipelined : public DeviceStrategy {
   const DeviceGraph& graph_;
   DeviceLink& link_;
   const std::vector<double> pass_shares_;
-  std::vector<Outgoing> outgoing_;                        // by block to send
-  std::uint64_t sum_count_ = 0;                           // of all of them
-  StepMemory sums_;                                       // rows as in slots
-  std::map<std::uint64_t, std::unique_ptr<Plan>> plans_;  // by width
-  std::unique_ptr<Passes> whole_;                         // for run_part()
+  std::vector<Outgoing> outgoing_;  // by block to send
+  std::uint64_t sum_count_ = 0;     // of all of them
+  StepMemory sums_;                 // rows as in slots
+  PassGroups groups_{graph_};
+  std::map<std::pair<std::uint64_t, PassWidths>, std::unique_ptr<Plan>> plans_;  // by width
+  std::unique_ptr<Passes> whole_;                                                // for run_part()
 };
 
 }  // namespace

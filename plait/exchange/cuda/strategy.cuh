@@ -3,14 +3,17 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "plait/base/error.h"
 #include "plait/base/row_stride.h"
 #include "plait/exchange/cuda/graph.cuh"
 #include "plait/exchange/cuda/paged_rows.cuh"
+#include "plait/exchange/cuda/passes.cuh"
 #include "plait/exchange/cuda/step_memory.cuh"
 #include "plait/exchange/options.h"
-#include "plait/kernels/cuda/spmm.cuh"
 #include "plait/world/nccl.h"
 
 namespace plait {
@@ -37,12 +40,16 @@ struct DeviceProduct {
   Results result(std::uint64_t count) const { return {y, count * width}; }
 };
 
-// An operation on gathered rows.
+// Work on gathered rows.
 struct GatherEnqueue {
-  // Enqueues the operation on the product's stream. `slots`: the row of slot 0; rows stand
-  // product.stride() floats apart.
-  std::function<void(const float* slots)> enqueue;
+  // Enqueues a pass of the work on the product's stream. `slots`: where slot 0 stands or would
+  // stand; rows are product.stride() floats apart. Of several passes, the first sees own rows
+  // alone, and each later one the rows of the halo that its edges read.
+  std::function<void(const float* slots, std::size_t pass)> enqueue;
   std::vector<Results> results;  // the arrays that it writes
+  // An operation over edges that is done in the passes of pass_groups() for these widths. Without
+  // them, the work is done once, as pass 0, on all rows.
+  std::optional<PassWidths> widths = {};
 };
 
 // One strategy on one placed graph. All calls that enqueue work are collective, are made within
@@ -57,6 +64,12 @@ class DeviceStrategy {
   // they have been used. Throws UsageError if the strategy makes sums only or rows cross as less
   // than fp32.
   virtual void gather(const DeviceProduct& product, const GatherEnqueue& use);
+  // Returns the groups of the passes in which gather() has an operation over edges done: one pass
+  // unless the strategy overlaps them with the link. They live as long as the strategy. Groups that
+  // are not known yet are made, which waits for the stream. Throws as gather(), and as
+  // require_known().
+  virtual std::span<const RowGroups> pass_groups(const DeviceProduct& product,
+                                                 const PassWidths& widths);
   // Enqueues one part of the product alone, to measure (StepPart). The link's part of `partial`
   // includes its sums for peers. Throws UsageError for strategies other than pipelined and partial.
   virtual void run_part(StepPart, const DeviceProduct&) {
@@ -81,31 +94,6 @@ std::unique_ptr<DeviceStrategy> make_device_get(const DeviceGraph& graph, Device
                                                 const GetTuning& tuning);
 std::unique_ptr<DeviceStrategy> make_paged(const DeviceGraph& graph, DeviceLink& link,
                                            PagedRows& rows);
-
-// The sum of a shard in passes, each over the edges to a range of slots.
-class Passes {
- public:
-  // The first pass takes local edges, the next ones the edges up to each cut of the halo
-  // (halo_schedule.h). Without cuts, one pass takes all edges. The graph and the link, which knows
-  // whether steps were captured, outlive the passes.
-  Passes(const DeviceGraph& graph, const DeviceLink& link, const std::vector<std::uint64_t>& cuts,
-         cudaStream_t stream);
-
-  // Returns the number of passes.
-  std::size_t count() const { return groups_.size(); }
-  // Takes the memory that run() needs for rows of `width` floats, so that a step that does not fit
-  // fails before anything of it is enqueued. Throws DoesNotFitError.
-  void reserve(std::uint64_t width);
-  // Enqueues one pass on the product's stream. Pass 0 writes y, the others add to it. `rows`: where
-  // slot 0 stands or would stand.
-  void run(std::size_t pass, const DeviceProduct& product, DeviceRows<const void> rows);
-
- private:
-  const DeviceGraph& graph_;
-  const DeviceLink& link_;
-  std::vector<RowGroups> groups_;
-  StepMemory partial_sums_;
-};
 
 // Sums of own rows that a peer gets instead of the rows (strategy `partial`).
 class PeerSums {

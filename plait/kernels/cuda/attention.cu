@@ -8,6 +8,9 @@
 //     same, but without a shuffle, and the kernel waits for memory.
 //   - One lane per edge draws which heads are dropped, one bit per head.
 //   - The groups of a cut row leave records, which a second kernel joins in order.
+//   - Results of a forward pass stand as those of a softmax over the edges so far, with its norm. A
+//     later pass scales both sides to the norm of all edges and adds them (online softmax:
+//     Milakov and Gimelshein, 2018, section 3.1). Results of a backward pass are plain sums.
 #include <cfloat>
 
 #include "plait/base/error.h"
@@ -25,6 +28,9 @@ struct View {
   const RowGroup* groups;
   const std::uint32_t* partial_rows;
   std::uint32_t group_count;
+  bool merge;    // results of earlier passes stand
+  bool aligned;  // rows of sum and slope_sum begin at multiples of 16 bytes
+  const EdgeOffset *row_begin, *row_end;  // all edges of each row, of whatever pass
   std::uint32_t heads, features;
   std::uint32_t head_stride, width;  // of rows of x, and of records: all heads are `width` floats
   const Slot* columns;
@@ -38,7 +44,12 @@ struct View {
   float* sum;        // y or dh
   float* slope_sum;  // u or v
   float* score_sum;  // b, or ds before it is complete
-  float* norm;
+  float* norm;       // or null
+  // The norms that a later pass reads, or null if there is none. Each slice of a row, of `slice`
+  // columns, has its own copy of the norms of the heads in it, at [head + number of the slice],
+  // because warps that work on other slices write theirs at other times.
+  float* standing;
+  std::uint32_t standing_stride, slice;
   // One record per group of a cut row: [sum | slope_sum | of each head: most | total | score_sum].
   // The first two are padded as rows of x are.
   float* records;
@@ -87,31 +98,93 @@ struct Sums {
 struct Place {
   std::uint32_t row, column, head;
   __device__ bool begins_head(const View& a) const { return column == head * a.head_stride; }
+  // The place of the norm that stands for this head in this slice, and whether it is the first of
+  // the columns that share it.
+  __device__ std::uint64_t standing(const View& a) const {
+    return std::uint64_t{row} * a.standing_stride + head + column / a.slice;
+  }
+  __device__ bool begins_standing(const View& a) const {
+    return begins_head(a) || column % a.slice == 0;
+  }
 };
 
-// Stores the first `count` values.
+// Stores the first `count` values. `aligned`: `to` is a multiple of 16 bytes.
 template <int kVec>
-__device__ void store(float* to, const float (&values)[kVec], int count = kVec) {
+__device__ void store(float* to, const float (&values)[kVec], int count = kVec,
+                      bool aligned = false) {
+  if constexpr (kVec == 4) {
+    if (aligned && count >= kVec) {
+      *reinterpret_cast<float4*>(to) = {values[0], values[1], values[2], values[3]};
+      return;
+    }
+  }
 #pragma unroll
   for (int i = 0; i < kVec; ++i)
     if (i < count) to[i] = values[i];
 }
 
-// Writes the results of a row.
+// Adds factor times the values that stand at `from` to the first `count` values.
+template <int kVec>
+__device__ void add_standing(float (&values)[kVec], const float* from, int count, bool aligned,
+                             float factor) {
+  if constexpr (kVec == 4) {
+    if (aligned && count >= kVec) {
+      const float4 standing = *reinterpret_cast<const float4*>(from);
+      values[0] = fmaf(factor, standing.x, values[0]);
+      values[1] = fmaf(factor, standing.y, values[1]);
+      values[2] = fmaf(factor, standing.z, values[2]);
+      values[3] = fmaf(factor, standing.w, values[3]);
+      return;
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kVec; ++i)
+    if (i < count) values[i] = fmaf(factor, from[i], values[i]);
+}
+
+// Returns the norm of a row's edges in earlier passes.
+__device__ float standing_norm(const View& a, const Place& at) {
+  return a.merge ? a.standing[at.standing(a)] : kLeast;
+}
+
+// Turns the sums of a pass with edges into those of all edges so far, and returns their norm.
+// `factor`: becomes the factor of results that stand.
+template <bool kPair, int kVec>
+__device__ float normalise(const View& a, float standing, Sums<kPair, kVec>& s, float& factor) {
+  const float most = fmaxf(standing, s.most), here = expf(s.most - most),
+              before = a.merge ? expf(standing - most) : 0.0f;
+  const float total = fmaf(here, s.total, before);
+  s.scale(here / total);
+  factor = before / total;
+  return most + logf(total);
+}
+
+// Writes the results of a row, to which the results of earlier passes are added. `empty`: the pass
+// has no edge of the row. If other passes have, its norm then stands as the least number, with
+// which its zeros have no weight. `standing`: forward, standing_norm().
 template <bool kForward, bool kPair, int kVec>
-__device__ void finish(const View& a, const Place& at, bool empty, Sums<kPair, kVec> s) {
+__device__ void finish(const View& a, const Place& at, bool empty, Sums<kPair, kVec> s,
+                       float standing) {
   const std::uint64_t head = std::uint64_t{at.row} * a.heads + at.head;
   const std::uint32_t within = at.column - at.head * a.head_stride;
   const std::uint64_t first = head * a.features + within;
   const int count = static_cast<int>(a.features) - static_cast<int>(within);
-  const float norm = empty ? 0.0f : s.most + logf(s.total);
-  if constexpr (kForward) s.scale(empty ? 0.0f : 1.0f / s.total);
-  store(a.sum + first, s.sum, count);
+  float factor = 1, norm = 0;
+  if constexpr (kForward) {
+    if (!empty)
+      norm = normalise(a, standing, s, factor);
+    else if (a.row_begin[at.row] < a.row_end[at.row])
+      norm = kLeast;
+    if (a.standing != nullptr && at.begins_standing(a)) a.standing[at.standing(a)] = norm;
+    if (a.norm != nullptr && at.begins_head(a)) a.norm[head] = norm;
+  }
+  if (a.merge) add_standing(s.sum, a.sum + first, count, a.aligned, factor);
+  store(a.sum + first, s.sum, count, a.aligned);
   if constexpr (kPair) {
-    store(a.slope_sum + first, s.slope_sum, count);
+    if (a.merge) add_standing(s.slope_sum, a.slope_sum + first, count, a.aligned, factor);
+    store(a.slope_sum + first, s.slope_sum, count, a.aligned);
     if (!at.begins_head(a)) return;
-    a.score_sum[head] = s.score_sum;
-    if constexpr (kForward) a.norm[head] = norm;
+    a.score_sum[head] = a.merge ? fmaf(factor, a.score_sum[head], s.score_sum) : s.score_sum;
   }
 }
 
@@ -232,11 +305,13 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   for (int distance = kLanes; distance < kWarp; distance *= 2)
     s.each([&](float value) { return value + __shfl_xor_sync(kAll, value, distance); });
 
+  const float standing = kForward && !partial ? standing_norm(a, at) : kLeast;
+  __syncwarp();  // all lanes have read it before one writes
   if (lane >= kLanes || !inside) return;
   if (partial)
     put_record(a, sum_number, at, s);
   else
-    finish<kForward>(a, at, group.edges == 0, s);
+    finish<kForward>(a, at, group.edges == 0, s, standing);
 }
 
 // One block per cut row.
@@ -244,8 +319,14 @@ template <bool kForward, bool kPair>
 __global__ void __launch_bounds__(kThreads)
     join_records(const CutRow* rows, const __grid_constant__ View a) {
   const CutRow row = rows[blockIdx.x];
-  for (std::uint32_t column = threadIdx.x; column < a.width; column += kThreads) {
+  // A slice is worked on in one round, as it is a divisor of kThreads.
+  for (std::uint32_t first = 0; first < a.width; first += kThreads) {
+    const std::uint32_t column = first + threadIdx.x;
+    const bool inside = column < a.width;
     const Place at{row.row, column, column / a.head_stride};
+    const float standing = kForward && inside ? standing_norm(a, at) : kLeast;
+    __syncthreads();  // all threads have read it before one writes
+    if (!inside) continue;
     const auto record = [&](std::uint32_t k) {
       return a.records + (std::uint64_t{row.first} + k) * a.record_size();
     };
@@ -264,7 +345,7 @@ __global__ void __launch_bounds__(kThreads)
       s.total = fmaf(factor, from[of_head + a.heads], s.total);
       s.score_sum = fmaf(factor, from[of_head + 2 * a.heads], s.score_sum);
     }
-    finish<kForward>(a, at, false, s);
+    finish<kForward>(a, at, false, s, standing);
   }
 }
 
@@ -294,11 +375,14 @@ __global__ void __launch_bounds__(kThreads) subtract_from_products(const Product
 }
 
 template <bool kForward, bool kPair>
-void launch(const View& a, const RowGroups& groups, cudaStream_t stream) {
+void launch(View a, const RowGroups& groups, cudaStream_t stream) {
+  if (groups.size() == 0) return;
   const Dropout dropout = a.dropped ? *a.dropout.step.dropout : Dropout(0, 0);
   const bool vectors = a.head_stride % 4 == 0 && on_16_bytes(a.x, a.x_stride);
   with_lanes(vectors, a.width, [&](auto vec, auto lanes) {
     constexpr int kVec = decltype(vec)::value, kLanes = decltype(lanes)::value;
+    a.slice = kLanes * kVec;
+    a.standing_stride = a.heads + (a.width - 1) / a.slice;
     attention_kernel<kForward, kPair, kVec, kLanes>
         <<<grid_of<kVec, kLanes>(a.group_count, a.width), kThreads, 0, stream>>>(a, dropout);
   });
@@ -309,12 +393,16 @@ void launch(const View& a, const RowGroups& groups, cudaStream_t stream) {
 
 // Makes the part of the view that forward and backward have in common.
 View make_view(const EdgeRows& edges, const AttentionShape& shape, const AttentionDropout& dropout,
-               const RowGroups& groups) {
+               const EdgePass& pass) {
   require<UsageError>(edges.x.peers == nullptr, "attention on a GPU reads no rows of peers");
+  const RowGroups& groups = pass.groups();
   View view{};
   view.groups = groups.groups();
   view.partial_rows = groups.partial_rows();
   view.group_count = groups.size();
+  view.merge = !pass.first();
+  view.row_begin = edges.begin.data();
+  view.row_end = edges.end.data();
   view.heads = static_cast<std::uint32_t>(shape.heads);
   view.features = static_cast<std::uint32_t>(shape.features);
   view.head_stride = static_cast<std::uint32_t>(shape.head_stride());
@@ -328,55 +416,68 @@ View make_view(const EdgeRows& edges, const AttentionShape& shape, const Attenti
   return view;
 }
 
-bool nothing_to_do(const RowGroups& groups, const AttentionShape& shape) {
-  return groups.size() == 0 || shape.width() == 0;
+// Sets the results whose rows are as wide as h.
+void set_wide_results(View& view, float* sum, float* slope_sum) {
+  view.sum = sum;
+  view.slope_sum = slope_sum;
+  view.aligned = on_16_bytes(sum, view.features) && on_16_bytes(slope_sum, view.features);
 }
 
-// Returns the floats of the records of the groups of cut rows.
-std::uint64_t record_floats(const RowGroups& groups, const AttentionShape& shape) {
+// Returns the floats of the records of the groups of cut rows, and what is missing to 16 bytes.
+std::uint64_t record_floats(std::span<const RowGroups> passes, const AttentionShape& shape) {
   require<UsageError>(shape.heads <= kMostHeads, "{} heads of attention on a GPU are more than {}",
                       shape.heads, kMostHeads);
-  return groups.partial_sums() * (2 * shape.tail() + 3 * shape.heads);
+  const std::uint64_t floats = most_partial_sums(passes) * (2 * shape.tail() + 3 * shape.heads);
+  return (floats + 3) / 4 * 4;
+}
+
+// Returns the most floats of a row of norms that stand between passes (View::standing), no more
+// than a row of h has. Where there are several slices, each has at least kWarp columns.
+std::uint64_t standing_floats(const AttentionShape& shape) {
+  return shape.heads + (std::max<std::uint64_t>(shape.tail(), 1) - 1) / kWarp;
 }
 
 }  // namespace
 
-std::uint64_t scratch_floats(const AttentionForward& args, const RowGroups& groups) {
-  return record_floats(groups, args.shape);
+std::uint64_t scratch_floats(const AttentionForward& args, std::span<const RowGroups> passes) {
+  const std::uint64_t standing =
+      passes.size() > 1 ? args.edges.begin.size() * standing_floats(args.shape) : 0;
+  return record_floats(passes, args.shape) + standing;
 }
 
-std::uint64_t scratch_floats(const AttentionBackward& args, const RowGroups& groups) {
-  return record_floats(groups, args.shape) + args.edges.begin.size() * args.shape.width();
+std::uint64_t scratch_floats(const AttentionBackward& args, std::span<const RowGroups> passes) {
+  return record_floats(passes, args.shape) + args.edges.begin.size() * args.shape.width();
 }
 
-void apply(const AttentionForward& args, const RowGroups& groups, float* scratch,
+void apply(const AttentionForward& args, const EdgePass& pass, float* scratch,
            cudaStream_t stream) {
-  View view = make_view(args.edges, args.shape, args.dropout, groups);
-  if (nothing_to_do(groups, args.shape)) return;
+  View view = make_view(args.edges, args.shape, args.dropout, pass);
+  if (args.shape.width() == 0) return;
   view.own = args.t;
   view.own_stride = args.shape.heads;
-  view.sum = args.y;
-  view.slope_sum = args.u;
+  set_wide_results(view, args.y, args.u);
   view.score_sum = args.b;
   view.norm = args.norm;
   view.records = scratch;
-  args.u ? launch<true, true>(view, groups, stream) : launch<true, false>(view, groups, stream);
+  if (pass.all.size() > 1) view.standing = scratch + record_floats(pass.all, args.shape);
+  args.u ? launch<true, true>(view, pass.groups(), stream)
+         : launch<true, false>(view, pass.groups(), stream);
 }
 
-void apply(const AttentionBackward& args, const RowGroups& groups, float* scratch,
+void apply(const AttentionBackward& args, const EdgePass& pass, float* scratch,
            cudaStream_t stream) {
-  View view = make_view(args.edges, args.shape, args.dropout, groups);
-  if (nothing_to_do(groups, args.shape)) return;
-  float* const v = scratch + record_floats(groups, args.shape);
+  View view = make_view(args.edges, args.shape, args.dropout, pass);
+  const std::uint64_t count = args.edges.begin.size() * args.shape.heads;
+  if (count == 0 || args.shape.width() == 0) return;
+  float* const v = scratch + record_floats(pass.all, args.shape);
   view.own = args.s;
   view.own_stride = args.s_stride;
-  view.sum = args.dh;
-  view.slope_sum = v;
+  set_wide_results(view, args.dh, v);
   view.score_sum = args.ds;
   view.records = scratch;
-  launch<false, true>(view, groups, stream);
+  launch<false, true>(view, pass.groups(), stream);
+  if (!pass.last()) return;  // v is not complete
 
-  const std::uint64_t count = args.edges.begin.size() * args.shape.heads;
   const auto lanes =
       static_cast<unsigned>(std::bit_ceil(std::min<std::uint64_t>(args.shape.features, kWarp)));
   const dim3 block(lanes, kThreads / lanes);

@@ -1,5 +1,6 @@
 // The extremum over neighbours on the GPU: one warp per neighbour group (warp_edges.cuh). The
-// groups of a cut row leave records, which a second kernel joins in order.
+// groups of a cut row leave records, which a second kernel joins in order. A pass after the first
+// adds its results to those that stand.
 #include "plait/base/error.h"
 #include "plait/kernels/cuda/extremum.cuh"
 #include "plait/kernels/cuda/warp_edges.cuh"
@@ -12,6 +13,8 @@ struct View {
   const RowGroup* groups;
   const std::uint32_t* partial_rows;
   std::uint32_t group_count, width;
+  bool merge;                             // results of earlier passes stand
+  const EdgeOffset *row_begin, *row_end;  // all edges of each row, of whatever pass
   const Slot* columns;
   const float* x;
   std::uint64_t x_stride;
@@ -55,9 +58,15 @@ struct Extremes {
     record[i] = extreme[i].value;
     record[a.width + i] = extreme[i].ties;
   }
-  __device__ void finish(const View& a, std::uint64_t first, bool empty, int i) const {
-    a.result[first + i] = empty ? 0.0f : extreme[i].value;
-    if (a.ties != nullptr) a.ties[first + i] = extreme[i].ties;
+  // A row whose edges are all in other passes stands as the extremum of nothing, without ties.
+  __device__ void finish(const View& a, std::uint32_t row, std::uint32_t column, bool empty,
+                         int i) const {
+    const std::uint64_t at = std::uint64_t{row} * a.width + column;
+    One one = extreme[i];
+    if (a.merge) one.add(a.result[at], a.ties != nullptr ? a.ties[at] : 0.0f);
+    if (empty && a.row_begin[row] == a.row_end[row]) one.value = 0;
+    a.result[at] = one.value;
+    if (a.ties != nullptr) a.ties[at] = one.ties;
   }
 };
 
@@ -93,8 +102,10 @@ struct Gradient {
   }
   __device__ void add_record(const View&, const float* record) { sum[0] += record[0]; }
   __device__ void put_record(const View&, float* record, int i) const { record[i] = sum[i]; }
-  __device__ void finish(const View& a, std::uint64_t first, bool, int i) const {
-    a.result[first + i] = sum[i];
+  __device__ void finish(const View& a, std::uint32_t row, std::uint32_t column, bool,
+                         int i) const {
+    const std::uint64_t at = std::uint64_t{row} * a.width + column;
+    a.result[at] = a.merge ? a.result[at] + sum[i] : sum[i];
   }
 };
 
@@ -133,7 +144,7 @@ __global__ void __launch_bounds__(kThreads) extremum_kernel(const __grid_constan
     if (partial)
       state.put_record(a, a.records + record * kExtremumRecord * a.width + column, i);
     else
-      state.finish(a, std::uint64_t{row} * a.width + column, group.edges == 0, i);
+      state.finish(a, row, column + i, group.edges == 0, i);
   }
 }
 
@@ -147,19 +158,23 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll 4
     for (std::uint32_t k = 0; k < row.count; ++k)
       state.add_record(a, a.records + (row.first + k) * kExtremumRecord * a.width + column);
-    state.finish(a, std::uint64_t{row.row} * a.width + column, false, 0);
+    state.finish(a, row.row, column, false, 0);
   }
 }
 
 // `vectors`: true if rows of edges.x can be read four floats at a time.
 template <template <int> class Kind>
-void launch(View a, const EdgeRows& edges, const RowGroups& groups, bool vectors,
+void launch(View a, const EdgeRows& edges, const EdgePass& pass, bool vectors,
             cudaStream_t stream) {
   require<UsageError>(edges.x.peers == nullptr, "extrema on a GPU read no rows of peers");
+  const RowGroups& groups = pass.groups();
   if (groups.size() == 0 || a.width == 0) return;
   a.groups = groups.groups();
   a.partial_rows = groups.partial_rows();
   a.group_count = groups.size();
+  a.merge = !pass.first();
+  a.row_begin = edges.begin.data();
+  a.row_end = edges.end.data();
   a.columns = edges.columns;
   a.x = edges.x.base;
   a.x_stride = edges.x.stride;
@@ -175,15 +190,14 @@ void launch(View a, const EdgeRows& edges, const RowGroups& groups, bool vectors
 
 }  // namespace
 
-std::uint64_t scratch_floats(const ExtremumForward& args, const RowGroups& groups) {
-  return groups.partial_sums() * kExtremumRecord * args.width;
+std::uint64_t scratch_floats(const ExtremumForward& args, std::span<const RowGroups> passes) {
+  return most_partial_sums(passes) * kExtremumRecord * args.width;
 }
-std::uint64_t scratch_floats(const ExtremumBackward& args, const RowGroups& groups) {
-  return groups.partial_sums() * kExtremumRecord * args.width;
+std::uint64_t scratch_floats(const ExtremumBackward& args, std::span<const RowGroups> passes) {
+  return most_partial_sums(passes) * kExtremumRecord * args.width;
 }
 
-void apply(const ExtremumForward& args, const RowGroups& groups, float* scratch,
-           cudaStream_t stream) {
+void apply(const ExtremumForward& args, const EdgePass& pass, float* scratch, cudaStream_t stream) {
   View view{};
   view.width = static_cast<std::uint32_t>(args.width);
   view.result = args.y;
@@ -192,12 +206,12 @@ void apply(const ExtremumForward& args, const RowGroups& groups, float* scratch,
   // Padding up to the next four floats is read too.
   const bool vectors = (args.width + 3) / 4 * 4 <= args.edges.x.stride;
   if (args.which == Extremum::greatest)
-    launch<Greatest>(view, args.edges, groups, vectors, stream);
+    launch<Greatest>(view, args.edges, pass, vectors, stream);
   else
-    launch<Least>(view, args.edges, groups, vectors, stream);
+    launch<Least>(view, args.edges, pass, vectors, stream);
 }
 
-void apply(const ExtremumBackward& args, const RowGroups& groups, float* scratch,
+void apply(const ExtremumBackward& args, const EdgePass& pass, float* scratch,
            cudaStream_t stream) {
   View view{};
   view.width = static_cast<std::uint32_t>(args.width);
@@ -205,7 +219,7 @@ void apply(const ExtremumBackward& args, const RowGroups& groups, float* scratch
   view.own = args.x;
   view.result = args.dx;
   view.records = scratch;
-  launch<Gradient>(view, args.edges, groups, view.half % 4 == 0, stream);
+  launch<Gradient>(view, args.edges, pass, view.half % 4 == 0, stream);
 }
 
 }  // namespace plait

@@ -7,20 +7,18 @@
 // stride are multiples of 16 bytes and, forward, rows are padded to such a multiple.
 #pragma once
 
-#include "plait/kernels/cuda/row_groups.cuh"
+#include "plait/kernels/cuda/edge_pass.cuh"
 #include "plait/kernels/extremum.h"
 
 namespace plait {
 
-// Returns the floats that `scratch` of apply() needs; if 0, `scratch` may be null.
-std::uint64_t scratch_floats(const ExtremumForward& args, const RowGroups& groups);
-std::uint64_t scratch_floats(const ExtremumBackward& args, const RowGroups& groups);
+// Returns the floats that `scratch` of apply() needs for all passes; if 0, `scratch` may be null.
+std::uint64_t scratch_floats(const ExtremumForward& args, std::span<const RowGroups> passes);
+std::uint64_t scratch_floats(const ExtremumBackward& args, std::span<const RowGroups> passes);
 
-// Enqueues the operation on the stream. `groups`: of all rows of args.edges, rows without edges
-// too. Throws UsageError if x has peers.
-void apply(const ExtremumForward& args, const RowGroups& groups, float* scratch,
-           cudaStream_t stream);
-void apply(const ExtremumBackward& args, const RowGroups& groups, float* scratch,
-           cudaStream_t stream);
+// Enqueues a pass of the operation on the stream, with the same scratch as the passes before it.
+// Results are complete after the last pass. Throws UsageError if x has peers.
+void apply(const ExtremumForward& args, const EdgePass& pass, float* scratch, cudaStream_t stream);
+void apply(const ExtremumBackward& args, const EdgePass& pass, float* scratch, cudaStream_t stream);
 
 }  // namespace plait

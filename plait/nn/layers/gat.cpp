@@ -1,3 +1,4 @@
+#include "plait/aggregate/operations.h"
 #include "plait/nn/layers/layer.h"
 #include "plait/nn/operations/edges.h"
 
@@ -48,12 +49,24 @@ class GatLayer : public Layer {
   torch::Tensor weight_, source_score_, target_score_, bias_;
 };
 
+AttentionShape attention_of(const LayerShape& shape) {
+  return {static_cast<std::uint64_t>(shape.heads),
+          static_cast<std::uint64_t>(features_of_head(shape))};
+}
+
 }  // namespace
 
 std::uint64_t gat_moved_width(const ModelConfig&, const LayerShape& shape, bool) {
-  return AttentionShape{static_cast<std::uint64_t>(shape.heads),
-                        static_cast<std::uint64_t>(features_of_head(shape))}
-      .backward_width();
+  return attention_of(shape).backward_width();
+}
+
+std::vector<PassWidths> gat_pass_widths(const LayerShape& shape) {
+  float some = 0;  // stands for an array that is wanted
+  AttentionForward inference{.edges = {}, .shape = attention_of(shape), .dropout = {}};
+  AttentionForward forward = inference;
+  forward.u = &some;
+  return {pass_widths(inference), pass_widths(forward),
+          pass_widths(AttentionBackward{.edges = {}, .shape = inference.shape, .dropout = {}})};
 }
 
 std::unique_ptr<Layer> make_gat_layer(const ModelConfig& config, const LayerShape& shape,

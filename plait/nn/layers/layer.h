@@ -14,6 +14,7 @@
 #include "plait/nn/config.h"
 #include "plait/nn/operations/dense.h"
 #include "plait/nn/training/input.h"
+#include "plait/plan/halo_schedule.h"
 
 namespace plait {
 
@@ -119,6 +120,9 @@ class Layer {
 using LayerMaker = std::unique_ptr<Layer> (*)(const ModelConfig&, const LayerShape&, WeightSource&);
 // Returns the width of the widest rows that such a layer sends through the graph; 0 for none.
 using MovedWidth = std::uint64_t (*)(const ModelConfig&, const LayerShape&, bool sparse_input);
+// Returns the widths of such a layer's operations over edges that are no plain sums, in training
+// and in inference.
+using PassWidthsOf = std::vector<PassWidths> (*)(const LayerShape&);
 
 // One maker per kind of layer.
 // mlp: X W^T + b, which uses the features alone.
@@ -129,11 +133,13 @@ std::unique_ptr<Layer> make_gcn_layer(const ModelConfig&, const LayerShape&, Wei
 // 2017).
 std::unique_ptr<Layer> make_sage_layer(const ModelConfig&, const LayerShape&, WeightSource&);
 std::uint64_t sage_moved_width(const ModelConfig&, const LayerShape&, bool sparse_input);
+std::vector<PassWidths> sage_pass_widths(const LayerShape&);
 // gin: MLP((1 + eps) x + sum of neighbours); eps is kept, at first 0 (Xu et al., ICLR 2019,
 // equation 4.1).
 std::unique_ptr<Layer> make_gin_layer(const ModelConfig&, const LayerShape&, WeightSource&);
 // gat: attention over neighbours and the vertex itself (Velickovic et al., ICLR 2018; attention.h).
 std::unique_ptr<Layer> make_gat_layer(const ModelConfig&, const LayerShape&, WeightSource&);
 std::uint64_t gat_moved_width(const ModelConfig&, const LayerShape&, bool sparse_input);
+std::vector<PassWidths> gat_pass_widths(const LayerShape&);
 
 }  // namespace plait

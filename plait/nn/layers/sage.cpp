@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "plait/aggregate/operations.h"
 #include "plait/nn/layers/layer.h"
 #include "plait/nn/operations/edges.h"
 
@@ -56,6 +57,14 @@ std::uint64_t sage_moved_width(const ModelConfig& config, const LayerShape& shap
   if (extremum_of(config))
     return ExtremumBackward{.edges = {}, .width = static_cast<std::uint64_t>(shape.in)}.row_width();
   return narrower_width(shape, sparse);
+}
+
+std::vector<PassWidths> sage_pass_widths(const LayerShape& shape) {
+  const auto width = static_cast<std::uint64_t>(shape.in);
+  float some = 0;  // stands for an array that is wanted
+  return {pass_widths(ExtremumForward{.edges = {}, .width = width}),
+          pass_widths(ExtremumForward{.edges = {}, .width = width, .ties = &some}),
+          pass_widths(ExtremumBackward{.edges = {}, .width = width})};
 }
 
 std::unique_ptr<Layer> make_sage_layer(const ModelConfig& config, const LayerShape& shape,

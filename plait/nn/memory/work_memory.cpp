@@ -152,6 +152,7 @@ RunMemory run_of(const ModelConfig& model, bool sparse, const Route& route) {
   return {.route = route,
           .shards = shard_options_of(model),
           .widths = std::move(widths),
+          .scheduled = scheduled_of(model),
           .edge_scratch = edge_scratch_of(model),
           .rows_per_sum = model.kind == "gat" ? kAttentionRecord : 1};
 }
