@@ -114,6 +114,8 @@ class Pipelined : public DeviceStrategy {
     };
     const bool one_pass = passes == 1 && !plan.arrivals.empty();
     const float* own = place_own_rows(p, graph_, link_, false);
+    if (one_pass && exchange_at_once(p, plan, own))
+      return pass(0, link_.slots(link_.rank()), DType::f32);
     if (link_.ranks() > 1) {  // the work that begins first in a recorded step takes the GPU
       link_.follow(p.stream);
       push(p, plan, own);
@@ -178,6 +180,7 @@ class Pipelined : public DeviceStrategy {
       link_.follow(p.stream);                     // other widths' sums have left, also of replays
       check_cuda(cudaMemsetAsync(sums_.data(), 0, sums_.size() * sizeof(float), link_.stream()),
                  "sums");
+      link_.let_follow(p.stream);
     }
     for (const Outgoing& out : outgoing_)
       if (out.sums) out.sums->reserve(p.width, captured);
@@ -213,7 +216,11 @@ class Pipelined : public DeviceStrategy {
     // Recorded steps move rows by kernels only (machine().recorded_halo).
     const bool recorded = is_recorded(link_.stream());
     const bool by_copies = link_.wire() == DType::f32 && !recorded;
-    if (push_by_kernel(p, plan, own, recorded)) return;
+    if (const auto pushes = kernel_pushes(p, plan, own, recorded)) {
+      for (std::size_t b = 0; b < graph_.send.size(); ++b) sum_for(b, p, own, link_.stream());
+      const auto span = link_.span("pushes", pushes->size(), "link", link_.stream());
+      return signals.push(*pushes, {}, machine().push_blocks, link_.stream());
+    }
     std::vector<Signal> summed;
     for (const SendBlock& block : graph_.send) summed.push_back({block.peer, DeviceSignals::kDone});
     {
@@ -222,7 +229,7 @@ class Pipelined : public DeviceStrategy {
     }
     for (std::size_t b = 0; b < graph_.send.size(); ++b) {
       const SendBlock& block = graph_.send[b];
-      sum_for(b, p, own);
+      sum_for(b, p, own, link_.stream());
       const float* const from = source(b, p, own);
       int number = 0;
       for (const HaloChunk& chunk : plan.chunks[b]) {
@@ -254,37 +261,57 @@ class Pipelined : public DeviceStrategy {
     const Outgoing& out = outgoing_[block];
     return out.sums ? sums_.data() + out.before * p.stride() : own;
   }
-  void sum_for(std::size_t block, const DeviceProduct& p, const float* own) {
+  void sum_for(std::size_t block, const DeviceProduct& p, const float* own, cudaStream_t stream) {
     const Outgoing& out = outgoing_[block];
     if (!out.sums) return;
     const auto span = link_.span("sum for rank", static_cast<std::size_t>(graph_.send[block].peer),
-                                 "link", link_.stream());
-    out.sums->run(p, own, sums_.data() + out.before * p.stride(), link_.stream());
+                                 "link", stream);
+    out.sums->run(p, own, sums_.data() + out.before * p.stride(), stream);
   }
 
-  // Lets one kernel push all rows, if they are in order and few. Returns whether it did.
-  bool push_by_kernel(const DeviceProduct& p, const Plan& plan, const float* own, bool recorded) {
-    if (link_.wire() != DType::f32) return false;
+  // Returns all rows for peers as the pushes of one kernel; nothing if they are so many that copy
+  // engines are faster, or are to change their type. `recorded`: a kernel is faster in any case.
+  std::optional<std::vector<Push>> kernel_pushes(const DeviceProduct& p, const Plan& plan,
+                                                 const float* own, bool recorded) const {
+    if (link_.wire() != DType::f32) return std::nullopt;
     const std::uint64_t row_bytes = p.row_bytes(DType::f32);
     std::uint64_t bytes = 0;
     std::vector<Push> pushes;
     for (std::size_t b = 0; b < graph_.send.size(); ++b) {
       const SendBlock& block = graph_.send[b];
-      if (!block.in_order() && block.rows > 0) return false;
       const float* const from = source(b, p, own);
       std::byte* const to = slot_zero(graph_, link_, block.peer, p);
       int number = 0;
       for (const HaloChunk& chunk : plan.chunks[b]) {
-        pushes.push_back({block.peer, from + chunk.first * p.stride(),
-                          to + (block.slot + chunk.first) * row_bytes, chunk.rows * row_bytes,
-                          number++});
+        pushes.push_back({.peer = block.peer,
+                          .from = block.in_order() ? from + chunk.first * p.stride() : from,
+                          .to = to + (block.slot + chunk.first) * row_bytes,
+                          .bytes = chunk.rows * row_bytes,
+                          .number = number++,
+                          .rows = block.in_order() ? nullptr : block.row.data() + chunk.first,
+                          .row_bytes = row_bytes});
         bytes += chunk.rows * row_bytes;
       }
     }
-    if (bytes > machine().push_by_kernel && !recorded) return false;
-    for (std::size_t b = 0; b < graph_.send.size(); ++b) sum_for(b, p, own);
-    const auto span = link_.span("pushes", pushes.size(), "link", link_.stream());
-    link_.signals().push(pushes, machine().push_blocks, link_.stream());
+    if (bytes > machine().push_by_kernel && !recorded) return std::nullopt;
+    return pushes;
+  }
+
+  // Where a step has one pass, nothing overlaps: one kernel on the product's stream pushes the
+  // rows, places own rows that stand at `own` in their slots, and waits for the halo. Returns
+  // whether it did: not if the rows are many, or arrive in parts.
+  bool exchange_at_once(const DeviceProduct& p, const Plan& plan, const float* own) {
+    constexpr std::uint64_t kFew = 4 << 20;  // bytes that few blocks move in the time of a launch
+    if (plan.arrivals.size() != 1) return false;
+    const std::uint64_t own_bytes = graph_.shard.own * p.row_bytes(DType::f32);
+    auto pushes = kernel_pushes(p, plan, own, is_recorded(p.stream));
+    if (!pushes || own_bytes > kFew) return false;
+    std::byte* const slots = link_.slots(link_.rank());
+    if (reinterpret_cast<const std::byte*>(own) != slots)
+      pushes->push_back({.peer = link_.rank(), .from = own, .to = slots, .bytes = own_bytes});
+    for (std::size_t b = 0; b < graph_.send.size(); ++b) sum_for(b, p, own, p.stream);
+    const auto span = link_.span("pushes", pushes->size(), "link", p.stream);
+    link_.signals().push(*pushes, plan.arrivals.front(), machine().push_blocks, p.stream);
     return true;
   }
 

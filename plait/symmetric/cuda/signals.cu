@@ -73,13 +73,19 @@ __global__ void elsewhere_kernel(const SignalState* state, bool begins) {
   tell_host(state->words->elsewhere, begins ? state->step : 0);
 }
 
-__global__ void wait_kernel(SignalState* state, const __grid_constant__ Flags flags,
-                            std::uint32_t back) {
+// Each lane of the warp that calls this waits for one flag, until it holds the step `back` steps
+// before this one.
+__device__ void await_flags(SignalState* state, const Flags& flags, std::uint32_t back) {
   const unsigned long long begin = nanoseconds();
   const int lane = threadIdx.x;
   if (lane < flags.count) await_flag(flags.at[lane], state->step - back, state);
   __syncwarp();
   if (lane == 0 && back == 0) state->waited += nanoseconds() - begin;
+}
+
+__global__ void wait_kernel(SignalState* state, const __grid_constant__ Flags flags,
+                            std::uint32_t back) {
+  await_flags(state, flags, back);
 }
 
 // Pushes, in pieces that a thread moves at once.
@@ -88,35 +94,53 @@ struct Pushes {
   const Piece* from[kLanes];
   Piece* to[kLanes];
   std::uint64_t pieces[kLanes];
-  std::uint32_t* flag[kLanes];
+  const std::uint32_t* rows[kLanes];  // null: all pieces of `from`, in order
+  std::uint32_t row_pieces[kLanes];
+  std::uint32_t* flag[kLanes];  // null: none
   int count;
 };
 
-// All blocks work on one push after the other; the last to end one raises its signal. A block whose
+// Copies to[i] = from[source(i)], with several loads of each thread on their way.
+template <class Piece, class Source>
+__device__ void copy_pieces(const Piece* from, Piece* to, std::uint64_t size,
+                            const Source& source) {
+  const std::uint64_t all = std::uint64_t{gridDim.x} * kPushThreads;
+  for (std::uint64_t first = blockIdx.x * std::uint64_t{kPushThreads} + threadIdx.x; first < size;
+       first += all * kInFlight) {
+    Piece value[kInFlight];
+#pragma unroll
+    for (int k = 0; k < kInFlight; ++k)
+      if (first + k * all < size) value[k] = __ldcs(from + source(first + k * all));
+#pragma unroll
+    for (int k = 0; k < kInFlight; ++k)
+      if (first + k * all < size) to[first + k * all] = value[k];
+  }
+}
+
+// All blocks work on one push after the other; the last to end one raises its signal. Then the
+// first block waits for the arrivals, when all that others wait for is under way. A block whose
 // wait has failed pushes nothing, so that no signal is raised.
 // `ended`: blocks that have ended each push; zero before and after.
 template <class Piece>
 __global__ void __launch_bounds__(kPushThreads)
     push_kernel(SignalState* state, const __grid_constant__ Flags before,
-                const __grid_constant__ Pushes<Piece> pushes, unsigned* ended) {
+                const __grid_constant__ Pushes<Piece> pushes,
+                const __grid_constant__ Flags arrivals, unsigned* ended) {
   const std::uint32_t step = state->step;
   const bool waits = threadIdx.x < before.count;
   if (__syncthreads_or(waits && !await_flag(before.at[threadIdx.x], step - 1, state))) return;
-  const std::uint64_t all = std::uint64_t{gridDim.x} * kPushThreads;
   for (int p = 0; p < pushes.count; ++p) {
-    const Piece* const from = pushes.from[p];
-    Piece* const to = pushes.to[p];
-    const std::uint64_t size = pushes.pieces[p];
-    for (std::uint64_t first = blockIdx.x * std::uint64_t{kPushThreads} + threadIdx.x; first < size;
-         first += all * kInFlight) {
-      Piece value[kInFlight];
-#pragma unroll
-      for (int k = 0; k < kInFlight; ++k)
-        if (first + k * all < size) value[k] = __ldcs(from + first + k * all);
-#pragma unroll
-      for (int k = 0; k < kInFlight; ++k)
-        if (first + k * all < size) to[first + k * all] = value[k];
-    }
+    const std::uint32_t* const rows = pushes.rows[p];
+    const std::uint32_t row_pieces = pushes.row_pieces[p];
+    if (rows == nullptr)
+      copy_pieces(pushes.from[p], pushes.to[p], pushes.pieces[p],
+                  [](std::uint64_t piece) { return piece; });
+    else
+      copy_pieces(pushes.from[p], pushes.to[p], pushes.pieces[p], [&](std::uint64_t piece) {
+        const auto at = static_cast<std::uint32_t>(piece);  // 64-bit division takes long
+        return std::uint64_t{rows[at / row_pieces]} * row_pieces + at % row_pieces;
+      });
+    if (pushes.flag[p] == nullptr) continue;
     __threadfence_system();
     __syncthreads();
     if (threadIdx.x == 0 && atomicAdd(ended + p, 1u) == gridDim.x - 1) {
@@ -125,6 +149,8 @@ __global__ void __launch_bounds__(kPushThreads)
       SystemFlag(*pushes.flag[p]).store(step, cuda::memory_order_release);
     }
   }
+  if (blockIdx.x == 0 && threadIdx.x < kLanes && arrivals.count > 0)
+    await_flags(state, arrivals, 0);
 }
 
 }  // namespace
@@ -199,6 +225,14 @@ void DeviceSignals::raise(int peer, int number, cudaStream_t stream) {
 
 namespace {
 
+// Of at most kLanes signals.
+template <class FlagAt>
+Flags flags_of(std::span<const Signal> signals, const FlagAt& flag_at) {
+  Flags flags{};
+  for (const Signal& signal : signals) flags.at[flags.count++] = flag_at(signal);
+  return flags;
+}
+
 template <class FlagAt>
 Flags flags_of_others(int rank, int ranks, const FlagAt& flag_at) {
   Flags flags{};
@@ -254,47 +288,57 @@ void DeviceSignals::abandon(cudaStream_t stream) {
 }
 
 void DeviceSignals::wait(std::span<const Signal> signals, cudaStream_t stream, std::uint32_t back) {
-  for (std::size_t first = 0; first < signals.size(); first += kLanes) {
-    Flags flags{};
-    const std::size_t count = std::min<std::size_t>(kLanes, signals.size() - first);
-    for (const Signal& s : signals.subspan(first, count))
-      flags.at[flags.count++] = flag(rank_, s.rank, s.number);
+  for (; !signals.empty();
+       signals = signals.subspan(std::min<std::size_t>(kLanes, signals.size()))) {
+    const Flags flags = flags_of(signals.first(std::min<std::size_t>(kLanes, signals.size())),
+                                 [&](const Signal& s) { return flag(rank_, s.rank, s.number); });
     wait_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags, back);
     check_cuda(cudaGetLastError(), "waiting for a signal");
   }
   delay_point(stream);
 }
 
-void DeviceSignals::push(std::span<const Push> pushes, unsigned blocks, cudaStream_t stream) {
+void DeviceSignals::push(std::span<const Push> pushes, std::span<const Signal> arrivals,
+                         unsigned blocks, cudaStream_t stream) {
   delay_point(stream);
-  for (; pushes.size() > kLanes; pushes = pushes.subspan(kLanes))
-    push_some(pushes.first(kLanes), blocks, stream);
-  if (!pushes.empty()) push_some(pushes, blocks, stream);
-}
-
-void DeviceSignals::push_some(std::span<const Push> pushes, unsigned blocks, cudaStream_t stream) {
   const bool wide = std::ranges::all_of(pushes, [](const Push& p) {
     const auto starts =
         reinterpret_cast<std::uintptr_t>(p.from) | reinterpret_cast<std::uintptr_t>(p.to);
-    return (starts | p.bytes) % sizeof(uint4) == 0;
+    return (starts | p.bytes | p.row_bytes) % sizeof(uint4) == 0;
   });
-  wide ? push_pieces<uint4>(pushes, blocks, stream) : push_pieces<float>(pushes, blocks, stream);
+  while (!pushes.empty() || !arrivals.empty()) {
+    const auto now = pushes.first(std::min<std::size_t>(pushes.size(), kLanes));
+    pushes = pushes.subspan(now.size());
+    // Arrivals are waited for when nothing is left to push: others may wait for that.
+    const std::size_t most = pushes.empty() ? kLanes : 0;
+    const auto awaited = arrivals.first(std::min<std::size_t>(arrivals.size(), most));
+    arrivals = arrivals.subspan(awaited.size());
+    wide ? push_pieces<uint4>(now, awaited, blocks, stream)
+         : push_pieces<float>(now, awaited, blocks, stream);
+  }
 }
 
 template <class Piece>
-void DeviceSignals::push_pieces(std::span<const Push> pushes, unsigned blocks,
-                                cudaStream_t stream) {
+void DeviceSignals::push_pieces(std::span<const Push> pushes, std::span<const Signal> arrivals,
+                                unsigned blocks, cudaStream_t stream) {
   Pushes<Piece> list{};
   for (const Push& p : pushes) {
+    const std::uint64_t pieces = p.bytes / sizeof(Piece);
+    require(p.rows == nullptr || pieces >> 32 == 0, "{} bytes of picked rows are too many to push",
+            p.bytes);
     list.from[list.count] = static_cast<const Piece*>(p.from);
     list.to[list.count] = static_cast<Piece*>(p.to);
-    list.pieces[list.count] = p.bytes / sizeof(Piece);
-    list.flag[list.count++] = flag(p.peer, rank_, p.number);
+    list.pieces[list.count] = pieces;
+    list.rows[list.count] = p.rows;
+    list.row_pieces[list.count] = static_cast<std::uint32_t>(p.row_bytes / sizeof(Piece));
+    list.flag[list.count++] = p.peer == rank_ ? nullptr : flag(p.peer, rank_, p.number);
   }
   const Flags before =
       flags_of_others(rank_, ranks_, [&](int peer) { return flag(rank_, peer, kDone); });
+  const Flags awaited =
+      flags_of(arrivals, [&](const Signal& s) { return flag(rank_, s.rank, s.number); });
   push_kernel<Piece>
-      <<<blocks, kPushThreads, 0, stream>>>(state_.data(), before, list, ended_.data());
+      <<<blocks, kPushThreads, 0, stream>>>(state_.data(), before, list, awaited, ended_.data());
   check_cuda(cudaGetLastError(), "pushing rows");
 }
 

@@ -40,14 +40,18 @@ struct SignalWords {
 // State in the GPU's memory; device code is in cuda/flags.cuh.
 struct SignalState;
 
-// Bytes for a peer, and the signal that they have arrived. Pointers and size are multiples of 4
-// bytes; pushes are faster if they are multiples of 16.
+// Bytes for a peer, and the signal that they have arrived; or bytes for the rank itself, without a
+// signal. Pointers and sizes are multiples of 4 bytes; pushes are faster if they are multiples
+// of 16.
 struct Push {
   int peer;
   const void* from;  // on this GPU
   void* to;          // on the peer's GPU
   std::uint64_t bytes;
-  int number;  // the signal
+  int number = 0;  // the signal
+  // The numbers of the rows of `from` to push, of row_bytes each; null: the first `bytes` bytes.
+  const std::uint32_t* rows = nullptr;
+  std::uint64_t row_bytes = 0;
 };
 
 // A signal that `rank` raises to this rank.
@@ -102,9 +106,11 @@ class DeviceSignals : private WatchedWork {
   void abandon(cudaStream_t stream);
 
   // Lets the stream wait until all others have done the step before, write to them in the order
-  // given, and raise the signals: one kernel of `blocks` blocks for each 32 pushes. For small rows,
-  // where copies and signals would take longer to begin than to run.
-  void push(std::span<const Push> pushes, unsigned blocks, cudaStream_t stream);
+  // given, and raise the signals; and then wait for `arrivals`, as wait() does: one kernel of
+  // `blocks` blocks for each 32 of them. For small rows, where copies and signals would take longer
+  // to begin than to run.
+  void push(std::span<const Push> pushes, std::span<const Signal> arrivals, unsigned blocks,
+            cudaStream_t stream);
 
   // recorded() counts the steps that were recorded so far; replayed() must be told of replayed
   // steps, because the watch over ranks must know what the GPU was given to do.
@@ -122,9 +128,9 @@ class DeviceSignals : private WatchedWork {
 
  private:
   Progress progress() override;
-  void push_some(std::span<const Push> pushes, unsigned blocks, cudaStream_t stream);
   template <class Piece>
-  void push_pieces(std::span<const Push> pushes, unsigned blocks, cudaStream_t stream);
+  void push_pieces(std::span<const Push> pushes, std::span<const Signal> arrivals, unsigned blocks,
+                   cudaStream_t stream);
   std::uint32_t* flag(int at, int from, int number) const;
   std::uint32_t* failed_mark(int at) const { return flag(at, ranks_, 0); }
 
