@@ -32,7 +32,7 @@ template <class Operation>
 PassWidths pass_widths(const Operation& operation) {
   return {.y_bytes = operation.result_width() * sizeof(float),
           .wire_bytes = row_bytes(operation.row_width()),
-          .over_edges = true};
+          .work = Operation::kWork};
 }
 
 }  // namespace plait

@@ -5,6 +5,7 @@
 // extremum.h). It has
 //   EdgeRows edges                 filled in by the code that brings the rows
 //   kDirection                     the direction in which it works on the edges
+//   kWork                          its kind, by which GPUs schedule its passes (halo_schedule.h)
 //   row_width()                    floats of each row that its edges read
 //   result_width()                 floats per row of all that it writes
 //   results()                      the arrays that it writes, once `edges` is known

@@ -56,12 +56,13 @@ class Timeline {
   double sum(double edges, double rows, double times_y) const {
     const auto bytes = static_cast<double>(width_.y_bytes);
     const double slices = std::max(1.0, std::ceil(bytes / costs_.slice));
-    const double edge =
-        width_.over_edges
-            ? costs_.work_edge + static_cast<double>(width_.wire_bytes) * costs_.work_edge_byte
-            : costs_.edge * slices + bytes * costs_.edge_byte;
-    return costs_.pass + edges * edge +
-           rows * (costs_.row * slices + times_y * bytes * costs_.y_byte);
+    const double edge = width_.work == EdgeWork::sum
+                            ? costs_.edge * slices + bytes * costs_.edge_byte
+                            : static_cast<double>(width_.wire_bytes) * costs_.work_edge_byte;
+    const double row = width_.work == EdgeWork::sum         ? costs_.row * slices
+                       : width_.work == EdgeWork::attention ? costs_.attention_row
+                                                            : costs_.extremum_row;
+    return costs_.pass + edges * edge + rows * (row + times_y * bytes * costs_.y_byte);
   }
   double first_reads(std::uint64_t rows) const {
     return static_cast<double>(rows * width_.wire_bytes) * costs_.halo_byte;

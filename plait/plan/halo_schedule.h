@@ -28,13 +28,15 @@ struct RankLoad {
   std::uint64_t remote_edges = 0;
 };
 
-// Bytes of one row.
+// Kinds of operations over edges, by their costs. An edge of a sum reads a row as wide as y; an
+// edge of the others reads a row as it crosses the link.
+enum class EdgeWork { sum, attention, extremum };
+
+// The bytes of one row in one kind of work.
 struct PassWidths {
   std::uint64_t y_bytes;     // of y, or of all results of another operation
   std::uint64_t wire_bytes;  // as it crosses the link
-  // No plain sum, but attention or an extremum. An edge then reads a row as it crosses the link,
-  // and costs more.
-  bool over_edges = false;
+  EdgeWork work = EdgeWork::sum;
 
   friend auto operator<=>(const PassWidths&, const PassWidths&) = default;
 };

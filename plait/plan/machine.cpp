@@ -24,8 +24,9 @@ void for_numbers(Profile& p, const Visit& visit) {
   visit("row", p.passes.row);
   visit("edge", p.passes.edge);
   visit("edge_byte", p.passes.edge_byte);
-  visit("work_edge", p.passes.work_edge);
   visit("work_edge_byte", p.passes.work_edge_byte);
+  visit("attention_row", p.passes.attention_row);
+  visit("extremum_row", p.passes.extremum_row);
   visit("y_byte", p.passes.y_byte);
   visit("halo_byte", p.passes.halo_byte);
   visit("slice", p.passes.slice);

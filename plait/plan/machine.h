@@ -21,9 +21,12 @@ struct PassCosts {
   double row = 1.13e-10;           // per row with an edge in the pass, and per slice of the width
   double edge = 1.6e-12;           // per edge, and per slice
   double edge_byte = 1 / 15.6e12;  // per byte of a row that an edge reads
-  // The last two for attention and extrema, fitted to one H200.
-  double work_edge = 2.2e-11;
+  // Of attention and extrema, instead of `edge_byte` and `row`: a warp works on one row at a time,
+  // and waits for its first reads in every pass. The bytes were fitted to one H200 (the table of
+  // widths in docs/performance.md), the rows to two H100s with one and with two passes.
   double work_edge_byte = 1 / 6.3e12;
+  double attention_row = 1.5e-9;
+  double extremum_row = 3e-10;
   double y_byte = 1 / 8e12;        // per byte of y read or written
   double halo_byte = 1 / 1.32e12;  // per byte of the halo: each row is read a first time
   double slice = 256;              // bytes of a row that are summed at once

@@ -47,26 +47,35 @@ TEST(HaloSchedule, HidesTheShorterOfLinkAndSum) {
     }
 }
 
-// An edge of attention takes longer than an edge of a sum, so that the link hides behind fewer
-// passes.
+// Attention takes longer than an extremum, and both than a sum; with more work, fewer passes hide
+// the link.
 TEST(HaloSchedule, OperationsOverEdgesHaveTheirOwnCosts) {
+  const auto widths = [](EdgeWork work) { return PassWidths{520, 288, work}; };
   for (const RankLoad& load : {kProducts, kReddit}) {
-    const PassWidths sum{256, 288},
-        attention{.y_bytes = 520, .wire_bytes = 288, .over_edges = true};
-    EXPECT_GT(predict_passes(load, attention, {}), predict_passes(load, sum, {}));
-    const auto cuts = halo_cuts(load, attention);
+    const double sum = predict_passes(load, {288, 288}, {});
+    EXPECT_GT(predict_passes(load, widths(EdgeWork::extremum), {}), sum);
+    EXPECT_GT(predict_passes(load, widths(EdgeWork::attention), {}),
+              predict_passes(load, widths(EdgeWork::extremum), {}));
+    const auto cuts = halo_cuts(load, widths(EdgeWork::extremum));
     ASSERT_FALSE(cuts.empty());
-    EXPECT_LE(cuts.size(), halo_cuts(load, sum).size());
-    EXPECT_LT(predict_passes(load, attention, cuts), predict_passes(load, attention, {}));
+    EXPECT_LE(cuts.size(), halo_cuts(load, {288, 288}).size());
+    EXPECT_LT(predict_passes(load, widths(EdgeWork::extremum), cuts),
+              predict_passes(load, widths(EdgeWork::extremum), {}));
     PassCosts dear;
-    dear.work_edge *= 10;
-    EXPECT_GT(predict_passes(load, attention, cuts, dear), predict_passes(load, attention, cuts));
-    EXPECT_EQ(predict_passes(load, sum, cuts, dear), predict_passes(load, sum, cuts));
+    dear.attention_row *= 10;
+    EXPECT_GT(predict_passes(load, widths(EdgeWork::attention), cuts, dear),
+              predict_passes(load, widths(EdgeWork::attention), cuts));
+    EXPECT_EQ(predict_passes(load, widths(EdgeWork::extremum), cuts, dear),
+              predict_passes(load, widths(EdgeWork::extremum), cuts));
   }
-  // Results so wide that writing them twice takes longer than the link.
-  EXPECT_TRUE(halo_cuts({1'000'000, 1000, 2'000'000, 1'000'000},
-                        {.y_bytes = 65536, .wire_bytes = 16, .over_edges = true})
-                  .empty());
+}
+
+// Half of products on each of two H100s: attention in two passes took longer than in one, a maximum
+// took less time.
+TEST(HaloSchedule, AttentionOnTwoGpusWaitsForItsRows) {
+  constexpr RankLoad kHalf{1'224'514, 1'224'515, 31'000'000, 31'000'000};
+  EXPECT_TRUE(halo_cuts(kHalf, {256, 288, EdgeWork::attention}).empty());
+  EXPECT_EQ(halo_cuts(kHalf, {400, 400, EdgeWork::extremum}).size(), 1u);
 }
 
 TEST(HaloSchedule, CutsMoveToTheEndsOfBlocksThatAreNear) {

@@ -168,7 +168,8 @@ TEST(MemoryPlan, SchedulesOfOperationsOverEdgesHaveTheirGroups) {
   const auto groups = [&](const PassWidths& widths) {
     return 16 * kLoad.own * (1 + halo_cuts(kLoad, widths).size());
   };
-  const PassWidths sum{288, 288}, narrow{528, 288, true}, wide{520, 320, true};
+  const PassWidths sum{288, 288}, narrow{800, 400, EdgeWork::extremum},
+      wide{400, 800, EdgeWork::extremum};
   ASSERT_FALSE(halo_cuts(kLoad, narrow).empty());
   EXPECT_EQ(bytes({}), groups(sum));  // of the widths
   EXPECT_EQ(bytes({narrow}), groups(narrow));
