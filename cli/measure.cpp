@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "cli/ranks.h"
+#include "plait/base/gpu.h"
 #include "plait/base/memory.h"
 #include "plait/base/printable.h"
 #include "plait/exchange/cuda/machine_rates.h"
@@ -82,9 +83,10 @@ json to_json(const Measured& m, const Session& session) {
 
 void measure(const Session& session, World& world) {
   const bool gpus = session.gpus > 0;
-  Measured m{.key = gpus ? MachineKey::of_gpus(world.size()) : MachineKey::of_cpu(world.size()),
-             .rates = {},
-             .path = ""};
+  Measured m{
+      .key = gpus ? MachineKey{current_gpu_name(), world.size()} : MachineKey::of_cpu(world.size()),
+      .rates = {},
+      .path = ""};
   const std::string folder = kept_machines_folder();
   on_all_or_none(world, [&] {  // before all the work
     if (world.rank() == 0) check_kept_machine(folder, m.key);

@@ -88,7 +88,8 @@ json to_json(const Options& o, const Dataset& dataset, const MemoryPlan& plan) {
 
 // As runs do (exchange/machine_rates.h).
 void take_measured_machine(const Session& session) {
-  const MeasuredMachine measured = measured_machine(session.gpus);
+  if (gpu_count() == 0) return;
+  const MeasuredMachine measured = measured_machine({current_gpu_name(), session.gpus});
   if (!measured.note.empty() && !session.quiet)
     fmt::print(stderr, "plait: warning: {}\n", measured.note);
   if (measured.profile) use_machine(*measured.profile);

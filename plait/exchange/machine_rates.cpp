@@ -5,6 +5,7 @@
 
 #include "plait/base/array.h"
 #include "plait/base/error.h"
+#include "plait/base/gpu.h"
 #include "plait/base/parallel.h"
 #include "plait/base/processor.h"
 #include "plait/base/random.h"
@@ -153,15 +154,19 @@ class CpuRates {
 
 MachineRates measure_cpu_rates(World& world) { return CpuRates(world).measure(); }
 
-std::string use_measured_machine(World& world) {
-  MeasuredMachine measured;
-  if (world.rank() == 0) measured = measured_machine(world.size());
-  std::string text = measured.profile ? to_json(*measured.profile) : "";
+void share_machine(World& world, const std::optional<MachineProfile>& of_first) {
+  std::string text = of_first && world.rank() == 0 ? to_json(*of_first) : "";
   std::uint64_t size = text.size();
   world.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
   text.resize(size);
   world.broadcast(std::as_writable_bytes(std::span(text)), 0);
   if (size > 0) use_machine(parse_machine(text, "the profile of rank 0"));
+}
+
+std::string use_measured_machine(World& world) {
+  MeasuredMachine measured;
+  if (world.rank() == 0) measured = measured_machine({current_gpu_name(), world.size()});
+  share_machine(world, measured.profile);
   return measured.note;
 }
 

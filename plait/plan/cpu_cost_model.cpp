@@ -11,13 +11,19 @@ namespace {
 constexpr double kTableBytes = 64 << 20;
 constexpr double kLoops = 4;     // over all threads, in a step
 constexpr double kBarriers = 2;  // of a step
+// A step's bytes and edges take so many times as long as the rates say, which are of one loop over
+// smaller arrays: fitted to steps (docs/performance.md).
+constexpr double kPlaced = 3.8;   // a byte of an own row, which is placed, and summed into y
+constexpr double kBrought = 2.9;  // a byte of a row of the halo
+constexpr double kSummed = 1.33;  // an edge
+constexpr double kGot = 2;        // an edge if slots are translated to (rank, row), besides
 
 // The rates that a prediction needs, at one width.
 struct CpuCosts {
-  double cached, local, peer;  // seconds of a row, in a cache, in own memory, in peers' memory
-  double byte;                 // seconds of a byte that is copied
-  double step;                 // seconds of a step's barriers and loops
-  double cache;                // bytes
+  double cached, local;  // seconds of a row, in a cache and in memory
+  double byte;           // seconds of a byte that is copied
+  double step;           // seconds of a step's barriers and loops
+  double cache;          // bytes
 
   // Returns the seconds of a row by the bytes of all rows that are read: halfway between a cache
   // and memory if they take as much as the cache has.
@@ -30,12 +36,10 @@ struct CpuCosts {
 std::optional<CpuCosts> costs_at(double row_bytes, const MachineRates& rates) {
   const auto cached = seconds_of_row(rates, Rate::cached_rows, row_bytes);
   const auto local = seconds_of_row(rates, Rate::local_rows, row_bytes);
-  const auto peer = seconds_of_row(rates, Rate::all_peer_rows, row_bytes);
   const auto copy = value_of(rates, Rate::copy);
   if (!cached || !local || !copy) return std::nullopt;
   return CpuCosts{.cached = *cached,
                   .local = *local,
-                  .peer = peer.value_or(*local),
                   .byte = 1 / *copy,
                   .step = kLoops * value_of(rates, Rate::launch).value_or(0) +
                           kBarriers * value_of(rates, Rate::barrier).value_or(0),
@@ -47,12 +51,9 @@ double seconds_of(const PartQuality& part, double halo, bool gets, const CpuRows
   const auto bytes = static_cast<double>(row_bytes(rows.width));
   const auto own = static_cast<double>(part.vertices);
   const double read = (own + static_cast<double>(part.halo_rows)) * bytes;
-  // Own rows are placed, and y is written.
-  const double copied = (2 * own + (gets ? 0 : halo)) * bytes;
-  const double row = costs.row(read, rows.far_share);
-  // The kernel that translates slots takes all rows in the slower way.
-  const double slower = gets ? std::max(1.0, costs.peer / costs.local) : 1;
-  return costs.step + copied * costs.byte + static_cast<double>(part.edges) * row * slower;
+  const double moved = kPlaced * own + (gets ? 0 : kBrought * halo);
+  const double edges = kSummed * (gets ? kGot : 1) * static_cast<double>(part.edges);
+  return costs.step + moved * bytes * costs.byte + edges * costs.row(read, rows.far_share);
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "plait/base/error.h"
-#include "plait/base/gpu.h"
 #include "plait/base/printable.h"
 #include "plait/base/processor.h"
 #include "plait/base/user_cache.h"
@@ -44,8 +43,6 @@ MachineRates rates_of(const json& file, const MachineKey& key) {
 }
 
 }  // namespace
-
-MachineKey MachineKey::of_gpus(int ranks) { return {current_gpu_name(), ranks}; }
 
 MachineKey MachineKey::of_cpu(int ranks) {
   return {fmt::format("{}, {} processors", processor_name(), std::thread::hardware_concurrency()),

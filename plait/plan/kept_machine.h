@@ -16,8 +16,7 @@ struct MachineKey {
   std::string device;  // name of the GPU or of the processor, with the number of its cores
   int ranks = 1;
 
-  // Returns the key of ranks on GPUs of the current one's kind, or on the processor of this host.
-  static MachineKey of_gpus(int ranks);
+  // Returns the key of ranks on the processor of this host.
   static MachineKey of_cpu(int ranks);
 
   friend bool operator==(const MachineKey&, const MachineKey&) = default;

@@ -1,9 +1,7 @@
 #include "plait/plan/machine_of_rates.h"
 
 #include <array>
-
-#include "plait/base/gpu.h"
-#include "plait/plan/kept_machine.h"
+#include <optional>
 
 namespace plait {
 namespace {
@@ -30,8 +28,8 @@ constexpr std::array kDependences{
     Dependence{[](MachineProfile& p) -> double& { return p.passes.edge_byte; }, Rate::cached_rows,
                256, true},
     Dependence{[](MachineProfile& p) -> double& { return p.passes.y_byte; }, Rate::copy, 0, true},
-    Dependence{[](MachineProfile& p) -> double& { return p.passes.halo_byte; }, Rate::local_rows,
-               256, true},
+    Dependence{[](MachineProfile& p) -> double& { return p.passes.halo_byte; }, Rate::copy, 0,
+               true},
     Dependence{[](MachineProfile& p) -> double& { return p.passes.first_row; }, Rate::signal, 0,
                false},
     Dependence{[](MachineProfile& p) -> double& { return p.passes.pass; }, Rate::launch, 0, false},
@@ -44,28 +42,27 @@ MachineProfile machine_of(const std::string& name, const MachineRates& rates) {
   profile.name = name;
   for (const Dependence& d : kDependences) {
     const std::optional<double> measured = value_of(rates, d.rate, d.row_bytes);
-    const std::optional<double> of_h200 = value_of(h200_rates(), d.rate, d.row_bytes);
+    const std::optional<double> of_h200 = value_of(reference_rates(), d.rate, d.row_bytes);
     if (!measured || !of_h200) continue;
     d.constant(profile) *= d.falls ? *of_h200 / *measured : *measured / *of_h200;
   }
   return profile;
 }
 
-MeasuredMachine measured_machine(int gpus) {
-  if (machine_is_given() || gpu_count() == 0) return {};
-  const MachineKey key = MachineKey::of_gpus(gpus);
-  const KeptMachine kept = read_kept_machine(kept_machines_folder(), key);
+MeasuredMachine measured_machine(const MachineKey& gpus) {
+  if (machine_is_given()) return {};
+  const KeptMachine kept = read_kept_machine(kept_machines_folder(), gpus);
   MeasuredMachine measured{.profile = {}, .note = kept.note};
-  if (!kept.rates.empty()) measured.profile = machine_of(key.device, kept.rates);
+  if (!kept.rates.empty()) measured.profile = machine_of(gpus.device, kept.rates);
   return measured;
 }
 
-const MachineRates& h200_rates() {
+const MachineRates& reference_rates() {
   static const MachineRates rates{
-      {Rate::local_rows, 256, 2939e9},  {Rate::cached_rows, 256, 4900e9},
-      {Rate::all_peer_rows, 64, 256e9}, {Rate::all_peer_rows, 256, 303e9},
-      {Rate::copy, 0, 2150e9},          {Rate::engine_push, 0, 390e9},
-      {Rate::signal, 0, 10e-6},         {Rate::launch, 0, 2e-6},
+      {Rate::copy, 0, 2150e9},          {Rate::cached_rows, 256, 7870e9},
+      {Rate::all_peer_rows, 64, 278e9}, {Rate::all_peer_rows, 256, 331e9},
+      {Rate::engine_push, 0, 392e9},    {Rate::signal, 0, 16.8e-6},
+      {Rate::launch, 0, 4.6e-6},
   };
   return rates;
 }

@@ -48,12 +48,12 @@ TEST(MachineRates, InterpolatesTheTimesOfRows) {
 
 TEST(MachineOfRates, TheRatesOfTheH200GiveItsConstants) {
   const MachineProfile built_in;
-  EXPECT_EQ(to_json(machine_of(built_in.name, h200_rates())), to_json(built_in));
+  EXPECT_EQ(to_json(machine_of(built_in.name, reference_rates())), to_json(built_in));
   EXPECT_EQ(to_json(machine_of(built_in.name, {})), to_json(built_in));
 }
 
 TEST(MachineOfRates, ConstantsFollowTheirRates) {
-  MachineRates half = h200_rates();
+  MachineRates half = reference_rates();
   for (MeasuredRate& one : half) one.value /= 2;
   const MachineProfile slow = machine_of("half as fast", half), built_in;
   EXPECT_EQ(slow.name, "half as fast");
