@@ -5,8 +5,10 @@
 // a few repetitions.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "plait/plan/machine.h"
 #include "plait/plan/machine_rates.h"
 #include "plait/world/world.h"
 
@@ -18,9 +20,12 @@ namespace plait {
 // on several hosts, DoesNotFitError before memory is taken.
 MachineRates measure_cpu_rates(World& world);
 
+// All ranks take the profile of rank 0, if it has one, unless PLAIT_MACHINE names theirs.
+void share_machine(World& world, const std::optional<MachineProfile>& of_first);
+
 // Ranks on GPUs take the profile of what `plait doctor --measure` measured on as many GPUs of this
-// kind, if rank 0 finds it in its user's cache: all take the profile of rank 0. With PLAIT_MACHINE
-// they keep theirs. Returns on rank 0 why a file that is there was not used, else an empty text.
+// kind, if rank 0 finds it in its user's cache. Returns on rank 0 why a file that is there was not
+// used, else an empty text.
 std::string use_measured_machine(World& world);
 
 }  // namespace plait
