@@ -88,7 +88,7 @@ TEST(CpuCostModel, PredictsMeasuredTimes) {
     const std::string graph = of["graph"];
     PartitionQuality& quality = parts[{graph, ranks}];
     if (line["bench"] == "cpu-parts") {
-      spans[graph] = line["averaged_edge_span"];
+      spans[graph] = line["averaged_edge_span"].get<double>();
       quality.parts.push_back({.vertices = line["vertices"],
                                .edges = line["edges"],
                                .remote_edges = line["remote_edges"],
