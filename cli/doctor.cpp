@@ -8,12 +8,14 @@
 #include <fstream>
 #include <thread>
 
-#include "cli/cli.h"
+#include "cli/measure.h"
+#include "cli/ranks.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/library.h"
 #include "plait/base/memory.h"
 #include "plait/base/parallel.h"
+#include "plait/base/processor.h"
 #include "plait/symmetric/heap.h"
 #include "plait/symmetric/nvshmem.h"
 #include "plait/world/world.h"
@@ -27,18 +29,11 @@ struct Finding {
   std::string remedy;  // empty: all is well
 };
 
-std::string cpu_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  return "unknown processor";
-}
-
 Finding processor() {
   const unsigned cores = std::thread::hardware_concurrency();
-  Finding finding{"processor",
-                  fmt::format("{}, {} cores, {} threads in use", cpu_name(), cores, thread_count()),
-                  ""};
+  Finding finding{
+      "processor",
+      fmt::format("{}, {} cores, {} threads in use", processor_name(), cores, thread_count()), ""};
 #if defined(__x86_64__)
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
     finding.remedy = "this build needs AVX2 and FMA; use a newer processor";
@@ -195,10 +190,21 @@ void run(const Session& session) {
 }  // namespace
 
 void add_doctor(CLI::App& app, Session& session) {
-  CLI::App* command = add_command(app, session, "doctor",
-                                  "Show what this machine has, what is missing, and how to get it",
-                                  [&session] { run(session); });
-  add_examples(command, "  plait doctor\n  plait doctor --json");
+  const auto measures = std::make_shared<bool>(false);
+  CLI::App* command = add_command(
+      app, session, "doctor", "Show what this machine has, what is missing, and how to get it",
+      [=, &session] { *measures ? measure_machine(session) : run(session); });
+  CLI::Option* const flag = command->add_flag("--measure", *measures,
+                                              "Measure how fast rows are read and moved, and "
+                                              "latencies; keep the rates, by which later runs "
+                                              "on as many GPUs plan their steps");
+  add_count_options(command, session);
+  command->get_option("--ranks")->needs(flag);
+  command->get_option("--gpus")->needs(flag);
+  add_timeout_options(command, session);
+  add_examples(command,
+               "  plait doctor\n  plait doctor --json\n  plait doctor --measure --gpus 4\n"
+               "  plait doctor --measure --ranks 2");
 }
 
 }  // namespace plait::cli

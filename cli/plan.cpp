@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/get_explanation.h"
 #include "cli/ranks.h"
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/gpu.h"
@@ -12,6 +13,8 @@
 #include "plait/base/profile.h"
 #include "plait/nn/memory/work_memory.h"
 #include "plait/nn/training/trainable.h"
+#include "plait/plan/machine.h"
+#include "plait/plan/machine_of_rates.h"
 
 namespace plait::cli {
 namespace {
@@ -38,6 +41,10 @@ MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& da
                       {.route = route, .shards = {.transposed = false}, .widths = {o.width}});
     };
     const Layout layout = layout_for({.widths = {o.width}, .plan = plan});
+    if (session.explain && layout.route.gets_on_gpus())
+      for (const std::string& line :
+           explain_get(dataset.graph, layout.partition, layout.route.get, o.width))
+        fmt::print(stderr, "plait: {}\n", line);
     return plan(layout.partition, layout.route);
   }
   TrainConfig config{.route = o.route};
@@ -79,7 +86,17 @@ json to_json(const Options& o, const Dataset& dataset, const MemoryPlan& plan) {
           {"total", plan.total()}};
 }
 
+// As runs do (exchange/machine_rates.h).
+void take_measured_machine(const Session& session) {
+  if (gpu_count() == 0) return;
+  const MeasuredMachine measured = measured_machine({current_gpu_name(), session.gpus});
+  if (!measured.note.empty() && !session.quiet)
+    fmt::print(stderr, "plait: warning: {}\n", measured.note);
+  if (measured.profile) use_machine(*measured.profile);
+}
+
 void run_on_gpus(const Options& o, const Session& session, const Dataset& dataset) {
+  take_measured_machine(session);
   const MemoryPlan plan = make_plan(o, session, dataset);
   const std::vector<std::uint64_t> free = free_on_gpus(session.gpus);
   if (session.json) {

@@ -1,5 +1,7 @@
 #include "cli/ranks.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <exception>
@@ -13,6 +15,7 @@
 #include "plait/base/parallel.h"
 #include "plait/base/profile.h"
 #include "plait/base/progress.h"
+#include "plait/exchange/machine_rates.h"
 #include "plait/graph/renumber.h"
 #include "plait/io/fingerprint.h"
 #include "plait/plan/choose.h"
@@ -32,8 +35,7 @@ void add_transport_option(CLI::App* command, DeviceTransport& transport) {
              "Transport between GPUs: cuda, or nvshmem if it is installed");
 }
 
-void add_rank_options(CLI::App* command, Session& session, DeviceTransport& transport) {
-  add_reorder_option(command, session);
+void add_count_options(CLI::App* command, Session& session) {
   CLI::Option* const ranks =
       command->add_option("--ranks", session.ranks, "Number of processes on this machine")
           ->check(CLI::Range(1, kMostRanks))
@@ -41,6 +43,11 @@ void add_rank_options(CLI::App* command, Session& session, DeviceTransport& tran
   command->add_option("--gpus", session.gpus, "Number of GPUs, with one process per GPU")
       ->check(CLI::Range(1, kMostGpus))
       ->excludes(ranks);
+}
+
+void add_rank_options(CLI::App* command, Session& session, DeviceTransport& transport) {
+  add_reorder_option(command, session);
+  add_count_options(command, session);
   add_transport_option(command, transport);
 }
 
@@ -149,9 +156,17 @@ void report_profile(const Session& session, World& world) {
   if (world.rank() == 0) report_profile(session, std::move(ranks), limit);
 }
 
+// Collective. Lets GPUs plan their steps by what `plait doctor --measure` measured.
+void take_measured_machine(const Session& session, World& world) {
+  if (session.gpus == 0) return;
+  const std::string note = use_measured_machine(world);
+  if (!note.empty() && !session.quiet) fmt::print(stderr, "plait: warning: {}\n", note);
+}
+
 // Runs `body`, and reports the profile if there is one, also of a run that all ranks end because
 // the user has interrupted it.
 void run_profiled(const Session& session, World& world, const std::function<void(World&)>& body) {
+  take_measured_machine(session, world);
   if (!profiling()) return body(world);
   if (session.gpus > 0) settle_phases_by(wait_for_gpu);
   std::exception_ptr interrupted;

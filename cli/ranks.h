@@ -20,6 +20,8 @@ void add_route_options(CLI::App* command, Session& session, Route& route);
 void add_explain_option(CLI::App* command, Session& session);
 // --reorder, --ranks, --gpus and --transport, which the options of a route include.
 void add_rank_options(CLI::App* command, Session& session, DeviceTransport& transport);
+// --ranks and --gpus.
+void add_count_options(CLI::App* command, Session& session);
 void add_transport_option(CLI::App* command, DeviceTransport& transport);
 // --timeout and --gpu-timeout, for a command that starts ranks.
 void add_timeout_options(CLI::App* command, Session& session);

@@ -3,9 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <optional>
 
 #include "cli/ranks.h"
+#include "cli/route_predictor.h"
 #include "plait/aggregate/cuda/bench.h"
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/error.h"
@@ -45,7 +48,8 @@ class Tuning {
         dataset_(read_graph(world, o.graph, session)),
         key_(measured_key(dataset_, session, world.size(),
                           static_cast<int>(world.ranks_of_host().size()))),
-        folder_(o.dry ? "" : measured_routes_folder()) {}
+        folder_(o.dry ? "" : measured_routes_folder()),
+        predictor_(dataset_.graph, world.size(), o.standard.gpu) {}
 
   void run() {
     on_all_or_none(world_, [&] {  // before all the work
@@ -54,6 +58,7 @@ class Tuning {
     const std::vector<Strategy> tried = worthwhile_strategies(world_, o_.standard);
     for (const PartitionScheme scheme : partitions_of(o_)) {
       const Partition partition = partition_for(world_, dataset_, scheme, session_.seed);
+      if (world_.rank() == 0) predictor_.look_at(partition);
       for (const Strategy strategy : tried) {
         const Phase phase(
             fmt::format("measuring {} with {}", to_string(scheme), to_string(strategy)));
@@ -102,6 +107,9 @@ class Tuning {
         times.push_back({route.strategy, route.partition, route.transport, width, steps.median()});
       }
       measured_.insert(measured_.end(), times.begin(), times.end());
+      if (world_.rank() == 0)
+        for (const std::uint64_t width : o_.widths)
+          predicted_ms_.push_back(predictor_.milliseconds(route, width));
     } catch (const DoesNotFitError& error) {  // on all ranks
       refusal_ = error.what();
     }
@@ -119,11 +127,15 @@ class Tuning {
 
   json to_json() const {
     json rows = json::array(), chosen = json::array();
-    for (const MeasuredRoute& one : measured_)
+    for (std::size_t i = 0; i < measured_.size(); ++i) {
+      const MeasuredRoute& one = measured_[i];
+      const std::optional<double> predicted = predicted_ms_[i];
       rows.push_back({{"partition", to_string(one.partition)},
                       {"strategy", to_string(one.strategy)},
                       {"width", one.width},
-                      {"median_ms", one.ms}});
+                      {"median_ms", one.ms},
+                      {"predicted_ms", predicted ? json(*predicted) : json(nullptr)}});
+    }
     for (const std::uint64_t width : o_.widths) {
       const Route route = decision(width).route;
       chosen.push_back({{"width", width},
@@ -138,18 +150,28 @@ class Tuning {
             {"kept", folder_.empty() ? json(nullptr) : json(measured_routes_path(folder_, key_))}};
   }
 
-  void print_text() const {
-    fmt::print("{} on {}: median ms of y = A x by width\n", printable(dataset_.name),
-               ranks_of(world_, session_));
+  // One line per way, one column per width; time(i) is of measurement i.
+  void print_table(const std::function<std::optional<double>(std::size_t)>& time) const {
     fmt::print("{:<10} {:<10}", "partition", "strategy");
     for (const std::uint64_t width : o_.widths) fmt::print(" {:>10}", width);
     for (std::size_t i = 0; i < measured_.size(); ++i) {
       const MeasuredRoute& one = measured_[i];
       if (i % o_.widths.size() == 0)
         fmt::print("\n{:<10} {:<10}", to_string(one.partition), to_string(one.strategy));
-      fmt::print(" {:>10.3f}", one.ms);
+      const std::optional<double> ms = time(i);
+      fmt::print(" {:>10}", ms ? fmt::format("{:.3f}", *ms) : "-");
     }
     fmt::print("\n");
+  }
+
+  void print_text() const {
+    fmt::print("{} on {}: median ms of y = A x by width\n", printable(dataset_.name),
+               ranks_of(world_, session_));
+    print_table([&](std::size_t i) { return measured_[i].ms; });
+    if (std::ranges::any_of(predicted_ms_, [](const auto& ms) { return ms.has_value(); })) {
+      fmt::print("predicted ms\n");
+      print_table([&](std::size_t i) { return predicted_ms_[i]; });
+    }
     for (const std::uint64_t width : o_.widths) {
       const Route route = decision(width).route;
       fmt::print("width {}: {} with {}\n", width, to_string(route.partition),
@@ -166,9 +188,11 @@ class Tuning {
   const Session& session_;
   const Dataset dataset_;
   const MeasuredKey key_;
-  const std::string folder_;             // empty: times are not kept
-  std::vector<MeasuredRoute> measured_;  // all widths of a way side by side
-  std::string refusal_;                  // of the last way that did not fit
+  const std::string folder_;                         // empty: times are not kept
+  std::vector<MeasuredRoute> measured_;              // all widths of a way side by side
+  RoutePredictor predictor_;                         // on rank 0
+  std::vector<std::optional<double>> predicted_ms_;  // of each measurement, on rank 0
+  std::string refusal_;                              // of the last way that did not fit
 };
 
 }  // namespace

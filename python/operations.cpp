@@ -12,6 +12,7 @@
 
 #include "plait/base/gpu.h"
 #include "plait/base/parallel.h"
+#include "plait/exchange/machine_rates.h"
 #include "plait/graph/renumber.h"
 #include "plait/graph/validate.h"
 #include "plait/io/io.h"
@@ -101,6 +102,13 @@ AnyCsr csr_of(const EdgeTensors& edges, const std::optional<PartitionRef>& parti
   return build_csr(edge_list_of(edges));
 }
 
+// Collective. The first graph on a GPU takes what `plait doctor --measure` measured.
+void take_measured_machine(World& world) {
+  static bool taken = false;
+  if (std::exchange(taken, true)) return;
+  if (const std::string note = use_measured_machine(world); !note.empty()) TORCH_WARN(note);
+}
+
 Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
                        const OptionalTensor& edge_weight, bool one_loop_each, double loop_weight,
                        const std::optional<PartitionRef>& partition,
@@ -121,6 +129,7 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
     const ThreadCount threads(thread_share());
     const AnyCsr csr = csr_of({edge_index, num_nodes, edge_weight}, partition);
     World& world = current_world();
+    if (place.is_cuda()) take_measured_machine(world);
     const PartitionRef owners =
         partition ? *partition
                   : c10::make_intrusive<PartitionHandle>(

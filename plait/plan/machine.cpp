@@ -56,16 +56,27 @@ T number_of(const json& value, const std::string& what) {
 }
 
 MachineProfile machine_of_environment() {
+  if (!machine_is_given()) return {};
   const char* const path = std::getenv("PLAIT_MACHINE");
-  if (path == nullptr || *path == '\0') return {};
   return parse_machine(MappedFile::open(path)->text(), path);
+}
+
+MachineProfile& profile_in_use() {
+  static MachineProfile profile = machine_of_environment();
+  return profile;
 }
 
 }  // namespace
 
-const MachineProfile& machine() {
-  static const MachineProfile profile = machine_of_environment();
-  return profile;
+const MachineProfile& machine() { return profile_in_use(); }
+
+bool machine_is_given() {
+  const char* const path = std::getenv("PLAIT_MACHINE");
+  return path != nullptr && *path != '\0';
+}
+
+void use_machine(const MachineProfile& profile) {
+  if (!machine_is_given()) profile_in_use() = profile;
 }
 
 MachineProfile parse_machine(std::string_view text, const std::string& source) {

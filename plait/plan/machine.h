@@ -3,7 +3,9 @@
 //
 // The profile of the H200 is built in. Another one is read from the JSON file that the environment
 // variable PLAIT_MACHINE names: a flat object with the names of the members below. Fields that it
-// leaves out keep the H200's values. All ranks must have the same profile.
+// leaves out keep the H200's values. Without this variable, runs on GPUs take the profile of what
+// `plait doctor --measure` measured, if it did (exchange/machine_rates.h). All ranks must have the
+// same profile.
 #pragma once
 
 #include <cstdint>
@@ -68,6 +70,11 @@ struct MachineProfile {
 // Returns the profile in use, which is read once, by the first call. Throws Error if PLAIT_MACHINE
 // names a file that cannot be read or is not a profile. Any thread may call it.
 const MachineProfile& machine();
+// Tells whether PLAIT_MACHINE names a profile.
+bool machine_is_given();
+// Puts this profile in use from here on, unless PLAIT_MACHINE names one. To be called before other
+// threads begin, and before anything is planned.
+void use_machine(const MachineProfile& profile);
 
 // Reads a profile. Throws an Error that names `source` for text that is not a JSON object, unknown
 // fields, and values that are not positive numbers.

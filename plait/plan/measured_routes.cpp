@@ -3,15 +3,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <span>
 
-#include "plait/base/checksum.h"
 #include "plait/base/error.h"
-#include "plait/base/file.h"
 #include "plait/base/printable.h"
+#include "plait/base/user_cache.h"
 
 namespace plait {
 namespace {
@@ -19,11 +15,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int kForm = 1;  // of the file
-
-std::string value_of(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 json to_json(const MeasuredRoute& route) {
   return {{"strategy", to_string(route.strategy)},
@@ -62,50 +53,26 @@ std::vector<MeasuredRoute> routes_of(const json& file, const MeasuredKey& key) {
   return routes;
 }
 
-// Begins the file of a key, in a folder that is made.
-AtomicFile begun(const std::string& folder, const MeasuredKey& key) {
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  require(!failed, "{}: cannot be made: {}", printable(folder), failed.message());
-  return AtomicFile(measured_routes_path(folder, key));
-}
-
 }  // namespace
 
-std::string measured_routes_folder() {
-  if (const char* const given = std::getenv("PLAIT_ROUTES")) return given;
-  const std::string cache = value_of("XDG_CACHE_HOME"), home = value_of("HOME");
-  if (!cache.empty()) return cache + "/plait/routes";
-  return home.empty() ? "" : home + "/.cache/plait/routes";
-}
+std::string measured_routes_folder() { return cache_folder("PLAIT_ROUTES", "routes"); }
 
 std::string measured_routes_path(const std::string& folder, const MeasuredKey& key) {
-  const std::string text =
-      fmt::format("{}\n{}\n{}\n{}", key.graph, key.device, key.ranks, key.here);
-  return fmt::format("{}/{}.json", folder,
-                     checksum_text(checksum_of(std::as_bytes(std::span(text)))));
+  return cache_path(folder,
+                    fmt::format("{}\n{}\n{}\n{}", key.graph, key.device, key.ranks, key.here));
 }
 
 MeasuredRoutes read_measured_routes(const std::string& folder, const MeasuredKey& key) {
   if (folder.empty()) return {};
-  const std::string path = measured_routes_path(folder, key);
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return {};
-  const auto unused = [&](const std::string& reason) {
-    return MeasuredRoutes{{}, fmt::format("{} is not used: {}", printable(path), reason)};
-  };
-  try {
-    const auto file = MappedFile::open(path);
-    return {routes_of(json::parse(file->text()), key), ""};
-  } catch (const json::exception&) {
-    return unused("it is damaged");
-  } catch (const std::exception& error) {
-    return unused(error.what());
-  }
+  MeasuredRoutes found;
+  found.note = read_cache_file(measured_routes_path(folder, key), [&](std::string_view text) {
+    found.routes = routes_of(json::parse(text), key);
+  });
+  return found;
 }
 
 void check_measured_routes(const std::string& folder, const MeasuredKey& key) {
-  if (!folder.empty()) begun(folder, key);
+  if (!folder.empty()) begin_cache_file(measured_routes_path(folder, key));
 }
 
 void keep_measured_routes(const std::string& folder, const MeasuredKey& key,
@@ -116,7 +83,7 @@ void keep_measured_routes(const std::string& folder, const MeasuredKey& key,
   const json file{{"form", kForm},        {"version", PLAIT_VERSION}, {"graph", key.graph},
                   {"device", key.device}, {"ranks", key.ranks},       {"here", key.here},
                   {"routes", all}};
-  AtomicFile out = begun(folder, key);
+  AtomicFile out = begin_cache_file(measured_routes_path(folder, key));
   out.write(file.dump(1) + "\n");
   out.commit();
 }

@@ -3,6 +3,7 @@
 #include "plait/aggregate/cuda/bench.h"
 #include "plait/base/gpu.h"
 #include "plait/exchange/cuda/all_reduce.h"
+#include "plait/exchange/cuda/machine_rates.h"
 #include "plait/symmetric/peer_access.h"
 
 namespace plait {
@@ -13,6 +14,11 @@ void require_peer_access(World&) {}
 std::unique_ptr<GpuAllReduce> make_gpu_all_reduce(World&, void*) {
   use_gpu(0);  // throws
   return nullptr;
+}
+
+MachineRates measure_gpu_rates(World&) {
+  use_gpu(0);  // throws
+  return {};
 }
 
 std::unique_ptr<Exchange> make_gpu_exchange(World&, const AnyCsr&, bool, const Partition&,

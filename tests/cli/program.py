@@ -20,9 +20,9 @@ RIGHT, FAILED, USAGE, DOES_NOT_FIT, INTERRUPTED = 0, 1, 2, 4, 130
 
 def environment(**settings):
     """Makes threads that wait sleep, so that tests side by side do not hold each other up. What the user
-    of this machine has measured (plait tune) decides nothing."""
+    of this machine has measured (plait tune, plait doctor --measure) decides nothing."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHER_VARIABLES)}
-    return kept | {"OMP_WAIT_POLICY": "passive", "PLAIT_ROUTES": ""} | settings
+    return kept | {"OMP_WAIT_POLICY": "passive", "PLAIT_ROUTES": "", "PLAIT_MACHINES": ""} | settings
 
 
 @dataclasses.dataclass

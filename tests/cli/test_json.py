@@ -89,6 +89,7 @@ def runs(communities, folder):
     aggregate = ["aggregate", communities, "--features", folder / "x.npy", "--out", f"{out}.npy"]
     infer = ["infer", communities, "--checkpoint", folder / "c.safetensors", "--out", f"{out}.npy"]
     yield "doctor", ["doctor"]
+    yield "doctor", ["doctor", "--measure", "--ranks", 2]
     for graph in (communities, ring):
         yield "info", ["info", graph]
         yield "info", ["info", graph, "--communities"]

@@ -1,0 +1,36 @@
+// Predicted times of aggregations by routes on one graph, on GPUs or on the CPU.
+#pragma once
+
+#include <optional>
+
+#include "plait/graph/csr.h"
+#include "plait/partition/quality.h"
+#include "plait/plan/machine_rates.h"
+#include "plait/plan/route.h"
+
+namespace plait::cli {
+
+// A partition is looked at first; each look is a pass over all edges, unless nothing can be
+// predicted.
+class RoutePredictor {
+ public:
+  // On the CPU, takes the rates that plait doctor --measure measured with as many ranks. The graph
+  // outlives this object.
+  RoutePredictor(const AnyCsr& graph, int ranks, bool gpus);
+
+  void look_at(const Partition& partition);
+  // Returns the predicted milliseconds of y = A x on this partition; nothing if there is no model
+  // or no rates.
+  std::optional<double> milliseconds(const Route& route, std::uint64_t width) const;
+
+ private:
+  bool predicts() const { return gpus_ || !rates_.empty(); }
+
+  const AnyCsr& graph_;
+  const bool gpus_;
+  MachineRates rates_;  // of the CPU
+  double far_share_ = 0;
+  PartitionQuality quality_;
+};
+
+}  // namespace plait::cli

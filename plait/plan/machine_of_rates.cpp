@@ -1,0 +1,70 @@
+#include "plait/plan/machine_of_rates.h"
+
+#include <array>
+#include <optional>
+
+namespace plait {
+namespace {
+
+// A constant, the rate that it depends on, and whether it falls as the rate rises.
+struct Dependence {
+  double& (*constant)(MachineProfile&);
+  Rate rate;
+  std::uint64_t row_bytes;
+  bool falls;
+};
+
+constexpr std::array kDependences{
+    // Rates.
+    Dependence{[](MachineProfile& p) -> double& { return p.passes.link; }, Rate::engine_push, 0,
+               false},
+    Dependence{[](MachineProfile& p) -> double& { return p.nccl_link; }, Rate::engine_push, 0,
+               false},
+    Dependence{[](MachineProfile& p) -> double& { return p.peer_reads; }, Rate::all_peer_rows, 256,
+               false},
+    // Seconds per row, byte or step.
+    Dependence{[](MachineProfile& p) -> double& { return p.peer_row; }, Rate::all_peer_rows, 64,
+               true},
+    Dependence{[](MachineProfile& p) -> double& { return p.passes.edge_byte; }, Rate::cached_rows,
+               256, true},
+    Dependence{[](MachineProfile& p) -> double& { return p.passes.y_byte; }, Rate::copy, 0, true},
+    Dependence{[](MachineProfile& p) -> double& { return p.passes.halo_byte; }, Rate::copy, 0,
+               true},
+    Dependence{[](MachineProfile& p) -> double& { return p.passes.first_row; }, Rate::signal, 0,
+               false},
+    Dependence{[](MachineProfile& p) -> double& { return p.passes.pass; }, Rate::launch, 0, false},
+};
+
+}  // namespace
+
+MachineProfile machine_of(const std::string& name, const MachineRates& rates) {
+  MachineProfile profile;
+  profile.name = name;
+  for (const Dependence& d : kDependences) {
+    const std::optional<double> measured = value_of(rates, d.rate, d.row_bytes);
+    const std::optional<double> of_h200 = value_of(reference_rates(), d.rate, d.row_bytes);
+    if (!measured || !of_h200) continue;
+    d.constant(profile) *= d.falls ? *of_h200 / *measured : *measured / *of_h200;
+  }
+  return profile;
+}
+
+MeasuredMachine measured_machine(const MachineKey& gpus) {
+  if (machine_is_given()) return {};
+  const KeptMachine kept = read_kept_machine(kept_machines_folder(), gpus);
+  MeasuredMachine measured{.profile = {}, .note = kept.note};
+  if (!kept.rates.empty()) measured.profile = machine_of(gpus.device, kept.rates);
+  return measured;
+}
+
+const MachineRates& reference_rates() {
+  static const MachineRates rates{
+      {Rate::copy, 0, 2150e9},          {Rate::cached_rows, 256, 7870e9},
+      {Rate::all_peer_rows, 64, 278e9}, {Rate::all_peer_rows, 256, 331e9},
+      {Rate::engine_push, 0, 392e9},    {Rate::signal, 0, 16.8e-6},
+      {Rate::launch, 0, 4.6e-6},
+  };
+  return rates;
+}
+
+}  // namespace plait

@@ -1,0 +1,32 @@
+// The constants of a machine whose rates were measured.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "plait/plan/kept_machine.h"
+#include "plait/plan/machine.h"
+#include "plait/plan/machine_rates.h"
+
+namespace plait {
+
+// Returns the profile of GPUs with these rates. The constants of the H200 were fitted to times of
+// whole steps; each that depends on a rate is scaled by the ratio of the measured rate to the
+// H200's (reference_rates()). Constants whose rate was not measured, and those that depend on none,
+// are the H200's.
+MachineProfile machine_of(const std::string& name, const MachineRates& rates);
+
+// The profile of a machine that `plait doctor --measure` measured.
+struct MeasuredMachine {
+  std::optional<MachineProfile> profile;  // none: it was not measured, or PLAIT_MACHINE names one
+  std::string note;                       // why a file that is there was not used; else empty
+};
+// Returns what is kept (kept_machine.h) for GPUs.
+MeasuredMachine measured_machine(const MachineKey& gpus);
+
+// Returns the rates that the constants of the built-in profile belong to, those of two H200s. The
+// rate of copies was measured on an H200. The others were measured on two H100s
+// (docs/performance.md), which have the same chip and the same links, but slower memory.
+const MachineRates& reference_rates();
+
+}  // namespace plait
