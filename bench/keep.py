@@ -1,5 +1,5 @@
-"""Adds what `plait bench aggregate`, `plait bench model`, `plait bench zoo` or `plait train` printed, with
---json, to a file of measurements.
+"""Adds what `plait bench aggregate`, `plait bench model`, `plait bench zoo`, `plait study` or `plait train`
+printed, with --json, to a file of measurements.
 
     plait ... --json | keep.py FILE [NAME=VALUE...]
 
@@ -12,7 +12,14 @@ from results import line_of
 
 def measurements(run, more):
     """(bench, case, fields) of what plait printed."""
-    if "geometric_mean" in run:
+    if "study" in run:
+        for row in run["rows"]:
+            case = {"graph": run["graph"], "study": run["study"], "device": run["device"], "ranks": run["ranks"],
+                    "name": row["name"], "timed": row["timed"]}
+            names = ("median_ms", "least_ms", "most_ms", "ratio", "paper_ratio", "repaid_after_steps",
+                     "blocks_at_once", "occupancy", "link_bytes")
+            yield "study", case | more, {name: row[name] for name in names if row.get(name) is not None}
+    elif "geometric_mean" in run:
         for row in run["rows"]:
             case = {"graph": row["graph"], "gpus": run["gpus"], "width": row["width"]}
             names = ("median_ms", "least_ms", "most_ms", "rival", "rival_median_ms", "shape")

@@ -19,6 +19,7 @@ void add_commands(CLI::App& app, cli::Session& session) {
   cli::add_infer(app, session);
   cli::add_tune(app, session);
   cli::add_bench(app, session);
+  cli::add_study(app, session);
   cli::add_report(app, session);
   cli::add_completion(app, session);
 }

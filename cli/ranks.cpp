@@ -243,11 +243,11 @@ const char* device_name(const Session& session) { return session.gpus > 0 ? "cud
 namespace {
 
 // Rank 0 finds an order and sends it. Returns nothing if vertices keep their order.
-Buffer<std::uint64_t> order_for(World& world, const Dataset& dataset, const Session& session) {
+Buffer<std::uint64_t> order_for(World& world, const Dataset& dataset, ReorderMethod method,
+                                std::uint64_t seed) {
   Reordering found;
   on_all_or_none(world, [&] {
-    if (world.rank() == 0)
-      found = find_order(session.reorder, {dataset.graph, dataset.symmetric, session.seed});
+    if (world.rank() == 0) found = find_order(method, {dataset.graph, dataset.symmetric, seed});
   });
   std::uint8_t any = !found.order.empty();
   world.broadcast(std::as_writable_bytes(std::span(&any, 1)), 0);
@@ -256,20 +256,21 @@ Buffer<std::uint64_t> order_for(World& world, const Dataset& dataset, const Sess
   return std::move(found.order);
 }
 
-Dataset reordered(World& world, Dataset dataset, const Session& session) {
-  if (session.reorder == ReorderMethod::none) return dataset;
-  const Phase phase(fmt::format("ordering vertices by {}", to_string(session.reorder)), "reorder");
-  const Buffer<std::uint64_t> order = order_for(world, dataset, session);
-  if (order.empty()) return dataset;
+}  // namespace
+
+std::optional<Dataset> reordered(World& world, const Dataset& dataset, ReorderMethod method,
+                                 std::uint64_t seed) {
+  if (method == ReorderMethod::none) return {};
+  const Phase phase(fmt::format("ordering vertices by {}", to_string(method)), "reorder");
+  const Buffer<std::uint64_t> order = order_for(world, dataset, method, seed);
+  if (order.empty()) return {};
   on_all_or_none(world, [&] {  // before any rank takes memory
     require_memory_to_renumber(dataset, world.ranks_of_host().size());
   });
-  Dataset result;
+  std::optional<Dataset> result;
   on_all_or_none(world, [&] { result = renumbered(dataset, order.span()); });
   return result;
 }
-
-}  // namespace
 
 Dataset read_graph(World& world, const std::string& path, const Session& session) {
   if (world.size() == 1) return read_graph(path, session);
@@ -278,7 +279,8 @@ Dataset read_graph(World& world, const std::string& path, const Session& session
     const Phase phase("comparing the ranks' graphs", "compare graphs");
     require_equal(world, "ranks read different graphs", fingerprint(dataset));
   }
-  return reordered(world, std::move(dataset), session);
+  std::optional<Dataset> renumbered = reordered(world, dataset, session.reorder, session.seed);
+  return renumbered ? std::move(*renumbered) : std::move(dataset);
 }
 
 std::vector<Strategy> worthwhile_strategies(World& world, const Route& standard) {

@@ -41,6 +41,11 @@ const char* device_name(const Session& session);
 // Error, on all ranks, if they read different graphs.
 Dataset read_graph(World& world, const std::string& path, const Session& session);
 
+// Collective. Returns the graph renumbered by the method, the same on all ranks; nothing if its
+// vertices keep their order. Throws Error as find_order(), and DoesNotFitError, on all ranks.
+std::optional<Dataset> reordered(World& world, const Dataset& dataset, ReorderMethod method,
+                                 std::uint64_t seed);
+
 // The aggregations of a run.
 struct Moved {
   std::vector<std::uint64_t> widths;  // of rows, in floats, one per aggregation

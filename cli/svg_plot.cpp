@@ -1,46 +1,13 @@
 #include "cli/svg_plot.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "cli/svg_draw.h"
+
 namespace plait::cli {
 namespace {
-
-constexpr double kWidth = 460;  // in the SVG's own units; text is 12 high
-
-// The rectangle in which data is drawn.
-struct Frame {
-  double left, top, right, bottom;
-
-  double x(double share) const { return left + share * (right - left); }
-  double y(double share) const { return bottom - share * (bottom - top); }
-};
-
-// Appends pieces of SVG.
-struct Svg {
-  std::string out;
-
-  template <class... Args>
-  void add(fmt::format_string<Args...> text, Args&&... args) {
-    out += fmt::format(text, std::forward<Args>(args)...);
-    out += '\n';
-  }
-  void text(double x, double y, const char* classes, const std::string& content) {
-    add(R"(<text x="{:.1f}" y="{:.1f}" class="{}">{}</text>)", x, y, classes, escape_html(content));
-  }
-  // Writes the title at the left edge, around `y`.
-  void upright_title(double y, const std::string& content) {
-    add("<text transform=\"translate(13 {:.1f}) rotate(-90)\" class=\"middle title\">{}</text>", y,
-        escape_html(content));
-  }
-  void line(const char* classes, double x1, double y1, double x2, double y2) {
-    add(R"(<line class="{}" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>)", classes, x1, y1,
-        x2, y2);
-  }
-};
 
 std::string figure(const std::string& title, const std::string& legend, const std::string& body) {
   return fmt::format("<figure>\n<figcaption>{}</figcaption>\n{}{}</figure>\n", escape_html(title),
@@ -50,7 +17,7 @@ std::string figure(const std::string& title, const std::string& legend, const st
 std::string in_svg(const std::string& title, double height, const Svg& svg) {
   return fmt::format(
       "<svg class=\"plot\" viewBox=\"0 0 {} {:.0f}\" role=\"img\" aria-label=\"{}\">\n{}</svg>\n",
-      kWidth, height, escape_html(title), svg.out);
+      kPlotWidth, height, escape_html(title), svg.out);
 }
 
 std::string legend_of(const std::vector<std::pair<std::string, std::string>>& keys) {
@@ -61,16 +28,6 @@ std::string legend_of(const std::vector<std::pair<std::string, std::string>>& ke
         fmt::format("<li><svg viewBox=\"0 0 24 10\" width=\"24\" height=\"10\">{}</svg>{}</li>\n",
                     key, escape_html(name));
   return out + "</ul>\n";
-}
-
-void draw_x_axis(Svg& svg, const Frame& frame, const Axis& axis, const std::string& title) {
-  for (const double tick : axis.ticks) {
-    const double x = frame.x(axis.place(tick));
-    svg.line("grid", x, frame.top, x, frame.bottom);
-    svg.text(x, frame.bottom + 16, "middle", axis.text(tick));
-  }
-  svg.line("axis", frame.left, frame.bottom, frame.right, frame.bottom);
-  svg.text((frame.left + frame.right) / 2, frame.bottom + 34, "middle title", title);
 }
 
 void draw_y_axis(Svg& svg, const Frame& frame, const Axis& axis, const std::string& title) {
@@ -191,7 +148,7 @@ std::string draw_curves(const CurvePlot& plot) {
       wide ? log_axis(range.low / 1.1, range.high * 1.1) : linear_axis(range.low, range.high, 6),
       plot.x_title};
   constexpr double kHeight = 270;
-  const Frame frame{62, 10, kWidth - 16, kHeight - 44};
+  const Frame frame{62, 10, kPlotWidth - 16, kHeight - 44};
   Svg svg;
   draw_y_axis(svg, frame, axes.y, plot.y_title + (wide ? " (logarithmic)" : ""));
   draw_x_axis(svg, frame, axes.x, plot.x_title);
@@ -215,7 +172,7 @@ std::string draw_bars(const BarPlot& plot) {
   const double pitch = count <= 8 ? 26 : count <= 24 ? 19 : 14;
   const double thick = pitch - (count <= 24 ? 5 : 3);
   const char* const label = count <= 24 ? "end" : "end small";
-  const Frame frame{58, 6, kWidth - 56, 12 + static_cast<double>(count) * pitch};
+  const Frame frame{58, 6, kPlotWidth - 56, 12 + static_cast<double>(count) * pitch};
   const Axis axis = linear_axis(0, std::ranges::max(totals) / plot.unit.size, 5);
   Svg svg;
   draw_x_axis(svg, frame, axis, plot.x_title);
@@ -285,7 +242,7 @@ void draw_ramp(Svg& svg, double left, double y, const std::string& largest) {
 std::string draw_matrix(const MatrixPlot& plot) {
   const std::size_t count = plot.rows.size();
   const double left = 62, top = 40, largest = largest_of(plot.rows);
-  const double size = std::min(44.0, (kWidth - left - 16) / static_cast<double>(count));
+  const double size = std::min(44.0, (kPlotWidth - left - 16) / static_cast<double>(count));
   const auto stride = static_cast<std::size_t>(std::ceil(18 / size));
   const double end = size * static_cast<double>(count);
   Svg svg;

@@ -17,6 +17,9 @@ struct GpuTuning {
   std::vector<double> pass_shares = {};
   // For comparisons: `bulk` sums with cuSPARSE, without scaling.
   bool sum_by_cusparse = false;
+  // Most edges of a neighbour group in sums of rows that are here, a multiple of 32; 0: by the rule
+  // of kernels/row_cut.h.
+  std::uint32_t group_edges = 0;
 };
 
 // Options of placing a graph and of moving its rows. They are the same on all ranks, but for

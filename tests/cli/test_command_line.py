@@ -9,7 +9,7 @@ import pytest
 from program import DOES_NOT_FIT, FAILED, RIGHT, USAGE, environment
 
 COMMANDS = ("doctor", "info", "generate", "convert", "partition", "plan", "aggregate", "train",
-            "infer", "tune")
+            "infer", "tune", "study")
 KINDS = ("dcsbm", "rmat", "grid", "star", "ring")
 
 
@@ -26,7 +26,7 @@ def test_help(plait, command):
 
 
 LONG_COMMANDS = [["plan"], ["aggregate"], ["train"], ["infer"], ["tune"], ["bench", "aggregate"],
-                 ["bench", "model"]]
+                 ["bench", "model"], ["study"]]
 
 
 @pytest.mark.parametrize("command", [*[[c] for c in COMMANDS], *[["generate", k] for k in KINDS],

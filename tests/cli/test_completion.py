@@ -20,6 +20,7 @@ LINES = [
     ("plait generate ", {"dcsbm", "rmat", "grid", "star", "ring"}, {"train"}),
     ("plait bench ", {"aggregate", "model", "zoo"}, {"train"}),
     ("plait bench model g --model g", {"gcn", "gin", "gat"}, {"sage"}),
+    ("plait study ren", {"renumbering"}, {"split"}),
     ("plait train g --st", {"--strategy"}, {"--epochs", "--scale"}),
     ("plait generate dcsbm --sc", {"--scale"}, {"--strategy"}),
     ("plait bench aggregate --wid", {"--widths"}, {"--features"}),

@@ -113,6 +113,9 @@ def runs(communities, folder):
     yield "info", ["info", communities, "--profile"]
     for options in ([], ["--ranks", 2, "--training", "--width", 8]):
         yield "bench model", ["bench", "model", communities, "--repetitions", 1, *options]
+    for study in (["nccl"], ["renumbering"], ["split", "--ranks", 2]):
+        yield "study", ["study", *study, communities, "--repetitions", 1, "--width", 8]
+    yield "study --list", ["study", "--list"]
     yield "report", ["report", folder / "run.json", "-o", f"{out}.html"]
     for shell in ("bash", "zsh", "fish"):
         yield "completion", ["completion", shell]
@@ -137,6 +140,7 @@ def test_bench(plait, communities):
         check("bench aggregate", plait.json("bench", "aggregate", communities, "--strategies",
                                             strategies, "--repetitions", 2))
     check("bench zoo", plait.json("bench", "zoo", "tiny-grid", "tiny-star", "--repetitions", 2))
+    check("study", plait.json("study", "group-size", communities, "--gpus", 1, "--repetitions", 2))
 
 
 def test_all_commands_are_documented(plait):
@@ -145,7 +149,7 @@ def test_all_commands_are_documented(plait):
     names = re.findall(r"complete -c plait -n '__plait_at ' -a (\S+)", script)
     assert len(names) >= 12
     bench = {name for name in DOCUMENTED if name.startswith("bench ")}
-    assert set(names) - {"bench"} | bench == set(DOCUMENTED)
+    assert set(names) - {"bench"} | bench | {"study --list"} == set(DOCUMENTED)
 
 
 HOSTILE = [b"caf\xe9", b"\x1b[31mred", b"\xc2\x9b31m", b"a\nb"]

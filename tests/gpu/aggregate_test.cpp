@@ -63,6 +63,12 @@ const RankProgram kFew("gpu few", [](World& world) {
       placed.expect_right({true, true, true, transposed}, 2e-6,
                           fmt::format("few, {}", to_string(strategy)));
   }
+  for (const std::uint32_t edges : {32u, 8192u})  // of a neighbour group
+    Placed(world, c, partition,
+           {.route = {.strategy = Strategy::pipelined},
+            .max_width = c.width,
+            .tuning = {.group_edges = edges}})
+        .expect_right({true, true, true, false}, 2e-6, fmt::format("groups of {}", edges));
   check_passes(world, c, Strategy::pipelined);
 });
 

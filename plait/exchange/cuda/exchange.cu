@@ -5,7 +5,7 @@
 #include "plait/base/saturating.h"
 #include "plait/exchange/cuda/exchange.cuh"
 #include "plait/exchange/strategy_run.h"
-#include "plait/placement/own_rows.h"
+#include "plait/placement/cuda/place_rows.cuh"
 #include "plait/plan/choose.h"
 #include "plait/plan/machine.h"
 #include "plait/symmetric/peer_access.h"
@@ -14,18 +14,6 @@
 
 namespace plait {
 namespace {
-
-template <VertexId V>
-DeviceShard place_rows(const Csr<V>& rows, const Partition& partition, int rank,
-                       const DeviceShardOptions& options, cudaStream_t stream) {
-  const Csr<V> ordered = by_place(rows, partition, options.order != EdgeOrder::as_given);
-  const std::vector<EdgeOffset> none{0};
-  return make_device_shard<V>(
-      {DeviceArray<EdgeOffset>(ordered.offsets.empty() ? std::span<const EdgeOffset>(none)
-                                                       : ordered.offsets.span()),
-       DeviceArray<V>(ordered.neighbours.span()), DeviceArray<float>(ordered.weights.span())},
-      place_starts(partition), rank, options, stream);
-}
 
 // Collective.
 DeviceLink::Transports transports_of(World& world, const Route& route) {
@@ -77,6 +65,7 @@ void GpuExchange::place(const AnyCsr& any, bool symmetric, const Partition& part
         Side{make_device_graph(world_, place_rows(rows, partition, rank, placed, stream_), kind,
                                stream_),
              {}});
+    side->graph.asked_group_edges = options.tuning.group_edges;
     if (options.shards.slot_vertices)
       side->vertices = vertices_of_slots(side->graph.shard, partition);
     return side;

@@ -45,10 +45,12 @@ struct DeviceGraph {
   // Edges are in the order of the whole graph: a row is summed in one pass, cut at fixed places, in
   // an order that does not depend on the number of ranks.
   bool fixed_order = false;
+  std::uint32_t asked_group_edges = 0;  // GpuTuning::group_edges
 
   // Returns the most edges of a neighbour group if the shard's rows have `edges` edges in all.
   std::uint32_t group_edges(EdgeOffset edges) const {
-    return fixed_order ? kFixedGroup : group_size(edges, shard.own);
+    if (fixed_order) return kFixedGroup;
+    return asked_group_edges > 0 ? asked_group_edges : group_size(edges, shard.own);
   }
 };
 

@@ -1,0 +1,277 @@
+#include "cli/study_engine.h"
+
+#include <algorithm>
+
+#include "cli/ranks.h"
+#include "plait/aggregate/cuda/bench.h"
+#include "plait/aggregate/cuda/managed_bench.h"
+#include "plait/aggregate/run_memory.h"
+#include "plait/base/error.h"
+#include "plait/base/gpu.h"
+#include "plait/base/timer.h"
+#include "plait/nn/bench/made_data.h"
+#include "plait/nn/bench/model_bench.h"
+#include "plait/nn/model.h"
+#include "plait/world/gather.h"
+#include "plait/world/phase.h"
+
+namespace plait::cli {
+namespace {
+
+constexpr double kTolerance = 1e-5;    // of a step's result, relative
+constexpr double kMostSeconds = 2;     // of work that is no part of a step
+constexpr std::int32_t kClasses = 16;  // of the labels that an epoch learns
+
+// Tells whether two entries can be measured on the same placed graph.
+bool same_way(const StudyEntry& a, const StudyEntry& b) {
+  const Route &x = a.options.route, &y = b.options.route;
+  const GpuTuning &s = a.options.tuning, &t = b.options.tuning;
+  return a.order == b.order && x.strategy == y.strategy && x.get == y.get &&
+         x.partition == y.partition && s.sum_by_cusparse == t.sum_by_cusparse &&
+         s.group_edges == t.group_edges;
+}
+
+// A placed graph.
+struct PlacedGraph {
+  StudyEntry entry;
+  std::unique_ptr<Aggregator> on_cpu;
+  std::unique_ptr<GpuAggregator> on_gpu;
+
+  Aggregator& aggregator() const { return on_gpu ? *on_gpu : *on_cpu; }
+};
+
+class StudyEngine {
+ public:
+  StudyEngine(World& world, const StudySettings& settings)
+      : world_(world), settings_(settings), input_(settings.graph()) {}
+
+  const Dataset& input() const { return input_; }
+
+  StudyRow measure(const StudyEntry& entry) {
+    const Phase phase(fmt::format("measuring {}", entry.name));
+    StudyRow row{.entry = entry, .times = {}, .ratio = {}};
+    switch (entry.part) {
+      case StudyPart::ordering:
+        row.times = time_work([&] { reordered(world_, input_, entry.order, settings_.seed); });
+        break;
+      case StudyPart::partition:
+        row.times = time_work([&] {
+          partition_for(world_, dataset(entry), entry.options.route.partition, settings_.seed);
+        });
+        break;
+      case StudyPart::placing:
+        row.times = time_work([&] { place(entry); });
+        break;
+      case StudyPart::first_step:
+        row.times = time_first_step(entry);
+        break;
+      case StudyPart::epoch:
+        row.times = time_epoch(entry);
+        break;
+      default:
+        measure_step(entry, row);
+    }
+    return row;
+  }
+
+ private:
+  // Returns the graph in the entry's order, which is kept.
+  const Dataset& dataset(const StudyEntry& entry) {
+    if (entry.order == ReorderMethod::none) return input_;
+    auto found = renumbered_.find(entry.order);
+    if (found == renumbered_.end())
+      found =
+          renumbered_.emplace(entry.order, reordered(world_, input_, entry.order, settings_.seed))
+              .first;
+    return found->second ? *found->second : input_;
+  }
+  // Returns the owners of its vertices, which are kept.
+  const Partition& partition(const StudyEntry& entry) {
+    const PartitionScheme scheme = entry.options.route.partition;
+    const std::pair key{entry.order, scheme};
+    auto found = partitions_.find(key);
+    if (found == partitions_.end())
+      found =
+          partitions_.emplace(key, partition_for(world_, dataset(entry), scheme, settings_.seed))
+              .first;
+    return found->second;
+  }
+
+  // Places the graph anew, unless the last entry has left it placed in the same way and `again` is
+  // false.
+  const PlacedGraph& place(const StudyEntry& entry, bool again = true) {
+    if (!again && placed_ && same_way(placed_->entry, entry)) return *placed_;
+    placed_.reset();  // frees its memory before the next one is judged
+    const Dataset& data = dataset(entry);
+    const Partition& owners = partition(entry);
+    require_run_fits(
+        world_, data.graph, data.symmetric, owners,
+        {.route = entry.options.route, .shards = entry.options.shards, .widths = {entry.width}},
+        "the aggregation");
+    auto placed = std::make_unique<PlacedGraph>();
+    placed->entry = entry;
+    if (entry.options.route.gpu) {
+      placed->on_gpu =
+          make_gpu_aggregator(world_, data.graph, data.symmetric, owners, entry.options);
+      wait_for_gpu();
+    } else {
+      placed->on_cpu = make_aggregator(world_, data.graph, data.symmetric, owners, entry.options);
+    }
+    placed_ = std::move(placed);
+    return *placed_;
+  }
+
+  std::unique_ptr<AggregateBench> bench_of(const PlacedGraph& placed, const StudyEntry& entry) {
+    const AnyCsr& csr = dataset(entry).graph;
+    const Partition& owners = partition(entry);
+    if (placed.on_gpu)
+      return std::make_unique<GpuBench>(world_, csr, owners, *placed.on_gpu, entry.width);
+    return make_cpu_bench(world_, csr, owners, *placed.on_cpu, entry.width);
+  }
+
+  void measure_managed(const StudyEntry& entry, StudyRow& row) {
+    placed_.reset();
+    ManagedBench bench(world_, dataset(entry).graph, partition(entry), entry.options.route.get,
+                       entry.width);
+    check(bench, row);
+    row.times = bench.time_steps(settings_.effort);
+  }
+
+  static void check(AggregateBench& bench, StudyRow& row) {
+    row.error = bench.check();
+    require<MismatchError>(row.error < kTolerance, "{} is wrong by {} relative", row.entry.name,
+                           row.error);
+  }
+
+  void measure_step(const StudyEntry& entry, StudyRow& row) {
+    if (entry.managed) return measure_managed(entry, row);
+    const PlacedGraph& placed = place(entry, false);
+    const std::unique_ptr<AggregateBench> bench = bench_of(placed, entry);
+    const std::uint64_t before = placed.aggregator().cost().bytes_fetched;
+    check(*bench, row);
+    row.bytes = placed.aggregator().cost().bytes_fetched - before;
+    switch (entry.part) {
+      case StudyPart::step:
+        row.times = bench->time_steps(settings_.effort);
+        break;
+      case StudyPart::link:
+        row.times = time_part(*bench, StepPart::link);
+        break;
+      case StudyPart::sum:
+        row.times = time_part(*bench, StepPart::sum);
+        break;
+      case StudyPart::waiting:
+        row.times = time_share(placed, *bench, &ExchangeCost::waiting);
+        break;
+      case StudyPart::fetching:
+        row.times = time_share(placed, *bench, &ExchangeCost::fetching);
+        break;
+      default:
+        row.times = time_share(placed, *bench, &ExchangeCost::summing);
+    }
+  }
+
+  // On GPUs only, as the table of studies says.
+  Times time_part(AggregateBench& bench, StepPart part) {
+    return dynamic_cast<GpuBench&>(bench).time_part(part, settings_.effort);
+  }
+
+  // Times the share of a step that the exchange accounts for itself. A check() takes one step.
+  Times time_share(const PlacedGraph& placed, AggregateBench& bench, double ExchangeCost::*share) {
+    Times times;
+    for (int r = 0; r < settings_.effort.repetitions; ++r) {
+      const double before = placed.aggregator().cost().*share;
+      bench.check();
+      const double seconds = placed.aggregator().cost().*share - before;
+      times.ms.push_back(largest_of_all(world_, seconds * 1e3));
+    }
+    std::ranges::sort(times.ms);
+    return times;
+  }
+
+  // The steps of a run of the fewest steps, less those of a second run.
+  Times time_first_step(const StudyEntry& entry) {
+    const BenchEffort once{.repetitions = 1, .seconds = 0};
+    Times times;
+    for (int r = 0; r < settings_.effort.repetitions; ++r) {
+      const std::unique_ptr<AggregateBench> bench = bench_of(place(entry), entry);
+      const double first = time_once([&] { bench->time_steps(once); });
+      const double second = time_once([&] { bench->time_steps(once); });
+      times.ms.push_back(std::max(first - second, 0.0));
+    }
+    std::ranges::sort(times.ms);
+    return times;
+  }
+
+  Times time_epoch(const StudyEntry& entry) {
+    placed_.reset();
+    const Partition& owners = partition(entry);
+    Dataset data = settings_.graph();
+    data.features = {};
+    data = with_made_data(world_, std::move(data), owners,
+                          {.width = entry.width, .classes = kClasses, .seed = settings_.seed});
+    ModelBench bench(world_, data, owners, {.model = default_model("gcn")});
+    return bench.time_training(entry.options.route, settings_.effort).times;
+  }
+
+  // Returns the ms that the slowest rank takes for `work`, which all do at once.
+  template <class Work>
+  double time_once(const Work& work) {
+    world_.barrier();
+    const Stopwatch watch;
+    work();
+    return largest_of_all(world_, watch.seconds() * 1e3);
+  }
+  template <class Work>
+  Times time_work(const Work& work) {
+    Times times;
+    double all = 0;
+    for (int r = 0; r < settings_.effort.repetitions && all < kMostSeconds * 1e3; ++r) {
+      times.ms.push_back(time_once(work));
+      all += times.ms.back();  // the same on all ranks
+    }
+    std::ranges::sort(times.ms);
+    return times;
+  }
+
+  World& world_;
+  const StudySettings& settings_;
+  const Dataset input_;
+  std::map<ReorderMethod, std::optional<Dataset>> renumbered_;  // none: vertices keep their order
+  std::map<std::pair<ReorderMethod, PartitionScheme>, Partition> partitions_;
+  std::unique_ptr<PlacedGraph> placed_;  // by the last entry
+};
+
+// Work that is done once has no ratio to steps, unless the study asks for its share.
+bool has_ratio(const Study& study, const StudyRow& row) {
+  return study.ratio == StudyRatio::share || row.entry.part == StudyPart::step;
+}
+
+}  // namespace
+
+StudyResult run_study(World& world, const Study& study, const std::vector<StudyEntry>& entries,
+                      const StudySettings& settings) {
+  StudyEngine engine(world, settings);
+  StudyResult result{.graph = engine.input().name,
+                     .vertices = engine.input().vertices(),
+                     .edges = engine.input().edges(),
+                     .rows = {},
+                     .refused = {}};
+  for (const StudyEntry& entry : entries) try {
+      result.rows.push_back(engine.measure(entry));
+    } catch (const DoesNotFitError& error) {  // on all ranks
+      result.refused.emplace_back(entry.name, error.what());
+    }
+  require<DoesNotFitError>(!result.rows.empty(), "{}", result.refused.front().second);
+  if (result.rows.front().entry.name != entries.front().name) return result;  // nothing to compare
+  const double first = result.rows.front().times.median();
+  for (StudyRow& row : result.rows) {
+    const double ms = row.times.median();
+    const bool speedup = study.ratio == StudyRatio::speedup;
+    if (has_ratio(study, row) && (speedup ? ms : first) > 0)
+      row.ratio = speedup ? first / ms : ms / first;
+  }
+  return result;
+}
+
+}  // namespace plait::cli

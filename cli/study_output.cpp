@@ -1,0 +1,169 @@
+#include "cli/study_output.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "cli/svg_file.h"
+#include "plait/base/printable.h"
+
+namespace plait::cli {
+namespace {
+
+std::string number(const std::optional<double>& value) {
+  return value ? fmt::format("{:.2f}", *value) : "";
+}
+
+// The heading of ratios.
+std::string ratio_title(const StudyRun& run) {
+  const std::string& first = run.result.rows.front().entry.name;
+  return run.study.ratio == StudyRatio::speedup ? fmt::format("x as fast as {}", first)
+                                                : fmt::format("of {}", first);
+}
+
+// Returns the steps in which the time of renumbering comes back, if it does.
+std::optional<double> steps_to_repay(const StudyRun& run, const StudyRow& row) {
+  const auto step_in = [&](ReorderMethod order) -> const StudyRow* {
+    for (const StudyRow& one : run.result.rows)
+      if (one.entry.part == StudyPart::step && one.entry.order == order) return &one;
+    return nullptr;
+  };
+  if (row.entry.part != StudyPart::ordering) return {};
+  const StudyRow *before = step_in(ReorderMethod::none), *after = step_in(row.entry.order);
+  if (before == nullptr || after == nullptr) return {};
+  const double saved = before->times.median() - after->times.median();
+  if (saved <= 0) return {};
+  return row.times.median() / saved;
+}
+
+std::string notes(const StudyRun& run, const StudyRow& row) {
+  std::string text;
+  for (const auto& [key, value] : row.entry.figures) text += fmt::format("  {} {:g}", key, value);
+  if (const auto steps = steps_to_repay(run, row))
+    text += fmt::format("  repaid after {:.0f} steps", *steps);
+  return text;
+}
+
+void add_once(std::vector<std::string>& names, const std::string& name) {
+  if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+}
+
+std::string title(const StudyRun& run) {
+  return fmt::format("{} on {}: {}", printable(run.result.graph), run.ranks, run.study.name);
+}
+
+std::string heat_map(const StudyRun& run) {
+  HeatMap map{.title = title(run),
+              .row_title = "ps",
+              .column_title = "dist / wpb",
+              .value_title = "ms of a step; the least has a frame",
+              .rows = {},
+              .columns = {},
+              .values = {}};
+  for (const StudyRow& row : run.result.rows) {
+    add_once(map.rows, row.entry.row);
+    add_once(map.columns, row.entry.column);
+  }
+  map.values.assign(map.rows.size(), std::vector<double>(map.columns.size(),
+                                                         std::numeric_limits<double>::quiet_NaN()));
+  for (const StudyRow& row : run.result.rows) {
+    const auto r = std::ranges::find(map.rows, row.entry.row) - map.rows.begin();
+    const auto c = std::ranges::find(map.columns, row.entry.column) - map.columns.begin();
+    map.values[static_cast<std::size_t>(r)][static_cast<std::size_t>(c)] = row.times.median();
+  }
+  return heat_map_file(map);
+}
+
+}  // namespace
+
+void print_text(const StudyRun& run) {
+  const StudyResult& result = run.result;
+  fmt::print("{}: {}\n{}: {}\n", run.study.name, run.study.question, run.study.paper,
+             run.study.claim);
+  fmt::print("{} on {}, partition {}: {} vertices, {} edges\n", printable(result.graph), run.ranks,
+             to_string(run.partition), result.vertices, result.edges);
+  fmt::print("{:<24} {:<10} {:>5} {:>10} {:>10} {:>10} {:>7} {:>7}\n", "way", "timed", "width",
+             "median ms", "least", "most", "ratio", "paper");
+  for (const StudyRow& row : result.rows)
+    fmt::print("{:<24} {:<10} {:>5} {:>10.4f} {:>10.4f} {:>10.4f} {:>7} {:>7}{}\n", row.entry.name,
+               to_string(row.entry.part), row.entry.width, row.times.median(), row.times.least(),
+               row.times.most(), number(row.ratio), number(row.entry.claim), notes(run, row));
+  fmt::print("ratio: {}\n", ratio_title(run));
+  for (const auto& [name, why] : result.refused) fmt::print("{} was left out: {}\n", name, why);
+}
+
+json to_json(const StudyRun& run) {
+  const auto optional = [](const std::optional<double>& value) {
+    return value ? json(*value) : json(nullptr);
+  };
+  json rows = json::array(), refused = json::array();
+  for (const StudyRow& row : run.result.rows) {
+    json one = {{"name", row.entry.name},
+                {"timed", to_string(row.entry.part)},
+                {"strategy", to_string(row.entry.options.route.strategy)},
+                {"order", to_string(row.entry.order)},
+                {"width", row.entry.width},
+                {"median_ms", row.times.median()},
+                {"least_ms", row.times.least()},
+                {"most_ms", row.times.most()},
+                {"repetitions", row.times.ms.size()},
+                {"error", row.error},
+                {"link_bytes", row.bytes},
+                {"ratio", optional(row.ratio)},
+                {"paper_ratio", optional(row.entry.claim)}};
+    for (const auto& [key, value] : row.entry.figures) one[key] = value;
+    if (row.entry.part == StudyPart::ordering)
+      one["repaid_after_steps"] = optional(steps_to_repay(run, row));
+    rows.push_back(std::move(one));
+  }
+  for (const auto& [name, why] : run.result.refused)
+    refused.push_back({{"name", name}, {"why", why}});
+  return {{"study", run.study.name},
+          {"paper", run.study.paper},
+          {"claim", run.study.claim},
+          {"graph", run.result.graph},
+          {"vertices", run.result.vertices},
+          {"edges", run.result.edges},
+          {"ranks", run.rank_count},
+          {"device", run.device},
+          {"partition", to_string(run.partition)},
+          {"ratio_is", run.study.ratio == StudyRatio::speedup ? "speedup" : "share"},
+          {"rows", rows},
+          {"does_not_fit", refused}};
+}
+
+std::string plot_of(const StudyRun& run) {
+  if (!run.result.rows.front().entry.row.empty()) return heat_map(run);
+  NamedBarPlot plot{
+      .title = title(run),
+      .x_title = fmt::format("ms (behind the times: ratio, {}; paper)", ratio_title(run)),
+      .bars = {}};
+  for (const StudyRow& row : run.result.rows) {
+    std::string note = row.ratio ? fmt::format(" ms ({})", number(row.ratio)) : " ms";
+    if (row.entry.claim) note += fmt::format("; paper {}", number(row.entry.claim));
+    plot.bars.push_back(
+        {row.entry.name, row.times.median(), row.times.least(), row.times.most(), std::move(note)});
+  }
+  return bars_file(plot);
+}
+
+void print_studies() {
+  for (const Study& study : studies())
+    fmt::print("{:<23} {:<8} {}\n{:<32} {}: {}\n", study.name, study.needs_gpus ? "GPUs" : "any",
+               study.question, "", study.paper, study.claim);
+}
+
+json studies_to_json() {
+  json all = json::array();
+  for (const Study& study : studies())
+    all.push_back({{"name", study.name},
+                   {"question", study.question},
+                   {"paper", study.paper},
+                   {"claim", study.claim},
+                   {"needs_gpus", study.needs_gpus},
+                   {"least_ranks", study.least_ranks}});
+  return {{"studies", all}};
+}
+
+}  // namespace plait::cli

@@ -1,0 +1,306 @@
+#include "cli/study_table.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <ranges>
+
+#include "plait/base/error.h"
+#include "plait/plan/choose.h"
+#include "plait/plan/get_resources.h"
+
+namespace plait::cli {
+namespace {
+
+using Entries = std::vector<StudyEntry>;
+
+StudyEntry entry(std::string name, const StudyInput& in, Strategy strategy) {
+  StudyEntry made{.name = std::move(name),
+                  .options = {.route = in.route, .shards = {.transposed = false}},
+                  .width = in.width};
+  made.options.route.strategy = strategy;
+  made.options.route = choose(made.options.route);
+  return made;
+}
+StudyEntry by(const StudyInput& in, Strategy strategy) {
+  return entry(std::string(to_string(strategy)), in, strategy);
+}
+// An entry of the strategy that is chosen by itself, which times this part.
+StudyEntry part_of(std::string name, const StudyInput& in, StudyPart part) {
+  StudyEntry made = entry(std::move(name), in, Strategy::automatic);
+  made.part = part;
+  return made;
+}
+template <class Set>
+StudyEntry get_with(std::string name, const StudyInput& in, const Set& set) {
+  StudyEntry made = entry(std::move(name), in, Strategy::get);
+  set(made.options.route.get);
+  return made;
+}
+StudyEntry claimed(StudyEntry made, double claim) {
+  made.claim = claim;
+  return made;
+}
+StudyEntry by_cusparse(std::string name, const StudyInput& in) {
+  StudyEntry made = entry(std::move(name), in, Strategy::bulk);
+  made.options.tuning.sum_by_cusparse = true;
+  return made;
+}
+
+Entries neighbour_partitioning(const StudyInput& in) {
+  return {get_with("none", in, [](GetTuning& t) { t.ps = GetTuning::kWholeRow; }),
+          claimed(get_with("ps 16", in, [](GetTuning& t) { t.ps = 16; }), 2.26)};
+}
+
+Entries interleaving(const StudyInput& in) {
+  return {get_with("off", in, [](GetTuning& t) { t.interleave = false; }),
+          claimed(get_with("on", in, [](GetTuning& t) { t.interleave = true; }), 1.89)};
+}
+
+Entries communication(const StudyInput& in) {
+  const auto read_by = [&](const char* name, ReadBy threads) {
+    return get_with(name, in, [=](GetTuning& t) { t.read_by = threads; });
+  };
+  return {read_by("thread", ReadBy::thread), read_by("block", ReadBy::block),
+          read_by("warp", ReadBy::warp)};
+}
+
+Entries settings(const StudyInput& in) {
+  Entries all;
+  for (const std::uint32_t ps : {1u, 2u, 4u, 8u, 16u, 32u})
+    for (const std::uint32_t wpb : {1u, 4u, 16u})
+      for (const std::uint32_t dist : {1u, 4u, 16u}) {
+        StudyEntry made = get_with(fmt::format("ps {} dist {} wpb {}", ps, dist, wpb), in,
+                                   [&](GetTuning& t) { t.ps = ps, t.dist = dist, t.wpb = wpb; });
+        made.row = fmt::format("{}", ps);
+        made.column = fmt::format("{} / {}", dist, wpb);
+        all.push_back(std::move(made));
+      }
+  return all;
+}
+
+Entries unified_memory(const StudyInput& in) {
+  Entries all{entry("get on managed memory", in, Strategy::get), by(in, Strategy::paged),
+              claimed(by(in, Strategy::get), 4.58), by(in, Strategy::pipelined)};
+  all.front().managed = true;
+  return all;
+}
+
+Entries collectives(const StudyInput& in) {
+  if (!in.route.gpu)
+    return {by(in, Strategy::bulk), by(in, Strategy::replicate), by(in, Strategy::get)};
+  return {by_cusparse("bulk, cusparse", in), by(in, Strategy::bulk), by(in, Strategy::replicate),
+          by(in, Strategy::get), by(in, Strategy::pipelined)};
+}
+
+Entries preprocessing(const StudyInput& in) {
+  Entries all{part_of("epoch", in, StudyPart::epoch),
+              part_of("communities", in, StudyPart::ordering)};
+  all.back().order = ReorderMethod::communities;
+  for (const PartitionScheme scheme :
+       {PartitionScheme::edges, PartitionScheme::clusters, PartitionScheme::metis}) {
+    all.push_back(
+        part_of(fmt::format("partition by {}", to_string(scheme)), in, StudyPart::partition));
+    all.back().options.route.partition = scheme;
+  }
+  all.push_back(part_of("shards", in, StudyPart::placing));
+  if (in.route.gpu) all.push_back(part_of("neighbour groups", in, StudyPart::first_step));
+  return all;
+}
+
+Entries split(const StudyInput& in) {
+  Entries all{part_of("step", in, StudyPart::step)};
+  if (in.route.gpu) {
+    all.push_back(part_of("link alone", in, StudyPart::link));
+    all.push_back(part_of("sum alone", in, StudyPart::sum));
+  } else {
+    all.push_back(part_of("waiting", in, StudyPart::waiting));
+    all.push_back(part_of("fetching", in, StudyPart::fetching));
+    all.push_back(part_of("summing", in, StudyPart::summing));
+  }
+  return all;
+}
+
+Entries renumbering(const StudyInput& in) {
+  Entries all;
+  for (const ReorderMethod method : {ReorderMethod::none, ReorderMethod::degree, ReorderMethod::rcm,
+                                     ReorderMethod::communities}) {
+    all.push_back(part_of(std::string(to_string(method)), in, StudyPart::step));
+    all.back().order = method;
+  }
+  all.back().claim = 1.74;
+  all.push_back(part_of("communities: cost", in, StudyPart::ordering));
+  all.back().order = ReorderMethod::communities;
+  return all;
+}
+
+Entries group_size_study(const StudyInput& in) {
+  Entries all;
+  for (std::uint32_t ngs = 1; ngs <= GetTuning::kMostNeighbours; ngs *= 2)
+    all.push_back(get_with(fmt::format("ngs {}", ngs), in, [&](GetTuning& t) { t.ps = ngs; }));
+  for (std::uint32_t edges = 32; edges <= 8192; edges *= 4) {
+    all.push_back(entry(fmt::format("pipelined, {} edges", edges), in, Strategy::pipelined));
+    all.back().options.tuning.group_edges = edges;
+  }
+  all.push_back(entry("pipelined, as chosen", in, Strategy::pipelined));
+  return all;
+}
+
+Entries hidden_width(const StudyInput& in) {
+  Entries all;
+  for (std::uint64_t width = 16; width <= 512; width *= 2) {
+    all.push_back(part_of(fmt::format("width {}", width), in, StudyPart::step));
+    all.back().width = width;
+  }
+  return all;
+}
+
+Entries occupancy(const StudyInput& in) {
+  constexpr GpuLimits kLimits;
+  constexpr std::uint64_t kPiece = 16;  // bytes that a lane fetches at once from padded rows
+  Entries all;
+  for (const bool asynchronous : {true, false})
+    for (const std::uint32_t wpb : {1u, 2u, 4u, 8u, 16u}) {
+      StudyEntry made =
+          get_with(fmt::format("wpb {}, {}", wpb, asynchronous ? "async" : "blocking"), in,
+                   [&](GetTuning& t) { t.wpb = wpb, t.asynchronous = asynchronous; });
+      const GetBlock block = get_block(made.options.route.get, kPiece);
+      const std::uint64_t blocks = blocks_at_once(block, kLimits);
+      made.figures = {{"blocks_at_once", static_cast<double>(blocks)},
+                      {"occupancy", static_cast<double>(blocks * block.warps) /
+                                        static_cast<double>(kLimits.warps)}};
+      all.push_back(std::move(made));
+    }
+  return all;
+}
+
+const std::array kStudies{
+    Study{"neighbour-partitioning",
+          "What do neighbour groups of 16 gain over whole rows?",
+          "MGG, figure 10(a)",
+          "2.26 times as fast with groups",
+          true,
+          2,
+          StudyRatio::speedup,
+          {"--ps", "--remote-ps"},
+          neighbour_partitioning},
+    Study{"interleaving",
+          "What does a warp gain by local and remote groups in turns?",
+          "MGG, figure 10(b)",
+          "1.89 times as fast with interleaving",
+          true,
+          2,
+          StudyRatio::speedup,
+          {"--interleave"},
+          interleaving},
+    Study{"communication",
+          "Which threads should read a remote row together?",
+          "MGG, figure 10(c)",
+          "a warp is the fastest",
+          true,
+          2,
+          StudyRatio::speedup,
+          {"--read-by"},
+          communication},
+    Study{"settings",
+          "Which ps, dist and wpb are the fastest?",
+          "MGG, figure 11",
+          "up to 68% less time than the initial settings",
+          true,
+          2,
+          StudyRatio::speedup,
+          {"--ps", "--remote-ps", "--dist", "--wpb"},
+          settings},
+    Study{"uvm",
+          "What do reads of remote rows gain over pages of unified memory?",
+          "MGG, figure 8",
+          "4.58 times as fast for GCN",
+          true,
+          2,
+          StudyRatio::speedup,
+          {},
+          unified_memory},
+    Study{"nccl",
+          "What do reads and pushes gain over messages, whose rows come before the sum?",
+          "MGG, table 4",
+          "2.64 times as fast as NCCL, for lookups of a recommendation model",
+          false,
+          2,
+          StudyRatio::speedup,
+          {},
+          collectives},
+    Study{"preprocessing",
+          "How many epochs of training does each preparation take?",
+          "GNNAdvisor, figure 13(b)",
+          "renumbering takes 4.00% of the time of training",
+          false,
+          1,
+          StudyRatio::share,
+          {},
+          preprocessing},
+    Study{"split",
+          "Which share of a step do communication and computation take?",
+          "MGG, section 3",
+          "the pipeline hides the shorter of both",
+          false,
+          2,
+          StudyRatio::share,
+          {},
+          split},
+    Study{"renumbering",
+          "What does an order of the vertices gain and cost?",
+          "GNNAdvisor, figures 12(c) and 13(b)",
+          "up to 1.74 times as fast for GCN",
+          false,
+          1,
+          StudyRatio::speedup,
+          {"--reorder"},
+          renumbering},
+    Study{"group-size",
+          "How does the time depend on the neighbours in a group (ngs)?",
+          "GNNAdvisor, figure 12(a)",
+          "time falls up to ngs of about 32, then rises",
+          true,
+          1,
+          StudyRatio::share,
+          {"--ps", "--remote-ps"},
+          group_size_study},
+    Study{"hidden-width",
+          "How does the time grow with the width of rows?",
+          "GNNAdvisor, figure 13(a)",
+          "time grows with the width",
+          false,
+          1,
+          StudyRatio::share,
+          {"--width"},
+          hidden_width},
+    Study{"occupancy",
+          "How many blocks fit on a multiprocessor, and what are they worth?",
+          "MGG, section 7.1",
+          "occupancy is 39.20% higher than of unified memory",
+          true,
+          2,
+          StudyRatio::speedup,
+          {"--wpb", "--get"},
+          occupancy},
+};
+
+constexpr std::array<std::string_view, 11> kParts{"step",     "link",       "sum",      "waiting",
+                                                  "fetching", "summing",    "ordering", "partition",
+                                                  "placing",  "first step", "epoch"};
+
+}  // namespace
+
+std::string_view to_string(StudyPart part) { return kParts[static_cast<std::size_t>(part)]; }
+
+std::span<const Study> studies() { return kStudies; }
+
+const Study& study_of(std::string_view name) {
+  const auto* const found = std::ranges::find(kStudies, name, &Study::name);
+  require<UsageError>(found != kStudies.end(), "study '{}' is not one of {}", name,
+                      fmt::join(kStudies | std::views::transform(&Study::name), ", "));
+  return *found;
+}
+
+}  // namespace plait::cli

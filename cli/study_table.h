@@ -1,0 +1,80 @@
+// The studies of `plait study`: comparisons of the papers, one row of a table each. A study is a
+// list of entries, which one engine (study_engine.h) measures on one graph.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "plait/exchange/options.h"
+#include "plait/reorder/reorder.h"
+
+namespace plait::cli {
+
+// The work that an entry times.
+enum class StudyPart {
+  step,        // y = A x
+  link,        // on GPUs: the transfer of the halo alone
+  sum,         // on GPUs: the sum over all edges alone
+  waiting,     // on the CPU: the part of a step in which a rank waits for others,
+  fetching,    //   moves rows,
+  summing,     //   and sums
+  ordering,    // finding the order of vertices, and renumbering the graph by it
+  partition,   // finding the owners of vertices
+  placing,     // making the shards and what moving rows needs
+  first_step,  // on GPUs: the first step, less a later one: neighbour groups and memory for sums
+  epoch,       // a step of training: GCN of two layers, 16 wide, with made features and labels
+};
+std::string_view to_string(StudyPart part);
+
+// One measurement.
+struct StudyEntry {
+  std::string name;
+  StudyPart part = StudyPart::step;
+  ExchangeOptions options;
+  bool managed = false;     // strategy get, but on managed memory (aggregate/cuda/managed_bench.h)
+  std::uint64_t width = 0;  // of x, in floats
+  ReorderMethod order = ReorderMethod::none;  // of the graph
+  std::optional<double> claim = {};           // the paper's ratio
+  // Numbers that are known without measuring, by their keys in JSON.
+  std::vector<std::pair<std::string, double>> figures = {};
+  std::string row = {}, column = {};  // the cell of a heat map; empty: a bar
+};
+
+// What entries are made from.
+struct StudyInput {
+  Route route;  // its strategy is open
+  std::uint64_t width = 64;
+  int ranks = 1;
+};
+
+// The ratio of an entry's time and the time of the study's first entry.
+enum class StudyRatio {
+  speedup,  // the first one's time divided by this one's
+  share,    // this one's time divided by the first one's
+};
+
+struct Study {
+  std::string_view name;
+  std::string_view question;
+  std::string_view paper;  // where the paper has it
+  std::string_view claim;  // what the paper says
+  bool needs_gpus;
+  int least_ranks;
+  StudyRatio ratio;
+  // Options of the command that the study sets itself.
+  std::vector<const char*> varies;
+  // Throws UsageError for a route that cannot be.
+  std::vector<StudyEntry> (*entries)(const StudyInput& input);
+};
+
+// Returns all studies.
+std::span<const Study> studies();
+// Throws a UsageError that lists all names.
+const Study& study_of(std::string_view name);
+
+}  // namespace plait::cli

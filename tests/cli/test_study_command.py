@@ -1,0 +1,147 @@
+"""plait study: the studies that run on CPU ranks, their numbers, plots, and what is refused."""
+
+import statistics
+import xml.etree.ElementTree
+
+import pytest
+
+from program import DOES_NOT_FIT, USAGE, environment
+
+NO_GPU = environment(CUDA_VISIBLE_DEVICES="")
+ONCE = ("--repetitions", 1)
+TINY = ("--like", "cora", "--scale", 0.2, "--width", 9)
+# By study: the names of its rows on CPU ranks.
+ROWS = {
+    "nccl": ["bulk", "replicate", "get"],
+    "preprocessing": ["epoch", "communities", "partition by edges", "partition by clusters",
+                      "partition by metis", "shards"],
+    "split": ["step", "waiting", "fetching", "summing"],
+    "renumbering": ["none", "degree", "rcm", "communities", "communities: cost"],
+    "hidden-width": [f"width {w}" for w in (16, 32, 64, 128, 256, 512)],
+}
+GPU_STUDIES = {"neighbour-partitioning", "interleaving", "communication", "settings", "uvm",
+               "group-size", "occupancy"}
+
+
+def check_numbers(found):
+    """Times are in order, and ratios are those of the medians."""
+    first = found["rows"][0]["median_ms"]
+    for row in found["rows"]:
+        assert 0 <= row["least_ms"] <= row["median_ms"] <= row["most_ms"], row
+        assert 0 <= row["error"] < 1e-5
+        if row["timed"] == "step":
+            assert row["median_ms"] > 0
+        if row["ratio"] is not None and row["median_ms"] > 0:
+            share = row["median_ms"] / first
+            wanted = share if found["ratio_is"] == "share" else 1 / share
+            assert row["ratio"] == pytest.approx(wanted, rel=1e-9)
+    assert found["rows"][0]["ratio"] == 1
+    assert found["does_not_fit"] == []
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_studies_on_cpu_ranks(plait, communities, name):
+    width = () if name == "hidden-width" else ("--width", 9)
+    found = plait.json("study", name, communities, *width, "--repetitions", 3)
+    assert [row["name"] for row in found["rows"]] == ROWS[name]
+    ranks = 1 if name in ("preprocessing", "renumbering", "hidden-width") else 2
+    assert (found["study"], found["ranks"], found["device"]) == (name, ranks, "cpu")
+    assert (found["vertices"], found["edges"], found["partition"]) == (600, 6000, "edges")
+    assert all(row["repetitions"] == 3 for row in found["rows"] if row["timed"] == "step")
+    check_numbers(found)
+    widths = [row["width"] for row in found["rows"]]
+    assert widths == ([16, 32, 64, 128, 256, 512] if name == "hidden-width" else [9] * len(widths))
+
+
+def test_made_graphs_ranks_and_text(plait):
+    found = plait.json("study", "split", *TINY, "--ranks", 3, "--partition", "hash", *ONCE)
+    assert (found["ranks"], found["partition"], found["graph"]) == (3, "hash", "cora")
+    assert abs(found["vertices"] - 2708 * 0.2) <= 1 and found["edges"] > 0
+    check_numbers(found)
+    crawl = plait.json("study", "split", "--like", "it-2004", "--scale", 1e-5, *ONCE)
+    assert crawl["graph"] == "it-2004" and crawl["edges"] > 0
+    text = plait.ok("study", "renumbering", *TINY, *ONCE).out
+    for word in ("renumbering: What", "GNNAdvisor, figures 12(c) and 13(b)", "1.74", "1 rank, ",
+                 "x as fast as none", *ROWS["renumbering"]):
+        assert word in text, word
+
+
+def test_bytes_and_parts(plait, communities):
+    """Bytes are those of a step; on the CPU, the parts of a step take no longer than steps did."""
+    rows = {row["name"]: row for row in plait.json("study", "nccl", communities, "--width", 16,
+                                                   *ONCE)["rows"]}
+    assert rows["bulk"]["link_bytes"] < rows["replicate"]["link_bytes"]
+    assert rows["replicate"]["link_bytes"] % (16 * 4) == 0
+    split = plait.json("study", "split", communities, "--width", 512, "--repetitions", 9)["rows"]
+    parts = statistics.fsum(row["median_ms"] for row in split[1:])
+    assert 0 < split[3]["median_ms"] < 50 * split[0]["median_ms"] and parts > 0
+
+
+def test_renumbering_repays(plait, communities):
+    """The cost is repaid after the steps in which the gain adds up to it, if there is a gain."""
+    rows = plait.json("study", "renumbering", communities, *ONCE)["rows"]
+    none, *_, ordered, cost = rows
+    assert (cost["timed"], cost["order"], cost["ratio"]) == ("ordering", "communities", None)
+    gain = none["median_ms"] - ordered["median_ms"]
+    if gain > 0:
+        assert cost["repaid_after_steps"] == pytest.approx(cost["median_ms"] / gain)
+    else:
+        assert cost["repaid_after_steps"] is None
+
+
+@pytest.mark.parametrize("name", ["split", "nccl"])
+def test_plots_stand_alone(plait, communities, tmp_path, name):
+    path = tmp_path / "plot.svg"
+    found = plait.json("study", name, communities, *ONCE, "--plot", path)
+    root = xml.etree.ElementTree.fromstring(path.read_text())
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert all(row["name"] in texts for row in found["rows"])
+    bars = [e for e in root.iter("{http://www.w3.org/2000/svg}rect") if e.get("class") == "c0 fill"]
+    lengths = [float(bar.get("width")) for bar in bars]
+    times = [row["median_ms"] for row in found["rows"]]
+    assert len(bars) == len(times)
+    assert lengths[0] / max(lengths) == pytest.approx(times[0] / max(times), abs=0.02)
+
+
+def test_list(plait):
+    by_option, by_no_name = plait.json("study", "--list"), plait.json("study")
+    assert by_option == by_no_name
+    needs = {study["name"]: study["needs_gpus"] for study in by_option["studies"]}
+    assert {name for name, gpus in needs.items() if gpus} == GPU_STUDIES
+    assert {name for name, gpus in needs.items() if not gpus} == set(ROWS)
+    text = plait.ok("study", "--list").out
+    for study in by_option["studies"]:
+        assert all(study[key] in text for key in ("name", "question", "paper", "claim"))
+
+
+@pytest.mark.parametrize("name", sorted(GPU_STUDIES))
+def test_studies_that_need_gpus(plait, name):
+    plait.fails(USAGE, "study", name, names=[name, "need GPUs", "--gpus"], env=NO_GPU)
+
+
+@pytest.mark.parametrize("options,names", [
+    (("luck",), ["'luck'", "renumbering", "interleaving"]),
+    (("split", "--ranks", 1), ["split needs 2 ranks", "--ranks 2"]),
+    (("interleaving", "--gpus", 1), ["interleaving needs 2 ranks", "--gpus 2"]),
+    (("interleaving", "--gpus", 2), ["asks for 2 GPUs"]),
+    (("hidden-width", "--width", 9), ["--width is set by study hidden-width"]),
+    (("renumbering", "--reorder", "rcm"), ["--reorder is set by study renumbering"]),
+    (("neighbour-partitioning", "--gpus", 2, "--ps", 8), ["--ps is set by"]),
+    (("split", "--ps", 8), ["--ps is a setting of strategy get on GPUs"]),
+    (("split", "--like", "moon"), ["moon"]),
+    (("split", "--scale", 2), ["--scale"]),
+    (("split", "--width", 0), ["--width"]),
+    (("split", "--repetitions", 0), ["--repetitions"]),
+    (("split", "--transport", "nvshmem"), ["nvshmem", "--gpus"]),
+    (("--plot", "plot.svg"), ["--plot needs the name of a study"]),
+])
+def test_refused_before_anything_starts(plait, options, names, tmp_path):
+    plait.fails(USAGE, "study", *options, names=names, env=NO_GPU, cwd=tmp_path)
+
+
+def test_refused_graphs(plait, communities, tmp_path):
+    plait.fails(USAGE, "study", "split", communities, "--scale", 0.5, names=["--like and --scale"])
+    path = tmp_path / "ring.plait"
+    plait.ok("generate", "ring", "--vertices", 2**20, "-o", path)
+    plait.fails(DOES_NOT_FIT, "study", "nccl", path, "--width", 2**20, names=["the aggregation"])
