@@ -7,6 +7,7 @@
 
 #include "cli/ranks.h"
 #include "plait/aggregate/cuda/bench.h"
+#include "plait/aggregate/route_choice.h"
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/error.h"
 #include "plait/base/printable.h"
@@ -43,7 +44,7 @@ class Tuning {
         world_(world),
         session_(session),
         dataset_(read_graph(world, o.graph, session)),
-        key_(measured_key(dataset_, session, world.size(),
+        key_(measured_key(dataset_, session.gpus > 0, world.size(),
                           static_cast<int>(world.ranks_of_host().size()))),
         folder_(o.dry ? "" : measured_routes_folder()) {}
 
