@@ -38,12 +38,9 @@ std::tuple<std::string, std::int64_t, bool> layer_plan(const std::string& kind,
                         "a layer has 3 sizes, each above 0");
     ModelConfig config = default_model(kind);
     config.aggregation = aggregation;
-    const LayerPlan plan = layer_plan_of(config,
-                                         {.in = sizes[0],
-                                          .out = sizes[1],
-                                          .heads = sizes[2],
-                                          .concatenated = concatenated},
-                                         false);
+    const LayerPlan plan = layer_plan_of(
+        config, {.in = sizes[0], .out = sizes[1], .heads = sizes[2], .concatenated = concatenated},
+        false);
     return {std::string(to_string(plan.order)), static_cast<std::int64_t>(plan.moved_width),
             plan.moves_rows};
   });
@@ -78,12 +75,13 @@ std::string chosen(const EdgeTensors& edges, ChoiceCase run,
   RouteChoice choice(dataset, run, {.reason = reason, .warning = reason});
   Route route = choice.by_measurement();
   if (choice.predicts())
-    route.strategy = choice.by_prediction(
-        make_partition(route.partition, dataset, run.ranks, /*seed=*/0), free);
-  std::string text = fmt::format("route {} {}\n", to_string(route.strategy),
-                                 to_string(route.partition));
+    route.strategy =
+        choice.by_prediction(make_partition(route.partition, dataset, run.ranks, /*seed=*/0), free);
+  std::string text =
+      fmt::format("route {} {}\n", to_string(route.strategy), to_string(route.partition));
   for (const Alternative& way : choice.alternatives())
-    text += fmt::format("way {} {} {}\n", to_string(way.strategy), to_string(way.partition), way.ms);
+    text +=
+        fmt::format("way {} {} {}\n", to_string(way.strategy), to_string(way.partition), way.ms);
   return text + reasons;
 }
 
@@ -114,9 +112,9 @@ std::vector<std::string> choose_route(const Tensor& edge_index, std::int64_t num
     ChoiceCase run{.ranks = all,
                    .here = elsewhere ? all : static_cast<int>(world.ranks_of_host().size())};
     RouteQuestion& question = run.question;
-    question.route = choose({.strategy = strategy.empty() ? Strategy::automatic
-                                                          : parse_strategy(strategy),
-                             .gpu = device.is_cuda()});
+    question.route =
+        choose({.strategy = strategy.empty() ? Strategy::automatic : parse_strategy(strategy),
+                .gpu = device.is_cuda()});
     if (!partition.empty()) question.route.partition = parse_partition_scheme(partition);
     question.open_strategy = strategy.empty() || parse_strategy(strategy) == Strategy::automatic;
     question.open_partition = partition.empty();

@@ -48,9 +48,8 @@ Route RouteChoice::by_measurement() {
   const bool open = question.open_strategy || question.open_partition;
   MeasuredRoutes found;
   if (may_be_measured(run_))  // else the key need not be computed
-    found = read_measured_routes(
-        measured_routes_folder(),
-        measured_key(dataset_, question.route.gpu, run_.ranks, run_.here));
+    found = read_measured_routes(measured_routes_folder(),
+                                 measured_key(dataset_, question.route.gpu, run_.ranks, run_.here));
   if (!found.note.empty()) listener_.warning(found.note);
   const Decision decision = decide(question, found.routes);
   predicts_ = decision.alternatives.empty() && question.open_strategy && question.route.gpu;
@@ -70,8 +69,7 @@ Strategy RouteChoice::by_prediction(const Partition& partition,
   bool too_large = false;
   const auto fits = [&](const Route& route) {
     too_large = !free.empty() && !fits_on_gpus(run_.plan(partition, route), free);
-    if (too_large)
-      listener_.reason(way_name(route) + ": does not fit in the memory of the GPUs");
+    if (too_large) listener_.reason(way_name(route) + ": does not fit in the memory of the GPUs");
     return !too_large;
   };
   const Decision decision =
@@ -91,13 +89,12 @@ void RouteChoice::explain(const Decision& decision, const std::string& why) {
 }
 
 MeasuredKey measured_key(const Dataset& dataset, bool gpu, int ranks, int here) {
-  return {
-      .graph = graph_checksum(dataset),
-      .device = !gpu ? fmt::format("cpu, {} processors", std::thread::hardware_concurrency())
-                : gpu_count() > 0 ? current_gpu_name()
-                                  : "GPU",
-      .ranks = ranks,
-      .here = here};
+  return {.graph = graph_checksum(dataset),
+          .device = !gpu ? fmt::format("cpu, {} processors", std::thread::hardware_concurrency())
+                    : gpu_count() > 0 ? current_gpu_name()
+                                      : "GPU",
+          .ranks = ranks,
+          .here = here};
 }
 
 std::vector<std::uint64_t> free_on_gpus(int ranks) {

@@ -84,7 +84,7 @@ class Graph:
         # None: every call uses edge_weight. Else calls use it that are given this tensor, unchanged, which
         # has the weights of edges into own nodes (plait.spread).
         self._asks_for_weight = self._states = None
-        require_equal_graphs(edges.index, edges.weight, self._num_nodes, partition)
+        require_equal_graphs(edges.index, edges.weight, self._num_nodes, self.partition)
         fields = fields_of(edge_index, self._FIELDS)
         for name in self._FIELDS:
             setattr(self, name, fields.get(name))

@@ -85,8 +85,8 @@ struct LayerShape {
   bool concatenated = true;  // heads stand side by side in `out`; else `out` is their mean
 };
 
-// Tells whether a layer of this shape multiplies by its weight (out x in) before rows cross, if that
-// may come before or after: X W moves rows of the output's width, X rows of the input's. The
+// Tells whether a layer of this shape multiplies by its weight (out x in) before rows cross, if
+// that may come before or after: X W moves rows of the output's width, X rows of the input's. The
 // narrower rows cross, and sparse input is always multiplied first.
 inline bool transforms_first(const LayerShape& shape, bool sparse_input) {
   return sparse_input || shape.out <= shape.in;
