@@ -21,6 +21,7 @@ from plait._choice import choose
 from plait._dropout import StepCounter, VertexDropout
 from plait._layer_advice import device_of, layer_advice
 from plait._library import ops
+from plait._pooling import find_pooling, pooling_refused
 from plait._replace import is_left_alone, replace_layers
 from plait.graph import Graph
 from plait.reduce import of_all_ranks
@@ -68,6 +69,7 @@ def parallelize(model, data, *, methods=("forward",), partition=None, strategy=N
         raise ValueError(f"{f'the part {which} of ' if which else ''}the model is spread already; spread "
                          "the outermost model alone, and further graphs by plait.spread")
     replace_layers(model, strict)
+    find_pooling()
     _equalize(model)
     model._ranks = _Ranks(data.edge_index)
     model.__class__ = _spread_class(type(model), tuple(methods))
@@ -137,7 +139,7 @@ class _Ranks:
                 self._calls += 1
                 _compare_weights(model, self._calls)
             with (_shared_parameters(model), VertexDropout(graph, self.seed, self.steps),
-                  checkpointing_refused()):
+                  checkpointing_refused(), pooling_refused()):
                 yield
             if model.training:
                 self.steps.advance()
