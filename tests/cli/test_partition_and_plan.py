@@ -107,9 +107,9 @@ def test_plan_adds_up(plait, communities, ranks, options):
 
 
 @pytest.mark.parametrize("options,order,crosses", [
-    (("--model", "gcn", "--layers", 3), ["sum first", "product first", "product first"], [32, 64, 4]),
-    (("--model", "gin", "--layers", 3), ["sum first", "product first", "product first"], [32, 64, 4]),
-    (("--model", "gat"), ["product first"] * 2, [88, 8]),
+    (("--model", "gcn", "--layers", 3), ["sum first", "product first", "product first"], [32, 64, 8]),
+    (("--model", "gin", "--layers", 3), ["sum first", "product first", "product first"], [32, 64, 8]),
+    (("--model", "gat"), ["product first"] * 2, [88, 12]),
     (("--model", "mlp"), ["no sum"] * 2, [0, 0]),
 ])
 def test_plan_of_layers(plait, communities, options, order, crosses):
@@ -117,7 +117,7 @@ def test_plan_of_layers(plait, communities, options, order, crosses):
     layers = plait.json(*run)["layers"]
     assert [(layer["order"], layer["crosses"]) for layer in layers] == list(zip(order, crosses))
     assert [layer["in"] for layer in layers] == [32] + [64] * (len(order) - 1)
-    assert layers[-1]["out"] == 4
+    assert layers[-1]["out"] == 7
     table = plait.ok(*run).out.splitlines()[:1 + len(order)]
     assert table[0].split() == ["layer", "width", "in", "width", "out", "order", "crosses"]
     assert [line.split()[-1] for line in table[1:]] == [str(width) for width in crosses]

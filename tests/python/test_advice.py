@@ -13,7 +13,9 @@ from torch_geometric.data import Data
 
 import advice_on_ranks
 import plait
+from plait._adjacency import Adjacency
 from plait._layer_advice import layer_advice
+from plait._library import ops
 from ranks import HERE, Ranks, environment
 from spread_layers import HIDDEN, WIDTH, make_data
 
@@ -162,3 +164,15 @@ def test_example(tmp_path):
     done = subprocess.run([sys.executable, example, tmp_path / "g.npz", "4"], env=environment(),
                           capture_output=True, text=True)
     assert done.returncode == 0 and "4 ranks (cpu)" in done.stdout, done.stderr
+
+
+def test_operations_that_need_rows_get_them():
+    """Strategies that send sums serve sums alone. The two graphs tell which one an operation was given."""
+    sums, rows = (ops.graph_from_edges(torch.tensor(edges), 3) for edges in ([[0, 1], [2, 2]], [[1], [2]]))
+    adjacency = Adjacency(sums, None, lambda: rows)
+    x = torch.tensor([[5.0], [2.0], [7.0]])
+    assert adjacency.aggregate(x, "sum")[2].item() == 7 and adjacency.aggregate(x, "max")[2].item() == 2
+    assert adjacency.attend(x, torch.zeros(3, 2), 0.2, 0.0)[2].item() == 2
+    found = {s: ops.brings_rows(s, torch.device("cuda")) for s in ("auto", "pipelined", "bulk", "partial", "get")}
+    assert found == {"auto": True, "pipelined": True, "bulk": True, "partial": False, "get": False}
+    assert ops.brings_rows("get", torch.device("cpu"))
