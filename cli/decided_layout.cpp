@@ -49,7 +49,7 @@ Layout decided_layout(const Dataset& dataset, const Session& session, int ranks,
   Route decided = choice.by_measurement();
   Partition partition =
       timed("partition", [&] { return make_partition(decided.partition, dataset, ranks, seed); });
-  if (choice.predicts()) decided.strategy = choice.by_prediction(partition, free_on_gpus(ranks));
+  if (choice.predicts()) decided = choice.by_prediction(partition, free_on_gpus(ranks));
   return {decided, std::move(partition)};
 }
 
@@ -75,8 +75,9 @@ Layout decided_layout(World& world, const Dataset& dataset, const Session& sessi
   Partition partition = partition_for(world, dataset, decided.partition, seed);
   if (found[2] != 0) {
     const std::vector<std::uint64_t> free = gather_values(world, gpu_free_memory());
-    first_decides(
-        [&] { found[0] = static_cast<std::uint8_t>(choice.by_prediction(partition, free)); });
+    first_decides([&] {
+      found[0] = static_cast<std::uint8_t>(choice.by_prediction(partition, free).strategy);
+    });
   }
   decided.strategy = static_cast<Strategy>(found[0]);
   return {decided, std::move(partition)};

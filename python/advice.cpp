@@ -75,7 +75,7 @@ std::string chosen(const EdgeTensors& edges, ChoiceCase run,
   RouteChoice choice(dataset, run, {.reason = reason, .warning = reason});
   Route route = choice.by_measurement();
   if (choice.predicts())
-    route.strategy =
+    route =
         choice.by_prediction(make_partition(route.partition, dataset, run.ranks, /*seed=*/0), free);
   std::string text =
       fmt::format("route {} {}\n", to_string(route.strategy), to_string(route.partition));

@@ -63,8 +63,8 @@ Route RouteChoice::by_measurement() {
   return decision.route;
 }
 
-Strategy RouteChoice::by_prediction(const Partition& partition,
-                                    const std::vector<std::uint64_t>& free) {
+Route RouteChoice::by_prediction(const Partition& partition,
+                                 const std::vector<std::uint64_t>& free) {
   const Timed timed("predict");
   bool too_large = false;
   const auto fits = [&](const Route& route) {
@@ -77,7 +77,7 @@ Strategy RouteChoice::by_prediction(const Partition& partition,
   explain(decision, too_large ? "takes less memory; predicted times"
                               : "by predicted times, as plait tune has measured no way that this "
                                 "run can go");
-  return decision.route.strategy;
+  return decision.route;
 }
 
 void RouteChoice::explain(const Decision& decision, const std::string& why) {

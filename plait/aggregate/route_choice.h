@@ -42,9 +42,9 @@ class RouteChoice {
   // by_prediction() is to follow.
   Route by_measurement();
   bool predicts() const { return predicts_; }
-  // Returns the strategy that predicted times on this partition choose. `free`: bytes of each
-  // rank's GPU; nothing if they are not known.
-  Strategy by_prediction(const Partition& partition, const std::vector<std::uint64_t>& free);
+  // Returns the route that predicted times on this partition choose. `free`: bytes of each rank's
+  // GPU; nothing if they are not known.
+  Route by_prediction(const Partition& partition, const std::vector<std::uint64_t>& free);
 
   // Returns the ways that were compared, by time, ascending; nothing if no time was known.
   const std::vector<Alternative>& alternatives() const { return alternatives_; }
