@@ -6,12 +6,14 @@
 
 #include "cli/get_explanation.h"
 #include "cli/ranks.h"
+#include "plait/aggregate/route_choice.h"
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/gpu.h"
 #include "plait/base/limits.h"
 #include "plait/base/memory.h"
 #include "plait/base/profile.h"
 #include "plait/nn/memory/work_memory.h"
+#include "plait/nn/model.h"
 #include "plait/nn/training/trainable.h"
 #include "plait/plan/machine.h"
 #include "plait/plan/machine_of_rates.h"
@@ -30,7 +32,13 @@ struct Options {
 
 int ranks_of(const Session& session) { return std::max(session.ranks, session.gpus); }
 
-MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& dataset) {
+// The memory of a run, and the layers of its model, if it trains one.
+struct RunPlan {
+  MemoryPlan memory;
+  std::vector<LayerPlan> layers;
+};
+
+RunPlan make_plan(const Options& o, const Session& session, const Dataset& dataset) {
   const Timed phase("plan");
   const auto layout_for = [&](const Moved& moved) {
     return decided_layout(dataset, session, ranks_of(session), o.route, moved, session.seed);
@@ -45,7 +53,7 @@ MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& da
       for (const std::string& line :
            explain_get(dataset.graph, layout.partition, layout.route.get, o.width))
         fmt::print(stderr, "plait: {}\n", line);
-    return plan(layout.partition, layout.route);
+    return {plan(layout.partition, layout.route), {}};
   }
   TrainConfig config{.route = o.route};
   constexpr std::uint64_t kMost = std::uint64_t{1} << 40;  // larger settings are absurd, and alike
@@ -56,10 +64,22 @@ MemoryPlan make_plan(const Options& o, const Session& session, const Dataset& da
   check_dataset(dataset, config);
   const Layout layout = layout_for(moved_by(config, dataset));
   config.route = layout.route;
-  return plan_training(dataset, layout.partition, config);
+  return {plan_training(dataset, layout.partition, config),
+          layer_plans_of(config.model, dataset.features.is_sparse())};
 }
 
-void print_text(const MemoryPlan& plan, int ranks) {
+void print_layers(const std::vector<LayerPlan>& layers) {
+  if (layers.empty()) return;
+  fmt::print("{:<8}{:>12}{:>12}  {:<16}{:>12}\n", "layer", "width in", "width out", "order",
+             "crosses");
+  for (std::size_t l = 0; l < layers.size(); ++l)
+    fmt::print("{:<8}{:>12}{:>12}  {:<16}{:>12}\n", l, layers[l].shape.in, layers[l].shape.out,
+               to_string(layers[l].order), layers[l].moved_width);
+}
+
+void print_text(const RunPlan& run, int ranks) {
+  const MemoryPlan& plan = run.memory;
+  print_layers(run.layers);
   fmt::print("{:<42}", "bytes per rank");
   for (int rank = 0; rank < ranks; ++rank) fmt::print("{:>12}", fmt::format("rank {}", rank));
   fmt::print("\n");
@@ -75,15 +95,23 @@ void print_text(const MemoryPlan& plan, int ranks) {
 }
 
 // The fields that plans for the host and for GPUs have in common.
-json to_json(const Options& o, const Dataset& dataset, const MemoryPlan& plan) {
+json to_json(const Options& o, const Dataset& dataset, const RunPlan& run) {
+  const MemoryPlan& plan = run.memory;
   json arrays = json::array();
   for (const MemoryItem& item : plan.items)
     arrays.push_back({{"name", item.name}, {"bytes", item.bytes}});
-  return {{"graph", dataset.name},
-          {"width", o.width},
-          {"arrays", arrays},
-          {"largest_rank", plan.largest_rank()},
-          {"total", plan.total()}};
+  json result = {{"graph", dataset.name},
+                 {"width", o.width},
+                 {"arrays", arrays},
+                 {"largest_rank", plan.largest_rank()},
+                 {"total", plan.total()}};
+  if (o.train) result["layers"] = json::array();
+  for (const LayerPlan& layer : run.layers)
+    result["layers"].push_back({{"in", layer.shape.in},
+                                {"out", layer.shape.out},
+                                {"order", to_string(layer.order)},
+                                {"crosses", layer.moved_width}});
+  return result;
 }
 
 // As runs do (exchange/machine_rates.h).
@@ -97,16 +125,17 @@ void take_measured_machine(const Session& session) {
 
 void run_on_gpus(const Options& o, const Session& session, const Dataset& dataset) {
   take_measured_machine(session);
-  const MemoryPlan plan = make_plan(o, session, dataset);
+  const RunPlan run = make_plan(o, session, dataset);
+  const MemoryPlan& plan = run.memory;
   const std::vector<std::uint64_t> free = free_on_gpus(session.gpus);
   if (session.json) {
-    json result = to_json(o, dataset, plan);
+    json result = to_json(o, dataset, run);
     result["gpus"] = session.gpus;
     result["available"] = free;
     result["fits"] = free.empty() ? json(nullptr) : json(fits_on_gpus(plan, free));
     print_json(result);
   } else {
-    print_text(plan, session.gpus);
+    print_text(run, session.gpus);
     if (free.empty()) {
       fmt::print("not compared: this host does not have {} GPU{} that Plait can use\n",
                  session.gpus, session.gpus == 1 ? "" : "s");
@@ -122,16 +151,17 @@ void run_on_gpus(const Options& o, const Session& session, const Dataset& datase
 void run(const Options& o, const Session& session) {
   const Dataset dataset = read_graph(o.graph, session);
   if (session.gpus > 0) return run_on_gpus(o, session, dataset);
-  const MemoryPlan plan = make_plan(o, session, dataset);
+  const RunPlan run = make_plan(o, session, dataset);
+  const MemoryPlan& plan = run.memory;
   const std::uint64_t available = available_memory();
   if (session.json) {
-    json result = to_json(o, dataset, plan);
+    json result = to_json(o, dataset, run);
     result["ranks"] = session.ranks;
     result["available"] = available;
     result["fits"] = plan.total() <= available;
     print_json(result);
   } else {
-    print_text(plan, session.ranks);
+    print_text(run, session.ranks);
     fmt::print("all ranks {}, free on this machine {}\n", format_bytes(plan.total()),
                format_bytes(available));
   }
@@ -146,13 +176,14 @@ void add_plan(CLI::App& app, Session& session) {
       add_command(app, session, "plan", "Show the memory that a run would take, per rank and array",
                   [=, &session] { run(*o, session); });
   command->add_option("graph", o->graph, "Graph file")->required();
-  command->add_option("--width,--dim", o->width, "Features per row that are aggregated")
+  command->add_option("--width,--dim,--hidden", o->width, "Features per row that are aggregated")
       ->required();
   add_route_options(command, session, o->route);
   add_explain_option(command, session);
   CLI::Option* const train = command->add_flag(
       "--train", o->train,
-      "Count the memory of training a model; --width is the features between layers");
+      "Count the memory of training a model, and show its layers; --width is the features between "
+      "layers");
   show_words(command->add_option("--model", o->model, "Kind of model to train")
                  ->capture_default_str()
                  ->needs(train),
@@ -166,6 +197,7 @@ void add_plan(CLI::App& app, Session& session) {
   add_examples(command,
                "  plait plan products.plait --ranks 4 --width 128\n"
                "  plait plan products.plait --gpus 4 --width 128 --train  # memory of each GPU\n"
+               "  plait plan products.plait --ranks 4 --train --model gin --layers 5 --hidden 64\n"
                "The exit code is 4 if the run does not fit on this machine.");
 }
 

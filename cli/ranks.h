@@ -53,15 +53,9 @@ struct Moved {
   // Returns the memory of the run by a route, on one rank.
   std::function<MemoryPlan(const Partition&, const Route&)> plan;
 };
-// Returns the free bytes of the GPUs that so many ranks of this host would use; nothing if there
-// are too few.
-std::vector<std::uint64_t> free_on_gpus(int ranks);
 // Returns the aggregations of training a model whose inputs and outputs are the dataset's, which
 // outlives the result. Throws UsageError for a model that cannot be.
 Moved moved_by(const TrainConfig& config, const Dataset& dataset);
-// Returns the key of measurements on this graph by so many ranks, `here` of them on this host. On
-// GPUs, they are of the current one's kind.
-MeasuredKey measured_key(const Dataset& dataset, const Session& session, int ranks, int here);
 // Collective. Returns the strategies that can be worth their while and that these ranks can go.
 std::vector<Strategy> worthwhile_strategies(World& world, const Route& standard);
 

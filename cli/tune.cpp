@@ -10,6 +10,7 @@
 #include "cli/ranks.h"
 #include "cli/route_predictor.h"
 #include "plait/aggregate/cuda/bench.h"
+#include "plait/aggregate/route_choice.h"
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/error.h"
 #include "plait/base/printable.h"
@@ -46,7 +47,7 @@ class Tuning {
         world_(world),
         session_(session),
         dataset_(read_graph(world, o.graph, session)),
-        key_(measured_key(dataset_, session, world.size(),
+        key_(measured_key(dataset_, session.gpus > 0, world.size(),
                           static_cast<int>(world.ranks_of_host().size()))),
         folder_(o.dry ? "" : measured_routes_folder()),
         predictor_(dataset_.graph, world.size(), o.standard.gpu) {}

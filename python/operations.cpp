@@ -112,7 +112,7 @@ void take_measured_machine(World& world) {
 Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
                        const OptionalTensor& edge_weight, bool one_loop_each, double loop_weight,
                        const std::optional<PartitionRef>& partition,
-                       std::optional<torch::Device> device) {
+                       std::optional<torch::Device> device, const std::string& strategy) {
   return with_python_errors([&] {
     const torch::Device place = device.value_or(torch::kCPU);
     require<UsageError>(place.is_cpu() || place.is_cuda(),
@@ -139,7 +139,8 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
                               .slot_vertices = true};  // by which attention is dropped
     return c10::make_intrusive<GraphHandle>(
         world, csr, is_symmetric(csr), owners->partition,
-        ExchangeOptions{.route = {.gpu = place.is_cuda()}, .shards = shards});
+        ExchangeOptions{.route = {.strategy = parse_strategy(strategy), .gpu = place.is_cuda()},
+                        .shards = shards});
   });
 }
 
@@ -266,7 +267,8 @@ TORCH_LIBRARY(plait, m) {
   m.def(
       "graph_from_edges(Tensor edge_index, int num_nodes, Tensor? edge_weight=None, "
       "bool one_loop_each=False, float loop_weight=1.0, "
-      "__torch__.torch.classes.plait.Partition? partition=None, Device? device=None) "
+      "__torch__.torch.classes.plait.Partition? partition=None, Device? device=None, "
+      "str strategy='auto') "
       "-> __torch__.torch.classes.plait.Graph",
       &graph_from_edges);
   m.def("read_dataset(str path) -> Dict(str, Tensor)", &read);

@@ -141,13 +141,34 @@ ShardOptions shard_options_of(const ModelConfig& config) {
           .slot_vertices = config.kind == "gat" && config.dropout > 0};
 }
 
+std::string_view to_string(PhaseOrder order) {
+  constexpr std::array<std::string_view, 3> kNames{"no sum", "product first", "sum first"};
+  return kNames[static_cast<std::size_t>(order)];
+}
+
+LayerPlan layer_plan_of(const ModelConfig& config, const LayerShape& shape, bool sparse_input) {
+  LayerPlan plan{.shape = shape,
+                 .moved_width = kind_of(config.kind).moved_width(config, shape, sparse_input),
+                 .moves_rows = moves_rows(config)};
+  if (plan.moved_width == 0) return plan;
+  // Attention is paid to products, and extrema are taken of the rows themselves.
+  const bool product_first =
+      plan.moves_rows ? config.kind == "gat" : transforms_first(shape, sparse_input);
+  plan.order = product_first ? PhaseOrder::product_first : PhaseOrder::sum_first;
+  return plan;
+}
+
+std::vector<LayerPlan> layer_plans_of(const ModelConfig& config, bool sparse_input) {
+  std::vector<LayerPlan> plans;
+  for (int l = 0; l < config.layers; ++l)
+    plans.push_back(layer_plan_of(config, shape_of(config, l), l == 0 && sparse_input));
+  return plans;
+}
+
 std::vector<std::uint64_t> moved_widths_of(const ModelConfig& config, bool sparse_input) {
   std::vector<std::uint64_t> widths;
-  for (int l = 0; l < config.layers; ++l) {
-    const LayerShape shape = shape_of(config, l);
-    const bool sparse = l == 0 && sparse_input;
-    widths.push_back(kind_of(config.kind).moved_width(config, shape, sparse));
-  }
+  for (const LayerPlan& plan : layer_plans_of(config, sparse_input))
+    widths.push_back(plan.moved_width);
   return widths;
 }
 

@@ -20,6 +20,26 @@ namespace plait {
 // Returns the way in which the graph must be placed for such a model. The functions of a
 // ModelConfig throw UsageError for kinds and sizes that do not go together.
 ShardOptions shard_options_of(const ModelConfig& config);
+
+// The order of a layer's product with its weights and of its sum, attention or maximum over
+// neighbours. The rows that are summed, and cross, have the width of what came first.
+enum class PhaseOrder { no_sum, product_first, sum_first };
+// "no sum", "product first" or "sum first".
+std::string_view to_string(PhaseOrder order);
+// What is known of a layer before it is made.
+struct LayerPlan {
+  LayerShape shape;
+  PhaseOrder order = PhaseOrder::no_sum;
+  // Width of the widest rows that it sends through the graph, forward or backward, in floats. They
+  // are padded as in memory (base/row_stride.h).
+  std::uint64_t moved_width = 0;
+  bool moves_rows = false;  // rows themselves must come to edges, as require_rows()
+};
+// Returns the plan of a layer of the config's kind and this shape.
+LayerPlan layer_plan_of(const ModelConfig& config, const LayerShape& shape, bool sparse_input);
+// Returns the plans of all layers. `sparse_input`: the features are sparse.
+std::vector<LayerPlan> layer_plans_of(const ModelConfig& config, bool sparse_input);
+
 // Returns the widths, in floats, of the rows that such a model sends through the graph, one per
 // layer.
 std::vector<std::uint64_t> moved_widths_of(const ModelConfig& config, bool sparse_input);

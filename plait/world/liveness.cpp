@@ -79,7 +79,8 @@ void Liveness::run_beat() {
     if (stopping_ || verdict_) return;
     const auto beat = beats_;
     changed_.wait_for(lock, urgent_ ? kUrgentInterval : interval_,
-                      [&] { return stopping_ || beats_ != beat; });
+                      [&] { return stopping_ || tells_ || beats_ != beat; });
+    tells_ = false;
   }
 }
 
@@ -173,6 +174,12 @@ std::optional<Loss> Liveness::judge_work(Duration elapsed) {
                   Phase::current()};
   }
   return std::nullopt;
+}
+
+void Liveness::tell_phase() {
+  const std::lock_guard lock(mutex_);
+  tells_ = true;
+  changed_.notify_all();
 }
 
 void Liveness::watch(WatchedWork& work) {

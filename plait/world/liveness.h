@@ -84,6 +84,10 @@ class Liveness {
   // Does not return if there is a verdict that the main thread has not taken.
   void yield_to_watch();
 
+  // Sends a heartbeat soon: others then know the present phase of this rank, even if it is killed
+  // before its next heartbeat is due.
+  void tell_phase();
+
   // As World's. The work outlives its being watched.
   void watch(WatchedWork& work);
   void unwatch(WatchedWork& work);
@@ -151,6 +155,7 @@ class Liveness {
   std::optional<std::uint64_t> left_after_;
   std::uint64_t beats_ = 0;
   bool urgent_ = false;   // someone waits for the verdict: look often
+  bool tells_ = false;    // a heartbeat is wanted before it is due
   bool claimed_ = false;  // the main thread has the verdict
   bool stopping_ = false;
 

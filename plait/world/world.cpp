@@ -171,6 +171,7 @@ Joined::Joined(const WorldConfig& config) : config_(config) {
     close(true, "failed");
     throw;
   }
+  liveness_->tell_phase();  // a heartbeat may just have said that this rank is joining
   open_ = this;
   // A program may end without destroying its World; the others must know whether it was done.
   static const int registered = ::on_exit(at_exit, nullptr);

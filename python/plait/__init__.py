@@ -21,6 +21,7 @@ import importlib
 
 from plait._library import version as __version__
 from plait import parquet
+from plait.advice import advise
 from plait.aggregation import aggregate
 from plait.gather import gather
 from plait.graph import Graph
@@ -29,7 +30,7 @@ from plait.reduce import mean, sum
 from plait.spread import spread
 from plait.world import check, device, rank, world_size
 
-__all__ = ["Checkpoint", "Graph", "aggregate", "check", "device", "gather", "load_checkpoint", "mean", "nn",
+__all__ = ["Checkpoint", "Graph", "advise", "aggregate", "check", "device", "gather", "load_checkpoint", "mean", "nn",
            "parallelize", "parquet", "rank", "save_checkpoint", "spread", "sum", "world_size",
            "__version__"]
 

@@ -37,9 +37,11 @@ class Adjacency:
     torch.compile does not compile calls that use this class: it cannot see into the C++ graph.
     """
 
-    def __init__(self, handle, owners=None):
+    def __init__(self, handle, owners=None, with_rows=None):
+        """`with_rows`: returns a handle whose strategy brings rows to edges, if that of `handle` does not."""
         self._handle = handle
         self._owners = owners  # None: all nodes are here
+        self._with_rows = with_rows
 
     @torch.compiler.disable
     def aggregate(self, x, op):
@@ -47,7 +49,7 @@ class Adjacency:
         divided by the number of edges), or gcn (weighted, with the normalisation of Kipf and
         Welling)."""
         if op in ("max", "min"):
-            return ops.extremum_of_neighbours(x, self._handle, op == "min")
+            return ops.extremum_of_neighbours(x, self._handle_with_rows, op == "min")
         pre = self._gcn_norm if op == "gcn" else None
         post = self._inverse_count if op in ("mean", "weighted mean") else pre
         return ops.aggregate(x, self._handle, op in ("weighted", "weighted mean", "gcn"), pre, post)
@@ -58,11 +60,16 @@ class Adjacency:
         each node's scores as a source, then its scores as a target. draw() determines the
         dropped entries."""
         seed, step = draw(h.device) if dropout else (0, None)
-        return ops.attend(h, scores, self._handle, slope, dropout, seed, step)
+        return ops.attend(h, scores, self._handle_with_rows, slope, dropout, seed, step)
 
     def normalise(self):
         """Prepares the operation gcn. Raises ValueError if a degree is negative."""
         self._gcn_norm  # noqa: B018
+
+    @functools.cached_property
+    def _handle_with_rows(self):
+        with torch.inference_mode(False):
+            return self._handle if self._with_rows is None else self._with_rows()
 
     @functools.cached_property
     def _gcn_norm(self):
@@ -76,6 +83,14 @@ class Adjacency:
         with torch.inference_mode(False), torch.no_grad():
             count = self._handle.edge_counts()
             return torch.where(count > 0, 1 / count, 0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """The way in which a graph is spread over ranks: names of a partition and of a strategy."""
+
+    partition: str
+    strategy: str = "auto"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,32 +158,39 @@ _lock = threading.RLock()
 
 
 @torch.compiler.disable
-def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None, partition=None, device=CPU):
+def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None, layout=None, device=CPU):
     """Returns the Adjacency of the edges for tensors on the given device, wherever the edges are.
     With `loop_weight`, every node first gets one loop: its own last loop if it has any, else one
     of that weight. Raises ValueError for edges that are not valid.
 
-    Collective: on each of several ranks the Adjacency has the rows of the nodes that `partition`
-    assigns to the rank. `partition` is required on several ranks."""
+    Collective: on each of several ranks the Adjacency has the rows of the nodes that the partition of
+    `layout`, a Layout, assigns to the rank. `layout` is required on several ranks."""
     if world_size() == 1:
-        partition = None  # one rank owns all nodes under every scheme
-    elif partition is None:
+        layout = None  # one rank owns all nodes under every scheme, and moves nothing
+    elif layout is None:
         raise ValueError(NEEDS_GRAPH)
 
-    given = num_nodes, loop_weight, partition, device
+    given = num_nodes, loop_weight, layout, device
     return kept(edge_index, edge_weight, given, lambda: _make(edge_index, edge_weight, *given))
 
 
-def _make(edge_index, edge_weight, num_nodes, loop_weight, partition, device):
+def _make(edge_index, edge_weight, num_nodes, loop_weight, layout, device):
     loops = (False, 1.0) if loop_weight is None else (True, loop_weight)
-    owners = None
-    if partition is not None:
-        require_equal_graphs(edge_index, edge_weight, num_nodes, partition, device=device.type,
-                             **{"the weight of self-loops": loop_weight})
-        owners = owners_of(edge_index, num_nodes, partition, edge_weight)
-    handle = ops.graph_from_edges(edge_index, num_nodes, edge_weight, *loops,
-                                  owners and owners.handle, device)
-    return Adjacency(handle, owners)
+    if layout is None:
+        return Adjacency(ops.graph_from_edges(edge_index, num_nodes, edge_weight, *loops, None, device))
+    require_equal_graphs(edge_index, edge_weight, num_nodes, layout.partition, device=device.type,
+                         **{"the strategy": layout.strategy, "the weight of self-loops": loop_weight})
+    owners = owners_of(edge_index, num_nodes, layout.partition, edge_weight)
+
+    # The Adjacency is kept by the edges, so it must not keep them; who calls it has them.
+    edges = [t if t is None else TensorWeakRef(t) for t in (edge_index, edge_weight)]
+
+    def placed(strategy):
+        index, weight = (t and t() for t in edges)
+        return ops.graph_from_edges(index, num_nodes, weight, *loops, owners.handle, device, strategy)
+
+    with_rows = None if ops.brings_rows(layout.strategy, device) else lambda: placed("auto")
+    return Adjacency(placed(layout.strategy), owners, with_rows)
 
 
 def owner_of_all(num_nodes):

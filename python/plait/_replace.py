@@ -1,5 +1,6 @@
 """Replaces layers of PyTorch Geometric and of torch by layers that use the rows of all ranks."""
 
+import copy
 import sys
 import warnings
 
@@ -44,6 +45,43 @@ def _replace(module, path, refused):
     for name, child in module.named_children():
         if name != "aggr_module" or not _is_message_passing(module):  # it gets all messages to a node
             _replace(child, f"{path}.{name}", refused)
+
+
+def layers_of(model):
+    """Yields each layer of a model that looks at other nodes as (name, module, way, reason), as
+    replace_layers() will treat it, and changes nothing. `way`:
+        "fast": a layer of plait.nn computes it by Plait's operations.
+        "by edge": its own code computes it, with steps of plait.nn; rows are brought by an exchange.
+        "exchange": its own code computes it, with rows that an exchange brings.
+        "refused": it cannot be spread, for the reason.
+    The module may be a copy, of a class of plait.nn."""
+
+    def visit(module, name):
+        way, probe, reason = _way_of(module)
+        if way:
+            yield name, probe, way, reason
+        if way == "refused":
+            return
+        for child, part in module.named_children():
+            if child != "aggr_module" or not _is_message_passing(module):
+                yield from visit(part, f"{name}.{child}" if name else child)
+
+    yield from visit(model, "")
+
+
+def _way_of(module):
+    if getattr(type(module), "_is_spread", False):
+        return "exchange", module, None
+    probe = copy.copy(module)  # with the same parts
+    if _is_made_fast(probe):
+        return "fast", probe, None
+    reason = _why_not(probe, _of_torch_geometric(probe))
+    if reason:
+        return "refused", probe, reason
+    if not _is_message_passing(probe):
+        return None, probe, None
+    has_steps = hasattr(probe, "reason_against_steps") and probe.reason_against_steps() is None
+    return "by edge" if has_steps else "exchange", probe, None
 
 
 def _empty_caches(module):

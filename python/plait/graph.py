@@ -5,8 +5,8 @@ import os
 
 import torch
 
-from plait._adjacency import (CPU, State, adjacency, is_learnt, owner_of_all, owners_of,
-                              require_equal_graphs)
+from plait._adjacency import (CPU, Layout, State, adjacency, is_learnt, kept, owner_of_all,
+                              owners_of, require_equal_graphs)
 from plait._inputs import as_edges, fields_of
 from plait._library import ops
 from plait.world import world_size
@@ -42,7 +42,12 @@ class Graph:
         partition: the scheme that assigns nodes to ranks: "edges" (ranges of consecutive ids with
             about equally many edges), "vertices" (ranges with equally many nodes), "clusters"
             (keeps communities together, found quickly), "hash" (by a hash of the id) or "metis"
-            (fewest edges between ranks).
+            (fewest edges between ranks). None: "edges", unless plait.parallelize, before the graph is
+            used, chooses another one.
+        strategy: the way in which rows of other ranks come to where they are summed: "auto" (bulk on
+            CPUs, pipelined on GPUs), "bulk", "pipelined", "partial", "replicate", "get" or "paged"
+            (docs/architecture.md). Results do not depend on it. None: "auto", or what plait.parallelize
+            chooses.
 
     On several ranks (see docs/parallel.md) every rank passes the same whole graph; operations then
     take and return the rows of the rank's own nodes. Making a graph, and every call that uses one,
@@ -65,7 +70,7 @@ class Graph:
 
     _FIELDS = ("x", "y", "train_mask", "val_mask", "test_mask", "original_ids")
 
-    def __init__(self, edge_index, num_nodes=None, edge_weight=None, partition="edges"):
+    def __init__(self, edge_index, num_nodes=None, edge_weight=None, partition=None, strategy=None):
         edges = as_edges(edge_index, edge_weight)
         self.edge_index = _lasting(edges.index)
         self.edge_weight = _lasting(edges.weight)
@@ -73,19 +78,19 @@ class Graph:
             num_nodes = count_nodes(edges.index) if edges.num_nodes is None else edges.num_nodes
         self._num_nodes = operator.index(num_nodes)
         ops.check_edges(edges.index, self._num_nodes, edges.weight)
-        ops.check_partition(partition)
-        self.partition = partition
+        self._asked, self._is_used = (partition, strategy), False
+        self.place(partition or "edges", strategy or "auto")
         self._owner_of_all = None  # made when first asked for
         # None: every call uses edge_weight. Else calls use it that are given this tensor, unchanged, which
         # has the weights of edges into own nodes (plait.spread).
         self._asks_for_weight = self._states = None
-        require_equal_graphs(edges.index, edges.weight, self._num_nodes, partition)
+        require_equal_graphs(edges.index, edges.weight, self._num_nodes, self.partition)
         fields = fields_of(edge_index, self._FIELDS)
         for name in self._FIELDS:
             setattr(self, name, fields.get(name))
 
     @classmethod
-    def load(cls, path, partition="edges"):
+    def load(cls, path, partition=None, strategy=None):
         """Reads a graph file: .plait, .mtx, .npz, .npy, an edge list (.txt, .csv, ...), or one of
         the other formats of docs/formats.md.
 
@@ -102,7 +107,8 @@ class Graph:
         """
         fields = ops.read_dataset(os.fspath(path))
         graph = cls(
-            fields["edge_index"], int(fields["num_nodes"]), fields.get("edge_weight"), partition
+            fields["edge_index"], int(fields["num_nodes"]), fields.get("edge_weight"), partition,
+            strategy,
         )
         for name in cls._FIELDS:
             setattr(graph, name, fields.get(name))
@@ -143,6 +149,30 @@ class Graph:
     def num_own(self):
         """The number of nodes that this rank owns."""
         return self.num_nodes if world_size() == 1 else self._owners().vertices.numel()
+
+    @property
+    def asked(self):
+        """The partition and the strategy that were asked for, or are used; None for those that are open."""
+        return (self.partition, self.strategy) if self._is_used else self._asked
+
+    def place(self, partition, strategy):
+        """Sets the partition and the strategy, where they are open."""
+        ops.check_partition(partition)
+        ops.check_strategy(strategy)
+        self.partition, self.strategy = partition, strategy
+
+    @property
+    def num_own_edges(self):
+        """The number of edges that lead to nodes that this rank owns."""
+        if world_size() == 1:
+            return self.num_edges
+
+        def make():
+            is_own = torch.zeros(self.num_nodes, dtype=torch.bool)
+            is_own[self.vertices_on(CPU)] = True
+            return int(is_own[self.edge_index[1].to(CPU, torch.long)].sum())
+
+        return kept(self.edge_index, None, ("number of own edges", self.num_nodes, self.partition), make)
 
     def ask_for_weight(self, weight):
         """Lets calls use edge_weight that are given `weight`: that of the edges into own nodes."""
@@ -205,18 +235,23 @@ class Graph:
             return self.own(rows).clone()
         return ops.gather_rows(rows.cpu(), self._owners().handle).to(rows.device)
 
+    def layout(self):
+        """Returns the Layout, which from now on is in use."""
+        self._is_used = True
+        return Layout(self.partition, self.strategy)
+
     def _owners(self):
         if world_size() == 1:
             if self._owner_of_all is None:
                 self._owner_of_all = owner_of_all(self.num_nodes)
             return self._owner_of_all
-        return owners_of(self.edge_index, self.num_nodes, self.partition, self.edge_weight)
+        return owners_of(self.edge_index, self.num_nodes, self.layout().partition, self.edge_weight)
 
     def adjacency(self, loop_weight=None, device=CPU):
         """Returns the form that C++ operations on tensors on that device read; see
         plait._adjacency."""
         return adjacency(self.edge_index, self.edge_weight, self.num_nodes, loop_weight,
-                         self.partition, device)
+                         self.layout(), device)
 
     def __getattr__(self, name):
         if hasattr(torch.Tensor, name):

@@ -17,16 +17,19 @@ import types
 import torch
 
 from plait._checkpointing import checkpointing_refused
+from plait._choice import choose
 from plait._dropout import StepCounter, VertexDropout
+from plait._layer_advice import device_of, layer_advice
 from plait._library import ops
+from plait._pooling import find_pooling, pooling_refused
 from plait._replace import is_left_alone, replace_layers
 from plait.graph import Graph
 from plait.reduce import of_all_ranks
-from plait.spread import spread
+from plait.spread import spread_by
 from plait.world import require_equal, world_size
 
 
-def parallelize(model, data, *, methods=("forward",), partition="edges", strict=True):
+def parallelize(model, data, *, methods=("forward",), partition=None, strategy=None, strict=True):
     """Spreads the model and the data over the ranks that torchrun, mpirun or srun has started.
 
     Collective. Every rank passes the same whole graph and the same model, whose weights become
@@ -41,7 +44,10 @@ def parallelize(model, data, *, methods=("forward",), partition="edges", strict=
             plait.Graph. It is not changed.
         methods: the methods of the model that are called from outside. Calls of other methods that
             use weights are refused on several ranks.
-        partition: as in plait.Graph.
+        partition, strategy: as in plait.Graph. None: the fastest that `plait tune` measured on this graph
+            for layers as wide as the model's, else "edges", and on GPUs the strategy that is predicted to
+            be the fastest. plait.advise says which, and why. Those of a plait.Graph count, if it has
+            some or is in use; else it gets these.
         strict: True: an error names layers and attributes that would need rows of other ranks.
             False: a warning names them, and such attributes are left out.
 
@@ -52,7 +58,10 @@ def parallelize(model, data, *, methods=("forward",), partition="edges", strict=
     Raises ValueError if ranks pass different models or graphs, and NotImplementedError for layers
     that cannot be spread; both on every rank.
     """
-    data = spread(data, partition=partition, strict=strict)
+    def choice(graph):
+        return choose(graph, layer_advice(model), device_of(model), None, strategy, partition).layout
+
+    data = spread_by(data, partition, strategy, strict, choice)
     spread_parts = [name for name, part in model.named_modules()
                     if isinstance(getattr(part, "_ranks", None), _Ranks)]
     if spread_parts:
@@ -60,6 +69,7 @@ def parallelize(model, data, *, methods=("forward",), partition="edges", strict=
         raise ValueError(f"{f'the part {which} of ' if which else ''}the model is spread already; spread "
                          "the outermost model alone, and further graphs by plait.spread")
     replace_layers(model, strict)
+    find_pooling()
     _equalize(model)
     model._ranks = _Ranks(data.edge_index)
     model.__class__ = _spread_class(type(model), tuple(methods))
@@ -129,7 +139,7 @@ class _Ranks:
                 self._calls += 1
                 _compare_weights(model, self._calls)
             with (_shared_parameters(model), VertexDropout(graph, self.seed, self.steps),
-                  checkpointing_refused()):
+                  checkpointing_refused(), pooling_refused()):
                 yield
             if model.training:
                 self.steps.advance()

@@ -1,6 +1,7 @@
 """Cuts the data of a whole graph to the rows of this rank's own nodes."""
 
 import copy
+import functools
 import types
 import warnings
 
@@ -12,15 +13,16 @@ from plait.graph import Graph
 from plait.world import require_equal, world_size
 
 
-def spread(data, *, partition="edges", strict=True):
+def spread(data, *, partition="edges", strategy="auto", strict=True):
     """Returns a copy of the data with the rows of this rank's own nodes.
 
     Collective; every rank passes the same data of the whole graph.
 
     Args:
         data: torch_geometric.data.Data, or another object with the attribute edge_index; or a
-            plait.Graph, which has a partition of its own.
-        partition, strict: as in plait.parallelize.
+            plait.Graph, which may have a partition and a strategy of its own.
+        partition, strategy: as in plait.Graph.
+        strict: as in plait.parallelize.
 
     Returns an object of the same type; for a plait.Graph, a namespace of its x, y and masks. Its
     edge_index is a plait.Graph. Tensors with one row per node have the rows of
@@ -31,8 +33,16 @@ def spread(data, *, partition="edges", strict=True):
     Raises NotImplementedError for attributes that list nodes, because they would need rows of other
     ranks, and ValueError, on every rank, if ranks pass different data.
     """
+    return spread_by(data, partition, strategy, strict, lambda graph: (partition, strategy))
+
+
+def spread_by(data, partition, strategy, strict, choose):
+    """As spread(); if the partition or the strategy is None, on several ranks, by those that choose(graph)
+    returns."""
+    edge_weight = None
     if isinstance(data, Graph):
         graph = data
+        partition, strategy = (own or given for own, given in zip(data.asked, (partition, strategy)))
         fields = {name: getattr(data, name) for name in Graph._FIELDS}
         result = types.SimpleNamespace(**fields)
     elif isinstance(getattr(data, "edge_index", None), Graph):
@@ -41,12 +51,16 @@ def spread(data, *, partition="edges", strict=True):
         result, fields = _copied(data)
         edges = _number_of_edges(data)
         _refuse_others(result, fields, edges, strict)
-        nodes = _number_of_nodes(data)
+        nodes = number_of_nodes(data)
         edge_weight = fields.pop("edge_weight", None)
-        graph = Graph(fields.pop("edge_index"), nodes, edge_weight, partition)
-        if edge_weight is not None:
-            result.edge_weight = _of_own_edges(graph, edge_weight)
-            graph.ask_for_weight(result.edge_weight)
+        graph = Graph(fields.pop("edge_index"), nodes, edge_weight)
+    require_equal("graphs", {"the partition": partition, "the strategy": strategy})
+    if world_size() > 1 and None in (partition, strategy):
+        partition, strategy = choose(graph)
+    graph.place(partition or "edges", strategy or "auto")
+    if edge_weight is not None:
+        result.edge_weight = _of_own_edges(graph, edge_weight)
+        graph.ask_for_weight(result.edge_weight)
     tensors = {name: value for name, value in fields.items() if isinstance(value, torch.Tensor)}
     if world_size() > 1:
         for name, value in tensors.items():
@@ -56,10 +70,30 @@ def spread(data, *, partition="edges", strict=True):
     for name, value in tensors.items():
         of_edges = name.startswith("edge_")
         setattr(result, name, _of_own_edges(graph, value) if of_edges else _own(graph, value))
-    if "num_nodes" in fields:
-        result.num_nodes = graph.num_own
     result.edge_index = graph
+    if "num_nodes" in fields or getattr(result, "num_nodes", graph.num_own) != graph.num_own:
+        result.num_nodes = graph.num_own
+    if type(type(result)) is type and isinstance(getattr(type(result), "num_edges", None), property):
+        object.__setattr__(result, "__class__", _counting_class(type(result)))
     return result
+
+
+@functools.cache
+def _counting_class(cls):
+    """Returns a subclass of a class of data, of the same name, that counts the edges of a plait.Graph: those
+    into own nodes, as edge_* have a row for each. Pickled data is of the class itself."""
+
+    def num_edges(self):
+        graph = self.edge_index
+        return graph.num_own_edges if isinstance(graph, Graph) else cls.num_edges.fget(self)
+
+    def plain_state(self, protocol):
+        plain = copy.copy(self)
+        object.__setattr__(plain, "__class__", cls)
+        return plain.__reduce_ex__(protocol)
+
+    return type(cls.__name__, (cls,), {"__module__": cls.__module__, "__reduce_ex__": plain_state,
+                                       "num_edges": property(num_edges, doc=cls.num_edges.__doc__)})
 
 
 def _copied(data):
@@ -77,7 +111,7 @@ def _is_ambiguous(name, value, data, edges):
     """Returns whether rows may be of nodes or of edges, because there are equally many of both."""
     known = name in ("x", "y", "pos", "z", "batch", "original_ids") or name.startswith(("edge_", "node_"))
     return (not known and not name.endswith("_mask") and isinstance(value, torch.Tensor)
-            and value.dim() > 0 and value.size(0) == edges == _number_of_nodes(data))
+            and value.dim() > 0 and value.size(0) == edges == number_of_nodes(data))
 
 
 def _lists_nodes(name, value, data, edges):
@@ -85,11 +119,12 @@ def _lists_nodes(name, value, data, edges):
     is_list = isinstance(value, torch.Tensor) and value.dim() == 1 and value.numel() > 1
     if not is_list or value.dtype not in (torch.int32, torch.int64) or name == "y":
         return False
-    nodes = _number_of_nodes(data)
+    nodes = number_of_nodes(data)
     return value.numel() not in (nodes, edges) and int(value.min()) >= 0 and int(value.max()) < nodes
 
 
-def _number_of_nodes(data):
+def number_of_nodes(data):
+    """Returns the number of nodes of data that is not spread yet."""
     return data.num_nodes if hasattr(data, "num_nodes") else data.x.size(0)
 
 

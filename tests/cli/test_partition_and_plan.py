@@ -106,6 +106,24 @@ def test_plan_adds_up(plait, communities, ranks, options):
     assert "total" in plait.ok("plan", communities, "--dim", 64, "--ranks", ranks, *options).out
 
 
+@pytest.mark.parametrize("options,order,crosses", [
+    (("--model", "gcn", "--layers", 3), ["sum first", "product first", "product first"], [32, 64, 8]),
+    (("--model", "gin", "--layers", 3), ["sum first", "product first", "product first"], [32, 64, 8]),
+    (("--model", "gat"), ["product first"] * 2, [88, 12]),
+    (("--model", "mlp"), ["no sum"] * 2, [0, 0]),
+])
+def test_plan_of_layers(plait, communities, options, order, crosses):
+    run = ("plan", communities, "--train", "--hidden", 64, *options)
+    layers = plait.json(*run)["layers"]
+    assert [(layer["order"], layer["crosses"]) for layer in layers] == list(zip(order, crosses))
+    assert [layer["in"] for layer in layers] == [32] + [64] * (len(order) - 1)
+    assert layers[-1]["out"] == 7
+    table = plait.ok(*run).out.splitlines()[:1 + len(order)]
+    assert table[0].split() == ["layer", "width", "in", "width", "out", "order", "crosses"]
+    assert [line.split()[-1] for line in table[1:]] == [str(width) for width in crosses]
+    assert "layers" not in plait.json("plan", communities, "--width", 64)
+
+
 @pytest.mark.parametrize("width", [10**11, 2**62, 2**64 - 1])
 @pytest.mark.parametrize("options", [[], ["--json"], ["--train", "--ranks", 3]])
 def test_what_does_not_fit(plait, communities, width, options):

@@ -5,6 +5,7 @@ import torch
 import torch_geometric.nn as pyg
 from torch.utils.checkpoint import checkpoint
 from torch_geometric.data import Data
+from torch_geometric.nn import global_mean_pool
 from torch_geometric.utils import softmax
 
 import plait
@@ -120,6 +121,30 @@ def checkpointing_is_refused():
     assert x.grad is not None
 
 
+class Pooled(torch.nn.Module):
+    """Pools by a function of this module, and by one of PyTorch Geometric's."""
+
+    def __init__(self, by_library):
+        super().__init__()
+        self.conv, self.by_library = pyg.GCNConv(spread_layers.WIDTH, 3), by_library
+
+    def forward(self, x, edge_index):
+        pool = pyg.global_add_pool if self.by_library else global_mean_pool
+        return pool(self.conv(x, edge_index), None)
+
+
+def pooling_is_refused():
+    data = spread_layers.make_data()
+    for by_library in (False, True):
+        model, own = plait.parallelize(Pooled(by_library), data)
+        if plait.world_size() == 1:
+            assert model(own.x, own.edge_index).shape == (1, 3)
+        else:
+            with pytest.raises(NotImplementedError, match="global_(add|mean)_pool in a spread model"):
+                model(own.x, own.edge_index)
+    assert global_mean_pool(torch.ones(2, 3), None).shape == (1, 3)  # elsewhere it works
+
+
 def weights_that_one_rank_changes_are_noticed():
     if plait.world_size() == 1:
         return
@@ -225,7 +250,7 @@ def a_rank_without_edges_takes_medians():
 
 
 CHECKS = (misuse_is_named, sums_for_nodes_of_other_ranks_are_refused, layers_that_look_further_are_refused,
-          checkpointing_is_refused, weights_that_one_rank_changes_are_noticed,
+          checkpointing_is_refused, pooling_is_refused, weights_that_one_rank_changes_are_noticed,
           parts_that_are_spread_are_named, layers_that_come_later_are_named, lists_of_nodes_are_refused,
           graphs_are_no_tensors, sparse_rows_are_refused, weights_that_change_are_used,
           a_rank_without_edges_takes_medians)

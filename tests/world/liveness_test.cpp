@@ -85,6 +85,20 @@ TEST(KilledRank, EndsNobodyWhoWritesToIt) {
   EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
 }
 
+const RankProgram joined_just_now("joined just now", [](World& world) {
+  std::this_thread::sleep_for(400ms);  // the next heartbeat is due after a second
+  say_ready(world);
+  for (;;) world.barrier();
+});
+
+TEST(KilledRank, IsNotSaidToJoinOnceItHasJoined) {
+  Job job({"joined just now", 2, kPatient});
+  job.await_ready(2);
+  ::kill(job.rank(1), SIGKILL);
+  const auto outcome = job.wait();
+  EXPECT_THAT(outcome.errors, ElementsAre("plait: rank 0: rank 1 was killed by signal 9 (Killed)"));
+}
+
 TEST(KilledRank, MayBeTheFirst) {
   Job job({"reduces", 2});
   job.await_ready(2);

@@ -86,11 +86,14 @@ struct LayerShape {
   bool concatenated = true;  // heads stand side by side in `out`; else `out` is their mean
 };
 
-// Tells whether a layer multiplies by `weight` (out x in) before rows cross, if that may come
-// before or after: X W moves rows of the output's width, X rows of the input's. The narrower rows
-// cross, and sparse input is always multiplied first.
+// Tells whether a layer of this shape multiplies by its weight (out x in) before rows cross, if
+// that may come before or after: X W moves rows of the output's width, X rows of the input's. The
+// narrower rows cross, and sparse input is always multiplied first.
+inline bool transforms_first(const LayerShape& shape, bool sparse_input) {
+  return sparse_input || shape.out <= shape.in;
+}
 inline bool transforms_first(const torch::Tensor& weight, bool sparse_input) {
-  return sparse_input || weight.size(0) <= weight.size(1);
+  return transforms_first(LayerShape{.in = weight.size(1), .out = weight.size(0)}, sparse_input);
 }
 // padded_weight() returns the weight of a product whose rows cross next, with rows of 0 at its end,
 // so that each row of the product begins where kernels read and write it fastest
@@ -102,7 +105,7 @@ inline torch::Tensor first_columns(const torch::Tensor& rows, const torch::Tenso
 // Returns the width of the rows that then cross.
 inline std::uint64_t narrower_width(const LayerShape& shape, bool sparse_input) {
   const auto in = static_cast<std::uint64_t>(shape.in), out = static_cast<std::uint64_t>(shape.out);
-  return sparse_input || out <= in ? row_stride(out) : in;
+  return transforms_first(shape, sparse_input) ? row_stride(out) : in;
 }
 
 // A layer with its weights.

@@ -155,10 +155,10 @@ def neighbours(conv, x, edge_index, edge_weight=None, size=None, loop_weights=No
     edges = edges_of(edge_index, edge_weight)
     if is_sparse(edge_index):
         _check_sparse(conv, edges.weight)
-    index, weight, nodes, partition = edges.index, edges.weight, max(sources, targets), None
+    index, weight, nodes, layout = edges.index, edges.weight, max(sources, targets), None
     if isinstance(edge_index, Graph):
         edge_index.check_rows(sources)
-        nodes, partition = edge_index.num_nodes, edge_index.partition
+        nodes, layout = edge_index.num_nodes, edge_index.layout()
     elif edges.num_nodes is not None and (not one_set or edges.num_nodes != sources):
         raise ValueError(f"x has {sources} rows, but the graph has {edges.num_nodes} nodes; give one row "
                          "for each")
@@ -178,7 +178,7 @@ def neighbours(conv, x, edge_index, edge_weight=None, size=None, loop_weights=No
     if is_learnt(weight):
         made = LearntAdjacency(index, weight, nodes, loop_weight)
     else:
-        made = adjacency(index, weight, nodes, loop_weight, partition, x[0].device)
+        made = adjacency(index, weight, nodes, loop_weight, layout, x[0].device)
     weighted = conv._uses_weights and weight is not None
     return Neighbours(made, sources, targets, weighted, weight.dtype if weighted else x[0].dtype)
 

@@ -1,0 +1,158 @@
+// The decisions that plait.advise shows and plait.parallelize takes: torch.ops.plait.choose_route,
+// layer_plan, check_strategy and brings_rows.
+#include <fmt/format.h>
+#include <torch/library.h>
+
+#include <limits>
+#include <sstream>
+#include <tuple>
+
+#include "plait/aggregate/route_choice.h"
+#include "plait/aggregate/run_memory.h"
+#include "plait/base/gpu.h"
+#include "plait/base/parallel.h"
+#include "plait/graph/build.h"
+#include "plait/graph/validate.h"
+#include "plait/nn/model.h"
+#include "plait/nn/operations/torch_device.h"
+#include "plait/plan/choose.h"
+#include "plait/symmetric/agreement.h"
+#include "plait/world/gather.h"
+#include "plait/world/launch.h"
+#include "python/edge_tensors.h"
+#include "python/operations.h"
+
+namespace plait {
+namespace {
+
+using torch::Tensor;
+
+// Returns the order of a layer's product and sum, the width that crosses, and whether rows do:
+// `sizes` are its inputs, outputs and heads.
+std::tuple<std::string, std::int64_t, bool> layer_plan(const std::string& kind,
+                                                       const std::vector<std::int64_t>& sizes,
+                                                       bool concatenated,
+                                                       const std::string& aggregation) {
+  return with_python_errors([&]() -> std::tuple<std::string, std::int64_t, bool> {
+    require<UsageError>(sizes.size() == 3 && std::ranges::min(sizes) > 0,
+                        "a layer has 3 sizes, each above 0");
+    ModelConfig config = default_model(kind);
+    config.aggregation = aggregation;
+    const LayerPlan plan = layer_plan_of(
+        config, {.in = sizes[0], .out = sizes[1], .heads = sizes[2], .concatenated = concatenated},
+        false);
+    return {std::string(to_string(plan.order)), static_cast<std::int64_t>(plan.moved_width),
+            plan.moves_rows};
+  });
+}
+
+// Returns the bytes that are free on each rank's GPU; nothing if they are not known. Collective if
+// these are the ranks of this world.
+std::vector<std::uint64_t> free_of_ranks(World& world, bool gpu, int ranks) {
+  if (!gpu) return {};
+  if (ranks != world.size()) return free_on_gpus(ranks);
+  constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
+  auto free = gather_values(world, gpu_count() > 0 ? gpu_free_memory() : kUnknown);
+  if (std::ranges::max(free) == kUnknown) free.clear();
+  return free;
+}
+
+// Chooses on this rank. The text is one line per fact: "route STRATEGY PARTITION", "way STRATEGY
+// PARTITION MS" by time, and "reason" followed by a sentence.
+std::string chosen(const EdgeTensors& edges, ChoiceCase run,
+                   const std::vector<std::uint64_t>& free) {
+  Dataset dataset;
+  if (looks_at_graph(run)) {
+    dataset.graph = build_csr(edge_list_of(edges));
+    dataset.symmetric = is_symmetric(dataset.graph);
+  }
+  run.plan = [&, widths = run.question.widths](const Partition& partition, const Route& route) {
+    return plan_run(dataset.graph, dataset.symmetric, partition,
+                    {.route = route, .shards = {.slot_vertices = true}, .widths = widths});
+  };
+  std::string reasons;
+  const auto reason = [&](const std::string& text) { reasons += "reason " + text + "\n"; };
+  RouteChoice choice(dataset, run, {.reason = reason, .warning = reason});
+  Route route = choice.by_measurement();
+  if (choice.predicts())
+    route =
+        choice.by_prediction(make_partition(route.partition, dataset, run.ranks, /*seed=*/0), free);
+  std::string text =
+      fmt::format("route {} {}\n", to_string(route.strategy), to_string(route.partition));
+  for (const Alternative& way : choice.alternatives())
+    text +=
+        fmt::format("way {} {} {}\n", to_string(way.strategy), to_string(way.partition), way.ms);
+  return text + reasons;
+}
+
+// Collective. Returns rank 0's text on all ranks.
+std::string from_first(World& world, std::string text) {
+  std::uint64_t size = text.size();
+  world.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
+  text.resize(size);
+  if (size > 0) world.broadcast(std::as_writable_bytes(std::span(text)), 0);
+  return text;
+}
+
+// Collective. Returns the lines of chosen(), as rank 0 decides. An empty `strategy` or `partition`
+// is open. ranks: a number of ranks on one host, or 0 for those of this world.
+std::vector<std::string> choose_route(const Tensor& edge_index, std::int64_t num_nodes,
+                                      const OptionalTensor& edge_weight,
+                                      const std::vector<std::int64_t>& widths, bool rows,
+                                      torch::Device device, std::int64_t ranks,
+                                      const std::string& strategy, const std::string& partition) {
+  return with_python_errors([&] {
+    require<UsageError>(ranks >= 0 && ranks <= std::numeric_limits<int>::max(),
+                        "ranks is {}; use 1 or more", ranks);
+    const ThreadCount threads(thread_share());
+    const std::lock_guard lock(operation_mutex());
+    World& world = current_world();
+    const bool elsewhere = ranks > 0 && ranks != world.size();
+    const int all = elsewhere ? static_cast<int>(ranks) : world.size();
+    ChoiceCase run{.ranks = all,
+                   .here = elsewhere ? all : static_cast<int>(world.ranks_of_host().size())};
+    RouteQuestion& question = run.question;
+    question.route =
+        choose({.strategy = strategy.empty() ? Strategy::automatic : parse_strategy(strategy),
+                .gpu = device.is_cuda()});
+    if (!partition.empty()) question.route.partition = parse_partition_scheme(partition);
+    question.open_strategy = strategy.empty() || parse_strategy(strategy) == Strategy::automatic;
+    question.open_partition = partition.empty();
+    question.rows = rows;
+    question.widths.assign(widths.begin(), widths.end());
+    const OnGpuOf gpu(gpu_count() > 0 ? device : torch::Device(torch::kCPU));
+    const std::vector<std::uint64_t> free = free_of_ranks(world, device.is_cuda(), all);
+    std::string text;
+    on_all_or_none(world, [&] {
+      if (world.rank() == 0) text = chosen({edge_index, num_nodes, edge_weight}, run, free);
+    });
+    std::istringstream lines(from_first(world, std::move(text)));
+    std::vector<std::string> result;
+    for (std::string line; std::getline(lines, line);) result.push_back(line);
+    return result;
+  });
+}
+
+void check_strategy(const std::string& strategy) {
+  with_python_errors([&] { parse_strategy(strategy); });
+}
+
+// Tells whether a strategy brings rows themselves to edges.
+bool brings_rows(const std::string& strategy, torch::Device device) {
+  return with_python_errors([&] {
+    return choose({.strategy = parse_strategy(strategy), .gpu = device.is_cuda()})
+        .placement()
+        .brings_rows;
+  });
+}
+
+}  // namespace
+
+TORCH_LIBRARY_FRAGMENT(plait, m) {
+  m.def("layer_plan", &layer_plan);
+  m.def("choose_route", &choose_route);
+  m.def("check_strategy", &check_strategy);
+  m.def("brings_rows", &brings_rows);
+}
+
+}  // namespace plait
