@@ -2,8 +2,9 @@
 // predicted ones (plan/decide.h).
 #include <fmt/core.h>
 
-#include <array>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <span>
 #include <thread>
 
@@ -37,11 +38,15 @@ class Choice {
                   .open_strategy = session.open_strategy,
                   .open_partition = session.open_partition,
                   .widths = moved.widths,
-                  .rows = moved.rows} {}
+                  .rows = moved.rows,
+                  .model = moved.model,
+                  .recorded = !moved.model.empty()},
+        tries_(moved.tries && session.open_strategy) {}
 
   // Returns the route that plait tune's times choose. If that leaves the strategy to predictions,
   // by_prediction() is to follow.
   Route by_measurement(int ranks, int here) {
+    tries_ = tries_ && ranks > 1;
     if (ranks == 1) {
       explain("one rank: nothing moves between ranks");
       return question_.route;
@@ -55,36 +60,93 @@ class Choice {
     if (!found.note.empty() && (session_.explain || !session_.quiet))
       say((session_.explain ? "" : "warning: ") + found.note);
     const Decision decision = decide(question_, found.routes);
-    predicts_ = decision.alternatives.empty() && question_.open_strategy && question_.route.gpu;
+    const bool measured = !decision.alternatives.empty();
+    const std::optional<TrialWay> tried = tried_best(question_, found.epochs);
+    tries_ = tries_ && !measured && !tried;
+    predicts_ = !measured && !tried && question_.open_strategy && question_.route.gpu;
+    if (!measured && tried) return by_trials(*tried, found.epochs);
     if (!open)
       explain(name_of(decision.route) + ": as asked for");
-    else if (!decision.alternatives.empty())
+    else if (measured)
       explain(decision, "by the times that plait tune measured");
     else if (!predicts_)
       explain(name_of(decision.route) + ": nothing was measured for this graph; see plait tune");
     return decision.route;
   }
   bool predicts() const { return predicts_; }
+  bool tries() const { return tries_; }
+  int passes() const { return passes_; }
 
-  // Returns the strategy that predicted times on this partition choose. `free`: bytes of each
-  // rank's GPU; nothing if they are not known.
-  Strategy by_prediction(const Partition& partition, const std::vector<std::uint64_t>& free) {
+  // Returns the ways that training may try, if it tries, beginning with a route that was decided.
+  std::vector<TrialWay> trials(const Route& decided, const Partition& partition,
+                               const std::vector<Strategy>& possible) const {
+    if (!tries_) return {};
+    RouteQuestion question = question_;
+    question.route = decided;
+    if (!decided.gpu) return trial_ways(question, possible, nullptr);
+    const PartitionQuality quality = measure_partition(dataset_.graph, partition);
+    return trial_ways(question, possible, &quality);
+  }
+
+  // Returns the route that predicted times choose; `partition` is of the standard one. `free`:
+  // bytes of each rank's GPU; nothing if they are not known.
+  Route by_prediction(const Partition& partition, const std::vector<std::uint64_t>& free,
+                      std::uint64_t seed) {
     const Timed timed("predict");
+    const PartitionScheme own = question_.route.partition;
+    std::map<PartitionScheme, Partition> others;
+    std::map<PartitionScheme, PartitionQuality> counts;
+    counts.emplace(own, measure_partition(dataset_.graph, partition));
+    for (const PartitionScheme scheme : other_partitions()) {
+      const Partition& other =
+          others.emplace(scheme, make_partition(scheme, dataset_, partition.parts(), seed))
+              .first->second;
+      counts.emplace(scheme, measure_partition(dataset_.graph, other));
+    }
     bool too_large = false;
     const auto fits = [&](const Route& route) {
-      too_large = !free.empty() && !fits_on_gpus(plan_(partition, route), free);
-      if (too_large) explain(name_of(route) + ": does not fit in the memory of the GPUs");
-      return !too_large;
+      const Partition& cut = route.partition == own ? partition : others.at(route.partition);
+      const bool fit = free.empty() || fits_on_gpus(plan_(cut, route), free);
+      if (!fit) explain(name_of(route) + ": does not fit in the memory of the GPUs");
+      too_large = too_large || !fit;
+      return fit;
     };
-    const Decision decision =
-        predict_best(question_, measure_partition(dataset_.graph, partition), fits);
+    std::vector<CountedPartition> counted;
+    for (const auto& [scheme, quality] : counts) counted.push_back({scheme, &quality});
+    const Decision decision = predict_best(question_, counted, fits);
     explain(decision, too_large ? "takes less memory; predicted times"
                                 : "by predicted times, as plait tune has measured no way that "
                                   "this run can go");
-    return decision.route.strategy;
+    return decision.route;
   }
 
  private:
+  // Returns the partitions that predictions compare with the standard one: clusters, which takes
+  // longest to find, only for many sums, as in training.
+  std::vector<PartitionScheme> other_partitions() const {
+    std::vector<PartitionScheme> others;
+    if (!question_.open_partition) return others;
+    for (const PartitionScheme scheme :
+         {PartitionScheme::edges, PartitionScheme::vertices, PartitionScheme::clusters})
+      if (scheme != question_.route.partition &&
+          (scheme != PartitionScheme::clusters || !question_.model.empty()))
+        others.push_back(scheme);
+    return others;
+  }
+
+  // Returns the route with the way that stayed in an earlier run.
+  Route by_trials(const TrialWay& way, const std::vector<MeasuredEpoch>& epochs) {
+    Route route = question_.route;
+    route.strategy = way.strategy;
+    passes_ = way.passes;
+    explain(fmt::format("{}, partition {}: by epochs that an earlier run tried, per step:",
+                        plait::name_of(way), to_string(route.partition)));
+    for (const MeasuredEpoch& one : epochs)
+      if (one.kind == training_kind(question_))
+        explain(fmt::format("  {:<40}{:>12.3f} ms", plait::name_of(one.way), one.ms));
+    return route;
+  }
+
   static std::string name_of(const Route& route) {
     return cli::name_of(route.strategy, route.partition);
   }
@@ -101,8 +163,28 @@ class Choice {
   const Session& session_;
   const std::function<MemoryPlan(const Partition&, const Route&)> plan_;
   RouteQuestion question_;
+  bool tries_;  // once by_measurement() was called: ways are to be tried
   bool predicts_ = false;
+  int passes_ = 0;
 };
+
+// A decision as rank 0 sends it.
+struct Sent {
+  Strategy strategy = Strategy::automatic;
+  PartitionScheme partition = PartitionScheme::edges;
+  bool predicts = false;  // the strategy is to be predicted
+  bool tries = false;     // ways are to be tried
+  int passes = 0;
+};
+
+// Collective. Returns on all ranks the ways of rank 0.
+std::vector<TrialWay> as_first_rank(World& world, std::vector<TrialWay> ways) {
+  std::uint64_t count = ways.size();
+  world.broadcast(std::as_writable_bytes(std::span(&count, 1)), 0);
+  ways.resize(count);
+  world.broadcast(std::as_writable_bytes(std::span(ways)), 0);
+  return ways;
+}
 
 }  // namespace
 
@@ -112,37 +194,53 @@ Layout decided_layout(const Dataset& dataset, const Session& session, int ranks,
   Route decided = choice.by_measurement(ranks, ranks);
   Partition partition =
       timed("partition", [&] { return make_partition(decided.partition, dataset, ranks, seed); });
-  if (choice.predicts()) decided.strategy = choice.by_prediction(partition, free_on_gpus(ranks));
-  return {decided, std::move(partition)};
+  if (choice.predicts()) {
+    const Route best = choice.by_prediction(partition, free_on_gpus(ranks), seed);
+    if (best.partition != decided.partition)
+      partition = make_partition(best.partition, dataset, ranks, seed);
+    decided = best;
+  }
+  return {decided, std::move(partition), choice.passes()};
 }
 
 Layout decided_layout(World& world, const Dataset& dataset, const Session& session,
                       const Route& route, const Moved& moved, std::uint64_t seed) {
   Choice choice(dataset, session, route, moved);
-  // Strategy, partition, and whether the strategy is to be predicted: as rank 0 decides.
-  std::array<std::uint8_t, 3> found{};
+  Sent found;
   const auto first_decides = [&](const auto& decision) {
     on_all_or_none(world, [&] {
       if (world.rank() == 0) decision();
     });
-    world.broadcast(std::as_writable_bytes(std::span(found)), 0);
+    world.broadcast(std::as_writable_bytes(std::span(&found, 1)), 0);
   };
   first_decides([&] {
     const auto here = static_cast<int>(world.ranks_of_host().size());
     const Route by = choice.by_measurement(world.size(), here);
-    found = {static_cast<std::uint8_t>(by.strategy), static_cast<std::uint8_t>(by.partition),
-             choice.predicts()};
+    found = {by.strategy, by.partition, choice.predicts(), choice.tries(), choice.passes()};
   });
   Route decided = route;
-  decided.partition = static_cast<PartitionScheme>(found[1]);
+  decided.partition = found.partition;
   Partition partition = partition_for(world, dataset, decided.partition, seed);
-  if (found[2] != 0) {
+  if (found.predicts) {
     const std::vector<std::uint64_t> free = gather_values(world, gpu_free_memory());
-    first_decides(
-        [&] { found[0] = static_cast<std::uint8_t>(choice.by_prediction(partition, free)); });
+    first_decides([&] {
+      const Route best = choice.by_prediction(partition, free, seed);
+      found.strategy = best.strategy, found.partition = best.partition;
+    });
+    if (found.partition != decided.partition)
+      partition = partition_for(world, dataset, found.partition, seed);
+    decided.partition = found.partition;
   }
-  decided.strategy = static_cast<Strategy>(found[0]);
-  return {decided, std::move(partition)};
+  decided.strategy = found.strategy;
+  std::vector<TrialWay> trials;
+  if (found.tries) {
+    const std::vector<Strategy> possible = worthwhile_strategies(world, decided);
+    on_all_or_none(world, [&] {
+      if (world.rank() == 0) trials = choice.trials(decided, partition, possible);
+    });
+    trials = as_first_rank(world, std::move(trials));
+  }
+  return {decided, std::move(partition), found.passes, std::move(trials)};
 }
 
 void add_explain_option(CLI::App* command, Session& session) {
@@ -156,7 +254,8 @@ void add_explain_option(CLI::App* command, Session& session) {
   command->get_option("--partition")
       ->description(
           "Scheme that assigns vertices to ranks; without this option, the fastest that "
-          "plait tune measured on this graph, if it did");
+          "plait tune measured on this graph, else edges on CPUs and the fastest by prediction on "
+          "GPUs");
 }
 
 std::vector<std::uint64_t> free_on_gpus(int ranks) {
@@ -170,11 +269,13 @@ std::vector<std::uint64_t> free_on_gpus(int ranks) {
 Moved moved_by(const TrainConfig& config, const Dataset& dataset) {
   return {.widths = moved_widths_of(config.model, dataset.features.is_sparse()),
           .rows = moves_rows(config.model),
-          .plan = [config, &dataset](const Partition& partition, const Route& route) {
-            TrainConfig by_route = config;
-            by_route.route = route;
-            return plan_training(dataset, partition, by_route);
-          }};
+          .plan =
+              [config, &dataset](const Partition& partition, const Route& route) {
+                TrainConfig by_route = config;
+                by_route.route = route;
+                return plan_training(dataset, partition, by_route);
+              },
+          .model = config.model.kind};
 }
 
 MeasuredKey measured_key(const Dataset& dataset, const Session& session, int ranks, int here) {
