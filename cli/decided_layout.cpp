@@ -39,8 +39,8 @@ class Choice {
                   .open_partition = session.open_partition,
                   .widths = moved.widths,
                   .rows = moved.rows,
-                  .model = moved.model,
-                  .recorded = !moved.model.empty()},
+                  .model = moved.model},
+        times_(moved.times),
         tries_(moved.tries && session.open_strategy) {}
 
   // Returns the route that plait tune's times choose. If that leaves the strategy to predictions,
@@ -97,7 +97,7 @@ class Choice {
     std::map<PartitionScheme, Partition> others;
     std::map<PartitionScheme, PartitionQuality> counts;
     counts.emplace(own, measure_partition(dataset_.graph, partition));
-    for (const PartitionScheme scheme : other_partitions()) {
+    for (const PartitionScheme scheme : other_partitions(counts.at(own))) {
       const Partition& other =
           others.emplace(scheme, make_partition(scheme, dataset_, partition.parts(), seed))
               .first->second;
@@ -121,15 +121,19 @@ class Choice {
   }
 
  private:
-  // Returns the partitions that predictions compare with the standard one: clusters, which takes
-  // longest to find, only for many sums, as in training.
-  std::vector<PartitionScheme> other_partitions() const {
+  // Returns the partitions that predictions compare with the standard one, whose counts are given:
+  // clusters, which take long to find, only if a quarter of all sums' time repays the search.
+  std::vector<PartitionScheme> other_partitions(const PartitionQuality& standard) const {
+    constexpr double kMostGain = 0.25, kEdgesPerSecond = 3e7;  // of the search, on 16 cores
     std::vector<PartitionScheme> others;
     if (!question_.open_partition) return others;
+    const auto always = [](const Route&) { return true; };
+    const double sum = predict_best(question_, standard, always).alternatives.front().ms / 1e3;
+    const bool repaid = kMostGain * times_ * sum >
+                        static_cast<double>(edge_count(dataset_.graph)) / kEdgesPerSecond;
     for (const PartitionScheme scheme :
          {PartitionScheme::edges, PartitionScheme::vertices, PartitionScheme::clusters})
-      if (scheme != question_.route.partition &&
-          (scheme != PartitionScheme::clusters || !question_.model.empty()))
+      if (scheme != question_.route.partition && (scheme != PartitionScheme::clusters || repaid))
         others.push_back(scheme);
     return others;
   }
@@ -163,7 +167,8 @@ class Choice {
   const Session& session_;
   const std::function<MemoryPlan(const Partition&, const Route&)> plan_;
   RouteQuestion question_;
-  bool tries_;  // once by_measurement() was called: ways are to be tried
+  const double times_;  // that the question's sums are made
+  bool tries_;          // once by_measurement() was called: ways are to be tried
   bool predicts_ = false;
   int passes_ = 0;
 };
@@ -275,7 +280,8 @@ Moved moved_by(const TrainConfig& config, const Dataset& dataset) {
                 by_route.route = route;
                 return plan_training(dataset, partition, by_route);
               },
-          .model = config.model.kind};
+          .model = config.model.kind,
+          .times = 2.0 * config.epochs};  // forward and backward
 }
 
 MeasuredKey measured_key(const Dataset& dataset, const Session& session, int ranks, int here) {

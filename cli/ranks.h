@@ -46,6 +46,7 @@ struct Moved {
   // Returns the memory of the run by a route, on one rank.
   std::function<MemoryPlan(const Partition&, const Route&)> plan;
   std::string model = {};  // that is trained; else empty
+  double times = 1;        // that all these aggregations are made
   bool tries = false;      // the first epochs may try ways (plan/optimiser.h)
 };
 // Returns the free bytes of the GPUs that so many ranks of this host would use; nothing if there

@@ -23,7 +23,7 @@ constexpr double kMostRate = 1e30;  // Adam's steps with it still fit float32
 struct Options {
   TrainConfig train;
   std::string graph;
-  bool optimise = true;
+  Optimise optimise = Optimise::automatic;
 };
 
 // The run as one object: its settings, its epochs and its results.
@@ -90,7 +90,7 @@ void run(Options o, const Session& session, World& world) {
   whole.model = model_for(o.train.model, dataset);
   check_dataset(dataset, whole);
   Moved moved = moved_by(whole, dataset);
-  moved.tries = o.optimise;
+  moved.tries = may_try(o.optimise, o.train.route.gpu);
   const Layout layout =
       decided_layout(world, dataset, session, o.train.route, moved, o.train.model.seed);
   o.train.route = layout.route;

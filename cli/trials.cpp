@@ -12,25 +12,30 @@ namespace {
 
 json milliseconds(double seconds) { return 1e3 * seconds; }
 
-// Returns whether there may be trials.
-bool parse_optimise(std::string_view word) {
-  require<UsageError>(word == "auto" || word == "off",
-                      "--optimise '{}' is unknown; use one of auto, off", word);
-  return word == "auto";
+Optimise parse_optimise(std::string_view word) {
+  if (word == "auto") return Optimise::automatic;
+  if (word == "on") return Optimise::on;
+  require<UsageError>(word == "off", "--optimise '{}' is unknown; use one of auto, on, off", word);
+  return Optimise::off;
 }
 
 bool counts(const Trial& trial) { return !trial.seconds.empty(); }
 
 }  // namespace
 
-void add_optimise_option(CLI::App* command, bool& optimise) {
+void add_optimise_option(CLI::App* command, Optimise& optimise) {
   show_words(
       add_choice(
           command, "--optimise", optimise, parse_optimise, "auto",
           "Trials of other strategies by the first epochs, after which the fastest stays and "
-          "is kept for later runs; auto: with --strategy auto on a graph of which nothing was "
-          "measured, if the epochs that are left can repay them"),
-      "auto, off");
+          "is kept for later runs. They are made with --strategy auto on a graph of which "
+          "nothing was measured, if the epochs that are left can repay them: auto on CPUs, on "
+          "on GPUs too"),
+      "auto, on, off");
+}
+
+bool may_try(Optimise optimise, bool gpu) {
+  return optimise == Optimise::on || (optimise == Optimise::automatic && !gpu);
 }
 
 json trials_to_json(const TrainResult& result) {

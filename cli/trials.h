@@ -6,8 +6,13 @@
 
 namespace plait::cli {
 
+// When training may try ways: `automatic` on the CPU, `on` on GPUs too. There a predicted way is
+// hardly ever far from the best (docs/performance.md), and placing a graph takes as long as many
+// epochs.
+enum class Optimise { automatic, on, off };
 // --optimise.
-void add_optimise_option(CLI::App* command, bool& optimise);
+void add_optimise_option(CLI::App* command, Optimise& optimise);
+bool may_try(Optimise optimise, bool gpu);
 // The fields `passes` and `trials` of plait train --json.
 json trials_to_json(const TrainResult& result);
 // Says on stderr, if the session explains, what was tried and what stayed.

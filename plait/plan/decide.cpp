@@ -139,12 +139,10 @@ Decision predict_best(const RouteQuestion& question,
                       const std::function<bool(const Route&)>& fits,
                       const MachineProfile& profile) {
   Decision decision{.route = question.route, .alternatives = {}};
-  // Replicate moves all rows, and get one per edge. Steps by bulk cannot be recorded, which costs
-  // more than bulk saves for a halo of less than a megabyte.
-  std::vector<Strategy> strategies{Strategy::pipelined, Strategy::partial};
-  if (!question.recorded) strategies.push_back(Strategy::bulk);
+  // Replicate moves all rows, and get one per edge. Bulk was the best way of none of the cases that
+  // docs/performance.md tells of, and its steps cannot be recorded (machine.h).
   for (const CountedPartition& partition : partitions)
-    for (const Strategy strategy : strategies)
+    for (const Strategy strategy : {Strategy::pipelined, Strategy::partial})
       if (question.route.gpu && answers(question, strategy, partition.scheme))
         decision.alternatives.push_back(
             {strategy, partition.scheme,

@@ -22,7 +22,6 @@ struct RouteQuestion {
   std::vector<std::uint64_t> widths;  // of rows, in floats, one per aggregation
   bool rows = false;                  // rows themselves must come to edges, as require_rows()
   std::string model;                  // that is trained, as TrainingKind::model; else empty
-  bool recorded = true;               // on GPUs: steps that can be recorded (machine.h) will be
 };
 
 // One way that answers a question, and the predicted time of one aggregation at each width, added.

@@ -113,7 +113,7 @@ def test_two_hosts(communities, tmp_path):
 
 
 def test_mistakes(plait, communities, tmp_path):
-    plait.fails(USAGE, "train", communities, "--optimise", "maybe", names=["'maybe'", "auto, off"])
+    plait.fails(USAGE, "train", communities, "--optimise", "maybe", names=["'maybe'", "auto, on, off"])
     (tmp_path / "file").write_text("")
     told = plait("train", communities, *RUN, "--json",
                  env=environment(PLAIT_ROUTES=str(tmp_path / "file" / "routes")))
