@@ -29,8 +29,8 @@ void add_optimise_option(CLI::App* command, Optimise& optimise) {
           command, "--optimise", optimise, parse_optimise, "auto",
           "Trials of other strategies by the first epochs, after which the fastest stays and "
           "is kept for later runs. They are made with --strategy auto on a graph of which "
-          "nothing was measured, if the epochs that are left can repay them: auto on CPUs, on "
-          "on GPUs too"),
+          "nothing was measured, if the epochs that are left can repay them; with auto on "
+          "CPUs alone"),
       "auto, on, off");
 }
 

@@ -97,7 +97,7 @@ class Regret : public testing::Test {
   void add_time(const json& line) {
     const json& of = line["case"];
     const std::string graph = of["graph"];
-    RegretCase& c = cases_[{graph, of["width"]}];
+    RegretCase& c = cases_[{graph, of["width"].get<std::uint64_t>()}];
     c.ms[{parse_partition_scheme(of["partition"].get<std::string>()),
           parse_strategy(of["strategy"].get<std::string>())}] = line["median_ms"];
     c.counts = &counts_.at(graph);
@@ -112,7 +112,8 @@ class Regret : public testing::Test {
       }
       const json& of = line["case"];
       PartitionQuality& quality =
-          counts_[of["graph"]][parse_partition_scheme(of["partition"].get<std::string>())];
+          counts_[of["graph"].get<std::string>()]
+                 [parse_partition_scheme(of["partition"].get<std::string>())];
       for (const json& part : line["parts"])
         quality.parts.push_back(part_of(part.get<std::vector<std::uint64_t>>()));
     }
@@ -121,8 +122,9 @@ class Regret : public testing::Test {
   void read_four() {
     for (const json& line : lines_of("parts-4.json")) {
       const json& of = line["case"];
-      counts_[of["graph"]][parse_partition_scheme(of["partition"].get<std::string>())]
-          .parts.push_back(part_of_four(line));
+      counts_[of["graph"].get<std::string>()]
+             [parse_partition_scheme(of["partition"].get<std::string>())]
+                 .parts.push_back(part_of_four(line));
     }
     for (const char* file : {"aggregate-4.json", "aggregate-4-clusters.json"})
       for (const json& line : lines_of(file))
