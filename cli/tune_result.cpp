@@ -105,7 +105,8 @@ void print_times(const TuneResult& result) {
   fmt::print("{} on {}: median ms of y = A x by width\n", printable(result.graph), result.ranks);
   print_table(result, [](const MeasuredRoute& one) { return fmt::format("{:.3f}", one.ms); });
   const auto predicted = [&](const MeasuredRoute& one) { return predicted_ms(result, one); };
-  if (std::ranges::any_of(result.measured, predicted)) {
+  if (std::ranges::any_of(result.measured,
+                          [&](const MeasuredRoute& one) { return predicted(one).has_value(); })) {
     fmt::print("predicted ms\n");
     print_table(result, [&](const MeasuredRoute& one) {
       const std::optional<double> ms = predicted(one);

@@ -14,13 +14,13 @@ namespace {
 const std::vector<TrialWay> kWays{{Strategy::bulk}, {Strategy::replicate}, {Strategy::get}};
 
 // A run of made times: seconds(way, epoch of that way).
-struct Run {
+struct MadeRun {
   Optimiser optimiser;
   std::vector<std::size_t> taken;  // the way of each epoch
   int set_ups = 1;
 
-  Run(const std::vector<TrialWay>& ways, int epochs, double set_up, int warm_up,
-      const std::function<double(std::size_t, int)>& seconds)
+  MadeRun(const std::vector<TrialWay>& ways, int epochs, double set_up, int warm_up,
+          const std::function<double(std::size_t, int)>& seconds)
       : optimiser(ways) {
     std::vector<int> count(ways.size(), 0);
     std::size_t placed = 0;
@@ -38,7 +38,7 @@ struct Run {
 
 TEST(Optimiser, FindsTheBestWayAndStays) {
   const double times[] = {2, 3, 1};
-  const Run run(kWays, 100, 0.5, 1, [&](std::size_t way, int) { return times[way]; });
+  const MadeRun run(kWays, 100, 0.5, 1, [&](std::size_t way, int) { return times[way]; });
   // The second way is left after one epoch that counts, as it is clearly worse.
   const std::vector<std::size_t> first{0, 0, 0, 1, 1, 2, 2, 2, 2};
   EXPECT_EQ(std::vector(run.taken.begin(), run.taken.begin() + 9), first);
@@ -50,7 +50,7 @@ TEST(Optimiser, FindsTheBestWayAndStays) {
 
 TEST(Optimiser, GoesBackToTheBestWay) {
   const double times[] = {2, 1, 3};
-  const Run run(kWays, 100, 0.5, 1, [&](std::size_t way, int) { return times[way]; });
+  const MadeRun run(kWays, 100, 0.5, 1, [&](std::size_t way, int) { return times[way]; });
   EXPECT_EQ(run.taken.back(), 1u);
   EXPECT_EQ(run.set_ups, 4);
 }
@@ -58,7 +58,7 @@ TEST(Optimiser, GoesBackToTheBestWay) {
 TEST(Optimiser, DoesNotCountEpochsThatWarmUp) {
   const double times[] = {2, 1.5, 4};
   const auto seconds = [&](std::size_t way, int epoch) { return epoch < 3 ? 50.0 : times[way]; };
-  const Run run(kWays, 100, 0.5, 3, seconds);
+  const MadeRun run(kWays, 100, 0.5, 3, seconds);
   EXPECT_EQ(run.taken.back(), 1u);
   EXPECT_EQ(run.optimiser.trials()[0].seconds, (std::vector{2.0, 2.0}));
 }
@@ -70,14 +70,16 @@ TEST(Optimiser, KeepsTheFirstWayWithinNoise) {
       const float u = uniform_float(Philox(seed)(way, static_cast<std::uint64_t>(epoch))[0]);
       return times[way] * (u > 0.8f ? 1.4 : 1);
     };
-    const Run run(kWays, 60, 0.1, 1, seconds);
+    const MadeRun run(kWays, 60, 0.1, 1, seconds);
     const std::vector<Trial>& trials = run.optimiser.trials();
     const std::size_t last = run.taken.back();
     // Whatever the noise does, the way that stays is the one whose least time is the least, or the
     // first if it is about as fast.
     for (const Trial& other : trials)
       EXPECT_LE(trials[last].least(), Optimiser::kBetter * other.least()) << seed;
-    if (trials[0].least() <= 1) EXPECT_EQ(last, 0u) << seed;
+    if (trials[0].least() <= 1) {
+      EXPECT_EQ(last, 0u) << seed;
+    }
   }
 }
 
@@ -85,19 +87,19 @@ TEST(Optimiser, LeavesOutWhatCannotBeRepaid) {
   const double times[] = {1, 0.5, 0.5};
   const auto seconds = [&](std::size_t way, int) { return times[way]; };
   // Setting up takes 10 epochs, twice; at most a fifth of 100 epochs can be saved.
-  const Run dear(kWays, 100, 10, 1, seconds);
+  const MadeRun dear(kWays, 100, 10, 1, seconds);
   EXPECT_EQ(dear.set_ups, 1);
   EXPECT_TRUE(dear.optimiser.finished());
   for (const std::size_t way : {1, 2})
     EXPECT_NE(dear.optimiser.trials()[way].left_out.find("setting up took 10000.0 ms"),
               std::string::npos);
-  EXPECT_EQ(Run(kWays, 200, 10, 1, seconds).taken.back(), 1u);
+  EXPECT_EQ(MadeRun(kWays, 200, 10, 1, seconds).taken.back(), 1u);
   // Few epochs repay nothing, however cheap a set-up is.
-  EXPECT_EQ(Run(kWays, 10, 0, 1, seconds).set_ups, 1);
+  EXPECT_EQ(MadeRun(kWays, 10, 0, 1, seconds).set_ups, 1);
 }
 
 TEST(Optimiser, EndsUnfinishedIfEpochsEnd) {
-  const Run run(kWays, 2, 0, 1, [](std::size_t, int) { return 1.0; });
+  const MadeRun run(kWays, 2, 0, 1, [](std::size_t, int) { return 1.0; });
   EXPECT_FALSE(run.optimiser.finished());
   EXPECT_EQ(run.optimiser.best(), 0u);
 }

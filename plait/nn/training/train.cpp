@@ -390,9 +390,11 @@ TrainResult Trainer::run(const std::function<void(const EpochResult&)>& each_epo
   }
   s.save();
   TrainResult result = s.summary(stopped);
-  if (trials.optimiser().trials().size() > 1) {
-    result.trials = trials.optimiser().trials();
-    result.trials_ended = trials.optimiser().finished();
+  const Optimiser& optimiser = trials.optimiser();
+  if (optimiser.trials().size() > 1) {
+    result.trials = optimiser.trials();
+    result.trials_ended =
+        optimiser.finished() && result.trials[optimiser.wanted()].way == result.way;
   }
   return result;
 }
