@@ -34,11 +34,32 @@ RouteChoice choice_for(const Dataset& dataset, const Session& session, const Rou
                         .open_strategy = session.open_strategy,
                         .open_partition = session.open_partition,
                         .widths = moved.widths,
-                        .rows = moved.rows},
+                        .rows = moved.rows,
+                        .model = moved.model},
            .ranks = ranks_and_here[0],
            .here = ranks_and_here[1],
-           .plan = moved.plan},
+           .plan = moved.plan,
+           .times = moved.times,
+           .tries = moved.tries},
           {.reason = reason, .warning = warning}};
+}
+
+// A decision as rank 0 sends it.
+struct Sent {
+  Strategy strategy = Strategy::automatic;
+  PartitionScheme partition = PartitionScheme::edges;
+  bool predicts = false;  // the strategy is to be predicted
+  bool tries = false;     // ways are to be tried
+  int passes = 0;
+};
+
+// Collective. Returns on all ranks the ways of rank 0.
+std::vector<TrialWay> as_first_rank(World& world, std::vector<TrialWay> ways) {
+  std::uint64_t count = ways.size();
+  world.broadcast(std::as_writable_bytes(std::span(&count, 1)), 0);
+  ways.resize(count);
+  world.broadcast(std::as_writable_bytes(std::span(ways)), 0);
+  return ways;
 }
 
 }  // namespace
@@ -49,38 +70,53 @@ Layout decided_layout(const Dataset& dataset, const Session& session, int ranks,
   Route decided = choice.by_measurement();
   Partition partition =
       timed("partition", [&] { return make_partition(decided.partition, dataset, ranks, seed); });
-  if (choice.predicts()) decided = choice.by_prediction(partition, free_on_gpus(ranks));
-  return {decided, std::move(partition)};
+  if (choice.predicts()) {
+    const Route best = choice.by_prediction(partition, free_on_gpus(ranks), seed);
+    if (best.partition != decided.partition)
+      partition = make_partition(best.partition, dataset, ranks, seed);
+    decided = best;
+  }
+  return {decided, std::move(partition), choice.passes()};
 }
 
 Layout decided_layout(World& world, const Dataset& dataset, const Session& session,
                       const Route& route, const Moved& moved, std::uint64_t seed) {
   const auto here = static_cast<int>(world.ranks_of_host().size());
   RouteChoice choice = choice_for(dataset, session, route, moved, {world.size(), here});
-  // Strategy, partition, and whether the strategy is to be predicted: as rank 0 decides.
-  std::array<std::uint8_t, 3> found{};
+  Sent found;
   const auto first_decides = [&](const auto& decision) {
     on_all_or_none(world, [&] {
       if (world.rank() == 0) decision();
     });
-    world.broadcast(std::as_writable_bytes(std::span(found)), 0);
+    world.broadcast(std::as_writable_bytes(std::span(&found, 1)), 0);
   };
   first_decides([&] {
     const Route by = choice.by_measurement();
-    found = {static_cast<std::uint8_t>(by.strategy), static_cast<std::uint8_t>(by.partition),
-             choice.predicts()};
+    found = {by.strategy, by.partition, choice.predicts(), choice.tries(), choice.passes()};
   });
   Route decided = route;
-  decided.partition = static_cast<PartitionScheme>(found[1]);
+  decided.partition = found.partition;
   Partition partition = partition_for(world, dataset, decided.partition, seed);
-  if (found[2] != 0) {
+  if (found.predicts) {
     const std::vector<std::uint64_t> free = gather_values(world, gpu_free_memory());
     first_decides([&] {
-      found[0] = static_cast<std::uint8_t>(choice.by_prediction(partition, free).strategy);
+      const Route best = choice.by_prediction(partition, free, seed);
+      found.strategy = best.strategy, found.partition = best.partition;
     });
+    if (found.partition != decided.partition)
+      partition = partition_for(world, dataset, found.partition, seed);
+    decided.partition = found.partition;
   }
-  decided.strategy = static_cast<Strategy>(found[0]);
-  return {decided, std::move(partition)};
+  decided.strategy = found.strategy;
+  std::vector<TrialWay> trials;
+  if (found.tries) {
+    const std::vector<Strategy> possible = worthwhile_strategies(world, decided);
+    on_all_or_none(world, [&] {
+      if (world.rank() == 0) trials = choice.trials(decided, partition, possible);
+    });
+    trials = as_first_rank(world, std::move(trials));
+  }
+  return {decided, std::move(partition), found.passes, std::move(trials)};
 }
 
 void add_explain_option(CLI::App* command, Session& session) {
@@ -94,17 +130,21 @@ void add_explain_option(CLI::App* command, Session& session) {
   command->get_option("--partition")
       ->description(
           "Scheme that assigns vertices to ranks; without this option, the fastest that "
-          "plait tune measured on this graph, if it did");
+          "plait tune measured on this graph, else edges on CPUs and the fastest by prediction on "
+          "GPUs");
 }
 
 Moved moved_by(const TrainConfig& config, const Dataset& dataset) {
   return {.widths = moved_widths_of(config.model, dataset.features.is_sparse()),
           .rows = moves_rows(config.model),
-          .plan = [config, &dataset](const Partition& partition, const Route& route) {
-            TrainConfig by_route = config;
-            by_route.route = route;
-            return plan_training(dataset, partition, by_route);
-          }};
+          .plan =
+              [config, &dataset](const Partition& partition, const Route& route) {
+                TrainConfig by_route = config;
+                by_route.route = route;
+                return plan_training(dataset, partition, by_route);
+              },
+          .model = config.model.kind,
+          .times = 2.0 * config.epochs};  // forward and backward
 }
 
 }  // namespace plait::cli

@@ -20,7 +20,7 @@ constexpr std::size_t kLineWidth = 100;  // of a line
 const std::array<OptionGroup, 3> kCommonGroups{{
     {"GPUs and ranks",
      {"--ranks", "--gpus", "--strategy", "--partition", "--reorder", "--transport", "--exact",
-      "--explain", "--timeout", "--gpu-timeout"}},
+      "--explain", "--optimise", "--timeout", "--gpu-timeout"}},
     get_option_group(),
     {"Output", {"--help", "--json", "--quiet", "--profile", "--trace"}},
 }};

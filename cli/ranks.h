@@ -52,6 +52,9 @@ struct Moved {
   bool rows = false;                  // rows themselves must come to edges (require_rows())
   // Returns the memory of the run by a route, on one rank.
   std::function<MemoryPlan(const Partition&, const Route&)> plan;
+  std::string model = {};  // that is trained; else empty
+  double times = 1;        // that all these aggregations are made
+  bool tries = false;      // the first epochs may try ways (plan/optimiser.h)
 };
 // Returns the aggregations of training a model whose inputs and outputs are the dataset's, which
 // outlives the result. Throws UsageError for a model that cannot be.
@@ -67,6 +70,8 @@ Partition partition_for(World& world, const Dataset& dataset, PartitionScheme sc
 struct Layout {
   Route route;
   Partition partition;
+  int passes = 0;                     // as TrialWay::passes
+  std::vector<TrialWay> trials = {};  // that training may try; empty: none
 };
 // Returns the layout of a run on so many ranks of one host. The parts that the user left open are
 // chosen by what plait tune measured on this graph, or else, on GPUs, the strategy by predicted

@@ -12,17 +12,17 @@ RoutePredictor::RoutePredictor(const AnyCsr& graph, int ranks, bool gpus)
   if (!gpus) rates_ = read_kept_machine(kept_machines_folder(), MachineKey::of_cpu(ranks)).rates;
 }
 
-void RoutePredictor::look_at(const Partition& partition) {
-  if (!predicts()) return;
-  quality_ = measure_partition(graph_, partition);
-  if (!gpus_) far_share_ = far_share(averaged_edge_span(graph_), partition.vertices());
+void RoutePredictor::look_at(const PartitionQuality& quality) {
+  quality_ = quality;
+  if (!gpus_ && !rates_.empty() && !far_share_)
+    far_share_ = far_share(averaged_edge_span(graph_), vertex_count(graph_));
 }
 
 std::optional<double> RoutePredictor::milliseconds(const Route& route, std::uint64_t width) const {
-  if (!predicts()) return std::nullopt;
   const std::optional<double> seconds =
       gpus_ ? predict_aggregation(route, quality_, width)
-            : predict_cpu_aggregation(route.strategy, quality_, {width, far_share_}, rates_);
+            : predict_cpu_aggregation(route.strategy, quality_, {width, far_share_.value_or(0)},
+                                      rates_);
   return seconds ? std::optional(1e3 * *seconds) : std::nullopt;
 }
 

@@ -10,26 +10,24 @@
 
 namespace plait::cli {
 
-// A partition is looked at first; each look is a pass over all edges, unless nothing can be
-// predicted.
+// A partition is looked at first.
 class RoutePredictor {
  public:
   // On the CPU, takes the rates that plait doctor --measure measured with as many ranks. The graph
   // outlives this object.
   RoutePredictor(const AnyCsr& graph, int ranks, bool gpus);
 
-  void look_at(const Partition& partition);
+  // `quality`: the counts of the partition.
+  void look_at(const PartitionQuality& quality);
   // Returns the predicted milliseconds of y = A x on this partition; nothing if there is no model
   // or no rates.
   std::optional<double> milliseconds(const Route& route, std::uint64_t width) const;
 
  private:
-  bool predicts() const { return gpus_ || !rates_.empty(); }
-
   const AnyCsr& graph_;
   const bool gpus_;
   MachineRates rates_;  // of the CPU
-  double far_share_ = 0;
+  std::optional<double> far_share_;
   PartitionQuality quality_;
 };
 

@@ -7,6 +7,8 @@
 #include "cli/model_options.h"
 #include "cli/ranks.h"
 #include "cli/run_json.h"
+#include "cli/trials.h"
+#include "plait/aggregate/route_choice.h"
 #include "plait/base/error.h"
 #include "plait/base/progress.h"
 #include "plait/base/timer.h"
@@ -22,6 +24,7 @@ constexpr double kMostRate = 1e30;  // Adam's steps with it still fit float32
 struct Options {
   TrainConfig train;
   std::string graph;
+  Optimise optimise = Optimise::automatic;
 };
 
 // The run as one object: its settings, its epochs and its results.
@@ -59,6 +62,7 @@ json to_json(const Options& o, const Session& session, const World& world,
     for (const char* part : {"train", "val", "test"})
       all[fmt::format("{}_accuracy", part)] = all[fmt::format("{}_metric", part)];
   if (accuracy) all["val_accuracy_by_epoch"] = validation;
+  all.update(trials_to_json(result));
   if (o.train.route.gets_on_gpus()) all["get"] = cli::to_json(o.train.route.get);
   return all;
 }
@@ -86,9 +90,13 @@ void run(Options o, const Session& session, World& world) {
   TrainConfig whole = o.train;
   whole.model = model_for(o.train.model, dataset);
   check_dataset(dataset, whole);
-  const Layout layout = decided_layout(world, dataset, session, o.train.route,
-                                       moved_by(whole, dataset), o.train.model.seed);
+  Moved moved = moved_by(whole, dataset);
+  moved.tries = may_try(o.optimise, o.train.route.gpu);
+  const Layout layout =
+      decided_layout(world, dataset, session, o.train.route, moved, o.train.model.seed);
   o.train.route = layout.route;
+  o.train.passes = layout.passes;
+  o.train.trials = layout.trials;
   Trainer trainer(world, dataset, layout.partition, o.train);
   const std::vector<double> setup = gather_values(world, watch.seconds());
 
@@ -98,6 +106,13 @@ void run(Options o, const Session& session, World& world) {
     Progress progress(fmt::format("training {}", dataset.name),
                       static_cast<std::uint64_t>(o.train.epochs));
     result = trainer.run([&](const EpochResult&) { progress.advance(1); }, stop);
+  }
+  o.train.route.strategy = result.way.strategy;
+  if (world.rank() == 0 && !result.trials.empty()) {
+    explain_trials(result, session);
+    const auto here = static_cast<int>(world.ranks_of_host().size());
+    keep_trials(result, o.train.route, moved,
+                measured_key(dataset, session.gpus > 0, world.size(), here), session);
   }
   if (world.rank() == 0 && session.json) {
     json out = to_json(o, session, world, result);
@@ -167,6 +182,7 @@ void add_train(CLI::App& app, Session& session) {
   session.replaceable.push_back(option("--resume", t.resume, "Checkpoint to continue from"));
   add_route_options(command, session, o->train.route);
   add_explain_option(command, session);
+  add_optimise_option(command, o->optimise);
   add_timeout_options(command, session);
   add_profile_options(command, session);
   group_options(

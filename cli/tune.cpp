@@ -3,12 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <functional>
 #include <memory>
-#include <optional>
 
 #include "cli/ranks.h"
 #include "cli/route_predictor.h"
+#include "cli/tune_result.h"
 #include "plait/aggregate/cuda/bench.h"
 #include "plait/aggregate/route_choice.h"
 #include "plait/aggregate/run_memory.h"
@@ -31,6 +30,7 @@ struct Options {
   Route standard;  // of a run for which nothing was measured
   BenchEffort effort{.repetitions = 5};
   bool dry = false;
+  std::string plot;  // path of the heat map; empty: none
 };
 
 // Throws UsageError for words that are none.
@@ -50,6 +50,13 @@ class Tuning {
         key_(measured_key(dataset_, session.gpus > 0, world.size(),
                           static_cast<int>(world.ranks_of_host().size()))),
         folder_(o.dry ? "" : measured_routes_folder()),
+        result_{.graph = dataset_.name,
+                .ranks = ranks_of(world, session),
+                .widths = o.widths,
+                .standard = o.standard,
+                .measured = {},
+                .predicted_ms = {},
+                .counts = {}},
         predictor_(dataset_.graph, world.size(), o.standard.gpu) {}
 
   void run() {
@@ -59,7 +66,11 @@ class Tuning {
     const std::vector<Strategy> tried = worthwhile_strategies(world_, o_.standard);
     for (const PartitionScheme scheme : partitions_of(o_)) {
       const Partition partition = partition_for(world_, dataset_, scheme, session_.seed);
-      if (world_.rank() == 0) predictor_.look_at(partition);
+      if (world_.rank() == 0) {
+        result_.counts[scheme] =
+            timed("count halo", [&] { return measure_partition(dataset_.graph, partition); });
+        predictor_.look_at(result_.counts[scheme]);
+      }
       for (const Strategy strategy : tried) {
         const Phase phase(
             fmt::format("measuring {} with {}", to_string(scheme), to_string(strategy)));
@@ -69,8 +80,9 @@ class Tuning {
       }
     }
     if (world_.rank() != 0) return;
-    require<DoesNotFitError>(!measured_.empty(), "{}", refusal_);
-    keep_measured_routes(folder_, key_, measured_);
+    require<DoesNotFitError>(!result_.measured.empty(), "{}", refusal_);
+    keep_measured_routes(folder_, key_, result_.measured);
+    if (!o_.plot.empty()) write_heat_map(result_, o_.plot);
     session_.json ? print_json(to_json()) : print_text();
   }
 
@@ -107,77 +119,28 @@ class Tuning {
         });
         times.push_back({route.strategy, route.partition, route.transport, width, steps.median()});
       }
-      measured_.insert(measured_.end(), times.begin(), times.end());
+      result_.measured.insert(result_.measured.end(), times.begin(), times.end());
       if (world_.rank() == 0)
         for (const std::uint64_t width : o_.widths)
-          predicted_ms_.push_back(predictor_.milliseconds(route, width));
+          result_.predicted_ms.push_back(predictor_.milliseconds(route, width));
     } catch (const DoesNotFitError& error) {  // on all ranks
       refusal_ = error.what();
     }
   }
 
-  // Returns what a run at this width would choose.
-  Decision decision(std::uint64_t width) const {
-    return decide({.route = o_.standard,
-                   .open_strategy = true,
-                   .open_partition = true,
-                   .widths = {width},
-                   .rows = false},
-                  measured_);
-  }
-
   json to_json() const {
-    json rows = json::array(), chosen = json::array();
-    for (std::size_t i = 0; i < measured_.size(); ++i) {
-      const MeasuredRoute& one = measured_[i];
-      const std::optional<double> predicted = predicted_ms_[i];
-      rows.push_back({{"partition", to_string(one.partition)},
-                      {"strategy", to_string(one.strategy)},
-                      {"width", one.width},
-                      {"median_ms", one.ms},
-                      {"predicted_ms", predicted ? json(*predicted) : json(nullptr)}});
-    }
-    for (const std::uint64_t width : o_.widths) {
-      const Route route = decision(width).route;
-      chosen.push_back({{"width", width},
-                        {"partition", to_string(route.partition)},
-                        {"strategy", to_string(route.strategy)}});
-    }
     return {{"graph", dataset_.name},
             {"ranks", world_.size()},
             {"device", device_name(session_)},
-            {"rows", rows},
-            {"chosen", chosen},
+            {"rows", rows_to_json(result_)},
+            {"chosen", chosen_to_json(result_)},
+            {"plot", o_.plot.empty() ? json(nullptr) : json(o_.plot)},
             {"kept", folder_.empty() ? json(nullptr) : json(measured_routes_path(folder_, key_))}};
   }
 
-  // One line per way, one column per width; time(i) is of measurement i.
-  void print_table(const std::function<std::optional<double>(std::size_t)>& time) const {
-    fmt::print("{:<10} {:<10}", "partition", "strategy");
-    for (const std::uint64_t width : o_.widths) fmt::print(" {:>10}", width);
-    for (std::size_t i = 0; i < measured_.size(); ++i) {
-      const MeasuredRoute& one = measured_[i];
-      if (i % o_.widths.size() == 0)
-        fmt::print("\n{:<10} {:<10}", to_string(one.partition), to_string(one.strategy));
-      const std::optional<double> ms = time(i);
-      fmt::print(" {:>10}", ms ? fmt::format("{:.3f}", *ms) : "-");
-    }
-    fmt::print("\n");
-  }
-
   void print_text() const {
-    fmt::print("{} on {}: median ms of y = A x by width\n", printable(dataset_.name),
-               ranks_of(world_, session_));
-    print_table([&](std::size_t i) { return measured_[i].ms; });
-    if (std::ranges::any_of(predicted_ms_, [](const auto& ms) { return ms.has_value(); })) {
-      fmt::print("predicted ms\n");
-      print_table([&](std::size_t i) { return predicted_ms_[i]; });
-    }
-    for (const std::uint64_t width : o_.widths) {
-      const Route route = decision(width).route;
-      fmt::print("width {}: {} with {}\n", width, to_string(route.partition),
-                 to_string(route.strategy));
-    }
+    print_times(result_);
+    if (!o_.plot.empty()) fmt::print("heat map in {}\n", printable(o_.plot));
     if (o_.dry) return;
     if (folder_.empty()) return fmt::print("not kept, as PLAIT_ROUTES is empty\n");
     fmt::print("kept in {}; runs on this graph and {} choose by it\n",
@@ -189,11 +152,10 @@ class Tuning {
   const Session& session_;
   const Dataset dataset_;
   const MeasuredKey key_;
-  const std::string folder_;                         // empty: times are not kept
-  std::vector<MeasuredRoute> measured_;              // all widths of a way side by side
-  RoutePredictor predictor_;                         // on rank 0
-  std::vector<std::optional<double>> predicted_ms_;  // of each measurement, on rank 0
-  std::string refusal_;                              // of the last way that did not fit
+  const std::string folder_;  // empty: times are not kept
+  TuneResult result_;
+  RoutePredictor predictor_;  // on rank 0
+  std::string refusal_;       // of the last way that did not fit
 };
 
 }  // namespace
@@ -224,16 +186,20 @@ void add_tune(CLI::App& app, Session& session) {
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   command->add_flag("--dry-run", o->dry, "Print the times without keeping them");
+  as_output(session, command->add_option("--plot", o->plot,
+                                         "Heat map of the times to write (SVG): one row per "
+                                         "partition and strategy, one column per width"));
   add_rank_options(command, session, o->standard.transport);
   command->add_option("--seed", session.seed, "Seed of the partition (metis)")
       ->capture_default_str();
   add_timeout_options(command, session);
   add_profile_options(command, session);
-  group_options(command,
-                {{"Measurement", {"--widths", "--partitions", "--repetitions", "--dry-run"}},
-                 {"GPUs and ranks", {"--seed"}}});
+  group_options(command, {{"Measurement",
+                           {"--widths", "--partitions", "--repetitions", "--dry-run", "--plot"}},
+                          {"GPUs and ranks", {"--seed"}}});
   add_examples(command,
                "  plait tune products.plait --gpus 4\n"
+               "  plait tune products.plait --gpus 4 --widths 3,16,64,256 --plot times.svg\n"
                "  plait train products.plait --gpus 4 --explain  # chooses by what was measured");
 }
 

@@ -57,6 +57,11 @@ std::vector<std::uint64_t> free_of_ranks(World& world, bool gpu, int ranks) {
   return free;
 }
 
+constexpr std::uint64_t kSeed = 0;  // of partitions, as in graphs that Python makes
+// The number of times that a script is expected to make each sum: forward and backward, in as many
+// epochs as plait train takes unless it is told otherwise.
+const double kSums = 2.0 * TrainConfig{}.epochs;
+
 // Chooses on this rank. The text is one line per fact: "route STRATEGY PARTITION", "way STRATEGY
 // PARTITION MS" by time, and "reason" followed by a sentence.
 std::string chosen(const EdgeTensors& edges, ChoiceCase run,
@@ -75,8 +80,8 @@ std::string chosen(const EdgeTensors& edges, ChoiceCase run,
   RouteChoice choice(dataset, run, {.reason = reason, .warning = reason});
   Route route = choice.by_measurement();
   if (choice.predicts())
-    route =
-        choice.by_prediction(make_partition(route.partition, dataset, run.ranks, /*seed=*/0), free);
+    route = choice.by_prediction(make_partition(route.partition, dataset, run.ranks, kSeed), free,
+                                 kSeed);
   std::string text =
       fmt::format("route {} {}\n", to_string(route.strategy), to_string(route.partition));
   for (const Alternative& way : choice.alternatives())
@@ -110,7 +115,8 @@ std::vector<std::string> choose_route(const Tensor& edge_index, std::int64_t num
     const bool elsewhere = ranks > 0 && ranks != world.size();
     const int all = elsewhere ? static_cast<int>(ranks) : world.size();
     ChoiceCase run{.ranks = all,
-                   .here = elsewhere ? all : static_cast<int>(world.ranks_of_host().size())};
+                   .here = elsewhere ? all : static_cast<int>(world.ranks_of_host().size()),
+                   .times = kSums};
     RouteQuestion& question = run.question;
     question.route =
         choose({.strategy = strategy.empty() ? Strategy::automatic : parse_strategy(strategy),

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -37,10 +39,14 @@ bool looks_at_graph(const ChoiceCase& run) {
 }
 
 RouteChoice::RouteChoice(const Dataset& dataset, ChoiceCase run, ChoiceListener listener)
-    : dataset_(dataset), run_(std::move(run)), listener_(std::move(listener)) {}
+    : dataset_(dataset),
+      run_(std::move(run)),
+      listener_(std::move(listener)),
+      tries_(run_.tries && run_.question.open_strategy) {}
 
 Route RouteChoice::by_measurement() {
   const RouteQuestion& question = run_.question;
+  tries_ = tries_ && run_.ranks > 1;
   if (run_.ranks == 1) {
     listener_.reason("one rank: nothing moves between ranks");
     return question.route;
@@ -52,10 +58,14 @@ Route RouteChoice::by_measurement() {
                                  measured_key(dataset_, question.route.gpu, run_.ranks, run_.here));
   if (!found.note.empty()) listener_.warning(found.note);
   const Decision decision = decide(question, found.routes);
-  predicts_ = decision.alternatives.empty() && question.open_strategy && question.route.gpu;
+  const bool measured = !decision.alternatives.empty();
+  const std::optional<TrialWay> tried = tried_best(question, found.epochs);
+  tries_ = tries_ && !measured && !tried;
+  predicts_ = !measured && !tried && question.open_strategy && question.route.gpu;
+  if (!measured && tried) return by_trials(*tried, found.epochs);
   if (!open)
     listener_.reason(way_name(decision.route) + ": as asked for");
-  else if (!decision.alternatives.empty())
+  else if (measured)
     explain(decision, "by the times that plait tune measured");
   else if (!predicts_)
     listener_.reason(way_name(decision.route) +
@@ -63,21 +73,74 @@ Route RouteChoice::by_measurement() {
   return decision.route;
 }
 
-Route RouteChoice::by_prediction(const Partition& partition,
-                                 const std::vector<std::uint64_t>& free) {
+std::vector<TrialWay> RouteChoice::trials(const Route& decided, const Partition& partition,
+                                          const std::vector<Strategy>& possible) const {
+  if (!tries_) return {};
+  RouteQuestion question = run_.question;
+  question.route = decided;
+  if (!decided.gpu) return trial_ways(question, possible, nullptr);
+  const PartitionQuality quality = measure_partition(dataset_.graph, partition);
+  return trial_ways(question, possible, &quality);
+}
+
+Route RouteChoice::by_prediction(const Partition& partition, const std::vector<std::uint64_t>& free,
+                                 std::uint64_t seed) {
   const Timed timed("predict");
+  const PartitionScheme own = run_.question.route.partition;
+  std::map<PartitionScheme, Partition> others;
+  std::map<PartitionScheme, PartitionQuality> counts;
+  counts.emplace(own, measure_partition(dataset_.graph, partition));
+  for (const PartitionScheme scheme : other_partitions(counts.at(own))) {
+    const Partition& other =
+        others.emplace(scheme, make_partition(scheme, dataset_, partition.parts(), seed))
+            .first->second;
+    counts.emplace(scheme, measure_partition(dataset_.graph, other));
+  }
   bool too_large = false;
   const auto fits = [&](const Route& route) {
-    too_large = !free.empty() && !fits_on_gpus(run_.plan(partition, route), free);
-    if (too_large) listener_.reason(way_name(route) + ": does not fit in the memory of the GPUs");
-    return !too_large;
+    const Partition& cut = route.partition == own ? partition : others.at(route.partition);
+    const bool fit = free.empty() || fits_on_gpus(run_.plan(cut, route), free);
+    if (!fit) listener_.reason(way_name(route) + ": does not fit in the memory of the GPUs");
+    too_large = too_large || !fit;
+    return fit;
   };
-  const Decision decision =
-      predict_best(run_.question, measure_partition(dataset_.graph, partition), fits);
+  std::vector<CountedPartition> counted;
+  for (const auto& [scheme, quality] : counts) counted.push_back({scheme, &quality});
+  const Decision decision = predict_best(run_.question, counted, fits);
   explain(decision, too_large ? "takes less memory; predicted times"
-                              : "by predicted times, as plait tune has measured no way that this "
-                                "run can go");
+                              : "by predicted times, as plait tune has measured no way that "
+                                "this run can go");
   return decision.route;
+}
+
+// Returns the partitions that predictions compare with the standard one, whose counts are given:
+// clusters, which take long to find, only if a quarter of all sums' time repays the search.
+std::vector<PartitionScheme> RouteChoice::other_partitions(const PartitionQuality& standard) const {
+  constexpr double kMostGain = 0.25, kEdgesPerSecond = 3e7;  // of the search, on 16 cores
+  std::vector<PartitionScheme> others;
+  if (!run_.question.open_partition) return others;
+  const auto always = [](const Route&) { return true; };
+  const double sum = predict_best(run_.question, standard, always).alternatives.front().ms / 1e3;
+  const bool repaid = kMostGain * run_.times * sum >
+                      static_cast<double>(edge_count(dataset_.graph)) / kEdgesPerSecond;
+  for (const PartitionScheme scheme :
+       {PartitionScheme::edges, PartitionScheme::vertices, PartitionScheme::clusters})
+    if (scheme != run_.question.route.partition && (scheme != PartitionScheme::clusters || repaid))
+      others.push_back(scheme);
+  return others;
+}
+
+// Returns the route with the way that stayed in an earlier run.
+Route RouteChoice::by_trials(const TrialWay& way, const std::vector<MeasuredEpoch>& epochs) {
+  Route route = run_.question.route;
+  route.strategy = way.strategy;
+  passes_ = way.passes;
+  listener_.reason(fmt::format("{}, partition {}: by epochs that an earlier run tried, per step:",
+                               plait::name_of(way), to_string(route.partition)));
+  for (const MeasuredEpoch& one : epochs)
+    if (one.kind == training_kind(run_.question))
+      listener_.reason(fmt::format("  {:<40}{:>12.3f} ms", plait::name_of(one.way), one.ms));
+  return route;
 }
 
 void RouteChoice::explain(const Decision& decision, const std::string& why) {

@@ -6,9 +6,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "plait/graph/dataset.h"
 #include "plait/graph/folds.h"
+#include "plait/plan/optimiser.h"
 #include "plait/plan/route.h"
 
 namespace plait {
@@ -115,6 +117,9 @@ struct TrainConfig {
   MetricKind metric = MetricKind::automatic;
   Normalize normalize = Normalize::automatic;
   Route route;
+  int passes = 0;  // on GPUs, as TrialWay::passes
+  // Ways that the first epochs try (training/trials.h), the route's own first; empty: no trials.
+  std::vector<TrialWay> trials;
   // Path of the file that is written when training ends, and every `checkpoint_every` epochs;
   // empty: none.
   std::string checkpoint;

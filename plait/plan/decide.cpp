@@ -4,7 +4,9 @@
 #include <map>
 #include <utility>
 
+#include "plait/base/row_stride.h"
 #include "plait/plan/cost_model.h"
+#include "plait/plan/halo_schedule.h"
 
 namespace plait {
 namespace {
@@ -36,23 +38,87 @@ double time_at(const TimesByWidth& times, std::uint64_t width) {
   return below->second + share * (above->second - below->second);
 }
 
-// Sorts the alternatives and takes the first, unless the standard way takes less than `worthwhile`
+// Sorts the alternatives and takes the first, unless the standard way takes less than kWorthwhile
 // times as long.
-Decision with_best(Decision decision, double worthwhile) {
+Decision with_best(Decision decision) {
   if (decision.alternatives.empty()) return decision;
   std::ranges::stable_sort(decision.alternatives, {}, &Alternative::ms);
   const Alternative& best = decision.alternatives.front();
   const auto standard = std::ranges::find_if(decision.alternatives, [&](const Alternative& a) {
     return a.strategy == decision.route.strategy && a.partition == decision.route.partition;
   });
-  if (standard != decision.alternatives.end() && standard->ms < worthwhile * best.ms)
+  if (standard != decision.alternatives.end() && standard->ms < kWorthwhile * best.ms)
     return decision;
   decision.route.strategy = best.strategy;
   decision.route.partition = best.partition;
   return decision;
 }
 
+// Returns the passes of pipelined at the widest rows, on the rank that is brought most rows.
+int scheduled_passes(const RouteQuestion& q, const PartitionQuality& quality,
+                     const MachineProfile& profile) {
+  if (quality.parts.empty() || q.widths.empty()) return 0;
+  const PartQuality& part = *std::ranges::max_element(quality.parts, {}, &PartQuality::dense_rows);
+  const std::uint64_t width = std::ranges::max(q.widths);
+  const RankLoad load{.own = part.vertices,
+                      .halo = part.dense_rows,
+                      .local_edges = part.edges - part.remote_edges,
+                      .remote_edges = part.remote_edges};
+  const PassWidths bytes{.y_bytes = row_bytes(width), .wire_bytes = row_bytes(width, q.route.wire)};
+  return static_cast<int>(halo_cuts(load, bytes, {}, profile.passes).size());
+}
+
+double predicted(const RouteQuestion& q, Strategy strategy, const PartitionQuality& quality,
+                 const MachineProfile& profile) {
+  Route route = q.route;
+  route.strategy = strategy;
+  double seconds = 0;
+  for (const std::uint64_t width : q.widths)
+    seconds += predict_aggregation(route, quality, width, profile).value_or(0);
+  return seconds;
+}
+
 }  // namespace
+
+TrainingKind training_kind(const RouteQuestion& q) {
+  return {.model = q.model,
+          .widths = q.widths,
+          .partition = q.route.partition,
+          .transport = q.route.transport,
+          .exact = q.route.exact};
+}
+
+std::optional<TrialWay> tried_best(const RouteQuestion& question,
+                                   const std::vector<MeasuredEpoch>& measured) {
+  const TrainingKind kind = training_kind(question);
+  const auto first = std::ranges::find(measured, kind, &MeasuredEpoch::kind);
+  const bool serves = question.open_strategy && first != measured.end() &&
+                      answers(question, first->way.strategy, kind.partition);
+  return serves ? std::optional(first->way) : std::nullopt;
+}
+
+std::vector<TrialWay> trial_ways(const RouteQuestion& question,
+                                 const std::vector<Strategy>& possible,
+                                 const PartitionQuality* quality, const MachineProfile& profile) {
+  const Strategy own = question.route.strategy;
+  std::vector<TrialWay> ways{{own}};
+  const bool gpu = question.route.gpu && quality != nullptr;
+  for (const Strategy strategy : possible) {
+    if (!answers(question, strategy, question.route.partition)) continue;
+    // On GPUs get reads one row per edge, and takes many times as long (docs/performance.md).
+    if (question.route.gpu && strategy == Strategy::get) continue;
+    if (gpu && strategy == Strategy::partial &&
+        predicted(question, strategy, *quality, profile) >
+            kHopeful * predicted(question, Strategy::pipelined, *quality, profile))
+      continue;
+    if (strategy != own) ways.push_back({strategy});
+    if (!gpu || strategy != Strategy::pipelined || question.route.exact) continue;
+    const int passes = scheduled_passes(question, *quality, profile);
+    if (passes > 1) ways.push_back({strategy, passes - 1});
+    ways.push_back({strategy, passes + 1});
+  }
+  return ways;
+}
 
 Decision decide(const RouteQuestion& question, const std::vector<MeasuredRoute>& measured) {
   std::map<Way, TimesByWidth> ways;
@@ -65,27 +131,41 @@ Decision decide(const RouteQuestion& question, const std::vector<MeasuredRoute>&
     for (const std::uint64_t width : question.widths) ms += time_at(times, width);
     decision.alternatives.push_back({way.second, way.first, ms});
   }
-  return with_best(std::move(decision), kWorthwhile);
+  return with_best(std::move(decision));
 }
 
-Decision predict_best(const RouteQuestion& question, const PartitionQuality& quality,
+Decision predict_best(const RouteQuestion& question,
+                      const std::vector<CountedPartition>& partitions,
                       const std::function<bool(const Route&)>& fits,
                       const MachineProfile& profile) {
   Decision decision{.route = question.route, .alternatives = {}};
-  // Replicate moves all rows, and get one per edge. Bulk takes less time than these two for a halo
-  // of less than a megabyte, but its steps cannot be recorded (machine.h), which costs more.
-  for (const Strategy strategy : {Strategy::pipelined, Strategy::partial}) {
-    if (!question.route.gpu || !answers(question, strategy, question.route.partition)) continue;
+  // Replicate moves all rows, and get one per edge. Bulk was the best way of none of the cases that
+  // docs/performance.md tells of, and its steps cannot be recorded (machine.h).
+  for (const CountedPartition& partition : partitions)
+    for (const Strategy strategy : {Strategy::pipelined, Strategy::partial})
+      if (question.route.gpu && answers(question, strategy, partition.scheme))
+        decision.alternatives.push_back(
+            {strategy, partition.scheme,
+             1e3 * predicted(question, strategy, *partition.quality, profile)});
+  std::ranges::stable_sort(decision.alternatives, {}, &Alternative::ms);
+  // A way's time with the factor by which it must be better than the standard one.
+  const auto cautious = [&](const Alternative& a) {
+    if (a.strategy != question.route.strategy) return kWorthwhilePrediction * a.ms;
+    return (a.partition == question.route.partition ? 1 : kWorthwhilePartition) * a.ms;
+  };
+  std::vector<Alternative> by_caution = decision.alternatives;
+  std::ranges::stable_sort(by_caution, {}, cautious);
+  for (const Alternative& a : by_caution) {
     Route route = question.route;
-    route.strategy = strategy;
-    double ms = 0;
-    for (const std::uint64_t width : question.widths)
-      ms += 1e3 * predict_aggregation(route, quality, width, profile).value();
-    decision.alternatives.push_back({strategy, route.partition, ms});
+    route.strategy = a.strategy, route.partition = a.partition;
+    const bool standard =
+        a.strategy == question.route.strategy && a.partition == question.route.partition;
+    if (standard) break;
+    if (!fits(route)) continue;
+    decision.route = route;
+    break;
   }
-  const Decision best = with_best(decision, kWorthwhilePrediction);
-  const bool is_standard = best.route.strategy == question.route.strategy;
-  return is_standard || fits(best.route) ? best : Decision{question.route, best.alternatives};
+  return decision;
 }
 
 }  // namespace plait

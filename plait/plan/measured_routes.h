@@ -1,4 +1,5 @@
-// Times of aggregations that `plait tune` measured, kept in files from one run to the next.
+// Times of aggregations that `plait tune` measured, and of epochs by which training tried ways,
+// kept in files from one run to the next.
 //
 // There is one file per graph, kind of device and number of ranks, in the folder
 // measured_routes_folder(). A file that is damaged, or that another version of Plait wrote, counts
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "plait/plan/optimiser.h"
 #include "plait/plan/route.h"
 
 namespace plait {
@@ -34,9 +36,30 @@ struct MeasuredRoute {
   friend bool operator==(const MeasuredRoute&, const MeasuredRoute&) = default;
 };
 
+// A kind of training on the graph of a key, and the parts of its route that trials leave alone.
+struct TrainingKind {
+  std::string model;                  // gcn, ...
+  std::vector<std::uint64_t> widths;  // of rows, in floats, one per aggregation
+  PartitionScheme partition = PartitionScheme::edges;
+  DeviceTransport transport = DeviceTransport::vmm;
+  bool exact = false;
+
+  friend bool operator==(const TrainingKind&, const TrainingKind&) = default;
+};
+
+// One way that training tried (plan/optimiser.h), with the least time of a step.
+struct MeasuredEpoch {
+  TrainingKind kind;
+  TrialWay way;
+  double ms = 0;
+
+  friend bool operator==(const MeasuredEpoch&, const MeasuredEpoch&) = default;
+};
+
 // The measurements that are kept for a key.
 struct MeasuredRoutes {
   std::vector<MeasuredRoute> routes;  // empty: nothing
+  std::vector<MeasuredEpoch> epochs;  // of each kind the way that stayed first
   std::string note;                   // why a file that is there was not used; else empty
 };
 
@@ -54,5 +77,9 @@ MeasuredRoutes read_measured_routes(const std::string& folder, const MeasuredKey
 void check_measured_routes(const std::string& folder, const MeasuredKey& key);
 void keep_measured_routes(const std::string& folder, const MeasuredKey& key,
                           const std::vector<MeasuredRoute>& routes);
+// Keeps the ways of one kind of training, the way that stayed first, in the place of earlier ones
+// of that kind; the other measurements of the key stay. Otherwise as keep_measured_routes().
+void keep_measured_epochs(const std::string& folder, const MeasuredKey& key,
+                          const std::vector<MeasuredEpoch>& epochs);
 
 }  // namespace plait

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 namespace plait {
 namespace {
 
@@ -93,6 +95,94 @@ TEST(Decide, TakesNoWayThatTheRunCannotGo) {
   EXPECT_EQ(decide(cpu, measured).alternatives.size(), 1u);
   cpu.route.gpu = true, cpu.route.exact = false, cpu.route.wire = DType::bf16;
   EXPECT_EQ(decide(cpu, measured).route.strategy, Strategy::partial);  // get moves fp32 alone
+}
+
+TEST(TriedBest, TakesTheWayThatStayedInATrainingOfTheSameKind) {
+  RouteQuestion q = open_question(false, {16, 7});
+  q.model = "gcn";
+  const TrainingKind kind = training_kind(q);
+  TrainingKind other = kind;
+  other.model = "sage";
+  const std::vector<MeasuredEpoch> tried{
+      {other, {Strategy::replicate}, 1}, {kind, {Strategy::get}, 3}, {kind, {Strategy::bulk}, 2.9}};
+  EXPECT_EQ(tried_best(q, tried), TrialWay{Strategy::get});
+  EXPECT_FALSE(tried_best(q, {}).has_value());
+  for (const auto& change : std::vector<std::function<void(RouteQuestion&)>>{
+           [](RouteQuestion& a) { a.widths = {16}; }, [](RouteQuestion& a) { a.model = "gin"; },
+           [](RouteQuestion& a) { a.route.exact = true; },
+           [](RouteQuestion& a) { a.route.partition = kClusters; },
+           [](RouteQuestion& a) { a.open_strategy = false; }}) {
+    RouteQuestion changed = q;
+    change(changed);
+    EXPECT_FALSE(tried_best(changed, tried).has_value());
+  }
+}
+
+TEST(TrialWays, OnTheCpuAreTheStrategiesThatCanBeGone) {
+  const std::vector<Strategy> possible{Strategy::bulk, Strategy::get, Strategy::replicate};
+  const std::vector<TrialWay> ways = trial_ways(open_question(false, {16}), possible, nullptr);
+  EXPECT_EQ(ways,
+            (std::vector<TrialWay>{{Strategy::bulk}, {Strategy::get}, {Strategy::replicate}}));
+}
+
+TEST(TrialWays, OnGpusHaveOtherNumbersOfPasses) {
+  const std::vector<Strategy> possible{Strategy::pipelined, Strategy::partial, Strategy::bulk,
+                                       Strategy::get};
+  // Half of many edges are remote, and no sums are fewer than rows.
+  PartQuality part{.vertices = 100000,
+                   .edges = 40000000,
+                   .remote_edges = 20000000,
+                   .halo_rows = 100000,
+                   .dense_rows = 100000,
+                   .summed = {}};
+  part.summed.rows = part.dense_rows, part.summed.kept_edges = part.edges;
+  const PartitionQuality even{{part, part}};
+  RouteQuestion q = open_question(true, {64});
+  const std::vector<TrialWay> ways = trial_ways(q, possible, &even, MachineProfile{});
+  ASSERT_GE(ways.size(), 4u);
+  EXPECT_EQ(ways.front(), TrialWay{Strategy::pipelined});
+  std::vector<int> passes;
+  for (const TrialWay& way : ways) {
+    EXPECT_NE(way.strategy, Strategy::get);
+    if (way.passes > 0) passes.push_back(way.passes);
+  }
+  EXPECT_TRUE(passes.size() == 1 || (passes.size() == 2 && passes[1] == passes[0] + 2));
+  // Exact sums keep to one order, and sums that would all be made before they cross are not tried.
+  q.route.exact = true;
+  EXPECT_EQ(trial_ways(q, possible, &even, MachineProfile{}),
+            (std::vector<TrialWay>{{Strategy::pipelined}, {Strategy::bulk}}));
+  q.route.exact = false;
+  PartitionQuality dear = even;
+  for (PartQuality& each : dear.parts)
+    each.summed.sums = 100000, each.summed.summed_edges = 400000000;
+  for (const TrialWay& way : trial_ways(q, possible, &dear, MachineProfile{}))
+    EXPECT_NE(way.strategy, Strategy::partial);
+}
+
+TEST(PredictBest, TakesAnotherPartitionWhereItPays) {
+  const auto quality = [](std::uint64_t halo) {
+    PartQuality part{.vertices = 1000000,
+                     .edges = 10000000,
+                     .remote_edges = halo * 4,
+                     .halo_rows = halo,
+                     .dense_rows = halo,
+                     .summed = {}};
+    part.summed.rows = halo, part.summed.kept_edges = part.edges;
+    return PartitionQuality{{part, part}};
+  };
+  const PartitionQuality much = quality(900000), little = quality(1000);
+  RouteQuestion q = open_question(true, {64});
+  const auto always = [](const Route&) { return true; };
+  const std::vector<CountedPartition> both{{kEdges, &much}, {kClusters, &little}};
+  EXPECT_EQ(predict_best(q, both, always, MachineProfile{}).route.partition, kClusters);
+  // Not if it does not fit, is as good, or is not open.
+  const auto edges_alone = [](const Route& route) { return route.partition == kEdges; };
+  EXPECT_EQ(predict_best(q, both, edges_alone, MachineProfile{}).route.partition, kEdges);
+  EXPECT_EQ(predict_best(q, {{kEdges, &much}, {kClusters, &much}}, always, MachineProfile{})
+                .route.partition,
+            kEdges);
+  q.open_partition = false;
+  EXPECT_EQ(predict_best(q, both, always, MachineProfile{}).route.partition, kEdges);
 }
 
 }  // namespace

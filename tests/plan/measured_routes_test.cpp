@@ -51,6 +51,29 @@ TEST_F(MeasuredRoutesTest, ReadsWhatWasKept) {
   EXPECT_EQ(read_measured_routes(folder_, key_).routes, std::vector{routes_[1]});
 }
 
+TEST_F(MeasuredRoutesTest, KeepsTheTrialsOfEachKindOfTraining) {
+  const TrainingKind gcn{"gcn", {16, 7}, PartitionScheme::hash, DeviceTransport::nvshmem, true};
+  const TrainingKind sage{"sage", {16}, PartitionScheme::edges, DeviceTransport::vmm, false};
+  const std::vector<MeasuredEpoch> first{{gcn, {Strategy::pipelined, 3}, 1.5},
+                                         {gcn, {Strategy::bulk}, 2}};
+  const std::vector<MeasuredEpoch> second{{sage, {Strategy::get}, 4}};
+  keep_measured_routes(folder_, key_, routes_);
+  keep_measured_epochs(folder_, key_, first);
+  keep_measured_epochs(folder_, key_, second);
+  MeasuredRoutes found = read_measured_routes(folder_, key_);
+  EXPECT_EQ(found.routes, routes_);
+  EXPECT_EQ(found.epochs, (std::vector{first[0], first[1], second[0]}));
+  keep_measured_epochs(folder_, key_, {first[1]});  // in the place of others of its kind
+  found = read_measured_routes(folder_, key_);
+  EXPECT_EQ(found.epochs, (std::vector{second[0], first[1]}));
+  replace("\"passes\": 0", "\"passes\": -1");
+  EXPECT_NE(read_measured_routes(folder_, key_).note, "");
+  keep_measured_routes(folder_, key_,
+                       routes_);  // measurements of all ways take the place of trials
+  EXPECT_TRUE(read_measured_routes(folder_, key_).epochs.empty());
+  keep_measured_epochs("", key_, first);
+}
+
 TEST_F(MeasuredRoutesTest, ChecksWithoutChangingAnything) {
   check_measured_routes(folder_, key_);
   EXPECT_TRUE(std::filesystem::is_empty(folder_));

@@ -21,6 +21,7 @@
 #include "plait/nn/training/recorded.h"
 #include "plait/nn/training/task.h"
 #include "plait/nn/training/trainable.h"
+#include "plait/nn/training/trials.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/world/gather.h"
 #include "plait/world/phase.h"
@@ -39,10 +40,6 @@ double median(std::vector<double> values) {
   std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
   return values[values.size() / 2];
 }
-
-}  // namespace
-
-namespace {
 
 // Collective. Returns the dataset as it was before it was renumbered.
 Dataset in_first_order(World& world, const Dataset& dataset) {
@@ -66,6 +63,9 @@ struct Trainer::State {
   InputFeatures input;
   std::optional<GraphSet> set;  // if graphs are labelled
   Targets targets;
+  std::function<c10::intrusive_ptr<GraphHandle>()> placed;  // places the graph by `config`
+  std::function<void()> require_fits;                       // by `config`
+  double setting_up = 0;                                    // seconds that placing it took
   c10::intrusive_ptr<GraphHandle> graph;
   Dropout dropout;
   std::vector<torch::Tensor> parameters;
@@ -75,7 +75,7 @@ struct Trainer::State {
   torch::Tensor epoch_at;  // one int32: the epoch under way, which a recorded step reads
   Adam optimizer;
   TrainingState training;
-  Recorder recorder;
+  std::optional<Recorder> recorder;
   torch::Tensor step_loss, found;  // loss and evidence of the recorded work
   RankCost cost;                   // of this rank
   std::uint64_t step_bytes = 0;
@@ -95,17 +95,24 @@ struct Trainer::State {
         set(graph_set_of(w, dataset, input, device)),
         targets(make_targets(w, dataset, split_of(dataset, c).span(),
                              set ? set->own() : input.vertices())),
-        graph(c10::make_intrusive<GraphHandle>(
-            w, dataset.graph, dataset.symmetric, partition,
-            ExchangeOptions{.route = c.route,
-                            .shards = model.shard_options(),
-                            .max_width = model.moved_width(input.is_sparse())})),
+        placed([this, &dataset, &partition] {
+          return c10::make_intrusive<GraphHandle>(
+              world, dataset.graph, dataset.symmetric, partition,
+              ExchangeOptions{.route = config.route,
+                              .shards = model.shard_options(),
+                              .max_width = model.moved_width(input.is_sparse()),
+                              .tuning = {.pass_shares = equal_shares(config.passes)}});
+        }),
+        require_fits([this, &dataset, &partition] {
+          require_training_fits(world, dataset, partition, config);
+        }),
+        graph(first_placed()),
         dropout(c.model.seed, c.model.dropout),
         parameters(model.parameters()),
         share_of_one(torch::full({}, 1 / targets.total(Split::train), device)),
         epoch_at(torch::zeros({}, torch::dtype(torch::kInt32).device(device))),
-        optimizer(parameters, adam_options(c, model)),
-        recorder(*graph) {
+        optimizer(parameters, adam_options(c, model)) {
+    recorder.emplace(*graph);
     require<UsageError>(targets.total(Split::train) > 0,
                         "{} has no labelled training examples in split {}", dataset.name, c.split);
     std::int64_t count = 0;
@@ -130,6 +137,33 @@ struct Trainer::State {
     epoch_at.fill_(static_cast<std::int64_t>(training.history.size()));
   }
 
+  c10::intrusive_ptr<GraphHandle> first_placed() {
+    AddTime time(setting_up);
+    return placed();
+  }
+
+  // Returns the number of steps that do more than later ones: the first, or all until a step is
+  // recorded (recorded.h).
+  int warm_up() const { return graph->recordable() ? 3 : 1; }
+
+  // Collective. Places the graph in another way, as Trials::Place. The memory of the graph before
+  // is given back first, so that a run needs no more memory than the larger of both.
+  int place_anew(const TrialWay& way, bool fits) {
+    recorder.reset();
+    step_loss.reset(), found.reset();
+    graph.reset();
+    if (config.route.gpu) release_gpu_caches();
+    world.barrier();  // shared memory is free when all ranks have let go of it
+    config.route.strategy = way.strategy;
+    config.passes = way.passes;
+    if (!fits) require_fits();
+    graph = placed();
+    recorder.emplace(*graph);
+    step_bytes = 0;
+    step_bytes_from.clear();
+    return warm_up();
+  }
+
   // Replaces this rank's gradients of the mean loss by their sums over ranks.
   void sum_gradients(const std::vector<torch::Tensor>& mine) {
     const Phase phase("summing gradients", "sum gradients");
@@ -147,7 +181,7 @@ struct Trainer::State {
   // Takes one step on the whole graph. Returns this rank's part of the training loss.
   double step(int epoch) {
     AddTime time(step_seconds);
-    recorder.run(Recorder::step, [&] {
+    recorder->run(Recorder::step, [&] {
       const auto* const at = reinterpret_cast<std::uint32_t*>(epoch_at.mutable_data_ptr<int>());
       const DropoutStep drop_step{&dropout, static_cast<std::uint32_t>(epoch), 0, at};
       const torch::Tensor losses =
@@ -202,7 +236,7 @@ struct Trainer::State {
   EpochResult evaluate(int epoch, double loss, bool& stop) {
     const Timed timed("evaluate");
     AddTime time(cost.evaluating);
-    recorder.run(Recorder::evaluation, [&] { found = score(); });
+    recorder->run(Recorder::evaluation, [&] { found = score(); });
     graph->about_to_wait();
     const torch::Tensor here = found.to(torch::kCPU);
     graph->check();
@@ -280,6 +314,7 @@ struct Trainer::State {
     TrainResult result{
         .epochs = training.history, .metric = metric_kind, .best_epoch = training.best_epoch};
     result.interrupted = interrupted;
+    result.way = {config.route.strategy, config.passes};
     std::vector<double> times;
     for (const EpochResult& e : training.history) times.push_back(e.milliseconds);
     result.epoch_ms = median(times);
@@ -337,13 +372,16 @@ TrainResult Trainer::run(const std::function<void(const EpochResult&)>& each_epo
   State& s = *state_;
   const auto first = static_cast<int>(s.training.history.size());
   bool stopped = false;
+  Trials trials(s.world, s.config.trials, s.setting_up, s.warm_up());
   for (int epoch = first; epoch < s.config.epochs && !stopped && !s.out_of_patience(); ++epoch) {
     const Phase phase(fmt::format("epoch {}", epoch), "epoch");
+    trials.before_epoch([&](const TrialWay& way, bool fits) { return s.place_anew(way, fits); });
     const double before = s.step_seconds;
     const double loss = s.counted_step(epoch);
     stopped = stop.load();
     EpochResult result = s.evaluate(epoch, loss, stopped);
     s.require_finite(result);
+    trials.after_epoch(s.step_seconds - before, s.config.epochs - epoch - 1);
     result.milliseconds = (s.step_seconds - before) * 1e3;
     s.training.history.push_back(result);
     s.keep_best(result);
@@ -351,7 +389,14 @@ TrainResult Trainer::run(const std::function<void(const EpochResult&)>& each_epo
     if (s.config.checkpoint_every > 0 && (epoch + 1) % s.config.checkpoint_every == 0) s.save();
   }
   s.save();
-  return s.summary(stopped);
+  TrainResult result = s.summary(stopped);
+  const Optimiser& optimiser = trials.optimiser();
+  if (optimiser.trials().size() > 1) {
+    result.trials = optimiser.trials();
+    result.trials_ended =
+        optimiser.finished() && result.trials[optimiser.wanted()].way == result.way;
+  }
+  return result;
 }
 
 }  // namespace plait

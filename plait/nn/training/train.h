@@ -54,13 +54,17 @@ struct TrainResult {
   // owner (strategy `get` on GPUs).
   std::vector<std::vector<std::uint64_t>> bytes_between;
   bool interrupted = false;
+  TrialWay way;               // by which the last epochs were taken
+  std::vector<Trial> trials;  // the trials of ways, if there were some
+  bool trials_ended = false;  // and the best way stayed
 
   const EpochResult& best() const { return epochs[static_cast<std::size_t>(best_epoch)]; }
 };
 
 class Trainer {
  public:
-  // Collective. Cuts the graph and places the rows. Throws UsageError if the dataset lacks
+  // Collective. Cuts the graph and places the rows. With trials (TrainConfig::trials), the dataset
+  // and the partition outlive the trainer. Throws UsageError if the dataset lacks
   // features, labels or the split (a set of graphs without one gets ten folds) or the metric does
   // not suit them, DoesNotFitError before anything large is allocated.
   Trainer(World& world, const Dataset& dataset, const Partition& partition,

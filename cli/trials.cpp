@@ -1,0 +1,83 @@
+#include "cli/trials.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "plait/base/error.h"
+#include "plait/plan/decide.h"
+
+namespace plait::cli {
+namespace {
+
+json milliseconds(double seconds) { return 1e3 * seconds; }
+
+Optimise parse_optimise(std::string_view word) {
+  if (word == "auto") return Optimise::automatic;
+  if (word == "on") return Optimise::on;
+  require<UsageError>(word == "off", "--optimise '{}' is unknown; use one of auto, on, off", word);
+  return Optimise::off;
+}
+
+bool counts(const Trial& trial) { return !trial.seconds.empty(); }
+
+}  // namespace
+
+void add_optimise_option(CLI::App* command, Optimise& optimise) {
+  show_words(
+      add_choice(
+          command, "--optimise", optimise, parse_optimise, "auto",
+          "Trials of other strategies by the first epochs, after which the fastest stays and "
+          "is kept for later runs. They are made with --strategy auto on a graph of which "
+          "nothing was measured, if the epochs that are left can repay them; with auto on "
+          "CPUs alone"),
+      "auto, on, off");
+}
+
+bool may_try(Optimise optimise, bool gpu) {
+  return optimise == Optimise::on || (optimise == Optimise::automatic && !gpu);
+}
+
+json trials_to_json(const TrainResult& result) {
+  json trials = json::array();
+  for (const Trial& t : result.trials)
+    trials.push_back({{"strategy", to_string(t.way.strategy)},
+                      {"passes", t.way.passes},
+                      {"epochs", t.epochs},
+                      {"epoch_ms", counts(t) ? milliseconds(t.least()) : json(nullptr)},
+                      {"setup_ms", t.set_up ? milliseconds(*t.set_up) : json(nullptr)},
+                      {"left_out", t.left_out.empty() ? json(nullptr) : json(t.left_out)}});
+  return {{"passes", result.way.passes}, {"trials", trials}};
+}
+
+void explain_trials(const TrainResult& result, const Session& session) {
+  if (!session.explain || !result.trials_ended) return;
+  fmt::print(stderr, "plait: {}: stayed after trials, per step:\n", name_of(result.way));
+  for (const Trial& t : result.trials) {
+    if (counts(t))
+      fmt::print(stderr, "plait:   {:<40}{:>12.3f} ms, set up in {:.1f} ms\n", name_of(t.way),
+                 1e3 * t.least(), 1e3 * t.set_up.value_or(0));
+    else
+      fmt::print(stderr, "plait:   {:<40} not tried: {}\n", name_of(t.way), t.left_out);
+  }
+}
+
+void keep_trials(const TrainResult& result, const Route& route, const Moved& moved,
+                 const MeasuredKey& key, const Session& session) {
+  const TrainingKind kind =
+      training_kind({.route = route, .widths = moved.widths, .model = moved.model});
+  std::vector<MeasuredEpoch> tried;
+  for (const Trial& t : result.trials)
+    if (counts(t)) tried.push_back({kind, t.way, 1e3 * t.least()});
+  if (!result.trials_ended || tried.size() < 2) return;
+  std::ranges::stable_partition(tried,
+                                [&](const MeasuredEpoch& one) { return one.way == result.way; });
+  try {
+    keep_measured_epochs(measured_routes_folder(), key, tried);
+  } catch (const Error& error) {
+    if (!session.quiet)
+      fmt::print(stderr, "plait: warning: the trials are not kept: {}\n", error.what());
+  }
+}
+
+}  // namespace plait::cli

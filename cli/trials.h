@@ -1,0 +1,25 @@
+// The trials of ways that training made (plan/optimiser.h): shown, and kept for later runs.
+#pragma once
+
+#include "cli/ranks.h"
+#include "plait/nn/training/train.h"
+
+namespace plait::cli {
+
+// When training may try ways: `automatic` on the CPU, `on` on GPUs too. There a predicted way is
+// hardly ever far from the best (docs/performance.md), and placing a graph takes as long as many
+// epochs.
+enum class Optimise { automatic, on, off };
+// --optimise.
+void add_optimise_option(CLI::App* command, Optimise& optimise);
+bool may_try(Optimise optimise, bool gpu);
+// The fields `passes` and `trials` of plait train --json.
+json trials_to_json(const TrainResult& result);
+// Says on stderr, if the session explains, what was tried and what stayed.
+void explain_trials(const TrainResult& result, const Session& session);
+// Keeps the times of trials that ended, by which the next run begins. `route` is the run's. Warns
+// if the file cannot be written: the run itself succeeded.
+void keep_trials(const TrainResult& result, const Route& route, const Moved& moved,
+                 const MeasuredKey& key, const Session& session);
+
+}  // namespace plait::cli

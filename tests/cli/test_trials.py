@@ -1,0 +1,121 @@
+"""plait train's trials of other strategies in its first epochs, and the runs after it that begin with the best."""
+
+import json
+
+import numpy as np
+import pytest
+
+from program import USAGE, environment, run_by_hand
+
+EPOCHS = 400
+RUN = ("--epochs", EPOCHS, "--ranks", 2, "--seed", 5)
+WAYS = ["bulk", "get", "replicate"]
+
+
+@pytest.fixture
+def routes(tmp_path):
+    return {"env": environment(PLAIT_ROUTES=str(tmp_path / "routes"))}
+
+
+def timed(trials):
+    return [t for t in trials if t["epoch_ms"] is not None]
+
+
+def test_trials_find_a_way_and_change_no_loss(plait, communities, routes):
+    found = plait.json("train", communities, *RUN, **routes)
+    trials = found["trials"]
+    assert [t["strategy"] for t in trials] == WAYS and len(timed(trials)) > 1
+    for t in trials:
+        assert (t["epoch_ms"] is None) == (t["left_out"] is not None)
+        assert t["passes"] == 0 and 0 <= t["epochs"] <= 3
+    assert trials[0]["epochs"] == 3 and trials[0]["setup_ms"] > 0
+    times = {t["strategy"]: t["epoch_ms"] for t in timed(trials)}
+    least = min(times, key=times.get)
+    assert found["strategy"] == ("bulk" if times["bulk"] < 1.05 * times[least] else least)
+    assert len(found["loss"]) == found["epochs"] == EPOCHS
+    plain = plait.json("train", communities, *RUN, "--optimise", "off", **routes)
+    assert plain["trials"] == [] and plain["strategy"] == "bulk"
+    np.testing.assert_allclose(found["loss"], plain["loss"], rtol=1e-5)
+    # The bytes are those of the strategy that stayed.
+    same = plait.json("train", communities, "--epochs", 1, *RUN[2:], "--strategy", found["strategy"])
+    assert found["bytes_per_rank"] == same["bytes_per_rank"]
+
+
+def test_the_next_run_begins_with_the_best(plait, communities, routes, tmp_path):
+    first = plait.json("train", communities, *RUN, **routes)
+    [path] = (tmp_path / "routes").iterdir()
+    kept = json.loads(path.read_text())
+    assert kept["epochs"][0]["strategy"] == first["strategy"]
+    assert len(kept["epochs"]) == len(timed(first["trials"]))
+    # As if another way had stayed, so that the run can only have it from the file.
+    kept["epochs"][0]["strategy"] = "replicate"
+    path.write_text(json.dumps(kept))
+    second = plait("train", communities, *RUN, "--explain", "--json", **routes)
+    assert second.json["strategy"] == "replicate" and second.json["trials"] == []
+    assert second.lines[0] == ("plait: strategy replicate, partition edges: by epochs that an earlier run tried, "
+                               "per step:")
+    assert len(second.lines) == 1 + len(kept["epochs"])
+    np.testing.assert_allclose(second.json["loss"], first["loss"], rtol=1e-5)
+    # A model of other widths, other ranks and other kinds of runs find nothing, and tuning comes first.
+    for options in (("--hidden", 24), ("--model", "sage"), ("--exact",), ("--ranks", 3), ("--partition", "hash")):
+        other = plait.json("train", communities, *RUN, "--epochs", 1, *options, **routes)
+        assert other["strategy"] == "bulk"
+    plait.ok("tune", communities, "--ranks", 2, "--widths", 16, "--repetitions", 1, **routes)
+    lines = plait("train", communities, *RUN, "--epochs", 1, "--explain", **routes).lines
+    assert "by the times that plait tune measured" in lines[0]
+
+
+def test_explanations(plait, communities, routes):
+    told = plait("train", communities, *RUN, "--explain", **routes).lines
+    assert told[0].endswith("nothing was measured for this graph; see plait tune")
+    assert told[1].endswith(": stayed after trials, per step:")
+    assert [line.split()[2] for line in told[2:]] == WAYS
+    assert all("set up in" in line or "not tried: a trial costs" in line for line in told[2:])
+
+
+@pytest.mark.parametrize("options", [
+    ("--optimise", "off"), ("--strategy", "bulk"), ("--ranks", 1)])
+def test_runs_without_trials(plait, communities, routes, options, tmp_path):
+    found = plait.json("train", communities, "--epochs", 100, "--ranks", 2, *options, **routes)
+    assert found["trials"] == [] and found["strategy"] == "bulk"
+    assert not (tmp_path / "routes").exists()
+
+
+def test_short_runs_try_nothing(plait, communities, routes, tmp_path):
+    """Even if trials cost no set-up, their epochs could not be repaid."""
+    found = plait.json("train", communities, "--epochs", 6, "--ranks", 2, **routes)
+    assert found["strategy"] == "bulk" and [t["epochs"] for t in found["trials"]] == [3, 0, 0]
+    assert all("in the 3 epochs left" in t["left_out"] for t in found["trials"][1:])
+    assert not (tmp_path / "routes").exists()
+
+
+def test_exact_losses_stay_the_same_bits(plait, communities, routes):
+    run = ("train", communities, "--epochs", 60, "--exact")
+    assert plait.json(*run, "--ranks", 2, **routes)["loss"] == plait.json(*run, "--ranks", 1)["loss"]
+
+
+def test_resumed_runs_try_anew(plait, communities, tmp_path):
+    checkpoint = tmp_path / "half.safetensors"
+    run = ("train", communities, "--ranks", 2, "--seed", 5)
+    plait.ok(*run, "--epochs", 100, "--checkpoint", checkpoint)
+    resumed = plait.json(*run, "--epochs", 200, "--resume", checkpoint)
+    assert resumed["trials"][0]["epochs"] == 3
+    whole = plait.json(*run, "--epochs", 200, "--optimise", "off")
+    np.testing.assert_allclose(resumed["loss"], whole["loss"], rtol=1e-5)
+
+
+def test_two_hosts(communities, tmp_path):
+    """They have no common memory, which get needs."""
+    variables = {"PLAIT_ROUTES": str(tmp_path / "routes")}
+    hosts = [variables | {"PLAIT_HOST_ID": name} for name in "ab"]
+    first = run_by_hand(["train", communities, "--epochs", 150, "--json"], *hosts)[0]
+    assert first.code == 0 and [t["strategy"] for t in first.json["trials"]] == ["bulk", "replicate"]
+
+
+def test_mistakes(plait, communities, tmp_path):
+    plait.fails(USAGE, "train", communities, "--optimise", "maybe", names=["'maybe'", "auto, on, off"])
+    (tmp_path / "file").write_text("")
+    told = plait("train", communities, *RUN, "--json",
+                 env=environment(PLAIT_ROUTES=str(tmp_path / "file" / "routes")))
+    assert told.code == 0 and len(timed(told.json["trials"])) > 1
+    assert [line.startswith("plait: warning: the trials are not kept") for line in told.lines] == [True]

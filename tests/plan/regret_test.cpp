@@ -1,0 +1,202 @@
+// The regret of what Plait chooses unmeasured: how much longer its way takes than the fastest of
+// all ways that were measured, on two H100s (bench/measured/regret-2.json) and on four H200s
+// (aggregate-4.json, with the partitions edges and clusters).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plait/plan/decide.h"
+
+namespace plait {
+namespace {
+
+using nlohmann::json;
+
+// The measured ways of one graph at one width, and the counts of the graph's partitions.
+struct RegretCase {
+  std::map<std::pair<PartitionScheme, Strategy>, double> ms;
+  const std::map<PartitionScheme, PartitionQuality>* counts = nullptr;
+  bool set_aside = false;  // from the design of the choice
+};
+
+std::vector<json> lines_of(const std::string& name) {
+  std::ifstream file(std::string(PLAIT_SOURCE_DIR "/bench/measured/") + name);
+  std::vector<json> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(json::parse(line));
+  EXPECT_FALSE(lines.empty()) << name;
+  return lines;
+}
+
+// The parity of a graph's name (CRC-32) decides whether it was set aside.
+bool set_aside(const std::string& graph) {
+  std::uint32_t crc = ~0u;
+  for (const char c : graph) {
+    crc ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0xEDB88320u : 0u);
+  }
+  return ((~crc) & 1) != 0;
+}
+
+// Counts in the order in which bench/regret.py writes them.
+PartQuality part_of(const std::vector<std::uint64_t>& n) {
+  return {.vertices = n.at(0),
+          .edges = n.at(1),
+          .remote_edges = n.at(2),
+          .halo_rows = n.at(3),
+          .dense_rows = n.at(4),
+          .listed_rows = n.at(5),
+          .packed_rows = n.at(6),
+          .summed = {.rows = n.at(7),
+                     .listed_rows = n.at(8),
+                     .packed_rows = n.at(9),
+                     .kept_edges = n.at(10),
+                     .sums = n.at(11),
+                     .summed_edges = n.at(12)}};
+}
+
+PartQuality part_of_four(const json& line) {
+  const json& partial = line["partial"];
+  PartQuality part{.vertices = line["vertices"],
+                   .edges = line["edges"],
+                   .remote_edges = line["remote_edges"],
+                   .dense_rows = line["rows"],
+                   .summed = {}};
+  part.summed.rows = partial["rows"];
+  part.summed.kept_edges = partial["kept_edges"];
+  part.summed.sums = partial["sums"];
+  part.summed.summed_edges = partial["summed_edges"];
+  return part;
+}
+
+// The partitions that are counted for a run.
+using Partitions = std::vector<PartitionScheme>;
+const Partitions kTraining{PartitionScheme::edges, PartitionScheme::vertices,
+                           PartitionScheme::clusters};
+const Partitions kOneSum{PartitionScheme::edges, PartitionScheme::vertices};
+
+struct Figures {
+  std::vector<double> regrets;  // ascending
+  int slower_than_bulk = 0;     // than the fastest bulk of any partition
+};
+struct Bounds {
+  double median, worst;
+  int slower_than_bulk;
+};
+
+class Regret : public testing::Test {
+ protected:
+  using Key = std::pair<std::string, std::uint64_t>;
+
+  void add_time(const json& line) {
+    const json& of = line["case"];
+    const std::string graph = of["graph"];
+    RegretCase& c = cases_[{graph, of["width"].get<std::uint64_t>()}];
+    c.ms[{parse_partition_scheme(of["partition"].get<std::string>()),
+          parse_strategy(of["strategy"].get<std::string>())}] = line["median_ms"];
+    c.counts = &counts_.at(graph);
+    c.set_aside = set_aside(graph);
+  }
+
+  void read_two() {
+    for (const json& line : lines_of("regret-2.json")) {
+      if (line["bench"] == "tune") {
+        add_time(line);
+        continue;
+      }
+      const json& of = line["case"];
+      PartitionQuality& quality =
+          counts_[of["graph"].get<std::string>()]
+                 [parse_partition_scheme(of["partition"].get<std::string>())];
+      for (const json& part : line["parts"])
+        quality.parts.push_back(part_of(part.get<std::vector<std::uint64_t>>()));
+    }
+  }
+
+  void read_four() {
+    for (const json& line : lines_of("parts-4.json")) {
+      const json& of = line["case"];
+      counts_[of["graph"].get<std::string>()]
+             [parse_partition_scheme(of["partition"].get<std::string>())]
+                 .parts.push_back(part_of_four(line));
+    }
+    for (const char* file : {"aggregate-4.json", "aggregate-4-clusters.json"})
+      for (const json& line : lines_of(file))
+        if (line["case"]["strategy"] != "cusparse" && line["case"]["wire"] == "fp32")
+          add_time(line);
+  }
+
+  // Compares the cases, of one half or of both, with the best and with the best bulk.
+  Figures figures(const Partitions& partitions, std::optional<bool> aside) const {
+    Figures found;
+    for (const auto& [key, c] : cases_) {
+      if (aside && c.set_aside != *aside) continue;
+      double best = std::numeric_limits<double>::infinity(), bulk = best;
+      for (const auto& [way, ms] : c.ms) {
+        best = std::min(best, ms);
+        if (way.second == Strategy::bulk) bulk = std::min(bulk, ms);
+      }
+      const Route route = chosen(partitions, key.second, c);
+      const double ms = c.ms.at({route.partition, route.strategy});
+      found.regrets.push_back(ms / best - 1);
+      found.slower_than_bulk += ms > kNoise * bulk ? 1 : 0;
+    }
+    std::ranges::sort(found.regrets);
+    return found;
+  }
+
+  static Route chosen(const Partitions& partitions, std::uint64_t width, const RegretCase& c) {
+    const RouteQuestion question{.route = {.strategy = Strategy::pipelined, .gpu = true},
+                                 .open_strategy = true,
+                                 .open_partition = true,
+                                 .widths = {width}};
+    std::vector<CountedPartition> counted;
+    for (const auto& [scheme, quality] : *c.counts)
+      if (std::ranges::find(partitions, scheme) != partitions.end())
+        counted.push_back({scheme, &quality});
+    const auto always = [](const Route&) { return true; };
+    return predict_best(question, counted, always, MachineProfile{}).route;
+  }
+
+  void expect(const Figures& found, std::size_t cases, const Bounds& bounds) const {
+    ASSERT_EQ(found.regrets.size(), cases);
+    EXPECT_LE(found.regrets[cases / 2], bounds.median);
+    EXPECT_LE(found.regrets.back(), bounds.worst);
+    EXPECT_LE(found.slower_than_bulk, bounds.slower_than_bulk);
+  }
+
+  static constexpr double kNoise = 1.03;  // of measurements
+  std::map<std::string, std::map<PartitionScheme, PartitionQuality>> counts_;
+  std::map<Key, RegretCase> cases_;
+};
+
+// The goal is a median of 5%, at most 15%, and never more than bulk takes. The half that was set
+// aside shows where predictions fail: on graphs of a million edges and narrow rows, where a step
+// takes 40 us, and where hubs make a pass longer than their counts tell (docs/performance.md).
+TEST_F(Regret, OfTrainingOnTwoGpus) {
+  read_two();
+  expect(figures(kTraining, false), 24, {.median = 0.05, .worst = 0.15, .slower_than_bulk = 0});
+  expect(figures(kTraining, true), 32, {.median = 0.05, .worst = 0.31, .slower_than_bulk = 1});
+}
+
+// One sum does not repay the search for clusters, which are the best partition of many of these
+// graphs.
+TEST_F(Regret, OfOneSumOnTwoGpus) {
+  read_two();
+  expect(figures(kOneSum, false), 24, {.median = 0.05, .worst = 0.33, .slower_than_bulk = 0});
+  expect(figures(kOneSum, true), 32, {.median = 0.05, .worst = 0.70, .slower_than_bulk = 6});
+}
+
+TEST_F(Regret, OfTrainingOnFourGpus) {
+  read_four();
+  expect(figures(kTraining, {}), 12, {.median = 0.05, .worst = 0.05, .slower_than_bulk = 0});
+}
+
+}  // namespace
+}  // namespace plait
