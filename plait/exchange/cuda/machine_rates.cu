@@ -242,7 +242,7 @@ class GpuRates {
     constexpr int kPushes = 10, kSignals = 100;
     const double by_kernel = seconds_of([&] {
       for (int k = 0; k < kPushes; ++k) {
-        signals_.push(pushes, machine().push_blocks, stream_.get());
+        signals_.push(pushes, {}, machine().push_blocks, stream_.get());
         signals_.wait(arrivals, stream_.get());
         signals_.end_step({}, stream_.get());
       }
