@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "cli/heat_map.h"
 #include "cli/svg_file.h"
 #include "plait/base/printable.h"
 
@@ -53,26 +54,31 @@ std::string title(const StudyRun& run) {
   return fmt::format("{} on {}: {}", printable(run.result.graph), run.ranks, run.study.name);
 }
 
-std::string heat_map(const StudyRun& run) {
-  HeatMap map{.title = title(run),
-              .row_title = "ps",
+// Returns the cells' times; the least of all has a frame.
+std::string draw_cells(const StudyRun& run) {
+  HeatMap map{.title = title(run) + ", ms",
               .column_title = "dist / wpb",
-              .value_title = "ms of a step; the least has a frame",
               .rows = {},
               .columns = {},
-              .values = {}};
+              .values = {},
+              .chosen = {}};
   for (const StudyRow& row : run.result.rows) {
     add_once(map.rows, row.entry.row);
     add_once(map.columns, row.entry.column);
   }
   map.values.assign(map.rows.size(), std::vector<double>(map.columns.size(),
                                                          std::numeric_limits<double>::quiet_NaN()));
+  map.chosen.assign(map.columns.size(), -1);
+  const StudyRow& best = *std::ranges::min_element(
+      run.result.rows, {}, [](const StudyRow& row) { return row.times.median(); });
   for (const StudyRow& row : run.result.rows) {
     const auto r = std::ranges::find(map.rows, row.entry.row) - map.rows.begin();
     const auto c = std::ranges::find(map.columns, row.entry.column) - map.columns.begin();
-    map.values[static_cast<std::size_t>(r)][static_cast<std::size_t>(c)] = row.times.median();
+    const auto column = static_cast<std::size_t>(c);
+    map.values[static_cast<std::size_t>(r)][column] = row.times.median();
+    if (&row == &best) map.chosen[column] = static_cast<int>(r);
   }
-  return heat_map_file(map);
+  return draw_heat_map(map);
 }
 
 }  // namespace
@@ -134,7 +140,7 @@ json to_json(const StudyRun& run) {
 }
 
 std::string plot_of(const StudyRun& run) {
-  if (!run.result.rows.front().entry.row.empty()) return heat_map(run);
+  if (!run.result.rows.front().entry.row.empty()) return draw_cells(run);
   NamedBarPlot plot{
       .title = title(run),
       .x_title = fmt::format("ms (behind the times: ratio, {}; paper)", ratio_title(run)),

@@ -73,7 +73,7 @@ Entries settings(const StudyInput& in) {
       for (const std::uint32_t dist : {1u, 4u, 16u}) {
         StudyEntry made = get_with(fmt::format("ps {} dist {} wpb {}", ps, dist, wpb), in,
                                    [&](GetTuning& t) { t.ps = ps, t.dist = dist, t.wpb = wpb; });
-        made.row = fmt::format("{}", ps);
+        made.row = fmt::format("ps {}", ps);
         made.column = fmt::format("{} / {}", dist, wpb);
         all.push_back(std::move(made));
       }

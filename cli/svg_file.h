@@ -1,10 +1,8 @@
-// Plots as SVG files that stand alone, light or dark as the viewer is.
+// Bars as an SVG file that stands alone, light or dark as the viewer is; heat_map.h has tables.
 #pragma once
 
 #include <string>
 #include <vector>
-
-#include "cli/svg_axis.h"
 
 namespace plait::cli {
 
@@ -19,14 +17,5 @@ struct NamedBarPlot {
   std::vector<NamedBar> bars;  // at least one
 };
 std::string bars_file(const NamedBarPlot& plot);
-
-// A table of cells; darker cells have larger values. Cells that are not finite stay empty. The
-// least value has a frame.
-struct HeatMap {
-  std::string title, row_title, column_title, value_title;
-  std::vector<std::string> rows, columns;
-  std::vector<std::vector<double>> values;  // by row, one per column
-};
-std::string heat_map_file(const HeatMap& map);
 
 }  // namespace plait::cli
