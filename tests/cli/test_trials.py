@@ -8,7 +8,8 @@ import pytest
 from program import USAGE, environment, run_by_hand
 
 EPOCHS = 400
-RUN = ("--epochs", EPOCHS, "--ranks", 2, "--seed", 5)
+TWO = ("--ranks", 2, "--seed", 5)
+RUN = ("--epochs", EPOCHS, *TWO)
 WAYS = ["bulk", "get", "replicate"]
 
 
@@ -33,11 +34,11 @@ def test_trials_find_a_way_and_change_no_loss(plait, communities, routes):
     least = min(times, key=times.get)
     assert found["strategy"] == ("bulk" if times["bulk"] < 1.05 * times[least] else least)
     assert len(found["loss"]) == found["epochs"] == EPOCHS
-    plain = plait.json("train", communities, *RUN, "--optimise", "off", **routes)
+    plain = plait.json("train", communities, *RUN, "--optimise", "off")
     assert plain["trials"] == [] and plain["strategy"] == "bulk"
     np.testing.assert_allclose(found["loss"], plain["loss"], rtol=1e-5)
     # The bytes are those of the strategy that stayed.
-    same = plait.json("train", communities, "--epochs", 1, *RUN[2:], "--strategy", found["strategy"])
+    same = plait.json("train", communities, "--epochs", 1, *TWO, "--strategy", found["strategy"])
     assert found["bytes_per_rank"] == same["bytes_per_rank"]
 
 
@@ -57,11 +58,12 @@ def test_the_next_run_begins_with_the_best(plait, communities, routes, tmp_path)
     assert len(second.lines) == 1 + len(kept["epochs"])
     np.testing.assert_allclose(second.json["loss"], first["loss"], rtol=1e-5)
     # A model of other widths, other ranks and other kinds of runs find nothing, and tuning comes first.
-    for options in (("--hidden", 24), ("--model", "sage"), ("--exact",), ("--ranks", 3), ("--partition", "hash")):
-        other = plait.json("train", communities, *RUN, "--epochs", 1, *options, **routes)
+    for options in (("--hidden", 24, *TWO), ("--model", "sage", *TWO), ("--exact", *TWO), ("--ranks", 3),
+                    ("--partition", "hash", *TWO)):
+        other = plait.json("train", communities, "--epochs", 1, *options, **routes)
         assert other["strategy"] == "bulk"
     plait.ok("tune", communities, "--ranks", 2, "--widths", 16, "--repetitions", 1, **routes)
-    lines = plait("train", communities, *RUN, "--epochs", 1, "--explain", **routes).lines
+    lines = plait("train", communities, *TWO, "--epochs", 1, "--explain", **routes).lines
     assert "by the times that plait tune measured" in lines[0]
 
 
@@ -74,9 +76,9 @@ def test_explanations(plait, communities, routes):
 
 
 @pytest.mark.parametrize("options", [
-    ("--optimise", "off"), ("--strategy", "bulk"), ("--ranks", 1)])
+    ("--ranks", 2, "--optimise", "off"), ("--ranks", 2, "--strategy", "bulk"), ("--ranks", 1)])
 def test_runs_without_trials(plait, communities, routes, options, tmp_path):
-    found = plait.json("train", communities, "--epochs", 100, "--ranks", 2, *options, **routes)
+    found = plait.json("train", communities, "--epochs", 100, *options, **routes)
     assert found["trials"] == [] and found["strategy"] == "bulk"
     assert not (tmp_path / "routes").exists()
 

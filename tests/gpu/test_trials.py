@@ -30,9 +30,9 @@ def graph(tmp_path_factory):
 def test_trials_change_no_loss(graph, tmp_path, options):
     plait = program.Plait(tmp_path)
     env = program.environment(PLAIT_ROUTES=str(tmp_path / "routes"))
-    run = ("train", graph, "--gpus", 2, "--epochs", EPOCHS, "--partition", "edges", *options)
-    found = plait.json(*run, "--optimise", "on", env=env)
-    plain = plait.json(*run, "--optimise", "off", env=env)
+    run = ("train", graph, "--gpus", 2, "--partition", "edges", *options)
+    found = plait.json(*run, "--epochs", EPOCHS, "--optimise", "on", env=env)
+    plain = plait.json(*run, "--epochs", EPOCHS, "--optimise", "off")
     assert plain["trials"] == []
     np.testing.assert_allclose(found["loss"][:50], plain["loss"][:50], rtol=1e-4)
     timed = [t for t in found["trials"] if t["epoch_ms"] is not None]
