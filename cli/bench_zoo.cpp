@@ -12,6 +12,8 @@
 #include "plait/graph/build.h"
 #include "plait/graph/validate.h"
 #include "plait/graph/zoo.h"
+#include "plait/plan/choose.h"
+#include "plait/plan/decide.h"
 #include "plait/world/phase.h"
 
 namespace plait::cli {
@@ -30,7 +32,8 @@ struct Options {
 struct Row {
   const ZooGraph* graph;
   std::uint64_t vertices = 0, edges = 0, width = 0;
-  Times times;                                        // of the strategy that is chosen by itself
+  Strategy strategy;                                  // that is chosen by itself
+  Times times;                                        // of this strategy
   std::vector<std::pair<std::string, Times>> rivals;  // those whose memory fits
 
   // The rival with the least median. There is one.
@@ -62,12 +65,14 @@ class Zoo {
                     .graph = build_csr(make(zoo_graph, o_.scale))};
     dataset.symmetric = is_symmetric(dataset.graph);
     const Partition partition = partition_for(world_, dataset, o_.settings.scheme, session_.seed);
+    const Strategy strategy = chosen(dataset, partition);
     std::vector<Row> rows;
     for (const std::uint64_t width : o_.widths)
       rows.push_back({.graph = &zoo_graph,
                       .vertices = dataset.vertices(),
                       .edges = dataset.edges(),
-                      .width = width});
+                      .width = width,
+                      .strategy = strategy});
     std::vector<std::string> names{"auto", "cusparse"};
     if (world_.size() > 1) names.insert(names.end(), {"bulk", "partial"});
     for (const std::string& name : names) {
@@ -84,11 +89,21 @@ class Zoo {
     }
   }
 
+  // Returns the strategy that a run takes by itself, the same on all ranks.
+  Strategy chosen(const Dataset& dataset, const Partition& partition) const {
+    RouteQuestion question{.open_strategy = true, .widths = o_.widths};
+    question.route.gpu = true;
+    question.route = choose(question.route);
+    if (world_.size() == 1) return question.route.strategy;
+    const PartitionQuality counts = measure_partition(dataset.graph, partition);
+    return predict_best(question, counts, [](const Route&) { return true; }).route.strategy;
+  }
+
   void measure(const std::string& name, const Dataset& dataset, const Partition& partition,
                std::vector<Row>& rows) {
-    const auto aggregator =
-        make_gpu_aggregator(world_, dataset.graph, dataset.symmetric, partition,
-                            contestant(name, DType::f32, o_.settings.transport));
+    const std::string way = name == "auto" ? std::string(to_string(rows.front().strategy)) : name;
+    const auto aggregator = make_gpu_aggregator(world_, dataset.graph, dataset.symmetric, partition,
+                                                contestant(way, DType::f32, o_.settings.transport));
     for (Row& row : rows) {
       GpuBench bench(world_, dataset.graph, partition, *aggregator, row.width);
       const double error = bench.check();
@@ -135,6 +150,7 @@ class Zoo {
                       {"vertices", row.vertices},
                       {"edges", row.edges},
                       {"width", row.width},
+                      {"strategy", to_string(row.strategy)},
                       {"median_ms", row.times.median()},
                       {"least_ms", row.times.least()},
                       {"most_ms", row.times.most()},

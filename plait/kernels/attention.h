@@ -5,7 +5,8 @@
 //   l_e = leaky_relu(s[j, k] + t[i, k])        s: score of a source, t: of a target
 //   a_e = exp(l_e) / sum of exp(l) over the row
 //   y[i, k, :] = sum of m_e a_e h[j, k, :]     m_e: dropout's factor, kept / (1 - p), or 1
-// A row without edges becomes 0, and so do its u, b and norm.
+// A row without edges becomes 0, and so do its u, b and norm. A score of -infinity has no weight. A
+// row all of whose scores are -infinity becomes NaN or, if a GPU sums its edges in passes, 0.
 //
 // Each direction takes one pass over the edges and brings one row per vertex of the halo. With r_e
 // = 1 where the argument of leaky_relu is positive and `slope` elsewhere, the gradient for l_e is
@@ -76,9 +77,7 @@ struct AttentionForward {
 
   // Members of an operation over edges (edge_rows.h).
   std::uint64_t row_width() const { return shape.forward_width(); }
-  std::uint64_t result_width() const {
-    return u == nullptr ? shape.width() : 2 * (shape.width() + shape.heads);
-  }
+  std::uint64_t result_width() const { return 2 * (shape.width() + shape.heads); }
   std::vector<std::span<float>> results() const {
     const std::uint64_t rows = edges.begin.size();
     return {results_at(y, rows, shape.width()), results_at(u, rows, shape.width()),

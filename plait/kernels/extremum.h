@@ -34,7 +34,7 @@ struct ExtremumForward {
 
   // Members of an operation over edges (edge_rows.h).
   std::uint64_t row_width() const { return width; }
-  std::uint64_t result_width() const { return ties == nullptr ? width : 2 * width; }
+  std::uint64_t result_width() const { return 2 * width; }
   std::vector<std::span<float>> results() const {
     return {results_at(y, edges.begin.size(), width), results_at(ties, edges.begin.size(), width)};
   }

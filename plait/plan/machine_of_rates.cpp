@@ -1,7 +1,11 @@
 #include "plait/plan/machine_of_rates.h"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <exception>
 #include <optional>
+#include <string>
 
 namespace plait {
 namespace {
@@ -53,7 +57,13 @@ MeasuredMachine measured_machine(const MachineKey& gpus) {
   if (machine_is_given()) return {};
   const KeptMachine kept = read_kept_machine(kept_machines_folder(), gpus);
   MeasuredMachine measured{.profile = {}, .note = kept.note};
-  if (!kept.rates.empty()) measured.profile = machine_of(gpus.device, kept.rates);
+  if (kept.rates.empty()) return measured;
+  const std::string source = "the kept profile of " + gpus.device;
+  try {  // absurd rates make constants that no profile may have
+    measured.profile = parse_machine(to_json(machine_of(gpus.device, kept.rates)), source);
+  } catch (const std::exception& error) {
+    measured.note = fmt::format("{} is not used: {}", source, error.what());
+  }
   return measured;
 }
 

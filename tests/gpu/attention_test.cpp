@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "plait/base/error.h"
 #include "tests/gpu/device_matrix.h"
@@ -201,6 +202,16 @@ TEST(GpuAttention, LargeScores) {
       check(
           {random_both_ways(30, 3000, 2), {.shape = {2, 4, 0.2f}, .padding = 2, .scores = scores}},
           most, 4e-7 * double{scores});
+}
+
+// Passes whose edges are all masked come before and after others.
+TEST(GpuAttention, ScoresOfMinusInfinityHaveNoWeight) {
+  AttentionCase c(random_both_ways(30, 400, 6), {.shape = {2, 4, 0.2f}, .padding = 2});
+  for (std::uint64_t vertex = 0; vertex < 10; ++vertex)
+    for (std::uint64_t head = 0; head < c.shape.heads; ++head)
+      c.x[vertex * c.stride + c.shape.tail() + head] = -std::numeric_limits<float>::infinity();
+  c.take_own();
+  for (const std::uint32_t most : {32u, 2048u}) check(c, most);
 }
 
 TEST(GpuAttention, SameBitsEachTime) {

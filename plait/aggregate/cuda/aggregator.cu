@@ -31,18 +31,17 @@ class EdgeWork {
   }
 
  private:
-  // Operations of one kind take equally much scratch memory: the index in EdgeOperation, the floats
-  // of their results, then heads and features, or the width.
-  using Kind = std::array<std::uint64_t, 4>;
+  // Operations of one kind take equally much scratch memory: the index in EdgeOperation, then heads
+  // and features, or the width.
+  using Kind = std::array<std::uint64_t, 3>;
 
   template <class Operation>
   static Kind kind_of(const Operation& operation) {
-    const std::uint64_t index = EdgeOperation(operation).index(),
-                        results = operation.result_width();
+    const std::uint64_t index = EdgeOperation(operation).index();
     if constexpr (requires { operation.shape; })
-      return {index, results, operation.shape.heads, operation.shape.features};
+      return {index, operation.shape.heads, operation.shape.features};
     else
-      return {index, results, operation.width, 0};
+      return {index, operation.width, 0};
   }
 
   StepMemory scratch_;

@@ -3,9 +3,10 @@
 // Each rank pushes the rows that others read into their slots, to one peer after the other, in
 // chunks, on a stream of its own, and raises a signal at the peer after each. The peer sums its own
 // edges meanwhile, then in each pass the edges to the rows that have arrived (halo_schedule.h).
-// Other operations over edges are done in passes likewise.
-// Whole blocks are pushed by the copy engines, which take no SM; rows that must be picked, scaled
-// or converted are written to the peer by a kernel.
+// Other operations over edges are done in passes likewise. In a step of one pass over few rows, one
+// kernel on the stream of the sum pushes all rows and waits for those that arrive.
+// Few rows are pushed by one kernel. Of many, whole blocks are pushed by the copy engines, which
+// take no SM; rows that must be picked or converted are written to the peer by a kernel.
 //
 // A row of the halo is not overwritten while it may still be read: a rank raises a signal when its
 // sum has ended, for which the others wait before they push the next step's rows.

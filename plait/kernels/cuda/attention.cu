@@ -148,12 +148,14 @@ __device__ float standing_norm(const View& a, const Place& at) {
 }
 
 // Turns the sums of a pass with edges into those of all edges so far, and returns their norm.
-// `factor`: becomes the factor of results that stand.
+// `factor`: becomes the factor of results that stand. Where all scores so far are -infinity, other
+// passes decide: the norm is the least number.
 template <bool kPair, int kVec>
 __device__ float normalise(const View& a, float standing, Sums<kPair, kVec>& s, float& factor) {
   const float most = fmaxf(standing, s.most), here = expf(s.most - most),
-              before = a.merge ? expf(standing - most) : 0.0f;
+              before = standing == kLeast ? 0.0f : expf(standing - most);
   const float total = fmaf(here, s.total, before);
+  if (total == 0 && a.standing != nullptr) return kLeast;
   s.scale(here / total);
   factor = before / total;
   return most + logf(total);

@@ -61,12 +61,9 @@ std::uint64_t gat_moved_width(const ModelConfig&, const LayerShape& shape, bool)
 }
 
 std::vector<PassWidths> gat_pass_widths(const LayerShape& shape) {
-  float some = 0;  // stands for an array that is wanted
-  AttentionForward inference{.edges = {}, .shape = attention_of(shape), .dropout = {}};
-  AttentionForward forward = inference;
-  forward.u = &some;
-  return {pass_widths(inference), pass_widths(forward),
-          pass_widths(AttentionBackward{.edges = {}, .shape = inference.shape, .dropout = {}})};
+  const AttentionShape of = attention_of(shape);
+  return {pass_widths(AttentionForward{.edges = {}, .shape = of, .dropout = {}}),
+          pass_widths(AttentionBackward{.edges = {}, .shape = of, .dropout = {}})};
 }
 
 std::unique_ptr<Layer> make_gat_layer(const ModelConfig& config, const LayerShape& shape,

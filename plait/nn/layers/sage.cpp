@@ -61,9 +61,7 @@ std::uint64_t sage_moved_width(const ModelConfig& config, const LayerShape& shap
 
 std::vector<PassWidths> sage_pass_widths(const LayerShape& shape) {
   const auto width = static_cast<std::uint64_t>(shape.in);
-  float some = 0;  // stands for an array that is wanted
   return {pass_widths(ExtremumForward{.edges = {}, .width = width}),
-          pass_widths(ExtremumForward{.edges = {}, .width = width, .ties = &some}),
           pass_widths(ExtremumBackward{.edges = {}, .width = width})};
 }
 

@@ -119,7 +119,7 @@ __device__ void copy_pieces(const Piece* from, Piece* to, std::uint64_t size,
 
 // All blocks work on one push after the other; the last to end one raises its signal. Then the
 // first block waits for the arrivals, when all that others wait for is under way. A block whose
-// wait has failed pushes nothing, so that no signal is raised.
+// wait has failed pushes nothing; then the signal is not raised, or no reader makes a number of it.
 // `ended`: blocks that have ended each push; zero before and after.
 template <class Piece>
 __global__ void __launch_bounds__(kPushThreads)
@@ -316,6 +316,7 @@ void DeviceSignals::push(std::span<const Push> pushes, std::span<const Signal> a
     wide ? push_pieces<uint4>(now, awaited, blocks, stream)
          : push_pieces<float>(now, awaited, blocks, stream);
   }
+  delay_point(stream);
 }
 
 template <class Piece>
