@@ -8,6 +8,7 @@
 #include "cli/ranks.h"
 #include "plait/aggregate/route_choice.h"
 #include "plait/base/gpu.h"
+#include "plait/base/memory.h"
 #include "plait/base/profile.h"
 #include "plait/nn/memory/work_memory.h"
 #include "plait/nn/model.h"
@@ -70,11 +71,15 @@ Layout decided_layout(const Dataset& dataset, const Session& session, int ranks,
   Route decided = choice.by_measurement();
   Partition partition =
       timed("partition", [&] { return make_partition(decided.partition, dataset, ranks, seed); });
+  const std::vector<std::uint64_t> free =
+      route.gpu ? free_on_gpus(ranks) : std::vector{available_memory()};
   if (choice.predicts()) {
-    const Route best = choice.by_prediction(partition, free_on_gpus(ranks), seed);
+    const Route best = choice.by_prediction(partition, free, seed);
     if (best.partition != decided.partition)
       partition = make_partition(best.partition, dataset, ranks, seed);
     decided = best;
+  } else {
+    decided.strategy = choice.that_fits(decided, partition, free);
   }
   return {decided, std::move(partition), choice.passes()};
 }
@@ -97,8 +102,19 @@ Layout decided_layout(World& world, const Dataset& dataset, const Session& sessi
   Route decided = route;
   decided.partition = found.partition;
   Partition partition = partition_for(world, dataset, decided.partition, seed);
+  std::vector<std::uint64_t> free;
+  if (route.gpu && (found.predicts || found.strategy != route.strategy))
+    free = gather_values(world, gpu_free_memory());
+  else if (!route.gpu)
+    free = {available_memory()};
+  if (!found.predicts && found.strategy != route.strategy) {
+    decided.strategy = found.strategy;
+    first_decides([&] {
+      found.strategy = choice.that_fits(decided, partition, free);
+      found.passes = choice.passes();
+    });
+  }
   if (found.predicts) {
-    const std::vector<std::uint64_t> free = gather_values(world, gpu_free_memory());
     first_decides([&] {
       const Route best = choice.by_prediction(partition, free, seed);
       found.strategy = best.strategy, found.partition = best.partition;
@@ -130,8 +146,8 @@ void add_explain_option(CLI::App* command, Session& session) {
   command->get_option("--partition")
       ->description(
           "Scheme that assigns vertices to ranks; without this option, the fastest that "
-          "plait tune measured on this graph, else edges on CPUs and the fastest by prediction on "
-          "GPUs");
+          "plait tune measured on this graph, else edges on CPUs and, with --strategy auto, the "
+          "fastest by prediction on GPUs");
 }
 
 Moved moved_by(const TrainConfig& config, const Dataset& dataset) {

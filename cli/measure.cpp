@@ -50,7 +50,7 @@ void print_text(const Measured& m, const std::string& ranks) {
   for (const MeasuredRate& one : m.rates)
     if (!traits_of(one.rate).by_row)
       fmt::print("{:<52}{:>16}\n", traits_of(one.rate).what, with_unit(one));
-  if (m.path.empty()) return fmt::print("not kept, as PLAIT_MACHINES is empty\n");
+  if (m.path.empty()) return fmt::print("not kept, as there is no folder: see PLAIT_MACHINES\n");
   fmt::print("kept in {}; plans for {} follow it\n", printable(m.path), ranks);
 }
 

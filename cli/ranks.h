@@ -74,8 +74,8 @@ struct Layout {
   std::vector<TrialWay> trials = {};  // that training may try; empty: none
 };
 // Returns the layout of a run on so many ranks of one host. The parts that the user left open are
-// chosen by what plait tune measured on this graph, or else, on GPUs, the strategy by predicted
-// times (plan/decide.h). Says so if the session explains. `seed` is of the partition.
+// chosen by what plait tune measured on this graph or training tried, or else, on GPUs, by
+// predicted times (plan/decide.h). Says so if the session explains. `seed` is of the partition.
 Layout decided_layout(const Dataset& dataset, const Session& session, int ranks, const Route& route,
                       const Moved& moved, std::uint64_t seed);
 // Collective. Returns on all ranks what rank 0 decides.

@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "cli/get_options.h"
 #include "cli/model_options.h"
 #include "cli/ranks.h"
@@ -91,7 +93,9 @@ void run(Options o, const Session& session, World& world) {
   whole.model = model_for(o.train.model, dataset);
   check_dataset(dataset, whole);
   Moved moved = moved_by(whole, dataset);
-  moved.tries = may_try(o.optimise, o.train.route.gpu);
+  if (o.optimise == Optimise::off) moved.model.clear();  // earlier trials choose nothing either
+  const bool moves = std::ranges::max(moved.widths) > 0;
+  moved.tries = moves && may_try(o.optimise, o.train.route.gpu);
   const Layout layout =
       decided_layout(world, dataset, session, o.train.route, moved, o.train.model.seed);
   o.train.route = layout.route;
@@ -111,8 +115,8 @@ void run(Options o, const Session& session, World& world) {
   if (world.rank() == 0 && !result.trials.empty()) {
     explain_trials(result, session);
     const auto here = static_cast<int>(world.ranks_of_host().size());
-    keep_trials(result, o.train.route, moved,
-                measured_key(dataset, session.gpus > 0, world.size(), here), session);
+    const auto key = [&] { return measured_key(dataset, session.gpus > 0, world.size(), here); };
+    keep_trials(result, o.train.route, moved, key, session);
   }
   if (world.rank() == 0 && session.json) {
     json out = to_json(o, session, world, result);

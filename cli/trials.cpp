@@ -30,7 +30,7 @@ void add_optimise_option(CLI::App* command, Optimise& optimise) {
           "Trials of other strategies by the first epochs, after which the fastest stays and "
           "is kept for later runs. They are made with --strategy auto on a graph of which "
           "nothing was measured, if the epochs that are left can repay them; with auto on "
-          "CPUs alone"),
+          "CPUs alone. With off, trials of earlier runs choose nothing either"),
       "auto, on, off");
 }
 
@@ -63,7 +63,7 @@ void explain_trials(const TrainResult& result, const Session& session) {
 }
 
 void keep_trials(const TrainResult& result, const Route& route, const Moved& moved,
-                 const MeasuredKey& key, const Session& session) {
+                 const std::function<MeasuredKey()>& key, const Session& session) {
   const TrainingKind kind =
       training_kind({.route = route, .widths = moved.widths, .model = moved.model});
   std::vector<MeasuredEpoch> tried;
@@ -73,7 +73,8 @@ void keep_trials(const TrainResult& result, const Route& route, const Moved& mov
   std::ranges::stable_partition(tried,
                                 [&](const MeasuredEpoch& one) { return one.way == result.way; });
   try {
-    keep_measured_epochs(measured_routes_folder(), key, tried);
+    const std::string folder = measured_routes_folder();
+    if (!folder.empty()) keep_measured_epochs(folder, key(), tried);
   } catch (const Error& error) {
     if (!session.quiet)
       fmt::print(stderr, "plait: warning: the trials are not kept: {}\n", error.what());

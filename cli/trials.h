@@ -1,6 +1,8 @@
 // The trials of ways that training made (plan/optimiser.h): shown, and kept for later runs.
 #pragma once
 
+#include <functional>
+
 #include "cli/ranks.h"
 #include "plait/nn/training/train.h"
 
@@ -17,9 +19,10 @@ bool may_try(Optimise optimise, bool gpu);
 json trials_to_json(const TrainResult& result);
 // Says on stderr, if the session explains, what was tried and what stayed.
 void explain_trials(const TrainResult& result, const Session& session);
-// Keeps the times of trials that ended, by which the next run begins. `route` is the run's. Warns
-// if the file cannot be written: the run itself succeeded.
+// Keeps the times of trials that ended, by which the next run begins. `route` is the run's; `key`
+// returns its key, which takes a look at all edges. Warns if the file cannot be written: the run
+// itself succeeded.
 void keep_trials(const TrainResult& result, const Route& route, const Moved& moved,
-                 const MeasuredKey& key, const Session& session);
+                 const std::function<MeasuredKey()>& key, const Session& session);
 
 }  // namespace plait::cli

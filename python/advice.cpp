@@ -127,6 +127,7 @@ std::vector<std::string> choose_route(const Tensor& edge_index, std::int64_t num
     question.rows = rows;
     question.widths.assign(widths.begin(), widths.end());
     const OnGpuOf gpu(gpu_count() > 0 ? device : torch::Device(torch::kCPU));
+    if (device.is_cuda() && gpu_count() > 0) take_measured_machine(world);
     const std::vector<std::uint64_t> free = free_of_ranks(world, device.is_cuda(), all);
     std::string text;
     on_all_or_none(world, [&] {

@@ -102,12 +102,15 @@ AnyCsr csr_of(const EdgeTensors& edges, const std::optional<PartitionRef>& parti
   return build_csr(edge_list_of(edges));
 }
 
-// Collective. The first graph on a GPU takes what `plait doctor --measure` measured.
+}  // namespace
+
 void take_measured_machine(World& world) {
   static bool taken = false;
   if (std::exchange(taken, true)) return;
   if (const std::string note = use_measured_machine(world); !note.empty()) TORCH_WARN(note);
 }
+
+namespace {
 
 Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
                        const OptionalTensor& edge_weight, bool one_loop_each, double loop_weight,

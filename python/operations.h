@@ -24,6 +24,8 @@ using OptionalTensor = std::optional<torch::Tensor>;
 // names (world/launch.h), else this process alone. The world is never destroyed: handles that
 // Python still holds when it exits refer to it. The end of the process leaves it.
 World& current_world();
+// Collective, at the first call. Plans follow what `plait doctor --measure` measured of these GPUs.
+void take_measured_machine(World& world);
 
 // The state of a tensor at a time. The tensor is not kept alive.
 class TensorState {

@@ -59,7 +59,7 @@ Route RouteChoice::by_measurement() {
   if (!found.note.empty()) listener_.warning(found.note);
   const Decision decision = decide(question, found.routes);
   const bool measured = !decision.alternatives.empty();
-  const std::optional<TrialWay> tried = tried_best(question, found.epochs);
+  const std::optional<MeasuredEpoch> tried = tried_best(question, found.epochs);
   tries_ = tries_ && !measured && !tried;
   predicts_ = !measured && !tried && question.open_strategy && question.route.gpu;
   if (!measured && tried) return by_trials(*tried, found.epochs);
@@ -71,6 +71,20 @@ Route RouteChoice::by_measurement() {
     listener_.reason(way_name(decision.route) +
                      ": nothing was measured for this graph; see plait tune");
   return decision.route;
+}
+
+Strategy RouteChoice::that_fits(const Route& known, const Partition& partition,
+                                const std::vector<std::uint64_t>& free) {
+  const Strategy standard = run_.question.route.strategy;
+  if (known.strategy == standard || free.empty()) return known.strategy;
+  const MemoryPlan plan = run_.plan(partition, known);
+  std::uint64_t of_host = 0;
+  for (int rank = 0; rank < run_.here; ++rank) of_host += plan.rank_total(rank);
+  if (known.gpu ? fits_on_gpus(plan, free) : of_host <= free.front()) return known.strategy;
+  listener_.reason(
+      fmt::format("{} does not fit in memory: strategy {}", way_name(known), to_string(standard)));
+  passes_ = 0;
+  return standard;
 }
 
 std::vector<TrialWay> RouteChoice::trials(const Route& decided, const Partition& partition,
@@ -116,13 +130,14 @@ Route RouteChoice::by_prediction(const Partition& partition, const std::vector<s
 // Returns the partitions that predictions compare with the standard one, whose counts are given:
 // clusters, which take long to find, only if a quarter of all sums' time repays the search.
 std::vector<PartitionScheme> RouteChoice::other_partitions(const PartitionQuality& standard) const {
-  constexpr double kMostGain = 0.25, kEdgesPerSecond = 3e7;  // of the search, on 16 cores
+  // Clusters are found once to be counted, and again if they are taken.
+  constexpr double kMostGain = 0.25, kSearches = 2, kEdgesPerSecond = 3e7;  // on 16 cores
   std::vector<PartitionScheme> others;
   if (!run_.question.open_partition) return others;
   const auto always = [](const Route&) { return true; };
   const double sum = predict_best(run_.question, standard, always).alternatives.front().ms / 1e3;
   const bool repaid = kMostGain * run_.times * sum >
-                      static_cast<double>(edge_count(dataset_.graph)) / kEdgesPerSecond;
+                      kSearches * static_cast<double>(edge_count(dataset_.graph)) / kEdgesPerSecond;
   for (const PartitionScheme scheme :
        {PartitionScheme::edges, PartitionScheme::vertices, PartitionScheme::clusters})
     if (scheme != run_.question.route.partition && (scheme != PartitionScheme::clusters || repaid))
@@ -131,14 +146,14 @@ std::vector<PartitionScheme> RouteChoice::other_partitions(const PartitionQualit
 }
 
 // Returns the route with the way that stayed in an earlier run.
-Route RouteChoice::by_trials(const TrialWay& way, const std::vector<MeasuredEpoch>& epochs) {
+Route RouteChoice::by_trials(const MeasuredEpoch& best, const std::vector<MeasuredEpoch>& epochs) {
   Route route = run_.question.route;
-  route.strategy = way.strategy;
-  passes_ = way.passes;
+  route.strategy = best.way.strategy, route.partition = best.kind.partition;
+  passes_ = best.way.passes;
   listener_.reason(fmt::format("{}, partition {}: by epochs that an earlier run tried, per step:",
-                               plait::name_of(way), to_string(route.partition)));
+                               plait::name_of(best.way), to_string(route.partition)));
   for (const MeasuredEpoch& one : epochs)
-    if (one.kind == training_kind(run_.question))
+    if (one.kind == best.kind)
       listener_.reason(fmt::format("  {:<40}{:>12.3f} ms", plait::name_of(one.way), one.ms));
   return route;
 }

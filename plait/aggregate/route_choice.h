@@ -44,6 +44,11 @@ class RouteChoice {
   // leaves the strategy to predictions, by_prediction() is to follow.
   Route by_measurement();
   bool predicts() const { return predicts_; }
+  // Returns the strategy of the route that by_measurement() chose, or the standard one if it does
+  // not fit. `partition` is the route's. `free`: bytes of each rank's GPU, or of the first rank's
+  // host on the CPU; nothing if they are not known.
+  Strategy that_fits(const Route& known, const Partition& partition,
+                     const std::vector<std::uint64_t>& free);
   // Tells whether ways are to be tried, and the passes that earlier trials chose.
   bool tries() const { return tries_; }
   int passes() const { return passes_; }
@@ -60,7 +65,7 @@ class RouteChoice {
 
  private:
   std::vector<PartitionScheme> other_partitions(const PartitionQuality& standard) const;
-  Route by_trials(const TrialWay& way, const std::vector<MeasuredEpoch>& epochs);
+  Route by_trials(const MeasuredEpoch& best, const std::vector<MeasuredEpoch>& epochs);
   void explain(const Decision& decision, const std::string& why);
 
   const Dataset& dataset_;

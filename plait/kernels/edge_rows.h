@@ -7,8 +7,8 @@
 //   kDirection                     the direction in which it works on the edges
 //   kWork                          its kind, by which GPUs schedule its passes (halo_schedule.h)
 //   row_width()                    floats of each row that its edges read
-//   result_width()                 floats per row of all that it may write, whether or not all of it
-//                                  is wanted: ranks schedule the same passes by it
+//   result_width()                 floats per row of all that it may write, wanted or not: ranks
+//                                  schedule the same passes by it
 //   results()                      the arrays that it writes, once `edges` is known
 // and overloads of apply(operation) on the CPU, of apply_reference(operation), the oracle, and of
 // apply(operation, pass, scratch, stream) with scratch_floats(operation, passes) on GPUs

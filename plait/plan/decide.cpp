@@ -88,13 +88,22 @@ TrainingKind training_kind(const RouteQuestion& q) {
           .exact = q.route.exact};
 }
 
-std::optional<TrialWay> tried_best(const RouteQuestion& question,
-                                   const std::vector<MeasuredEpoch>& measured) {
-  const TrainingKind kind = training_kind(question);
-  const auto first = std::ranges::find(measured, kind, &MeasuredEpoch::kind);
-  const bool serves = question.open_strategy && first != measured.end() &&
-                      answers(question, first->way.strategy, kind.partition);
-  return serves ? std::optional(first->way) : std::nullopt;
+std::optional<MeasuredEpoch> tried_best(const RouteQuestion& question,
+                                        const std::vector<MeasuredEpoch>& measured) {
+  if (!question.open_strategy) return std::nullopt;
+  const bool any_partition = question.route.gpu && question.open_partition;
+  std::vector<TrainingKind> met;  // of each kind the way that stayed comes first
+  std::optional<MeasuredEpoch> best;
+  for (const MeasuredEpoch& one : measured) {
+    if (std::ranges::find(met, one.kind) != met.end()) continue;
+    met.push_back(one.kind);
+    TrainingKind wanted = training_kind(question);
+    if (any_partition) wanted.partition = one.kind.partition;
+    if (one.kind == wanted && answers(question, one.way.strategy, wanted.partition) &&
+        (!best || one.ms < best->ms))
+      best = one;
+  }
+  return best;
 }
 
 std::vector<TrialWay> trial_ways(const RouteQuestion& question,

@@ -71,9 +71,10 @@ inline Decision predict_best(const RouteQuestion& question, const PartitionQuali
 }
 
 // Returns the way that stayed when a training of the question's kind tried several, if one did and
-// the question leaves the strategy open.
-std::optional<TrialWay> tried_best(const RouteQuestion& question,
-                                   const std::vector<MeasuredEpoch>& measured);
+// the question leaves the strategy open. If predictions choose the partition (on GPUs, if it is
+// open), the training may have been on any; then the fastest is taken.
+std::optional<MeasuredEpoch> tried_best(const RouteQuestion& question,
+                                        const std::vector<MeasuredEpoch>& measured);
 
 // Returns the kind of training that the question asks for, on its route's partition.
 TrainingKind training_kind(const RouteQuestion& question);

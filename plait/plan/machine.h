@@ -51,8 +51,8 @@ struct MachineProfile {
   std::uint32_t warps_at_once = 5000;
   // Edges per row, on average, up to which several groups share a warp.
   std::uint32_t short_group = 32;
-  // Blocks of a kernel that pushes rows which change their type, or picked rows above push_by_kernel
-  // bytes, beside a sum: about as many as fill a link.
+  // Blocks of a kernel that pushes rows which change their type, or picked rows above
+  // push_by_kernel bytes, beside a sum: about as many as fill a link.
   std::uint32_t pick_blocks = 32;
   // Blocks of a kernel that pushes all rows and their signals: they fill most of a link, and
   // leave most of the GPU to others.

@@ -53,8 +53,9 @@ class Optimiser {
   // A way is left after its first epoch that counts if that takes this many times as long as the
   // best way's.
   static constexpr double kClearlyWorse = 1.25;
-  // A way must be faster than the first one by this factor to stay in its place.
-  static constexpr double kBetter = 1.05;
+  // A way must be faster than the first one by this factor to stay in its place: two epochs each
+  // tell little on a machine that does other work, and later runs go by what stayed.
+  static constexpr double kBetter = 1.15;
   // The share of an epoch that another way is assumed to save at most: a way is tried only if this,
   // over the epochs that are left, repays the trial.
   static constexpr double kMostGain = 0.2;

@@ -45,8 +45,8 @@ def parallelize(model, data, *, methods=("forward",), partition=None, strategy=N
         methods: the methods of the model that are called from outside. Calls of other methods that
             use weights are refused on several ranks.
         partition, strategy: as in plait.Graph. None: the fastest that `plait tune` measured on this graph
-            for layers as wide as the model's, else "edges", and on GPUs the strategy that is predicted to
-            be the fastest. plait.advise says which, and why. Those of a plait.Graph count, if it has
+            for layers as wide as the model's, else "edges", and on GPUs the strategy and the partition
+            that are predicted to be the fastest. plait.advise says which, and why. Those of a plait.Graph count, if it has
             some or is in use; else it gets these.
         strict: True: an error names layers and attributes that would need rows of other ranks.
             False: a warning names them, and such attributes are left out.

@@ -22,28 +22,38 @@ def timed(trials):
     return [t for t in trials if t["epoch_ms"] is not None]
 
 
+def run_that_tries(plait, *arguments, **keywords):
+    """Repeats a run until it has timed several ways: on a busy machine a set-up may take too long to be repaid."""
+    for _ in range(10):
+        run = plait("train", *arguments, "--json", **keywords)
+        assert run.code == 0, run
+        if len(timed(run.json["trials"])) > 1:
+            return run
+    pytest.fail("no run has timed several ways")
+
+
 def test_trials_find_a_way_and_change_no_loss(plait, communities, routes):
-    found = plait.json("train", communities, *RUN, **routes)
+    found = run_that_tries(plait, communities, *RUN, **routes).json
     trials = found["trials"]
-    assert [t["strategy"] for t in trials] == WAYS and len(timed(trials)) > 1
+    assert [t["strategy"] for t in trials] == WAYS
     for t in trials:
         assert (t["epoch_ms"] is None) == (t["left_out"] is not None)
         assert t["passes"] == 0 and 0 <= t["epochs"] <= 3
     assert trials[0]["epochs"] == 3 and trials[0]["setup_ms"] > 0
     times = {t["strategy"]: t["epoch_ms"] for t in timed(trials)}
     least = min(times, key=times.get)
-    assert found["strategy"] == ("bulk" if times["bulk"] < 1.05 * times[least] else least)
+    assert found["strategy"] == ("bulk" if times["bulk"] < 1.15 * times[least] else least)
     assert len(found["loss"]) == found["epochs"] == EPOCHS
     plain = plait.json("train", communities, *RUN, "--optimise", "off")
     assert plain["trials"] == [] and plain["strategy"] == "bulk"
-    np.testing.assert_allclose(found["loss"], plain["loss"], rtol=1e-5)
+    assert found["loss"] == plain["loss"]  # every way on the CPU sums in the same order
     # The bytes are those of the strategy that stayed.
     same = plait.json("train", communities, "--epochs", 1, *TWO, "--strategy", found["strategy"])
     assert found["bytes_per_rank"] == same["bytes_per_rank"]
 
 
 def test_the_next_run_begins_with_the_best(plait, communities, routes, tmp_path):
-    first = plait.json("train", communities, *RUN, **routes)
+    first = run_that_tries(plait, communities, *RUN, **routes).json
     [path] = (tmp_path / "routes").iterdir()
     kept = json.loads(path.read_text())
     assert kept["epochs"][0]["strategy"] == first["strategy"]
@@ -56,7 +66,9 @@ def test_the_next_run_begins_with_the_best(plait, communities, routes, tmp_path)
     assert second.lines[0] == ("plait: strategy replicate, partition edges: by epochs that an earlier run tried, "
                                "per step:")
     assert len(second.lines) == 1 + len(kept["epochs"])
-    np.testing.assert_allclose(second.json["loss"], first["loss"], rtol=1e-5)
+    assert second.json["loss"] == first["loss"]
+    off = plait.json("train", communities, "--epochs", 1, *TWO, "--optimise", "off", **routes)
+    assert off["strategy"] == "bulk"
     # A model of other widths, other ranks and other kinds of runs find nothing, and tuning comes first.
     for options in (("--hidden", 24, *TWO), ("--model", "sage", *TWO), ("--exact", *TWO), ("--ranks", 3),
                     ("--partition", "hash", *TWO)):
@@ -117,7 +129,5 @@ def test_two_hosts(communities, tmp_path):
 def test_mistakes(plait, communities, tmp_path):
     plait.fails(USAGE, "train", communities, "--optimise", "maybe", names=["'maybe'", "auto, on, off"])
     (tmp_path / "file").write_text("")
-    told = plait("train", communities, *RUN, "--json",
-                 env=environment(PLAIT_ROUTES=str(tmp_path / "file" / "routes")))
-    assert told.code == 0 and len(timed(told.json["trials"])) > 1
+    told = run_that_tries(plait, communities, *RUN, env=environment(PLAIT_ROUTES=str(tmp_path / "file" / "routes")))
     assert [line.startswith("plait: warning: the trials are not kept") for line in told.lines] == [True]

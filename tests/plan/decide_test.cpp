@@ -105,7 +105,7 @@ TEST(TriedBest, TakesTheWayThatStayedInATrainingOfTheSameKind) {
   other.model = "sage";
   const std::vector<MeasuredEpoch> tried{
       {other, {Strategy::replicate}, 1}, {kind, {Strategy::get}, 3}, {kind, {Strategy::bulk}, 2.9}};
-  EXPECT_EQ(tried_best(q, tried), TrialWay{Strategy::get});
+  EXPECT_EQ(tried_best(q, tried), tried[1]);
   EXPECT_FALSE(tried_best(q, {}).has_value());
   for (const auto& change : std::vector<std::function<void(RouteQuestion&)>>{
            [](RouteQuestion& a) { a.widths = {16}; }, [](RouteQuestion& a) { a.model = "gin"; },
@@ -116,6 +116,21 @@ TEST(TriedBest, TakesTheWayThatStayedInATrainingOfTheSameKind) {
     change(changed);
     EXPECT_FALSE(tried_best(changed, tried).has_value());
   }
+}
+
+// On GPUs predictions may have chosen any partition.
+TEST(TriedBest, TakesTheFastestPartitionThatWasTriedIfItIsOpen) {
+  RouteQuestion q = open_question(true, {16, 7});
+  q.model = "gcn";
+  TrainingKind edges = training_kind(q), clusters = edges;
+  clusters.partition = kClusters;
+  const std::vector<MeasuredEpoch> tried{{edges, {Strategy::pipelined}, 3},
+                                         {edges, {Strategy::bulk}, 1},
+                                         {clusters, {Strategy::pipelined, 2}, 2},
+                                         {clusters, {Strategy::partial}, 1.5}};
+  EXPECT_EQ(tried_best(q, tried), tried[2]);
+  q.open_partition = false;
+  EXPECT_EQ(tried_best(q, tried), tried[0]);
 }
 
 TEST(TrialWays, OnTheCpuAreTheStrategiesThatCanBeGone) {

@@ -25,8 +25,9 @@ _LAUNCHED = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 def environment(**variables):
     env = {k: v for k, v in os.environ.items() if k not in _LAUNCHED}
     paths = [p for p in (FOLDER, str(HERE), env.get("PYTHONPATH")) if p]
-    # What the user of this machine has measured (plait tune) decides nothing.
-    return env | {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1", "PLAIT_ROUTES": ""} | variables
+    # What the user of this machine has measured decides nothing.
+    return env | {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1", "PLAIT_ROUTES": "",
+                  "PLAIT_MACHINES": ""} | variables
 
 
 def free_port():

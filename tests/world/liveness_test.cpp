@@ -86,7 +86,7 @@ TEST(KilledRank, EndsNobodyWhoWritesToIt) {
 }
 
 const RankProgram joined_just_now("joined just now", [](World& world) {
-  std::this_thread::sleep_for(400ms);  // the next heartbeat is due after a second
+  std::this_thread::sleep_for(700ms);  // the next heartbeat is due after a second
   say_ready(world);
   for (;;) world.barrier();
 });

@@ -148,7 +148,7 @@ struct Trainer::State {
 
   // Collective. Places the graph in another way, as Trials::Place. The memory of the graph before
   // is given back first, so that a run needs no more memory than the larger of both.
-  int place_anew(const TrialWay& way, bool fits) {
+  Trials::Placed place_anew(const TrialWay& way, bool fits) {
     recorder.reset();
     step_loss.reset(), found.reset();
     graph.reset();
@@ -157,11 +157,13 @@ struct Trainer::State {
     config.route.strategy = way.strategy;
     config.passes = way.passes;
     if (!fits) require_fits();
+    const Stopwatch watch;
     graph = placed();
+    const double seconds = watch.seconds();
     recorder.emplace(*graph);
     step_bytes = 0;
     step_bytes_from.clear();
-    return warm_up();
+    return {warm_up(), seconds};
   }
 
   // Replaces this rank's gradients of the mean loss by their sums over ranks.
@@ -372,7 +374,7 @@ TrainResult Trainer::run(const std::function<void(const EpochResult&)>& each_epo
   State& s = *state_;
   const auto first = static_cast<int>(s.training.history.size());
   bool stopped = false;
-  Trials trials(s.world, s.config.trials, s.setting_up, s.warm_up());
+  Trials trials(s.world, s.config.trials, {s.warm_up(), s.setting_up});
   for (int epoch = first; epoch < s.config.epochs && !stopped && !s.out_of_patience(); ++epoch) {
     const Phase phase(fmt::format("epoch {}", epoch), "epoch");
     trials.before_epoch([&](const TrialWay& way, bool fits) { return s.place_anew(way, fits); });

@@ -1,24 +1,23 @@
 #include "plait/nn/training/trials.h"
 
 #include "plait/base/error.h"
-#include "plait/base/timer.h"
 #include "plait/world/gather.h"
 
 namespace plait {
 
-Trials::Trials(World& world, const std::vector<TrialWay>& ways, double set_up, int warm_up)
+Trials::Trials(World& world, const std::vector<TrialWay>& ways, const Placed& first)
     : world_(world), optimiser_(ways) {
-  if (!optimiser_.finished()) optimiser_.placed(largest_of_all(world_, set_up), warm_up);
+  if (!optimiser_.finished())
+    optimiser_.placed(largest_of_all(world_, first.seconds), first.warm_up);
 }
 
 void Trials::before_epoch(const Place& place) {
   while (optimiser_.wanted() != placed_) {
     const std::size_t wanted = optimiser_.wanted();
     const Trial& trial = optimiser_.trials()[wanted];
-    const Stopwatch watch;
-    int warm_up = 0;
+    Placed placed{};
     try {
-      warm_up = place(trial.way, trial.set_up.has_value());
+      placed = place(trial.way, trial.set_up.has_value());
     } catch (const DoesNotFitError& error) {
       if (optimiser_.finished()) throw;
       placed_ = optimiser_.trials().size();
@@ -26,7 +25,7 @@ void Trials::before_epoch(const Place& place) {
       continue;
     }
     placed_ = wanted;
-    optimiser_.placed(largest_of_all(world_, watch.seconds()), warm_up);
+    optimiser_.placed(largest_of_all(world_, placed.seconds), placed.warm_up);
   }
 }
 

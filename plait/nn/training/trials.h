@@ -13,14 +13,18 @@ namespace plait {
 
 class Trials {
  public:
+  // The epochs that warm a placed graph up, and the seconds that placing it took on this rank.
+  struct Placed {
+    int warm_up;
+    double seconds;
+  };
   // Collective. Replaces the training's graph by one that is placed in this way; `fits`: it was
-  // placed so before. Returns the number of epochs that warm it up. Throws DoesNotFitError on all
-  // ranks; then no graph is placed.
-  using Place = std::function<int(const TrialWay& way, bool fits)>;
+  // placed so before. Throws DoesNotFitError on all ranks; then no graph is placed.
+  using Place = std::function<Placed(const TrialWay& way, bool fits)>;
 
-  // The first way is placed already, in `set_up` seconds on this rank, and takes `warm_up` epochs
-  // to warm up. Collective if there are several ways. `world` outlives this.
-  Trials(World& world, const std::vector<TrialWay>& ways, double set_up, int warm_up);
+  // `first`: of the first way, which is placed already. Collective if there are several ways.
+  // `world` outlives this.
+  Trials(World& world, const std::vector<TrialWay>& ways, const Placed& first);
 
   // Both are collective until the trials have ended, and then do nothing.
   void before_epoch(const Place& place);
