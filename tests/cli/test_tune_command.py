@@ -175,6 +175,10 @@ def test_predictions_choose_where_nothing_was_measured(plait, tmp_path):
         (), ("--strategy", "partial"), ("--strategy", "pipelined"), ("--exact",), ("--exact", "--strategy", "pipelined"))]
     assert arrays[0] == arrays[1] != arrays[2]
     assert arrays[3] == arrays[4]
+    # Ranges of as many vertices share the rows beside the centre more evenly.
+    open_partition = plait(*run[:-2], "--explain").lines
+    assert open_partition[0].startswith("plait: strategy partial, partition vertices: by predicted times")
+    assert len(open_partition) == 1 + 2 * 2 and [float(line.split()[-2]) for line in open_partition[1:]][0] < times[0]
     trained = tmp_path / "communities.plait"
     plait.ok("generate", "dcsbm", "-o", trained)
     gat = plait("plan", trained, *run[2:], "--explain", "--train", "--model", "gat").lines
