@@ -128,7 +128,7 @@ class CpuRates {
   void measure_rows(std::uint64_t row_bytes) {
     const std::uint64_t width = row_bytes / sizeof(float);
     const float* const own = parts_[static_cast<std::size_t>(world_.rank())];
-    for (const auto [rate, table] :
+    for (const auto& [rate, table] :
          {std::pair{Rate::local_rows, kTableBytes}, std::pair{Rate::cached_rows, kCachedBytes}}) {
       RandomRows rows(width, table, 1);
       add(rate, row_bytes, rows.bytes() / seconds_of(world_, 1, [&] { rows.sum_own(own); }));

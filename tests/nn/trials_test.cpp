@@ -10,20 +10,22 @@
 namespace plait {
 namespace {
 
+constexpr Trials::Placed kPlaced{.warm_up = 0, .seconds = 1e-6};
+
 // Places ways, of which some do not fit.
 struct Placing {
   std::vector<Strategy> placed, refused;
   std::vector<Strategy> too_large;
 
   Trials::Place place() {
-    return [this](const TrialWay& way, bool fits) {
+    return [this](const TrialWay& way, bool fits) -> Trials::Placed {
       if (std::ranges::find(too_large, way.strategy) != too_large.end()) {
         EXPECT_FALSE(fits);
         refused.push_back(way.strategy);
         throw DoesNotFitError("too large");
       }
       placed.push_back(way.strategy);
-      return 0;
+      return kPlaced;
     };
   }
 };
@@ -32,7 +34,7 @@ const std::vector<TrialWay> kThree{{Strategy::bulk}, {Strategy::get}, {Strategy:
 
 TEST(Trials, PlaceTheBestWayAgainAfterOneThatDoesNotFit) {
   const auto world = World::alone();
-  Trials trials(*world, kThree, 1e-6, 0);
+  Trials trials(*world, kThree, kPlaced);
   Placing placing;
   placing.too_large = {Strategy::get};
   for (int epoch = 0; epoch < 100; ++epoch) {
@@ -48,13 +50,13 @@ TEST(Trials, PlaceTheBestWayAgainAfterOneThatDoesNotFit) {
 
 TEST(Trials, EndWithTheErrorIfTheBestWayCannotBePlacedAgain) {
   const auto world = World::alone();
-  Trials trials(*world, {{Strategy::bulk}, {Strategy::get}}, 1e-6, 0);
+  Trials trials(*world, {{Strategy::bulk}, {Strategy::get}}, kPlaced);
   Placing placing;
   trials.after_epoch(1, 99), trials.after_epoch(1, 98);
   trials.before_epoch(placing.place());
   EXPECT_EQ(placing.placed, std::vector{Strategy::get});
   trials.after_epoch(5, 97);  // clearly worse
-  const Trials::Place full = [](const TrialWay&, bool fits) -> int {
+  const Trials::Place full = [](const TrialWay&, bool fits) -> Trials::Placed {
     EXPECT_TRUE(fits);
     throw DoesNotFitError("memory is gone");
   };
@@ -63,7 +65,7 @@ TEST(Trials, EndWithTheErrorIfTheBestWayCannotBePlacedAgain) {
 
 TEST(Trials, DoNothingWithoutWays) {
   const auto world = World::alone();
-  Trials trials(*world, {}, 1, 0);
+  Trials trials(*world, {}, kPlaced);
   Placing placing;
   trials.before_epoch(placing.place());
   trials.after_epoch(1, 10);
