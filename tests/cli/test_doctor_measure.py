@@ -35,7 +35,7 @@ def test_measures_and_keeps(plait, tmp_path, ranks):
 
 def test_nothing_is_kept_if_the_folder_is_empty(plait):
     result = plait.ok("doctor", "--measure", env=environment(PLAIT_MACHINES=""))
-    assert "not kept, as PLAIT_MACHINES is empty" in result.out and result.err == ""
+    assert "not kept, as there is no folder" in result.out and result.err == ""
 
 
 def test_mistakes(plait, tmp_path):
