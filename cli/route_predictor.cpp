@@ -1,5 +1,7 @@
 #include "cli/route_predictor.h"
 
+#include <utility>
+
 #include "plait/graph/statistics.h"
 #include "plait/plan/cost_model.h"
 #include "plait/plan/cpu_cost_model.h"
@@ -9,7 +11,9 @@ namespace plait::cli {
 
 RoutePredictor::RoutePredictor(const AnyCsr& graph, int ranks, bool gpus)
     : graph_(graph), gpus_(gpus) {
-  if (!gpus) rates_ = read_kept_machine(kept_machines_folder(), MachineKey::of_cpu(ranks)).rates;
+  if (gpus) return;
+  KeptMachine kept = read_kept_machine(kept_machines_folder(), MachineKey::of_cpu(ranks));
+  rates_ = std::move(kept.rates), note_ = std::move(kept.note);
 }
 
 void RoutePredictor::look_at(const PartitionQuality& quality) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "plait/graph/csr.h"
 #include "plait/partition/quality.h"
@@ -17,6 +18,9 @@ class RoutePredictor {
   // outlives this object.
   RoutePredictor(const AnyCsr& graph, int ranks, bool gpus);
 
+  // Returns why rates that are kept are not used; else an empty text.
+  const std::string& note() const { return note_; }
+
   // `quality`: the counts of the partition.
   void look_at(const PartitionQuality& quality);
   // Returns the predicted milliseconds of y = A x on this partition; nothing if there is no model
@@ -27,6 +31,7 @@ class RoutePredictor {
   const AnyCsr& graph_;
   const bool gpus_;
   MachineRates rates_;  // of the CPU
+  std::string note_;
   std::optional<double> far_share_;
   PartitionQuality quality_;
 };

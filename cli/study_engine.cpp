@@ -176,14 +176,16 @@ class StudyEngine {
     return dynamic_cast<GpuBench&>(bench).time_part(part, settings_.effort);
   }
 
-  // Times the share of a step that the exchange accounts for itself. A check() takes one step.
+  // Times the share of steps that the exchange accounts for itself.
   Times time_share(const PlacedGraph& placed, AggregateBench& bench, double ExchangeCost::*share) {
     Times times;
     for (int r = 0; r < settings_.effort.repetitions; ++r) {
+      const BenchEffort once{.repetitions = 1, .seconds = settings_.effort.seconds};
       const double before = placed.aggregator().cost().*share;
-      bench.check();
-      const double seconds = placed.aggregator().cost().*share - before;
-      times.ms.push_back(largest_of_all(world_, seconds * 1e3));
+      const Stopwatch watch;
+      const double step_ms = bench.time_steps(once).median();
+      const double part = (placed.aggregator().cost().*share - before) / watch.seconds();
+      times.ms.push_back(largest_of_all(world_, part * step_ms));
     }
     std::ranges::sort(times.ms);
     return times;

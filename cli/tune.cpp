@@ -63,6 +63,8 @@ class Tuning {
     on_all_or_none(world_, [&] {  // before all the work
       if (world_.rank() == 0) check_measured_routes(folder_, key_);
     });
+    if (world_.rank() == 0 && !predictor_.note().empty() && !session_.quiet)
+      fmt::print(stderr, "plait: warning: {}\n", predictor_.note());
     const std::vector<Strategy> tried = worthwhile_strategies(world_, o_.standard);
     for (const PartitionScheme scheme : partitions_of(o_)) {
       const Partition partition = partition_for(world_, dataset_, scheme, session_.seed);

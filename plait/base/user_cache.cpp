@@ -1,10 +1,15 @@
 #include "plait/base/user_cache.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <span>
+#include <thread>
 
 #include "plait/base/checksum.h"
 #include "plait/base/error.h"
@@ -38,6 +43,20 @@ AtomicFile begin_cache_file(const std::string& path) {
   std::filesystem::create_directories(folder, failed);
   require(!failed, "{}: cannot be made: {}", printable(folder.string()), failed.message());
   return AtomicFile(path);
+}
+
+CacheLock::CacheLock(const std::string& folder)
+    : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  constexpr auto kLook = std::chrono::milliseconds(5), kMost = std::chrono::milliseconds(2000);
+  auto waited = std::chrono::milliseconds(0);
+  while (descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && waited < kMost) {
+    std::this_thread::sleep_for(kLook);
+    waited += kLook;
+  }
+}
+
+CacheLock::~CacheLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);  // which ends the lock
 }
 
 std::string read_cache_file(const std::string& path,

@@ -19,6 +19,20 @@ std::string cache_path(const std::string& folder, const std::string& key);
 // Begins a file, in a folder that is made. Throws Error if it cannot be written.
 AtomicFile begin_cache_file(const std::string& path);
 
+// Keeps other processes that ask for it from changing files of a folder, while one reads a file and
+// replaces it. It is not had if the folder is not there, or if another process holds it for more
+// than two seconds: such a process may be stopped.
+class CacheLock {
+ public:
+  explicit CacheLock(const std::string& folder);
+  ~CacheLock();
+  CacheLock(const CacheLock&) = delete;
+  CacheLock& operator=(const CacheLock&) = delete;
+
+ private:
+  int descriptor_;  // of the folder, or -1
+};
+
 // Calls read(text) with the text of a file, if there is one. A file that cannot be read, or for
 // which `read` throws an exception, counts as none: returns "PATH is not used: REASON". Exceptions
 // that are no Error say that the file is damaged. Returns an empty text if all is well.

@@ -77,8 +77,8 @@ def _width(conv, name):
 def _outputs(conv):
     width = _width(conv, "out_channels")
     if width is None:
-        products = [part for part in conv.modules() if isinstance(part, torch.nn.Linear)]
-        return products[-1].out_features if products else None
+        widths = [getattr(part, name, None) for part in conv.modules() for name in ("out_features", "out_channels")]
+        return next((width for width in reversed(widths) if isinstance(width, int) and width > 0), None)
     heads = getattr(conv, "heads", 1)
     return width * heads if getattr(conv, "concat", False) and isinstance(heads, int) else width
 

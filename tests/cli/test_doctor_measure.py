@@ -10,7 +10,7 @@ ROWS = [32, 64, 128, 256, 512, 1024, 2048, 4096]
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
-def test_measures_and_keeps(plait, tmp_path, ranks):
+def test_measures_and_keeps(plait, communities, tmp_path, ranks):
     env = environment(PLAIT_MACHINES=str(tmp_path / "machines"))
     found = plait.json("doctor", "--measure", "--ranks", ranks, env=env)
     by_row = {}
@@ -30,7 +30,11 @@ def test_measures_and_keeps(plait, tmp_path, ranks):
     text = plait.ok("doctor", "--measure", "--ranks", ranks, env=env).out
     assert all(f"{bytes}" in text for bytes in ROWS) and found["kept"] in text
     assert ("random rows of all peers" in text) == (ranks > 1) == ("barrier" in text)
-    assert len(list((tmp_path / "machines").iterdir())) == 1
+    [path] = (tmp_path / "machines").iterdir()
+    path.write_text("{")
+    told = plait("tune", communities, "--ranks", 2, "--widths", 8, "--repetitions", 1, "--dry-run", env=env)
+    wanted = [f"plait: warning: {path} is not used: it is damaged"] if ranks == 2 else []
+    assert told.code == 0 and told.lines == wanted
 
 
 def test_nothing_is_kept_if_the_folder_is_empty(plait):

@@ -1,6 +1,5 @@
 """plait study: the studies that run on CPU ranks, their numbers, plots, and what is refused."""
 
-import statistics
 import xml.etree.ElementTree
 
 import pytest
@@ -67,14 +66,14 @@ def test_made_graphs_ranks_and_text(plait):
 
 
 def test_bytes_and_parts(plait, communities):
-    """Bytes are those of a step; on the CPU, the parts of a step take no longer than steps did."""
+    """Bytes are those of a step; on the CPU, no part of a step takes longer than steps do."""
     rows = {row["name"]: row for row in plait.json("study", "nccl", communities, "--width", 16,
                                                    *ONCE)["rows"]}
     assert rows["bulk"]["link_bytes"] < rows["replicate"]["link_bytes"]
     assert rows["replicate"]["link_bytes"] % (16 * 4) == 0
     split = plait.json("study", "split", communities, "--width", 512, "--repetitions", 9)["rows"]
-    parts = statistics.fsum(row["median_ms"] for row in split[1:])
-    assert 0 < split[3]["median_ms"] < 50 * split[0]["median_ms"] and parts > 0
+    assert all(0 <= part < 5 * split[0]["median_ms"] for part in (row["median_ms"] for row in split[1:]))
+    assert split[3]["median_ms"] > 0
 
 
 def test_renumbering_repays(plait, communities):

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "plait/base/error.h"
 
@@ -49,6 +50,23 @@ TEST_F(MeasuredRoutesTest, ReadsWhatWasKept) {
   EXPECT_EQ(found.note, "");
   keep_measured_routes(folder_, key_, {routes_[1]});  // in the place of the others
   EXPECT_EQ(read_measured_routes(folder_, key_).routes, std::vector{routes_[1]});
+}
+
+TEST_F(MeasuredRoutesTest, LosesNothingThatIsKeptAtOnce) {
+  keep_measured_routes(folder_, key_, routes_);
+  const auto kind = [](std::uint64_t width) {
+    return TrainingKind{"gcn", {width}, PartitionScheme::edges, DeviceTransport::vmm, false};
+  };
+  std::vector<std::thread> threads;
+  for (std::uint64_t thread = 0; thread < 4; ++thread)
+    threads.emplace_back([&, thread] {
+      for (std::uint64_t k = 0; k < 5; ++k)
+        keep_measured_epochs(folder_, key_, {{kind(1 + 5 * thread + k), {Strategy::get}, 1}});
+    });
+  for (std::thread& thread : threads) thread.join();
+  const MeasuredRoutes found = read_measured_routes(folder_, key_);
+  EXPECT_EQ(found.routes, routes_);
+  EXPECT_EQ(found.epochs.size(), 20u);
 }
 
 TEST_F(MeasuredRoutesTest, KeepsTheTrialsOfEachKindOfTraining) {

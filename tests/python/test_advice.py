@@ -36,6 +36,7 @@ def advised(layer):
     (lambda: pyg.SAGEConv(8, 40, aggr="std"), "fast", "sum first", 16, False),
     (lambda: pyg.GraphConv(40, 8), "fast", "product first", 8, False),
     (lambda: pyg.GINConv(torch.nn.Linear(40, 8)), "fast", "sum first", 40, False),
+    (lambda: pyg.GINConv(pyg.MLP([40, 16, 8])), "fast", "sum first", 40, False),
     (lambda: pyg.SGConv(40, 8, K=3), "fast", "sum first", 40, False),
     (lambda: pyg.GATConv(40, 8, heads=2), "fast", "product first", 24, True),
     (lambda: pyg.GATv2Conv(40, 8), "by edge", None, None, False),
