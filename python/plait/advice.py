@@ -106,8 +106,13 @@ def advise(model, data, *, ranks=None, device=None, strategy=None, partition=Non
         device: "cpu" or "cuda", or a torch.device. None: where the model is.
         strategy, partition: as in plait.Graph. None: open.
 
-    Returns an Advice, the same on every rank.
+    Returns an Advice, the same on every rank. Raises TypeError if the model is no torch.nn.Module, or ranks no
+    whole number.
     """
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"model is a {type(model).__name__}, not a torch.nn.Module")
+    if ranks is not None and (isinstance(ranks, bool) or not isinstance(ranks, int)):
+        raise TypeError(f"ranks is {ranks!r}, not a whole number")
     graph = _graph_of(data)
     partition, strategy = (own or given for own, given in zip(graph.asked, (partition, strategy)))
     layers = layer_advice(model)
@@ -116,7 +121,8 @@ def advise(model, data, *, ranks=None, device=None, strategy=None, partition=Non
     stats = {"nodes": graph.num_nodes, "edges": graph.num_edges, **graph.stats()}
     reasons = list(choice.reasons)
     if stats["scattered"]:
-        reasons.append("ids are scattered: `plait reorder` writes the graph in an order by communities")
+        reasons.append("the averaged edge span is above GNNAdvisor's bound: `plait reorder` writes the graph in an "
+                       "order by communities, which may be faster")
     refused = [layer.name or layer.kind for layer in layers if layer.way == "refused"]
     if refused:
         reasons.append(f"plait.parallelize refuses {', '.join(refused)}")

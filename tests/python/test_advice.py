@@ -98,6 +98,11 @@ def test_one_process():
         plait.advise(model, data, ranks=0)
     with pytest.raises(ValueError, match="'best'"):
         plait.advise(model, data, ranks=2, partition="best")
+    for wrong in (2.5, "4", True):
+        with pytest.raises(TypeError, match="not a whole number"):
+            plait.advise(model, data, ranks=wrong)
+    with pytest.raises(TypeError, match="model is a Data, not a torch.nn.Module"):
+        plait.advise(data, model)
 
 
 def test_scattered_ids_are_told():
