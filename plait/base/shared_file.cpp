@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <thread>
 #include <utility>
 
 #include "plait/base/checksum.h"
@@ -41,11 +42,16 @@ void SharedFile::sync() {
   if (fdatasync(descriptor_) != 0) fail_write(path_, reason(errno));
 }
 
-FolderLock::FolderLock(const std::string& path) {
+FolderLock::FolderLock(const std::string& path, std::chrono::milliseconds patience) {
+  constexpr auto kLook = std::chrono::milliseconds(5);
   descriptor_ = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor_ < 0) fail_read(path, reason(errno));
-  if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
-  const int error = errno;
+  int error = flock(descriptor_, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+  for (; error == EWOULDBLOCK && patience.count() > 0; patience -= kLook) {
+    std::this_thread::sleep_for(kLook);
+    error = flock(descriptor_, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+  }
+  if (error == 0) return;
   close(descriptor_);
   require(error != EWOULDBLOCK,
           "{}: another process is at work there; wait for it, or give another folder", path);

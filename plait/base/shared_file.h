@@ -1,6 +1,7 @@
 // Files and folders of work in progress, on which several processes work at once.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -35,8 +36,10 @@ class SharedFile {
 // A lock on a folder, which ends with this object, or with the process at the latest.
 class FolderLock {
  public:
-  // Throws Error if another process holds it.
-  explicit FolderLock(const std::string& path);
+  // Throws Error if the folder cannot be read, or if another process holds the lock and does not
+  // give it back within `patience`.
+  explicit FolderLock(const std::string& path,
+                      std::chrono::milliseconds patience = std::chrono::milliseconds(0));
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;

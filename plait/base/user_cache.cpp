@@ -1,15 +1,11 @@
 #include "plait/base/user_cache.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <span>
-#include <thread>
 
 #include "plait/base/checksum.h"
 #include "plait/base/error.h"
@@ -45,18 +41,12 @@ AtomicFile begin_cache_file(const std::string& path) {
   return AtomicFile(path);
 }
 
-CacheLock::CacheLock(const std::string& folder)
-    : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-  constexpr auto kLook = std::chrono::milliseconds(5), kMost = std::chrono::milliseconds(2000);
-  auto waited = std::chrono::milliseconds(0);
-  while (descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && waited < kMost) {
-    std::this_thread::sleep_for(kLook);
-    waited += kLook;
+std::unique_ptr<FolderLock> lock_cache(const std::string& folder) {
+  try {
+    return std::make_unique<FolderLock>(folder, std::chrono::seconds(2));
+  } catch (const Error&) {
+    return nullptr;
   }
-}
-
-CacheLock::~CacheLock() {
-  if (descriptor_ >= 0) ::close(descriptor_);  // which ends the lock
 }
 
 std::string read_cache_file(const std::string& path,

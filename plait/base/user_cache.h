@@ -2,10 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "plait/base/file.h"
+#include "plait/base/shared_file.h"
 
 namespace plait {
 
@@ -20,18 +22,9 @@ std::string cache_path(const std::string& folder, const std::string& key);
 AtomicFile begin_cache_file(const std::string& path);
 
 // Keeps other processes that ask for it from changing files of a folder, while one reads a file and
-// replaces it. It is not had if the folder is not there, or if another process holds it for more
-// than two seconds: such a process may be stopped.
-class CacheLock {
- public:
-  explicit CacheLock(const std::string& folder);
-  ~CacheLock();
-  CacheLock(const CacheLock&) = delete;
-  CacheLock& operator=(const CacheLock&) = delete;
-
- private:
-  int descriptor_;  // of the folder, or -1
-};
+// replaces it. Returns null if the folder is not there, or if another process holds the lock for
+// more than two seconds: such a process may be stopped.
+std::unique_ptr<FolderLock> lock_cache(const std::string& folder);
 
 // Calls read(text) with the text of a file, if there is one. A file that cannot be read, or for
 // which `read` throws an exception, counts as none: returns "PATH is not used: REASON". Exceptions

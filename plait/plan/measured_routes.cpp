@@ -119,13 +119,13 @@ void check_measured_routes(const std::string& folder, const MeasuredKey& key) {
 
 void keep_measured_routes(const std::string& folder, const MeasuredKey& key,
                           const std::vector<MeasuredRoute>& routes) {
-  const CacheLock lock(folder);
+  const auto lock = lock_cache(folder);
   keep(folder, key, {.routes = routes, .epochs = {}, .note = {}});
 }
 
 void keep_measured_epochs(const std::string& folder, const MeasuredKey& key,
                           const std::vector<MeasuredEpoch>& epochs) {
-  const CacheLock lock(folder);
+  const auto lock = lock_cache(folder);
   MeasuredRoutes kept = read_measured_routes(folder, key);
   if (!epochs.empty())
     std::erase_if(kept.epochs,
