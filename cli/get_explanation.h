@@ -1,4 +1,4 @@
-// What the published models say of the settings of strategy get, for plait plan --explain.
+// Explains the settings of strategy get by the published models, for plait plan --explain.
 #pragma once
 
 #include <string>

@@ -45,7 +45,7 @@ struct StudyEntry {
   std::string row = {}, column = {};  // the cell of a heat map; empty: a bar
 };
 
-// What entries are made from.
+// The settings of a study, from which its entries are made.
 struct StudyInput {
   Route route;  // its strategy is open
   std::uint64_t width = 64;

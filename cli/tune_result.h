@@ -24,8 +24,8 @@ struct TuneResult {
 // Returns the way that a run at this width takes by the measurements.
 Route chosen_route(const TuneResult& result, std::uint64_t width);
 
-// What training would choose at one width if nothing had been measured, and how much longer that
-// takes than the best way measured: 0.05 is 5%. No regret: that way was not measured.
+// The route that training would choose at one width if nothing had been measured, and how much
+// longer it takes than the best way measured: 0.05 is 5%. No regret: that way was not measured.
 struct Unmeasured {
   Route route;
   std::optional<double> regret;

@@ -26,7 +26,7 @@ ShardOptions shard_options_of(const ModelConfig& config);
 enum class PhaseOrder { no_sum, product_first, sum_first };
 // "no sum", "product first" or "sum first".
 std::string_view to_string(PhaseOrder order);
-// What is known of a layer before it is made.
+// The properties of a layer that are known before it is made.
 struct LayerPlan {
   LayerShape shape;
   PhaseOrder order = PhaseOrder::no_sum;

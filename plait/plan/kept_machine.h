@@ -1,4 +1,4 @@
-// What `plait doctor --measure` measured, kept in files from one run to the next.
+// The rates that `plait doctor --measure` measured, kept in files from one run to the next.
 //
 // There is one file per kind of device and number of ranks, in the folder kept_machines_folder(). A
 // file that is damaged, or that another version of Plait wrote, counts as none, and the reader is

@@ -23,8 +23,8 @@ struct PassCosts {
   double row = 1.13e-10;           // per row with an edge in the pass, and per slice of the width
   double edge = 1.6e-12;           // per edge, and per slice
   double edge_byte = 1 / 15.6e12;  // per byte of a row that an edge reads
-  // Of attention and extrema, instead of `edge_byte` and `row`: a warp works on one row at a time,
-  // and waits for its first reads in every pass. The bytes were fitted to one H200 (the table of
+  // Costs of attention and extrema, in place of `edge_byte` and `row`: a warp works on one row at a
+  // time and waits for its first reads in every pass. The bytes were fitted to one H200 (table of
   // widths in docs/performance.md), the rows to two H100s with one and with two passes.
   double work_edge_byte = 1 / 6.3e12;
   double attention_row = 1.5e-9;
