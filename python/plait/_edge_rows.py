@@ -15,14 +15,20 @@ from plait._library import ops
 
 _LEAST_WIDTH = 8  # floats of a row, below which torch is as fast
 _MOST_PARTS = 8  # slices before the dimension of nodes, each of which is added by a call of its own
-_MOST_ORDERS = 4  # of one piece: by source and by target, with and without self-loops
+_MOST_ORDERS = 4  # of a piece's edges: by source and by target, with and without self-loops
 
 
 class EdgeOrder:
-    """The edges of a piece, sorted by the node at one end, for the last few lists of ends."""
+    """The edges of a piece, sorted by the node at one end, for the last few lists of ends. Layers of several
+    kinds of edges have more lists, each with a part of the edges, so their lengths are limited together.
 
-    def __init__(self):
+    Args:
+        edges: number of edges of the piece, one loop per node included.
+    """
+
+    def __init__(self, edges):
         self._lists = collections.OrderedDict()
+        self._most = _MOST_ORDERS * edges
 
     def ends(self, index, nodes):
         """Returns the Ends of edges whose nodes, of 0 .. nodes - 1, are `index`, (edges,), int64; the same for
@@ -37,7 +43,7 @@ class EdgeOrder:
         if lists is None:
             lists = ops.edge_lists(index, index, nodes, nodes)
         self._lists[key] = lists
-        while len(self._lists) > _MOST_ORDERS:
+        while len(self._lists) > 1 and sum(edges for _, edges, _ in self._lists) > self._most:
             self._lists.popitem(last=False)
         return lists
 

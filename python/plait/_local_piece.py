@@ -34,7 +34,7 @@ class LocalPiece:
         self.vertices = self._exchange.vertices.to(device)
         weight = graph.edge_weight
         self.edge_weight = None if weight is None else weight[edges.to(weight.device)].to(device)
-        self.edge_order = EdgeOrder()
+        self.edge_order = EdgeOrder(self.edges.numel() + self.num_slots)
 
     def bring(self, rows):
         """As Exchange.bring()."""

@@ -15,7 +15,7 @@ NODES = 7
 
 @pytest.fixture
 def piece():
-    return types.SimpleNamespace(edge_order=EdgeOrder(), num_own=NODES)
+    return types.SimpleNamespace(edge_order=EdgeOrder(40 + NODES), num_own=NODES)
 
 
 def select(dim):
@@ -121,6 +121,14 @@ def test_few_orders_are_kept(piece):
     for seed in range(9):
         reduce(scatter, piece, made(40, 16).detach(), ends(40).roll(seed), 0, NODES, "sum")
     assert len(piece.edge_order._lists) == plait._edge_rows._MOST_ORDERS
+
+
+def test_lists_of_parts_of_the_edges_are_all_kept(monkeypatch, piece):
+    made_lists = calls_of(monkeypatch, "edge_lists")
+    for _ in range(2):  # as RGCNConv makes the index of each relation's edges anew in each step
+        for relation in range(12):
+            reduce(scatter, piece, made(10, 16).detach(), ends(10).roll(relation), 0, NODES, "sum")
+    assert len(made_lists) == len(piece.edge_order._lists) <= 12
 
 
 @pytest.mark.parametrize("layer", [lambda: pyg.GatedGraphConv(16, 2), lambda: pyg.ARMAConv(16, 16, num_stacks=2)])
