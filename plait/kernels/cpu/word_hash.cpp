@@ -9,7 +9,8 @@
 namespace plait {
 
 WordHash hash_words(std::span<const std::byte> bytes) {
-  constexpr std::size_t kGrain = std::size_t{1} << 14;  // some 50 us of work, several starts of threads
+  constexpr std::size_t kGrain = std::size_t{1}
+                                 << 14;  // some 50 us of work, several starts of threads
   std::atomic<std::uint64_t> low{0}, high{0};
   parallel_blocks((bytes.size() + 7) / 8, kGrain, [&](std::size_t begin, std::size_t end) {
     WordHash here;

@@ -1,0 +1,83 @@
+// The choice of some of a vertex's edges, one function for the CPU and the GPU.
+//
+// A draw is a pure function of a key, the vertex, the hop and, in disjoint samples, the tree. So a
+// vertex has the same neighbours whichever rank, thread or device samples it, and in whatever
+// company.
+#pragma once
+
+#include <cstdint>
+
+#include "plait/base/host_device.h"
+#include "plait/base/random.h"
+
+namespace plait {
+
+// The largest fan-out: the counter of a draw has 24 bits for blocks of at least two numbers.
+inline constexpr std::uint64_t kMostFanout = std::uint64_t{1} << 24;
+
+// Names the draws of one vertex.
+struct DrawId {
+  std::uint64_t key = 0;  // of the batch: sample_key()
+  std::uint64_t vertex = 0;
+  std::uint32_t tree = 0;  // number of the seed in a disjoint sample, else 0
+  std::uint8_t hop = 0;    // from 0
+};
+
+// Returns the key of a batch of a run.
+PLAIT_HOST_DEVICE constexpr std::uint64_t sample_key(std::uint64_t seed, std::uint64_t batch) {
+  const auto words = Philox(seed)(batch, 0x53616D706C65u);  // apart from other uses of the seed
+  return std::uint64_t{words[0]} << 32 | words[1];
+}
+
+// The random numbers of one vertex, by their place. Encoding of a counter: low is the vertex; high
+// has the tree in bits 32 to 63, the hop in bits 24 to 31, and the number of the block of four
+// words below.
+class VertexDraws {
+ public:
+  PLAIT_HOST_DEVICE explicit constexpr VertexDraws(const DrawId& id)
+      : philox_(id.key),
+        vertex_(id.vertex),
+        high_(std::uint64_t{id.tree} << 32 | std::uint64_t{id.hop} << 24) {}
+
+  // Returns number `i`, uniform in [0, bound). `population` chooses the precision, and must be the
+  // same for all numbers of the vertex: up to 2^16, numbers have 32 bits (a bias below 2^-16), else
+  // 64 bits.
+  PLAIT_HOST_DEVICE constexpr std::uint64_t below(std::uint64_t bound, std::uint64_t i,
+                                                  std::uint64_t population) const {
+    if (population <= kSmall) {
+      const std::uint32_t word = philox_(vertex_, high_ | i / 4)[i % 4];
+      return std::uint64_t{word} * bound >> 32;
+    }
+    const Philox::Block words = philox_(vertex_, high_ | i / 2);
+    return uniform_below(bound, words[2 * (i % 2)], words[2 * (i % 2) + 1]);
+  }
+
+  static constexpr std::uint64_t kSmall = std::uint64_t{1} << 16;
+
+ private:
+  Philox philox_;
+  std::uint64_t vertex_, high_;
+};
+
+// Chooses `count` different positions of 0 .. population - 1, count <= population, every set
+// equally likely: Floyd's algorithm (Bentley and Floyd, "A sample of brilliance", CACM 1987).
+// Position i is a number drawn below population - count + i + 1 or, if that was chosen before,
+// population - count + i itself; so a GPU draws all numbers at once and then settles them one after
+// the other. `position` has room for `count` numbers. This is the plain version, quadratic in
+// `count`.
+template <class Position>
+PLAIT_HOST_DEVICE constexpr void choose_distinct(const VertexDraws& draws, std::uint64_t population,
+                                                 std::uint64_t count, Position* position) {
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t last = population - count + i;
+    auto chosen = static_cast<Position>(draws.below(last + 1, i, population));
+    for (std::uint64_t j = 0; j < i; ++j)
+      if (position[j] == chosen) {
+        chosen = static_cast<Position>(last);
+        break;
+      }
+    position[i] = chosen;
+  }
+}
+
+}  // namespace plait

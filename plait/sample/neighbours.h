@@ -1,0 +1,108 @@
+// Neighbour sampling: from seeds to the part of the graph that a mini-batch computes on (Hamilton,
+// Ying and Leskovec, NeurIPS 2017; WholeGraph, section 4).
+//
+// Each hop draws some edges of each of its targets and gives the vertices at their other ends
+// numbers in the sample: seeds first, then each new vertex in the order in which edges reach it,
+// hop after hop (append-unique, WholeGraph, section 4.2). Message passing on the sample needs only
+// these numbers, the vertices' ids and the edges' ids.
+//
+// The sample depends on the seeds, the key and the settings alone (draw.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "plait/base/array.h"
+#include "plait/graph/csr.h"
+
+namespace plait {
+
+// The targets of a hop.
+enum class Targets : std::uint8_t {
+  // The vertices that the hop before has found, so that each is a target once, as in PyG.
+  newest,
+  // All vertices that were found so far, with new draws at each hop, as in WholeGraph. A layer's
+  // result for a vertex then does not depend on the other seeds of the batch.
+  all,
+};
+
+// The part of a row from which temporal samples draw.
+enum class TimeRule : std::uint8_t {
+  uniform,  // of all edges that are not later than the seed
+  last,     // the latest of them
+};
+
+struct SampleSettings {
+  std::vector<std::int64_t> fanouts;  // edges per target, by hop; -1: all
+  bool replace = false;               // an edge may be drawn more than once
+  bool disjoint = false;              // each seed has vertices of its own
+  Targets targets = Targets::newest;
+  TimeRule time = TimeRule::uniform;
+};
+
+// Values of the graph that samples may depend on. Spans are empty where there are none.
+struct SampleValues {
+  // One per edge, in the order of the CSR: the chance to be drawn is proportional. Finite and >= 0;
+  // edges of weight 0 are never drawn.
+  std::span<const float> weights;
+  // Of edges, or of vertices: an edge is drawn only if neither it nor its source is later than the
+  // seed.
+  std::span<const std::int64_t> edge_times, vertex_times;
+};
+
+// A sample. Numbers of vertices are places in `vertices`.
+struct Sample {
+  struct Hop {
+    std::uint64_t first_target = 0;         // targets have consecutive numbers from here on
+    std::vector<std::uint32_t> offsets;     // targets + 1 numbers, the first 0
+    std::vector<std::uint32_t> neighbours;  // one per edge: the number of its source
+    std::vector<EdgeOffset> edges;          // one per edge: its place in the CSR
+    std::uint64_t vertices = 0;             // found so far, this hop included
+
+    std::uint64_t targets() const { return offsets.size() - 1; }
+  };
+  std::uint64_t seeds = 0;
+  std::vector<std::uint64_t> vertices;  // ids, the seeds first
+  std::vector<std::uint32_t> trees;  // disjoint: the number of the seed of each vertex; else empty
+  std::vector<Hop> hops;
+};
+
+// Samples one graph. sample() may be called by several threads at once, each with its own
+// workspace.
+class NeighbourSampler {
+ public:
+  // Memory that calls reuse: 4 bytes per vertex of the graph.
+  class Workspace;
+
+  // The arrays of `values` and of the graph outlive the sampler. Throws UsageError for a fan-out
+  // that is neither -1 nor in 1 .. kMostFanout, more than 256 hops, values of another length than
+  // the graph's, weights that are negative, infinite or no numbers, and times without `disjoint`.
+  NeighbourSampler(AnyCsr graph, SampleSettings settings, const SampleValues& values = {});
+  ~NeighbourSampler();
+
+  const SampleSettings& settings() const;
+
+  // Returns a sample of seeds, any number, which may repeat: each place in `seeds` is a vertex of
+  // its own in the sample, and edges that reach a repeated seed are numbered by its first place.
+  // `times`: one per seed if the graph has times, else empty. Throws UsageError for a seed that is
+  // no vertex, with its place; DoesNotFitError if the sample has 2^32 - 1 vertices or edges, or
+  // more.
+  Sample sample(std::span<const std::uint64_t> seeds, std::uint64_t key, Workspace& workspace,
+                std::span<const std::int64_t> times = {}) const;
+
+  // Returns a workspace for calls by one thread at a time.
+  std::unique_ptr<Workspace> workspace() const;
+
+ private:
+  struct State;
+  std::unique_ptr<const State> state_;
+};
+
+// The same in plain loops and one thread: the oracle. Takes time quadratic in the fan-outs.
+Sample sample_neighbours_reference(const AnyCsr& graph, const SampleSettings& settings,
+                                   const SampleValues& values, std::span<const std::uint64_t> seeds,
+                                   std::uint64_t key, std::span<const std::int64_t> times = {});
+
+}  // namespace plait
