@@ -19,6 +19,7 @@
 #include "plait/nn/training/checkpoint.h"
 #include "plait/nn/training/metric.h"
 #include "plait/nn/training/recorded.h"
+#include "plait/nn/training/sampled_batches.h"
 #include "plait/nn/training/task.h"
 #include "plait/nn/training/trainable.h"
 #include "plait/nn/training/trials.h"
@@ -75,6 +76,7 @@ struct Trainer::State {
   torch::Tensor epoch_at;  // one int32: the epoch under way, which a recorded step reads
   Adam optimizer;
   TrainingState training;
+  std::unique_ptr<SampledBatches> batches;  // if a step takes a sample
   std::optional<Recorder> recorder;
   torch::Tensor step_loss, found;  // loss and evidence of the recorded work
   RankCost cost;                   // of this rank
@@ -135,6 +137,8 @@ struct Trainer::State {
       training = resume_checkpoint(read_checkpoint(w, c.resume), c.resume, training, model, best,
                                    optimizer);
     epoch_at.fill_(static_cast<std::int64_t>(training.history.size()));
+    if (config.sampled)
+      batches = std::make_unique<SampledBatches>(w, dataset, config, split_of(dataset, c).span());
   }
 
   c10::intrusive_ptr<GraphHandle> first_placed() {
@@ -180,6 +184,34 @@ struct Trainer::State {
     return model.forward(input, graph, drop_step, trains, set ? &*set : nullptr);
   }
 
+  // Takes a step along the gradient of the loss of all ranks. `loss`: the sum over this rank's
+  // examples; `share`: the factor of one.
+  void descend(const torch::Tensor& loss, const torch::Tensor& share) {
+    sum_gradients(timed("backward",
+                        [&] { return torch::autograd::grad({loss}, parameters, {share}); }));
+    timed("optimiser", [&] { optimizer.step(); });
+  }
+
+  // Takes a step on the sample of each batch of an epoch. Returns this rank's part of the losses of
+  // all examples, each from before its step.
+  double sampled_steps(int epoch) {
+    AddTime time(step_seconds);
+    const BackwardHere here;
+    double sum = 0;
+    for (std::int64_t i = 0; i < batches->steps(); ++i) {
+      const std::int64_t step = epoch * batches->steps() + i;
+      const SampledBatch batch = batches->batch(step);
+      const DropoutStep drop_step{&dropout, static_cast<std::uint32_t>(step)};
+      const torch::Tensor scores = model.forward(batch.input, batch.graphs, drop_step, true);
+      const torch::Tensor loss =
+          task.losses(scores, batch.targets, batch.graphs.back()).sum(torch::kFloat64);
+      descend(loss, torch::full({}, 1 / batch.examples, torch::kFloat64));
+      sum += loss.item<double>();
+      for (const GraphRef& sample : batch.graphs) cost.summing += sample->cost().summing;
+    }
+    return sum;
+  }
+
   // Takes one step on the whole graph. Returns this rank's part of the training loss.
   double step(int epoch) {
     AddTime time(step_seconds);
@@ -190,9 +222,7 @@ struct Trainer::State {
           task.losses(scores(drop_step, true), targets.of(Split::train), graph);
       const BackwardHere here;
       const torch::Tensor loss = losses.sum();
-      sum_gradients(timed(
-          "backward", [&] { return torch::autograd::grad({loss}, parameters, {share_of_one}); }));
-      timed("optimiser", [&] { optimizer.step(); });
+      descend(loss, share_of_one);
       epoch_at.add_(1);
       step_loss = graph->exact() ? part_of_total(losses, graph) : loss.detach();
     });
@@ -210,7 +240,7 @@ struct Trainer::State {
   double counted_step(int epoch) {
     const ExchangeCost before = graph->cost();
     const std::uint64_t sent_before = world.bytes_sent();
-    const double loss = step(epoch);
+    const double loss = batches ? sampled_steps(epoch) : step(epoch);
     const ExchangeCost after = graph->cost();
     cost.summing += after.summing - before.summing;
     cost.fetching += after.fetching - before.fetching;
@@ -344,6 +374,7 @@ Trainer::Trainer(World& world, const Dataset& dataset, const Partition& partitio
   check_partition(dataset, partition);
   TrainConfig config = given;
   config.model = model_for(given.model, dataset);
+  if (config.sampled) check_sampled(dataset, config);
   config.normalize = resolved(given.normalize, dataset.features);
   torch_device(config.route.gpu);  // before any backward pass, also of rehearsals
   require_training_fits(world, dataset, partition, config);
