@@ -1,6 +1,7 @@
 #include "plait/nn/training/sampled_batches.h"
 
 #include <algorithm>
+#include <cmath>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -15,6 +16,7 @@
 #include "plait/graph/loops.h"
 #include "plait/nn/model.h"
 #include "plait/placement/row_block.h"
+#include "plait/sample/draw.h"
 #include "plait/sample/neighbours.h"
 
 namespace plait {
@@ -45,16 +47,6 @@ std::vector<std::uint64_t> in_order_of(std::uint64_t epoch, std::uint64_t seed,
   return examples;
 }
 
-// A batch but for what its ranks must agree on.
-struct Prepared {
-  std::int64_t step = 0;
-  InputFeatures input;
-  std::vector<SampledEdges> edges;  // one per layer
-  std::vector<SampleScales> scales;
-  SplitRows targets;
-  double examples = 0;
-};
-
 torch::Tensor tensor_of(const std::vector<float>& values) {
   return torch::from_blob(const_cast<float*>(values.data()),
                           {static_cast<std::int64_t>(values.size())})
@@ -64,6 +56,16 @@ torch::Tensor tensor_of(const std::vector<float>& values) {
 }  // namespace
 
 struct SampledBatches::State {
+  // A batch but for what its ranks must agree on.
+  struct Prepared {
+    std::int64_t step = 0;
+    InputFeatures input;
+    std::vector<SampledEdges> edges;  // one per layer
+    std::vector<SampleScales> scales;
+    SplitRows targets;
+    double examples = 0;
+  };
+
   World& world;
   const Dataset& dataset;
   const TrainConfig config;
@@ -92,7 +94,7 @@ struct SampledBatches::State {
         graph(options.one_loop_each ? without_loops(d.graph) : d.graph),
         loops(options.one_loop_each ? loop_weights(d.graph) : std::vector<float>()),
         normalization(normalization_of_all()),
-        sampler(graph, {.fanouts = c.sampled->fanouts, .targets = Targets::all}),
+        sampler(graph, {.fanouts = c.sampled->fanouts, .targets = HopTargets::all}),
         workspace(sampler.workspace()) {}
 
   // Examples of all ranks in a step.
