@@ -11,10 +11,10 @@ namespace plait::cli {
 void add_sample_options(CLI::App* command, std::optional<SampledTraining>& sampled);
 
 // Clears `sampled` unless --sampled was given, and gives each layer a fan-out if there is one for
-// all. Throws UsageError for a fan-out out of range.
+// all.
 void apply_fanouts(const CLI::App& command, std::optional<SampledTraining>& sampled, int layers);
 
 // The settings as in the object that train prints; empty if nothing is sampled.
-json to_json(const std::optional<SampledTraining>& sampled);
+json sampled_to_json(const std::optional<SampledTraining>& sampled);
 
 }  // namespace plait::cli

@@ -66,7 +66,7 @@ json to_json(const Options& o, const Session& session, const World& world,
       all[fmt::format("{}_accuracy", part)] = all[fmt::format("{}_metric", part)];
   if (accuracy) all["val_accuracy_by_epoch"] = validation;
   all.update(trials_to_json(result));
-  all.update(to_json(o.train.sampled));
+  all.update(sampled_to_json(o.train.sampled));
   if (o.train.route.gets_on_gpus()) all["get"] = cli::to_json(o.train.route.get);
   return all;
 }

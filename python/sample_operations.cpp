@@ -198,7 +198,7 @@ c10::intrusive_ptr<SamplerHandle> make_sampler(const Tensor& rowptr, const Tenso
         std::move(graph), SampleSettings{.fanouts = std::move(fanouts),
                                          .replace = replace,
                                          .disjoint = disjoint,
-                                         .targets = all_targets ? Targets::all : Targets::newest,
+                                         .targets = all_targets ? HopTargets::all : HopTargets::newest,
                                          .time = last ? TimeRule::last : TimeRule::uniform});
   });
 }

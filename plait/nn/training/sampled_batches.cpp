@@ -247,7 +247,7 @@ std::int64_t SampledBatches::steps() const { return state_->steps; }
 
 SampledBatch SampledBatches::batch(std::int64_t step) {
   State& s = *state_;
-  Prepared next = s.take(step);
+  State::Prepared next = s.take(step);
   std::vector<double>
       rows;  // own rows of each layer on all ranks, over which batches are normalised
   for (const SampledEdges& edges : next.edges)

@@ -121,18 +121,21 @@ struct Trainer::State {
       p.mutable_grad() = gradients.narrow(0, at, p.numel()).view_as(p);
       at += p.numel();
     }
+    if (config.sampled) {
+      batches = std::make_unique<SampledBatches>(w, dataset, config, split_of(dataset, c).span());
+      training.steps = batches->steps();
+    }
     if (!c.resume.empty() || !c.checkpoint.empty()) {
       training.settings = {{"metric", std::string(to_string(metric_kind))},
                            {"split", split_name(dataset, c)},
-                           {"normalize", std::string(to_string(c.normalize))}};
+                           {"normalize", std::string(to_string(c.normalize))},
+                           {"steps", steps_name(c, w.size())}};
       training.graph = fingerprint(in_first_order(w, dataset));
     }
     if (!c.resume.empty())
       training = resume_checkpoint(read_checkpoint(w, c.resume), c.resume, training, model, best,
                                    optimizer);
     epoch_at.fill_(static_cast<std::int64_t>(training.history.size()));
-    if (config.sampled)
-      batches = std::make_unique<SampledBatches>(w, dataset, config, split_of(dataset, c).span());
   }
 
   c10::intrusive_ptr<GraphHandle> first_placed() {
