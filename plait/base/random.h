@@ -66,7 +66,7 @@ PLAIT_HOST_DEVICE constexpr float uniform_float(std::uint32_t bits) {
 }
 
 // Returns a number uniform in [0, 1): 53 bits, exact in double.
-constexpr double uniform_double(std::uint32_t high, std::uint32_t low) {
+PLAIT_HOST_DEVICE constexpr double uniform_double(std::uint32_t high, std::uint32_t low) {
   const std::uint64_t bits = (std::uint64_t{high} << 32 | low) >> 11;
   return static_cast<double>(bits) * 0x1p-53;
 }
