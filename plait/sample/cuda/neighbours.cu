@@ -25,6 +25,7 @@
 #include "plait/base/cuda/cub_scratch.cuh"
 #include "plait/base/error.h"
 #include "plait/base/saturating.h"
+#include "plait/sample/check.h"
 #include "plait/sample/cuda/append_unique.cuh"
 #include "plait/sample/cuda/draw.cuh"
 #include "plait/sample/cuda/neighbours.h"
@@ -328,11 +329,7 @@ class Batch {
     const HopCounts found = *m_.counts_here.data();
     const std::uint64_t total = *m_.total_here.data();
     vertices_ = found.vertices;
-    require<DoesNotFitError>(
-        total + vertices_ < kMostNumbers,
-        "hop {} of the sample has {} edges, which may reach {} vertices; use fewer than {}, by "
-        "smaller fan-outs or batches",
-        args.hop + 1, total, total + vertices_, kMostNumbers);
+    check_sample_size(total + vertices_, "vertices, or edges in a hop");
     return {found.targets, total};
   }
 
@@ -378,8 +375,8 @@ class Batch {
 };
 
 template <class T>
-std::vector<T> to_vector(const T* data, std::uint64_t size) {
-  std::vector<T> values(size);
+RawVector<T> to_raw_vector(const T* data, std::uint64_t size) {
+  RawVector<T> values(size);
   if (size > 0) copy_to_host(values.data(), data, size * sizeof(T));
   return values;
 }
@@ -407,13 +404,13 @@ std::uint64_t largest_degree(const GpuCsr& graph) {
 Sample to_host(const GpuSample& sample) {
   Sample s;
   s.seeds = sample.seeds;
-  s.vertices = to_vector(sample.vertices, sample.vertex_count);
-  if (sample.trees != nullptr) s.trees = to_vector(sample.trees, sample.vertex_count);
+  s.vertices = to_raw_vector(sample.vertices, sample.vertex_count);
+  if (sample.trees != nullptr) s.trees = to_raw_vector(sample.trees, sample.vertex_count);
   for (const GpuSample::Hop& hop : sample.hops)
     s.hops.push_back({.first_target = hop.first_target,
-                      .offsets = to_vector(hop.offsets, hop.targets + 1),
-                      .neighbours = to_vector(hop.neighbours, hop.edge_count),
-                      .edges = to_vector(hop.edges, hop.edge_count),
+                      .offsets = to_raw_vector(hop.offsets, hop.targets + 1),
+                      .neighbours = to_raw_vector(hop.neighbours, hop.edge_count),
+                      .edges = to_raw_vector(hop.edges, hop.edge_count),
                       .vertices = hop.vertices});
   return s;
 }
@@ -422,25 +419,15 @@ Sample to_host(const GpuSample& sample) {
 
 GpuNeighbourSampler::GpuNeighbourSampler(const GpuCsr& graph, SampleSettings settings)
     : graph_(graph), settings_(std::move(settings)) {
-  require<UsageError>(settings_.fanouts.size() <= 256, "{} hops; at most 256 are possible",
-                      settings_.fanouts.size());
-  for (std::size_t h = 0; h < settings_.fanouts.size(); ++h) {
-    const std::int64_t fanout = settings_.fanouts[h];
-    require<UsageError>(
-        fanout == -1 || (fanout >= 1 && fanout <= static_cast<std::int64_t>(kMostFanout)),
-        "fan-out {} of hop {} is neither -1 nor in 1..{}", fanout, h + 1, kMostFanout);
-  }
+  check_settings(graph_.vertices, settings_);
+  require<UsageError>(settings_.time == TimeRule::uniform,
+                      "the latest edges cannot be taken on a GPU yet; sample on the CPU");
   max_degree_ = largest_degree(graph_);
 }
 
 void GpuNeighbourSampler::enqueue(std::span<const std::uint64_t> seeds, std::uint64_t key,
                                   GpuSampleBuffers& buffers, void* stream) const {
-  for (std::size_t i = 0; i < seeds.size(); ++i)
-    require<UsageError>(seeds[i] < graph_.vertices,
-                        "seed {} is {}, but the graph's vertices are 0..{}", i, seeds[i],
-                        static_cast<std::int64_t>(graph_.vertices) - 1);
-  require<DoesNotFitError>(seeds.size() < kMostNumbers, "{} seeds are more than {}", seeds.size(),
-                           kMostNumbers - 1);
+  check_seed_ids(graph_.vertices, seeds);
   Memory& m = buffers.memory();
   m.await();
   m.seeds_here.reserve(seeds.size());
