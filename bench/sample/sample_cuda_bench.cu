@@ -21,7 +21,6 @@
 #include "plait/base/cuda/cuda.cuh"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
-#include "plait/base/parallel.h"
 #include "plait/base/random.h"
 #include "plait/base/timer.h"
 #include "plait/graph/generate.h"
