@@ -64,6 +64,12 @@ WordHash gpu_hash_words(std::span<const std::byte>, void*) {
 void gpu_gather_rows(const GatherRows&, void*) { use_gpu(0); }
 void gpu_add_rows(const AddRows&, void*) { use_gpu(0); }
 
+struct GpuOrderedSums::Memory {};
+
+GpuOrderedSums::GpuOrderedSums() { use_gpu(0); }
+GpuOrderedSums::~GpuOrderedSums() = default;
+void GpuOrderedSums::add(const AddRows&, void*) {}
+
 // --- sample ---
 
 struct GpuGraph::Arrays {

@@ -15,6 +15,7 @@
 #include "plait/base/cuda/cuda.cuh"
 #include "plait/base/cuda/warp.cuh"
 #include "plait/store/cuda/gather_rows.h"
+#include "plait/store/cuda/rank_table.cuh"
 
 namespace plait {
 namespace {
@@ -65,24 +66,6 @@ struct ConvertEight {
   }
 };
 
-// The bases and the first ids of ranks, in shared memory: lanes of a warp ask for different ones.
-struct RankTable {
-  const std::byte* base[kMostStoreRanks];
-  std::uint64_t starts[kMostStoreRanks + 1];
-
-  __device__ void fill(const StoredRows& rows) {
-    for (int r = static_cast<int>(threadIdx.x); r <= rows.ranks; r += kThreads) {
-      if (r < rows.ranks) base[r] = rows.base[r];
-      starts[r] = rows.starts[r];
-    }
-    __syncthreads();
-  }
-  __device__ const std::byte* row(const StoredRows& rows, std::uint64_t id) const {
-    const RowPlace place = place_of(rows, starts, id);
-    return base[place.rank] + place.row * rows.stride;
-  }
-};
-
 template <class Mover, int kLanes>
 __global__ void __launch_bounds__(kThreads)
     gather_kernel(const __grid_constant__ GatherRows a, std::uint64_t pieces) {
@@ -108,21 +91,6 @@ __global__ void __launch_bounds__(kThreads)
         if (first + k * step < a.count)
           Mover::write(a.out + (first + k * step) * a.out_stride + c * Mover::kOutBytes, piece[k]);
     }
-  }
-}
-
-// The atomics reach memory of other GPUs.
-template <int kLanes>
-__global__ void __launch_bounds__(kThreads) add_kernel(const __grid_constant__ AddRows a) {
-  __shared__ RankTable ranks;
-  ranks.fill(a.to);
-  const std::uint64_t step = std::uint64_t{gridDim.x} * (kThreads / kLanes);
-  const unsigned lane = threadIdx.x % kLanes;
-  std::uint64_t i = blockIdx.x * std::uint64_t{kThreads / kLanes} + threadIdx.x / kLanes;
-  for (; i < a.count; i += step) {
-    auto* const row = reinterpret_cast<float*>(const_cast<std::byte*>(ranks.row(a.to, a.ids[i])));
-    for (std::uint64_t c = lane; c < a.width; c += kLanes)
-      atomicAdd_system(row + c, a.rows[i * a.rows_stride + c]);
   }
 }
 
@@ -183,16 +151,6 @@ void gpu_gather_rows(const GatherRows& a, void* at) {
     default:
       return launch<Copy<uint4>>(a, stream);
   }
-}
-
-void gpu_add_rows(const AddRows& a, void* stream) {
-  if (a.count == 0 || a.width == 0) return;
-  for_lanes<1>(a.width, [&](auto lanes) {
-    constexpr int kLanes = decltype(lanes)::value;
-    add_kernel<kLanes>
-        <<<blocks_of(a.count, kLanes, 1), kThreads, 0, static_cast<cudaStream_t>(stream)>>>(a);
-  });
-  check_cuda(cudaGetLastError(), "adding rows");
 }
 
 }  // namespace plait

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 
 #include "plait/base/cuda/cuda.cuh"
 #include "tests/support/stored_rows.h"
@@ -119,32 +120,56 @@ TEST(GatherRowsCuda, ManyIdsAndNone) {
   check({.rows = {.ranks = kMostStoreRanks, .rows = 900, .stride = 32}, .width = 32});
 }
 
-// Sums are exact in any order.
-TEST(AddRowsCuda, EqualsTheReference) {
+using Add = std::function<void(const AddRows&)>;
+
+// Adds rows to the same memory on the GPU and by plain loops. `exact`: sums do not depend on their
+// order.
+void check_sums(const RowsCase& c, std::uint64_t width, std::size_t count, bool exact,
+                const Add& add) {
+  SCOPED_TRACE(testing::Message() << "ranks " << c.ranks << " rows " << c.rows << " width " << width
+                                  << " ids " << count);
+  RankedRows rows(c);
+  rows.fill_floats(c.before);
+  DeviceRows there(rows, c);
+  const auto ids = test::random_ids(c.rows, count, 5);
+  std::vector<float> values(ids.size() * (width + 1));
+  for (std::size_t k = 0; k < values.size(); ++k)
+    values[k] =
+        exact ? static_cast<float>(k % 29) / 8 - 1 : 1 / (static_cast<float>(k % 1009) - 500.5f);
+  const DeviceArray<std::uint64_t> ids_there{std::span<const std::uint64_t>(ids)};
+  const DeviceArray<float> values_there{std::span<const float>(values)};
+  AddRows args{.to = rows.view,
+               .ids = ids.data(),
+               .count = ids.size(),
+               .width = width,
+               .rows = values.data(),
+               .rows_stride = width + 1};
+  add_rows_reference(args);
+  args.to = there.view, args.ids = ids_there.data(), args.rows = values_there.data();
+  add(args);
+  for (std::size_t r = 0; r < rows.memory.size(); ++r)
+    ASSERT_EQ(there.memory[r].to_host(), rows.memory[r]) << "rank " << r;
+}
+
+RowsCase rows_of(int ranks, std::uint64_t rows, std::uint64_t width) {
+  return {.ranks = ranks, .rows = rows, .stride = width * 4 + 8, .before = 4};
+}
+
+TEST(AddRowsCuda, AtomicSumsEqualTheReference) {
   for (const int ranks : {1, 3})
-    for (const std::uint64_t width : {1, 2, 5, 16, 31, 32, 33, 100, 300}) {
-      const RowsCase c{.ranks = ranks, .rows = 50, .stride = width * 4 + 8, .before = 4};
-      RankedRows rows(c);
-      rows.fill_floats(c.before);
-      DeviceRows there(rows, c);
-      const auto ids = test::random_ids(c.rows, 900, 5);
-      std::vector<float> values(ids.size() * (width + 1));
-      for (std::size_t k = 0; k < values.size(); ++k)
-        values[k] = static_cast<float>(k % 29) / 8 - 1;
-      const DeviceArray<std::uint64_t> ids_there{std::span(ids)};
-      const DeviceArray<float> values_there{std::span<const float>(values)};
-      AddRows args{.to = rows.view,
-                   .ids = ids.data(),
-                   .count = ids.size(),
-                   .width = width,
-                   .rows = values.data(),
-                   .rows_stride = width + 1};
-      add_rows_reference(args);
-      args.to = there.view, args.ids = ids_there.data(), args.rows = values_there.data();
-      gpu_add_rows(args, nullptr);
-      for (std::size_t r = 0; r < rows.memory.size(); ++r)
-        ASSERT_EQ(there.memory[r].to_host(), rows.memory[r]) << ranks << ' ' << width << ' ' << r;
-    }
+    for (const std::uint64_t width : {1, 2, 5, 16, 31, 32, 33, 100, 300})
+      check_sums(rows_of(ranks, 50, width), width, 900, true,
+                 [](const AddRows& args) { gpu_add_rows(args, nullptr); });
+}
+
+TEST(AddRowsCuda, OrderedSumsHaveTheBitsOfTheReference) {
+  GpuOrderedSums sums;
+  for (const int ranks : {1, 3})
+    for (const std::uint64_t width : {1, 2, 5, 16, 33, 100})
+      for (const std::uint64_t rows : {1, 2, 50, 4096})
+        for (const std::size_t count : {0, 1, 6, 900, 300})
+          check_sums(rows_of(ranks, rows, width), width, count, false,
+                     [&](const AddRows& args) { sums.add(args, nullptr); });
 }
 
 }  // namespace
