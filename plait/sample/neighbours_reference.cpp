@@ -95,7 +95,6 @@ struct Found {
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> numbers{};
 
   void add(std::uint32_t tree, std::uint64_t vertex) {
-    check_sample_size(sample.vertices.size() + 1, "vertices");
     numbers.emplace(std::pair{tree, vertex}, sample.vertices.size());
     sample.vertices.push_back(vertex);
     if (disjoint) sample.trees.push_back(tree);
@@ -124,7 +123,7 @@ Sample sample_graph(const Csr<V>& graph, const SampleSettings& settings, const S
       const Row<V> row{graph, values, sample.vertices[target], times.empty() ? 0 : times[tree]};
       const DrawId id{key, row.vertex, tree, static_cast<std::uint8_t>(h)};
       for (const std::uint64_t position : draw(row, settings, id)) {
-        check_sample_size(++edges, "edges");
+        check_sample_size(sample.seeds, ++edges);
         hop.edges.push_back(row.edge(position));
         hop.neighbours.push_back(found.number_of(tree, graph.neighbours[row.edge(position)]));
       }
