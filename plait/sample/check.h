@@ -13,7 +13,7 @@ void check_seeds(const AnyCsr& graph, std::span<const std::uint64_t> seeds,
 void check_settings(std::uint64_t vertices, const SampleSettings& settings);
 void check_seed_ids(std::uint64_t vertices, std::span<const std::uint64_t> seeds);
 
-// Throws DoesNotFitError unless a sample may have so many vertices or edges.
-void check_sample_size(std::uint64_t count, const char* what);
+// Throws DoesNotFitError unless a sample may have so many seeds and edges.
+void check_sample_size(std::uint64_t seeds, std::uint64_t edges);
 
 }  // namespace plait
