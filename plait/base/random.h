@@ -20,7 +20,16 @@ class Philox {
   struct Block {
     std::uint32_t words[4];
 
-    PLAIT_HOST_DEVICE constexpr std::uint32_t operator[](std::size_t i) const { return words[i]; }
+    // A place that is known only when the program runs would put the words into memory on a GPU,
+    // far from registers: there they are selected.
+    PLAIT_HOST_DEVICE constexpr std::uint32_t operator[](std::size_t i) const {
+#ifdef __CUDA_ARCH__
+      const std::uint32_t low = i & 1 ? words[1] : words[0], high = i & 1 ? words[3] : words[2];
+      return i & 2 ? high : low;
+#else
+      return words[i];
+#endif
+    }
     // The four words.
     constexpr const std::uint32_t* begin() const { return words; }
     constexpr const std::uint32_t* end() const { return words + 4; }

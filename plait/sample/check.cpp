@@ -12,17 +12,6 @@ namespace {
 constexpr std::size_t kGrain = std::size_t{1} << 18;
 constexpr std::size_t kMostHops = 256;  // a draw has 8 bits for the hop
 
-void check_fanouts(std::span<const std::int64_t> fanouts) {
-  require<UsageError>(fanouts.size() <= kMostHops, "there are {} fan-outs; at most {} are allowed",
-                      fanouts.size(), kMostHops);
-  for (std::size_t hop = 0; hop < fanouts.size(); ++hop) {
-    const std::int64_t fanout = fanouts[hop];
-    require<UsageError>(
-        fanout == -1 || (fanout >= 1 && static_cast<std::uint64_t>(fanout) <= kMostFanout),
-        "fan-out {} of hop {} is outside 1..{}; use -1 for all edges", fanout, hop, kMostFanout);
-  }
-}
-
 void check_length(std::size_t found, std::uint64_t wanted, const char* name, const char* of) {
   require<UsageError>(found == 0 || found == wanted, "there are {} {}, but the graph has {} {}",
                       found, name, wanted, of);
@@ -65,13 +54,25 @@ void check_degrees(const AnyCsr& graph) {
 
 }  // namespace
 
-void check_sampler(const AnyCsr& graph, const SampleSettings& settings,
-                   const SampleValues& values) {
-  const std::uint64_t vertices = vertex_count(graph), edges = edge_count(graph);
+void check_settings(std::uint64_t vertices, const SampleSettings& settings) {
   require<DoesNotFitError>(vertices < kMaxVertices32,
                            "the graph has {} vertices; samples are taken of graphs with at most {}",
                            vertices, kMaxVertices32 - 1);
-  check_fanouts(settings.fanouts);
+  const std::span<const std::int64_t> fanouts = settings.fanouts;
+  require<UsageError>(fanouts.size() <= kMostHops, "there are {} fan-outs; at most {} are allowed",
+                      fanouts.size(), kMostHops);
+  for (std::size_t hop = 0; hop < fanouts.size(); ++hop) {
+    const std::int64_t fanout = fanouts[hop];
+    require<UsageError>(
+        fanout == -1 || (fanout >= 1 && static_cast<std::uint64_t>(fanout) <= kMostFanout),
+        "fan-out {} of hop {} is outside 1..{}; use -1 for all edges", fanout, hop, kMostFanout);
+  }
+}
+
+void check_sampler(const AnyCsr& graph, const SampleSettings& settings,
+                   const SampleValues& values) {
+  const std::uint64_t vertices = vertex_count(graph), edges = edge_count(graph);
+  check_settings(vertices, settings);
   check_length(values.weights.size(), edges, "weights", "edges");
   check_length(values.edge_times.size(), edges, "times of edges", "edges");
   check_length(values.vertex_times.size(), vertices, "times of vertices", "vertices");
@@ -80,9 +81,7 @@ void check_sampler(const AnyCsr& graph, const SampleSettings& settings,
   if (!values.weights.empty() && !settings.replace) check_degrees(graph);
 }
 
-void check_seeds(const AnyCsr& graph, std::span<const std::uint64_t> seeds,
-                 const SampleValues& values, std::span<const std::int64_t> times) {
-  const std::uint64_t vertices = vertex_count(graph);
+void check_seed_ids(std::uint64_t vertices, std::span<const std::uint64_t> seeds) {
   const std::size_t bad =
       first_where(seeds.size(), kGrain, [&](std::size_t i) { return seeds[i] >= vertices; });
   if (bad < seeds.size()) {
@@ -91,20 +90,25 @@ void check_seeds(const AnyCsr& graph, std::span<const std::uint64_t> seeds,
     throw UsageError(
         fmt::format("seed {} is {}, {}", bad, static_cast<std::int64_t>(seeds[bad]), allowed));
   }
+  check_sample_size(seeds.size(), 0);
+}
+
+void check_seeds(const AnyCsr& graph, std::span<const std::uint64_t> seeds,
+                 const SampleValues& values, std::span<const std::int64_t> times) {
+  check_seed_ids(vertex_count(graph), seeds);
   const bool timed = !values.edge_times.empty() || !values.vertex_times.empty();
   require<UsageError>(timed || times.empty() || edge_count(graph) == 0,
                       "the seeds have times, but neither edges nor vertices have any");
   require<UsageError>(!timed || times.size() == seeds.size(),
                       "there are {} times of seeds, but {} seeds; give one for each", times.size(),
                       seeds.size());
-  check_sample_size(seeds.size(), "vertices");
 }
 
-void check_sample_size(std::uint64_t count, const char* what) {
-  require<DoesNotFitError>(count < kMaxVertices32,
-                           "the sample would have {} {}; at most {} are possible, so take fewer "
-                           "seeds or smaller fan-outs",
-                           count, what, kMaxVertices32 - 1);
+void check_sample_size(std::uint64_t seeds, std::uint64_t edges) {
+  require<DoesNotFitError>(seeds + edges < kMaxVertices32,
+                           "the sample would have {} seeds and {} edges; at most {} together are "
+                           "possible, so take fewer seeds or smaller fan-outs",
+                           seeds, edges, kMaxVertices32 - 1);
 }
 
 }  // namespace plait

@@ -9,8 +9,11 @@ namespace plait {
 void check_sampler(const AnyCsr& graph, const SampleSettings& settings, const SampleValues& values);
 void check_seeds(const AnyCsr& graph, std::span<const std::uint64_t> seeds,
                  const SampleValues& values, std::span<const std::int64_t> times);
+// The parts of these checks that need neither the graph nor its values.
+void check_settings(std::uint64_t vertices, const SampleSettings& settings);
+void check_seed_ids(std::uint64_t vertices, std::span<const std::uint64_t> seeds);
 
-// Throws DoesNotFitError unless a sample may have so many vertices or edges.
-void check_sample_size(std::uint64_t count, const char* what);
+// Throws DoesNotFitError unless a sample may have so many seeds and edges.
+void check_sample_size(std::uint64_t seeds, std::uint64_t edges);
 
 }  // namespace plait

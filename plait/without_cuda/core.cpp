@@ -6,6 +6,8 @@
 #include "plait/kernels/cuda/edge_values.h"
 #include "plait/kernels/cuda/sparse.h"
 #include "plait/kernels/word_hash.h"
+#include "plait/sample/cuda/neighbours.h"
+#include "plait/store/cuda/gather_rows.h"
 
 namespace plait {
 
@@ -56,5 +58,42 @@ WordHash gpu_hash_words(std::span<const std::byte>, void*) {
   use_gpu(0);
   return {};
 }
+
+// --- store ---
+
+void gpu_gather_rows(const GatherRows&, void*) { use_gpu(0); }
+void gpu_add_rows(const AddRows&, void*) { use_gpu(0); }
+
+struct GpuOrderedSums::Memory {};
+
+GpuOrderedSums::GpuOrderedSums() { use_gpu(0); }
+GpuOrderedSums::~GpuOrderedSums() = default;
+void GpuOrderedSums::add(const AddRows&, void*) {}
+
+// --- sample ---
+
+struct GpuGraph::Arrays {
+  GpuCsr csr;
+};
+
+GpuGraph::GpuGraph(const AnyCsr&) { use_gpu(0); }
+GpuGraph::~GpuGraph() = default;
+const GpuCsr& GpuGraph::csr() const { return arrays_->csr; }
+
+struct GpuSampleBuffers::Memory {
+  GpuSample sample;
+};
+
+GpuSampleBuffers::GpuSampleBuffers() { use_gpu(0); }
+GpuSampleBuffers::~GpuSampleBuffers() = default;
+
+GpuNeighbourSampler::GpuNeighbourSampler(const GpuCsr&, SampleSettings) { use_gpu(0); }
+void GpuNeighbourSampler::enqueue(std::span<const std::uint64_t>, std::uint64_t, GpuSampleBuffers&,
+                                  void*) const {}
+const GpuSample& GpuNeighbourSampler::wait(GpuSampleBuffers& buffers) const {
+  return buffers.memory().sample;
+}
+
+Sample to_host(const GpuSample&) { return {}; }
 
 }  // namespace plait

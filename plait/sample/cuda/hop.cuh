@@ -1,0 +1,63 @@
+// The arguments of the kernels that make one hop of a sample, and the number of edges of a target.
+#pragma once
+
+#include <cstdint>
+
+#include "plait/base/cuda/cuda.cuh"
+#include "plait/base/ids.h"
+
+namespace plait {
+
+// The counts of a hop, in memory of the GPU: the host knows only their bounds when it enqueues a
+// hop. Each hop writes its own `edges` and the rest for the next hop.
+struct HopCounts {
+  std::uint32_t first_target, targets;
+  std::uint32_t vertices;  // found before this hop
+  std::uint32_t edges;
+};
+
+template <VertexId V>
+struct GraphView {
+  const EdgeOffset* offsets;
+  const V* neighbours;
+};
+
+// All pointers are to memory of the GPU.
+struct HopArgs {
+  static constexpr std::uint64_t kEverything = ~std::uint64_t{0};
+
+  std::uint64_t key;     // of the batch
+  std::uint64_t fanout;  // kEverything: all edges
+  bool replace;
+  std::uint8_t hop;
+  const HopCounts* counts;        // of this hop
+  const std::uint64_t* vertices;  // ids of all that were found before
+  const std::uint32_t* trees;     // of the same; null: not disjoint
+  std::uint32_t* offsets;         // targets + 1
+  EdgeOffset* edges;              // by edge: its place in the CSR
+
+  __device__ std::uint32_t tree_of(std::uint32_t number) const {
+    return trees != nullptr ? trees[number] : 0;
+  }
+  // Returns the edges that a vertex of this degree gets.
+  __device__ std::uint64_t count_of(EdgeOffset degree) const {
+    if (replace && fanout != kEverything) return degree > 0 ? fanout : 0;
+    return degree < fanout ? degree : fanout;
+  }
+};
+
+// Returns the number of edges of target i; 0 behind the last target, so that a scan of more targets
+// than there are ends with the total.
+template <class Count>
+struct EdgeCounts {
+  HopArgs hop;
+  const EdgeOffset* graph_offsets;
+
+  __device__ Count operator()(std::uint32_t i) const {
+    if (i >= hop.counts->targets) return 0;
+    const std::uint64_t v = hop.vertices[hop.counts->first_target + i];
+    return static_cast<Count>(hop.count_of(graph_offsets[v + 1] - graph_offsets[v]));
+  }
+};
+
+}  // namespace plait

@@ -1,0 +1,144 @@
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
+
+#include <cub/device/device_reduce.cuh>
+
+#include "plait/base/cuda/cub_scratch.cuh"
+#include "plait/base/error.h"
+#include "plait/sample/check.h"
+#include "plait/sample/cuda/batch.cuh"
+#include "plait/sample/cuda/neighbours.h"
+
+namespace plait {
+
+// --- the graph ---
+
+struct GpuGraph::Arrays {
+  DeviceArray<EdgeOffset> offsets;
+  DeviceArray<std::uint32_t> narrow;
+  DeviceArray<std::uint64_t> wide;
+  GpuCsr csr;
+};
+
+GpuGraph::GpuGraph(const AnyCsr& graph) {
+  auto arrays = std::make_unique<Arrays>();
+  std::visit(
+      [&]<VertexId V>(const Csr<V>& csr) {
+        constexpr bool kWide = sizeof(V) == 8;
+        arrays->offsets = DeviceArray<EdgeOffset>(csr.offsets.span());
+        const auto put = [&](auto& neighbours) -> const void* {
+          if constexpr (std::is_same_v<decltype(neighbours), DeviceArray<V>&>)
+            neighbours = DeviceArray<V>(csr.neighbours.span());
+          return neighbours.data();
+        };
+        arrays->csr = {arrays->offsets.data(), kWide ? put(arrays->wide) : put(arrays->narrow),
+                       kWide, csr.vertices(), csr.edges()};
+      },
+      graph);
+  arrays_ = std::move(arrays);
+}
+GpuGraph::~GpuGraph() = default;
+const GpuCsr& GpuGraph::csr() const { return arrays_->csr; }
+
+GpuSampleBuffers::GpuSampleBuffers() : memory_(std::make_unique<Memory>()) {}
+GpuSampleBuffers::~GpuSampleBuffers() = default;
+
+namespace {
+
+template <class T>
+RawVector<T> to_raw_vector(const T* data, std::uint64_t size) {
+  RawVector<T> values(size);
+  if (size > 0) copy_to_host(values.data(), data, size * sizeof(T));
+  return values;
+}
+
+struct Degree {
+  const EdgeOffset* offsets;
+  __device__ std::uint64_t operator()(std::uint64_t v) const { return offsets[v + 1] - offsets[v]; }
+};
+
+std::uint64_t largest_degree(const GpuCsr& graph) {
+  if (graph.vertices == 0) return 0;
+  DeviceArray<std::uint64_t> largest(1);
+  with_scratch("reading degrees", [&](void* scratch, std::size_t& bytes) {
+    return cub::DeviceReduce::Max(
+        scratch, bytes,
+        thrust::make_transform_iterator(thrust::counting_iterator<std::uint64_t>(0),
+                                        Degree{graph.offsets}),
+        largest.data(), graph.vertices, nullptr);
+  });
+  return largest.to_host()[0];
+}
+
+}  // namespace
+
+Sample to_host(const GpuSample& sample) {
+  Sample s;
+  s.seeds = sample.seeds;
+  s.vertices = to_raw_vector(sample.vertices, sample.vertex_count);
+  if (sample.trees != nullptr) s.trees = to_raw_vector(sample.trees, sample.vertex_count);
+  for (const GpuSample::Hop& hop : sample.hops)
+    s.hops.push_back({.first_target = hop.first_target,
+                      .offsets = to_raw_vector(hop.offsets, hop.targets + 1),
+                      .neighbours = to_raw_vector(hop.neighbours, hop.edge_count),
+                      .edges = to_raw_vector(hop.edges, hop.edge_count),
+                      .vertices = hop.vertices});
+  return s;
+}
+
+// --- the sampler ---
+
+GpuNeighbourSampler::GpuNeighbourSampler(const GpuCsr& graph, SampleSettings settings)
+    : graph_(graph), settings_(std::move(settings)) {
+  check_settings(graph_.vertices, settings_);
+  require<UsageError>(settings_.time == TimeRule::uniform,
+                      "the latest edges cannot be taken on a GPU yet; sample on the CPU");
+  max_degree_ = largest_degree(graph_);
+}
+
+void GpuNeighbourSampler::enqueue(std::span<const std::uint64_t> seeds, std::uint64_t key,
+                                  GpuSampleBuffers& buffers, void* stream) const {
+  check_seed_ids(graph_.vertices, seeds);
+  GpuSampleBuffers::Memory& m = buffers.memory();
+  m.await();
+  m.seeds_here.reserve(seeds.size());
+  std::ranges::copy(seeds, m.seeds_here.data());
+  m.sample.seeds = seeds.size();
+  m.begun = true;
+  const SamplePlan plan{graph_, settings_, max_degree_};
+  const auto run = [&]<VertexId V, class Places>(V, std::type_identity<Places>) {
+    Batch<V, Places>(plan, key, m, static_cast<cudaStream_t>(stream)).run(seeds.size());
+  };
+  const auto by_places = [&]<VertexId V>(V id) {
+    if (settings_.disjoint)
+      run(id, std::type_identity<HashPlaces>{});
+    else
+      run(id, std::type_identity<DirectPlaces<V>>{});
+  };
+  graph_.wide ? by_places(std::uint64_t{0}) : by_places(std::uint32_t{0});
+  m.done.record(static_cast<cudaStream_t>(stream));
+  m.pending = true;
+}
+
+const GpuSample& GpuNeighbourSampler::wait(GpuSampleBuffers& buffers) const {
+  GpuSampleBuffers::Memory& m = buffers.memory();
+  m.await();
+  GpuSample& s = m.sample;
+  const std::size_t hops = settings_.fanouts.size();
+  const HopCounts* const counts = m.counts_here.data();
+  s.hops.clear();
+  s.vertices = m.vertices.data();
+  s.vertex_count = counts[hops].vertices;
+  s.trees = settings_.disjoint ? m.trees.data() : nullptr;
+  for (std::size_t h = 0; h < hops; ++h)
+    s.hops.push_back({.first_target = counts[h].first_target,
+                      .targets = counts[h].targets,
+                      .edge_count = counts[h].edges,
+                      .vertices = counts[h + 1].vertices,
+                      .offsets = m.hops[h].offsets.data(),
+                      .neighbours = m.hops[h].neighbours.data(),
+                      .edges = m.hops[h].edges.data()});
+  return s;
+}
+
+}  // namespace plait

@@ -1,0 +1,176 @@
+// Gathers and sums of rows on the GPU, with the bits of the CPU's plain loops. Ranks are several
+// arrays of one GPU.
+#include "plait/store/cuda/gather_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+
+#include "plait/base/cuda/cuda.cuh"
+#include "tests/support/stored_rows.h"
+
+namespace plait {
+namespace {
+
+using test::RankedRows;
+using test::RowsCase;
+
+constexpr std::byte kUntouched{0x5a};
+
+// The same rows in memory of the GPU.
+struct DeviceRows {
+  std::vector<DeviceArray<std::byte>> memory;
+  DeviceArray<std::uint32_t> owner, row;
+  StoredRows view;
+
+  DeviceRows(const RankedRows& rows, const RowsCase& c)
+      : owner(std::span(rows.owner)), row(std::span(rows.row)), view(rows.view) {
+    for (std::size_t r = 0; r < rows.memory.size(); ++r) {
+      memory.emplace_back(std::span(rows.memory[r]));
+      view.base[r] = memory[r].data() + c.before;
+    }
+    if (c.scattered) view.owner = owner.data(), view.row = row.data();
+  }
+};
+
+struct Case {
+  RowsCase rows;
+  std::uint64_t width = 4;
+  RowForm form = RowForm::raw;
+  std::size_t ids = 700;
+  std::uint64_t out_before = 0, out_gap = 0;  // bytes
+};
+
+void check(const Case& c) {
+  SCOPED_TRACE(testing::Message() << "width " << c.width << " form " << static_cast<int>(c.form)
+                                  << " ranks " << c.rows.ranks << " stride " << c.rows.stride
+                                  << " before " << c.rows.before << " scattered "
+                                  << c.rows.scattered << " out " << c.out_before << ' '
+                                  << c.out_gap);
+  const RankedRows rows(c.rows);
+  const DeviceRows there(rows, c.rows);
+  const auto ids = test::random_ids(c.rows.rows, c.ids, 3);
+  const DeviceArray<std::uint64_t> ids_there{std::span(ids)};
+  const std::uint64_t stride = c.width * (c.form == RowForm::raw ? 1 : 4) + c.out_gap;
+  std::vector<std::byte> out(c.out_before + ids.size() * stride, kUntouched);
+  DeviceArray<std::byte> out_there{std::span<const std::byte>(out)};
+  GatherRows args{.from = rows.view,
+                  .ids = ids.data(),
+                  .count = ids.size(),
+                  .width = c.width,
+                  .form = c.form,
+                  .out = out.data() + c.out_before,
+                  .out_stride = stride};
+  gather_rows_reference(args);
+  args.from = there.view, args.ids = ids_there.data();
+  args.out = out_there.data() + c.out_before;
+  gpu_gather_rows(args, nullptr);
+  const auto found = out_there.to_host();
+  if (c.form != RowForm::f16) {
+    ASSERT_EQ(found, out);
+    return;
+  }
+  for (std::size_t k = c.out_before; k + sizeof(float) <= out.size(); k += sizeof(float)) {
+    float a = 0, b = 0;  // random halves may be no numbers, whose bits are the GPU's own
+    std::memcpy(&a, found.data() + k, sizeof(a));
+    std::memcpy(&b, out.data() + k, sizeof(b));
+    ASSERT_TRUE(std::memcmp(&a, &b, sizeof(a)) == 0 || (std::isnan(a) && std::isnan(b))) << k;
+  }
+}
+
+TEST(GatherRowsCuda, AllWidths) {
+  for (std::uint64_t width = 1; width <= 200; ++width)
+    check({.rows = {.ranks = 1 + static_cast<int>(width % 4),
+                    .stride = width,
+                    .scattered = width % 8 > 3},
+           .width = width,
+           .ids = 300});
+}
+
+TEST(GatherRowsCuda, WideRowsOfAllAlignments) {
+  for (const std::uint64_t width : {255, 256, 500, 512, 1000, 1023, 1024, 4096})
+    for (const std::uint64_t before : {0, 1, 2, 4, 8})
+      for (const std::uint64_t gap : {0, 1, 4, 12})
+        check({.rows = {.ranks = 3, .stride = width + gap, .before = before},
+               .width = width,
+               .ids = 150,
+               .out_before = gap,
+               .out_gap = before});
+}
+
+TEST(GatherRowsCuda, Converts) {
+  for (const RowForm form : {RowForm::f32, RowForm::bf16, RowForm::f16})
+    for (const std::uint64_t width : {1, 2, 3, 7, 8, 16, 100, 128, 264})
+      for (const std::uint64_t before : {0, 4, 16})
+        check({.rows = {.ranks = 2,
+                        .stride = (width * element_bytes(form) + 3) / 4 * 4 + before,
+                        .before = before},
+               .width = width,
+               .form = form,
+               .out_gap = before});
+}
+
+TEST(GatherRowsCuda, ManyIdsAndNone) {
+  check({.rows = {.ranks = 4, .rows = 5000, .stride = 64}, .width = 64, .ids = 300000});
+  check({.rows = {.ranks = 4, .rows = 9, .stride = 4}, .width = 4, .ids = 3000001});
+  check({.rows = {.ranks = 2, .rows = 9, .stride = 4}, .width = 4, .ids = 0});
+  check({.rows = {.ranks = 2, .rows = 9, .stride = 4}, .width = 0, .ids = 5, .out_gap = 3});
+  check({.rows = {.ranks = kMostStoreRanks, .rows = 900, .stride = 32}, .width = 32});
+}
+
+using Add = std::function<void(const AddRows&)>;
+
+// Adds rows to the same memory on the GPU and by plain loops. `exact`: sums do not depend on their
+// order.
+void check_sums(const RowsCase& c, std::uint64_t width, std::size_t count, bool exact,
+                const Add& add) {
+  SCOPED_TRACE(testing::Message() << "ranks " << c.ranks << " rows " << c.rows << " width " << width
+                                  << " ids " << count);
+  RankedRows rows(c);
+  rows.fill_floats(c.before);
+  DeviceRows there(rows, c);
+  const auto ids = test::random_ids(c.rows, count, 5);
+  std::vector<float> values(ids.size() * (width + 1));
+  for (std::size_t k = 0; k < values.size(); ++k)
+    values[k] =
+        exact ? static_cast<float>(k % 29) / 8 - 1 : 1 / (static_cast<float>(k % 1009) - 500.5f);
+  const DeviceArray<std::uint64_t> ids_there{std::span<const std::uint64_t>(ids)};
+  const DeviceArray<float> values_there{std::span<const float>(values)};
+  AddRows args{.to = rows.view,
+               .ids = ids.data(),
+               .count = ids.size(),
+               .width = width,
+               .rows = values.data(),
+               .rows_stride = width + 1};
+  add_rows_reference(args);
+  args.to = there.view, args.ids = ids_there.data(), args.rows = values_there.data();
+  add(args);
+  for (std::size_t r = 0; r < rows.memory.size(); ++r)
+    ASSERT_EQ(there.memory[r].to_host(), rows.memory[r]) << "rank " << r;
+}
+
+RowsCase rows_of(int ranks, std::uint64_t rows, std::uint64_t width) {
+  return {.ranks = ranks, .rows = rows, .stride = width * 4 + 8, .before = 4};
+}
+
+TEST(AddRowsCuda, AtomicSumsEqualTheReference) {
+  for (const int ranks : {1, 3})
+    for (const std::uint64_t width : {1, 2, 5, 16, 31, 32, 33, 100, 300})
+      check_sums(rows_of(ranks, 50, width), width, 900, true,
+                 [](const AddRows& args) { gpu_add_rows(args, nullptr); });
+}
+
+TEST(AddRowsCuda, OrderedSumsHaveTheBitsOfTheReference) {
+  GpuOrderedSums sums;
+  for (const int ranks : {1, 3})
+    for (const std::uint64_t width : {1, 2, 5, 16, 33, 100})
+      for (const std::uint64_t rows : {1, 2, 50, 4096})
+        for (const std::size_t count : {0, 1, 6, 900, 300})
+          check_sums(rows_of(ranks, rows, width), width, count, false,
+                     [&](const AddRows& args) { sums.add(args, nullptr); });
+}
+
+}  // namespace
+}  // namespace plait
