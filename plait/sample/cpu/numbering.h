@@ -59,6 +59,7 @@ class Numbering {
       leave();
       enter(tree);
     }
+    runs_[tree].reserve(runs_[tree].size() + 1);  // nothing fails once the table is written
     std::uint32_t* const table = table_.data();
     std::uint64_t* const vertices = sample_.vertices.data();
     std::uint64_t found = found_;
