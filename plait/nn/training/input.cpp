@@ -137,7 +137,7 @@ struct InputFeatures::Sparse {
   }
 };
 
-InputVertices own_vertices(const Partition& partition, int rank) {
+InputVertices input_vertices(const Partition& partition, int rank) {
   const std::uint64_t rows = partition.size(rank);
   const VertexList ids =
       list_of_rows(rows, [&](std::uint64_t r) { return partition.vertex(rank, r); });

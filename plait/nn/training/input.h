@@ -23,7 +23,7 @@ struct InputVertices {
   VertexList numbers;  // those before renumbering, by which dropout is keyed
 };
 // Returns the vertices that a rank owns.
-InputVertices own_vertices(const Partition& partition, int rank);
+InputVertices input_vertices(const Partition& partition, int rank);
 
 // Rows of the features: dense as a tensor, or sparse as a CSR, so that bags of words of
 // thousands of columns cost only the words that they hold.
@@ -33,7 +33,7 @@ class InputFeatures {
   // needs for its gradient are not kept.
   InputFeatures(const Features& features, const Partition& partition, int rank, Normalize normalize,
                 const torch::Device& device = torch::kCPU, bool gradient = true)
-      : InputFeatures(features, own_vertices(partition, rank), normalize, device, gradient) {}
+      : InputFeatures(features, input_vertices(partition, rank), normalize, device, gradient) {}
   // The same for any vertices.
   InputFeatures(const Features& features, InputVertices vertices, Normalize normalize,
                 const torch::Device& device = torch::kCPU, bool gradient = true);
