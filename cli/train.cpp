@@ -1,4 +1,4 @@
-// plait train GRAPH: trains on the full graph, from the file to the accuracy.
+// plait train GRAPH: trains on the full graph or on samples of it, from the file to the accuracy.
 #include "plait/nn/training/train.h"
 
 #include <fmt/core.h>
@@ -9,6 +9,7 @@
 #include "cli/model_options.h"
 #include "cli/ranks.h"
 #include "cli/run_json.h"
+#include "cli/sample_options.h"
 #include "cli/trials.h"
 #include "plait/aggregate/route_choice.h"
 #include "plait/base/error.h"
@@ -65,6 +66,7 @@ json to_json(const Options& o, const Session& session, const World& world,
       all[fmt::format("{}_accuracy", part)] = all[fmt::format("{}_metric", part)];
   if (accuracy) all["val_accuracy_by_epoch"] = validation;
   all.update(trials_to_json(result));
+  all.update(sampled_to_json(o.train.sampled));
   if (o.train.route.gets_on_gpus()) all["get"] = cli::to_json(o.train.route.get);
   return all;
 }
@@ -92,10 +94,12 @@ void run(Options o, const Session& session, World& world) {
   TrainConfig whole = o.train;
   whole.model = model_for(o.train.model, dataset);
   check_dataset(dataset, whole);
+  require<UsageError>(!o.train.sampled || o.optimise != Optimise::on,
+                      "trials are of steps on the whole graph; leave out --optimise or --sampled");
   Moved moved = moved_by(whole, dataset);
   if (o.optimise == Optimise::off) moved.model.clear();  // earlier trials choose nothing either
   const bool moves = std::ranges::max(moved.widths) > 0;
-  moved.tries = moves && may_try(o.optimise, o.train.route.gpu);
+  moved.tries = moves && !o.train.sampled && may_try(o.optimise, o.train.route.gpu);
   const Layout layout =
       decided_layout(world, dataset, session, o.train.route, moved, o.train.model.seed);
   o.train.route = layout.route;
@@ -136,13 +140,14 @@ void run(Options o, const Session& session, World& world) {
 void add_train(CLI::App& app, Session& session) {
   auto o = std::make_shared<Options>();
   TrainConfig& t = o->train;
-  CLI::App* command =
-      add_command(app, session, "train", "Train a graph neural network on the whole graph",
-                  [o, &app, &session] {
-                    o->train.model.seed = session.seed;
-                    apply_model_defaults(*app.get_subcommand("train"), o->train);
-                    on_ranks(session, [&](World& world) { run(*o, session, world); });
-                  });
+  CLI::App* command = add_command(
+      app, session, "train", "Train a graph neural network on one graph", [o, &app, &session] {
+        const CLI::App& given = *app.get_subcommand("train");
+        o->train.model.seed = session.seed;
+        apply_model_defaults(given, o->train);
+        apply_fanouts(given, o->train.sampled, o->train.model.layers);
+        on_ranks(session, [&](World& world) { run(*o, session, world); });
+      });
   const auto option = [&](const char* name, auto& value, const std::string& text) {
     return command->add_option(name, value, text)->capture_default_str();
   };
@@ -152,7 +157,9 @@ void add_train(CLI::App& app, Session& session) {
   command->add_option("graph", o->graph, "Graph or set of graphs, with features and labels")
       ->required();
   add_model_options(command, t.model);
-  option("--epochs", t.epochs, "Number of epochs; an epoch is one step on the whole graph")
+  option("--epochs", t.epochs,
+         "Number of epochs; an epoch is one step on the whole graph or, with --sampled, as many as "
+         "take each training example once")
       ->check(CLI::Range(1, 10000000));
   by_kind("--lr", t.learning_rate, "Learning rate of Adam")->check(CLI::Range(0.0, kMostRate));
   by_kind("--weight-decay", t.weight_decay,
@@ -178,7 +185,8 @@ void add_train(CLI::App& app, Session& session) {
       ->default_str("by model");
   add_choice(command, "--normalize", t.normalize, parse_normalize, "auto",
              "Normalisation of features: rows to sum 1, unit to length 1, auto by their kind");
-  option("--seed", session.seed, "Seed of weights and dropout");
+  option("--seed", session.seed, "Seed of weights, dropout and samples");
+  add_sample_options(command, t.sampled);
   as_output(session,
             option("--checkpoint", t.checkpoint, "File that keeps the weights (safetensors)"));
   option("--checkpoint-every", t.checkpoint_every,
@@ -196,6 +204,7 @@ void add_train(CLI::App& app, Session& session) {
         {"--layers", "--hidden", "--heads", "--output-heads", "--aggregation", "--norm",
          "--residual", "--activation", "--dropout", "--pool"}},
        {"Training", {"--epochs", "--lr", "--weight-decay", "--patience", "--metric", "--seed"}},
+       {"Mini-batches", {"--sampled", "--fanout", "--batch", "--prefetch"}},
        {"Graph", {"--split", "--folds", "--fold", "--normalize"}},
        {"Files", {"--checkpoint", "--checkpoint-every", "--resume"}}});
   add_examples(command,
@@ -205,6 +214,7 @@ void add_train(CLI::App& app, Session& session) {
                "  plait train minesweeper.plait --model sage --layers 5 --metric roc-auc\n"
                "  plait train mutag.plait --model gin --hidden 32 --folds 10 --fold 3\n"
                "  plait train products.plait --gpus 4 --explain\n"
+               "  plait train products.plait --model sage --sampled --fanout 15,10 --batch 512\n"
                "  plait train cora.plait --checkpoint cora.safetensors --json > run.json\n"
                "  torchrun --nproc-per-node 4 --no-python plait train products.plait");
 }

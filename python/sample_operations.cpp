@@ -203,11 +203,12 @@ c10::intrusive_ptr<SamplerHandle> make_sampler(const Tensor& rowptr, const Tenso
     const ThreadCount threads(thread_share());
     check_rows(ids_of(graph.rowptr), ids_of(graph.col));
     return c10::make_intrusive<SamplerHandle>(
-        std::move(graph), SampleSettings{.fanouts = std::move(fanouts),
-                                         .replace = replace,
-                                         .disjoint = disjoint,
-                                         .targets = all_targets ? Targets::all : Targets::newest,
-                                         .time = last ? TimeRule::last : TimeRule::uniform});
+        std::move(graph),
+        SampleSettings{.fanouts = std::move(fanouts),
+                       .replace = replace,
+                       .disjoint = disjoint,
+                       .targets = all_targets ? HopTargets::all : HopTargets::newest,
+                       .time = last ? TimeRule::last : TimeRule::uniform});
   });
 }
 

@@ -121,11 +121,11 @@ struct Graph {
 struct Way {
   const char* name;
   bool disjoint;
-  Targets targets;
+  HopTargets targets;
 };
-constexpr Way kWays[] = {{"newest", false, Targets::newest},
-                         {"all", false, Targets::all},
-                         {"disjoint", true, Targets::newest}};
+constexpr Way kWays[] = {{"newest", false, HopTargets::newest},
+                         {"all", false, HopTargets::all},
+                         {"disjoint", true, HopTargets::newest}};
 
 class Contest {
  public:

@@ -17,8 +17,8 @@
 namespace plait {
 
 // Factors of y = diag(post) A diag(pre) x. A mean has post = 1 / degree; GCN's normalisation has
-// pre = post = 1 / sqrt(degree). `pre` and `post` hold one factor per own row, in memory as x and
-// y; null means all 1.
+// pre = post = 1 / sqrt(degree). `pre` has one factor per row of x, `post` one per own row, in
+// memory as x and y; null means all 1.
 struct Scaling {
   const float* pre = nullptr;
   const float* post = nullptr;
@@ -36,9 +36,9 @@ class Aggregator {
   // is then room as before, or none if the memory freed for the new room could not be taken again:
   // all later calls throw a DoesNotFitError that says so, until a reserve() succeeds.
   virtual void reserve(std::uint64_t width) = 0;
-  // Collective. Computes y = diag(post) A diag(pre) x. x and y: own rows x width, row major,
-  // without gaps; y is overwritten and does not overlap x. Throws UsageError for a width without
-  // room, LostRankError if a rank is lost.
+  // Collective. Computes y = diag(post) A diag(pre) x. x: inputs() x width; y: own rows x width,
+  // row major, without gaps; y is overwritten and does not overlap x. Throws UsageError for a width
+  // without room, LostRankError if a rank is lost.
   virtual void forward(const Scaling& scaling, const float* x, float* y, std::uint64_t width) = 0;
   // Collective. Computes the gradient of forward() with the same `scaling`: dx = diag(pre) A^T
   // diag(post) dy.
@@ -58,6 +58,9 @@ class Aggregator {
   virtual ExchangeCost cost() const = 0;
   // Returns the number of own rows.
   virtual std::uint64_t own() const = 0;
+  // Returns the number of rows of x: own rows or, in a sample (sampled_edges.h), own rows and after
+  // them all others that their edges read.
+  virtual std::uint64_t inputs() const { return own(); }
   // Returns the number of edges of own rows.
   virtual EdgeOffset edges() const = 0;
   // On the host, for each own row: the sum of its edges' weights, and the number of its edges.

@@ -105,6 +105,13 @@ enum class MetricKind {
 MetricKind parse_metric(std::string_view name);
 std::string_view to_string(MetricKind metric);
 
+// The settings of training on sampled neighbourhoods.
+struct SampledTraining {
+  std::vector<std::int64_t> fanouts;  // edges per vertex, from the examples on; -1: all
+  std::int64_t batch = 512;           // examples per rank and step
+  int prefetch = 2;                   // batches that are prepared ahead
+};
+
 // The settings of a training run.
 struct TrainConfig {
   ModelConfig model;  // inputs and outputs are filled from the dataset
@@ -116,6 +123,7 @@ struct TrainConfig {
   Folds folds;              // used instead of the split, if any; drawn from the model's seed
   MetricKind metric = MetricKind::automatic;
   Normalize normalize = Normalize::automatic;
+  std::optional<SampledTraining> sampled;  // instead of a step on the whole graph
   Route route;
   int passes = 0;  // on GPUs, as TrialWay::passes
   // Ways that the first epochs try (training/trials.h), the route's own first; empty: no trials.

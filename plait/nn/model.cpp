@@ -186,24 +186,34 @@ std::uint64_t Model::moved_width(bool sparse_input) const {
 
 torch::Tensor Model::forward(const InputFeatures& input, const GraphRef& graph, DropoutStep step,
                              bool trains, const GraphSet* set) const {
-  const Timed timed("forward");
   const DropoutStep head_step = std::exchange(step, head_ ? DropoutStep{} : step);
-  torch::Tensor h;
-  for (std::size_t l = 0; l < layers_.size(); ++l) {
-    step.layer = static_cast<std::uint32_t>(l);
-    const LayerInput x =
-        l == 0 ? LayerInput(input, step, trains) : LayerInput(h, input.numbers(), step, trains);
-    h = layer_output(l, x, graph);
-  }
+  const torch::Tensor h =
+      forward(input, std::vector<GraphRef>(layers_.size(), graph), step, trains);
   if (!head_) return h;
   require<UsageError>(set != nullptr, "the model scores graphs, and got no set of them");
   return head_->scores(set->pool(h, graph, config_.pool), *set, graph, head_step);
 }
 
+torch::Tensor Model::forward(const InputFeatures& input, const std::vector<GraphRef>& graphs,
+                             DropoutStep step, bool trains) const {
+  const Timed timed("forward");
+  torch::Tensor h;
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    step.layer = static_cast<std::uint32_t>(l);
+    const GraphRef& graph = graphs[l];
+    const LayerInput x =
+        l == 0 ? LayerInput(input, step, trains)
+               : LayerInput(h, input.numbers().narrow(0, 0, graph->inputs()), step, trains);
+    h = layer_output(l, x, graph);
+  }
+  return h;
+}
+
 torch::Tensor Model::layer_output(std::size_t l, const LayerInput& x, const GraphRef& graph) const {
   torch::Tensor h = layers_[l]->forward(x, graph);
   if (config_.residual)
-    h = h + (residuals_[l].defined() ? x.times(residuals_[l], graph) : x.dense());
+    h = h +
+        (residuals_[l].defined() ? x.own_times(residuals_[l], graph) : own_rows(x.dense(), graph));
   if (gives_scores(config_, static_cast<int>(l))) return h;
   if (!norms_.empty()) h = norms_[l](h, graph, x.trains());
   return activate(h, config_.activation, graph);

@@ -72,6 +72,12 @@ class Model {
   torch::Tensor forward(const InputFeatures& input, const GraphRef& graph, DropoutStep step,
                         bool trains = false, const GraphSet* set = nullptr) const;
 
+  // Collective. The same for a model that does not pool, with a graph for each layer: samples, in
+  // which the own rows of a layer's graph are the inputs of the next. `input` has the inputs of the
+  // first. Returns scores of the own rows of the last.
+  torch::Tensor forward(const InputFeatures& input, const std::vector<GraphRef>& graphs,
+                        DropoutStep step, bool trains) const;
+
   // Collective. Returns the output of one layer (from 0), with the norm and activation that follow
   // it: own x out.
   torch::Tensor layer_output(std::size_t layer, const LayerInput& x, const GraphRef& graph) const;

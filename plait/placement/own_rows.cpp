@@ -29,19 +29,30 @@ Csr<V> make_rows(std::uint64_t rows, bool weighted, Size size, Fill fill) {
   return {std::move(offsets), std::move(neighbours), std::move(weights)};
 }
 
-}  // namespace
-
-template <VertexId V>
-Csr<V> own_rows(const Csr<V>& graph, const Partition& partition, int rank) {
+// Returns the graph's rows of vertex(0), vertex(1), ...
+template <VertexId V, class Vertex>
+Csr<V> chosen_rows(const Csr<V>& graph, std::uint64_t rows, Vertex vertex) {
   return make_rows<V>(
-      partition.size(rank), graph.weighted(),
-      [&](std::uint64_t r) { return graph.degree(partition.vertex(rank, r)); },
+      rows, graph.weighted(), [&](std::uint64_t r) { return graph.degree(vertex(r)); },
       [&](std::uint64_t r, V* neighbours, float* weights) {
-        const std::uint64_t v = partition.vertex(rank, r);
+        const std::uint64_t v = vertex(r);
         std::ranges::copy(graph.row(v), neighbours);
         if (weights != nullptr)
           std::copy_n(graph.weights.data() + graph.offsets[v], graph.degree(v), weights);
       });
+}
+
+}  // namespace
+
+template <VertexId V>
+Csr<V> own_rows(const Csr<V>& graph, const Partition& partition, int rank) {
+  return chosen_rows(graph, partition.size(rank),
+                     [&](std::uint64_t r) { return partition.vertex(rank, r); });
+}
+
+template <VertexId V>
+Csr<V> rows_of(const Csr<V>& graph, std::span<const std::uint64_t> vertices) {
+  return chosen_rows(graph, vertices.size(), [&](std::uint64_t r) { return vertices[r]; });
 }
 
 template <VertexId V>
@@ -155,6 +166,8 @@ template Csr32 by_place(const Csr32&, const Partition&, bool);
 template Csr64 by_place(const Csr64&, const Partition&, bool);
 template Csr32 own_rows(const Csr32&, const Partition&, int);
 template Csr64 own_rows(const Csr64&, const Partition&, int);
+template Csr32 rows_of(const Csr32&, std::span<const std::uint64_t>);
+template Csr64 rows_of(const Csr64&, std::span<const std::uint64_t>);
 template Csr32 own_columns(const Csr32&, const Partition&, int);
 template Csr64 own_columns(const Csr64&, const Partition&, int);
 template Csr32 with_one_loop_each(const Csr32&, const Partition&, int, float);

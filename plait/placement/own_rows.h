@@ -1,6 +1,7 @@
 // The part of a graph that a rank works on, cut out of the whole, with neighbours as global ids.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "plait/graph/csr.h"
@@ -12,6 +13,10 @@ namespace plait {
 // from, in the graph's order.
 template <VertexId V>
 Csr<V> own_rows(const Csr<V>& graph, const Partition& partition, int rank);
+
+// Returns the rows of these vertices, in their order and in the graph's.
+template <VertexId V>
+Csr<V> rows_of(const Csr<V>& graph, std::span<const std::uint64_t> vertices);
 
 // Returns a rank's rows of the transposed graph, without transposing all of it: row r lists the
 // vertices that aggregate from vertex partition.vertex(rank, r), ascending. Takes two passes over

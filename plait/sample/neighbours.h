@@ -22,7 +22,7 @@
 namespace plait {
 
 // The targets of a hop.
-enum class Targets : std::uint8_t {
+enum class HopTargets : std::uint8_t {
   // The vertices that the hop before has found, so that each is a target once, as in PyG.
   newest,
   // All vertices that were found so far, with new draws at each hop, as in WholeGraph. A layer's
@@ -40,7 +40,7 @@ struct SampleSettings {
   std::vector<std::int64_t> fanouts;  // edges per target, by hop; -1: all
   bool replace = false;               // an edge may be drawn more than once
   bool disjoint = false;              // each seed has vertices of its own
-  Targets targets = Targets::newest;
+  HopTargets targets = HopTargets::newest;
   TimeRule time = TimeRule::uniform;
 };
 

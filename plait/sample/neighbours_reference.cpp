@@ -130,7 +130,7 @@ Sample sample_graph(const Csr<V>& graph, const SampleSettings& settings, const S
       hop.offsets.push_back(static_cast<std::uint32_t>(hop.edges.size()));
     }
     hop.vertices = sample.vertices.size();
-    if (settings.targets == Targets::newest) first = end;
+    if (settings.targets == HopTargets::newest) first = end;
     sample.hops.push_back(std::move(hop));
   }
   return sample;

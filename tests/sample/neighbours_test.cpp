@@ -61,7 +61,7 @@ TEST(NeighbourSampler, DoesNotDependOnThreads) {
 
 // Numbers follow from the edges alone: seeds first, then vertices as edges reach them.
 void expect_numbered(const SampleGraph& graph, const Sample& sample,
-                     const std::vector<std::uint64_t>& seeds, Targets targets) {
+                     const std::vector<std::uint64_t>& seeds, HopTargets targets) {
   const bool disjoint = !sample.trees.empty();
   const auto tree_of = [&](std::uint64_t number) { return disjoint ? sample.trees[number] : 0; };
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> numbers;
@@ -76,7 +76,7 @@ void expect_numbered(const SampleGraph& graph, const Sample& sample,
   for (const Sample::Hop& hop : sample.hops) {
     ASSERT_EQ(hop.first_target, first);
     ASSERT_EQ(hop.targets(), found - first);
-    if (targets == Targets::newest) first = found;
+    if (targets == HopTargets::newest) first = found;
     for (std::uint64_t t = 0; t < hop.targets(); ++t)
       for (std::uint64_t i = hop.offsets[t]; i < hop.offsets[t + 1]; ++i) {
         const std::uint64_t target = hop.first_target + t, vertex = sample.vertices[target];
@@ -155,7 +155,7 @@ TEST(NeighbourSampler, TakesTheLatestEdges) {
 // With all vertices as targets, the draws of a vertex at a hop do not depend on the other seeds.
 TEST(NeighbourSampler, DrawsDependOnKeyAndVertexAlone) {
   const SampleGraph graph(random_csr<std::uint64_t>(300, 6000, 4));
-  const SampleKind kind{.targets = Targets::all};
+  const SampleKind kind{.targets = HopTargets::all};
   const auto edges_of = [&](const std::vector<std::uint64_t>& ids, std::uint64_t key) {
     SampleSeeds seeds(1, 0, false);
     seeds.ids = ids;

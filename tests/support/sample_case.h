@@ -61,7 +61,7 @@ inline std::vector<SampleGraph> sample_graphs() {
 // What a sampler draws by.
 struct SampleKind {
   bool replace = false, disjoint = false, weighted = false, by_edges = false, by_vertices = false;
-  Targets targets = Targets::newest;
+  HopTargets targets = HopTargets::newest;
   TimeRule time = TimeRule::uniform;
 
   bool timed() const { return by_edges || by_vertices; }
@@ -76,7 +76,7 @@ struct SampleKind {
     return values;
   }
   std::string name() const {
-    std::string name = targets == Targets::all ? "all" : "newest";
+    std::string name = targets == HopTargets::all ? "all" : "newest";
     if (replace) name += " replace";
     if (disjoint) name += " disjoint";
     if (weighted) name += " weighted";
@@ -96,7 +96,7 @@ inline std::vector<SampleKind> sample_kinds() {
                           bit(2),
                           bit(3),
                           bit(4),
-                          bit(5) ? Targets::all : Targets::newest,
+                          bit(5) ? HopTargets::all : HopTargets::newest,
                           bit(6) ? TimeRule::last : TimeRule::uniform};
     if (kind.timed() && !kind.disjoint) continue;
     if (kind.time == TimeRule::last && (!kind.timed() || kind.replace || kind.weighted)) continue;

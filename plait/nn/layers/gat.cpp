@@ -27,10 +27,11 @@ class GatLayer : public Layer {
       return t.view({t.size(0), heads_, features_});
     };
     const torch::Tensor rows = by_head(h);
-    const auto scores = [&](const torch::Tensor& of_head) {
-      return row_sums(scale_columns(rows, of_head, graph), graph);
+    const auto scores = [&](const torch::Tensor& of, const torch::Tensor& of_head) {
+      return row_sums(scale_columns(of, of_head, graph), graph);
     };
-    const torch::Tensor source = scores(source_score_), target = scores(target_score_);
+    const torch::Tensor source = scores(rows, source_score_),
+                        target = scores(own_rows(rows, graph), target_score_);
     const torch::Tensor y = attend(h, source, target, graph, slope_, x.step());
     const bool one = concatenated_ || heads_ == 1;
     return add_bias(one ? y : row_means(by_head(y).transpose(1, 2), graph), bias_, graph);

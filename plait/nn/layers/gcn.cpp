@@ -11,19 +11,18 @@ class LinearLayer : public Layer {
         bias_(source.constant(shape.out, 0)) {}
 
   torch::Tensor forward(const LayerInput& x, const GraphRef& graph) const override {
-    if (!transforms_first(weight_, x.is_sparse()))
+    if (!propagates_) return add_bias(x.own_times(weight_, graph), bias_, graph);
+    if (!transforms_first(weight_, x, graph))
       return linear(propagate(x.dense(), graph), weight_, bias_, graph);
-    if (!propagates_) return add_bias(x.times(weight_, graph), bias_, graph);
     const torch::Tensor sums = propagate(x.times(padded_weight(weight_), graph), graph);
     return add_bias(first_columns(sums, weight_), bias_, graph);
   }
   NamedTensors parameters() const override { return {{"lin.weight", weight_}, {"bias", bias_}}; }
 
  private:
-  torch::Tensor propagate(const torch::Tensor& x, const GraphRef& graph) const {
-    if (!propagates_) return x;
+  static torch::Tensor propagate(const torch::Tensor& x, const GraphRef& graph) {
     const torch::Tensor& scale = graph->gcn_normalization();
-    return aggregate(x, graph, true, scale, scale);
+    return aggregate(x, graph, true, scale, own_rows(scale, graph));
   }
 
   bool propagates_;

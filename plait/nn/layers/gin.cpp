@@ -21,10 +21,11 @@ class GinLayer : public Layer {
 
   torch::Tensor forward(const LayerInput& x, const GraphRef& graph) const override {
     const auto with_neighbours = [&](const torch::Tensor& h) {
-      return torch::addcmul(aggregate(h, graph, false, {}, {}), h, 1 + eps_);
+      return torch::addcmul(aggregate(h, graph, false, {}, graph->sum_scale()), own_rows(h, graph),
+                            1 + eps_);
     };
     torch::Tensor h =
-        transforms_first(first_, x.is_sparse())  // the sum of rows, times W, is the sum of products
+        transforms_first(first_, x, graph)  // the sum of rows, times W, is the sum of products
             ? add_bias(
                   first_columns(with_neighbours(x.times(padded_weight(first_), graph)), first_),
                   first_bias_, graph)

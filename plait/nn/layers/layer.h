@@ -1,5 +1,6 @@
 // The interface of a layer: weights that every rank holds alike, applied to rows of the vertices
-// that it owns. Each kind has one file, NAME.cpp (mlp is in gcn.cpp); model.h puts layers together.
+// that it owns or, in a sample, to rows of those that its edges read (GraphHandle::inputs). Each
+// kind has one file, NAME.cpp (mlp is in gcn.cpp); model.h puts layers together.
 #pragma once
 
 #include <torch/types.h>
@@ -32,19 +33,25 @@ class LayerInput {
   // `features` outlive the input.
   LayerInput(const InputFeatures& features, const DropoutStep& step, bool trains)
       : features_(&features), step_(step), trains_(trains) {}
-  // h: own x width, as the layer before gave it. Drops at once if `step` is active.
+  // h: inputs x width, as the layer before gave it, and the inputs' vertices. Drops at once if
+  // `step` is active.
   LayerInput(const torch::Tensor& h, const VertexList& vertices, const DropoutStep& step,
              bool trains)
       : h_(drop(h, vertices, step)), step_(step), trains_(trains) {}
 
   // Tells whether the input is sparse features.
   bool is_sparse() const { return features_ != nullptr && features_->is_sparse(); }
-  // Returns own x width, after dropout.
+  // Returns inputs x width, after dropout.
   torch::Tensor dense() const { return features_ != nullptr ? features_->dense(step_) : h_; }
-  // Returns X W^T, own x out, with the gradient for weight (out x width).
+  // Returns X W^T, inputs x out, with the gradient for weight (out x width).
   torch::Tensor times(const torch::Tensor& weight, const GraphRef& graph) const {
     return features_ != nullptr ? features_->times(weight, step_, graph)
                                 : linear(h_, weight, {}, graph);
+  }
+  // Returns the same product for own rows alone: own x out.
+  torch::Tensor own_times(const torch::Tensor& weight, const GraphRef& graph) const {
+    return is_sparse() ? own_rows(times(weight, graph), graph)
+                       : linear(own_rows(dense(), graph), weight, {}, graph);
   }
   const DropoutStep& step() const { return step_; }
   bool trains() const { return trains_; }
@@ -102,6 +109,12 @@ torch::Tensor padded_weight(const torch::Tensor& weight);
 inline torch::Tensor first_columns(const torch::Tensor& rows, const torch::Tensor& weight) {
   return rows.narrow(1, 0, weight.size(0));
 }
+// The same for a layer under way. In a sample, most rows that edges read are no own rows, so dense
+// rows are summed first.
+inline bool transforms_first(const torch::Tensor& weight, const LayerInput& x,
+                             const GraphRef& graph) {
+  return x.is_sparse() || (!graph->is_sample() && transforms_first(weight, false));
+}
 // Returns the width of the rows that then cross.
 inline std::uint64_t narrower_width(const LayerShape& shape, bool sparse_input) {
   const auto in = static_cast<std::uint64_t>(shape.in), out = static_cast<std::uint64_t>(shape.out);
@@ -112,7 +125,7 @@ inline std::uint64_t narrower_width(const LayerShape& shape, bool sparse_input) 
 class Layer {
  public:
   virtual ~Layer() = default;
-  // Collective. Returns own x out.
+  // Collective. Takes inputs x in, and returns own x out.
   virtual torch::Tensor forward(const LayerInput& x, const GraphRef& graph) const = 0;
   // Returns the weights, named as the layer of PyG names them.
   virtual NamedTensors parameters() const = 0;

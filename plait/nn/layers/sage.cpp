@@ -20,18 +20,18 @@ class SageLayer : public Layer {
     if (extremum_) {
       const torch::Tensor h = x.dense();
       return linear(extremum_of_neighbours(h, graph, *extremum_), neighbours_, bias_, graph) +
-             linear(h, own_, {}, graph);
+             linear(own_rows(h, graph), own_, {}, graph);
     }
-    if (transforms_first(own_,
-                         x.is_sparse())) {  // the mean of rows, times W, is the mean of products
+    if (transforms_first(own_, x, graph)) {  // the mean of rows, times W, is the mean of products
       const torch::Tensor padded = padded_weight(neighbours_);
       const auto products = x.times(torch::cat({padded, own_}), graph)
                                 .split_with_sizes({padded.size(0), own_.size(0)}, 1);
       const torch::Tensor means = first_columns(mean(products[0], graph), neighbours_);
-      return add_bias(means + products[1], bias_, graph);
+      return add_bias(means + own_rows(products[1], graph), bias_, graph);
     }
     const torch::Tensor h = x.dense();
-    return linear(mean(h, graph), neighbours_, bias_, graph) + linear(h, own_, {}, graph);
+    return linear(mean(h, graph), neighbours_, bias_, graph) +
+           linear(own_rows(h, graph), own_, {}, graph);
   }
   NamedTensors parameters() const override {
     return {{"lin_l.weight", neighbours_}, {"lin_l.bias", bias_}, {"lin_r.weight", own_}};

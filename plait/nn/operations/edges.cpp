@@ -35,9 +35,9 @@ AttentionShape shape_of(const AttentionInput& input, float slope) {
 // Returns null if there is no tensor.
 float* data(torch::Tensor& t) { return t.defined() ? t.mutable_data_ptr<float>() : nullptr; }
 
-// Returns an array without gaps; undefined unless `wanted`.
-torch::Tensor room_like(const torch::Tensor& t, bool wanted = true) {
-  return wanted ? torch::empty_like(t, at::MemoryFormat::Contiguous) : torch::Tensor();
+// Returns an array of as wide rows, without gaps; undefined unless `wanted`.
+torch::Tensor room_like(const torch::Tensor& t, std::int64_t rows, bool wanted = true) {
+  return wanted ? torch::empty({rows, t.size(1)}, t.options()) : torch::Tensor();
 }
 
 // Adds columns of 0 at the end, up to `width`.
@@ -97,9 +97,9 @@ struct ExtremumOfNeighbours : torch::autograd::Function<ExtremumOfNeighbours> {
   }
 };
 
-void check(const torch::Tensor& t, const char* name, const GraphHandle& graph) {
-  TORCH_CHECK(t.dim() == 2 && t.size(0) == graph.own() && t.scalar_type() == torch::kFloat32,
-              "plait: ", name, " must be ", graph.own(),
+void check(const torch::Tensor& t, const char* name, std::int64_t rows) {
+  TORCH_CHECK(t.dim() == 2 && t.size(0) == rows && t.scalar_type() == torch::kFloat32,
+              "plait: ", name, " must be ", rows,
               " rows of float32, one for each own vertex, but is ", t.sizes(), " of ",
               t.scalar_type());
 }
@@ -112,8 +112,9 @@ Attended attention_forward(const AttentionInput& input, const AttentionSetting& 
   const torch::Tensor rows =
       rows_of({pad_heads(input.h, shape), input.source}, shape.forward_width());
   const torch::Tensor t = input.target.contiguous();
-  Attended a{room_like(input.h), room_like(input.h, keeps), room_like(t, keeps),
-             room_like(t, keeps)};
+  const std::int64_t own = setting.graph->own();
+  Attended a{room_like(input.h, own), room_like(input.h, own, keeps), room_like(t, own, keeps),
+             room_like(t, own, keeps)};
   setting.graph->aggregator(keeps ? shape.backward_width() : shape.forward_width())
       ->over_edges(rows.const_data_ptr<float>(), AttentionForward{.edges = {},
                                                                   .shape = shape,
@@ -138,7 +139,7 @@ AttentionInput attention_backward(const torch::Tensor& dy, const AttentionInput&
   const torch::Tensor moved =
       rows_of({pad_heads(dy, shape), input.target, attended.norm, c}, shape.backward_width());
   const torch::Tensor h = input.h.contiguous(), s = input.source.contiguous();
-  torch::Tensor dh = room_like(h), ds = room_like(s);
+  torch::Tensor dh = room_like(h, h.size(0)), ds = room_like(s, s.size(0));
   setting.graph->aggregator(shape.backward_width())
       ->over_edges(moved.const_data_ptr<float>(),
                    AttentionBackward{.edges = {},
@@ -156,7 +157,7 @@ AttentionInput attention_backward(const torch::Tensor& dy, const AttentionInput&
 Extrema extremum_forward(const torch::Tensor& given, const Graph& graph, Extremum which,
                          bool keeps) {
   const torch::Tensor x = given.contiguous();
-  Extrema extrema{room_like(x), room_like(x, keeps)};
+  Extrema extrema{room_like(x, graph->own()), room_like(x, graph->own(), keeps)};
   const auto width = static_cast<std::uint64_t>(x.size(1));
   graph->aggregator(keeps ? 2 * row_stride(width) : width)
       ->over_edges(x.const_data_ptr<float>(), ExtremumForward{.edges = {},
@@ -175,7 +176,7 @@ torch::Tensor extremum_backward(const torch::Tensor& dy, const torch::Tensor& gi
   const std::uint64_t half = row_stride(width);
   const torch::Tensor moved =
       torch::cat({pad_columns(extrema.y, half), pad_columns(shares, half)}, 1);
-  torch::Tensor dx = room_like(x);
+  torch::Tensor dx = room_like(x, x.size(0));
   graph->aggregator(2 * half)->over_edges(
       moved.const_data_ptr<float>(),
       ExtremumBackward{
@@ -186,9 +187,9 @@ torch::Tensor extremum_backward(const torch::Tensor& dy, const torch::Tensor& gi
 torch::Tensor attend(const torch::Tensor& h, const torch::Tensor& source,
                      const torch::Tensor& target, const Graph& graph, float slope,
                      const DropoutStep& step) {
-  check(h, "h", *graph);
-  check(source, "source", *graph);
-  check(target, "target", *graph);
+  check(h, "h", graph->inputs());
+  check(source, "source", graph->inputs());
+  check(target, "target", graph->own());
   const std::int64_t heads = source.size(1);
   TORCH_CHECK(heads > 0 && target.size(1) == heads && h.size(1) % heads == 0, "plait: h has ",
               h.size(1), " columns, source ", heads, " and target ", target.size(1),
@@ -197,7 +198,7 @@ torch::Tensor attend(const torch::Tensor& h, const torch::Tensor& source,
 }
 
 torch::Tensor extremum_of_neighbours(const torch::Tensor& x, const Graph& graph, Extremum which) {
-  check(x, "x", *graph);
+  check(x, "x", graph->inputs());
   return ExtremumOfNeighbours::apply(x, graph, which);
 }
 

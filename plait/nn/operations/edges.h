@@ -11,16 +11,16 @@
 namespace plait {
 
 // Returns y[i, k] = sum of softmax(leaky_relu(source[j, k] + target[i, k])) h[j, k] over the edges
-// of i, by head k. h: own x (heads * features); source and target: own x heads; float32, on the
-// graph's device. Attention is dropped if `step` is active; the graph must then know vertices by
-// their ids (ShardOptions.slot_vertices). Throws c10::Error for other shapes and types, and errors
-// as Aggregator::over_edges().
+// of i, by head k. h: inputs x (heads * features); source: inputs x heads; target: own x heads;
+// float32, on the graph's device. Attention is dropped if `step` is active; the graph must then
+// know vertices by their ids (ShardOptions.slot_vertices). Throws c10::Error for other shapes and
+// types, and errors as Aggregator::over_edges().
 torch::Tensor attend(const torch::Tensor& h, const torch::Tensor& source,
                      const torch::Tensor& target, const c10::intrusive_ptr<GraphHandle>& graph,
                      float slope, const DropoutStep& step);
 
 // Returns by column the greatest or the least of the rows of x that each own row aggregates from; 0
-// without edges. x: own x width, float32, on the graph's device. Throws as attend().
+// without edges. x: inputs x width, float32, on the graph's device. Throws as attend().
 torch::Tensor extremum_of_neighbours(const torch::Tensor& x,
                                      const c10::intrusive_ptr<GraphHandle>& graph,
                                      Extremum which = Extremum::greatest);

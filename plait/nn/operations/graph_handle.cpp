@@ -17,27 +17,33 @@ void check_device(const torch::Tensor& t, const char* name, const torch::Device&
               device, ", where the graph is, but is on ", t.device());
 }
 
-void check_scale(const torch::Tensor& scale, const char* name, const GraphHandle& graph) {
+void check_scale(const torch::Tensor& scale, const char* name, std::int64_t rows,
+                 const GraphHandle& graph) {
   if (!scale.defined()) return;
-  TORCH_CHECK(
-      scale.scalar_type() == torch::kFloat32 && scale.dim() == 1 && scale.size(0) == graph.own(),
-      "plait: ", name, " must be ", graph.own(), " float32 numbers, one per row, but is ",
-      scale.sizes(), " of ", scale.scalar_type());
+  TORCH_CHECK(scale.scalar_type() == torch::kFloat32 && scale.dim() == 1 && scale.size(0) == rows,
+              "plait: ", name, " must be ", rows, " float32 numbers, one per row, but is ",
+              scale.sizes(), " of ", scale.scalar_type());
   check_device(scale, name, graph.device());
 }
 
 using Sum = void (Aggregator::*)(const Scaling&, const float*, float*, std::uint64_t);
 
-torch::Tensor run(GraphHandle& graph, Sum sum, const torch::Tensor& x, const torch::Tensor& pre,
-                  const torch::Tensor& post, bool weighted) {
+// A direction of the sum, and the rows of its result.
+struct SumAlong {
+  Sum sum;
+  std::int64_t rows;
+};
+
+torch::Tensor run(GraphHandle& graph, const SumAlong& along, const torch::Tensor& x,
+                  const torch::Tensor& pre, const torch::Tensor& post, bool weighted) {
   const auto data_or_null = [](const torch::Tensor& t) {
     return t.defined() ? t.const_data_ptr<float>() : nullptr;
   };
-  torch::Tensor y = torch::empty_like(x);
+  torch::Tensor y = torch::empty({along.rows, x.size(1)}, x.options());
   const auto width = static_cast<std::uint64_t>(x.size(1));
   const auto aggregator = graph.aggregator(width);
-  ((*aggregator).*sum)({data_or_null(pre), data_or_null(post), weighted}, x.const_data_ptr<float>(),
-                       y.mutable_data_ptr<float>(), width);
+  ((*aggregator).*along.sum)({data_or_null(pre), data_or_null(post), weighted},
+                             x.const_data_ptr<float>(), y.mutable_data_ptr<float>(), width);
   return y;
 }
 
@@ -69,6 +75,13 @@ GraphHandle::GraphHandle(World& world, std::unique_ptr<Aggregator> aggregator,
       device_(torch::kCPU),
       aggregator_(std::move(aggregator)),
       vertices_(vertices) {}
+
+GraphHandle::GraphHandle(World& world, std::unique_ptr<Aggregator> sample, std::uint64_t vertices,
+                         SampleScales scales)
+    : GraphHandle(world, std::move(sample), vertices) {
+  normalization_ = scales.gcn_normalization;
+  scales_ = std::move(scales);
+}
 
 GraphHandle::~GraphHandle() {
   try {
@@ -151,21 +164,23 @@ const torch::Tensor& GraphHandle::inverse_degree() {
 torch::Tensor aggregate(const torch::Tensor& x, const c10::intrusive_ptr<GraphHandle>& graph,
                         bool weighted, const std::optional<torch::Tensor>& pre,
                         const std::optional<torch::Tensor>& post) {
-  TORCH_CHECK(x.dim() == 2 && x.size(0) == graph->own(), "plait: x must be ", graph->own(),
+  TORCH_CHECK(x.dim() == 2 && x.size(0) == graph->inputs(), "plait: x must be ", graph->inputs(),
               " rows, one for each own vertex, but its shape is ", x.sizes());
   TORCH_CHECK(x.scalar_type() == torch::kFloat32, "plait: x must be float32, but is ",
               x.scalar_type());
   check_device(x, "x", graph->device());
-  const auto scale = [&](const std::optional<torch::Tensor>& given, const char* name) {
+  const auto scale = [&](const std::optional<torch::Tensor>& given, const char* name,
+                         std::int64_t rows) {
     const torch::Tensor t = given.value_or(torch::Tensor());
-    check_scale(t, name, *graph);
+    check_scale(t, name, rows, *graph);
     return t.defined() ? t.contiguous() : t;
   };
-  const auto along = [graph, weighted, before = scale(pre, "pre"),
-                      after = scale(post, "post")](Sum sum) {
+  const auto along = [graph, weighted, before = scale(pre, "pre", graph->inputs()),
+                      after = scale(post, "post", graph->own())](const SumAlong& sum) {
     return [=](const torch::Tensor& t) { return run(*graph, sum, t, before, after, weighted); };
   };
-  return linear_map(x, along(&Aggregator::forward), along(&Aggregator::backward));
+  return linear_map(x, along({&Aggregator::forward, graph->own()}),
+                    along({&Aggregator::backward, graph->inputs()}));
 }
 
 torch::Tensor sum_over_ranks(const torch::Tensor& x, const c10::intrusive_ptr<GraphHandle>& graph) {

@@ -14,6 +14,13 @@
 
 namespace plait {
 
+// What layers need to know of a sample, which has not all edges of its own rows: float32, on the
+// CPU.
+struct SampleScales {
+  torch::Tensor gcn_normalization;  // one per input: as GraphHandle's, by the whole graph's edges
+  torch::Tensor sums;  // one per own row: its edges in the graph / in the sample, 1 without edges
+};
+
 // One rank's part of a graph with its aggregator. Collective calls are made by all ranks in the
 // same order, from one thread each.
 class GraphHandle : public torch::CustomClassHolder {
@@ -27,6 +34,9 @@ class GraphHandle : public torch::CustomClassHolder {
   // Makes a handle on the CPU, with an aggregator that was made elsewhere. `vertices`: of all
   // ranks.
   GraphHandle(World& world, std::unique_ptr<Aggregator> aggregator, std::uint64_t vertices);
+  // Makes a handle of a sample on the CPU; none of its operations over edges is collective.
+  GraphHandle(World& world, std::unique_ptr<Aggregator> sample, std::uint64_t vertices,
+              SampleScales scales);
   ~GraphHandle() override;
 
   World& world() const { return *world_; }
@@ -37,6 +47,9 @@ class GraphHandle : public torch::CustomClassHolder {
   Use aggregator(std::uint64_t width);
   // Numbers of own rows, and of their edges; edge_counts() is on the host, one per own row.
   std::int64_t own() const { return static_cast<std::int64_t>(aggregator_->own()); }
+  // Returns the number of rows that operations take (Aggregator::inputs).
+  std::int64_t inputs() const { return static_cast<std::int64_t>(aggregator_->inputs()); }
+  bool is_sample() const { return scales_.has_value(); }
   EdgeOffset edges() const { return aggregator_->edges(); }
   std::vector<float> edge_counts() const { return aggregator_->edge_counts(); }
   // Returns the number of vertices of all ranks.
@@ -48,8 +61,11 @@ class GraphHandle : public torch::CustomClassHolder {
   // Returns the sum of the weights of each own row's edges: own() floats on device().
   torch::Tensor degree() const;
   // Returns 1 / sqrt(degree), 0 where that is not positive: both sides of GCN's normalisation.
-  // own() floats on device(), made once.
+  // inputs() floats on device(), made once. The degree of a sample is by the edges of the graph.
   const torch::Tensor& gcn_normalization();
+  // Returns the factor by which the sum over a sample's edges estimates the sum over all edges of
+  // each own row, without bias; undefined unless it is a sample.
+  torch::Tensor sum_scale() const { return scales_ ? scales_->sums : torch::Tensor(); }
   // Returns 1 / number of edges, 0 for rows without edges: a mean's scale. own() floats on
   // device(), made once.
   const torch::Tensor& inverse_degree();
@@ -89,6 +105,7 @@ class GraphHandle : public torch::CustomClassHolder {
   bool exact_ = false;
   std::set<std::uint64_t> agreed_widths_;  // on a GPU; on the CPU each operation compares its own
   torch::Tensor normalization_, inverse_degree_;
+  std::optional<SampleScales> scales_;
 };
 
 // Access to the aggregator. On a GPU, its calls come after the work that this thread's current
@@ -106,8 +123,16 @@ class GraphHandle::Use {
   std::optional<StreamOrder> order_;
 };
 
-// Returns y = diag(post) A diag(pre) x, with its gradient for x. Collective in both directions. x:
-// own x width, float32, on the graph's device; pre and post: own, float32, or undefined: all 1.
+// Returns the own rows of an operation's input: all of it unless the graph is a sample, whose own
+// rows are the first.
+inline torch::Tensor own_rows(const torch::Tensor& rows,
+                              const c10::intrusive_ptr<GraphHandle>& graph) {
+  return graph->is_sample() ? rows.narrow(0, 0, graph->own()) : rows;
+}
+
+// Returns y = diag(post) A diag(pre) x, own x width, with its gradient for x. Collective in both
+// directions. x: inputs x width, float32, on the graph's device; pre (inputs) and post (own):
+// float32, or undefined: all 1.
 // Throws c10::Error for other shapes, types and devices, and errors as Aggregator::forward().
 torch::Tensor aggregate(const torch::Tensor& x, const c10::intrusive_ptr<GraphHandle>& graph,
                         bool weighted, const std::optional<torch::Tensor>& pre,

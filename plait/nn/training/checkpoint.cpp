@@ -13,6 +13,8 @@
 namespace plait {
 namespace {
 
+const std::string kWholeGraph = "whole graph";
+
 using nlohmann::json;
 
 // Version 3 has the split and the normalisation of training.
@@ -268,6 +270,12 @@ TrainedModel load_model_for(World& world, const Dataset& dataset, const InferCon
   return {std::move(model), resolved(normalize_of(file, given), dataset.features)};
 }
 
+std::string steps_name(const TrainConfig& config, int ranks) {
+  if (!config.sampled) return kWholeGraph;
+  return fmt::format("fan-outs {} of {} examples", fmt::join(config.sampled->fanouts, ","),
+                     config.sampled->batch * ranks);
+}
+
 TrainingState resume_checkpoint(const TensorFile& file, const std::string& path,
                                 TrainingState begun, Model& model, std::vector<torch::Tensor>& best,
                                 Adam& optimizer) {
@@ -275,7 +283,9 @@ TrainingState resume_checkpoint(const TensorFile& file, const std::string& path,
   std::map<std::string, std::string> settings = describe(model.config());
   settings.insert(begun.settings.begin(), begun.settings.end());
   const auto check_setting = [&](const std::string& key) {
-    const std::string &found = field(file, key, path), &wanted = settings.at(key);
+    const bool old = key == "steps" && !file.metadata.contains(key);
+    const std::string &found = old ? kWholeGraph : field(file, key, path),
+                      &wanted = settings.at(key);
     if (found != wanted)
       throw InputError(path, fmt::format("metadata '{}'", key),
                        fmt::format("value {} is not this run's {}", found, wanted),
@@ -285,13 +295,14 @@ TrainingState resume_checkpoint(const TensorFile& file, const std::string& path,
   for (const auto& [key, wanted] : settings) check_setting(key);
   check_graph(file, path, begun.graph);
   TrainingState training{std::move(begun.settings), std::move(begun.graph),
-                         parse_history(file, path), number<int>(file, "best_epoch", path)};
+                         parse_history(file, path), number<int>(file, "best_epoch", path),
+                         begun.steps};
   const auto done = static_cast<std::int64_t>(training.history.size());
   if (training.best_epoch < 0 || training.best_epoch >= done)
     throw InputError(path, "metadata 'best_epoch'",
                      fmt::format("value {} is outside 0..{}", training.best_epoch, done - 1),
                      "use a checkpoint that plait train wrote");
-  optimizer.set_steps(done);
+  optimizer.set_steps(done * training.steps);
   std::size_t i = 0;
   const auto load = [&](const std::string& name, const torch::Tensor& now) {
     load_into(best[i++], file, name, path);

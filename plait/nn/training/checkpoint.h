@@ -6,8 +6,8 @@
 //   resume.adam.exp_avg.NAME, resume.adam.exp_avg_sq.NAME   moments of Adam
 // Training on GPUs writes the same as on the CPU, and either goes on from the other's file.
 //   metadata: format, kind, layers, hidden and all else of ModelConfig; metric, split ("split 0" or
-//   "fold 3 of 10") and normalize (rows, unit or none, never auto), where training wrote the file;
-//   history, best_epoch; graph, the fingerprint (io/fingerprint.h) of the dataset, as JSON;
+//   "fold 3 of 10"), normalize (rows, unit or none, never auto) and steps, where training wrote the
+//   file; history, best_epoch; graph, the fingerprint (io/fingerprint.h) of the dataset, as JSON;
 //   checksum (io/safetensors.h)
 #pragma once
 
@@ -24,13 +24,18 @@ namespace plait {
 
 // The progress of a training run, and the settings and the graph to which it belongs.
 struct TrainingState {
-  // All that its epochs have in common besides the model, as in the metadata: metric, split and
-  // normalize. This and the graph are empty if no checkpoint is read or written.
+  // All that its epochs have in common besides the model, as in the metadata: metric, split,
+  // normalize and steps. This and the graph are empty if no checkpoint is read or written.
   std::map<std::string, std::string> settings;
   Fingerprint graph;
   std::vector<EpochResult> history;
   int best_epoch = 0;
+  std::int64_t steps = 1;  // of the optimiser per epoch
 };
+
+// Returns the setting `steps`: "whole graph", which is also meant by files without it, or the
+// fan-outs and the examples of a step.
+std::string steps_name(const TrainConfig& config, int ranks);
 
 void save_checkpoint(const std::string& path, const Model& model,
                      const std::vector<torch::Tensor>& best, const Adam& optimizer,

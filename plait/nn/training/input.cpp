@@ -137,32 +137,36 @@ struct InputFeatures::Sparse {
   }
 };
 
-InputFeatures::InputFeatures(const Features& features, const Partition& partition, int rank,
-                             Normalize normalize, const torch::Device& device, bool gradient)
-    : vertices_(list_of_rows(partition.size(rank),
-                             [&](std::uint64_t r) { return partition.vertex(rank, r); })),
+InputVertices own_vertices(const Partition& partition, int rank) {
+  const std::uint64_t rows = partition.size(rank);
+  const VertexList ids =
+      list_of_rows(rows, [&](std::uint64_t r) { return partition.vertex(rank, r); });
+  if (partition.numbers().empty()) return {ids, ids};
+  return {ids, list_of_rows(rows, [&](std::uint64_t r) { return partition.number(rank, r); })};
+}
+
+InputFeatures::InputFeatures(const Features& features, InputVertices vertices, Normalize normalize,
+                             const torch::Device& device, bool gradient)
+    : vertices_(vertices.ids.to(device)),
+      numbers_(vertices.numbers.is_same(vertices.ids) ? vertices_ : vertices.numbers.to(device)),
       width_(static_cast<std::int64_t>(features.width)) {
   normalize = resolved(normalize, features);
+  const auto rows = static_cast<std::size_t>(vertices.ids.numel());
   if (features.is_sparse()) {
-    Csr32 own = own_rows(features.sparse, partition, rank);
+    Csr32 own = rows_of(features.sparse, {ids_of(vertices.ids), rows});
     const torch::Tensor values = entry_values(own, normalize).to(device);
     std::optional<SparseMatrix> columns;
     torch::Tensor entries;
     if (gradient) {
       TurnedRound turned = turned_round(own, features.width);
-      columns.emplace(std::move(turned.rows), partition.size(rank), device);
+      columns.emplace(std::move(turned.rows), rows, device);
       entries = turned.entries.to(device);
     }
     sparse_ = std::make_shared<const Sparse>(Sparse{
         SparseMatrix(std::move(own), features.width, device), values, std::move(columns), entries});
   } else {
-    dense_ = dense_rows(features, vertices_, normalize).to(device);
+    dense_ = dense_rows(features, vertices.ids, normalize).to(device);
   }
-  vertices_ = vertices_.to(device);
-  numbers_ = partition.numbers().empty() ? vertices_
-                                         : list_of_rows(partition.size(rank), [&](std::uint64_t r) {
-                                             return partition.number(rank, r);
-                                           }).to(device);
 }
 
 torch::Tensor InputFeatures::dense(const DropoutStep& step) const {

@@ -17,18 +17,30 @@ namespace plait {
 // every rank. This takes one pass over them. Other kinds are returned as they are.
 Normalize resolved(Normalize normalize, const Features& features);
 
-// Own rows of the features: dense as a tensor, or sparse as a CSR, so that bags of words of
+// The vertices whose features a rank reads, in any order.
+struct InputVertices {
+  VertexList ids;      // int64, on the CPU
+  VertexList numbers;  // those before renumbering, by which dropout is keyed
+};
+// Returns the vertices that a rank owns.
+InputVertices own_vertices(const Partition& partition, int rank);
+
+// Rows of the features: dense as a tensor, or sparse as a CSR, so that bags of words of
 // thousands of columns cost only the words that they hold.
 class InputFeatures {
  public:
   // Puts the features onto `device` once, normalised. Without `gradient`, the arrays that times()
   // needs for its gradient are not kept.
   InputFeatures(const Features& features, const Partition& partition, int rank, Normalize normalize,
+                const torch::Device& device = torch::kCPU, bool gradient = true)
+      : InputFeatures(features, own_vertices(partition, rank), normalize, device, gradient) {}
+  // The same for any vertices.
+  InputFeatures(const Features& features, InputVertices vertices, Normalize normalize,
                 const torch::Device& device = torch::kCPU, bool gradient = true);
 
   std::int64_t width() const { return width_; }
   bool is_sparse() const { return sparse_ != nullptr; }
-  // Returns the own vertices, and their numbers before renumbering, by which dropout is keyed.
+  // Returns the vertices, and their numbers before renumbering, by which dropout is keyed.
   const VertexList& vertices() const { return vertices_; }
   const VertexList& numbers() const { return numbers_; }
 

@@ -33,6 +33,9 @@ struct Targets {
 // The splits that are measured, in the same order everywhere.
 inline constexpr std::array kMeasured{Split::train, Split::validation, Split::test};
 
+// Returns the labels of these examples of the dataset, on the CPU; 0 where unknown.
+torch::Tensor labels_of(const Dataset& dataset, std::span<const std::uint64_t> examples);
+
 // Collective. Returns the targets of the rank's own examples; `split` has an entry for each example
 // of the dataset. The tensors are where `own` is.
 Targets make_targets(World& world, const Dataset& dataset, std::span<const Split> split,

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
@@ -17,8 +16,10 @@
 #include "plait/nn/operations/torch_device.h"
 #include "plait/nn/training/adam.h"
 #include "plait/nn/training/checkpoint.h"
+#include "plait/nn/training/epochs.h"
 #include "plait/nn/training/metric.h"
 #include "plait/nn/training/recorded.h"
+#include "plait/nn/training/sampled_batches.h"
 #include "plait/nn/training/task.h"
 #include "plait/nn/training/trainable.h"
 #include "plait/nn/training/trials.h"
@@ -33,12 +34,6 @@ AdamOptions adam_options(const TrainConfig& config, const Model& model) {
   return {.learning_rate = config.learning_rate,
           .weight_decay = config.weight_decay,
           .decayed = model.decayed_parameters()};
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
-  return values[values.size() / 2];
 }
 
 // Collective. Returns the dataset as it was before it was renumbered.
@@ -75,6 +70,7 @@ struct Trainer::State {
   torch::Tensor epoch_at;  // one int32: the epoch under way, which a recorded step reads
   Adam optimizer;
   TrainingState training;
+  std::unique_ptr<SampledBatches> batches;  // if a step takes a sample
   std::optional<Recorder> recorder;
   torch::Tensor step_loss, found;  // loss and evidence of the recorded work
   RankCost cost;                   // of this rank
@@ -125,10 +121,15 @@ struct Trainer::State {
       p.mutable_grad() = gradients.narrow(0, at, p.numel()).view_as(p);
       at += p.numel();
     }
+    if (config.sampled) {
+      batches = std::make_unique<SampledBatches>(w, dataset, config, split_of(dataset, c).span());
+      training.steps = batches->steps();
+    }
     if (!c.resume.empty() || !c.checkpoint.empty()) {
       training.settings = {{"metric", std::string(to_string(metric_kind))},
                            {"split", split_name(dataset, c)},
-                           {"normalize", std::string(to_string(c.normalize))}};
+                           {"normalize", std::string(to_string(c.normalize))},
+                           {"steps", steps_name(c, w.size())}};
       training.graph = fingerprint(in_first_order(w, dataset));
     }
     if (!c.resume.empty())
@@ -180,6 +181,34 @@ struct Trainer::State {
     return model.forward(input, graph, drop_step, trains, set ? &*set : nullptr);
   }
 
+  // Takes a step along the gradient of the loss of all ranks. `loss`: the sum over this rank's
+  // examples; `share`: the factor of one.
+  void descend(const torch::Tensor& loss, const torch::Tensor& share) {
+    sum_gradients(
+        timed("backward", [&] { return torch::autograd::grad({loss}, parameters, {share}); }));
+    timed("optimiser", [&] { optimizer.step(); });
+  }
+
+  // Takes a step on the sample of each batch of an epoch. Returns this rank's part of the losses of
+  // all examples, each from before its step.
+  double sampled_steps(int epoch) {
+    AddTime time(step_seconds);
+    const BackwardHere here;
+    double sum = 0;
+    for (std::int64_t i = 0; i < batches->steps(); ++i) {
+      const std::int64_t step = epoch * batches->steps() + i;
+      const SampledBatch batch = batches->batch(step);
+      const DropoutStep drop_step{&dropout, static_cast<std::uint32_t>(step)};
+      const torch::Tensor scores = model.forward(batch.input, batch.graphs, drop_step, true);
+      const torch::Tensor loss =
+          task.losses(scores, batch.targets, batch.graphs.back()).sum(torch::kFloat64);
+      descend(loss, torch::full({}, 1 / batch.examples, torch::kFloat64));
+      sum += loss.item<double>();
+      for (const GraphRef& sample : batch.graphs) cost.summing += sample->cost().summing;
+    }
+    return sum;
+  }
+
   // Takes one step on the whole graph. Returns this rank's part of the training loss.
   double step(int epoch) {
     AddTime time(step_seconds);
@@ -190,9 +219,7 @@ struct Trainer::State {
           task.losses(scores(drop_step, true), targets.of(Split::train), graph);
       const BackwardHere here;
       const torch::Tensor loss = losses.sum();
-      sum_gradients(timed(
-          "backward", [&] { return torch::autograd::grad({loss}, parameters, {share_of_one}); }));
-      timed("optimiser", [&] { optimizer.step(); });
+      descend(loss, share_of_one);
       epoch_at.add_(1);
       step_loss = graph->exact() ? part_of_total(losses, graph) : loss.detach();
     });
@@ -210,7 +237,7 @@ struct Trainer::State {
   double counted_step(int epoch) {
     const ExchangeCost before = graph->cost();
     const std::uint64_t sent_before = world.bytes_sent();
-    const double loss = step(epoch);
+    const double loss = batches ? sampled_steps(epoch) : step(epoch);
     const ExchangeCost after = graph->cost();
     cost.summing += after.summing - before.summing;
     cost.fetching += after.fetching - before.fetching;
@@ -264,50 +291,19 @@ struct Trainer::State {
             .test_metric = value(2)};
   }
 
-  // Refuses a loss that no later epoch could mend, the same on every rank. The loss is from before
-  // the epoch's step, the validation loss from after it.
-  void require_finite(const EpochResult& result) const {
-    require(
-        std::isfinite(result.loss) || result.epoch > 0,
-        "the loss is {} in epoch 0, before any step; features or weights of edges are too large",
-        result.loss);
-    require(std::isfinite(result.loss), "the loss is {} in epoch {}; lower the learning rate",
-            result.loss, result.epoch);
-    require(std::isfinite(result.validation_loss),
-            "the validation loss is {} after epoch {}; lower the learning rate",
-            result.validation_loss, result.epoch);
-  }
-
-  // Without validation examples no loss tells of the last step.
-  void require_finite_weights() const {
-    for (const torch::Tensor& tensor : kept)
-      require(tensor.isfinite().all().item<bool>(),
-              "weights are not finite after epoch {}; lower the learning rate",
-              training.history.size() - 1);
-  }
-
   // Keeps the weights if this epoch is the best so far.
   void keep_best(const EpochResult& result) {
-    const EpochResult& held = training.history[static_cast<std::size_t>(training.best_epoch)];
-    const bool better = std::pair(result.validation_metric, -result.validation_loss) >=
-                        std::pair(held.validation_metric, -held.validation_loss);
-    if (!better) return;
+    if (!is_as_good(result, training.history[static_cast<std::size_t>(training.best_epoch)]))
+      return;
     training.best_epoch = result.epoch;
     const torch::NoGradGuard no_grad;
     at::_foreach_copy_(best, kept);
   }
 
-  bool out_of_patience() const {
-    if (config.patience <= 0) return false;
-    const auto& history = training.history;
-    const auto lowest = std::ranges::min_element(history, {}, &EpochResult::validation_loss);
-    return history.end() - lowest > config.patience;
-  }
-
   // Runs on rank 0, whose weights are those of all.
   void save() const {
     const Timed timed("checkpoint");
-    require_finite_weights();
+    require_finite_weights(kept, training.history.size() - 1);
     if (!config.checkpoint.empty() && world.rank() == 0)
       save_checkpoint(config.checkpoint, model, best, optimizer, training);
   }
@@ -317,9 +313,7 @@ struct Trainer::State {
         .epochs = training.history, .metric = metric_kind, .best_epoch = training.best_epoch};
     result.interrupted = interrupted;
     result.way = {config.route.strategy, config.passes};
-    std::vector<double> times;
-    for (const EpochResult& e : training.history) times.push_back(e.milliseconds);
-    result.epoch_ms = median(times);
+    result.epoch_ms = median_milliseconds(training.history);
     // The share is the mean over ranks; the bytes are those of the rank with the most.
     const double communicating = cost.fetching + cost.waiting + cost.gradients;
     double share = step_seconds > 0 ? communicating / step_seconds / world.size() : 0;
@@ -344,6 +338,7 @@ Trainer::Trainer(World& world, const Dataset& dataset, const Partition& partitio
   check_partition(dataset, partition);
   TrainConfig config = given;
   config.model = model_for(given.model, dataset);
+  if (config.sampled) check_sampled(dataset, config);
   config.normalize = resolved(given.normalize, dataset.features);
   torch_device(config.route.gpu);  // before any backward pass, also of rehearsals
   require_training_fits(world, dataset, partition, config);
@@ -375,14 +370,16 @@ TrainResult Trainer::run(const std::function<void(const EpochResult&)>& each_epo
   const auto first = static_cast<int>(s.training.history.size());
   bool stopped = false;
   Trials trials(s.world, s.config.trials, {s.warm_up(), s.setting_up});
-  for (int epoch = first; epoch < s.config.epochs && !stopped && !s.out_of_patience(); ++epoch) {
+  for (int epoch = first; epoch < s.config.epochs && !stopped &&
+                          !out_of_patience(s.training.history, s.config.patience);
+       ++epoch) {
     const Phase phase(fmt::format("epoch {}", epoch), "epoch");
     trials.before_epoch([&](const TrialWay& way, bool fits) { return s.place_anew(way, fits); });
     const double before = s.step_seconds;
     const double loss = s.counted_step(epoch);
     stopped = stop.load();
     EpochResult result = s.evaluate(epoch, loss, stopped);
-    s.require_finite(result);
+    require_finite(result);
     trials.after_epoch(s.step_seconds - before, s.config.epochs - epoch - 1);
     result.milliseconds = (s.step_seconds - before) * 1e3;
     s.training.history.push_back(result);

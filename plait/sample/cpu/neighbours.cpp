@@ -96,7 +96,7 @@ class Run {
       sample_.hops.push_back({.first_target = first});
       count(sample_.hops.back(), found - first);
       fill(sample_.hops.back());
-      if (settings_.targets == Targets::newest) first = found;
+      if (settings_.targets == HopTargets::newest) first = found;
     }
     numbering_.end();
     return std::move(sample_);

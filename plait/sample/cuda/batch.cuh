@@ -121,7 +121,7 @@ class Batch {
     enqueue_hop(args, bounds);
     vertices_ = after;
     edges_ += bounds.edges;
-    const bool all = plan_.settings.targets == Targets::all;
+    const bool all = plan_.settings.targets == HopTargets::all;
     targets_ = all ? after : std::min(bounds.edges, kHash ? bounds.edges : plan_.graph.vertices);
   }
 
@@ -150,7 +150,7 @@ class Batch {
                                       .trees = trees(),
                                       .edges_of = m_.counts.data() + h,
                                       .last = h + 1 == plan_.settings.fanouts.size(),
-                                      .all_targets = plan_.settings.targets == Targets::all};
+                                      .all_targets = plan_.settings.targets == HopTargets::all};
     mark_first_edges(unique, bounds.edges, stream_);
     scan(FirstCounts{args.counts, args.offsets, m_.bits.data()}, m_.before.data(),
          words_of(bounds.edges) + 1);

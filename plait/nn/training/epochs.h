@@ -1,0 +1,30 @@
+// What the epochs of a run tell: whether to go on, and which of them was the best.
+#pragma once
+
+#include <torch/types.h>
+
+#include <vector>
+
+#include "plait/nn/training/train.h"
+
+namespace plait {
+
+// Tells whether the weights of an epoch are kept in place of those of the best one before: its
+// validation metric is higher, or as high with a loss that is not higher.
+bool is_as_good(const EpochResult& epoch, const EpochResult& best);
+
+// Tells whether the lowest validation loss is `patience` epochs ago; never if that is 0.
+bool out_of_patience(const std::vector<EpochResult>& history, int patience);
+
+// Refuses a loss that no later epoch could mend, the same on every rank. The loss is from before
+// the epoch's step, the validation loss from after it. Throws Error.
+void require_finite(const EpochResult& epoch);
+
+// Throws Error unless weights are finite: without validation examples no loss tells of the last
+// step.
+void require_finite_weights(const std::vector<torch::Tensor>& weights, std::size_t epoch);
+
+// Returns the median time of an epoch; 0 without epochs.
+double median_milliseconds(const std::vector<EpochResult>& history);
+
+}  // namespace plait

@@ -1,0 +1,60 @@
+// Mini-batches of training on sampled neighbourhoods (Hamilton, Ying and Leskovec, NeurIPS 2017;
+// WholeGraph).
+//
+// A step takes `ranks * batch` training examples, the same whatever the number of ranks, and each
+// rank samples for its share of them. Layers read one hop each, whose targets are all rows that the
+// next layer reads, with new draws: so a layer's result for a vertex depends on the step and the
+// vertex alone, and the loss of a step does not depend on how examples are shared. Sums over the
+// edges of a sample are scaled so that they estimate sums over all edges; with all neighbours they
+// are the same numbers.
+//
+// A thread of its own prepares the next batches while the caller computes.
+#pragma once
+
+#include <torch/types.h>
+
+#include <memory>
+#include <vector>
+
+#include "plait/graph/dataset.h"
+#include "plait/nn/config.h"
+#include "plait/nn/operations/dense.h"
+#include "plait/nn/training/input.h"
+#include "plait/nn/training/targets.h"
+#include "plait/placement/graph_shards.h"
+
+namespace plait {
+
+// One rank's batch of a step, on the CPU.
+struct SampledBatch {
+  InputFeatures input;           // of the first layer's inputs
+  std::vector<GraphRef> graphs;  // one per layer
+  SplitRows targets;             // the first rows of the last layer, which are its own rows
+  double examples = 0;           // of all ranks
+};
+
+class SampledBatches {
+ public:
+  // `config.sampled` is set, and `config.normalize` resolved (resolved()). The dataset and the
+  // world outlive this; `split` is only read here. Not collective. Throws UsageError for settings
+  // that do not suit the model or the dataset.
+  SampledBatches(World& world, const Dataset& dataset, const TrainConfig& config,
+                 std::span<const Split> split);
+  ~SampledBatches();
+
+  // Returns the number of steps of an epoch, the same on every rank.
+  std::int64_t steps() const;
+  // Collective if the model normalises over the batch. Returns this rank's batch of step `step` of
+  // all steps of the run, from 0; calls after the first ask for the next step each. Throws what
+  // sampling threw.
+  SampledBatch batch(std::int64_t step);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Throws UsageError unless such a model can be trained on samples of the dataset by these settings.
+void check_sampled(const Dataset& dataset, const TrainConfig& config);
+
+}  // namespace plait

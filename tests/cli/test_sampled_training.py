@@ -1,0 +1,125 @@
+"""plait train --sampled. With all neighbours and one step per epoch it is training on the whole graph, which
+other tests compare with PyG; with some neighbours, curves do not depend on the ranks."""
+
+import numpy as np
+import pytest
+
+from program import Plait
+from test_models import random_archive
+from training import check_same_curve, directed_archive, history_of
+
+COURSE = ("--epochs", 6, "--lr", 0.05, "--seed", 3)
+MODELS = {
+    "gcn": ("--model", "gcn"),
+    "gcn that widens rows": ("--model", "gcn", "--hidden", 48, "--layers", 3, "--norm", "layer"),
+    "gcn of one layer": ("--model", "gcn", "--layers", 1),
+    "mlp": ("--model", "mlp"),
+    "sage": ("--model", "sage", "--hidden", 8),
+    "sage that widens rows, residual": ("--model", "sage", "--hidden", 48, "--layers", 3, "--residual"),
+    "sage by maximum": ("--model", "sage", "--aggregation", "max", "--residual", "--hidden", 20),
+    "sage by minimum": ("--model", "sage", "--aggregation", "min", "--hidden", 20),
+    "gin": ("--model", "gin", "--norm", "none", "--layers", 3, "--hidden", 12),
+    "gat": ("--model", "gat", "--hidden", 24, "--heads", 4, "--output-heads", 3),
+    "gat without dropout": ("--model", "gat", "--hidden", 12, "--heads", 6, "--dropout", 0, "--residual"),
+}
+SAMPLED = ("--sampled", "--batch", 64, "--fanout", "3,2")
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("graphs")
+    paths = {name: folder / f"{name}.npz" for name in ("dense", "sparse")}
+    random_archive(paths["dense"])
+    directed_archive(paths["sparse"], vertices=200)
+    return paths
+
+
+@pytest.fixture
+def plait(tmp_path):
+    return Plait(tmp_path)
+
+
+@pytest.mark.parametrize("archive", ["dense", "sparse"])
+@pytest.mark.parametrize("model", MODELS)
+def test_all_neighbours_are_the_whole_graph(plait, archives, archive, model):
+    run = ("train", archives[archive], *MODELS[model], *COURSE)
+    whole = plait.json(*run)
+    sampled = plait.json(*run, "--sampled", "--fanout", -1, "--batch", 100000)
+    check_same_curve(sampled["loss"], whole["loss"])
+    check_same_curve(sampled["val_loss_by_epoch"], whole["val_loss_by_epoch"])
+    assert sampled["loss"][0] != sampled["loss"][-1]
+
+
+@pytest.mark.parametrize("model", ["gcn", "sage", "sage by maximum", "gat"])
+def test_curves_do_not_depend_on_ranks(plait, archives, model):
+    """Several steps per epoch, the last one with a part of a batch."""
+    run = ("train", archives["dense"], *MODELS[model], *COURSE, "--sampled", "--fanout", "3,2")
+    one = plait.json(*run, "--batch", 48)
+    for ranks, partition in ((2, "edges"), (3, "hash"), (4, "edges")):
+        many = plait.json(*run, "--batch", 48 // ranks, "--ranks", ranks, "--partition", partition)
+        check_same_curve(many["loss"], one["loss"])
+        check_same_curve(many["val_loss_by_epoch"], one["val_loss_by_epoch"])
+    other = plait.json(*run[:-1], "4,1", "--batch", 48)
+    assert np.abs(np.array(other["loss"]) / one["loss"] - 1).max() > 1e-3
+
+
+def test_ranks_without_examples_take_part(plait, archives):
+    run = ("train", archives["sparse"], "--model", "gcn", *COURSE, "--sampled", "--fanout", "2,2")
+    one = plait.json(*run, "--batch", 99)  # the second step has one example
+    three = plait.json(*run, "--batch", 33, "--ranks", 3)
+    check_same_curve(three["loss"], one["loss"])
+
+
+def test_batch_norm_over_ranks_trains(plait, archives):
+    """Its statistics are of the rows of all ranks, so ranks agree on weights."""
+    run = ("train", archives["dense"], "--model", "gin", *COURSE, "--layers", 2, *SAMPLED)
+    assert np.isfinite(plait.json(*run, "--ranks", 2)["loss"]).all()
+
+
+def test_runs_repeat_and_prefetch_changes_nothing(plait, archives):
+    run = ("train", archives["dense"], "--model", "sage", *COURSE[:-2], *SAMPLED)
+    first = plait.json(*run, "--seed", 3)
+    assert first["loss"] == plait.json(*run, "--seed", 3, "--prefetch", 9)["loss"]
+    assert first["sampled"] == {"batch": 64, "fanout": [3, 2]}
+    assert first["loss"] != plait.json(*run, "--seed", 4)["loss"]
+
+
+def test_a_run_goes_on_from_its_checkpoint(plait, archives):
+    run = ("train", archives["dense"], "--model", "sage", "--seed", 3, *SAMPLED)
+    whole = plait.json(*run, "--epochs", 6)
+    plait.ok(*run, "--epochs", 2, "--checkpoint", plait.folder / "c.safetensors")
+    rest = plait.json(*run, "--epochs", 6, "--resume", plait.folder / "c.safetensors",
+                      "--checkpoint", plait.folder / "d.safetensors")
+    check_same_curve(rest["loss"], whole["loss"])
+    for other in (run[:-1] + ("4,2",), run[:-4], (*run[:-4], "--batch", 32, *run[-2:])):
+        plait.fails(1, *other, "--epochs", 6, "--resume", plait.folder / "c.safetensors", names=["steps"])
+    assert len(history_of(plait.folder / "d.safetensors")) == 6
+
+
+def test_renumbered_graphs_have_the_same_curve_with_all_neighbours(plait, archives):
+    run = ("train", archives["dense"], "--model", "gcn", *COURSE, "--sampled", "--fanout", -1, "--batch", 64)
+    check_same_curve(plait.json(*run, "--reorder", "degree")["loss"], plait.json(*run)["loss"])
+
+
+def test_sampled_training_learns_as_training_on_the_whole_graph(plait):
+    plait.ok("generate", "dcsbm", "--vertices", 3000, "--edges", 60000, "--communities", 6, "--classes", 6, "--width", 16,
+             "--seed", 1, "-o", plait.folder / "g.plait")
+    run = ("train", plait.folder / "g.plait", "--model", "sage", "--hidden", 32, "--lr", 0.01)
+    whole = plait.json(*run, "--epochs", 60)
+    sampled = plait.json(*run, "--epochs", 30, "--sampled", "--batch", 128, "--fanout", "10,5")
+    assert sampled["test_accuracy"] > 0.6 and sampled["test_accuracy"] > whole["test_accuracy"] - 0.03
+
+
+@pytest.mark.parametrize("options, words", [
+    (("--sampled", "--fanout", "3,2,1"), ["3 fan-outs", "2 layers"]),
+    (("--sampled", "--fanout", "0"), ["--fanout", "'0' is no number of edges", "-1 for all"]),
+    (("--sampled", "--fanout", "-2"), ["--fanout", "-2"]),
+    (("--sampled", "--fanout", "99999999999"), ["--fanout", "99999999999"]),
+    (("--sampled", "--batch", "0"), ["--batch"]),
+    (("--fanout", "3"), ["--fanout", "--sampled"]),
+    (("--batch", "3"), ["--batch", "--sampled"]),
+    (("--sampled", "--exact"), ["--exact", "--sampled"]),
+    (("--sampled", "--optimise", "on"), ["--optimise", "--sampled"]),
+])
+def test_bad_settings_are_told(plait, archives, options, words):
+    plait.fails(2, "train", archives["dense"], *options, names=words)
