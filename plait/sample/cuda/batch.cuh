@@ -186,8 +186,8 @@ class Batch {
                                    : std::min(args.fanout, plan_.max_degree);
     const std::uint64_t of_target = args.fanout == HopArgs::kEverything ? plan_.max_degree : most;
     const std::uint64_t edges = (Bytes(targets_) * Bytes(of_target)).value;
-    if (edges <= GpuNeighbourSampler::kRoomyEdges && seeds_ + edges_ + edges < kMostNumbers / 2)
-      return {targets_, edges};
+    constexpr std::uint64_t kRoomy = GpuNeighbourSampler::kRoomyEdges / (kHash ? 2 : 1);
+    if (edges <= kRoomy && seeds_ + edges_ + edges < kMostNumbers / 2) return {targets_, edges};
     const EdgeCounts<std::uint64_t> counts{args, graph_.offsets};
     m_.with_cub("counting edges", [&](void* scratch, std::size_t& bytes) {
       return cub::DeviceReduce::Sum(

@@ -96,7 +96,8 @@ class GpuNeighbourSampler {
     return wait(buffers);
   }
 
-  // The most edges of a hop for which memory is taken by the fan-outs alone.
+  // The most edges of a hop for which memory is taken by the fan-outs alone; half of them if
+  // samples are disjoint, which take more memory per edge.
   static constexpr std::uint64_t kRoomyEdges = std::uint64_t{1} << 25;
 
  private:
