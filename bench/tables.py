@@ -365,3 +365,19 @@ def accuracy_normalize(measured):
             e = measured("accuracy", graph=PUBLIC[name], model="gcn", normalize=normalize)
             return f"{e.mean:.2f}" + ("" if e.seeds == 10 else f" ({e.seeds} seeds)")
         yield name, f"{words}", cell("rows"), cell("unit"), cell("none") if words > 50 else ""
+
+
+# --- sampling and gathering ---
+
+
+@table("sample-cuda", "fan-outs | targets | ms of a batch | G edges/s | with two batches under way")
+def sample_cuda(measured):
+    for fanouts, targets in product(("30,30,30", "10,10,10", "15,10,5"), ("newest", "all", "disjoint")):
+        entry = measured("sample-cuda", fanouts=fanouts, targets=targets, batch=512, scale=1.0)
+        yield (fanouts, targets, spread(entry, 3), f"{entry.g_edges_s:.1f}", f"{entry.g_edges_s_two:.1f}")
+
+
+@table("gather", "bytes of a row | rows of the GPU itself, GB/s")
+def gather(measured):
+    for size in (4, 16, 64, 128, 256, 400, 512, 1024, 4096):
+        yield size, spread(measured("gather", gpus=1, bytes=size, **{"from": "own"}), 0, unit="gb_s")
