@@ -4,7 +4,7 @@ torch-sparse.
     from plait.loader import NeighborLoader    # instead of: from torch_geometric.loader import ...
 
 Each class is derived from PyTorch Geometric's class of the same name, which keeps the arguments, the order
-and the fields of batches; only the drawing of neighbours is Plait's (plait.loader.sampler).
+and the fields of batches; only the drawing of neighbours is Plait's (plait.loader.sampler.NeighborSampler).
 """
 
 try:
@@ -16,6 +16,5 @@ except ModuleNotFoundError as error:
                               name=error.name) from None
 
 from plait.loader.loaders import LinkNeighborLoader, NeighborLoader
-from plait.loader.sampler import NeighborSampler
 
-__all__ = ["LinkNeighborLoader", "NeighborLoader", "NeighborSampler"]
+__all__ = ["LinkNeighborLoader", "NeighborLoader"]

@@ -7,7 +7,7 @@ from torch_geometric.sampler.base import SubgraphType
 
 
 def sample_by_type(sampler, seed, seed_time):
-    """Returns the HeteroSamplerOutput of a plait.loader.NeighborSampler. `seed`, `seed_time`: by node type."""
+    """Returns the HeteroSamplerOutput of a plait.loader.sampler.NeighborSampler. `seed`, `seed_time`: by node type."""
     fanouts = sampler.fanouts()
     hops = max(map(len, fanouts.values()), default=0)
     found, times = _seeds(sampler, seed, seed_time)

@@ -1,6 +1,8 @@
 """Checks of what samplers and loaders are given. Each error is one line that names the argument, the first
 wrong place in it, and what is allowed."""
 
+import operator
+
 import torch
 
 
@@ -33,6 +35,26 @@ def check_edges(name, index, sources, targets, is_sorted):
         before, after = index[1, place:place + 2].tolist()
         raise ValueError(f"is_sorted=True, but {name}[1, {place + 1}] is {after}, after {before}; sort edges by "
                          "target, or leave is_sorted out")
+
+
+def checked_fanouts(name, fanouts):
+    """Returns fan-outs as a list of integers. Raises ValueError unless each is 0 or more, or -1."""
+    try:
+        found = [operator.index(fanout) for fanout in fanouts]
+    except TypeError:
+        found = None
+    if found is None or isinstance(fanouts, dict):
+        raise ValueError(f"{name} is {fanouts!r}; give a list of integers, one for each hop")
+    for hop, fanout in enumerate(found):
+        if fanout < -1:
+            raise ValueError(f"{name}[{hop}] is {fanout}; give 0 or more, or -1 for all neighbours")
+    return found
+
+
+def check_length(name, values, count, of):
+    """Raises ValueError unless there are `count` values, if there are any."""
+    if values is not None and values.size(0) != count:
+        raise ValueError(f"{name} has {values.size(0)} values for {count} {of}; give one for each")
 
 
 def check_weights(name, weights, edges, places):

@@ -50,6 +50,7 @@ class Relation:
 
     def sampler(self, settings):
         """Returns the C++ sampler with these settings, which is kept."""
+        settings = settings._replace(last=settings.last and self.is_temporal)
         if settings not in self._made:
             self._made[settings] = self._make(settings)
         return self._made[settings]

@@ -5,7 +5,7 @@ import inspect
 
 import torch_geometric.loader
 
-from plait.loader._checks import check_ids
+from plait.loader._checks import check_ids, check_length
 from plait.loader.sampler import NeighborSampler
 
 _OF_SAMPLER = ("data", "num_neighbors", "subgraph_type", "replace", "disjoint", "temporal_strategy",
@@ -37,7 +37,7 @@ class NeighborLoader(torch_geometric.loader.NeighborLoader):
     NeurIPS 2017): the arguments are the same.
 
     Raises ValueError, when it is made, for a node of `input_nodes` that the graph does not have, and for
-    what plait.loader.NeighborSampler refuses.
+    what plait.loader.sampler.NeighborSampler refuses.
     """
 
     __init__ = _with_own_sampler(torch_geometric.loader.NeighborLoader)
@@ -46,6 +46,7 @@ class NeighborLoader(torch_geometric.loader.NeighborLoader):
         if isinstance(self.node_sampler, NeighborSampler):
             given = self.input_data
             check_ids("input_nodes", given.node, self.node_sampler.count(given.input_type))
+            check_length("input_time", given.time, given.node.numel(), "input nodes")
 
 
 class LinkNeighborLoader(torch_geometric.loader.LinkNeighborLoader):
@@ -53,7 +54,7 @@ class LinkNeighborLoader(torch_geometric.loader.LinkNeighborLoader):
     arguments are the same.
 
     Raises ValueError, when it is made, for an end in `edge_label_index` that the graph does not have, and
-    for what plait.loader.NeighborSampler refuses.
+    for what plait.loader.sampler.NeighborSampler refuses.
     """
 
     __init__ = _with_own_sampler(torch_geometric.loader.LinkNeighborLoader)
@@ -61,5 +62,7 @@ class LinkNeighborLoader(torch_geometric.loader.LinkNeighborLoader):
     def _check_input(self):
         if isinstance(self.link_sampler, NeighborSampler):
             given, kinds = self.input_data, self.input_data.input_type or (None, None, None)
+            check_length("edge_label", given.label, given.row.numel(), "edges")
+            check_length("edge_label_time", given.time, given.row.numel(), "edges")
             for end, (ids, kind) in enumerate(((given.row, kinds[0]), (given.col, kinds[2]))):
                 check_ids("edge_label_index", ids, self.link_sampler.count(kind), end)

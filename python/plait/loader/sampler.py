@@ -1,6 +1,7 @@
 """PyTorch Geometric's sampler of neighbours, which draws by Plait."""
 
 import contextlib
+import functools
 import inspect
 import threading
 
@@ -12,7 +13,7 @@ from torch_geometric.sampler import SamplerOutput
 from torch_geometric.sampler.base import SubgraphType
 
 from plait.loader._by_type import sample_by_type
-from plait.loader._checks import check_edges, check_times, check_weights
+from plait.loader._checks import check_edges, check_times, check_weights, checked_fanouts
 from plait.loader._relation import Relation, Settings, before_zero, draw_key, padded
 
 _THEIRS = torch_geometric.sampler.NeighborSampler
@@ -31,6 +32,7 @@ class NeighborSampler(_THEIRS):
     of whose edges weigh 0 has no neighbours.
     """
 
+    @functools.wraps(_THEIRS.__init__)
     def __init__(self, *args, **kwargs):
         given = _SIGNATURE.bind(self, *args, **kwargs)
         given.apply_defaults()
@@ -85,9 +87,9 @@ class NeighborSampler(_THEIRS):
     def fanouts(self):
         """Returns num_neighbors: a list by hop, or a dictionary of such lists by edge type."""
         found = self.num_neighbors.get_values(self.edge_types if self.is_hetero else None)
-        if isinstance(found, dict) and not self.is_hetero:
-            raise ValueError("num_neighbors is a dictionary, but the graph has one edge type; give a list")
-        return found
+        if not self.is_hetero:
+            return checked_fanouts("num_neighbors", found)
+        return {kind: checked_fanouts(f"num_neighbors of {kind}", by_hop) for kind, by_hop in found.items()}
 
     def settings(self, fanouts):
         """Returns the Settings of samples with these fan-outs."""
@@ -99,7 +101,7 @@ class NeighborSampler(_THEIRS):
             return seed_time
         own = self.node_time if node_type is None else (self.node_time or {}).get(node_type)
         if own is None:
-            raise ValueError("temporal sampling needs a time of each seed, which is no attribute of the seeds; give "
+            raise ValueError(f"{self._names[0]} is no attribute of the seeds, so their times are not known; give "
                              "input_time")
         return own.cpu()[seed]
 
