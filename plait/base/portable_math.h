@@ -8,16 +8,18 @@
 #include <cstdint>
 #include <limits>
 
+#include "plait/base/host_device.h"
+
 namespace plait::portable {
 
 inline constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 
 // Returns the binary logarithm of a normal number above 0.
-constexpr double log2(double x) {
+PLAIT_HOST_DEVICE constexpr double log2(double x) {
   // x = 2^exponent * m with m in [sqrt(1/2), sqrt(2)).
-  const auto bits = std::bit_cast<std::uint64_t>(x);
+  const auto bits = __builtin_bit_cast(std::uint64_t, x);
   auto exponent = static_cast<std::int64_t>(bits >> 52) - 1023;
-  double m = std::bit_cast<double>((bits & 0xfffffffffffffu) | std::uint64_t{1023} << 52);
+  double m = __builtin_bit_cast(double, (bits & 0xfffffffffffffu) | std::uint64_t{1023} << 52);
   if (m > 0x1.6a09e667f3bcdp0) {
     m *= 0.5;
     ++exponent;

@@ -57,13 +57,14 @@ PLAIT_HOST_DEVICE constexpr float uniform_float(std::uint32_t bits) {
 }
 
 // Returns a number uniform in [0, 1): 53 bits, exact in double.
-constexpr double uniform_double(std::uint32_t high, std::uint32_t low) {
+PLAIT_HOST_DEVICE constexpr double uniform_double(std::uint32_t high, std::uint32_t low) {
   const std::uint64_t bits = (std::uint64_t{high} << 32 | low) >> 11;
   return static_cast<double>(bits) * 0x1p-53;
 }
 
 // Returns a number uniform in [0, bound) without division; the bias is below bound / 2^64.
-constexpr std::uint64_t uniform_below(std::uint64_t bound, std::uint32_t high, std::uint32_t low) {
+PLAIT_HOST_DEVICE constexpr std::uint64_t uniform_below(std::uint64_t bound, std::uint32_t high,
+                                                        std::uint32_t low) {
   const std::uint64_t bits = std::uint64_t{high} << 32 | low;
   return static_cast<std::uint64_t>((static_cast<unsigned __int128>(bits) * bound) >> 64);
 }

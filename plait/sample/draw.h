@@ -8,12 +8,16 @@
 #include <cstdint>
 
 #include "plait/base/host_device.h"
+#include "plait/base/portable_math.h"
 #include "plait/base/random.h"
 
 namespace plait {
 
 // The largest fan-out: the counter of a draw has 24 bits for blocks of at least two numbers.
 inline constexpr std::uint64_t kMostFanout = std::uint64_t{1} << 24;
+// The most edges of a row from which edges are drawn by weight without replacement: each edge has a
+// number of its own.
+inline constexpr std::uint64_t kMostWeighted = std::uint64_t{1} << 25;
 
 // Names the draws of one vertex.
 struct DrawId {
@@ -52,9 +56,23 @@ class VertexDraws {
     return uniform_below(bound, words[2 * (i % 2)], words[2 * (i % 2) + 1]);
   }
 
+  // Returns number `i`, uniform in [0, 1) with 53 bits.
+  PLAIT_HOST_DEVICE constexpr double share(std::uint64_t i) const {
+    return static_cast<double>(bits(std::uint64_t{1} << 53, i)) * 0x1p-53;
+  }
+
+  // Returns number `i`, uniform in (0, 1): the middles of 2^52 intervals.
+  PLAIT_HOST_DEVICE constexpr double inner_share(std::uint64_t i) const {
+    return (static_cast<double>(bits(std::uint64_t{1} << 52, i)) + 0.5) * 0x1p-52;
+  }
+
   static constexpr std::uint64_t kSmall = std::uint64_t{1} << 16;
 
  private:
+  PLAIT_HOST_DEVICE constexpr std::uint64_t bits(std::uint64_t bound, std::uint64_t i) const {
+    return below(bound, i, kSmall + 1);
+  }
+
   Philox philox_;
   std::uint64_t vertex_, high_;
 };
@@ -79,5 +97,17 @@ PLAIT_HOST_DEVICE constexpr void choose_distinct(const VertexDraws& draws, std::
     position[i] = chosen;
   }
 }
+
+// Returns the rank of an edge of weight > 0 in draws by weight without replacement: the edges of
+// the least ranks are drawn (Efraimidis and Spirakis, "Weighted random sampling with a reservoir",
+// IPL 2006, by logarithms). The inner_share() `u` has the edge's place in its row for its number.
+// All machines get the same bits. Ranks are at least weighted_rank_bound().
+PLAIT_HOST_DEVICE constexpr double weighted_rank(double u, float weight) {
+  return -portable::log2(u) / static_cast<double>(weight);
+}
+
+// Returns a lower bound of the rank times the weight, without a logarithm: -log2(u) is more than
+// 1.44 (1 - u).
+PLAIT_HOST_DEVICE constexpr double weighted_rank_bound(double u) { return 1.4 * (1 - u); }
 
 }  // namespace plait

@@ -6,7 +6,9 @@
 // hop after hop (append-unique, WholeGraph, section 4.2). Message passing on the sample needs only
 // these numbers, the vertices' ids and the edges' ids.
 //
-// The sample depends on the seeds, the key and the settings alone (draw.h).
+// The sample depends on the seeds, the key and the settings alone (draw.h). A target's edges are in
+// the order of its row if all are taken, if they are the latest, or if they are drawn by weight
+// without replacement; else in the order in which they are drawn.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "plait/base/array.h"
+#include "plait/base/raw_vector.h"
 #include "plait/graph/csr.h"
 
 namespace plait {
@@ -31,7 +33,7 @@ enum class Targets : std::uint8_t {
 // The part of a row from which temporal samples draw.
 enum class TimeRule : std::uint8_t {
   uniform,  // of all edges that are not later than the seed
-  last,     // the latest of them
+  last,     // the latest of them; of edges of one time the first in the row
 };
 
 struct SampleSettings {
@@ -45,27 +47,27 @@ struct SampleSettings {
 // Values of the graph that samples may depend on. Spans are empty where there are none.
 struct SampleValues {
   // One per edge, in the order of the CSR: the chance to be drawn is proportional. Finite and >= 0;
-  // edges of weight 0 are never drawn.
+  // edges of weight 0 are never drawn, not even if all edges are.
   std::span<const float> weights;
-  // Of edges, or of vertices: an edge is drawn only if neither it nor its source is later than the
-  // seed.
+  // Of edges, of vertices, or both: an edge is drawn only if neither it nor its source is later
+  // than the seed. Its time is the later of the two.
   std::span<const std::int64_t> edge_times, vertex_times;
 };
 
 // A sample. Numbers of vertices are places in `vertices`.
 struct Sample {
   struct Hop {
-    std::uint64_t first_target = 0;         // targets have consecutive numbers from here on
-    std::vector<std::uint32_t> offsets;     // targets + 1 numbers, the first 0
-    std::vector<std::uint32_t> neighbours;  // one per edge: the number of its source
-    std::vector<EdgeOffset> edges;          // one per edge: its place in the CSR
-    std::uint64_t vertices = 0;             // found so far, this hop included
+    std::uint64_t first_target = 0;       // targets have consecutive numbers from here on
+    RawVector<std::uint32_t> offsets;     // targets + 1 numbers, the first 0
+    RawVector<std::uint32_t> neighbours;  // one per edge: the number of its source
+    RawVector<EdgeOffset> edges;          // one per edge: its place in the CSR
+    std::uint64_t vertices = 0;           // found so far, this hop included
 
     std::uint64_t targets() const { return offsets.size() - 1; }
   };
   std::uint64_t seeds = 0;
-  std::vector<std::uint64_t> vertices;  // ids, the seeds first
-  std::vector<std::uint32_t> trees;  // disjoint: the number of the seed of each vertex; else empty
+  RawVector<std::uint64_t> vertices;  // ids, the seeds first
+  RawVector<std::uint32_t> trees;     // disjoint: the number of the seed of each vertex; else empty
   std::vector<Hop> hops;
 };
 
@@ -73,12 +75,24 @@ struct Sample {
 // workspace.
 class NeighbourSampler {
  public:
-  // Memory that calls reuse: 4 bytes per vertex of the graph.
-  class Workspace;
+  // Memory that calls reuse: 4 bytes per vertex of the graph, or of disjoint samples a table of the
+  // vertices of the largest so far.
+  class Workspace {
+   public:
+    ~Workspace();
 
-  // The arrays of `values` and of the graph outlive the sampler. Throws UsageError for a fan-out
-  // that is neither -1 nor in 1 .. kMostFanout, more than 256 hops, values of another length than
-  // the graph's, weights that are negative, infinite or no numbers, and times without `disjoint`.
+   private:
+    friend class NeighbourSampler;
+    struct State;
+    explicit Workspace(std::unique_ptr<State> state);
+    std::unique_ptr<State> state_;
+  };
+
+  // The arrays of `values` outlive the sampler. Throws UsageError for a fan-out that is neither -1
+  // nor in 1 .. kMostFanout, more than 256 hops, values of another length than the graph's, weights
+  // that are negative, infinite or no numbers, times without `disjoint`, TimeRule::last without
+  // times, with weights or with replacement, and draws by weight without replacement from rows of
+  // more than kMostWeighted edges; DoesNotFitError for 2^32 - 1 vertices or more.
   NeighbourSampler(AnyCsr graph, SampleSettings settings, const SampleValues& values = {});
   ~NeighbourSampler();
 

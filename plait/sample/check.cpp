@@ -1,0 +1,110 @@
+#include "plait/sample/check.h"
+
+#include <cmath>
+
+#include "plait/base/error.h"
+#include "plait/base/parallel.h"
+#include "plait/sample/draw.h"
+
+namespace plait {
+namespace {
+
+constexpr std::size_t kGrain = std::size_t{1} << 18;
+constexpr std::size_t kMostHops = 256;  // a draw has 8 bits for the hop
+
+void check_fanouts(std::span<const std::int64_t> fanouts) {
+  require<UsageError>(fanouts.size() <= kMostHops, "there are {} fan-outs; at most {} are allowed",
+                      fanouts.size(), kMostHops);
+  for (std::size_t hop = 0; hop < fanouts.size(); ++hop) {
+    const std::int64_t fanout = fanouts[hop];
+    require<UsageError>(
+        fanout == -1 || (fanout >= 1 && static_cast<std::uint64_t>(fanout) <= kMostFanout),
+        "fan-out {} of hop {} is outside 1..{}; use -1 for all edges", fanout, hop, kMostFanout);
+  }
+}
+
+void check_length(std::size_t found, std::uint64_t wanted, const char* name, const char* of) {
+  require<UsageError>(found == 0 || found == wanted, "there are {} {}, but the graph has {} {}",
+                      found, name, wanted, of);
+}
+
+void check_weights(std::span<const float> weights) {
+  const std::size_t bad = first_where(weights.size(), kGrain, [&](std::size_t e) {
+    return !(std::isfinite(weights[e]) && weights[e] >= 0);
+  });
+  if (bad < weights.size())
+    throw UsageError(fmt::format("the weight of edge {} is {}; weights must be finite and >= 0",
+                                 bad, weights[bad]));
+}
+
+// A graph without edges has an empty array of their times.
+void check_times(const AnyCsr& graph, const SampleSettings& settings, const SampleValues& values) {
+  const bool timed = !values.edge_times.empty() || !values.vertex_times.empty();
+  require<UsageError>(!timed || settings.disjoint,
+                      "times need disjoint samples, because each seed has a time of its own");
+  if (settings.time != TimeRule::last) return;
+  require<UsageError>(timed || edge_count(graph) == 0,
+                      "the latest edges can be taken only if edges or vertices have times");
+  require<UsageError>(!settings.replace, "the latest edges cannot be taken with replacement");
+  require<UsageError>(values.weights.empty(), "the latest edges cannot be taken by weight");
+}
+
+void check_degrees(const AnyCsr& graph) {
+  std::visit(
+      [](const auto& csr) {
+        const std::size_t bad = first_where(
+            csr.vertices(), kGrain, [&](std::size_t i) { return csr.degree(i) > kMostWeighted; });
+        if (bad < csr.vertices())
+          throw UsageError(
+              fmt::format("vertex {} has {} edges; draws by weight without replacement "
+                          "are made from at most {}",
+                          bad, csr.degree(bad), kMostWeighted));
+      },
+      graph);
+}
+
+}  // namespace
+
+void check_sampler(const AnyCsr& graph, const SampleSettings& settings,
+                   const SampleValues& values) {
+  const std::uint64_t vertices = vertex_count(graph), edges = edge_count(graph);
+  require<DoesNotFitError>(vertices < kMaxVertices32,
+                           "the graph has {} vertices; samples are taken of graphs with at most {}",
+                           vertices, kMaxVertices32 - 1);
+  check_fanouts(settings.fanouts);
+  check_length(values.weights.size(), edges, "weights", "edges");
+  check_length(values.edge_times.size(), edges, "times of edges", "edges");
+  check_length(values.vertex_times.size(), vertices, "times of vertices", "vertices");
+  check_weights(values.weights);
+  check_times(graph, settings, values);
+  if (!values.weights.empty() && !settings.replace) check_degrees(graph);
+}
+
+void check_seeds(const AnyCsr& graph, std::span<const std::uint64_t> seeds,
+                 const SampleValues& values, std::span<const std::int64_t> times) {
+  const std::uint64_t vertices = vertex_count(graph);
+  const std::size_t bad =
+      first_where(seeds.size(), kGrain, [&](std::size_t i) { return seeds[i] >= vertices; });
+  if (bad < seeds.size()) {
+    const std::string allowed = vertices > 0 ? fmt::format("outside 0..{}", vertices - 1)
+                                             : "an id where there are no vertices";
+    throw UsageError(
+        fmt::format("seed {} is {}, {}", bad, static_cast<std::int64_t>(seeds[bad]), allowed));
+  }
+  const bool timed = !values.edge_times.empty() || !values.vertex_times.empty();
+  require<UsageError>(timed || times.empty() || edge_count(graph) == 0,
+                      "the seeds have times, but neither edges nor vertices have any");
+  require<UsageError>(!timed || times.size() == seeds.size(),
+                      "there are {} times of seeds, but {} seeds; give one for each", times.size(),
+                      seeds.size());
+  check_sample_size(seeds.size(), "vertices");
+}
+
+void check_sample_size(std::uint64_t count, const char* what) {
+  require<DoesNotFitError>(count < kMaxVertices32,
+                           "the sample would have {} {}; at most {} are possible, so take fewer "
+                           "seeds or smaller fan-outs",
+                           count, what, kMaxVertices32 - 1);
+}
+
+}  // namespace plait

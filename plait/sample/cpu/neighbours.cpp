@@ -1,0 +1,221 @@
+// A hop is cut into blocks of targets. Threads draw the edges of blocks; whoever has drawn one also
+// numbers the blocks that are ready, in their order, unless another thread is just doing that. So
+// the order of numbers does not depend on the threads, and numbering takes place beside drawing.
+#include "plait/sample/neighbours.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "plait/base/parallel.h"
+#include "plait/base/spares.h"
+#include "plait/sample/check.h"
+#include "plait/sample/cpu/numbering.h"
+#include "plait/sample/cpu/row_draws.h"
+
+namespace plait {
+
+struct NeighbourSampler::State {
+  AnyCsr graph;
+  SampleSettings settings;
+  SampleValues values;
+  Buffer<double> sums;  // RowDraws has the meaning
+};
+
+namespace {
+
+struct CallMemory {
+  Buffer<std::uint32_t> numbers;  // FlatNumbering's or TreeNumbering's table
+  Spares<RowScratch> scratch;
+};
+
+constexpr std::uint64_t kBlock = 256;  // targets
+constexpr std::size_t kGrain = std::size_t{1} << 14;
+constexpr std::uint64_t kAhead = 16;  // edges whose places in tables are fetched before use
+
+template <VertexId V>
+Buffer<double> row_sums(const Csr<V>& graph, std::span<const float> weights) {
+  Buffer<double> sums(weights.size());
+  parallel_blocks(graph.vertices(), kGrain, [&](std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t i = begin; i < end; ++i) {
+      double sum = 0;
+      for (EdgeOffset e = graph.offsets[i]; e < graph.offsets[i + 1]; ++e)
+        sums[e] = sum += double{weights[e]};
+    }
+  });
+  return sums;
+}
+
+// Calls of next() for consecutive blocks, in order and one at a time, as blocks become ready.
+class InOrder {
+ public:
+  explicit InOrder(std::uint64_t blocks) : ready_(blocks) {}
+
+  // Marks a block, and calls next(block) for all that can be done now, unless another thread does.
+  template <class Next>
+  void ready(std::uint64_t block, Next next) {
+    ready_[block] = true;
+    // Sequentially consistent, so that of two threads that mark a block and leave the work, one
+    // sees the other's mark.
+    while (done_ < ready_.size() && ready_[done_]) {
+      if (busy_.exchange(true)) return;
+      while (done_ < ready_.size() && ready_[done_]) {
+        next(done_);
+        done_ = done_ + 1;
+      }
+      busy_ = false;
+    }
+  }
+
+ private:
+  std::vector<std::atomic<bool>> ready_;
+  std::atomic<bool> busy_ = false;
+  std::atomic<std::uint64_t> done_ = 0;  // written by the thread that made busy_ true
+};
+
+// A call of sample(), with a copy of the sampler's draws.
+template <VertexId V, class Numbering>
+class Run {
+ public:
+  Run(const RowDraws<V>& draws, std::uint64_t key, std::span<const std::int64_t> times,
+      CallMemory& memory)
+      : draws_(draws),
+        settings_(draws.settings()),
+        key_(key),
+        times_(times),
+        scratch_(memory.scratch),
+        numbering_(memory.numbers, sample_) {}
+
+  Sample sample(std::span<const std::uint64_t> seeds) && {
+    sample_.seeds = seeds.size();
+    for (const std::uint64_t seed : seeds) numbering_.add_seed(seed);
+    std::uint64_t first = 0;
+    for (std::size_t h = 0; h < settings_.fanouts.size(); ++h) {
+      const std::uint64_t found = sample_.vertices.size();
+      draws_.begin_hop(key_, h);
+      sample_.hops.push_back({.first_target = first});
+      count(sample_.hops.back(), found - first);
+      fill(sample_.hops.back());
+      if (settings_.targets == Targets::newest) first = found;
+    }
+    numbering_.end();
+    return std::move(sample_);
+  }
+
+ private:
+  SampleTarget target(std::uint64_t number) const {
+    SampleTarget target{.vertex = sample_.vertices[number]};
+    if (settings_.disjoint) target.tree = sample_.trees[number];
+    if (!times_.empty()) target.now = times_[target.tree];
+    return target;
+  }
+
+  void count(Sample::Hop& hop, std::uint64_t targets) {
+    hop.offsets.resize(targets + 1);
+    hop.offsets[0] = 0;
+    Buffer<std::uint64_t> counts(targets);
+    parallel_blocks(targets, kGrain, [&](std::uint64_t begin, std::uint64_t end) {
+      for (std::uint64_t t = begin; t < end; ++t)
+        counts[t] = draws_.count(target(hop.first_target + t));
+    });
+    std::uint64_t edges = edges_;
+    for (std::uint64_t t = 0; t < targets; ++t) {
+      edges += counts[t];
+      hop.offsets[t + 1] = static_cast<std::uint32_t>(edges - edges_);
+    }
+    check_sample_size(edges, "edges");
+    hop.edges.resize(edges - edges_);
+    hop.neighbours.resize(edges - edges_);
+    numbering_.expect(edges - edges_);
+    edges_ = edges;
+  }
+
+  void fill(Sample::Hop& hop) {
+    const std::uint64_t targets = hop.targets(), blocks = (targets + kBlock - 1) / kBlock;
+    InOrder order(blocks);
+    parallel_for(blocks, [&](std::uint64_t block) {
+      draw(hop, block * kBlock, std::min(targets, (block + 1) * kBlock));
+      order.ready(block, [&](std::uint64_t next) {
+        number(hop, next * kBlock, std::min(targets, (next + 1) * kBlock));
+      });
+    });
+    hop.vertices = sample_.vertices.size();
+  }
+
+  // Draws edges of targets; their neighbours are ids as yet.
+  void draw(Sample::Hop& hop, std::uint64_t begin, std::uint64_t end) {
+    const auto scratch = scratch_.borrow([] { return std::make_unique<RowScratch>(); });
+    for (std::uint64_t t = begin; t < end; ++t)
+      draws_.draw(target(hop.first_target + t), hop.offsets[t + 1] - hop.offsets[t],
+                  hop.edges.data() + hop.offsets[t], *scratch);
+    const V* const ids = draws_.graph().neighbours.data();
+    for (std::uint64_t i = hop.offsets[begin]; i < hop.offsets[end]; ++i)
+      hop.neighbours[i] = static_cast<std::uint32_t>(ids[hop.edges[i]]);
+  }
+
+  // Turns ids into numbers.
+  void number(Sample::Hop& hop, std::uint64_t begin, std::uint64_t end) {
+    std::uint32_t* const neighbours = hop.neighbours.data();
+    const std::uint64_t last = hop.offsets[end];
+    for (std::uint64_t t = begin; t < end; ++t) {
+      const std::uint32_t tree = settings_.disjoint ? sample_.trees[hop.first_target + t] : 0;
+      for (std::uint64_t i = hop.offsets[t]; i < hop.offsets[t + 1]; ++i) {
+        if (i + kAhead < last) numbering_.prefetch(tree, neighbours[i + kAhead]);
+        neighbours[i] = numbering_.number_of(tree, neighbours[i]);
+      }
+    }
+  }
+
+  RowDraws<V> draws_;
+  const SampleSettings& settings_;
+  const std::uint64_t key_;
+  const std::span<const std::int64_t> times_;
+  Spares<RowScratch>& scratch_;
+  Sample sample_;
+  Numbering numbering_;
+  std::uint64_t edges_ = 0;
+};
+
+}  // namespace
+
+struct NeighbourSampler::Workspace::State : CallMemory {};
+
+NeighbourSampler::Workspace::Workspace(std::unique_ptr<State> state) : state_(std::move(state)) {}
+NeighbourSampler::Workspace::~Workspace() = default;
+
+NeighbourSampler::NeighbourSampler(AnyCsr graph, SampleSettings settings,
+                                   const SampleValues& values) {
+  check_sampler(graph, settings, values);
+  auto state = std::make_unique<State>(State{std::move(graph), std::move(settings), values, {}});
+  const bool timed = !values.edge_times.empty() || !values.vertex_times.empty();
+  if (!values.weights.empty() && state->settings.replace && !timed)
+    state->sums =
+        std::visit([&](const auto& csr) { return row_sums(csr, values.weights); }, state->graph);
+  state_ = std::move(state);
+}
+
+NeighbourSampler::~NeighbourSampler() = default;
+
+const SampleSettings& NeighbourSampler::settings() const { return state_->settings; }
+
+std::unique_ptr<NeighbourSampler::Workspace> NeighbourSampler::workspace() const {
+  auto memory = std::make_unique<Workspace::State>();
+  if (!state_->settings.disjoint)
+    memory->numbers = Buffer<std::uint32_t>(vertex_count(state_->graph), kNoNumber);
+  return std::unique_ptr<Workspace>(new Workspace(std::move(memory)));
+}
+
+Sample NeighbourSampler::sample(std::span<const std::uint64_t> seeds, std::uint64_t key,
+                                Workspace& workspace, std::span<const std::int64_t> times) const {
+  check_seeds(state_->graph, seeds, state_->values, times);
+  return std::visit(
+      [&]<VertexId V>(const Csr<V>& graph) {
+        const State& s = *state_;
+        const RowDraws<V> draws(graph, s.settings, s.values, s.sums.span());
+        if (s.settings.disjoint)
+          return Run<V, TreeNumbering>(draws, key, times, *workspace.state_).sample(seeds);
+        return Run<V, FlatNumbering>(draws, key, times, *workspace.state_).sample(seeds);
+      },
+      state_->graph);
+}
+
+}  // namespace plait
