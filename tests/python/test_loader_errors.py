@@ -19,6 +19,12 @@ def with_weight(place=None, value=1.0):
     return data
 
 
+def with_weight_of_graph():
+    data = graph()
+    data.weight = torch.ones(3)
+    return data
+
+
 def with_times(times):
     data = graph()
     data.moment = times
@@ -62,7 +68,7 @@ WRONG = {
         lambda: NeighborLoader(graph(), [2], weight_attr="x"),
     "moment holds torch.float32; use integers (torch.long)":
         lambda: NeighborLoader(with_times(MOMENTS / 2), [2], time_attr="moment"),
-    "moment has shape (60, 1); give one time for each of 60 values":
+    "moment has shape (60, 1); give one time for each of 60 nodes":
         lambda: NeighborLoader(with_times(MOMENTS[:, None]), [2], time_attr="moment"),
     "input_time has 5 values for 60 input nodes; give one for each":
         lambda: NeighborLoader(with_times(MOMENTS), [2], time_attr="moment", input_time=MOMENTS[:5]),
@@ -76,8 +82,8 @@ WRONG = {
     "Received conflicting 'edge_label_time' and 'time_attr' arguments: 'edge_label_time' is not set while "
     "'time_attr' is set. Both arguments must be provided for temporal sampling.":
         lambda: LinkNeighborLoader(with_times(MOMENTS), [2], time_attr="moment"),
-    "The time attribute 'z' is neither a node-level or edge-level attribute":
-        lambda: NeighborLoader(graph(), [2], time_attr="z"),
+    "The time attribute 'weight' is neither a node-level or edge-level attribute":
+        lambda: NeighborLoader(with_weight_of_graph(), [2], time_attr="weight"),
     "'all' is not a valid SubgraphType": lambda: NeighborLoader(graph(), [2], subgraph_type="all"),
     "'disjoint' sampling not supported for neighbor sampling with `subgraph_type='induced'`":
         lambda: NeighborLoader(graph(), [2], subgraph_type="induced", disjoint=True),

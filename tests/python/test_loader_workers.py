@@ -26,8 +26,7 @@ def same(first, second):
 
 
 @pytest.mark.parametrize("options", [{}, {"num_workers": 2}, {"num_workers": 2, "persistent_workers": True},
-                                     {"num_workers": 1, "filter_per_worker": False},
-                                     {"num_workers": 1, "multiprocessing_context": "spawn"}])
+                                     {"num_workers": 1, "filter_per_worker": False}])
 def test_workers(options):
     data = graph()
     loader = NeighborLoader(data, [3, 2], batch_size=16, **options)
@@ -135,7 +134,7 @@ def test_stores(layout):
     features.put_tensor(data.x, group_name=None, attr_name="x", index=None)
     index = tuple(data.edge_index)
     if layout == "csc":
-        index = index[0], torch._convert_indices_to_csr(index[1], data.num_nodes)
+        index = index[0], torch_geometric.index.index2ptr(index[1], data.num_nodes)
     edges.put_edge_index(index, edge_type=None, layout=layout, is_sorted=True, size=(60, 60))
     for n, batch in enumerate(NeighborLoader((features, edges), [3, 2], torch.arange(60), batch_size=16)):
         assert torch.equal(batch.x, data.x[batch.n_id])

@@ -6,6 +6,7 @@ import typing
 import torch
 
 from plait._library import ops  # noqa: F401 (registers torch.classes.plait)
+from plait.loader._checks import check_integers
 
 
 class Settings(typing.NamedTuple):
@@ -34,8 +35,7 @@ class Relation:
         self.colptr, self.row = colptr.long(), row.long()
         self.sources, self.targets = sources, colptr.numel() - 1
         self._weights = None if weights is None else weights.cpu().float()
-        self._edge_times, self._source_times = (None if times is None else times.cpu().long()
-                                                for times in (edge_times, source_times))
+        self._edge_times, self._source_times = _whole(edge_times), _whole(source_times)
         self._made = {}
 
     @property
@@ -78,6 +78,13 @@ class Relation:
 
     def __getstate__(self):
         return {**self.__dict__, "_made": {}}
+
+
+def _whole(times):
+    if times is not None:
+        check_integers("time_attr", times)  # of a store; those of a graph were checked by name
+        return times.cpu().long()
+    return None
 
 
 def draw_key():

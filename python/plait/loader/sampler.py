@@ -8,12 +8,11 @@ import threading
 import torch
 import torch_geometric.sampler
 import torch_geometric.typing
-from torch_geometric.data import Data, HeteroData
 from torch_geometric.sampler import SamplerOutput
 from torch_geometric.sampler.base import SubgraphType
 
 from plait.loader._by_type import sample_by_type
-from plait.loader._checks import check_edges, check_times, check_weights, checked_fanouts
+from plait.loader._checks import check_data, checked_fanouts
 from plait.loader._relation import Relation, Settings, before_zero, draw_key, padded
 
 _THEIRS = torch_geometric.sampler.NeighborSampler
@@ -39,34 +38,22 @@ class NeighborSampler(_THEIRS):
         options = given.arguments
         if options["temporal_strategy"] not in _STRATEGIES:
             raise ValueError(f"temporal_strategy is {options['temporal_strategy']!r}; give 'uniform' or 'last'")
-        _check_data(options["data"], options["is_sorted"])
+        check_data(options["data"], options["is_sorted"], options["time_attr"], options["weight_attr"])
         with _drawing_elsewhere():
             super().__init__(*given.args[1:], **given.kwargs)
-        self._names = options["time_attr"], options["weight_attr"]
+        self._time_attr = options["time_attr"]
         if self.is_hetero:
             self.relations = {kind: self._relation_of(kind) for kind in self.edge_types}
         else:
-            self.relation = self._relation((self.colptr, self.row, self.perm), self.num_nodes, self.edge_weight,
-                                           self.edge_time, self.node_time)
+            self.relation = Relation(self.colptr, self.row, self.num_nodes, self.edge_weight, self.edge_time,
+                                     self.node_time)
         self._prepare()
 
     def _relation_of(self, kind):
         name = self.to_rel_type[kind]
-        csc = self.colptr_dict[name], self.row_dict[name], (self.perm or {}).get(kind)
         weights, edge_times = ((values or {}).get(name) for values in (self.edge_weight, self.edge_time))
-        return self._relation(csc, self.num_nodes[kind[0]], weights, edge_times,
-                              (self.node_time or {}).get(kind[0]))
-
-    def _relation(self, csc, sources, weights, edge_times, source_times):
-        colptr, row, perm = csc
-        of_time, of_weight = self._names
-        if weights is not None:
-            check_weights(of_weight, weights, row.numel(), perm)
-        if edge_times is not None:
-            check_times(of_time, edge_times, row.numel())
-        if source_times is not None:
-            check_times(of_time, source_times, sources)
-        return Relation(colptr, row, sources, weights, edge_times, source_times)
+        return Relation(self.colptr_dict[name], self.row_dict[name], self.num_nodes[kind[0]], weights, edge_times,
+                        (self.node_time or {}).get(kind[0]))
 
     def _prepare(self):
         """Makes the C++ samplers, before processes are forked, which then share them."""
@@ -101,7 +88,7 @@ class NeighborSampler(_THEIRS):
             return seed_time
         own = self.node_time if node_type is None else (self.node_time or {}).get(node_type)
         if own is None:
-            raise ValueError(f"{self._names[0]} is no attribute of the seeds, so their times are not known; give "
+            raise ValueError(f"{self._time_attr} is no attribute of the seeds, so their times are not known; give "
                              "input_time")
         return own.cpu()[seed]
 
@@ -119,18 +106,6 @@ class NeighborSampler(_THEIRS):
             row, col = col, row
         return SamplerOutput(node=node, row=row, col=col, edge=edge, batch=tree, num_sampled_nodes=nodes,
                              num_sampled_edges=edges)
-
-
-def _check_data(data, is_sorted):
-    """Checks edges before PyTorch Geometric sorts them, which does not check them."""
-    if isinstance(data, Data):
-        if isinstance(data.edge_index, torch.Tensor):
-            check_edges("edge_index", data.edge_index, data.num_nodes, data.num_nodes, is_sorted)
-    elif isinstance(data, HeteroData):
-        for kind, store in data.edge_items():
-            if isinstance(store.get("edge_index"), torch.Tensor):
-                check_edges(f"data[{', '.join(map(repr, kind))}].edge_index", store.edge_index,
-                            *store.size(), is_sorted)
 
 
 _lock = threading.Lock()
