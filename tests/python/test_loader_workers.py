@@ -42,14 +42,18 @@ def test_workers(options):
     assert not torch.equal(found[0].e_id, drawn(loader, 3)[0])
 
 
-def test_workers_after_threads_were_used():
-    """Forked processes have no threads: those of their parent must not be waited for."""
+@pytest.mark.parametrize("torchrun", [False, True])
+def test_workers_after_threads_were_used(torchrun, monkeypatch):
+    """Forked processes have no threads: those of their parent must not be waited for. torchrun's ranks take
+    their share of the cores, but not their workers."""
+    if torchrun:
+        for name, value in {"TORCHELASTIC_RUN_ID": "x", "OMP_NUM_THREADS": "1", "LOCAL_WORLD_SIZE": "1"}.items():
+            monkeypatch.setenv(name, value)
     torch.set_num_threads(2)
     data = graph(nodes=5000, edges=60000)
     plait.aggregate(plait.Graph(data.edge_index, data.num_nodes), torch.randn(data.num_nodes, 64))
-    loader = NeighborLoader(data, [20, 20], batch_size=2500, num_workers=2)
     list(NeighborLoader(data, [20, 20], batch_size=2500))
-    for n, batch in enumerate(loader):
+    for batch in NeighborLoader(data, [20, 20], batch_size=2500, num_workers=2, timeout=60):
         check_rows(data, batch)
         assert batch.batch_size == 2500
 

@@ -24,7 +24,7 @@ class NeighborSampler(_THEIRS):
     """As torch_geometric.sampler.NeighborSampler, whose arguments it has, without pyg-lib and torch-sparse.
 
     A sample depends on its seeds and on one number of torch's generator, so that torch.manual_seed repeats
-    it, on any number of threads. A node has the same neighbours whatever the other seeds of the batch are.
+    it, on any number of threads.
 
     Raises ValueError, when it is made, for edges whose ends are no nodes, weights that are negative or not
     finite, times that are no integers, and fan-outs below -1. Edges of weight 0 are never drawn: a node all
