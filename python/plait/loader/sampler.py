@@ -5,7 +5,6 @@ import functools
 import inspect
 import threading
 
-import torch
 import torch_geometric.sampler
 import torch_geometric.typing
 from torch_geometric.sampler import SamplerOutput
