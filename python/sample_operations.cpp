@@ -68,14 +68,22 @@ void check_rows(std::span<const std::uint64_t> rowptr, std::span<const std::uint
                                  static_cast<std::int64_t>(col[bad]), rowptr.size() - 1));
 }
 
+// Returns a tensor that is not initialised. The memory is on huge pages if it is large, which
+// libtorch's own is not: its first use costs a third.
+Tensor raw_tensor(std::uint64_t size) {
+  auto* const memory = new RawVector<std::int64_t>(size);
+  return torch::from_blob(
+      memory->data(), {static_cast<std::int64_t>(size)}, [memory](void*) { delete memory; },
+      torch::kInt64);
+}
+
 // Copies one array after the other into int64.
 template <class T>
 class Joined {
  public:
-  explicit Joined(std::uint64_t size)
-      : tensor_(torch::empty({static_cast<std::int64_t>(size)}, torch::kInt64)) {}
+  explicit Joined(std::uint64_t size) : tensor_(raw_tensor(size)) {}
   void add(std::span<const T> values) {
-    std::int64_t* const to = tensor_.mutable_data_ptr<std::int64_t>() + size_;
+    std::int64_t* const to = tensor_.template mutable_data_ptr<std::int64_t>() + size_;
     parallel_blocks(values.size(), kSampleGrain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) to[i] = static_cast<std::int64_t>(values[i]);
     });
@@ -103,7 +111,7 @@ std::uint64_t edges_of(const Sample& sample) {
 
 // Returns the number of each edge's target.
 Tensor targets_of(const Sample& sample) {
-  Tensor targets = torch::empty({static_cast<std::int64_t>(edges_of(sample))}, torch::kInt64);
+  Tensor targets = raw_tensor(edges_of(sample));
   std::int64_t* to = targets.mutable_data_ptr<std::int64_t>();
   for (const Sample::Hop& hop : sample.hops) {
     parallel_blocks(hop.targets(), kSampleGrain / 16, [&](std::size_t begin, std::size_t end) {

@@ -97,14 +97,14 @@ void check_seeds(const AnyCsr& graph, std::span<const std::uint64_t> seeds,
   require<UsageError>(!timed || times.size() == seeds.size(),
                       "there are {} times of seeds, but {} seeds; give one for each", times.size(),
                       seeds.size());
-  check_sample_size(seeds.size(), "vertices");
+  check_sample_size(seeds.size(), 0);
 }
 
-void check_sample_size(std::uint64_t count, const char* what) {
-  require<DoesNotFitError>(count < kMaxVertices32,
-                           "the sample would have {} {}; at most {} are possible, so take fewer "
-                           "seeds or smaller fan-outs",
-                           count, what, kMaxVertices32 - 1);
+void check_sample_size(std::uint64_t seeds, std::uint64_t edges) {
+  require<DoesNotFitError>(seeds + edges < kMaxVertices32,
+                           "the sample would have {} seeds and {} edges; at most {} together are "
+                           "possible, so take fewer seeds or smaller fan-outs",
+                           seeds, edges, kMaxVertices32 - 1);
 }
 
 }  // namespace plait

@@ -10,7 +10,7 @@ void check_sampler(const AnyCsr& graph, const SampleSettings& settings, const Sa
 void check_seeds(const AnyCsr& graph, std::span<const std::uint64_t> seeds,
                  const SampleValues& values, std::span<const std::int64_t> times);
 
-// Throws DoesNotFitError unless a sample may have so many vertices or edges.
-void check_sample_size(std::uint64_t count, const char* what);
+// Throws DoesNotFitError unless a sample may have so many seeds and edges.
+void check_sample_size(std::uint64_t seeds, std::uint64_t edges);
 
 }  // namespace plait

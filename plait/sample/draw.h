@@ -48,12 +48,22 @@ class VertexDraws {
   // 64 bits.
   PLAIT_HOST_DEVICE constexpr std::uint64_t below(std::uint64_t bound, std::uint64_t i,
                                                   std::uint64_t population) const {
-    if (population <= kSmall) {
-      const std::uint32_t word = philox_(vertex_, high_ | i / 4)[i % 4];
-      return std::uint64_t{word} * bound >> 32;
-    }
-    const Philox::Block words = philox_(vertex_, high_ | i / 2);
-    return uniform_below(bound, words[2 * (i % 2)], words[2 * (i % 2) + 1]);
+    const std::uint64_t per_block = numbers_per_block(population);
+    return number(block(i / per_block), bound, i % per_block, population);
+  }
+
+  // The parts of below(), for callers that need many numbers: a block has so many of them.
+  PLAIT_HOST_DEVICE static constexpr std::uint64_t numbers_per_block(std::uint64_t population) {
+    return population <= kSmall ? 4 : 2;
+  }
+  PLAIT_HOST_DEVICE constexpr Philox::Block block(std::uint64_t i) const {
+    return philox_(vertex_, high_ | i);
+  }
+  PLAIT_HOST_DEVICE static constexpr std::uint64_t number(const Philox::Block& words,
+                                                          std::uint64_t bound, std::uint64_t i,
+                                                          std::uint64_t population) {
+    if (population <= kSmall) return std::uint64_t{words[i]} * bound >> 32;
+    return uniform_below(bound, words[2 * i], words[2 * i + 1]);
   }
 
   // Returns number `i`, uniform in [0, 1) with 53 bits.

@@ -101,8 +101,8 @@ class NeighbourSampler {
   // Returns a sample of seeds, any number, which may repeat: each place in `seeds` is a vertex of
   // its own in the sample, and edges that reach a repeated seed are numbered by its first place.
   // `times`: one per seed if the graph has times, else empty. Throws UsageError for a seed that is
-  // no vertex, with its place; DoesNotFitError if the sample has 2^32 - 1 vertices or edges, or
-  // more.
+  // no vertex, with its place; DoesNotFitError if seeds and edges of the sample are together 2^32 -
+  // 1 or more.
   Sample sample(std::span<const std::uint64_t> seeds, std::uint64_t key, Workspace& workspace,
                 std::span<const std::int64_t> times = {}) const;
 

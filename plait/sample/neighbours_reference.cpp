@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <numeric>
 
 #include "plait/sample/check.h"
 #include "plait/sample/draw.h"
@@ -40,13 +39,16 @@ struct Row {
   }
 };
 
-// Returns the first `count` positions in the order of `before`, sorted.
-template <class Before>
-Positions first_of(Positions positions, std::uint64_t count, Before before) {
-  std::ranges::stable_sort(positions, before);
-  positions.resize(count);
-  std::ranges::sort(positions);
-  return positions;
+// Returns the `count` positions of the least ranks, sorted. Of equal ranks the first one counts.
+template <class Rank>
+Positions least(const Positions& positions, std::uint64_t count, Rank rank) {
+  std::vector<std::pair<decltype(rank(0)), std::uint64_t>> ranked;
+  for (const std::uint64_t p : positions) ranked.emplace_back(rank(p), p);
+  std::ranges::sort(ranked);
+  Positions drawn;
+  for (std::uint64_t i = 0; i < count; ++i) drawn.push_back(ranked[i].second);
+  std::ranges::sort(drawn);
+  return drawn;
 }
 
 // Draws with replacement.
@@ -73,15 +75,13 @@ Positions draw(const Row<V>& row, const SampleSettings& settings, const DrawId& 
   const VertexDraws draws(id);
   const auto count = static_cast<std::uint64_t>(fanout);
   if (fanout == -1 || (!settings.replace && eligible.size() <= count)) return eligible;
-  if (settings.time == TimeRule::last)
-    return first_of(eligible, count, [&](auto a, auto b) { return row.time(a) > row.time(b); });
+  if (settings.time == TimeRule::last)  // ~time descends as time ascends
+    return least(eligible, count, [&](std::uint64_t p) { return ~row.time(p); });
   if (settings.replace) return draw_again(row, eligible, draws, count);
-  if (!row.values.weights.empty()) {
-    const auto rank = [&](std::uint64_t p) {
+  if (!row.values.weights.empty())
+    return least(eligible, count, [&](std::uint64_t p) {
       return weighted_rank(draws.inner_share(p), row.weight(p));
-    };
-    return first_of(eligible, count, [&](auto a, auto b) { return rank(a) < rank(b); });
-  }
+    });
   Positions drawn(count);
   choose_distinct(draws, eligible.size(), count, drawn.data());
   for (std::uint64_t& position : drawn) position = eligible[position];
@@ -95,7 +95,6 @@ struct Found {
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> numbers{};
 
   void add(std::uint32_t tree, std::uint64_t vertex) {
-    check_sample_size(sample.vertices.size() + 1, "vertices");
     numbers.emplace(std::pair{tree, vertex}, sample.vertices.size());
     sample.vertices.push_back(vertex);
     if (disjoint) sample.trees.push_back(tree);
@@ -124,7 +123,7 @@ Sample sample_graph(const Csr<V>& graph, const SampleSettings& settings, const S
       const Row<V> row{graph, values, sample.vertices[target], times.empty() ? 0 : times[tree]};
       const DrawId id{key, row.vertex, tree, static_cast<std::uint8_t>(h)};
       for (const std::uint64_t position : draw(row, settings, id)) {
-        check_sample_size(++edges, "edges");
+        check_sample_size(sample.seeds, ++edges);
         hop.edges.push_back(row.edge(position));
         hop.neighbours.push_back(found.number_of(tree, graph.neighbours[row.edge(position)]));
       }

@@ -30,7 +30,8 @@ struct CallMemory {
 
 constexpr std::uint64_t kBlock = 256;  // targets
 constexpr std::size_t kGrain = std::size_t{1} << 14;
-constexpr std::uint64_t kAhead = 16;  // edges whose places in tables are fetched before use
+constexpr std::uint64_t kShared = 16384;  // edges of a hop from which it is worth to wake threads
+constexpr std::uint64_t kTargetsAhead = 16;  // of which memory is fetched before use
 
 template <VertexId V>
 Buffer<double> row_sums(const Csr<V>& graph, std::span<const float> weights) {
@@ -87,10 +88,10 @@ class Run {
 
   Sample sample(std::span<const std::uint64_t> seeds) && {
     sample_.seeds = seeds.size();
-    for (const std::uint64_t seed : seeds) numbering_.add_seed(seed);
+    numbering_.add_seeds(seeds);
     std::uint64_t first = 0;
     for (std::size_t h = 0; h < settings_.fanouts.size(); ++h) {
-      const std::uint64_t found = sample_.vertices.size();
+      const std::uint64_t found = numbering_.found();
       draws_.begin_hop(key_, h);
       sample_.hops.push_back({.first_target = first});
       count(sample_.hops.back(), found - first);
@@ -122,7 +123,7 @@ class Run {
       edges += counts[t];
       hop.offsets[t + 1] = static_cast<std::uint32_t>(edges - edges_);
     }
-    check_sample_size(edges, "edges");
+    check_sample_size(sample_.seeds, edges);
     hop.edges.resize(edges - edges_);
     hop.neighbours.resize(edges - edges_);
     numbering_.expect(edges - edges_);
@@ -132,37 +133,47 @@ class Run {
   void fill(Sample::Hop& hop) {
     const std::uint64_t targets = hop.targets(), blocks = (targets + kBlock - 1) / kBlock;
     InOrder order(blocks);
+    const ThreadCount threads(hop.edges.size() < kShared ? 1 : thread_count());
     parallel_for(blocks, [&](std::uint64_t block) {
       draw(hop, block * kBlock, std::min(targets, (block + 1) * kBlock));
       order.ready(block, [&](std::uint64_t next) {
         number(hop, next * kBlock, std::min(targets, (next + 1) * kBlock));
       });
     });
-    hop.vertices = sample_.vertices.size();
+    hop.vertices = numbering_.found();
   }
 
-  // Draws edges of targets; their neighbours are ids as yet.
+  // Draws edges of targets; their neighbours are ids as yet. Ids are read some targets after they
+  // were asked for.
   void draw(Sample::Hop& hop, std::uint64_t begin, std::uint64_t end) {
     const auto scratch = scratch_.borrow([] { return std::make_unique<RowScratch>(); });
-    for (std::uint64_t t = begin; t < end; ++t)
-      draws_.draw(target(hop.first_target + t), hop.offsets[t + 1] - hop.offsets[t],
-                  hop.edges.data() + hop.offsets[t], *scratch);
-    const V* const ids = draws_.graph().neighbours.data();
-    for (std::uint64_t i = hop.offsets[begin]; i < hop.offsets[end]; ++i)
-      hop.neighbours[i] = static_cast<std::uint32_t>(ids[hop.edges[i]]);
+    for (std::uint64_t t = begin; t < end;) {
+      const std::uint64_t first = t, last = std::min(t + kTargetsAhead, end);
+      for (; t < last; ++t) {
+        if (t + kTargetsAhead < end)
+          draws_.prefetch(sample_.vertices[hop.first_target + t + kTargetsAhead]);
+        draws_.draw(target(hop.first_target + t), hop.offsets[t + 1] - hop.offsets[t],
+                    hop.edges.data() + hop.offsets[t], *scratch);
+      }
+      const V* const ids = draws_.graph().neighbours.data();
+      const EdgeOffset* const edges = hop.edges.data();
+      std::uint32_t* const neighbours = hop.neighbours.data();
+      for (std::uint64_t i = hop.offsets[first]; i < hop.offsets[last]; ++i)
+        neighbours[i] = static_cast<std::uint32_t>(ids[edges[i]]);
+    }
   }
 
   // Turns ids into numbers.
   void number(Sample::Hop& hop, std::uint64_t begin, std::uint64_t end) {
-    std::uint32_t* const neighbours = hop.neighbours.data();
-    const std::uint64_t last = hop.offsets[end];
-    for (std::uint64_t t = begin; t < end; ++t) {
-      const std::uint32_t tree = settings_.disjoint ? sample_.trees[hop.first_target + t] : 0;
-      for (std::uint64_t i = hop.offsets[t]; i < hop.offsets[t + 1]; ++i) {
-        if (i + kAhead < last) numbering_.prefetch(tree, neighbours[i + kAhead]);
-        neighbours[i] = numbering_.number_of(tree, neighbours[i]);
-      }
-    }
+    const auto number = [&](std::uint64_t first, std::uint64_t last, std::uint32_t tree) {
+      const std::uint32_t offset = hop.offsets[first];
+      numbering_.number({hop.neighbours.data() + offset, hop.offsets[last] - offset}, tree);
+    };
+    if constexpr (!Numbering::kTrees)
+      number(begin, end, 0);
+    else
+      for (std::uint64_t t = begin; t < end; ++t)
+        number(t, t + 1, sample_.trees[hop.first_target + t]);
   }
 
   RowDraws<V> draws_;

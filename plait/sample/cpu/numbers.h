@@ -12,7 +12,13 @@ namespace plait {
 template <class Bound, class Take>
 void for_numbers(const VertexDraws& draws, std::uint64_t population, std::uint64_t count,
                  Bound bound, Take take) {
-  for (std::uint64_t i = 0; i < count; ++i) take(i, draws.below(bound(i), i, population));
+  const std::uint64_t per_block = VertexDraws::numbers_per_block(population);
+  for (std::uint64_t begin = 0; begin < count; begin += per_block) {
+    const Philox::Block words = draws.block(begin / per_block);
+    const std::uint64_t end = std::min(count, begin + per_block);
+    for (std::uint64_t i = begin; i < end; ++i)
+      take(i, VertexDraws::number(words, bound(i), i - begin, population));
+  }
 }
 
 }  // namespace plait

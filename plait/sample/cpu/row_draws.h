@@ -65,7 +65,7 @@ class RowDraws {
     return again ? found * fanout_ : found;
   }
 
-  // Writes the places of edges, as many as count() has told.
+  // Writes the places of edges, as many as count() has told, and fetches their neighbours.
   void draw(const SampleTarget& target, std::uint64_t count, EdgeOffset* edges,
             RowScratch& scratch) const {
     if (count == 0) return;
@@ -88,8 +88,12 @@ class RowDraws {
     } else {
       draw_filtered(draws, target, {edges, count}, scratch);
     }
-    for (std::uint64_t i = 0; i < count; ++i) edges[i] += first;
+    const V* const neighbours = graph_.neighbours.data();
+    for (std::uint64_t i = 0; i < count; ++i) __builtin_prefetch(neighbours + (edges[i] += first));
   }
+
+  // Fetches what draw() needs to begin with.
+  void prefetch(std::uint64_t vertex) const { __builtin_prefetch(graph_.offsets.data() + vertex); }
 
  private:
   bool timed() const { return !values_.edge_times.empty() || !values_.vertex_times.empty(); }
