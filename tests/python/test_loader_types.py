@@ -3,6 +3,7 @@
 import pytest
 import torch
 import torch_geometric.nn as pyg
+from torch_geometric.testing import MyFeatureStore, MyGraphStore
 
 from edges import assert_close
 from loader_checks import check_hops_of_types, check_rows_of_types, graph_of_types
@@ -151,3 +152,21 @@ def test_wrong_ends_are_named():
     name = r"^data\['author', 'writes', 'paper'\]\.edge_index\[0, 7\] is 15, outside 0\.\.14; correct it$"
     with pytest.raises(ValueError, match=name):
         NeighborLoader(data, [2], "paper")
+
+
+def test_stores():
+    data = graph_of_types()
+    features, edges = MyFeatureStore(), MyGraphStore()
+    for name in data.node_types:
+        features.put_tensor(data[name].x, group_name=name, attr_name="x", index=None)
+    for kind in data.edge_types:
+        size = data[kind[0]].num_nodes, data[kind[2]].num_nodes
+        edges.put_edge_index(tuple(data[kind].edge_index), edge_type=kind, layout="coo", size=size)
+    for batch in NeighborLoader((features, edges), [3, 2], ("paper", torch.arange(40)), batch_size=16):
+        for name in data.node_types:
+            assert torch.equal(batch[name].x, data[name].x[batch[name].n_id])
+        for kind in data.edge_types:
+            index, ids = batch[kind].edge_index, [batch[kind[side]].n_id for side in (0, 2)]
+            assert torch.equal(torch.stack([ids[0][index[0]], ids[1][index[1]]]),
+                               data[kind].edge_index[:, batch[kind].e_id])
+        check_hops_of_types(data, batch, by_kind(data, [3, 2]), {"paper": batch["paper"].batch_size})
