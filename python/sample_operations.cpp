@@ -3,6 +3,7 @@
 //
 // Calls take no lock while they sample, so that several threads may do so at once: nothing that
 // they use is shared, except the workspaces that wait.
+#include <algorithm>
 #include <tuple>
 
 #include "plait/base/parallel.h"
@@ -18,6 +19,7 @@ namespace {
 using torch::Tensor;
 
 constexpr std::size_t kSampleGrain = std::size_t{1} << 16;
+constexpr std::size_t kTargetGrain = 2048;
 
 Tensor checked_array(const Tensor& t, const char* name, torch::ScalarType type) {
   TORCH_CHECK_VALUE(t.device().is_cpu(), name, " is on ", t.device(), "; use .cpu()");
@@ -77,31 +79,44 @@ Tensor raw_tensor(std::uint64_t size) {
       torch::kInt64);
 }
 
-// Copies one array after the other into int64.
-template <class T>
-class Joined {
- public:
-  explicit Joined(std::uint64_t size) : tensor_(raw_tensor(size)) {}
-  void add(std::span<const T> values) {
-    std::int64_t* const to = tensor_.template mutable_data_ptr<std::int64_t>() + size_;
-    parallel_blocks(values.size(), kSampleGrain, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) to[i] = static_cast<std::int64_t>(values[i]);
-    });
-    size_ += values.size();
-  }
-  Tensor tensor() const { return tensor_; }
-
- private:
-  Tensor tensor_;
-  std::size_t size_ = 0;
-};
-
 template <class T>
 Tensor tensor_of(std::span<const T> values) {
-  Joined<T> joined(values.size());
-  joined.add(values);
-  return joined.tensor();
+  Tensor tensor = raw_tensor(values.size());
+  std::ranges::copy(values, tensor.mutable_data_ptr<std::int64_t>());
+  return tensor;
 }
+
+// The edges of a sample, hop after hop.
+class EdgeColumns {
+ public:
+  explicit EdgeColumns(std::uint64_t edges)
+      : row_(raw_tensor(edges)), col_(raw_tensor(edges)), edge_(raw_tensor(edges)) {}
+
+  // One pass by all threads for all columns.
+  void add(const Sample::Hop& hop) {
+    std::int64_t* const row = row_.mutable_data_ptr<std::int64_t>() + size_;
+    std::int64_t* const col = col_.mutable_data_ptr<std::int64_t>() + size_;
+    std::int64_t* const edge = edge_.mutable_data_ptr<std::int64_t>() + size_;
+    parallel_blocks(hop.targets(), kTargetGrain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t t = begin; t < end; ++t)
+        std::fill(col + hop.offsets[t], col + hop.offsets[t + 1],
+                  static_cast<std::int64_t>(hop.first_target + t));
+      for (std::size_t i = hop.offsets[begin]; i < hop.offsets[end]; ++i) {
+        row[i] = hop.neighbours[i];
+        edge[i] = static_cast<std::int64_t>(hop.edges[i]);
+      }
+    });
+    size_ += hop.edges.size();
+  }
+
+  Tensor row() const { return row_; }    // numbers of sources
+  Tensor col() const { return col_; }    // numbers of targets
+  Tensor edge() const { return edge_; }  // places in the CSR
+
+ private:
+  Tensor row_, col_, edge_;
+  std::size_t size_ = 0;
+};
 
 std::uint64_t edges_of(const Sample& sample) {
   std::uint64_t edges = 0;
@@ -109,46 +124,24 @@ std::uint64_t edges_of(const Sample& sample) {
   return edges;
 }
 
-// Returns the number of each edge's target.
-Tensor targets_of(const Sample& sample) {
-  Tensor targets = raw_tensor(edges_of(sample));
-  std::int64_t* to = targets.mutable_data_ptr<std::int64_t>();
-  for (const Sample::Hop& hop : sample.hops) {
-    parallel_blocks(hop.targets(), kSampleGrain / 16, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t t = begin; t < end; ++t)
-        std::fill(to + hop.offsets[t], to + hop.offsets[t + 1],
-                  static_cast<std::int64_t>(hop.first_target + t));
-    });
-    to += hop.edges.size();
-  }
-  return targets;
-}
-
-// row, col, node, edge, tree, nodes_by_hop and edges_by_hop, as PyG's samplers return them: row has
-// numbers of sources and col of targets, edge has places in the CSR.
+// row, col, node, edge, tree, nodes_by_hop and edges_by_hop, as PyG's samplers return them.
 using PygSample = std::tuple<Tensor, Tensor, Tensor, Tensor, OptionalTensor,
                              std::vector<std::int64_t>, std::vector<std::int64_t>>;
 
-PygSample pyg_sample(const Sample& sample) {
-  Joined<std::uint32_t> row(edges_of(sample));
-  Joined<EdgeOffset> edge(edges_of(sample));
+PygSample pyg_sample(const Sample& sample, bool disjoint) {
+  EdgeColumns columns(edges_of(sample));
   std::vector<std::int64_t> nodes_by_hop{static_cast<std::int64_t>(sample.seeds)}, edges_by_hop;
   std::uint64_t found = sample.seeds;
   for (const Sample::Hop& hop : sample.hops) {
-    row.add(hop.neighbours);
-    edge.add(hop.edges);
+    columns.add(hop);
     nodes_by_hop.push_back(static_cast<std::int64_t>(hop.vertices - found));
     edges_by_hop.push_back(static_cast<std::int64_t>(hop.edges.size()));
     found = hop.vertices;
   }
   OptionalTensor tree;
-  if (!sample.trees.empty()) tree = tensor_of<std::uint32_t>(sample.trees);
-  return {row.tensor(),
-          targets_of(sample),
-          tensor_of<std::uint64_t>(sample.vertices),
-          edge.tensor(),
-          tree,
-          nodes_by_hop,
+  if (disjoint) tree = tensor_of<std::uint32_t>(sample.trees);
+  return {columns.row(),  columns.col(), tensor_of<std::uint64_t>(sample.vertices),
+          columns.edge(), tree,          nodes_by_hop,
           edges_by_hop};
 }
 
@@ -175,8 +168,9 @@ class SamplerHandle : public torch::CustomClassHolder {
     return with_python_errors([&] {
       const ThreadCount threads(thread_share());
       const auto workspace = workspaces_.borrow([&] { return sampler_.workspace(); });
-      return pyg_sample(sampler_.sample(ids_of(ids), static_cast<std::uint64_t>(key), *workspace,
-                                        span_of<std::int64_t>(moments)));
+      const Sample found = sampler_.sample(ids_of(ids), static_cast<std::uint64_t>(key), *workspace,
+                                           span_of<std::int64_t>(moments));
+      return pyg_sample(found, sampler_.settings().disjoint);
     });
   }
 

@@ -19,8 +19,8 @@ import torch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "bench"), str(ROOT / "build/python")]
-import plait  # noqa: E402, F401  loads the operations
-import results  # noqa: E402
+import plait  # noqa: F401  loads the operations
+import results
 
 BATCH = 512
 FANOUTS = [[30, 30, 30], [10, 10], [15, 10, 5]]

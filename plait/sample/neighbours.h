@@ -75,8 +75,7 @@ struct Sample {
 // workspace.
 class NeighbourSampler {
  public:
-  // Memory that calls reuse: 4 bytes per vertex of the graph, or of disjoint samples a table of the
-  // vertices of the largest so far.
+  // Memory that calls reuse: 4 bytes per vertex of the graph.
   class Workspace {
    public:
     ~Workspace();

@@ -241,6 +241,14 @@ TEST(Draws, OfEdgesThatAreNotTooLate) {
   expect_likely({again, 8, 2, {}, times}, false, pairs_with_replacement(weights));
 }
 
+// Samplers leave out edges whose rank cannot be among the least.
+TEST(Draws, BoundIsBelowRanks) {
+  for (double u : {0x1p-53, 1e-9, 0.1, 0.5, 0.70710678, 0.7072, 0.9, 1 - 0x1p-30, 1 - 0x1p-53}) {
+    EXPECT_GT(weighted_rank(u, 1), weighted_rank_bound(u)) << u;
+    EXPECT_DOUBLE_EQ(weighted_rank(u, 4), weighted_rank(u, 1) / 4);
+  }
+}
+
 // The tests see draws that are wrong by little.
 TEST(Draws, BiasIsSeen) {
   Outcomes next_one, by_one_weight;

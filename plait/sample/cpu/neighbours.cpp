@@ -24,7 +24,7 @@ struct NeighbourSampler::State {
 namespace {
 
 struct CallMemory {
-  Buffer<std::uint32_t> numbers;  // FlatNumbering's or TreeNumbering's table
+  Buffer<std::uint32_t> numbers;  // Numbering's table
   Spares<RowScratch> scratch;
 };
 
@@ -74,21 +74,20 @@ class InOrder {
 };
 
 // A call of sample(), with a copy of the sampler's draws.
-template <VertexId V, class Numbering>
+template <VertexId V>
 class Run {
  public:
-  Run(const RowDraws<V>& draws, std::uint64_t key, std::span<const std::int64_t> times,
-      CallMemory& memory)
+  Run(const RowDraws<V>& draws, std::span<const std::uint64_t> seeds, std::uint64_t key,
+      std::span<const std::int64_t> times, CallMemory& memory)
       : draws_(draws),
         settings_(draws.settings()),
         key_(key),
         times_(times),
         scratch_(memory.scratch),
-        numbering_(memory.numbers, sample_) {}
+        sample_{.seeds = seeds.size()},
+        numbering_(memory.numbers.span(), seeds, settings_.disjoint, sample_) {}
 
-  Sample sample(std::span<const std::uint64_t> seeds) && {
-    sample_.seeds = seeds.size();
-    numbering_.add_seeds(seeds);
+  Sample sample() && {
     std::uint64_t first = 0;
     for (std::size_t h = 0; h < settings_.fanouts.size(); ++h) {
       const std::uint64_t found = numbering_.found();
@@ -163,17 +162,17 @@ class Run {
     }
   }
 
-  // Turns ids into numbers.
+  // Turns ids into numbers, for all targets of a tree at once.
   void number(Sample::Hop& hop, std::uint64_t begin, std::uint64_t end) {
-    const auto number = [&](std::uint64_t first, std::uint64_t last, std::uint32_t tree) {
-      const std::uint32_t offset = hop.offsets[first];
-      numbering_.number({hop.neighbours.data() + offset, hop.offsets[last] - offset}, tree);
+    const auto tree_of = [&](std::uint64_t t) {
+      return settings_.disjoint ? sample_.trees[hop.first_target + t] : 0;
     };
-    if constexpr (!Numbering::kTrees)
-      number(begin, end, 0);
-    else
-      for (std::uint64_t t = begin; t < end; ++t)
-        number(t, t + 1, sample_.trees[hop.first_target + t]);
+    while (begin < end) {
+      const std::uint32_t tree = tree_of(begin), offset = hop.offsets[begin];
+      if (!settings_.disjoint) begin = end;
+      while (begin < end && tree_of(begin) == tree) ++begin;
+      numbering_.number({hop.neighbours.data() + offset, hop.offsets[begin] - offset}, tree);
+    }
   }
 
   RowDraws<V> draws_;
@@ -210,8 +209,7 @@ const SampleSettings& NeighbourSampler::settings() const { return state_->settin
 
 std::unique_ptr<NeighbourSampler::Workspace> NeighbourSampler::workspace() const {
   auto memory = std::make_unique<Workspace::State>();
-  if (!state_->settings.disjoint)
-    memory->numbers = Buffer<std::uint32_t>(vertex_count(state_->graph), kNoNumber);
+  memory->numbers = Buffer<std::uint32_t>(vertex_count(state_->graph), kNoNumber);
   return std::unique_ptr<Workspace>(new Workspace(std::move(memory)));
 }
 
@@ -222,9 +220,7 @@ Sample NeighbourSampler::sample(std::span<const std::uint64_t> seeds, std::uint6
       [&]<VertexId V>(const Csr<V>& graph) {
         const State& s = *state_;
         const RowDraws<V> draws(graph, s.settings, s.values, s.sums.span());
-        if (s.settings.disjoint)
-          return Run<V, TreeNumbering>(draws, key, times, *workspace.state_).sample(seeds);
-        return Run<V, FlatNumbering>(draws, key, times, *workspace.state_).sample(seeds);
+        return Run<V>(draws, seeds, key, times, *workspace.state_).sample();
       },
       state_->graph);
 }

@@ -1,11 +1,17 @@
 // The numbers of vertices in a sample, found by their ids (append-unique).
 //
-// Others may read the vertices that were found before a hop while that hop's are added.
+// A table has a place for each vertex of the graph. It holds the numbers of one tree at a time; a
+// sample that is not disjoint is one tree. Edges of a tree come in few runs for each hop, so the
+// table changes trees seldom, and is faster than a hash table of all vertices of all trees.
+//
+// Threads may read the vertices that were found before a hop while that hop's are added.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "plait/base/array.h"
 #include "plait/sample/neighbours.h"
@@ -13,36 +19,47 @@
 namespace plait {
 
 inline constexpr std::uint32_t kNoNumber = std::numeric_limits<std::uint32_t>::max();
-// The number of edges by which places in tables are fetched before use.
+// The number of edges by which places of the table are fetched before use.
 inline constexpr std::size_t kTableAhead = 24;
 
-// Numbers of vertices of one tree: a table with a place for each vertex of the graph, which has
-// kNoNumber between samples.
-class FlatNumbering {
+class Numbering {
  public:
-  static constexpr bool kTrees = false;
+  // All of `table` is kNoNumber, and will be again. Adds the seeds to `sample`.
+  Numbering(std::span<std::uint32_t> table, std::span<const std::uint64_t> seeds, bool disjoint,
+            Sample& sample)
+      : table_(table), disjoint_(disjoint), sample_(sample), found_(seeds.size()) {
+    if (disjoint) {
+      for (std::uint32_t tree = 0; tree < seeds.size(); ++tree) {
+        sample.trees.push_back(tree);
+        runs_.push_back({{tree, tree + 1}});
+      }
+    } else {
+      runs_.push_back({{0, static_cast<std::uint32_t>(seeds.size())}});
+    }
+    sample.vertices.assign(seeds.begin(), seeds.end());
+    if (!runs_.empty()) enter(0);
+  }
+  ~Numbering() { leave(); }
+  Numbering(const Numbering&) = delete;
+  Numbering& operator=(const Numbering&) = delete;
 
-  FlatNumbering(Buffer<std::uint32_t>& table, Sample& sample) : table_(table), sample_(sample) {}
-  ~FlatNumbering() { end(); }
-  FlatNumbering(const FlatNumbering&) = delete;
-  FlatNumbering& operator=(const FlatNumbering&) = delete;
-
+  // Returns the number of vertices so far.
   std::uint64_t found() const { return found_; }
 
-  void add_seeds(std::span<const std::uint64_t> seeds) {
-    sample_.vertices.resize(seeds.size());
-    for (const std::uint64_t seed : seeds) {
-      if (table_[seed] == kNoNumber) table_[seed] = static_cast<std::uint32_t>(found_);
-      sample_.vertices[found_++] = seed;
-    }
-  }
   // Prepares for so many ids.
   void expect(std::uint64_t edges) {
-    sample_.vertices.resize(found_ + std::min<std::uint64_t>(edges, table_.size()));
+    const std::uint64_t most = disjoint_ ? edges : std::min<std::uint64_t>(edges, table_.size());
+    sample_.vertices.resize(found_ + most);
+    if (disjoint_) sample_.trees.resize(found_ + most);
   }
 
-  // Turns ids of vertices into their numbers. Those that have none get the next ones.
-  void number(std::span<std::uint32_t> ids, std::uint32_t) {
+  // Turns ids of vertices of a tree into their numbers. Those that have none get the next ones.
+  void number(std::span<std::uint32_t> ids, std::uint32_t tree) {
+    if (tree != tree_) {
+      leave();
+      enter(tree);
+    }
+    runs_[tree].reserve(runs_[tree].size() + 1);  // nothing fails once the table is written
     std::uint32_t* const table = table_.data();
     std::uint64_t* const vertices = sample_.vertices.data();
     std::uint64_t found = found_;
@@ -55,90 +72,60 @@ class FlatNumbering {
       }
       ids[i] = table[id];
     }
+    add_run(found);
+  }
+
+  // Ends the sample, which may then be moved.
+  void end() {
+    leave();
+    sample_.vertices.resize(found_);
+    if (disjoint_) sample_.trees.resize(found_);
+  }
+
+ private:
+  using Run = std::pair<std::uint32_t, std::uint32_t>;  // begin and end of numbers of one tree
+
+  // Adds the numbers from found_ on to the present tree.
+  void add_run(std::uint64_t found) {
+    if (found == found_) return;
+    const Run run(static_cast<std::uint32_t>(found_), static_cast<std::uint32_t>(found));
+    if (disjoint_) std::fill(&sample_.trees[run.first], &sample_.trees[0] + run.second, tree_);
+    std::vector<Run>& runs = runs_[tree_];
+    if (runs.back().second == run.first)
+      runs.back().second = run.second;
+    else
+      runs.push_back(run);
     found_ = found;
   }
 
-  // Leaves the sample as it shall be and the table as it was.
-  void end() {
-    sample_.vertices.resize(found_);
-    if (found_ > table_.size() / 16)
+  // Of vertices that are seeds several times the first number counts.
+  void enter(std::uint32_t tree) {
+    tree_ = tree;
+    for (const Run& run : runs_[tree])
+      for (std::uint32_t number = run.first; number < run.second; ++number) {
+        std::uint32_t& place = table_[sample_.vertices[number]];
+        place = std::min(place, number);
+      }
+  }
+
+  void leave() {
+    if (tree_ == kNoNumber) return;
+    if (!disjoint_ && found_ > table_.size() / 16) {
       std::ranges::fill(table_, kNoNumber);
-    else
-      for (const std::uint64_t vertex : sample_.vertices) table_[vertex] = kNoNumber;
-    found_ = 0;
-  }
-
- private:
-  Buffer<std::uint32_t>& table_;
-  Sample& sample_;
-  std::uint64_t found_ = 0;
-};
-
-// Numbers of vertices by tree: a hash table with open addressing, at most half full.
-class TreeNumbering {
- public:
-  static constexpr bool kTrees = true;
-
-  TreeNumbering(Buffer<std::uint32_t>& table, Sample& sample) : table_(table), sample_(sample) {}
-
-  std::uint64_t found() const { return found_; }
-
-  void add_seeds(std::span<const std::uint64_t> seeds) {
-    expect(seeds.size());
-    for (const std::uint64_t seed : seeds) add(static_cast<std::uint32_t>(found_), seed);
-  }
-  // Prepares for so many ids.
-  void expect(std::uint64_t edges) {
-    sample_.vertices.resize(found_ + edges);
-    sample_.trees.resize(found_ + edges);
-  }
-
-  // Turns ids of vertices of a tree into their numbers. Those that have none get the next ones.
-  void number(std::span<std::uint32_t> ids, std::uint32_t tree) {
-    for (std::uint32_t& id : ids) {
-      const std::uint32_t number = used_ > 0 ? table_[place_of(tree, id)] : kNoNumber;
-      id = number == kNoNumber ? add(tree, id) : number;
+    } else {
+      for (const Run& run : runs_[tree_])
+        for (std::uint32_t number = run.first; number < run.second; ++number)
+          table_[sample_.vertices[number]] = kNoNumber;
     }
+    tree_ = kNoNumber;
   }
 
-  void end() {
-    sample_.vertices.resize(found_);
-    sample_.trees.resize(found_);
-  }
-
- private:
-  std::uint32_t add(std::uint32_t tree, std::uint64_t vertex) {
-    if (2 * (found_ + 1) > used_) grow();
-    const auto number = static_cast<std::uint32_t>(found_++);
-    sample_.vertices[number] = vertex;
-    sample_.trees[number] = tree;
-    return table_[place_of(tree, vertex)] = number;
-  }
-
-  void grow() {
-    used_ = std::max<std::uint64_t>(1024, 2 * used_);
-    if (table_.size() < used_) table_ = Buffer<std::uint32_t>(used_);
-    std::fill_n(table_.data(), used_, kNoNumber);
-    for (std::uint32_t number = 0; number < found_; ++number)
-      table_[place_of(sample_.trees[number], sample_.vertices[number])] = number;
-  }
-
-  // Returns the place of a vertex, or the free one in which to put it.
-  std::uint64_t place_of(std::uint32_t tree, std::uint64_t vertex) const {
-    const std::uint64_t mixed = (vertex ^ std::uint64_t{tree} << 32) * 0x9E3779B97F4A7C15u;
-    std::uint64_t place = (mixed ^ mixed >> 32) & (used_ - 1);
-    for (;; place = (place + 1) & (used_ - 1)) {
-      const std::uint32_t number = table_[place];
-      if (number == kNoNumber ||
-          (sample_.vertices[number] == vertex && sample_.trees[number] == tree))
-        return place;
-    }
-  }
-
-  Buffer<std::uint32_t>& table_;
+  const std::span<std::uint32_t> table_;
+  const bool disjoint_;
   Sample& sample_;
-  std::uint64_t found_ = 0;
-  std::uint64_t used_ = 0;  // places of the table, a power of two
+  std::uint64_t found_;
+  std::vector<std::vector<Run>> runs_;  // by tree
+  std::uint32_t tree_ = kNoNumber;      // the one of which the table holds numbers
 };
 
 }  // namespace plait
