@@ -164,8 +164,9 @@ def test_graphs_that_are_sorted_already():
 def test_int32():
     data = graph()
     data.edge_index = data.edge_index.int()
-    for batch in batches(data, [3, 2], batch_size=9):
+    for batch in batches(data, [3, 2], batch_size=9, input_nodes=torch.arange(9, dtype=torch.int32)):
         check_rows(data, batch)
+        assert batch.n_id[:9].tolist() == list(range(9))
 
 
 def test_every_neighbour_is_drawn_about_equally_often():

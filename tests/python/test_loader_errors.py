@@ -72,6 +72,8 @@ WRONG = {
         lambda: NeighborLoader(with_times(MOMENTS[:, None]), [2], time_attr="moment"),
     "input_time has 5 values for 60 input nodes; give one for each":
         lambda: NeighborLoader(with_times(MOMENTS), [2], time_attr="moment", input_time=MOMENTS[:5]),
+    "input_time holds torch.float32; use integers (torch.long)":
+        lambda: NeighborLoader(with_times(MOMENTS), [2], time_attr="moment", input_time=MOMENTS / 2),
     "edge_label_time has 5 values for 443 edges; give one for each":
         lambda: LinkNeighborLoader(with_times(MOMENTS), [2], time_attr="moment", edge_label_time=MOMENTS[:5]),
     "moment is no attribute of the seeds, so their times are not known; give input_time":

@@ -33,6 +33,13 @@ def check_length(name, values, count, of):
         raise ValueError(f"{name} has {values.size(0)} values for {count} {of}; give one for each")
 
 
+def check_times(name, times, count, of):
+    """Raises ValueError unless there are `count` integers, if there are any."""
+    if times is not None:
+        check_integers(name, times)
+        check_length(name, times, count, of)
+
+
 def checked_fanouts(name, fanouts):
     """Returns fan-outs as a list of integers. Raises ValueError unless each is 0 or more, or -1."""
     try:
@@ -54,12 +61,12 @@ def check_data(data, is_sorted, time_attr, weight_attr):
         _check_edges("", data, (data.num_nodes, data.num_nodes), is_sorted)
         of_nodes = time_attr in data and data.is_node_attr(time_attr)
         if of_nodes:
-            _check_times(time_attr, data[time_attr], data.num_nodes, "node")
+            _check_times_of(time_attr, data[time_attr], data.num_nodes, "node")
         of_edges = time_attr in data and data.is_edge_attr(time_attr)
         _check_values("", data, time_attr if of_edges else None, weight_attr)
     elif isinstance(data, HeteroData):
         for kind, store in data.node_items():
-            _check_times(f"data[{kind!r}].{time_attr}", store.get(time_attr), store.num_nodes, "node")
+            _check_times_of(f"data[{kind!r}].{time_attr}", store.get(time_attr), store.num_nodes, "node")
         for kind, store in data.edge_items():
             name = f"data[{', '.join(map(repr, kind))}]."
             _check_edges(name, store, store.size(), is_sorted)
@@ -82,7 +89,7 @@ def _check_edges(name, store, sizes, is_sorted):
 
 def _check_values(name, store, time_attr, weight_attr):
     """Checks times and weights of edges."""
-    _check_times(f"{name}{time_attr}", store.get(time_attr), store.num_edges, "edge")
+    _check_times_of(f"{name}{time_attr}", store.get(time_attr), store.num_edges, "edge")
     weights = store.get(weight_attr)
     if weights is None:
         return
@@ -93,7 +100,7 @@ def _check_values(name, store, time_attr, weight_attr):
                          "or more")
 
 
-def _check_times(name, times, count, owner):
+def _check_times_of(name, times, count, owner):
     if times is not None:
         check_integers(name, times)
         _check_shape(name, times, count, "time", owner)

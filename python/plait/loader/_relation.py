@@ -35,7 +35,8 @@ class Relation:
         self.colptr, self.row = colptr.long(), row.long()
         self.sources, self.targets = sources, colptr.numel() - 1
         self._weights = None if weights is None else weights.cpu().float()
-        self._edge_times, self._source_times = _whole(edge_times), _whole(source_times)
+        # Names of a graph's times have been checked; these are of a store.
+        self._edge_times, self._source_times = (_whole("time_attr", each) for each in (edge_times, source_times))
         self._made = {}
 
     @property
@@ -46,7 +47,8 @@ class Relation:
         """Returns what torch.classes.plait.NeighbourSampler.sample returns: (row, col, node, edge, tree or
         None, nodes by hop, edges by hop). Numbers of nodes are places in `node`; edges are places in `row`.
         `times`: one per seed, if the relation is temporal."""
-        return self.sampler(settings).sample(seeds, key, times if self.is_temporal else None)
+        times = _whole("the time of seeds", times) if self.is_temporal else None
+        return self.sampler(settings).sample(seeds.long(), key, times)
 
     def sampler(self, settings):
         """Returns the C++ sampler with these settings, which is kept."""
@@ -80,11 +82,11 @@ class Relation:
         return {**self.__dict__, "_made": {}}
 
 
-def _whole(times):
-    if times is not None:
-        check_integers("time_attr", times)  # of a store; those of a graph were checked by name
-        return times.cpu().long()
-    return None
+def _whole(name, times):
+    if times is None:
+        return None
+    check_integers(name, times)
+    return times.cpu().long()
 
 
 def draw_key():

@@ -5,7 +5,7 @@ import inspect
 
 import torch_geometric.loader
 
-from plait.loader._checks import check_ids, check_length
+from plait.loader._checks import check_ids, check_length, check_times
 from plait.loader.sampler import NeighborSampler
 
 _OF_SAMPLER = ("data", "num_neighbors", "subgraph_type", "replace", "disjoint", "temporal_strategy",
@@ -46,7 +46,7 @@ class NeighborLoader(torch_geometric.loader.NeighborLoader):
         if isinstance(self.node_sampler, NeighborSampler):
             given = self.input_data
             check_ids("input_nodes", given.node, self.node_sampler.count(given.input_type))
-            check_length("input_time", given.time, given.node.numel(), "input nodes")
+            check_times("input_time", given.time, given.node.numel(), "input nodes")
 
 
 class LinkNeighborLoader(torch_geometric.loader.LinkNeighborLoader):
@@ -63,6 +63,6 @@ class LinkNeighborLoader(torch_geometric.loader.LinkNeighborLoader):
         if isinstance(self.link_sampler, NeighborSampler):
             given, kinds = self.input_data, self.input_data.input_type or (None, None, None)
             check_length("edge_label", given.label, given.row.numel(), "edges")
-            check_length("edge_label_time", given.time, given.row.numel(), "edges")
+            check_times("edge_label_time", given.time, given.row.numel(), "edges")
             for end, (ids, kind) in enumerate(((given.row, kinds[0]), (given.col, kinds[2]))):
                 check_ids("edge_label_index", ids, self.link_sampler.count(kind), end)
