@@ -34,6 +34,7 @@ namespace {
 
 constexpr long kMostOfAllHosts = 1 << 16;  // ranks
 constexpr long kLongestTimeout = 24L * 60 * 60 * 1000;
+const pid_t kLoadedBy = getpid();
 
 // The value of a variable; one that is set to nothing counts as not set.
 std::optional<std::string> variable(const std::string& name) {
@@ -214,7 +215,8 @@ void require_sensible_environment() {
 int thread_share() {
   const auto local = number("LOCAL_WORLD_SIZE", 1, kMostOfAllHosts);
   const bool unset = variable("TORCHELASTIC_RUN_ID") && variable("OMP_NUM_THREADS") == "1";
-  return unset && local ? std::max(1, omp_get_num_procs() / *local) : thread_count();
+  return unset && local && getpid() == kLoadedBy ? std::max(1, omp_get_num_procs() / *local)
+                                                 : thread_count();
 }
 
 int local_rank(const WorldConfig& config) {

@@ -40,7 +40,9 @@ int gpu_of_rank(const WorldConfig& config, int count);
 
 // Returns the number of threads for work of a rank that the others do not share, such as placing a
 // graph. This is OpenMP's own number; but if torchrun has set OMP_NUM_THREADS to 1, as it does if
-// the user has not set it, it is this rank's share of the cores that it may run on.
+// the user has not set it, it is this rank's share of the cores that it may run on. In processes
+// that this one forks, such as workers of a loader, it is OpenMP's own number: libgomp's threads do
+// not live on there, and to wait for them would never end.
 int thread_share();
 
 // Forks `options.ranks` processes, which go on as ranks: in each of them launch() returns nothing,

@@ -1,0 +1,126 @@
+"""PyTorch Geometric's sampler of neighbours, which draws by Plait."""
+
+import contextlib
+import functools
+import inspect
+import threading
+
+import torch_geometric.sampler
+import torch_geometric.typing
+from torch_geometric.sampler import SamplerOutput
+from torch_geometric.sampler.base import SubgraphType
+
+from plait.loader._by_type import sample_by_type
+from plait.loader._checks import check_data, checked_fanouts
+from plait.loader._relation import Relation, Settings, before_zero, draw_key, padded
+
+_THEIRS = torch_geometric.sampler.NeighborSampler
+_SIGNATURE = inspect.signature(_THEIRS.__init__)
+_STRATEGIES = ("uniform", "last")
+
+
+class NeighborSampler(_THEIRS):
+    """As torch_geometric.sampler.NeighborSampler, whose arguments it has, without pyg-lib and torch-sparse.
+
+    A sample depends on its seeds and on one number of torch's generator, so that torch.manual_seed repeats
+    it, on any number of threads.
+
+    Raises ValueError, when it is made, for edges whose ends are no nodes, weights that are negative or not
+    finite, times that are no integers, and fan-outs below -1. Edges of weight 0 are never drawn: a node all
+    of whose edges weigh 0 has no neighbours.
+    """
+
+    @functools.wraps(_THEIRS.__init__)
+    def __init__(self, *args, **kwargs):
+        given = _SIGNATURE.bind(self, *args, **kwargs)
+        given.apply_defaults()
+        options = given.arguments
+        if options["temporal_strategy"] not in _STRATEGIES:
+            raise ValueError(f"temporal_strategy is {options['temporal_strategy']!r}; give 'uniform' or 'last'")
+        check_data(options["data"], options["is_sorted"], options["time_attr"], options["weight_attr"])
+        with _drawing_elsewhere():
+            super().__init__(*given.args[1:], **given.kwargs)
+        self._time_attr = options["time_attr"]
+        if self.is_hetero:
+            self.relations = {kind: self._relation_of(kind) for kind in self.edge_types}
+        else:
+            self.relation = Relation(self.colptr, self.row, self.num_nodes, self.edge_weight, self.edge_time,
+                                     self.node_time)
+        self._prepare()
+
+    def _relation_of(self, kind):
+        name = self.to_rel_type[kind]
+        weights, edge_times = ((values or {}).get(name) for values in (self.edge_weight, self.edge_time))
+        return Relation(self.colptr_dict[name], self.row_dict[name], self.num_nodes[kind[0]], weights, edge_times,
+                        (self.node_time or {}).get(kind[0]))
+
+    def _prepare(self):
+        """Makes the C++ samplers, before processes are forked, which then share them."""
+        if self.disjoint and self.subgraph_type == SubgraphType.induced:
+            raise ValueError("'disjoint' sampling not supported for neighbor sampling with "
+                             "`subgraph_type='induced'`")
+        if self.is_hetero:
+            for kind, fanouts in self.fanouts().items():
+                for fanout in fanouts:
+                    self.relations[kind].sampler(self.settings([fanout]))
+        else:
+            self.relation.sampler(self.settings(self.fanouts()))
+
+    def count(self, node_type=None):
+        """Returns the number of nodes, of a type if there are types."""
+        return self.num_nodes if node_type is None else self.num_nodes[node_type]
+
+    def fanouts(self):
+        """Returns num_neighbors: a list by hop, or a dictionary of such lists by edge type."""
+        found = self.num_neighbors.get_values(self.edge_types if self.is_hetero else None)
+        if not self.is_hetero:
+            return checked_fanouts("num_neighbors", found)
+        return {kind: checked_fanouts(f"num_neighbors of {kind}", by_hop) for kind, by_hop in found.items()}
+
+    def settings(self, fanouts):
+        """Returns the Settings of samples with these fan-outs."""
+        return Settings(before_zero(fanouts), self.replace, self.disjoint, self.temporal_strategy == "last")
+
+    def times_of(self, seed, seed_time, node_type=None):
+        """Returns the times of seeds, if samples are temporal: those that are given, or else the nodes'."""
+        if not self.is_temporal or seed_time is not None:
+            return seed_time
+        own = self.node_time if node_type is None else (self.node_time or {}).get(node_type)
+        if own is None:
+            raise ValueError(f"{self._time_attr} is no attribute of the seeds, so their times are not known; give "
+                             "input_time")
+        return own.cpu()[seed]
+
+    def _sample(self, seed, seed_time=None, **kwargs):
+        if isinstance(seed, dict):
+            return sample_by_type(self, seed, seed_time)
+        fanouts = self.fanouts()
+        row, col, node, edge, tree, nodes, edges = self.relation.sample(
+            seed, draw_key(), self.settings(fanouts), self.times_of(seed, seed_time))
+        nodes, edges = padded(nodes, len(fanouts) + 1), padded(edges, len(fanouts))
+        if self.subgraph_type == SubgraphType.induced:
+            row, col, edge = self.relation.induced(node, node)
+            nodes = edges = None
+        if self.sample_direction == "backward":
+            row, col = col, row
+        return SamplerOutput(node=node, row=row, col=col, edge=edge, batch=tree, num_sampled_nodes=nodes,
+                             num_sampled_edges=edges)
+
+
+_lock = threading.Lock()
+_FLAGS = ("WITH_PYG_LIB", "WITH_EDGE_TIME_NEIGHBOR_SAMPLE", "WITH_WEIGHTED_NEIGHBOR_SAMPLE")
+
+
+@contextlib.contextmanager
+def _drawing_elsewhere():
+    """Lets PyTorch Geometric's constructor, which asks these flags, do without the libraries that draw for
+    its own class."""
+    with _lock:
+        before = {name: getattr(torch_geometric.typing, name) for name in _FLAGS}
+        try:
+            for name in _FLAGS:
+                setattr(torch_geometric.typing, name, True)
+            yield
+        finally:
+            for name, value in before.items():
+                setattr(torch_geometric.typing, name, value)

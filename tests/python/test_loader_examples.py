@@ -1,0 +1,44 @@
+"""examples/sample_nodes.py and sample_links.py, started as users start them."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from ranks import HERE, environment
+
+EXAMPLES = HERE.parents[1] / "examples"
+
+
+@pytest.fixture(scope="module")
+def printed():
+    started = {name: subprocess.Popen([sys.executable, EXAMPLES / f"sample_{name}.py"], env=environment(), text=True,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE) for name in ("nodes", "links")}
+    found = {}
+    for name, process in started.items():
+        found[name], errors = process.communicate(timeout=300)
+        assert process.returncode == 0 and not errors, errors
+    return found
+
+
+def numbers(text, word):
+    return [float(number) for number in re.findall(rf"{word} (\d\S*\d)", text)]
+
+
+def test_nodes(printed):
+    losses, accuracy = (numbers(printed["nodes"], word) for word in ("loss", "accuracy"))
+    assert len(losses) == len(accuracy) == 5
+    assert losses[-1] < 0.8 * losses[0] and accuracy[-1] > 0.6  # by chance: 0.125
+
+
+def test_links(printed):
+    losses, auc = (numbers(printed["links"], word) for word in ("loss", "AUC"))
+    assert len(losses) == 5 and losses[-1] < 0.8 * losses[0]
+    assert auc[-1] > 0.75 > auc[0] + 0.1
+
+
+@pytest.mark.parametrize("name,loader", [("nodes", "NeighborLoader"), ("links", "LinkNeighborLoader")])
+def test_one_import_differs(name, loader):
+    code = (EXAMPLES / f"sample_{name}.py").read_text().split('"""')[2]
+    assert re.findall(r".*plait.*", code) == re.findall(rf"from plait\.loader import {loader}  # instead of: .*", code)
