@@ -30,8 +30,8 @@ from plait.reduce import mean, sum
 from plait.spread import spread
 from plait.world import check, device, rank, world_size
 
-__all__ = ["Checkpoint", "Graph", "advise", "aggregate", "check", "device", "gather", "load_checkpoint", "loader", "mean", "nn",
-           "parallelize", "parquet", "rank", "save_checkpoint", "spread", "sum", "world_size",
+__all__ = ["Checkpoint", "Graph", "advise", "aggregate", "check", "device", "gather", "load_checkpoint", "loader",
+           "mean", "nn", "parallelize", "parquet", "rank", "save_checkpoint", "spread", "sum", "world_size",
            "__version__"]
 
 # PyTorch Geometric, which takes seconds to import, is needed by these alone.
