@@ -1,5 +1,6 @@
 #include "cli/sample_options.h"
 
+#include <array>
 #include <charconv>
 
 #include "plait/base/error.h"
@@ -10,6 +11,7 @@ namespace plait::cli {
 namespace {
 
 constexpr std::int64_t kStandardFanout = 10;
+constexpr std::array kOptions{"--fanout", "--batch", "--prefetch"};
 
 // Returns the fan-outs of a list such as "15,10".
 std::vector<std::int64_t> parse_fanouts(std::string_view list) {
@@ -23,7 +25,7 @@ std::vector<std::int64_t> parse_fanouts(std::string_view list) {
     const bool known = fanout == -1 || (fanout >= 1 && fanout <= std::int64_t{kMostFanout});
     require<UsageError>(whole && known,
                         "--fanout: '{}' is no number of edges; use 1..{}, or -1 for all",
-                        printable(word), kMostFanout);
+                        printable(word.substr(0, 32)), kMostFanout);
     fanouts.push_back(fanout);
     begin = end + 1;
   }
@@ -32,40 +34,41 @@ std::vector<std::int64_t> parse_fanouts(std::string_view list) {
 
 }  // namespace
 
-void add_sample_options(CLI::App* command, std::optional<SampledTraining>& sampled) {
-  sampled = SampledTraining{};
-  const std::string what = "Train on mini-batches of sampled neighbours, not on the whole graph";
-  CLI::Option* const flag = command->add_flag("--sampled", what);
-  const auto option = [&](const char* name, auto& value, const char* text) {
-    return command->add_option(name, value, text)->needs(flag);
-  };
-  const auto parse = [&sampled](const std::string& list) {
-    sampled->fanouts = parse_fanouts(list);
-  };
+void add_sample_options(CLI::App* command, SampleOptions& options) {
+  SampledTraining& settings = options.settings;
+  command->add_flag("--sampled", options.sampled,
+                    "Train on mini-batches of sampled neighbours, not on the whole graph");
   command
       ->add_option_function<std::string>(
-          "--fanout", parse,
+          kOptions[0],
+          [&settings](const std::string& list) { settings.fanouts = parse_fanouts(list); },
           "Edges to sample per vertex: one number for all layers, or one per layer, from the "
           "examples on; -1: all edges")
-      ->needs(flag)
       ->type_name("N,...")
       ->default_str(std::to_string(kStandardFanout));
-  option("--batch", sampled->batch, "Training examples per rank and step")
+  command
+      ->add_option(kOptions[1], settings.batch,
+                   "Training examples per rank and step, with --sampled")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 30));
-  option("--prefetch", sampled->prefetch, "Batches to prepare ahead while one is computed")
+  command
+      ->add_option(kOptions[2], settings.prefetch,
+                   "Batches to prepare ahead while one is computed, with --sampled")
       ->capture_default_str()
       ->check(CLI::Range(1, 64));
 }
 
-void apply_fanouts(const CLI::App& command, std::optional<SampledTraining>& sampled, int layers) {
-  if (command.count("--sampled") == 0) {
-    sampled.reset();
-    return;
-  }
-  std::vector<std::int64_t>& fanouts = sampled->fanouts;
-  if (fanouts.empty()) fanouts.push_back(kStandardFanout);
-  if (fanouts.size() == 1) fanouts.resize(static_cast<std::size_t>(layers), fanouts[0]);
+std::optional<SampledTraining> sampled_of(const CLI::App& command, const SampleOptions& options,
+                                          int layers) {
+  for (const char* option : kOptions)
+    require<UsageError>(options.sampled || command.count(option) == 0,
+                        "{} is for training on samples; give --sampled too", option);
+  if (!options.sampled) return std::nullopt;
+  SampledTraining settings = options.settings;
+  if (settings.fanouts.empty()) settings.fanouts.push_back(kStandardFanout);
+  if (settings.fanouts.size() == 1)
+    settings.fanouts.resize(static_cast<std::size_t>(layers), settings.fanouts[0]);
+  return settings;
 }
 
 json sampled_to_json(const std::optional<SampledTraining>& sampled) {

@@ -1,18 +1,21 @@
 // The options of training on sampled neighbourhoods.
 #pragma once
 
-#include <optional>
-
 #include "cli/cli.h"
 
 namespace plait::cli {
 
-// Adds --sampled, --fanout, --batch and --prefetch. `sampled` gets a value if --sampled is given.
-void add_sample_options(CLI::App* command, std::optional<SampledTraining>& sampled);
+// The values of --sampled, --fanout, --batch and --prefetch.
+struct SampleOptions {
+  bool sampled = false;
+  SampledTraining settings;
+};
+void add_sample_options(CLI::App* command, SampleOptions& options);
 
-// Clears `sampled` unless --sampled was given, and gives each layer a fan-out if there is one for
-// all.
-void apply_fanouts(const CLI::App& command, std::optional<SampledTraining>& sampled, int layers);
+// Returns the settings, with a fan-out for each layer if one was given for all; nothing without
+// --sampled. Throws UsageError for other options without it.
+std::optional<SampledTraining> sampled_of(const CLI::App& command, const SampleOptions& options,
+                                          int layers);
 
 // The settings as in the object that train prints; empty if nothing is sampled.
 json sampled_to_json(const std::optional<SampledTraining>& sampled);

@@ -28,6 +28,7 @@ struct Options {
   TrainConfig train;
   std::string graph;
   Optimise optimise = Optimise::automatic;
+  SampleOptions samples;
 };
 
 // The run as one object: its settings, its epochs and its results.
@@ -145,7 +146,7 @@ void add_train(CLI::App& app, Session& session) {
         const CLI::App& given = *app.get_subcommand("train");
         o->train.model.seed = session.seed;
         apply_model_defaults(given, o->train);
-        apply_fanouts(given, o->train.sampled, o->train.model.layers);
+        o->train.sampled = sampled_of(given, o->samples, o->train.model.layers);
         on_ranks(session, [&](World& world) { run(*o, session, world); });
       });
   const auto option = [&](const char* name, auto& value, const std::string& text) {
@@ -186,7 +187,7 @@ void add_train(CLI::App& app, Session& session) {
   add_choice(command, "--normalize", t.normalize, parse_normalize, "auto",
              "Normalisation of features: rows to sum 1, unit to length 1, auto by their kind");
   option("--seed", session.seed, "Seed of weights, dropout and samples");
-  add_sample_options(command, t.sampled);
+  add_sample_options(command, o->samples);
   as_output(session,
             option("--checkpoint", t.checkpoint, "File that keeps the weights (safetensors)"));
   option("--checkpoint-every", t.checkpoint_every,

@@ -50,8 +50,8 @@ std::vector<float> loop_weights(const Csr<V>& graph) {
     for (EdgeOffset e = graph.offsets[i]; e < graph.offsets[i + 1]; ++e)
       if (graph.neighbours[e] == i) weights[i] = graph.weights[e];
   });
-  if (std::ranges::count(weights, 1.0f) == std::ssize(weights)) weights.clear();
-  return weights;
+  const bool plain = std::ranges::count(weights, 1.0f) == std::ssize(weights);
+  return plain ? std::vector<float>() : weights;
 }
 
 }  // namespace

@@ -197,6 +197,8 @@ torch::Tensor Model::forward(const InputFeatures& input, const GraphRef& graph, 
 torch::Tensor Model::forward(const InputFeatures& input, const std::vector<GraphRef>& graphs,
                              DropoutStep step, bool trains) const {
   const Timed timed("forward");
+  require<UsageError>(graphs.size() == layers_.size(), "{} layers got {} graphs", layers_.size(),
+                      graphs.size());
   torch::Tensor h;
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     step.layer = static_cast<std::uint32_t>(l);

@@ -1,4 +1,4 @@
-// Models for full-graph training: layers (layer.h) with dropout, normalisation and activations
+// Models: layers (layer.h) with dropout, normalisation and activations
 // between them, put together as PyG's basic models are.
 #pragma once
 

@@ -1,10 +1,12 @@
 """plait train --sampled. With all neighbours and one step per epoch it is training on the whole graph, which
 other tests compare with PyG; with some neighbours, curves do not depend on the ranks."""
 
+import signal
+
 import numpy as np
 import pytest
 
-from program import Plait
+from program import Plait, result_of, start, wait_until
 from test_models import random_archive
 from training import check_same_curve, directed_archive, history_of
 
@@ -93,6 +95,30 @@ def test_a_run_goes_on_from_its_checkpoint(plait, archives):
     check_same_curve(rest["loss"], whole["loss"])
     for other in (run[:-1] + ("4,2",), run[:-4], (*run[:-4], "--batch", 32, *run[-2:])):
         plait.fails(1, *other, "--epochs", 6, "--resume", plait.folder / "c.safetensors", names=["steps"])
+    plait.fails(1, *run, "--reorder", "degree", "--resume", plait.folder / "c.safetensors", names=["steps", "order"])
+
+
+def test_no_samples_are_the_whole_graph(plait, archives):
+    run = ("train", archives["dense"], *COURSE)
+    assert plait.json(*run, "--sampled=false")["loss"] == plait.json(*run)["loss"]
+
+
+def test_divergence_in_the_first_epoch_is_told(plait, archives):
+    plait.fails(1, "train", archives["dense"], *SAMPLED, "--lr", 1e30, names=["lower the learning rate"])
+
+
+def test_a_signal_ends_the_run_between_steps(plait, archives):
+    """An epoch takes thousands of steps. The checkpoint is of the epochs before."""
+    path = plait.folder / "c.safetensors"
+    run = ("train", archives["dense"], "--model", "sage", "--sampled", "--fanout", "3,2", "--ranks", 2, "--seed", 3)
+    process = start(*run, "--batch", 1, "--epochs", 100000, "--checkpoint", path, "--checkpoint-every", 1)
+    wait_until(path.exists, 60, "a checkpoint")
+    process.send_signal(signal.SIGINT)
+    result = result_of(process, timeout=30)
+    assert result.code == 130, result
+    done = len(history_of(path))
+    rest = plait.json(*run, "--batch", 1, "--epochs", done + 1, "--resume", path)
+    check_same_curve(rest["loss"], plait.json(*run, "--batch", 1, "--epochs", done + 1)["loss"])
     assert len(history_of(plait.folder / "d.safetensors")) == 6
 
 
@@ -111,12 +137,15 @@ def test_sampled_training_learns_as_training_on_the_whole_graph(plait):
 
 
 @pytest.mark.parametrize("options, words", [
-    (("--sampled", "--fanout", "3,2,1"), ["3 fan-outs", "2 layers"]),
+    (("--sampled", "--fanout", "3,2,1"), ["--fanout has 3 numbers", "2 layers"]),
     (("--sampled", "--fanout", "0"), ["--fanout", "'0' is no number of edges", "-1 for all"]),
     (("--sampled", "--fanout", "-2"), ["--fanout", "-2"]),
     (("--sampled", "--fanout", "99999999999"), ["--fanout", "99999999999"]),
     (("--sampled", "--batch", "0"), ["--batch"]),
     (("--fanout", "3"), ["--fanout", "--sampled"]),
+    (("--fanout", "3", "--sampled=false"), ["--fanout", "--sampled"]),
+    (("--sampled", "--fanout", "9" * 5000), ["'99999"]),
+    (("--sampled", "--batch", "1", "--norm", "batch"), ["1 of", "--batch"]),
     (("--batch", "3"), ["--batch", "--sampled"]),
     (("--sampled", "--exact"), ["--exact", "--sampled"]),
     (("--sampled", "--optimise", "on"), ["--optimise", "--sampled"]),

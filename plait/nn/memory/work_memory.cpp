@@ -157,19 +157,82 @@ RunMemory run_of(const ModelConfig& model, bool sparse, const Route& route) {
           .rows_per_sum = model.kind == "gat" ? kAttentionRecord : 1};
 }
 
-RunMemory training_run(const Dataset& dataset, const Partition& partition,
-                       const TrainConfig& config) {
-  RunMemory run = run_of(config.model, dataset.features.is_sparse(), config.route);
+// Returns the memory of steps of training on as many rows as the partition gives a rank.
+std::vector<WorkBytes> training_work(const Dataset& dataset, const Partition& partition,
+                                     const TrainConfig& config) {
   TrainConfig small = config;
-  small.checkpoint.clear(), small.resume.clear();
+  small.checkpoint.clear(), small.resume.clear(), small.sampled.reset();
   small.route = {.exact = config.route.exact}, small.split = 0, small.folds = {};
   constexpr double kWeightsOften = 6;  // with gradients twice, two moments, and the best so far
-  run.work = work_of(
+  return work_of(
       dataset, partition, config.model, split_of(dataset, config).span(), config.route.gpu,
       [&](const Dataset& few, const std::function<void()>& kept) {
         Trainer::rehearse(few, small, kept);
       },
       kWeightsOften);
+}
+
+std::vector<WorkBytes> inference_work(const Dataset& dataset, const Partition& partition,
+                                      const ModelConfig& model, const Route& route) {
+  return work_of(
+      dataset, partition, model, {}, route.gpu,
+      [&](const Dataset& few, const std::function<void()>& kept) {
+        rehearse_inference(few, model, route.exact, kept);
+      },
+      1);
+}
+
+// The sizes of a batch of samples, at the most.
+struct BatchBound {
+  double inputs = 0;  // rows of the first layer
+  double rows = 0;    // that a layer makes, on average over layers
+  double edges = 0;   // of all layers
+};
+
+BatchBound bound_of_batch(const Dataset& dataset, const SampledTraining& sampled) {
+  const auto vertices = static_cast<double>(dataset.vertices());
+  const auto all = static_cast<double>(dataset.edges());
+  BatchBound bound{.inputs = std::min(vertices, static_cast<double>(sampled.batch))};
+  for (const std::int64_t fanout : sampled.fanouts) {
+    const double edges =
+        fanout < 0 ? all : std::min(all, bound.inputs * static_cast<double>(fanout));
+    bound.rows += bound.inputs / static_cast<double>(sampled.fanouts.size());
+    bound.edges += edges + bound.inputs;  // with a loop for each row
+    bound.inputs = std::min(vertices, bound.inputs + edges);
+  }
+  return bound;
+}
+
+// Returns the memory of steps on samples, and of evaluations on the whole graph between them.
+std::vector<WorkBytes> sampled_work(const Dataset& dataset, const Partition& partition,
+                                    const TrainConfig& config) {
+  const BatchBound bound = bound_of_batch(dataset, *config.sampled);
+  const auto rows = static_cast<std::uint64_t>(bound.rows) + 1;
+  const auto ranks = static_cast<std::uint64_t>(partition.parts());
+  const std::vector<WorkBytes> step =
+      training_work(dataset, partition_by_vertices(rows * ranks, partition.parts()), config);
+  // Batches hold features of their own, and a step a dropped copy. Of each edge they hold a source,
+  // a weight and its place in the graph, and a step both of the former turned round.
+  const double width =
+      dataset.features.is_sparse() ? 0 : static_cast<double>(dataset.features.width);
+  const double held = config.sampled->prefetch + 1;
+  const double batches = bound.inputs * (width * sizeof(float) * (held + 1) + 32 * held) +
+                         bound.edges * (16 * held + 16);
+  std::vector<WorkBytes> work = inference_work(dataset, partition, config.model, config.route);
+  for (std::size_t rank = 0; rank < work.size(); ++rank) {
+    WorkBytes& mine = work[rank];
+    mine.most = std::max(mine.most, mine.kept + step[rank].most) + whole_bytes(batches) +
+                dataset.vertices() * sizeof(std::uint32_t);  // of the sampler
+  }
+  return work;
+}
+
+RunMemory training_run(const Dataset& dataset, const Partition& partition,
+                       const TrainConfig& config) {
+  RunMemory run = run_of(config.model, dataset.features.is_sparse(), config.route);
+  run.shards.transposed = !config.sampled;
+  run.work = config.sampled ? sampled_work(dataset, partition, config)
+                            : training_work(dataset, partition, config);
   return run;
 }
 
@@ -199,12 +262,7 @@ void require_inference_fits(World& world, const Dataset& dataset, const Partitio
                             const ModelConfig& model, const InferConfig& config) {
   RunMemory run = run_of(model, dataset.features.is_sparse(), config.route);
   run.shards.transposed = false;
-  run.work = work_of(
-      dataset, partition, model, {}, config.route.gpu,
-      [&](const Dataset& few, const std::function<void()>& kept) {
-        rehearse_inference(few, model, config.route.exact, kept);
-      },
-      1);
+  run.work = inference_work(dataset, partition, model, config.route);
   if (!config.route.gpu)  // the scores of all ranks come to each, and rank 0 puts them in order
     for (std::size_t rank = 0; rank < run.work.size(); ++rank) {
       const std::uint64_t scores =

@@ -165,7 +165,7 @@ torch::Tensor aggregate(const torch::Tensor& x, const c10::intrusive_ptr<GraphHa
                         bool weighted, const std::optional<torch::Tensor>& pre,
                         const std::optional<torch::Tensor>& post) {
   TORCH_CHECK(x.dim() == 2 && x.size(0) == graph->inputs(), "plait: x must be ", graph->inputs(),
-              " rows, one for each own vertex, but its shape is ", x.sizes());
+              " rows, one for each vertex, but its shape is ", x.sizes());
   TORCH_CHECK(x.scalar_type() == torch::kFloat32, "plait: x must be float32, but is ",
               x.scalar_type());
   check_device(x, "x", graph->device());

@@ -270,10 +270,13 @@ TrainedModel load_model_for(World& world, const Dataset& dataset, const InferCon
   return {std::move(model), resolved(normalize_of(file, given), dataset.features)};
 }
 
-std::string steps_name(const TrainConfig& config, int ranks) {
+std::string steps_name(const TrainConfig& config, int ranks, const Dataset& dataset) {
   if (!config.sampled) return kWholeGraph;
-  return fmt::format("fan-outs {} of {} examples", fmt::join(config.sampled->fanouts, ","),
-                     config.sampled->batch * ranks);
+  const auto numbers = std::as_bytes(dataset.numbers.span());
+  const std::string order =
+      numbers.empty() ? "" : ", vertices in order " + checksum_text(checksum_of(numbers));
+  return fmt::format("fan-outs {} of {} examples{}", fmt::join(config.sampled->fanouts, ","),
+                     config.sampled->batch * ranks, order);
 }
 
 TrainingState resume_checkpoint(const TensorFile& file, const std::string& path,

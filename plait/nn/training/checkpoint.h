@@ -33,9 +33,9 @@ struct TrainingState {
   std::int64_t steps = 1;  // of the optimiser per epoch
 };
 
-// Returns the setting `steps`: "whole graph", which is also meant by files without it, or the
-// fan-outs and the examples of a step.
-std::string steps_name(const TrainConfig& config, int ranks);
+// Returns the setting `steps`: "whole graph", which is also meant by files without it, or all by
+// which samples are drawn: fan-outs, examples of a step, and the order of a renumbered graph.
+std::string steps_name(const TrainConfig& config, int ranks, const Dataset& dataset);
 
 void save_checkpoint(const std::string& path, const Model& model,
                      const std::vector<torch::Tensor>& best, const Adam& optimizer,

@@ -18,8 +18,8 @@ bool out_of_patience(const std::vector<EpochResult>& history, int patience) {
   return history.end() - lowest > patience;
 }
 
-void require_finite(const EpochResult& epoch) {
-  require(std::isfinite(epoch.loss) || epoch.epoch > 0,
+void require_finite(const EpochResult& epoch, bool several) {
+  require(std::isfinite(epoch.loss) || epoch.epoch > 0 || several,
           "the loss is {} in epoch 0, before any step; features or weights of edges are too large",
           epoch.loss);
   require(std::isfinite(epoch.loss), "the loss is {} in epoch {}; lower the learning rate",

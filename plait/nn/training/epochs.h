@@ -17,8 +17,9 @@ bool is_as_good(const EpochResult& epoch, const EpochResult& best);
 bool out_of_patience(const std::vector<EpochResult>& history, int patience);
 
 // Refuses a loss that no later epoch could mend, the same on every rank. The loss is from before
-// the epoch's step, the validation loss from after it. Throws Error.
-void require_finite(const EpochResult& epoch);
+// the epoch's step, or with `several` steps from before each of them, the validation loss from
+// after the epoch. Throws Error.
+void require_finite(const EpochResult& epoch, bool several);
 
 // Throws Error unless weights are finite: without validation examples no loss tells of the last
 // step.

@@ -38,12 +38,19 @@ std::vector<std::uint64_t> training_examples(const Dataset& dataset, std::span<c
 std::vector<std::uint64_t> in_order_of(std::uint64_t epoch, std::uint64_t seed,
                                        const Dataset& dataset,
                                        std::vector<std::uint64_t> examples) {
-  const Philox philox(seed);
-  const auto key = [&](std::uint64_t v) {
-    const auto words = philox(dataset.number(v), kOrder | epoch);
-    return std::pair(std::uint64_t{words[0]} << 32 | words[1], dataset.number(v));
+  struct Keyed {
+    std::uint64_t key, number, example;
+    auto operator<=>(const Keyed&) const = default;
   };
-  std::ranges::sort(examples, {}, key);
+  const Philox philox(seed);
+  std::vector<Keyed> keyed;
+  keyed.reserve(examples.size());
+  for (const std::uint64_t v : examples) {
+    const auto words = philox(dataset.number(v), kOrder | epoch);
+    keyed.push_back({std::uint64_t{words[0]} << 32 | words[1], dataset.number(v), v});
+  }
+  std::ranges::sort(keyed);
+  std::ranges::transform(keyed, examples.begin(), &Keyed::example);
   return examples;
 }
 
@@ -95,15 +102,26 @@ struct SampledBatches::State {
         loops(options.one_loop_each ? loop_weights(d.graph) : std::vector<float>()),
         normalization(normalization_of_all()),
         sampler(graph, {.fanouts = c.sampled->fanouts, .targets = HopTargets::all}),
-        workspace(sampler.workspace()) {}
+        workspace(sampler.workspace()) {
+    const std::int64_t last = std::ssize(examples) % group();
+    require<UsageError>(c.model.norm != NormKind::batch || (group() > 1 && last != 1),
+                        "a step takes 1 of {} examples, over which nothing can be normalised; "
+                        "change --batch, or --norm",
+                        examples.size());
+  }
 
   // Examples of all ranks in a step.
   std::int64_t group() const { return config.sampled->batch * world.size(); }
 
   std::vector<float> normalization_of_all() const {
-    if (!options.one_loop_each) return {};
-    std::vector<float> values = degrees_of(dataset.graph, {0, dataset.vertices()}, true);
-    for (float& degree : values) degree = degree > 0 ? 1 / std::sqrt(degree) : 0;
+    constexpr std::uint64_t kRows = 4096;  // of which copies are made at a time
+    if (config.model.kind != "gcn") return {};
+    std::vector<float> values;
+    values.reserve(dataset.vertices());
+    for (std::uint64_t begin = 0; begin < dataset.vertices(); begin += kRows)
+      for (const float degree :
+           degrees_of(dataset.graph, {begin, std::min(begin + kRows, dataset.vertices())}, true))
+        values.push_back(degree > 0 ? 1 / std::sqrt(degree) : 0);
     return values;
   }
 
@@ -157,10 +175,10 @@ struct SampledBatches::State {
     std::vector<float> sums, inputs;
     for (std::uint64_t t = 0; t < hop.targets(); ++t)
       sums.push_back(scale_of(csr.degree(sample.vertices[t]), hop.offsets[t + 1] - hop.offsets[t]));
-    if (options.one_loop_each)
-      for (std::uint64_t i = 0; i < hop.vertices; ++i)
-        inputs.push_back(normalization[sample.vertices[i]]);
-    return {options.one_loop_each ? tensor_of(inputs) : torch::Tensor(), tensor_of(sums)};
+    if (normalization.empty()) return {{}, tensor_of(sums)};
+    for (std::uint64_t i = 0; i < hop.vertices; ++i)
+      inputs.push_back(normalization[sample.vertices[i]]);
+    return {tensor_of(inputs), tensor_of(sums)};
   }
 
   InputFeatures input_of(const Sample& sample) const {
@@ -239,7 +257,8 @@ struct SampledBatches::State {
 
 SampledBatches::SampledBatches(World& world, const Dataset& dataset, const TrainConfig& config,
                                std::span<const Split> split)
-    : state_(std::make_unique<State>(world, dataset, config, split)) {}
+    : state_((check_sampled(dataset, config),
+              std::make_unique<State>(world, dataset, config, split))) {}
 
 SampledBatches::~SampledBatches() = default;
 
@@ -266,8 +285,9 @@ void check_sampled(const Dataset& dataset, const TrainConfig& config) {
   require<UsageError>(!dataset.is_set_of_graphs(),
                       "{} is a set of graphs; only one graph is sampled", dataset.name);
   require<UsageError>(std::ssize(s.fanouts) == config.model.layers,
-                      "{} fan-outs were given for {} layers; give one per layer", s.fanouts.size(),
+                      "--fanout has {} numbers for {} layers; give one per layer", s.fanouts.size(),
                       config.model.layers);
+  require<UsageError>(config.trials.empty(), "trials are of steps on the whole graph");
   require<UsageError>(s.batch >= 1 && s.prefetch >= 1,
                       "batch is {} and prefetch {}; use at least 1", s.batch, s.prefetch);
   require<UsageError>(!config.route.exact,

@@ -8,6 +8,8 @@
 // edges of a sample are scaled so that they estimate sums over all edges; with all neighbours they
 // are the same numbers.
 //
+// Norms over a batch are the exception: a vertex that several ranks sample counts several times.
+//
 // A thread of its own prepares the next batches while the caller computes.
 #pragma once
 

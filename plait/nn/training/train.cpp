@@ -36,6 +36,13 @@ AdamOptions adam_options(const TrainConfig& config, const Model& model) {
           .decayed = model.decayed_parameters()};
 }
 
+// Returns the way in which the graph is placed: for evaluation alone if steps take samples.
+ShardOptions shards_of(const TrainConfig& config) {
+  ShardOptions options = shard_options_of(config.model);
+  options.transposed = !config.sampled;
+  return options;
+}
+
 // Collective. Returns the dataset as it was before it was renumbered.
 Dataset in_first_order(World& world, const Dataset& dataset) {
   if (!dataset.numbers.empty())  // on all ranks
@@ -70,7 +77,9 @@ struct Trainer::State {
   torch::Tensor epoch_at;  // one int32: the epoch under way, which a recorded step reads
   Adam optimizer;
   TrainingState training;
-  std::unique_ptr<SampledBatches> batches;  // if a step takes a sample
+  std::unique_ptr<SampledBatches> batches;           // if a step takes a sample
+  std::vector<torch::Tensor> before_epoch;           // then: weights, buffers and moments
+  const std::atomic<bool>* asked_to_stop = nullptr;  // of run()
   std::optional<Recorder> recorder;
   torch::Tensor step_loss, found;  // loss and evidence of the recorded work
   RankCost cost;                   // of this rank
@@ -95,7 +104,7 @@ struct Trainer::State {
           return c10::make_intrusive<GraphHandle>(
               world, dataset.graph, dataset.symmetric, partition,
               ExchangeOptions{.route = config.route,
-                              .shards = model.shard_options(),
+                              .shards = shards_of(config),
                               .max_width = model.moved_width(input.is_sparse()),
                               .tuning = {.pass_shares = equal_shares(config.passes)}});
         }),
@@ -129,7 +138,7 @@ struct Trainer::State {
       training.settings = {{"metric", std::string(to_string(metric_kind))},
                            {"split", split_name(dataset, c)},
                            {"normalize", std::string(to_string(c.normalize))},
-                           {"steps", steps_name(c, w.size())}};
+                           {"steps", steps_name(c, w.size(), dataset)}};
       training.graph = fingerprint(in_first_order(w, dataset));
     }
     if (!c.resume.empty())
@@ -189,13 +198,35 @@ struct Trainer::State {
     timed("optimiser", [&] { optimizer.step(); });
   }
 
+  // Returns all that a step changes.
+  std::vector<torch::Tensor> changing() const {
+    std::vector<torch::Tensor> all = kept;
+    for (const auto* moments : {&optimizer.exp_avg(), &optimizer.exp_avg_sq()})
+      all.insert(all.end(), moments->begin(), moments->end());
+    return all;
+  }
+
+  // Collective. Tells whether any rank was asked to stop.
+  bool any_stops() {
+    double wants = asked_to_stop != nullptr && asked_to_stop->load() ? 1 : 0;
+    world.all_reduce_sum(std::span(&wants, 1));
+    return wants > 0;
+  }
+
   // Takes a step on the sample of each batch of an epoch. Returns this rank's part of the losses of
-  // all examples, each from before its step.
-  double sampled_steps(int epoch) {
+  // all examples, each from before its step; nothing if a rank was asked to stop before the last
+  // step: then all is as before the epoch.
+  std::optional<double> sampled_steps(int epoch) {
     AddTime time(step_seconds);
+    before_epoch.clear();
+    for (const torch::Tensor& tensor : changing()) before_epoch.push_back(tensor.clone());
     const BackwardHere here;
     double sum = 0;
     for (std::int64_t i = 0; i < batches->steps(); ++i) {
+      if (any_stops()) {
+        at::_foreach_copy_(changing(), before_epoch);
+        return std::nullopt;
+      }
       const std::int64_t step = epoch * batches->steps() + i;
       const SampledBatch batch = batches->batch(step);
       const DropoutStep drop_step{&dropout, static_cast<std::uint32_t>(step)};
@@ -232,12 +263,13 @@ struct Trainer::State {
   // Returns the bytes of rows that were fetched and of gradients that were sent so far.
   std::uint64_t bytes_moved() const { return graph->cost().bytes_fetched + world.bytes_sent(); }
 
-  // Does the same, and counts its cost. This is outside of the step's time, because a GPU is asked,
-  // and on both sides of the step, because evaluation exchanges rows, too.
-  double counted_step(int epoch) {
+  // Does the same, and counts its cost. Returns nothing if a sampled epoch was left. This is
+  // outside of the step's time, because a GPU is asked, and on both sides of the step, because
+  // evaluation exchanges rows, too.
+  std::optional<double> counted_step(int epoch) {
     const ExchangeCost before = graph->cost();
     const std::uint64_t sent_before = world.bytes_sent();
-    const double loss = batches ? sampled_steps(epoch) : step(epoch);
+    const std::optional<double> loss = batches ? sampled_steps(epoch) : step(epoch);
     const ExchangeCost after = graph->cost();
     cost.summing += after.summing - before.summing;
     cost.fetching += after.fetching - before.fetching;
@@ -359,6 +391,7 @@ void Trainer::rehearse(const Dataset& dataset, const TrainConfig& config,
 Trainer::~Trainer() = default;
 
 double Trainer::step(int number) {
+  require<UsageError>(!state_->batches, "a step of a benchmark takes the whole graph");
   return state_->step(number) / state_->targets.total(Split::train);
 }
 
@@ -368,6 +401,7 @@ TrainResult Trainer::run(const std::function<void(const EpochResult&)>& each_epo
                          const std::atomic<bool>& stop) {
   State& s = *state_;
   const auto first = static_cast<int>(s.training.history.size());
+  s.asked_to_stop = &stop;
   bool stopped = false;
   Trials trials(s.world, s.config.trials, {s.warm_up(), s.setting_up});
   for (int epoch = first; epoch < s.config.epochs && !stopped &&
@@ -376,10 +410,15 @@ TrainResult Trainer::run(const std::function<void(const EpochResult&)>& each_epo
     const Phase phase(fmt::format("epoch {}", epoch), "epoch");
     trials.before_epoch([&](const TrialWay& way, bool fits) { return s.place_anew(way, fits); });
     const double before = s.step_seconds;
-    const double loss = s.counted_step(epoch);
+    const std::optional<double> loss = s.counted_step(epoch);
+    if (!loss) {
+      require<Interrupted>(epoch > 0, "interrupted in the first epoch");
+      stopped = true;
+      break;
+    }
     stopped = stop.load();
-    EpochResult result = s.evaluate(epoch, loss, stopped);
-    require_finite(result);
+    EpochResult result = s.evaluate(epoch, *loss, stopped);
+    require_finite(result, s.training.steps > 1);
     trials.after_epoch(s.step_seconds - before, s.config.epochs - epoch - 1);
     result.milliseconds = (s.step_seconds - before) * 1e3;
     s.training.history.push_back(result);

@@ -1,10 +1,11 @@
-// Full-graph training across ranks.
+// Training across ranks, on the whole graph or on samples of it.
 //
 // Every rank holds all weights and the rows of its own vertices. An epoch is one step on the whole
-// graph: forward and backward exchange rows, gradients of the weights are summed over ranks, and
-// every rank takes the same step of Adam (Kingma and Ba, 2015), so weights stay the same bits
-// everywhere. The loss is the mean over the training examples of all ranks; the task (task.h) says
-// what an example is, and gives its loss and the metric.
+// graph, or as many steps on samples (sampled_batches.h) as take each example once: forward and
+// backward exchange rows, gradients of the weights are summed over ranks, and every rank takes the
+// same step of Adam (Kingma and Ba, 2015), so weights stay the same bits everywhere. The loss is
+// the mean over the training examples of all ranks; the task (task.h) says what an example is, and
+// gives its loss and the metric.
 #pragma once
 
 #include <atomic>
@@ -78,7 +79,8 @@ class Trainer {
                        const std::function<void()>& placed);
 
   // Collective. `each_epoch` is called on every rank. Setting `stop` on any rank ends the training
-  // on all after the epoch in flight.
+  // on all after the epoch in flight; with samples after the step in flight, whose epoch is left as
+  // if it had not begun. Throws Interrupted if that is the first.
   TrainResult run(const std::function<void(const EpochResult&)>& each_epoch,
                   const std::atomic<bool>& stop);
 

@@ -57,9 +57,9 @@ class InOrder {
     ready_[block] = true;
     // Sequentially consistent, so that of two threads that mark a block and leave the work, one
     // sees the other's mark.
-    while (done_ < ready_.size() && ready_[done_]) {
+    while (is_ready(done_)) {
       if (busy_.exchange(true)) return;
-      while (done_ < ready_.size() && ready_[done_]) {
+      while (is_ready(done_)) {
         next(done_);
         done_ = done_ + 1;
       }
@@ -68,6 +68,9 @@ class InOrder {
   }
 
  private:
+  // `block` is a copy of done_, which other threads move on meanwhile.
+  bool is_ready(std::uint64_t block) const { return block < ready_.size() && ready_[block]; }
+
   std::vector<std::atomic<bool>> ready_;
   std::atomic<bool> busy_ = false;
   std::atomic<std::uint64_t> done_ = 0;  // written by the thread that made busy_ true
