@@ -12,6 +12,14 @@
 namespace plait {
 namespace {
 
+template <VertexId V>
+EdgeOffset own_edges(const Csr<V>& graph, const Partition& partition, std::size_t part) {
+  EdgeOffset edges = 0;
+  for (std::uint64_t r = 0; r < partition.size(static_cast<int>(part)); ++r)
+    edges += graph.degree(partition.vertex(static_cast<int>(part), r));
+  return edges;
+}
+
 // The figures of a partition that are known without looking at edges: all rows of all ranks may be
 // read.
 PartitionQuality bounds_of(const AnyCsr& any, const Partition& partition) {
@@ -22,8 +30,7 @@ PartitionQuality bounds_of(const AnyCsr& any, const Partition& partition) {
         parallel_for(quality.parts.size(), [&](std::size_t p) {
           PartQuality& part = quality.parts[p];
           part.vertices = partition.size(static_cast<int>(p));
-          for (std::uint64_t r = 0; r < part.vertices; ++r)
-            part.edges += graph.degree(partition.vertex(static_cast<int>(p), r));
+          part.edges = partition.is_whole() ? graph.edges() : own_edges(graph, partition, p);
           const std::uint64_t others = graph.vertices() - part.vertices;
           part.remote_edges = others > 0 ? part.edges : 0;
           part.halo_rows = part.dense_rows = part.listed_rows = others;

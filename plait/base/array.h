@@ -92,6 +92,8 @@ class Array {
   auto end() const { return view_.end(); }
   const T& back() const { return view_.back(); }
   std::span<const T> span() const { return view_; }
+  // Returns the elements from `first` on, in the same memory.
+  Array from(std::size_t first) const { return {owner_, view_.subspan(first)}; }
   operator std::span<const T>() const { return view_; }  // NOLINT: a view of itself
 
  private:

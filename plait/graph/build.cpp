@@ -51,18 +51,21 @@ void prefix_sum(Buffer<EdgeOffset>& offsets) {
   std::inclusive_scan(offsets.begin(), offsets.end(), offsets.begin());
 }
 
-EdgeOffset claim(EdgeOffset& cursor) {
-  return std::atomic_ref<EdgeOffset>(cursor).fetch_add(1, std::memory_order_relaxed);
+// Returns the cursor and moves it on. `shared`: other threads may move it at the same time.
+EdgeOffset claim(EdgeOffset& cursor, bool shared) {
+  return shared ? std::atomic_ref<EdgeOffset>(cursor).fetch_add(1, std::memory_order_relaxed)
+                : cursor++;
 }
 
 // Scatters value(e) of every kept edge into its row, in no order, and returns the offsets.
 template <VertexId V, class T, class Value>
 Buffer<EdgeOffset> scatter_by_row(const EdgeView<V>& edges, std::uint64_t vertices,
                                   Buffer<T>& values, Value value) {
+  const bool shared = edges.count() > kEdgeGrain && thread_count() > 1;
   Buffer<EdgeOffset> offsets(vertices + 1, 0);
   parallel_blocks(edges.count(), kEdgeGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t e = begin; e < end; ++e)
-      if (edges.kept(e)) claim(offsets[edges.target(e) + std::uint64_t{1}]);
+      if (edges.kept(e)) claim(offsets[edges.target(e) + std::uint64_t{1}], shared);
   });
   prefix_sum(offsets);
   values = Buffer<T>(offsets[vertices]);
@@ -70,7 +73,7 @@ Buffer<EdgeOffset> scatter_by_row(const EdgeView<V>& edges, std::uint64_t vertic
   // the next row's start, so shifting by one restores the offsets without a second array.
   parallel_blocks(edges.count(), kEdgeGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t e = begin; e < end; ++e)
-      if (edges.kept(e)) values[claim(offsets[edges.target(e)])] = value(e);
+      if (edges.kept(e)) values[claim(offsets[edges.target(e)], shared)] = value(e);
   });
   std::copy_backward(offsets.begin(), offsets.end() - 1, offsets.end());
   offsets[0] = 0;

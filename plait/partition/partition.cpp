@@ -46,11 +46,6 @@ Partition Partition::of_owners(int parts, Buffer<std::uint32_t> owner) {
   return p;
 }
 
-std::uint64_t Partition::size(int part) const {
-  const auto p = static_cast<std::size_t>(part);
-  return starts_[p + 1] - starts_[p];
-}
-
 std::uint64_t Partition::largest() const {
   std::uint64_t most = 0;
   for (int part = 0; part < parts_; ++part) most = std::max(most, size(part));
@@ -67,11 +62,6 @@ int Partition::owner(std::uint64_t vertex) const {
 std::uint32_t Partition::row(std::uint64_t vertex) const {
   if (!is_contiguous()) return row_[vertex];
   return static_cast<std::uint32_t>(vertex - starts_[static_cast<std::size_t>(owner(vertex))]);
-}
-
-std::uint64_t Partition::vertex(int part, std::uint64_t row) const {
-  const std::uint64_t position = starts_[static_cast<std::size_t>(part)] + row;
-  return is_contiguous() ? position : members_[position];
 }
 
 void Partition::gather_rows(const std::vector<std::vector<std::byte>>& parts, std::size_t row_bytes,

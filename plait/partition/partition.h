@@ -40,14 +40,21 @@ class Partition {
 
   int parts() const { return parts_; }
   std::uint64_t vertices() const { return vertices_; }
-  std::uint64_t size(int part) const;  // own vertices
-  std::uint64_t largest() const;       // the most own vertices of any part
+  // Returns the number of own vertices of a part.
+  std::uint64_t size(int part) const {
+    const auto p = static_cast<std::size_t>(part);
+    return starts_[p + 1] - starts_[p];
+  }
+  std::uint64_t largest() const;  // the most own vertices of any part
 
   // owner() and row() tell which part owns a vertex, and its row there; vertex() is the inverse of
   // both. Binary search in the parts if the partition is contiguous, else one access.
   int owner(std::uint64_t vertex) const;
   std::uint32_t row(std::uint64_t vertex) const;
-  std::uint64_t vertex(int part, std::uint64_t row) const;
+  std::uint64_t vertex(int part, std::uint64_t row) const {
+    const std::uint64_t position = starts_[static_cast<std::size_t>(part)] + row;
+    return is_contiguous() ? position : members_[position];
+  }
   // Returns the number that vertex(part, row) had before renumbering, by which random numbers are
   // keyed and users know it. These are ids where nothing was renumbered.
   std::uint64_t number(int part, std::uint64_t row) const {
@@ -60,6 +67,8 @@ class Partition {
   void gather_rows(const std::vector<std::vector<std::byte>>& parts, std::size_t row_bytes,
                    std::span<std::byte> all) const;
 
+  // Tells whether one part owns all vertices: rows are then ids, and nothing is remote.
+  bool is_whole() const { return parts_ == 1; }
   // Tells whether every part owns a range of ids.
   bool is_contiguous() const { return owner_.empty(); }
   // Returns the owner of each vertex, from which another rank can rebuild this partition with

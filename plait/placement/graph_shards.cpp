@@ -22,7 +22,10 @@ GraphShards make_graph_shards(const AnyCsr& any, bool symmetric, const Partition
         };
         shards.forward = place(rows);
         if (options.transposed && !symmetric)
-          shards.transposed = place(prepare(own_columns(graph, partition, rank)));
+          // Rows of all vertices are turned round with their loops; other rows lack columns.
+          shards.transposed =
+              place(partition.is_whole() ? own_columns(rows, partition, rank)
+                                         : prepare(own_columns(graph, partition, rank)));
         return shards;
       },
       any);

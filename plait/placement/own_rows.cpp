@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <numeric>
 
 #include "plait/base/parallel.h"
@@ -42,10 +43,39 @@ Csr<V> chosen_rows(const Csr<V>& graph, std::uint64_t rows, Vertex vertex) {
       });
 }
 
+template <VertexId V>
+constexpr V kNoRow = std::numeric_limits<V>::max();
+
+// Returns the `rows` rows of the transposed graph that have a number: row_of(v) is the row of
+// vertex v, or kNoRow. A counting sort, by one thread.
+template <VertexId V, class RowOf>
+Csr<V> columns(const Csr<V>& graph, std::uint64_t rows, RowOf row_of) {
+  const auto each_edge = [&](auto&& take) {
+    for (std::uint64_t i = 0; i < graph.vertices(); ++i)
+      for (EdgeOffset e = graph.offsets[i]; e < graph.offsets[i + 1]; ++e)
+        if (const V row = row_of(graph.neighbours[e]); row != kNoRow<V>)
+          take(row, static_cast<V>(i), e);
+  };
+  Buffer<EdgeOffset> offsets(rows + 1, 0);
+  each_edge([&](V row, V, EdgeOffset) { ++offsets[row + std::uint64_t{1}]; });
+  std::inclusive_scan(offsets.begin(), offsets.end(), offsets.begin());
+  Buffer<V> neighbours(offsets[rows]);
+  Buffer<float> weights(graph.weighted() ? offsets[rows] : 0);
+  Buffer<EdgeOffset> cursor(rows);
+  std::copy_n(offsets.begin(), rows, cursor.begin());
+  each_edge([&](V row, V target, EdgeOffset e) {
+    const EdgeOffset at = cursor[row]++;
+    if (graph.weighted()) weights[at] = graph.weights[e];
+    neighbours[at] = target;
+  });
+  return {std::move(offsets), std::move(neighbours), std::move(weights)};
+}
+
 }  // namespace
 
 template <VertexId V>
 Csr<V> own_rows(const Csr<V>& graph, const Partition& partition, int rank) {
+  if (partition.is_whole() && !graph.offsets.empty()) return graph;
   return chosen_rows(graph, partition.size(rank),
                      [&](std::uint64_t r) { return partition.vertex(rank, r); });
 }
@@ -57,25 +87,10 @@ Csr<V> rows_of(const Csr<V>& graph, std::span<const std::uint64_t> vertices) {
 
 template <VertexId V>
 Csr<V> own_columns(const Csr<V>& graph, const Partition& partition, int rank) {
-  const std::uint64_t rows = partition.size(rank);
-  Buffer<EdgeOffset> offsets(rows + 1, 0);
-  const auto each_own_edge = [&](auto&& take) {
-    for (std::uint64_t i = 0; i < graph.vertices(); ++i)
-      for (EdgeOffset e = graph.offsets[i]; e < graph.offsets[i + 1]; ++e)
-        if (partition.owner(graph.neighbours[e]) == rank)
-          take(partition.row(graph.neighbours[e]), static_cast<V>(i), e);
-  };
-  each_own_edge([&](std::uint32_t row, V, EdgeOffset) { ++offsets[row + std::uint64_t{1}]; });
-  std::inclusive_scan(offsets.begin(), offsets.end(), offsets.begin());
-  Buffer<V> neighbours(offsets[rows]);
-  Buffer<float> weights(graph.weighted() ? offsets[rows] : 0);
-  Buffer<EdgeOffset> cursor(rows);
-  std::copy_n(offsets.begin(), rows, cursor.begin());
-  each_own_edge([&](std::uint32_t row, V target, EdgeOffset e) {
-    if (graph.weighted()) weights[cursor[row]] = graph.weights[e];
-    neighbours[cursor[row]++] = target;
+  if (partition.is_whole()) return columns(graph, graph.vertices(), [](V v) { return v; });
+  return columns(graph, partition.size(rank), [&](V v) {
+    return partition.owner(v) == rank ? static_cast<V>(partition.row(v)) : kNoRow<V>;
   });
-  return {std::move(offsets), std::move(neighbours), std::move(weights)};
 }
 
 template <VertexId V>

@@ -10,7 +10,7 @@
 namespace plait {
 
 // Returns a rank's rows: row r lists the vertices that vertex partition.vertex(rank, r) aggregates
-// from, in the graph's order.
+// from, in the graph's order. A rank that owns all vertices shares the graph's arrays.
 template <VertexId V>
 Csr<V> own_rows(const Csr<V>& graph, const Partition& partition, int rank);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <type_traits>
 
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
@@ -12,6 +13,13 @@ namespace {
 
 constexpr Slot kNoSlot = std::numeric_limits<Slot>::max();
 constexpr std::size_t kRowGrain = std::size_t{1} << 12;
+
+void require_slots(int rank, std::uint64_t rows) {
+  require<DoesNotFitError>(rows < kNoSlot,
+                           "rank {} would hold {} rows, more than the {} that slots can number; "
+                           "use more ranks",
+                           rank, rows, kNoSlot - 1);
+}
 
 // The slot of every vertex of the graph that is own or in the halo.
 class SlotMap {
@@ -45,10 +53,7 @@ class SlotMap {
       }
       halo.starts.push_back(row.size());
     }
-    require<DoesNotFitError>(next < kNoSlot,
-                             "rank {} would hold {} rows, more than the {} that slots can number; "
-                             "use more ranks",
-                             rank_, next, kNoSlot - 1);
+    require_slots(rank_, next);
     halo.owner = std::move(owner);
     halo.row = std::move(row);
     return halo;
@@ -67,6 +72,18 @@ void for_each_row(std::uint64_t rows, Body body) {
   });
 }
 
+// Returns neighbours that are rows of this rank as slots: the same memory, if they have that type.
+template <VertexId V>
+Array<Slot> slots_of(const Array<V>& neighbours) {
+  if constexpr (std::is_same_v<V, Slot>) {
+    return neighbours;
+  } else {
+    Buffer<Slot> slots(neighbours.size());
+    std::ranges::transform(neighbours, slots.begin(), [](V v) { return static_cast<Slot>(v); });
+    return slots;
+  }
+}
+
 }  // namespace
 
 EdgeOffset Shard::remote_edges() const {
@@ -79,6 +96,15 @@ template <VertexId V>
 Shard make_shard(const Csr<V>& rows, const Partition& partition, int rank, HaloKind kind,
                  EdgeOrder order) {
   Shard shard{.rank = rank, .parts = partition.parts(), .own = rows.vertices()};
+  if (partition.is_whole()) {  // slots are ids, and all edges are local
+    require_slots(rank, shard.own);
+    shard.offsets = rows.offsets;
+    shard.split = rows.offsets.from(1);
+    shard.slots = slots_of(rows.neighbours);
+    shard.weights = rows.weights;
+    shard.halo.starts = {0, 0};
+    return shard;
+  }
   SlotMap map(partition, rank);
   Buffer<EdgeOffset> split(shard.own);
   for_each_row(shard.own, [&](std::uint64_t i) {

@@ -39,7 +39,7 @@ enum class HaloKind {
   dense,
 };
 
-// One rank's part of the graph. It owns its arrays.
+// One rank's part of the graph. It keeps its arrays alive; they may be the graph's own.
 struct Shard {
   int rank = 0;
   int parts = 1;
@@ -71,7 +71,7 @@ enum class EdgeOrder {
 
 // Places a rank's rows, which have global ids (own_rows, own_columns). With EdgeOrder::as_given,
 // split[i] only tells how many edges of row i are local, not where they are. Throws DoesNotFitError
-// if there are 2^32 - 1 slots or more.
+// if there are 2^32 - 1 slots or more. A rank that owns all vertices shares arrays with `rows`.
 template <VertexId V>
 Shard make_shard(const Csr<V>& rows, const Partition& partition, int rank,
                  HaloKind kind = HaloKind::distinct, EdgeOrder order = EdgeOrder::local_first);

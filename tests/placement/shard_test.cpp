@@ -141,6 +141,80 @@ TEST(Shard, KeepsTheOrderOfTheGraphIfAsked) {
   }
 }
 
+template <class T>
+std::vector<T> copy_of(const Array<T>& array) {
+  return {array.begin(), array.end()};
+}
+
+void expect_same_rows(const Shard& found, const Shard& wanted) {
+  EXPECT_EQ(found.own, wanted.own);
+  EXPECT_EQ(copy_of(found.offsets), copy_of(wanted.offsets));
+  EXPECT_EQ(copy_of(found.split), copy_of(wanted.split));
+  EXPECT_EQ(copy_of(found.slots), copy_of(wanted.slots));
+  EXPECT_EQ(copy_of(found.weights), copy_of(wanted.weights));
+  EXPECT_EQ(found.vertices, wanted.vertices);
+  EXPECT_EQ(found.halo.rows(), 0u);
+}
+
+// Returns graphs without vertices, without edges and of one vertex, a hub that reads and is read
+// by all, and random ones; some have loops and parallel edges.
+template <VertexId V>
+std::vector<AnyCsr> odd_graphs(bool weighted) {
+  std::vector<AnyCsr> graphs;
+  const auto add = [&](std::uint64_t vertices, const std::vector<test::Edge>& edges) {
+    graphs.push_back(build_csr(test::edge_list<V>(vertices, edges, weighted)));
+  };
+  add(0, {});
+  add(1, {});
+  add(9, {});
+  add(1, {{0, 0, 2}, {0, 0, 3}});
+  std::vector<test::Edge> hub;
+  for (std::uint64_t v = 0; v < 40; ++v) {
+    hub.push_back({v, 7, static_cast<float>(v)});
+    hub.push_back({7, v, static_cast<float>(2 * v)});
+  }
+  add(40, hub);
+  for (unsigned seed = 0; seed < 20; ++seed)
+    add(1 + seed * 7, test::random_edges(1 + seed * 7, seed * 30, seed));
+  return graphs;
+}
+
+// A second part that owns nothing makes the first go the way of several ranks.
+TEST(Shard, OfAllVerticesIsTheSameWithAndWithoutAnEmptySecondPart) {
+  for (const bool weighted : {false, true})
+    for (auto graphs : {odd_graphs<std::uint32_t>(weighted), odd_graphs<std::uint64_t>(weighted)})
+      for (const AnyCsr& graph : graphs)
+        for (const bool loops : {false, true})
+          for (const EdgeOrder order : {EdgeOrder::local_first, EdgeOrder::as_given}) {
+            const std::uint64_t vertices = vertex_count(graph);
+            const ShardOptions options{
+                .one_loop_each = loops, .loop_weight = 0.5, .slot_vertices = true, .order = order};
+            const auto alone =
+                make_graph_shards(graph, false, Partition::contiguous({0, vertices}), 0, options);
+            const auto wanted = make_graph_shards(
+                graph, false, Partition::contiguous({0, vertices, vertices}), 0, options);
+            expect_same_rows(alone.forward, wanted.forward);
+            expect_same_rows(*alone.transposed, *wanted.transposed);
+            EXPECT_EQ(alone.degree, wanted.degree);
+            EXPECT_EQ(alone.forward.halo.starts, (std::vector<std::uint64_t>{0, 0}));
+          }
+}
+
+// Neighbours need not ascend in a graph that was not built here.
+TEST(Shard, OfAllVerticesKeepsRowsThatAreNotSorted) {
+  const Csr32 graph{std::vector<EdgeOffset>{0, 4, 5, 7},
+                    std::vector<std::uint32_t>{2, 0, 1, 0, 0, 2, 1},
+                    std::vector<float>{1, 2, 3, 4, 5, 6, 7}};
+  for (const bool loops : {false, true}) {
+    const ShardOptions options{.one_loop_each = loops};
+    const auto alone = make_graph_shards(graph, false, Partition::contiguous({0, 3}), 0, options);
+    const auto wanted =
+        make_graph_shards(graph, false, Partition::contiguous({0, 3, 3}), 0, options);
+    expect_same_rows(alone.forward, wanted.forward);
+    expect_same_rows(*alone.transposed, *wanted.transposed);
+  }
+}
+
 TEST(OneLoopEach, DropsLoopsAndAddsOneInPlace) {
   // Rows: 0 <- 0 (weight 3), 0 (weight 5), 1; 1 <- none; 2 <- 0.
   const auto graph = build_csr(

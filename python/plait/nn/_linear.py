@@ -21,7 +21,9 @@ def linear_of_neighbours(lin, x, reduce, linear=True, sums_first=False):
     if not linear or not _is_product(lin, x) or not (sums_first or lin.bias is None):
         return lin(reduce(x)) if sums_first else reduce(lin(x))
     outputs, inputs = lin.weight.shape
-    if outputs > inputs:
+    # At equal widths, rows that need no gradient are reduced once; their product would be reduced
+    # backward too.
+    if outputs > inputs or outputs == inputs and not x.requires_grad:
         return lin(reduce(x))
     y = _product_and_sum(x, lin.weight, reduce)
     return y if lin.bias is None else y + lin.bias
