@@ -49,7 +49,7 @@ TEST(RocAuc, OfKnownOrders) {
 // Own examples of one rank are in all splits, some in none.
 struct MetricCase {
   torch::Tensor scores;
-  HopTargets targets;
+  Targets targets;
 };
 
 MetricCase random_case(std::int64_t rows, std::int64_t classes, bool sets, int seed) {
