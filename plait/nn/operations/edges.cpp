@@ -99,9 +99,8 @@ struct ExtremumOfNeighbours : torch::autograd::Function<ExtremumOfNeighbours> {
 
 void check(const torch::Tensor& t, const char* name, std::int64_t rows) {
   TORCH_CHECK(t.dim() == 2 && t.size(0) == rows && t.scalar_type() == torch::kFloat32,
-              "plait: ", name, " must be ", rows,
-              " rows of float32, one for each vertex, but is ", t.sizes(), " of ",
-              t.scalar_type());
+              "plait: ", name, " must be ", rows, " rows of float32, one for each vertex, but is ",
+              t.sizes(), " of ", t.scalar_type());
 }
 
 }  // namespace
