@@ -43,13 +43,17 @@ def random_archive(path):
              **dict(zip(("train", "val", "test"), parts)))
 
 
-@pytest.fixture(scope="module")
-def archives(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("graphs")
+def make_archives(folder):
+    """Makes a graph with dense and one with sparse features. Returns their paths, by these words."""
     paths = {name: folder / f"{name}.npz" for name in ("dense", "sparse")}
     random_archive(paths["dense"])
     directed_archive(paths["sparse"], vertices=200)
     return paths
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory):
+    return make_archives(tmp_path_factory.mktemp("graphs"))
 
 
 class Run:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from program import Plait, result_of, start, wait_until
-from test_models import random_archive
-from training import check_same_curve, directed_archive, history_of
+from test_models import make_archives
+from training import check_same_curve, history_of
 
 COURSE = ("--epochs", 6, "--lr", 0.05, "--seed", 3)
 MODELS = {
@@ -29,11 +29,7 @@ SAMPLED = ("--sampled", "--batch", 64, "--fanout", "3,2")
 
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("graphs")
-    paths = {name: folder / f"{name}.npz" for name in ("dense", "sparse")}
-    random_archive(paths["dense"])
-    directed_archive(paths["sparse"], vertices=200)
-    return paths
+    return make_archives(tmp_path_factory.mktemp("graphs"))
 
 
 @pytest.fixture

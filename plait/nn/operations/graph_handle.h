@@ -14,8 +14,8 @@
 
 namespace plait {
 
-// What layers need to know of a sample, which has not all edges of its own rows: float32, on the
-// CPU.
+// Factors that layers need on a sample, because it lacks some edges of its own rows: float32, on
+// the CPU.
 struct SampleScales {
   torch::Tensor gcn_normalization;  // one per input: as GraphHandle's, by the whole graph's edges
   torch::Tensor sums;  // one per own row: its edges in the graph / in the sample, 1 without edges

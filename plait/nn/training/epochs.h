@@ -1,4 +1,4 @@
-// What the epochs of a run tell: whether to go on, and which of them was the best.
+// These functions judge the epochs of a run: whether to go on, and which of them was the best.
 #pragma once
 
 #include <torch/types.h>

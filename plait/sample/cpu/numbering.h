@@ -98,7 +98,7 @@ class Numbering {
     found_ = found;
   }
 
-  // Of vertices that are seeds several times the first number counts.
+  // A vertex that is a seed several times has the first of its numbers.
   void enter(std::uint32_t tree) {
     tree_ = tree;
     for (const Run& run : runs_[tree])

@@ -35,7 +35,7 @@
 
 namespace plait {
 
-// What is the same for all batches.
+// The arguments that all batches share.
 struct SamplePlan {
   const GpuCsr& graph;
   const SampleSettings& settings;

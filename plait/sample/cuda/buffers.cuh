@@ -70,7 +70,7 @@ struct GpuSampleBuffers::Memory {
   DeviceArray<std::uint64_t> vertices;
   DeviceArray<std::uint32_t> trees;
   DeviceArray<HopCounts> counts;  // by hop, and one more
-  // What one hop leaves to the next to overwrite.
+  // Scratch memory of one hop, which the next hop overwrites.
   DeviceArray<std::byte> slots, scratch;
   DeviceArray<std::uint32_t> bits, before;
   DeviceArray<std::uint64_t> tables, total;
