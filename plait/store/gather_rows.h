@@ -1,44 +1,21 @@
-// Rows by global id, wherever they stand: out row i = the row of ids[i].
-//
-// A row stands at (rank, local row). `StoredRows` is a trivially copyable view that the CPU and the
-// GPU share: one base address per rank, as the symmetric heap maps them (symmetric/heap.h,
-// symmetric/cuda/heap.cuh), and a translation that is computed while rows move (WholeGraph, section
-// 3.2; MGG, section 4.2).
+// Gathers rows by global id, wherever they stand: out row i = the row of ids[i]. And adds to them.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
-#include "plait/base/dtype.h"
-#include "plait/base/host_device.h"
+#include "plait/store/stored_rows.h"
 
 namespace plait {
 
-// The most ranks whose rows one process may reach: those of one NVLink domain. The GPU does not
-// have the members of std::array, so arrays of this length are plain.
-inline constexpr int kMostStoreRanks = 72;
+// Numbers of rows that gathers have read.
+struct GatherCounts {
+  std::uint64_t hot = 0;      // from copies of hot rows
+  std::uint64_t crossed = 0;  // over a link
 
-// Where a row stands.
-struct RowPlace {
-  std::uint32_t rank;
-  std::uint64_t row;  // in that rank's memory
+  // Returns the share of rows of other ranks that copies served, of which gathers count each row
+  // as often as they read it.
+  double hit_rate() const {
+    return hot == 0 ? 0 : static_cast<double>(hot) / static_cast<double>(hot + crossed);
+  }
 };
-
-// Rows of all ranks. Nothing is owned.
-struct StoredRows {
-  const std::byte* base[kMostStoreRanks] = {};  // by rank: its row 0
-  std::uint64_t stride = 0;                     // bytes from one row to the next
-  std::uint64_t rows = 0;                       // of all ranks
-  int ranks = 0;
-  // Without the two arrays, rank r has the rows starts[r] .. starts[r + 1] - 1, of which the first
-  // is its row 0. With them, row `id` is row[id] of rank owner[id].
-  std::uint64_t starts[kMostStoreRanks + 1] = {};
-  const std::uint32_t* owner = nullptr;
-  const std::uint32_t* row = nullptr;
-};
-
-// The type of elements: raw rows are copied as they are, others become fp32.
-enum class RowForm : std::uint8_t { raw, f32, bf16, f16 };
 
 // Arguments of gather_rows().
 struct GatherRows {
@@ -49,11 +26,12 @@ struct GatherRows {
   std::uint64_t width = 0;
   RowForm form = RowForm::raw;
   std::byte* out = nullptr;
-  std::uint64_t out_stride = 0;  // bytes
+  std::uint64_t out_stride = 0;    // bytes
+  GatherCounts* counts = nullptr;  // the numbers of rows are added to these; or null
 };
 
 // Arguments of add_rows(): row ids[i] += row i of `rows`, in fp32. The rows of `to` are written,
-// although StoredRows points to constant memory.
+// although StoredRows points to constant memory; none of them is hot.
 struct AddRows {
   StoredRows to;
   const std::uint64_t* ids = nullptr;
@@ -74,20 +52,5 @@ void add_rows(const AddRows& args);
 // The same in plain loops and one thread: the oracles.
 void gather_rows_reference(const GatherRows& args);
 void add_rows_reference(const AddRows& args);
-
-// Returns bytes per element, 1 for raw rows.
-constexpr std::uint64_t element_bytes(RowForm form) {
-  return form == RowForm::raw ? 1 : form == RowForm::f32 ? 4 : 2;
-}
-
-// Returns the place of a row. The number of ranks is small, so ranges are counted one by one.
-// `starts` is from.starts, or a copy of it in faster memory.
-PLAIT_HOST_DEVICE constexpr RowPlace place_of(const StoredRows& from, const std::uint64_t* starts,
-                                              std::uint64_t id) {
-  if (from.owner != nullptr) return {from.owner[id], from.row[id]};
-  std::uint32_t rank = 0;
-  for (int r = 1; r < from.ranks; ++r) rank += starts[r] <= id ? 1u : 0u;
-  return {rank, id - starts[rank]};
-}
 
 }  // namespace plait

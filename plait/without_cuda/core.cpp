@@ -7,7 +7,9 @@
 #include "plait/kernels/cuda/sparse.h"
 #include "plait/kernels/word_hash.h"
 #include "plait/sample/cuda/neighbours.h"
+#include "plait/store/cuda/distinct_rows.h"
 #include "plait/store/cuda/gather_rows.h"
+#include "plait/store/cuda/store_rows.h"
 
 namespace plait {
 
@@ -63,6 +65,14 @@ WordHash gpu_hash_words(std::span<const std::byte>, void*) {
 
 void gpu_gather_rows(const GatherRows&, void*) { use_gpu(0); }
 void gpu_add_rows(const AddRows&, void*) { use_gpu(0); }
+void gpu_store_rows(const StoreRows&, void*) { use_gpu(0); }
+
+struct GpuDistinctGather::Memory {};
+
+GpuDistinctGather::GpuDistinctGather(std::uint64_t most) : most_(most) { use_gpu(0); }
+GpuDistinctGather::~GpuDistinctGather() = default;
+std::uint64_t GpuDistinctGather::bytes(std::uint64_t) { return 0; }
+void GpuDistinctGather::gather(const GatherRows&, void*) { use_gpu(static_cast<int>(most_)); }
 
 struct GpuOrderedSums::Memory {};
 

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "plait/base/parallel.h"
 #include "plait/store/convert.h"
@@ -59,29 +61,105 @@ TEST(GatherRows, ReferenceTakesTheRowOfItsOwner) {
 TEST(GatherRows, EqualsTheReference) {
   for (const int ranks : {1, 2, 3, 4, kMostStoreRanks})
     for (const std::uint64_t width : {1, 2, 3, 4, 7, 8, 15, 16, 63, 64, 100, 1000, 1024, 4096})
-      for (const bool scattered : {false, true}) {
+      for (const unsigned way : {0u, 1u, 2u, 3u, 4u, 5u}) {
         const RowsCase c{.ranks = ranks,
                          .rows = 3000 / width + 90,
                          .stride = width + width % 3,
                          .before = width % 5,
-                         .scattered = scattered};
+                         .scattered = way % 3 == 1,
+                         .dealt = way % 3 == 2,
+                         .hot = way > 2};
         const RankedRows rows(c);
         const auto ids = test::random_ids(c.rows, width < 100 ? 2500 : 70, 3);
         EXPECT_EQ(gathered(gather_rows, rows, ids, width),
                   gathered(gather_rows_reference, rows, ids, width))
-            << ranks << ' ' << width << ' ' << scattered;
+            << ranks << ' ' << width << ' ' << way;
       }
 }
 
 TEST(GatherRows, ConvertsAsTheReference) {
-  for (const RowForm form : {RowForm::f32, RowForm::bf16, RowForm::f16})
+  for (const RowForm form :
+       {RowForm::f32, RowForm::bf16, RowForm::f16, RowForm::int8, RowForm::fp8})
     for (const std::uint64_t width : {1, 2, 7, 8, 100}) {
-      const RankedRows rows({.ranks = 2, .rows = 60, .stride = width * 4 + 1, .before = 1});
+      const RankedRows rows({.ranks = 2, .rows = 60, .stride = width * 4 + 9, .before = 1});
       const auto ids = test::random_ids(60, 200, 4);
       EXPECT_EQ(gathered(gather_rows, rows, ids, width, form),
                 gathered(gather_rows_reference, rows, ids, width, form))
           << width;
     }
+}
+
+// Every rank gets every id of a round once, in the order of rounds.
+TEST(StoredRows, AreDealtOutEvenly) {
+  for (const std::uint64_t ranks : {2, 3, 7, 8, 72}) {
+    StoredRows rows;
+    rows.ranks = static_cast<int>(ranks), rows.dealt = ~std::uint64_t{0} / ranks + 1;
+    const std::uint64_t largest = ((std::uint64_t{1} << 57) / ranks - 50) * ranks;
+    for (const std::uint64_t first : {std::uint64_t{0}, 1000 * ranks, largest})
+      for (std::uint64_t id = first; id < first + 40 * ranks; id += ranks) {
+        std::vector<bool> seen(ranks);
+        for (std::uint64_t k = 0; k < ranks; ++k) {
+          const RowPlace place = place_of(rows, rows.starts, id + k);
+          ASSERT_EQ(place.row, id / ranks) << ranks << ' ' << id;
+          seen.at(place.rank) = true;
+        }
+        ASSERT_EQ(std::ranges::count(seen, true), static_cast<std::ptrdiff_t>(ranks));
+      }
+  }
+}
+
+// A column of ids that are a multiple of the number of ranks apart falls upon all ranks.
+TEST(StoredRows, AreDealtOutWithoutStrides) {
+  StoredRows rows;
+  rows.ranks = 8, rows.dealt = ~std::uint64_t{0} / 8 + 1;
+  for (const std::uint64_t stride : {8, 16, 64, 1000, 4096}) {
+    std::vector<int> of_rank(8);
+    for (std::uint64_t k = 0; k < 8000; ++k)
+      ++of_rank[place_of(rows, rows.starts, k * stride).rank];
+    for (const int count : of_rank) EXPECT_NEAR(count, 1000, 250) << stride;
+  }
+}
+
+TEST(GatherRows, CountsRowsThatCrossAndHotOnes) {
+  RankedRows rows({.ranks = 3, .rows = 300, .stride = 4, .scattered = true, .hot = true});
+  rows.view.own = 2;
+  const auto ids = test::random_ids(300, 5000, 9);
+  std::vector<std::byte> out(ids.size() * 4);
+  GatherCounts counts{5, 7}, expected{5, 7}, reference{5, 7};
+  for (const std::uint64_t id : ids) {
+    const bool hot = (rows.hot[id / 64].bits >> id % 64 & 1) != 0;
+    expected.hot += hot;
+    expected.crossed += !hot && rows.owner[id] != 2;
+  }
+  GatherRows args{.from = rows.view,
+                  .ids = ids.data(),
+                  .count = ids.size(),
+                  .width = 4,
+                  .out = out.data(),
+                  .out_stride = 4,
+                  .counts = &counts};
+  gather_rows(args);
+  args.counts = &reference;
+  gather_rows_reference(args);
+  for (const GatherCounts& found : {counts, reference}) {
+    EXPECT_EQ(found.hot, expected.hot);
+    EXPECT_EQ(found.crossed, expected.crossed);
+  }
+  EXPECT_DOUBLE_EQ(GatherCounts({1, 3}).hit_rate(), 0.25);
+  EXPECT_EQ(GatherCounts({0, 0}).hit_rate(), 0);
+}
+
+TEST(GatherRows, TakesTheCopyOfAHotRow) {
+  RankedRows rows({.ranks = 2, .rows = 200, .stride = 1, .hot = true});
+  std::vector<std::uint64_t> ids(200);
+  std::iota(ids.begin(), ids.end(), std::uint64_t{0});
+  const auto out = gathered(gather_rows_reference, rows, ids, 1);
+  std::size_t hot = 0;
+  for (const std::uint64_t id : ids) {
+    if ((rows.hot[id / 64].bits >> id % 64 & 1) == 0) continue;
+    EXPECT_EQ(out[1 + id * 4], rows.memory[2][hot++]) << id;
+  }
+  EXPECT_EQ(hot, rows.memory[2].size());
 }
 
 TEST(GatherRows, OfNothing) {

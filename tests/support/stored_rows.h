@@ -15,13 +15,16 @@ struct RowsCase {
   std::uint64_t stride = 0;  // bytes
   std::uint64_t before = 0;  // bytes before each rank's first row
   bool scattered = false;    // owner and row of each id instead of ranges
+  bool dealt = false;        // ids dealt out to two ranks or more, instead of ranges
+  bool hot = false;          // a third of the rows have copies, whose bytes are others
 };
 
-// Each rank has its bytes in `memory`. Ranges have all sizes, and one of three ranks or more is
-// empty.
+// Each rank has its bytes in `memory`, and so have the copies of hot rows, behind them. Ranges have
+// all sizes, and one of three ranks or more is empty.
 struct RankedRows {
   std::vector<std::vector<std::byte>> memory;
   std::vector<std::uint32_t> owner, row;
+  std::vector<HotIds> hot;
   StoredRows view;  // of `memory`
 
   explicit RankedRows(const RowsCase& c, unsigned seed = 1) {
@@ -34,13 +37,32 @@ struct RankedRows {
       owner.push_back(static_cast<std::uint32_t>(to));
       row.push_back(static_cast<std::uint32_t>(sizes[to]++));
     }
+    if (c.dealt && c.ranks > 1) {
+      const auto ranks = static_cast<std::uint64_t>(c.ranks);
+      view.dealt = ~std::uint64_t{0} / ranks + 1;
+      sizes.assign(ranks, (c.rows + ranks - 1) / ranks);
+    }
+    if (c.hot) sizes.push_back(choose_hot(c.rows, random));
     for (std::size_t r = 0; r < sizes.size(); ++r) {
-      view.starts[r + 1] = view.starts[r] + sizes[r];
+      if (r < static_cast<std::size_t>(c.ranks)) view.starts[r + 1] = view.starts[r] + sizes[r];
       auto& bytes = memory.emplace_back(c.before + sizes[r] * c.stride);
       for (std::byte& b : bytes) b = static_cast<std::byte>(random());
       view.base[r] = bytes.data() + c.before;
     }
     if (c.scattered) view.owner = owner.data(), view.row = row.data();
+    if (c.hot) view.hot = hot.data();
+  }
+
+  // Returns the number of hot rows.
+  std::uint64_t choose_hot(std::uint64_t rows, std::mt19937& random) {
+    std::uint64_t count = 0;
+    for (std::uint64_t id = 0; id < rows; ++id) {
+      if (id % 64 == 0) hot.push_back({0, count});
+      if (random() % 3 != 0) continue;
+      hot.back().bits |= std::uint64_t{1} << id % 64;
+      ++count;
+    }
+    return count;
   }
 
   // Replaces the bytes by numbers of `elements` per row whose sums are exact.

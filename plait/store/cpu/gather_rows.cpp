@@ -4,6 +4,7 @@
 #include "plait/store/gather_rows.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -31,24 +32,44 @@ void ask_for(const std::byte* row, std::uint64_t bytes) {
 }
 
 void convert_row(const std::byte* row, RowForm form, std::uint64_t width, std::byte* out) {
+  const float scale = scale_at(row, form, width);
   const auto convert = [&](auto form_constant) {
     constexpr RowForm kForm = decltype(form_constant)::value;
     for (std::uint64_t k = 0; k < width; ++k) {
-      const float value = stored_float(row + k * element_bytes(kForm), kForm);
+      const float value = stored_float(row, kForm, k, scale);
       std::memcpy(out + k * sizeof(float), &value, sizeof(float));
     }
   };
-  if (form == RowForm::bf16)
-    convert(std::integral_constant<RowForm, RowForm::bf16>{});
-  else
-    convert(std::integral_constant<RowForm, RowForm::f16>{});
+  switch (form) {
+    case RowForm::bf16:
+      return convert(std::integral_constant<RowForm, RowForm::bf16>{});
+    case RowForm::f16:
+      return convert(std::integral_constant<RowForm, RowForm::f16>{});
+    case RowForm::int8:
+      return convert(std::integral_constant<RowForm, RowForm::int8>{});
+    default:
+      return convert(std::integral_constant<RowForm, RowForm::fp8>{});
+  }
+}
+
+// Adds the numbers of rows of a block to args.counts, which threads share.
+void count_rows(const GatherRows& a, std::size_t begin, std::size_t end) {
+  GatherCounts counts;
+  for (std::size_t i = begin; i < end; ++i) {
+    const RowPlace place = place_of(a.from, a.from.starts, a.ids[i]);
+    if (crosses(a.from, place)) ++counts.crossed;
+    if (static_cast<int>(place.rank) == a.from.ranks) ++counts.hot;
+  }
+  std::atomic_ref(a.counts->hot) += counts.hot;
+  std::atomic_ref(a.counts->crossed) += counts.crossed;
 }
 
 }  // namespace
 
 void gather_rows(const GatherRows& a) {
-  const std::uint64_t bytes = a.width * element_bytes(a.form);
+  const std::uint64_t bytes = stored_bytes(a.form, a.width);
   parallel_blocks(a.count, kGrain, [&](std::size_t begin, std::size_t end) {
+    if (a.counts != nullptr) count_rows(a, begin, end);
     for (std::size_t i = begin; i < std::min<std::size_t>(begin + kAhead, end); ++i)
       ask_for(row_at(a.from, a.ids[i]), bytes);
     for (std::size_t i = begin; i < end; ++i) {

@@ -23,7 +23,8 @@ constexpr int kThreads = 256;
 constexpr int kInFlight = 4;
 
 __device__ float* row_at(const RankTable& ranks, const StoredRows& to, std::uint64_t id) {
-  return reinterpret_cast<float*>(const_cast<std::byte*>(ranks.row(to, id)));
+  return reinterpret_cast<float*>(
+      const_cast<std::byte*>(ranks.row(to, place_of(to, ranks.starts, id))));
 }
 
 // The atomics reach memory of other GPUs.

@@ -1,7 +1,8 @@
 // Gathers and adds rows on a GPU (store/gather_rows.h). This header needs no header of CUDA.
 //
-// Bases of ranks, ids, results and translation arrays are in memory that the current GPU reaches:
-// its own, other GPUs' (over NVLink) or mapped host memory.
+// Bases of ranks, ids, results, counts and translation arrays are in memory that the current GPU
+// reaches: its own, other GPUs' (over NVLink) or mapped host memory. Rows with a scale stand at
+// multiples of 4 bytes.
 #pragma once
 
 #include <memory>

@@ -2,25 +2,24 @@
 // different ones at once.
 #pragma once
 
-#include "plait/store/gather_rows.h"
+#include "plait/store/stored_rows.h"
 
 namespace plait {
 
 struct RankTable {
-  const std::byte* base[kMostStoreRanks];
+  const std::byte* base[kMostStoreRanks + 1];
   std::uint64_t starts[kMostStoreRanks + 1];
 
   // Called by all threads of the block.
   __device__ void fill(const StoredRows& rows) {
     for (int r = static_cast<int>(threadIdx.x); r <= rows.ranks;
          r += static_cast<int>(blockDim.x)) {
-      if (r < rows.ranks) base[r] = rows.base[r];
+      base[r] = rows.base[r];
       starts[r] = rows.starts[r];
     }
     __syncthreads();
   }
-  __device__ const std::byte* row(const StoredRows& rows, std::uint64_t id) const {
-    const RowPlace place = place_of(rows, starts, id);
+  __device__ const std::byte* row(const StoredRows& rows, RowPlace place) const {
     return base[place.rank] + place.row * rows.stride;
   }
 };

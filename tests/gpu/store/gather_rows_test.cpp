@@ -9,31 +9,16 @@
 #include <functional>
 
 #include "plait/base/cuda/cuda.cuh"
-#include "tests/support/stored_rows.h"
+#include "tests/gpu/store/device_rows.h"
 
 namespace plait {
 namespace {
 
+using test::DeviceRows;
 using test::RankedRows;
 using test::RowsCase;
 
 constexpr std::byte kUntouched{0x5a};
-
-// The same rows in memory of the GPU.
-struct DeviceRows {
-  std::vector<DeviceArray<std::byte>> memory;
-  DeviceArray<std::uint32_t> owner, row;
-  StoredRows view;
-
-  DeviceRows(const RankedRows& rows, const RowsCase& c)
-      : owner(std::span(rows.owner)), row(std::span(rows.row)), view(rows.view) {
-    for (std::size_t r = 0; r < rows.memory.size(); ++r) {
-      memory.emplace_back(std::span(rows.memory[r]));
-      view.base[r] = memory[r].data() + c.before;
-    }
-    if (c.scattered) view.owner = owner.data(), view.row = row.data();
-  }
-};
 
 struct Case {
   RowsCase rows;
@@ -68,16 +53,10 @@ void check(const Case& c) {
   args.out = out_there.data() + c.out_before;
   gpu_gather_rows(args, nullptr);
   const auto found = out_there.to_host();
-  if (c.form != RowForm::f16) {
+  if (c.form == RowForm::raw || c.form == RowForm::f32 || c.form == RowForm::bf16)
     ASSERT_EQ(found, out);
-    return;
-  }
-  for (std::size_t k = c.out_before; k + sizeof(float) <= out.size(); k += sizeof(float)) {
-    float a = 0, b = 0;  // random halves may be no numbers, whose bits are the GPU's own
-    std::memcpy(&a, found.data() + k, sizeof(a));
-    std::memcpy(&b, out.data() + k, sizeof(b));
-    ASSERT_TRUE(std::memcmp(&a, &b, sizeof(a)) == 0 || (std::isnan(a) && std::isnan(b))) << k;
-  }
+  else
+    test::expect_same_floats(found, out, c.out_before);
 }
 
 TEST(GatherRowsCuda, AllWidths) {
@@ -101,15 +80,60 @@ TEST(GatherRowsCuda, WideRowsOfAllAlignments) {
 }
 
 TEST(GatherRowsCuda, Converts) {
-  for (const RowForm form : {RowForm::f32, RowForm::bf16, RowForm::f16})
+  for (const RowForm form :
+       {RowForm::f32, RowForm::bf16, RowForm::f16, RowForm::int8, RowForm::fp8})
     for (const std::uint64_t width : {1, 2, 3, 7, 8, 16, 100, 128, 264})
       for (const std::uint64_t before : {0, 4, 16})
         check({.rows = {.ranks = 2,
-                        .stride = (width * element_bytes(form) + 3) / 4 * 4 + before,
+                        .stride = (stored_bytes(form, width) + 3) / 4 * 4 + before,
                         .before = before},
                .width = width,
                .form = form,
                .out_gap = before});
+}
+
+TEST(GatherRowsCuda, DealtOutAndHotRows) {
+  for (const int ranks : {1, 2, 3, 8, kMostStoreRanks})
+    for (const bool dealt : {false, true})
+      for (const std::uint64_t width : {4, 12, 64})
+        check({.rows = {.ranks = ranks,
+                        .rows = 1000,
+                        .stride = width,
+                        .scattered = !dealt && ranks == 3,
+                        .dealt = dealt,
+                        .hot = true},
+               .width = width,
+               .ids = 5000});
+}
+
+TEST(GatherRowsCuda, CountsAsTheReference) {
+  for (const std::uint64_t width : {4, 256})
+    for (const std::size_t count : {1, 31, 5000, 200000}) {
+      const RowsCase c{.ranks = 3, .rows = 900, .stride = width, .scattered = true, .hot = true};
+      RankedRows rows(c);
+      rows.view.own = 2;
+      const DeviceRows there(rows, c);
+      const auto ids = test::random_ids(900, count, 3);
+      const DeviceArray<std::uint64_t> ids_there{std::span(ids)};
+      DeviceArray<std::byte> out(count * width);
+      std::vector<std::byte> out_here(count * width);
+      const std::vector<GatherCounts> before{{10, 20}};
+      DeviceArray<GatherCounts> counts{std::span(before)};
+      GatherCounts expected = before[0];
+      GatherRows args{.from = there.view,
+                      .ids = ids_there.data(),
+                      .count = count,
+                      .width = width,
+                      .out = out.data(),
+                      .out_stride = width,
+                      .counts = counts.data()};
+      gpu_gather_rows(args, nullptr);
+      args.from = rows.view, args.ids = ids.data(), args.out = out_here.data();
+      args.counts = &expected;
+      gather_rows_reference(args);
+      EXPECT_EQ(counts.to_host()[0].hot, expected.hot) << width << ' ' << count;
+      EXPECT_EQ(counts.to_host()[0].crossed, expected.crossed) << width << ' ' << count;
+    }
 }
 
 TEST(GatherRowsCuda, ManyIdsAndNone) {
