@@ -74,6 +74,8 @@ class Partition {
   // Returns the owner of each vertex, from which another rank can rebuild this partition with
   // of_owners(); empty if contiguous.
   std::span<const std::uint32_t> owners() const { return owner_.span(); }
+  // Returns the row of each vertex in its owner's memory; empty if contiguous.
+  std::span<const std::uint32_t> rows() const { return row_.span(); }
   // Returns the numbers of all vertices before renumbering; empty: the same.
   const Array<std::uint64_t>& numbers() const { return numbers_; }
 

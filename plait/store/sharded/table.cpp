@@ -1,0 +1,132 @@
+#include "plait/store/sharded/table.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "plait/base/array.h"
+#include "plait/base/error.h"
+#include "plait/base/memory.h"
+#include "plait/base/parallel.h"
+#include "plait/base/saturating.h"
+#include "plait/store/store_rows.h"
+#include "plait/symmetric/agreement.h"
+#include "plait/symmetric/heap.h"
+
+namespace plait {
+namespace {
+
+// Reads a part's rows from the source and stores them, by all threads, each with a block in single
+// precision. Rows of a source that fails are told to the other ranks by the caller.
+void fill(const TableLayout& layout, int part, const TableSettings& s, const RowSource& source,
+          std::byte* to) {
+  const std::uint64_t bytes = s.width * (s.form == RowForm::raw ? 1 : sizeof(float));
+  constexpr std::uint64_t kBlockBytes = std::uint64_t{1} << 20;
+  const std::uint64_t block = kBlockBytes / std::max<std::uint64_t>(bytes, 64);
+  parallel_blocks(layout.size(part), std::max<std::uint64_t>(block, 1),
+                  [&](std::size_t first, std::size_t end) {
+                    std::vector<std::uint64_t> ids(end - first);
+                    layout.ids(part, first, ids);
+                    Buffer<std::byte> rows(ids.size() * bytes);
+                    source(ids, rows.data());
+                    const ThreadCount one(1);
+                    store_rows({.rows = rows.data(),
+                                .rows_stride = bytes,
+                                .count = ids.size(),
+                                .width = s.width,
+                                .form = s.form,
+                                .out = to + first * layout.stride(),
+                                .out_stride = layout.stride()});
+                  });
+}
+
+std::uint64_t bytes_of(const TableLayout& layout) {
+  return (Bytes(layout.largest()) * layout.stride()).value;
+}
+
+// Rows of each rank in its part of the heap.
+class HostTable : public Table {
+ public:
+  HostTable(World& world, const TableSettings& s, const TableLayout& layout,
+            const RowSource& source)
+      : heap_(SymmetricHeap::create(world, bytes_of(layout))) {
+    rows_ = {.rows = layout.view(), .width = s.width, .form = s.form};
+    rows_.rows.own = world.rank();
+    for (int rank = 0; rank < world.size(); ++rank)
+      rows_.rows.base[rank] = heap_->part(rank).data();
+    on_all_or_none(
+        world, [&] { fill(layout, world.rank(), s, source, heap_->part(world.rank()).data()); });
+    heap_->barrier();
+  }
+
+ private:
+  std::unique_ptr<SymmetricHeap> heap_;
+};
+
+// Rows in memory of this process.
+class OwnTable : public Table {
+ public:
+  OwnTable(const TableSettings& s, const TableLayout& layout, const std::byte* first,
+           std::shared_ptr<const void> owner)
+      : owner_(std::move(owner)) {
+    rows_ = {.rows = layout.view(), .width = s.width, .form = s.form};
+    rows_.rows.own = 0;
+    rows_.rows.base[0] = first;
+  }
+  void set_stride(std::uint64_t stride) { rows_.rows.stride = stride; }
+
+ private:
+  std::shared_ptr<const void> owner_;
+};
+
+std::unique_ptr<Table> replicate(World& world, const TableSettings& s, const TableLayout& layout,
+                                 const RowSource& source) {
+  std::shared_ptr<Buffer<std::byte>> memory;
+  on_all_or_none(world, [&] {
+    const auto here = static_cast<std::uint64_t>(world.ranks_of_host().size());
+    require_memory((Bytes(bytes_of(layout)) * here).value, "a copy of the table on each rank");
+    memory = std::make_shared<Buffer<std::byte>>(bytes_of(layout));
+    fill(layout, 0, s, source, memory->data());
+  });
+  return std::make_unique<OwnTable>(s, layout, memory->data(), memory);
+}
+
+}  // namespace
+
+std::unique_ptr<Table> Table::create(World& world, const TableSettings& s,
+                                     const RowSource& source) {
+  const TableLayout layout(s, world.size());
+  switch (s.place) {
+    case TablePlace::host:
+      return std::make_unique<HostTable>(world, s, layout, source);
+    case TablePlace::replicated:
+      return replicate(world, s, layout, source);
+    default:
+      throw UsageError(
+          fmt::format("ranks on the CPU have no table of place '{}' that is filled; "
+                      "use host or replicated",
+                      to_string(s.place)));
+  }
+}
+
+std::unique_ptr<Table> Table::map(std::shared_ptr<const void> owner, const std::byte* first,
+                                  const TableSettings& settings, std::uint64_t stride) {
+  TableSettings s = settings;
+  s.place = TablePlace::mapped, s.division = TableDivision::ranges;
+  auto table = std::make_unique<OwnTable>(s, TableLayout(s, 1), first, std::move(owner));
+  table->set_stride(stride);
+  return table;
+}
+
+std::unique_ptr<Table> Table::map(const Features& features) {
+  require<UsageError>(!features.is_sparse(),
+                      "sparse features are no table; make one of them, in place host");
+  const auto keep = std::make_shared<Features>(features);
+  const bool bf16 = !features.bf16.empty();
+  const auto* const first = bf16 ? reinterpret_cast<const std::byte*>(keep->bf16.data())
+                                 : reinterpret_cast<const std::byte*>(keep->f32.data());
+  const RowForm form = bf16 ? RowForm::bf16 : RowForm::f32;
+  return map(keep, first, {.rows = features.rows, .width = features.width, .form = form},
+             features.width * element_bytes(form));
+}
+
+}  // namespace plait
