@@ -6,6 +6,8 @@
 
 #include "plait/base/error.h"
 #include "plait/base/names.h"
+#include "plait/base/parallel.h"
+#include "plait/base/saturating.h"
 
 namespace plait {
 namespace {
@@ -83,9 +85,10 @@ GatherRows TableRows::gather(const std::uint64_t* ids, std::uint64_t count, void
           .counts = counts};
 }
 
-TableLayout::TableLayout(const TableSettings& s, int ranks)
-    : stride_((require_settings(s, ranks), stored_stride(s.form, s.width))) {
-  view_.stride = stride_;
+TableLayout::TableLayout(const TableSettings& s, int ranks) {
+  require_settings(s, ranks);
+  source_bytes_ = s.width * (s.form == RowForm::raw ? 1 : sizeof(float));
+  view_.stride = stored_stride(s.form, s.width);
   view_.rows = s.rows;
   view_.ranks = is_whole(s, ranks) ? 1 : ranks;
   const auto parts = static_cast<std::uint64_t>(view_.ranks);
@@ -121,6 +124,20 @@ std::uint64_t TableLayout::largest() const {
   std::uint64_t most = 0;
   for (int part = 0; part < view_.ranks; ++part) most = std::max(most, size(part));
   return most;
+}
+
+std::uint64_t TableLayout::part_bytes() const { return (Bytes(largest()) * stride()).value; }
+
+void TableLayout::read(const RowSource& source, int part, std::uint64_t first, std::uint64_t count,
+                       std::byte* to) const {
+  constexpr std::uint64_t kBytes = std::uint64_t{1} << 18;
+  const std::uint64_t grain = kBytes / std::max<std::uint64_t>(source_bytes_, 64);
+  parallel_blocks(count, std::max<std::uint64_t>(grain, 1),
+                  [&](std::size_t begin, std::size_t end) {
+                    std::vector<std::uint64_t> block(end - begin);
+                    ids(part, first + begin, block);
+                    source(block, to + begin * source_bytes_);
+                  });
 }
 
 void TableLayout::ids(int part, std::uint64_t first, std::span<std::uint64_t> out) const {

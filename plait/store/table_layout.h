@@ -72,21 +72,27 @@ class TableLayout {
   // Throws UsageError if the settings contradict each other, or there are too many ranks.
   TableLayout(const TableSettings& settings, int ranks);
 
-  std::uint64_t stride() const { return stride_; }  // bytes
+  std::uint64_t stride() const { return view_.stride; }  // bytes
   // Returns the number of ranks among which rows are divided: 1 if each has all.
   int parts() const { return view_.ranks; }
   // Returns the number of rows of a part, and the most rows of any.
   std::uint64_t size(int part) const;
   std::uint64_t largest() const;
+  // Returns the bytes of the largest part; the largest number if they are more.
+  std::uint64_t part_bytes() const;
   // Writes the ids of the rows first, first + 1, ... of a part.
   void ids(int part, std::uint64_t first, std::span<std::uint64_t> out) const;
+  // Reads `count` rows of a part from `first` on, by all threads, each of source_bytes().
+  void read(const RowSource& source, int part, std::uint64_t first, std::uint64_t count,
+            std::byte* to) const;
+  std::uint64_t source_bytes() const { return source_bytes_; }
   // Returns the view without bases and own rank. Division `owners` refers to the partition's
   // arrays.
   const StoredRows& view() const { return view_; }
 
  private:
   const Partition* owners_ = nullptr;
-  std::uint64_t stride_ = 0;
+  std::uint64_t source_bytes_ = 0;  // of a row
   StoredRows view_;
 };
 

@@ -5,6 +5,7 @@
 #include "plait/base/gpu.h"
 #include "plait/exchange/cuda/all_reduce.h"
 #include "plait/exchange/cuda/machine_rates.h"
+#include "plait/store/sharded/cuda/gpu_table.h"
 #include "plait/symmetric/peer_access.h"
 
 namespace plait {
@@ -37,6 +38,12 @@ std::unique_ptr<GpuAggregator> make_gpu_aggregator(World&, const AnyCsr&, bool, 
 std::unique_ptr<Aggregator> on_host_memory(std::unique_ptr<GpuAggregator> aggregator) {
   return aggregator;
 }
+
+std::unique_ptr<GpuTable> GpuTable::create(World&, const TableSettings&, const RowSource&) {
+  use_gpu(0);  // throws
+  return nullptr;
+}
+void GpuTable::gather(const std::uint64_t*, std::uint64_t, float*, std::uint64_t, void*) const {}
 
 struct GpuBench::State {};
 

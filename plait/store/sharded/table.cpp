@@ -1,12 +1,10 @@
 #include "plait/store/sharded/table.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "plait/base/array.h"
 #include "plait/base/error.h"
 #include "plait/base/memory.h"
-#include "plait/base/parallel.h"
 #include "plait/base/saturating.h"
 #include "plait/store/store_rows.h"
 #include "plait/symmetric/agreement.h"
@@ -15,32 +13,26 @@
 namespace plait {
 namespace {
 
-// Reads a part's rows from the source and stores them, by all threads, each with a block in single
-// precision. Rows of a source that fails are told to the other ranks by the caller.
+// Reads a part's rows from the source and stores them, in blocks that stay in the caches.
 void fill(const TableLayout& layout, int part, const TableSettings& s, const RowSource& source,
           std::byte* to) {
-  const std::uint64_t bytes = s.width * (s.form == RowForm::raw ? 1 : sizeof(float));
-  constexpr std::uint64_t kBlockBytes = std::uint64_t{1} << 20;
-  const std::uint64_t block = kBlockBytes / std::max<std::uint64_t>(bytes, 64);
-  parallel_blocks(layout.size(part), std::max<std::uint64_t>(block, 1),
-                  [&](std::size_t first, std::size_t end) {
-                    std::vector<std::uint64_t> ids(end - first);
-                    layout.ids(part, first, ids);
-                    Buffer<std::byte> rows(ids.size() * bytes);
-                    source(ids, rows.data());
-                    const ThreadCount one(1);
-                    store_rows({.rows = rows.data(),
-                                .rows_stride = bytes,
-                                .count = ids.size(),
-                                .width = s.width,
-                                .form = s.form,
-                                .out = to + first * layout.stride(),
-                                .out_stride = layout.stride()});
-                  });
-}
-
-std::uint64_t bytes_of(const TableLayout& layout) {
-  return (Bytes(layout.largest()) * layout.stride()).value;
+  constexpr std::uint64_t kBlockBytes = std::uint64_t{8} << 20;
+  const std::uint64_t rows = layout.size(part), bytes = layout.source_bytes();
+  const std::uint64_t most =
+      std::max<std::uint64_t>(kBlockBytes / std::max<std::uint64_t>(bytes, 1), 1);
+  const std::uint64_t block = std::min(rows, most);
+  Buffer<std::byte> memory(block * bytes);
+  for (std::uint64_t first = 0; first < rows; first += block) {
+    const std::uint64_t count = std::min(block, rows - first);
+    layout.read(source, part, first, count, memory.data());
+    store_rows({.rows = memory.data(),
+                .rows_stride = bytes,
+                .count = count,
+                .width = s.width,
+                .form = s.form,
+                .out = to + first * layout.stride(),
+                .out_stride = layout.stride()});
+  }
 }
 
 // Rows of each rank in its part of the heap.
@@ -48,7 +40,7 @@ class HostTable : public Table {
  public:
   HostTable(World& world, const TableSettings& s, const TableLayout& layout,
             const RowSource& source)
-      : heap_(SymmetricHeap::create(world, bytes_of(layout))) {
+      : heap_(SymmetricHeap::create(world, layout.part_bytes())) {
     rows_ = {.rows = layout.view(), .width = s.width, .form = s.form};
     rows_.rows.own = world.rank();
     for (int rank = 0; rank < world.size(); ++rank)
@@ -83,8 +75,8 @@ std::unique_ptr<Table> replicate(World& world, const TableSettings& s, const Tab
   std::shared_ptr<Buffer<std::byte>> memory;
   on_all_or_none(world, [&] {
     const auto here = static_cast<std::uint64_t>(world.ranks_of_host().size());
-    require_memory((Bytes(bytes_of(layout)) * here).value, "a copy of the table on each rank");
-    memory = std::make_shared<Buffer<std::byte>>(bytes_of(layout));
+    require_memory((Bytes(layout.part_bytes()) * here).value, "a copy of the table on each rank");
+    memory = std::make_shared<Buffer<std::byte>>(layout.part_bytes());
     fill(layout, 0, s, source, memory->data());
   });
   return std::make_unique<OwnTable>(s, layout, memory->data(), memory);
