@@ -1,11 +1,13 @@
 // plait plan GRAPH: shows the bytes of each array on each rank, before anything is allocated. With
-// --gpus, these are bytes of the GPUs' memory.
+// --gpus, these are bytes of the GPUs' memory. With --store, the arrays are those of a dataset that
+// is kept for training on samples (store_plan.h).
 #include <fmt/core.h>
 
 #include <algorithm>
 
 #include "cli/get_explanation.h"
 #include "cli/ranks.h"
+#include "cli/store_plan.h"
 #include "plait/aggregate/route_choice.h"
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/gpu.h"
@@ -28,6 +30,7 @@ struct Options {
   bool train = false;
   std::string model = "gcn";
   int layers = 0;  // 0: by model
+  StoreOptions store;
 };
 
 int ranks_of(const Session& session) { return std::max(session.ranks, session.gpus); }
@@ -149,7 +152,10 @@ void run_on_gpus(const Options& o, const Session& session, const Dataset& datase
 }
 
 void run(const Options& o, const Session& session) {
+  require<UsageError>(o.store.store || o.width > 0,
+                      "--width is required, and above 0, unless --store is given");
   const Dataset dataset = read_graph(o.graph, session);
+  if (o.store.store) return plan_stored(o.store, session, dataset, o.width);
   if (session.gpus > 0) return run_on_gpus(o, session, dataset);
   const RunPlan run = make_plan(o, session, dataset);
   const MemoryPlan& plan = run.memory;
@@ -176,8 +182,11 @@ void add_plan(CLI::App& app, Session& session) {
       add_command(app, session, "plan", "Show the memory that a run would take, per rank and array",
                   [=, &session] { run(*o, session); });
   command->add_option("graph", o->graph, "Graph file")->required();
-  command->add_option("--width,--dim,--hidden", o->width, "Features per row that are aggregated")
-      ->required();
+  command
+      ->add_option("--width,--dim,--hidden", o->width,
+                   "Features per row that are aggregated; with --store, features that are stored, "
+                   "which need not be named if the graph has some")
+      ->default_str("none");
   add_route_options(command, session, o->route);
   add_explain_option(command, session);
   CLI::Option* const train = command->add_flag(
@@ -192,12 +201,18 @@ void add_plan(CLI::App& app, Session& session) {
       ->default_str("by model")
       ->check(CLI::Range(1, kMostLayers))
       ->needs(train);
+  add_store_options(command, o->store);
+  for (const char* other : {"--train", "--strategy", "--partition"})
+    command->get_option("--store")->excludes(command->get_option(other));
   add_profile_options(command, session);
-  group_options(command, {{"Run", {"--width"}}, {"Model", {"--train", "--model", "--layers"}}});
+  group_options(command, {{"Run", {"--width"}},
+                          {"Store", {"--store", "--dtype", "--place", "--hot-rows"}},
+                          {"Model", {"--train", "--model", "--layers"}}});
   add_examples(command,
                "  plait plan products.plait --ranks 4 --width 128\n"
                "  plait plan products.plait --gpus 4 --width 128 --train  # memory of each GPU\n"
                "  plait plan products.plait --ranks 4 --train --model gin --layers 5 --hidden 64\n"
+               "  plait plan products.plait --gpus 4 --store --dtype bf16 --hot-rows 100000\n"
                "The exit code is 4 if the run does not fit on this machine.");
 }
 

@@ -58,7 +58,7 @@ RowForm parse_row_form(std::string_view name) {
 }
 std::string_view to_string(RowForm form) { return kForms.of(form); }
 
-RowSource rows_of(const Features& features) {
+TableSource rows_of(const Features& features) {
   return [features](std::span<const std::uint64_t> ids, std::byte* rows) {
     auto* out = reinterpret_cast<float*>(rows);
     for (const std::uint64_t id : ids) {
@@ -128,8 +128,8 @@ std::uint64_t TableLayout::largest() const {
 
 std::uint64_t TableLayout::part_bytes() const { return (Bytes(largest()) * stride()).value; }
 
-void TableLayout::read(const RowSource& source, int part, std::uint64_t first, std::uint64_t count,
-                       std::byte* to) const {
+void TableLayout::read(const TableSource& source, int part, std::uint64_t first,
+                       std::uint64_t count, std::byte* to) const {
   constexpr std::uint64_t kBytes = std::uint64_t{1} << 18;
   const std::uint64_t grain = kBytes / std::max<std::uint64_t>(source_bytes_, 64);
   parallel_blocks(count, std::max<std::uint64_t>(grain, 1),

@@ -48,9 +48,9 @@ struct TableSettings {
 
 // Writes the rows of these ids one after the other: `width` floats each, or bytes of raw rows. May
 // be called by several threads of a rank at once.
-using RowSource = std::function<void(std::span<const std::uint64_t> ids, std::byte* rows)>;
+using TableSource = std::function<void(std::span<const std::uint64_t> ids, std::byte* rows)>;
 // Returns the features' rows, dense or sparse, as a source. Arrays are shared.
-RowSource rows_of(const Features& features);
+TableSource rows_of(const Features& features);
 
 // A table's rows, and how they are read: what kernels take. It is trivially copyable, and nothing
 // is owned.
@@ -83,7 +83,7 @@ class TableLayout {
   // Writes the ids of the rows first, first + 1, ... of a part.
   void ids(int part, std::uint64_t first, std::span<std::uint64_t> out) const;
   // Reads `count` rows of a part from `first` on, by all threads, each of source_bytes().
-  void read(const RowSource& source, int part, std::uint64_t first, std::uint64_t count,
+  void read(const TableSource& source, int part, std::uint64_t first, std::uint64_t count,
             std::byte* to) const;
   std::uint64_t source_bytes() const { return source_bytes_; }
   // Returns the view without bases and own rank. Division `owners` refers to the partition's

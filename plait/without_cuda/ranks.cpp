@@ -39,7 +39,7 @@ std::unique_ptr<Aggregator> on_host_memory(std::unique_ptr<GpuAggregator> aggreg
   return aggregator;
 }
 
-std::unique_ptr<GpuTable> GpuTable::create(World&, const TableSettings&, const RowSource&) {
+std::unique_ptr<GpuTable> GpuTable::create(World&, const TableSettings&, const TableSource&) {
   use_gpu(0);  // throws
   return nullptr;
 }

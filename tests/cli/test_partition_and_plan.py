@@ -168,3 +168,42 @@ def test_plan_of_gpus(plait, communities, gpus, strategy):
     assert arrays["x and y"] == [2 * n * 64 * 4 for n in own]
     text = plait.ok(*options, env=env).out
     assert "not compared" in text and all(name in text for name in arrays)
+
+
+SIZES = {"fp32": 128, "bf16": 64, "fp16": 64, "int8": 36, "fp8": 36}  # of 32 features with their scale
+
+
+@pytest.mark.parametrize("dtype", SIZES)
+@pytest.mark.parametrize("gpus", [1, 3])
+def test_plan_of_a_store_on_gpus(plait, communities, dtype, gpus):
+    """Every GPU has its share of the features, and all of the rest; none is there to compare with."""
+    options = ["plan", communities, "--store", "--gpus", gpus, "--dtype", dtype, "--hot-rows", 50]
+    env = environment(CUDA_VISIBLE_DEVICES="")
+    plan = plait.json(*options, env=env)
+    assert plan["store"] == {"rows": 600, "dtype": dtype, "place": "gpu"} and plan["width"] == 32
+    assert (plan["gpus"], plan["available"], plan["fits"], plan["host"]) == (gpus, [], None, 0)
+    arrays = {a["name"]: a["bytes"] for a in plan["arrays"]}
+    assert arrays["features"] == [600 // gpus * SIZES[dtype]] * gpus
+    assert arrays["copies of hot rows"] == [50 * SIZES[dtype] + 10 * 16] * gpus
+    graph = plait.json("info", communities)
+    assert arrays["structure"] == [601 * 8 + graph["edges"] * 4] * gpus
+    assert arrays["labels"] == [600 * 4] * gpus
+    totals = np.sum(list(arrays.values()), axis=0)
+    assert plan["largest_rank"] == totals.max() and plan["total"] == totals.sum()
+    text = plait.ok(*options, env=env).out
+    assert "place gpu" in text and "not compared" in text and "\ntotal " in text
+    on_host = plait.json(*options, "--place", "host", env=env)
+    assert on_host["host"] == 600 * SIZES[dtype] and on_host["arrays"][0]["bytes"] == [0] * gpus
+
+
+def test_plan_of_a_store_on_the_cpu(plait, communities):
+    mapped = plait.json("plan", communities, "--store", "--ranks", 3)
+    assert mapped["store"]["place"] == "mapped" and mapped["total"] == 0 and mapped["fits"] is True
+    stored = plait.json("plan", communities, "--store", "--ranks", 3, "--dtype", "int8")
+    assert stored["store"]["place"] == "host" and stored["total"] == 600 * 36
+    too_wide = plait("plan", communities, "--store", "--width", 10**11)
+    assert too_wide.code == DOES_NOT_FIT and "the features need" in too_wide.err
+    for wrong in (["--place", "gpu"], ["--place", "mapped", "--dtype", "fp8"], ["--train"],
+                  ["--strategy", "bulk"], ["--gpus", 2, "--place", "mapped"]):
+        assert plait("plan", communities, "--store", *wrong).code == 2, wrong
+    assert plait("plan", communities, "--dtype", "int8", "--width", 8).code == 2

@@ -21,7 +21,7 @@ inline std::byte table_byte(std::uint64_t id, std::uint64_t k) {
 }
 
 // A source of such rows, which counts the rows that it gave to `given`.
-inline RowSource table_source(const TableSettings& s, std::atomic<std::uint64_t>& given) {
+inline TableSource table_source(const TableSettings& s, std::atomic<std::uint64_t>& given) {
   return [&given, s](std::span<const std::uint64_t> ids, std::byte* rows) {
     given += ids.size();
     for (const std::uint64_t id : ids)

@@ -14,7 +14,7 @@ namespace plait {
 namespace {
 
 // Reads a part's rows from the source and stores them, in blocks that stay in the caches.
-void fill(const TableLayout& layout, int part, const TableSettings& s, const RowSource& source,
+void fill(const TableLayout& layout, int part, const TableSettings& s, const TableSource& source,
           std::byte* to) {
   constexpr std::uint64_t kBlockBytes = std::uint64_t{8} << 20;
   const std::uint64_t rows = layout.size(part), bytes = layout.source_bytes();
@@ -39,7 +39,7 @@ void fill(const TableLayout& layout, int part, const TableSettings& s, const Row
 class HostTable : public Table {
  public:
   HostTable(World& world, const TableSettings& s, const TableLayout& layout,
-            const RowSource& source)
+            const TableSource& source)
       : heap_(SymmetricHeap::create(world, layout.part_bytes())) {
     rows_ = {.rows = layout.view(), .width = s.width, .form = s.form};
     rows_.rows.own = world.rank();
@@ -71,7 +71,7 @@ class OwnTable : public Table {
 };
 
 std::unique_ptr<Table> replicate(World& world, const TableSettings& s, const TableLayout& layout,
-                                 const RowSource& source) {
+                                 const TableSource& source) {
   std::shared_ptr<Buffer<std::byte>> memory;
   on_all_or_none(world, [&] {
     const auto here = static_cast<std::uint64_t>(world.ranks_of_host().size());
@@ -85,7 +85,7 @@ std::unique_ptr<Table> replicate(World& world, const TableSettings& s, const Tab
 }  // namespace
 
 std::unique_ptr<Table> Table::create(World& world, const TableSettings& s,
-                                     const RowSource& source) {
+                                     const TableSource& source) {
   const TableLayout layout(s, world.size());
   switch (s.place) {
     case TablePlace::host:

@@ -19,7 +19,7 @@ class Table {
   // places gpu and mapped, and for ranks on several hosts; DoesNotFitError before anything is
   // allocated.
   static std::unique_ptr<Table> create(World& world, const TableSettings& settings,
-                                       const RowSource& source);
+                                       const TableSource& source);
   // Returns a table of rows that are in this process's memory already, `stride` bytes apart, and
   // stay with `owner`. Nothing is copied.
   static std::unique_ptr<Table> map(std::shared_ptr<const void> owner, const std::byte* first,

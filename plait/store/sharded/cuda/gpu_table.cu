@@ -60,7 +60,7 @@ class OwnStream {
 };
 
 // Fills a part of the table, in memory of this GPU. Returns when it is there.
-void fill(const TableLayout& layout, int part, const TableSettings& s, const RowSource& source,
+void fill(const TableLayout& layout, int part, const TableSettings& s, const TableSource& source,
           std::byte* to) {
   const std::uint64_t rows = layout.size(part), bytes = layout.source_bytes();
   if (bytes == 0 || rows == 0) return;
@@ -147,7 +147,7 @@ class AnyGpuTable : public GpuTable {
 class HeapTable : public AnyGpuTable {
  public:
   HeapTable(World& world, const TableSettings& s, const TableLayout& layout,
-            const RowSource& source)
+            const TableSource& source)
       : AnyGpuTable(s, layout),
         heap_(DeviceHeap::create(world, layout.part_bytes(), DeviceTransport::vmm)) {
     rows_.rows.own = world.rank();
@@ -164,7 +164,7 @@ class HeapTable : public AnyGpuTable {
 class MappedHostTable : public AnyGpuTable {
  public:
   MappedHostTable(World& world, const TableSettings& s, const TableLayout& layout,
-                  const RowSource& source)
+                  const TableSource& source)
       : AnyGpuTable(s, layout), table_(Table::create(world, s, source)) {
     on_all_or_none(world, [&] {
       for (int rank = 0; rank < layout.parts() && layout.part_bytes() > 0; ++rank) {
@@ -209,7 +209,7 @@ class MappedHostTable : public AnyGpuTable {
 class ReplicatedTable : public AnyGpuTable {
  public:
   ReplicatedTable(World& world, const TableSettings& s, const TableLayout& layout,
-                  const RowSource& source)
+                  const TableSource& source)
       : AnyGpuTable(s, layout) {
     const std::uint64_t sharers = gpu_sharers(world)[static_cast<std::size_t>(world.rank())];
     const std::uint64_t bytes = layout.part_bytes(), wanted = (Bytes(bytes) * sharers).value;
@@ -239,7 +239,7 @@ void GpuTable::gather(const std::uint64_t* ids, std::uint64_t count, float* out,
 }
 
 std::unique_ptr<GpuTable> GpuTable::create(World& world, const TableSettings& s,
-                                           const RowSource& source) {
+                                           const TableSource& source) {
   const TableLayout layout(s, world.size());
   switch (s.place) {
     case TablePlace::gpu:

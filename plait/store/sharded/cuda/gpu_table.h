@@ -23,7 +23,7 @@ class GpuTable {
   // there. Settings and source are the same on all ranks. Throws UsageError for place mapped, and
   // for ranks on several hosts; DoesNotFitError before anything is allocated.
   static std::unique_ptr<GpuTable> create(World& world, const TableSettings& settings,
-                                          const RowSource& source);
+                                          const TableSource& source);
   // All ranks destroy their tables in the same order. Waits for the GPU.
   virtual ~GpuTable() = default;
 

@@ -1,0 +1,162 @@
+#include "cli/store_plan.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "plait/aggregate/run_memory.h"
+#include "plait/base/error.h"
+#include "plait/base/gpu.h"
+#include "plait/base/memory.h"
+
+namespace plait::cli {
+namespace {
+
+// Returns the form in which the dataset has its features.
+RowForm form_of(const Features& features) {
+  return features.bf16.empty() ? RowForm::f32 : RowForm::bf16;
+}
+
+bool all_reach(const std::vector<Gpu>& gpus, std::size_t count) {
+  for (std::size_t g = 0; g < std::min(count, gpus.size()); ++g)
+    for (std::size_t other = 0; other < std::min(count, gpus.size()); ++other)
+      if (other != g && !gpus[g].reaches[other]) return false;
+  return true;
+}
+
+// The account of a dataset with what it was compared with.
+struct Account {
+  StoreQuestion question;
+  FreeMemory free;
+  bool compared = true;  // free memory is known
+  StorePlan plan;
+};
+
+Account make_account(const StoreOptions& o, const Session& session, const Dataset& dataset,
+                     std::uint64_t width) {
+  const int ranks = std::max(session.ranks, session.gpus);
+  const RowForm form = o.form.value_or(form_of(dataset.features));
+  Account a{.question =
+                store_question(dataset, {.width = width, .form = form}, ranks, session.gpus > 0)};
+  require<UsageError>(a.question.table.width > 0,
+                      "{} has no features; name their number with --width", dataset.name);
+  a.question.hot_rows = o.hot_rows;
+  a.free = {.gpus = {}, .host = available_memory()};
+  a.free.mappable = !dataset.features.is_sparse() && form == form_of(dataset.features) &&
+                    a.question.table.width == dataset.features.width;
+  if (session.gpus > 0) {
+    a.free.gpus = free_on_gpus(session.gpus);
+    a.compared = !a.free.gpus.empty();
+    a.free.peers = !a.compared || all_reach(list_gpus(), static_cast<std::size_t>(ranks));
+  }
+  a.question.table.place = o.place      ? *o.place
+                           : a.compared ? choose_place(a.question, a.free)
+                                        : TablePlace::gpu;
+  require<UsageError>(a.question.table.place != TablePlace::gpu || session.gpus > 0,
+                      "place gpu is for --gpus; use host, replicated or mapped");
+  require<UsageError>(a.question.table.place != TablePlace::mapped || session.gpus == 0,
+                      "place mapped is for --ranks; use gpu, host or replicated");
+  require<UsageError>(a.question.table.place != TablePlace::mapped || a.free.mappable,
+                      "the features are not in the file as {}; use host or replicated",
+                      to_string(form));
+  a.plan = plan_store(a.question);
+  return a;
+}
+
+bool account_fits(const Account& a) {
+  if (!a.question.gpus) return a.plan.total() <= a.free.host;
+  return a.plan.host <= a.free.host && fits_on_gpus(a.plan.memory, a.free.gpus);
+}
+
+void print_line(std::string_view name, const std::vector<std::uint64_t>& bytes, std::uint64_t all) {
+  fmt::print("{:<42}", name);
+  for (const std::uint64_t of_rank : bytes) fmt::print("{:>12}", format_bytes(of_rank));
+  fmt::print("{:>12}\n", format_bytes(all));
+}
+
+void print_text(const Account& a) {
+  const TableSettings& t = a.question.table;
+  fmt::print("{} rows of {} features as {}, place {}\n", t.rows, t.width, to_string(t.form),
+             to_string(t.place));
+  fmt::print("{:<42}", "bytes per rank");
+  for (int rank = 0; rank < a.question.ranks; ++rank)
+    fmt::print("{:>12}", fmt::format("rank {}", rank));
+  fmt::print("{:>12}\n", "all");
+  std::vector<std::uint64_t> totals;
+  for (int rank = 0; rank < a.question.ranks; ++rank)
+    totals.push_back(a.plan.memory.rank_total(rank));
+  for (const MemoryItem& item : a.plan.memory.items)
+    print_line(item.name, item.bytes, MemoryPlan{{item}}.total());
+  print_line("total", totals, a.plan.memory.total());
+  if (a.plan.host > 0)
+    fmt::print("features in the host's memory, which GPUs read {}\n", format_bytes(a.plan.host));
+  if (!a.compared)
+    fmt::print("not compared: this host does not have {} that Plait can use\n",
+               counted(static_cast<std::uint64_t>(a.question.ranks), "GPU"));
+  else if (a.question.gpus)
+    print_line("free on the GPU", a.free.gpus, MemoryPlan{{{"", a.free.gpus}}}.total());
+  fmt::print("free on this machine {}\n", format_bytes(a.free.host));
+}
+
+json to_json(const Account& a, const Dataset& dataset) {
+  json arrays = json::array();
+  for (const MemoryItem& item : a.plan.memory.items)
+    arrays.push_back({{"name", item.name}, {"bytes", item.bytes}});
+  const TableSettings& t = a.question.table;
+  json result = {
+      {"graph", dataset.name},
+      {"width", t.width},
+      {"store", {{"rows", t.rows}, {"dtype", to_string(t.form)}, {"place", to_string(t.place)}}},
+      {"arrays", arrays},
+      {"host", a.plan.host},
+      {"largest_rank", a.plan.memory.largest_rank()},
+      {"total", a.plan.total()},
+      {"fits", a.compared ? json(account_fits(a)) : json(nullptr)}};
+  result[a.question.gpus ? "gpus" : "ranks"] = a.question.ranks;
+  if (a.question.gpus)
+    result["available"] = a.free.gpus;
+  else
+    result["available"] = a.free.host;
+  return result;
+}
+
+}  // namespace
+
+void add_store_options(CLI::App* command, StoreOptions& o) {
+  CLI::Option* const store = command->add_flag(
+      "--store", o.store,
+      "Count the memory of keeping the dataset for training on samples, by component");
+  show_words(command
+                 ->add_option_function<std::string>(
+                     "--dtype", [&o](const std::string& word) { o.form = parse_row_form(word); },
+                     "Type of stored features; int8 and fp8 have a scale per row")
+                 ->default_str("as in the file")
+                 ->needs(store),
+             "fp32, bf16, fp16, int8, fp8");
+  show_words(
+      command
+          ->add_option_function<std::string>(
+              "--place", [&o](const std::string& word) { o.place = parse_table_place(word); },
+              "Memory that has the features: each GPU's own part, the host's, all of them "
+              "on each rank, or the mapped file")
+          ->default_str("the first that fits")
+          ->needs(store),
+      "gpu, host, replicated, mapped");
+  command->add_option("--hot-rows", o.hot_rows, "Rows of which each GPU keeps a copy")
+      ->capture_default_str()
+      ->needs(store);
+}
+
+void plan_stored(const StoreOptions& o, const Session& session, const Dataset& dataset,
+                 std::uint64_t width) {
+  const Account a = make_account(o, session, dataset, width);
+  if (session.json)
+    print_json(to_json(a, dataset));
+  else
+    print_text(a);
+  if (!a.compared || account_fits(a)) return;
+  require_fit_on_gpus(a.plan.memory, a.free.gpus);
+  require_memory(a.question.gpus ? a.plan.host : a.plan.total(), "the store", a.free.host);
+}
+
+}  // namespace plait::cli
