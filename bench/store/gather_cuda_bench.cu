@@ -6,10 +6,18 @@
 // or a quarter of its free memory if that is less, and gathers N MiB (1024) of rows whose ids are
 // uniform. Prints GB/s of results per GPU, of the slowest GPU of a repetition: median (least -
 // most): `own`, the first GPU from its own memory while the others rest; and with several GPUs
-// `all`, every GPU at once from the memory of all. Results are compared first: the exit code is 3
-// if they differ. One process holds all GPUs. FILE (build/bench/gather-N.json, for N GPUs) receives
-// the rates as JSON.
+// `all`, every GPU at once from the memory of all.
+//
+// With several GPUs, rows of 64 bytes and more are also gathered from all by ids of Zipf's
+// distribution with exponent 1 (row k comes up 1 / k times as often as the first): `zipf` as
+// before; `distinct`, each distinct remote row once; `hot`, with copies of the hottest hundredth of
+// all rows on each GPU; and `both`. A second figure is the share of ids whose rows crossed.
+//
+// Results are compared first: the exit code is 3 if they differ. One process holds all GPUs. FILE
+// (build/bench/gather-N.json, for N GPUs) receives the rates as JSON.
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -20,7 +28,9 @@
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/random.h"
+#include "plait/store/cuda/distinct_rows.h"
 #include "plait/store/cuda/gather_rows.h"
+#include "plait/store/hot_rows.h"
 
 namespace plait {
 namespace {
@@ -31,6 +41,25 @@ struct Options {
   std::string json;
   std::vector<std::uint64_t> bytes;
 };
+
+// A way to gather.
+struct Way {
+  const char* name;
+  bool all = true;  // from the memory of all GPUs, by all
+  bool zipf = true, distinct = false, hot = false;
+};
+constexpr std::array kWays{Way{"own", false, false},
+                           Way{"all", true, false},
+                           Way{"zipf"},
+                           Way{"distinct", true, true, true},
+                           Way{"hot", true, true, false, true},
+                           Way{"both", true, true, true, true}};
+
+// Returns the row that comes up k-th most often, from 0: hot rows are scattered over all ids.
+__host__ __device__ std::uint64_t row_of_place(std::uint64_t k, std::uint64_t rows) {
+  constexpr std::uint64_t kPrime = 2147483647;  // more than rows of 64 bytes on 8 GPUs
+  return k % rows * kPrime % rows;
+}
 
 // The word at a place of the rows of all GPUs, in the order of ids.
 __device__ std::uint32_t word_at(std::uint64_t place) {
@@ -43,12 +72,16 @@ __global__ void fill(std::uint32_t* words, std::uint64_t first, std::uint64_t co
     words[i] = word_at(first + i);
 }
 
+// The place k of a row of Zipf's distribution is below x with the share ln(x) / ln(rows).
 __global__ void draw_ids(std::uint64_t* ids, std::uint64_t count, std::uint64_t rows,
-                         std::uint64_t seed) {
+                         std::uint64_t seed, bool zipf) {
   const std::uint64_t i = blockIdx.x * std::uint64_t{blockDim.x} + threadIdx.x;
   if (i >= count) return;
   const Philox::Block words = Philox(seed)(i);
-  ids[i] = uniform_below(rows, words[0], words[1]);
+  const double share = uniform_double(words[0], words[1]);
+  const auto place =
+      static_cast<std::uint64_t>(exp(share * log(static_cast<double>(rows) + 1))) - 1;
+  ids[i] = zipf ? row_of_place(place, rows) : uniform_below(rows, words[0], words[1]);
 }
 
 __global__ void count_wrong(const std::uint32_t* found, const std::uint64_t* ids,
@@ -85,6 +118,9 @@ struct Device {
   DeviceArray<std::uint32_t> words;
   DeviceArray<std::uint64_t> ids;
   DeviceArray<std::byte> out;
+  DeviceArray<HotIds> hot_index;  // with the copies, of the way that is measured
+  DeviceArray<std::byte> hot_rows;
+  std::unique_ptr<GpuDistinctGather> distinct;
   cudaStream_t stream = nullptr;
   DeviceEvent begin, end;
 };
@@ -103,38 +139,85 @@ class Contest {
       devices_.push_back(std::make_unique<Device>(r, gpus, words_, results));
   }
 
-  // Rows of `bytes`, gathered by the first GPU from itself, or by all from all.
-  std::vector<double> run(std::uint64_t bytes, bool all, int repetitions) {
+  // The rates of a way, and the share of ids whose rows crossed.
+  struct Measured {
+    std::vector<double> rates;
+    double crossed = 0;
+  };
+
+  // Gathers rows of `bytes`.
+  Measured run(std::uint64_t bytes, const Way& way, int repetitions) {
     require<UsageError>(bytes > 0 && bytes % 4 == 0 && words_ * 4 % bytes == 0,
                         "rows of {} bytes; their words must divide {}", bytes, words_);
-    const std::uint64_t rows = words_ * 4 / bytes, count = results_ / bytes;
-    const std::size_t gatherers = all ? devices_.size() : 1;
+    const std::size_t gatherers = way.all ? devices_.size() : 1;
+    const StoredRows from = rows_of(bytes, words_ * 4 / bytes, gatherers);
     std::vector<GatherRows> args(gatherers);
     for (std::size_t r = 0; r < gatherers; ++r) {
-      Device& d = *devices_[r];
-      d.use();
-      args[r] = {.from = rows_of(bytes, rows, gatherers),
-                 .ids = d.ids.data(),
-                 .count = count,
+      args[r] = {.from = from,
+                 .ids = devices_[r]->ids.data(),
+                 .count = results_ / bytes,
                  .width = bytes,
-                 .out = d.out.data(),
+                 .out = devices_[r]->out.data(),
                  .out_stride = bytes};
-      draw_ids<<<static_cast<unsigned>((count + 255) / 256), 256, 0, d.stream>>>(
-          d.ids.data(), count, args[r].from.rows, bytes * 64 + r);
-      check_cuda(cudaMemsetAsync(d.out.data(), 0xff, d.out.size(), d.stream), "results");
-      check_cuda(cudaStreamSynchronize(d.stream), "ids");
+      args[r].from.own = static_cast<int>(r);
+      prepare(*devices_[r], args[r], way, bytes * 64 + r);
     }
-    std::vector<double> rates;
+    Measured measured;
     for (int k = -2; k < repetitions; ++k) {
-      const float slowest = once(args);
+      const float slowest = once(args, way);
       if (k == -2) check(args);
-      if (k >= 0) rates.push_back(static_cast<double>(count * bytes) / slowest / 1e6);
+      if (k >= 0)
+        measured.rates.push_back(static_cast<double>(args[0].count * bytes) / slowest / 1e6);
     }
-    std::ranges::sort(rates);
-    return rates;
+    std::ranges::sort(measured.rates);
+    measured.crossed = crossed_share(args[0], way);
+    return measured;
   }
 
  private:
+  // Draws ids, and copies hot rows, which is not measured.
+  void prepare(Device& d, GatherRows& args, const Way& way, std::uint64_t seed) {
+    d.use();
+    draw_ids<<<static_cast<unsigned>((args.count + 255) / 256), 256, 0, d.stream>>>(
+        d.ids.data(), args.count, args.from.rows, seed, way.zipf);
+    check_cuda(cudaMemsetAsync(d.out.data(), 0xff, d.out.size(), d.stream), "results");
+    check_cuda(cudaStreamSynchronize(d.stream), "ids");
+    d.hot_index = {}, d.hot_rows = {}, d.distinct = {};
+    if (way.hot) copy_hot(d, args);
+    if (way.distinct) d.distinct = std::make_unique<GpuDistinctGather>(args.count);
+  }
+  // Copies those of the hottest hundredth of the rows that are not this GPU's own.
+  void copy_hot(Device& d, GatherRows& args) {
+    std::vector<std::uint64_t> hot;
+    for (std::uint64_t k = 0; k < args.from.rows / 100; ++k) {
+      const std::uint64_t id = row_of_place(k, args.from.rows);
+      if (crosses(args.from, place_of(args.from, args.from.starts, id))) hot.push_back(id);
+    }
+    std::ranges::sort(hot);
+    d.hot_index = DeviceArray<HotIds>(hot_index(hot, args.from.rows));
+    d.hot_rows = DeviceArray<std::byte>(hot.size() * args.width);
+    const DeviceArray<std::uint64_t> ids{std::span<const std::uint64_t>(hot)};
+    GatherRows copy = args;
+    copy.ids = ids.data(), copy.count = hot.size(), copy.out = d.hot_rows.data();
+    gpu_gather_rows(copy, d.stream);
+    check_cuda(cudaStreamSynchronize(d.stream), "hot rows");
+    args.from.hot = d.hot_index.data();
+    args.from.base[args.from.ranks] = d.hot_rows.data();
+  }
+  void gather(Device& d, const GatherRows& args, const Way& way) {
+    if (way.distinct)
+      d.distinct->gather(args, d.stream);
+    else
+      gpu_gather_rows(args, d.stream);
+  }
+  double crossed_share(GatherRows args, const Way& way) {
+    Device& d = *devices_[0];
+    d.use();
+    DeviceArray<GatherCounts> counts{std::vector<GatherCounts>(1)};
+    args.counts = counts.data();
+    gather(d, args, way);
+    return static_cast<double>(counts.to_host()[0].crossed) / static_cast<double>(args.count);
+  }
   StoredRows rows_of(std::uint64_t bytes, std::uint64_t rows, std::size_t ranks) const {
     StoredRows all;
     all.stride = bytes, all.rows = rows * ranks, all.ranks = static_cast<int>(ranks);
@@ -144,12 +227,12 @@ class Contest {
     }
     return all;
   }
-  float once(const std::vector<GatherRows>& args) {
+  float once(const std::vector<GatherRows>& args, const Way& way) {
     for (std::size_t r = 0; r < args.size(); ++r) {
       Device& d = *devices_[r];
       d.use();
       d.begin.record(d.stream);
-      gpu_gather_rows(args[r], d.stream);
+      gather(d, args[r], way);
       d.end.record(d.stream);
     }
     float slowest = 0;
@@ -182,15 +265,17 @@ void run(Options o) {
   Contest contest(gpu_count(), o.mib << 20);
   std::printf("GB/s of results per GPU, %d x %s\n", gpu_count(), current_gpu_name().c_str());
   for (const std::uint64_t bytes : o.bytes)
-    for (const bool all : {false, true}) {
-      if (all && gpu_count() == 1) continue;
-      const std::vector<double> rates = contest.run(bytes, all, o.repetitions);
-      const char* name = all ? "all" : "own";
-      std::printf("%5llu B  %-4s %5.0f (%.0f - %.0f)\n", static_cast<unsigned long long>(bytes),
-                  name, rates[rates.size() / 2], rates.front(), rates.back());
+    for (const Way& way : kWays) {
+      if ((way.all && gpu_count() == 1) || (way.zipf && bytes < 64)) continue;
+      const auto [rates, crossed] = contest.run(bytes, way, o.repetitions);
+      std::printf("%5llu B  %-8s %5.0f (%.0f - %.0f)", static_cast<unsigned long long>(bytes),
+                  way.name, rates[rates.size() / 2], rates.front(), rates.back());
+      if (way.zipf) std::printf("  %.3f crossed", crossed);
+      std::printf("\n");
       std::fflush(stdout);
-      results.add("gather", {{"gpus", gpu_count()}, {"bytes", bytes}, {"from", name}},
-                  spread_fields(rates, "gb_s"));
+      ResultFields fields = spread_fields(rates, "gb_s");
+      if (way.zipf) fields["crossed"] = crossed;
+      results.add("gather", {{"gpus", gpu_count()}, {"bytes", bytes}, {"from", way.name}}, fields);
     }
 }
 
