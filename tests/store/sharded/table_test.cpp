@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "plait/base/error.h"
+#include "plait/base/memory.h"
+#include "plait/store/sharded/place.h"
 #include "tests/support/stored_rows.h"
 #include "tests/support/table_rows.h"
 #include "tests/world/ranks.h"
@@ -106,6 +108,20 @@ TEST(Table, MapsFeaturesWithoutACopy) {
   Features sparse{.rows = 1, .width = 1};
   sparse.sparse.offsets = std::vector<EdgeOffset>{0, 0};
   EXPECT_THROW(Table::map(sparse), UsageError);
+}
+
+const RankProgram kPlaces("ranks choose a place", [](World& world) {
+  StoreQuestion q{.table = {.rows = 100, .width = 10}, .ranks = world.size()};
+  expect(choose_place(world, q, true) == TablePlace::mapped, "what is mapped stays so");
+  expect(choose_place(world, q, false) == TablePlace::host, "it fits");
+  // One rank reserves more than there is, which all must learn.
+  choose_place(world, q, false, world.rank() == 0 ? 0 : available_memory() / 10 * 11);
+});
+
+TEST(Table, RanksChooseAPlaceTogether) {
+  const Outcome outcome = run_job({"ranks choose a place", 2, kPatient});
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_THAT(outcome.all_errors(), HasSubstr("the features need 3.9 KiB of this host's memory"));
 }
 
 TEST(Table, RefusesPlacesOfOthers) {

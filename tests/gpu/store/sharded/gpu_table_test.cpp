@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "plait/base/cuda/cuda.cuh"
@@ -15,6 +16,8 @@
 #include "plait/store/cuda/distinct_rows.h"
 #include "plait/store/cuda/gather_rows.h"
 #include "plait/store/hot_rows.h"
+#include "plait/store/sharded/place.h"
+#include "plait/world/gather.h"
 #include "tests/support/stored_rows.h"
 #include "tests/support/table_rows.h"
 #include "tests/world/ranks.h"
@@ -104,6 +107,21 @@ TEST(GpuTable, IsReadByAllRanks) {
         run_job({.program = "gpu tables", .ranks = ranks, .timeout_ms = kPatient});
     EXPECT_EQ(outcome.code, 0) << ranks << " ranks: " << outcome.all_errors();
   }
+}
+
+const RankProgram kPlace("gpu place", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  StoreQuestion q{.table = {.rows = 1000, .width = 10}, .ranks = world.size(), .gpus = true};
+  expect(choose_place(world, q, true) == TablePlace::replicated, "a small table");
+  // A quarter of what is free, of which the least rank's is decisive: too much for copies.
+  q.table.rows = std::ranges::min(gather_values(world, gpu_free_memory())) / 4 / 40;
+  expect(choose_place(world, q, false) == TablePlace::gpu, "a table of a quarter of the memory");
+  choose_place(world, q, false, std::uint64_t{1} << 50);
+});
+
+TEST(GpuTable, RanksChooseAPlaceTogether) {
+  const Outcome outcome = run_job({.program = "gpu place", .ranks = 2, .timeout_ms = kPatient});
+  EXPECT_EQ(outcome.code, 4) << outcome.all_errors();
 }
 
 TEST(GpuTable, OfOddSizes) {
