@@ -2,8 +2,8 @@
 //
 // As many lanes work on a row as it has pieces of the widest word on which all rows stand, up to a
 // warp. A lane reads a piece of each of kInFlight rows before it writes any, so that loads over a
-// link, which take 1.1 us, are many: 132 multiprocessors x 2,048 threads x 4 loads of 16 bytes are
-// 17 MB on their way (4 MB with the words of 4 bytes that become four floats), and a link of
+// link, which take 1.1 us, are many: 132 multiprocessors x 1,024 threads x 4 loads of 16 bytes are
+// 9 MB on their way (2 MB with the words of 4 bytes that become four floats), and a link of
 // 475 GB/s holds 0.5 MB.
 //
 // A row's bytes are read once and written once: n bytes take 2 n / 4.3 TB/s in one GPU's memory if
