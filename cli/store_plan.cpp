@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "plait/aggregate/run_memory.h"
+#include "plait/aggregate/route_choice.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/memory.h"
