@@ -83,6 +83,7 @@ void print_text(const Account& a) {
     fmt::print("{:>12}", fmt::format("rank {}", rank));
   fmt::print("{:>12}\n", "all");
   std::vector<std::uint64_t> totals;
+  totals.reserve(static_cast<std::size_t>(a.question.ranks));
   for (int rank = 0; rank < a.question.ranks; ++rank)
     totals.push_back(a.plan.memory.rank_total(rank));
   for (const MemoryItem& item : a.plan.memory.items)
