@@ -17,6 +17,7 @@
 //   weighted   fp32, one weight per edge, clustered
 //   bf16       bf16 storage of x and y, groups in order of size alone
 //   bf16c      the same, clustered
+//   groups     as clustered, by groups where that takes tiles (kernels/even_cut.h)
 #include <cuda_bf16.h>
 
 #include <algorithm>
@@ -176,6 +177,8 @@ class Width {
     add("weighted", *m.by_cluster, m.weights.data(), false);
     add("bf16", *m.by_size, nullptr, true);
     add("bf16c", *m.by_cluster, nullptr, true);
+    if (width <= kEvenWidth && m.by_cluster->even().size() > 0)
+      add("groups", *m.by_cluster, nullptr, false, NarrowCut::groups);
   }
 
   std::vector<Contestant>& measure(int repetitions) {
@@ -205,7 +208,8 @@ class Width {
   }
   DeviceRows<const void> x() const { return {x_.data(), DType::f32, row_stride(width_)}; }
 
-  void add(const char* name, const RowGroups& groups, const float* weights, bool bf16) {
+  void add(const char* name, const RowGroups& groups, const float* weights, bool bf16,
+           NarrowCut narrow = NarrowCut::automatic) {
     DeviceSpmmArgs args{.groups = &groups,
                         .columns = matrix_.columns.data(),
                         .weights = weights,
@@ -214,7 +218,8 @@ class Width {
                         .width = width_,
                         .y = {y_.data(), DType::f32, width_},
                         .partial_sums = partial_.data(),
-                        .slice_bytes = slice_bytes_};
+                        .slice_bytes = slice_bytes_,
+                        .narrow = narrow};
     if (bf16) {
       args.x = {x16_.data(), DType::bf16, row_stride(width_, DType::bf16)};
       args.y = {y16_.data(), DType::bf16, width_};

@@ -38,6 +38,14 @@ inline std::uint32_t short_group(EdgeOffset edges) {
 // The most edges of a group if sums must not depend on which other rows there are.
 inline constexpr std::uint32_t kFixedGroup = 512;
 
+// A row that was cut: its partial sums are number first .. first + count - 1. Above kFew it is a
+// hub.
+struct CutRow {
+  static constexpr std::uint32_t kFew = 16;
+
+  std::uint32_t row, first, count;
+};
+
 // The groups of one row.
 struct RowCut {
   std::uint32_t groups;      // at least 1: a row without edges has a group too, which writes zeros

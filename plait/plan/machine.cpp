@@ -37,6 +37,7 @@ void for_numbers(Profile& p, const Visit& visit) {
   visit("peer_row", p.peer_row);
   visit("warps_at_once", p.warps_at_once);
   visit("short_group", p.short_group);
+  visit("even_row", p.even_row);
   visit("pick_blocks", p.pick_blocks);
   visit("push_blocks", p.push_blocks);
   visit("push_by_kernel", p.push_by_kernel);

@@ -51,6 +51,9 @@ struct MachineProfile {
   std::uint32_t warps_at_once = 5000;
   // Edges per row, on average, up to which several groups share a warp.
   std::uint32_t short_group = 32;
+  // Edges per row, on average, up to which sums of at most four columns are cut evenly by edges and
+  // rows (kernels/even_cut.h). Longer rows gain more from the order of clusters.
+  std::uint32_t even_row = 32;
   // Blocks of a kernel that pushes rows which change their type, or picked rows above
   // push_by_kernel bytes, beside a sum: about as many as fill a link.
   std::uint32_t pick_blocks = 32;

@@ -28,6 +28,7 @@ struct Case {
   bool clusters = false;
   bool slots = false;        // x is padded as rows in slots are instead
   std::uint64_t before = 0;  // elements before the first row of y
+  NarrowCut narrow = NarrowCut::automatic;
 
   std::uint64_t x_stride() const { return slots ? row_stride(width, x) : width + padding; }
   std::uint64_t y_stride() const { return width + padding; }
@@ -40,9 +41,9 @@ std::ostream& operator<<(std::ostream& out, const Case& c) {
   return out << fmt::format(
              "width {} x {} y {} weighted {} scaled {} accumulate {} most {} slice {} padding {} "
              "slots "
-             "{} before {}",
+             "{} before {} narrow {}",
              c.width, to_string(c.x), to_string(c.y), c.weighted, c.scaled, c.accumulate, c.most,
-             c.slice_bytes, c.padding, c.slots, c.before);
+             c.slice_bytes, c.padding, c.slots, c.before, static_cast<int>(c.narrow));
 }
 
 std::vector<float> expected(const Csr32& graph, const Case& c, const std::vector<float>& x,
@@ -88,12 +89,18 @@ std::vector<float> on_gpu(const Csr32& graph, const Case& c, const std::vector<f
         .row_scale = c.scaled ? scale_there.data() : nullptr,
         .accumulate = c.accumulate,
         .partial_sums = partial_sums.data(),
-        .slice_bytes = c.slice_bytes},
+        .slice_bytes = c.slice_bytes,
+        .narrow = c.narrow},
        nullptr);
   return test::read_as(c.y, y_there.to_host());
 }
 
 void check(const Csr32& graph, const Case& c, unsigned seed = 1) {
+  if (c.width <= kEvenWidth && c.narrow == NarrowCut::automatic) {
+    Case by_groups = c;
+    by_groups.narrow = NarrowCut::groups;
+    check(graph, by_groups, seed);
+  }
   const auto x = test::exact_values(graph.vertices() * c.x_stride(), seed);
   const auto before = test::exact_values(c.before + graph.vertices() * c.y_stride(), seed + 1);
   const auto scale = test::exact_values(graph.vertices(), seed + 2);
@@ -189,6 +196,58 @@ TEST(SpmmCuda, ShortGroupsOfALargeGraphBesideAHub) {
                     .before = width % 4});
 }
 
+// Rows of every kind side by side: a hub over many tiles, empty rows that fill tiles of their own,
+// rows of one edge, rows that end where a tile does.
+TEST(SpmmCuda, NarrowSumsByTiles) {
+  std::mt19937 random(11);
+  for (const std::uint64_t vertices : {1, 3, 1791, 1792, 1793, 5000, 40'000})
+    for (const std::uint64_t kind : {0, 1, 2, 3}) {
+      auto edges = test::random_edges(vertices, kind == 3 ? 0 : 2 * vertices, 5 + kind);
+      const std::uint64_t kept = kind == 1 ? vertices / 8 + 1 : vertices;  // rows with edges
+      for (auto& edge : edges) edge.target %= kept;
+      if (kind == 2)
+        for (std::uint64_t e = 0; e < 12 * vertices; ++e)
+          edges.push_back({random() % vertices, vertices / 2 + (e % 16 == 0 && vertices > 2), 1});
+      for (std::size_t e = 0; e < edges.size(); ++e)
+        edges[e].weight = static_cast<float>(1 + e % 7) / 4;
+      const Csr32 graph = build_csr(test::edge_list<std::uint32_t>(vertices, edges, true));
+      for (std::uint64_t width = 1; width <= kEvenWidth; ++width)
+        for (const DType x : {DType::f32, DType::bf16, DType::f16})
+          for (int bits = 0; bits < 8; ++bits)
+            check(graph, {.width = width,
+                          .x = x,
+                          .y = bits % 2 == 0 ? DType::f32 : x,
+                          .weighted = (bits & 2) != 0,
+                          .scaled = (bits & 4) != 0,
+                          .accumulate = (bits & 2) != 0,
+                          .padding = bits % 3 == 0   ? 0u
+                                     : bits % 3 == 1 ? 1u
+                                                     : 8 - width,
+                          .slots = bits == 5,
+                          .before = static_cast<std::uint64_t>(bits) % 4,
+                          .narrow = NarrowCut::tiles});
+    }
+}
+
+TEST(SpmmCuda, TilesAreRefusedWhereTheyCannotBe) {
+  const Csr32 flat = test::random_csr<std::uint32_t>(700, 2100, 2);
+  EXPECT_THROW(check(flat, {.width = 5, .narrow = NarrowCut::tiles}), UsageError);
+  const Csr32 long_rows = test::random_csr<std::uint32_t>(100, 9000, 4);
+  EXPECT_THROW(check(long_rows, {.width = 1, .narrow = NarrowCut::tiles}), UsageError);
+}
+
+// A row's sum of many values that are not exact, against double precision.
+TEST(SpmmCuda, TilesOfAHubAddPrecisely) {
+  constexpr std::uint64_t kLeaves = 300'000;
+  const Csr32 star = std::get<Csr32>(build_csr(generate_star(kLeaves)));
+  std::vector<float> x(kLeaves);
+  for (std::uint64_t v = 0; v < kLeaves; ++v) x[v] = 1 + static_cast<float>(v % 1000) / 999;
+  const Case c{.width = 1, .narrow = NarrowCut::tiles};
+  const std::vector<float> zero(kLeaves), found = on_gpu(star, c, x, zero, {});
+  const std::vector<float> right = expected(star, c, x, zero, {});
+  for (std::uint64_t v = 0; v < kLeaves; ++v) ASSERT_NEAR(found[v], right[v], 1e-6 * right[v]) << v;
+}
+
 // Values are not exact: the order of summation must not change from run to run, nor by clusters.
 TEST(SpmmCuda, SameBitsInHundredRuns) {
   auto edges = test::random_edges(200, 60000, 5);
@@ -203,6 +262,18 @@ TEST(SpmmCuda, SameBitsInHundredRuns) {
   for (int run = 1; run < 100; ++run) {
     c.clusters = run % 2 == 1;
     ASSERT_EQ(on_gpu(graph, c, x, zero, {}), first) << run;
+  }
+}
+TEST(SpmmCuda, SameBitsInHundredRunsByTiles) {
+  const Csr32 graph = std::get<Csr32>(build_csr(generate_star(20'000)));
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  for (const std::uint64_t width : {1, 3}) {
+    std::vector<float> x(graph.vertices() * width);
+    for (float& value : x) value = uniform(random);
+    const Case c{.width = width, .narrow = NarrowCut::tiles};
+    const std::vector<float> zero(x.size()), first = on_gpu(graph, c, x, zero, {});
+    for (int run = 1; run < 100; ++run) ASSERT_EQ(on_gpu(graph, c, x, zero, {}), first) << run;
   }
 }
 

@@ -423,7 +423,7 @@ void GpuEdgeGroups::sums(const EdgeValues& args, float* y, float* scratch, void*
   joined.width = joined.y_stride = joined.partial_stride = v.width;
   joined.y = y;
   joined.partial_sums = scratch;
-  add_partial_sums(joined, groups_->of, DType::f32, on);
+  add_partial_sums(joined, cut_rows_of(groups_->of), DType::f32, on);
 }
 
 void GpuEdgeGroups::rows(const EdgeValues& args, float* r, void* stream) const {

@@ -125,6 +125,8 @@ RowGroups::RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64
       "planning neighbour groups");
   check_cuda(cudaStreamSynchronize(stream), "planning neighbour groups");
   edges_ = total.edges;
+  if (end == begin + 1 && !options.skip_empty && suits_even_cut(edges_, rows))
+    even_ = EvenCut(begin, rows, edges_, stream);
   groups_ = DeviceArray<RowGroup>(total.groups);
   cut_ = DeviceArray<CutRow>(total.few + total.hubs);
   hubs_ = total.hubs;

@@ -6,6 +6,8 @@
 
 #include "plait/base/cuda/cuda.cuh"
 #include "plait/base/ids.h"
+#include "plait/kernels/cuda/even_cut.cuh"
+#include "plait/kernels/row_cut.h"
 
 namespace plait {
 
@@ -18,14 +20,6 @@ struct RowGroup {
   EdgeOffset begin;      // the group's first edge
   std::uint32_t edges;   // at most 2^31
   std::uint32_t target;  // the row, or kPartial | number of the partial sum
-};
-
-// A row that was cut: its partial sums are number first .. first + count - 1. Above kFew it is a
-// hub.
-struct CutRow {
-  static constexpr std::uint32_t kFew = 16;
-
-  std::uint32_t row, first, count;
 };
 
 // The cut of rows into groups, and the order in which groups are worked on.
@@ -43,7 +37,8 @@ class RowGroups {
  public:
   // Row i has the edges begin[i] .. end[i] - 1. All pointers are to memory of the GPU. Within a
   // cluster, groups with more edges come first. Waits for the stream. Throws UsageError above 2^31
-  // - 1 rows, DoesNotFitError if memory is short.
+  // - 1 rows, DoesNotFitError if memory is short. If end is begin + 1, so that the rows are those
+  // of a CSR, begin[0] .. begin[rows] must outlive this object.
   RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64_t rows,
             const RowGroupOptions& options, cudaStream_t stream);
 
@@ -61,6 +56,9 @@ class RowGroups {
   const std::uint32_t* partial_rows() const { return partial_rows_.data(); }
   // The number of edges in all groups.
   EdgeOffset edges() const { return edges_; }
+  // The even cut of the same edges for narrow sums, if the rows are those of a CSR and few edges
+  // per row make it worth while (suits_even_cut()); else it has no tiles.
+  const EvenCut& even() const { return even_; }
 
  private:
   DeviceArray<RowGroup> groups_;
@@ -68,6 +66,7 @@ class RowGroups {
   DeviceArray<std::uint32_t> partial_rows_;
   EdgeOffset edges_ = 0;
   std::uint32_t short_ = 0, hubs_ = 0;
+  EvenCut even_;
 };
 
 }  // namespace plait

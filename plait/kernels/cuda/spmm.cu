@@ -16,6 +16,8 @@
 //     can be.
 //   - Groups come in an order that puts rows of one cluster side by side (RowGroupOptions).
 //   - Columns, weights and y pass through once: they are marked to be evicted first.
+//   - Sums of at most four columns of a matrix with short rows are bound by other bytes; they have
+//     a kernel of their own (spmm_tiles.cu).
 //   - Rows of y that stand at any float are written 16 bytes per lane too: the sums are shifted
 //     over the lanes to where 16 bytes begin.
 //
@@ -33,6 +35,7 @@
 #include "plait/kernels/cuda/spmm.cuh"
 #include "plait/kernels/cuda/spmm_partial_sums.cuh"
 #include "plait/kernels/cuda/spmm_rows.cuh"
+#include "plait/kernels/cuda/spmm_tiles.cuh"
 #include "plait/kernels/row_cut.h"
 
 namespace plait {
@@ -332,37 +335,54 @@ std::uint64_t slice_bytes(const DeviceSpmmArgs& args) {
   return args.groups->short_size() > 0 ? kWholeSlice : slice_of_long_groups(args);
 }
 
+// Tells whether a sum is cut into tiles rather than groups.
+bool takes_tiles(const DeviceSpmmArgs& args) {
+  const bool can = args.width > 0 && args.width <= kEvenWidth && args.groups->even().size() > 0 &&
+                   !args.fixed_order;
+  require<UsageError>(can || args.narrow != NarrowCut::tiles, "this sum cannot be cut into tiles");
+  return can && args.narrow != NarrowCut::groups;
+}
+
+SpmmView view_of(const DeviceSpmmArgs& args) {
+  return {.groups = args.groups->groups(),
+          .group_count = args.groups->size(),
+          .long_count = args.groups->size() - (args.fixed_order ? 0 : args.groups->short_size()),
+          .columns = args.columns,
+          .weights = args.weights,
+          .x = args.x.data,
+          .x_stride = args.x.stride,
+          .width = args.width,
+          .y = args.y.data,
+          .y_stride = args.y.stride,
+          .row_scale = args.row_scale,
+          .accumulate = args.accumulate,
+          .y_in_vectors =
+              args.y.stride % 4 == 0 &&
+              reinterpret_cast<std::uintptr_t>(args.y.data) % (4 * size_of(args.y.type)) == 0,
+          .partial_sums = args.partial_sums,
+          .partial_stride = row_stride(args.width)};
+}
+
 }  // namespace
 
 std::uint64_t spmm_scratch(const RowGroups& groups, std::uint64_t width) {
-  return groups.partial_sums() * row_stride(width);
+  const std::uint64_t of_groups = groups.partial_sums();
+  const bool narrow = width <= kEvenWidth;
+  return (narrow ? std::max(of_groups, groups.even().partial_sums()) : of_groups) *
+         row_stride(width);
 }
 
 void spmm(const DeviceSpmmArgs& args, cudaStream_t stream) {
   const DType x = args.x.type, y = args.y.type;
   require<UsageError>(y == DType::f32 || y == x, "x of {} cannot be summed into y of {}",
                       to_string(x), to_string(y));
-  require<UsageError>(args.groups->cut_size() == 0 || args.partial_sums != nullptr,
-                      "cut rows need memory for partial sums");
   require<UsageError>(args.x.stride >> 32 == 0, "rows of x are {} elements apart", args.x.stride);
+  const bool tiles = takes_tiles(args);
+  require<UsageError>(args.partial_sums != nullptr || (!tiles && args.groups->cut_size() == 0),
+                      "cut rows need memory for partial sums");
   if (args.groups->size() == 0 || args.width == 0) return;
-  const SpmmView view{
-      .groups = args.groups->groups(),
-      .group_count = args.groups->size(),
-      .long_count = args.groups->size() - (args.fixed_order ? 0 : args.groups->short_size()),
-      .columns = args.columns,
-      .weights = args.weights,
-      .x = args.x.data,
-      .x_stride = args.x.stride,
-      .width = args.width,
-      .y = args.y.data,
-      .y_stride = args.y.stride,
-      .row_scale = args.row_scale,
-      .accumulate = args.accumulate,
-      .y_in_vectors = args.y.stride % 4 == 0 &&
-                      reinterpret_cast<std::uintptr_t>(args.y.data) % (4 * size_of(y)) == 0,
-      .partial_sums = args.partial_sums,
-      .partial_stride = row_stride(args.width)};
+  const SpmmView view = view_of(args);
+  if (tiles) return spmm_by_tiles(view, args.groups->even(), x, y, stream);
   const bool vectors = reads_whole_vectors(args);
   const std::uint64_t vec = vectors ? 16 / size_of(x) : 1;
   const std::uint64_t most = vectors ? slice_bytes(args) / 16 : kWarp;
@@ -374,7 +394,7 @@ void spmm(const DeviceSpmmArgs& args, cudaStream_t stream) {
             : sum_groups<X, Y, 1>(view, *args.groups, lanes, stream);
   });
   check_cuda(cudaGetLastError(), "spmm");
-  add_partial_sums(view, *args.groups, y, stream);
+  add_partial_sums(view, cut_rows_of(*args.groups), y, stream);
 }
 
 }  // namespace plait

@@ -3,7 +3,8 @@
 // Shapes are as in kernels/spmm.h; all pointers are to memory that the GPU reaches. x and y are
 // stored in any DType, sums are fp32. The result has the same bits each time, whatever the order of
 // groups: a row's edges are summed in a fixed pattern, the groups of a cut row in one that depends
-// on their number alone.
+// on their number alone. Narrow sums by the even cut depend on where in the matrix a row stands,
+// too.
 //
 // Rows of x are read fastest (16 bytes per lane) if x and its stride are multiples of 16 bytes and
 // rows are padded to such a multiple, as row_stride() has them; any other x is read element by
@@ -25,6 +26,13 @@ struct DeviceRows {
   std::uint64_t stride = 0;
 };
 
+// The work of one warp or block in a sum of at most kEvenWidth columns (kernels/even_cut.h).
+enum class NarrowCut {
+  automatic,  // tiles, if the groups have an even cut and fixed_order is not asked for
+  groups,
+  tiles  // for tests and benchmarks: throws UsageError where `automatic` would not take them
+};
+
 // Arguments of spmm(). Nothing is owned.
 struct DeviceSpmmArgs {
   const RowGroups* groups = nullptr;
@@ -36,8 +44,8 @@ struct DeviceSpmmArgs {
   DeviceRows<void> y;                // fp32, or the type of x
   const float* row_scale = nullptr;  // one per row, or null: all 1
   bool accumulate = false;           // add to y instead of overwriting it
-  // Memory for a cut row's sums: spmm_scratch() floats at a multiple of 16 bytes, or null if no row
-  // is cut.
+  // Memory for a cut row's sums: spmm_scratch() floats at a multiple of 16 bytes, or null if these
+  // are 0.
   float* partial_sums = nullptr;
   // Bytes of a row of x that are read in one pass over the edges: a power of two from 16 to 512, or
   // 0: 256 with fixed_order, 512 if there are short groups, else one to four lines of the cache, by
@@ -46,6 +54,7 @@ struct DeviceSpmmArgs {
   // The order in which a row is summed depends only on its edges, the width and the groups' size,
   // not on x_rows or the mean length of rows.
   bool fixed_order = false;
+  NarrowCut narrow = NarrowCut::automatic;
 };
 
 // Returns the floats that `partial_sums` needs.

@@ -12,7 +12,7 @@
 namespace plait {
 namespace {
 
-constexpr int kFewThreads = 128;
+constexpr int kFewThreads = 128, kFewLeast = 4;
 constexpr int kHubLines = 16;
 
 template <class Y>
@@ -65,20 +65,19 @@ __global__ void add_hubs(const CutRow* rows, const __grid_constant__ SpmmView a)
 
 }  // namespace
 
-void add_partial_sums(const SpmmView& view, const RowGroups& groups, DType y, cudaStream_t stream) {
+void add_partial_sums(const SpmmView& view, const CutRows& cut, DType y, cudaStream_t stream) {
   with_type(y, [&]<class Y>(Y) {
-    if (const std::uint32_t few = groups.cut_size() - groups.hubs(); few > 0) {
+    if (const std::uint32_t few = cut.count - cut.hubs; few > 0) {
       const auto columns = static_cast<unsigned>(
-          std::clamp<std::uint64_t>(std::bit_ceil(view.width), 8, kFewThreads));
+          std::clamp<std::uint64_t>(std::bit_ceil(view.width), kFewLeast, kFewThreads));
       const dim3 block(columns, kFewThreads / columns);
-      launch_early(add_few<Y>, (few + block.y - 1) / block.y, block, stream, groups.cut_rows(), few,
-                   view);
+      launch_early(add_few<Y>, (few + block.y - 1) / block.y, block, stream, cut.rows, few, view);
     }
-    if (groups.hubs() > 0) {
-      const dim3 grid(groups.hubs(),
+    if (cut.hubs > 0) {
+      const dim3 grid(cut.hubs,
                       static_cast<unsigned>((view.width + kHubColumns - 1) / kHubColumns));
       launch_early(add_hubs<Y>, grid, dim3(kHubColumns, kHubLines), stream,
-                   groups.cut_rows() + groups.cut_size() - groups.hubs(), view);
+                   cut.rows + cut.count - cut.hubs, view);
     }
   });
 }
