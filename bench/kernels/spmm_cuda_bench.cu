@@ -17,7 +17,8 @@
 //   weighted   fp32, one weight per edge, clustered
 //   bf16       bf16 storage of x and y, groups in order of size alone
 //   bf16c      the same, clustered
-//   groups     as clustered, by groups where that takes tiles (kernels/even_cut.h)
+//   groups     as clustered, by groups where tiles are possible (kernels/even_cut.h)
+//   tiles      as clustered, by tiles
 #include <cuda_bf16.h>
 
 #include <algorithm>
@@ -177,8 +178,9 @@ class Width {
     add("weighted", *m.by_cluster, m.weights.data(), false);
     add("bf16", *m.by_size, nullptr, true);
     add("bf16c", *m.by_cluster, nullptr, true);
-    if (width <= kEvenWidth && m.by_cluster->even().size() > 0)
-      add("groups", *m.by_cluster, nullptr, false, NarrowCut::groups);
+    if (width > kEvenWidth || m.by_cluster->even().size() == 0) return;
+    add("groups", *m.by_cluster, nullptr, false, NarrowCut::groups);
+    add("tiles", *m.by_cluster, nullptr, false, NarrowCut::tiles);
   }
 
   std::vector<Contestant>& measure(int repetitions) {

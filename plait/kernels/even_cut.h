@@ -83,10 +83,26 @@ struct EvenCutRows {
 // `tiles`: of all tiles, and behind them the end of the matrix.
 EvenCutRows cut_rows_of(std::span<const EvenTile> tiles);
 
-// Tells whether narrow sums of such a matrix are faster by the even cut than by groups in the order
+// Tells whether narrow sums of such a matrix may be cut evenly: long rows gain more from the order
 // of clusters.
 inline bool suits_even_cut(EdgeOffset edges, std::uint64_t rows) {
   return rows > 0 && edges <= rows * EdgeOffset{machine().even_row};
+}
+
+// The lengths of a matrix' rows.
+struct RowLengths {
+  EdgeOffset edges = 0;
+  std::uint64_t squares = 0;  // of the rows' numbers of edges, in all
+  std::uint64_t rows = 0;
+};
+// Tells whether narrow sums of a matrix that suits are faster by the even cut than by groups. They
+// are not if the launches of three kernels take longer than the work, or if all rows have about the
+// same number of edges, more than three, which leaves nothing to even out: then the mean square is
+// hardly more than the square of the mean.
+inline bool gains_by_even_cut(const RowLengths& of) {
+  const double rows = static_cast<double>(of.rows), edges = static_cast<double>(of.edges);
+  const bool alike = static_cast<double>(of.squares) * rows <= 1.02 * edges * edges;
+  return of.edges >= machine().even_edges && (edges <= 3 * rows || !alike);
 }
 
 }  // namespace plait

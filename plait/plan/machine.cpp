@@ -38,6 +38,7 @@ void for_numbers(Profile& p, const Visit& visit) {
   visit("warps_at_once", p.warps_at_once);
   visit("short_group", p.short_group);
   visit("even_row", p.even_row);
+  visit("even_edges", p.even_edges);
   visit("pick_blocks", p.pick_blocks);
   visit("push_blocks", p.push_blocks);
   visit("push_by_kernel", p.push_by_kernel);

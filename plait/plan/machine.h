@@ -54,6 +54,8 @@ struct MachineProfile {
   // Edges per row, on average, up to which sums of at most four columns are cut evenly by edges and
   // rows (kernels/even_cut.h). Longer rows gain more from the order of clusters.
   std::uint32_t even_row = 32;
+  // Edges of a matrix from which this is done.
+  std::uint32_t even_edges = 1 << 17;
   // Blocks of a kernel that pushes rows which change their type, or picked rows above
   // push_by_kernel bytes, beside a sum: about as many as fill a link.
   std::uint32_t pick_blocks = 32;

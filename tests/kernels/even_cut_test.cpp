@@ -113,5 +113,19 @@ TEST(EvenCut, SuitsShortRows) {
   EXPECT_FALSE(suits_even_cut(0, 0));
 }
 
+TEST(EvenCut, GainsWhereManyRowsDiffer) {
+  constexpr EdgeOffset kEdges = 1 << 20;
+  const auto rows_of = [](EdgeOffset each, std::uint64_t times_square) {
+    return RowLengths{kEdges, kEdges * each * times_square, kEdges / each};
+  };
+  EXPECT_TRUE(gains_by_even_cut(rows_of(1, 1)));    // a path that is directed
+  EXPECT_TRUE(gains_by_even_cut(rows_of(2, 1)));    // a ring
+  EXPECT_FALSE(gains_by_even_cut(rows_of(4, 1)));   // a grid
+  EXPECT_FALSE(gains_by_even_cut(rows_of(16, 1)));  // cliques
+  EXPECT_TRUE(gains_by_even_cut(rows_of(16, 2)));
+  EXPECT_FALSE(gains_by_even_cut({1 << 16, 1 << 24, 1 << 14}));  // a tiny graph
+  EXPECT_FALSE(gains_by_even_cut({0, 0, 5}));
+}
+
 }  // namespace
 }  // namespace plait

@@ -20,12 +20,14 @@ constexpr int kThreads = 256;
 // The counts of all rows before this one.
 struct Counts {
   EdgeOffset edges;
+  std::uint64_t squares;  // of the numbers of edges
   std::uint32_t groups, partial_sums;
   std::uint32_t short_in_small,
       short_in_large;       // groups that are short in a small and in a large graph
   std::uint32_t few, hubs;  // rows that are cut into few and into many groups
   __host__ __device__ friend Counts operator+(Counts a, Counts b) {
     return {a.edges + b.edges,
+            a.squares + b.squares,
             a.groups + b.groups,
             a.partial_sums + b.partial_sums,
             a.short_in_small + b.short_in_small,
@@ -50,6 +52,7 @@ struct Rows {
     const bool many = cut.groups > 1, hub = cut.groups > CutRow::kFew;
     const EdgeOffset last = edges - (cut.groups - 1) * EdgeOffset{cut.group_size};
     return {edges,
+            edges * edges,
             cut.groups,
             many ? cut.groups : 0,
             last <= kShortInSmall,
@@ -125,8 +128,10 @@ RowGroups::RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64
       "planning neighbour groups");
   check_cuda(cudaStreamSynchronize(stream), "planning neighbour groups");
   edges_ = total.edges;
-  if (end == begin + 1 && !options.skip_empty && suits_even_cut(edges_, rows))
+  if (end == begin + 1 && !options.skip_empty && suits_even_cut(edges_, rows)) {
     even_ = EvenCut(begin, rows, edges_, stream);
+    gains_by_even_cut_ = plait::gains_by_even_cut({edges_, total.squares, rows});
+  }
   groups_ = DeviceArray<RowGroup>(total.groups);
   cut_ = DeviceArray<CutRow>(total.few + total.hubs);
   hubs_ = total.hubs;

@@ -57,8 +57,9 @@ class RowGroups {
   // The number of edges in all groups.
   EdgeOffset edges() const { return edges_; }
   // The even cut of the same edges for narrow sums, if the rows are those of a CSR and few edges
-  // per row make it worth while (suits_even_cut()); else it has no tiles.
+  // per row allow it (suits_even_cut()); else it has no tiles. The other tells whether it is faster.
   const EvenCut& even() const { return even_; }
+  bool gains_by_even_cut() const { return gains_by_even_cut_; }
 
  private:
   DeviceArray<RowGroup> groups_;
@@ -67,6 +68,7 @@ class RowGroups {
   EdgeOffset edges_ = 0;
   std::uint32_t short_ = 0, hubs_ = 0;
   EvenCut even_;
+  bool gains_by_even_cut_ = false;
 };
 
 }  // namespace plait

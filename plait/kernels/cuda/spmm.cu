@@ -340,7 +340,8 @@ bool takes_tiles(const DeviceSpmmArgs& args) {
   const bool can = args.width > 0 && args.width <= kEvenWidth && args.groups->even().size() > 0 &&
                    !args.fixed_order;
   require<UsageError>(can || args.narrow != NarrowCut::tiles, "this sum cannot be cut into tiles");
-  return can && args.narrow != NarrowCut::groups;
+  if (args.narrow != NarrowCut::automatic) return args.narrow == NarrowCut::tiles;
+  return can && args.groups->gains_by_even_cut();
 }
 
 SpmmView view_of(const DeviceSpmmArgs& args) {

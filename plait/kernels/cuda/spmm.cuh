@@ -28,9 +28,9 @@ struct DeviceRows {
 
 // The work of one warp or block in a sum of at most kEvenWidth columns (kernels/even_cut.h).
 enum class NarrowCut {
-  automatic,  // tiles, if the groups have an even cut and fixed_order is not asked for
+  automatic,  // tiles, if these are possible and faster (gains_by_even_cut())
   groups,
-  tiles  // for tests and benchmarks: throws UsageError where `automatic` would not take them
+  tiles  // for tests and benchmarks: throws UsageError without an even cut and for fixed_order
 };
 
 // Arguments of spmm(). Nothing is owned.
