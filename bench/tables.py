@@ -46,6 +46,24 @@ def spmm(measured):
     yield f"The geometric mean is {mean(ratios):.2f}."
 
 
+@table("spmm-narrow", "graph | width 1, ms (cuSPARSE's over it) | width 2 | width 3 | width 4 | width 1 by groups")
+def spmm_narrow(measured):
+    ratios = []
+    for graph in ("grid", "ring", "path", "star", "tree", "wide-tree", "clique", "cliques", "large-cliques", "uniform",
+                  "rmat", "bipartite", "small-world", "crawl", "tiny-grid", "tiny-clique", "tiny-uniform",
+                  "small-rmat", "small-crawl"):
+        cells = []
+        for width in (1, 2, 3, 4):
+            cusparse, ours = (measured("spmm-narrow", graph=graph, width=width, kernel=kernel).median_ms
+                              for kernel in ("cusparse", "clustered"))
+            ratios.append(cusparse / ours)
+            cells.append(f"{ours:.3f} ({ratios[-1]:.2f})")
+        groups = "" if "clique" in graph and graph != "cliques" else \
+            f"{measured('spmm-narrow', graph=graph, width=1, kernel='groups').median_ms:.3f}"
+        yield graph, *cells, groups
+    yield f"The geometric mean of the ratios is {mean(ratios):.2f}, the least {min(ratios):.2f}."
+
+
 @table("spmm-cuda", "graph, width | cuSPARSE | sum, rows by size | sum, rows by cluster | "
                     "weighted, by cluster | bf16, by size | bf16, by cluster")
 def spmm_cuda(measured):
@@ -375,6 +393,16 @@ def sample_cuda(measured):
     for fanouts, targets in product(("30,30,30", "10,10,10", "15,10,5"), ("newest", "all", "disjoint")):
         entry = measured("sample-cuda", fanouts=fanouts, targets=targets, batch=512, scale=1.0)
         yield (fanouts, targets, spread(entry, 3), f"{entry.g_edges_s:.1f}", f"{entry.g_edges_s_two:.1f}")
+
+
+@table("gather-zipf", "bytes of a row | uniform, GB/s | Zipf(1.0) | each remote row once | hot rows kept")
+def gather_zipf(measured):
+    for size in (64, 128, 400, 1024, 4096):
+        cells = []
+        for source in ("all", "zipf", "distinct", "hot"):
+            entry = measured("gather", gpus=2, bytes=size, **{"from": source})
+            cells.append(f"{entry.median_gb_s:.0f}")
+        yield size, *cells
 
 
 @table("gather", "bytes of a row | rows of the GPU itself, GB/s")

@@ -57,7 +57,8 @@ class RowGroups {
   // The number of edges in all groups.
   EdgeOffset edges() const { return edges_; }
   // The even cut of the same edges for narrow sums, if the rows are those of a CSR and few edges
-  // per row allow it (suits_even_cut()); else it has no tiles. The other tells whether it is faster.
+  // per row allow it (suits_even_cut()); else it has no tiles. The other tells whether it is
+  // faster.
   const EvenCut& even() const { return even_; }
   bool gains_by_even_cut() const { return gains_by_even_cut_; }
 
