@@ -6,6 +6,7 @@
 #include "plait/kernels/cuda/edge_values.h"
 #include "plait/kernels/cuda/sparse.h"
 #include "plait/kernels/word_hash.h"
+#include "plait/sample/cuda/layer_edges.h"
 #include "plait/sample/cuda/neighbours.h"
 #include "plait/store/cuda/count_ids.h"
 #include "plait/store/cuda/distinct_rows.h"

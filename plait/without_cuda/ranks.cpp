@@ -2,6 +2,7 @@
 #include "plait/aggregate/cuda/aggregator.h"
 #include "plait/aggregate/cuda/bench.h"
 #include "plait/aggregate/cuda/managed_bench.h"
+#include "plait/aggregate/cuda/sampled_edges.h"
 #include "plait/base/gpu.h"
 #include "plait/exchange/cuda/all_reduce.h"
 #include "plait/exchange/cuda/machine_rates.h"
@@ -44,6 +45,11 @@ std::unique_ptr<GpuTable> GpuTable::create(World&, const TableSettings&, const T
   return nullptr;
 }
 void GpuTable::gather(const std::uint64_t*, std::uint64_t, float*, std::uint64_t, void*) const {}
+std::unique_ptr<Aggregator> make_gpu_sample_aggregator(GpuSampledEdges, const SampleStreams&,
+                                                       WantsGradients) {
+  use_gpu(0);  // throws
+  return nullptr;
+}
 
 struct GpuBench::State {};
 

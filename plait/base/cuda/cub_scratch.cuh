@@ -8,13 +8,17 @@
 namespace plait {
 
 // Calls act(scratch, bytes) twice, as CUB wants it: first to learn how much it takes, then to work.
-// Throws as check_cuda(), with `what`.
+// The scratch memory is the pool's, if one is named. Throws as check_cuda(), with `what`.
 template <class Act>
-void with_scratch(std::string_view what, Act act) {
+void with_scratch(std::string_view what, const std::optional<FromPool>& pool, Act act) {
   std::size_t bytes = 0;
   check_cuda(act(nullptr, bytes), what);
-  DeviceArray<std::byte> scratch(bytes);
+  DeviceArray<std::byte> scratch(bytes, pool);
   check_cuda(act(scratch.data(), bytes), what);
+}
+template <class Act>
+void with_scratch(std::string_view what, Act act) {
+  with_scratch(what, std::nullopt, act);
 }
 
 }  // namespace plait

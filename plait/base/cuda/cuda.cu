@@ -1,3 +1,7 @@
+#include <limits>
+#include <map>
+#include <mutex>
+
 #include "plait/base/cuda/cuda.cuh"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
@@ -27,6 +31,48 @@ void* allocate_on_gpu(std::size_t bytes) {
   }
   check_cuda(status, "GPU memory");
   return memory;
+}
+
+namespace {
+
+// Returns the pool of the current GPU, or null if there is none and none is to be made. It keeps
+// what is given back, until it is trimmed.
+cudaMemPool_t gpu_pool(bool make) {
+  static std::mutex mutex;
+  static std::map<int, cudaMemPool_t> pools;
+  int device = 0;
+  check_cuda(cudaGetDevice(&device), "the GPU");
+  const std::lock_guard lock(mutex);
+  cudaMemPool_t& pool = pools[device];
+  if (pool != nullptr || !make) return pool;
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location = {cudaMemLocationTypeDevice, device};
+  check_cuda(cudaMemPoolCreate(&pool, &properties), "a pool of GPU memory");
+  std::uint64_t kept = std::numeric_limits<std::uint64_t>::max();
+  check_cuda(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept),
+             "a pool of GPU memory");
+  return pool;
+}
+
+}  // namespace
+
+void* allocate_from_pool(std::size_t bytes, cudaStream_t stream) {
+  const cudaMemPool_t pool = gpu_pool(true);
+  void* memory = nullptr;
+  cudaError_t status = cudaMallocFromPoolAsync(&memory, bytes, pool, stream);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    release_gpu_caches();
+    status = cudaMallocFromPoolAsync(&memory, bytes, pool, stream);
+  }
+  check_cuda(status, "GPU memory");
+  return memory;
+}
+
+void trim_gpu_pool() {
+  const cudaMemPool_t pool = gpu_pool(false);
+  if (pool != nullptr) check_cuda(cudaMemPoolTrimTo(pool, 0), "a pool of GPU memory");
 }
 
 bool is_recorded(cudaStream_t stream) {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,20 @@ void check_cuda(cudaError_t status, std::string_view what);
 // Returns memory of the current GPU, for cudaFree(). If there is too little, memory that caches
 // keep unused is given back first (gpu.h); throws DoesNotFitError if that is not enough.
 void* allocate_on_gpu(std::size_t bytes);
+
+// Memory from a pool that this process keeps for the current GPU: it is taken in the order of one
+// stream and given back in the order of another, and the GPU is not waited for. Both streams must
+// live until then, and the memory must not be used by any later work.
+struct FromPool {
+  cudaStream_t stream = nullptr, last = nullptr;
+
+  // For memory that is used on `stream` alone.
+  FromPool scratch() const { return {stream, stream}; }
+};
+// Returns such memory, for cudaFreeAsync(). Throws as allocate_on_gpu(). What the pool keeps unused
+// is freed by trim_gpu_pool().
+void* allocate_from_pool(std::size_t bytes, cudaStream_t stream);
+void trim_gpu_pool();
 
 // Tells whether work given to the stream is recorded for replay (CUDA graphs), and does not run
 // now.
@@ -42,14 +57,27 @@ class DeviceArray {
   explicit DeviceArray(std::span<const T> values) : DeviceArray(values.size()) {
     if (size_ > 0) copy_to_gpu(data_, values.data(), size_ * sizeof(T));
   }
+  // Takes memory of the pool, or other memory if `pool` is null.
+  DeviceArray(std::size_t size, const std::optional<FromPool>& pool) : size_(size), pool_(pool) {
+    if (size == 0) return;
+    data_ = static_cast<T*>(pool ? allocate_from_pool(size * sizeof(T), pool->stream)
+                                 : allocate_on_gpu(size * sizeof(T)));
+  }
   ~DeviceArray() {
-    if (data_ != nullptr) cudaFree(data_);
+    if (data_ == nullptr) return;
+    if (pool_)
+      cudaFreeAsync(data_, pool_->last);
+    else
+      cudaFree(data_);
   }
   DeviceArray(DeviceArray&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+      : data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        pool_(other.pool_) {}
   DeviceArray& operator=(DeviceArray&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
+    std::swap(pool_, other.pool_);
     return *this;
   }
 
@@ -75,6 +103,7 @@ class DeviceArray {
  private:
   T* data_ = nullptr;
   std::size_t size_ = 0;
+  std::optional<FromPool> pool_;  // from which data_ is
 };
 
 // A point in a stream's work. Members throw as check_cuda().

@@ -223,6 +223,7 @@ std::atomic<void (*)()> cache_release = nullptr;
 
 void release_gpu_caches() {
   if (void (*const release)() = cache_release) release();
+  trim_gpu_pool();
 }
 
 void set_gpu_cache_release(void (*release)()) { cache_release = release; }

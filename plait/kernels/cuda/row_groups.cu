@@ -115,10 +115,12 @@ RowGroups::RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64
                      const RowGroupOptions& options, cudaStream_t stream) {
   require<UsageError>(rows < RowGroup::kPartial, "{} rows on one GPU are more than 2^31 - 1", rows);
   const Rows all{begin, end, rows, options.most, options.skip_empty};
-  DeviceArray<Counts> before(rows + 1);
+  const std::optional<FromPool>& pool = options.pool;
+  const auto scratch_pool = pool ? std::optional(pool->scratch()) : std::nullopt;
+  DeviceArray<Counts> before(rows + 1, scratch_pool);
   const auto counts =
       thrust::make_transform_iterator(thrust::counting_iterator<std::uint64_t>(0), all);
-  with_scratch("planning neighbour groups", [&](void* scratch, std::size_t& bytes) {
+  with_scratch("planning neighbour groups", scratch_pool, [&](void* scratch, std::size_t& bytes) {
     return cub::DeviceScan::ExclusiveScan(scratch, bytes, counts, before.data(),
                                           cuda::std::plus<>{}, Counts{}, rows + 1, stream);
   });
@@ -128,28 +130,29 @@ RowGroups::RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64
       "planning neighbour groups");
   check_cuda(cudaStreamSynchronize(stream), "planning neighbour groups");
   edges_ = total.edges;
-  if (end == begin + 1 && !options.skip_empty && suits_even_cut(edges_, rows)) {
+  if (!pool && end == begin + 1 && !options.skip_empty && suits_even_cut(edges_, rows)) {
     even_ = EvenCut(begin, rows, edges_, stream);
     gains_by_even_cut_ = plait::gains_by_even_cut({edges_, total.squares, rows});
   }
-  groups_ = DeviceArray<RowGroup>(total.groups);
-  cut_ = DeviceArray<CutRow>(total.few + total.hubs);
+  groups_ = DeviceArray<RowGroup>(total.groups, pool);
+  cut_ = DeviceArray<CutRow>(total.few + total.hubs, pool);
   hubs_ = total.hubs;
   const std::uint32_t most_of_short = short_group(edges_);
   if (edges_ <= total.groups * EdgeOffset{machine().short_group})
     short_ = most_of_short == kShortInSmall ? total.short_in_small : total.short_in_large;
-  partial_rows_ = DeviceArray<std::uint32_t>(total.partial_sums);
+  partial_rows_ = DeviceArray<std::uint32_t>(total.partial_sums, pool);
   if (total.groups == 0) return;
 
-  DeviceArray<RowGroup> unsorted(total.groups);
-  DeviceArray<std::uint64_t> keys(total.groups), sorted_keys(total.groups);
+  DeviceArray<RowGroup> unsorted(total.groups, scratch_pool);
+  DeviceArray<std::uint64_t> keys(total.groups, scratch_pool),
+      sorted_keys(total.groups, scratch_pool);
   const auto blocks = static_cast<unsigned>((rows + kThreads - 1) / kThreads);
   write_groups<<<blocks, kThreads, 0, stream>>>(
       all, before.data(), total.few, Order{options.clusters, short_ > 0, most_of_short},
       {unsorted.data(), keys.data(), cut_.data(), partial_rows_.data()});
   check_cuda(cudaGetLastError(), "planning neighbour groups");
   const int key_bits = options.clusters != nullptr ? 64 : 32;
-  with_scratch("planning neighbour groups", [&](void* scratch, std::size_t& bytes) {
+  with_scratch("planning neighbour groups", scratch_pool, [&](void* scratch, std::size_t& bytes) {
     return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys.data(), sorted_keys.data(),
                                            unsorted.data(), groups_.data(), total.groups, 0,
                                            key_bits, stream);

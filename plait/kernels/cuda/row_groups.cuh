@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "plait/base/cuda/cuda.cuh"
 #include "plait/base/ids.h"
@@ -30,6 +31,10 @@ struct RowGroupOptions {
   const std::uint32_t* clusters = nullptr;
   // Rows without edges have no group: for sums that are added to y.
   bool skip_empty = false;
+  // Where the groups' memory comes from; null: not from a pool. Groups that live for one batch
+  // take it from one, because other memory is freed only when the GPU has nothing to do; they have
+  // no even cut.
+  std::optional<FromPool> pool = {};
 };
 
 // The groups of all rows of one matrix, in memory of the GPU, which this object owns.

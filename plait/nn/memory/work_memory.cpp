@@ -203,6 +203,16 @@ BatchBound bound_of_batch(const Dataset& dataset, const SampledTraining& sampled
   return bound;
 }
 
+// Returns the bytes that a rank holds of the graph for its samples. A GPU also reads features from
+// a table, whose place is chosen by the memory that is left.
+std::uint64_t sampled_structure(const Dataset& dataset, const TrainConfig& config) {
+  const std::uint64_t vertices = dataset.vertices(), each = sizeof(std::uint32_t);
+  if (!config.route.gpu) return vertices * each;  // the sampler's table of numbers
+  const std::uint64_t samples = static_cast<std::uint64_t>(config.sampled->prefetch) + 2;
+  const std::uint64_t id = vertices < std::uint64_t{1} << 32 ? each : 2 * each;
+  return (vertices + 1) * sizeof(EdgeOffset) + dataset.edges() * id + samples * vertices * each;
+}
+
 // Returns the memory of steps on samples, and of evaluations on the whole graph between them.
 std::vector<WorkBytes> sampled_work(const Dataset& dataset, const Partition& partition,
                                     const TrainConfig& config) {
@@ -211,18 +221,11 @@ std::vector<WorkBytes> sampled_work(const Dataset& dataset, const Partition& par
   const auto ranks = static_cast<std::uint64_t>(partition.parts());
   const std::vector<WorkBytes> step =
       training_work(dataset, partition_by_vertices(rows * ranks, partition.parts()), config);
-  // Batches hold features of their own, and a step a dropped copy. Of each edge they hold a source,
-  // a weight and its place in the graph, and a step both of the former turned round.
-  const double width =
-      dataset.features.is_sparse() ? 0 : static_cast<double>(dataset.features.width);
-  const double held = config.sampled->prefetch + 1;
-  const double batches = bound.inputs * (width * sizeof(float) * (held + 1) + 32 * held) +
-                         bound.edges * (16 * held + 16);
   std::vector<WorkBytes> work = inference_work(dataset, partition, config.model, config.route);
   for (std::size_t rank = 0; rank < work.size(); ++rank) {
     WorkBytes& mine = work[rank];
-    mine.most = std::max(mine.most, mine.kept + step[rank].most) + whole_bytes(batches) +
-                dataset.vertices() * sizeof(std::uint32_t);  // of the sampler
+    mine.most = std::max(mine.most, mine.kept + step[rank].most) + batch_bytes(dataset, config) +
+                sampled_structure(dataset, config);
   }
   return work;
 }
@@ -237,6 +240,19 @@ RunMemory training_run(const Dataset& dataset, const Partition& partition,
 }
 
 }  // namespace
+
+std::uint64_t batch_bytes(const Dataset& dataset, const TrainConfig& config) {
+  // Batches hold features of their own, and a step a dropped copy. Of each edge they hold a source,
+  // a weight and its place in the graph, and a step both of the former turned round; on a GPU also
+  // what sampling and turning round take, and all of it for one more batch.
+  const BatchBound bound = bound_of_batch(dataset, *config.sampled);
+  const double width =
+      dataset.features.is_sparse() ? 0 : static_cast<double>(dataset.features.width);
+  const double held = config.sampled->prefetch + (config.route.gpu ? 2 : 1);
+  const double edge = config.route.gpu ? 48 : 16;
+  return whole_bytes(bound.inputs * (width * sizeof(float) * (held + 1) + 32 * held) +
+                     bound.edges * (edge * held + edge));
+}
 
 ModelConfig model_for(ModelConfig model, const Dataset& dataset) {
   model.inputs = static_cast<std::int64_t>(dataset.features.width);

@@ -23,6 +23,10 @@ void require_training_fits(World& world, const Dataset& dataset, const Partition
 void require_inference_fits(World& world, const Dataset& dataset, const Partition& partition,
                             const ModelConfig& model, const InferConfig& config);
 
+// Returns the bytes of the batches that a rank holds at once in training on samples
+// (TrainConfig::sampled), at the most, without the work of a step.
+std::uint64_t batch_bytes(const Dataset& dataset, const TrainConfig& config);
+
 // Returns the model with the inputs, outputs and task of a dataset.
 ModelConfig model_for(ModelConfig model, const Dataset& dataset);
 

@@ -76,11 +76,15 @@ GraphHandle::GraphHandle(World& world, std::unique_ptr<Aggregator> aggregator,
       aggregator_(std::move(aggregator)),
       vertices_(vertices) {}
 
-GraphHandle::GraphHandle(World& world, std::unique_ptr<Aggregator> sample, std::uint64_t vertices,
-                         SampleScales scales)
-    : GraphHandle(world, std::move(sample), vertices) {
+GraphHandle::GraphHandle(c10::intrusive_ptr<GraphHandle> placed, std::unique_ptr<Aggregator> sample,
+                         std::uint64_t vertices, SampleScales scales)
+    : GraphHandle(placed->world(), std::move(sample), vertices) {
+  device_ = placed->device();
+  if (device_.is_cuda()) stream_ = current_torch_stream(device_);
   normalization_ = scales.gcn_normalization;
+  inverse_degree_ = scales.inverse_degree;
   scales_ = std::move(scales);
+  placed_ = std::move(placed);
 }
 
 GraphHandle::~GraphHandle() {
@@ -111,6 +115,7 @@ torch::Tensor GraphHandle::degree() const {
 }
 
 void GraphHandle::all_reduce_sum(torch::Tensor& values) {
+  if (placed_) return placed_->all_reduce_sum(values);
   auto* const data = values.mutable_data_ptr<float>();
   const auto count = static_cast<std::size_t>(values.numel());
   if (gpu_aggregator_ != nullptr)

@@ -14,11 +14,12 @@
 
 namespace plait {
 
-// Factors that layers need on a sample, because it lacks some edges of its own rows: float32, on
-// the CPU.
+// Factors that layers need on a sample, because it lacks some edges of its own rows: float32, where
+// the graph is.
 struct SampleScales {
   torch::Tensor gcn_normalization;  // one per input: as GraphHandle's, by the whole graph's edges
   torch::Tensor sums;  // one per own row: its edges in the graph / in the sample, 1 without edges
+  torch::Tensor inverse_degree;  // one per own row: as GraphHandle's, by the sample's edges
 };
 
 // One rank's part of a graph with its aggregator. Collective calls are made by all ranks in the
@@ -34,9 +35,11 @@ class GraphHandle : public torch::CustomClassHolder {
   // Makes a handle on the CPU, with an aggregator that was made elsewhere. `vertices`: of all
   // ranks.
   GraphHandle(World& world, std::unique_ptr<Aggregator> aggregator, std::uint64_t vertices);
-  // Makes a handle of a sample on the CPU; none of its operations over edges is collective.
-  GraphHandle(World& world, std::unique_ptr<Aggregator> sample, std::uint64_t vertices,
-              SampleScales scales);
+  // Makes a handle of a sample of the graph that `placed` has placed, on the same device; none of
+  // its operations over edges is collective. On a GPU the sample works on this thread's current
+  // stream.
+  GraphHandle(c10::intrusive_ptr<GraphHandle> placed, std::unique_ptr<Aggregator> sample,
+              std::uint64_t vertices, SampleScales scales);
   ~GraphHandle() override;
 
   World& world() const { return *world_; }
@@ -106,6 +109,7 @@ class GraphHandle : public torch::CustomClassHolder {
   std::set<std::uint64_t> agreed_widths_;  // on a GPU; on the CPU each operation compares its own
   torch::Tensor normalization_, inverse_degree_;
   std::optional<SampleScales> scales_;
+  c10::intrusive_ptr<GraphHandle> placed_;  // of a sample: it sums over ranks
 };
 
 // Access to the aggregator. On a GPU, its calls come after the work that this thread's current

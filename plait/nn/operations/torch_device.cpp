@@ -63,6 +63,14 @@ c10::Stream work_stream(const torch::Device& device) {
   return current == gpu.getDefaultStream(device) ? gpu.getStreamFromGlobalPool(device) : current;
 }
 
+c10::Stream beside(const c10::Stream& stream) {
+  const c10::impl::VirtualGuardImpl gpu(torch::kCUDA);
+  for (;;) {  // the pool gives its streams in turn
+    const c10::Stream other = gpu.getStreamFromGlobalPool(stream.device());
+    if (other != stream) return other;
+  }
+}
+
 StreamOrder::StreamOrder(const c10::Stream& work)
     : here_(current_torch_stream(work.device())), work_(work) {
   follow(here_, work_);

@@ -137,6 +137,18 @@ struct InputFeatures::Sparse {
   }
 };
 
+TableSource input_rows(const Features& features, Normalize normalize) {
+  const TableSource rows = rows_of(features);
+  normalize = resolved(normalize, features);
+  if (normalize == Normalize::none) return rows;
+  return [rows, normalize, width = features.width](std::span<const std::uint64_t> ids,
+                                                   std::byte* out) {
+    rows(ids, out);
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      normalize_row({reinterpret_cast<float*>(out) + i * width, width}, normalize);
+  };
+}
+
 InputVertices input_vertices(const Partition& partition, int rank) {
   const std::uint64_t rows = partition.size(rank);
   const VertexList ids =
@@ -168,6 +180,12 @@ InputFeatures::InputFeatures(const Features& features, InputVertices vertices, N
     dense_ = dense_rows(features, vertices.ids, normalize).to(device);
   }
 }
+
+InputFeatures::InputFeatures(torch::Tensor rows, InputVertices vertices)
+    : vertices_(std::move(vertices.ids)),
+      numbers_(std::move(vertices.numbers)),
+      width_(rows.size(1)),
+      dense_(std::move(rows)) {}
 
 torch::Tensor InputFeatures::dense(const DropoutStep& step) const {
   if (is_sparse()) return times(torch::eye(width_, sparse_->values.options()), step);

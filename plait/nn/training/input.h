@@ -10,6 +10,7 @@
 #include "plait/nn/layers/dropout.h"
 #include "plait/nn/operations/dense.h"
 #include "plait/partition/partition.h"
+#include "plait/store/table_layout.h"
 
 namespace plait {
 
@@ -19,11 +20,14 @@ Normalize resolved(Normalize normalize, const Features& features);
 
 // The vertices whose features a rank reads, in any order.
 struct InputVertices {
-  VertexList ids;      // int64, on the CPU
+  VertexList ids;      // int64, on the CPU unless said otherwise
   VertexList numbers;  // those before renumbering, by which dropout is keyed
 };
 // Returns the vertices that a rank owns.
 InputVertices input_vertices(const Partition& partition, int rank);
+
+// Returns rows of dense features, normalised, as a table is filled with them. Arrays are shared.
+TableSource input_rows(const Features& features, Normalize normalize);
 
 // Rows of the features: dense as a tensor, or sparse as a CSR, so that bags of words of
 // thousands of columns cost only the words that they hold.
@@ -37,6 +41,9 @@ class InputFeatures {
   // The same for any vertices.
   InputFeatures(const Features& features, InputVertices vertices, Normalize normalize,
                 const torch::Device& device = torch::kCPU, bool gradient = true);
+
+  // Takes dense rows that are there and normalised, and their vertices on the same device.
+  InputFeatures(torch::Tensor rows, InputVertices vertices);
 
   std::int64_t width() const { return width_; }
   bool is_sparse() const { return sparse_ != nullptr; }

@@ -1,23 +1,18 @@
 #include "plait/nn/training/sampled_batches.h"
 
 #include <algorithm>
-#include <cmath>
 #include <condition_variable>
 #include <deque>
 #include <exception>
 #include <mutex>
 #include <thread>
 
-#include "plait/aggregate/sampled_edges.h"
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
 #include "plait/base/profile.h"
 #include "plait/base/random.h"
-#include "plait/graph/loops.h"
-#include "plait/nn/model.h"
-#include "plait/placement/row_block.h"
+#include "plait/nn/training/sample_maker.h"
 #include "plait/sample/draw.h"
-#include "plait/sample/neighbours.h"
 
 namespace plait {
 namespace {
@@ -54,35 +49,22 @@ std::vector<std::uint64_t> in_order_of(std::uint64_t epoch, std::uint64_t seed,
   return examples;
 }
 
-torch::Tensor tensor_of(const std::vector<float>& values) {
-  return torch::from_blob(const_cast<float*>(values.data()),
-                          {static_cast<std::int64_t>(values.size())})
-      .clone();
-}
-
 }  // namespace
 
 struct SampledBatches::State {
-  // A batch but for what its ranks must agree on.
   struct Prepared {
     std::int64_t step = 0;
-    InputFeatures input;
-    std::vector<SampledEdges> edges;  // one per layer
-    std::vector<SampleScales> scales;
-    SplitRows targets;
-    double examples = 0;
+    MadeBatch made;
+    double examples = 0;  // of all ranks
   };
 
   World& world;
   const Dataset& dataset;
   const TrainConfig config;
-  const ShardOptions options;
   const std::vector<std::uint64_t> examples;
   const std::int64_t steps;  // of an epoch
-  const AnyCsr graph;        // without loops, if every vertex gets one
-  const std::vector<float> loops, normalization;
-  const NeighbourSampler sampler;
-  const std::unique_ptr<NeighbourSampler::Workspace> workspace;
+  const SampledGraph graph;
+  const std::unique_ptr<SampleMaker> maker;
   std::pair<std::int64_t, std::vector<std::uint64_t>> order{-1, {}};  // of the epoch under way
 
   std::mutex mutex;  // guards the three below
@@ -95,14 +77,10 @@ struct SampledBatches::State {
       : world(w),
         dataset(d),
         config(c),
-        options(shard_options_of(c.model)),
         examples(training_examples(d, split)),
         steps((std::ssize(examples) + group() - 1) / group()),
-        graph(options.one_loop_each ? without_loops(d.graph) : d.graph),
-        loops(options.one_loop_each ? loop_weights(d.graph) : std::vector<float>()),
-        normalization(normalization_of_all()),
-        sampler(graph, {.fanouts = c.sampled->fanouts, .targets = HopTargets::all}),
-        workspace(sampler.workspace()) {
+        graph(d, c.model),
+        maker(c.route.gpu ? make_gpu_samples(w, d, graph, c) : make_cpu_samples(d, graph, c)) {
     const std::int64_t last = std::ssize(examples) % group();
     require<UsageError>(c.model.norm != NormKind::batch || (group() > 1 && last != 1),
                         "a step takes 1 of {} examples, over which nothing can be normalised; "
@@ -112,18 +90,6 @@ struct SampledBatches::State {
 
   // Examples of all ranks in a step.
   std::int64_t group() const { return config.sampled->batch * world.size(); }
-
-  std::vector<float> normalization_of_all() const {
-    constexpr std::uint64_t kRows = 4096;  // of which copies are made at a time
-    if (config.model.kind != "gcn") return {};
-    std::vector<float> values;
-    values.reserve(dataset.vertices());
-    for (std::uint64_t begin = 0; begin < dataset.vertices(); begin += kRows)
-      for (const float degree :
-           degrees_of(dataset.graph, {begin, std::min(begin + kRows, dataset.vertices())}, true))
-        values.push_back(degree > 0 ? 1 / std::sqrt(degree) : 0);
-    return values;
-  }
 
   // Returns this rank's examples of a step: a part of the step's that differs by one at most.
   std::span<const std::uint64_t> seeds_of(std::int64_t step, double& all) {
@@ -140,81 +106,11 @@ struct SampledBatches::State {
         .subspan(static_cast<std::size_t>(first + begin), static_cast<std::size_t>(end - begin));
   }
 
-  // Returns the number of a target's edges in the graph for each edge of its sample.
-  static float scale_of(EdgeOffset all, EdgeOffset sampled) {
-    return sampled == 0
-               ? 1.0f
-               : static_cast<float>(static_cast<double>(all) / static_cast<double>(sampled));
-  }
-
-  // Returns a hop's edges as a layer reads them, with the loop of each target first if it has one.
-  template <VertexId V>
-  SampledEdges edges_of(const Csr<V>& csr, const Sample& sample, const Sample::Hop& hop) const {
-    SampledEdges edges{.inputs = hop.vertices};
-    for (std::uint64_t t = 0; t < hop.targets(); ++t) {
-      const std::uint64_t v = sample.vertices[t];
-      const float scale = scale_of(csr.degree(v), hop.offsets[t + 1] - hop.offsets[t]);
-      if (options.one_loop_each) {
-        edges.sources.push_back(static_cast<Slot>(t));
-        edges.weights.push_back(loops.empty() ? 1 : loops[v]);
-      }
-      for (std::uint32_t e = hop.offsets[t]; e < hop.offsets[t + 1]; ++e) {
-        edges.sources.push_back(hop.neighbours[e]);
-        if (options.one_loop_each) edges.weights.push_back(scale * csr.weight(hop.edges[e]));
-      }
-      edges.offsets.push_back(edges.sources.size());
-    }
-    if (options.slot_vertices)
-      for (std::uint64_t i = 0; i < hop.vertices; ++i)
-        edges.vertices.push_back(dataset.number(sample.vertices[i]));
-    return edges;
-  }
-
-  template <VertexId V>
-  SampleScales scales_of(const Csr<V>& csr, const Sample& sample, const Sample::Hop& hop) const {
-    std::vector<float> sums, inputs;
-    for (std::uint64_t t = 0; t < hop.targets(); ++t)
-      sums.push_back(scale_of(csr.degree(sample.vertices[t]), hop.offsets[t + 1] - hop.offsets[t]));
-    if (normalization.empty()) return {{}, tensor_of(sums)};
-    for (std::uint64_t i = 0; i < hop.vertices; ++i)
-      inputs.push_back(normalization[sample.vertices[i]]);
-    return {tensor_of(inputs), tensor_of(sums)};
-  }
-
-  InputFeatures input_of(const Sample& sample) const {
-    const auto count = static_cast<std::int64_t>(sample.vertices.size());
-    InputVertices vertices{torch::empty({count}, torch::kInt64), {}};
-    std::ranges::copy(sample.vertices, vertices.ids.mutable_data_ptr<std::int64_t>());
-    vertices.numbers = vertices.ids;
-    if (!dataset.numbers.empty()) {
-      vertices.numbers = torch::empty_like(vertices.ids);
-      std::ranges::transform(sample.vertices, vertices.numbers.mutable_data_ptr<std::int64_t>(),
-                             [&](std::uint64_t v) { return dataset.number(v); });
-    }
-    return {dataset.features, std::move(vertices), config.normalize};
-  }
-
   Prepared prepare(std::int64_t step) {
     double all = 0;
     const std::span seeds = seeds_of(step, all);
     const std::uint64_t key = sample_key(config.model.seed, static_cast<std::uint64_t>(step));
-    const Sample sample = sampler.sample(seeds, key, *workspace);
-    const auto rows = torch::arange(static_cast<std::int64_t>(seeds.size()));
-    Prepared prepared{.step = step,
-                      .input = input_of(sample),
-                      .edges = {},
-                      .scales = {},
-                      .targets = {rows, labels_of(dataset, seeds)},
-                      .examples = all};
-    for (auto hop = sample.hops.rbegin(); hop != sample.hops.rend();
-         ++hop)  // the first layer's is last
-      std::visit(
-          [&](const auto& csr) {
-            prepared.edges.push_back(edges_of(csr, sample, *hop));
-            prepared.scales.push_back(scales_of(csr, sample, *hop));
-          },
-          graph);
-    return prepared;
+    return {step, maker->make(seeds, key), all};
   }
 
   // Prepares batches from `step` on, until it is asked to stop.
@@ -264,19 +160,22 @@ SampledBatches::~SampledBatches() = default;
 
 std::int64_t SampledBatches::steps() const { return state_->steps; }
 
-SampledBatch SampledBatches::batch(std::int64_t step) {
+SampledBatch SampledBatches::batch(std::int64_t step, const GraphRef& placed) {
   State& s = *state_;
   State::Prepared next = s.take(step);
-  std::vector<double>
-      rows;  // own rows of each layer on all ranks, over which batches are normalised
-  for (const SampledEdges& edges : next.edges)
-    rows.push_back(static_cast<double>(edges.offsets.size() - 1));
+  MadeBatch& made = next.made;
+  if (made.wait) made.wait();
+  // Own rows of each layer on all ranks, over which batches are normalised.
+  std::vector<double> rows;
+  for (const LayerSample& layer : made.layers)
+    rows.push_back(static_cast<double>(layer.edges->own()));
   if (s.config.model.norm == NormKind::batch) s.world.all_reduce_sum(rows);
-  SampledBatch batch{std::move(next.input), {}, std::move(next.targets), next.examples};
+  SampledBatch batch{
+      std::move(made.memory), std::move(made.input), {}, std::move(made.targets), next.examples};
   for (std::size_t l = 0; l < rows.size(); ++l)
-    batch.graphs.push_back(c10::make_intrusive<GraphHandle>(
-        s.world, make_sample_aggregator(std::move(next.edges[l])),
-        static_cast<std::uint64_t>(rows[l]), std::move(next.scales[l])));
+    batch.graphs.push_back(c10::make_intrusive<GraphHandle>(placed, std::move(made.layers[l].edges),
+                                                            static_cast<std::uint64_t>(rows[l]),
+                                                            std::move(made.layers[l].scales)));
   return batch;
 }
 
@@ -292,8 +191,6 @@ void check_sampled(const Dataset& dataset, const TrainConfig& config) {
                       "batch is {} and prefetch {}; use at least 1", s.batch, s.prefetch);
   require<UsageError>(!config.route.exact,
                       "exact sums are of the whole graph; leave out --exact or --sampled");
-  require<UsageError>(!config.route.gpu,
-                      "training on samples runs on CPU ranks; leave out --gpus or --sampled");
 }
 
 }  // namespace plait

@@ -10,7 +10,8 @@
 //
 // Norms over a batch are the exception: a vertex that several ranks sample counts several times.
 //
-// A thread of its own prepares the next batches while the caller computes.
+// A thread of its own prepares the next batches on the device (sample_maker.h) while the caller
+// computes.
 #pragma once
 
 #include <torch/types.h>
@@ -27,19 +28,20 @@
 
 namespace plait {
 
-// One rank's batch of a step, on the CPU.
+// One rank's batch of a step, where the placed graph is.
 struct SampledBatch {
-  InputFeatures input;           // of the first layer's inputs
-  std::vector<GraphRef> graphs;  // one per layer
-  SplitRows targets;             // the first rows of the last layer, which are its own rows
-  double examples = 0;           // of all ranks
+  std::shared_ptr<const void> memory;  // that the rest is made in
+  InputFeatures input;                 // of the first layer's inputs
+  std::vector<GraphRef> graphs;        // one per layer
+  SplitRows targets;                   // the first rows of the last layer, which are its own rows
+  double examples = 0;                 // of all ranks
 };
 
 class SampledBatches {
  public:
-  // `config.sampled` is set, and `config.normalize` resolved (resolved()). The dataset and the
-  // world outlive this; `split` is only read here. Not collective. Throws UsageError for settings
-  // that do not suit the model or the dataset.
+  // Collective on GPUs. `config.sampled` is set, and `config.normalize` resolved (resolved()). The
+  // dataset and the world outlive this; `split` is only read here. Throws UsageError for settings
+  // that do not suit the model or the dataset, DoesNotFitError on all ranks if a GPU lacks memory.
   SampledBatches(World& world, const Dataset& dataset, const TrainConfig& config,
                  std::span<const Split> split);
   ~SampledBatches();
@@ -47,9 +49,9 @@ class SampledBatches {
   // Returns the number of steps of an epoch, the same on every rank.
   std::int64_t steps() const;
   // Collective if the model normalises over the batch. Returns this rank's batch of step `step` of
-  // all steps of the run, from 0; calls after the first ask for the next step each. Throws what
-  // sampling threw.
-  SampledBatch batch(std::int64_t step);
+  // all steps of the run, from 0; calls after the first ask for the next step each, from the thread
+  // that has made this. Throws what sampling threw.
+  SampledBatch batch(std::int64_t step, const GraphRef& placed);
 
  private:
   struct State;

@@ -221,23 +221,27 @@ struct Trainer::State {
     before_epoch.clear();
     for (const torch::Tensor& tensor : changing()) before_epoch.push_back(tensor.clone());
     const BackwardHere here;
-    double sum = 0;
+    torch::Tensor sum = torch::zeros({}, torch::dtype(torch::kFloat64).device(device));
     for (std::int64_t i = 0; i < batches->steps(); ++i) {
       if (any_stops()) {
         at::_foreach_copy_(changing(), before_epoch);
         return std::nullopt;
       }
       const std::int64_t step = epoch * batches->steps() + i;
-      const SampledBatch batch = batches->batch(step);
+      const SampledBatch batch = batches->batch(step, graph);
       const DropoutStep drop_step{&dropout, static_cast<std::uint32_t>(step)};
       const torch::Tensor scores = model.forward(batch.input, batch.graphs, drop_step, true);
       const torch::Tensor loss =
           task.losses(scores, batch.targets, batch.graphs.back()).sum(torch::kFloat64);
-      descend(loss, torch::full({}, 1 / batch.examples, torch::kFloat64));
-      sum += loss.item<double>();
+      descend(loss, torch::full({}, 1 / batch.examples, loss.options()));
+      sum.add_(loss.detach());
+      graph->about_to_wait();  // the thread that prepares batches waits for this work
+      graph->check();
       for (const GraphRef& sample : batch.graphs) cost.summing += sample->cost().summing;
     }
-    return sum;
+    const auto total = sum.item<double>();  // waits for all that a GPU was given to do
+    graph->check();
+    return total;
   }
 
   // Takes one step on the whole graph. Returns this rank's part of the training loss.

@@ -1,0 +1,267 @@
+// The edges of a batch live for one step. So all memory is the pool's (FromPool), and planning
+// happens on a stream beside the work of the step before: it waits for two small copies from the
+// GPU (RowGroups), and nothing else does.
+//
+// Gradients run over the edges turned round. One stable sort by column does that: edges of a column
+// keep the order of their rows, as on the CPU, so that sums have the same bits each time. Sums and
+// the other operations are the kernels of whole graphs.
+#include <algorithm>
+#include <bit>
+#include <cub/device/device_radix_sort.cuh>
+#include <numeric>
+#include <optional>
+
+#include "plait/aggregate/cuda/sampled_edges.h"
+#include "plait/base/cuda/cub_scratch.cuh"
+#include "plait/base/error.h"
+#include "plait/base/lower_bound.h"
+#include "plait/base/row_stride.h"
+#include "plait/kernels/cuda/attention.cuh"
+#include "plait/kernels/cuda/copy_rows.cuh"
+#include "plait/kernels/cuda/extremum.cuh"
+#include "plait/kernels/cuda/spmm.cuh"
+#include "plait/kernels/row_cut.h"
+#include "plait/world/phase.h"
+
+namespace plait {
+namespace {
+
+constexpr unsigned kThreads = 256;
+
+unsigned blocks_of(std::uint64_t threads) {
+  return static_cast<unsigned>((threads + kThreads - 1) / kThreads);
+}
+
+// Edges by the rows of one of their ends. The columns are rows of the other. The arrays belong to
+// others.
+struct Rows {
+  std::uint64_t rows = 0;
+  EdgeOffset edges = 0;
+  const EdgeOffset* offsets = nullptr;
+  const Slot* columns = nullptr;
+  const float* weights = nullptr;  // or null
+  std::optional<RowGroups> groups = {};
+
+  std::span<const EdgeOffset> begin() const { return {offsets, rows}; }
+  std::span<const EdgeOffset> end() const { return {offsets + 1, rows}; }
+
+  // Waits for the stream of the pool.
+  void plan(FromPool pool) {
+    groups.emplace(offsets, offsets + 1, rows,
+                   RowGroupOptions{.most = group_size(edges, rows), .pool = pool}, pool.stream);
+  }
+};
+
+// What an edge takes along when edges are turned round.
+struct EdgeEnd {
+  Slot row;
+  float weight;
+};
+
+// One thread per edge.
+__global__ void write_ends(const EdgeOffset* offsets, std::uint64_t rows, const float* weights,
+                           std::uint64_t edges, EdgeEnd* ends) {
+  const std::uint64_t e = blockIdx.x * std::uint64_t{kThreads} + threadIdx.x;
+  if (e >= edges) return;
+  // The last row that begins at e or before has it, because rows behind an empty one begin there.
+  const std::uint64_t row = lower_bound(offsets, 0, rows + 1, e + 1) - 1;
+  ends[e] = {static_cast<Slot>(row), weights != nullptr ? weights[e] : 1.0f};
+}
+
+// The edges in the order of their columns.
+struct ByColumn {
+  const Slot* columns;
+  const EdgeEnd* ends;
+  std::uint64_t edges, count;  // columns are below `count`
+};
+
+// Writes rows of edges that are turned round: one thread per edge and one per offset, at least.
+__global__ void write_turned_round(ByColumn sorted, EdgeOffset* offsets, Slot* rows,
+                                   float* weights) {
+  const std::uint64_t i = blockIdx.x * std::uint64_t{kThreads} + threadIdx.x;
+  if (i <= sorted.count) offsets[i] = lower_bound(sorted.columns, 0, sorted.edges, i);
+  if (i >= sorted.edges) return;
+  rows[i] = sorted.ends[i].row;
+  if (weights != nullptr) weights[i] = sorted.ends[i].weight;
+}
+
+// Edges by their columns, with their arrays.
+struct TurnedRound {
+  DeviceArray<EdgeOffset> offsets;
+  DeviceArray<Slot> rows;
+  DeviceArray<float> weights;
+  Rows edges;
+
+  // The columns of `of` are below `count`; the edges of a column keep their order.
+  TurnedRound(const Rows& of, std::uint64_t count, FromPool pool)
+      : offsets(count + 1, pool),
+        rows(of.edges, pool),
+        weights(of.weights != nullptr ? of.edges : 0, pool),
+        edges{count, of.edges, offsets.data(), rows.data(),
+              of.weights != nullptr ? weights.data() : nullptr} {
+    const FromPool scratch = pool.scratch();
+    DeviceArray<EdgeEnd> ends(of.edges, scratch), sorted_ends(of.edges, scratch);
+    DeviceArray<Slot> sorted(of.edges, scratch);
+    if (of.edges > 0) {
+      write_ends<<<blocks_of(of.edges), kThreads, 0, pool.stream>>>(of.offsets, of.rows, of.weights,
+                                                                    of.edges, ends.data());
+      check_cuda(cudaGetLastError(), "turning edges round");
+      const int bits = std::max(1, static_cast<int>(std::bit_width(count - 1)));
+      with_scratch("turning edges round", scratch, [&](void* memory, std::size_t& bytes) {
+        return cub::DeviceRadixSort::SortPairs(memory, bytes, of.columns, sorted.data(),
+                                               ends.data(), sorted_ends.data(), of.edges, 0, bits,
+                                               pool.stream);
+      });
+    }
+    write_turned_round<<<blocks_of(std::max(of.edges, count + 1)), kThreads, 0, pool.stream>>>(
+        {sorted.data(), sorted_ends.data(), of.edges, count}, offsets.data(), rows.data(),
+        weights.size() > 0 ? weights.data() : nullptr);
+    check_cuda(cudaGetLastError(), "turning edges round");
+    edges.plan(pool);
+  }
+};
+
+class GpuSampleAggregator : public Aggregator {
+ public:
+  GpuSampleAggregator(GpuSampledEdges edges, const SampleStreams& streams, WantsGradients gradients)
+      : stream_(static_cast<cudaStream_t>(streams.work)),
+        sample_(std::move(edges)),
+        along_{sample_.own, sample_.edges, sample_.offsets, sample_.sources, sample_.weights},
+        wanted_(std::move(gradients)) {
+    auto* const prepare = static_cast<cudaStream_t>(streams.prepare);
+    along_.plan({prepare, stream_});
+    if (wanted_->load()) against_.emplace(along_, sample_.inputs, FromPool{prepare, stream_});
+  }
+
+  void reserve(std::uint64_t) override {}
+  void forward(const Scaling& s, const float* x, float* y, std::uint64_t width) override {
+    sum(Direction::along, {x, s.pre, width}, s.post, s.weighted, y);
+  }
+  void backward(const Scaling& s, const float* dy, float* dx, std::uint64_t width) override {
+    sum(Direction::against, {dy, s.post, width}, s.pre, s.weighted, dx);
+  }
+  void over_edges(const float* given, const EdgeOperation& any) override {
+    const Phase phase("aggregate");
+    const auto run = [&](auto operation) {
+      constexpr Direction kDirection = decltype(operation)::kDirection;
+      const Rows& edges = of(kDirection);
+      operation.edges = {edges.begin(),
+                         edges.end(),
+                         edges.columns,
+                         {.base = given,
+                          .stride = operation.row_width(),
+                          .own = static_cast<Slot>(read_rows(kDirection))}};
+      set_vertices(operation, {sample_.vertices, sample_.vertices != nullptr ? sample_.inputs : 0});
+      const std::span<const RowGroups> pass(&*edges.groups, 1);
+      DeviceArray<float> scratch(scratch_floats(operation, pass), scratch_pool());
+      apply(operation, EdgePass{pass, 0}, scratch.data(), stream_);
+    };
+    std::visit(run, any);
+  }
+
+  ExchangeCost cost() const override { return {}; }
+  std::uint64_t own() const override { return sample_.own; }
+  std::uint64_t inputs() const override { return sample_.inputs; }
+  EdgeOffset edges() const override { return sample_.edges; }
+  std::span<const float> degree() const override {
+    if (degree_.size() == own()) return degree_;
+    const auto weights = read(sample_.weights, sample_.weights != nullptr ? edges() : 0);
+    const auto offsets = read(sample_.offsets, own() + 1);
+    for (std::uint64_t i = 0; i < own(); ++i)
+      degree_.push_back(weights.empty() ? static_cast<float>(offsets[i + 1] - offsets[i])
+                                        : std::accumulate(weights.data() + offsets[i],
+                                                          weights.data() + offsets[i + 1], 0.0f));
+    return degree_;
+  }
+  std::vector<float> edge_counts() const override {
+    const auto offsets = read(sample_.offsets, own() + 1);
+    std::vector<float> counts(own());
+    for (std::uint64_t i = 0; i < own(); ++i)
+      counts[i] = static_cast<float>(offsets[i + 1] - offsets[i]);
+    return counts;
+  }
+
+ private:
+  struct Scaled {
+    const float* rows;
+    const float* factors;  // one per row, or null
+    std::uint64_t width;
+  };
+
+  template <class T>
+  static std::vector<T> read(const T* from, std::uint64_t count) {
+    std::vector<T> values(count);
+    if (count > 0) copy_to_host(values.data(), from, count * sizeof(T));
+    return values;
+  }
+  FromPool scratch_pool() const { return {stream_, stream_}; }
+
+  const Rows& of(Direction direction) {
+    if (direction == Direction::along) return along_;
+    if (!against_) {
+      wanted_->store(true);
+      against_.emplace(along_, sample_.inputs, scratch_pool());
+    }
+    return against_->edges;
+  }
+  // Returns the number of rows that edges of the direction read.
+  std::uint64_t read_rows(Direction direction) const {
+    return direction == Direction::along ? inputs() : own();
+  }
+
+  void sum(Direction direction, const Scaled& x, const float* post, bool weighted, float* y) {
+    const Phase phase("aggregate");
+    const Rows& edges = of(direction);
+    const std::uint64_t rows = read_rows(direction);
+    const bool copied = is_copied(x, rows);
+    const std::uint64_t stride = copied ? row_stride(x.width) : x.width;
+    DeviceArray<float> copy(copied ? rows * stride : 0, scratch_pool());
+    if (copy.size() > 0)
+      copy_rows({.from = x.rows,
+                 .from_stride = x.width,
+                 .scale = x.factors,
+                 .count = rows,
+                 .width = x.width,
+                 .to = copy.data()},
+                stream_);
+    DeviceArray<float> partial_sums(spmm_scratch(*edges.groups, x.width), scratch_pool());
+    spmm({.groups = &*edges.groups,
+          .columns = edges.columns,
+          .weights = weighted ? edges.weights : nullptr,
+          .x = {copied ? copy.data() : x.rows, DType::f32, stride},
+          .x_rows = rows,
+          .width = x.width,
+          .y = {y, DType::f32, x.width},
+          .row_scale = post,
+          .partial_sums = partial_sums.data()},
+         stream_);
+  }
+
+  // Tells whether rows are copied before they are summed: to scale them, or so that they are read
+  // 16 bytes at a time if edges read each twice or more.
+  bool is_copied(const Scaled& x, std::uint64_t rows) const {
+    const bool in_vectors = x.width % 4 == 0 && reinterpret_cast<std::uintptr_t>(x.rows) % 16 == 0;
+    return x.factors != nullptr || (!in_vectors && x.width > 4 && edges() >= 2 * rows);
+  }
+
+  cudaStream_t stream_;
+  const GpuSampledEdges sample_;
+  Rows along_;
+  std::optional<TurnedRound> against_;  // made for the first gradient
+  const WantsGradients wanted_;
+  mutable std::vector<float> degree_;
+};
+
+}  // namespace
+
+std::unique_ptr<Aggregator> make_gpu_sample_aggregator(GpuSampledEdges edges,
+                                                       const SampleStreams& streams,
+                                                       WantsGradients gradients) {
+  constexpr std::uint64_t kMostEdges = (std::uint64_t{1} << 31) - 1;
+  require<UsageError>(edges.edges <= kMostEdges,
+                      "{} edges of a sample are more than 2^31 - 1; use smaller batches",
+                      edges.edges);
+  return std::make_unique<GpuSampleAggregator>(std::move(edges), streams, std::move(gradients));
+}
+
+}  // namespace plait

@@ -1,0 +1,139 @@
+#include <algorithm>
+#include <cmath>
+
+#include "plait/graph/loops.h"
+#include "plait/nn/model.h"
+#include "plait/nn/training/sample_maker.h"
+#include "plait/placement/row_block.h"
+#include "plait/sample/neighbours.h"
+
+namespace plait {
+namespace {
+
+// Returns GCN's normalisation of all vertices; nothing for other models.
+std::vector<float> normalization_of(const Dataset& dataset, const ModelConfig& model) {
+  constexpr std::uint64_t kRows = 4096;  // of which copies are made at a time
+  if (model.kind != "gcn") return {};
+  std::vector<float> values;
+  values.reserve(dataset.vertices());
+  for (std::uint64_t begin = 0; begin < dataset.vertices(); begin += kRows)
+    for (const float degree :
+         degrees_of(dataset.graph, {begin, std::min(begin + kRows, dataset.vertices())}, true))
+      values.push_back(degree > 0 ? 1 / std::sqrt(degree) : 0);
+  return values;
+}
+
+template <class T>
+const T* data_or_null(std::span<const T> values) {
+  return values.empty() ? nullptr : values.data();
+}
+
+torch::Tensor floats(std::uint64_t count) {
+  return torch::empty({static_cast<std::int64_t>(count)});
+}
+
+}  // namespace
+
+SampledGraph::SampledGraph(const Dataset& dataset, const ModelConfig& model)
+    : loops_(shard_options_of(model).one_loop_each),
+      slot_vertices_(shard_options_of(model).slot_vertices),
+      csr_(loops_ ? without_loops(dataset.graph) : dataset.graph),
+      loop_weights_(loops_ ? plait::loop_weights(dataset.graph) : std::vector<float>()),
+      normalization_(normalization_of(dataset, model)),
+      numbers_(dataset.numbers.span()) {}
+
+std::span<const float> SampledGraph::edge_weights() const {
+  if (!loops_) return {};
+  return std::visit([](const auto& csr) { return csr.weights.span(); }, csr_);
+}
+
+LayerGraph SampledGraph::view() const {
+  return {.offsets = std::visit([](const auto& csr) { return csr.offsets.data(); }, csr_),
+          .loops = loops_,
+          .weights = data_or_null(edge_weights()),
+          .loop_weights = data_or_null(loop_weights()),
+          .normalization = data_or_null(normalization()),
+          .numbers = data_or_null(numbers())};
+}
+
+namespace {
+
+class CpuSamples : public SampleMaker {
+ public:
+  CpuSamples(const Dataset& dataset, const SampledGraph& graph, const TrainConfig& config)
+      : dataset_(dataset),
+        graph_(graph),
+        normalize_(config.normalize),
+        sampler_(graph.csr(), {.fanouts = config.sampled->fanouts, .targets = HopTargets::all}),
+        workspace_(sampler_.workspace()) {}
+
+  MadeBatch make(std::span<const std::uint64_t> seeds, std::uint64_t key) override {
+    const Sample sample = sampler_.sample(seeds, key, *workspace_);
+    MadeBatch made{.memory = {},
+                   .input = input_of(sample),
+                   .layers = {},
+                   .targets = {torch::arange(static_cast<std::int64_t>(seeds.size())),
+                               labels_of(dataset_, seeds)},
+                   .wait = {}};
+    for (auto hop = sample.hops.rbegin(); hop != sample.hops.rend(); ++hop)
+      made.layers.push_back(layer_of(sample, *hop));  // the first layer's hop is the last
+    return made;
+  }
+
+ private:
+  LayerSample layer_of(const Sample& sample, const Sample::Hop& hop) const {
+    const HopView view{hop.targets(),         hop.edges.size(),      hop.vertices,
+                       hop.offsets.data(),    hop.neighbours.data(), hop.edges.data(),
+                       sample.vertices.data()};
+    const std::uint64_t count = layer_edge_count(view, graph_.loops());
+    const bool normalizes = !graph_.normalization().empty();
+    SampledEdges edges{
+        .offsets = std::vector<EdgeOffset>(view.targets + 1),
+        .sources = std::vector<Slot>(count),
+        .weights = std::vector<float>(graph_.loops() ? count : 0),
+        .inputs = view.inputs,
+        .vertices = std::vector<std::uint64_t>(graph_.slot_vertices() ? view.inputs : 0)};
+    SampleScales scales{normalizes ? floats(view.inputs) : torch::Tensor(), floats(view.targets),
+                        floats(view.targets)};
+    layer_edges(
+        {.hop = view,
+         .graph = graph_.view(),
+         .to = {.offsets = edges.offsets.data(),
+                .sources = edges.sources.data(),
+                .weights = graph_.loops() ? edges.weights.data() : nullptr,
+                .sums = scales.sums.mutable_data_ptr<float>(),
+                .inverse_degree = scales.inverse_degree.mutable_data_ptr<float>(),
+                .normalization =
+                    normalizes ? scales.gcn_normalization.mutable_data_ptr<float>() : nullptr,
+                .numbers = graph_.slot_vertices() ? edges.vertices.data() : nullptr}});
+    return {make_sample_aggregator(std::move(edges)), std::move(scales)};
+  }
+
+  InputFeatures input_of(const Sample& sample) const {
+    const auto count = static_cast<std::int64_t>(sample.vertices.size());
+    InputVertices vertices{torch::empty({count}, torch::kInt64), {}};
+    std::ranges::copy(sample.vertices, vertices.ids.mutable_data_ptr<std::int64_t>());
+    vertices.numbers = vertices.ids;
+    if (!graph_.numbers().empty()) {
+      vertices.numbers = torch::empty_like(vertices.ids);
+      std::ranges::transform(sample.vertices, vertices.numbers.mutable_data_ptr<std::int64_t>(),
+                             [&](std::uint64_t v) { return dataset_.number(v); });
+    }
+    return {dataset_.features, std::move(vertices), normalize_};
+  }
+
+  const Dataset& dataset_;
+  const SampledGraph& graph_;
+  const Normalize normalize_;
+  const NeighbourSampler sampler_;
+  const std::unique_ptr<NeighbourSampler::Workspace> workspace_;
+};
+
+}  // namespace
+
+std::unique_ptr<SampleMaker> make_cpu_samples(const Dataset& dataset, const SampledGraph& graph,
+                                              const TrainConfig& config) {
+  return std::make_unique<CpuSamples>(dataset, graph, config);
+}
+
+}  // namespace plait

@@ -1,0 +1,76 @@
+// Makes one rank's batches of samples on a device (sampled_batches.h).
+#pragma once
+
+#include <torch/types.h>
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "plait/aggregate/sampled_edges.h"
+#include "plait/graph/dataset.h"
+#include "plait/nn/config.h"
+#include "plait/nn/operations/graph_handle.h"
+#include "plait/nn/training/input.h"
+#include "plait/nn/training/targets.h"
+#include "plait/sample/layer_edges.h"
+
+namespace plait {
+
+// The graph that is sampled, and values of its vertices that layers read, on the host.
+class SampledGraph {
+ public:
+  // The dataset outlives this.
+  SampledGraph(const Dataset& dataset, const ModelConfig& model);
+
+  const AnyCsr& csr() const { return csr_; }
+  bool loops() const { return loops_; }                  // each vertex gets one
+  bool slot_vertices() const { return slot_vertices_; }  // layers drop edges by vertices
+  std::span<const float> edge_weights() const;           // with loops; or empty: all 1
+  std::span<const float> loop_weights() const { return loop_weights_; }    // or empty: all 1
+  std::span<const float> normalization() const { return normalization_; }  // of GCN, or empty
+  std::span<const std::uint64_t> numbers() const { return numbers_; }      // or empty
+  // The same as kernels read it.
+  LayerGraph view() const;
+
+ private:
+  const bool loops_, slot_vertices_;
+  const AnyCsr csr_;
+  const std::vector<float> loop_weights_, normalization_;
+  const std::span<const std::uint64_t> numbers_;
+};
+
+// One hop as a layer reads it.
+struct LayerSample {
+  std::unique_ptr<Aggregator> edges;
+  SampleScales scales;
+};
+
+struct MadeBatch {
+  std::shared_ptr<const void> memory;  // that the rest is made in
+  InputFeatures input;                 // of the first layer's inputs
+  std::vector<LayerSample> layers;     // the first one's first
+  SplitRows targets;                   // the first rows of the last layer, which are its own rows
+  std::function<void()> wait;          // lets the work of the calling thread follow; or empty
+};
+
+class SampleMaker {
+ public:
+  virtual ~SampleMaker() = default;
+  // Returns the batch of these examples. Called by one thread, which may be another than the one
+  // that computes. Throws what sampling throws, and DoesNotFitError.
+  virtual MadeBatch make(std::span<const std::uint64_t> seeds, std::uint64_t key) = 0;
+};
+
+// The dataset and the graph outlive what these return. `config` is as SampledBatches takes it.
+std::unique_ptr<SampleMaker> make_cpu_samples(const Dataset& dataset, const SampledGraph& graph,
+                                              const TrainConfig& config);
+// Collective. On the current GPU of each rank, which holds the structure of the graph and reads the
+// features from a table (store/sharded/cuda/gpu_table.h) that stands where they fit; sparse
+// features are copied with each batch. Batches are prepared on a stream beside the current one of
+// this thread, which is the one that computes. Throws DoesNotFitError on all ranks.
+std::unique_ptr<SampleMaker> make_gpu_samples(World& world, const Dataset& dataset,
+                                              const SampledGraph& graph, const TrainConfig& config);
+
+}  // namespace plait

@@ -1,0 +1,63 @@
+"""plait train --sampled on GPUs: losses are those of CPU ranks that take the same number of examples together.
+scripts/gpu-test runs it.
+"""
+
+import pathlib
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+import program
+
+GPUS = torch.cuda.device_count()
+pytestmark = pytest.mark.skipif(GPUS == 0, reason="no GPU")
+MODELS = {
+    "gcn": ("--model", "gcn"),
+    "sage by mean": ("--model", "sage", "--hidden", 20),
+    "sage by maximum": ("--model", "sage", "--aggregation", "max", "--residual"),
+    "gin": ("--model", "gin", "--norm", "none", "--layers", 3, "--fanout", "4,3,2"),
+    "gin with batch norm": ("--model", "gin"),
+    "gat": ("--model", "gat", "--hidden", 24, "--heads", 4, "--output-heads", 3),
+}
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    path = tmp_path_factory.mktemp("graph") / "g.plait"
+    program.Plait(path.parent).ok("generate", "dcsbm", "--vertices", 3000, "--edges", 60000, "--communities", 6,
+                                  "--classes", 6, "--width", 19, "--seed", 1, "-o", path)
+    return path
+
+
+def curve(plait, graph, options, examples, *ranks):
+    """The losses of 4 epochs of several steps, the last one with a part of a batch."""
+    fanout = () if "--fanout" in options else ("--fanout", "5,3")
+    found = plait.json("train", graph, *options, *fanout, "--epochs", 4, "--seed", 3, "--sampled",
+                       "--batch", examples // int(ranks[1]), *ranks)
+    return np.array(found["loss"]), np.array(found["val_loss_by_epoch"])
+
+
+@pytest.mark.parametrize("gpus", [1, 2])
+@pytest.mark.parametrize("model", MODELS)
+def test_losses_are_those_of_the_cpu(graph, tmp_path, model, gpus):
+    if gpus > GPUS:
+        pytest.skip("fewer GPUs")
+    plait = program.Plait(tmp_path)
+    # A vertex that several ranks sample counts several times in batch norm: as many ranks on both sides.
+    ranks = gpus if model == "gin with batch norm" else 1
+    wanted = curve(plait, graph, MODELS[model], 256, "--ranks", ranks)
+    found = curve(plait, graph, MODELS[model], 256, "--gpus", gpus)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4)
+    assert wanted[0][0] != wanted[0][-1]
+
+
+@pytest.mark.parametrize("model", ["gcn", "sage by maximum", "gat"])
+def test_runs_repeat_and_prefetch_changes_nothing(graph, tmp_path, model):
+    plait = program.Plait(tmp_path)
+    first = curve(plait, graph, MODELS[model], 256, "--gpus", 1)
+    again = curve(plait, graph, (*MODELS[model], "--prefetch", 5), 256, "--gpus", 1)
+    np.testing.assert_allclose(first[0], again[0], rtol=1e-6)
