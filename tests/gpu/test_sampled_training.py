@@ -19,7 +19,7 @@ MODELS = {
     "sage by mean": ("--model", "sage", "--hidden", 20),
     "sage by maximum": ("--model", "sage", "--aggregation", "max", "--residual"),
     "gin": ("--model", "gin", "--norm", "none", "--layers", 3, "--fanout", "4,3,2"),
-    "gin with batch norm": ("--model", "gin"),
+    "gin with batch norm": ("--model", "gin", "--layers", 2),
     "gat": ("--model", "gat", "--hidden", 24, "--heads", 4, "--output-heads", 3),
 }
 
