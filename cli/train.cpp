@@ -48,6 +48,7 @@ json to_json(const Options& o, const Session& session, const World& world,
               {"strategy", to_string(o.train.route.strategy)},
               {"partition", to_string(o.train.route.partition)},
               {"exact", o.train.route.exact},
+              {"tf32", o.train.tf32},
               {"epochs", result.epochs.size()},
               {"loss", losses},
               {"val_loss_by_epoch", validation_losses},
@@ -87,6 +88,9 @@ void print_text(const Options& o, const Session& session, const World& world,
 
 void run(Options o, const Session& session, World& world) {
   const Stopwatch watch;
+  require<UsageError>(!o.train.tf32 || (o.train.route.gpu && !o.train.route.exact),
+                      "--tf32 is for products on GPUs that need not be exact; give --gpus, and no "
+                      "--exact");
   const Dataset dataset = read_graph(world, o.graph, session);
   const bool pools = session.command->count("--pool") > 0 && o.train.model.pool != Pool::none;
   require<UsageError>(dataset.is_set_of_graphs() || !pools,
@@ -194,6 +198,9 @@ void add_train(CLI::App& app, Session& session) {
          "Number of epochs between checkpoints; 0: only at the end");
   session.replaceable.push_back(option("--resume", t.resume, "Checkpoint to continue from"));
   add_route_options(command, session, o->train.route);
+  command->add_flag(
+      "--tf32", t.tf32,
+      "Round the factors of dense products on GPUs to TF32 (10 bits), which is faster");
   add_explain_option(command, session);
   add_optimise_option(command, o->optimise);
   add_timeout_options(command, session);
@@ -204,7 +211,8 @@ void add_train(CLI::App& app, Session& session) {
        {"Model",
         {"--layers", "--hidden", "--heads", "--output-heads", "--aggregation", "--norm",
          "--residual", "--activation", "--dropout", "--pool"}},
-       {"Training", {"--epochs", "--lr", "--weight-decay", "--patience", "--metric", "--seed"}},
+       {"Training",
+        {"--epochs", "--lr", "--weight-decay", "--patience", "--metric", "--seed", "--tf32"}},
        {"Mini-batches", {"--sampled", "--fanout", "--batch", "--prefetch"}},
        {"Graph", {"--split", "--folds", "--fold", "--normalize"}},
        {"Files", {"--checkpoint", "--checkpoint-every", "--resume"}}});

@@ -125,7 +125,8 @@ struct TrainConfig {
   Normalize normalize = Normalize::automatic;
   std::optional<SampledTraining> sampled;  // instead of a step on the whole graph
   Route route;
-  int passes = 0;  // on GPUs, as TrialWay::passes
+  bool tf32 = false;  // on GPUs: factors of dense products are rounded to 10 bits (TF32)
+  int passes = 0;     // on GPUs, as TrialWay::passes
   // Ways that the first epochs try (training/trials.h), the route's own first; empty: no trials.
   std::vector<TrialWay> trials;
   // Path of the file that is written when training ends, and every `checkpoint_every` epochs;

@@ -144,6 +144,7 @@ def test_sampled_training_learns_as_training_on_the_whole_graph(plait):
     (("--sampled", "--batch", "1", "--norm", "batch"), ["1 of", "--batch"]),
     (("--batch", "3"), ["--batch", "--sampled"]),
     (("--sampled", "--exact"), ["--exact", "--sampled"]),
+    (("--tf32",), ["--tf32", "--gpus"]),
     (("--sampled", "--optimise", "on"), ["--optimise", "--sampled"]),
 ])
 def test_bad_settings_are_told(plait, archives, options, words):

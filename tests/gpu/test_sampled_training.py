@@ -61,3 +61,11 @@ def test_runs_repeat_and_prefetch_changes_nothing(graph, tmp_path, model):
     first = curve(plait, graph, MODELS[model], 256, "--gpus", 1)
     again = curve(plait, graph, (*MODELS[model], "--prefetch", 5), 256, "--gpus", 1)
     np.testing.assert_allclose(first[0], again[0], rtol=1e-6)
+
+
+def test_rounded_products_give_nearly_the_same_losses(graph, tmp_path):
+    plait = program.Plait(tmp_path)
+    plain = curve(plait, graph, MODELS["sage by mean"], 256, "--gpus", 1)
+    rounded = curve(plait, graph, (*MODELS["sage by mean"], "--tf32"), 256, "--gpus", 1)
+    np.testing.assert_allclose(rounded[0], plain[0], rtol=2e-2)
+    assert rounded[0].tolist() != plain[0].tolist()

@@ -1,5 +1,6 @@
 #include "plait/nn/training/train.h"
 
+#include <ATen/Context.h>
 #include <torch/autograd.h>
 
 #include <algorithm>
@@ -377,6 +378,7 @@ Trainer::Trainer(World& world, const Dataset& dataset, const Partition& partitio
   if (config.sampled) check_sampled(dataset, config);
   config.normalize = resolved(given.normalize, dataset.features);
   torch_device(config.route.gpu);  // before any backward pass, also of rehearsals
+  if (config.route.gpu) at::globalContext().setAllowTF32CuBLAS(config.tf32);
   require_training_fits(world, dataset, partition, config);
   state_ = std::make_unique<State>(world, dataset, partition, config);
 }
