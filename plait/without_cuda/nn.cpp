@@ -9,7 +9,7 @@ OwnStream::~OwnStream() = default;
 
 struct Recorder::Graph {};
 
-Recorder::Recorder(GraphHandle& graph) : handle_(graph), possible_(false) {}
+Recorder::Recorder(GraphHandle& graph, bool) : handle_(graph), possible_(false) {}
 
 Recorder::~Recorder() = default;
 

@@ -68,7 +68,7 @@ const RankProgram kRecording("gpu recording fails on one rank", [](World& world)
   const auto graph =
       c10::make_intrusive<GraphHandle>(world, csr, false, partition_by_vertices(50, world.size()),
                                        ExchangeOptions{.route = {.gpu = true}});
-  Recorder recorder(*graph);
+  Recorder recorder(*graph, true);
   const torch::Tensor sum = torch::zeros({1}, device);
   int calls = 0;
   for (int k = 1; k <= 6; ++k) {

@@ -28,7 +28,7 @@ class Recording : public testing::Test {
   const torch::Device device_ = torch_device(true);
   const OwnStream stream_{device_};
   const c10::intrusive_ptr<GraphHandle> graph_ = on_gpu(*world_);
-  Recorder recorder_{*graph_};
+  Recorder recorder_{*graph_, true};
   int calls_ = 0;  // of the work itself
 };
 

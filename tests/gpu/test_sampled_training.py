@@ -55,6 +55,23 @@ def test_losses_are_those_of_the_cpu(graph, tmp_path, model, gpus):
     assert wanted[0][0] != wanted[0][-1]
 
 
+@pytest.mark.parametrize("model", ["gcn", "gat"])
+def test_bags_of_words_and_renumbered_weighted_graphs(graph, tmp_path, model):
+    """Sparse features, edge weights and loops, and vertices in another order in memory."""
+    plait = program.Plait(tmp_path)
+    rng = np.random.default_rng(2)
+    edges = rng.integers(0, 900, (9000, 2))
+    words = rng.random((900, 300)) < 0.03
+    np.savez(tmp_path / "g.npz", edge_index=edges.T, edge_weight=rng.uniform(0.5, 2, 9000).astype(np.float32),
+             x_data=np.ones(words.sum(), np.float32), x_indices=words.nonzero()[1], x_shape=[900, 300],
+             x_indptr=np.concatenate([[0], words.sum(1).cumsum()]), y=rng.integers(0, 5, 900))
+    options = ("--folds", 3, "--reorder", "degree", *MODELS[model])
+    wanted = curve(plait, tmp_path / "g.npz", options, 64, "--ranks", 1)
+    found = curve(plait, tmp_path / "g.npz", options, 64, "--gpus", 1)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4)
+
+
 @pytest.mark.parametrize("model", ["gcn", "sage by maximum", "gat"])
 def test_runs_repeat_and_prefetch_changes_nothing(graph, tmp_path, model):
     plait = program.Plait(tmp_path)

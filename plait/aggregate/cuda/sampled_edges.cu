@@ -261,7 +261,14 @@ std::unique_ptr<Aggregator> make_gpu_sample_aggregator(GpuSampledEdges edges,
   require<UsageError>(edges.edges <= kMostEdges,
                       "{} edges of a sample are more than 2^31 - 1; use smaller batches",
                       edges.edges);
-  return std::make_unique<GpuSampleAggregator>(std::move(edges), streams, std::move(gradients));
+  try {
+    return std::make_unique<GpuSampleAggregator>(std::move(edges), streams, std::move(gradients));
+  } catch (...) {
+    // What has been freed in the order of the other stream may still be in use on this one, and
+    // must not be given to others before.
+    cudaStreamSynchronize(static_cast<cudaStream_t>(streams.prepare));
+    throw;
+  }
 }
 
 }  // namespace plait

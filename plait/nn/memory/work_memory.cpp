@@ -15,6 +15,7 @@
 #include "plait/nn/model.h"
 #include "plait/nn/training/train.h"
 #include "plait/nn/training/trainable.h"
+#include "plait/sample/cuda/neighbours.h"
 
 namespace plait {
 namespace {
@@ -187,20 +188,42 @@ struct BatchBound {
   double inputs = 0;  // rows of the first layer
   double rows = 0;    // that a layer makes, on average over layers
   double edges = 0;   // of all layers
+  double room = 0;    // edges for which a GPU takes memory before it counts them
 };
 
 BatchBound bound_of_batch(const Dataset& dataset, const SampledTraining& sampled) {
+  constexpr auto kRoomy = static_cast<double>(GpuNeighbourSampler::kRoomyEdges);
   const auto vertices = static_cast<double>(dataset.vertices());
   const auto all = static_cast<double>(dataset.edges());
   BatchBound bound{.inputs = std::min(vertices, static_cast<double>(sampled.batch))};
   for (const std::int64_t fanout : sampled.fanouts) {
-    const double edges =
-        fanout < 0 ? all : std::min(all, bound.inputs * static_cast<double>(fanout));
+    const double most = bound.inputs * static_cast<double>(fanout);
+    const double edges = fanout < 0 ? all : std::min(all, most);
     bound.rows += bound.inputs / static_cast<double>(sampled.fanouts.size());
     bound.edges += edges + bound.inputs;  // with a loop for each row
+    bound.room += std::max(edges, std::min(most, kRoomy));
     bound.inputs = std::min(vertices, bound.inputs + edges);
   }
   return bound;
+}
+
+// Returns the bytes of the batches that a rank holds at once, without the work of a step. Each has
+// features of its own, and a step a dropped copy. Of an edge a batch holds a source, a weight and
+// its place in the graph, and a step both of the former turned round; on a GPU also what sampling
+// and turning round take, and all of it for one more batch.
+std::uint64_t batch_bytes(const Dataset& dataset, const TrainConfig& config) {
+  const BatchBound bound = bound_of_batch(dataset, *config.sampled);
+  const bool gpu = config.route.gpu, sparse = dataset.features.is_sparse();
+  const double held = config.sampled->prefetch + (gpu ? 2 : 1);
+  const double words = sparse ? static_cast<double>(dataset.features.sparse.edges()) /
+                                    std::max(1.0, static_cast<double>(dataset.vertices()))
+                              : 0;
+  const double width = sparse ? 0 : static_cast<double>(dataset.features.width);
+  // A word has a value, a column and its place, and the first two turned round.
+  const double input = width * sizeof(float) * (held + 1) + words * 28 * held + 32 * held;
+  const double edges =
+      gpu ? bound.edges * 32 * (held + 1) + bound.room * 18 * held : bound.edges * 16 * (held + 1);
+  return whole_bytes(bound.inputs * input + edges);
 }
 
 // Returns the bytes that a rank holds of the graph for its samples. A GPU also reads features from
@@ -210,7 +233,12 @@ std::uint64_t sampled_structure(const Dataset& dataset, const TrainConfig& confi
   if (!config.route.gpu) return vertices * each;  // the sampler's table of numbers
   const std::uint64_t samples = static_cast<std::uint64_t>(config.sampled->prefetch) + 2;
   const std::uint64_t id = vertices < std::uint64_t{1} << 32 ? each : 2 * each;
-  return (vertices + 1) * sizeof(EdgeOffset) + dataset.edges() * id + samples * vertices * each;
+  const bool loops = shard_options_of(config.model).one_loop_each;
+  const std::uint64_t values = loops && is_weighted(dataset.graph) ? sizeof(float) : 0;
+  const std::uint64_t of_vertex = (loops ? 2 * sizeof(float) : 0) +
+                                  (dataset.numbers.empty() ? 0 : sizeof(std::uint64_t)) +
+                                  sizeof(EdgeOffset) + samples * each;
+  return (vertices + 1) * of_vertex + dataset.edges() * (id + values);
 }
 
 // Returns the memory of steps on samples, and of evaluations on the whole graph between them.
@@ -241,17 +269,10 @@ RunMemory training_run(const Dataset& dataset, const Partition& partition,
 
 }  // namespace
 
-std::uint64_t batch_bytes(const Dataset& dataset, const TrainConfig& config) {
-  // Batches hold features of their own, and a step a dropped copy. Of each edge they hold a source,
-  // a weight and its place in the graph, and a step both of the former turned round; on a GPU also
-  // what sampling and turning round take, and all of it for one more batch.
-  const BatchBound bound = bound_of_batch(dataset, *config.sampled);
-  const double width =
-      dataset.features.is_sparse() ? 0 : static_cast<double>(dataset.features.width);
-  const double held = config.sampled->prefetch + (config.route.gpu ? 2 : 1);
-  const double edge = config.route.gpu ? 48 : 16;
-  return whole_bytes(bound.inputs * (width * sizeof(float) * (held + 1) + 32 * held) +
-                     bound.edges * (edge * held + edge));
+std::uint64_t sampled_bytes_ahead(const Dataset& dataset, const Partition& partition,
+                                  const TrainConfig& config, int rank) {
+  const WorkBytes work = sampled_work(dataset, partition, config)[static_cast<std::size_t>(rank)];
+  return work.most - work.kept;
 }
 
 ModelConfig model_for(ModelConfig model, const Dataset& dataset) {

@@ -23,9 +23,10 @@ void require_training_fits(World& world, const Dataset& dataset, const Partition
 void require_inference_fits(World& world, const Dataset& dataset, const Partition& partition,
                             const ModelConfig& model, const InferConfig& config);
 
-// Returns the bytes of the batches that a rank holds at once in training on samples
-// (TrainConfig::sampled), at the most, without the work of a step.
-std::uint64_t batch_bytes(const Dataset& dataset, const TrainConfig& config);
+// Returns the bytes that training on samples (TrainConfig::sampled) will take on a rank once the
+// model, its own inputs and the whole graph are in place, without a table of features.
+std::uint64_t sampled_bytes_ahead(const Dataset& dataset, const Partition& partition,
+                                  const TrainConfig& config, int rank);
 
 // Returns the model with the inputs, outputs and task of a dataset.
 ModelConfig model_for(ModelConfig model, const Dataset& dataset);

@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "plait/aggregate/cuda/sampled_edges.h"
+#include "plait/base/error.h"
 #include "plait/base/gpu.h"
-#include "plait/nn/memory/work_memory.h"
 #include "plait/nn/training/sample_maker.h"
 #include "plait/sample/cuda/layer_edges.h"
 #include "plait/sample/cuda/neighbours.h"
@@ -46,9 +46,13 @@ class FreeSamples {
     if (!memory) memory = std::make_unique<Memory>(work.device());
     return {memory.release(), [from, work](Memory* used) {
               std::unique_ptr<Memory> back(used);
-              back->used.record(work);
-              const std::lock_guard lock(from->mutex_);
-              from->free_.push_back(std::move(back));
+              try {
+                back->used.record(work);
+                const std::lock_guard lock(from->mutex_);
+                from->free_.push_back(std::move(back));
+              } catch (const std::exception&) {
+                // The GPU has failed, which the next wait for it tells.
+              }
             }};
   }
 
@@ -74,23 +78,28 @@ T* data_of(const torch::Tensor& t) {
 class GpuSamples : public SampleMaker {
  public:
   GpuSamples(World& world, const Dataset& dataset, const SampledGraph& graph,
-             const TrainConfig& config)
+             const TrainConfig& config, std::uint64_t ahead)
       : dataset_(dataset),
         graph_(graph),
         normalize_(config.normalize),
         device_(torch_device(true)),
         work_(current_torch_stream(device_)),
         prepare_(beside(work_)) {
+    if (!dataset.features.is_sparse()) table_ = table_of(world, ahead);
     on_all_or_none(world, [&] {
       structure_.emplace(graph.csr());
       sampler_.emplace(structure_->csr(), SampleSettings{.fanouts = config.sampled->fanouts,
                                                          .targets = HopTargets::all});
-      weights_ = on_gpu(graph.edge_weights(), torch::kFloat32, device_);
-      loop_weights_ = on_gpu(graph.loop_weights(), torch::kFloat32, device_);
-      normalization_ = on_gpu(graph.normalization(), torch::kFloat32, device_);
-      numbers_ = on_gpu(graph.numbers(), torch::kInt64, device_);
+      try {
+        weights_ = on_gpu(graph.edge_weights(), torch::kFloat32, device_);
+        loop_weights_ = on_gpu(graph.loop_weights(), torch::kFloat32, device_);
+        normalization_ = on_gpu(graph.normalization(), torch::kFloat32, device_);
+        numbers_ = on_gpu(graph.numbers(), torch::kInt64, device_);
+      } catch (const c10::OutOfMemoryError& error) {
+        throw DoesNotFitError(fmt::format("GPU memory for values of the graph that is sampled: {}",
+                                          error.what_without_backtrace()));
+      }
     });
-    if (!dataset.features.is_sparse()) table_ = table_of(world, config);
     wait_for_gpu();
     for (std::size_t l = 0; l < config.sampled->fanouts.size(); ++l)
       gradients_.push_back(std::make_shared<std::atomic<bool>>(false));
@@ -126,12 +135,14 @@ class GpuSamples : public SampleMaker {
       if (t.defined() && t.numel() > 0) t.record_stream(work_);
   }
 
-  std::unique_ptr<GpuTable> table_of(World& world, const TrainConfig& config) const {
+  // `ahead`: bytes that this rank's GPU will need besides, the graph's structure among them.
+  std::unique_ptr<GpuTable> table_of(World& world, std::uint64_t ahead) const {
     const bool narrow = !dataset_.features.bf16.empty() && normalize_ == Normalize::none;
     const TableSettings wanted{.form = narrow ? RowForm::bf16 : RowForm::f32};
-    const StoreQuestion question = store_question(dataset_, wanted, world.size(), true);
+    StoreQuestion question = store_question(dataset_, wanted, world.size(), true);
+    question.structure = question.labels = 0;
     TableSettings settings = question.table;
-    settings.place = choose_place(world, question, false, batch_bytes(dataset_, config));
+    settings.place = choose_place(world, question, false, ahead);
     return GpuTable::create(world, settings, input_rows(dataset_.features, normalize_));
   }
 
@@ -143,19 +154,21 @@ class GpuSamples : public SampleMaker {
       vertices.ids.copy_(at::from_blob(
           const_cast<std::uint64_t*>(sample.vertices), {count}, [](void*) {}, ints, device_));
     vertices.numbers = numbers_.defined() ? numbers_.index_select(0, vertices.ids) : vertices.ids;
-    both_use({vertices.ids, vertices.numbers});
     if (!table_) {
       InputVertices there{vertices.ids.to(torch::kCPU), {}};
       there.numbers = numbers_.defined() ? vertices.numbers.to(torch::kCPU) : there.ids;
-      return {dataset_.features, std::move(there), normalize_, device_};
+      InputFeatures sparse(dataset_.features, std::move(there), normalize_, device_);
+      sparse.also_used_on(work_);
+      return sparse;
     }
     const std::uint64_t width = dataset_.features.width;
     torch::Tensor x = torch::empty({count, static_cast<std::int64_t>(width)},
                                    torch::dtype(torch::kFloat32).device(device_));
     table_->gather(sample.vertices, sample.vertex_count, x.mutable_data_ptr<float>(), width,
                    stream());
-    both_use({x});
-    return {std::move(x), std::move(vertices)};
+    const InputFeatures dense(std::move(x), std::move(vertices));
+    dense.also_used_on(work_);
+    return dense;
   }
 
   // Returns what layer `l` reads: the first layer's hop is the last.
@@ -231,9 +244,9 @@ class GpuSamples : public SampleMaker {
 }  // namespace
 
 std::unique_ptr<SampleMaker> make_gpu_samples(World& world, const Dataset& dataset,
-                                              const SampledGraph& graph,
-                                              const TrainConfig& config) {
-  return std::make_unique<GpuSamples>(world, dataset, graph, config);
+                                              const SampledGraph& graph, const TrainConfig& config,
+                                              std::uint64_t ahead) {
+  return std::make_unique<GpuSamples>(world, dataset, graph, config, ahead);
 }
 
 }  // namespace plait

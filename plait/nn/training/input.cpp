@@ -12,6 +12,7 @@
 #include "plait/nn/operations/exact_sums.h"
 #include "plait/nn/operations/sparse_matrix.h"
 #include "plait/placement/own_rows.h"
+#include "plait/store/table_layout.h"
 
 namespace plait {
 namespace {
@@ -137,7 +138,8 @@ struct InputFeatures::Sparse {
   }
 };
 
-TableSource input_rows(const Features& features, Normalize normalize) {
+std::function<void(std::span<const std::uint64_t> ids, std::byte* rows)> input_rows(
+    const Features& features, Normalize normalize) {
   const TableSource rows = rows_of(features);
   normalize = resolved(normalize, features);
   if (normalize == Normalize::none) return rows;
@@ -186,6 +188,13 @@ InputFeatures::InputFeatures(torch::Tensor rows, InputVertices vertices)
       numbers_(std::move(vertices.numbers)),
       width_(rows.size(1)),
       dense_(std::move(rows)) {}
+
+void InputFeatures::also_used_on(const c10::Stream& stream) const {
+  std::vector<torch::Tensor> all{vertices_, numbers_, dense_};
+  if (sparse_) all.insert(all.end(), {sparse_->values, sparse_->entries});
+  for (const torch::Tensor& t : all)
+    if (t.defined() && t.numel() > 0) t.record_stream(stream);
+}
 
 torch::Tensor InputFeatures::dense(const DropoutStep& step) const {
   if (is_sparse()) return times(torch::eye(width_, sparse_->values.options()), step);

@@ -3,14 +3,16 @@
 
 #include <torch/types.h>
 
+#include <cstddef>
+#include <functional>
 #include <memory>
+#include <span>
 
 #include "plait/graph/dataset.h"
 #include "plait/nn/config.h"
 #include "plait/nn/layers/dropout.h"
 #include "plait/nn/operations/dense.h"
 #include "plait/partition/partition.h"
-#include "plait/store/table_layout.h"
 
 namespace plait {
 
@@ -26,8 +28,10 @@ struct InputVertices {
 // Returns the vertices that a rank owns.
 InputVertices input_vertices(const Partition& partition, int rank);
 
-// Returns rows of dense features, normalised, as a table is filled with them. Arrays are shared.
-TableSource input_rows(const Features& features, Normalize normalize);
+// Returns rows of dense features, normalised, as a table is filled with them (TableSource in
+// store/table_layout.h). Arrays are shared.
+std::function<void(std::span<const std::uint64_t> ids, std::byte* rows)> input_rows(
+    const Features& features, Normalize normalize);
 
 // Rows of the features: dense as a tensor, or sparse as a CSR, so that bags of words of
 // thousands of columns cost only the words that they hold.
@@ -44,6 +48,10 @@ class InputFeatures {
 
   // Takes dense rows that are there and normalised, and their vertices on the same device.
   InputFeatures(torch::Tensor rows, InputVertices vertices);
+
+  // Lets go of the memory on a GPU behind the work that `stream` has been given by then, besides
+  // that of the stream on which this was made.
+  void also_used_on(const c10::Stream& stream) const;
 
   std::int64_t width() const { return width_; }
   bool is_sparse() const { return sparse_ != nullptr; }

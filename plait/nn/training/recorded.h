@@ -33,9 +33,10 @@ class Recorder {
   enum Piece { step, evaluation };
   static constexpr std::size_t kPieces = 2;
 
-  // Makes a recorder of work with a graph, which outlives this. If the graph's operations cannot be
-  // recorded, or phases are being timed (base/profile.h), all calls just do the work.
-  explicit Recorder(GraphHandle& graph);
+  // Makes a recorder of work with a graph, which outlives this. If that is not wanted, the graph's
+  // operations cannot be recorded, or phases are being timed (base/profile.h), all calls just do
+  // the work.
+  Recorder(GraphHandle& graph, bool wanted);
   ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;

@@ -69,8 +69,10 @@ std::unique_ptr<SampleMaker> make_cpu_samples(const Dataset& dataset, const Samp
 // Collective. On the current GPU of each rank, which holds the structure of the graph and reads the
 // features from a table (store/sharded/cuda/gpu_table.h) that stands where they fit; sparse
 // features are copied with each batch. Batches are prepared on a stream beside the current one of
-// this thread, which is the one that computes. Throws DoesNotFitError on all ranks.
+// this thread, which is the one that computes. `ahead`: bytes of this rank's GPU that the run will
+// need besides the table (sampled_bytes_ahead()). Throws DoesNotFitError on all ranks.
 std::unique_ptr<SampleMaker> make_gpu_samples(World& world, const Dataset& dataset,
-                                              const SampledGraph& graph, const TrainConfig& config);
+                                              const SampledGraph& graph, const TrainConfig& config,
+                                              std::uint64_t ahead);
 
 }  // namespace plait

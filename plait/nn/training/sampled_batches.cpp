@@ -73,14 +73,16 @@ struct SampledBatches::State {
   std::exception_ptr error;
   std::jthread worker;  // the last member: it ends before the others do
 
-  State(World& w, const Dataset& d, const TrainConfig& c, std::span<const Split> split)
+  State(World& w, const Dataset& d, const TrainConfig& c, std::span<const Split> split,
+        std::uint64_t ahead)
       : world(w),
         dataset(d),
         config(c),
         examples(training_examples(d, split)),
         steps((std::ssize(examples) + group() - 1) / group()),
         graph(d, c.model),
-        maker(c.route.gpu ? make_gpu_samples(w, d, graph, c) : make_cpu_samples(d, graph, c)) {
+        maker(c.route.gpu ? make_gpu_samples(w, d, graph, c, ahead)
+                          : make_cpu_samples(d, graph, c)) {
     const std::int64_t last = std::ssize(examples) % group();
     require<UsageError>(c.model.norm != NormKind::batch || (group() > 1 && last != 1),
                         "a step takes 1 of {} examples, over which nothing can be normalised; "
@@ -152,9 +154,9 @@ struct SampledBatches::State {
 };
 
 SampledBatches::SampledBatches(World& world, const Dataset& dataset, const TrainConfig& config,
-                               std::span<const Split> split)
+                               std::span<const Split> split, std::uint64_t ahead)
     : state_((check_sampled(dataset, config),
-              std::make_unique<State>(world, dataset, config, split))) {}
+              std::make_unique<State>(world, dataset, config, split, ahead))) {}
 
 SampledBatches::~SampledBatches() = default;
 

@@ -42,8 +42,9 @@ class SampledBatches {
   // Collective on GPUs. `config.sampled` is set, and `config.normalize` resolved (resolved()). The
   // dataset and the world outlive this; `split` is only read here. Throws UsageError for settings
   // that do not suit the model or the dataset, DoesNotFitError on all ranks if a GPU lacks memory.
+  // `ahead`: as make_gpu_samples() takes it.
   SampledBatches(World& world, const Dataset& dataset, const TrainConfig& config,
-                 std::span<const Split> split);
+                 std::span<const Split> split, std::uint64_t ahead);
   ~SampledBatches();
 
   // Returns the number of steps of an epoch, the same on every rank.

@@ -118,7 +118,7 @@ struct Trainer::State {
         share_of_one(torch::full({}, 1 / targets.total(Split::train), device)),
         epoch_at(torch::zeros({}, torch::dtype(torch::kInt32).device(device))),
         optimizer(parameters, adam_options(c, model)) {
-    recorder.emplace(*graph);
+    recorder.emplace(*graph, records());
     require<UsageError>(targets.total(Split::train) > 0,
                         "{} has no labelled training examples in split {}", dataset.name, c.split);
     std::int64_t count = 0;
@@ -132,7 +132,10 @@ struct Trainer::State {
       at += p.numel();
     }
     if (config.sampled) {
-      batches = std::make_unique<SampledBatches>(w, dataset, config, split_of(dataset, c).span());
+      const std::uint64_t ahead =
+          config.route.gpu ? sampled_bytes_ahead(dataset, partition, config, w.rank()) : 0;
+      batches =
+          std::make_unique<SampledBatches>(w, dataset, config, split_of(dataset, c).span(), ahead);
       training.steps = batches->steps();
     }
     if (!c.resume.empty() || !c.checkpoint.empty()) {
@@ -153,6 +156,10 @@ struct Trainer::State {
     return placed();
   }
 
+  // Tells whether work is recorded. While a thread prepares batches it is not: that thread may wait
+  // for the whole GPU, which no recording survives.
+  bool records() const { return !config.sampled; }
+
   // Returns the number of steps that do more than later ones: the first, or all until a step is
   // recorded (recorded.h).
   int warm_up() const { return graph->recordable() ? 3 : 1; }
@@ -171,7 +178,7 @@ struct Trainer::State {
     const Stopwatch watch;
     graph = placed();
     const double seconds = watch.seconds();
-    recorder.emplace(*graph);
+    recorder.emplace(*graph, records());
     step_bytes = 0;
     step_bytes_from.clear();
     return {warm_up(), seconds};

@@ -116,8 +116,8 @@ std::uint64_t next_pool() {
 
 }  // namespace
 
-Recorder::Recorder(GraphHandle& graph)
-    : handle_(graph), possible_(graph.recordable() && !profiling()), pool_(next_pool()) {}
+Recorder::Recorder(GraphHandle& graph, bool wanted)
+    : handle_(graph), possible_(wanted && graph.recordable() && !profiling()), pool_(next_pool()) {}
 
 Recorder::~Recorder() = default;
 
