@@ -186,7 +186,7 @@ std::vector<WorkBytes> inference_work(const Dataset& dataset, const Partition& p
 // The sizes of a batch of samples, at the most.
 struct BatchBound {
   double inputs = 0;  // rows of the first layer
-  double rows = 0;    // that a layer makes, on average over layers
+  double rows = 0;    // that a layer makes: of the first layer, which makes the most
   double edges = 0;   // of all layers
   double room = 0;    // edges for which a GPU takes memory before it counts them
 };
@@ -199,7 +199,7 @@ BatchBound bound_of_batch(const Dataset& dataset, const SampledTraining& sampled
   for (const std::int64_t fanout : sampled.fanouts) {
     const double most = bound.inputs * static_cast<double>(fanout);
     const double edges = fanout < 0 ? all : std::min(all, most);
-    bound.rows += bound.inputs / static_cast<double>(sampled.fanouts.size());
+    bound.rows = bound.inputs;
     bound.edges += edges + bound.inputs;  // with a loop for each row
     bound.room += std::max(edges, std::min(most, kRoomy));
     bound.inputs = std::min(vertices, bound.inputs + edges);
