@@ -115,4 +115,6 @@ const GpuSample& GpuNeighbourSampler::wait(GpuSampleBuffers& buffers) const {
 
 Sample to_host(const GpuSample&) { return {}; }
 
+void gpu_layer_edges(const LayerEdges&, void*) { use_gpu(0); }
+
 }  // namespace plait
