@@ -1,0 +1,144 @@
+#include <torch/autograd.h>
+
+#include "plait/base/profile.h"
+#include "plait/base/timer.h"
+#include "plait/nn/training/trainer_state.h"
+#include "plait/world/phase.h"
+
+namespace plait {
+
+void Trainer::State::sum_gradients(const std::vector<torch::Tensor>& mine) {
+  const Phase phase("summing gradients", "sum gradients");
+  std::vector<torch::Tensor> flat;
+  for (const torch::Tensor& gradient : mine) flat.push_back(gradient.flatten());
+  torch::cat_out(gradients, flat);
+  AddTime time(cost.gradients);
+  if (world.size() > 1) graph->all_reduce_sum(gradients);
+}
+
+torch::Tensor Trainer::State::scores(const DropoutStep& drop_step, bool trains) const {
+  return model.forward(input, graph, drop_step, trains, set ? &*set : nullptr);
+}
+
+void Trainer::State::descend(const torch::Tensor& loss, const torch::Tensor& share) {
+  sum_gradients(
+      timed("backward", [&] { return torch::autograd::grad({loss}, parameters, {share}); }));
+  timed("optimiser", [&] { optimizer.step(); });
+}
+
+std::vector<torch::Tensor> Trainer::State::changing() const {
+  std::vector<torch::Tensor> all = kept;
+  for (const auto* moments : {&optimizer.exp_avg(), &optimizer.exp_avg_sq()})
+    all.insert(all.end(), moments->begin(), moments->end());
+  return all;
+}
+
+bool Trainer::State::any_stops() {
+  double wants = asked_to_stop != nullptr && asked_to_stop->load() ? 1 : 0;
+  world.all_reduce_sum(std::span(&wants, 1));
+  return wants > 0;
+}
+
+std::optional<double> Trainer::State::sampled_steps(int epoch) {
+  AddTime time(step_seconds);
+  before_epoch.clear();
+  for (const torch::Tensor& tensor : changing()) before_epoch.push_back(tensor.clone());
+  const BackwardHere here;
+  torch::Tensor sum = torch::zeros({}, torch::dtype(torch::kFloat64).device(device));
+  for (std::int64_t i = 0; i < batches->steps(); ++i) {
+    if (any_stops()) {
+      at::_foreach_copy_(changing(), before_epoch);
+      return std::nullopt;
+    }
+    const std::int64_t step = epoch * batches->steps() + i;
+    const SampledBatch batch = batches->batch(step, graph);
+    const DropoutStep drop_step{&dropout, static_cast<std::uint32_t>(step)};
+    const torch::Tensor scores = model.forward(batch.input, batch.graphs, drop_step, true);
+    const torch::Tensor loss =
+        task.losses(scores, batch.targets, batch.graphs.back()).sum(torch::kFloat64);
+    descend(loss, torch::full({}, 1 / batch.examples, loss.options()));
+    sum.add_(loss.detach());
+    graph->about_to_wait();  // the thread that prepares batches waits for this work
+    graph->check();
+    for (const GraphRef& sample : batch.graphs) cost.summing += sample->cost().summing;
+  }
+  const auto total = sum.item<double>();  // waits for all that a GPU was given to do
+  graph->check();
+  return total;
+}
+
+double Trainer::State::step(int epoch) {
+  AddTime time(step_seconds);
+  recorder->run(Recorder::step, [&] {
+    const auto* const at = reinterpret_cast<std::uint32_t*>(epoch_at.mutable_data_ptr<int>());
+    const DropoutStep drop_step{&dropout, static_cast<std::uint32_t>(epoch), 0, at};
+    const torch::Tensor losses =
+        task.losses(scores(drop_step, true), targets.of(Split::train), graph);
+    const BackwardHere here;
+    const torch::Tensor loss = losses.sum();
+    descend(loss, share_of_one);
+    epoch_at.add_(1);
+    step_loss = graph->exact() ? part_of_total(losses, graph) : loss.detach();
+  });
+  graph->about_to_wait();
+  const auto loss = step_loss.item<double>();  // waits for all that a GPU was given to do
+  graph->check();
+  return loss;
+}
+
+std::optional<double> Trainer::State::counted_step(int epoch) {
+  const ExchangeCost before = graph->cost();
+  const std::uint64_t sent_before = world.bytes_sent();
+  const std::optional<double> loss = batches ? sampled_steps(epoch) : step(epoch);
+  const ExchangeCost after = graph->cost();
+  cost.summing += after.summing - before.summing;
+  cost.fetching += after.fetching - before.fetching;
+  cost.waiting += after.waiting - before.waiting;
+  const std::uint64_t bytes =
+      after.bytes_fetched - before.bytes_fetched + world.bytes_sent() - sent_before;
+  if (step_bytes > 0) return loss;  // steps are alike, and a replay counts none
+  step_bytes = bytes;
+  step_bytes_from = after.fetched_from;
+  for (std::size_t p = 0; p < before.fetched_from.size(); ++p)
+    step_bytes_from[p] -= before.fetched_from[p];
+  return loss;
+}
+
+torch::Tensor Trainer::State::score() const {
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor own = scores({}, false);
+  const torch::Tensor loss =
+      part_of_total(task.losses(own, targets.of(Split::validation), graph), graph);
+  return torch::cat({loss.view({1}), metric->evidence(own, targets)});
+}
+
+EpochResult Trainer::State::evaluate(int epoch, double loss, bool& stop) {
+  const Timed timed("evaluate");
+  AddTime time(cost.evaluating);
+  recorder->run(Recorder::evaluation, [&] { found = score(); });
+  graph->about_to_wait();
+  const torch::Tensor here = found.to(torch::kCPU);
+  graph->check();
+  const std::span own(here.const_data_ptr<double>(), static_cast<std::size_t>(here.numel()));
+  std::vector<double> sums{loss, own[0], stop ? 1.0 : 0.0};
+  const std::vector<double> counts = metric->counts(world, own.subspan(1));
+  sums.insert(sums.end(), counts.begin(), counts.end());
+  world.all_reduce_sum(sums);
+  stop = sums[2] > 0;
+  const auto mean = [&](double sum, Split split) {
+    return targets.total(split) > 0 ? sum / targets.total(split) : 0.0;
+  };
+  const std::size_t each = counts.size() / kMeasured.size();
+  const auto value = [&](std::size_t split) {
+    return metric->value(std::span(sums).subspan(3 + split * each, each),
+                         targets.total(kMeasured[split]));
+  };
+  return {.epoch = epoch,
+          .loss = mean(sums[0], Split::train),
+          .validation_loss = mean(sums[1], Split::validation),
+          .train_metric = value(0),
+          .validation_metric = value(1),
+          .test_metric = value(2)};
+}
+
+}  // namespace plait
