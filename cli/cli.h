@@ -93,6 +93,7 @@ std::string words_of(NormKind);
 std::string words_of(Normalize);
 std::string words_of(MetricKind);
 std::string words_of(Pool);
+std::string words_of(StructurePlace);
 template <class T>
 std::string words_of(T) {
   return "";

@@ -202,11 +202,11 @@ void add_plan(CLI::App& app, Session& session) {
       ->check(CLI::Range(1, kMostLayers))
       ->needs(train);
   add_store_options(command, o->store);
-  for (const char* other : {"--train", "--strategy", "--partition"})
+  for (const char* other : {"--train", "--strategy", "--partition", "--exact", "--explain"})
     command->get_option("--store")->excludes(command->get_option(other));
   add_profile_options(command, session);
   group_options(command, {{"Run", {"--width"}},
-                          {"Store", {"--store", "--dtype", "--place", "--hot-rows"}},
+                          {"Store", {"--store", "--dtype", "--place", "--structure", "--hot-rows"}},
                           {"Model", {"--train", "--model", "--layers"}}});
   add_examples(command,
                "  plait plan products.plait --ranks 4 --width 128\n"

@@ -11,7 +11,8 @@ namespace plait::cli {
 namespace {
 
 constexpr std::int64_t kStandardFanout = 10;
-constexpr std::array kOptions{"--fanout", "--batch", "--prefetch"};
+constexpr std::array kOptions{"--fanout", "--batch", "--prefetch", "--checkpoint-steps",
+                              "--structure"};
 
 // Returns the fan-outs of a list such as "15,10".
 std::vector<std::int64_t> parse_fanouts(std::string_view list) {
@@ -56,6 +57,14 @@ void add_sample_options(CLI::App* command, SampleOptions& options) {
                    "Batches to prepare ahead while one is computed, with --sampled")
       ->capture_default_str()
       ->check(CLI::Range(1, 64));
+  command
+      ->add_option(kOptions[3], settings.checkpoint_steps,
+                   "Steps between checkpoints within an epoch, with --sampled; 0: none within")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1 << 30));
+  add_choice(command, kOptions[4], settings.structure, parse_structure, "auto",
+             "Structure of the graph for --sampled on GPUs: a copy on each, or shared out over "
+             "them; auto: a copy on each if all fits then");
 }
 
 std::optional<SampledTraining> sampled_of(const CLI::App& command, const SampleOptions& options,
@@ -73,7 +82,11 @@ std::optional<SampledTraining> sampled_of(const CLI::App& command, const SampleO
 
 json sampled_to_json(const std::optional<SampledTraining>& sampled) {
   if (!sampled) return json::object();
-  return {{"sampled", {{"fanout", sampled->fanouts}, {"batch", sampled->batch}}}};
+  return {{"sampled",
+           {{"fanout", sampled->fanouts},
+            {"batch", sampled->batch},
+            {"prefetch", sampled->prefetch},
+            {"structure", to_string(sampled->structure)}}}};
 }
 
 }  // namespace plait::cli

@@ -5,7 +5,7 @@
 
 namespace plait::cli {
 
-// The values of --sampled, --fanout, --batch and --prefetch.
+// The values of --sampled, --fanout, --batch, --prefetch and --checkpoint-steps.
 struct SampleOptions {
   bool sampled = false;
   SampledTraining settings;

@@ -28,12 +28,36 @@ bool all_reach(const std::vector<Gpu>& gpus, std::size_t count) {
 struct Account {
   StoreQuestion question;
   FreeMemory free;
-  bool compared = true;  // free memory is known
+  bool compared = true;  // free memory of GPUs is known, or none is asked for
   StorePlan plan;
+  std::optional<DoesNotFitError> refusal;  // by all places
 };
+
+// Chooses the place, or notes why none fits. A structure without a place is shared out if all does
+// not fit with a copy of it on each GPU.
+TablePlace chosen_place(Account& a, StructurePlace structure) {
+  if (!a.compared) return TablePlace::gpu;
+  try {
+    return choose_place(a.question, a.free);
+  } catch (const DoesNotFitError& error) {
+    const bool may_share = a.question.gpus && a.question.ranks > 1;
+    if (structure == StructurePlace::automatic && may_share) {
+      a.question.shard_structure = true;
+      return chosen_place(a, StructurePlace::sharded);
+    }
+    a.refusal = error;
+    return a.question.gpus ? TablePlace::gpu : TablePlace::host;
+  }
+}
 
 Account make_account(const StoreOptions& o, const Session& session, const Dataset& dataset,
                      std::uint64_t width) {
+  require<UsageError>(!dataset.is_set_of_graphs(),
+                      "{} is a set of graphs; only one graph is sampled", dataset.name);
+  require<UsageError>(o.hot_rows == 0 || session.gpus > 0,
+                      "GPUs keep copies of hot rows; give --gpus, or leave out --hot-rows");
+  require<UsageError>(o.structure == StructurePlace::automatic || session.gpus > 0,
+                      "--structure is for --gpus; ranks on the CPU read the graph's file");
   const int ranks = std::max(session.ranks, session.gpus);
   const RowForm form = o.form.value_or(form_of(dataset.features));
   Account a{.question =
@@ -49,9 +73,8 @@ Account make_account(const StoreOptions& o, const Session& session, const Datase
     a.compared = !a.free.gpus.empty();
     a.free.peers = !a.compared || all_reach(list_gpus(), static_cast<std::size_t>(ranks));
   }
-  a.question.table.place = o.place      ? *o.place
-                           : a.compared ? choose_place(a.question, a.free)
-                                        : TablePlace::gpu;
+  a.question.shard_structure = o.structure == StructurePlace::sharded;
+  a.question.table.place = o.place ? *o.place : chosen_place(a, o.structure);
   require<UsageError>(a.question.table.place != TablePlace::gpu || session.gpus > 0,
                       "place gpu is for --gpus; use host, replicated or mapped");
   require<UsageError>(a.question.table.place != TablePlace::mapped || session.gpus == 0,
@@ -63,9 +86,12 @@ Account make_account(const StoreOptions& o, const Session& session, const Datase
   return a;
 }
 
-bool account_fits(const Account& a) {
+// Returns nothing if it is not known.
+std::optional<bool> account_fits(const Account& a) {
   if (!a.question.gpus) return a.plan.total() <= a.free.host;
-  return a.plan.host <= a.free.host && fits_on_gpus(a.plan.memory, a.free.gpus);
+  if (a.plan.host > a.free.host) return false;
+  if (!a.compared) return std::nullopt;
+  return fits_on_gpus(a.plan.memory, a.free.gpus);
 }
 
 void print_line(std::string_view name, const std::vector<std::uint64_t>& bytes, std::uint64_t all) {
@@ -90,7 +116,8 @@ void print_text(const Account& a) {
     print_line(item.name, item.bytes, MemoryPlan{{item}}.total());
   print_line("total", totals, a.plan.memory.total());
   if (a.plan.host > 0)
-    fmt::print("features in the host's memory, which GPUs read {}\n", format_bytes(a.plan.host));
+    fmt::print("features in the host's memory, which GPUs read {}; all memory {}\n",
+               format_bytes(a.plan.host), format_bytes(a.plan.total()));
   if (!a.compared)
     fmt::print("not compared: this host does not have {} that Plait can use\n",
                counted(static_cast<std::uint64_t>(a.question.ranks), "GPU"));
@@ -104,15 +131,21 @@ json to_json(const Account& a, const Dataset& dataset) {
   for (const MemoryItem& item : a.plan.memory.items)
     arrays.push_back({{"name", item.name}, {"bytes", item.bytes}});
   const TableSettings& t = a.question.table;
+  const std::optional<bool> fits = account_fits(a);
   json result = {
       {"graph", dataset.name},
       {"width", t.width},
-      {"store", {{"rows", t.rows}, {"dtype", to_string(t.form)}, {"place", to_string(t.place)}}},
+      {"store",
+       {{"rows", t.rows},
+        {"dtype", to_string(t.form)},
+        {"place", to_string(t.place)},
+        {"structure", to_string(a.question.shard_structure ? StructurePlace::sharded
+                                                           : StructurePlace::replicated)}}},
       {"arrays", arrays},
       {"host", a.plan.host},
       {"largest_rank", a.plan.memory.largest_rank()},
       {"total", a.plan.total()},
-      {"fits", a.compared ? json(account_fits(a)) : json(nullptr)}};
+      {"fits", fits ? json(*fits) : json(nullptr)}};
   result[a.question.gpus ? "gpus" : "ranks"] = a.question.ranks;
   if (a.question.gpus)
     result["available"] = a.free.gpus;
@@ -143,6 +176,9 @@ void add_store_options(CLI::App* command, StoreOptions& o) {
           ->default_str("the first that fits")
           ->needs(store),
       "gpu, host, replicated, mapped");
+  add_choice(command, "--structure", o.structure, parse_structure, "auto",
+             "Structure of the graph: a copy on each GPU, or shared out over them")
+      ->needs(store);
   command->add_option("--hot-rows", o.hot_rows, "Rows of which each GPU keeps a copy")
       ->capture_default_str()
       ->needs(store);
@@ -155,8 +191,9 @@ void plan_stored(const StoreOptions& o, const Session& session, const Dataset& d
     print_json(to_json(a, dataset));
   else
     print_text(a);
-  if (!a.compared || account_fits(a)) return;
-  require_fit_on_gpus(a.plan.memory, a.free.gpus);
+  if (a.refusal) throw DoesNotFitError(*a.refusal);
+  if (account_fits(a).value_or(true)) return;
+  if (a.compared) require_fit_on_gpus(a.plan.memory, a.free.gpus);
   require_memory(a.question.gpus ? a.plan.host : a.plan.total(), "the store", a.free.host);
 }
 

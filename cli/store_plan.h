@@ -2,15 +2,17 @@
 #pragma once
 
 #include "cli/cli.h"
+#include "plait/nn/config.h"
 #include "plait/store/store_memory.h"
 
 namespace plait::cli {
 
-// The values of --store, --dtype, --place and --hot-rows.
+// The values of --store, --dtype, --place, --structure and --hot-rows.
 struct StoreOptions {
   bool store = false;
   std::optional<RowForm> form;      // none: that of the features
   std::optional<TablePlace> place;  // none: chosen
+  StructurePlace structure = StructurePlace::automatic;
   std::uint64_t hot_rows = 0;
 };
 void add_store_options(CLI::App* command, StoreOptions& options);

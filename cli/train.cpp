@@ -16,6 +16,7 @@
 #include "plait/base/progress.h"
 #include "plait/base/timer.h"
 #include "plait/nn/memory/work_memory.h"
+#include "plait/nn/training/epochs.h"
 #include "plait/nn/training/trainable.h"
 #include "plait/world/gather.h"
 
@@ -91,6 +92,9 @@ void run(Options o, const Session& session, World& world) {
   require<UsageError>(!o.train.tf32 || (o.train.route.gpu && !o.train.route.exact),
                       "--tf32 is for products on GPUs that need not be exact; give --gpus, and no "
                       "--exact");
+  require<UsageError>(o.train.route.gpu || !o.train.sampled ||
+                          o.train.sampled->structure == StructurePlace::automatic,
+                      "--structure is for --gpus; ranks on the CPU read the graph's file");
   const Dataset dataset = read_graph(world, o.graph, session);
   const bool pools = session.command->count("--pool") > 0 && o.train.model.pool != Pool::none;
   require<UsageError>(dataset.is_set_of_graphs() || !pools,
@@ -121,6 +125,7 @@ void run(Options o, const Session& session, World& world) {
     result = trainer.run([&](const EpochResult&) { progress.advance(1); }, stop);
   }
   o.train.route.strategy = result.way.strategy;
+  if (o.train.sampled) o.train.sampled->structure = result.structure;
   if (world.rank() == 0 && !result.trials.empty()) {
     explain_trials(result, session);
     const auto here = static_cast<int>(world.ranks_of_host().size());
@@ -136,8 +141,8 @@ void run(Options o, const Session& session, World& world) {
     print_text(o, session, world, result);
   }
   require<Interrupted>(
-      !result.interrupted, "interrupted after {}{}", counted(result.epochs.size(), "epoch"),
-      o.train.checkpoint.empty() ? "" : "; continue with --resume " + o.train.checkpoint);
+      !result.interrupted, "{}",
+      interruption(result.epochs.size(), result.steps, result.steps_per_epoch, o.train.checkpoint));
 }
 
 }  // namespace
@@ -213,9 +218,9 @@ void add_train(CLI::App& app, Session& session) {
          "--residual", "--activation", "--dropout", "--pool"}},
        {"Training",
         {"--epochs", "--lr", "--weight-decay", "--patience", "--metric", "--seed", "--tf32"}},
-       {"Mini-batches", {"--sampled", "--fanout", "--batch", "--prefetch"}},
+       {"Mini-batches", {"--sampled", "--fanout", "--batch", "--prefetch", "--structure"}},
        {"Graph", {"--split", "--folds", "--fold", "--normalize"}},
-       {"Files", {"--checkpoint", "--checkpoint-every", "--resume"}}});
+       {"Files", {"--checkpoint", "--checkpoint-every", "--checkpoint-steps", "--resume"}}});
   add_examples(command,
                "  plait train cora.plait --model gcn --ranks 2\n"
                "  plait train products.plait --hidden 256 --layers 3 --gpus 4\n"

@@ -11,6 +11,7 @@ constexpr Names<TaskKind, 3> kTasks{"task", {"single-label", "multi-label", "gra
 constexpr Names<Pool, 3> kPools{"pool", {"none", "sum", "mean"}, 1};
 constexpr Names<Normalize, 4> kNormalize{"normalisation", {"auto", "rows", "unit", "none"}};
 constexpr Names<MetricKind, 4> kMetrics{"metric", {"auto", "accuracy", "roc-auc", "micro-f1"}};
+constexpr Names<StructurePlace, 3> kStructures{"structure", {"auto", "replicated", "sharded"}};
 
 }  // namespace
 
@@ -28,5 +29,8 @@ std::string_view to_string(Normalize normalize) { return kNormalize.of(normalize
 
 MetricKind parse_metric(std::string_view name) { return kMetrics.parse(name); }
 std::string_view to_string(MetricKind metric) { return kMetrics.of(metric); }
+
+StructurePlace parse_structure(std::string_view name) { return kStructures.parse(name); }
+std::string_view to_string(StructurePlace place) { return kStructures.of(place); }
 
 }  // namespace plait

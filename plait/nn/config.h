@@ -105,11 +105,28 @@ enum class MetricKind {
 MetricKind parse_metric(std::string_view name);
 std::string_view to_string(MetricKind metric);
 
+// The memory that has the graph's structure when GPUs sample.
+enum class StructurePlace {
+  automatic,   // replicated if all else fits then, else sharded
+  replicated,  // a copy on each GPU
+  sharded,     // shared out over the GPUs, which read each other's parts
+};
+// Throws a UsageError that lists them.
+StructurePlace parse_structure(std::string_view name);
+std::string_view to_string(StructurePlace place);
+
 // The settings of training on sampled neighbourhoods.
 struct SampledTraining {
   std::vector<std::int64_t> fanouts;  // edges per vertex, from the examples on; -1: all
   std::int64_t batch = 512;           // examples per rank and step
   int prefetch = 2;                   // batches that are prepared ahead
+  StructurePlace structure = StructurePlace::automatic;  // on GPUs
+  std::int64_t checkpoint_steps = 0;  // steps of an epoch between checkpoints; 0: none in it
+
+  // Tells whether a checkpoint is written before step `i` of an epoch.
+  bool saves_before(std::int64_t i) const {
+    return checkpoint_steps > 0 && i % checkpoint_steps == 0;
+  }
 };
 
 // The settings of a training run.

@@ -55,7 +55,8 @@ std::uint64_t structure_bytes(const AnyCsr& graph) {
   return std::visit(
       [](const auto& csr) {
         return csr.offsets.size() * sizeof(EdgeOffset) +
-               csr.neighbours.size() * sizeof(csr.neighbours[0]);
+               csr.neighbours.size() * sizeof(csr.neighbours[0]) +
+               csr.weights.size() * sizeof(float);
       },
       graph);
 }
@@ -70,6 +71,7 @@ StoreQuestion store_question(const Dataset& dataset, TableSettings table, int ra
   return {.table = table,
           .ranks = ranks,
           .gpus = gpus,
+          .mapped_file = !dataset.checked.empty(),  // only arrays of a container have checksums
           .structure = structure_bytes(dataset.graph),
           .labels = dataset.labels.size() * sizeof(std::int32_t) + dataset.label_sets.size()};
 }
@@ -83,7 +85,8 @@ StorePlan plan_store(const StoreQuestion& q) {
         {name, std::vector<std::uint64_t>(static_cast<std::size_t>(q.ranks), bytes)});
   };
   const bool shared = q.gpus && q.table.place == TablePlace::host;
-  const bool mapped = q.table.place == TablePlace::mapped;
+  const bool in_memory = q.gpus || !q.mapped_file;  // structure and labels
+  const bool mapped = q.table.place == TablePlace::mapped && q.mapped_file;
   // Every rank's part of the heap has the shape of the largest.
   if (shared)
     plan.host = (Bytes(layout.part_bytes()) * static_cast<unsigned>(layout.parts())).value;
@@ -91,8 +94,10 @@ StorePlan plan_store(const StoreQuestion& q) {
       shared || mapped ? 0 : layout.part_bytes());
   if (q.gpus && layout.view().owner != nullptr)
     add("owner and row of every vertex", rows * 2 * sizeof(std::uint32_t));
-  add(q.gpus ? "labels" : "labels (mapped from the file)", q.gpus ? q.labels : 0);
-  add(q.gpus ? "structure" : "structure (mapped from the file)", q.gpus ? q.structure : 0);
+  add(in_memory ? "labels" : "labels (mapped from the file)", in_memory ? q.labels : 0);
+  const auto parts = static_cast<std::uint64_t>(q.gpus && q.shard_structure ? q.ranks : 1);
+  const std::uint64_t structure = q.structure / parts + (q.structure % parts == 0 ? 0 : 1);
+  add(in_memory ? "structure" : "structure (mapped from the file)", in_memory ? structure : 0);
   if (q.gpus) add("copies of hot rows", hot_bytes(std::min(q.hot_rows, rows), rows, stride));
   return plan;
 }

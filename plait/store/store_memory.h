@@ -16,10 +16,13 @@ namespace plait {
 struct StoreQuestion {
   TableSettings table;  // the features
   int ranks = 1;
-  bool gpus = false;            // each rank has a GPU; else ranks share this host's memory
-  std::uint64_t structure = 0;  // bytes of the graph
-  std::uint64_t labels = 0;     // bytes of all labels
-  std::uint64_t hot_rows = 0;   // copies on each GPU
+  bool gpus = false;  // each rank has a GPU; else ranks share this host's memory
+  // Ranks on the CPU read the dataset where its file is mapped; else each has read it into memory.
+  bool mapped_file = true;
+  std::uint64_t structure = 0;   // bytes of the graph, with weights of its edges
+  bool shard_structure = false;  // GPUs share it out
+  std::uint64_t labels = 0;      // bytes of all labels
+  std::uint64_t hot_rows = 0;    // copies on each GPU
 };
 
 // Returns the question of a dataset whose features stand in a table; its settings are those given,
@@ -35,9 +38,10 @@ struct StorePlan {
   std::uint64_t total() const;
 };
 
-// Returns the account for the place in the settings. Every GPU holds the whole structure and all
-// labels, as GpuGraph does; ranks on the CPU read these where the dataset's file is mapped, which
-// takes no memory of their own. Throws errors as TableLayout.
+// Returns the account for the place in the settings. Every GPU holds all labels and the whole
+// structure, or a share of it; ranks on the CPU read these where the dataset's file is mapped,
+// which takes no memory of their own, or else have them in memory each. Throws errors as
+// TableLayout.
 StorePlan plan_store(const StoreQuestion& question);
 
 // Memory that is free.

@@ -6,6 +6,7 @@
 #include "plait/base/gpu.h"
 #include "plait/exchange/cuda/all_reduce.h"
 #include "plait/exchange/cuda/machine_rates.h"
+#include "plait/store/sharded/cuda/gpu_array.h"
 #include "plait/store/sharded/cuda/gpu_table.h"
 #include "plait/symmetric/peer_access.h"
 
@@ -44,6 +45,15 @@ std::unique_ptr<GpuTable> GpuTable::create(World&, const TableSettings&, const T
   use_gpu(0);  // throws
   return nullptr;
 }
+std::unique_ptr<GpuArray> GpuArray::replicated(std::span<const std::byte>) {
+  use_gpu(0);  // throws
+  return nullptr;
+}
+std::unique_ptr<GpuArray> GpuArray::sharded(World&, std::span<const std::byte>) {
+  use_gpu(0);  // throws
+  return nullptr;
+}
+
 void GpuTable::gather(const std::uint64_t*, std::uint64_t, float*, std::uint64_t, void*) const {}
 std::unique_ptr<Aggregator> make_gpu_sample_aggregator(GpuSampledEdges, const SampleStreams&,
                                                        WantsGradients) {

@@ -280,7 +280,8 @@ def test_damaged_checkpoints(plait, tmp_path, communities, trained, case):
 
 
 @pytest.mark.parametrize("change", [metadata(history="[]"), metadata(history="{}"),
-                                    metadata(history="[[1, 2]]"), metadata(best_epoch="7")])
+                                    metadata(history="[[1, 2]]"), metadata(best_epoch="7"),
+                                    metadata(under_way="[1, 0, [0.5]]"), metadata(under_way="[]")])
 def test_damaged_history(plait, tmp_path, communities, trained, change):
     checkpoint = tmp_path / "c.safetensors"
     checkpoint.write_bytes(change(trained))

@@ -180,7 +180,8 @@ def test_plan_of_a_store_on_gpus(plait, communities, dtype, gpus):
     options = ["plan", communities, "--store", "--gpus", gpus, "--dtype", dtype, "--hot-rows", 50]
     env = environment(CUDA_VISIBLE_DEVICES="")
     plan = plait.json(*options, env=env)
-    assert plan["store"] == {"rows": 600, "dtype": dtype, "place": "gpu"} and plan["width"] == 32
+    assert plan["store"] == {"rows": 600, "dtype": dtype, "place": "gpu", "structure": "replicated"}
+    assert plan["width"] == 32
     assert (plan["gpus"], plan["available"], plan["fits"], plan["host"]) == (gpus, [], None, 0)
     arrays = {a["name"]: a["bytes"] for a in plan["arrays"]}
     assert arrays["features"] == [600 // gpus * SIZES[dtype]] * gpus
@@ -194,6 +195,11 @@ def test_plan_of_a_store_on_gpus(plait, communities, dtype, gpus):
     assert "place gpu" in text and "not compared" in text and "\ntotal " in text
     on_host = plait.json(*options, "--place", "host", env=env)
     assert on_host["host"] == 600 * SIZES[dtype] and on_host["arrays"][0]["bytes"] == [0] * gpus
+    shared = plait.json(*options, "--structure", "sharded", env=env)
+    whole = arrays["structure"][0]
+    assert {a["name"]: a["bytes"] for a in shared["arrays"]}["structure"] == [-(-whole // gpus)] * gpus
+    too_large = plait(*options, "--place", "host", "--width", 10**11, "--json", env=env)
+    assert too_large.code == DOES_NOT_FIT and too_large.json["fits"] is False and "the store" in too_large.err
 
 
 def test_plan_of_a_store_on_the_cpu(plait, communities):
@@ -201,9 +207,18 @@ def test_plan_of_a_store_on_the_cpu(plait, communities):
     assert mapped["store"]["place"] == "mapped" and mapped["total"] == 0 and mapped["fits"] is True
     stored = plait.json("plan", communities, "--store", "--ranks", 3, "--dtype", "int8")
     assert stored["store"]["place"] == "host" and stored["total"] == 600 * 36
-    too_wide = plait("plan", communities, "--store", "--width", 10**11)
+    too_wide = plait("plan", communities, "--store", "--width", 10**11, "--json")
     assert too_wide.code == DOES_NOT_FIT and "the features need" in too_wide.err
+    assert too_wide.json["fits"] is False and too_wide.json["total"] >= 600 * 10**11
     for wrong in (["--place", "gpu"], ["--place", "mapped", "--dtype", "fp8"], ["--train"],
-                  ["--strategy", "bulk"], ["--gpus", 2, "--place", "mapped"]):
+                  ["--strategy", "bulk"], ["--gpus", 2, "--place", "mapped"], ["--exact"],
+                  ["--explain"], ["--hot-rows", 5], ["--structure", "sharded"]):
         assert plait("plan", communities, "--store", *wrong).code == 2, wrong
     assert plait("plan", communities, "--dtype", "int8", "--width", 8).code == 2
+
+
+def test_plan_of_a_store_of_a_graph_that_every_rank_reads_into_memory(plait, tmp_path):
+    (tmp_path / "g.mtx").write_text("%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 0.5\n3 1 2\n")
+    plan = plait.json("plan", tmp_path / "g.mtx", "--store", "--ranks", 2, "--width", 8)
+    arrays = {a["name"]: a["bytes"] for a in plan["arrays"]}
+    assert arrays["structure"] == [4 * 8 + 2 * (4 + 4)] * 2

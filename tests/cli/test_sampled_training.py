@@ -1,14 +1,15 @@
 """plait train --sampled. With all neighbours and one step per epoch it is training on the whole graph, which
 other tests compare with PyG; with some neighbours, curves do not depend on the ranks."""
 
+import json
 import signal
 
 import numpy as np
 import pytest
 
-from program import Plait, result_of, start, wait_until
+from program import Plait, check_one_line, result_of, start, wait_until
 from test_models import make_archives
-from training import check_same_curve, history_of
+from training import check_same_curve, history_of, metadata_of
 
 COURSE = ("--epochs", 6, "--lr", 0.05, "--seed", 3)
 MODELS = {
@@ -78,7 +79,7 @@ def test_runs_repeat_and_prefetch_changes_nothing(plait, archives):
     run = ("train", archives["dense"], "--model", "sage", *COURSE[:-2], *SAMPLED)
     first = plait.json(*run, "--seed", 3)
     assert first["loss"] == plait.json(*run, "--seed", 3, "--prefetch", 9)["loss"]
-    assert first["sampled"] == {"batch": 64, "fanout": [3, 2]}
+    assert first["sampled"] == {"batch": 64, "fanout": [3, 2], "prefetch": 2, "structure": "auto"}
     assert first["loss"] != plait.json(*run, "--seed", 4)["loss"]
 
 
@@ -104,18 +105,66 @@ def test_divergence_in_the_first_epoch_is_told(plait, archives):
     plait.fails(1, "train", archives["dense"], *SAMPLED, "--lr", 1e30, names=["lower the learning rate"])
 
 
-def test_a_signal_ends_the_run_between_steps(plait, archives):
-    """An epoch takes thousands of steps. The checkpoint is of the epochs before."""
+def under_way(path):
+    """Returns the steps of the epoch that a checkpoint leaves under way, their time, and the losses of ranks."""
+    return json.loads(metadata_of(path).get("under_way", "[0, 0, []]"))
+
+
+LONG = ("--model", "sage", "--sampled", "--fanout", "3,2", "--seed", 3)  # with thousands of steps if a step takes few
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_signal_ends_the_run_between_steps(plait, archives, ranks):
+    """The run goes on from its last step, and has the losses of one without a break."""
     path = plait.folder / "c.safetensors"
-    run = ("train", archives["dense"], "--model", "sage", "--sampled", "--fanout", "3,2", "--ranks", 2, "--seed", 3)
-    process = start(*run, "--batch", 1, "--epochs", 100000, "--checkpoint", path, "--checkpoint-every", 1)
+    run = ("train", archives["dense"], *LONG, "--batch", 1, "--ranks", ranks)
+    process = start(*run, "--epochs", 100000, "--checkpoint", path, "--checkpoint-every", 1)
     wait_until(path.exists, 60, "a checkpoint")
     process.send_signal(signal.SIGINT)
     result = result_of(process, timeout=30)
     assert result.code == 130, result
-    done = len(history_of(path))
-    rest = plait.json(*run, "--batch", 1, "--epochs", done + 1, "--resume", path)
-    check_same_curve(rest["loss"], plait.json(*run, "--batch", 1, "--epochs", done + 1)["loss"])
+    done, (steps, _, losses) = len(history_of(path)), under_way(path)
+    words = f"{done} epoch{'s' * (done > 1)}" + f" and {steps} of " * (steps > 0)
+    check_one_line(result, [f"interrupted after {words}", f"--resume {path}"])
+    assert len(losses) == (ranks if steps else 0)
+    rest = plait.json(*run, "--epochs", done + 1, "--resume", path)
+    assert rest["loss"] == plait.json(*run, "--epochs", done + 1)["loss"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_goes_on_from_the_middle_of_its_first_epoch(plait, archives, number):
+    """Weights are those after the last step, of which scores can be made."""
+    path = plait.folder / "c.safetensors"
+    run = ("train", archives["dense"], *LONG, "--batch", 1)
+    process = start(*run, "--epochs", 2, "--checkpoint", path, "--checkpoint-steps", 7)
+    wait_until(path.exists, 60, "a checkpoint")
+    process.send_signal(number)
+    result = result_of(process, timeout=30)
+    assert not history_of(path), "it was too quick to be interrupted"
+    steps = under_way(path)[0]
+    if number == signal.SIGINT:
+        check_one_line(result, [f"interrupted in the first epoch, after {steps} of ", f"--resume {path}"])
+    else:
+        assert steps % 7 == 0
+    plait.ok("infer", archives["dense"], "--checkpoint", path, "--out", plait.folder / "y.npy")
+    whole = plait.json(*run, "--epochs", 2)
+    assert plait.json(*run, "--epochs", 2, "--resume", path)["loss"] == whole["loss"]
+    halves = (*run[:-1], 1, "--epochs", 2)
+    plait.fails(1, *halves, "--ranks", 2, "--resume", path, names=["steps"])
+
+
+def test_other_ranks_go_on_from_the_middle_of_an_epoch(plait, archives):
+    """They take the same examples together; a step that was saved twice, or not reached, is no step lost."""
+    path = plait.folder / "c.safetensors"
+    run = ("train", archives["dense"], *LONG, "--epochs", 3)
+    whole = plait.json(*run, "--batch", 4)
+    process = start(*run, "--batch", 2, "--ranks", 2, "--checkpoint", path, "--checkpoint-steps", 3)
+    wait_until(path.exists, 60, "a checkpoint")
+    process.send_signal(signal.SIGKILL)
+    result_of(process, timeout=30)
+    for ranks in (1, 2, 4):
+        rest = plait.json(*run, "--batch", 4 // ranks, "--ranks", ranks, "--resume", path)
+        check_same_curve(rest["loss"], whole["loss"])
 
 
 def test_renumbered_graphs_have_the_same_curve_with_all_neighbours(plait, archives):
@@ -143,6 +192,11 @@ def test_sampled_training_learns_as_training_on_the_whole_graph(plait):
     (("--sampled", "--fanout", "9" * 5000), ["'99999"]),
     (("--sampled", "--batch", "1", "--norm", "batch"), ["1 of", "--batch"]),
     (("--batch", "3"), ["--batch", "--sampled"]),
+    (("--checkpoint-steps", "3"), ["--checkpoint-steps", "--sampled"]),
+    (("--sampled", "--checkpoint-steps", "-1"), ["--checkpoint-steps"]),
+    (("--structure", "sharded"), ["--structure", "--sampled"]),
+    (("--sampled", "--structure", "sharded"), ["--structure", "--gpus"]),
+    (("--sampled", "--structure", "cake"), ["cake", "sharded"]),
     (("--sampled", "--exact"), ["--exact", "--sampled"]),
     (("--tf32",), ["--tf32", "--gpus"]),
     (("--sampled", "--optimise", "on"), ["--optimise", "--sampled"]),

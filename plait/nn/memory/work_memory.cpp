@@ -16,6 +16,7 @@
 #include "plait/nn/training/train.h"
 #include "plait/nn/training/trainable.h"
 #include "plait/sample/cuda/neighbours.h"
+#include "plait/store/sharded/cuda/gpu_array.h"
 
 namespace plait {
 namespace {
@@ -228,7 +229,7 @@ std::uint64_t batch_bytes(const Dataset& dataset, const TrainConfig& config) {
 
 // Returns the bytes that a rank holds of the graph for its samples. A GPU also reads features from
 // a table, whose place is chosen by the memory that is left.
-std::uint64_t sampled_structure(const Dataset& dataset, const TrainConfig& config) {
+std::uint64_t sampled_structure(const Dataset& dataset, const TrainConfig& config, int ranks) {
   const std::uint64_t vertices = dataset.vertices(), each = sizeof(std::uint32_t);
   if (!config.route.gpu) return vertices * each;  // the sampler's table of numbers
   const std::uint64_t samples = static_cast<std::uint64_t>(config.sampled->prefetch) + 2;
@@ -237,8 +238,13 @@ std::uint64_t sampled_structure(const Dataset& dataset, const TrainConfig& confi
   const std::uint64_t values = loops && is_weighted(dataset.graph) ? sizeof(float) : 0;
   const std::uint64_t of_vertex = (loops ? 2 * sizeof(float) : 0) +
                                   (dataset.numbers.empty() ? 0 : sizeof(std::uint64_t)) +
-                                  sizeof(EdgeOffset) + samples * each;
-  return (vertices + 1) * of_vertex + dataset.edges() * (id + values);
+                                  samples * each;
+  const bool sharded = config.sampled->structure == StructurePlace::sharded;
+  std::uint64_t bytes = vertices * of_vertex;
+  for (const std::uint64_t array :
+       {(vertices + 1) * sizeof(EdgeOffset), dataset.edges() * id, dataset.edges() * values})
+    bytes += sharded && array > 0 ? sharded_bytes(array, ranks) : array;
+  return bytes;
 }
 
 // Returns the memory of steps on samples, and of evaluations on the whole graph between them.
@@ -253,7 +259,7 @@ std::vector<WorkBytes> sampled_work(const Dataset& dataset, const Partition& par
   for (std::size_t rank = 0; rank < work.size(); ++rank) {
     WorkBytes& mine = work[rank];
     mine.most = std::max(mine.most, mine.kept + step[rank].most) + batch_bytes(dataset, config) +
-                sampled_structure(dataset, config);
+                sampled_structure(dataset, config, partition.parts());
   }
   return work;
 }

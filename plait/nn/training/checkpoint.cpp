@@ -1,7 +1,9 @@
 #include "plait/nn/training/checkpoint.h"
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "plait/base/checksum.h"
 #include "plait/base/error.h"
@@ -125,7 +127,7 @@ std::vector<EpochResult> parse_history(const TensorFile& file, const std::string
     return e.is_array() && e.size() == 7 &&
            std::ranges::all_of(e, [](const json& n) { return n.is_number(); });
   };
-  if (!list.is_array() || list.empty() || !std::ranges::all_of(list, good))
+  if (!list.is_array() || !std::ranges::all_of(list, good))
     throw InputError(path, "metadata 'history'", "is not a list of epochs",
                      "use a checkpoint that plait train wrote");
   std::vector<EpochResult> history;
@@ -135,7 +137,28 @@ std::vector<EpochResult> parse_history(const TensorFile& file, const std::string
   return history;
 }
 
+// Encoded as [steps, milliseconds, [loss of rank 0, ...]]; without the field no epoch is under way.
+EpochUnderWay parse_under_way(const TensorFile& file, const std::string& path, std::int64_t steps) {
+  if (!file.metadata.contains("under_way")) return {};
+  const json list = json::parse(field(file, "under_way", path), nullptr, false);
+  const auto is_number = [](const json& n) { return n.is_number(); };
+  const bool good = list.is_array() && list.size() == 3 && list[0].is_number_integer() &&
+                    list[0].get<std::int64_t>() >= 1 && list[0].get<std::int64_t>() < steps &&
+                    list[1].is_number() && list[2].is_array() && !list[2].empty() &&
+                    std::ranges::all_of(list[2], is_number);
+  if (!good)
+    throw InputError(path, "metadata 'under_way'",
+                     fmt::format("does not tell of an epoch of {} steps", steps),
+                     "use a checkpoint that plait train wrote");
+  return {list[0].get<std::int64_t>(), list[1].get<double>(), list[2].get<std::vector<double>>()};
+}
+
 }  // namespace
+
+double EpochUnderWay::loss_of(int rank, int ranks) const {
+  if (std::ssize(losses) == ranks) return losses[static_cast<std::size_t>(rank)];
+  return rank == 0 ? std::accumulate(losses.begin(), losses.end(), 0.0) : 0.0;
+}
 
 void save_checkpoint(const std::string& path, const Model& model,
                      const std::vector<torch::Tensor>& best, const Adam& optimizer,
@@ -154,6 +177,8 @@ void save_checkpoint(const std::string& path, const Model& model,
   file.metadata["graph"] = graph.dump();
   file.metadata["history"] = history.dump();
   file.metadata["best_epoch"] = fmt::to_string(training.best_epoch);
+  if (const EpochUnderWay& left = training.under_way; left.steps > 0)
+    file.metadata["under_way"] = json{left.steps, left.milliseconds, left.losses}.dump();
   std::size_t i = 0;
   const auto add = [&](const std::string& name, const torch::Tensor& now) {
     file.tensors.push_back(to_named(name, best[i++]));
@@ -297,15 +322,23 @@ TrainingState resume_checkpoint(const TensorFile& file, const std::string& path,
   check_setting("task");  // first: it tells more than sizes that also differ
   for (const auto& [key, wanted] : settings) check_setting(key);
   check_graph(file, path, begun.graph);
-  TrainingState training{std::move(begun.settings), std::move(begun.graph),
-                         parse_history(file, path), number<int>(file, "best_epoch", path),
-                         begun.steps};
+  TrainingState training{std::move(begun.settings),
+                         std::move(begun.graph),
+                         parse_history(file, path),
+                         number<int>(file, "best_epoch", path),
+                         begun.steps,
+                         parse_under_way(file, path, begun.steps)};
   const auto done = static_cast<std::int64_t>(training.history.size());
-  if (training.best_epoch < 0 || training.best_epoch >= done)
-    throw InputError(path, "metadata 'best_epoch'",
-                     fmt::format("value {} is outside 0..{}", training.best_epoch, done - 1),
+  const std::int64_t left = training.under_way.steps;
+  if (done == 0 && left == 0)
+    throw InputError(path, "metadata 'history'", "is empty",
                      "use a checkpoint that plait train wrote");
-  optimizer.set_steps(done * training.steps);
+  const std::int64_t last = std::max<std::int64_t>(done - 1, 0);
+  if (training.best_epoch < 0 || training.best_epoch > last)
+    throw InputError(path, "metadata 'best_epoch'",
+                     fmt::format("value {} is outside 0..{}", training.best_epoch, last),
+                     "use a checkpoint that plait train wrote");
+  optimizer.set_steps(done * training.steps + left);
   std::size_t i = 0;
   const auto load = [&](const std::string& name, const torch::Tensor& now) {
     load_into(best[i++], file, name, path);

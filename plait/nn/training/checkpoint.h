@@ -7,8 +7,8 @@
 // Training on GPUs writes the same as on the CPU, and either goes on from the other's file.
 //   metadata: format, kind, layers, hidden and all else of ModelConfig; metric, split ("split 0" or
 //   "fold 3 of 10"), normalize (rows, unit or none, never auto) and steps, where training wrote the
-//   file; history, best_epoch; graph, the fingerprint (io/fingerprint.h) of the dataset, as JSON;
-//   checksum (io/safetensors.h)
+//   file; history, best_epoch; under_way, if an epoch on samples was left; graph, the fingerprint
+//   (io/fingerprint.h) of the dataset, as JSON; checksum (io/safetensors.h)
 #pragma once
 
 #include <map>
@@ -22,6 +22,16 @@
 
 namespace plait {
 
+// An epoch on samples that was left before its last step.
+struct EpochUnderWay {
+  std::int64_t steps = 0;      // that were taken; 0: no epoch is under way
+  double milliseconds = 0;     // that they took
+  std::vector<double> losses;  // by rank: the sum over its examples so far
+
+  // Returns the sum from which a rank goes on. Another number of ranks starts from the sum of all.
+  double loss_of(int rank, int ranks) const;
+};
+
 // The progress of a training run, and the settings and the graph to which it belongs.
 struct TrainingState {
   // All that its epochs have in common besides the model, as in the metadata: metric, split,
@@ -31,6 +41,7 @@ struct TrainingState {
   std::vector<EpochResult> history;
   int best_epoch = 0;
   std::int64_t steps = 1;  // of the optimiser per epoch
+  EpochUnderWay under_way;
 };
 
 // Returns the setting `steps`: "whole graph", which is also meant by files without it, or all by

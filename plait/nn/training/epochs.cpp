@@ -35,6 +35,17 @@ void require_finite_weights(const std::vector<torch::Tensor>& weights, std::size
             "weights are not finite after epoch {}; lower the learning rate", epoch);
 }
 
+std::string interruption(std::size_t epochs, std::int64_t steps, std::int64_t all,
+                         const std::string& checkpoint) {
+  const bool nothing = epochs == 0 && steps == 0;
+  std::string text =
+      epochs == 0 ? "interrupted in the first epoch"
+                  : fmt::format("interrupted after {} epoch{}", epochs, epochs == 1 ? "" : "s");
+  if (steps > 0)
+    text += fmt::format("{} {} of {} steps", epochs == 0 ? ", after" : " and", steps, all);
+  return nothing || checkpoint.empty() ? text : text + "; continue with --resume " + checkpoint;
+}
+
 double median_milliseconds(const std::vector<EpochResult>& history) {
   if (history.empty()) return 0;
   std::vector<double> times;

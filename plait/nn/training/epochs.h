@@ -3,6 +3,7 @@
 
 #include <torch/types.h>
 
+#include <string>
 #include <vector>
 
 #include "plait/nn/training/train.h"
@@ -24,6 +25,12 @@ void require_finite(const EpochResult& epoch, bool several);
 // Throws Error unless weights are finite: without validation examples no loss tells of the last
 // step.
 void require_finite_weights(const std::vector<torch::Tensor>& weights, std::size_t epoch);
+
+// Returns how far an interrupted run has come, and how it goes on: "interrupted after 3 epochs and
+// 5 of 20 steps; continue with --resume FILE". `steps`: of the epoch under way, of `all`;
+// `checkpoint`: the file that was written, or empty.
+std::string interruption(std::size_t epochs, std::int64_t steps, std::int64_t all,
+                         const std::string& checkpoint);
 
 // Returns the median time of an epoch; 0 without epochs.
 double median_milliseconds(const std::vector<EpochResult>& history);

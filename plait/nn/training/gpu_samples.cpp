@@ -15,6 +15,7 @@
 #include "plait/nn/training/sample_maker.h"
 #include "plait/sample/cuda/layer_edges.h"
 #include "plait/sample/cuda/neighbours.h"
+#include "plait/store/sharded/cuda/gpu_array.h"
 #include "plait/store/sharded/cuda/gpu_table.h"
 #include "plait/store/sharded/place.h"
 #include "plait/symmetric/agreement.h"
@@ -86,12 +87,11 @@ class GpuSamples : public SampleMaker {
         work_(current_torch_stream(device_)),
         prepare_(beside(work_)) {
     if (!dataset.features.is_sparse()) table_ = table_of(world, ahead);
+    place_structure(world, config.sampled->structure == StructurePlace::sharded);
     on_all_or_none(world, [&] {
-      structure_.emplace(graph.csr());
-      sampler_.emplace(structure_->csr(), SampleSettings{.fanouts = config.sampled->fanouts,
-                                                         .targets = HopTargets::all});
+      sampler_.emplace(structure_, SampleSettings{.fanouts = config.sampled->fanouts,
+                                                  .targets = HopTargets::all});
       try {
-        weights_ = on_gpu(graph.edge_weights(), torch::kFloat32, device_);
         loop_weights_ = on_gpu(graph.loop_weights(), torch::kFloat32, device_);
         normalization_ = on_gpu(graph.normalization(), torch::kFloat32, device_);
         numbers_ = on_gpu(graph.numbers(), torch::kInt64, device_);
@@ -133,6 +133,30 @@ class GpuSamples : public SampleMaker {
   void both_use(std::initializer_list<torch::Tensor> tensors) const {
     for (const torch::Tensor& t : tensors)
       if (t.defined() && t.numel() > 0) t.record_stream(work_);
+  }
+
+  // Collective. Copies all of the graph that has an element per edge, and the offsets.
+  void place_structure(World& world, bool sharded) {
+    const auto placed = [&](std::span<const std::byte> content) -> const std::byte* {
+      if (sharded) {
+        arrays_.push_back(GpuArray::sharded(world, content));
+      } else {
+        on_all_or_none(world, [&] { arrays_.push_back(GpuArray::replicated(content)); });
+      }
+      return arrays_.back()->data();
+    };
+    std::visit(
+        [&](const auto& csr) {
+          structure_ = {.offsets = reinterpret_cast<const EdgeOffset*>(
+                            placed(std::as_bytes(csr.offsets.span()))),
+                        .neighbours = placed(std::as_bytes(csr.neighbours.span())),
+                        .wide = sizeof(csr.neighbours[0]) == sizeof(std::uint64_t),
+                        .vertices = csr.vertices(),
+                        .edges = csr.edges()};
+        },
+        graph_.csr());
+    if (!graph_.edge_weights().empty())
+      weights_ = reinterpret_cast<const float*>(placed(std::as_bytes(graph_.edge_weights())));
   }
 
   // `ahead`: bytes that this rank's GPU will need besides, the graph's structure among them.
@@ -220,9 +244,9 @@ class GpuSamples : public SampleMaker {
   }
 
   LayerGraph graph_view() const {
-    return {.offsets = structure_->csr().offsets,
+    return {.offsets = structure_.offsets,
             .loops = graph_.loops(),
-            .weights = data_of<float>(weights_),
+            .weights = weights_,
             .loop_weights = data_of<float>(loop_weights_),
             .normalization = data_of<float>(normalization_),
             .numbers = data_of<std::uint64_t>(numbers_)};
@@ -233,9 +257,11 @@ class GpuSamples : public SampleMaker {
   const Normalize normalize_;
   const torch::Device device_;
   const c10::Stream work_, prepare_;
-  std::optional<GpuGraph> structure_;
+  std::vector<std::unique_ptr<GpuArray>> arrays_;  // of the two below
+  GpuCsr structure_;
+  const float* weights_ = nullptr;  // of edges, or null: all 1
   std::optional<GpuNeighbourSampler> sampler_;
-  torch::Tensor weights_, loop_weights_, normalization_, numbers_;
+  torch::Tensor loop_weights_, normalization_, numbers_;
   std::unique_ptr<GpuTable> table_;
   std::vector<WantsGradients> gradients_;  // by layer
   const std::shared_ptr<FreeSamples> free_ = std::make_shared<FreeSamples>();

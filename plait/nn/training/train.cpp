@@ -19,6 +19,9 @@ TrainResult Trainer::State::summary(bool interrupted) {
   TrainResult result{
       .epochs = training.history, .metric = metric_kind, .best_epoch = training.best_epoch};
   result.interrupted = interrupted;
+  if (config.sampled) result.structure = config.sampled->structure;
+  result.steps = training.under_way.steps;
+  result.steps_per_epoch = training.steps;
   result.way = {config.route.strategy, config.passes};
   result.epoch_ms = median_milliseconds(training.history);
   // The share is the mean over ranks; the bytes are those of the rank with the most.
@@ -37,6 +40,27 @@ TrainResult Trainer::State::summary(bool interrupted) {
   return result;
 }
 
+namespace {
+
+// Collective. Refuses a run that does not fit. The structure of a graph that GPUs sample gets its
+// place.
+void require_fits(World& world, const Dataset& dataset, const Partition& partition,
+                  TrainConfig& config) {
+  const bool samples = config.sampled && config.route.gpu;
+  if (samples && config.sampled->structure == StructurePlace::automatic) {
+    config.sampled->structure = StructurePlace::replicated;
+    try {
+      return require_training_fits(world, dataset, partition, config);
+    } catch (const DoesNotFitError&) {
+      if (world.size() == 1) throw;
+      config.sampled->structure = StructurePlace::sharded;
+    }
+  }
+  require_training_fits(world, dataset, partition, config);
+}
+
+}  // namespace
+
 Trainer::Trainer(World& world, const Dataset& dataset, const Partition& partition,
                  const TrainConfig& given) {
   const Timed timed("set up training");
@@ -48,7 +72,7 @@ Trainer::Trainer(World& world, const Dataset& dataset, const Partition& partitio
   config.normalize = resolved(given.normalize, dataset.features);
   torch_device(config.route.gpu);  // before any backward pass, also of rehearsals
   if (config.route.gpu) at::globalContext().setAllowTF32CuBLAS(config.tf32);
-  require_training_fits(world, dataset, partition, config);
+  require_fits(world, dataset, partition, config);
   state_ = std::make_unique<State>(world, dataset, partition, config);
 }
 
@@ -84,24 +108,23 @@ TrainResult Trainer::run(const std::function<void(const EpochResult&)>& each_epo
        ++epoch) {
     const Phase phase(fmt::format("epoch {}", epoch), "epoch");
     trials.before_epoch([&](const TrialWay& way, bool fits) { return s.place_anew(way, fits); });
-    const double before = s.step_seconds;
+    const double before = s.step_seconds, earlier = s.training.under_way.milliseconds;
     const std::optional<double> loss = s.counted_step(epoch);
-    if (!loss) {
-      require<Interrupted>(epoch > 0, "interrupted in the first epoch");
-      stopped = true;
-      break;
-    }
-    stopped = stop.load();
+    stopped = !loss || stop.load();
+    if (!loss) break;
     EpochResult result = s.evaluate(epoch, *loss, stopped);
     require_finite(result, s.training.steps > 1);
     trials.after_epoch(s.step_seconds - before, s.config.epochs - epoch - 1);
-    result.milliseconds = (s.step_seconds - before) * 1e3;
+    result.milliseconds = earlier + (s.step_seconds - before) * 1e3;
     s.training.history.push_back(result);
     s.keep_best(result);
     each_epoch(result);
     if (s.config.checkpoint_every > 0 && (epoch + 1) % s.config.checkpoint_every == 0) s.save();
   }
   s.save();
+  require<Interrupted>(
+      !s.training.history.empty(), "{}",
+      interruption(0, s.training.under_way.steps, s.training.steps, s.config.checkpoint));
   TrainResult result = s.summary(stopped);
   const Optimiser& optimiser = trials.optimiser();
   if (optimiser.trials().size() > 1) {

@@ -55,9 +55,12 @@ struct TrainResult {
   // owner (strategy `get` on GPUs).
   std::vector<std::vector<std::uint64_t>> bytes_between;
   bool interrupted = false;
-  TrialWay way;               // by which the last epochs were taken
-  std::vector<Trial> trials;  // the trials of ways, if there were some
-  bool trials_ended = false;  // and the best way stayed
+  // Steps of an epoch on samples that were taken when it was interrupted, of so many.
+  std::int64_t steps = 0, steps_per_epoch = 1;
+  StructurePlace structure = StructurePlace::automatic;  // that was chosen, if GPUs sample
+  TrialWay way;                                          // by which the last epochs were taken
+  std::vector<Trial> trials;                             // the trials of ways, if there were some
+  bool trials_ended = false;                             // and the best way stayed
 
   const EpochResult& best() const { return epochs[static_cast<std::size_t>(best_epoch)]; }
 };
@@ -79,8 +82,8 @@ class Trainer {
                        const std::function<void()>& placed);
 
   // Collective. `each_epoch` is called on every rank. Setting `stop` on any rank ends the training
-  // on all after the epoch in flight; with samples after the step in flight, whose epoch is left as
-  // if it had not begun. Throws Interrupted if that is the first.
+  // on all after the epoch in flight; with samples after the step in flight, from which the
+  // checkpoint goes on. Throws Interrupted if that is in the first epoch, when there is no result.
   TrainResult run(const std::function<void(const EpochResult&)>& each_epoch,
                   const std::atomic<bool>& stop);
 

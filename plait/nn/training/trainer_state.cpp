@@ -7,6 +7,7 @@
 #include "plait/graph/renumber.h"
 #include "plait/nn/training/epochs.h"
 #include "plait/symmetric/agreement.h"
+#include "plait/world/gather.h"
 
 namespace plait {
 namespace {
@@ -22,6 +23,11 @@ ShardOptions shards_of(const TrainConfig& config) {
   ShardOptions options = shard_options_of(config.model);
   options.transposed = !config.sampled;
   return options;
+}
+
+void copy_weights(const std::vector<torch::Tensor>& from, const std::vector<torch::Tensor>& to) {
+  const torch::NoGradGuard no_grad;
+  at::_foreach_copy_(to, from);
 }
 
 // Collective. Returns the dataset as it was before it was renumbered.
@@ -121,9 +127,16 @@ Trials::Placed Trainer::State::place_anew(const TrialWay& way, bool fits) {
   return {warm_up(), seconds};
 }
 
-void Trainer::State::save() const {
+void Trainer::State::note_under_way(std::int64_t steps, double milliseconds, double loss) {
+  training.under_way = {steps, milliseconds, gather_values(world, loss)};
+  if (training.history.empty()) copy_weights(kept, best);  // no epoch has told which are best
+}
+
+void Trainer::State::save() {
   const Timed timed("checkpoint");
-  require_finite_weights(kept, training.history.size() - 1);
+  const std::size_t done = training.history.size();
+  if (done == 0 && training.under_way.steps == 0) return;
+  require_finite_weights(kept, training.under_way.steps > 0 ? done : done - 1);
   if (!config.checkpoint.empty() && world.rank() == 0)
     save_checkpoint(config.checkpoint, model, best, optimizer, training);
 }
@@ -131,8 +144,7 @@ void Trainer::State::save() const {
 void Trainer::State::keep_best(const EpochResult& result) {
   if (!is_as_good(result, training.history[static_cast<std::size_t>(training.best_epoch)])) return;
   training.best_epoch = result.epoch;
-  const torch::NoGradGuard no_grad;
-  at::_foreach_copy_(best, kept);
+  copy_weights(kept, best);
 }
 
 }  // namespace plait

@@ -47,7 +47,6 @@ struct Trainer::State {
   Adam optimizer;
   TrainingState training;
   std::unique_ptr<SampledBatches> batches;           // if a step takes a sample
-  std::vector<torch::Tensor> before_epoch;           // then: weights, buffers and moments
   const std::atomic<bool>* asked_to_stop = nullptr;  // of run()
   std::optional<Recorder> recorder;
   torch::Tensor step_loss, found;  // loss and evidence of the recorded work
@@ -74,14 +73,14 @@ struct Trainer::State {
   // Takes a step along the gradient of the loss of all ranks. `loss`: the sum over this rank's
   // examples; `share`: the factor of one.
   void descend(const torch::Tensor& loss, const torch::Tensor& share);
-  // Returns all that a step changes.
-  std::vector<torch::Tensor> changing() const;
   // Collective. Tells whether any rank was asked to stop.
   bool any_stops();
-  // Takes a step on the sample of each batch of an epoch. Returns this rank's part of the losses of
-  // all examples, each from before its step; nothing if a rank was asked to stop before the last
-  // step: then all is as before the epoch.
+  // Takes a step on the sample of each batch of an epoch that has not been taken. Returns this
+  // rank's part of the losses of all examples, each from before its step; nothing if a rank was
+  // asked to stop before the last step: then `training` tells of the epoch under way.
   std::optional<double> sampled_steps(int epoch);
+  // Takes step `number` of the run's and adds the losses of this rank's examples to `sum`.
+  void sampled_step(std::int64_t number, torch::Tensor& sum);
   // Takes one step on the whole graph. Returns this rank's part of the training loss.
   double step(int epoch);
   // Returns the bytes of rows that were fetched and of gradients that were sent so far.
@@ -96,8 +95,11 @@ struct Trainer::State {
   EpochResult evaluate(int epoch, double loss, bool& stop);
   // Keeps the weights if this epoch is the best so far.
   void keep_best(const EpochResult& result);
-  // Runs on rank 0, whose weights are those of all.
-  void save() const;
+  // Collective. Notes the epoch on samples that is under way, as EpochUnderWay. `loss`: of this
+  // rank.
+  void note_under_way(std::int64_t steps, double milliseconds, double loss);
+  // Writes the checkpoint, if there is to be one, on rank 0, whose weights are those of all.
+  void save();
   TrainResult summary(bool interrupted);
 };
 

@@ -1,5 +1,7 @@
 #include <torch/autograd.h>
 
+#include <utility>
+
 #include "plait/base/profile.h"
 #include "plait/base/timer.h"
 #include "plait/nn/training/trainer_state.h"
@@ -26,13 +28,6 @@ void Trainer::State::descend(const torch::Tensor& loss, const torch::Tensor& sha
   timed("optimiser", [&] { optimizer.step(); });
 }
 
-std::vector<torch::Tensor> Trainer::State::changing() const {
-  std::vector<torch::Tensor> all = kept;
-  for (const auto* moments : {&optimizer.exp_avg(), &optimizer.exp_avg_sq()})
-    all.insert(all.end(), moments->begin(), moments->end());
-  return all;
-}
-
 bool Trainer::State::any_stops() {
   double wants = asked_to_stop != nullptr && asked_to_stop->load() ? 1 : 0;
   world.all_reduce_sum(std::span(&wants, 1));
@@ -41,30 +36,47 @@ bool Trainer::State::any_stops() {
 
 std::optional<double> Trainer::State::sampled_steps(int epoch) {
   AddTime time(step_seconds);
-  before_epoch.clear();
-  for (const torch::Tensor& tensor : changing()) before_epoch.push_back(tensor.clone());
+  const Stopwatch watch;
+  const EpochUnderWay begun = std::exchange(training.under_way, {});
   const BackwardHere here;
-  torch::Tensor sum = torch::zeros({}, torch::dtype(torch::kFloat64).device(device));
-  for (std::int64_t i = 0; i < batches->steps(); ++i) {
+  torch::Tensor sum = torch::full({}, begun.loss_of(world.rank(), world.size()),
+                                  torch::dtype(torch::kFloat64).device(device));
+  double saving = 0;  // seconds
+  const auto note = [&](std::int64_t taken) {
+    const auto loss = sum.item<double>();  // waits for all that a GPU was given to do
+    graph->check();
+    note_under_way(taken, begun.milliseconds + (watch.seconds() - saving) * 1e3, loss);
+  };
+  for (std::int64_t i = begun.steps; i < training.steps; ++i) {
     if (any_stops()) {
-      at::_foreach_copy_(changing(), before_epoch);
+      if (i > 0) note(i);
       return std::nullopt;
     }
-    const std::int64_t step = epoch * batches->steps() + i;
-    const SampledBatch batch = batches->batch(step, graph);
-    const DropoutStep drop_step{&dropout, static_cast<std::uint32_t>(step)};
-    const torch::Tensor scores = model.forward(batch.input, batch.graphs, drop_step, true);
-    const torch::Tensor loss =
-        task.losses(scores, batch.targets, batch.graphs.back()).sum(torch::kFloat64);
-    descend(loss, torch::full({}, 1 / batch.examples, loss.options()));
-    sum.add_(loss.detach());
-    graph->about_to_wait();  // the thread that prepares batches waits for this work
-    graph->check();
-    for (const GraphRef& sample : batch.graphs) cost.summing += sample->cost().summing;
+    if (i > begun.steps && config.sampled->saves_before(i)) {
+      AddTime pause(saving);
+      note(i);
+      save();
+    }
+    sampled_step(epoch * training.steps + i, sum);
   }
-  const auto total = sum.item<double>();  // waits for all that a GPU was given to do
+  const auto total = sum.item<double>();
   graph->check();
+  training.under_way = {};
+  step_seconds -= saving;
   return total;
+}
+
+void Trainer::State::sampled_step(std::int64_t number, torch::Tensor& sum) {
+  const SampledBatch batch = batches->batch(number, graph);
+  const DropoutStep drop_step{&dropout, static_cast<std::uint32_t>(number)};
+  const torch::Tensor scores = model.forward(batch.input, batch.graphs, drop_step, true);
+  const torch::Tensor loss =
+      task.losses(scores, batch.targets, batch.graphs.back()).sum(torch::kFloat64);
+  descend(loss, torch::full({}, 1 / batch.examples, loss.options()));
+  sum.add_(loss.detach());
+  graph->about_to_wait();  // the thread that prepares batches waits for this work
+  graph->check();
+  for (const GraphRef& sample : batch.graphs) cost.summing += sample->cost().summing;
 }
 
 double Trainer::State::step(int epoch) {
@@ -89,6 +101,7 @@ double Trainer::State::step(int epoch) {
 std::optional<double> Trainer::State::counted_step(int epoch) {
   const ExchangeCost before = graph->cost();
   const std::uint64_t sent_before = world.bytes_sent();
+  const bool whole = training.under_way.steps == 0;
   const std::optional<double> loss = batches ? sampled_steps(epoch) : step(epoch);
   const ExchangeCost after = graph->cost();
   cost.summing += after.summing - before.summing;
@@ -96,7 +109,8 @@ std::optional<double> Trainer::State::counted_step(int epoch) {
   cost.waiting += after.waiting - before.waiting;
   const std::uint64_t bytes =
       after.bytes_fetched - before.bytes_fetched + world.bytes_sent() - sent_before;
-  if (step_bytes > 0) return loss;  // steps are alike, and a replay counts none
+  // Epochs are alike, and a replay counts none.
+  if (step_bytes > 0 || !whole || !loss) return loss;
   step_bytes = bytes;
   step_bytes_from = after.fetched_from;
   for (std::size_t p = 0; p < before.fetched_from.size(); ++p)

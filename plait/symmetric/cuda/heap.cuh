@@ -37,6 +37,7 @@ class DeviceHeap {
 
   std::size_t bytes() const { return bytes_; }
   // Returns the part of `rank`, mapped on this GPU; with DeviceTransport::own null for other ranks.
+  // With vmm, parts of whole pages (2 MiB) are mapped one after the other.
   // Signals order accesses between ranks (cuda/signals.cuh).
   std::byte* part(int rank) const { return parts_[static_cast<std::size_t>(rank)]; }
 

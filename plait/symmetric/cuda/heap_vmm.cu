@@ -83,13 +83,11 @@ class VmmHeap : public DeviceHeap {
   ~VmmHeap() override {
     cudaDeviceSynchronize();  // nothing that was enqueued touches it any more
     for (std::size_t rank = 0; rank < parts_.size(); ++rank) {
-      if (parts_[rank] != nullptr) {
-        const auto address = reinterpret_cast<CUdeviceptr>(parts_[rank]);
-        driver().unmap(address, mapped_);
-        driver().free_address(address, mapped_);
-      }
+      if (parts_[rank] != nullptr)
+        driver().unmap(reinterpret_cast<CUdeviceptr>(parts_[rank]), mapped_);
       if (memory_[rank] != 0) driver().release(memory_[rank]);
     }
+    if (addresses_ != 0) driver().free_address(addresses_, mapped_ * parts_.size());
   }
 
   // Makes this rank's part, zeroed. Returns a descriptor of it for the others.
@@ -99,6 +97,8 @@ class VmmHeap : public DeviceHeap {
     driver().check(driver().granularity(&page, &p, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
                    "the GPU's pages");
     mapped_ = (std::max<std::size_t>(bytes_, 1) + page - 1) / page * page;
+    driver().check(driver().reserve(&addresses_, mapped_ * parts_.size(), 0, 0, 0),
+                   "addresses on the GPU");
     auto& memory = memory_[static_cast<std::size_t>(rank)];
     driver().check(driver().create(&memory, mapped_, &p, 0), "memory for the symmetric heap");
     map(rank);
@@ -123,10 +123,9 @@ class VmmHeap : public DeviceHeap {
  private:
   void map(int rank) {
     const auto r = static_cast<std::size_t>(rank);
-    CUdeviceptr address = 0;
-    driver().check(driver().reserve(&address, mapped_, 0, 0, 0), "addresses on the GPU");
-    parts_[r] = reinterpret_cast<std::byte*>(address);
+    const CUdeviceptr address = addresses_ + r * mapped_;
     driver().check(driver().map(address, mapped_, 0, memory_[r], 0), "mapping memory on the GPU");
+    parts_[r] = reinterpret_cast<std::byte*>(address);
     CUmemAccessDesc access{};
     access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     access.location.id = gpu_;
@@ -136,7 +135,8 @@ class VmmHeap : public DeviceHeap {
   }
 
   int gpu_ = 0;
-  std::size_t mapped_ = 0;  // bytes_ up to a whole number of the driver's pages
+  std::size_t mapped_ = 0;     // bytes_ up to a whole number of the driver's pages
+  CUdeviceptr addresses_ = 0;  // of the parts of all ranks, one after the other
   std::vector<CUmemGenericAllocationHandle> memory_;  // by rank
 };
 
