@@ -3,6 +3,7 @@ scripts/gpu-test runs it.
 """
 
 import pathlib
+import signal
 import sys
 
 import numpy as np
@@ -55,21 +56,56 @@ def test_losses_are_those_of_the_cpu(graph, tmp_path, model, gpus):
     assert wanted[0][0] != wanted[0][-1]
 
 
-@pytest.mark.parametrize("model", ["gcn", "gat"])
-def test_bags_of_words_and_renumbered_weighted_graphs(graph, tmp_path, model):
-    """Sparse features, edge weights and loops, and vertices in another order in memory."""
-    plait = program.Plait(tmp_path)
+@pytest.fixture(scope="module")
+def words(tmp_path_factory):
+    """A graph with sparse features, edge weights and loops."""
+    path = tmp_path_factory.mktemp("words") / "g.npz"
     rng = np.random.default_rng(2)
     edges = rng.integers(0, 900, (9000, 2))
     words = rng.random((900, 300)) < 0.03
-    np.savez(tmp_path / "g.npz", edge_index=edges.T, edge_weight=rng.uniform(0.5, 2, 9000).astype(np.float32),
+    np.savez(path, edge_index=edges.T, edge_weight=rng.uniform(0.5, 2, 9000).astype(np.float32),
              x_data=np.ones(words.sum(), np.float32), x_indices=words.nonzero()[1], x_shape=[900, 300],
              x_indptr=np.concatenate([[0], words.sum(1).cumsum()]), y=rng.integers(0, 5, 900))
+    return path
+
+
+@pytest.mark.parametrize("model", ["gcn", "gat"])
+def test_bags_of_words_and_renumbered_weighted_graphs(words, tmp_path, model):
+    """Vertices are in another order in memory."""
+    plait = program.Plait(tmp_path)
     options = ("--folds", 3, "--reorder", "degree", *MODELS[model])
-    wanted = curve(plait, tmp_path / "g.npz", options, 64, "--ranks", 1)
-    found = curve(plait, tmp_path / "g.npz", options, 64, "--gpus", 1)
+    wanted = curve(plait, words, options, 64, "--ranks", 1)
+    found = curve(plait, words, options, 64, "--gpus", 1)
     for a, b in zip(found, wanted, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4)
+
+
+@pytest.mark.parametrize("gpus", [1, 2])
+@pytest.mark.parametrize("model", ["gcn", "sage by mean", "gat"])
+def test_a_structure_that_is_shared_out_gives_the_same_samples(words, tmp_path, model, gpus):
+    if gpus > GPUS:
+        pytest.skip("fewer GPUs")
+    plait = program.Plait(tmp_path)
+    options = ("--folds", 3, *MODELS[model])
+    wanted = curve(plait, words, (*options, "--structure", "replicated"), 64, "--gpus", gpus)
+    found = curve(plait, words, (*options, "--structure", "sharded"), 64, "--gpus", gpus)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+@pytest.mark.parametrize("gpus", [1, 2])
+def test_a_run_goes_on_from_the_middle_of_an_epoch(graph, tmp_path, gpus):
+    if gpus > GPUS:
+        pytest.skip("fewer GPUs")
+    plait, path = program.Plait(tmp_path), tmp_path / "c.safetensors"
+    run = ("train", graph, "--model", "sage", "--sampled", "--fanout", "5,3", "--batch", 4, "--gpus", gpus)
+    process = program.start(*run, "--epochs", 2, "--checkpoint", path, "--checkpoint-steps", 5)
+    program.wait_until(path.exists, 60, "a checkpoint")
+    process.send_signal(signal.SIGINT)
+    assert program.result_of(process, timeout=60).code == program.INTERRUPTED
+    whole = plait.json(*run, "--epochs", 2)
+    rest = plait.json(*run, "--epochs", 2, "--resume", path)
+    np.testing.assert_allclose(rest["loss"], whole["loss"], rtol=1e-5)
 
 
 @pytest.mark.parametrize("model", ["gcn", "sage by maximum", "gat"])
