@@ -1,16 +1,78 @@
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "plait/base/error.h"
 #include "plait/partition/partition.h"
+#include "plait/reorder/clusters.h"
 #include "plait/reorder/metis_graph.h"
+#include "plait/reorder/quotient.h"
 
 namespace plait {
+namespace {
 
-Partition partition_by_metis(const AnyCsr& any, int parts, std::uint64_t seed) {
+constexpr const char* kRemedy = "use --partition edges";
+
+// Vertices that stay together, and the work of each group: edges of its rows, plus one per row.
+struct Groups {
+  std::vector<std::uint32_t> of;  // by vertex
+  std::vector<std::uint64_t> work;
+};
+
+// Returns the clusters of label propagation, in pieces of consecutive ids that are small beside a
+// part, so that parts can be balanced whatever the clusters are.
+template <VertexId V>
+Groups groups_of(const Csr<V>& graph, int parts) {
+  constexpr std::uint64_t kPiecesOfPart = 64;
+  constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  const std::uint64_t n = graph.vertices();
+  require(n < kMetisVertices, "METIS takes fewer than {} vertices, but the graph has {}; {}",
+          kMetisVertices, n, kRemedy);
+  const auto offsets = graph.offsets.span();
+  Groups groups{find_clusters(offsets.first(n), offsets.subspan(1, n), graph.neighbours.data()),
+                {}};
+  const std::uint64_t most =
+      (graph.edges() + n) / (kPiecesOfPart * static_cast<std::uint64_t>(parts)) + 1;
+  std::vector<std::uint32_t> piece(n, kNone);  // of each cluster, which still grows
+  for (std::uint64_t v = 0; v < n; ++v) {
+    const std::uint64_t work = graph.degree(v) + 1;
+    std::uint32_t& group = piece[groups.of[v]];
+    if (group == kNone || groups.work[group] + work > most) {
+      group = static_cast<std::uint32_t>(groups.work.size());
+      groups.work.push_back(0);
+    }
+    groups.work[group] += work;
+    groups.of[v] = group;
+  }
+  return groups;
+}
+
+// METIS begins by merging vertices into ever smaller graphs. Label propagation and a quotient do
+// the first of these steps for a graph that METIS cannot count.
+Buffer<idx_t> parts_of_large(const AnyCsr& any, int parts, std::uint64_t seed) {
+  const Groups groups = std::visit([&](const auto& graph) { return groups_of(graph, parts); }, any);
+  const auto count = static_cast<std::uint32_t>(groups.work.size());
+  const Buffer<idx_t> part =
+      metis_parts(METIS_PartGraphKway,
+                  metis_graph(quotient_of(any, false, groups.of, count), groups.work, kRemedy),
+                  static_cast<std::uint64_t>(parts), seed);
+  Buffer<idx_t> of_vertex(groups.of.size());
+  for (std::uint64_t v = 0; v < of_vertex.size(); ++v) of_vertex[v] = part[groups.of[v]];
+  return of_vertex;
+}
+
+}  // namespace
+
+Partition partition_by_metis(const AnyCsr& any, int parts, std::uint64_t seed,
+                             std::uint64_t most_edges) {
   const std::uint64_t vertices = vertex_count(any);
   // METIS does not promise anything for fewer vertices than parts, or for one part.
   if (parts == 1 || vertices <= static_cast<std::uint64_t>(parts))
     return partition_by_vertices(vertices, parts);
-  const Buffer<idx_t> part =
-      metis_parts(METIS_PartGraphKway, metis_graph(any, "use --partition edges"),
-                  static_cast<std::uint64_t>(parts), seed);
+  const Buffer<idx_t> part = edge_count(any) < most_edges
+                                 ? metis_parts(METIS_PartGraphKway, metis_graph(any, kRemedy),
+                                               static_cast<std::uint64_t>(parts), seed)
+                                 : parts_of_large(any, parts, seed);
   Buffer<std::uint32_t> owner(vertices);
   for (std::uint64_t v = 0; v < vertices; ++v) owner[v] = static_cast<std::uint32_t>(part[v]);
   return Partition::of_owners(parts, std::move(owner));

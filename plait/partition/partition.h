@@ -103,9 +103,11 @@ Partition partition_by_clusters(const AnyCsr& graph, int parts);
 Partition partition_by_hash(std::uint64_t vertices, int parts,
                             std::span<const std::uint64_t> numbers = {});
 // Finds few cut edges with balanced edges, by METIS's multilevel k-way scheme. Takes memory for a
-// symmetric copy of the graph (DoesNotFitError if there is too little). Throws Error if the graph
-// has 2^31 - 1 vertices or 2^30 - 1 edges, or more.
-Partition partition_by_metis(const AnyCsr& graph, int parts, std::uint64_t seed);
+// symmetric copy of the graph (DoesNotFitError if there is too little). Of a graph of `most_edges`
+// or more, METIS partitions the clusters that label propagation finds. Throws Error if the graph
+// has 2^31 - 1 vertices or more, or 2^30 - 1 pairs of clusters that edges join.
+Partition partition_by_metis(const AnyCsr& graph, int parts, std::uint64_t seed,
+                             std::uint64_t most_edges = (std::uint64_t{1} << 30) - 1);
 
 // Partitions by a scheme; `seed` is for metis alone. Parts may be empty when there are fewer
 // vertices. Throws UsageError unless 1 <= parts, and errors as the scheme does.

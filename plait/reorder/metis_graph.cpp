@@ -1,6 +1,8 @@
 #include "plait/reorder/metis_graph.h"
 
-#include <limits>
+#include <algorithm>
+#include <bit>
+#include <numeric>
 #include <vector>
 
 #include "plait/base/error.h"
@@ -9,13 +11,16 @@
 namespace plait {
 namespace {
 
+void require_metis_takes(std::uint64_t vertices, std::uint64_t edges, const char* remedy) {
+  require(vertices < kMetisVertices && edges < kMetisEdges,
+          "METIS takes fewer than {} vertices and {} edges, but the graph has {} and {}; {}",
+          kMetisVertices, kMetisEdges, vertices, edges, remedy);
+}
+
 template <VertexId V>
 MetisGraph copy_of(const Csr<V>& graph, const char* remedy) {
-  const auto limit = static_cast<std::uint64_t>(std::numeric_limits<idx_t>::max());
   const std::uint64_t n = graph.vertices();
-  require(n < limit && graph.edges() < limit / 2,
-          "METIS takes at most {} vertices and edges, but the graph has {} and {}; {}", limit, n,
-          graph.edges(), remedy);
+  require_metis_takes(n, graph.edges(), remedy);
   require_memory((2 * graph.edges() + 2 * n) * sizeof(idx_t), "the graph's copy for METIS");
 
   const auto each_edge = [&](auto&& take) {
@@ -23,7 +28,7 @@ MetisGraph copy_of(const Csr<V>& graph, const char* remedy) {
       for (const V j : graph.row(i))
         if (j != i) take(i, std::uint64_t{j});
   };
-  MetisGraph copy{Buffer<idx_t>(n + 1, 0), {}, Buffer<idx_t>(n)};
+  MetisGraph copy{Buffer<idx_t>(n + 1, 0), {}, Buffer<idx_t>(n), {}};
   each_edge([&](std::uint64_t i, std::uint64_t j) {
     ++copy.offsets[i + 1];
     ++copy.offsets[j + 1];
@@ -40,7 +45,31 @@ MetisGraph copy_of(const Csr<V>& graph, const char* remedy) {
   return copy;
 }
 
+// Returns the weights divided by the power of two with which their sum is below 2^30, and at
+// least 1.
+Buffer<idx_t> scaled(std::span<const std::uint64_t> weights) {
+  const std::uint64_t sum = std::reduce(weights.begin(), weights.end());
+  const int shift = std::max(0, static_cast<int>(std::bit_width(sum)) - 30);
+  Buffer<idx_t> all(weights.size());
+  std::ranges::transform(weights, all.begin(), [&](std::uint64_t weight) {
+    return static_cast<idx_t>(std::max<std::uint64_t>(weight >> shift, 1));
+  });
+  return all;
+}
+
 }  // namespace
+
+MetisGraph metis_graph(const Quotient& quotient, std::span<const std::uint64_t> work,
+                       const char* remedy) {
+  const std::uint64_t ends = quotient.neighbours.size();
+  require_metis_takes(quotient.communities(), ends / 2, remedy);
+  require_memory((2 * ends + 2 * work.size()) * sizeof(idx_t), "the communities' copy for METIS");
+  MetisGraph graph{Buffer<idx_t>(quotient.offsets.size()), Buffer<idx_t>(ends), scaled(work),
+                   scaled(quotient.weights.span())};
+  std::ranges::copy(quotient.offsets, graph.offsets.begin());
+  std::ranges::copy(quotient.neighbours, graph.neighbours.begin());
+  return graph;
+}
 
 MetisGraph metis_graph(const AnyCsr& any, const char* remedy) {
   return std::visit([&](const auto& graph) { return copy_of(graph, remedy); }, any);
@@ -56,8 +85,8 @@ Buffer<idx_t> metis_parts(MetisPartition partition, MetisGraph graph, std::uint6
   idx_t cut = 0;
   Buffer<idx_t> part(graph.vertex_weights.size());
   const int status = partition(&n, &constraints, graph.offsets.data(), graph.neighbours.data(),
-                               graph.vertex_weights.data(), nullptr, nullptr, &k, nullptr, nullptr,
-                               options, &cut, part.data());
+                               graph.vertex_weights.data(), nullptr, graph.edge_weights.data(), &k,
+                               nullptr, nullptr, options, &cut, part.data());
   require<DoesNotFitError>(status != METIS_ERROR_MEMORY,
                            "METIS has not enough memory for {} vertices", n);
   require(status == METIS_OK, "METIS failed with status {} on {} vertices in {} parts", status, n,

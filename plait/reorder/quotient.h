@@ -1,4 +1,4 @@
-// Quotient graphs: one vertex per community of a graph. Internal to this room.
+// Quotient graphs: one vertex per community of a graph.
 #pragma once
 
 #include <cstdint>
