@@ -98,9 +98,23 @@ struct DropoutRows {
   std::uint64_t rows = 0, width = 0;
   const float* x = nullptr;
   float* y = nullptr;
+  bool relu = false;  // max(x, 0) is dropped instead of x
 };
 
 // Computes y = x times the mask of an active step, by all threads. Does not read `epoch_at`.
 void drop_rows(const DropoutStep& step, const DropoutRows& rows);
+
+// Arguments of drop_relu_gradient(): `count` numbers each. The mask need not be drawn again, for y,
+// dropout's result behind ReLU, is above 0 just where an element came through both.
+struct DropReluGradient {
+  std::uint64_t count = 0;
+  const float* y = nullptr;
+  const float* gradient = nullptr;  // for y
+  float* result = nullptr;          // for x
+  float scale = 1;                  // of dropout
+};
+
+// Computes the gradient, by all threads.
+void drop_relu_gradient(const DropReluGradient& args);
 
 }  // namespace plait

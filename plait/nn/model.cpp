@@ -203,22 +203,33 @@ torch::Tensor Model::forward(const InputFeatures& input, const std::vector<Graph
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     step.layer = static_cast<std::uint32_t>(l);
     const GraphRef& graph = graphs[l];
-    const LayerInput x =
-        l == 0 ? LayerInput(input, step, trains)
-               : LayerInput(h, input.numbers().narrow(0, 0, graph->inputs()), step, trains);
-    h = layer_output(l, x, graph);
+    if (l > 0)
+      h = activate_and_drop(h, graphs[l - 1], input.numbers().narrow(0, 0, graph->inputs()), step);
+    h = layer_sums(l, l == 0 ? LayerInput(input, step, trains) : LayerInput(h, step, trains),
+                   graph);
   }
-  return h;
+  return gives_scores(config_, config_.layers - 1) ? h
+                                                   : activate(h, config_.activation, graphs.back());
+}
+
+torch::Tensor Model::activate_and_drop(const torch::Tensor& h, const GraphRef& graph,
+                                       const VertexList& vertices, const DropoutStep& step) const {
+  if (config_.activation == "relu") return drop_relu(h, vertices, step);
+  return drop(activate(h, config_.activation, graph), vertices, step);
 }
 
 torch::Tensor Model::layer_output(std::size_t l, const LayerInput& x, const GraphRef& graph) const {
+  const torch::Tensor h = layer_sums(l, x, graph);
+  return gives_scores(config_, static_cast<int>(l)) ? h : activate(h, config_.activation, graph);
+}
+
+torch::Tensor Model::layer_sums(std::size_t l, const LayerInput& x, const GraphRef& graph) const {
   torch::Tensor h = layers_[l]->forward(x, graph);
   if (config_.residual)
     h = h +
         (residuals_[l].defined() ? x.own_times(residuals_[l], graph) : own_rows(x.dense(), graph));
-  if (gives_scores(config_, static_cast<int>(l))) return h;
-  if (!norms_.empty()) h = norms_[l](h, graph, x.trains());
-  return activate(h, config_.activation, graph);
+  const bool normalises = !norms_.empty() && !gives_scores(config_, static_cast<int>(l));
+  return normalises ? norms_[l](h, graph, x.trains()) : h;
 }
 
 NamedTensors Model::named_parameters() const {

@@ -97,6 +97,12 @@ class Model {
   std::vector<torch::Tensor> state() const;
 
  private:
+  // Returns the output of a layer before its activation.
+  torch::Tensor layer_sums(std::size_t layer, const LayerInput& x, const GraphRef& graph) const;
+  // Returns the input of a layer, from the output of the layer before and its graph.
+  torch::Tensor activate_and_drop(const torch::Tensor& h, const GraphRef& graph,
+                                  const VertexList& vertices, const DropoutStep& step) const;
+
   ModelConfig config_;
   std::vector<std::unique_ptr<Layer>> layers_;
   std::vector<torch::Tensor> residuals_;  // one per layer; undefined if nothing is projected

@@ -37,6 +37,7 @@ void wait_for_gpu() {}
 // --- kernels ---
 
 void gpu_drop_rows(const DropoutStep&, const DropoutRows&, void*) { use_gpu(0); }
+void gpu_drop_relu_gradient(const DropReluGradient&, void*) { use_gpu(0); }
 
 struct GpuSparse::Arrays {};
 
@@ -66,6 +67,7 @@ WordHash gpu_hash_words(std::span<const std::byte>, void*) {
 // --- store ---
 
 void gpu_gather_rows(const GatherRows&, void*) { use_gpu(0); }
+void gpu_gather_rows(const GatherRows&, const GatherDropout&, void*) { use_gpu(0); }
 void gpu_add_rows(const AddRows&, void*) { use_gpu(0); }
 void gpu_store_rows(const StoreRows&, void*) { use_gpu(0); }
 

@@ -40,14 +40,26 @@ TEST(GpuDropout, OfRowsHasTheBitsOfTheCpu) {
         const DropoutStep step{&dropout, 70000, 3};
         const auto x = test::exact_values(ids.size() * width + offset, 5);
         std::vector<float> y(x.size(), -7);
-        drop_rows(step, {ids.data(), ids.size(), width, x.data() + offset, y.data() + offset});
         const DeviceArray<float> x_there(x);
-        DeviceArray<float> y_there(std::vector<float>(x.size(), -7));
-        gpu_drop_rows(
-            step,
-            {ids_there.data(), ids.size(), width, x_there.data() + offset, y_there.data() + offset},
-            nullptr);
-        ASSERT_EQ(bits_of(y_there.to_host()), bits_of(y)) << width << ' ' << offset << ' ' << p;
+        DeviceArray<float> y_there(y), back_there(y);
+        for (const bool relu : {false, true}) {
+          SCOPED_TRACE(testing::Message() << width << ' ' << offset << ' ' << p << ' ' << relu);
+          drop_rows(step,
+                    {ids.data(), ids.size(), width, x.data() + offset, y.data() + offset, relu});
+          gpu_drop_rows(step,
+                        {ids_there.data(), ids.size(), width, x_there.data() + offset,
+                         y_there.data() + offset, relu},
+                        nullptr);
+          ASSERT_EQ(bits_of(y_there.to_host()), bits_of(y));
+        }
+        std::vector<float> back(x.size(), -7);
+        const std::uint64_t count = x.size() - offset;
+        drop_relu_gradient(
+            {count, y.data() + offset, x.data() + offset, back.data() + offset, dropout.scale()});
+        gpu_drop_relu_gradient({count, y_there.data() + offset, x_there.data() + offset,
+                                back_there.data() + offset, dropout.scale()},
+                               nullptr);
+        ASSERT_EQ(bits_of(back_there.to_host()), bits_of(back)) << width << ' ' << offset;
       }
 }
 

@@ -40,9 +40,20 @@ void drop_rows(const DropoutStep& step, const DropoutRows& a) {
   parallel_blocks(a.rows, 64, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       float* const row = a.y + i * a.width;
-      std::copy_n(a.x + i * a.width, a.width, row);
+      const float* const x = a.x + i * a.width;
+      if (a.relu)
+        std::transform(x, x + a.width, row, [](float value) { return value < 0 ? 0.0f : value; });
+      else
+        std::copy_n(x, a.width, row);
       step.dropout->apply(a.vertices[i], step.epoch, step.layer, {row, a.width});
     }
+  });
+}
+
+void drop_relu_gradient(const DropReluGradient& a) {
+  parallel_blocks(a.count, std::size_t{1} << 14, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      a.result[i] = a.y[i] > 0 ? a.gradient[i] * a.scale : 0.0f;
   });
 }
 

@@ -22,22 +22,47 @@ __global__ void __launch_bounds__(kThreads)
   const float* const x = a.x + row * a.width;
   float* const y = a.y + row * a.width;
   const std::uint32_t epoch = step.current_epoch(), layer = step.layer;
+  const auto passed = [&](float value) { return a.relu && value < 0 ? 0.0f : value; };
   for (std::uint64_t c = 4 * threadIdx.x; c < a.width; c += 4 * blockDim.x) {
     const Philox::Block four = dropout.numbers(vertex, epoch, layer, static_cast<std::uint32_t>(c));
     if constexpr (kWhole) {
-      float4 value = *reinterpret_cast<const float4*>(x + c);
-      value.x *= dropout.factor(four[0]), value.y *= dropout.factor(four[1]);
-      value.z *= dropout.factor(four[2]), value.w *= dropout.factor(four[3]);
-      *reinterpret_cast<float4*>(y + c) = value;
+      const float4 value = *reinterpret_cast<const float4*>(x + c);
+      *reinterpret_cast<float4*>(y + c) = {
+          passed(value.x) * dropout.factor(four[0]), passed(value.y) * dropout.factor(four[1]),
+          passed(value.z) * dropout.factor(four[2]), passed(value.w) * dropout.factor(four[3])};
     } else {
 #pragma unroll
       for (int k = 0; k < 4; ++k)
-        if (c + k < a.width) y[c + k] = x[c + k] * dropout.factor(four[k]);
+        if (c + k < a.width) y[c + k] = passed(x[c + k]) * dropout.factor(four[k]);
     }
   }
 }
 
+// A thread takes four elements, if all three arrays begin on 16 bytes, and one of the last few.
+__global__ void __launch_bounds__(kThreads)
+    drop_relu_gradient_kernel(const DropReluGradient a, std::uint64_t fours) {
+  const std::uint64_t i = blockIdx.x * std::uint64_t{kThreads} + threadIdx.x;
+  const auto of = [&](float y, float gradient) { return y > 0 ? gradient * a.scale : 0.0f; };
+  if (i < fours) {
+    const auto y = reinterpret_cast<const float4*>(a.y)[i];
+    const auto g = reinterpret_cast<const float4*>(a.gradient)[i];
+    reinterpret_cast<float4*>(a.result)[i] = {of(y.x, g.x), of(y.y, g.y), of(y.z, g.z),
+                                              of(y.w, g.w)};
+  } else if (const std::uint64_t at = 4 * fours + (i - fours); at < a.count) {
+    a.result[at] = of(a.y[at], a.gradient[at]);
+  }
+}
+
 }  // namespace
+
+void gpu_drop_relu_gradient(const DropReluGradient& a, void* stream) {
+  if (a.count == 0) return;
+  const bool whole = on_16_bytes(a.y) && on_16_bytes(a.gradient) && on_16_bytes(a.result);
+  const std::uint64_t fours = whole ? a.count / 4 : 0, threads = fours + (a.count - 4 * fours);
+  const auto blocks = static_cast<unsigned>((threads + kThreads - 1) / kThreads);
+  drop_relu_gradient_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(stream)>>>(a, fours);
+  check_cuda(cudaGetLastError(), "dropout");
+}
 
 void gpu_drop_rows(const DropoutStep& step, const DropoutRows& a, void* stream) {
   if (a.rows == 0 || a.width == 0) return;

@@ -139,7 +139,7 @@ class LayeredInference {
     const torch::Tensor h = torch::from_blob(
         const_cast<float*>(rows.data() + range.begin * width),
         {static_cast<std::int64_t>(range.end - range.begin), static_cast<std::int64_t>(width)});
-    return model_.layer_output(layer, LayerInput(h, VertexList(), {}, false), graph).contiguous();
+    return model_.layer_output(layer, LayerInput(h, {}, false), graph).contiguous();
   }
 
   std::unique_ptr<Aggregator> sender(const BlockRange& range, RowSink sink) const {

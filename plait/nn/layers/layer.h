@@ -33,11 +33,9 @@ class LayerInput {
   // `features` outlive the input.
   LayerInput(const InputFeatures& features, const DropoutStep& step, bool trains)
       : features_(&features), step_(step), trains_(trains) {}
-  // h: inputs x width, as the layer before gave it, and the inputs' vertices. Drops at once if
-  // `step` is active.
-  LayerInput(const torch::Tensor& h, const VertexList& vertices, const DropoutStep& step,
-             bool trains)
-      : h_(drop(h, vertices, step)), step_(step), trains_(trains) {}
+  // h: inputs x width, of the layer before, after dropout by `step`.
+  LayerInput(torch::Tensor h, const DropoutStep& step, bool trains)
+      : h_(std::move(h)), step_(step), trains_(trains) {}
 
   // Tells whether the input is sparse features.
   bool is_sparse() const { return features_ != nullptr && features_->is_sparse(); }

@@ -209,9 +209,9 @@ BatchBound bound_of_batch(const Dataset& dataset, const SampledTraining& sampled
 }
 
 // Returns the bytes of the batches that a rank holds at once, without the work of a step. Each has
-// features of its own, and a step a dropped copy. Of an edge a batch holds a source, a weight and
-// its place in the graph, and a step both of the former turned round; on a GPU also what sampling
-// and turning round take, and all of it for one more batch.
+// features of its own, and a step on the CPU a dropped copy. Of an edge a batch holds a source, a
+// weight and its place in the graph, and a step both of the former turned round; on a GPU also what
+// sampling and turning round take, and all of it for one more batch.
 std::uint64_t batch_bytes(const Dataset& dataset, const TrainConfig& config) {
   const BatchBound bound = bound_of_batch(dataset, *config.sampled);
   const bool gpu = config.route.gpu, sparse = dataset.features.is_sparse();
@@ -221,7 +221,8 @@ std::uint64_t batch_bytes(const Dataset& dataset, const TrainConfig& config) {
                               : 0;
   const double width = sparse ? 0 : static_cast<double>(dataset.features.width);
   // A word has a value, a column and its place, and the first two turned round.
-  const double input = width * sizeof(float) * (held + 1) + words * 28 * held + 32 * held;
+  const double copies = gpu ? held : held + 1;  // a GPU gathers rows that are dropped already
+  const double input = width * sizeof(float) * copies + words * 28 * held + 32 * held;
   const double edges =
       gpu ? bound.edges * 32 * (held + 1) + bound.room * 18 * held : bound.edges * 16 * (held + 1);
   return whole_bytes(bound.inputs * input + edges);

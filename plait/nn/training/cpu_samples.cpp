@@ -67,7 +67,8 @@ class CpuSamples : public SampleMaker {
         sampler_(graph.csr(), {.fanouts = config.sampled->fanouts, .targets = HopTargets::all}),
         workspace_(sampler_.workspace()) {}
 
-  MadeBatch make(std::span<const std::uint64_t> seeds, std::uint64_t key) override {
+  MadeBatch make(std::span<const std::uint64_t> seeds, std::uint64_t key,
+                 const DropoutStep& /*dropout*/) override {
     const Sample sample = sampler_.sample(seeds, key, *workspace_);
     MadeBatch made{.memory = {},
                    .input = input_of(sample),

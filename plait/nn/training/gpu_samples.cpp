@@ -15,6 +15,7 @@
 #include "plait/nn/training/sample_maker.h"
 #include "plait/sample/cuda/layer_edges.h"
 #include "plait/sample/cuda/neighbours.h"
+#include "plait/store/cuda/gather_rows.h"
 #include "plait/store/sharded/cuda/gpu_array.h"
 #include "plait/store/sharded/cuda/gpu_table.h"
 #include "plait/store/sharded/place.h"
@@ -105,14 +106,15 @@ class GpuSamples : public SampleMaker {
       gradients_.push_back(std::make_shared<std::atomic<bool>>(false));
   }
 
-  MadeBatch make(std::span<const std::uint64_t> seeds, std::uint64_t key) override {
+  MadeBatch make(std::span<const std::uint64_t> seeds, std::uint64_t key,
+                 const DropoutStep& dropout) override {
     use_gpu(device_.index());
     const c10::StreamGuard here(prepare_);
     const auto memory = FreeSamples::take(free_, work_);
     memory->used.block(prepare_);
     const GpuSample& sample = sampler_->sample(seeds, key, memory->buffers, stream());
     MadeBatch made{.memory = memory,
-                   .input = input_of(sample),
+                   .input = input_of(sample, dropout),
                    .layers = {},
                    .targets = {torch::arange(static_cast<std::int64_t>(seeds.size()), device_),
                                labels_of(dataset_, seeds).to(device_)},
@@ -170,7 +172,7 @@ class GpuSamples : public SampleMaker {
     return GpuTable::create(world, settings, input_rows(dataset_.features, normalize_));
   }
 
-  InputFeatures input_of(const GpuSample& sample) const {
+  InputFeatures input_of(const GpuSample& sample, const DropoutStep& dropout) const {
     const auto count = static_cast<std::int64_t>(sample.vertex_count);
     const auto ints = torch::dtype(torch::kInt64).device(device_);
     InputVertices vertices{torch::empty({count}, ints), {}};
@@ -188,9 +190,15 @@ class GpuSamples : public SampleMaker {
     const std::uint64_t width = dataset_.features.width;
     torch::Tensor x = torch::empty({count, static_cast<std::int64_t>(width)},
                                    torch::dtype(torch::kFloat32).device(device_));
-    table_->gather(sample.vertices, sample.vertex_count, x.mutable_data_ptr<float>(), width,
-                   stream());
-    const InputFeatures dense(std::move(x), std::move(vertices));
+    const GatherRows rows = table_->rows().gather(sample.vertices, sample.vertex_count,
+                                                  x.mutable_data_ptr<float>(), width);
+    if (dropout.active())
+      gpu_gather_rows(rows,
+                      {*dropout.dropout, dropout.epoch, dropout.layer, ids_of(vertices.numbers)},
+                      stream());
+    else
+      gpu_gather_rows(rows, stream());
+    const InputFeatures dense(std::move(x), std::move(vertices), dropout);
     dense.also_used_on(work_);
     return dense;
   }

@@ -183,11 +183,12 @@ InputFeatures::InputFeatures(const Features& features, InputVertices vertices, N
   }
 }
 
-InputFeatures::InputFeatures(torch::Tensor rows, InputVertices vertices)
+InputFeatures::InputFeatures(torch::Tensor rows, InputVertices vertices, const DropoutStep& dropped)
     : vertices_(std::move(vertices.ids)),
       numbers_(std::move(vertices.numbers)),
       width_(rows.size(1)),
-      dense_(std::move(rows)) {}
+      dense_(std::move(rows)),
+      dropped_(dropped) {}
 
 void InputFeatures::also_used_on(const c10::Stream& stream) const {
   std::vector<torch::Tensor> all{vertices_, numbers_, dense_};
@@ -198,7 +199,11 @@ void InputFeatures::also_used_on(const c10::Stream& stream) const {
 
 torch::Tensor InputFeatures::dense(const DropoutStep& step) const {
   if (is_sparse()) return times(torch::eye(width_, sparse_->values.options()), step);
-  return drop(dense_, numbers_, step);
+  if (!dropped_.active()) return drop(dense_, numbers_, step);
+  require(step.active() && step.epoch == dropped_.epoch && step.layer == dropped_.layer,
+          "features after dropout {} of layer {} are read for {} of layer {}", dropped_.epoch,
+          dropped_.layer, step.epoch, step.layer);
+  return dense_;
 }
 
 torch::Tensor InputFeatures::times(const torch::Tensor& weight, const DropoutStep& step,

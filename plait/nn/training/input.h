@@ -47,7 +47,9 @@ class InputFeatures {
                 const torch::Device& device = torch::kCPU, bool gradient = true);
 
   // Takes dense rows that are there and normalised, and their vertices on the same device.
-  InputFeatures(torch::Tensor rows, InputVertices vertices);
+  // `dropped`: the dropout that the rows are after already, which is the only one that dense() and
+  // times() may then be asked for; or none.
+  InputFeatures(torch::Tensor rows, InputVertices vertices, const DropoutStep& dropped = {});
 
   // Lets go of the memory on a GPU behind the work that `stream` has been given by then, besides
   // that of the stream on which this was made.
@@ -71,6 +73,7 @@ class InputFeatures {
   VertexList vertices_, numbers_;
   std::int64_t width_;
   torch::Tensor dense_;
+  DropoutStep dropped_;  // of dense_
   std::shared_ptr<const Sparse> sparse_;
 };
 

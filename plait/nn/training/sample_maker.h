@@ -58,9 +58,11 @@ struct MadeBatch {
 class SampleMaker {
  public:
   virtual ~SampleMaker() = default;
-  // Returns the batch of these examples. Called by one thread, which may be another than the one
-  // that computes. Throws what sampling throws, and DoesNotFitError.
-  virtual MadeBatch make(std::span<const std::uint64_t> seeds, std::uint64_t key) = 0;
+  // Returns the batch of these examples. `dropout`: of the first layer's inputs, which may be after
+  // it already. Called by one thread, which may be another than the one that computes. Throws what
+  // sampling throws, and DoesNotFitError.
+  virtual MadeBatch make(std::span<const std::uint64_t> seeds, std::uint64_t key,
+                         const DropoutStep& dropout) = 0;
 };
 
 // The dataset and the graph outlive what these return. `config` is as SampledBatches takes it.

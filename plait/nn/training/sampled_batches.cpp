@@ -64,6 +64,7 @@ struct SampledBatches::State {
   const std::vector<std::uint64_t> examples;
   const std::int64_t steps;  // of an epoch
   const SampledGraph graph;
+  const Dropout dropout;
   const std::unique_ptr<SampleMaker> maker;
   std::pair<std::int64_t, std::vector<std::uint64_t>> order{-1, {}};  // of the epoch under way
 
@@ -81,6 +82,7 @@ struct SampledBatches::State {
         examples(training_examples(d, split)),
         steps((std::ssize(examples) + group() - 1) / group()),
         graph(d, c.model),
+        dropout(c.model.seed, c.model.dropout),
         maker(c.route.gpu ? make_gpu_samples(w, d, graph, c, ahead)
                           : make_cpu_samples(d, graph, c)) {
     const std::int64_t last = std::ssize(examples) % group();
@@ -112,7 +114,8 @@ struct SampledBatches::State {
     double all = 0;
     const std::span seeds = seeds_of(step, all);
     const std::uint64_t key = sample_key(config.model.seed, static_cast<std::uint64_t>(step));
-    return {step, maker->make(seeds, key), all};
+    const DropoutStep first_layer{&dropout, static_cast<std::uint32_t>(step)};
+    return {step, maker->make(seeds, key, first_layer), all};
   }
 
   // Prepares batches from `step` on, until it is asked to stop.

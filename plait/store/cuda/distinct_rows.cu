@@ -30,7 +30,7 @@ struct Lists {
   std::uint32_t* counts;   // of both lists
 };
 
-struct FetchedRows {
+struct FetchedRows : WholePieces {
   Lists lists;
   __device__ std::uint64_t count(const GatherRows&) const { return lists.counts[0]; }
   __device__ std::uint64_t place(std::uint64_t i) const { return lists.fetched[i]; }
@@ -40,7 +40,7 @@ struct FetchedRows {
 };
 
 // The rows are those of the results, and their ids places.
-struct RepeatedRows {
+struct RepeatedRows : WholePieces {
   Lists lists;
   __device__ std::uint64_t count(const GatherRows&) const { return lists.counts[1]; }
   __device__ std::uint64_t place(std::uint64_t i) const { return lists.repeated[i].x; }
@@ -146,8 +146,8 @@ void GpuDistinctGather::gather(const GatherRows& a, void* at) {
   list_rows<<<static_cast<unsigned>((a.count + kThreads - 1) / kThreads), kThreads, 0, stream>>>(
       a, m.slots.data(), static_cast<std::uint32_t>(slots - 1), lists);
   check_cuda(cudaGetLastError(), "finding distinct rows");
-  enqueue_gather(a, FetchedRows{lists}, stream);
-  enqueue_gather(copies_of(a), RepeatedRows{lists}, stream);
+  enqueue_gather(a, FetchedRows{{}, lists}, stream);
+  enqueue_gather(copies_of(a), RepeatedRows{{}, lists}, stream);
 }
 
 }  // namespace plait

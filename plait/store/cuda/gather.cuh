@@ -22,6 +22,7 @@
 #include "plait/base/cuda/cuda.cuh"
 #include "plait/base/cuda/warp.cuh"
 #include "plait/store/convert.h"
+#include "plait/store/cuda/gather_rows.h"
 #include "plait/store/cuda/rank_table.cuh"
 #include "plait/store/gather_rows.h"
 
@@ -36,10 +37,12 @@ struct Copy {
   static constexpr std::uint64_t kInBytes = sizeof(Word), kOutBytes = sizeof(Word);
   static constexpr bool kScaled = false;
 
-  static __device__ void write(std::byte* to, Word word, float) {
-    *reinterpret_cast<Word*>(to) = word;
-  }
+  static __device__ Word value(Word word, float) { return word; }
 };
+
+// Reads one element of fp32, or four as a whole word.
+template <int kElements>
+struct Floats : Copy<std::conditional_t<kElements == 4, float4, float>> {};
 
 // Converts one element, or four from and to whole words.
 template <RowForm kForm, int kElements>
@@ -50,31 +53,57 @@ struct Convert {
   using Piece = std::conditional_t<kElements == 4, std::conditional_t<kScaled, unsigned, uint2>,
                                    std::conditional_t<kScaled, unsigned char, unsigned short>>;
 
-  static __device__ float value(unsigned bits, float scale) {
+  static __device__ float element(unsigned bits, float scale) {
     if constexpr (kForm == RowForm::bf16) return __uint_as_float(bits << 16);
     if constexpr (kForm == RowForm::f16)
       return __half2float(__ushort_as_half(static_cast<unsigned short>(bits)));
     return scaled_value(kForm, static_cast<std::uint8_t>(bits), scale);
   }
-  static __device__ void write(std::byte* to, Piece piece, float scale) {
+  static __device__ auto value(Piece piece, float scale) {
     if constexpr (kElements == 1)
-      *reinterpret_cast<float*>(to) = value(piece, scale);
+      return element(piece, scale);
     else if constexpr (kScaled)
-      *reinterpret_cast<float4*>(to) = {
-          value(piece & 0xffu, scale), value(piece >> 8 & 0xffu, scale),
-          value(piece >> 16 & 0xffu, scale), value(piece >> 24, scale)};
+      return float4{element(piece & 0xffu, scale), element(piece >> 8 & 0xffu, scale),
+                    element(piece >> 16 & 0xffu, scale), element(piece >> 24, scale)};
     else
-      *reinterpret_cast<float4*>(to) = {value(piece.x & 0xffffu, 1), value(piece.x >> 16, 1),
-                                        value(piece.y & 0xffffu, 1), value(piece.y >> 16, 1)};
+      return float4{element(piece.x & 0xffffu, 1), element(piece.x >> 16, 1),
+                    element(piece.y & 0xffffu, 1), element(piece.y >> 16, 1)};
+  }
+};
+
+// What is written of a piece: itself.
+struct WholePieces {
+  template <class Value>
+  static __device__ Value written(Value value, std::uint64_t, std::uint64_t) {
+    return value;
   }
 };
 
 // Which rows a gather takes, and to which places of the results: all.
-struct EveryRow {
+struct EveryRow : WholePieces {
   static __device__ std::uint64_t count(const GatherRows& a) { return a.count; }
   static __device__ std::uint64_t place(std::uint64_t i) { return i; }
   static __device__ std::uint64_t id(const GatherRows& a, std::uint64_t, std::uint64_t place) {
     return a.ids[place];
+  }
+};
+
+// All rows, times the mask of dropout. A piece is one float or four, whose numbers are one block.
+struct DroppedRows : EveryRow {
+  GatherDropout drop;
+
+  explicit DroppedRows(const GatherDropout& d) : drop(d) {}
+  __device__ Philox::Block numbers(std::uint64_t place, std::uint64_t column) const {
+    return drop.dropout.numbers(drop.numbers[place], drop.epoch, drop.layer,
+                                static_cast<std::uint32_t>(column));
+  }
+  __device__ float4 written(float4 value, std::uint64_t place, std::uint64_t piece) const {
+    const Philox::Block four = numbers(place, 4 * piece);
+    return {value.x * drop.dropout.factor(four[0]), value.y * drop.dropout.factor(four[1]),
+            value.z * drop.dropout.factor(four[2]), value.w * drop.dropout.factor(four[3])};
+  }
+  __device__ float written(float value, std::uint64_t place, std::uint64_t piece) const {
+    return value * drop.dropout.factor(numbers(place, piece)[piece % 4]);
   }
 };
 
@@ -132,8 +161,11 @@ __global__ void __launch_bounds__(kGatherThreads)
               __ldcg(reinterpret_cast<const typename Mover::Piece*>(row[k] + c * Mover::kInBytes));
 #pragma unroll
       for (int k = 0; k < kInFlight; ++k)
-        if (first + k * step < count)
-          Mover::write(a.out + place[k] * a.out_stride + c * Mover::kOutBytes, piece[k], scale[k]);
+        if (first + k * step < count) {
+          const auto value = rows.written(Mover::value(piece[k], scale[k]), place[k], c);
+          std::byte* const to = a.out + place[k] * a.out_stride + c * Mover::kOutBytes;
+          *reinterpret_cast<std::remove_const_t<decltype(value)>*>(to) = value;
+        }
     }
   }
   if (a.counts != nullptr) add_counts(a.counts, hot, crossed);
@@ -164,36 +196,48 @@ inline std::uint64_t alignment_of(const StoredRows& rows) {
   for (int r = 0; r < bases; ++r) all |= reinterpret_cast<std::uintptr_t>(rows.base[r]);
   return alignment_of(all);
 }
+inline std::uint64_t alignment_of_results(const GatherRows& a) {
+  return alignment_of(reinterpret_cast<std::uintptr_t>(a.out) | a.out_stride);
+}
 
-template <RowForm kForm, class Rows>
-void launch_converted(const GatherRows& a, const Rows& rows, std::uint64_t in, std::uint64_t out,
-                      cudaStream_t stream) {
-  using Four = Convert<kForm, 4>;
+// Moves four elements at a time where all rows allow it, else one.
+template <class Four, class One, class Rows>
+void launch_converted(const GatherRows& a, const Rows& rows, cudaStream_t stream) {
+  const std::uint64_t in = alignment_of(a.from), out = alignment_of_results(a);
   if (in % Four::kInBytes == 0 && out == 16 && a.width % 4 == 0)
     launch_gather<Four>(a, rows, stream);
   else
-    launch_gather<Convert<kForm, 1>>(a, rows, stream);
+    launch_gather<One>(a, rows, stream);
+}
+
+// Enqueues a gather of rows that become, or are, fp32.
+template <class Rows>
+void enqueue_floats(const GatherRows& a, const Rows& rows, cudaStream_t stream) {
+  const auto convert = [&]<RowForm kForm>() {
+    launch_converted<Convert<kForm, 4>, Convert<kForm, 1>>(a, rows, stream);
+  };
+  switch (a.form) {
+    case RowForm::bf16:
+      return convert.template operator()<RowForm::bf16>();
+    case RowForm::f16:
+      return convert.template operator()<RowForm::f16>();
+    case RowForm::int8:
+      return convert.template operator()<RowForm::int8>();
+    case RowForm::fp8:
+      return convert.template operator()<RowForm::fp8>();
+    default:
+      return launch_converted<Floats<4>, Floats<1>>(a, rows, stream);
+  }
 }
 
 // Enqueues a gather of these rows on the stream.
 template <class Rows>
 void enqueue_gather(const GatherRows& a, const Rows& rows, cudaStream_t stream) {
   if (a.count == 0 || a.width == 0) return;
-  const std::uint64_t in = alignment_of(a.from);
-  const std::uint64_t out = alignment_of(reinterpret_cast<std::uintptr_t>(a.out) | a.out_stride);
-  switch (a.form) {
-    case RowForm::bf16:
-      return launch_converted<RowForm::bf16>(a, rows, in, out, stream);
-    case RowForm::f16:
-      return launch_converted<RowForm::f16>(a, rows, in, out, stream);
-    case RowForm::int8:
-      return launch_converted<RowForm::int8>(a, rows, in, out, stream);
-    case RowForm::fp8:
-      return launch_converted<RowForm::fp8>(a, rows, in, out, stream);
-    default:
-      break;
-  }
-  switch (alignment_of(in | out | a.width * element_bytes(a.form))) {
+  if (a.form != RowForm::raw && a.form != RowForm::f32) return enqueue_floats(a, rows, stream);
+  const std::uint64_t words =
+      alignment_of(a.from) | alignment_of_results(a) | a.width * element_bytes(a.form);
+  switch (alignment_of(words)) {
     case 1:
       return launch_gather<Copy<unsigned char>>(a, rows, stream);
     case 2:

@@ -7,12 +7,22 @@
 
 #include <memory>
 
+#include "plait/kernels/dropout.h"
 #include "plait/store/gather_rows.h"
 
 namespace plait {
 
-// Enqueues the copy on the cudaStream_t.
+// Dropout of rows while they are gathered, so that they are not read and written once more: row i
+// of the results is that of the vertex numbers[i]. Results are drop_rows() of gathered rows.
+struct GatherDropout {
+  Dropout dropout;
+  std::uint32_t epoch = 0, layer = 0;
+  const std::uint64_t* numbers = nullptr;
+};
+
+// Enqueues the copy on the cudaStream_t; the second one of rows that are not raw.
 void gpu_gather_rows(const GatherRows& args, void* stream);
+void gpu_gather_rows(const GatherRows& args, const GatherDropout& dropout, void* stream);
 // Enqueues the sums on the cudaStream_t, by atomic additions, which other GPUs may make in the same
 // rows at the same time. So sums of three and more numbers may differ in their last bits.
 void gpu_add_rows(const AddRows& args, void* stream);

@@ -59,6 +59,45 @@ void check(const Case& c) {
     test::expect_same_floats(found, out, c.out_before);
 }
 
+// The results are those of dropout behind the gather.
+TEST(GatherRowsCuda, DropsWhileItGathers) {
+  const Dropout dropout(11, 0.3f);
+  const DropoutStep step{&dropout, 5, 2};
+  for (const RowForm form :
+       {RowForm::f32, RowForm::bf16, RowForm::f16, RowForm::int8, RowForm::fp8})
+    for (const std::uint64_t width : {1, 2, 3, 4, 7, 19, 100, 102, 264})
+      for (const std::uint64_t gap : {0, 1}) {
+        SCOPED_TRACE(testing::Message() << "width " << width << " form " << static_cast<int>(form));
+        const RowsCase of{.ranks = 3, .stride = (stored_bytes(form, width) + 15) / 16 * 16};
+        const RankedRows rows(of);
+        const DeviceRows there(rows, of);
+        const auto ids = test::random_ids(of.rows, 500, 3), numbers = test::random_ids(900, 500, 4);
+        const DeviceArray<std::uint64_t> ids_there{std::span(ids)},
+            numbers_there{std::span(numbers)};
+        const std::uint64_t stride = width + gap;
+        DeviceArray<float> plain(ids.size() * width), found(ids.size() * stride);
+        GatherRows args{.from = there.view,
+                        .ids = ids_there.data(),
+                        .count = ids.size(),
+                        .width = width,
+                        .form = form,
+                        .out = reinterpret_cast<std::byte*>(plain.data()),
+                        .out_stride = width * 4};
+        gpu_gather_rows(args, nullptr);
+        const auto gathered = plain.to_host();
+        std::vector<float> expected(gathered.size());
+        drop_rows(step, {numbers.data(), ids.size(), width, gathered.data(), expected.data()});
+        args.out = reinterpret_cast<std::byte*>(found.data()), args.out_stride = stride * 4;
+        gpu_gather_rows(args, {dropout, 5, 2, numbers_there.data()}, nullptr);
+        const auto dropped = found.to_host();
+        for (std::size_t i = 0; i < ids.size(); ++i)
+          for (std::size_t c = 0; c < width; ++c) {
+            const float a = dropped[i * stride + c], b = expected[i * width + c];
+            ASSERT_TRUE(a == b || (std::isnan(a) && std::isnan(b))) << i << ' ' << c;
+          }
+      }
+}
+
 TEST(GatherRowsCuda, AllWidths) {
   for (std::uint64_t width = 1; width <= 200; ++width)
     check({.rows = {.ranks = 1 + static_cast<int>(width % 4),
