@@ -26,18 +26,6 @@ void check_weights(std::span<const float> weights) {
                                  bad, weights[bad]));
 }
 
-// A graph without edges has an empty array of their times.
-void check_times(const AnyCsr& graph, const SampleSettings& settings, const SampleValues& values) {
-  const bool timed = !values.edge_times.empty() || !values.vertex_times.empty();
-  require<UsageError>(!timed || settings.disjoint,
-                      "times need disjoint samples, because each seed has a time of its own");
-  if (settings.time != TimeRule::last) return;
-  require<UsageError>(timed || edge_count(graph) == 0,
-                      "the latest edges can be taken only if edges or vertices have times");
-  require<UsageError>(!settings.replace, "the latest edges cannot be taken with replacement");
-  require<UsageError>(values.weights.empty(), "the latest edges cannot be taken by weight");
-}
-
 void check_degrees(const AnyCsr& graph) {
   std::visit(
       [](const auto& csr) {
@@ -69,6 +57,17 @@ void check_settings(std::uint64_t vertices, const SampleSettings& settings) {
   }
 }
 
+// A graph without edges has an empty array of their times.
+void check_times(const SampleSettings& settings, bool timed, bool weighted, std::uint64_t edges) {
+  require<UsageError>(!timed || settings.disjoint,
+                      "times need disjoint samples, because each seed has a time of its own");
+  if (settings.time != TimeRule::last) return;
+  require<UsageError>(timed || edges == 0,
+                      "the latest edges can be taken only if edges or vertices have times");
+  require<UsageError>(!settings.replace, "the latest edges cannot be taken with replacement");
+  require<UsageError>(!weighted, "the latest edges cannot be taken by weight");
+}
+
 void check_sampler(const AnyCsr& graph, const SampleSettings& settings,
                    const SampleValues& values) {
   const std::uint64_t vertices = vertex_count(graph), edges = edge_count(graph);
@@ -77,11 +76,12 @@ void check_sampler(const AnyCsr& graph, const SampleSettings& settings,
   check_length(values.edge_times.size(), edges, "times of edges", "edges");
   check_length(values.vertex_times.size(), vertices, "times of vertices", "vertices");
   check_weights(values.weights);
-  check_times(graph, settings, values);
+  check_times(settings, values.timed(), !values.weights.empty(), edges);
   if (!values.weights.empty() && !settings.replace) check_degrees(graph);
 }
 
-void check_seed_ids(std::uint64_t vertices, std::span<const std::uint64_t> seeds) {
+void check_seeds(std::uint64_t vertices, std::uint64_t edges, bool timed,
+                 std::span<const std::uint64_t> seeds, std::span<const std::int64_t> times) {
   const std::size_t bad =
       first_where(seeds.size(), kGrain, [&](std::size_t i) { return seeds[i] >= vertices; });
   if (bad < seeds.size()) {
@@ -91,13 +91,7 @@ void check_seed_ids(std::uint64_t vertices, std::span<const std::uint64_t> seeds
         fmt::format("seed {} is {}, {}", bad, static_cast<std::int64_t>(seeds[bad]), allowed));
   }
   check_sample_size(seeds.size(), 0);
-}
-
-void check_seeds(const AnyCsr& graph, std::span<const std::uint64_t> seeds,
-                 const SampleValues& values, std::span<const std::int64_t> times) {
-  check_seed_ids(vertex_count(graph), seeds);
-  const bool timed = !values.edge_times.empty() || !values.vertex_times.empty();
-  require<UsageError>(timed || times.empty() || edge_count(graph) == 0,
+  require<UsageError>(timed || times.empty() || edges == 0,
                       "the seeds have times, but neither edges nor vertices have any");
   require<UsageError>(!timed || times.size() == seeds.size(),
                       "there are {} times of seeds, but {} seeds; give one for each", times.size(),
