@@ -138,8 +138,7 @@ class RowDraws {
   static void draw_by_sums(const VertexDraws& draws, std::span<const double> sums,
                            std::uint64_t count, std::uint64_t* positions) {
     for (std::uint64_t i = 0; i < count; ++i)
-      positions[i] = static_cast<std::uint64_t>(
-          std::ranges::upper_bound(sums, draws.share(i) * sums.back()) - sums.begin());
+      positions[i] = drawn_by_sums(sums.data(), sums.size(), draws.share(i));
   }
 
   void draw_filtered(const VertexDraws& draws, const SampleTarget& target,

@@ -1,4 +1,4 @@
-// Draws by the weights or the times of edges, and the search of sums of weights.
+// Draws by the weights or the times of edges.
 #pragma once
 
 #include <cstdint>
@@ -7,21 +7,6 @@
 #include "plait/sample/cuda/sink.cuh"
 
 namespace plait {
-
-// Returns the first position of a row whose sum is greater than `share` of the last one.
-__device__ inline std::uint64_t drawn_by_sums(const double* sums, std::uint64_t size,
-                                              double share) {
-  const double sought = share * sums[size - 1];
-  std::uint64_t first = 0, last = size;
-  while (first < last) {
-    const std::uint64_t middle = first + (last - first) / 2;
-    if (sums[middle] > sought)
-      last = middle;
-    else
-      first = middle + 1;
-  }
-  return first;
-}
 
 // Enqueues the count of the edges of each target that may be drawn: writes hop.values.eligible.
 // `targets`: at most so many.
