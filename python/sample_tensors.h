@@ -17,6 +17,12 @@ torch::Tensor checked_array(const torch::Tensor& t, const char* name, torch::Sca
 OptionalTensor checked_values(const OptionalTensor& t, std::int64_t size, const char* name,
                               torch::ScalarType type);
 
+// Returns the number. Throws ValueError in Python if it is below 0.
+inline std::uint64_t checked_count(std::int64_t value, const char* name) {
+  TORCH_CHECK_VALUE(value >= 0, name, " is ", value, "; it must be at least 0");
+  return static_cast<std::uint64_t>(value);
+}
+
 // Returns the graph whose row v is col[rowptr[v] .. rowptr[v + 1] - 1], of which it keeps the
 // tensors. Throws UsageError unless they are the rows of a graph. The tensors are checked arrays.
 Csr64 checked_csr(const torch::Tensor& rowptr, const torch::Tensor& col);

@@ -10,11 +10,6 @@ namespace {
 
 using torch::Tensor;
 
-std::uint64_t checked_count(std::int64_t value, const char* name) {
-  TORCH_CHECK_VALUE(value >= 0, name, " is ", value, "; it must be at least 0");
-  return static_cast<std::uint64_t>(value);
-}
-
 class WalksHandle : public torch::CustomClassHolder {
  public:
   explicit WalksHandle(RandomWalks walks) : walks_(std::move(walks)) {}
