@@ -12,79 +12,14 @@
 #include "plait/sample/neighbours.h"
 #include "plait/world/launch.h"
 #include "python/operations.h"
+#include "python/sample_tensors.h"
 
 namespace plait {
 namespace {
 
 using torch::Tensor;
 
-constexpr std::size_t kSampleGrain = std::size_t{1} << 16;
 constexpr std::size_t kTargetGrain = 2048;
-
-Tensor checked_array(const Tensor& t, const char* name, torch::ScalarType type) {
-  TORCH_CHECK_VALUE(t.device().is_cpu(), name, " is on ", t.device(), "; use .cpu()");
-  TORCH_CHECK_VALUE(t.layout() == torch::kStrided, name, " is sparse; use .to_dense()");
-  TORCH_CHECK_VALUE(t.scalar_type() == type, name, " holds ", t.scalar_type(), "; use ", type);
-  TORCH_CHECK_VALUE(t.dim() == 1, name, " has shape ", t.sizes(), ", but must have one dimension");
-  return t.contiguous();
-}
-
-// A view of numbers that are not negative; signed numbers of the same size have the same bits.
-std::span<const std::uint64_t> ids_of(const Tensor& t) {
-  return {reinterpret_cast<const std::uint64_t*>(t.const_data_ptr<std::int64_t>()),
-          static_cast<std::size_t>(t.numel())};
-}
-
-Array<std::uint64_t> array_of(const Tensor& t) { return {std::make_shared<Tensor>(t), ids_of(t)}; }
-
-template <class T>
-std::span<const T> span_of(const OptionalTensor& t) {
-  if (!t) return {};
-  return {t->const_data_ptr<T>(), static_cast<std::size_t>(t->numel())};
-}
-
-OptionalTensor checked_values(const OptionalTensor& t, std::int64_t size, const char* name,
-                              torch::ScalarType type) {
-  if (!t) return t;
-  const Tensor values = checked_array(*t, name, type);
-  TORCH_CHECK_VALUE(values.numel() == size, name, " has ", values.numel(),
-                    " numbers, but must have ", size);
-  return values;
-}
-
-void check_rows(std::span<const std::uint64_t> rowptr, std::span<const std::uint64_t> col) {
-  require<UsageError>(!rowptr.empty() && rowptr[0] == 0, "rowptr must begin with 0");
-  const std::size_t row = first_where(rowptr.size() - 1, kSampleGrain, [&](std::size_t i) {
-    return rowptr[i + 1] < rowptr[i] || rowptr[i + 1] > col.size();
-  });
-  if (row + 1 < rowptr.size())
-    throw UsageError(fmt::format("rowptr[{}] is {}, outside {}..{}", row + 1,
-                                 static_cast<std::int64_t>(rowptr[row + 1]), rowptr[row],
-                                 col.size()));
-  require<UsageError>(rowptr.back() == col.size(), "rowptr ends with {}, but col has {} numbers",
-                      rowptr.back(), col.size());
-  const std::size_t bad = first_where(col.size(), kSampleGrain,
-                                      [&](std::size_t e) { return col[e] >= rowptr.size() - 1; });
-  if (bad < col.size())
-    throw UsageError(fmt::format("col[{}] is {}, which is none of the {} nodes", bad,
-                                 static_cast<std::int64_t>(col[bad]), rowptr.size() - 1));
-}
-
-// Returns a tensor that is not initialised. The memory is on huge pages if it is large, which
-// libtorch's own is not: its first use costs a third.
-Tensor raw_tensor(std::uint64_t size) {
-  auto* const memory = new RawVector<std::int64_t>(size);
-  return torch::from_blob(
-      memory->data(), {static_cast<std::int64_t>(size)}, [memory](void*) { delete memory; },
-      torch::kInt64);
-}
-
-template <class T>
-Tensor tensor_of(std::span<const T> values) {
-  Tensor tensor = raw_tensor(values.size());
-  std::ranges::copy(values, tensor.mutable_data_ptr<std::int64_t>());
-  return tensor;
-}
 
 // The edges of a sample, hop after hop.
 class EdgeColumns {
@@ -145,12 +80,11 @@ PygSample pyg_sample(const Sample& sample, bool disjoint) {
           edges_by_hop};
 }
 
-// The arrays of a graph to sample, checked.
+// A graph to sample, and the tensors of its values, checked.
 struct SampledGraph {
-  Tensor rowptr, col;
+  Csr64 csr;
   OptionalTensor weights, edge_times, vertex_times;
 
-  AnyCsr csr() const { return Csr64{array_of(rowptr), array_of(col), {}}; }
   SampleValues values() const {
     return {span_of<float>(weights), span_of<std::int64_t>(edge_times),
             span_of<std::int64_t>(vertex_times)};
@@ -160,7 +94,7 @@ struct SampledGraph {
 class SamplerHandle : public torch::CustomClassHolder {
  public:
   SamplerHandle(SampledGraph graph, SampleSettings settings)
-      : graph_(std::move(graph)), sampler_(graph_.csr(), std::move(settings), graph_.values()) {}
+      : graph_(std::move(graph)), sampler_(graph_.csr, std::move(settings), graph_.values()) {}
 
   PygSample sample(const Tensor& seeds, std::int64_t key, const OptionalTensor& times) {
     const Tensor ids = checked_array(seeds, "seeds", torch::kInt64);
@@ -168,7 +102,7 @@ class SamplerHandle : public torch::CustomClassHolder {
     return with_python_errors([&] {
       const ThreadCount threads(thread_share());
       const auto workspace = workspaces_.borrow([&] { return sampler_.workspace(); });
-      const Sample found = sampler_.sample(ids_of(ids), static_cast<std::uint64_t>(key), *workspace,
+      const Sample found = sampler_.sample(ids_in(ids), static_cast<std::uint64_t>(key), *workspace,
                                            span_of<std::int64_t>(moments));
       return pyg_sample(found, sampler_.settings().disjoint);
     });
@@ -187,15 +121,17 @@ c10::intrusive_ptr<SamplerHandle> make_sampler(const Tensor& rowptr, const Tenso
                                                const OptionalTensor& weights,
                                                const OptionalTensor& edge_times,
                                                const OptionalTensor& vertex_times) {
-  SampledGraph graph{.rowptr = checked_array(rowptr, "rowptr", torch::kInt64),
-                     .col = checked_array(col, "col", torch::kInt64)};
-  const std::int64_t vertices = graph.rowptr.numel() - 1, edges = graph.col.numel();
-  graph.weights = checked_values(weights, edges, "weights", torch::kFloat32);
-  graph.edge_times = checked_values(edge_times, edges, "edge_times", torch::kInt64);
-  graph.vertex_times = checked_values(vertex_times, vertices, "vertex_times", torch::kInt64);
+  const Tensor rows = checked_array(rowptr, "rowptr", torch::kInt64);
+  const Tensor neighbours = checked_array(col, "col", torch::kInt64);
+  const std::int64_t vertices = rows.numel() - 1, edges = neighbours.numel();
+  SampledGraph graph{
+      .csr = {},
+      .weights = checked_values(weights, edges, "weights", torch::kFloat32),
+      .edge_times = checked_values(edge_times, edges, "edge_times", torch::kInt64),
+      .vertex_times = checked_values(vertex_times, vertices, "vertex_times", torch::kInt64)};
   return with_python_errors([&] {
     const ThreadCount threads(thread_share());
-    check_rows(ids_of(graph.rowptr), ids_of(graph.col));
+    graph.csr = checked_csr(rows, neighbours);
     return c10::make_intrusive<SamplerHandle>(
         std::move(graph),
         SampleSettings{.fanouts = std::move(fanouts),

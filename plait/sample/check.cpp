@@ -17,27 +17,6 @@ void check_length(std::size_t found, std::uint64_t wanted, const char* name, con
                       found, name, wanted, of);
 }
 
-void check_weights(std::span<const float> weights) {
-  const std::size_t bad = first_where(weights.size(), kGrain, [&](std::size_t e) {
-    return !(std::isfinite(weights[e]) && weights[e] >= 0);
-  });
-  if (bad < weights.size())
-    throw UsageError(fmt::format("the weight of edge {} is {}; weights must be finite and >= 0",
-                                 bad, weights[bad]));
-}
-
-// A graph without edges has an empty array of their times.
-void check_times(const AnyCsr& graph, const SampleSettings& settings, const SampleValues& values) {
-  const bool timed = !values.edge_times.empty() || !values.vertex_times.empty();
-  require<UsageError>(!timed || settings.disjoint,
-                      "times need disjoint samples, because each seed has a time of its own");
-  if (settings.time != TimeRule::last) return;
-  require<UsageError>(timed || edge_count(graph) == 0,
-                      "the latest edges can be taken only if edges or vertices have times");
-  require<UsageError>(!settings.replace, "the latest edges cannot be taken with replacement");
-  require<UsageError>(values.weights.empty(), "the latest edges cannot be taken by weight");
-}
-
 void check_degrees(const AnyCsr& graph) {
   std::visit(
       [](const auto& csr) {
@@ -69,35 +48,54 @@ void check_settings(std::uint64_t vertices, const SampleSettings& settings) {
   }
 }
 
+void check_weights(std::uint64_t edges, std::span<const float> weights) {
+  check_length(weights.size(), edges, "weights", "edges");
+  const std::size_t bad = first_where(weights.size(), kGrain, [&](std::size_t e) {
+    return !(std::isfinite(weights[e]) && weights[e] >= 0);
+  });
+  if (bad < weights.size())
+    throw UsageError(fmt::format("the weight of edge {} is {}; weights must be finite and >= 0",
+                                 bad, weights[bad]));
+}
+
+// A graph without edges has an empty array of their times.
+void check_times(const SampleSettings& settings, bool timed, bool weighted, std::uint64_t edges) {
+  require<UsageError>(!timed || settings.disjoint,
+                      "times need disjoint samples, because each seed has a time of its own");
+  if (settings.time != TimeRule::last) return;
+  require<UsageError>(timed || edges == 0,
+                      "the latest edges can be taken only if edges or vertices have times");
+  require<UsageError>(!settings.replace, "the latest edges cannot be taken with replacement");
+  require<UsageError>(!weighted, "the latest edges cannot be taken by weight");
+}
+
 void check_sampler(const AnyCsr& graph, const SampleSettings& settings,
                    const SampleValues& values) {
   const std::uint64_t vertices = vertex_count(graph), edges = edge_count(graph);
   check_settings(vertices, settings);
-  check_length(values.weights.size(), edges, "weights", "edges");
+  check_weights(edges, values.weights);
   check_length(values.edge_times.size(), edges, "times of edges", "edges");
   check_length(values.vertex_times.size(), vertices, "times of vertices", "vertices");
-  check_weights(values.weights);
-  check_times(graph, settings, values);
+  check_times(settings, values.timed(), !values.weights.empty(), edges);
   if (!values.weights.empty() && !settings.replace) check_degrees(graph);
 }
 
-void check_seed_ids(std::uint64_t vertices, std::span<const std::uint64_t> seeds) {
+void check_ids(const char* what, std::uint64_t vertices, std::span<const std::uint64_t> ids) {
   const std::size_t bad =
-      first_where(seeds.size(), kGrain, [&](std::size_t i) { return seeds[i] >= vertices; });
-  if (bad < seeds.size()) {
+      first_where(ids.size(), kGrain, [&](std::size_t i) { return ids[i] >= vertices; });
+  if (bad < ids.size()) {
     const std::string allowed = vertices > 0 ? fmt::format("outside 0..{}", vertices - 1)
                                              : "an id where there are no vertices";
     throw UsageError(
-        fmt::format("seed {} is {}, {}", bad, static_cast<std::int64_t>(seeds[bad]), allowed));
+        fmt::format("{} {} is {}, {}", what, bad, static_cast<std::int64_t>(ids[bad]), allowed));
   }
-  check_sample_size(seeds.size(), 0);
 }
 
-void check_seeds(const AnyCsr& graph, std::span<const std::uint64_t> seeds,
-                 const SampleValues& values, std::span<const std::int64_t> times) {
-  check_seed_ids(vertex_count(graph), seeds);
-  const bool timed = !values.edge_times.empty() || !values.vertex_times.empty();
-  require<UsageError>(timed || times.empty() || edge_count(graph) == 0,
+void check_seeds(std::uint64_t vertices, std::uint64_t edges, bool timed,
+                 std::span<const std::uint64_t> seeds, std::span<const std::int64_t> times) {
+  check_ids("seed", vertices, seeds);
+  check_sample_size(seeds.size(), 0);
+  require<UsageError>(timed || times.empty() || edges == 0,
                       "the seeds have times, but neither edges nor vertices have any");
   require<UsageError>(!timed || times.size() == seeds.size(),
                       "there are {} times of seeds, but {} seeds; give one for each", times.size(),

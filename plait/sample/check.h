@@ -7,11 +7,15 @@ namespace plait {
 
 // Throw what NeighbourSampler's constructor and sample() throw.
 void check_sampler(const AnyCsr& graph, const SampleSettings& settings, const SampleValues& values);
-void check_seeds(const AnyCsr& graph, std::span<const std::uint64_t> seeds,
-                 const SampleValues& values, std::span<const std::int64_t> times);
-// The parts of these checks that need neither the graph nor its values.
+// `vertices` and `edges` are the graph's; `timed`: it has times.
+void check_seeds(std::uint64_t vertices, std::uint64_t edges, bool timed,
+                 std::span<const std::uint64_t> seeds, std::span<const std::int64_t> times);
+// Throws UsageError "WHAT 3 is 9, outside 0..5" unless all ids are vertices.
+void check_ids(const char* what, std::uint64_t vertices, std::span<const std::uint64_t> ids);
+// The parts of check_sampler() that need neither the graph nor its values.
 void check_settings(std::uint64_t vertices, const SampleSettings& settings);
-void check_seed_ids(std::uint64_t vertices, std::span<const std::uint64_t> seeds);
+void check_weights(std::uint64_t edges, std::span<const float> weights);
+void check_times(const SampleSettings& settings, bool timed, bool weighted, std::uint64_t edges);
 
 // Throws DoesNotFitError unless a sample may have so many seeds and edges.
 void check_sample_size(std::uint64_t seeds, std::uint64_t edges);

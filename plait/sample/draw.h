@@ -87,6 +87,23 @@ class VertexDraws {
   std::uint64_t vertex_, high_;
 };
 
+// Returns a position that is drawn by weight: the first one whose sum is greater than `share`, in
+// [0, 1), of the last one. `sums`: of the weights of a row up to each edge; the last one is above
+// 0.
+PLAIT_HOST_DEVICE constexpr std::uint64_t drawn_by_sums(const double* sums, std::uint64_t size,
+                                                        double share) {
+  const double sought = share * sums[size - 1];
+  std::uint64_t first = 0, last = size;
+  while (first < last) {
+    const std::uint64_t middle = first + (last - first) / 2;
+    if (sums[middle] > sought)
+      last = middle;
+    else
+      first = middle + 1;
+  }
+  return first;
+}
+
 // Chooses `count` different positions of 0 .. population - 1, count <= population, every set
 // equally likely: Floyd's algorithm (Bentley and Floyd, "A sample of brilliance", CACM 1987).
 // Position i is a number drawn below population - count + i + 1 or, if that was chosen before,

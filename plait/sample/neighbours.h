@@ -52,6 +52,8 @@ struct SampleValues {
   // Of edges, of vertices, or both: an edge is drawn only if neither it nor its source is later
   // than the seed. Its time is the later of the two.
   std::span<const std::int64_t> edge_times, vertex_times;
+
+  bool timed() const { return !edge_times.empty() || !vertex_times.empty(); }
 };
 
 // A sample. Numbers of vertices are places in `vertices`.

@@ -29,12 +29,11 @@ struct Row {
       time = std::max(time, values.vertex_times[graph.neighbours[edge(position)]]);
     return time;
   }
-  bool timed() const { return !values.edge_times.empty() || !values.vertex_times.empty(); }
 
   Positions eligible() const {
     Positions found;
     for (std::uint64_t p = 0; p < graph.degree(vertex); ++p)
-      if (weight(p) > 0 && (!timed() || time(p) <= now)) found.push_back(p);
+      if (weight(p) > 0 && (!values.timed() || time(p) <= now)) found.push_back(p);
     return found;
   }
 };
@@ -142,7 +141,7 @@ Sample sample_neighbours_reference(const AnyCsr& graph, const SampleSettings& se
                                    const SampleValues& values, std::span<const std::uint64_t> seeds,
                                    std::uint64_t key, std::span<const std::int64_t> times) {
   check_sampler(graph, settings, values);
-  check_seeds(graph, seeds, values, times);
+  check_seeds(vertex_count(graph), edge_count(graph), values.timed(), seeds, times);
   return std::visit(
       [&](const auto& csr) { return sample_graph(csr, settings, values, seeds, key, times); },
       graph);

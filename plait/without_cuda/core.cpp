@@ -108,9 +108,11 @@ struct GpuSampleBuffers::Memory {
 GpuSampleBuffers::GpuSampleBuffers() { use_gpu(0); }
 GpuSampleBuffers::~GpuSampleBuffers() = default;
 
-GpuNeighbourSampler::GpuNeighbourSampler(const GpuCsr&, SampleSettings) { use_gpu(0); }
+GpuNeighbourSampler::GpuNeighbourSampler(const GpuCsr&, SampleSettings, const GpuSampleValues&) {
+  use_gpu(0);
+}
 void GpuNeighbourSampler::enqueue(std::span<const std::uint64_t>, std::uint64_t, GpuSampleBuffers&,
-                                  void*) const {}
+                                  void*, std::span<const std::int64_t>) const {}
 const GpuSample& GpuNeighbourSampler::wait(GpuSampleBuffers& buffers) const {
   return buffers.memory().sample;
 }

@@ -25,14 +25,16 @@ from plait.advice import advise
 from plait.aggregation import aggregate
 from plait.gather import gather
 from plait.graph import Graph
+from plait.negatives import NonEdges, negative_sampling, structured_negative_sampling
 from plait.parallel import parallelize
 from plait.reduce import mean, sum
 from plait.spread import spread
+from plait.walks import RandomWalks, random_walk
 from plait.world import check, device, rank, world_size
 
-__all__ = ["Checkpoint", "Graph", "advise", "aggregate", "check", "device", "gather", "load_checkpoint", "loader",
-           "mean", "nn", "parallelize", "parquet", "rank", "save_checkpoint", "spread", "sum", "world_size",
-           "__version__"]
+__all__ = ["Checkpoint", "Graph", "NonEdges", "RandomWalks", "advise", "aggregate", "check", "device", "gather",
+           "load_checkpoint", "loader", "mean", "negative_sampling", "nn", "parallelize", "parquet", "random_walk",
+           "rank", "save_checkpoint", "spread", "structured_negative_sampling", "sum", "world_size", "__version__"]
 
 # PyTorch Geometric, which takes seconds to import, is needed by these alone.
 _NEED_TORCH_GEOMETRIC = {"nn": "plait.nn", "checkpoint": "plait.checkpoint", "loader": "plait.loader"}

@@ -8,39 +8,13 @@
 
 #include "plait/sample/draw.h"
 #include "plait/sample/neighbours.h"
+#include "tests/support/chi_square.h"
 #include "tests/support/sample_case.h"
 
 namespace plait::test {
 namespace {
 
-constexpr double kLeast = 1e-4;
 constexpr std::uint64_t kTrials = 20000;
-
-using Outcome = std::vector<std::uint64_t>;  // positions in the row
-using Outcomes = std::vector<Outcome>;
-using Chances = std::map<Outcome, double>;
-
-// Returns the probability of a chi-square as great as `x`, by Wilson and Hilferty's cube root.
-double tail(double x, double freedom) {
-  const double s = 2 / (9 * freedom);
-  return 0.5 * std::erfc((std::cbrt(x / freedom) - (1 - s)) / std::sqrt(2 * s));
-}
-
-// Returns how likely it is that outcomes with these chances differ as much from them. Outcomes
-// without a chance must not come up.
-double likelihood(const Outcomes& outcomes, const Chances& chances) {
-  std::map<Outcome, double> counts;
-  for (const Outcome& outcome : outcomes) {
-    if (!chances.contains(outcome)) return 0;
-    ++counts[outcome];
-  }
-  double x = 0;
-  for (const auto& [outcome, chance] : chances) {
-    const double expected = chance * static_cast<double>(outcomes.size());
-    x += (counts[outcome] - expected) * (counts[outcome] - expected) / expected;
-  }
-  return tail(x, static_cast<double>(chances.size() - 1));
-}
 
 enum class Over { keys, vertices, trees };
 
@@ -105,13 +79,6 @@ Outcome up_to(std::uint64_t size) {
   Outcome items(size);
   for (std::uint64_t i = 0; i < size; ++i) items[i] = i;
   return items;
-}
-
-Chances equal_chances(const Outcomes& outcomes) {
-  Chances chances;
-  for (const Outcome& outcome : outcomes)
-    chances[outcome] = 1 / static_cast<double>(outcomes.size());
-  return chances;
 }
 
 // The chances of a pair that is drawn with replacement.

@@ -11,6 +11,7 @@
 #include "plait/sample/check.h"
 #include "plait/sample/cpu/numbering.h"
 #include "plait/sample/cpu/row_draws.h"
+#include "plait/sample/row_sums.h"
 
 namespace plait {
 
@@ -32,19 +33,6 @@ constexpr std::uint64_t kBlock = 256;  // targets
 constexpr std::size_t kGrain = std::size_t{1} << 14;
 constexpr std::uint64_t kShared = 16384;  // edges of a hop from which it is worth to wake threads
 constexpr std::uint64_t kTargetsAhead = 16;  // of which memory is fetched before use
-
-template <VertexId V>
-Buffer<double> row_sums(const Csr<V>& graph, std::span<const float> weights) {
-  Buffer<double> sums(weights.size());
-  parallel_blocks(graph.vertices(), kGrain, [&](std::uint64_t begin, std::uint64_t end) {
-    for (std::uint64_t i = begin; i < end; ++i) {
-      double sum = 0;
-      for (EdgeOffset e = graph.offsets[i]; e < graph.offsets[i + 1]; ++e)
-        sums[e] = sum += double{weights[e]};
-    }
-  });
-  return sums;
-}
 
 // Calls of next() for consecutive blocks, in order and one at a time, as blocks become ready.
 class InOrder {
@@ -199,10 +187,8 @@ NeighbourSampler::NeighbourSampler(AnyCsr graph, SampleSettings settings,
                                    const SampleValues& values) {
   check_sampler(graph, settings, values);
   auto state = std::make_unique<State>(State{std::move(graph), std::move(settings), values, {}});
-  const bool timed = !values.edge_times.empty() || !values.vertex_times.empty();
-  if (!values.weights.empty() && state->settings.replace && !timed)
-    state->sums =
-        std::visit([&](const auto& csr) { return row_sums(csr, values.weights); }, state->graph);
+  if (draws_by_row_sums(state->settings, values))
+    state->sums = row_sums(state->graph, values.weights);
   state_ = std::move(state);
 }
 
@@ -218,7 +204,8 @@ std::unique_ptr<NeighbourSampler::Workspace> NeighbourSampler::workspace() const
 
 Sample NeighbourSampler::sample(std::span<const std::uint64_t> seeds, std::uint64_t key,
                                 Workspace& workspace, std::span<const std::int64_t> times) const {
-  check_seeds(state_->graph, seeds, state_->values, times);
+  check_seeds(vertex_count(state_->graph), edge_count(state_->graph), state_->values.timed(), seeds,
+              times);
   return std::visit(
       [&]<VertexId V>(const Csr<V>& graph) {
         const State& s = *state_;

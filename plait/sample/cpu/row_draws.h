@@ -33,8 +33,7 @@ struct SampleTarget {
 template <VertexId V>
 class RowDraws {
  public:
-  // `sums`: of the weights of each row up to each edge, for draws by weight with replacement of
-  // graphs without times; else empty.
+  // `sums`: row_sums() if settings and values draw by them; else empty.
   RowDraws(const Csr<V>& graph, const SampleSettings& settings, const SampleValues& values,
            std::span<const double> sums)
       : graph_(graph), settings_(settings), values_(values), sums_(sums) {}
@@ -96,8 +95,7 @@ class RowDraws {
   void prefetch(std::uint64_t vertex) const { __builtin_prefetch(graph_.offsets.data() + vertex); }
 
  private:
-  bool timed() const { return !values_.edge_times.empty() || !values_.vertex_times.empty(); }
-  bool filtered() const { return !values_.weights.empty() || timed(); }
+  bool filtered() const { return !values_.weights.empty() || values_.timed(); }
 
   std::int64_t time(EdgeOffset e) const {
     std::int64_t time = std::numeric_limits<std::int64_t>::min();
@@ -107,7 +105,8 @@ class RowDraws {
     return time;
   }
   bool is_eligible(EdgeOffset e, std::int64_t now) const {
-    return (values_.weights.empty() || values_.weights[e] > 0) && (!timed() || time(e) <= now);
+    return (values_.weights.empty() || values_.weights[e] > 0) &&
+           (!values_.timed() || time(e) <= now);
   }
 
   // --- These write positions in the row. ---
@@ -139,8 +138,7 @@ class RowDraws {
   static void draw_by_sums(const VertexDraws& draws, std::span<const double> sums,
                            std::uint64_t count, std::uint64_t* positions) {
     for (std::uint64_t i = 0; i < count; ++i)
-      positions[i] = static_cast<std::uint64_t>(
-          std::ranges::upper_bound(sums, draws.share(i) * sums.back()) - sums.begin());
+      positions[i] = drawn_by_sums(sums.data(), sums.size(), draws.share(i));
   }
 
   void draw_filtered(const VertexDraws& draws, const SampleTarget& target,

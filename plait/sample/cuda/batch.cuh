@@ -32,6 +32,7 @@
 #include "plait/sample/cuda/append_unique.cuh"
 #include "plait/sample/cuda/buffers.cuh"
 #include "plait/sample/cuda/draw.cuh"
+#include "plait/sample/cuda/value_draws.cuh"
 
 namespace plait {
 
@@ -39,6 +40,7 @@ namespace plait {
 struct SamplePlan {
   const GpuCsr& graph;
   const SampleSettings& settings;
+  const GpuSampleValues& values;
   std::uint64_t max_degree;
 };
 
@@ -78,6 +80,11 @@ class Batch {
       check_cuda(cudaMemcpyAsync(m_.vertices.data(), m_.seeds_here.data(),
                                  seeds * sizeof(std::uint64_t), cudaMemcpyHostToDevice, stream_),
                  "copying seeds");
+    m_.times.reserve(plan_.values.timed() ? seeds : 0);
+    if (plan_.values.timed() && seeds > 0)
+      check_cuda(cudaMemcpyAsync(m_.times.data(), m_.times_here.data(),
+                                 seeds * sizeof(std::int64_t), cudaMemcpyHostToDevice, stream_),
+                 "copying times of seeds");
     begin_counts(m_.counts.data(), static_cast<std::uint32_t>(seeds), trees(), stream_);
     if constexpr (!kHash) {
       const std::uint64_t all = plan_.graph.vertices;
@@ -102,7 +109,13 @@ class Batch {
                  .vertices = m_.vertices.data(),
                  .trees = trees(),
                  .offsets = nullptr,
-                 .edges = nullptr};
+                 .edges = nullptr,
+                 .values = values()};
+    if (args.values.any()) {
+      reserve_roomy(m_.eligible, targets_);
+      args.values.eligible = m_.eligible.data();
+      count_eligible(args, targets_, graph_, plan_.max_degree, stream_);
+    }
     const HopBounds bounds = bounds_of(args);
     const std::uint64_t after = vertices_after(bounds.edges), words = words_of(bounds.edges);
     Memory::Hop& to = m_.hops[h];
@@ -232,6 +245,16 @@ class Batch {
     enter_vertices(places(), m_.vertices.data(), trees(), counts, vertices_, stream_);
   }
 
+  HopValues values() {
+    const GpuSampleValues& given = plan_.values;
+    return {.weights = given.weights,
+            .edge_times = given.edge_times,
+            .vertex_times = given.vertex_times,
+            .sums = given.sums,
+            .now = m_.times.data(),
+            .last = plan_.settings.time == TimeRule::last,
+            .eligible = nullptr};
+  }
   std::uint32_t* trees() { return kHash ? m_.trees.data() : nullptr; }
   Places places() {
     if constexpr (kHash)

@@ -69,17 +69,19 @@ struct GpuSampleBuffers::Memory {
   std::vector<Hop> hops;
   DeviceArray<std::uint64_t> vertices;
   DeviceArray<std::uint32_t> trees;
-  DeviceArray<HopCounts> counts;  // by hop, and one more
+  DeviceArray<HopCounts> counts;    // by hop, and one more
+  DeviceArray<std::int64_t> times;  // of the seeds
   // Scratch memory of one hop, which the next hop overwrites.
   DeviceArray<std::byte> slots, scratch;
   DeviceArray<std::uint32_t> bits, before;
-  DeviceArray<std::uint64_t> tables, total;
+  DeviceArray<std::uint64_t> tables, total, eligible;
   // Places (places.cuh): those of vertices, or slots of a hash table and its keys.
   DeviceArray<std::uint32_t> place;
   DeviceArray<HashPlaces::Key> keys;
   std::uint64_t emptied = 0;  // places from the first on that hold no vertex between samples
   // On the host.
   PinnedArray<std::uint64_t> seeds_here, total_here;
+  PinnedArray<std::int64_t> times_here;
   PinnedArray<HopCounts> counts_here;
   DeviceEvent done;
   bool begun = false, pending = false;  // begun, not pending: an exception came in between

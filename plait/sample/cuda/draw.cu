@@ -1,4 +1,4 @@
-// Three ways to draw, by the kind of the hop:
+// Four ways to draw, by the kind of the hop:
 //
 //   in groups   without replacement, fan-outs up to 32: 8, 16 or 32 lanes of a warp per target, one
 //     number per lane. All numbers are drawn at once, then settled as Floyd's algorithm would, one
@@ -7,65 +7,25 @@
 //     a still earlier one; or if it is `base` + j of an earlier lane j that gave way. The first is
 //     a match among lanes; the second is settled by ballots until nothing changes, which takes as
 //     many as the longest chain of lanes, nearly always one or two.
-//   in blocks   without replacement, greater fan-outs: a block per target. A hash table finds the
-//     first i that drew each number; each thread follows the chain of its own numbers.
+//   in blocks   without replacement, greater fan-outs: a block per target (distinct.cuh).
 //   by edge     all edges, or with replacement: a thread per edge, which searches its target. So a
-//     vertex with a million edges is shared by the whole GPU.
+//     vertex with a million edges is shared by the whole GPU. Draws by weight search the sums of
+//     the row.
+//   by values   all other draws by weights or times (value_draws.cuh).
 #include <algorithm>
 #include <bit>
 
 #include "plait/base/cuda/warp.cuh"
-#include "plait/base/random.h"
+#include "plait/sample/cuda/distinct.cuh"
 #include "plait/sample/cuda/draw.cuh"
-#include "plait/sample/draw.h"
+#include "plait/sample/cuda/sink.cuh"
+#include "plait/sample/cuda/value_draws.cuh"
 
 namespace plait {
 namespace {
 
 constexpr int kThreads = 256;
 constexpr unsigned kMostBlocks = 8192;
-
-// Where the edges of a hop go.
-template <VertexId V, class Places>
-struct Sink {
-  HopArgs hop;
-  GraphView<V> graph;
-  Places places;
-  typename Places::Slot* slots;
-
-  // Writes edge e of the hop, which is the edge at `place` in the CSR.
-  __device__ void put(std::uint64_t e, EdgeOffset place, std::uint32_t tree,
-                      std::uint32_t vertices) const {
-    const auto slot = places.claim(tree, graph.neighbours[place]);
-    hop.edges[e] = place;
-    slots[e] = slot;
-    lower_place(places, slot, vertices + static_cast<std::uint32_t>(e));
-  }
-};
-
-// A target and its row in the CSR.
-struct Target {
-  std::uint64_t vertex = 0;
-  std::uint32_t tree = 0;
-  EdgeOffset row = 0, degree = 0;
-  std::uint64_t count = 0;  // edges that it gets
-};
-
-template <class S>
-__device__ Target target_of(const S& sink, const HopCounts& counts, std::uint64_t i) {
-  const auto number = static_cast<std::uint32_t>(counts.first_target + i);
-  Target t;
-  t.vertex = sink.hop.vertices[number];
-  t.tree = sink.hop.tree_of(number);
-  t.row = sink.graph.offsets[t.vertex];
-  t.degree = sink.graph.offsets[t.vertex + 1] - t.row;
-  t.count = sink.hop.count_of(t.degree);
-  return t;
-}
-
-__device__ VertexDraws draws_of(const HopArgs& hop, const Target& t) {
-  return VertexDraws({.key = hop.key, .vertex = t.vertex, .tree = t.tree, .hop = hop.hop});
-}
 
 // Called by whole warps, of which `lanes` consecutive lanes share a target; lane i of them draws
 // number i. Returns its position among the target's edges, if it `draws`; else i.
@@ -112,56 +72,7 @@ __global__ void __launch_bounds__(kThreads) draw_in_groups(const S sink) {
   }
 }
 
-// The first number i that drew each position, in memory of one block. Encoding of a word: the
-// position above, i in the lower 24 bits (kMostFanout).
-struct FirstDraws {
-  using Word = unsigned long long;
-  static constexpr Word kEmpty = ~Word{0};
-  static constexpr unsigned kBits = 24;
-  static_assert(kMostFanout == std::uint64_t{1} << kBits);
-
-  Word* words;
-  std::uint64_t mask;
-
-  __device__ std::uint64_t slot(std::uint64_t position) const {
-    return position * 0x9E3779B97F4A7C15u >> 32 & mask;
-  }
-  __device__ void enter(std::uint64_t position, std::uint64_t i) const {
-    const Word word = position << kBits | i;
-    for (std::uint64_t s = slot(position);; s = (s + 1) & mask) {
-      const Word old = atomicCAS(words + s, kEmpty, word);
-      if (old == kEmpty) return;
-      if (old >> kBits == position) {
-        atomicMin(words + s, word);
-        return;
-      }
-    }
-  }
-  __device__ std::uint64_t find(std::uint64_t position) const {
-    std::uint64_t s = slot(position);
-    while (words[s] >> kBits != position) s = (s + 1) & mask;
-    return words[s] & ((Word{1} << kBits) - 1);
-  }
-};
-
-// Returns the position that Floyd's algorithm gives number i, once all numbers are entered. The
-// chain of numbers falls, and is short: of the order of the logarithm of i.
-__device__ std::uint64_t settled(const VertexDraws& draws, const FirstDraws& firsts,
-                                 const Target& t, std::uint64_t i) {
-  const std::uint64_t base = t.degree - t.count;
-  const std::uint64_t own = draws.below(base + i + 1, i, t.degree);
-  std::uint64_t number = own;
-  for (std::uint64_t at = i;;) {
-    if (firsts.find(number) < at) return base + i;
-    if (number < base || number - base >= at) return own;
-    at = number - base;
-    number = draws.below(base + at + 1, at, t.degree);
-  }
-}
-
 constexpr std::uint64_t kSharedSlots = 4096;  // 32 KB
-
-std::uint64_t slots_of(std::uint64_t count) { return std::bit_ceil(2 * count); }
 
 // `tables`: one of `slots` words per block, or null if shared memory has the room.
 template <class S>
@@ -175,18 +86,12 @@ __global__ void draw_in_blocks(const S sink, unsigned long long* tables, std::ui
     const bool draws = t.degree > t.count;
     const VertexDraws numbers = draws_of(sink.hop, t);
     if (draws) {
-      firsts.mask = 1;  // the least power of two from twice the count on, less one
-      while (firsts.mask < 2 * t.count - 1) firsts.mask = 2 * firsts.mask + 1;
-      for (std::uint64_t s = threadIdx.x; s <= firsts.mask; s += blockDim.x)
-        firsts.words[s] = FirstDraws::kEmpty;
-      __syncthreads();
-      for (std::uint64_t i = threadIdx.x; i < t.count; i += blockDim.x)
-        firsts.enter(numbers.below(t.degree - t.count + i + 1, i, t.degree), i);
-      __syncthreads();
+      firsts.clear(t.count);
+      firsts.enter_all(numbers, t.degree, t.count);
     }
     for (std::uint64_t i = threadIdx.x; i < t.count; i += blockDim.x)
-      sink.put(begin + i, t.row + (draws ? settled(numbers, firsts, t, i) : i), t.tree,
-               counts.vertices);
+      sink.put(begin + i, t.row + (draws ? settled(numbers, firsts, t.degree, t.count, i) : i),
+               t.tree, counts.vertices);
     __syncthreads();  // before the table is emptied
   }
 }
@@ -212,7 +117,7 @@ __global__ void __launch_bounds__(kThreads) draw_by_edge(const S sink) {
   const HopCounts counts = *sink.hop.counts;
   const std::uint32_t* const offsets = sink.hop.offsets;
   const std::uint64_t edges = offsets[counts.targets];
-  const bool all = !sink.hop.replace || sink.hop.fanout == HopArgs::kEverything;
+  const bool all = !sink.hop.draws_again();
   for (std::uint64_t first = blockIdx.x * std::uint64_t{kThreads}; first < edges;
        first += std::uint64_t{gridDim.x} * kThreads) {
     if (threadIdx.x < 2)
@@ -224,16 +129,24 @@ __global__ void __launch_bounds__(kThreads) draw_by_edge(const S sink) {
       const std::uint32_t at = target_at(offsets, ends[0], ends[1], e);
       const Target t = target_of(sink, counts, at);
       const std::uint64_t i = e - offsets[at];
-      sink.put(e, t.row + (all ? i : draws_of(sink.hop, t).below(t.degree, i, t.degree)), t.tree,
-               counts.vertices);
+      std::uint64_t position = i;
+      if (!all) {
+        const VertexDraws draws = draws_of(sink.hop, t);
+        const double* const sums = sink.hop.values.sums;
+        position = sums != nullptr ? drawn_by_sums(sums + t.row, t.degree, draws.share(i))
+                                   : draws.below(t.degree, i, t.degree);
+      }
+      sink.put(e, t.row + position, t.tree, counts.vertices);
     }
     __syncthreads();  // before `ends` is written again
   }
 }
 
-enum class Way { in_groups, in_blocks, by_edge };
+enum class Way { in_groups, in_blocks, by_edge, by_values };
 
 Way way_of(const HopArgs& hop, std::uint64_t max_degree) {
+  if (hop.values.any())
+    return hop.draws_again() && hop.values.sums != nullptr ? Way::by_edge : Way::by_values;
   if (hop.replace || hop.fanout >= max_degree) return Way::by_edge;
   return hop.fanout <= kWarp ? Way::in_groups : Way::in_blocks;
 }
@@ -251,7 +164,7 @@ unsigned table_blocks(std::uint64_t slots) {
 template <class S>
 void launch_blocks(const S& sink, std::uint64_t targets, std::uint64_t* scratch,
                    cudaStream_t stream) {
-  const std::uint64_t fanout = sink.hop.fanout, slots = slots_of(fanout);
+  const std::uint64_t fanout = sink.hop.fanout, slots = distinct_slots(fanout);
   const bool shared = slots <= kSharedSlots;
   const auto threads = static_cast<unsigned>(std::min<std::uint64_t>(std::bit_ceil(fanout), 512));
   const unsigned blocks =
@@ -264,8 +177,10 @@ void launch_blocks(const S& sink, std::uint64_t targets, std::uint64_t* scratch,
 }  // namespace
 
 std::uint64_t draw_scratch(const HopArgs& hop, std::uint64_t max_degree) {
-  if (way_of(hop, max_degree) != Way::in_blocks) return 0;
-  const std::uint64_t slots = slots_of(hop.fanout);
+  const Way way = way_of(hop, max_degree);
+  if (way == Way::by_values) return value_scratch(hop, max_degree);
+  if (way != Way::in_blocks) return 0;
+  const std::uint64_t slots = distinct_slots(hop.fanout);
   return slots <= kSharedSlots ? 0 : slots * table_blocks(slots);
 }
 
@@ -289,6 +204,9 @@ void draw_edges(const HopArgs& hop, const HopBounds& bounds, const GraphView<V>&
       break;
     case Way::by_edge:
       draw_by_edge<S><<<blocks_of(bounds.edges, kThreads), kThreads, 0, stream>>>(sink);
+      break;
+    case Way::by_values:
+      draw_by_values(sink, bounds.targets, max_degree, scratch, stream);
   }
   check_cuda(cudaGetLastError(), "drawing edges");
 }

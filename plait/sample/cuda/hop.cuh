@@ -22,6 +22,21 @@ struct GraphView {
   const V* neighbours;
 };
 
+// The graph's values (GpuSampleValues), and the times of the seeds.
+struct HopValues {
+  const float* weights;
+  const std::int64_t *edge_times, *vertex_times;
+  const double* sums;       // row_sums(), or null
+  const std::int64_t* now;  // by tree
+  bool last;                // the latest edges are taken
+  std::uint64_t* eligible;  // by target: its edges that may be drawn, at most HopArgs::enough()
+
+  __host__ __device__ bool timed() const {
+    return edge_times != nullptr || vertex_times != nullptr;
+  }
+  __host__ __device__ bool any() const { return weights != nullptr || timed(); }
+};
+
 // All pointers are to memory of the GPU.
 struct HopArgs {
   static constexpr std::uint64_t kEverything = ~std::uint64_t{0};
@@ -35,14 +50,18 @@ struct HopArgs {
   const std::uint32_t* trees;     // of the same; null: not disjoint
   std::uint32_t* offsets;         // targets + 1
   EdgeOffset* edges;              // by edge: its place in the CSR
+  HopValues values;
 
+  __host__ __device__ bool draws_again() const { return replace && fanout != kEverything; }
+  // Returns the number of edges beyond which more of them make no difference to count_of().
+  __device__ std::uint64_t enough() const { return draws_again() ? 1 : fanout; }
   __device__ std::uint32_t tree_of(std::uint32_t number) const {
     return trees != nullptr ? trees[number] : 0;
   }
-  // Returns the edges that a vertex of this degree gets.
-  __device__ std::uint64_t count_of(EdgeOffset degree) const {
-    if (replace && fanout != kEverything) return degree > 0 ? fanout : 0;
-    return degree < fanout ? degree : fanout;
+  // Returns the edges that a vertex gets of which so many may be drawn.
+  __device__ std::uint64_t count_of(std::uint64_t edges_there) const {
+    if (draws_again()) return edges_there > 0 ? fanout : 0;
+    return edges_there < fanout ? edges_there : fanout;
   }
 };
 
@@ -55,6 +74,7 @@ struct EdgeCounts {
 
   __device__ Count operator()(std::uint32_t i) const {
     if (i >= hop.counts->targets) return 0;
+    if (hop.values.any()) return static_cast<Count>(hop.count_of(hop.values.eligible[i]));
     const std::uint64_t v = hop.vertices[hop.counts->first_target + i];
     return static_cast<Count>(hop.count_of(graph_offsets[v + 1] - graph_offsets[v]));
   }

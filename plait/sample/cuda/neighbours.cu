@@ -8,6 +8,7 @@
 #include "plait/sample/check.h"
 #include "plait/sample/cuda/batch.cuh"
 #include "plait/sample/cuda/neighbours.h"
+#include "plait/sample/row_sums.h"
 
 namespace plait {
 
@@ -39,6 +40,33 @@ GpuGraph::GpuGraph(const AnyCsr& graph) {
 }
 GpuGraph::~GpuGraph() = default;
 const GpuCsr& GpuGraph::csr() const { return arrays_->csr; }
+
+// --- its values ---
+
+struct GpuValues::Arrays {
+  DeviceArray<float> weights;
+  DeviceArray<std::int64_t> edge_times, vertex_times;
+  DeviceArray<double> sums;
+  GpuSampleValues view;
+};
+
+GpuValues::GpuValues(const AnyCsr& graph, const SampleSettings& settings,
+                     const SampleValues& values) {
+  check_sampler(graph, settings, values);
+  auto arrays = std::make_unique<Arrays>();
+  arrays->weights = DeviceArray<float>(values.weights);
+  arrays->edge_times = DeviceArray<std::int64_t>(values.edge_times);
+  arrays->vertex_times = DeviceArray<std::int64_t>(values.vertex_times);
+  if (draws_by_row_sums(settings, values)) {
+    const Buffer<double> sums = row_sums(graph, values.weights);
+    arrays->sums = DeviceArray<double>(sums.span());
+  }
+  arrays->view = {arrays->weights.data(), arrays->edge_times.data(), arrays->vertex_times.data(),
+                  arrays->sums.data()};
+  arrays_ = std::move(arrays);
+}
+GpuValues::~GpuValues() = default;
+const GpuSampleValues& GpuValues::view() const { return arrays_->view; }
 
 GpuSampleBuffers::GpuSampleBuffers() : memory_(std::make_unique<Memory>()) {}
 GpuSampleBuffers::~GpuSampleBuffers() = default;
@@ -88,24 +116,31 @@ Sample to_host(const GpuSample& sample) {
 
 // --- the sampler ---
 
-GpuNeighbourSampler::GpuNeighbourSampler(const GpuCsr& graph, SampleSettings settings)
-    : graph_(graph), settings_(std::move(settings)) {
+GpuNeighbourSampler::GpuNeighbourSampler(const GpuCsr& graph, SampleSettings settings,
+                                         const GpuSampleValues& values)
+    : graph_(graph), settings_(std::move(settings)), values_(values) {
+  const bool weighted = values_.weights != nullptr;
   check_settings(graph_.vertices, settings_);
-  require<UsageError>(settings_.time == TimeRule::uniform,
-                      "the latest edges cannot be taken on a GPU yet; sample on the CPU");
+  check_times(settings_, values_.timed(), weighted, graph_.edges);
+  const bool by_sums = weighted && settings_.replace && !values_.timed();
+  require<UsageError>(by_sums == (values_.sums != nullptr),
+                      "the values on the GPU were made for other settings of the sampler");
   max_degree_ = largest_degree(graph_);
 }
 
 void GpuNeighbourSampler::enqueue(std::span<const std::uint64_t> seeds, std::uint64_t key,
-                                  GpuSampleBuffers& buffers, void* stream) const {
-  check_seed_ids(graph_.vertices, seeds);
+                                  GpuSampleBuffers& buffers, void* stream,
+                                  std::span<const std::int64_t> times) const {
+  check_seeds(graph_.vertices, graph_.edges, values_.timed(), seeds, times);
   GpuSampleBuffers::Memory& m = buffers.memory();
   m.await();
   m.seeds_here.reserve(seeds.size());
   std::ranges::copy(seeds, m.seeds_here.data());
+  m.times_here.reserve(times.size());
+  std::ranges::copy(times, m.times_here.data());
   m.sample.seeds = seeds.size();
   m.begun = true;
-  const SamplePlan plan{graph_, settings_, max_degree_};
+  const SamplePlan plan{graph_, settings_, values_, max_degree_};
   const auto run = [&]<VertexId V, class Places>(V, std::type_identity<Places>) {
     Batch<V, Places>(plan, key, m, static_cast<cudaStream_t>(stream)).run(seeds.size());
   };

@@ -1,7 +1,5 @@
 // Neighbour sampling on a GPU: the same sample, bit by bit, as NeighbourSampler on the CPU. This
 // header needs no header of CUDA.
-//
-// Not yet on GPUs: weights and times of edges.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +28,29 @@ class GpuGraph {
   ~GpuGraph();
 
   const GpuCsr& csr() const;
+
+ private:
+  struct Arrays;
+  std::unique_ptr<const Arrays> arrays_;
+};
+
+// SampleValues in memory that the current GPU reaches, owned by others. Null: there are none.
+struct GpuSampleValues {
+  const float* weights = nullptr;
+  const std::int64_t *edge_times = nullptr, *vertex_times = nullptr;
+  const double* sums = nullptr;  // row_sums(), where draws_by_row_sums()
+
+  bool timed() const { return edge_times != nullptr || vertex_times != nullptr; }
+};
+
+// A copy of values in the memory of the current GPU, for samplers with the same settings.
+class GpuValues {
+ public:
+  // Waits for the copy. Throws what NeighbourSampler's constructor throws.
+  GpuValues(const AnyCsr& graph, const SampleSettings& settings, const SampleValues& values);
+  ~GpuValues();
+
+  const GpuSampleValues& view() const;
 
  private:
   struct Arrays;
@@ -73,26 +94,29 @@ class GpuSampleBuffers {
 // Samples one graph. Several threads may use it at once, each with buffers of its own.
 class GpuNeighbourSampler {
  public:
-  // The graph's arrays outlive the sampler. Reads all degrees once, and waits for the GPU. Throws
-  // UsageError for settings that NeighbourSampler refuses.
-  GpuNeighbourSampler(const GpuCsr& graph, SampleSettings settings);
+  // The arrays of the graph and of the values, which GpuValues has checked, outlive the sampler.
+  // Reads all degrees once, and waits for the GPU. Throws UsageError for settings that
+  // NeighbourSampler refuses, and for values that were made for others.
+  GpuNeighbourSampler(const GpuCsr& graph, SampleSettings settings,
+                      const GpuSampleValues& values = {});
 
   const SampleSettings& settings() const { return settings_; }
 
   // Enqueues on the cudaStream_t a sample of the seeds, as NeighbourSampler::sample(); reads the
-  // seeds before it returns. Waits for the sample that these buffers held before; and for the
-  // stream, once per hop, only if the fan-outs allow so many edges that memory is taken for those
-  // that there are (kRoomyEdges). Throws UsageError, and DoesNotFitError as NeighbourSampler does
-  // or if the GPU has too little memory.
+  // seeds and their times before it returns. Waits for the sample that these buffers held before;
+  // and for the stream, once per hop, only if the fan-outs allow so many edges that memory is taken
+  // for those that there are (kRoomyEdges). Throws UsageError, and DoesNotFitError as
+  // NeighbourSampler does or if the GPU has too little memory.
   void enqueue(std::span<const std::uint64_t> seeds, std::uint64_t key, GpuSampleBuffers& buffers,
-               void* stream) const;
+               void* stream, std::span<const std::int64_t> times = {}) const;
   // Waits for the sample that was enqueued last in these buffers, and returns it. It is valid until
   // the next enqueue().
   const GpuSample& wait(GpuSampleBuffers& buffers) const;
   // Does both.
   const GpuSample& sample(std::span<const std::uint64_t> seeds, std::uint64_t key,
-                          GpuSampleBuffers& buffers, void* stream) const {
-    enqueue(seeds, key, buffers, stream);
+                          GpuSampleBuffers& buffers, void* stream,
+                          std::span<const std::int64_t> times = {}) const {
+    enqueue(seeds, key, buffers, stream, times);
     return wait(buffers);
   }
 
@@ -103,6 +127,7 @@ class GpuNeighbourSampler {
  private:
   GpuCsr graph_;
   SampleSettings settings_;
+  GpuSampleValues values_;
   std::uint64_t max_degree_ = 0;
 };
 

@@ -89,11 +89,6 @@ def _whole(name, times):
     return times.cpu().long()
 
 
-def draw_key():
-    """Returns the key of a sample: the next number of torch's generator, of this process or worker."""
-    return int(torch.randint(2**63 - 1, ()))
-
-
 def before_zero(fanouts):
     """Returns the fan-outs before the first 0, from where on nothing is found."""
     return tuple(itertools.takewhile(bool, fanouts))

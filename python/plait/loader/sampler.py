@@ -10,9 +10,10 @@ import torch_geometric.typing
 from torch_geometric.sampler import SamplerOutput
 from torch_geometric.sampler.base import SubgraphType
 
+from plait._draws import draw_key
 from plait.loader._by_type import sample_by_type
 from plait.loader._checks import check_data, checked_fanouts
-from plait.loader._relation import Relation, Settings, before_zero, draw_key, padded
+from plait.loader._relation import Relation, Settings, before_zero, padded
 
 _THEIRS = torch_geometric.sampler.NeighborSampler
 _SIGNATURE = inspect.signature(_THEIRS.__init__)

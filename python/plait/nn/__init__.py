@@ -21,10 +21,11 @@ from plait.nn.gin_conv import GINConv
 from plait.nn.gine_conv import GINEConv
 from plait.nn.graph_conv import GraphConv
 from plait.nn.model import Model, ModelConfig
+from plait.nn.node2vec import Node2Vec
 from plait.nn.sage_conv import SAGEConv
 from plait.nn.sg_conv import SGConv
 from plait.nn.tag_conv import TAGConv
 from plait.nn.transformer_conv import TransformerConv
 
 __all__ = ["APPNP", "FastConv", "GATConv", "GATv2Conv", "GCNConv", "GINConv", "GINEConv", "GraphConv",
-           "Model", "ModelConfig", "SAGEConv", "SGConv", "TAGConv", "TransformerConv"]
+           "Model", "ModelConfig", "Node2Vec", "SAGEConv", "SGConv", "TAGConv", "TransformerConv"]

@@ -1,0 +1,185 @@
+#include "plait/sample/non_edges.h"
+
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "plait/base/error.h"
+#include "plait/base/memory.h"
+#include "plait/base/parallel.h"
+#include "plait/base/random.h"
+#include "plait/base/saturating.h"
+#include "plait/sample/check.h"
+
+namespace plait {
+namespace {
+
+constexpr std::size_t kGrain = std::size_t{1} << 12;
+
+// Calls take(column) for the columns of a row that are in no pair, ascending and once each.
+template <VertexId V, class Take>
+void for_excluded(const Csr<V>& graph, std::uint64_t row, PairKind kind, Take take) {
+  const std::uint64_t least = kind == PairKind::ascending ? row + 1 : 0;
+  bool loop = kind == PairKind::no_loops;  // that is still to come
+  std::uint64_t next = least;              // all lesser ones have been taken, or are none
+  for (const std::uint64_t column : graph.row(row)) {
+    if (loop && row <= column) {
+      loop = false;
+      if (row < column) take(row);
+    }
+    if (column >= next) {
+      take(column);
+      next = column + 1;
+    }
+  }
+  if (loop) take(row);
+}
+
+template <VertexId V>
+void check_pairs(const Csr<V>& graph, std::uint64_t rows, std::uint64_t columns) {
+  const std::size_t bad = first_where(graph.vertices(), kGrain, [&](std::size_t v) {
+    const auto row = graph.row(v);
+    return !row.empty() &&
+           (v >= rows || !std::ranges::is_sorted(row) || std::uint64_t{row.back()} >= columns);
+  });
+  if (bad < graph.vertices())
+    throw UsageError(fmt::format("row {} of the edges is not sorted, or not within {} x {} pairs",
+                                 bad, rows, columns));
+}
+
+// Returns random number `i` of a use of a key, below `bound`.
+std::uint64_t number_below(const Philox& philox, std::uint64_t i, std::uint64_t bound) {
+  constexpr std::uint64_t kUse = 0x4E6F6E65646765u;  // apart from other uses of the key
+  const Philox::Block words = philox(i, kUse);
+  return uniform_below(bound, words[0], words[1]);
+}
+
+// A set of numbers, of at most a given size.
+class NumberSet {
+ public:
+  explicit NumberSet(std::uint64_t size) : slots_(std::bit_ceil(2 * size), kEmpty) {}
+
+  // Adds the number. Returns whether it is new.
+  bool add(std::uint64_t number) {
+    const std::uint64_t mask = slots_.size() - 1;
+    std::uint64_t slot = number * 0x9E3779B97F4A7C15u >> 20 & mask;
+    for (; slots_[slot] != kEmpty; slot = (slot + 1) & mask)
+      if (slots_[slot] == number) return false;
+    slots_[slot] = number;
+    return true;
+  }
+
+ private:
+  static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
+  Buffer<std::uint64_t> slots_;
+};
+
+// Turns numbers below population - count + i + 1 into different ones: Floyd's algorithm (draw.h).
+void make_distinct(std::span<std::uint64_t> numbers, std::uint64_t population) {
+  NumberSet set(numbers.size());
+  const std::uint64_t base = population - numbers.size();
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    if (!set.add(numbers[i])) set.add(numbers[i] = base + i);
+}
+
+}  // namespace
+
+NonEdges::NonEdges(const AnyCsr& graph, std::uint64_t rows, std::uint64_t columns, PairKind kind)
+    : rows_(rows), columns_(columns), ascending_(kind == PairKind::ascending) {
+  require<DoesNotFitError>(rows < kMaxVertices32 && columns < kMaxVertices32,
+                           "pairs of {} x {} vertices; at most {} each are possible", rows, columns,
+                           kMaxVertices32 - 1);
+  require<UsageError>(rows <= vertex_count(graph) && (kind == PairKind::all || rows == columns),
+                      "pairs of {} x {} vertices do not suit a graph with {}", rows, columns,
+                      vertex_count(graph));
+  before_ = Buffer<std::uint64_t>(rows + 1);
+  offsets_ = Buffer<EdgeOffset>(rows + 1, 0);
+  std::visit(
+      [&](const auto& csr) {
+        check_pairs(csr, rows, columns);
+        const auto each_row = [&](auto body) {
+          parallel_blocks(rows, kGrain, [&](std::size_t begin, std::size_t end) {
+            for (std::size_t row = begin; row < end; ++row) body(row);
+          });
+        };
+        each_row([&](std::size_t row) {
+          for_excluded(csr, row, kind, [&](std::uint64_t) { ++offsets_[row + 1]; });
+        });
+        before_[0] = 0;
+        for (std::size_t row = 0; row < rows; ++row) {
+          const std::uint64_t possible = columns - (ascending_ ? row + 1 : 0);
+          before_[row + 1] = before_[row] + possible - offsets_[row + 1];
+          offsets_[row + 1] += offsets_[row];
+        }
+        excluded_ = Buffer<std::uint32_t>(offsets_[rows]);
+        each_row([&](std::size_t row) {
+          EdgeOffset at = offsets_[row];
+          for_excluded(csr, row, kind, [&](std::uint64_t column) {
+            excluded_[at++] = static_cast<std::uint32_t>(column);
+          });
+        });
+      },
+      graph);
+}
+
+NonEdges::Pair NonEdges::pair(std::uint64_t i) const {
+  const auto after = std::upper_bound(before_.begin(), before_.end(), i);
+  const auto row = static_cast<std::uint64_t>(after - before_.begin()) - 1;
+  return {row, column(row, i - before_[row])};
+}
+
+// The excluded column at place j has `column - least - j` columns of pairs before it.
+std::uint64_t NonEdges::column(std::uint64_t row, std::uint64_t i) const {
+  const std::uint64_t least = ascending_ ? row + 1 : 0, begin = offsets_[row];
+  std::uint64_t first = begin, last = offsets_[row + 1];
+  while (first < last) {
+    const std::uint64_t middle = first + (last - first) / 2;
+    if (excluded_[middle] - least - (middle - begin) > i)
+      last = middle;
+    else
+      first = middle + 1;
+  }
+  return least + i + (first - begin);
+}
+
+RawVector<NonEdges::Pair> NonEdges::draw(std::uint64_t wanted, bool replace,
+                                         std::uint64_t key) const {
+  const std::uint64_t all = count();
+  const std::uint64_t size = replace && all > 0 ? wanted : std::min(wanted, all);
+  // A pair, its number and, if they are to differ, two to four places of a table.
+  require_memory((Bytes(size) * Bytes(replace ? 24 : 56)).value, "the pairs to draw");
+  const Philox philox(key);
+  RawVector<std::uint64_t> numbers(size);
+  const bool whole = !replace && size == all;
+  parallel_blocks(size, kGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      numbers[i] = whole ? i : number_below(philox, i, replace ? all : all - size + i + 1);
+  });
+  if (!replace && !whole) make_distinct(numbers, all);
+  RawVector<Pair> pairs(size);
+  parallel_blocks(size, kGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) pairs[i] = pair(numbers[i]);
+  });
+  return pairs;
+}
+
+RawVector<std::uint64_t> NonEdges::draw_columns(std::span<const std::uint64_t> rows,
+                                                std::uint64_t key) const {
+  check_ids("row", rows_, rows);
+  const std::size_t bad =
+      first_where(rows.size(), kGrain, [&](std::size_t i) { return count(rows[i]) == 0; });
+  if (bad < rows.size())
+    throw UsageError(
+        fmt::format("vertex {} has edges to all {} vertices, so that no other pair of "
+                    "it can be drawn",
+                    rows[bad], columns_));
+  const Philox philox(key);
+  RawVector<std::uint64_t> columns(rows.size());
+  parallel_blocks(rows.size(), kGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      columns[i] = column(rows[i], number_below(philox, i, count(rows[i])));
+  });
+  return columns;
+}
+
+}  // namespace plait

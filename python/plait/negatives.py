@@ -1,0 +1,108 @@
+"""Pairs of nodes that are no edges."""
+
+import operator
+
+import torch
+
+from plait._draws import draw_key
+from plait._inputs import as_edges
+from plait.graph import count_nodes
+
+
+class NonEdges:
+    """The pairs of nodes of a graph that are no edges, prepared once for many draws.
+
+    Draws depend on one number of torch's generator, so that torch.manual_seed repeats them, on any number of
+    threads. Every pair is equally likely, in dense graphs too.
+
+    Args:
+        edge_index: (2, E), integers, or another source of edges that plait.Graph takes.
+        num_nodes: N, or (sources, targets) of a graph between two sets of nodes. None: the number that edge_index
+            has, or the largest id + 1.
+        loops: whether a node and itself are a pair. None: only between two sets of nodes.
+        ascending: take pairs (u, v) with u < v alone, as those of an undirected graph.
+
+    Raises ValueError for an id out of range, with its place.
+    """
+
+    def __init__(self, edge_index, num_nodes=None, loops=None, ascending=False):
+        edges = as_edges(edge_index)
+        if num_nodes is None:
+            num_nodes = count_nodes(edges.index) if edges.num_nodes is None else edges.num_nodes
+        two_sets = isinstance(num_nodes, (tuple, list))
+        size = tuple(map(operator.index, num_nodes)) if two_sets else (operator.index(num_nodes),) * 2
+        if ascending and two_sets:
+            raise ValueError("pairs between two sets of nodes are not ascending; leave ascending out")
+        loops = two_sets if loops is None else loops
+        if two_sets:
+            _check_ends(edges.index, size)
+        self.device = edges.index.device
+        self._given = edges.index.cpu(), *size, 2 if ascending else 0 if loops else 1
+        self._pairs = torch.classes.plait.NonEdges(*self._given)
+
+    def __len__(self):
+        """Returns the number of pairs."""
+        return self._pairs.count()
+
+    def sample(self, count, replace=False):
+        """Returns (2, M), pairs in no particular order: M is `count` or, if they are to differ, at most len(self). If
+        there are no pairs, M is 0."""
+        return self._pairs.draw(operator.index(count), replace, draw_key()).to(self.device)
+
+    def targets(self, source):
+        """Returns a node for each node of `source`, (n,), to which no edge leads from there. Raises ValueError for a
+        node that has edges to all others."""
+        return self._pairs.draw_columns(source.cpu().long(), draw_key()).to(source.device)
+
+    def __getstate__(self):
+        return self._given, self.device
+
+    def __setstate__(self, given):
+        self._given, self.device = given
+        self._pairs = torch.classes.plait.NonEdges(*self._given)
+
+
+def _check_ends(edge_index, size):
+    for end, count in enumerate(size):
+        wrong = (edge_index[end] >= count).nonzero()
+        if wrong.numel():
+            place = int(wrong[0])
+            raise ValueError(f"edge_index[{end}, {place}] is {int(edge_index[end, place])}, outside 0..{count - 1}; "
+                             "correct it, or raise num_nodes")
+
+
+def negative_sampling(edge_index, num_nodes=None, num_neg_samples=None, method="sparse", force_undirected=False):
+    """Returns (2, M): different pairs of nodes that are no edges, as torch_geometric.utils.negative_sampling, but
+    exactly as many as are asked for, or all if there are fewer.
+
+    Args:
+        edge_index, num_nodes: see plait.NonEdges. Loops count as pairs only if num_nodes has two numbers.
+        num_neg_samples: M; a float: that many for each edge. None: one for each edge.
+        method: "sparse" or "dense", which makes no difference here.
+        force_undirected: return M // 2 pairs, and then the same in the other direction.
+    """
+    if method not in ("sparse", "dense"):
+        raise ValueError(f"method is {method!r}; give 'sparse' or 'dense'")
+    edges = as_edges(edge_index).index
+    if num_neg_samples is None:
+        num_neg_samples = edges.size(1)
+    elif isinstance(num_neg_samples, float):
+        num_neg_samples = int(num_neg_samples * edges.size(1))
+    undirected = force_undirected and not isinstance(num_nodes, (tuple, list))
+    pairs = NonEdges(edge_index, num_nodes, ascending=undirected)
+    if not undirected:
+        return pairs.sample(num_neg_samples)
+    found = pairs.sample(num_neg_samples // 2)
+    return torch.cat([found, found.flip(0)], dim=1)
+
+
+def structured_negative_sampling(edge_index, num_nodes=None, contains_neg_self_loops=True):
+    """Returns (i, j, k), (E,) each: for each edge (i, j) a pair (i, k) that is no edge, as
+    torch_geometric.utils.structured_negative_sampling. Raises ValueError for a node that has edges to all nodes.
+
+    Args:
+        edge_index, num_nodes: see plait.NonEdges.
+        contains_neg_self_loops: whether k may be i.
+    """
+    edges = as_edges(edge_index).index
+    return edges[0], edges[1], NonEdges(edge_index, num_nodes, loops=contains_neg_self_loops).targets(edges[0])

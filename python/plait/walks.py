@@ -1,0 +1,92 @@
+"""Random walks on graphs."""
+
+import operator
+
+import torch
+
+from plait._draws import draw_key
+from plait._inputs import as_edges, as_tensor
+from plait.graph import count_nodes
+
+
+class RandomWalks:
+    """Random walks on one graph, which is prepared once for many calls.
+
+    A step leads along an edge, from edge_index[0, e] to edge_index[1, e]. A walk stays at a node that no edge
+    leaves. Walks depend on one number of torch's generator, so that torch.manual_seed repeats them, on any number
+    of threads, and on the place of a start in `start`, but not on the other starts.
+
+    Args:
+        edge_index: (2, E), integers, or another source of edges that plait.Graph takes. Parallel edges count.
+        num_nodes: N. None: the number that edge_index has, or the largest id + 1.
+        edge_weight: (E,), float32, finite and >= 0: a step takes edges in proportion. None: the weights of
+            edge_index, or all edges are equally likely.
+
+    On several ranks every rank walks for its own starts; nothing is exchanged.
+
+    Raises ValueError for an id out of range or a wrong weight, with its place.
+    """
+
+    def __init__(self, edge_index, num_nodes=None, edge_weight=None):
+        edges = as_edges(edge_index, edge_weight)
+        if num_nodes is None:
+            num_nodes = count_nodes(edges.index) if edges.num_nodes is None else edges.num_nodes
+        self._given = edges.index, operator.index(num_nodes), edges.weight
+        self._walks = torch.classes.plait.RandomWalks(*self._given)
+
+    @property
+    def num_nodes(self):
+        return self._given[1]
+
+    def walk(self, start, walk_length, p=1.0, q=1.0, restart=0.0):
+        """Returns the walks from the nodes `start`, (n,): (n, walk_length + 1) nodes, each row a start and where
+        each step has led, on the device of `start`, as torch_cluster.random_walk.
+
+        Args:
+            p, q: as in node2vec (Grover and Leskovec, KDD 2016): of the edges of a node that was reached from t,
+                one that leads to t has the weight 1 / p, one that leads to a node with an edge to t the weight 1,
+                and the others 1 / q, all times edge_weight. 1e-9 to 1e9.
+            restart: the chance that a step leads back to the start instead, 0 <= restart < 1.
+
+        Raises ValueError for a start that is no node, with its place, and for numbers out of range.
+        """
+        ids, device = _ids(start)
+        return self._walks.walk(ids, operator.index(walk_length), p, q, restart, draw_key()).to(device)
+
+    def neighbors(self, start, num_neighbors, num_walks=200, walk_length=3, restart=0.5):
+        """Returns the nodes that matter most to each node of `start`, (n,), by random walks: those that
+        `num_walks` walks of `walk_length` steps visit most often, at most `num_neighbors` of them, without the
+        start (PinSAGE, Ying et al., KDD 2018, section 3.1).
+
+        Returns (edge_index, visits): edge_index is (2, M), a column from a visited node to its start; visits is
+        (M,), float32: the steps that led there, over those to all nodes kept for this start, so that they are
+        weights of a mean. Of a start's nodes the most visited come first.
+
+        Raises ValueError as walk() does.
+        """
+        ids, device = _ids(start)
+        settings = (walk_length, num_walks, num_neighbors)
+        offsets, nodes, visits = self._walks.most_visited(ids, *map(operator.index, settings), restart, draw_key())
+        place = torch.repeat_interleave(offsets.diff())
+        sums = torch.zeros(ids.numel()).index_add_(0, place, visits.float())
+        return torch.stack([nodes, ids[place]]).to(device), (visits / sums[place]).to(device)
+
+    def __getstate__(self):
+        return self._given
+
+    def __setstate__(self, given):
+        self._given = given
+        self._walks = torch.classes.plait.RandomWalks(*given)
+
+
+def random_walk(edge_index, start, walk_length, p=1.0, q=1.0, restart=0.0, num_nodes=None, edge_weight=None):
+    """Returns plait.RandomWalks(edge_index, num_nodes, edge_weight).walk(start, walk_length, p, q, restart), which
+    prepares the graph for this one call."""
+    return RandomWalks(edge_index, num_nodes, edge_weight).walk(start, walk_length, p, q, restart)
+
+
+def _ids(start):
+    start = as_tensor("start", start, "give a tensor of node ids")
+    if start.dtype.is_floating_point or start.dtype.is_complex or start.dtype == torch.bool:
+        raise ValueError(f"start holds {start.dtype}; use integers (torch.long)")
+    return start.cpu().long(), start.device
