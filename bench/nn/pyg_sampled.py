@@ -1,0 +1,129 @@
+"""Training on samples by the layers of PyTorch Geometric and a plain sampler: the oracle of sampled_accuracy.py.
+
+It has no code of Plait. Neighbours are drawn as torch_geometric.loader.NeighborLoader draws them ("directional",
+without replacement): hop by hop, from the nodes that the hop before has found, and each layer computes on all of
+the drawn edges. Accuracies are measured on the whole graph.
+"""
+
+import dataclasses
+
+import torch
+import torch.nn.functional as F
+from torch_geometric.nn import GATConv, GCNConv, SAGEConv
+
+# Kind -> dropout, learning rate, weight decay: the defaults of `plait train`.
+SETTINGS = {"gcn": (0.5, 0.01, 5e-4), "sage": (0.5, 0.01, 5e-4), "gat": (0.6, 0.005, 5e-4)}
+HEADS = 8
+
+
+@dataclasses.dataclass
+class Graph:
+    """x, y, edge_index, and masks by name: "train", "val", "test". Labels are -1 where unknown."""
+
+    x: torch.Tensor
+    y: torch.Tensor
+    edge_index: torch.Tensor
+    masks: dict
+
+    def examples(self, part):
+        return (self.masks[part] & (self.y >= 0)).nonzero().view(-1)
+
+
+class Sampler:
+    """Draws edges into nodes, at most so many per node and hop."""
+
+    def __init__(self, edge_index, nodes):
+        order = edge_index[1].argsort(stable=True)
+        self._source = edge_index[0, order]
+        degree = edge_index[1].bincount(minlength=nodes)
+        self._end = degree.cumsum(0)
+        self._degree = degree
+        self._number = torch.full((nodes,), -1)
+
+    def draw(self, seeds, fanouts):
+        """Returns the ids of nodes, seeds first, and the edges between them as places in these ids."""
+        found, rows, cols, newest = seeds, [], [], seeds
+        self._number[seeds] = torch.arange(seeds.numel())
+        for fanout in fanouts:
+            source, target = self._draw_hop(newest, fanout)
+            fresh = source[self._number[source] < 0].unique()
+            self._number[fresh] = found.numel() + torch.arange(fresh.numel())
+            rows.append(self._number[source])
+            cols.append(self._number[target])
+            found, newest = torch.cat([found, fresh]), fresh
+        self._number[found] = -1
+        return found, torch.stack([torch.cat(rows), torch.cat(cols)])
+
+    def _draw_hop(self, targets, fanout):
+        degree = self._degree[targets]
+        owner = torch.arange(targets.numel()).repeat_interleave(degree)
+        first = (degree.cumsum(0) - degree)[owner]
+        place = torch.arange(owner.numel()) - first + (self._end - self._degree)[targets][owner]
+        # Of each target, the edges with the least random keys.
+        order = torch.argsort(owner + torch.rand(owner.numel(), dtype=torch.float64))
+        kept = order[torch.arange(owner.numel()) - first < fanout]
+        return self._source[place[kept]], targets[owner[kept]]
+
+
+class Model(torch.nn.Module):
+    """Layers as `plait train` stacks them: dropout on each layer's input, an activation between layers."""
+
+    def __init__(self, kind, widths):
+        super().__init__()
+        self.kind, (self.dropout, *_) = kind, SETTINGS[kind]
+        ends = list(zip(widths, widths[1:]))
+        if kind == "gat":
+            self.convs = [GATConv(i, o // HEADS, HEADS, dropout=self.dropout) for i, o in ends[:-1]]
+            self.convs.append(GATConv(*ends[-1], 1, dropout=self.dropout))
+        else:
+            self.convs = [{"gcn": GCNConv, "sage": SAGEConv}[kind](*each) for each in ends]
+        self.convs = torch.nn.ModuleList(self.convs)
+
+    def forward(self, x, edge_index):
+        for number, conv in enumerate(self.convs):
+            if number > 0:
+                x = F.elu(x) if self.kind == "gat" else x.relu()
+            x = conv(F.dropout(x, self.dropout, self.training), edge_index)
+        return x
+
+    def parameter_groups(self):
+        """Weight decay is for all layers of gat, and for all but the last of the others."""
+        decay = SETTINGS[self.kind][2]
+        last = list(self.convs[-1].parameters())
+        others = [p for conv in self.convs[:-1] for p in conv.parameters()]
+        return [{"params": others, "weight_decay": decay},
+                {"params": last, "weight_decay": decay if self.kind == "gat" else 0}]
+
+
+@torch.no_grad()
+def accuracies(model, graph):
+    """Returns the accuracy by part, and the validation loss, of the whole graph."""
+    model.eval()
+    scores = model(graph.x, graph.edge_index)
+    found = {}
+    for part in graph.masks:
+        ids = graph.examples(part)
+        found[part] = float((scores[ids].argmax(1) == graph.y[ids]).float().mean())
+    ids = graph.examples("val")
+    return found, float(F.cross_entropy(scores[ids], graph.y[ids]))
+
+
+def train(graph, o, kind, seed):
+    """Returns the validation accuracies by epoch, and the test accuracy of the epoch with the best one. `o`: layers,
+    hidden, fanout, batch and epochs."""
+    torch.manual_seed(seed)
+    widths = [graph.x.size(1), *[o.hidden] * (len(o.fanout) - 1), int(graph.y.max()) + 1]
+    model, sampler = Model(kind, widths), Sampler(graph.edge_index, graph.x.size(0))
+    optimizer = torch.optim.Adam(model.parameter_groups(), lr=SETTINGS[kind][1])
+    examples, validation, best = graph.examples("train"), [], None
+    for _ in range(o.epochs):
+        model.train()
+        for seeds in examples[torch.randperm(examples.numel())].split(o.batch):
+            optimizer.zero_grad()
+            ids, edges = sampler.draw(seeds, o.fanout)
+            F.cross_entropy(model(graph.x[ids], edges)[:seeds.numel()], graph.y[seeds]).backward()
+            optimizer.step()
+        found, loss = accuracies(model, graph)
+        validation.append(found["val"])
+        best = max(best or (-1,), (found["val"], -loss, found["test"]))
+    return validation, best[2]
