@@ -177,8 +177,10 @@ Entries occupancy(const StudyInput& in) {
 
 Entries sampling(const StudyInput& in) {
   Entries all{part_of("whole graph", in, StudyPart::training)};
-  for (const std::int64_t fanout : {2, 5, 10, 20}) {
-    all.push_back(part_of(fmt::format("fan-outs {0}, {0}", fanout), in, StudyPart::training));
+  for (const std::int64_t fanout : {2, 5, 10, 20, -1}) {
+    all.push_back(
+        part_of(fanout < 0 ? "batches, all edges" : fmt::format("fan-outs {0}, {0}", fanout), in,
+                StudyPart::training));
     all.back().sampled = SampledTraining{.fanouts = {fanout, fanout}};
   }
   return all;

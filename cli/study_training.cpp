@@ -9,8 +9,8 @@
 namespace plait::cli {
 namespace {
 
-constexpr int kWholeEpochs = 100;   // of one step each
-constexpr int kSampledEpochs = 10;  // of as many steps as take each example once
+constexpr int kWholeEpochs = 200;   // of one step each
+constexpr int kSampledEpochs = 20;  // of as many steps as take each example once
 constexpr int kFolds = 4;
 
 TrainConfig config_of(const StudyEntry& entry) {

@@ -4,18 +4,18 @@
                         [--whole-epochs 200] [--seeds 5] [--share X] [--json FILE]
 
 Ways: "whole" is `plait train`, "sampled" is `plait train --sampled`, "pyg" is training on samples by the layers of
-PyTorch Geometric and a sampler of its own (pyg_sampled.py), with the same settings. Each way chooses the epoch with
+PyTorch Geometric and a sampler of its own (pyg_sampled.py), with the same settings; "alike" is the
+same with samples as `plait train` takes them (docs/models.md). Each way chooses the epoch with
 the best validation accuracy of the whole graph. A graph is any file that Plait reads; --share X splits it anew: X of
 the labelled nodes train, half of the others validate, the rest test. Features of which most are 0 are scaled to unit
 length.
 
-Prints mean, standard deviation and greatest difference between ways; the difference "sampled - pyg" comes with the
-half width of its 95% confidence interval (Welch). FILE (build/bench/sampled-accuracy.json) receives the results.
+Prints the mean and the standard deviation of the test accuracy, validation accuracies by epoch, and the differences
+of "sampled" to the other ways with the half widths of their 95% confidence intervals (Welch). FILE (build/bench/sampled-accuracy.json) receives the results.
 """
 
 import argparse
 import json
-import math
 import pathlib
 import statistics
 import subprocess
@@ -24,6 +24,7 @@ import tempfile
 
 import numpy as np
 import scipy.sparse
+import scipy.stats
 import torch
 
 import plait
@@ -34,8 +35,9 @@ import pyg_sampled
 import results
 
 PLAIT = ROOT / "build/bin/plait"
-WAYS = ("whole", "sampled", "pyg")
+WAYS = ("whole", "sampled", "pyg", "alike")
 PARTS = ("train", "val", "test")
+SHOWN = (1, 5, 10, 10**9)  # epochs whose validation accuracy is printed
 
 
 def read(path, share):
@@ -92,37 +94,32 @@ def by_plait(path, o, kind, seed, sampled):
 
 
 def differ(a, b):
-    """Returns the difference of two means, and the half width of its 95% interval."""
-    parts = [statistics.variance(each) / len(each) for each in (a, b)]
-    if sum(parts) == 0:
-        return statistics.mean(a) - statistics.mean(b), 0.0
-    free = sum(parts) ** 2 / sum(p * p / (len(each) - 1) for p, each in zip(parts, (a, b)))
-    return statistics.mean(a) - statistics.mean(b), student_quantile(free) * math.sqrt(sum(parts))
+    """Returns the difference of two means, and the half width of its 95% confidence interval by Welch."""
+    interval = scipy.stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
+    return statistics.mean(a) - statistics.mean(b), (interval.high - interval.low) / 2
 
 
-def student_quantile(free):
-    """Returns the 0.975 quantile of Student's t, by Hill's expansion (Communications of the ACM 13, 1970)."""
-    z = 1.959964
-    return z + (z**3 + z) / (4 * free) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2) + (
-        3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * free**3)
+def trained(way, graph, path, o, run):
+    """Returns what pyg_sampled.train returns. `run`: the kind of model, and the seed."""
+    if way in ("pyg", "alike"):
+        return pyg_sampled.train(graph, o, *run, alike=way == "alike")
+    return by_plait(path, o, *run, sampled=way == "sampled")
 
 
 def compare(name, graph, path, kind, o, kept):
     found = {}
     for way in o.ways:
-        runs = [pyg_sampled.train(graph, o, kind, seed) if way == "pyg" else
-                by_plait(path, o, kind, seed, way == "sampled") for seed in range(o.seeds)]
+        runs = [trained(way, graph, path, o, (kind, seed)) for seed in range(o.seeds)]
         found[way] = [100 * test for _, test in runs]
         curve = [100 * statistics.mean(epoch) for epoch in zip(*(validation for validation, _ in runs))]
-        fields = {"mean": statistics.mean(found[way]), "deviation": statistics.stdev(found[way])}
+        fields = {"mean": statistics.mean(found[way]), "deviation": statistics.stdev(found[way]),
+                  "validation": [round(curve[min(epoch, len(curve)) - 1], 2) for epoch in SHOWN]}
         print(f"{name:14} {kind:5} {way:8} test {fields['mean']:.2f}, deviation {fields['deviation']:.2f}; validation "
-              f"at epochs 1, 5, 10, last: {', '.join(f'{curve[min(e, len(curve)) - 1]:.2f}' for e in (1, 5, 10, 9999))}",
-              flush=True)
-        kept.add("sampled-accuracy", {"graph": name, "model": kind, "way": way}, **fields, seeds=o.seeds,
-                 validation=[round(each, 2) for each in curve] if way != "whole" else round(curve[-1], 2))
-    for other in ("pyg", "whole"):
-        if {"sampled", other} <= found.keys():
-            difference, interval = differ(found["sampled"], found[other])
+              f"at epochs {', '.join(map(str, SHOWN[:-1]))} and the last: {fields['validation']}", flush=True)
+        kept.add("sampled-accuracy", {"graph": name, "model": kind, "way": way}, **fields, seeds=o.seeds)
+    for other, accuracies in found.items():
+        if other != "sampled" and "sampled" in found:
+            difference, interval = differ(found["sampled"], accuracies)
             print(f"{name:14} {kind:5} sampled - {other}: {difference:+.2f} +- {interval:.2f}", flush=True)
 
 

@@ -17,7 +17,7 @@ ROWS = {
     "split": ["step", "waiting", "fetching", "summing"],
     "renumbering": ["none", "degree", "rcm", "communities", "communities: cost"],
     "hidden-width": [f"width {w}" for w in (16, 32, 64, 128, 256, 512)],
-    "sampling": ["whole graph", *(f"fan-outs {k}, {k}" for k in (2, 5, 10, 20))],
+    "sampling": ["whole graph", *(f"fan-outs {k}, {k}" for k in (2, 5, 10, 20)), "batches, all edges"],
 }
 GPU_STUDIES = {"neighbour-partitioning", "interleaving", "communication", "settings", "uvm",
                "group-size", "occupancy"}
@@ -93,9 +93,9 @@ def test_renumbering_repays(plait, communities):
 def test_sampling_trains_as_plait_train_does(plait, communities, ranks):
     """Figures are means of runs of plait train on half of the vertices, of which each has its own seed."""
     found = plait.json("study", "sampling", communities, "--width", 16, "--repetitions", 2, "--seed", 5, "--ranks", ranks)
-    for row in found["rows"][::2]:
-        fanout = row["name"].removeprefix("fan-outs ").replace(" ", "")
-        way = ("--epochs", 100) if row["name"] == "whole graph" else ("--epochs", 10, "--sampled", "--fanout", fanout)
+    for number, fanout in ((0, None), (2, "5,5"), (5, "-1")):
+        row = found["rows"][number]
+        way = ("--epochs", 200) if number == 0 else ("--epochs", 20, "--sampled", f"--fanout={fanout}")
         runs = [plait.json("train", communities, "--model", "sage", "--hidden", 16, "--folds", 4, "--seed", seed,
                            "--ranks", ranks, *way) for seed in (5, 6)]
         assert row["timed"] == "training" and row["width"] == 16
