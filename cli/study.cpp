@@ -38,8 +38,8 @@ bool is_crawl(const std::string& name) {
   return std::ranges::find(crawl_presets(), name, &CrawlPreset::name) != crawl_presets().end();
 }
 
-// Returns the preset at its scale, without features and labels.
-Dataset make_like(const Options& o, std::uint64_t seed) {
+// Returns the preset at its scale, with features and labels only for studies that train.
+Dataset make_like(const Options& o, bool trains, std::uint64_t seed) {
   const Phase phase("generating " + o.like, "generate");
   if (is_crawl(o.like)) {
     CrawlOptions crawl = crawl_like(o.like, o.scale);
@@ -49,25 +49,25 @@ Dataset make_like(const Options& o, std::uint64_t seed) {
     return dataset;
   }
   DcsbmOptions model = scaled(dcsbm_preset(o.like), o.scale);
-  model.classes = 0;
-  model.width = 0;
+  if (!trains) model.classes = 0, model.width = 0;
   model.seed = seed;
   return generate_dcsbm(model);
 }
 
 // Collective.
-Dataset graph_of(World& world, const Options& o, const Session& session) {
+Dataset graph_of(World& world, const Options& o, bool trains, const Session& session) {
   if (!o.graph.empty()) return read_graph(world, o.graph, session);
-  Dataset made = make_like(o, session.seed);
+  Dataset made = make_like(o, trains, session.seed);
   std::optional<Dataset> renumbered = reordered(world, made, session.reorder, session.seed);
   return renumbered ? std::move(*renumbered) : std::move(made);
 }
 
 void run_on_rank(const Options& o, const Study& study, World& world, const Session& session) {
-  const StudyResult result = run_study(world, study, o.entries,
-                                       {.graph = [&] { return graph_of(world, o, session); },
-                                        .seed = session.seed,
-                                        .effort = o.effort});
+  const StudyResult result =
+      run_study(world, study, o.entries,
+                {.graph = [&] { return graph_of(world, o, study.trains, session); },
+                 .seed = session.seed,
+                 .effort = o.effort});
   if (world.rank() != 0) return;
   const StudyRun run{.study = study,
                      .result = result,
@@ -157,7 +157,9 @@ void add_study(CLI::App& app, Session& session) {
              fmt::format("{}", fmt::join(names, ",")));
   add_graph_options(command, *o);
   command->add_flag("--list", o->list, "List all studies, with the papers' figures");
-  command->add_option("--width,--dim", o->input.width, "Width of x (features per row)")
+  command
+      ->add_option("--width,--dim", o->input.width,
+                   "Width of x (features per row), or of hidden layers (sampling)")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   command->add_option("--repetitions", o->effort.repetitions, "Repetitions of each measurement")

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/ranks.h"
+#include "cli/study_training.h"
 #include "plait/aggregate/cuda/bench.h"
 #include "plait/aggregate/cuda/managed_bench.h"
 #include "plait/aggregate/run_memory.h"
@@ -67,6 +68,9 @@ class StudyEngine {
         break;
       case StudyPart::epoch:
         row.times = time_epoch(entry);
+        break;
+      case StudyPart::training:
+        train(entry, row);
         break;
       default:
         measure_step(entry, row);
@@ -216,6 +220,15 @@ class StudyEngine {
     return bench.time_training(entry.options.route, settings_.effort).times;
   }
 
+  void train(const StudyEntry& entry, StudyRow& row) {
+    placed_.reset();
+    StudyTraining found = train_for_study(world_, dataset(entry), partition(entry), entry,
+                                          settings_.seed, settings_.effort.repetitions);
+    row.times = std::move(found.times);
+    row.entry.figures = std::move(found.figures);
+    row.validation = std::move(found.validation);
+  }
+
   // Returns the ms that the slowest rank takes for `work`, which all do at once.
   template <class Work>
   double time_once(const Work& work) {
@@ -246,7 +259,8 @@ class StudyEngine {
 
 // Work that is done once has no ratio to steps, unless the study asks for its share.
 bool has_ratio(const Study& study, const StudyRow& row) {
-  return study.ratio == StudyRatio::share || row.entry.part == StudyPart::step;
+  return study.ratio == StudyRatio::share || row.entry.part == StudyPart::step ||
+         row.entry.part == StudyPart::training;
 }
 
 }  // namespace

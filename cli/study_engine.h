@@ -18,9 +18,10 @@ namespace plait::cli {
 struct StudyRow {
   StudyEntry entry;
   Times times;
-  double error = 0;             // of a step's result, relative
-  std::uint64_t bytes = 0;      // that a step brings to rank 0
-  std::optional<double> ratio;  // none for work that is no part of a step
+  double error = 0;                     // of a step's result, relative
+  std::uint64_t bytes = 0;              // that a step brings to rank 0
+  std::optional<double> ratio;          // none for work that is no part of a step
+  std::vector<double> validation = {};  // of training: metric by epoch
 };
 
 struct StudyResult {

@@ -119,6 +119,7 @@ json to_json(const StudyRun& run) {
                 {"ratio", optional(row.ratio)},
                 {"paper_ratio", optional(row.entry.claim)}};
     for (const auto& [key, value] : row.entry.figures) one[key] = value;
+    if (row.entry.part == StudyPart::training) one["val_metric_by_epoch"] = row.validation;
     if (row.entry.part == StudyPart::ordering)
       one["repaid_after_steps"] = optional(steps_to_repay(run, row));
     rows.push_back(std::move(one));

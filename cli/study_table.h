@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "plait/exchange/options.h"
+#include "plait/nn/config.h"
 #include "plait/reorder/reorder.h"
 
 namespace plait::cli {
@@ -28,6 +29,7 @@ enum class StudyPart {
   placing,     // making the shards and what moving rows needs
   first_step,  // on GPUs: the first step, less a later one: neighbour groups and memory for sums
   epoch,       // a step of training: GCN of two layers, 16 wide, with made features and labels
+  training,    // an epoch of training for accuracy (study_training.h)
 };
 std::string_view to_string(StudyPart part);
 
@@ -38,9 +40,10 @@ struct StudyEntry {
   ExchangeOptions options;
   bool managed = false;     // strategy get, but on managed memory (aggregate/cuda/managed_bench.h)
   std::uint64_t width = 0;  // of x, in floats
-  ReorderMethod order = ReorderMethod::none;  // of the graph
-  std::optional<double> claim = {};           // the paper's ratio
-  // Numbers that are known without measuring, by their keys in JSON.
+  ReorderMethod order = ReorderMethod::none;    // of the graph
+  std::optional<double> claim = {};             // the paper's ratio
+  std::optional<SampledTraining> sampled = {};  // of training; none: it takes the whole graph
+  // Numbers beside the times, by their keys in JSON.
   std::vector<std::pair<std::string, double>> figures = {};
   std::string row = {}, column = {};  // the cell of a heat map; empty: a bar
 };
@@ -70,6 +73,7 @@ struct Study {
   std::vector<const char*> varies;
   // Throws UsageError for a route that cannot be.
   std::vector<StudyEntry> (*entries)(const StudyInput& input);
+  bool trains = false;  // the graph needs features and labels
 };
 
 // Returns all studies.

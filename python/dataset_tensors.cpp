@@ -80,16 +80,21 @@ at::Tensor mask_of(const Dataset& dataset, Split split) {
 }  // namespace
 
 c10::Dict<std::string, at::Tensor> tensors_of(const Dataset& dataset) {
+  c10::Dict<std::string, at::Tensor> tensors = small_tensors_of(dataset);
+  tensors.insert("edge_index", edge_index_of(dataset.graph));
+  if (!dataset.features.empty()) tensors.insert("x", dense(dataset.features));
+  return tensors;
+}
+
+c10::Dict<std::string, at::Tensor> small_tensors_of(const Dataset& dataset) {
   c10::Dict<std::string, at::Tensor> tensors;
   tensors.insert("num_nodes", at::scalar_tensor(size_of(dataset.vertices()), at::kLong));
-  tensors.insert("edge_index", edge_index_of(dataset.graph));
   std::visit(
       [&](const auto& graph) {
         if (graph.weighted())
           tensors.insert("edge_weight", converted<float>(graph.weights, at::kFloat, "edge_weight"));
       },
       dataset.graph);
-  if (!dataset.features.empty()) tensors.insert("x", dense(dataset.features));
   if (!dataset.labels.empty())
     tensors.insert("y", converted<std::int64_t>(dataset.labels, at::kLong, "labels y"));
   if (!dataset.label_sets.empty())
@@ -106,6 +111,16 @@ c10::Dict<std::string, at::Tensor> tensors_of(const Dataset& dataset) {
     tensors.insert("original_ids",
                    converted<std::int64_t>(dataset.original_ids, at::kLong, "original_ids"));
   return tensors;
+}
+
+EdgesByTarget edges_by_target(const AnyCsr& any) {
+  return std::visit(
+      [](const auto& graph) {
+        return EdgesByTarget{
+            converted<std::int64_t>(graph.neighbours, at::kLong, "sources of edges"),
+            converted<std::int64_t>(graph.offsets, at::kLong, "offsets of edges")};
+      },
+      any);
 }
 
 }  // namespace plait

@@ -24,4 +24,15 @@ namespace plait {
 // Throws DoesNotFitError before memory is taken.
 c10::Dict<std::string, at::Tensor> tensors_of(const Dataset& dataset);
 
+// Returns the same without edge_index and x, which are most of a dataset.
+c10::Dict<std::string, at::Tensor> small_tensors_of(const Dataset& dataset);
+
+// The edges by target, int64: those into target i come from row[colptr[i]], ..., row[colptr[i + 1]
+// - 1].
+struct EdgesByTarget {
+  at::Tensor row, colptr;
+};
+// Returns a copy of the graph in this form. Throws DoesNotFitError before memory is taken.
+EdgesByTarget edges_by_target(const AnyCsr& graph);
+
 }  // namespace plait

@@ -249,7 +249,7 @@ Tensor own_vertices(const PartitionRef& handle) {
 }
 
 // Returns the rows of all nodes by global id, on every rank; `rows`: the rows of this rank's nodes.
-Tensor gather_rows(const Tensor& rows, const PartitionRef& handle) {
+Tensor rows_of_all_ranks(const Tensor& rows, const PartitionRef& handle) {
   check_contiguous(rows);
   const Partition& partition = handle->partition;
   const auto own = static_cast<std::int64_t>(partition.size(current_world().rank()));
@@ -311,7 +311,7 @@ TORCH_LIBRARY_FRAGMENT(plait, m) {
   m.def("check_partition(str scheme) -> ()", &check_partition);
   m.def("partition_of_edges", &partition_of_edges);
   m.def("partition_of_ranges", &partition_of_ranges);
-  m.def("gather_rows", &gather_rows);
+  m.def("gather_rows", &rows_of_all_ranks);
   m.def("drop_by_vertex", &drop_by_vertex);
 }
 

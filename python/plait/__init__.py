@@ -13,8 +13,8 @@ If several processes run (`torchrun --nproc-per-node 2 train.py`), each holds a 
     loss = plait.mean(F.cross_entropy(out[mask], y[mask], reduction="none"))
 
 The operations are written in C++ and registered with PyTorch as torch.ops.plait.*; this package is
-plain Python over them. Tensors are float32, on the CPU or on a GPU. plait.nn, plait.loader and checkpoints
-need PyTorch Geometric.
+plain Python over them. Tensors are float32, on the CPU or on a GPU. plait.nn, plait.loader, plait.store and
+checkpoints need PyTorch Geometric.
 """
 
 import importlib
@@ -34,10 +34,12 @@ from plait.world import check, device, rank, world_size
 
 __all__ = ["Checkpoint", "Graph", "NonEdges", "RandomWalks", "advise", "aggregate", "check", "device", "gather",
            "load_checkpoint", "loader", "mean", "negative_sampling", "nn", "parallelize", "parquet", "random_walk",
-           "rank", "save_checkpoint", "spread", "structured_negative_sampling", "sum", "world_size", "__version__"]
+           "rank", "save_checkpoint", "spread", "store", "structured_negative_sampling", "sum", "world_size",
+           "__version__"]
 
 # PyTorch Geometric, which takes seconds to import, is needed by these alone.
-_NEED_TORCH_GEOMETRIC = {"nn": "plait.nn", "checkpoint": "plait.checkpoint", "loader": "plait.loader"}
+_NEED_TORCH_GEOMETRIC = {"nn": "plait.nn", "checkpoint": "plait.checkpoint", "loader": "plait.loader",
+                         "store": "plait.store"}
 _NEED_TORCH_GEOMETRIC |= dict.fromkeys(("Checkpoint", "load_checkpoint", "save_checkpoint"), "plait.checkpoint")
 
 

@@ -17,6 +17,7 @@ ROWS = {
     "split": ["step", "waiting", "fetching", "summing"],
     "renumbering": ["none", "degree", "rcm", "communities", "communities: cost"],
     "hidden-width": [f"width {w}" for w in (16, 32, 64, 128, 256, 512)],
+    "sampling": ["whole graph", *(f"fan-outs {k}, {k}" for k in (2, 5, 10, 20)), "batches, all edges"],
 }
 GPU_STUDIES = {"neighbour-partitioning", "interleaving", "communication", "settings", "uvm",
                "group-size", "occupancy"}
@@ -43,7 +44,7 @@ def test_studies_on_cpu_ranks(plait, communities, name):
     width = () if name == "hidden-width" else ("--width", 9)
     found = plait.json("study", name, communities, *width, "--repetitions", 3)
     assert [row["name"] for row in found["rows"]] == ROWS[name]
-    ranks = 1 if name in ("preprocessing", "renumbering", "hidden-width") else 2
+    ranks = 1 if name in ("preprocessing", "renumbering", "hidden-width", "sampling") else 2
     assert (found["study"], found["ranks"], found["device"]) == (name, ranks, "cpu")
     assert (found["vertices"], found["edges"], found["partition"]) == (600, 6000, "edges")
     assert all(row["repetitions"] == 3 for row in found["rows"] if row["timed"] == "step")
@@ -86,6 +87,31 @@ def test_renumbering_repays(plait, communities):
         assert cost["repaid_after_steps"] == pytest.approx(cost["median_ms"] / gain)
     else:
         assert cost["repaid_after_steps"] is None
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_sampling_trains_as_plait_train_does(plait, communities, ranks):
+    """Figures are means of runs of plait train on half of the vertices, of which each has its own seed."""
+    found = plait.json("study", "sampling", communities, "--width", 16, "--repetitions", 2, "--seed", 5, "--ranks", ranks)
+    for number, fanout in ((0, None), (2, "5,5"), (5, "-1")):
+        row = found["rows"][number]
+        way = ("--epochs", 200) if number == 0 else ("--epochs", 20, "--sampled", f"--fanout={fanout}")
+        runs = [plait.json("train", communities, "--model", "sage", "--hidden", 16, "--folds", 4, "--seed", seed,
+                           "--ranks", ranks, *way) for seed in (5, 6)]
+        assert row["timed"] == "training" and row["width"] == 16
+        for name in ("test_metric", "val_metric"):
+            assert row[name] == pytest.approx((runs[0][name] + runs[1][name]) / 2)
+        assert row["test_deviation"] == pytest.approx(abs(runs[0]["test_metric"] - runs[1]["test_metric"]) / 2**0.5)
+        assert row["epochs_to_best"] == sum(run["best_epoch"] + 1 for run in runs) / 2
+        curves = zip(*(run["val_metric_by_epoch"] for run in runs))
+        assert row["val_metric_by_epoch"] == pytest.approx([sum(pair) / 2 for pair in curves])
+
+
+def test_sampling_needs_labels(plait, tmp_path):
+    path = tmp_path / "ring.plait"
+    plait.ok("generate", "ring", "--vertices", 64, "-o", path)
+    plait.fails(USAGE, "study", "sampling", path, names=["has no features"])
+    plait.fails(USAGE, "study", "sampling", "--like", "it-2004", "--scale", 1e-5, names=["has no features"])
 
 
 @pytest.mark.parametrize("name", ["split", "nccl"])

@@ -1,4 +1,4 @@
-"""examples/sample_nodes.py and sample_links.py, started as users start them."""
+"""examples/sample_nodes.py, sample_links.py and sample_file.py, started as users start them."""
 
 import re
 import subprocess
@@ -7,14 +7,19 @@ import sys
 import pytest
 
 from ranks import HERE, environment
+from test_checkpoint import run
 
 EXAMPLES = HERE.parents[1] / "examples"
 
 
 @pytest.fixture(scope="module")
-def printed():
-    started = {name: subprocess.Popen([sys.executable, EXAMPLES / f"sample_{name}.py"], env=environment(), text=True,
-                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE) for name in ("nodes", "links")}
+def printed(tmp_path_factory):
+    path = tmp_path_factory.mktemp("graph") / "graph.plait"
+    run("generate", "dcsbm", "--vertices", 2000, "--edges", 30000, "-o", path)
+    arguments = {"nodes": [], "links": [], "file": [path]}
+    started = {name: subprocess.Popen([sys.executable, EXAMPLES / f"sample_{name}.py", *more], env=environment(),
+                                      text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+               for name, more in arguments.items()}
     found = {}
     for name, process in started.items():
         found[name], errors = process.communicate(timeout=300)
@@ -36,6 +41,11 @@ def test_links(printed):
     losses, auc = (numbers(printed["links"], word) for word in ("loss", "AUC"))
     assert len(losses) == 5 and losses[-1] < 0.8 * losses[0]
     assert auc[-1] > 0.75 > auc[0] + 0.1
+
+
+def test_file(printed):
+    accuracy = numbers(printed["file"], "accuracy")
+    assert len(accuracy) == 10 and accuracy[-1] > max(0.7, accuracy[0] + 0.1)  # by chance: 0.14
 
 
 @pytest.mark.parametrize("name,loader", [("nodes", "NeighborLoader"), ("links", "LinkNeighborLoader")])

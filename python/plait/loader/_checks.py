@@ -6,25 +6,8 @@ import operator
 import torch
 from torch_geometric.data import Data, HeteroData
 
-
-def check_ids(name, ids, count, row=None):
-    """Raises ValueError unless all ids are integers in 0 .. count - 1. `row`: of the argument, if it has two
-    dimensions."""
-    check_integers(name, ids)
-    if ids.numel() == 0:
-        return
-    least, most = (int(bound) for bound in torch.aminmax(ids))
-    if least < 0 or most >= count:
-        place = _first_where((ids < 0) | (ids >= count))
-        where = place if row is None else f"{row}, {place}"
-        allowed = f"outside 0..{count - 1}" if count else "but there are no nodes"
-        raise ValueError(f"{name}[{where}] is {int(ids[place])}, {allowed}; correct it")
-
-
-def check_integers(name, tensor):
-    """Raises ValueError unless the tensor holds integers."""
-    if tensor.dtype.is_floating_point or tensor.dtype.is_complex or tensor.dtype == torch.bool:
-        raise ValueError(f"{name} holds {tensor.dtype}; use integers (torch.long)")
+from plait._ids import check_ids, check_integers, check_sorted, first_where
+from plait.store._pair import check_pair
 
 
 def check_length(name, values, count, of):
@@ -56,7 +39,7 @@ def checked_fanouts(name, fanouts):
 
 def check_data(data, is_sorted, time_attr, weight_attr):
     """Raises ValueError for wrong edges, times and weights of a graph, before PyTorch Geometric sorts them,
-    which does not check them."""
+    which does not check them; and for stores that do not belong together."""
     if isinstance(data, Data):
         _check_edges("", data, (data.num_nodes, data.num_nodes), is_sorted)
         of_nodes = time_attr in data and data.is_node_attr(time_attr)
@@ -71,6 +54,8 @@ def check_data(data, is_sorted, time_attr, weight_attr):
             name = f"data[{', '.join(map(repr, kind))}]."
             _check_edges(name, store, store.size(), is_sorted)
             _check_values(name, store, time_attr, weight_attr)
+    elif isinstance(data, (list, tuple)) and len(data) == 2:
+        check_pair(*data)
 
 
 def _check_edges(name, store, sizes, is_sorted):
@@ -80,11 +65,8 @@ def _check_edges(name, store, sizes, is_sorted):
         return
     for end, count in enumerate(sizes):
         check_ids(f"{name}edge_index", index[end], count, end)
-    place = _first_where(index[1, 1:] < index[1, :-1]) if is_sorted else None
-    if place is not None:
-        before, after = index[1, place:place + 2].tolist()
-        raise ValueError(f"is_sorted=True, but {name}edge_index[1, {place + 1}] is {after}, after {before}; sort "
-                         "edges by target, or leave is_sorted out")
+    if is_sorted:
+        check_sorted(f"{name}edge_index", index[1], 1)
 
 
 def _check_values(name, store, time_attr, weight_attr):
@@ -94,7 +76,7 @@ def _check_values(name, store, time_attr, weight_attr):
     if weights is None:
         return
     _check_shape(f"{name}{weight_attr}", weights, store.num_edges, "weight", "edge")
-    place = _first_where(~(weights.isfinite() & (weights >= 0)))
+    place = first_where(~(weights.isfinite() & (weights >= 0)))
     if place is not None:
         raise ValueError(f"{name}{weight_attr}[{place}] is {weights[place].item():g}; weights must be finite and 0 "
                          "or more")
@@ -109,8 +91,3 @@ def _check_times_of(name, times, count, owner):
 def _check_shape(name, tensor, count, what, owner):
     if tuple(tensor.shape) != (count,):
         raise ValueError(f"{name} has shape {tuple(tensor.shape)}; give one {what} for each of {count} {owner}s")
-
-
-def _first_where(wrong):
-    """Returns the first place where a bool tensor holds True; None if there is none."""
-    return int(wrong.to(torch.uint8).argmax()) if bool(wrong.any()) else None

@@ -5,8 +5,8 @@ import typing
 
 import torch
 
+from plait._ids import check_integers
 from plait._library import ops  # noqa: F401 (registers torch.classes.plait)
-from plait.loader._checks import check_integers
 
 
 class Settings(typing.NamedTuple):

@@ -5,7 +5,8 @@ import inspect
 
 import torch_geometric.loader
 
-from plait.loader._checks import check_ids, check_length, check_times
+from plait._ids import check_ids
+from plait.loader._checks import check_length, check_times
 from plait.loader.sampler import NeighborSampler
 
 _OF_SAMPLER = ("data", "num_neighbors", "subgraph_type", "replace", "disjoint", "temporal_strategy",

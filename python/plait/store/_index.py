@@ -1,0 +1,49 @@
+"""Indices of rows, as torch_geometric.data.TensorAttr has them."""
+
+import operator
+
+import torch
+
+from plait._ids import check_ids
+
+
+def checked_index(name, index, rows):
+    """Returns the ids of the rows that an index means: None for all, an int for one row without its dimension,
+    or a tensor (n,) of integers. Raises ValueError that names the first wrong id, and TypeError for other types.
+
+    Args:
+        name: of the tensor, for messages.
+        rows: the number of its rows.
+    """
+    if index is None or (isinstance(index, slice) and index == slice(None)):
+        return None
+    if isinstance(index, slice):
+        part = range(rows)[index]
+        return torch.arange(part.start, part.stop, part.step) if part else torch.empty(0, dtype=torch.long)
+    if hasattr(index, "__len__"):
+        return _checked_ids(name, torch.as_tensor(index), rows)
+    try:
+        number = operator.index(index)
+    except TypeError:
+        raise TypeError(f"{name}: the index is a {type(index).__name__}; give None, an integer, a slice, or a tensor "
+                        "of integers or bools") from None
+    if not 0 <= number < rows:
+        raise ValueError(f"{name}: the index is {number}, outside 0..{rows - 1}; correct it")
+    return number
+
+
+def _checked_ids(name, ids, rows):
+    if ids.dim() != 1:
+        raise ValueError(f"{name}: the index has shape {tuple(ids.shape)}; give one dimension")
+    if ids.dtype == torch.bool:
+        if ids.numel() != rows:
+            raise ValueError(f"{name}: the index has {ids.numel()} bools for {rows} rows; give one for each")
+        return ids.nonzero().view(-1)
+    check_ids(f"{name}: index", ids, rows)
+    return ids
+
+
+def shape_of(ids, shape):
+    """Returns the shape of the rows that a checked index means, of a tensor of this shape."""
+    rows, *rest = shape
+    return tuple(rest) if isinstance(ids, int) else (rows if ids is None else ids.numel(), *rest)

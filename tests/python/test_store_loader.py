@@ -1,0 +1,184 @@
+"""Loaders on plait.store: their batches are those of the same graph as a Data or HeteroData. PyTorch Geometric's
+own classes read the stores too."""
+
+import numpy as np
+import pytest
+import torch
+import torch_geometric.loader
+import torch_geometric.sampler
+from torch_geometric.data import Data
+
+import plait
+from loader_checks import check_hops, check_rows, graph, graph_of_types
+from plait.loader import LinkNeighborLoader, NeighborLoader
+from plait.loader.sampler import NeighborSampler
+from plait.store import FeatureStore, GraphStore
+from test_checkpoint import run
+
+FIELDS = ("n_id", "e_id", "edge_index", "x", "y", "input_id", "batch_size", "num_sampled_nodes", "num_sampled_edges",
+          "batch")
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """A .plait file of loader_checks.graph(), whose nodes have been renumbered in it."""
+    folder, data = tmp_path_factory.mktemp("file"), graph()
+    np.savez(folder / "g.npz", edge_index=data.edge_index.numpy(), x=data.x.numpy(), y=data.y.numpy())
+    run("convert", folder / "g.npz", folder / "f.plait")
+    run("reorder", folder / "f.plait", folder / "g.plait", "--method", "degree")
+    return folder / "g.plait"
+
+
+def of_file(file):
+    """Returns a Data of the graph in a file."""
+    loaded = plait.Graph.load(file)
+    return Data(x=loaded.x, y=loaded.y, edge_index=loaded.edge_index)
+
+
+def stores_of(data, layout="coo"):
+    """Returns stores of a Data."""
+    features, edges = FeatureStore(), GraphStore()
+    for name in ("x", "y"):
+        features.put_tensor(data[name], None, name, None)
+    by_layout = GraphStore()
+    size = data.num_nodes, data.num_nodes
+    by_layout.put_edge_index(tuple(data.edge_index), None, "coo", size=size)
+    edges.put_edge_index(by_layout.get_edge_index(None, layout), None, layout, size=size)
+    return features, edges
+
+
+def drawn(make, *arguments, **options):
+    torch.manual_seed(5)
+    return list(make(*arguments, **options))
+
+
+def assert_equal_batches(found, wanted, fields=FIELDS):
+    assert len(found) == len(wanted) > 0
+    for mine, theirs in zip(found, wanted):
+        for field in fields:
+            a, b = mine.get(field), theirs.get(field)
+            assert torch.equal(a, b) if isinstance(b, torch.Tensor) else a == b, field
+        assert mine.num_nodes == theirs.num_nodes
+
+
+OPTIONS = [{}, {"replace": True}, {"disjoint": True}, {"subgraph_type": "induced"}, {"num_workers": 2},
+           {"shuffle": True}, {"subgraph_type": "bidirectional"}]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_a_file_as_a_data(file, options):
+    options = {"batch_size": 16, "input_nodes": torch.arange(60)} | options
+    wanted = drawn(NeighborLoader, of_file(file), [3, 2], is_sorted=True, **options)
+    assert_equal_batches(drawn(NeighborLoader, plait.store.load(file), [3, 2], **options), wanted)
+
+
+@pytest.mark.parametrize("layout", ["coo", "csc"])
+def test_tensors_as_a_data(layout):
+    data = graph()
+    options = {"batch_size": 16, "input_nodes": data.y == 1}
+    found = drawn(NeighborLoader, stores_of(data, layout), [3, 2], **options)
+    fields = FIELDS if layout == "coo" else [name for name in FIELDS if name != "e_id"]
+    assert_equal_batches(found, drawn(NeighborLoader, data, [3, 2], **options), fields)
+
+
+def test_batches_of_a_file_hop_by_hop(file):
+    data = of_file(file)
+    data.edge_attr = torch.arange(data.num_edges)
+    for batch in NeighborLoader(plait.store.load(file), [4, 2], torch.arange(60), batch_size=60):
+        batch.edge_attr = batch.e_id
+        check_rows(data, batch)
+        check_hops(data, batch, [4, 2], range(60))
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"neg_sampling": "binary"}, {"neg_sampling": dict(mode="triplet", amount=2)}, {"disjoint": True}])
+def test_links(file, options):
+    wanted_edges = of_file(file).edge_index[:, 5:45]
+    options = {"batch_size": 16} | options
+    wanted = drawn(LinkNeighborLoader, of_file(file), [3, 2], edge_label_index=wanted_edges, is_sorted=True, **options)
+    found = drawn(LinkNeighborLoader, plait.store.load(file), [3, 2], edge_label_index=(None, wanted_edges), **options)
+    fields = ("n_id", "e_id", "edge_index", "x", "y", "input_id", "edge_label_index", "edge_label", "batch",
+              "src_index", "dst_pos_index", "dst_neg_index")
+    assert_equal_batches(found, wanted, fields)
+
+
+def test_loaders_of_pytorch_geometric_with_our_sampler(file):
+    stores = plait.store.load(file)
+    sampler = NeighborSampler(stores, [3, 2])
+    ids, ends = torch.arange(60), of_file(file).edge_index[:, :20]
+    found = drawn(torch_geometric.loader.NodeLoader, stores, sampler, ids, batch_size=16)
+    assert_equal_batches(found, drawn(NeighborLoader, stores, [3, 2], ids, batch_size=16))
+    found = drawn(torch_geometric.loader.LinkLoader, stores, sampler, (None, ends), batch_size=16)
+    wanted = drawn(LinkNeighborLoader, stores, [3, 2], (None, ends), batch_size=16)
+    assert_equal_batches(found, wanted, ("n_id", "e_id", "x", "edge_label_index"))
+
+
+@pytest.mark.parametrize("kind", ["file", "coo", "csc", "csr"])
+def test_the_sampler_of_pytorch_geometric_reads_the_edges(file, kind, recwarn):
+    data = of_file(file)
+    stores = plait.store.load(file) if kind == "file" else stores_of(data, kind)
+    theirs = torch_geometric.sampler.NeighborSampler(stores, [3])
+    assert theirs.num_nodes == 60
+    assert torch.equal(theirs.colptr.diff(), data.edge_index[1].bincount(minlength=60))
+    assert torch.equal(theirs.row, data.edge_index[0]) or kind != "file"
+    columns = torch.arange(60).repeat_interleave(theirs.colptr.diff())
+    assert sorted(zip(theirs.row.tolist(), columns.tolist())) == sorted(zip(*data.edge_index.tolist()))
+
+
+def types(data):
+    features, edges = FeatureStore(), GraphStore()
+    for name in data.node_types:
+        features.put_tensor(data[name].x, name, "x", None)
+    for kind in data.edge_types:
+        features.put_tensor(data[kind].edge_attr, kind, "edge_attr", None)
+        size = data[kind[0]].num_nodes, data[kind[2]].num_nodes
+        edges.put_edge_index(tuple(data[kind].edge_index), kind, "coo", size=size)
+    return features, edges
+
+
+def test_types():
+    """The drawing order of edge types is that of a set of PyTorch Geometric, so all neighbours are taken."""
+    data = graph_of_types()
+    options = {"input_nodes": ("paper", torch.arange(40)), "batch_size": 16}
+    found = drawn(NeighborLoader, types(data), [-1, -1], **options)
+    for mine, theirs in zip(found, drawn(NeighborLoader, data, [-1, -1], **options)):
+        for name in data.node_types:
+            assert torch.equal(mine[name].n_id.sort().values, theirs[name].n_id.sort().values)
+            assert torch.equal(mine[name].x, data[name].x[mine[name].n_id])
+        for kind in data.edge_types:
+            assert torch.equal(mine[kind].e_id.sort().values, theirs[kind].e_id.sort().values)
+            assert torch.equal(types(data)[0][kind, "edge_attr", mine[kind].e_id], mine[kind].e_id)
+
+
+def test_the_whole_type_as_seeds():
+    data = graph_of_types()
+    batch, = NeighborLoader(types(data), [1], "author", batch_size=99)
+    assert torch.equal(batch["author"].n_id[:15], torch.arange(15))
+
+
+def test_times():
+    """Neighbours are not later than the seed; times are an attribute of the store."""
+    data = graph().sort(sort_by_row=False)
+    features, edges = stores_of(data)
+    edges.put_edge_index(tuple(data.edge_index), None, "coo", is_sorted=True, size=(60, 60))
+    features.put_tensor(torch.arange(60) % 10, None, "time", None)
+    for batch in NeighborLoader((features, edges), [5, 5], torch.arange(60), time_attr="time", batch_size=20):
+        assert (batch.time <= batch.time[batch.batch]).all() and batch.num_nodes > 20
+
+
+def test_stores_that_do_not_belong_together(file):
+    features, edges = plait.store.load(file)
+    others, _ = stores_of(Data(x=torch.ones(61, 1), y=torch.ones(61), edge_index=torch.zeros(2, 1, dtype=torch.long)))
+    with pytest.raises(ValueError, match="^the feature store has 61 rows, but the graph store has 60 nodes; give as "):
+        NeighborLoader((others, edges), [2], torch.arange(5))
+    features, edges = types(graph_of_types())
+    features.update_tensor(torch.ones(16, 2), "author", "x", None)
+    with pytest.raises(ValueError, match="^the feature store's group 'author' has 16 rows, but the graph store has 15 "):
+        NeighborLoader((features, edges), [2], ("paper", torch.arange(5)))
+
+
+def test_wrong_seeds(file):
+    with pytest.raises(ValueError, match=r"^input_nodes\[1\] is 60, outside 0\.\.59; correct it$"):
+        NeighborLoader(plait.store.load(file), [2], torch.tensor([3, 60]))
+    with pytest.raises(ValueError, match=r"^edge_label_index\[1, 0\] is 60, outside 0\.\.59; correct it$"):
+        LinkNeighborLoader(plait.store.load(file), [2], (None, torch.tensor([[3], [60]])))
