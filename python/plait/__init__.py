@@ -20,7 +20,7 @@ need PyTorch Geometric.
 import importlib
 
 from plait._library import version as __version__
-from plait import parquet
+from plait import optim, parquet
 from plait.advice import advise
 from plait.aggregation import aggregate
 from plait.gather import gather
@@ -31,7 +31,7 @@ from plait.spread import spread
 from plait.world import check, device, rank, world_size
 
 __all__ = ["Checkpoint", "Graph", "advise", "aggregate", "check", "device", "gather", "load_checkpoint", "loader",
-           "mean", "nn", "parallelize", "parquet", "rank", "save_checkpoint", "spread", "sum", "world_size",
+           "mean", "nn", "optim", "parallelize", "parquet", "rank", "save_checkpoint", "spread", "sum", "world_size",
            "__version__"]
 
 # PyTorch Geometric, which takes seconds to import, is needed by these alone.
