@@ -20,7 +20,7 @@ checkpoints need PyTorch Geometric.
 import importlib
 
 from plait._library import version as __version__
-from plait import parquet
+from plait import optim, parquet
 from plait.advice import advise
 from plait.aggregation import aggregate
 from plait.gather import gather
@@ -33,8 +33,9 @@ from plait.walks import RandomWalks, random_walk
 from plait.world import check, device, rank, world_size
 
 __all__ = ["Checkpoint", "Graph", "NonEdges", "RandomWalks", "advise", "aggregate", "check", "device", "gather",
-           "load_checkpoint", "loader", "mean", "negative_sampling", "nn", "parallelize", "parquet", "random_walk",
-           "rank", "save_checkpoint", "spread", "store", "structured_negative_sampling", "sum", "world_size",
+           "load_checkpoint", "loader", "mean", "negative_sampling", "nn", "optim", "parallelize", "parquet",
+           "random_walk", "rank", "save_checkpoint", "spread", "store", "structured_negative_sampling", "sum",
+           "world_size",
            "__version__"]
 
 # PyTorch Geometric, which takes seconds to import, is needed by these alone.

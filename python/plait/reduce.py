@@ -232,6 +232,14 @@ class _Backward:
 _backward = _Backward()
 
 
+_summing = [_ShareGradients._backward_cls]
+
+
+def sums_over_ranks(function):
+    """Notes that the gradients of this torch.autograd.Function for weights are sums over ranks."""
+    _summing.append(function._backward_cls)
+
+
 def _checked(values):
     """Returns the values. On several ranks it refuses values that depend on a weight that is not
     shared, because the weight's gradient would come from own rows only."""
@@ -240,7 +248,7 @@ def _checked(values):
     seen, ahead = set(), [values.grad_fn]
     while ahead:
         node = ahead.pop()
-        if node is None or node in seen or isinstance(node, _ShareGradients._backward_cls):
+        if node is None or node in seen or isinstance(node, tuple(_summing)):
             continue
         seen.add(node)
         leaf = getattr(node, "variable", None)

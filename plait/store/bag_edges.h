@@ -1,0 +1,56 @@
+// Bags as edges between bags and rows of a table: a sum over a bag's rows is a product with a
+// sparse matrix (kernels/spmm.h), and the gradient of the rows a product with its transpose.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plait/base/raw_vector.h"
+#include "plait/kernels/edge_rows.h"
+#include "plait/store/bags.h"
+#include "plait/store/stored_rows.h"
+
+namespace plait {
+
+// The bags of a table that have rows of one rank, ascending, and their edges to these rows.
+struct OwnedBags {
+  std::vector<Slot> bags;           // numbers of bags of this table
+  std::vector<EdgeOffset> offsets;  // one per bag and one more
+  RawVector<Slot> rows;             // local rows, in the order of ids
+  RawVector<float> weights;         // one per edge; empty: all 1
+  std::vector<float> scale;         // one per bag: 1 / the ids of the whole bag; or empty
+};
+// Returns the bags of table t that read rows of `rank`, by all threads. `mean`: with `scale`.
+OwnedBags owned_bags(const Bags& bags, std::size_t t, const StoredRows& places, int rank,
+                     bool mean);
+
+// Returns for each rank the bags of table t that read rows of it, ascending.
+std::vector<std::vector<Slot>> bags_by_owner(const Bags& bags, std::size_t t,
+                                             const StoredRows& places);
+
+// Edges that add a row of gradients, `from`, to a row of a table, in the order in which they are
+// added.
+struct GradientEdges {
+  RawVector<Slot> rows;
+  RawVector<Slot> from;
+  RawVector<float> weights;  // one per edge, if `weighted`; else all are 1
+  bool weighted = false;     // must be set before edges are added that are to weigh
+
+  // Adds the edges of all bags of table t, the first of which reads row first_from of gradients.
+  // `mean`: an edge weighs 1 / the ids of its bag.
+  void add(const Bags& bags, std::size_t t, Slot first_from, bool mean);
+  // Adds those of a part of the bags.
+  void add(const OwnedBags& bags, Slot first_from);
+};
+
+// The same, by row of the table.
+struct EdgesByRow {
+  std::vector<Slot> rows;           // each row that has an edge, ascending
+  std::vector<EdgeOffset> offsets;  // one per such row and one more
+  RawVector<Slot> from;
+  RawVector<float> weights;
+};
+// Sorts the edges by row, those of a row in the order given, by all threads. `rows`: of the table.
+EdgesByRow by_row(GradientEdges edges, std::uint64_t rows);
+
+}  // namespace plait

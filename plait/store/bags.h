@@ -1,0 +1,61 @@
+// Bags of ids, of which embedding tables give sums of rows: as they are given, and as they are
+// worked on.
+//
+// Bags of several tables stand table by table: bag b of table t is bag t * per_table + b of all.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plait/base/ids.h"
+
+namespace plait {
+
+// Bags as torch.nn.functional.embedding_bag takes them: bag k has the ids from offsets[k] up to
+// offsets[k + 1], the last bag those up to the end. Nothing is owned.
+struct GivenBags {
+  std::span<const std::int64_t> ids;
+  std::span<const std::int64_t> offsets;
+  bool with_end = false;           // the last offset is not a bag but the end of the last one
+  const float* weights = nullptr;  // one per id, or null: all 1
+  std::string fault;               // what was found wrong with them already; or empty
+
+  std::uint64_t count() const {
+    return offsets.empty() || !with_end ? offsets.size() : offsets.size() - 1;
+  }
+};
+
+// The tables that bags are of.
+struct BagTables {
+  std::vector<std::uint64_t> rows;    // by table
+  std::vector<std::int64_t> padding;  // by table: the id that counts for nothing; or -1
+};
+
+// Throws UsageError with the fault, or with the first offset or id that is wrong, its place and the
+// allowed range.
+void check_bags(const GivenBags& given, const BagTables& tables);
+
+// Bags without padding: bag k has the ids ids[offsets[k]] up to ids[offsets[k + 1] - 1].
+struct Bags {
+  const EdgeOffset* offsets = nullptr;
+  const Slot* ids = nullptr;
+  const float* weights = nullptr;  // one per id, or null: all 1
+  std::uint64_t per_table = 0;
+
+  EdgeOffset begin(std::size_t table) const { return offsets[table * per_table]; }
+  EdgeOffset end(std::size_t table) const { return offsets[(table + 1) * per_table]; }
+};
+
+// Where bags are written: one offset per bag and one more, at most given.ids.size() ids and, if
+// there are any, weights.
+struct BagMemory {
+  EdgeOffset* offsets;
+  Slot* ids;
+  float* weights;
+};
+// Writes bags that check_bags() has found right, by all threads. Returns them.
+Bags write_bags(const GivenBags& given, const BagTables& tables, const BagMemory& to);
+
+}  // namespace plait

@@ -1,0 +1,31 @@
+// A thread takes blocks of rows. The rule is chosen outside of the loop over a row, of which the
+// compiler makes vectors.
+#include "plait/base/parallel.h"
+#include "plait/store/row_update.h"
+
+namespace plait {
+
+void update_rows(const RowUpdate& update) {
+  constexpr std::size_t kGrain = 64;  // rows of a block
+  const auto with_rule = [&](auto rule) {
+    RowUpdate u = update;
+    parallel_blocks(u.count, kGrain, [=](std::size_t begin, std::size_t end) mutable {
+      u.rule = decltype(rule)::value;
+      for (std::size_t i = begin; i < end; ++i) {
+        const std::uint64_t first = static_cast<std::uint64_t>(u.rows[i]) * u.width;
+        for (std::uint64_t k = 0; k < u.width; ++k)
+          update_number(u, first + k, u.gradients[i * u.width + k]);
+      }
+    });
+  };
+  switch (update.rule) {
+    case RowRule::sgd:
+      return with_rule(std::integral_constant<RowRule, RowRule::sgd>{});
+    case RowRule::adagrad:
+      return with_rule(std::integral_constant<RowRule, RowRule::adagrad>{});
+    case RowRule::adam:
+      return with_rule(std::integral_constant<RowRule, RowRule::adam>{});
+  }
+}
+
+}  // namespace plait

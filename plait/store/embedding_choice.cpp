@@ -1,0 +1,86 @@
+#include "plait/store/embedding_choice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace plait {
+namespace {
+
+constexpr std::uint64_t kLeastColumns = 16;  // a cache line of floats
+
+// Returns the expected number of ranks that have one of `ids` rows which fall upon ranks alike.
+double owners_of_bag(double ids, int ranks) {
+  const double r = ranks;
+  return r * (1 - std::pow(1 - 1 / r, ids));
+}
+
+std::uint64_t bytes_of(double rows, std::uint64_t columns) {
+  return static_cast<std::uint64_t>(rows * static_cast<double>(columns * sizeof(float)));
+}
+
+}  // namespace
+
+std::vector<EmbeddingTable> choose_splits(const EmbeddingQuestion& q) {
+  std::vector<EmbeddingTable> chosen;
+  std::uint64_t rows = 0;
+  double ids = 0;
+  for (const EmbeddingUse& use : q.tables) {
+    chosen.push_back({.rows = use.rows});
+    rows += use.rows;
+    ids += use.ids;
+  }
+  if (q.ranks == 1) return chosen;
+  const auto ranks = static_cast<std::uint64_t>(q.ranks);
+  std::vector<std::size_t> whole;
+  for (std::size_t t = 0; t < chosen.size(); ++t) {
+    const EmbeddingUse& use = q.tables[t];
+    EmbeddingSplit& split = chosen[t].split;
+    if (use.rows <= q.samples)
+      split = EmbeddingSplit::replicated;
+    else if (use.rows > (rows + ranks - 1) / ranks)
+      split = EmbeddingSplit::rows;
+    else if (use.ids * q.ranks > ids)
+      split = q.width / ranks >= kLeastColumns ? EmbeddingSplit::columns : EmbeddingSplit::rows;
+    else
+      whole.push_back(t);
+  }
+  std::ranges::stable_sort(whole, std::greater{}, [&](std::size_t t) { return q.tables[t].ids; });
+  std::vector<double> load(ranks);
+  for (const std::size_t t : whole) {
+    const auto least = std::ranges::min_element(load);
+    chosen[t].owner = static_cast<int>(least - load.begin());
+    *least += q.tables[t].ids;
+  }
+  return chosen;
+}
+
+std::vector<EmbeddingCost> embedding_costs(const EmbeddingQuestion& q,
+                                           const std::vector<EmbeddingTable>& tables) {
+  const EmbeddingLayout layout(tables, q.width, q.ranks);
+  std::vector<EmbeddingCost> costs(static_cast<std::size_t>(q.ranks));
+  const auto samples = static_cast<double>(q.samples);
+  for (std::size_t t = 0; t < tables.size(); ++t)
+    for (int rank = 0; rank < q.ranks; ++rank) {
+      const EmbeddingPiece piece = layout.piece(t, rank);
+      if (piece.columns == 0) continue;
+      const double ids = q.tables[t].ids, all = samples * q.ranks, others = all - samples;
+      EmbeddingCost& cost = costs[static_cast<std::size_t>(rank)];
+      cost.memory += bytes_of(static_cast<double>(piece.rows), piece.columns);
+      switch (tables[t].split) {
+        case EmbeddingSplit::replicated:
+          cost.read += bytes_of(samples * ids, piece.columns);
+          break;
+        case EmbeddingSplit::rows:
+          cost.read += bytes_of(all * ids / q.ranks, piece.columns);
+          cost.sent += bytes_of(others * owners_of_bag(ids, q.ranks) / q.ranks, piece.columns);
+          break;
+        default:
+          cost.read += bytes_of(all * ids, piece.columns);
+          cost.sent += bytes_of(others, piece.columns);
+      }
+    }
+  return costs;
+}
+
+}  // namespace plait

@@ -1,0 +1,88 @@
+// Embedding tables over ranks on the CPU: sums over bags of ids, and the gradients of rows.
+//
+// Ranks of one host publish their bags in the symmetric heap. The owner of a piece sums the rows of
+// each bag and writes the sum where the reader has room for it, so that one row per bag and owner
+// moves instead of one per id; a rank whose rows no id of a bag names sends nothing for it, if the
+// table is divided by rows. Gradients take the same way back: an owner reads the gradient of each
+// bag and adds it to the rows that the bag names. No rank waits for another but at barriers.
+//
+// Determinism: a bag is summed in the order of its ids, by owner in the order of ranks; a row's
+// gradient in the order of (rank, bag, id). No bit depends on the number of threads, and gradients
+// of replicated tables have the same bits on all ranks.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "plait/base/raw_vector.h"
+#include "plait/store/bags.h"
+#include "plait/store/embedding_layout.h"
+#include "plait/symmetric/heap.h"
+
+namespace plait {
+
+// The gradient of a piece: its rows that have one, ascending, and `columns` floats for each.
+struct RowGradients {
+  std::vector<Slot> rows;
+  RawVector<float> values;
+};
+
+// The bags of a rank in a step. Sums become means over all ids of a bag with `mean`.
+struct EmbeddingBatch {
+  GivenBags bags;
+  bool mean = false;
+};
+
+class Embeddings {
+ public:
+  // Collective. `padding`: by table, as BagTables. Layout and padding are the same on all ranks.
+  // Throws UsageError for ranks on several hosts. The world outlives this object.
+  Embeddings(World& world, EmbeddingLayout layout, std::vector<std::int64_t> padding);
+  ~Embeddings();
+
+  const EmbeddingLayout& layout() const { return layout_; }
+
+  // Collective; ranks give any numbers of bags, also none. Writes out[b][t], `width` floats each:
+  // the sum of bag b of table t. `pieces`: by table this rank's piece, rows of its columns without
+  // gaps; or null if it is empty. Returns the number of the batch, for backward(). Throws
+  // UsageError on all ranks if the bags of one are wrong, DoesNotFitError if there is no memory.
+  std::uint64_t forward(const EmbeddingBatch& batch, std::span<const float* const> pieces,
+                        float* out);
+  // Collective. Returns by table the gradient of this rank's piece, from that of forward()'s
+  // result. `number`: what forward() returned for the batch, which need not be the last one.
+  std::vector<RowGradients> backward(const EmbeddingBatch& batch, std::uint64_t number,
+                                     const float* gradient);
+
+ private:
+  enum class Step : std::uint64_t { forward, backward };
+  struct Part;
+  // The sums of the bags of table t of a reader.
+  struct Sum {
+    int reader;
+    std::size_t t;
+    bool mean;
+  };
+
+  void begin(Step step, std::uint64_t number, const GivenBags& bags);
+  void publish(const EmbeddingBatch& batch, std::uint64_t number);
+  Part part(int rank) const;
+  void sum_for(const Sum& sum, const float* rows, float* out);
+  void sum_owned(const Sum& sum, const float* rows);
+  void collect(float* out) const;
+  void collect_owned(std::size_t t, float* out) const;
+  RowGradients gradients_of(std::size_t t, bool mean, const float* gradient) const;
+  std::uint64_t offer(std::size_t t, const RowGradients& mine, std::uint64_t start);
+  RowGradients join(std::size_t t) const;
+
+  World& world_;
+  const EmbeddingLayout layout_;
+  BagTables tables_;
+  std::unique_ptr<SymmetricHeap> heap_;
+  std::uint64_t number_ = 0;     // of the last batch
+  std::uint64_t published_ = 0;  // the number of the batch that the heap has; 0: none
+  // By table of split `rows`, by owner: this rank's bags of which the owner sends sums.
+  std::vector<std::vector<std::vector<Slot>>> sent_;
+};
+
+}  // namespace plait

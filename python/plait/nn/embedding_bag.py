@@ -1,0 +1,330 @@
+"""Embedding tables over ranks, with the interface of torch.nn.EmbeddingBag.
+
+    tables = plait.nn.EmbeddingBags([10**6, 300, 5000], 64, mode="sum", sparse=True)
+    out = tables(ids, offsets)  # (samples, 3, 64)
+
+Every rank calls the layers, forward and backward, in the same order, each with its own samples: any
+number of them, also none. A rank holds a piece of each table (`split`), sums the rows of its pieces for
+all ranks, and sends one row per bag instead of one per id. Gradients are sums over the samples of all
+ranks, as if one process had computed the sum of all ranks' losses.
+
+    split        each rank has
+    replicated   the whole table
+    table        the whole table, or nothing of it
+    columns      some columns of all rows
+    rows         some rows, which are dealt out by hash
+"""
+
+import dataclasses
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from plait._library import ops
+from plait.reduce import sums_over_ranks
+from plait.world import world_size
+
+
+class EmbeddingBag(torch.nn.Module):
+    """As torch.nn.EmbeddingBag, with the table spread over ranks; on one rank, with the same results.
+
+    Args:
+        num_embeddings, embedding_dim, mode, sparse, include_last_offset, padding_idx: as PyTorch's;
+            mode is "sum" or "mean".
+        _weight: (num_embeddings, embedding_dim), the same on every rank, of which each takes its piece.
+        split: "replicated", "table" (rank 0 has it), "columns" or "rows". None: replicated if
+            the table is small, else rows.
+        max_norm, norm_type, scale_grad_by_freq: not supported; leave them as they are.
+        device, dtype: the CPU and float32, the only ones yet.
+
+    weight: this rank's piece, which optimisers of PyTorch and of plait.optim change. It begins with
+    normal numbers that follow torch.manual_seed() on rank 0 and do not depend on the number of ranks.
+    full_weight() returns the whole table.
+
+    Collective, as is forward(). Raises NotImplementedError for arguments that are not supported, and
+    ValueError, on every rank, for ids or offsets that are wrong on one.
+    """
+
+    def __init__(self, num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
+                 mode="mean", sparse=False, _weight=None, include_last_offset=False, padding_idx=None,
+                 device=None, dtype=None, *, split=None):
+        super().__init__()
+        _refuse(max_norm=(max_norm, None), norm_type=(norm_type, 2.0),
+                scale_grad_by_freq=(scale_grad_by_freq, False))
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
+        splits = None if split is None else [split]
+        self._tables = _Tables([num_embeddings], embedding_dim, mode, sparse, include_last_offset,
+                               [padding_idx], splits, device=device, dtype=dtype)
+        self.padding_idx = self._tables.padding_idx(0)
+        self.weight = torch.nn.Parameter(self._tables.empty(0))
+        self.reset_parameters() if _weight is None else self.load_full_weight(_weight)
+
+    @classmethod
+    def from_pretrained(cls, embeddings, freeze=True, **options):
+        """Returns a layer with the rows of `embeddings`, a matrix that is the same on every rank; options
+        as those of the class. `freeze`: the weight gets no gradient."""
+        layer = cls(*embeddings.shape, _weight=embeddings, **options)
+        layer.weight.requires_grad_(not freeze)
+        return layer
+
+    def reset_parameters(self):
+        """Collective. Draws new weights; the row of padding_idx becomes 0."""
+        self._tables.draw([self.weight])
+
+    def full_weight(self):
+        """Collective. Returns the whole table, (num_embeddings, embedding_dim), on every rank."""
+        return self._tables.whole(0, self.weight)
+
+    def load_full_weight(self, weight):
+        """Takes this rank's piece of a whole table, which is the same on every rank."""
+        self._tables.load(0, self.weight, weight)
+
+    def forward(self, input, offsets=None, per_sample_weights=None):
+        """Returns the sums or means of bags, (bags, embedding_dim): of the rows of `input`, if that has
+        two dimensions and offsets is None; or of input[offsets[k]:offsets[k + 1]]. per_sample_weights: one
+        per id, without gradient, with mode "sum"."""
+        return self._tables.pool(input, offsets, per_sample_weights, [self.weight]).squeeze(1)
+
+    def extra_repr(self):
+        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}, {self._tables.describe()}"
+
+
+class EmbeddingBags(torch.nn.Module):
+    """Many tables of one width, in one call.
+
+    Args:
+        num_embeddings: the rows of each table.
+        embedding_dim, mode, sparse, include_last_offset: as of EmbeddingBag, for all tables.
+        padding_idx: an id for all tables, or one (or None) for each.
+        splits: one name per table, or None: chosen by the tables' sizes and by `ids_per_sample`.
+        ids_per_sample: how many ids a sample has in each table, on average; None: one.
+        samples: of each rank in a step, about; tables of fewer rows are replicated if they are chosen so.
+        device, dtype: as of EmbeddingBag.
+
+    weights: by table this rank's piece. full_weight(t) returns a whole table. Errors as EmbeddingBag.
+    """
+
+    def __init__(self, num_embeddings, embedding_dim, mode="mean", sparse=False, include_last_offset=False,
+                 padding_idx=None, splits=None, ids_per_sample=None, samples=2048, device=None, dtype=None):
+        super().__init__()
+        self.num_embeddings, self.embedding_dim = list(num_embeddings), embedding_dim
+        if padding_idx is None or isinstance(padding_idx, int):
+            padding_idx = [padding_idx] * len(self.num_embeddings)
+        self._tables = _Tables(self.num_embeddings, embedding_dim, mode, sparse, include_last_offset,
+                               padding_idx, splits, ids_per_sample, samples, device, dtype)
+        count = len(self.num_embeddings)
+        self.weights = torch.nn.ParameterList(self._tables.empty(t) for t in range(count))
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Collective. Draws new weights; rows of padding become 0."""
+        self._tables.draw(self.weights)
+
+    def full_weight(self, table):
+        """Collective. Returns a whole table on every rank."""
+        return self._tables.whole(table, self.weights[table])
+
+    def load_full_weight(self, table, weight):
+        """Takes this rank's piece of a whole table, which is the same on every rank."""
+        self._tables.load(table, self.weights[table], weight)
+
+    def forward(self, ids, offsets, per_sample_weights=None):
+        """Returns (samples, tables, embedding_dim).
+
+        Args:
+            ids: of all bags, table by table: first those of table 0 of all samples.
+            offsets: where each bag begins in `ids`: tables * samples numbers (and the end, if
+                include_last_offset), in the same order.
+            per_sample_weights: one per id, without gradient, with mode "sum".
+        """
+        return self._tables.pool(ids, offsets, per_sample_weights, list(self.weights))
+
+    def extra_repr(self):
+        return f"{len(self.num_embeddings)} tables, {self.embedding_dim}, {self._tables.describe()}"
+
+
+def _refuse(**given):
+    for name, (value, default) in given.items():
+        if value != default:
+            raise NotImplementedError(f"{name} is not supported by plait.nn.EmbeddingBag; leave it out")
+
+
+@dataclasses.dataclass
+class _Bags:
+    """What C++ takes: int64 ids and offsets, perhaps weights, or the text of what is wrong."""
+
+    tensors: list
+    with_end: bool = False
+    fault: str = ""
+
+
+class _Tables:
+    """The tables of a layer over ranks. Copies, and layers that are loaded from a file, join the ranks
+    anew."""
+
+    def __init__(self, rows, width, mode, sparse, with_end, padding, splits, ids=None, samples=2048, device=None,
+                 dtype=None):
+        if mode not in ("sum", "mean"):
+            raise NotImplementedError(f"mode {mode!r} is not supported; use 'sum' or 'mean'")
+        if dtype not in (None, torch.float32) or torch.device(device or "cpu").type != "cpu":
+            raise NotImplementedError(f"tables of {dtype or 'float32'} on {device or 'cpu'} are not supported "
+                                      "yet; use float32 on the CPU")
+        padding = [_checked_padding(p, n) for p, n in zip(padding, rows, strict=True)]
+        if splits is None:
+            ids = [1.0] * len(rows) if ids is None else [float(i) for i in ids]
+            splits, owners = ops.choose_embedding_splits(rows, width, ids, samples, world_size())
+        else:
+            owners = _owners(splits, rows)
+        self._made_of = (list(rows), width, list(splits), list(owners), padding)
+        self._settings = (mode, sparse, with_end)
+        self._join()
+
+    def _join(self):
+        self._handle = torch.classes.plait.Embeddings(*self._made_of)
+        self._pieces = [self._handle.piece(t) for t in range(len(self._made_of[0]))]
+
+    def __getstate__(self):
+        return self._made_of, self._settings
+
+    def __setstate__(self, state):
+        self._made_of, self._settings = state
+        self._join()
+
+    def __deepcopy__(self, memo):
+        copied = object.__new__(_Tables)
+        copied.__setstate__(self.__getstate__())
+        return copied
+
+    def describe(self):
+        mode, sparse, _ = self._settings
+        return f"mode={mode!r}, sparse={sparse}, splits={self._made_of[2]}"
+
+    def padding_idx(self, table):
+        padding = self._made_of[4][table]
+        return None if padding < 0 else padding
+
+    def empty(self, table):
+        rows, _, columns = self._pieces[table]
+        return torch.empty(rows, columns)
+
+    @torch.no_grad()
+    def draw(self, pieces):
+        seed = torch.randint(2**62, (1,))
+        if world_size() > 1:
+            ops.broadcast_(seed, 0)
+        for t, piece in enumerate(pieces):
+            ids = self._handle.ids(t)
+            ops.fill_normal_(piece.data, ids, int(seed), t, self._pieces[t][1])
+            piece[ids == self._made_of[4][t]] = 0
+
+    def whole(self, table, piece):
+        return self._handle.whole(table, piece.detach().contiguous())
+
+    @torch.no_grad()
+    def load(self, table, piece, weight):
+        rows, width = self._made_of[0][table], self._made_of[1]
+        if tuple(weight.shape) != (rows, width):
+            raise ValueError(f"the weight has shape {tuple(weight.shape)}, but the table is ({rows}, {width})")
+        _, first, columns = self._pieces[table]
+        piece.copy_(weight[self._handle.ids(table), first:first + columns])
+
+    def pool(self, ids, offsets, weights, pieces):
+        mode, _, with_end = self._settings
+        try:
+            bags = _bags(ids, offsets, weights, mode, with_end, len(pieces))
+        except ValueError as error:  # which all ranks must throw
+            none = torch.empty(0, dtype=torch.int64)
+            bags = _Bags([none, none], fault=str(error))
+        return _Sums.apply(self, bags, *pieces)
+
+    # The two directions, for _Sums.
+    def sums(self, bags, pieces):
+        mean = self._settings[0] == "mean"
+        return self._handle.forward(bags.tensors, bags.with_end, mean, bags.fault,
+                                    [piece.detach().contiguous() for piece in pieces])
+
+    def gradients(self, bags, number, gradient):
+        mode, sparse, _ = self._settings
+        return self._handle.backward(bags.tensors, bags.with_end, mode == "mean", number, gradient.contiguous(),
+                                     sparse)
+
+
+class _Sums(torch.autograd.Function):
+    @staticmethod
+    def forward(context, tables, bags, *pieces):
+        out, context.number = tables.sums(bags, pieces)
+        context.tables, context.with_end = tables, bags.with_end
+        context.save_for_backward(*bags.tensors)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(context, gradient):
+        bags = _Bags(list(context.saved_tensors), context.with_end)
+        gradients = context.tables.gradients(bags, context.number, gradient)
+        wanted = context.needs_input_grad[2:]
+        return None, None, *(g if w else None for g, w in zip(gradients, wanted))
+
+
+sums_over_ranks(_Sums)
+
+
+def _checked_padding(padding, rows):
+    if padding is None:
+        return -1
+    if not -rows <= padding < rows:
+        raise ValueError(f"padding_idx {padding} is outside of the table's {rows} rows")
+    return padding % rows
+
+
+def _owners(splits, rows):
+    """Returns the owner of each table that is not divided: they are dealt out to ranks by size."""
+    if len(splits) != len(rows):
+        raise ValueError(f"there are {len(splits)} splits for {len(rows)} tables")
+    owners, load = [0] * len(rows), [0] * world_size()
+    for t in sorted(range(len(rows)), key=lambda t: -rows[t]):
+        if splits[t] == "table":
+            owners[t] = load.index(min(load))
+            load[owners[t]] += rows[t]
+    return owners
+
+
+def _bags(ids, offsets, weights, mode, with_end, tables):
+    """Returns _Bags; raises ValueError for tensors that cannot be bags, but does not look into them."""
+    _check_integers("ids", ids)
+    if ids.dim() == 2:
+        if offsets is not None or tables > 1:
+            raise ValueError("ids have two dimensions, of which each row is a bag; leave out offsets, and give "
+                             "them to one table")
+        offsets = torch.arange(len(ids)) * ids.size(1)
+        with_end = False
+    elif ids.dim() != 1:
+        raise ValueError(f"ids have shape {tuple(ids.shape)}; use one dimension with offsets, or two")
+    _check_integers("offsets", offsets)
+    if offsets.dim() != 1:
+        raise ValueError(f"offsets have shape {tuple(offsets.shape)}, but must have one dimension")
+    tensors = [ids.long().flatten().contiguous(), offsets.long().contiguous()]
+    if weights is not None:
+        tensors.append(_checked_weights(weights, ids, mode))
+    return _Bags(tensors, with_end)
+
+
+def _check_integers(name, value):
+    if not isinstance(value, torch.Tensor):
+        raise ValueError(f"{name} must be a tensor of integers, but there is a {type(value).__name__}")
+    if value.dtype not in (torch.int64, torch.int32) or value.layout != torch.strided:
+        raise ValueError(f"{name} are {value.dtype}; use a dense tensor of int64 or int32")
+    if value.device.type != "cpu":
+        raise ValueError(f"{name} are on {value.device}, but the tables on the CPU; use .cpu()")
+
+
+def _checked_weights(weights, ids, mode):
+    if mode != "sum":
+        raise ValueError(f"per_sample_weights need mode 'sum', not {mode!r}")
+    if weights.shape != ids.shape or weights.dtype != torch.float32 or weights.device.type != "cpu":
+        raise ValueError(f"per_sample_weights are {weights.dtype} of shape {tuple(weights.shape)} on "
+                         f"{weights.device}; use one float32 on the CPU for each of {ids.numel()} ids")
+    if weights.requires_grad and torch.is_grad_enabled():
+        raise ValueError("gradients for per_sample_weights are not supported yet; pass .detach()")
+    return weights.detach().flatten().contiguous()

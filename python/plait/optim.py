@@ -1,0 +1,92 @@
+"""Optimisers that change only the rows of a table that have a gradient, in one pass over them.
+
+    tables = plait.nn.EmbeddingBags([10**6, 300], 64, mode="sum", sparse=True)
+    optimizer = plait.optim.RowAdagrad(tables.parameters(), lr=0.01)
+
+They take sparse gradients, of plait.nn.EmbeddingBag or torch.nn.EmbeddingBag with sparse=True, in float32
+on the CPU, and compute what PyTorch's optimisers do with these. Every rank changes its own pieces.
+"""
+
+import torch
+
+from plait._library import ops
+
+
+class _RowOptimizer(torch.optim.Optimizer):
+    """`rule`: its name in C++; `states`: the names of its arrays, in the order in which C++ takes them."""
+
+    rule, states = None, ()
+
+    def __init__(self, params, **defaults):
+        for name in ("lr", "eps", "lr_decay", "initial_accumulator_value"):
+            if defaults.get(name, 0) < 0:
+                raise ValueError(f"{name} is {defaults[name]}; use 0 or more")
+        if not all(0 <= beta < 1 for beta in defaults.get("betas", ())):
+            raise ValueError(f"betas are {defaults['betas']}; use numbers from 0 up to 1")
+        super().__init__(params, defaults)
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        """Changes the rows. Returns what `closure` returns, which is called first if it is given. Raises
+        ValueError for gradients that are not sparse."""
+        with torch.enable_grad():
+            loss = None if closure is None else closure()
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    self._change(p, group)
+        return loss
+
+    def _change(self, p, group):
+        if p.grad.layout != torch.sparse_coo or p.grad.sparse_dim() != 1:
+            raise ValueError(f"{type(self).__name__} takes sparse gradients; make the layer with sparse=True")
+        gradient = p.grad.coalesce()
+        state = self.state[p]
+        if not state:
+            state["step"] = 0
+            for name in self.states:
+                state[name] = torch.full_like(p, group.get("initial_accumulator_value", 0.0),
+                                              memory_format=torch.contiguous_format)
+        state["step"] += 1
+        ops.update_rows_(p.data, [state[name] for name in self.states], gradient.indices()[0],
+                         gradient.values().contiguous(), self.rule, self._numbers(group, state["step"]))
+        torch.autograd.graph.increment_version(p)
+
+
+class RowSGD(_RowOptimizer):
+    """As torch.optim.SGD(params, lr), without momentum or weight decay."""
+
+    rule = "sgd"
+
+    def __init__(self, params, lr=1e-3):
+        super().__init__(params, lr=lr)
+
+    def _numbers(self, group, step):
+        return [group["lr"], 0.0, 0.0, 0.0]
+
+
+class RowAdagrad(_RowOptimizer):
+    """As torch.optim.Adagrad, without weight decay."""
+
+    rule, states = "adagrad", ("sum",)
+
+    def __init__(self, params, lr=1e-2, lr_decay=0.0, initial_accumulator_value=0.0, eps=1e-10):
+        super().__init__(params, lr=lr, lr_decay=lr_decay, initial_accumulator_value=initial_accumulator_value,
+                         eps=eps)
+
+    def _numbers(self, group, step):
+        return [group["lr"] / (1 + (step - 1) * group["lr_decay"]), group["eps"], 0.0, 0.0]
+
+
+class RowAdam(_RowOptimizer):
+    """As torch.optim.SparseAdam."""
+
+    rule, states = "adam", ("exp_avg_sq", "exp_avg")
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
+        super().__init__(params, lr=lr, betas=betas, eps=eps)
+
+    def _numbers(self, group, step):
+        first, second = group["betas"]
+        rate = group["lr"] * (1 - second**step) ** 0.5 / (1 - first**step)
+        return [rate, group["eps"], 1 - first, 1 - second]

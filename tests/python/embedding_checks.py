@@ -1,0 +1,252 @@
+"""Checks of plait.nn.EmbeddingBag and EmbeddingBags on any number of ranks; each rank asserts them, against
+torch.nn.EmbeddingBag with whole tables and the samples of all ranks in the same process."""
+
+import copy
+import io
+
+import pytest
+import torch
+
+import plait
+from plait.nn import EmbeddingBag, EmbeddingBags
+
+SPLITS = ("replicated", "table", "columns", "rows", None)
+
+
+def close(found, wanted):
+    assert torch.allclose(found, wanted, rtol=1e-4, atol=1e-5), (found, wanted)
+
+
+def bags_of(rank, rows, per_table, seed=0):
+    """Returns ids, offsets and weights of a rank, table by table; a quarter of the bags are empty."""
+    random = torch.Generator().manual_seed(1000 * seed + rank)
+    sizes = torch.randint(0, 4, (len(rows), per_table), generator=random)
+    ids = [torch.randint(n, (int(size.sum()),), generator=random) for n, size in zip(rows, sizes)]
+    ends = sizes.flatten().cumsum(0)
+    return torch.cat(ids), ends - sizes.flatten(), torch.rand(int(ends[-1]) if len(ends) else 0, generator=random)
+
+
+def table_bags(bags, t, tables):
+    """Returns the ids, offsets and weights of one table's bags."""
+    ids, offsets, weights = bags
+    per_table = len(offsets) // tables
+    ends = torch.cat([offsets, torch.tensor([len(ids)])])
+    first, last = int(ends[t * per_table]), int(ends[(t + 1) * per_table])
+    return ids[first:last], offsets[t * per_table:(t + 1) * per_table] - first, weights[first:last]
+
+
+def samples(rank):
+    """The last of several ranks has no samples."""
+    return 0 if plait.world_size() > 1 and rank == plait.world_size() - 1 else 11 + 3 * rank
+
+
+def whole_tables(layer, count):
+    with torch.no_grad():
+        return [layer.full_weight(t) for t in range(count)]
+
+
+def gradient_of(rank, per_table, tables, width):
+    random = torch.Generator().manual_seed(rank + 77)
+    return torch.randn(per_table, tables, width, generator=random)
+
+
+def own_part(layer, t, whole):
+    """Returns this rank's piece of a whole gradient."""
+    copied = torch.empty_like(layer.weights[t])
+    layer._tables.load(t, copied, whole)
+    return copied
+
+
+def many_tables_are_as_pytorch():
+    rows, width = [50, 1, 300, 7, 40], 12
+    for mode in ("sum", "mean"):
+        for sparse in (True, False):
+            layer = EmbeddingBags(rows, width, mode=mode, sparse=sparse, padding_idx=[None, None, 3, -1, 0],
+                                  splits=["replicated", "table", "rows", "columns", "table"])
+            plain = [torch.nn.EmbeddingBag(n, width, mode=mode, padding_idx=p, _weight=w) for n, p, w in
+                     zip(rows, [None, None, 3, 6, 0], whole_tables(layer, len(rows)))]
+            for step in range(2):
+                check_step(layer, plain, mode, step)
+
+
+def check_step(layer, plain, mode, step):
+    tables, width = len(plain), layer.embedding_dim
+    layer.zero_grad()
+    for t in plain:
+        t.zero_grad()
+    for rank in range(plait.world_size()):
+        bags = bags_of(rank, layer.num_embeddings, samples(rank), step)
+        parts = [table_bags(bags, t, tables) for t in range(tables)]
+        weighted = mode == "sum" and step == 1
+        wanted = torch.stack([p(ids, offsets, weights if weighted else None)
+                              for p, (ids, offsets, weights) in zip(plain, parts)], 1)
+        gradient = gradient_of(rank, samples(rank), tables, width)
+        wanted.backward(gradient)
+        if rank == plait.rank():
+            out = layer(*bags[:2], bags[2] if weighted else None)
+            close(out, wanted)
+            out.backward(gradient)
+    for t, p in enumerate(plain):
+        piece = layer.weights[t]
+        if piece.numel() > 0:
+            close(piece.grad.to_dense() if piece.grad.is_sparse else piece.grad, own_part(layer, t, p.weight.grad))
+
+
+def one_table_is_as_pytorch():
+    for split in SPLITS:
+        for end in (True, False):
+            torch.manual_seed(plait.rank())  # rank 0's counts
+            layer = EmbeddingBag(40, 6, mode="sum", sparse=True, include_last_offset=end, padding_idx=-2,
+                                 split=split)
+            assert layer.padding_idx == 38
+            plain = torch.nn.EmbeddingBag(40, 6, mode="sum", sparse=True, include_last_offset=end,
+                                          padding_idx=38, _weight=layer.full_weight().detach())
+            assert plain.weight[38].abs().sum() == 0
+            ids = torch.randint(40, (9, 5), dtype=torch.int32)
+            close(layer(ids), plain(ids))
+            weights = torch.rand(9, 5)
+            close(layer(ids, per_sample_weights=weights), plain(ids, per_sample_weights=weights))
+            offsets = torch.tensor([0, 4, 4, 17, 45][:4 + end])
+            close(layer(ids.flatten(), offsets), plain(ids.flatten(), offsets))
+            assert layer(ids[:0]).shape == (0, 6)
+
+
+def weights_do_not_depend_on_ranks():
+    wholes = []
+    for split in SPLITS:
+        torch.manual_seed(5)
+        wholes.append(EmbeddingBag(2000, 9, padding_idx=4, split=split).full_weight())
+        assert torch.equal(wholes[0], wholes[-1])
+    values = wholes[0][5:]
+    assert abs(values.mean()) < 0.03 and abs(values.std() - 1) < 0.03 and values.abs().max() > 3
+    assert torch.equal(wholes[0][4], torch.zeros(9))
+    assert abs(torch.corrcoef(values.t()) - torch.eye(9)).max() < 0.1
+    # Of seed 5, on any number of ranks.
+    close(wholes[0][7, :3], torch.tensor(FIRST))
+
+
+FIRST = [1.0124869, 1.0962480, -0.7456113]
+
+
+def rows_optimisers_are_as_pytorch():
+    pairs = [(plait.optim.RowSGD, torch.optim.SGD, {"lr": 0.3}),
+             (plait.optim.RowAdagrad, torch.optim.Adagrad,
+              {"lr": 0.2, "lr_decay": 0.1, "initial_accumulator_value": 0.05, "eps": 1e-6}),
+             (plait.optim.RowAdam, torch.optim.SparseAdam, {"lr": 0.05, "betas": (0.8, 0.95), "eps": 1e-7})]
+    for ours, theirs, options in pairs:
+        layer = EmbeddingBags([60, 20], 8, mode="sum", sparse=True, splits=["rows", "replicated"])
+        other = copy.deepcopy(layer)
+        assert other._tables._handle is not layer._tables._handle
+        steps = [(layer, ours(layer.parameters(), **options)), (other, theirs(other.parameters(), **options))]
+        for step in range(4):
+            for tables, optimizer in steps:
+                optimizer.zero_grad()
+                bags = bags_of(plait.rank(), [60, 20], samples(plait.rank()), step)
+                tables(*bags[:2]).pow(2).sum().backward()
+                optimizer.step()
+            for a, b in zip(layer.parameters(), other.parameters()):
+                assert torch.allclose(a, b, rtol=1e-5, atol=1e-6)
+        state = steps[0][1].state_dict()
+        again = ours(layer.parameters(), **options)
+        again.load_state_dict(state)
+        assert again.state_dict()["state"].keys() == state["state"].keys()
+
+
+def replicated_tables_stay_equal():
+    layer = EmbeddingBags([30, 9], 16, mode="mean", sparse=True, splits=["replicated", "replicated"])
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.5)
+    for step in range(3):
+        optimizer.zero_grad()
+        layer(*bags_of(plait.rank(), [30, 9], samples(plait.rank()), step)[:2]).sin().sum().backward()
+        optimizer.step()
+    bits = sum(int(w.detach().view(torch.int32).long().sum()) for w in layer.weights)
+    assert int(plait.sum(torch.tensor(bits))) == bits * plait.world_size()
+
+
+def mean_over_ranks_takes_them():
+    layer = EmbeddingBag(20, 4, mode="sum", split="rows")
+    loss = plait.mean(layer(torch.arange(20).view(5, 4)).pow(2).sum(1))
+    loss.backward()
+    plain = layer.full_weight().detach().requires_grad_()
+    plain.view(5, 4, 4).sum(1).pow(2).sum(1).mean().backward()
+    wanted = torch.empty_like(layer.weight)
+    layer._tables.load(0, wanted, plain.grad)
+    close(layer.weight.grad, wanted)
+
+
+def layers_are_saved_and_loaded():
+    whole = torch.randn(33, 5)
+    layer = EmbeddingBag.from_pretrained(whole, mode="mean", split="rows")
+    assert not layer.weight.requires_grad
+    assert torch.equal(layer.full_weight(), whole)
+    file = io.BytesIO()
+    torch.save(layer, file)
+    file.seek(0)
+    again = torch.load(file, weights_only=False)
+    assert torch.equal(again.full_weight(), whole)
+    fresh = EmbeddingBag(33, 5, split="rows")
+    fresh.load_state_dict(layer.state_dict())
+    assert torch.equal(fresh.full_weight(), whole)
+    tables = EmbeddingBags([33, 2], 5)
+    tables.load_full_weight(0, whole)
+    assert torch.equal(tables.full_weight(0), whole)
+
+
+def wrong_bags_are_one_error_on_every_rank():
+    layer = EmbeddingBags([10, 20], 4, mode="sum")
+    right = (torch.tensor([1, 2]), torch.tensor([0, 1]))
+    last = plait.world_size() - 1
+    prefix = f"rank {last}: " if last > 0 else ""
+    long = torch.long
+    for wrong, text in (
+        ((torch.tensor([1, 20]), right[1]), "ids[1] is 20, outside 0..19 of table 1"),
+        ((torch.tensor([-1, 2]), right[1]), "ids[0] is -1, outside 0..9 of table 0"),
+        ((torch.arange(4), torch.tensor([0, 3, 2, 4])), "offsets[2] is 2, below offsets[1], which is 3"),
+        ((right[0], torch.tensor([0, 1, 2])), "offsets are of 3 bags, which cannot be divided among 2 tables"),
+        ((right[0].float(), right[1]), "ids are torch.float32; use a dense tensor of int64 or int32"),
+        ((right[0], None), "offsets must be a tensor of integers, but there is a NoneType"),
+        ((torch.zeros(2, 2, dtype=long), None), "ids have two dimensions, of which each row is a bag; leave out "
+                                                "offsets, and give them to one table"),
+        ((*right, torch.ones(3)), "per_sample_weights are torch.float32 of shape (3,) on cpu; use one float32 on "
+                                  "the CPU for each of 2 ids"),
+        ((*right, torch.ones(2, requires_grad=True)), "gradients for per_sample_weights are not supported yet; "
+                                                      "pass .detach()"),
+    ):
+        with pytest.raises(ValueError) as error:
+            layer(*(wrong if plait.rank() == last else right))
+        assert str(error.value).split("\n")[0] == prefix + text
+    close(layer(*right)[0, 0], layer.full_weight(0)[1])
+
+
+def wrong_arguments_are_refused():
+    for options in ({"max_norm": 1.0}, {"scale_grad_by_freq": True}, {"mode": "max"}, {"dtype": torch.float64}):
+        with pytest.raises(NotImplementedError):
+            EmbeddingBag(10, 4, **options)
+    for options in ({"padding_idx": 10}, {"split": "cells"}, {"_weight": torch.zeros(10, 5)}):
+        with pytest.raises(ValueError):
+            EmbeddingBag(10, 4, **options)
+    with pytest.raises(ValueError):
+        EmbeddingBags([10, 20], 4, splits=["rows"])
+    with pytest.raises(ValueError):
+        plait.optim.RowAdam([torch.nn.Parameter(torch.zeros(2, 2))], betas=(1.0, 0.9))
+    dense = EmbeddingBag(10, 4, split="replicated")
+    dense(torch.tensor([[1]])).sum().backward()
+    with pytest.raises(ValueError, match="sparse=True"):
+        plait.optim.RowSGD(dense.parameters()).step()
+
+
+def different_tables_are_refused():
+    if plait.world_size() > 1:
+        with pytest.raises(ValueError, match="ranks make different embedding tables: table 0 is 10 rows"):
+            EmbeddingBag(10 + plait.rank(), 4, split="rows")
+
+
+CHECKS = [many_tables_are_as_pytorch, one_table_is_as_pytorch, weights_do_not_depend_on_ranks,
+          rows_optimisers_are_as_pytorch, replicated_tables_stay_equal, mean_over_ranks_takes_them,
+          layers_are_saved_and_loaded, wrong_bags_are_one_error_on_every_rank, wrong_arguments_are_refused,
+          different_tables_are_refused]
+
+if __name__ == "__main__":
+    for check in CHECKS:
+        torch.manual_seed(3)
+        check()
