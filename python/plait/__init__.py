@@ -35,8 +35,7 @@ from plait.world import check, device, rank, world_size
 __all__ = ["Checkpoint", "Graph", "NonEdges", "RandomWalks", "advise", "aggregate", "check", "device", "gather",
            "load_checkpoint", "loader", "mean", "negative_sampling", "nn", "optim", "parallelize", "parquet",
            "random_walk", "rank", "save_checkpoint", "spread", "store", "structured_negative_sampling", "sum",
-           "world_size",
-           "__version__"]
+           "world_size", "__version__"]
 
 # PyTorch Geometric, which takes seconds to import, is needed by these alone.
 _NEED_TORCH_GEOMETRIC = {"nn": "plait.nn", "checkpoint": "plait.checkpoint", "loader": "plait.loader",
