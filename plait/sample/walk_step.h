@@ -1,7 +1,6 @@
 // One step of a random walk, one function for the CPU and the GPU.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "plait/base/host_device.h"
@@ -31,32 +30,48 @@ struct WalkGraph {
     const double* const row = sums + offsets[v];
     return position > 0 ? row[position] - row[position - 1] : row[0];
   }
+  // Returns the sums of the weights of the edges of v, and of those that lead to a vertex.
+  PLAIT_HOST_DEVICE double weight_of_all(std::uint64_t v) const {
+    return sums != nullptr ? sums[offsets[v + 1] - 1] : static_cast<double>(degree(v));
+  }
+  PLAIT_HOST_DEVICE double weight_to(std::uint64_t v, std::uint64_t to) const {
+    double sum = 0;
+    const V* const row = neighbours + offsets[v];
+    for (std::uint64_t p = first_to(v, to); p < degree(v) && (!sorted || row[p] == to); ++p)
+      if (row[p] == to) sum += weight(v, p);
+    return sum;
+  }
   PLAIT_HOST_DEVICE bool has_edge(std::uint64_t v, std::uint64_t to) const {
-    const V *first = neighbours + offsets[v], *last = neighbours + offsets[v + 1];
+    const std::uint64_t p = first_to(v, to);
+    return p < degree(v) && neighbours[offsets[v] + p] == to;
+  }
+  // Returns the first position of an edge of v to a vertex, if there is one.
+  PLAIT_HOST_DEVICE std::uint64_t first_to(std::uint64_t v, std::uint64_t to) const {
+    const V* const row = neighbours + offsets[v];
+    std::uint64_t first = 0, last = degree(v);
     if (!sorted) {
-      while (first < last && *first != to) ++first;
-      return first < last;
+      while (first < last && row[first] != to) ++first;
+      return first;
     }
     while (first < last) {
-      const V* const middle = first + (last - first) / 2;
-      if (*middle < to)
+      const std::uint64_t middle = first + (last - first) / 2;
+      if (row[middle] < to)
         first = middle + 1;
       else
         last = middle;
     }
-    return first < neighbours + offsets[v + 1] && *first == to;
+    return first;
   }
 };
 
-// The rule of a step. Chances are relative to the greatest of the three, which is 1.
+// The rule of a step: the factors of weights of edges (node2vec), and the chance of a restart.
 struct WalkRule {
-  double back = 1, near = 1, far = 1;  // node2vec's 1 / p, 1 and 1 / q
+  double back = 1, near = 1, far = 1;  // 1 / p, 1 and 1 / q
   double restart = 0;
   bool second_order = false;
 
   static WalkRule of(double p, double q, double restart) {
-    const double most = std::max({1 / p, 1.0, 1 / q});
-    return {1 / p / most, 1 / most, 1 / q / most, restart, p != 1 || q != 1};
+    return {1 / p, 1, 1 / q, restart, p != 1 || q != 1};
   }
 };
 
@@ -92,57 +107,74 @@ class WalkDraws {
 
 namespace walk_step {
 
-// Returns node2vec's chance of a step to `to`, by whether an edge leads from there to the vertex
+// Returns node2vec's factor of an edge to `to`, by whether an edge leads from there to the vertex
 // before.
 template <class V>
-PLAIT_HOST_DEVICE double chance(const WalkGraph<V>& graph, const WalkRule& rule, const Walk& walk,
+PLAIT_HOST_DEVICE double factor(const WalkGraph<V>& graph, const WalkRule& rule, const Walk& walk,
                                 std::uint64_t to) {
   if (to == walk.before) return rule.back;
   if (rule.near == rule.far) return rule.near;
   return graph.has_edge(to, walk.before) ? rule.near : rule.far;
 }
 
-// Returns the position of an edge that is drawn by the chances of all.
+// Returns a neighbour that is drawn by weights times factors, all of which are computed.
 template <class V>
 PLAIT_HOST_DEVICE std::uint64_t drawn_by_all(const WalkGraph<V>& graph, const WalkRule& rule,
                                              const Walk& walk, double share) {
   const V* const row = graph.neighbours + graph.offsets[walk.at];
   const std::uint64_t degree = graph.degree(walk.at);
-  const auto chance_at = [&](std::uint64_t p) {
+  const auto part = [&](std::uint64_t p) {
     const double weight = graph.weight(walk.at, p);
-    return weight > 0 ? weight * chance(graph, rule, walk, row[p]) : 0;
+    return weight > 0 ? weight * factor(graph, rule, walk, row[p]) : 0;
   };
   double all = 0, sum = 0;
-  for (std::uint64_t p = 0; p < degree; ++p) all += chance_at(p);
+  for (std::uint64_t p = 0; p < degree; ++p) all += part(p);
   std::uint64_t drawn = 0;
   for (std::uint64_t p = 0; p < degree; ++p) {
-    const double here = chance_at(p);
+    const double here = part(p);
     if (here > 0) drawn = p;
     if ((sum += here) > share * all) break;
   }
-  return drawn;
+  return row[drawn];
 }
 
-// Returns the position of the edge that the walk takes, by rejection (Yang et al., "KnightKing",
-// SOSP 2019, section 4): an edge is proposed by its weight alone, and taken by its chance. If that
-// takes more proposals than the row has edges, all chances are computed instead.
+// Returns a neighbour that is drawn by weights alone.
+template <class V>
+PLAIT_HOST_DEVICE std::uint64_t proposed(const WalkGraph<V>& graph, std::uint64_t at,
+                                         const Philox::Block& words) {
+  const EdgeOffset first = graph.offsets[at];
+  const std::uint64_t degree = graph.degree(at);
+  const std::uint64_t position =
+      graph.sums != nullptr
+          ? drawn_by_sums(graph.sums + first, degree, uniform_double(words[0], words[1]))
+          : uniform_below(degree, words[0], words[1]);
+  return graph.neighbours[first + position];
+}
+
+// Returns the neighbour to which the walk goes, by rejection (Yang et al., "KnightKing", SOSP 2019,
+// section 4): a neighbour is proposed by weights, and taken by its factor. Edges back whose factor
+// is greater than all others have the surplus as a share of their own, so that it does not lessen
+// the chance of other proposals. If more proposals are refused than the row has edges, all factors
+// are computed instead.
 template <class V>
 PLAIT_HOST_DEVICE std::uint64_t drawn(const WalkGraph<V>& graph, const WalkRule& rule,
                                       const Walk& walk, const WalkDraws& draws) {
+  if (!rule.second_order || walk.before == Walk::kNowhere)
+    return proposed(graph, walk.at, draws.block(0));
   constexpr std::uint64_t kLeast = 16;
-  const EdgeOffset first = graph.offsets[walk.at];
-  const std::uint64_t degree = graph.degree(walk.at);
-  const std::uint64_t most =
-      degree + kLeast < WalkDraws::kWhole ? degree + kLeast : WalkDraws::kWhole;
+  const std::uint64_t wanted = graph.degree(walk.at) + kLeast;
+  const std::uint64_t most = wanted < WalkDraws::kWhole ? wanted : WalkDraws::kWhole;
+  const double greatest = rule.near > rule.far ? rule.near : rule.far;
+  const double all = graph.weight_of_all(walk.at), others = all * greatest;
+  double surplus = 0;
+  if (rule.back > greatest)
+    surplus = graph.weight_to(walk.at, walk.before) * (rule.back - greatest);
   for (std::uint64_t i = 0; i < most; ++i) {
     const Philox::Block words = draws.block(i);
-    const std::uint64_t position =
-        graph.sums != nullptr
-            ? drawn_by_sums(graph.sums + first, degree, uniform_double(words[0], words[1]))
-            : uniform_below(degree, words[0], words[1]);
-    if (!rule.second_order || walk.before == Walk::kNowhere) return position;
-    const double taken = chance(graph, rule, walk, graph.neighbours[first + position]);
-    if (uniform_double(words[2], words[3]) < taken) return position;
+    const double share = uniform_double(words[2], words[3]) * (others + surplus);
+    if (share >= others) return walk.before;
+    const std::uint64_t to = proposed(graph, walk.at, words);
+    if (share < all * factor(graph, rule, walk, to)) return to;
   }
   return drawn_by_all(graph, rule, walk, draws.share(WalkDraws::kWhole));
 }
@@ -157,9 +189,9 @@ PLAIT_HOST_DEVICE void step(const WalkGraph<V>& graph, const WalkRule& rule, con
     walk.at = walk.start;
     walk.before = Walk::kNowhere;
   } else if (!graph.is_end(walk.at)) {
-    const std::uint64_t position = walk_step::drawn(graph, rule, walk, draws);
+    const std::uint64_t to = walk_step::drawn(graph, rule, walk, draws);
     walk.before = walk.at;
-    walk.at = graph.neighbours[graph.offsets[walk.at] + position];
+    walk.at = to;
   }
 }
 

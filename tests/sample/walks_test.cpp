@@ -100,10 +100,13 @@ TEST(RandomWalks, HaveTheChancesOfNode2vec) {
             << c.settings.p << " " << c.settings.q << " from " << start << " " << c.weighted;
 }
 
-// Proposals are hardly ever taken, so that the chances of all edges are computed.
+// Steps back outweigh all others, or proposals are hardly ever taken, so that all factors are
+// computed.
 TEST(RandomWalks, HaveTheChancesOfFarParameters) {
-  for (const bool weighted : {false, true}) {
-    const WalkCase c{{.length = 2, .p = 1e-3, .q = 2}, weighted};
+  for (const WalkCase& c : {WalkCase{{.length = 2, .p = 1e-3, .q = 2}, false},
+                            {{.length = 2, .p = 1e-3, .q = 2}, true},
+                            {{.length = 2, .p = 1e3, .q = 1e4}, false},
+                            {{.length = 2, .p = 1e3, .q = 1e4}, true}})
     for (const std::uint64_t start : {5, 0}) {
       Chances chances = c.chances(start);
       Outcomes outcomes = c.outcomes(start, false);
@@ -116,9 +119,9 @@ TEST(RandomWalks, HaveTheChancesOfFarParameters) {
         return true;
       });
       if (rare > 0) chances[{0}] = rare;
-      EXPECT_GT(likelihood(outcomes, chances), kLeast) << start << " " << weighted;
+      EXPECT_GT(likelihood(outcomes, chances), kLeast)
+          << start << " " << c.settings.p << " " << c.weighted;
     }
-  }
 }
 
 TEST(RandomWalks, RestartByChance) {
