@@ -11,6 +11,7 @@ import plait
 from plait.nn import EmbeddingBags
 from plait.world import all_reduce
 
+DEVICE = plait.device()  # this rank's GPU, or the CPU
 TABLES, KEYS, WIDTH, BATCH = [20000, 3000, 300, 40], [3, 2, 1, 1], 16, 1024  # keys per sample of each table
 torch.manual_seed(0)
 taste = [torch.randn(n) for n in TABLES]  # what the model is to find out: how much each key is liked
@@ -27,13 +28,14 @@ def batch(number):
     own = slice(plait.rank(), None, plait.world_size())
     dense, clicks, keys = dense[own], clicks[own], [k[own] for k in keys]
     sizes = torch.tensor(KEYS).repeat_interleave(len(dense))  # table by table
-    return dense, torch.cat([k.flatten() for k in keys]), sizes.cumsum(0) - sizes, clicks
+    found = dense, torch.cat([k.flatten() for k in keys]), sizes.cumsum(0) - sizes, clicks
+    return [tensor.to(DEVICE) for tensor in found]
 
 
 class DLRM(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.tables = EmbeddingBags(TABLES, WIDTH, mode="sum", sparse=True, ids_per_sample=KEYS)
+        self.tables = EmbeddingBags(TABLES, WIDTH, mode="sum", sparse=True, ids_per_sample=KEYS, device=DEVICE)
         self.bottom = torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.ReLU(), torch.nn.Linear(32, WIDTH))
         pairs = (len(TABLES) + 1) * len(TABLES) // 2
         self.top = torch.nn.Sequential(torch.nn.Linear(WIDTH + pairs, 32), torch.nn.ReLU(), torch.nn.Linear(32, 1))
@@ -46,7 +48,7 @@ class DLRM(torch.nn.Module):
         return self.top(torch.cat([x, products], 1)).squeeze(1)
 
 
-model = DLRM()
+model = DLRM().to(DEVICE)
 with torch.no_grad():
     for table in model.tables.weights:
         table *= 0.1

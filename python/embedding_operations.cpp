@@ -1,16 +1,10 @@
-// Embedding tables as Python sees them: torch.classes.plait.Embeddings, their first weights, and
-// optimisers of rows.
+// Embedding tables as Python sees them: torch.classes.plait.Embeddings.
 //
-// Tensors are on the CPU. Python has checked and converted them, or gives the text of what is wrong
-// with them (`fault`), which all ranks then throw.
-#include <cmath>
-
-#include "plait/base/names.h"
+// Tensors are where the tables are, on the CPU or a GPU. Python has checked and converted them, or
+// gives the text of what is wrong with them (`fault`), which all ranks then throw.
 #include "plait/base/parallel.h"
-#include "plait/base/random.h"
-#include "plait/store/embedding_choice.h"
-#include "plait/store/row_update.h"
-#include "plait/store/sharded/embeddings.h"
+#include "plait/nn/operations/torch_device.h"
+#include "plait/store/sharded/cuda/gpu_embeddings.h"
 #include "plait/world/difference.h"
 #include "plait/world/launch.h"
 #include "python/operations.h"
@@ -19,8 +13,6 @@ namespace plait {
 namespace {
 
 using torch::Tensor;
-
-constexpr Names<RowRule, 3> kRowRules{"rule", {"sgd", "adagrad", "adam"}};
 
 std::span<const std::int64_t> numbers_of(const Tensor& t) {
   return {t.const_data_ptr<std::int64_t>(), static_cast<std::size_t>(t.numel())};
@@ -53,13 +45,111 @@ void require_equal_tables(World& world, const EmbeddingLayout& layout,
   require_equal<UsageError>(world, "ranks make different embedding tables", facts);
 }
 
+// The two directions of a step, on tensors of either device.
+class EmbeddingSteps {
+ public:
+  virtual ~EmbeddingSteps() = default;
+  virtual std::uint64_t forward(const EmbeddingBatch& batch, std::span<const float* const> pieces,
+                                const Tensor& out) = 0;
+  // Returns by table the rows that have a gradient, int64, and their gradients.
+  virtual std::vector<std::pair<Tensor, Tensor>> backward(const EmbeddingBatch& batch,
+                                                          std::uint64_t number,
+                                                          const Tensor& gradient) = 0;
+};
+
+class CpuEmbeddingSteps : public EmbeddingSteps {
+ public:
+  CpuEmbeddingSteps(World& world, const EmbeddingLayout& layout, std::vector<std::int64_t> padding)
+      : embeddings_(world, layout, std::move(padding)) {}
+  std::uint64_t forward(const EmbeddingBatch& batch, std::span<const float* const> pieces,
+                        const Tensor& out) override {
+    const ThreadCount threads(thread_share());
+    return embeddings_.forward(batch, pieces, out.mutable_data_ptr<float>());
+  }
+  std::vector<std::pair<Tensor, Tensor>> backward(const EmbeddingBatch& batch, std::uint64_t number,
+                                                  const Tensor& gradient) override {
+    const ThreadCount threads(thread_share());
+    auto found = embeddings_.backward(batch, number, gradient.const_data_ptr<float>());
+    std::vector<std::pair<Tensor, Tensor>> tensors;
+    for (RowGradients& gradients : found) {
+      auto* const keep = new RowGradients(std::move(gradients));
+      const auto count = static_cast<std::int64_t>(keep->rows.size());
+      const auto columns = static_cast<std::int64_t>(keep->values.size() /
+                                                     std::max<std::size_t>(keep->rows.size(), 1));
+      const Tensor rows = torch::empty({count}, torch::kInt64);
+      std::ranges::copy(keep->rows, rows.mutable_data_ptr<std::int64_t>());
+      tensors.emplace_back(rows, torch::from_blob(
+                                     keep->values.data(), {count, columns},
+                                     [keep](void*) { delete keep; }, torch::kFloat32));
+    }
+    return tensors;
+  }
+
+ private:
+  Embeddings embeddings_;
+};
+
+class GpuEmbeddingSteps : public EmbeddingSteps {
+ public:
+  GpuEmbeddingSteps(World& world, const EmbeddingLayout& layout,
+                    const std::vector<std::int64_t>& padding, const torch::Device& device)
+      : device_(device), layout_(layout) {
+    const OnGpuOf gpu(device_);
+    embeddings_ = GpuEmbeddings::create(world, layout, padding);
+  }
+  std::uint64_t forward(const EmbeddingBatch& batch, std::span<const float* const> pieces,
+                        const Tensor& out) override {
+    const OnGpuOf gpu(device_);
+    return embeddings_->forward(batch, pieces, out.mutable_data_ptr<float>(),
+                                current_stream(device_));
+  }
+  std::vector<std::pair<Tensor, Tensor>> backward(const EmbeddingBatch& batch, std::uint64_t number,
+                                                  const Tensor& gradient) override {
+    const OnGpuOf gpu(device_);
+    const auto kept = std::make_shared<std::vector<Tensor>>();
+    const auto room = [&](std::uint64_t bytes) {
+      kept->push_back(torch::empty({static_cast<std::int64_t>(bytes)},
+                                   torch::device(device_).dtype(torch::kUInt8)));
+      return kept->back().mutable_data_ptr();
+    };
+    const auto found = embeddings_->backward(batch, number, gradient.const_data_ptr<float>(), room,
+                                             current_stream(device_));
+    std::vector<std::pair<Tensor, Tensor>> tensors;
+    const auto tensor = [&](const void* at, at::IntArrayRef shape, torch::ScalarType type) {
+      const auto options = torch::device(device_).dtype(type);
+      if (at == nullptr) return torch::empty(shape, options);
+      return torch::from_blob(
+          const_cast<void*>(at), shape, [kept](void*) {}, options);
+    };
+    for (const GpuRowGradients& gradients : found) {
+      const auto count = static_cast<std::int64_t>(gradients.count);
+      const auto columns =
+          static_cast<std::int64_t>(layout_.piece(tensors.size(), current_world().rank()).columns);
+      tensors.emplace_back(tensor(gradients.rows, {count}, torch::kInt64),
+                           tensor(gradients.values, {count, columns}, torch::kFloat32));
+    }
+    return tensors;
+  }
+
+ private:
+  const torch::Device device_;
+  const EmbeddingLayout layout_;
+  std::unique_ptr<GpuEmbeddings> embeddings_;
+};
+
 // Tables of one width over the ranks of this process's world.
 class EmbeddingsHandle : public torch::CustomClassHolder {
  public:
-  EmbeddingsHandle(const EmbeddingLayout& layout, const std::vector<std::int64_t>& padding)
-      : world_(current_world()), embeddings_(world_, layout, padding) {}
+  EmbeddingsHandle(EmbeddingLayout layout, const std::vector<std::int64_t>& padding,
+                   const torch::Device& device)
+      : world_(current_world()), layout_(std::move(layout)), device_(device) {
+    if (device.is_cuda())
+      steps_ = std::make_unique<GpuEmbeddingSteps>(world_, layout_, padding, device);
+    else
+      steps_ = std::make_unique<CpuEmbeddingSteps>(world_, layout_, padding);
+  }
 
-  const EmbeddingLayout& layout() const { return embeddings_.layout(); }
+  const EmbeddingLayout& layout() const { return layout_; }
 
   // Returns [rows, first column, columns] of this rank's piece of a table.
   std::vector<std::int64_t> piece(std::int64_t t) const {
@@ -67,7 +157,7 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
     return {static_cast<std::int64_t>(piece.rows), static_cast<std::int64_t>(piece.first_column),
             static_cast<std::int64_t>(piece.columns)};
   }
-  // Returns the ids of the rows of that piece.
+  // Returns the ids of the rows of that piece, on the CPU.
   Tensor ids(std::int64_t t) const { return ids_of_rank(checked(t), world_.rank()); }
 
   // Returns the sums, samples x tables x width, and the number of the batch.
@@ -80,11 +170,11 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
     for (const Tensor& piece : pieces) at.push_back(piece.const_data_ptr<float>());
     const auto bags_of_table = static_cast<std::int64_t>(batch.bags.count()) / tables;
     const Tensor out =
-        torch::empty({bags_of_table, tables, static_cast<std::int64_t>(layout().width())});
+        torch::empty({bags_of_table, tables, static_cast<std::int64_t>(layout().width())},
+                     torch::device(device_).dtype(torch::kFloat32));
     const auto number = with_python_errors([&] {
-      const ThreadCount threads(thread_share());
       const std::lock_guard lock(operation_mutex());
-      return embeddings_.forward(batch, at, out.mutable_data_ptr<float>());
+      return steps_->forward(batch, at, out);
     });
     return {out, static_cast<std::int64_t>(number)};
   }
@@ -94,28 +184,27 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
   std::vector<Tensor> backward(const std::vector<Tensor>& bags, bool with_end, bool mean,
                                std::int64_t number, const Tensor& gradient, bool sparse) {
     const EmbeddingBatch batch = batch_of(bags, with_end, mean, {});
-    auto found = with_python_errors([&] {
-      const ThreadCount threads(thread_share());
+    const auto found = with_python_errors([&] {
       const std::lock_guard lock(operation_mutex());
-      return embeddings_.backward(batch, static_cast<std::uint64_t>(number),
-                                  gradient.const_data_ptr<float>());
+      return steps_->backward(batch, static_cast<std::uint64_t>(number), gradient);
     });
-    std::vector<Tensor> tensors;
-    for (std::size_t t = 0; t < found.size(); ++t) {
-      const auto shape = piece(static_cast<std::int64_t>(t));
-      tensors.push_back(gradient_tensor(std::move(found[t]), shape[0], shape[2], sparse));
+    std::vector<Tensor> gradients;
+    for (const auto& [rows, values] : found) {
+      const auto shape = piece(static_cast<std::int64_t>(gradients.size()));
+      gradients.push_back(gradient_tensor(rows, values, shape[0], sparse));
     }
-    return tensors;
+    return gradients;
   }
 
-  // Collective. Returns the whole of a table, rows x width, of everyone's pieces.
+  // Collective. Returns the whole of a table, rows x width, of everyone's pieces, on the CPU.
   Tensor whole(std::int64_t table, const Tensor& piece) {
     const std::size_t t = checked(table);
     return with_python_errors([&] {
       const std::lock_guard lock(operation_mutex());
       agree(world_, fmt::format("the whole of embedding table {}", t));
-      const auto parts = world_.all_gather(
-          {static_cast<const std::byte*>(piece.const_data_ptr()), piece.nbytes()});
+      const Tensor here = piece.cpu().contiguous();
+      const auto parts =
+          world_.all_gather({static_cast<const std::byte*>(here.const_data_ptr()), here.nbytes()});
       const Tensor all = torch::empty({static_cast<std::int64_t>(layout().table(t).rows),
                                        static_cast<std::int64_t>(layout().width())});
       for (int rank = 0; rank < world_.size(); ++rank) put(all, t, rank, parts);
@@ -146,15 +235,10 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
              .fault = fault},
             mean};
   }
-  static Tensor gradient_tensor(RowGradients gradients, std::int64_t rows, std::int64_t columns,
+  static Tensor gradient_tensor(const Tensor& at, const Tensor& values, std::int64_t rows,
                                 bool sparse) {
-    auto* const keep = new RowGradients(std::move(gradients));
-    const auto count = static_cast<std::int64_t>(keep->rows.size());
-    const Tensor values = torch::from_blob(
-        keep->values.data(), {count, columns}, [keep](void*) { delete keep; }, torch::kFloat32);
-    const Tensor at = torch::empty({count}, torch::kInt64);
-    std::ranges::copy(keep->rows, at.mutable_data_ptr<std::int64_t>());
-    if (!sparse) return torch::zeros({rows, columns}).index_copy_(0, at, values);
+    const std::int64_t columns = values.size(1);
+    if (!sparse) return torch::zeros({rows, columns}, values.options()).index_copy_(0, at, values);
     return at::_sparse_coo_tensor_unsafe(at.unsqueeze(0), values, {rows, columns},
                                          values.options().layout(torch::kSparse), true);
   }
@@ -170,103 +254,23 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
   }
 
   World& world_;
-  Embeddings embeddings_;
+  const EmbeddingLayout layout_;
+  const torch::Device device_;
+  std::unique_ptr<EmbeddingSteps> steps_;
 };
 
 c10::intrusive_ptr<EmbeddingsHandle> make_embeddings(const std::vector<std::int64_t>& rows,
                                                      std::int64_t width,
                                                      const std::vector<std::string>& splits,
                                                      const std::vector<std::int64_t>& owners,
-                                                     const std::vector<std::int64_t>& padding) {
+                                                     const std::vector<std::int64_t>& padding,
+                                                     const torch::Device& device) {
   return with_python_errors([&] {
     World& world = current_world();
     const EmbeddingLayout layout(tables_of(rows, splits, owners), static_cast<std::uint64_t>(width),
                                  world.size());
     if (world.size() > 1) require_equal_tables(world, layout, padding);
-    return c10::make_intrusive<EmbeddingsHandle>(layout, padding);
-  });
-}
-
-EmbeddingQuestion question_of(const std::vector<std::int64_t>& rows, std::int64_t width,
-                              const std::vector<double>& ids, std::int64_t samples,
-                              std::int64_t ranks) {
-  require<UsageError>(rows.size() == ids.size(), "{} embedding tables have {} numbers of ids",
-                      rows.size(), ids.size());
-  EmbeddingQuestion question{.width = static_cast<std::uint64_t>(width),
-                             .ranks = static_cast<int>(ranks),
-                             .samples = static_cast<std::uint64_t>(samples)};
-  for (std::size_t t = 0; t < rows.size(); ++t)
-    question.tables.push_back({static_cast<std::uint64_t>(rows[t]), ids[t]});
-  return question;
-}
-
-// Returns the splits and the owners that are chosen.
-std::tuple<std::vector<std::string>, std::vector<std::int64_t>> choose_embedding_splits(
-    const std::vector<std::int64_t>& rows, std::int64_t width, const std::vector<double>& ids,
-    std::int64_t samples, std::int64_t ranks) {
-  return with_python_errors([&] {
-    std::tuple<std::vector<std::string>, std::vector<std::int64_t>> chosen;
-    for (const EmbeddingTable& table :
-         choose_splits(question_of(rows, width, ids, samples, ranks))) {
-      std::get<0>(chosen).emplace_back(to_string(table.split));
-      std::get<1>(chosen).push_back(table.owner);
-    }
-    return chosen;
-  });
-}
-
-// Fills a piece with normal numbers, each by (seed, table, row, column) alone: the method of Box
-// and Muller, whose cosines and sines serve two columns each. `ids`: of the piece's rows.
-void fill_normal(const Tensor& piece, const Tensor& ids, std::int64_t seed, std::int64_t table,
-                 std::int64_t first_column) {
-  const Philox draw(static_cast<std::uint64_t>(seed));
-  const auto id = numbers_of(ids);
-  const auto columns = static_cast<std::size_t>(piece.size(1));
-  float* const to = piece.mutable_data_ptr<float>();
-  const ThreadCount threads(thread_share());
-  parallel_blocks(id.size(), 256, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t row = begin; row < end; ++row)
-      for (std::size_t k = 0; k < columns; ++k) {
-        const auto column = static_cast<std::uint64_t>(first_column) + k;
-        const auto words = draw(static_cast<std::uint64_t>(id[row]),
-                                static_cast<std::uint64_t>(table) << 32 | column / 2);
-        const double radius = std::sqrt(-2 * std::log1p(-uniform_double(words[0], words[1])));
-        const double angle = 2 * 3.141592653589793 * uniform_double(words[2], words[3]);
-        to[row * columns + k] =
-            static_cast<float>(radius * (column % 2 == 0 ? std::cos(angle) : std::sin(angle)));
-      }
-  });
-}
-
-// Changes rows of `weights`; see RowUpdate. `state`: squares, then moments, as the rule has them.
-// `numbers`: rate, epsilon, a, b.
-void update_weight_rows(const Tensor& weights, const std::vector<Tensor>& state, const Tensor& rows,
-                        const Tensor& gradients, const std::string& rule,
-                        const std::vector<double>& numbers) {
-  for (const Tensor& t : state)
-    TORCH_CHECK_VALUE(t.is_contiguous() && t.sizes() == weights.sizes(),
-                      "the state of an optimiser of rows has another shape than the weights");
-  TORCH_CHECK_VALUE(weights.is_cpu() && weights.is_contiguous() && gradients.is_contiguous() &&
-                        weights.scalar_type() == torch::kFloat32 && numbers.size() == 4,
-                    "optimisers of rows take contiguous float32 weights on the CPU");
-  const auto of_state = [&](std::size_t i) {
-    return i < state.size() ? state[i].mutable_data_ptr<float>() : nullptr;
-  };
-  const auto number = [&](std::size_t i) { return static_cast<float>(numbers[i]); };
-  with_python_errors([&] {
-    const ThreadCount threads(thread_share());
-    update_rows({.rule = kRowRules.parse(rule),
-                 .rows = rows.const_data_ptr<std::int64_t>(),
-                 .count = static_cast<std::uint64_t>(rows.numel()),
-                 .width = static_cast<std::uint64_t>(weights.size(1)),
-                 .gradients = gradients.const_data_ptr<float>(),
-                 .weights = weights.mutable_data_ptr<float>(),
-                 .squares = of_state(0),
-                 .moments = of_state(1),
-                 .rate = number(0),
-                 .epsilon = number(1),
-                 .a = number(2),
-                 .b = number(3)});
+    return c10::make_intrusive<EmbeddingsHandle>(layout, padding, device);
   });
 }
 
@@ -288,14 +292,6 @@ TORCH_LIBRARY_FRAGMENT(plait, m) {
                           bool mean, std::int64_t number, const Tensor& gradient, bool sparse) {
         return e->backward(bags, with_end, mean, number, gradient, sparse);
       });
-  m.def("choose_embedding_splits", &choose_embedding_splits);
-  m.def("fill_normal_(Tensor(a!) piece, Tensor ids, int seed, int table, int first_column) -> ()",
-        &fill_normal);
-  m.def(
-      "update_rows_(Tensor(a!) weights, Tensor(b!)[] state, Tensor rows, Tensor gradients, str "
-      "rule, "
-      "float[] numbers) -> ()",
-      &update_weight_rows);
 }
 
 }  // namespace

@@ -2,12 +2,12 @@
 torch.nn.EmbeddingBag with whole tables on ranks and an all-to-all of keys, sums and gradients.
 
     embedding_bags.py [--samples 2048] [--width 128] [--scale 0.01] [--power 1.05] [--steps 9] [--json FILE]
-    torchrun --nproc-per-node 2 embedding_bags.py ...
+    torchrun --nproc-per-node 2 embedding_bags.py [--gpu] ...
 
-Each rank has --samples samples of 26 tables with 214 keys (MLPerf's DLRM-DCNv2), drawn by a power law; tables
-have --scale times the rows of Criteo's. Sums of both ways must agree before anything is timed. The ways take
-turns. Prints the medians of a forward step, and of a forward and a backward step with sparse gradients, over all
-ranks; FILE (build/bench/embedding-bags.json) receives them as JSON.
+Each rank, on the CPU or with --gpu on its GPU, has --samples samples of 26 tables with 214 keys (MLPerf's
+DLRM-DCNv2), drawn by a power law; tables have --scale times the rows of Criteo's. Sums of both ways must agree
+before anything is timed. The ways take turns. Prints the medians of a forward step, and of a forward and a
+backward step with sparse gradients, over all ranks; FILE (build/bench/embedding-bags.json) receives them as JSON.
 """
 
 import argparse
@@ -47,10 +47,13 @@ def power_law(rows, shape, power, random):
     return (keys.long() - 1).clamp_(0, rows - 1)
 
 
-def weights_of(t, ids, first, columns):
-    """Returns the weights of some rows and columns of table t, by a formula."""
-    column = torch.arange(first, first + columns)
-    return ((ids[:, None] * 40503 + column * 9973 + t * 331) % 65521).float() / 65521 - 0.5
+def fill(weights, t, ids, first):
+    """Fills rows `ids` of table t, from column `first` on, by a formula. Some rows at a time."""
+    column = torch.arange(first, first + weights.size(1), device=weights.device)
+    for begin in range(0, len(weights), 1 << 18):
+        some = ids[begin:begin + (1 << 18)].to(weights.device)
+        weights[begin:begin + (1 << 18)] = ((some[:, None] * 40503 + column * 9973 + t * 331) % 65521) / 65521 - 0.5
+    return weights
 
 
 class AllToAll(torch.autograd.Function):
@@ -76,7 +79,7 @@ def exchanged(rows, sizes, received):
 class WholeTables(torch.nn.Module):
     """torch.nn.EmbeddingBag with whole tables, dealt out to ranks by their keys."""
 
-    def __init__(self, rows, width):
+    def __init__(self, rows, width, device):
         super().__init__()
         self.width, ranks = width, plait.world_size()
         self.of_rank, load = [[] for _ in range(ranks)], [0] * ranks
@@ -87,7 +90,8 @@ class WholeTables(torch.nn.Module):
         self.own = self.of_rank[plait.rank()]
         self.tables = torch.nn.ModuleList(
             torch.nn.EmbeddingBag(rows[t], width, mode="sum", sparse=True,
-                                  _weight=weights_of(t, torch.arange(rows[t]), 0, width)) for t in self.own)
+                                  _weight=fill(torch.empty(rows[t], width, device=device), t,
+                                               torch.arange(rows[t], device=device), 0)) for t in self.own)
 
     def forward(self, keys):
         """keys: by table (samples, keys); equally many samples on all ranks."""
@@ -105,25 +109,30 @@ class WholeTables(torch.nn.Module):
             at += count
         rows = torch.stack(sums, 1).view(-1, self.width)
         back = AllToAll.apply(rows, [len(self.own) * samples] * ranks, [len(t) * samples for t in self.of_rank])
-        order = torch.argsort(torch.tensor([t for tables in self.of_rank for t in tables]))
+        order = torch.argsort(torch.tensor([t for tables in self.of_rank for t in tables], device=back.device))
         return back.view(len(keys), samples, self.width)[order].transpose(0, 1)
 
 
-def plaits_tables(rows, width, samples):
-    tables = EmbeddingBags(rows, width, mode="sum", sparse=True, ids_per_sample=KEYS, samples=samples)
+def plaits_tables(rows, width, samples, device):
+    tables = EmbeddingBags(rows, width, mode="sum", sparse=True, ids_per_sample=KEYS, samples=samples, device=device)
     for t, piece in enumerate(tables.weights):
-        _, first, columns = tables._tables._pieces[t]
-        piece.data.copy_(weights_of(t, tables._tables._handle.ids(t), first, columns))
+        fill(piece.data, t, tables._tables._handle.ids(t), tables._tables._pieces[t][1])
     return tables
 
 
-def milliseconds(work):
+def meet(device):
+    """Waits for this rank's GPU, and for all ranks."""
+    if device.type == "cuda":
+        torch.cuda.synchronize()
     if dist.is_initialized():
         dist.barrier()
+
+
+def milliseconds(work, device):
+    meet(device)
     begin = time.perf_counter()
     work()
-    if dist.is_initialized():
-        dist.barrier()
+    meet(device)
     return (time.perf_counter() - begin) * 1e3
 
 
@@ -134,21 +143,25 @@ def main():
     parser.add_argument("--scale", type=float, default=0.01)
     parser.add_argument("--power", type=float, default=1.05)
     parser.add_argument("--steps", type=int, default=9)
+    parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--json", default=results.FOLDER / "embedding-bags.json")
     o = parser.parse_args()
+    device = plait.device() if o.gpu else torch.device("cpu")
+    if o.gpu:
+        torch.cuda.set_device(device)
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
-        dist.init_process_group("gloo")
+        dist.init_process_group("nccl" if o.gpu else "gloo")
     rows = [max(3, int(n * o.scale)) for n in ROWS]
     random = torch.Generator().manual_seed(plait.rank())
-    keys = [power_law(n, (o.samples, k), o.power, random) for n, k in zip(rows, KEYS)]
+    keys = [power_law(n, (o.samples, k), o.power, random).to(device) for n, k in zip(rows, KEYS)]
     ids = torch.cat([k.flatten() for k in keys])
-    sizes = torch.tensor(KEYS).repeat_interleave(o.samples)
+    sizes = torch.tensor(KEYS, device=device).repeat_interleave(o.samples)
     offsets = sizes.cumsum(0) - sizes
-    ours, theirs = plaits_tables(rows, o.width, o.samples), WholeTables(rows, o.width)
+    ours, theirs = plaits_tables(rows, o.width, o.samples, device), WholeTables(rows, o.width, device)
     ways = {"plait": lambda: ours(ids, offsets), "torch": lambda: theirs(keys)}
     wanted = theirs(keys)
     torch.testing.assert_close(ours(ids, offsets), wanted, rtol=1e-4, atol=1e-4)
-    gradient = torch.rand(wanted.shape, generator=random)
+    gradient = torch.rand(wanted.shape, generator=random).to(device)
     del wanted
 
     def forward(way):
@@ -164,7 +177,7 @@ def main():
     for step in range(o.steps + 2):
         for kind in (forward, both):
             for name, way in ways.items():
-                spent = milliseconds(functools.partial(kind, way))
+                spent = milliseconds(functools.partial(kind, way), device)
                 if step >= 2:
                     times[kind.__name__, name].append(spent)
     if plait.rank() == 0:
@@ -180,8 +193,9 @@ def report(o, times):
             f"{max(times[kind, name]):.2f}), {o.samples * ranks / statistics.median(times[kind, name]) / 1e3:.3f} M "
             "samples/s" for name in ("plait", "torch")))
         for name in ("plait", "torch"):
-            file.add("embedding-bags", f"{kind}-{name}", ranks=ranks, samples=o.samples, width=o.width,
-                     scale=o.scale, power=o.power, **results.spread(times[kind, name]))
+            file.add("embedding-bags", f"{kind}-{name}", device="gpu" if o.gpu else "cpu", ranks=ranks,
+                     samples=o.samples, width=o.width, scale=o.scale, power=o.power,
+                     **results.spread(times[kind, name]))
 
 
 if __name__ == "__main__":

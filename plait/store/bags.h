@@ -20,7 +20,7 @@ struct GivenBags {
   std::span<const std::int64_t> offsets;
   bool with_end = false;           // the last offset is not a bag but the end of the last one
   const float* weights = nullptr;  // one per id, or null: all 1
-  std::string fault;               // what was found wrong with them already; or empty
+  std::string fault = {};          // what was found wrong with them already; or empty
 
   std::uint64_t count() const {
     return offsets.empty() || !with_end ? offsets.size() : offsets.size() - 1;

@@ -33,7 +33,7 @@ struct RowUpdate {
 // Changes one number of a row; g is its gradient, `at` its place in all arrays.
 PLAIT_HOST_DEVICE inline void update_number(const RowUpdate& u, std::uint64_t at, float g);
 
-// Changes the rows, by all threads, and on a GPU. Nothing is checked.
+// Changes the rows, by all threads. Nothing is checked.
 void update_rows(const RowUpdate& update);
 
 PLAIT_HOST_DEVICE inline void update_number(const RowUpdate& u, std::uint64_t at, float g) {

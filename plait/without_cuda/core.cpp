@@ -12,6 +12,7 @@
 #include "plait/store/cuda/distinct_rows.h"
 #include "plait/store/cuda/gather_rows.h"
 #include "plait/store/cuda/store_rows.h"
+#include "plait/store/cuda/update_rows.h"
 
 namespace plait {
 
@@ -70,6 +71,8 @@ void gpu_gather_rows(const GatherRows&, void*) { use_gpu(0); }
 void gpu_gather_rows(const GatherRows&, const GatherDropout&, void*) { use_gpu(0); }
 void gpu_add_rows(const AddRows&, void*) { use_gpu(0); }
 void gpu_store_rows(const StoreRows&, void*) { use_gpu(0); }
+void gpu_update_rows(const RowUpdate&, void*) { use_gpu(0); }
+void gpu_fill_first_weights(const FirstWeights&, void*) { use_gpu(0); }
 
 struct GpuIdCounts::Memory {};
 

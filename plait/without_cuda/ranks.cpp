@@ -7,6 +7,7 @@
 #include "plait/exchange/cuda/all_reduce.h"
 #include "plait/exchange/cuda/machine_rates.h"
 #include "plait/store/sharded/cuda/gpu_array.h"
+#include "plait/store/sharded/cuda/gpu_embeddings.h"
 #include "plait/store/sharded/cuda/gpu_table.h"
 #include "plait/symmetric/peer_access.h"
 
@@ -39,6 +40,12 @@ std::unique_ptr<GpuAggregator> make_gpu_aggregator(World&, const AnyCsr&, bool, 
 
 std::unique_ptr<Aggregator> on_host_memory(std::unique_ptr<GpuAggregator> aggregator) {
   return aggregator;
+}
+
+std::unique_ptr<GpuEmbeddings> GpuEmbeddings::create(World&, const EmbeddingLayout&,
+                                                     const std::vector<std::int64_t>&) {
+  use_gpu(0);  // throws
+  return nullptr;
 }
 
 std::unique_ptr<GpuTable> GpuTable::create(World&, const TableSettings&, const TableSource&) {

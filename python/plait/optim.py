@@ -3,8 +3,8 @@
     tables = plait.nn.EmbeddingBags([10**6, 300], 64, mode="sum", sparse=True)
     optimizer = plait.optim.RowAdagrad(tables.parameters(), lr=0.01)
 
-They take sparse gradients, of plait.nn.EmbeddingBag or torch.nn.EmbeddingBag with sparse=True, in float32
-on the CPU, and compute what PyTorch's optimisers do with these. Every rank changes its own pieces.
+They take sparse gradients, of plait.nn.EmbeddingBag or torch.nn.EmbeddingBag with sparse=True, in float32,
+on the CPU or a GPU, and compute what PyTorch's optimisers do with these. Every rank changes its own pieces.
 """
 
 import torch

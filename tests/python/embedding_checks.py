@@ -1,8 +1,10 @@
 """Checks of plait.nn.EmbeddingBag and EmbeddingBags on any number of ranks; each rank asserts them, against
-torch.nn.EmbeddingBag with whole tables and the samples of all ranks in the same process."""
+torch.nn.EmbeddingBag with whole tables and the samples of all ranks in the same process. On the CPU, or, with
+EMBEDDINGS_ON=gpu, on the GPU of each rank."""
 
 import copy
 import io
+import os
 
 import pytest
 import torch
@@ -10,6 +12,7 @@ import torch
 import plait
 from plait.nn import EmbeddingBag, EmbeddingBags
 
+DEVICE = plait.device() if os.environ.get("EMBEDDINGS_ON") == "gpu" else torch.device("cpu")
 SPLITS = ("replicated", "table", "columns", "rows", None)
 
 
@@ -19,7 +22,7 @@ def close(found, wanted):
 
 def bags_of(rank, rows, per_table, seed=0):
     """Returns ids, offsets and weights of a rank, table by table; a quarter of the bags are empty."""
-    random = torch.Generator().manual_seed(1000 * seed + rank)
+    random = torch.Generator(DEVICE).manual_seed(1000 * seed + rank)
     sizes = torch.randint(0, 4, (len(rows), per_table), generator=random)
     ids = [torch.randint(n, (int(size.sum()),), generator=random) for n, size in zip(rows, sizes)]
     ends = sizes.flatten().cumsum(0)
@@ -46,7 +49,7 @@ def whole_tables(layer, count):
 
 
 def gradient_of(rank, per_table, tables, width):
-    random = torch.Generator().manual_seed(rank + 77)
+    random = torch.Generator(DEVICE).manual_seed(rank + 77)
     return torch.randn(per_table, tables, width, generator=random)
 
 
@@ -207,8 +210,8 @@ def wrong_bags_are_one_error_on_every_rank():
         ((right[0], None), "offsets must be a tensor of integers, but there is a NoneType"),
         ((torch.zeros(2, 2, dtype=long), None), "ids have two dimensions, of which each row is a bag; leave out "
                                                 "offsets, and give them to one table"),
-        ((*right, torch.ones(3)), "per_sample_weights are torch.float32 of shape (3,) on cpu; use one float32 on "
-                                  "the CPU for each of 2 ids"),
+        ((*right, torch.ones(3)), "per_sample_weights are torch.float32 of shape (3,) on "
+                                  f"{DEVICE}; use one float32 on {DEVICE} for each of 2 ids"),
         ((*right, torch.ones(2, requires_grad=True)), "gradients for per_sample_weights are not supported yet; "
                                                       "pass .detach()"),
     ):
@@ -247,6 +250,7 @@ CHECKS = [many_tables_are_as_pytorch, one_table_is_as_pytorch, weights_do_not_de
           different_tables_are_refused]
 
 if __name__ == "__main__":
+    torch.set_default_device(DEVICE)
     for check in CHECKS:
         torch.manual_seed(3)
         check()

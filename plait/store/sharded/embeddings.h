@@ -18,6 +18,8 @@
 #include "plait/base/raw_vector.h"
 #include "plait/store/bags.h"
 #include "plait/store/embedding_layout.h"
+#include "plait/store/sharded/embedding_part.h"
+#include "plait/store/sharded/embedding_step.h"
 #include "plait/symmetric/heap.h"
 
 namespace plait {
@@ -55,8 +57,6 @@ class Embeddings {
                                      const float* gradient);
 
  private:
-  enum class Step : std::uint64_t { forward, backward };
-  struct Part;
   // The sums of the bags of table t of a reader.
   struct Sum {
     int reader;
@@ -64,9 +64,9 @@ class Embeddings {
     bool mean;
   };
 
-  void begin(Step step, std::uint64_t number, const GivenBags& bags);
+  void begin(EmbeddingStep step, std::uint64_t number, const GivenBags& bags);
   void publish(const EmbeddingBatch& batch, std::uint64_t number);
-  Part part(int rank) const;
+  EmbeddingPart part(int rank) const;
   void sum_for(const Sum& sum, const float* rows, float* out);
   void sum_owned(const Sum& sum, const float* rows);
   void collect(float* out) const;

@@ -35,7 +35,7 @@ class EmbeddingBag(torch.nn.Module):
         split: "replicated", "table" (rank 0 has it), "columns" or "rows". None: replicated if
             the table is small, else rows.
         max_norm, norm_type, scale_grad_by_freq: not supported; leave them as they are.
-        device, dtype: the CPU and float32, the only ones yet.
+        device, dtype: the CPU or this rank's GPU (plait.device()), and float32, the only type yet.
 
     weight: this rank's piece, which optimisers of PyTorch and of plait.optim change. It begins with
     normal numbers that follow torch.manual_seed() on rank 0 and do not depend on the number of ranks.
@@ -167,16 +167,17 @@ class _Tables:
                  dtype=None):
         if mode not in ("sum", "mean"):
             raise NotImplementedError(f"mode {mode!r} is not supported; use 'sum' or 'mean'")
-        if dtype not in (None, torch.float32) or torch.device(device or "cpu").type != "cpu":
-            raise NotImplementedError(f"tables of {dtype or 'float32'} on {device or 'cpu'} are not supported "
-                                      "yet; use float32 on the CPU")
+        device = torch.empty(0, device=device).device  # None: PyTorch's default, and with a number
+        if dtype not in (None, torch.float32) or device.type not in ("cpu", "cuda"):
+            raise NotImplementedError(f"tables of {dtype or 'float32'} on {device} are not supported yet; use "
+                                      "float32 on the CPU or a GPU")
         padding = [_checked_padding(p, n) for p, n in zip(padding, rows, strict=True)]
         if splits is None:
             ids = [1.0] * len(rows) if ids is None else [float(i) for i in ids]
             splits, owners = ops.choose_embedding_splits(rows, width, ids, samples, world_size())
         else:
             owners = _owners(splits, rows)
-        self._made_of = (list(rows), width, list(splits), list(owners), padding)
+        self._made_of = (list(rows), width, list(splits), list(owners), padding, device)
         self._settings = (mode, sparse, with_end)
         self._join()
 
@@ -206,20 +207,24 @@ class _Tables:
 
     def empty(self, table):
         rows, _, columns = self._pieces[table]
-        return torch.empty(rows, columns)
+        return torch.empty(rows, columns, device=self.device)
+
+    @property
+    def device(self):
+        return self._made_of[5]
 
     @torch.no_grad()
     def draw(self, pieces):
-        seed = torch.randint(2**62, (1,))
+        seed = torch.randint(2**62, (1,), device="cpu")
         if world_size() > 1:
             ops.broadcast_(seed, 0)
         for t, piece in enumerate(pieces):
-            ids = self._handle.ids(t)
+            ids = self._handle.ids(t).to(self.device)
             ops.fill_normal_(piece.data, ids, int(seed), t, self._pieces[t][1])
             piece[ids == self._made_of[4][t]] = 0
 
     def whole(self, table, piece):
-        return self._handle.whole(table, piece.detach().contiguous())
+        return self._handle.whole(table, piece.detach()).to(self.device)
 
     @torch.no_grad()
     def load(self, table, piece, weight):
@@ -227,14 +232,17 @@ class _Tables:
         if tuple(weight.shape) != (rows, width):
             raise ValueError(f"the weight has shape {tuple(weight.shape)}, but the table is ({rows}, {width})")
         _, first, columns = self._pieces[table]
-        piece.copy_(weight[self._handle.ids(table), first:first + columns])
+        piece.copy_(weight[self._handle.ids(table).to(weight.device), first:first + columns])
 
     def pool(self, ids, offsets, weights, pieces):
         mode, _, with_end = self._settings
+        if pieces[0].device != self.device:
+            raise ValueError(f"the weights are on {pieces[0].device}, but the tables were made on {self.device}; "
+                             "make them there, by device=...")
         try:
-            bags = _bags(ids, offsets, weights, mode, with_end, len(pieces))
+            bags = _bags(ids, offsets, weights, mode, with_end, pieces)
         except ValueError as error:  # which all ranks must throw
-            none = torch.empty(0, dtype=torch.int64)
+            none = torch.empty(0, dtype=torch.int64, device=self.device)
             bags = _Bags([none, none], fault=str(error))
         return _Sums.apply(self, bags, *pieces)
 
@@ -290,18 +298,19 @@ def _owners(splits, rows):
     return owners
 
 
-def _bags(ids, offsets, weights, mode, with_end, tables):
+def _bags(ids, offsets, weights, mode, with_end, pieces):
     """Returns _Bags; raises ValueError for tensors that cannot be bags, but does not look into them."""
-    _check_integers("ids", ids)
+    device = pieces[0].device
+    _check_integers("ids", ids, device)
     if ids.dim() == 2:
-        if offsets is not None or tables > 1:
+        if offsets is not None or len(pieces) > 1:
             raise ValueError("ids have two dimensions, of which each row is a bag; leave out offsets, and give "
                              "them to one table")
-        offsets = torch.arange(len(ids)) * ids.size(1)
+        offsets = torch.arange(len(ids), device=device) * ids.size(1)
         with_end = False
     elif ids.dim() != 1:
         raise ValueError(f"ids have shape {tuple(ids.shape)}; use one dimension with offsets, or two")
-    _check_integers("offsets", offsets)
+    _check_integers("offsets", offsets, device)
     if offsets.dim() != 1:
         raise ValueError(f"offsets have shape {tuple(offsets.shape)}, but must have one dimension")
     tensors = [ids.long().flatten().contiguous(), offsets.long().contiguous()]
@@ -310,21 +319,21 @@ def _bags(ids, offsets, weights, mode, with_end, tables):
     return _Bags(tensors, with_end)
 
 
-def _check_integers(name, value):
+def _check_integers(name, value, device):
     if not isinstance(value, torch.Tensor):
         raise ValueError(f"{name} must be a tensor of integers, but there is a {type(value).__name__}")
     if value.dtype not in (torch.int64, torch.int32) or value.layout != torch.strided:
         raise ValueError(f"{name} are {value.dtype}; use a dense tensor of int64 or int32")
-    if value.device.type != "cpu":
-        raise ValueError(f"{name} are on {value.device}, but the tables on the CPU; use .cpu()")
+    if value.device != device:
+        raise ValueError(f"{name} are on {value.device}, but the tables on {device}")
 
 
 def _checked_weights(weights, ids, mode):
     if mode != "sum":
         raise ValueError(f"per_sample_weights need mode 'sum', not {mode!r}")
-    if weights.shape != ids.shape or weights.dtype != torch.float32 or weights.device.type != "cpu":
+    if weights.shape != ids.shape or weights.dtype != torch.float32 or weights.device != ids.device:
         raise ValueError(f"per_sample_weights are {weights.dtype} of shape {tuple(weights.shape)} on "
-                         f"{weights.device}; use one float32 on the CPU for each of {ids.numel()} ids")
+                         f"{weights.device}; use one float32 on {ids.device} for each of {ids.numel()} ids")
     if weights.requires_grad and torch.is_grad_enabled():
         raise ValueError("gradients for per_sample_weights are not supported yet; pass .detach()")
     return weights.detach().flatten().contiguous()

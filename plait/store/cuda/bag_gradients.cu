@@ -1,0 +1,253 @@
+// The gradient of a row is the sum of the gradients of all bags that name it: a sparse product with
+// the transposed matrix of bags. Edges are sorted by row with a stable radix sort, 12 bytes per
+// edge and pass of 8 bits; rows that many bags name are summed in pieces by the SpMM's groups.
+#include <thrust/iterator/counting_iterator.h>
+
+#include <algorithm>
+#include <bit>
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_select.cuh>
+
+#include "plait/base/cuda/cub_scratch.cuh"
+#include "plait/base/cuda/warp.cuh"
+#include "plait/base/error.h"
+#include "plait/kernels/cuda/spmm.cuh"
+#include "plait/store/cuda/bag_gradients.cuh"
+#include "plait/store/cuda/one_each.cuh"
+
+namespace plait {
+namespace {
+
+constexpr int kBagLanes = 8;
+
+struct EdgeArrays {
+  Slot *rows, *from;
+  float* weights;
+};
+
+// kBagLanes lanes work on a bag.
+__global__ void __launch_bounds__(kThreadsOfItems)
+    write_kernel(const __grid_constant__ DevicePieces pieces,
+                 const __grid_constant__ DeviceBags bags, const EdgeTable* tables, EdgeArrays to) {
+  const std::uint64_t bag = item_of_thread() / kBagLanes;
+  if (bag >= pieces.tables * bags.per_table) return;
+  const std::uint64_t t = bag / bags.per_table, b = bag % bags.per_table;
+  const EdgeTable table = tables[t];
+  if (!table.wanted) return;
+  const DevicePiece piece = pieces.at[t];
+  const EdgeOffset first = bags.offsets[t * bags.per_table];
+  const EdgeOffset begin = bags.offsets[bag], end = bags.offsets[bag + 1];
+  float share = 1;
+  if (pieces.mean) {
+    std::uint32_t count = 0;
+    for (EdgeOffset e = begin; e < end; ++e) count += bags.ids[e] != kNoRow ? 1 : 0;
+    share = 1.0f / static_cast<float>(max(count, 1u));
+  }
+  for (EdgeOffset e = begin + threadIdx.x % kBagLanes; e < end; e += kBagLanes) {
+    const std::uint64_t at = table.edge + e - first;
+    const Slot row = own_row(pieces, piece, bags.ids[e]);
+    to.rows[at] = row == kNoRow ? kNoRow : table.row + row;
+    to.from[at] = table.from + static_cast<Slot>(b) * table.from_step;
+    if (to.weights != nullptr)
+      to.weights[at] = bags.weights == nullptr ? share : share * bags.weights[e];
+  }
+}
+
+__global__ void __launch_bounds__(kThreadsOfItems)
+    gather_kernel(const __grid_constant__ DevicePieces pieces,
+                  const __grid_constant__ DeviceBags bags, const EdgeTable* tables,
+                  const float* gradients, float* to, std::uint64_t columns) {
+  const std::uint64_t bag = item_of_thread() / kWarp;
+  if (bag >= pieces.tables * bags.per_table || bags.offsets[bag] == bags.offsets[bag + 1]) return;
+  const std::uint64_t t = bag / bags.per_table, b = bag % bags.per_table;
+  const EdgeTable table = tables[t];
+  if (!table.wanted) return;
+  const float* const from =
+      gradients + (b * pieces.tables + t) * pieces.width + pieces.at[t].first_column;
+  float* const row = to + (table.from + b * table.from_step) * columns;
+  for (std::uint64_t c = threadIdx.x % kWarp; c < columns; c += kWarp) row[c] = from[c];
+}
+
+__global__ void __launch_bounds__(kThreadsOfItems)
+    number_kernel(Slot* numbers, std::uint64_t count) {
+  const std::uint64_t i = item_of_thread();
+  if (i < count) numbers[i] = static_cast<Slot>(i);
+}
+
+// Marks the first edge of each row.
+__global__ void __launch_bounds__(kThreadsOfItems)
+    mark_kernel(const Slot* rows, std::uint64_t count, std::uint8_t* first) {
+  const std::uint64_t i = item_of_thread();
+  if (i < count) first[i] = rows[i] != kNoRow && (i == 0 || rows[i] != rows[i - 1]) ? 1 : 0;
+}
+
+__global__ void __launch_bounds__(kThreadsOfItems)
+    permute_kernel(const Slot* order, std::uint64_t count, EdgeArrays from, EdgeArrays to) {
+  const std::uint64_t i = item_of_thread();
+  if (i >= count) return;
+  to.from[i] = from.from[order[i]];
+  if (to.weights != nullptr) to.weights[i] = from.weights[order[i]];
+}
+
+// Returns the number of values below `bound`, which ascend.
+__device__ std::uint64_t count_below(const Slot* values, std::uint64_t count, Slot bound) {
+  std::uint64_t low = 0, high = count;
+  while (low < high) {
+    const std::uint64_t middle = (low + high) / 2;
+    if (values[middle] < bound)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+// Completes the rows' first edges by the end of the last, and reads their numbers.
+__global__ void __launch_bounds__(kThreadsOfItems)
+    rows_kernel(const Slot* sorted, std::uint64_t edges, const std::uint64_t* count,
+                EdgeOffset* starts, Slot* rows) {
+  const std::uint64_t k = item_of_thread();
+  if (k < *count) rows[k] = sorted[starts[k]];
+  if (k == *count) starts[k] = count_below(sorted, edges, kNoRow);
+}
+
+// found[0] is the number of rows; found[1 + t] becomes the number of rows before table t.
+__global__ void __launch_bounds__(kThreadsOfItems)
+    tables_kernel(const Slot* rows, const Slot* bases, std::uint64_t tables, std::uint64_t* found) {
+  const std::uint64_t t = item_of_thread();
+  if (t < tables) found[1 + t] = count_below(rows, found[0], bases[t]);
+}
+
+__global__ void __launch_bounds__(kThreadsOfItems)
+    from_kernel(const Slot* rows, std::uint64_t count, Slot base, std::int64_t* out) {
+  const std::uint64_t i = item_of_thread();
+  if (i < count) out[i] = rows[i] - base;
+}
+
+// Edges in the order of rows.
+struct SortedEdges {
+  DeviceArray<Slot> rows, from;
+  DeviceArray<float> weights;
+};
+
+SortedEdges sort_edges(const DeviceEdges& edges, Slot rows, cudaStream_t stream) {
+  const FromPool pool{stream, stream};
+  const std::uint64_t count = edges.rows.size();
+  SortedEdges sorted{DeviceArray<Slot>(count, pool), DeviceArray<Slot>(count, pool),
+                     DeviceArray<float>(edges.weights.size(), pool)};
+  DeviceArray<Slot> numbers(count, pool), order(count, pool);
+  count_up(numbers.data(), count, stream);
+  // One bit more than rows have, if need be, so that kNoRow is behind all of them.
+  const int bits = std::max(1, static_cast<int>(std::bit_width(rows)));
+  with_scratch("sorting edges by row", pool, [&](void* scratch, std::size_t& bytes) {
+    return cub::DeviceRadixSort::SortPairs(scratch, bytes, edges.rows.data(), sorted.rows.data(),
+                                           numbers.data(), order.data(),
+                                           static_cast<std::int64_t>(count), 0, bits, stream);
+  });
+  const bool weighted = edges.weights.size() > 0;
+  permute_kernel<<<blocks_of_items(count), kThreadsOfItems, 0, stream>>>(
+      order.data(), count,
+      {nullptr, const_cast<Slot*>(edges.from.data()), const_cast<float*>(edges.weights.data())},
+      {nullptr, sorted.from.data(), weighted ? sorted.weights.data() : nullptr});
+  check_cuda(cudaGetLastError(), "sorting edges by row");
+  return sorted;
+}
+
+// Finds the rows that have edges: sums.rows and, in `starts`, their first edges and the end.
+void find_rows(const SortedEdges& sorted, std::span<const Slot> bases, DeviceRowSums& sums,
+               DeviceArray<EdgeOffset>& starts, cudaStream_t stream) {
+  const FromPool pool{stream, stream};
+  const std::uint64_t count = sorted.rows.size();
+  DeviceArray<std::uint8_t> first(count, pool);
+  DeviceArray<std::uint64_t> found(1 + bases.size(), pool);
+  DeviceArray<Slot> bases_there(bases.size(), pool);
+  mark_kernel<<<blocks_of_items(count), kThreadsOfItems, 0, stream>>>(sorted.rows.data(), count,
+                                                                      first.data());
+  with_scratch("finding rows", pool, [&](void* scratch, std::size_t& bytes) {
+    return cub::DeviceSelect::Flagged(scratch, bytes, thrust::counting_iterator<EdgeOffset>(0),
+                                      first.data(), starts.data(), found.data(),
+                                      static_cast<std::int64_t>(count), stream);
+  });
+  rows_kernel<<<blocks_of_items(count + 1), kThreadsOfItems, 0, stream>>>(
+      sorted.rows.data(), count, found.data(), starts.data(), sums.rows.data());
+  check_cuda(cudaMemcpyAsync(bases_there.data(), bases.data(), bases.size_bytes(),
+                             cudaMemcpyHostToDevice, stream),
+             "finding rows");
+  tables_kernel<<<blocks_of_items(bases.size()), kThreadsOfItems, 0, stream>>>(
+      sums.rows.data(), bases_there.data(), bases.size(), found.data());
+  std::vector<std::uint64_t> here(found.size());
+  check_cuda(cudaMemcpyAsync(here.data(), found.data(), here.size() * sizeof(here[0]),
+                             cudaMemcpyDeviceToHost, stream),
+             "finding rows");
+  check_cuda(cudaStreamSynchronize(stream), "finding rows");
+  sums.count = here[0];
+  sums.starts.assign(here.begin() + 1, here.end());
+}
+
+}  // namespace
+
+void write_edges(const DevicePieces& pieces, const DeviceBags& bags, const EdgeTable* tables,
+                 const DeviceEdges& to, cudaStream_t stream) {
+  if (bags.per_table == 0) return;
+  const EdgeArrays arrays{const_cast<Slot*>(to.rows.data()), const_cast<Slot*>(to.from.data()),
+                          to.weights.size() > 0 ? const_cast<float*>(to.weights.data()) : nullptr};
+  write_kernel<<<blocks_of_items(pieces.tables * bags.per_table * kBagLanes), kThreadsOfItems, 0,
+                 stream>>>(pieces, bags, tables, arrays);
+  check_cuda(cudaGetLastError(), "edges of bags");
+}
+
+void gather_gradients(const DevicePieces& pieces, const DeviceBags& bags, const EdgeTable* tables,
+                      const float* gradients, float* to, std::uint64_t columns,
+                      cudaStream_t stream) {
+  if (bags.per_table == 0) return;
+  gather_kernel<<<blocks_of_items(pieces.tables * bags.per_table * kWarp), kThreadsOfItems, 0,
+                  stream>>>(pieces, bags, tables, gradients, to, columns);
+  check_cuda(cudaGetLastError(), "gradients of bags");
+}
+
+DeviceRowSums sum_by_row(const DeviceEdges& edges, std::span<const Slot> bases,
+                         const GradientRows& gradients,
+                         const std::function<void*(std::uint64_t bytes)>& room,
+                         cudaStream_t stream) {
+  const std::uint64_t count = edges.rows.size();
+  DeviceRowSums sums{.starts = std::vector<std::uint64_t>(bases.size())};
+  if (count == 0) return sums;
+  require<DoesNotFitError>(count < kNoRow, "{} ids in a batch are too many for one GPU", count);
+  const FromPool pool{stream, stream};
+  const SortedEdges sorted = sort_edges(edges, bases.back(), stream);
+  DeviceArray<EdgeOffset> starts(count + 1, pool);
+  sums.rows = DeviceArray<Slot>(count, pool);
+  find_rows(sorted, bases, sums, starts, stream);
+  if (sums.count == 0) return sums;
+  sums.values = static_cast<float*>(room(sums.count * gradients.columns * sizeof(float)));
+  RowGroupOptions options{.most = kFixedGroup};
+  options.pool = pool;
+  const RowGroups groups(starts.data(), starts.data() + 1, sums.count, options, stream);
+  DeviceArray<float> scratch(spmm_scratch(groups, gradients.columns), pool);
+  spmm({.groups = &groups,
+        .columns = sorted.from.data(),
+        .weights = sorted.weights.size() > 0 ? sorted.weights.data() : nullptr,
+        .x = {gradients.at, DType::f32, gradients.stride},
+        .x_rows = gradients.rows,
+        .width = gradients.columns,
+        .y = {sums.values, DType::f32, gradients.columns},
+        .partial_sums = scratch.data(),
+        .fixed_order = true},
+       stream);
+  return sums;
+}
+
+void count_up(Slot* numbers, std::uint64_t count, cudaStream_t stream) {
+  if (count == 0) return;
+  number_kernel<<<blocks_of_items(count), kThreadsOfItems, 0, stream>>>(numbers, count);
+  check_cuda(cudaGetLastError(), "numbers");
+}
+
+void rows_from(const Slot* rows, std::uint64_t count, Slot base, std::int64_t* out,
+               cudaStream_t stream) {
+  if (count == 0) return;
+  from_kernel<<<blocks_of_items(count), kThreadsOfItems, 0, stream>>>(rows, count, base, out);
+  check_cuda(cudaGetLastError(), "rows with gradients");
+}
+
+}  // namespace plait

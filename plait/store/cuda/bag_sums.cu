@@ -1,0 +1,168 @@
+// Sums of short bags read rows at random: their speed is that of memory, if enough rows are on
+// their way at once. A group of lanes works on one bag, each lane on columns of its own: 16 bytes
+// per row if rows allow it. It loads kBatch rows before it adds the first of them, in the order of
+// ids; at 64 warps per SM, 64 x 4 rows of 512 bytes are on their way, more than the memory of an
+// H100 needs. Sums for other ranks are stored straight into their memory: no copy on this side.
+#include <algorithm>
+
+#include "plait/base/cuda/warp.cuh"
+#include "plait/store/cuda/bag_sums.cuh"
+
+namespace plait {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kBatch = 4;  // rows on their way per group
+
+template <int kVec>
+struct alignas(kVec * sizeof(float)) Columns {
+  float value[kVec];
+};
+
+// A bag of a table, which a group of lanes works on.
+struct BagPlace {
+  std::uint64_t t, b;
+  EdgeOffset begin, end;
+};
+
+template <int kLanes>
+__device__ bool find_bag(const DevicePieces& pieces, const DeviceBags& bags, BagPlace& at) {
+  const std::uint64_t bag = (blockIdx.x * std::uint64_t{kThreads} + threadIdx.x) / kLanes;
+  if (bag >= pieces.tables * bags.per_table) return false;
+  at.t = bag / bags.per_table;
+  at.b = bag % bags.per_table;
+  at.begin = bags.offsets[bag];
+  at.end = bags.offsets[bag + 1];
+  return true;
+}
+
+__device__ float* part_of(const DevicePieces& pieces, const DevicePiece& piece,
+                          const DeviceBags& bags, const BagSums& sums, int rank, std::uint64_t b) {
+  const std::uint64_t part = std::uint64_t{piece.divided} * pieces.ranks + rank;
+  return sums.parts + (part * bags.per_table + b) * pieces.width;
+}
+
+// Adds the rows of a bag in columns c .. c + kVec - 1.
+template <int kVec>
+__device__ void add_rows(const DevicePieces& pieces, const DevicePiece& piece,
+                         const DeviceBags& bags, const BagPlace& at, std::uint64_t c,
+                         Columns<kVec>& sum) {
+  for (EdgeOffset e = at.begin; e < at.end; e += kBatch) {
+    Columns<kVec> loaded[kBatch];
+    float weight[kBatch];
+#pragma unroll
+    for (int k = 0; k < kBatch; ++k) {
+      const Slot row = e + k < at.end ? own_row(pieces, piece, bags.ids[e + k]) : kNoRow;
+      weight[k] = row == kNoRow ? 0.0f : bags.weights == nullptr ? 1.0f : bags.weights[e + k];
+      loaded[k] = {};
+      if (row != kNoRow)
+        loaded[k] = *reinterpret_cast<const Columns<kVec>*>(piece.rows + row * piece.columns + c);
+    }
+#pragma unroll
+    for (int k = 0; k < kBatch; ++k)
+#pragma unroll
+      for (int i = 0; i < kVec; ++i)
+        sum.value[i] = fmaf(weight[k], loaded[k].value[i], sum.value[i]);
+  }
+}
+
+// Returns 1 / the ids of a bag that count. Lanes count for themselves: their loads are the same.
+__device__ float share_of(const DeviceBags& bags, const BagPlace& at) {
+  std::uint32_t count = 0;
+  for (EdgeOffset e = at.begin; e < at.end; ++e) count += bags.ids[e] != kNoRow ? 1 : 0;
+  return 1.0f / static_cast<float>(max(count, 1u));
+}
+
+__device__ bool has_own_row(const DevicePieces& pieces, const DevicePiece& piece,
+                            const DeviceBags& bags, const BagPlace& at) {
+  for (EdgeOffset e = at.begin; e < at.end; ++e)
+    if (own_row(pieces, piece, bags.ids[e]) != kNoRow) return true;
+  return false;
+}
+
+template <int kLanes, int kVec>
+__global__ void __launch_bounds__(kThreads)
+    sum_kernel(const __grid_constant__ DevicePieces pieces, const __grid_constant__ DeviceBags bags,
+               bool own, const __grid_constant__ BagSums to) {
+  BagPlace at;
+  if (!find_bag<kLanes>(pieces, bags, at)) return;
+  const DevicePiece piece = pieces.at[at.t];
+  if (piece.columns == 0 || (piece.split == EmbeddingSplit::replicated && !own)) return;
+  float* row = to.whole + (at.b * pieces.tables + at.t) * pieces.width + piece.first_column;
+  if (piece.split == EmbeddingSplit::rows) {
+    if (!has_own_row(pieces, piece, bags, at)) return;
+    row = part_of(pieces, piece, bags, to, pieces.rank, at.b);
+  }
+  const float share = pieces.mean ? share_of(bags, at) : 1.0f;
+  for (std::uint64_t c = threadIdx.x % kLanes * kVec; c < piece.columns; c += kLanes * kVec) {
+    Columns<kVec> sum{};
+    add_rows<kVec>(pieces, piece, bags, at, c, sum);
+#pragma unroll
+    for (int i = 0; i < kVec; ++i) sum.value[i] *= share;
+    *reinterpret_cast<Columns<kVec>*>(row + c) = sum;
+  }
+}
+
+template <int kLanes>
+__global__ void __launch_bounds__(kThreads)
+    collect_kernel(const __grid_constant__ DevicePieces pieces,
+                   const __grid_constant__ DeviceBags bags, const __grid_constant__ BagSums from,
+                   float* out) {
+  BagPlace at;
+  if (!find_bag<kLanes>(pieces, bags, at)) return;
+  const DevicePiece piece = pieces.at[at.t];
+  const std::uint64_t first = (at.b * pieces.tables + at.t) * pieces.width;
+  const unsigned lane = threadIdx.x % kLanes;
+  if (piece.split == EmbeddingSplit::rows) {
+    std::uint64_t owners = 0;  // one bit per rank, of at most 32
+    for (EdgeOffset e = at.begin; e < at.end; ++e)
+      if (bags.ids[e] != kNoRow) owners |= 1ull << place_in(pieces, piece, bags.ids[e]).rank;
+    for (std::uint64_t c = lane; c < pieces.width; c += kLanes) {
+      float sum = 0;
+      for (int r = 0; r < pieces.ranks; ++r)
+        if ((owners >> r & 1) != 0) sum += part_of(pieces, piece, bags, from, r, at.b)[c];
+      out[first + c] = sum;
+    }
+    return;
+  }
+  if (piece.split == EmbeddingSplit::replicated) return;
+  for (std::uint64_t c = lane; c < pieces.width; c += kLanes)
+    if (c < piece.first_column || c >= piece.first_column + piece.columns)
+      out[first + c] = from.whole[first + c];
+}
+
+unsigned blocks_for(const DevicePieces& pieces, const DeviceBags& bags, int lanes) {
+  const auto of_block = static_cast<std::uint64_t>(kThreads / lanes);
+  return static_cast<unsigned>((pieces.tables * bags.per_table + of_block - 1) / of_block);
+}
+
+}  // namespace
+
+void sum_bags(const DevicePieces& pieces, const DeviceBags& bags, bool own, const BagSums& to,
+              cudaStream_t stream) {
+  if (bags.per_table == 0) return;
+  const auto launch = [&](auto vec) {
+    constexpr int kVec = decltype(vec)::value;
+    for_lanes<4>((pieces.width + kVec - 1) / kVec, [&](auto lanes) {
+      constexpr int kLanes = decltype(lanes)::value;
+      sum_kernel<kLanes, kVec>
+          <<<blocks_for(pieces, bags, kLanes), kThreads, 0, stream>>>(pieces, bags, own, to);
+    });
+  };
+  pieces.in_vectors ? launch(std::integral_constant<int, 4>{})
+                    : launch(std::integral_constant<int, 1>{});
+  check_cuda(cudaGetLastError(), "sums of bags");
+}
+
+void collect_bags(const DevicePieces& pieces, const DeviceBags& bags, const BagSums& from,
+                  float* out, cudaStream_t stream) {
+  if (bags.per_table == 0 || pieces.ranks == 1) return;
+  for_lanes<4>(pieces.width, [&](auto lanes) {
+    constexpr int kLanes = decltype(lanes)::value;
+    collect_kernel<kLanes>
+        <<<blocks_for(pieces, bags, kLanes), kThreads, 0, stream>>>(pieces, bags, from, out);
+  });
+  check_cuda(cudaGetLastError(), "sums of bags");
+}
+
+}  // namespace plait

@@ -1,0 +1,64 @@
+// Sums of the rows that bags name, by the owners of pieces of embedding tables, and the collection
+// of sums by readers.
+#pragma once
+
+#include "plait/store/cuda/bags.cuh"
+#include "plait/store/embedding_layout.h"
+
+namespace plait {
+
+// A table as the GPU of one rank sees it.
+struct DevicePiece {
+  const float* rows = nullptr;  // this rank's, `columns` apart
+  std::uint64_t columns = 0;    // 0: this rank has none of it
+  std::uint64_t first_column = 0;
+  EmbeddingSplit split = EmbeddingSplit::table;
+  int owner = 0;
+  std::uint32_t divided = 0;  // the number of the table among those of split `rows`
+  std::uint64_t dealt = 0;    // of those: as StoredRows
+};
+
+// The tables, by number, in memory of the GPU.
+struct DevicePieces {
+  const DevicePiece* at = nullptr;
+  std::uint64_t tables = 0, width = 0;
+  int rank = 0, ranks = 1;
+  bool in_vectors = false;  // all rows and columns begin at multiples of four floats
+  bool mean = false;
+};
+
+// Where sums of a reader's bags go. `whole`: samples x tables x width, for pieces of which a sum
+// has all rows. `parts`: rows of `width`, that of rank r, bag b and divided table d at row (d *
+// ranks + r) * per_table + b; written only if the bag names a row of the rank.
+struct BagSums {
+  float* whole = nullptr;
+  float* parts = nullptr;
+};
+
+// Enqueues the sums of a reader's bags from this rank's pieces; those of replicated tables only if
+// the reader is this rank.
+void sum_bags(const DevicePieces& pieces, const DeviceBags& bags, bool own, const BagSums& to,
+              cudaStream_t stream);
+// Enqueues the collection of what others have summed for this rank: copies columns of `from.whole`
+// that others have, and adds `from.parts` in the order of ranks, to `out`, which has the rest.
+void collect_bags(const DevicePieces& pieces, const DeviceBags& bags, const BagSums& from,
+                  float* out, cudaStream_t stream);
+
+// Returns the place of a row of a divided table.
+PLAIT_HOST_DEVICE inline RowPlace place_in(const DevicePieces& pieces, const DevicePiece& piece,
+                                           std::uint64_t id) {
+  const auto ranks = static_cast<std::uint64_t>(pieces.ranks);
+  const std::uint64_t round = high_product(id, piece.dealt);
+  const std::uint64_t to = id - round * ranks + first_of_round(round, ranks);
+  return {static_cast<std::uint32_t>(to < ranks ? to : to - ranks), round};
+}
+
+// Returns the row of an id in this rank's piece, or kNoRow.
+PLAIT_HOST_DEVICE inline Slot own_row(const DevicePieces& pieces, const DevicePiece& piece,
+                                      Slot id) {
+  if (piece.split != EmbeddingSplit::rows || id == kNoRow) return id;
+  const RowPlace place = place_in(pieces, piece, id);
+  return static_cast<int>(place.rank) == pieces.rank ? static_cast<Slot>(place.row) : kNoRow;
+}
+
+}  // namespace plait

@@ -1,0 +1,73 @@
+// Where the arrays of a rank's part of the heap on GPUs stand, in a step on embedding tables.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "plait/store/cuda/bags.cuh"
+#include "plait/store/embedding_layout.h"
+
+namespace plait {
+
+// The sizes of a rank's batch, from which everyone knows where its arrays stand: in the host's
+// heap, followed by the places in its ids where tables begin, and the end.
+struct DeviceSizes {
+  std::uint64_t per_table = 0;  // bags
+  std::uint64_t ids = 0;
+  std::uint64_t weighted = 0;
+};
+struct DeviceBatch {
+  DeviceSizes sizes;
+  std::vector<std::uint64_t> starts;
+
+  std::uint64_t ids_of(std::size_t t) const { return starts[t + 1] - starts[t]; }
+};
+
+// Where the arrays of a rank's part of the heap stand.
+struct DevicePart {
+  DeviceBags bags;
+  float* rows = nullptr;  // per_table x tables x width: sums, or their gradients
+  // Sums by owners of rows (BagSums::parts); backward, this rank's gradients of replicated tables:
+  // their rows, and behind these the values.
+  float* extra = nullptr;
+  Slot* shared_rows = nullptr;
+  float* shared_values = nullptr;
+  std::uint64_t bytes = 0;
+
+  DevicePart(std::byte* first, const DeviceBatch& batch, const EmbeddingLayout& layout) {
+    const std::uint64_t tables = layout.tables(), width = layout.width();
+    const std::uint64_t bags_of_all = batch.sizes.per_table * tables;
+    bags.per_table = batch.sizes.per_table;
+    bags.offsets = next<EdgeOffset>(first, bags_of_all + 1);
+    bags.ids = next<Slot>(first, batch.sizes.ids);
+    float* const weights = next<float>(first, batch.sizes.weighted != 0 ? batch.sizes.ids : 0);
+    bags.weights = batch.sizes.weighted != 0 ? weights : nullptr;
+    rows = next<float>(first, bags_of_all * width);
+    const std::uint64_t before = bytes;
+    std::uint64_t parts = 0, shared = 0;
+    for (std::size_t t = 0; layout.ranks() > 1 && t < tables; ++t) {
+      if (layout.table(t).split == EmbeddingSplit::rows)
+        parts += static_cast<std::uint64_t>(layout.ranks()) * bags.per_table;
+      if (layout.table(t).split == EmbeddingSplit::replicated)
+        shared += std::min(batch.ids_of(t), layout.table(t).rows);
+    }
+    extra = next<float>(first, parts * width);
+    const std::uint64_t behind = std::exchange(bytes, before);
+    shared_rows = next<Slot>(first, shared);
+    shared_values = next<float>(first, shared * width);
+    bytes = std::max(bytes, behind);
+  }
+
+ private:
+  template <class T>
+  T* next(std::byte* first, std::uint64_t count) {
+    constexpr std::uint64_t kAlign = 256;  // bytes
+    bytes = (bytes + kAlign - 1) / kAlign * kAlign;
+    T* const place = reinterpret_cast<T*>(first + bytes);
+    bytes += count * sizeof(T);
+    return place;
+  }
+};
+
+}  // namespace plait

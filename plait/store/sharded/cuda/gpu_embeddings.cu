@@ -1,0 +1,350 @@
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "plait/base/cuda/warp.cuh"
+#include "plait/base/error.h"
+#include "plait/base/limits.h"
+#include "plait/store/cuda/bag_gradients.cuh"
+#include "plait/store/sharded/cuda/device_part.cuh"
+#include "plait/store/sharded/cuda/gpu_embeddings.h"
+#include "plait/symmetric/agreement.h"
+#include "plait/symmetric/cuda/heap.cuh"
+
+namespace plait {
+namespace {
+
+constexpr const char* kWhat = "embedding tables";
+constexpr std::size_t kLeastBytes = 4096;  // of a part
+
+std::vector<std::int64_t> copied(std::span<const std::int64_t> there) {
+  std::vector<std::int64_t> here(there.size());
+  if (!here.empty()) copy_to_host(here.data(), there.data(), there.size_bytes());
+  return here;
+}
+
+GivenDeviceBags given_of(const GivenBags& bags) {
+  return {.ids = bags.ids.data(),
+          .id_count = bags.ids.size(),
+          .offsets = bags.offsets.data(),
+          .offset_count = bags.offsets.size(),
+          .with_end = bags.with_end,
+          .weights = bags.weights};
+}
+
+void copy_there(void* to, const void* from, std::uint64_t bytes, cudaStream_t stream) {
+  if (bytes > 0) check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), kWhat);
+}
+
+class HeapEmbeddings : public GpuEmbeddings {
+ public:
+  HeapEmbeddings(World& world, const EmbeddingLayout& layout, std::vector<std::int64_t> padding)
+      : world_(world), layout_(layout), padding_(std::move(padding)) {
+    require<UsageError>(layout_.tables() > 0 && layout_.tables() == padding_.size(),
+                        "{} embedding tables have {} ids of padding", layout_.tables(),
+                        padding_.size());
+    require<UsageError>(world.size() <= kMostGpus, "{} ranks are more than the {} that GPUs serve",
+                        world.size(), kMostGpus);
+    for (std::size_t t = 0; t < layout_.tables(); ++t) rows_.push_back(layout_.table(t).rows);
+    heap_ = SymmetricHeap::create(world, sizeof(DeviceSizes) + (layout_.tables() + 1) * 8);
+    data_ = DeviceHeap::create(world, kLeastBytes, DeviceTransport::vmm);
+    on_all_or_none(world, [&] {
+      rows_there_ = DeviceArray<std::uint64_t>(std::span<const std::uint64_t>(rows_));
+      padding_there_ = DeviceArray<std::int64_t>(std::span<const std::int64_t>(padding_));
+      pieces_there_ = DeviceArray<DevicePiece>(layout_.tables());
+    });
+  }
+  ~HeapEmbeddings() override { cudaDeviceSynchronize(); }
+
+  std::uint64_t forward(const EmbeddingBatch& batch, std::span<const float* const> pieces,
+                        float* out, void* on) override {
+    auto* const stream = static_cast<cudaStream_t>(on);
+    begin(EmbeddingStep::forward, number_ + 1, batch.bags, stream);
+    ++number_;
+    publish(batch.bags, number_, stream);
+    const DevicePieces view = show(pieces, batch.mean, on_16_bytes(out), stream);
+    meet(stream);
+    for (int k = 0; k < world_.size(); ++k) {  // others first, who wait
+      const int reader = (world_.rank() + 1 + k) % world_.size();
+      const bool own = reader == world_.rank();
+      const DevicePart to = part(reader);
+      sum_bags(view, to.bags, own, {own ? out : to.rows, to.extra}, stream);
+    }
+    meet(stream);
+    const DevicePart mine = part(world_.rank());
+    collect_bags(view, mine.bags, {mine.rows, mine.extra}, out, stream);
+    ended_.record(stream);
+    return number_;
+  }
+
+  std::vector<GpuRowGradients> backward(const EmbeddingBatch& batch, std::uint64_t number,
+                                        const float* gradient, const Room& room,
+                                        void* on) override {
+    auto* const stream = static_cast<cudaStream_t>(on);
+    begin(EmbeddingStep::backward, number, batch.bags, stream);
+    publish(batch.bags, number, stream);
+    const std::vector<const float*> none(layout_.tables());
+    const Step step{.pieces = show(none, batch.mean, false, stream),
+                    .gradient = gradient,
+                    .room = room,
+                    .stream = stream};
+    const DevicePart mine = part(world_.rank());
+    if (world_.size() > 1)
+      copy_there(mine.rows, gradient,
+                 mine.bags.per_table * layout_.tables() * layout_.width() * sizeof(float), stream);
+    meet(stream);
+    // Tables whose pieces have equally many columns are one product.
+    std::map<std::uint64_t, std::vector<bool>> by_columns;
+    std::vector<bool> replicated(layout_.tables());
+    for (std::size_t t = 0; t < layout_.tables(); ++t) {
+      const EmbeddingPiece piece = layout_.piece(t, world_.rank());
+      replicated[t] = layout_.table(t).split == EmbeddingSplit::replicated;
+      if (piece.columns == 0 || replicated[t]) continue;
+      by_columns.try_emplace(piece.columns, layout_.tables()).first->second[t] = true;
+    }
+    std::vector<GpuRowGradients> found(layout_.tables());
+    for (const auto& [columns, wanted] : by_columns) {
+      const std::vector<Slot> bases = bases_of(wanted);
+      put(sum_wanted(step, wanted, columns, room), bases, columns, step, found);
+    }
+    if (std::ranges::find(replicated, true) != replicated.end()) join(step, replicated, found);
+    ended_.record(stream);
+    return found;
+  }
+
+ private:
+  // A step backward.
+  struct Step {
+    DevicePieces pieces;
+    const float* gradient;
+    const Room& room;
+    cudaStream_t stream;
+  };
+
+  DevicePart part(int rank) const {
+    return {data_->part(rank), batches_[static_cast<std::size_t>(rank)], layout_};
+  }
+  DeviceBagTables tables() const {
+    return {rows_there_.data(), padding_there_.data(), layout_.tables()};
+  }
+
+  // Where ranks meet: what their streams have written is seen by all afterwards.
+  void meet(cudaStream_t stream) {
+    if (world_.size() == 1) return;
+    check_cuda(cudaStreamSynchronize(stream), kWhat);
+    heap_->barrier();
+  }
+
+  // Looks for wrong ids on the GPU; the CPU reports them.
+  DeviceBatch checked(const GivenBags& bags, cudaStream_t stream) const {
+    if (!bags.fault.empty()) throw UsageError(bags.fault);
+    require_room_for_numbers(bags, world_.size());
+    BagCheck check = check_bags(given_of(bags), tables(), stream);
+    if (!check.right) {
+      const auto ids = copied(bags.ids), offsets = copied(bags.offsets);
+      check_bags(GivenBags{.ids = ids, .offsets = offsets, .with_end = bags.with_end},
+                 BagTables{rows_, padding_});
+      throw Error("ids of embedding tables are changed while they are read");
+    }
+    return {{.per_table = bags.count() / layout_.tables(),
+             .ids = bags.ids.size(),
+             .weighted = bags.weights != nullptr ? 1u : 0u},
+            std::move(check.starts)};
+  }
+
+  // Collective. Ranks meet when all that they enqueued for the last step has ended.
+  void begin(EmbeddingStep kind, std::uint64_t number, const GivenBags& bags, cudaStream_t stream) {
+    require(heap_ != nullptr && data_ != nullptr,
+            "the memory of the embedding tables is lost; end the program");
+    check_cuda(cudaEventSynchronize(ended_.get()), kWhat);
+    DeviceBatch mine{{}, std::vector<std::uint64_t>(layout_.tables() + 1)};
+    EmbeddingStepOf step{.step = kind, .number = number};
+    step.failure = failure_of([&] { mine = checked(bags, stream); });
+    step.bytes = DevicePart(nullptr, mine, layout_).bytes;
+    std::byte* const place = heap_->part(world_.rank()).data();
+    std::memcpy(place, &mine.sizes, sizeof(DeviceSizes));
+    std::memcpy(place + sizeof(DeviceSizes), mine.starts.data(), mine.starts.size() * 8);
+    const std::uint64_t most = begin_embedding_step(world_, *heap_, step);
+    batches_.assign(static_cast<std::size_t>(world_.size()), mine);
+    for (int rank = 0; rank < world_.size(); ++rank) {
+      DeviceBatch& batch = batches_[static_cast<std::size_t>(rank)];
+      const std::byte* const from = heap_->part(rank).data();
+      std::memcpy(&batch.sizes, from, sizeof(DeviceSizes));
+      std::memcpy(batch.starts.data(), from + sizeof(DeviceSizes), batch.starts.size() * 8);
+    }
+    if (most <= data_->bytes()) return;
+    published_ = 0;
+    DeviceHeap::replace(world_, data_, most + most / 4, DeviceTransport::vmm);
+  }
+
+  void publish(const GivenBags& bags, std::uint64_t number, cudaStream_t stream) {
+    if (published_ == number) return;
+    published_ = number;
+    write_bags(given_of(bags), tables(), part(world_.rank()).bags, stream);
+  }
+
+  // Copies the places of this rank's pieces to the GPU.
+  DevicePieces show(std::span<const float* const> rows, bool mean, bool aligned,
+                    cudaStream_t stream) {
+    std::vector<DevicePiece> pieces;
+    bool in_vectors = aligned && layout_.width() % 4 == 0;
+    std::uint32_t divided = 0;
+    for (std::size_t t = 0; t < layout_.tables(); ++t) {
+      const EmbeddingPiece own = layout_.piece(t, world_.rank());
+      const EmbeddingTable& table = layout_.table(t);
+      const bool by_rows = table.split == EmbeddingSplit::rows;
+      in_vectors = in_vectors && own.first_column % 4 == 0 && on_16_bytes(rows[t], own.columns);
+      pieces.push_back({.rows = rows[t],
+                        .columns = own.columns,
+                        .first_column = own.first_column,
+                        .split = table.split,
+                        .owner = table.owner,
+                        .divided = by_rows ? divided++ : 0,
+                        .dealt = by_rows ? layout_.places(t).dealt : 0});
+    }
+    copy_there(pieces_there_.data(), pieces.data(), pieces.size() * sizeof(DevicePiece), stream);
+    return {.at = pieces_there_.data(),
+            .tables = layout_.tables(),
+            .width = layout_.width(),
+            .rank = world_.rank(),
+            .ranks = world_.size(),
+            .in_vectors = in_vectors,
+            .mean = mean};
+  }
+
+  // Returns the number of the first row of each wanted table, and the end.
+  std::vector<Slot> bases_of(const std::vector<bool>& wanted) const {
+    std::vector<Slot> bases;
+    std::uint64_t rows = 0;
+    for (std::size_t t = 0; t <= wanted.size(); ++t) {
+      bases.push_back(static_cast<Slot>(rows));
+      if (t < wanted.size() && wanted[t]) rows += layout_.piece(t, world_.rank()).rows;
+    }
+    require<UsageError>(rows < kNoRow, "{} rows of embedding tables are too many for one rank",
+                        rows);
+    return bases;
+  }
+
+  // Sums the gradients of this rank's rows of the wanted tables: from the bags of all ranks, or, of
+  // replicated tables, from its own.
+  DeviceRowSums sum_wanted(const Step& step, const std::vector<bool>& wanted, std::uint64_t columns,
+                           const Room& room) {
+    const bool local = world_.size() == 1 || is_replicated(wanted);
+    const std::vector<Slot> bases = bases_of(wanted);
+    const auto tables = static_cast<Slot>(layout_.tables());
+    std::vector<EdgeTable> edge_tables;
+    std::uint64_t edge = 0, from = 0;
+    bool weighted = step.pieces.mean;
+    for (int reader = 0; reader < world_.size(); ++reader) {
+      const DeviceBatch& batch = batches_[static_cast<std::size_t>(reader)];
+      for (Slot t = 0; t < tables; ++t) {
+        const bool here = wanted[t] && (!local || reader == world_.rank());
+        edge_tables.push_back({.edge = edge,
+                               .row = bases[t],
+                               .from = local ? t : static_cast<Slot>(from),
+                               .from_step = local ? tables : 1,
+                               .wanted = here});
+        if (!here) continue;
+        edge += batch.ids_of(t);
+        from += batch.sizes.per_table;
+        weighted = weighted || batch.sizes.weighted != 0;
+      }
+    }
+    const FromPool pool{step.stream, step.stream};
+    DeviceArray<EdgeTable> there(edge_tables.size(), pool);
+    copy_there(there.data(), edge_tables.data(), edge_tables.size() * sizeof(EdgeTable),
+               step.stream);
+    const DeviceEdges edges(edge, weighted, pool);
+    DeviceArray<float> gathered(local ? 0 : from * columns, pool);
+    for (int reader = 0; reader < world_.size(); ++reader) {
+      const EdgeTable* const of_reader =
+          there.data() + static_cast<std::size_t>(reader) * layout_.tables();
+      const DevicePart of = part(reader);
+      if (local && reader != world_.rank()) continue;
+      write_edges(step.pieces, of.bags, of_reader, edges, step.stream);
+      if (!local)
+        gather_gradients(step.pieces, of.bags, of_reader, of.rows, gathered.data(), columns,
+                         step.stream);
+    }
+    GradientRows rows{gathered.data(), from, columns, columns};
+    if (local) {
+      const std::uint64_t bags = batches_[static_cast<std::size_t>(world_.rank())].sizes.per_table;
+      rows = {step.gradient, bags * tables, columns, layout_.width()};
+    }
+    return sum_by_row(edges, bases, rows, room, step.stream);
+  }
+
+  bool is_replicated(const std::vector<bool>& wanted) const {
+    const auto first = static_cast<std::size_t>(std::ranges::find(wanted, true) - wanted.begin());
+    return first < wanted.size() && layout_.table(first).split == EmbeddingSplit::replicated;
+  }
+
+  // Sums the gradients of replicated tables over ranks: each shows its own sums to the others.
+  void join(const Step& step, const std::vector<bool>& replicated,
+            std::vector<GpuRowGradients>& found) {
+    const std::uint64_t width = layout_.width();
+    const std::vector<Slot> bases = bases_of(replicated);
+    if (world_.size() == 1)
+      return put(sum_wanted(step, replicated, width, step.room), bases, width, step, found);
+    const DevicePart mine = part(world_.rank());
+    const DeviceRowSums own = sum_wanted(step, replicated, width, [&](std::uint64_t) {
+      return static_cast<void*>(mine.shared_values);
+    });
+    copy_there(mine.shared_rows, own.rows.data(), own.count * sizeof(Slot), step.stream);
+    check_cuda(cudaStreamSynchronize(step.stream), kWhat);
+    const auto counts = heap_->barrier(own.count);
+    std::uint64_t all = 0;
+    for (const std::uint64_t count : counts) all += count;
+    const FromPool pool{step.stream, step.stream};
+    DeviceEdges edges(all, false, pool);
+    DeviceArray<float> values(all * width, pool);
+    std::uint64_t at = 0;
+    for (int rank = 0; rank < world_.size(); ++rank) {
+      const std::uint64_t count = counts[static_cast<std::size_t>(rank)];
+      const DevicePart of = part(rank);
+      copy_there(edges.rows.data() + at, of.shared_rows, count * sizeof(Slot), step.stream);
+      copy_there(values.data() + at * width, of.shared_values, count * width * sizeof(float),
+                 step.stream);
+      at += count;
+    }
+    count_up(edges.from.data(), all, step.stream);
+    put(sum_by_row(edges, bases, {values.data(), all, width, width}, step.room, step.stream), bases,
+        width, step, found);
+  }
+
+  // Gives each table its part of the sums.
+  void put(const DeviceRowSums& sums, const std::vector<Slot>& bases, std::uint64_t columns,
+           const Step& step, std::vector<GpuRowGradients>& found) const {
+    if (sums.count == 0) return;
+    auto* const rows = static_cast<std::int64_t*>(step.room(sums.count * sizeof(std::int64_t)));
+    for (std::size_t t = 0; t < layout_.tables(); ++t) {
+      const std::uint64_t first = sums.starts[t], count = sums.starts[t + 1] - first;
+      if (count == 0) continue;
+      rows_from(sums.rows.data() + first, count, bases[t], rows + first, step.stream);
+      found[t] = {rows + first, sums.values + first * columns, count};
+    }
+  }
+
+  World& world_;
+  const EmbeddingLayout layout_;
+  const std::vector<std::int64_t> padding_;
+  std::vector<std::uint64_t> rows_;
+  std::unique_ptr<SymmetricHeap> heap_;  // of the host: sizes
+  std::unique_ptr<DeviceHeap> data_;
+  DeviceArray<std::uint64_t> rows_there_;
+  DeviceArray<std::int64_t> padding_there_;
+  DeviceArray<DevicePiece> pieces_there_;
+  std::vector<DeviceBatch> batches_;  // of the step, by rank
+  DeviceEvent ended_;                 // behind the last step
+  std::uint64_t number_ = 0;          // of the last batch
+  std::uint64_t published_ = 0;       // the number of the batch that the heap has; 0: none
+};
+
+}  // namespace
+
+std::unique_ptr<GpuEmbeddings> GpuEmbeddings::create(World& world, const EmbeddingLayout& layout,
+                                                     const std::vector<std::int64_t>& padding) {
+  return std::make_unique<HeapEmbeddings>(world, layout, padding);
+}
+
+}  // namespace plait

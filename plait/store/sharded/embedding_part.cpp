@@ -1,0 +1,70 @@
+#include "plait/store/sharded/embedding_part.h"
+
+#include <algorithm>
+
+#include "plait/base/array.h"
+
+namespace plait {
+namespace {
+
+// Where the arrays of a rank's part of the heap stand.
+class Places {
+ public:
+  explicit Places(std::byte* first) : first_(first), at_(0) {}
+  template <class T>
+  T* next(std::uint64_t count) {
+    at_ = (at_ + kCacheLine - 1) / kCacheLine * kCacheLine;
+    T* const place = reinterpret_cast<T*>(first_ + at_);
+    at_ += count * sizeof(T);
+    return place;
+  }
+  std::uint64_t bytes() const { return at_; }
+
+ private:
+  std::byte* first_;
+  std::uint64_t at_;
+};
+
+// Returns the rows beside one per bag that a batch needs at most.
+std::uint64_t extra_rows(const GivenBags& bags, const EmbeddingLayout& layout) {
+  const std::uint64_t tables = layout.tables(), per_table = bags.count() / tables;
+  const auto offset = [&](std::uint64_t bag) {
+    return bag < bags.offsets.size() ? static_cast<std::uint64_t>(bags.offsets[bag])
+                                     : bags.ids.size();
+  };
+  std::uint64_t sums = 0, gradients = 0;
+  for (std::uint64_t t = 0; layout.ranks() > 1 && t < tables; ++t) {
+    const std::uint64_t ids = offset((t + 1) * per_table) - offset(t * per_table);
+    const EmbeddingTable& table = layout.table(t);
+    if (table.split == EmbeddingSplit::rows)
+      sums += std::min(ids, per_table * static_cast<std::uint64_t>(layout.ranks()));
+    if (table.split == EmbeddingSplit::replicated) gradients += std::min(ids, table.rows);
+  }
+  return std::max(sums, gradients);
+}
+
+}  // namespace
+
+EmbeddingSizes embedding_sizes(const GivenBags& bags, const EmbeddingLayout& layout) {
+  return {.per_table = bags.count() / layout.tables(),
+          .ids = bags.ids.size(),
+          .extra = extra_rows(bags, layout),
+          .weighted = bags.weights != nullptr};
+}
+
+EmbeddingPart::EmbeddingPart(std::byte* first, const EmbeddingSizes& s,
+                             const EmbeddingLayout& layout) {
+  const std::uint64_t tables = layout.tables(), bags = s.per_table * tables;
+  Places places(first);
+  sizes = places.next<EmbeddingSizes>(1);
+  offsets = places.next<EdgeOffset>(bags + 1);
+  ids = places.next<Slot>(s.ids);
+  weights = places.next<float>(s.weighted ? s.ids : 0);
+  rows = places.next<float>(bags * layout.width());
+  starts = places.next<std::uint64_t>(tables * (static_cast<std::uint64_t>(layout.ranks()) + 1));
+  extra_ids = places.next<Slot>(s.extra);
+  extra = places.next<float>(s.extra * layout.width());
+  bytes = places.bytes();
+}
+
+}  // namespace plait

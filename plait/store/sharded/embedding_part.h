@@ -1,0 +1,41 @@
+// Where the arrays of a rank's part of the heap stand, in a step on embedding tables on the CPU.
+#pragma once
+
+#include "plait/store/bags.h"
+#include "plait/store/embedding_layout.h"
+
+namespace plait {
+
+// The sizes of a batch, from which everyone knows where its arrays stand.
+struct EmbeddingSizes {
+  std::uint64_t per_table = 0;  // bags
+  std::uint64_t ids = 0;
+  std::uint64_t extra = 0;  // rows beside one per bag
+  bool weighted = false;
+};
+// Returns the sizes of a batch.
+EmbeddingSizes embedding_sizes(const GivenBags& bags, const EmbeddingLayout& layout);
+
+// A rank's part of the heap. Every rank reads it; the owner of a piece writes sums there.
+struct EmbeddingPart {
+  EmbeddingSizes* sizes = nullptr;
+  EdgeOffset* offsets = nullptr;
+  Slot* ids = nullptr;
+  float* weights = nullptr;
+  float* rows = nullptr;  // per_table x tables x width: sums, or their gradients
+  // Rows beside one per bag, of table t and rank r from starts[t * (ranks + 1) + r] on. Forward:
+  // the sums of this rank's bags by owners of rows; backward, with r = 0: this rank's gradients of
+  // a replicated table, and the rows of the table that they are of.
+  std::uint64_t* starts = nullptr;
+  Slot* extra_ids = nullptr;
+  float* extra = nullptr;
+  std::uint64_t bytes = 0;
+
+  // `first` may be null, to find out the bytes.
+  EmbeddingPart(std::byte* first, const EmbeddingSizes& s, const EmbeddingLayout& layout);
+  Bags bags() const {
+    return {offsets, ids, sizes->weighted ? weights : nullptr, sizes->per_table};
+  }
+};
+
+}  // namespace plait

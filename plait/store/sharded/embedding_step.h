@@ -1,0 +1,30 @@
+// The beginning of a step on embedding tables, at which ranks meet: on the CPU and on GPUs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "plait/store/bags.h"
+#include "plait/symmetric/heap.h"
+
+namespace plait {
+
+enum class EmbeddingStep : std::uint64_t { forward, backward };
+
+// What a rank brings to the meeting.
+struct EmbeddingStepOf {
+  EmbeddingStep step = EmbeddingStep::forward;
+  std::uint64_t number = 0;  // of the batch
+  std::string failure = {};  // the error of this rank's bags; or empty
+  std::uint64_t bytes = 0;   // that it needs; below 2^49
+};
+
+// Collective, at the heap's barrier. Returns the most bytes that any rank needs. Throws UsageError,
+// the same on all ranks, if the bags of one are wrong or ranks are not at the same step of the same
+// batch.
+std::uint64_t begin_embedding_step(World& world, SymmetricHeap& heap, const EmbeddingStepOf& mine);
+
+// Throws UsageError unless the ids of all ranks together can be numbered, if each has so many.
+void require_room_for_numbers(const GivenBags& bags, int ranks);
+
+}  // namespace plait
