@@ -60,7 +60,7 @@ EmbeddingPart::EmbeddingPart(std::byte* first, const EmbeddingSizes& s,
   offsets = places.next<EdgeOffset>(bags + 1);
   ids = places.next<Slot>(s.ids);
   weights = places.next<float>(s.weighted ? s.ids : 0);
-  rows = places.next<float>(bags * layout.width());
+  rows = places.next<float>(layout.ranks() > 1 ? bags * layout.width() : 0);
   starts = places.next<std::uint64_t>(tables * (static_cast<std::uint64_t>(layout.ranks()) + 1));
   extra_ids = places.next<Slot>(s.extra);
   extra = places.next<float>(s.extra * layout.width());

@@ -22,7 +22,8 @@ struct EmbeddingPart {
   EdgeOffset* offsets = nullptr;
   Slot* ids = nullptr;
   float* weights = nullptr;
-  float* rows = nullptr;  // per_table x tables x width: sums, or their gradients
+  // per_table x tables x width: sums, or their gradients. A rank alone needs neither.
+  float* rows = nullptr;
   // Rows beside one per bag, of table t and rank r from starts[t * (ranks + 1) + r] on. Forward:
   // the sums of this rank's bags by owners of rows; backward, with r = 0: this rank's gradients of
   // a replicated table, and the rows of the table that they are of.

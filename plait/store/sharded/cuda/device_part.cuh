@@ -27,7 +27,8 @@ struct DeviceBatch {
 // Where the arrays of a rank's part of the heap stand.
 struct DevicePart {
   DeviceBags bags;
-  float* rows = nullptr;  // per_table x tables x width: sums, or their gradients
+  // per_table x tables x width: sums, or their gradients. A rank alone needs neither.
+  float* rows = nullptr;
   // Sums by owners of rows (BagSums::parts); backward, this rank's gradients of replicated tables:
   // their rows, and behind these the values.
   float* extra = nullptr;
@@ -43,7 +44,7 @@ struct DevicePart {
     bags.ids = next<Slot>(first, batch.sizes.ids);
     float* const weights = next<float>(first, batch.sizes.weighted != 0 ? batch.sizes.ids : 0);
     bags.weights = batch.sizes.weighted != 0 ? weights : nullptr;
-    rows = next<float>(first, bags_of_all * width);
+    rows = next<float>(first, layout.ranks() > 1 ? bags_of_all * width : 0);
     const std::uint64_t before = bytes;
     std::uint64_t parts = 0, shared = 0;
     for (std::size_t t = 0; layout.ranks() > 1 && t < tables; ++t) {
