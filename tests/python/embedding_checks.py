@@ -201,6 +201,7 @@ def wrong_bags_are_one_error_on_every_rank():
     last = plait.world_size() - 1
     prefix = f"rank {last}: " if last > 0 else ""
     long = torch.long
+    there = DEVICE if DEVICE.type == "cpu" else torch.device("cuda", last % torch.cuda.device_count())  # of the last rank
     for wrong, text in (
         ((torch.tensor([1, 20]), right[1]), "ids[1] is 20, outside 0..19 of table 1"),
         ((torch.tensor([-1, 2]), right[1]), "ids[0] is -1, outside 0..9 of table 0"),
@@ -211,7 +212,7 @@ def wrong_bags_are_one_error_on_every_rank():
         ((torch.zeros(2, 2, dtype=long), None), "ids have two dimensions, of which each row is a bag; leave out "
                                                 "offsets, and give them to one table"),
         ((*right, torch.ones(3)), "per_sample_weights are torch.float32 of shape (3,) on "
-                                  f"{DEVICE}; use one float32 on {DEVICE} for each of 2 ids"),
+                                  f"{there}; use one float32 on {there} for each of 2 ids"),
         ((*right, torch.ones(2, requires_grad=True)), "gradients for per_sample_weights are not supported yet; "
                                                       "pass .detach()"),
     ):
