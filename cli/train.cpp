@@ -92,6 +92,9 @@ void run(Options o, const Session& session, World& world) {
   require<UsageError>(!o.train.tf32 || (o.train.route.gpu && !o.train.route.exact),
                       "--tf32 is for products on GPUs that need not be exact; give --gpus, and no "
                       "--exact");
+  require<UsageError>(
+      !o.train.sampled || o.train.sampled->checkpoint_steps == 0 || !o.train.checkpoint.empty(),
+      "--checkpoint-steps needs a file; give --checkpoint too");
   require<UsageError>(o.train.route.gpu || !o.train.sampled ||
                           o.train.sampled->structure == StructurePlace::automatic,
                       "--structure is for --gpus; ranks on the CPU read the graph's file");

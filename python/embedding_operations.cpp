@@ -60,7 +60,7 @@ class EmbeddingSteps {
 class CpuEmbeddingSteps : public EmbeddingSteps {
  public:
   CpuEmbeddingSteps(World& world, const EmbeddingLayout& layout, std::vector<std::int64_t> padding)
-      : embeddings_(world, layout, std::move(padding)) {}
+      : rank_(world.rank()), embeddings_(world, layout, std::move(padding)) {}
   std::uint64_t forward(const EmbeddingBatch& batch, std::span<const float* const> pieces,
                         const Tensor& out) override {
     const ThreadCount threads(thread_share());
@@ -74,8 +74,8 @@ class CpuEmbeddingSteps : public EmbeddingSteps {
     for (RowGradients& gradients : found) {
       auto* const keep = new RowGradients(std::move(gradients));
       const auto count = static_cast<std::int64_t>(keep->rows.size());
-      const auto columns = static_cast<std::int64_t>(keep->values.size() /
-                                                     std::max<std::size_t>(keep->rows.size(), 1));
+      const auto columns =
+          static_cast<std::int64_t>(embeddings_.layout().piece(tensors.size(), rank_).columns);
       const Tensor rows = torch::empty({count}, torch::kInt64);
       std::ranges::copy(keep->rows, rows.mutable_data_ptr<std::int64_t>());
       tensors.emplace_back(rows, torch::from_blob(
@@ -86,6 +86,7 @@ class CpuEmbeddingSteps : public EmbeddingSteps {
   }
 
  private:
+  const int rank_;
   Embeddings embeddings_;
 };
 
@@ -182,8 +183,9 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
   // Returns by table the gradient of this rank's piece: sparse, coalesced, of the rows that have
   // one, or dense.
   std::vector<Tensor> backward(const std::vector<Tensor>& bags, bool with_end, bool mean,
-                               std::int64_t number, const Tensor& gradient, bool sparse) {
-    const EmbeddingBatch batch = batch_of(bags, with_end, mean, {});
+                               const std::string& fault, std::int64_t number,
+                               const Tensor& gradient, bool sparse) {
+    const EmbeddingBatch batch = batch_of(bags, with_end, mean, fault);
     const auto found = with_python_errors([&] {
       const std::lock_guard lock(operation_mutex());
       return steps_->backward(batch, static_cast<std::uint64_t>(number), gradient);
@@ -288,10 +290,11 @@ TORCH_LIBRARY_FRAGMENT(plait, m) {
               const std::string& fault, const std::vector<Tensor>& pieces) {
              return e->forward(bags, with_end, mean, fault, pieces);
            })
-      .def("backward", [](const EmbeddingsRef& e, const std::vector<Tensor>& bags, bool with_end,
-                          bool mean, std::int64_t number, const Tensor& gradient, bool sparse) {
-        return e->backward(bags, with_end, mean, number, gradient, sparse);
-      });
+      .def("backward",
+           [](const EmbeddingsRef& e, const std::vector<Tensor>& bags, bool with_end, bool mean,
+              const std::string& fault, std::int64_t number, const Tensor& gradient, bool sparse) {
+             return e->backward(bags, with_end, mean, fault, number, gradient, sparse);
+           });
 }
 
 }  // namespace

@@ -182,6 +182,9 @@ def main():
                     times[kind.__name__, name].append(spent)
     if plait.rank() == 0:
         report(o, times)
+    if dist.is_initialized():  # its threads do not outlive the interpreter
+        dist.barrier()
+        dist.destroy_process_group()
 
 
 def report(o, times):

@@ -47,18 +47,25 @@ Groups groups_of(const Csr<V>& graph, int parts) {
   return groups;
 }
 
+Partition of_parts(const Buffer<idx_t>& part, int parts, std::uint64_t vertices, auto&& place_of) {
+  Buffer<std::uint32_t> owner(vertices);
+  for (std::uint64_t v = 0; v < vertices; ++v)
+    owner[v] = static_cast<std::uint32_t>(part[place_of(v)]);
+  return Partition::of_owners(parts, std::move(owner));
+}
+
 // METIS begins by merging vertices into ever smaller graphs. Label propagation and a quotient do
 // the first of these steps for a graph that METIS cannot count.
-Buffer<idx_t> parts_of_large(const AnyCsr& any, int parts, std::uint64_t seed) {
+Partition partition_large(const AnyCsr& any, int parts, std::uint64_t seed) {
   const Groups groups = std::visit([&](const auto& graph) { return groups_of(graph, parts); }, any);
   const auto count = static_cast<std::uint32_t>(groups.work.size());
+  // A few rows have almost all edges; there is nothing to choose.
+  if (count <= static_cast<std::uint32_t>(parts)) return partition_by_edges(any, parts);
   const Buffer<idx_t> part =
       metis_parts(METIS_PartGraphKway,
                   metis_graph(quotient_of(any, false, groups.of, count), groups.work, kRemedy),
                   static_cast<std::uint64_t>(parts), seed);
-  Buffer<idx_t> of_vertex(groups.of.size());
-  for (std::uint64_t v = 0; v < of_vertex.size(); ++v) of_vertex[v] = part[groups.of[v]];
-  return of_vertex;
+  return of_parts(part, parts, groups.of.size(), [&](std::uint64_t v) { return groups.of[v]; });
 }
 
 }  // namespace
@@ -69,13 +76,10 @@ Partition partition_by_metis(const AnyCsr& any, int parts, std::uint64_t seed,
   // METIS does not promise anything for fewer vertices than parts, or for one part.
   if (parts == 1 || vertices <= static_cast<std::uint64_t>(parts))
     return partition_by_vertices(vertices, parts);
-  const Buffer<idx_t> part = edge_count(any) < most_edges
-                                 ? metis_parts(METIS_PartGraphKway, metis_graph(any, kRemedy),
-                                               static_cast<std::uint64_t>(parts), seed)
-                                 : parts_of_large(any, parts, seed);
-  Buffer<std::uint32_t> owner(vertices);
-  for (std::uint64_t v = 0; v < vertices; ++v) owner[v] = static_cast<std::uint32_t>(part[v]);
-  return Partition::of_owners(parts, std::move(owner));
+  if (edge_count(any) >= most_edges) return partition_large(any, parts, seed);
+  const Buffer<idx_t> part = metis_parts(METIS_PartGraphKway, metis_graph(any, kRemedy),
+                                         static_cast<std::uint64_t>(parts), seed);
+  return of_parts(part, parts, vertices, [](std::uint64_t v) { return v; });
 }
 
 }  // namespace plait

@@ -105,7 +105,7 @@ Partition partition_by_hash(std::uint64_t vertices, int parts,
 // Finds few cut edges with balanced edges, by METIS's multilevel k-way scheme. Takes memory for a
 // symmetric copy of the graph (DoesNotFitError if there is too little). Of a graph of `most_edges`
 // or more, METIS partitions the clusters that label propagation finds. Throws Error if the graph
-// has 2^31 - 1 vertices or more, or 2^30 - 1 pairs of clusters that edges join.
+// has 2^31 - 1 vertices or more, or 2^29 pairs of clusters that edges join.
 Partition partition_by_metis(const AnyCsr& graph, int parts, std::uint64_t seed,
                              std::uint64_t most_edges = (std::uint64_t{1} << 30) - 1);
 

@@ -11,16 +11,12 @@
 namespace plait {
 namespace {
 
-void require_metis_takes(std::uint64_t vertices, std::uint64_t edges, const char* remedy) {
-  require(vertices < kMetisVertices && edges < kMetisEdges,
-          "METIS takes fewer than {} vertices and {} edges, but the graph has {} and {}; {}",
-          kMetisVertices, kMetisEdges, vertices, edges, remedy);
-}
-
 template <VertexId V>
 MetisGraph copy_of(const Csr<V>& graph, const char* remedy) {
   const std::uint64_t n = graph.vertices();
-  require_metis_takes(n, graph.edges(), remedy);
+  require(n < kMetisVertices && graph.edges() < kMetisEdges,
+          "METIS takes fewer than {} vertices and {} edges, but the graph has {} and {}; {}",
+          kMetisVertices, kMetisEdges, n, graph.edges(), remedy);
   require_memory((2 * graph.edges() + 2 * n) * sizeof(idx_t), "the graph's copy for METIS");
 
   const auto each_edge = [&](auto&& take) {
@@ -45,8 +41,8 @@ MetisGraph copy_of(const Csr<V>& graph, const char* remedy) {
   return copy;
 }
 
-// Returns the weights divided by the power of two with which their sum is below 2^30, and at
-// least 1.
+// Returns the weights, fewer than 2^30, divided by the power of two with which their sum is below
+// 2^30, and at least 1. So the sum is below 2^31.
 Buffer<idx_t> scaled(std::span<const std::uint64_t> weights) {
   const std::uint64_t sum = std::reduce(weights.begin(), weights.end());
   const int shift = std::max(0, static_cast<int>(std::bit_width(sum)) - 30);
@@ -62,7 +58,11 @@ Buffer<idx_t> scaled(std::span<const std::uint64_t> weights) {
 MetisGraph metis_graph(const Quotient& quotient, std::span<const std::uint64_t> work,
                        const char* remedy) {
   const std::uint64_t ends = quotient.neighbours.size();
-  require_metis_takes(quotient.communities(), ends / 2, remedy);
+  require(
+      quotient.communities() < kMetisEdges && ends < kMetisEdges,
+      "METIS takes fewer than {} clusters and half as many edges between them, but the graph has "
+      "{} and {}; {}",
+      kMetisEdges, quotient.communities(), ends / 2, remedy);
   require_memory((2 * ends + 2 * work.size()) * sizeof(idx_t), "the communities' copy for METIS");
   MetisGraph graph{Buffer<idx_t>(quotient.offsets.size()), Buffer<idx_t>(ends), scaled(work),
                    scaled(quotient.weights.span())};

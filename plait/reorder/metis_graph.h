@@ -30,7 +30,8 @@ struct MetisGraph {
 MetisGraph metis_graph(const AnyCsr& graph, const char* remedy);
 
 // Returns a quotient as METIS takes it. `work`: of the rows of each community; weights are divided
-// by a power of two, if need be, so that METIS can add them up. Throws Error as above.
+// by a power of two, if need be, so that METIS can add them up. Throws Error if there are
+// kMetisEdges communities, or half as many pairs that edges join, or more.
 MetisGraph metis_graph(const Quotient& quotient, std::span<const std::uint64_t> work,
                        const char* remedy);
 

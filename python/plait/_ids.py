@@ -3,6 +3,16 @@ allowed."""
 
 import torch
 
+from plait._inputs import as_tensor
+
+
+def ids_and_device(name, ids):
+    """Returns ids of nodes as int64 on the CPU, and the device on which they are; ids below 0 or too large are
+    found later. Raises ValueError unless they are integers."""
+    ids = as_tensor(name, ids, "give a tensor of node ids")
+    check_integers(name, ids)
+    return ids.cpu().long(), ids.device
+
 
 def check_ids(name, ids, count, row=None):
     """Raises ValueError unless all ids are integers in 0 .. count - 1. `row`: of the argument, if it has two

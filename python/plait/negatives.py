@@ -1,10 +1,12 @@
 """Pairs of nodes that are no edges."""
 
+import numbers
 import operator
 
 import torch
 
 from plait._draws import draw_key
+from plait._ids import ids_and_device
 from plait._inputs import as_edges
 from plait.graph import count_nodes
 
@@ -30,10 +32,14 @@ class NonEdges:
         if num_nodes is None:
             num_nodes = count_nodes(edges.index) if edges.num_nodes is None else edges.num_nodes
         two_sets = isinstance(num_nodes, (tuple, list))
-        size = tuple(map(operator.index, num_nodes)) if two_sets else (operator.index(num_nodes),) * 2
+        size = _checked_size(num_nodes, two_sets)
         if ascending and two_sets:
             raise ValueError("pairs between two sets of nodes are not ascending; leave ascending out")
         loops = two_sets if loops is None else loops
+        if two_sets and not loops:
+            raise ValueError("pairs between two sets of nodes have no loops to leave out; leave out loops=False "
+                             "(contains_neg_self_loops=False)")
+        self._ascending = ascending
         if two_sets:
             _check_ends(edges.index, size)
         self.device = edges.index.device
@@ -51,15 +57,28 @@ class NonEdges:
 
     def targets(self, source):
         """Returns a node for each node of `source`, (n,), to which no edge leads from there. Raises ValueError for a
-        node that has edges to all others."""
-        return self._pairs.draw_columns(source.cpu().long(), draw_key()).to(source.device)
+        node that has edges to all others, and for pairs that ascend."""
+        if self._ascending:
+            raise ValueError("targets are of pairs in both directions; leave ascending out")
+        ids, device = ids_and_device("source", source)
+        return self._pairs.draw_columns(ids, draw_key()).to(device)
 
     def __getstate__(self):
-        return self._given, self.device
+        return self._given, self.device, self._ascending
 
     def __setstate__(self, given):
-        self._given, self.device = given
+        self._given, self.device, self._ascending = given
         self._pairs = torch.classes.plait.NonEdges(*self._given)
+
+
+def _checked_size(num_nodes, two_sets):
+    try:
+        size = tuple(map(operator.index, num_nodes)) if two_sets else (operator.index(num_nodes),) * 2
+    except TypeError:
+        size = ()
+    if len(size) != 2 or not all(0 <= count < 2**63 for count in size):
+        raise ValueError(f"num_nodes is {num_nodes!r}; give a number of nodes, or (sources, targets)")
+    return size
 
 
 def _check_ends(edge_index, size):
@@ -83,13 +102,13 @@ def negative_sampling(edge_index, num_nodes=None, num_neg_samples=None, method="
     """
     if method not in ("sparse", "dense"):
         raise ValueError(f"method is {method!r}; give 'sparse' or 'dense'")
-    edges = as_edges(edge_index).index
-    if num_neg_samples is None:
-        num_neg_samples = edges.size(1)
-    elif isinstance(num_neg_samples, float):
-        num_neg_samples = int(num_neg_samples * edges.size(1))
     undirected = force_undirected and not isinstance(num_nodes, (tuple, list))
     pairs = NonEdges(edge_index, num_nodes, ascending=undirected)
+    edges = as_edges(edge_index).index.size(1)
+    if num_neg_samples is None:
+        num_neg_samples = edges
+    elif not isinstance(num_neg_samples, numbers.Integral):
+        num_neg_samples = int(num_neg_samples * edges)
     if not undirected:
         return pairs.sample(num_neg_samples)
     found = pairs.sample(num_neg_samples // 2)

@@ -5,7 +5,8 @@ import operator
 import torch
 
 from plait._draws import draw_key
-from plait._inputs import as_edges, as_tensor
+from plait._ids import ids_and_device
+from plait._inputs import as_edges
 from plait.graph import count_nodes
 
 
@@ -50,7 +51,7 @@ class RandomWalks:
 
         Raises ValueError for a start that is no node, with its place, and for numbers out of range.
         """
-        ids, device = _ids(start)
+        ids, device = ids_and_device("start", start)
         return self._walks.walk(ids, operator.index(walk_length), p, q, restart, draw_key()).to(device)
 
     def neighbors(self, start, num_neighbors, num_walks=200, walk_length=3, restart=0.5):
@@ -64,7 +65,7 @@ class RandomWalks:
 
         Raises ValueError as walk() does.
         """
-        ids, device = _ids(start)
+        ids, device = ids_and_device("start", start)
         settings = (walk_length, num_walks, num_neighbors)
         offsets, nodes, visits = self._walks.most_visited(ids, *map(operator.index, settings), restart, draw_key())
         place = torch.repeat_interleave(offsets.diff())
@@ -83,10 +84,3 @@ def random_walk(edge_index, start, walk_length, p=1.0, q=1.0, restart=0.0, num_n
     """Returns plait.RandomWalks(edge_index, num_nodes, edge_weight).walk(start, walk_length, p, q, restart), which
     prepares the graph for this one call."""
     return RandomWalks(edge_index, num_nodes, edge_weight).walk(start, walk_length, p, q, restart)
-
-
-def _ids(start):
-    start = as_tensor("start", start, "give a tensor of node ids")
-    if start.dtype.is_floating_point or start.dtype.is_complex or start.dtype == torch.bool:
-        raise ValueError(f"start holds {start.dtype}; use integers (torch.long)")
-    return start.cpu().long(), start.device

@@ -194,6 +194,7 @@ def test_sampled_training_learns_as_training_on_the_whole_graph(plait):
     (("--batch", "3"), ["--batch", "--sampled"]),
     (("--checkpoint-steps", "3"), ["--checkpoint-steps", "--sampled"]),
     (("--sampled", "--checkpoint-steps", "-1"), ["--checkpoint-steps"]),
+    (("--sampled", "--checkpoint-steps", "3"), ["--checkpoint-steps", "--checkpoint"]),
     (("--structure", "sharded"), ["--structure", "--sampled"]),
     (("--sampled", "--structure", "sharded"), ["--structure", "--gpus"]),
     (("--sampled", "--structure", "cake"), ["cake", "sharded"]),

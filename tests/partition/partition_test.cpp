@@ -98,6 +98,16 @@ TEST(Partition, MetisOfClustersCutsAboutAsFewEdges) {
   }
 }
 
+TEST(Partition, MetisOfFewClustersIsByEdges) {
+  // Three hubs read everything, and no other row has an edge: there are fewer clusters than parts.
+  std::vector<test::Edge> edges;
+  for (std::uint64_t k = 0; k < 300000; ++k) edges.push_back({k % 30, k % 3, 1});
+  const AnyCsr graph = build_csr(test::edge_list<std::uint32_t>(30, edges, false));
+  const Partition found = partition_by_metis(graph, 8, 0, 0),
+                  by_edges = partition_by_edges(graph, 8);
+  for (std::uint64_t v = 0; v < 30; ++v) EXPECT_EQ(found.owner(v), by_edges.owner(v));
+}
+
 TEST(Partition, ClustersKeepCommunitiesTogether) {
   // Makes 8 communities, vertex v in v % 8; 10% of the edges go anywhere.
   std::mt19937 random(1);

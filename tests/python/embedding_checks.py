@@ -213,6 +213,7 @@ def wrong_bags_are_one_error_on_every_rank():
                                                 "offsets, and give them to one table"),
         ((*right, torch.ones(3)), "per_sample_weights are torch.float32 of shape (3,) on "
                                   f"{there}; use one float32 on {there} for each of 2 ids"),
+        ((*right, [1.0, 2.0]), "per_sample_weights must be a tensor, but there is a list"),
         ((*right, torch.ones(2, requires_grad=True)), "gradients for per_sample_weights are not supported yet; "
                                                       "pass .detach()"),
     ):
@@ -222,6 +223,33 @@ def wrong_bags_are_one_error_on_every_rank():
     close(layer(*right)[0, 0], layer.full_weight(0)[1])
 
 
+def tables_without_ids_have_empty_gradients():
+    """A batch that names no row of a piece, of a table, or of any; on one rank, or on all."""
+    for split in SPLITS:
+        for sparse in (False, True):
+            layer = EmbeddingBag(10, 4, mode="sum", sparse=sparse, split=split, padding_idx=3)
+            for ids in ([], [3, 3], [7] if plait.rank() == 0 else []):
+                layer.weight.grad = None
+                layer(torch.tensor(ids, dtype=torch.long), torch.zeros(2, dtype=torch.long)).sum().backward()
+                assert layer.weight.grad.shape == layer.weight.shape
+            layer = EmbeddingBags([10, 20], 4, mode="sum", sparse=sparse, splits=split and [split] * 2)
+            layer(torch.tensor([1]), torch.tensor([0, 1])).sum().backward()
+            assert all(w.grad.shape == w.shape for w in layer.weights)
+
+
+def ids_that_are_changed_before_backward_are_one_error():
+    if plait.world_size() == 1:
+        return
+    layer = EmbeddingBag(10, 4, mode="sum", split="rows")
+    ids = torch.tensor([1, 2])
+    out = layer(ids, torch.tensor([0])).sum()
+    if plait.rank() == 1:
+        ids += 1
+    with pytest.raises(ValueError, match="rank 1: .*modified by an inplace operation"):
+        out.backward()
+    close(layer(torch.tensor([1]), torch.tensor([0]))[0], layer.full_weight()[1])
+
+
 def wrong_arguments_are_refused():
     for options in ({"max_norm": 1.0}, {"scale_grad_by_freq": True}, {"mode": "max"}, {"dtype": torch.float64}):
         with pytest.raises(NotImplementedError):
@@ -229,8 +257,11 @@ def wrong_arguments_are_refused():
     for options in ({"padding_idx": 10}, {"split": "cells"}, {"_weight": torch.zeros(10, 5)}):
         with pytest.raises(ValueError):
             EmbeddingBag(10, 4, **options)
-    with pytest.raises(ValueError):
-        EmbeddingBags([10, 20], 4, splits=["rows"])
+    for rows, options in (([10, 20], {"splits": ["rows"]}), ([10, 20], {"splits": "rows"}), ([], {}), ([-1], {}),
+                          ([2.5], {}), ([2**63], {}), ([10, 20], {"padding_idx": [1]}), ([9], {"padding_idx": 1.0}),
+                          ([9], {"ids_per_sample": [float("nan")]}), ([9], {"samples": 0})):
+        with pytest.raises(ValueError):
+            EmbeddingBags(rows, 4, **options)
     with pytest.raises(ValueError):
         plait.optim.RowAdam([torch.nn.Parameter(torch.zeros(2, 2))], betas=(1.0, 0.9))
     dense = EmbeddingBag(10, 4, split="replicated")
@@ -247,7 +278,8 @@ def different_tables_are_refused():
 
 CHECKS = [many_tables_are_as_pytorch, one_table_is_as_pytorch, weights_do_not_depend_on_ranks,
           rows_optimisers_are_as_pytorch, replicated_tables_stay_equal, mean_over_ranks_takes_them,
-          layers_are_saved_and_loaded, wrong_bags_are_one_error_on_every_rank, wrong_arguments_are_refused,
+          layers_are_saved_and_loaded, tables_without_ids_have_empty_gradients,
+          ids_that_are_changed_before_backward_are_one_error, wrong_bags_are_one_error_on_every_rank, wrong_arguments_are_refused,
           different_tables_are_refused]
 
 if __name__ == "__main__":

@@ -112,7 +112,7 @@ WRONG = {
     "'x': the index has 6 bools for 7 rows; give one for each": get(torch.ones(6).bool()),
     "'x': index holds torch.float32; use integers (torch.long)": get(torch.ones(2)),
     "'x': the index has shape (1, 2); give one dimension": get(torch.tensor([[1, 2]])),
-    "'x': the index has shape (); give one dimension": get(torch.tensor(1)),
+    "'x': the index is 8, outside 0..6; correct it": get(torch.tensor(8)),
     "rows of 'x' have shape (2, 2); give (2, 3)": put(torch.ones(2, 2), index=torch.tensor([1, 2])),
     "rows of 'x' have shape (1, 3); give (3,)": put(torch.ones(1, 3), index=1),
     "'x': index[1] is 9, outside 0..6; correct it": put(torch.ones(2, 3), index=torch.tensor([1, 9])),

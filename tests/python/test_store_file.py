@@ -76,7 +76,11 @@ def test_many_rows_of_all_threads(files):
     features, _ = load(files / "dense-renumbered.plait")
     ids = torch.randint(NODES, (20000,), generator=torch.Generator().manual_seed(1))
     assert torch.equal(features[None, "x", ids], x[ids])
-    assert features[None, "x", ids[:0]].shape == (0, 33)
+    assert features[None, "x", ids[:0]].shape == features[None, "x", []].shape == (0, 33)
+    assert torch.equal(features[None, "x", torch.tensor(3)], x[3])
+    for write in (features.put_tensor, features.update_tensor):
+        with pytest.raises(ValueError, match="is in a file"):
+            write(x, None, "x", None)
 
 
 def test_loaders_share_the_copy_of_edges(files):

@@ -1,5 +1,8 @@
 #include "plait/nn/training/trainer_state.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/profile.h"
@@ -129,6 +132,10 @@ Trials::Placed Trainer::State::place_anew(const TrialWay& way, bool fits) {
 
 void Trainer::State::note_under_way(std::int64_t steps, double milliseconds, double loss) {
   training.under_way = {steps, milliseconds, gather_values(world, loss)};
+  const bool finite =
+      std::ranges::all_of(training.under_way.losses, [](double sum) { return std::isfinite(sum); });
+  require(finite, "the loss is not finite after {} steps of epoch {}; lower the learning rate",
+          steps, training.history.size());
   if (training.history.empty()) copy_weights(kept, best);  // no epoch has told which are best
 }
 

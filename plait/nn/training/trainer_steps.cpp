@@ -50,6 +50,7 @@ std::optional<double> Trainer::State::sampled_steps(int epoch) {
   for (std::int64_t i = begun.steps; i < training.steps; ++i) {
     if (any_stops()) {
       if (i > 0) note(i);
+      step_seconds -= saving;
       return std::nullopt;
     }
     if (i > begun.steps && config.sampled->saves_before(i)) {

@@ -122,6 +122,11 @@ VisitedVertices RandomWalks::most_visited(const WalkSettings& settings, std::uin
       "{} walks of {} steps from each start, of which {} vertices are kept; give at "
       "least one each, and less than 2^32 steps",
       walks, settings.length, count);
+  // The vertices that each thread's walks visit, in a vector that grows by doubling.
+  const auto at_once =
+      std::min<std::uint64_t>(static_cast<std::uint64_t>(thread_count()), starts.size());
+  const Bytes bytes = Bytes(steps) * Bytes(2 * sizeof(std::uint64_t)) * Bytes(at_once);
+  if (bytes.value > kUnasked) require_memory(bytes.value, "the walks", available_memory());
   std::vector<std::vector<std::pair<std::uint64_t, std::uint32_t>>> found(starts.size());
   std::visit(
       [&](const auto& csr) {

@@ -34,6 +34,12 @@ std::uint64_t begin_embedding_step(World& world, SymmetricHeap& heap, const Embe
   return most;
 }
 
+void StepUnderWay::require_ended() const {
+  require(
+      !under_way_,
+      "an earlier step on these embedding tables failed half-way on this rank; end the program");
+}
+
 void require_room_for_numbers(const GivenBags& bags, int ranks) {
   const std::uint64_t most = kMaxVertices32 / static_cast<std::uint64_t>(ranks);
   require<UsageError>(std::max<std::uint64_t>(bags.ids.size(), bags.offsets.size()) < most,

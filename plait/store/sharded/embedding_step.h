@@ -24,6 +24,21 @@ struct EmbeddingStepOf {
 // batch.
 std::uint64_t begin_embedding_step(World& world, SymmetricHeap& heap, const EmbeddingStepOf& mine);
 
+// Whether a step is under way. A step that an exception ends between two meetings leaves other
+// ranks waiting at the next; so this rank may not meet them any more, or they would take its word
+// for that of another meeting.
+class StepUnderWay {
+ public:
+  // Called before ranks meet. Throws Error if a step before has not come to its end.
+  void require_ended() const;
+  // Called when ranks have met, and at the end of the step.
+  void begin() { under_way_ = true; }
+  void end() { under_way_ = false; }
+
+ private:
+  bool under_way_ = false;
+};
+
 // Throws UsageError unless the ids of all ranks together can be numbered, if each has so many.
 void require_room_for_numbers(const GivenBags& bags, int ranks);
 

@@ -85,6 +85,7 @@ EmbeddingPart Embeddings::part(int rank) const {
 // Collective. Ranks meet, so that none reads any more what the last step left.
 void Embeddings::begin(EmbeddingStep step, std::uint64_t number, const GivenBags& bags) {
   require(heap_ != nullptr, "the memory of the embedding tables is lost; end the program");
+  step_.require_ended();
   EmbeddingStepOf mine{.step = step, .number = number};
   mine.failure = failure_of([&] {
     check_bags(bags, tables_);
@@ -92,9 +93,11 @@ void Embeddings::begin(EmbeddingStep step, std::uint64_t number, const GivenBags
     mine.bytes = EmbeddingPart(nullptr, embedding_sizes(bags, layout_), layout_).bytes;
   });
   const std::uint64_t most = begin_embedding_step(world_, *heap_, mine);
-  if (most <= heap_->bytes()) return;
-  published_ = 0;
-  SymmetricHeap::replace(world_, heap_, most + most / 4);
+  if (most > heap_->bytes()) {
+    published_ = 0;
+    SymmetricHeap::replace(world_, heap_, most + most / 4);
+  }
+  step_.begin();
 }
 
 void Embeddings::publish(const EmbeddingBatch& batch, std::uint64_t number) {
@@ -129,6 +132,7 @@ std::uint64_t Embeddings::forward(const EmbeddingBatch& batch, std::span<const f
   }
   heap_->barrier();
   collect(out);
+  step_.end();
   return number_;
 }
 
@@ -235,9 +239,9 @@ std::vector<RowGradients> Embeddings::backward(const EmbeddingBatch& batch, std:
     offered = offer(t, gradients.back(), offered);
     shared.push_back(t);
   }
-  if (shared.empty()) return gradients;
-  heap_->barrier();
+  if (!shared.empty()) heap_->barrier();
   for (const std::size_t t : shared) gradients[t] = join(t);
+  step_.end();
   return gradients;
 }
 

@@ -79,6 +79,7 @@ class Embeddings {
   const EmbeddingLayout layout_;
   BagTables tables_;
   std::unique_ptr<SymmetricHeap> heap_;
+  StepUnderWay step_;
   std::uint64_t number_ = 0;     // of the last batch
   std::uint64_t published_ = 0;  // the number of the batch that the heap has; 0: none
   // By table of split `rows`, by owner: this rank's bags of which the owner sends sums.

@@ -109,7 +109,7 @@ class EmbeddingBags(torch.nn.Module):
                  padding_idx=None, splits=None, ids_per_sample=None, samples=2048, device=None, dtype=None):
         super().__init__()
         self.num_embeddings, self.embedding_dim = list(num_embeddings), embedding_dim
-        if padding_idx is None or isinstance(padding_idx, int):
+        if not isinstance(padding_idx, (list, tuple)):
             padding_idx = [padding_idx] * len(self.num_embeddings)
         self._tables = _Tables(self.num_embeddings, embedding_dim, mode, sparse, include_last_offset,
                                padding_idx, splits, ids_per_sample, samples, device, dtype)
@@ -171,9 +171,14 @@ class _Tables:
         if dtype not in (None, torch.float32) or device.type not in ("cpu", "cuda"):
             raise NotImplementedError(f"tables of {dtype or 'float32'} on {device} are not supported yet; use "
                                       "float32 on the CPU or a GPU")
+        _check_sizes(rows, width, padding, splits)
+        rows, width = [int(n) for n in rows], int(width)
         padding = [_checked_padding(p, n) for p, n in zip(padding, rows, strict=True)]
         if splits is None:
             ids = [1.0] * len(rows) if ids is None else [float(i) for i in ids]
+            if len(ids) != len(rows) or not all(0 <= i < float("inf") for i in ids) or samples < 1:
+                raise ValueError(f"ids_per_sample is {ids} and samples {samples}; give a number of 0 or more for each "
+                                 f"of {len(rows)} tables, and at least one sample")
             splits, owners = ops.choose_embedding_splits(rows, width, ids, samples, world_size())
         else:
             owners = _owners(splits, rows)
@@ -236,15 +241,19 @@ class _Tables:
 
     def pool(self, ids, offsets, weights, pieces):
         mode, _, with_end = self._settings
-        if pieces[0].device != self.device:
-            raise ValueError(f"the weights are on {pieces[0].device}, but the tables were made on {self.device}; "
-                             "make them there, by device=...")
         try:
+            if pieces[0].device != self.device:
+                raise ValueError(f"the weights are on {pieces[0].device}, but the tables were made on "
+                                 f"{self.device}; make them there, by device=...")
             bags = _bags(ids, offsets, weights, mode, with_end, pieces)
-        except ValueError as error:  # which all ranks must throw
-            none = torch.empty(0, dtype=torch.int64, device=self.device)
-            bags = _Bags([none, none], fault=str(error))
+        except (ValueError, RuntimeError) as error:
+            bags = self.faulty(error)
         return _Sums.apply(self, bags, *pieces)
+
+    def faulty(self, error):
+        """Returns bags with an error of this rank, which all ranks then throw."""
+        none = torch.empty(0, dtype=torch.int64, device=self.device)
+        return _Bags([none, none], fault=str(error))
 
     # The two directions, for _Sums.
     def sums(self, bags, pieces):
@@ -254,8 +263,8 @@ class _Tables:
 
     def gradients(self, bags, number, gradient):
         mode, sparse, _ = self._settings
-        return self._handle.backward(bags.tensors, bags.with_end, mode == "mean", number, gradient.contiguous(),
-                                     sparse)
+        return self._handle.backward(bags.tensors, bags.with_end, mode == "mean", bags.fault, number,
+                                     gradient.contiguous(), sparse)
 
 
 class _Sums(torch.autograd.Function):
@@ -269,13 +278,30 @@ class _Sums(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(context, gradient):
-        bags = _Bags(list(context.saved_tensors), context.with_end)
+        try:
+            bags = _Bags(list(context.saved_tensors), context.with_end)
+        except RuntimeError as error:  # ids that were changed since
+            bags = context.tables.faulty(error)
         gradients = context.tables.gradients(bags, context.number, gradient)
         wanted = context.needs_input_grad[2:]
         return None, None, *(g if w else None for g, w in zip(gradients, wanted))
 
 
 sums_over_ranks(_Sums)
+
+
+def _check_sizes(rows, width, padding, splits):
+    for count in (*rows, width):
+        if not hasattr(count, "__index__") or not 0 <= count < 2**32:
+            raise ValueError(f"tables of {rows} rows and {width} columns; give whole numbers below 2^32")
+    if not rows:
+        raise ValueError("there are no embedding tables; give the rows of at least one")
+    if len(padding) != len(rows):
+        raise ValueError(f"there are {len(padding)} padding_idx for {len(rows)} tables; give one, or one for each")
+    if not all(p is None or isinstance(p, int) for p in padding):
+        raise ValueError(f"padding_idx is {padding}; give ids")
+    if isinstance(splits, str):
+        raise ValueError(f"splits is {splits!r}; give a list with one for each table")
 
 
 def _checked_padding(padding, rows):
@@ -331,6 +357,8 @@ def _check_integers(name, value, device):
 def _checked_weights(weights, ids, mode):
     if mode != "sum":
         raise ValueError(f"per_sample_weights need mode 'sum', not {mode!r}")
+    if not isinstance(weights, torch.Tensor):
+        raise ValueError(f"per_sample_weights must be a tensor, but there is a {type(weights).__name__}")
     if weights.shape != ids.shape or weights.dtype != torch.float32 or weights.device != ids.device:
         raise ValueError(f"per_sample_weights are {weights.dtype} of shape {tuple(weights.shape)} on "
                          f"{weights.device}; use one float32 on {ids.device} for each of {ids.numel()} ids")

@@ -20,8 +20,9 @@ def checked_index(name, index, rows):
     if isinstance(index, slice):
         part = range(rows)[index]
         return torch.arange(part.start, part.stop, part.step) if part else torch.empty(0, dtype=torch.long)
-    if hasattr(index, "__len__"):
-        return _checked_ids(name, torch.as_tensor(index), rows)
+    if hasattr(index, "__len__") and getattr(index, "ndim", 1) > 0:
+        ids = torch.as_tensor(index)
+        return _checked_ids(name, ids if ids.dim() != 1 or len(ids) > 0 else ids.long(), rows)
     try:
         number = operator.index(index)
     except TypeError:

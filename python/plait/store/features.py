@@ -55,7 +55,7 @@ class FeatureStore(torch_geometric.data.FeatureStore):
         column = self._column(attr)
         if not attr.is_fully_specified():
             return super().update_tensor(tensor, attr)  # tells what is missing
-        if attr.index is None:
+        if attr.index is None and not column.is_in_file:
             self._keep(tensor, attr)
         else:
             column.write(attr.index, tensor)

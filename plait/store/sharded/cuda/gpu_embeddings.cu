@@ -74,6 +74,7 @@ class HeapEmbeddings : public GpuEmbeddings {
     const DevicePart mine = part(world_.rank());
     collect_bags(view, mine.bags, {mine.rows, mine.extra}, out, stream);
     ended_.record(stream);
+    step_.end();
     return number_;
   }
 
@@ -109,6 +110,7 @@ class HeapEmbeddings : public GpuEmbeddings {
     }
     if (std::ranges::find(replicated, true) != replicated.end()) join(step, replicated, found);
     ended_.record(stream);
+    step_.end();
     return found;
   }
 
@@ -156,6 +158,7 @@ class HeapEmbeddings : public GpuEmbeddings {
   void begin(EmbeddingStep kind, std::uint64_t number, const GivenBags& bags, cudaStream_t stream) {
     require(heap_ != nullptr && data_ != nullptr,
             "the memory of the embedding tables is lost; end the program");
+    step_.require_ended();
     check_cuda(cudaEventSynchronize(ended_.get()), kWhat);
     DeviceBatch mine{{}, std::vector<std::uint64_t>(layout_.tables() + 1)};
     EmbeddingStepOf step{.step = kind, .number = number};
@@ -172,9 +175,11 @@ class HeapEmbeddings : public GpuEmbeddings {
       std::memcpy(&batch.sizes, from, sizeof(DeviceSizes));
       std::memcpy(batch.starts.data(), from + sizeof(DeviceSizes), batch.starts.size() * 8);
     }
-    if (most <= data_->bytes()) return;
-    published_ = 0;
-    DeviceHeap::replace(world_, data_, most + most / 4, DeviceTransport::vmm);
+    if (most > data_->bytes()) {
+      published_ = 0;
+      DeviceHeap::replace(world_, data_, most + most / 4, DeviceTransport::vmm);
+    }
+    step_.begin();
   }
 
   void publish(const GivenBags& bags, std::uint64_t number, cudaStream_t stream) {
@@ -334,6 +339,7 @@ class HeapEmbeddings : public GpuEmbeddings {
   DeviceArray<std::uint64_t> rows_there_;
   DeviceArray<std::int64_t> padding_there_;
   DeviceArray<DevicePiece> pieces_there_;
+  StepUnderWay step_;
   std::vector<DeviceBatch> batches_;  // of the step, by rank
   DeviceEvent ended_;                 // behind the last step
   std::uint64_t number_ = 0;          // of the last batch
