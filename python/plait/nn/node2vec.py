@@ -11,8 +11,9 @@ class Node2Vec(torch_geometric.nn.Node2Vec):
     Raises ValueError for an id out of range, and for a context that is longer than a walk.
     """
 
-    def __init__(self, edge_index, embedding_dim, walk_length, context_size, walks_per_node=1, p=1.0, q=1.0,
-                 num_negative_samples=1, num_nodes=None, sparse=False):
+    def __init__(self, edge_index: torch.Tensor, embedding_dim: int, walk_length: int, context_size: int,
+                 walks_per_node: int = 1, p: float = 1.0, q: float = 1.0, num_negative_samples: int = 1,
+                 num_nodes: int | None = None, sparse: bool = False):
         torch.nn.Module.__init__(self)
         if walk_length < context_size:
             raise ValueError(f"context_size is {context_size}, but walks have {walk_length} nodes; give at most as many")
