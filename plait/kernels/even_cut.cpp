@@ -14,9 +14,10 @@ EvenCutRows cut_rows_of(std::span<const EvenTile> tiles) {
     if (tiles[tile + 1].row() != row)
       found.rows.push_back({row, 2 * first + 1, 2 * (tile - first)});
   }
-  const auto hubs = std::ranges::stable_partition(
-      found.rows, [](const CutRow& row) { return row.count <= CutRow::kFew; });
-  found.hubs = static_cast<std::uint32_t>(hubs.size());
+  const auto hubs =
+      std::stable_partition(found.rows.begin(), found.rows.end(),
+                            [](const CutRow& row) { return row.count <= CutRow::kFew; });
+  found.hubs = static_cast<std::uint32_t>(found.rows.end() - hubs);
   return found;
 }
 
