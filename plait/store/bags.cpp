@@ -39,8 +39,9 @@ void check_offsets(const GivenBags& given, std::size_t tables) {
     throw UsageError(fmt::format("offsets[{}] is {}, below offsets[{}], which is {}", bad,
                                  offsets[bad], bad - 1, offsets[bad - 1]));
   }
-  require<UsageError>(!given.with_end || offsets.back() == ids,
-                      "offsets end with {}, but there are {} ids", offsets.back(), ids);
+  const std::int64_t end = offsets.empty() ? 0 : offsets.back();
+  require<UsageError>(!given.with_end || end == ids, "offsets end with {}, but there are {} ids",
+                      end, ids);
 }
 
 std::uint64_t kept_of(const GivenBags& given, std::uint64_t bag, std::int64_t padding) {

@@ -7,14 +7,14 @@
 namespace plait {
 namespace {
 
-// Where the arrays of a rank's part of the heap stand.
+// Where the arrays of a rank's part of the heap stand; without memory, the bytes that they need.
 class Places {
  public:
   explicit Places(std::byte* first) : first_(first), at_(0) {}
   template <class T>
   T* next(std::uint64_t count) {
     at_ = (at_ + kCacheLine - 1) / kCacheLine * kCacheLine;
-    T* const place = reinterpret_cast<T*>(first_ + at_);
+    T* const place = first_ == nullptr ? nullptr : reinterpret_cast<T*>(first_ + at_);
     at_ += count * sizeof(T);
     return place;
   }
