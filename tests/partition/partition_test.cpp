@@ -99,9 +99,10 @@ TEST(Partition, MetisOfClustersCutsAboutAsFewEdges) {
 }
 
 TEST(Partition, MetisOfFewClustersIsByEdges) {
-  // Three hubs read everything, and no other row has an edge: there are fewer clusters than parts.
+  // Three hubs have almost all edges, and the other rows one: there are fewer clusters than parts.
   std::vector<test::Edge> edges;
   for (std::uint64_t k = 0; k < 300000; ++k) edges.push_back({k % 30, k % 3, 1});
+  for (std::uint64_t v = 3; v < 30; ++v) edges.push_back({0, v, 1});
   const AnyCsr graph = build_csr(test::edge_list<std::uint32_t>(30, edges, false));
   const Partition found = partition_by_metis(graph, 8, 0, 0),
                   by_edges = partition_by_edges(graph, 8);

@@ -143,6 +143,7 @@ void Embeddings::sum_for(const Sum& sum, const float* rows, float* out) {
   if (layout_.table(t).split == EmbeddingSplit::rows) return sum_owned(sum, rows);
   const EmbeddingPart to = part(reader);
   const Bags bags = to.bags();
+  if (bags.per_table == 0) return;
   const std::uint64_t first = t * bags.per_table, stride = layout_.tables() * layout_.width();
   std::vector<float> scale(mean ? bags.per_table : 0);
   for (std::uint64_t b = 0; b < scale.size(); ++b) {
@@ -256,7 +257,8 @@ RowGradients Embeddings::gradients_of(std::size_t t, bool mean, const float* gra
     const Bags bags = part(world_.rank()).bags();
     edges.weighted = mean || bags.weights != nullptr;
     edges.add(bags, t, 0, mean);
-    return sum_by_row(std::move(edges), piece, {.base = gradient + column, .stride = stride});
+    const float* const base = bags.per_table == 0 ? nullptr : gradient + column;
+    return sum_by_row(std::move(edges), piece, {.base = base, .stride = stride});
   }
   PeerRows readers;
   for (int reader = 0; reader < world_.size(); ++reader) {
