@@ -54,7 +54,9 @@ template <bool Aligned>
 class PlainRows {
  public:
   static constexpr bool kAligned = Aligned;
-  PlainRows(const RowSource& x, std::uint64_t first) : base_(x.base + first), stride_(x.stride) {}
+  // Without rows there may be no array.
+  PlainRows(const RowSource& x, std::uint64_t first)
+      : base_(x.base == nullptr ? nullptr : x.base + first), stride_(x.stride) {}
   const float* operator()(Slot slot) const { return base_ + slot * stride_; }
 
  private:

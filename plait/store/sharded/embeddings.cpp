@@ -49,6 +49,7 @@ struct PeerRows {
 RowGradients sum_by_row(GradientEdges edges, const EmbeddingPiece& piece, const RowSource& x) {
   EdgesByRow sorted = by_row(std::move(edges), piece.rows);
   RowGradients sums{.values = RawVector<float>(sorted.rows.size() * piece.columns)};
+  if (sorted.rows.empty()) return sums;
   spmm({.begin = from(sorted.offsets, 0),
         .end = from(sorted.offsets, 1),
         .columns = sorted.from.data(),
