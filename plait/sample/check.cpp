@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "plait/base/error.h"
+#include "plait/base/memory.h"
 #include "plait/base/parallel.h"
 #include "plait/sample/draw.h"
 
@@ -100,6 +101,10 @@ void check_seeds(std::uint64_t vertices, std::uint64_t edges, bool timed,
   require<UsageError>(!timed || times.size() == seeds.size(),
                       "there are {} times of seeds, but {} seeds; give one for each", times.size(),
                       seeds.size());
+}
+
+void require_large_memory(std::uint64_t bytes, const char* what) {
+  if (bytes > std::uint64_t{1} << 26) require_memory(bytes, what, available_memory());
 }
 
 void check_sample_size(std::uint64_t seeds, std::uint64_t edges) {

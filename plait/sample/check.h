@@ -17,6 +17,8 @@ void check_settings(std::uint64_t vertices, const SampleSettings& settings);
 void check_weights(std::uint64_t edges, std::span<const float> weights);
 void check_times(const SampleSettings& settings, bool timed, bool weighted, std::uint64_t edges);
 
+// Throws DoesNotFitError unless so much memory is free. Less than 64 MiB is not worth the question.
+void require_large_memory(std::uint64_t bytes, const char* what);
 // Throws DoesNotFitError unless a sample may have so many seeds and edges.
 void check_sample_size(std::uint64_t seeds, std::uint64_t edges);
 

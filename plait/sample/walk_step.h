@@ -5,6 +5,7 @@
 
 #include "plait/base/host_device.h"
 #include "plait/base/ids.h"
+#include "plait/base/lower_bound.h"
 #include "plait/base/random.h"
 #include "plait/sample/draw.h"
 
@@ -48,18 +49,9 @@ struct WalkGraph {
   // Returns the first position of an edge of v to a vertex, if there is one.
   PLAIT_HOST_DEVICE std::uint64_t first_to(std::uint64_t v, std::uint64_t to) const {
     const V* const row = neighbours + offsets[v];
-    std::uint64_t first = 0, last = degree(v);
-    if (!sorted) {
-      while (first < last && row[first] != to) ++first;
-      return first;
-    }
-    while (first < last) {
-      const std::uint64_t middle = first + (last - first) / 2;
-      if (row[middle] < to)
-        first = middle + 1;
-      else
-        last = middle;
-    }
+    if (sorted) return lower_bound(row, 0, degree(v), to);
+    std::uint64_t first = 0;
+    while (first < degree(v) && row[first] != to) ++first;
     return first;
   }
 };

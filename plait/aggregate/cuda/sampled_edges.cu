@@ -264,7 +264,7 @@ std::unique_ptr<Aggregator> make_gpu_sample_aggregator(GpuSampledEdges edges,
   try {
     return std::make_unique<GpuSampleAggregator>(std::move(edges), streams, std::move(gradients));
   } catch (...) {
-    // What has been freed in the order of the other stream may still be in use on this one, and
+    // Memory that was freed in the order of the other stream may still be in use on this one, and
     // must not be given to others before.
     cudaStreamSynchronize(static_cast<cudaStream_t>(streams.prepare));
     throw;

@@ -1,4 +1,4 @@
-// What a training run holds on one rank, and the steps that it takes: the inside of Trainer
+// The state of a training run on one rank, and the steps that it takes: the inside of Trainer
 // (train.h).
 #pragma once
 

@@ -94,8 +94,7 @@ NonEdges::NonEdges(const AnyCsr& graph, std::uint64_t rows, std::uint64_t column
                       vertex_count(graph));
   const Bytes bytes = (Bytes(rows) + 1) * Bytes(sizeof(std::uint64_t) + sizeof(EdgeOffset)) +
                       Bytes(edge_count(graph)) * Bytes(sizeof(std::uint32_t));
-  constexpr std::uint64_t kUnasked = std::uint64_t{1} << 26;  // for less, memory is not counted
-  if (bytes.value > kUnasked) require_memory(bytes.value, "the pairs of vertices");
+  require_large_memory(bytes.value, "the pairs of vertices");
   before_ = Buffer<std::uint64_t>(rows + 1);
   offsets_ = Buffer<EdgeOffset>(rows + 1, 0);
   std::visit(

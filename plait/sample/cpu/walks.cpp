@@ -17,7 +17,6 @@ namespace {
 constexpr std::size_t kGrain = std::size_t{1} << 14;
 // Walks that a thread moves on side by side, so that their accesses to memory overlap.
 constexpr std::size_t kTogether = 64;
-constexpr std::uint64_t kUnasked = std::uint64_t{1} << 26;  // bytes for which memory is not counted
 
 template <VertexId V>
 WalkGraph<V> view_of(const Csr<V>& graph, std::span<const double> sums, bool sorted) {
@@ -95,7 +94,7 @@ RawVector<std::uint64_t> RandomWalks::walk(const WalkSettings& settings,
   check_walks(settings, vertex_count(graph_), starts);
   const std::uint64_t width = settings.length + 1;
   const Bytes bytes = Bytes(starts.size()) * Bytes(width) * Bytes(sizeof(std::uint64_t));
-  if (bytes.value > kUnasked) require_memory(bytes.value, "the walks", available_memory());
+  require_large_memory(bytes.value, "the walks");
   RawVector<std::uint64_t> walks(starts.size() * width);
   std::visit(
       [&](const auto& csr) {
@@ -126,7 +125,7 @@ VisitedVertices RandomWalks::most_visited(const WalkSettings& settings, std::uin
   const auto at_once =
       std::min<std::uint64_t>(static_cast<std::uint64_t>(thread_count()), starts.size());
   const Bytes bytes = Bytes(steps) * Bytes(2 * sizeof(std::uint64_t)) * Bytes(at_once);
-  if (bytes.value > kUnasked) require_memory(bytes.value, "the walks", available_memory());
+  require_large_memory(bytes.value, "the walks");
   std::vector<std::vector<std::pair<std::uint64_t, std::uint32_t>>> found(starts.size());
   std::visit(
       [&](const auto& csr) {

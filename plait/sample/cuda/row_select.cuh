@@ -1,5 +1,5 @@
-// What a block of threads does with one row: keeps some of its edges in their order, and finds the
-// least of their keys. Every function is called by all threads of the block, which see each other's
+// A block of threads keeps some edges of a row in their order, and finds the least of their keys.
+// Every function is called by all threads of the block, which see each other's
 // writes to memory when it returns.
 #pragma once
 

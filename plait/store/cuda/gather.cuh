@@ -71,7 +71,7 @@ struct Convert {
   }
 };
 
-// What is written of a piece: itself.
+// Pieces are written as they are.
 struct WholePieces {
   template <class Value>
   static __device__ Value written(Value value, std::uint64_t, std::uint64_t) {
