@@ -8,8 +8,8 @@ namespace plait {
 void update_rows(const RowUpdate& update) {
   constexpr std::size_t kGrain = 64;  // rows of a block
   const auto with_rule = [&](auto rule) {
-    RowUpdate u = update;
-    parallel_blocks(u.count, kGrain, [=](std::size_t begin, std::size_t end) mutable {
+    parallel_blocks(update.count, kGrain, [&](std::size_t begin, std::size_t end) {
+      RowUpdate u = update;  // of this block: the compiler sees that nothing else changes it
       u.rule = decltype(rule)::value;
       for (std::size_t i = begin; i < end; ++i) {
         const std::uint64_t first = static_cast<std::uint64_t>(u.rows[i]) * u.width;
