@@ -13,10 +13,7 @@ namespace {
 constexpr std::size_t kBagGrain = 512;
 constexpr std::size_t kIdGrain = std::size_t{1} << 16;
 
-std::uint64_t end_of(const GivenBags& given, std::uint64_t bag) {
-  return bag + 1 < given.offsets.size() ? static_cast<std::uint64_t>(given.offsets[bag + 1])
-                                        : given.ids.size();
-}
+std::uint64_t end_of(const GivenBags& given, std::uint64_t bag) { return given.begin_of(bag + 1); }
 
 void check_offsets(const GivenBags& given, std::size_t tables) {
   const auto& offsets = given.offsets;

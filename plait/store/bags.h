@@ -25,6 +25,10 @@ struct GivenBags {
   std::uint64_t count() const {
     return offsets.empty() || !with_end ? offsets.size() : offsets.size() - 1;
   }
+  // Returns where a bag begins, or the last one ends, in `ids`.
+  std::uint64_t begin_of(std::uint64_t bag) const {
+    return bag < offsets.size() ? static_cast<std::uint64_t>(offsets[bag]) : ids.size();
+  }
 };
 
 // The tables that bags are of.

@@ -66,7 +66,7 @@ struct StoredRows {
   int ranks = 0;
   int own = -1;  // the rank whose rows are in the reader's own memory; -1: none
   // One of three translations. With `owner` and `row`, row `id` is row[id] of rank owner[id]. With
-  // `dealt`, ids are dealt out (see place_of()). Without either, rank r has the rows starts[r] ..
+  // `dealt`, ids are dealt out (dealt_place()). Without either, rank r has the rows starts[r] ..
   // starts[r + 1] - 1, of which the first is its row 0.
   std::uint64_t starts[kMostStoreRanks + 1] = {};
   const std::uint32_t* owner = nullptr;
@@ -86,6 +86,15 @@ PLAIT_HOST_DEVICE constexpr std::uint64_t first_of_round(std::uint64_t round, st
   return high_product(round * 0x9E3779B97F4A7C15u, ranks);
 }
 
+// Returns the place of a row that is dealt out: round k of dealing gives one of the ids k * ranks
+// .. (k + 1) * ranks - 1 to each rank, as its row k. `dealt`: as StoredRows::dealt.
+PLAIT_HOST_DEVICE constexpr RowPlace dealt_place(std::uint64_t id, std::uint64_t dealt,
+                                                 std::uint64_t ranks) {
+  const std::uint64_t round = high_product(id, dealt);
+  const std::uint64_t to = id - round * ranks + first_of_round(round, ranks);
+  return {static_cast<std::uint32_t>(to < ranks ? to : to - ranks), round};
+}
+
 PLAIT_HOST_DEVICE constexpr unsigned count_bits(std::uint64_t bits) {
 #ifdef __CUDA_ARCH__
   return static_cast<unsigned>(__popcll(bits));
@@ -95,9 +104,7 @@ PLAIT_HOST_DEVICE constexpr unsigned count_bits(std::uint64_t bits) {
 }
 
 // Returns the place of a row, that of its copy if it is hot. The number of ranks is small, so
-// ranges are counted one by one. Ids that are dealt out: round k of dealing gives one of the ids
-// k * ranks .. (k + 1) * ranks - 1 to each rank, as its row k. `starts` is from.starts, or a copy
-// of it in faster memory.
+// ranges are counted one by one. `starts` is from.starts, or a copy of it in faster memory.
 PLAIT_HOST_DEVICE constexpr RowPlace place_of(const StoredRows& from, const std::uint64_t* starts,
                                               std::uint64_t id) {
   if (from.hot != nullptr) {
@@ -108,12 +115,7 @@ PLAIT_HOST_DEVICE constexpr RowPlace place_of(const StoredRows& from, const std:
               ids.before + count_bits(ids.bits & (bit - 1))};
   }
   if (from.owner != nullptr) return {from.owner[id], from.row[id]};
-  if (from.dealt != 0) {
-    const auto ranks = static_cast<std::uint64_t>(from.ranks);
-    const std::uint64_t round = high_product(id, from.dealt);
-    const std::uint64_t to = id - round * ranks + first_of_round(round, ranks);
-    return {static_cast<std::uint32_t>(to < ranks ? to : to - ranks), round};
-  }
+  if (from.dealt != 0) return dealt_place(id, from.dealt, static_cast<std::uint64_t>(from.ranks));
   std::uint32_t rank = 0;
   for (int r = 1; r < from.ranks; ++r) rank += starts[r] <= id ? 1u : 0u;
   return {rank, id - starts[rank]};

@@ -124,7 +124,7 @@ def weights_do_not_depend_on_ranks():
     assert abs(values.mean()) < 0.03 and abs(values.std() - 1) < 0.03 and values.abs().max() > 3
     assert torch.equal(wholes[0][4], torch.zeros(9))
     assert abs(torch.corrcoef(values.t()) - torch.eye(9)).max() < 0.1
-    # Of seed 5, on any number of ranks.
+    # FIRST has the numbers that seed 5 gives on any number of ranks.
     close(wholes[0][7, :3], torch.tensor(FIRST))
 
 

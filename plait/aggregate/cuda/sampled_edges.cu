@@ -13,6 +13,7 @@
 
 #include "plait/aggregate/cuda/sampled_edges.h"
 #include "plait/base/cuda/cub_scratch.cuh"
+#include "plait/base/cuda/one_each.cuh"
 #include "plait/base/error.h"
 #include "plait/base/lower_bound.h"
 #include "plait/base/row_stride.h"
@@ -25,12 +26,6 @@
 
 namespace plait {
 namespace {
-
-constexpr unsigned kThreads = 256;
-
-unsigned blocks_of(std::uint64_t threads) {
-  return static_cast<unsigned>((threads + kThreads - 1) / kThreads);
-}
 
 // Edges by the rows of one of their ends. The columns are rows of the other. The arrays belong to
 // others.
@@ -61,7 +56,7 @@ struct EdgeEnd {
 // One thread per edge.
 __global__ void write_ends(const EdgeOffset* offsets, std::uint64_t rows, const float* weights,
                            std::uint64_t edges, EdgeEnd* ends) {
-  const std::uint64_t e = blockIdx.x * std::uint64_t{kThreads} + threadIdx.x;
+  const std::uint64_t e = item_of_thread();
   if (e >= edges) return;
   // The last row that begins at e or before has it, because rows behind an empty one begin there.
   const std::uint64_t row = lower_bound(offsets, 0, rows + 1, e + 1) - 1;
@@ -78,7 +73,7 @@ struct ByColumn {
 // Writes rows of edges that are turned round: one thread per edge and one per offset, at least.
 __global__ void write_turned_round(ByColumn sorted, EdgeOffset* offsets, Slot* rows,
                                    float* weights) {
-  const std::uint64_t i = blockIdx.x * std::uint64_t{kThreads} + threadIdx.x;
+  const std::uint64_t i = item_of_thread();
   if (i <= sorted.count) offsets[i] = lower_bound(sorted.columns, 0, sorted.edges, i);
   if (i >= sorted.edges) return;
   rows[i] = sorted.ends[i].row;
@@ -103,8 +98,8 @@ struct TurnedRound {
     DeviceArray<EdgeEnd> ends(of.edges, scratch), sorted_ends(of.edges, scratch);
     DeviceArray<Slot> sorted(of.edges, scratch);
     if (of.edges > 0) {
-      write_ends<<<blocks_of(of.edges), kThreads, 0, pool.stream>>>(of.offsets, of.rows, of.weights,
-                                                                    of.edges, ends.data());
+      write_ends<<<blocks_of_items(of.edges), kThreadsOfItems, 0, pool.stream>>>(
+          of.offsets, of.rows, of.weights, of.edges, ends.data());
       check_cuda(cudaGetLastError(), "turning edges round");
       const int bits = std::max(1, static_cast<int>(std::bit_width(count - 1)));
       with_scratch("turning edges round", scratch, [&](void* memory, std::size_t& bytes) {
@@ -113,9 +108,10 @@ struct TurnedRound {
                                                pool.stream);
       });
     }
-    write_turned_round<<<blocks_of(std::max(of.edges, count + 1)), kThreads, 0, pool.stream>>>(
-        {sorted.data(), sorted_ends.data(), of.edges, count}, offsets.data(), rows.data(),
-        weights.size() > 0 ? weights.data() : nullptr);
+    write_turned_round<<<blocks_of_items(std::max(of.edges, count + 1)), kThreadsOfItems, 0,
+                         pool.stream>>>({sorted.data(), sorted_ends.data(), of.edges, count},
+                                        offsets.data(), rows.data(),
+                                        weights.size() > 0 ? weights.data() : nullptr);
     check_cuda(cudaGetLastError(), "turning edges round");
     edges.plan(pool);
   }

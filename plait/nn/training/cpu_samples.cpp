@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plait/base/data_or_null.h"
 #include "plait/graph/loops.h"
 #include "plait/nn/model.h"
 #include "plait/nn/training/sample_maker.h"
@@ -21,11 +22,6 @@ std::vector<float> normalization_of(const Dataset& dataset, const ModelConfig& m
          degrees_of(dataset.graph, {begin, std::min(begin + kRows, dataset.vertices())}, true))
       values.push_back(degree > 0 ? 1 / std::sqrt(degree) : 0);
   return values;
-}
-
-template <class T>
-const T* data_or_null(std::span<const T> values) {
-  return values.empty() ? nullptr : values.data();
 }
 
 torch::Tensor floats(std::uint64_t count) {

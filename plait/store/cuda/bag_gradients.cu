@@ -9,11 +9,12 @@
 #include <cub/device/device_select.cuh>
 
 #include "plait/base/cuda/cub_scratch.cuh"
+#include "plait/base/cuda/one_each.cuh"
 #include "plait/base/cuda/warp.cuh"
 #include "plait/base/error.h"
+#include "plait/base/lower_bound.h"
 #include "plait/kernels/cuda/spmm.cuh"
 #include "plait/store/cuda/bag_gradients.cuh"
-#include "plait/store/cuda/one_each.cuh"
 
 namespace plait {
 namespace {
@@ -37,12 +38,7 @@ __global__ void __launch_bounds__(kThreadsOfItems)
   const DevicePiece piece = pieces.at[t];
   const EdgeOffset first = bags.offsets[t * bags.per_table];
   const EdgeOffset begin = bags.offsets[bag], end = bags.offsets[bag + 1];
-  float share = 1;
-  if (pieces.mean) {
-    std::uint32_t count = 0;
-    for (EdgeOffset e = begin; e < end; ++e) count += bags.ids[e] != kNoRow ? 1 : 0;
-    share = 1.0f / static_cast<float>(max(count, 1u));
-  }
+  const float share = pieces.mean ? share_of_id(bags, begin, end) : 1.0f;
   for (EdgeOffset e = begin + threadIdx.x % kBagLanes; e < end; e += kBagLanes) {
     const std::uint64_t at = table.edge + e - first;
     const Slot row = own_row(pieces, piece, bags.ids[e]);
@@ -89,33 +85,20 @@ __global__ void __launch_bounds__(kThreadsOfItems)
   if (to.weights != nullptr) to.weights[i] = from.weights[order[i]];
 }
 
-// Returns the number of values below `bound`, which ascend.
-__device__ std::uint64_t count_below(const Slot* values, std::uint64_t count, Slot bound) {
-  std::uint64_t low = 0, high = count;
-  while (low < high) {
-    const std::uint64_t middle = (low + high) / 2;
-    if (values[middle] < bound)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 // Completes the rows' first edges by the end of the last, and reads their numbers.
 __global__ void __launch_bounds__(kThreadsOfItems)
     rows_kernel(const Slot* sorted, std::uint64_t edges, const std::uint64_t* count,
                 EdgeOffset* starts, Slot* rows) {
   const std::uint64_t k = item_of_thread();
   if (k < *count) rows[k] = sorted[starts[k]];
-  if (k == *count) starts[k] = count_below(sorted, edges, kNoRow);
+  if (k == *count) starts[k] = lower_bound(sorted, 0, edges, kNoRow);
 }
 
 // found[0] is the number of rows; found[1 + t] becomes the number of rows before table t.
 __global__ void __launch_bounds__(kThreadsOfItems)
     tables_kernel(const Slot* rows, const Slot* bases, std::uint64_t tables, std::uint64_t* found) {
   const std::uint64_t t = item_of_thread();
-  if (t < tables) found[1 + t] = count_below(rows, found[0], bases[t]);
+  if (t < tables) found[1 + t] = lower_bound(rows, 0, found[0], bases[t]);
 }
 
 __global__ void __launch_bounds__(kThreadsOfItems)

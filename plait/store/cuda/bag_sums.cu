@@ -66,13 +66,6 @@ __device__ void add_rows(const DevicePieces& pieces, const DevicePiece& piece,
   }
 }
 
-// Returns 1 / the ids of a bag that count. Lanes count for themselves: their loads are the same.
-__device__ float share_of(const DeviceBags& bags, const BagPlace& at) {
-  std::uint32_t count = 0;
-  for (EdgeOffset e = at.begin; e < at.end; ++e) count += bags.ids[e] != kNoRow ? 1 : 0;
-  return 1.0f / static_cast<float>(max(count, 1u));
-}
-
 __device__ bool has_own_row(const DevicePieces& pieces, const DevicePiece& piece,
                             const DeviceBags& bags, const BagPlace& at) {
   for (EdgeOffset e = at.begin; e < at.end; ++e)
@@ -93,7 +86,7 @@ __global__ void __launch_bounds__(kThreads)
     if (!has_own_row(pieces, piece, bags, at)) return;
     row = part_of(pieces, piece, bags, to, pieces.rank, at.b);
   }
-  const float share = pieces.mean ? share_of(bags, at) : 1.0f;
+  const float share = pieces.mean ? share_of_id(bags, at.begin, at.end) : 1.0f;
   for (std::uint64_t c = threadIdx.x % kLanes * kVec; c < piece.columns; c += kLanes * kVec) {
     Columns<kVec> sum{};
     add_rows<kVec>(pieces, piece, bags, at, c, sum);

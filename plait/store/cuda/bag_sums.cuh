@@ -47,10 +47,7 @@ void collect_bags(const DevicePieces& pieces, const DeviceBags& bags, const BagS
 // Returns the place of a row of a divided table.
 PLAIT_HOST_DEVICE inline RowPlace place_in(const DevicePieces& pieces, const DevicePiece& piece,
                                            std::uint64_t id) {
-  const auto ranks = static_cast<std::uint64_t>(pieces.ranks);
-  const std::uint64_t round = high_product(id, piece.dealt);
-  const std::uint64_t to = id - round * ranks + first_of_round(round, ranks);
-  return {static_cast<std::uint32_t>(to < ranks ? to : to - ranks), round};
+  return dealt_place(id, piece.dealt, static_cast<std::uint64_t>(pieces.ranks));
 }
 
 // Returns the row of an id in this rank's piece, or kNoRow.

@@ -2,8 +2,8 @@
 // places where tables begin.
 #include <algorithm>
 
+#include "plait/base/cuda/one_each.cuh"
 #include "plait/store/cuda/bags.cuh"
-#include "plait/store/cuda/one_each.cuh"
 
 namespace plait {
 namespace {

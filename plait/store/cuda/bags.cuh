@@ -48,6 +48,14 @@ struct DeviceBags {
   float* weights = nullptr;  // one per id, or null: all 1
   std::uint64_t per_table = 0;
 };
+// Returns 1 / the ids begin .. end - 1 that count, of a bag. Lanes that share the bag count for
+// themselves: their loads are the same.
+__device__ inline float share_of_id(const DeviceBags& bags, EdgeOffset begin, EdgeOffset end) {
+  std::uint32_t count = 0;
+  for (EdgeOffset e = begin; e < end; ++e) count += bags.ids[e] != kNoRow ? 1 : 0;
+  return 1.0f / static_cast<float>(max(count, 1u));
+}
+
 // Enqueues the copy of right bags to arrays as large as the given ones, with one more offset.
 void write_bags(const GivenDeviceBags& given, const DeviceBagTables& tables, const DeviceBags& to,
                 cudaStream_t stream);

@@ -1,6 +1,6 @@
 // A thread changes, or makes, one number of a row.
 #include "plait/base/cuda/cuda.cuh"
-#include "plait/store/cuda/one_each.cuh"
+#include "plait/base/cuda/one_each.cuh"
 #include "plait/store/cuda/update_rows.h"
 
 namespace plait {

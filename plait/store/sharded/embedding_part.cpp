@@ -28,13 +28,9 @@ class Places {
 // Returns the rows beside one per bag that a batch needs at most.
 std::uint64_t extra_rows(const GivenBags& bags, const EmbeddingLayout& layout) {
   const std::uint64_t tables = layout.tables(), per_table = bags.count() / tables;
-  const auto offset = [&](std::uint64_t bag) {
-    return bag < bags.offsets.size() ? static_cast<std::uint64_t>(bags.offsets[bag])
-                                     : bags.ids.size();
-  };
   std::uint64_t sums = 0, gradients = 0;
   for (std::uint64_t t = 0; layout.ranks() > 1 && t < tables; ++t) {
-    const std::uint64_t ids = offset((t + 1) * per_table) - offset(t * per_table);
+    const std::uint64_t ids = bags.begin_of((t + 1) * per_table) - bags.begin_of(t * per_table);
     const EmbeddingTable& table = layout.table(t);
     if (table.split == EmbeddingSplit::rows)
       sums += std::min(ids, per_table * static_cast<std::uint64_t>(layout.ranks()));

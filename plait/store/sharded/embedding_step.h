@@ -11,7 +11,7 @@ namespace plait {
 
 enum class EmbeddingStep : std::uint64_t { forward, backward };
 
-// What a rank brings to the meeting.
+// The facts that a rank brings to the meeting.
 struct EmbeddingStepOf {
   EmbeddingStep step = EmbeddingStep::forward;
   std::uint64_t number = 0;  // of the batch
@@ -24,9 +24,9 @@ struct EmbeddingStepOf {
 // batch.
 std::uint64_t begin_embedding_step(World& world, SymmetricHeap& heap, const EmbeddingStepOf& mine);
 
-// Whether a step is under way. A step that an exception ends between two meetings leaves other
-// ranks waiting at the next; so this rank may not meet them any more, or they would take its word
-// for that of another meeting.
+// Tells whether a step is under way. A step that an exception ends between two meetings leaves
+// other ranks waiting at the next; so this rank may not meet them any more, or they would take its
+// word for that of another meeting.
 class StepUnderWay {
  public:
   // Called before ranks meet. Throws Error if a step before has not come to its end.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "plait/base/data_or_null.h"
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
 #include "plait/kernels/spmm.h"
@@ -18,14 +19,6 @@ constexpr std::size_t kCopyGrain = 64;  // samples
 
 std::span<const EdgeOffset> from(const std::vector<EdgeOffset>& offsets, std::size_t first) {
   return std::span(offsets).subspan(first, offsets.size() - 1);
-}
-
-template <class T>
-const T* data_or_null(const std::vector<T>& values) {
-  return values.empty() ? nullptr : values.data();
-}
-const float* data_or_null(const RawVector<float>& values) {
-  return values.empty() ? nullptr : values.data();
 }
 
 // The rows of gradients of several ranks, as numbers that edges name.
@@ -281,7 +274,6 @@ RowGradients Embeddings::gradients_of(std::size_t t, bool mean, const float* gra
 // Shows this rank's gradient of a replicated table to the others, from row `start` on. Returns the
 // row behind it.
 std::uint64_t Embeddings::offer(std::size_t t, const RowGradients& mine, std::uint64_t start) {
-  if (world_.size() == 1) return start;
   const EmbeddingPart to = part(world_.rank());
   std::uint64_t* const starts = to.starts + t * (static_cast<std::size_t>(layout_.ranks()) + 1);
   starts[0] = start;

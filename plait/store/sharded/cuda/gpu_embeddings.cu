@@ -106,7 +106,7 @@ class HeapEmbeddings : public GpuEmbeddings {
     std::vector<GpuRowGradients> found(layout_.tables());
     for (const auto& [columns, wanted] : by_columns) {
       const std::vector<Slot> bases = bases_of(wanted);
-      put(sum_wanted(step, wanted, columns, room), bases, columns, step, found);
+      put(sum_wanted(step, wanted, bases, columns, room), bases, columns, step, found);
     }
     if (std::ranges::find(replicated, true) != replicated.end()) join(step, replicated, found);
     ended_.record(stream);
@@ -232,10 +232,11 @@ class HeapEmbeddings : public GpuEmbeddings {
 
   // Sums the gradients of this rank's rows of the wanted tables: from the bags of all ranks, or, of
   // replicated tables, from its own.
-  DeviceRowSums sum_wanted(const Step& step, const std::vector<bool>& wanted, std::uint64_t columns,
+  // `bases`: bases_of() these.
+  DeviceRowSums sum_wanted(const Step& step, const std::vector<bool>& wanted,
+                           const std::vector<Slot>& bases, std::uint64_t columns,
                            const Room& room) {
     const bool local = world_.size() == 1 || is_replicated(wanted);
-    const std::vector<Slot> bases = bases_of(wanted);
     const auto tables = static_cast<Slot>(layout_.tables());
     std::vector<EdgeTable> edge_tables;
     std::uint64_t edge = 0, from = 0;
@@ -284,15 +285,14 @@ class HeapEmbeddings : public GpuEmbeddings {
     return first < wanted.size() && layout_.table(first).split == EmbeddingSplit::replicated;
   }
 
-  // Sums the gradients of replicated tables over ranks: each shows its own sums to the others.
+  // Sums the gradients of replicated tables over ranks, of which there are several
+  // (EmbeddingLayout): each shows its own sums to the others.
   void join(const Step& step, const std::vector<bool>& replicated,
             std::vector<GpuRowGradients>& found) {
     const std::uint64_t width = layout_.width();
     const std::vector<Slot> bases = bases_of(replicated);
-    if (world_.size() == 1)
-      return put(sum_wanted(step, replicated, width, step.room), bases, width, step, found);
     const DevicePart mine = part(world_.rank());
-    const DeviceRowSums own = sum_wanted(step, replicated, width, [&](std::uint64_t) {
+    const DeviceRowSums own = sum_wanted(step, replicated, bases, width, [&](std::uint64_t) {
       return static_cast<void*>(mine.shared_values);
     });
     copy_there(mine.shared_rows, own.rows.data(), own.count * sizeof(Slot), step.stream);
