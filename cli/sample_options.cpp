@@ -11,8 +11,8 @@ namespace plait::cli {
 namespace {
 
 constexpr std::int64_t kStandardFanout = 10;
-constexpr std::array kOptions{"--fanout", "--batch", "--prefetch", "--checkpoint-steps",
-                              "--structure"};
+constexpr std::array kOptions{"--fanout",           "--batch",     "--prefetch",
+                              "--checkpoint-steps", "--structure", "--cooperative"};
 
 // Returns the fan-outs of a list such as "15,10".
 std::vector<std::int64_t> parse_fanouts(std::string_view list) {
@@ -65,6 +65,9 @@ void add_sample_options(CLI::App* command, SampleOptions& options) {
   add_choice(command, kOptions[4], settings.structure, parse_structure, "auto",
              "Structure of the graph for --sampled on GPUs: a copy on each, or shared out over "
              "them; auto: a copy on each if all fits then");
+  command->add_flag(kOptions[5], settings.cooperative,
+                    "With --sampled on CPU ranks: sample the batches of a step together, so that "
+                    "each vertex is computed once, by the rank that owns it (--partition)");
 }
 
 std::optional<SampledTraining> sampled_of(const CLI::App& command, const SampleOptions& options,
@@ -86,7 +89,8 @@ json sampled_to_json(const std::optional<SampledTraining>& sampled) {
            {{"fanout", sampled->fanouts},
             {"batch", sampled->batch},
             {"prefetch", sampled->prefetch},
-            {"structure", to_string(sampled->structure)}}}};
+            {"structure", to_string(sampled->structure)},
+            {"cooperative", sampled->cooperative}}}};
 }
 
 }  // namespace plait::cli

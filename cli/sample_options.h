@@ -5,7 +5,7 @@
 
 namespace plait::cli {
 
-// The values of --sampled, --fanout, --batch, --prefetch and --checkpoint-steps.
+// The values of --sampled and of the options that go with it.
 struct SampleOptions {
   bool sampled = false;
   SampledTraining settings;

@@ -221,7 +221,8 @@ void add_train(CLI::App& app, Session& session) {
          "--residual", "--activation", "--dropout", "--pool"}},
        {"Training",
         {"--epochs", "--lr", "--weight-decay", "--patience", "--metric", "--seed", "--tf32"}},
-       {"Mini-batches", {"--sampled", "--fanout", "--batch", "--prefetch", "--structure"}},
+       {"Mini-batches",
+        {"--sampled", "--fanout", "--batch", "--prefetch", "--structure", "--cooperative"}},
        {"Graph", {"--split", "--folds", "--fold", "--normalize"}},
        {"Files", {"--checkpoint", "--checkpoint-every", "--checkpoint-steps", "--resume"}}});
   add_examples(command,

@@ -120,6 +120,7 @@ struct SampledTraining {
   std::vector<std::int64_t> fanouts;  // edges per vertex, from the examples on; -1: all
   std::int64_t batch = 512;           // examples per rank and step
   int prefetch = 2;                   // batches that are prepared ahead
+  bool cooperative = false;           // ranks sample a step's batch together (sample/cooperative.h)
   StructurePlace structure = StructurePlace::automatic;  // on GPUs
   std::int64_t checkpoint_steps = 0;  // steps of an epoch between checkpoints; 0: none in it
 

@@ -9,6 +9,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/profile.h"
+#include "plait/nn/operations/share_rows.h"
 
 namespace plait {
 namespace {
@@ -204,7 +205,8 @@ torch::Tensor Model::forward(const InputFeatures& input, const std::vector<Graph
     step.layer = static_cast<std::uint32_t>(l);
     const GraphRef& graph = graphs[l];
     if (l > 0)
-      h = activate_and_drop(h, graphs[l - 1], input.numbers().narrow(0, 0, graph->inputs()), step);
+      h = activate_and_drop(h, graphs[l - 1], input.numbers().narrow(0, 0, h.size(0)), step);
+    if (graph->shared_rows() != nullptr) h = share_rows(h, graph);
     h = layer_sums(l, l == 0 ? LayerInput(input, step, trains) : LayerInput(h, step, trains),
                    graph);
   }

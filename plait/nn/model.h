@@ -73,8 +73,9 @@ class Model {
                         bool trains = false, const GraphSet* set = nullptr) const;
 
   // Collective. The same for a model that does not pool, with a graph for each layer: samples, in
-  // which the own rows of a layer's graph are the inputs of the next. `input` has the inputs of the
-  // first. Returns scores of the own rows of the last.
+  // which the own rows of a layer's graph are the inputs of the next, or are shared for them
+  // (shared_rows()). `input` has the inputs of the first, and begins with the own rows of all.
+  // Returns scores of the own rows of the last.
   torch::Tensor forward(const InputFeatures& input, const std::vector<GraphRef>& graphs,
                         DropoutStep step, bool trains) const;
 

@@ -107,11 +107,23 @@ class NeighbourSampler {
   Sample sample(std::span<const std::uint64_t> seeds, std::uint64_t key, Workspace& workspace,
                 std::span<const std::int64_t> times = {}) const;
 
+  // Returns a sample of one hop, counted from 0, whose targets are the seeds: the draws that
+  // sample() makes of these vertices in this hop. Not for disjoint samples. Throws as sample(), and
+  // UsageError for a hop that there is not.
+  Sample sample_hop(std::size_t hop, std::span<const std::uint64_t> seeds, std::uint64_t key,
+                    Workspace& workspace) const;
+
   // Returns a workspace for calls by one thread at a time.
   std::unique_ptr<Workspace> workspace() const;
 
  private:
   struct State;
+  struct Hops {
+    std::size_t begin, end;
+  };
+  Sample sample_hops(const Hops& hops, std::span<const std::uint64_t> seeds, std::uint64_t key,
+                     Workspace& workspace, std::span<const std::int64_t> times) const;
+
   std::unique_ptr<const State> state_;
 };
 

@@ -8,6 +8,14 @@
 namespace plait {
 namespace {
 
+class OwnChannel : public Channel {
+ public:
+  std::vector<std::vector<std::uint64_t>> all_to_all(
+      std::span<const std::vector<std::uint64_t>> send) override {
+    return {send.begin(), send.end()};
+  }
+};
+
 class Alone : public World {
  public:
   int rank() const override { return 0; }
@@ -26,6 +34,7 @@ class Alone : public World {
     if (!from.empty()) std::memmove(received[0].data(), from.data(), from.size());
   }
   void broadcast(std::span<std::byte>, int) override {}
+  std::unique_ptr<Channel> open_channel() override { return std::make_unique<OwnChannel>(); }
 
   const std::vector<int>& ranks_of_host() const override { return ranks_; }
   void store_set(const std::string& key, const std::string& value) override { keys_[key] = value; }

@@ -13,9 +13,10 @@ namespace plait {
 namespace {
 
 // Measured, and rounded up: descriptors of a process for any number of ranks, of a rank for each
-// other rank, and of the store for each rank.
+// other rank, of a channel besides its peers, and of the store for each rank.
 constexpr int kOfProcess = 24;
 constexpr int kOfPeer = 1;
+constexpr int kOfChannel = 12;
 constexpr int kOfStoreClient = 4;
 // Room for descriptors of GPUs, their libraries and a user's script, if the limit is raised.
 constexpr rlim_t kOthers = 1024;
@@ -41,8 +42,9 @@ void hold_standard_descriptors() {
       static_cast<void>(::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY));
 }
 
-void require_descriptors_of_rank(int ranks, bool keeps_store) {
-  require_descriptors(kOfProcess + ranks * (kOfPeer + (keeps_store ? kOfStoreClient : 0)), ranks);
+void require_descriptors_of_rank(int ranks, bool keeps_store, int channels) {
+  const int of_rank = kOfPeer * (1 + channels) + (keeps_store ? kOfStoreClient : 0);
+  require_descriptors(kOfProcess + kOfChannel * channels + ranks * of_rank, ranks);
 }
 
 // The launcher's ranks have the same limit, and would fail one by one.

@@ -9,9 +9,10 @@ namespace plait {
 // reading or writing them fails as before. Ranks inherit them.
 void hold_standard_descriptors();
 
-// Ask for the room of one of `ranks` ranks, and of the launcher, which keeps the store. Each raises
-// this process's limit as far as it may, and throws Error if that is too low.
-void require_descriptors_of_rank(int ranks, bool keeps_store);
+// Ask for the room of one of `ranks` ranks, also for channels that it opens, and of the launcher,
+// which keeps the store. Each raises this process's limit as far as it may, and throws Error if
+// that is too low.
+void require_descriptors_of_rank(int ranks, bool keeps_store, int channels = 0);
 void require_descriptors_of_launcher(int ranks);
 
 }  // namespace plait

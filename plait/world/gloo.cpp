@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@ namespace {
 
 // In effect, this limit is never reached: the watch over ranks ends a wait for a lost rank.
 constexpr std::chrono::milliseconds kLongestWait = std::chrono::hours(10000);
+constexpr const char* kEnded = "waits for other ranks have been ended";
 
 // Turns c10d's and Gloo's exceptions into ours, without stack traces and in one line.
 template <class Operation>
@@ -125,9 +127,14 @@ class C10dGloo : public Gloo {
         bytes_sent_ += bytes.size();
       }
       copy_own(send[static_cast<std::size_t>(rank_)], received[static_cast<std::size_t>(rank_)]);
-      // Without a time of their own, sends and receives would wait as long as joining may take.
-      for (const auto& one : work) one->wait(kLongestWait);
+      await(work);
     });
+  }
+
+  void end_waits() override {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    for (const auto& one : awaited_) one->abort();
   }
 
   void broadcast(std::span<std::byte> bytes, int root) override {
@@ -159,6 +166,20 @@ class C10dGloo : public Gloo {
     gloo->threads = 1;  // collectives come one at a time
     group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank_, size_, gloo);
     group_->setTimeout(kLongestWait);
+  }
+
+  // Waits for sends and receives, unless end_waits() ends them.
+  void await(const std::vector<c10::intrusive_ptr<c10d::Work>>& work) {
+    {
+      const std::lock_guard lock(mutex_);
+      require(!ended_, "{}", kEnded);
+      awaited_ = work;
+    }
+    // Without a time of their own, sends and receives would wait as long as joining may take. An
+    // aborted one returns false.
+    for (const auto& one : work) require(one->wait(kLongestWait), "{}", kEnded);
+    const std::lock_guard lock(mutex_);
+    awaited_.clear();
   }
 
   template <class T>
@@ -196,6 +217,9 @@ class C10dGloo : public Gloo {
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
   int tag_ = 0;
   std::uint64_t bytes_sent_ = 0;
+  std::mutex mutex_;                                     // guards the members below
+  std::vector<c10::intrusive_ptr<c10d::Work>> awaited_;  // by an all_to_all()
+  bool ended_ = false;
 };
 
 }  // namespace

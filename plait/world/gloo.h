@@ -25,7 +25,7 @@ struct GlooOptions {
 };
 
 // A group of all ranks. All members throw Error when a peer vanishes; after that, the group is of
-// no use. All but bytes_sent() are collective.
+// no use. All but end_waits() and bytes_sent() are collective.
 class Gloo {
  public:
   // Returns when all ranks have joined. Throws Error after the join timeout.
@@ -40,6 +40,8 @@ class Gloo {
   virtual void all_to_all(std::span<const std::span<const std::byte>> send,
                           std::span<const std::span<std::byte>> received) = 0;
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
+  // By any thread. An all_to_all() that another thread is in, and all later ones, throw Error.
+  virtual void end_waits() = 0;
   // Returns the bytes of payload that this rank has put on the network.
   virtual std::uint64_t bytes_sent() const = 0;
 };

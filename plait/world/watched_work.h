@@ -1,4 +1,5 @@
-// Work of this process that waits for other ranks where World does not see it: on a GPU.
+// Work of this process that waits for other ranks where World does not see it: on a GPU, or on a
+// thread of its own.
 #pragma once
 
 #include <cstdint>

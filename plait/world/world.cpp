@@ -17,6 +17,7 @@
 #include "plait/world/difference.h"
 #include "plait/world/fail.h"
 #include "plait/world/gloo.h"
+#include "plait/world/gloo_channel.h"
 #include "plait/world/host.h"
 #include "plait/world/liveness.h"
 #include "plait/world/loss.h"
@@ -63,6 +64,7 @@ class Joined : public World {
   void broadcast(std::span<std::byte> bytes, int root) override {
     collective(kBroadcast, [&] { gloo_->broadcast(bytes, root); });
   }
+  std::unique_ptr<Channel> open_channel() override;
 
   const std::vector<int>& ranks_of_host() const override { return ranks_of_host_; }
   void store_set(const std::string& key, const std::string& value) override {
@@ -99,7 +101,7 @@ class Joined : public World {
   void open_store();
   void meet();
   void compare_hosts();
-  void open_gloo();
+  std::unique_ptr<Gloo> join_gloo(const std::string& name);
   bool arrive(const char* counter, const char* all, milliseconds limit);
   void close(bool failing, const std::string& reason);
   void leave();
@@ -139,6 +141,7 @@ class Joined : public World {
   const std::string name_ = next_world_name();
   std::vector<int> ranks_of_host_;
   bool closed_ = false;
+  int channels_ = 0;  // that were opened
   // In this order: Gloo and the watch end before the store that this process may keep.
   std::unique_ptr<Rendezvous> store_;
   std::unique_ptr<Liveness> liveness_;
@@ -166,7 +169,7 @@ Joined::Joined(const WorldConfig& config) : config_(config) {
     const Phase phase("joining");
     meet();
     compare_hosts();
-    open_gloo();
+    gloo_ = join_gloo(name_);
   } catch (const std::exception&) {
     close(true, "failed");
     throw;
@@ -239,22 +242,30 @@ void Joined::compare_hosts() {
     if (hosts[static_cast<std::size_t>(rank)] == mine) ranks_of_host_.push_back(rank);
 }
 
-void Joined::open_gloo() {
+// Joins the group of this name, which no group of the store has had before.
+std::unique_ptr<Gloo> Joined::join_gloo(const std::string& name) {
   ignore_broken_pipes();
   GlooOptions options{
       config_.rank, config_.size, {}, config_.interface_address, config_.join_timeout};
   options.store = rendezvous_address(config_);
-  options.store.prefix += '/' + name_;
+  options.store.prefix += '/' + name;
   if (options.interface.empty())
     options.interface = local_address_towards(config_.master_address, config_.master_port);
   try {
-    gloo_ = Gloo::join(options);
+    return Gloo::join(options);
   } catch (const Error& error) {
     liveness_->explain(fmt::format(
         "Gloo cannot connect the ranks: {} (this rank listens on {}; PLAIT_INTERFACE names another "
         "address or interface)",
         error.what(), options.interface));
   }
+}
+
+std::unique_ptr<Channel> Joined::open_channel() {
+  barrier();  // who does not come is found out
+  const Phase phase("opening a channel");
+  require_descriptors_of_rank(config_.size, keeps_store(), ++channels_);
+  return gloo_channel(*this, join_gloo(fmt::format("{}/channel{}", name_, channels_)));
 }
 
 std::vector<std::vector<std::byte>> Joined::all_gather(std::span<const std::byte> mine) {

@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plait/base/channel.h"
 #include "plait/world/secret.h"
 #include "plait/world/watched_work.h"
 
@@ -75,6 +76,9 @@ class World {
                           std::span<const std::span<std::byte>> received) = 0;
   // Collective. Replaces `bytes`, of the same size on all ranks, by the bytes of `root`.
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
+
+  // Collective. Returns a way between ranks for another thread, which the world outlives.
+  virtual std::unique_ptr<Channel> open_channel() = 0;
 
   // Tells whether all ranks run on one host (then they share memory).
   bool one_host() const { return static_cast<int>(ranks_of_host().size()) == size(); }

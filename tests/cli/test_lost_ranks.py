@@ -14,6 +14,7 @@ from program import FAILED
 
 RANKS = 3
 TIMEOUT, SLACK = 5, 1
+COOPERATIVE = ("--sampled", "--cooperative", "--fanout", "3,3", "--batch", "32")  # threads of ranks wait for each other
 
 
 class Run:
@@ -76,9 +77,9 @@ def check_lines(result, lost):
 
 
 @pytest.mark.parametrize("lost", range(RANKS))
-@pytest.mark.parametrize("strategy", ["bulk", "get"])
-def test_killed_rank(start, lost, strategy):
-    run = start("--strategy", strategy)
+@pytest.mark.parametrize("options", [("--strategy", "bulk"), ("--strategy", "get"), COOPERATIVE])
+def test_killed_rank(start, lost, options):
+    run = start(*options)
     os.kill(run.ranks[lost], signal.SIGKILL)
     result, seconds = run.result()
     check_lines(result, lost)
@@ -88,8 +89,9 @@ def test_killed_rank(start, lost, strategy):
 
 
 @pytest.mark.parametrize("lost", [0, 2])
-def test_stopped_rank(start, lost):
-    run = start()
+@pytest.mark.parametrize("options", [(), COOPERATIVE])
+def test_stopped_rank(start, lost, options):
+    run = start(*options)
     os.kill(run.ranks[lost], signal.SIGSTOP)
     result, seconds = run.result()
     check_lines(result, lost)

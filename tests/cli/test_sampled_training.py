@@ -79,7 +79,8 @@ def test_runs_repeat_and_prefetch_changes_nothing(plait, archives):
     run = ("train", archives["dense"], "--model", "sage", *COURSE[:-2], *SAMPLED)
     first = plait.json(*run, "--seed", 3)
     assert first["loss"] == plait.json(*run, "--seed", 3, "--prefetch", 9)["loss"]
-    assert first["sampled"] == {"batch": 64, "fanout": [3, 2], "prefetch": 2, "structure": "auto"}
+    assert first["sampled"] == {"batch": 64, "fanout": [3, 2], "prefetch": 2, "structure": "auto",
+                                "cooperative": False}
     assert first["loss"] != plait.json(*run, "--seed", 4)["loss"]
 
 

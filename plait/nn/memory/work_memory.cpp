@@ -184,26 +184,34 @@ std::vector<WorkBytes> inference_work(const Dataset& dataset, const Partition& p
       1);
 }
 
-// The sizes of a batch of samples, at the most.
+// The sizes of a rank's batch of samples, at the most.
 struct BatchBound {
   double inputs = 0;  // rows of the first layer
-  double rows = 0;    // that a layer makes: of the first layer, which makes the most
+  double rows = 0;    // the most that a layer makes, or gets from other ranks
   double edges = 0;   // of all layers
   double room = 0;    // edges for which a GPU takes memory before it counts them
 };
 
-BatchBound bound_of_batch(const Dataset& dataset, const SampledTraining& sampled) {
+BatchBound bound_of_batch(const Dataset& dataset, const Partition& partition,
+                          const SampledTraining& sampled) {
   constexpr auto kRoomy = static_cast<double>(GpuNeighbourSampler::kRoomyEdges);
   const auto vertices = static_cast<double>(dataset.vertices());
   const auto all = static_cast<double>(dataset.edges());
-  BatchBound bound{.inputs = std::min(vertices, static_cast<double>(sampled.batch))};
+  const auto edges_of = [&](double targets, std::int64_t fanout) {
+    return fanout < 0 ? all : std::min(all, targets * static_cast<double>(fanout));
+  };
+  // Ranks that sample together find the vertices of all, and each makes the rows of its own.
+  const double own = sampled.cooperative ? static_cast<double>(partition.largest()) : vertices;
+  const double batches = sampled.cooperative ? partition.parts() : 1;
+  double found = std::min(vertices, batches * static_cast<double>(sampled.batch));
+  BatchBound bound{.inputs = std::min(own, found)};
   for (const std::int64_t fanout : sampled.fanouts) {
-    const double most = bound.inputs * static_cast<double>(fanout);
-    const double edges = fanout < 0 ? all : std::min(all, most);
-    bound.rows = bound.inputs;
-    bound.edges += edges + bound.inputs;  // with a loop for each row
-    bound.room += std::max(edges, std::min(most, kRoomy));
-    bound.inputs = std::min(vertices, bound.inputs + edges);
+    const double rows = std::min(own, found), edges = edges_of(rows, fanout);
+    bound.rows = std::max(rows, bound.inputs);
+    bound.edges += edges + rows;  // with a loop for each row
+    bound.room += std::max(edges, std::min(rows * static_cast<double>(fanout), kRoomy));
+    bound.inputs = std::min(vertices, rows + edges);
+    found = std::min(vertices, found + edges_of(found, fanout));
   }
   return bound;
 }
@@ -212,8 +220,9 @@ BatchBound bound_of_batch(const Dataset& dataset, const SampledTraining& sampled
 // features of its own, and a step on the CPU a dropped copy. Of an edge a batch holds a source, a
 // weight and its place in the graph, and a step both of the former turned round; on a GPU also what
 // sampling and turning round take, and all of it for one more batch.
-std::uint64_t batch_bytes(const Dataset& dataset, const TrainConfig& config) {
-  const BatchBound bound = bound_of_batch(dataset, *config.sampled);
+std::uint64_t batch_bytes(const Dataset& dataset, const Partition& partition,
+                          const TrainConfig& config) {
+  const BatchBound bound = bound_of_batch(dataset, partition, *config.sampled);
   const bool gpu = config.route.gpu, sparse = dataset.features.is_sparse();
   const double held = config.sampled->prefetch + (gpu ? 2 : 1);
   const double words = sparse ? static_cast<double>(dataset.features.sparse.edges()) /
@@ -230,9 +239,11 @@ std::uint64_t batch_bytes(const Dataset& dataset, const TrainConfig& config) {
 
 // Returns the bytes that a rank holds of the graph for its samples. A GPU also reads features from
 // a table, whose place is chosen by the memory that is left.
-std::uint64_t sampled_structure(const Dataset& dataset, const TrainConfig& config, int ranks) {
+std::uint64_t sampled_structure(const Dataset& dataset, const Partition& partition,
+                                const TrainConfig& config) {
   const std::uint64_t vertices = dataset.vertices(), each = sizeof(std::uint32_t);
-  if (!config.route.gpu) return vertices * each;  // the sampler's table of numbers
+  const std::uint64_t own = config.sampled->cooperative ? partition.largest() : 0;
+  if (!config.route.gpu) return (vertices + own) * each;  // the sampler's tables of numbers
   const std::uint64_t samples = static_cast<std::uint64_t>(config.sampled->prefetch) + 2;
   const std::uint64_t id = vertices < std::uint64_t{1} << 32 ? each : 2 * each;
   const bool loops = shard_options_of(config.model).one_loop_each;
@@ -244,14 +255,14 @@ std::uint64_t sampled_structure(const Dataset& dataset, const TrainConfig& confi
   std::uint64_t bytes = vertices * of_vertex;
   for (const std::uint64_t array :
        {(vertices + 1) * sizeof(EdgeOffset), dataset.edges() * id, dataset.edges() * values})
-    bytes += sharded && array > 0 ? sharded_bytes(array, ranks) : array;
+    bytes += sharded && array > 0 ? sharded_bytes(array, partition.parts()) : array;
   return bytes;
 }
 
 // Returns the memory of steps on samples, and of evaluations on the whole graph between them.
 std::vector<WorkBytes> sampled_work(const Dataset& dataset, const Partition& partition,
                                     const TrainConfig& config) {
-  const BatchBound bound = bound_of_batch(dataset, *config.sampled);
+  const BatchBound bound = bound_of_batch(dataset, partition, *config.sampled);
   const auto rows = static_cast<std::uint64_t>(bound.rows) + 1;
   const auto ranks = static_cast<std::uint64_t>(partition.parts());
   const std::vector<WorkBytes> step =
@@ -259,8 +270,9 @@ std::vector<WorkBytes> sampled_work(const Dataset& dataset, const Partition& par
   std::vector<WorkBytes> work = inference_work(dataset, partition, config.model, config.route);
   for (std::size_t rank = 0; rank < work.size(); ++rank) {
     WorkBytes& mine = work[rank];
-    mine.most = std::max(mine.most, mine.kept + step[rank].most) + batch_bytes(dataset, config) +
-                sampled_structure(dataset, config, partition.parts());
+    mine.most = std::max(mine.most, mine.kept + step[rank].most) +
+                batch_bytes(dataset, partition, config) +
+                sampled_structure(dataset, partition, config);
   }
   return work;
 }

@@ -77,8 +77,10 @@ GraphHandle::GraphHandle(World& world, std::unique_ptr<Aggregator> aggregator,
       vertices_(vertices) {}
 
 GraphHandle::GraphHandle(c10::intrusive_ptr<GraphHandle> placed, std::unique_ptr<Aggregator> sample,
-                         std::uint64_t vertices, SampleScales scales)
+                         std::uint64_t vertices, SampleScales scales,
+                         std::optional<SharedRows> rows)
     : GraphHandle(placed->world(), std::move(sample), vertices) {
+  shared_rows_ = std::move(rows);
   device_ = placed->device();
   if (device_.is_cuda()) stream_ = current_torch_stream(device_);
   normalization_ = scales.gcn_normalization;

@@ -11,6 +11,7 @@
 
 #include "plait/aggregate/cuda/aggregator.h"
 #include "plait/nn/operations/torch_device.h"
+#include "plait/sample/cooperative.h"
 
 namespace plait {
 
@@ -37,9 +38,9 @@ class GraphHandle : public torch::CustomClassHolder {
   GraphHandle(World& world, std::unique_ptr<Aggregator> aggregator, std::uint64_t vertices);
   // Makes a handle of a sample of the graph that `placed` has placed, on the same device; none of
   // its operations over edges is collective. On a GPU the sample works on this thread's current
-  // stream.
+  // stream. `rows`: where rows of its inputs come from, if not all are this rank's.
   GraphHandle(c10::intrusive_ptr<GraphHandle> placed, std::unique_ptr<Aggregator> sample,
-              std::uint64_t vertices, SampleScales scales);
+              std::uint64_t vertices, SampleScales scales, std::optional<SharedRows> rows = {});
   ~GraphHandle() override;
 
   World& world() const { return *world_; }
@@ -53,6 +54,8 @@ class GraphHandle : public torch::CustomClassHolder {
   // Returns the number of rows that operations take (Aggregator::inputs).
   std::int64_t inputs() const { return static_cast<std::int64_t>(aggregator_->inputs()); }
   bool is_sample() const { return scales_.has_value(); }
+  // Returns where the rows come from that share_rows() takes for inputs; null: all are this rank's.
+  const SharedRows* shared_rows() const { return shared_rows_ ? &*shared_rows_ : nullptr; }
   EdgeOffset edges() const { return aggregator_->edges(); }
   std::vector<float> edge_counts() const { return aggregator_->edge_counts(); }
   // Returns the number of vertices of all ranks.
@@ -72,7 +75,13 @@ class GraphHandle : public torch::CustomClassHolder {
   // Returns 1 / number of edges, 0 for rows without edges: a mean's scale. own() floats on
   // device(), made once.
   const torch::Tensor& inverse_degree();
-  ExchangeCost cost() const { return aggregator_->cost(); }
+  ExchangeCost cost() const {
+    ExchangeCost cost = aggregator_->cost();
+    cost.fetching += sharing_seconds_;
+    return cost;
+  }
+  // Returns the time that share_rows() has taken, which adds its own.
+  double& sharing_seconds() { return sharing_seconds_; }
   // Throws LostRankError if results that were read so far are wrong because a rank is lost.
   void check() const { aggregator_->check(); }
   // Tells whether aggregate() and all_reduce_sum() can be recorded (recorded.h).
@@ -109,6 +118,8 @@ class GraphHandle : public torch::CustomClassHolder {
   std::set<std::uint64_t> agreed_widths_;  // on a GPU; on the CPU each operation compares its own
   torch::Tensor normalization_, inverse_degree_;
   std::optional<SampleScales> scales_;
+  std::optional<SharedRows> shared_rows_;
+  double sharing_seconds_ = 0;
   c10::intrusive_ptr<GraphHandle> placed_;  // of a sample: it sums over ranks
 };
 

@@ -4,7 +4,7 @@
 #include "plait/base/data_or_null.h"
 #include "plait/graph/loops.h"
 #include "plait/nn/model.h"
-#include "plait/nn/training/sample_maker.h"
+#include "plait/nn/training/cpu_batches.h"
 #include "plait/placement/row_block.h"
 #include "plait/sample/neighbours.h"
 
@@ -52,76 +52,70 @@ LayerGraph SampledGraph::view() const {
           .numbers = data_or_null(numbers())};
 }
 
+LayerSample CpuBatches::layer(const Sample& sample, const Sample::Hop& hop) const {
+  const HopView view{hop.targets(),         hop.edges.size(),      hop.vertices,
+                     hop.offsets.data(),    hop.neighbours.data(), hop.edges.data(),
+                     sample.vertices.data()};
+  const std::uint64_t count = layer_edge_count(view, graph_.loops());
+  const bool normalizes = !graph_.normalization().empty();
+  SampledEdges edges{
+      .offsets = std::vector<EdgeOffset>(view.targets + 1),
+      .sources = std::vector<Slot>(count),
+      .weights = std::vector<float>(graph_.loops() ? count : 0),
+      .inputs = view.inputs,
+      .vertices = std::vector<std::uint64_t>(graph_.slot_vertices() ? view.inputs : 0)};
+  SampleScales scales{normalizes ? floats(view.inputs) : torch::Tensor(), floats(view.targets),
+                      floats(view.targets)};
+  layer_edges({.hop = view,
+               .graph = graph_.view(),
+               .to = {.offsets = edges.offsets.data(),
+                      .sources = edges.sources.data(),
+                      .weights = graph_.loops() ? edges.weights.data() : nullptr,
+                      .sums = scales.sums.mutable_data_ptr<float>(),
+                      .inverse_degree = scales.inverse_degree.mutable_data_ptr<float>(),
+                      .normalization =
+                          normalizes ? scales.gcn_normalization.mutable_data_ptr<float>() : nullptr,
+                      .numbers = graph_.slot_vertices() ? edges.vertices.data() : nullptr}});
+  return {make_sample_aggregator(std::move(edges)), std::move(scales), std::nullopt};
+}
+
+MadeBatch CpuBatches::batch(std::span<const std::uint64_t> seeds,
+                            std::span<const std::uint64_t> inputs) const {
+  InputVertices vertices{torch::empty({std::ssize(inputs)}, torch::kInt64), {}};
+  std::ranges::copy(inputs, vertices.ids.mutable_data_ptr<std::int64_t>());
+  vertices.numbers = vertices.ids;
+  if (!graph_.numbers().empty()) {
+    vertices.numbers = torch::empty_like(vertices.ids);
+    std::ranges::transform(inputs, vertices.numbers.mutable_data_ptr<std::int64_t>(),
+                           [&](std::uint64_t v) { return dataset_.number(v); });
+  }
+  return {.memory = {},
+          .input = {dataset_.features, std::move(vertices), normalize_},
+          .layers = {},
+          .targets = {torch::arange(std::ssize(seeds)), labels_of(dataset_, seeds)},
+          .wait = {}};
+}
+
 namespace {
 
 class CpuSamples : public SampleMaker {
  public:
   CpuSamples(const Dataset& dataset, const SampledGraph& graph, const TrainConfig& config)
-      : dataset_(dataset),
-        graph_(graph),
-        normalize_(config.normalize),
+      : batches_(dataset, graph, config.normalize),
         sampler_(graph.csr(), {.fanouts = config.sampled->fanouts, .targets = HopTargets::all}),
         workspace_(sampler_.workspace()) {}
 
   MadeBatch make(std::span<const std::uint64_t> seeds, std::uint64_t key,
                  const DropoutStep& /*dropout*/) override {
     const Sample sample = sampler_.sample(seeds, key, *workspace_);
-    MadeBatch made{.memory = {},
-                   .input = input_of(sample),
-                   .layers = {},
-                   .targets = {torch::arange(static_cast<std::int64_t>(seeds.size())),
-                               labels_of(dataset_, seeds)},
-                   .wait = {}};
+    MadeBatch made = batches_.batch(seeds, sample.vertices);
     for (auto hop = sample.hops.rbegin(); hop != sample.hops.rend(); ++hop)
-      made.layers.push_back(layer_of(sample, *hop));  // the first layer's hop is the last
+      made.layers.push_back(batches_.layer(sample, *hop));  // the first layer's hop is the last
     return made;
   }
 
  private:
-  LayerSample layer_of(const Sample& sample, const Sample::Hop& hop) const {
-    const HopView view{hop.targets(),         hop.edges.size(),      hop.vertices,
-                       hop.offsets.data(),    hop.neighbours.data(), hop.edges.data(),
-                       sample.vertices.data()};
-    const std::uint64_t count = layer_edge_count(view, graph_.loops());
-    const bool normalizes = !graph_.normalization().empty();
-    SampledEdges edges{
-        .offsets = std::vector<EdgeOffset>(view.targets + 1),
-        .sources = std::vector<Slot>(count),
-        .weights = std::vector<float>(graph_.loops() ? count : 0),
-        .inputs = view.inputs,
-        .vertices = std::vector<std::uint64_t>(graph_.slot_vertices() ? view.inputs : 0)};
-    SampleScales scales{normalizes ? floats(view.inputs) : torch::Tensor(), floats(view.targets),
-                        floats(view.targets)};
-    layer_edges(
-        {.hop = view,
-         .graph = graph_.view(),
-         .to = {.offsets = edges.offsets.data(),
-                .sources = edges.sources.data(),
-                .weights = graph_.loops() ? edges.weights.data() : nullptr,
-                .sums = scales.sums.mutable_data_ptr<float>(),
-                .inverse_degree = scales.inverse_degree.mutable_data_ptr<float>(),
-                .normalization =
-                    normalizes ? scales.gcn_normalization.mutable_data_ptr<float>() : nullptr,
-                .numbers = graph_.slot_vertices() ? edges.vertices.data() : nullptr}});
-    return {make_sample_aggregator(std::move(edges)), std::move(scales)};
-  }
-
-  InputFeatures input_of(const Sample& sample) const {
-    const auto count = static_cast<std::int64_t>(sample.vertices.size());
-    InputVertices vertices{torch::empty({count}, torch::kInt64), {}};
-    std::ranges::copy(sample.vertices, vertices.ids.mutable_data_ptr<std::int64_t>());
-    vertices.numbers = vertices.ids;
-    if (!graph_.numbers().empty()) {
-      vertices.numbers = torch::empty_like(vertices.ids);
-      std::ranges::transform(sample.vertices, vertices.numbers.mutable_data_ptr<std::int64_t>(),
-                             [&](std::uint64_t v) { return dataset_.number(v); });
-    }
-    return {dataset_.features, std::move(vertices), normalize_};
-  }
-
-  const Dataset& dataset_;
-  const SampledGraph& graph_;
-  const Normalize normalize_;
+  const CpuBatches batches_;
   const NeighbourSampler sampler_;
   const std::unique_ptr<NeighbourSampler::Workspace> workspace_;
 };

@@ -248,7 +248,7 @@ class GpuSamples : public SampleMaker {
          .arrays = std::make_shared<Arrays>(
              Arrays{std::move(memory), offsets, sources, weights, numbers})},
         {stream(), work_.native_handle()}, gradients_[l]);
-    return {std::move(aggregator), std::move(scales)};
+    return {std::move(aggregator), std::move(scales), std::nullopt};
   }
 
   LayerGraph graph_view() const {

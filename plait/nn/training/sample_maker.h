@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "plait/nn/operations/graph_handle.h"
 #include "plait/nn/training/input.h"
 #include "plait/nn/training/targets.h"
+#include "plait/sample/cooperative.h"
 #include "plait/sample/layer_edges.h"
 
 namespace plait {
@@ -45,6 +47,7 @@ class SampledGraph {
 struct LayerSample {
   std::unique_ptr<Aggregator> edges;
   SampleScales scales;
+  std::optional<SharedRows> rows;  // where its inputs come from, if not all are this rank's
 };
 
 struct MadeBatch {
@@ -68,6 +71,12 @@ class SampleMaker {
 // The dataset and the graph outlive what these return. `config` is as SampledBatches takes it.
 std::unique_ptr<SampleMaker> make_cpu_samples(const Dataset& dataset, const SampledGraph& graph,
                                               const TrainConfig& config);
+// Collective; on the CPU. All ranks make their batches together, of seeds that they own by the
+// partition, which outlives the maker: make() is collective among the threads that call it.
+std::unique_ptr<SampleMaker> make_cooperative_samples(World& world, const Dataset& dataset,
+                                                      const SampledGraph& graph,
+                                                      const TrainConfig& config,
+                                                      const Partition& partition);
 // Collective. On the current GPU of each rank, which holds the structure of the graph and reads the
 // features from a table (store/sharded/cuda/gpu_table.h) that stands where they fit; sparse
 // features are copied with each batch. Batches are prepared on a stream beside the current one of

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <iterator>
 #include <mutex>
 #include <thread>
 
@@ -60,6 +61,7 @@ struct SampledBatches::State {
 
   World& world;
   const Dataset& dataset;
+  const Partition& partition;
   const TrainConfig config;
   const std::vector<std::uint64_t> examples;
   const std::int64_t steps;  // of an epoch
@@ -74,17 +76,19 @@ struct SampledBatches::State {
   std::exception_ptr error;
   std::jthread worker;  // the last member: it ends before the others do
 
-  State(World& w, const Dataset& d, const TrainConfig& c, std::span<const Split> split,
-        std::uint64_t ahead)
+  State(World& w, const Dataset& d, const Partition& p, const TrainConfig& c,
+        std::span<const Split> split, std::uint64_t ahead)
       : world(w),
         dataset(d),
+        partition(p),
         config(c),
         examples(training_examples(d, split)),
         steps((std::ssize(examples) + group() - 1) / group()),
         graph(d, c.model),
         dropout(c.model.seed, c.model.dropout),
-        maker(c.route.gpu ? make_gpu_samples(w, d, graph, c, ahead)
-                          : make_cpu_samples(d, graph, c)) {
+        maker(c.route.gpu              ? make_gpu_samples(w, d, graph, c, ahead)
+              : c.sampled->cooperative ? make_cooperative_samples(w, d, graph, c, p)
+                                       : make_cpu_samples(d, graph, c)) {
     const std::int64_t last = std::ssize(examples) % group();
     require<UsageError>(c.model.norm != NormKind::batch || (group() > 1 && last != 1),
                         "a step takes 1 of {} examples, over which nothing can be normalised; "
@@ -95,30 +99,42 @@ struct SampledBatches::State {
   // Examples of all ranks in a step.
   std::int64_t group() const { return config.sampled->batch * world.size(); }
 
-  // Returns this rank's examples of a step: a part of the step's that differs by one at most.
-  std::span<const std::uint64_t> seeds_of(std::int64_t step, double& all) {
+  // Returns the examples of a step, of all ranks.
+  std::span<const std::uint64_t> examples_of(std::int64_t step) {
     const std::int64_t epoch = step / steps;
     if (order.first != epoch)
       order = {epoch, in_order_of(static_cast<std::uint64_t>(epoch), config.model.seed, dataset,
                                   examples)};
     const std::int64_t first = step % steps * group();
     const std::int64_t count = std::min(group(), std::ssize(examples) - first);
-    const std::int64_t begin = count * world.rank() / world.size();
-    const std::int64_t end = count * (world.rank() + 1) / world.size();
-    all = static_cast<double>(count);
     return std::span<const std::uint64_t>(order.second)
-        .subspan(static_cast<std::size_t>(first + begin), static_cast<std::size_t>(end - begin));
+        .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+  }
+
+  // Returns this rank's: those that it owns of a cooperative batch, else a part that differs by one
+  // at most from the others.
+  std::vector<std::uint64_t> seeds_of(std::span<const std::uint64_t> all) const {
+    std::vector<std::uint64_t> seeds;
+    if (config.sampled->cooperative) {
+      std::ranges::copy_if(all, std::back_inserter(seeds),
+                           [&](std::uint64_t v) { return partition.owner(v) == world.rank(); });
+      return seeds;
+    }
+    const std::int64_t begin = std::ssize(all) * world.rank() / world.size();
+    const std::int64_t end = std::ssize(all) * (world.rank() + 1) / world.size();
+    seeds.assign(all.begin() + begin, all.begin() + end);
+    return seeds;
   }
 
   Prepared prepare(std::int64_t step) {
-    double all = 0;
-    const std::span seeds = seeds_of(step, all);
+    const std::span all = examples_of(step);
     const std::uint64_t key = sample_key(config.model.seed, static_cast<std::uint64_t>(step));
     const DropoutStep first_layer{&dropout, static_cast<std::uint32_t>(step)};
-    return {step, maker->make(seeds, key, first_layer), all};
+    return {step, maker->make(seeds_of(all), key, first_layer), static_cast<double>(all.size())};
   }
 
-  // Prepares batches from `step` on, until it is asked to stop.
+  // Prepares batches from `step` on, until it is asked to stop and as many are ready as may be.
+  // Ranks that take the same batches thus prepare the same, which cooperative ones need.
   void work(const std::stop_token& stop, std::int64_t step) {
     const ThreadCount one(1);  // the others compute
     try {
@@ -141,13 +157,21 @@ struct SampledBatches::State {
     }
   }
 
+  [[noreturn]] void rethrow() {
+    try {
+      std::rethrow_exception(error);
+    } catch (const BrokenChannelError& broken) {
+      world.explain(broken.what());
+    }
+  }
+
   Prepared take(std::int64_t step) {
     const Timed timed("wait for a batch");
     if (!worker.joinable())
       worker = std::jthread([this, step](const std::stop_token& stop) { work(stop, step); });
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return !ready.empty() || error; });
-    if (ready.empty()) std::rethrow_exception(error);
+    if (ready.empty()) rethrow();
     Prepared next = std::move(ready.front());
     ready.pop_front();
     changed.notify_all();
@@ -156,10 +180,11 @@ struct SampledBatches::State {
   }
 };
 
-SampledBatches::SampledBatches(World& world, const Dataset& dataset, const TrainConfig& config,
-                               std::span<const Split> split, std::uint64_t ahead)
+SampledBatches::SampledBatches(World& world, const Dataset& dataset, const Partition& partition,
+                               const TrainConfig& config, std::span<const Split> split,
+                               std::uint64_t ahead)
     : state_((check_sampled(dataset, config),
-              std::make_unique<State>(world, dataset, config, split, ahead))) {}
+              std::make_unique<State>(world, dataset, partition, config, split, ahead))) {}
 
 SampledBatches::~SampledBatches() = default;
 
@@ -178,9 +203,9 @@ SampledBatch SampledBatches::batch(std::int64_t step, const GraphRef& placed) {
   SampledBatch batch{
       std::move(made.memory), std::move(made.input), {}, std::move(made.targets), next.examples};
   for (std::size_t l = 0; l < rows.size(); ++l)
-    batch.graphs.push_back(c10::make_intrusive<GraphHandle>(placed, std::move(made.layers[l].edges),
-                                                            static_cast<std::uint64_t>(rows[l]),
-                                                            std::move(made.layers[l].scales)));
+    batch.graphs.push_back(c10::make_intrusive<GraphHandle>(
+        placed, std::move(made.layers[l].edges), static_cast<std::uint64_t>(rows[l]),
+        std::move(made.layers[l].scales), std::move(made.layers[l].rows)));
   return batch;
 }
 
@@ -194,6 +219,8 @@ void check_sampled(const Dataset& dataset, const TrainConfig& config) {
   require<UsageError>(config.trials.empty(), "trials are of steps on the whole graph");
   require<UsageError>(s.batch >= 1 && s.prefetch >= 1,
                       "batch is {} and prefetch {}; use at least 1", s.batch, s.prefetch);
+  require<UsageError>(!s.cooperative || !config.route.gpu,
+                      "ranks on GPUs sample for themselves; leave out --cooperative");
   require<UsageError>(!config.route.exact,
                       "exact sums are of the whole graph; leave out --exact or --sampled");
 }

@@ -8,7 +8,9 @@
 // edges of a sample are scaled so that they estimate sums over all edges; with all neighbours they
 // are the same numbers.
 //
-// Norms over a batch are the exception: a vertex that several ranks sample counts several times.
+// Norms over a batch are the exception: a vertex that several ranks sample counts several times. In
+// a cooperative batch, which ranks sample together (sample/cooperative.h), it counts once. Ranks
+// then sample for the examples that they own.
 //
 // A thread of its own prepares the next batches on the device (sample_maker.h) while the caller
 // computes.
@@ -24,6 +26,7 @@
 #include "plait/nn/operations/dense.h"
 #include "plait/nn/training/input.h"
 #include "plait/nn/training/targets.h"
+#include "plait/partition/partition.h"
 #include "plait/placement/graph_shards.h"
 
 namespace plait {
@@ -39,12 +42,13 @@ struct SampledBatch {
 
 class SampledBatches {
  public:
-  // Collective on GPUs. `config.sampled` is set, and `config.normalize` resolved (resolved()). The
-  // dataset and the world outlive this; `split` is only read here. Throws UsageError for settings
-  // that do not suit the model or the dataset, DoesNotFitError on all ranks if a GPU lacks memory.
-  // `ahead`: as make_gpu_samples() takes it.
-  SampledBatches(World& world, const Dataset& dataset, const TrainConfig& config,
-                 std::span<const Split> split, std::uint64_t ahead);
+  // Collective. `config.sampled` is set, and `config.normalize` resolved (resolved()). The dataset,
+  // the partition and the world outlive this; `split` is only read here. Throws UsageError for
+  // settings that do not suit the model or the dataset, DoesNotFitError on all ranks if a GPU lacks
+  // memory. `ahead`: as make_gpu_samples() takes it.
+  SampledBatches(World& world, const Dataset& dataset, const Partition& partition,
+                 const TrainConfig& config, std::span<const Split> split, std::uint64_t ahead);
+  // Collective if batches are cooperative: threads end behind the same batch.
   ~SampledBatches();
 
   // Returns the number of steps of an epoch, the same on every rank.

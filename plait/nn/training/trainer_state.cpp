@@ -90,8 +90,8 @@ Trainer::State::State(World& w, const Dataset& dataset, const Partition& partiti
   if (config.sampled) {
     const std::uint64_t ahead =
         config.route.gpu ? sampled_bytes_ahead(dataset, partition, config, w.rank()) : 0;
-    batches =
-        std::make_unique<SampledBatches>(w, dataset, config, split_of(dataset, c).span(), ahead);
+    batches = std::make_unique<SampledBatches>(w, dataset, partition, config,
+                                               split_of(dataset, c).span(), ahead);
     training.steps = batches->steps();
   }
   if (!c.resume.empty() || !c.checkpoint.empty()) {

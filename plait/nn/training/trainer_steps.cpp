@@ -77,7 +77,10 @@ void Trainer::State::sampled_step(std::int64_t number, torch::Tensor& sum) {
   sum.add_(loss.detach());
   graph->about_to_wait();  // the thread that prepares batches waits for this work
   graph->check();
-  for (const GraphRef& sample : batch.graphs) cost.summing += sample->cost().summing;
+  for (const GraphRef& sample : batch.graphs) {
+    cost.summing += sample->cost().summing;
+    cost.fetching += sample->cost().fetching;
+  }
 }
 
 double Trainer::State::step(int epoch) {

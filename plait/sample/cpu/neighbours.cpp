@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "plait/base/error.h"
 #include "plait/base/parallel.h"
 #include "plait/base/spares.h"
 #include "plait/sample/check.h"
@@ -78,9 +79,10 @@ class Run {
         sample_{.seeds = seeds.size()},
         numbering_(memory.numbers.span(), seeds, settings_.disjoint, sample_) {}
 
-  Sample sample() && {
+  // Takes hops `begin` to `end` - 1 of the settings.
+  Sample sample(std::size_t begin, std::size_t end) && {
     std::uint64_t first = 0;
-    for (std::size_t h = 0; h < settings_.fanouts.size(); ++h) {
+    for (std::size_t h = begin; h < end; ++h) {
       const std::uint64_t found = numbering_.found();
       draws_.begin_hop(key_, h);
       sample_.hops.push_back({.first_target = first});
@@ -204,13 +206,26 @@ std::unique_ptr<NeighbourSampler::Workspace> NeighbourSampler::workspace() const
 
 Sample NeighbourSampler::sample(std::span<const std::uint64_t> seeds, std::uint64_t key,
                                 Workspace& workspace, std::span<const std::int64_t> times) const {
+  return sample_hops({0, settings().fanouts.size()}, seeds, key, workspace, times);
+}
+
+Sample NeighbourSampler::sample_hop(std::size_t hop, std::span<const std::uint64_t> seeds,
+                                    std::uint64_t key, Workspace& workspace) const {
+  require<UsageError>(hop < settings().fanouts.size() && !settings().disjoint,
+                      "hop {} of {} cannot be sampled alone", hop, settings().fanouts.size());
+  return sample_hops({hop, hop + 1}, seeds, key, workspace, {});
+}
+
+Sample NeighbourSampler::sample_hops(const Hops& hops, std::span<const std::uint64_t> seeds,
+                                     std::uint64_t key, Workspace& workspace,
+                                     std::span<const std::int64_t> times) const {
   check_seeds(vertex_count(state_->graph), edge_count(state_->graph), state_->values.timed(), seeds,
               times);
   return std::visit(
       [&]<VertexId V>(const Csr<V>& graph) {
         const State& s = *state_;
         const RowDraws<V> draws(graph, s.settings, s.values, s.sums.span());
-        return Run<V>(draws, seeds, key, times, *workspace.state_).sample();
+        return Run<V>(draws, seeds, key, times, *workspace.state_).sample(hops.begin, hops.end);
       },
       state_->graph);
 }
