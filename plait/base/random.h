@@ -36,33 +36,43 @@ class Philox {
     friend bool operator==(const Block&, const Block&) = default;
   };
 
+  static constexpr int kRounds = 10;
+  static constexpr std::uint32_t kMultipliers[2] = {0xD2511F53u, 0xCD9E8D57u};
+  // The key of a round, and of the next one.
+  struct Key {
+    std::uint32_t low, high;
+    PLAIT_HOST_DEVICE constexpr Key next() const { return {low + 0x9E3779B9u, high + 0xBB67AE85u}; }
+  };
+
   // The seed is the key.
   PLAIT_HOST_DEVICE explicit constexpr Philox(std::uint64_t seed)
       : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)} {}
+
+  // Returns the key of the first round.
+  PLAIT_HOST_DEVICE constexpr Key key() const { return key_; }
 
   // Returns four independent uniform 32-bit numbers for a 128-bit counter.
   PLAIT_HOST_DEVICE constexpr Block operator()(std::uint64_t low, std::uint64_t high = 0) const {
     Block c{static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32),
             static_cast<std::uint32_t>(high), static_cast<std::uint32_t>(high >> 32)};
-    std::uint32_t k0 = key_[0], k1 = key_[1];
-    for (int round = 0; round < 10; ++round) {
-      const std::uint64_t a = std::uint64_t{0xD2511F53u} * c[0];
-      const std::uint64_t b = std::uint64_t{0xCD9E8D57u} * c[2];
-      c = {static_cast<std::uint32_t>(b >> 32) ^ c[1] ^ k0, static_cast<std::uint32_t>(b),
-           static_cast<std::uint32_t>(a >> 32) ^ c[3] ^ k1, static_cast<std::uint32_t>(a)};
-      k0 += 0x9E3779B9u;
-      k1 += 0xBB67AE85u;
+    Key k = key_;
+    for (int round = 0; round < kRounds; ++round, k = k.next()) {
+      const std::uint64_t a = std::uint64_t{kMultipliers[0]} * c[0];
+      const std::uint64_t b = std::uint64_t{kMultipliers[1]} * c[2];
+      c = {static_cast<std::uint32_t>(b >> 32) ^ c[1] ^ k.low, static_cast<std::uint32_t>(b),
+           static_cast<std::uint32_t>(a >> 32) ^ c[3] ^ k.high, static_cast<std::uint32_t>(a)};
     }
     return c;
   }
 
  private:
-  std::uint32_t key_[2];
+  Key key_;
 };
 
-// Returns a number uniform in [0, 1): 24 bits, exact in float.
+// Returns a number uniform in [0, 1): 24 bits, exact in float. Many CPUs convert signed numbers
+// only.
 PLAIT_HOST_DEVICE constexpr float uniform_float(std::uint32_t bits) {
-  return static_cast<float>(bits >> 8) * 0x1p-24f;
+  return static_cast<float>(static_cast<std::int32_t>(bits >> 8)) * 0x1p-24f;
 }
 
 // Returns a number uniform in [0, 1): 53 bits, exact in double.

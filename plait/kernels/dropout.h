@@ -41,17 +41,15 @@ class Dropout {
   // Returns the numbers of the four columns that include `column`; its own is [column % 4].
   PLAIT_HOST_DEVICE Philox::Block numbers(std::uint64_t vertex, std::uint32_t epoch,
                                           std::uint32_t layer, std::uint32_t column) const {
-    return philox_(vertex, std::uint64_t{epoch & 0xffffffu} << 40 |
-                               std::uint64_t{layer & 0xffu} << 32 | column / 4);
+    return philox_(vertex, high(epoch, layer) | column / 4);
   }
   // Returns the numbers of the four heads that include `head`, on an edge; its own is [head % 4].
   PLAIT_HOST_DEVICE Philox::Block edge_numbers(std::uint64_t target, std::uint64_t source,
                                                std::uint32_t epoch, std::uint32_t layer,
                                                std::uint32_t head) const {
     // The ~ makes (u, v) and (v, u) differ.
-    return philox_(mix(target) ^ mix(~source), std::uint64_t{epoch & 0xffffffu} << 40 |
-                                                   std::uint64_t{layer & 0xffu} << 32 |
-                                                   std::uint64_t{1} << 31 | head / 4);
+    return philox_(mix(target) ^ mix(~source),
+                   high(epoch, layer) | std::uint64_t{1} << 31 | head / 4);
   }
   // Tells whether the element with this number is kept.
   PLAIT_HOST_DEVICE bool keeps(std::uint32_t number) const { return uniform_float(number) >= p_; }
@@ -63,6 +61,10 @@ class Dropout {
   }
 
  private:
+  // Returns the part of the counter's high word that all elements of a layer share.
+  PLAIT_HOST_DEVICE static constexpr std::uint64_t high(std::uint32_t epoch, std::uint32_t layer) {
+    return std::uint64_t{epoch & 0xffffffu} << 40 | std::uint64_t{layer & 0xffu} << 32;
+  }
   // The mix is one to one, and every bit of `id` reaches every bit of the result.
   PLAIT_HOST_DEVICE static constexpr std::uint64_t mix(std::uint64_t id) {
     constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15u;  // 2^64 / golden ratio

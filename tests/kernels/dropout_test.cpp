@@ -41,6 +41,20 @@ TEST(Dropout, StoredColumnsAreThoseOfTheWholeRow) {
   }
 }
 
+// Rows are dropped eight blocks at a time, with a rest of any length.
+TEST(Dropout, ElementsHaveTheNumbersOfTheirColumns) {
+  const Dropout dropout(11, 0.4f);
+  for (std::size_t width = 0; width < 140; ++width) {
+    const std::uint64_t vertex = width * 0x123456789u;
+    const auto epoch = static_cast<std::uint32_t>(width * 131071);
+    std::vector<float> row(width, 3.0f), expected;
+    dropout.apply(vertex, epoch, 254, row);
+    for (std::uint32_t c = 0; c < width; ++c)
+      expected.push_back(3.0f * dropout.factor(dropout.numbers(vertex, epoch, 254, c)[c % 4]));
+    EXPECT_EQ(row, expected) << "width " << width;
+  }
+}
+
 TEST(Dropout, EveryPartOfTheKeyMatters) {
   const auto mask = [](std::uint64_t seed, std::uint64_t vertex, std::uint32_t epoch,
                        std::uint32_t layer) {

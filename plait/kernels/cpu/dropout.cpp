@@ -1,15 +1,18 @@
 #include "plait/kernels/dropout.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
+#include "plait/kernels/cpu/philox8.h"
 
 namespace plait {
 namespace {
 
 // Keeps the numbers apart from others that are drawn with the same seed.
 constexpr std::uint64_t kDropoutStream = 0xD80D000000000001u;
+constexpr std::size_t kFewColumns = 4;  // for which eight blocks at once do not pay
 
 }  // namespace
 
@@ -20,7 +23,19 @@ Dropout::Dropout(std::uint64_t seed, float p)
 
 void Dropout::apply(std::uint64_t vertex, std::uint32_t epoch, std::uint32_t layer,
                     std::span<float> row) const {
-  for (std::size_t c = 0; c < row.size(); c += 4) {
+  std::size_t c = 0;
+  for (; c + kFewColumns < row.size(); c += kPhilox8Words) {
+    std::uint32_t words[kPhilox8Words];
+    philox8(philox_, vertex, high(epoch, layer) | c / 4, words);
+    const auto drop = [&](std::size_t columns) {
+      for (std::size_t k = 0; k < columns; ++k) row[c + k] *= factor(words[k]);
+    };
+    if (row.size() - c >= kPhilox8Words)
+      drop(kPhilox8Words);
+    else
+      drop(row.size() - c);
+  }
+  for (; c < row.size(); c += 4) {
     const auto four = numbers(vertex, epoch, layer, static_cast<std::uint32_t>(c));
     for (std::size_t k = 0; k < 4 && c + k < row.size(); ++k) row[c + k] *= factor(four[k]);
   }
