@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
@@ -32,7 +33,16 @@ constexpr OwnCommand kOwn[] = {
     {"--version", [](CLI::App&, cli::Session&) {}},
 };
 
+// Lets OpenMP's threads, as GNU's library has them, look for work a few thousand times before they
+// sleep, about as long as waking them takes. Of themselves they look 300,000 times, for
+// milliseconds, and keep cores from threads that prepare batches and from other programs. The
+// library reads this when it is loaded.
+void wait_briefly() {
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) ::setenv("GOMP_SPINCOUNT", "5000", 0);
+}
+
 [[noreturn]] void become_ranks(char** argv) {
+  wait_briefly();
   // The link leads to this file itself, by whatever name it was called.
   const auto beside =
       std::filesystem::read_symlink("/proc/self/exe").replace_filename("plait-ranks");

@@ -63,6 +63,16 @@ def alone(tmp_path):
     return pathlib.Path(shutil.copy(FRONT, tmp_path / "alone/plait"))
 
 
+@pytest.mark.parametrize("given, looks", [({}, "5000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "active"}, "")])
+def test_threads_wait_briefly(alone, given, looks):
+    """Unless the user says how OpenMP's threads wait for work."""
+    ranks = alone.with_name("plait-ranks")
+    ranks.write_text('#!/bin/sh\necho "$GOMP_SPINCOUNT"\n')
+    ranks.chmod(0o755)
+    rest = {name: value for name, value in os.environ.items() if name not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
+    assert subprocess.check_output([alone, "train"], env=rest | given, text=True).strip() == looks
+
+
 def test_libraries():
     needed = [subprocess.run(["ldd", file], capture_output=True, text=True, check=True).stdout
               for file in (FRONT, RANKS)]
