@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
-#include "plait/reorder/clusters_rule.h"
 #include "plait/reorder/members.h"
+#include "plait/reorder/merge_rule.h"
 
 namespace plait {
 namespace {
 
-constexpr std::uint32_t kMostRounds = 16, kTurns = 4;
 constexpr std::size_t kGrain = 256;
 
 class LocalMoves {
@@ -27,12 +26,12 @@ class LocalMoves {
   }
 
   std::vector<std::uint32_t> run() {
-    for (std::uint32_t round = 0; round < kMostRounds; ++round) {
+    for (std::uint32_t round = 0; round < kMostMoveRounds; ++round) {
       std::uint64_t moves = 0;
-      for (std::uint32_t turn = 0; large_ && turn < kTurns; ++turn)
+      for (std::uint32_t turn = 0; large_ && turn < kMoveTurns; ++turn)
         moves += move_at_once(round, turn);
       if (!large_) moves = move_in_order();
-      if (moves <= labels_.size() / 200) break;
+      if (few_moves(moves, labels_.size())) break;
     }
     return std::move(labels_);
   }
@@ -60,7 +59,7 @@ class LocalMoves {
       SumsByLabel& sums = sums_.mine();
       for (std::size_t i = begin; i < end; ++i) {
         const auto c = static_cast<std::uint32_t>(i);
-        next_[c] = cluster_hash(c, round) % kTurns == turn ? best(c, sums) : labels_[c];
+        next_[c] = is_turn(c, round, turn) ? best(c, sums) : labels_[c];
       }
     });
     std::uint64_t moves = 0;
@@ -77,18 +76,14 @@ class LocalMoves {
     const std::uint32_t own = labels_[c];
     for (EdgeOffset e = graph_.offsets[c]; e < graph_.offsets[c + 1]; ++e)
       sums.add(labels_[graph_.neighbours[e]], graph_.weights[e]);
-    const auto degree = static_cast<double>(graph_.degrees[c]);
     const auto gain = [&](std::uint32_t label, std::uint64_t others) {
-      return static_cast<double>(sums.of(label)) -
-             by_chance_ * degree * static_cast<double>(others);
+      return merge_gain(sums.of(label), by_chance_, graph_.degrees[c], others);
     };
     std::uint32_t best = own;
     double most = gain(own, degrees_[own] - graph_.degrees[c]);
     for (const std::uint32_t label : sums.labels()) {
       if (label == own) continue;
-      // If two communities are alone, the one with the higher label moves; else they would change
-      // places.
-      if (sizes_[own] == 1 && sizes_[label] == 1 && label > own) continue;
+      if (must_stay(own, sizes_[own], label, sizes_[label])) continue;
       const double value = gain(label, degrees_[label]);
       if (value > most || (value == most && best != own && label < best)) {
         most = value;
@@ -115,13 +110,20 @@ std::vector<std::uint32_t> merge(const Quotient& graph, double resolution, EdgeO
 }
 
 double modularity_of(const Quotient& graph) {
+  std::vector<std::uint64_t> outer(graph.communities());
+  for (std::uint32_t c = 0; c < graph.communities(); ++c)
+    outer[c] = std::accumulate(graph.weights.begin() + graph.offsets[c],
+                               graph.weights.begin() + graph.offsets[c + 1], std::uint64_t{0});
+  return modularity_of(graph.degrees, outer, graph.total);
+}
+
+double modularity_of(std::span<const std::uint64_t> degrees, std::span<const std::uint64_t> outer,
+                     std::uint64_t ends) {
   double sum = 0;
-  const auto total = static_cast<double>(graph.total);
-  for (std::uint32_t c = 0; c < graph.communities(); ++c) {
-    std::uint64_t inner = graph.degrees[c];
-    for (EdgeOffset e = graph.offsets[c]; e < graph.offsets[c + 1]; ++e) inner -= graph.weights[e];
-    const double share = static_cast<double>(graph.degrees[c]) / total;
-    sum += static_cast<double>(inner) / total - share * share;
+  const auto total = static_cast<double>(ends);
+  for (std::size_t c = 0; c < degrees.size(); ++c) {
+    const double share = static_cast<double>(degrees[c]) / total;
+    sum += static_cast<double>(degrees[c] - outer[c]) / total - share * share;
   }
   return sum;
 }
