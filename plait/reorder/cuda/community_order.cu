@@ -5,6 +5,9 @@
 #include <cub/device/device_radix_sort.cuh>
 
 #include "plait/base/cuda/cub_scratch.cuh"
+#include "plait/base/cuda/upload.cuh"
+#include "plait/base/error.h"
+#include "plait/base/gpu.h"
 #include "plait/base/profile.h"
 #include "plait/reorder/community_rule.h"
 #include "plait/reorder/cuda/clusters.cuh"
@@ -38,10 +41,10 @@ __global__ void widen(const std::uint32_t* narrow, std::uint64_t count, std::uin
 }
 
 DeviceArray<Slot> slots_of(std::span<const std::uint32_t> neighbours) {
-  return DeviceArray<Slot>(neighbours);
+  return uploaded(neighbours);
 }
 DeviceArray<Slot> slots_of(std::span<const std::uint64_t> neighbours) {
-  const DeviceArray<std::uint64_t> wide(neighbours);
+  const DeviceArray<std::uint64_t> wide = uploaded(neighbours);
   DeviceArray<Slot> slots(neighbours.size());
   if (!neighbours.empty())
     narrow<<<blocks_for(wide.size()), kThreads>>>(wide.data(), wide.size(), slots.data());
@@ -53,8 +56,8 @@ DeviceGraph copy_of(const ReorderInput& input) {
   const Timed timed("copy to GPU");
   return std::visit(
       [&](const auto& graph) {
-        return DeviceGraph{DeviceArray<EdgeOffset>(graph.offsets.span()),
-                           slots_of(graph.neighbours.span()), graph.vertices(), input.symmetric};
+        return DeviceGraph{uploaded(graph.offsets.span()), slots_of(graph.neighbours.span()),
+                           graph.vertices(), input.symmetric};
       },
       input.graph);
 }
@@ -191,8 +194,11 @@ Reordering gpu_order_by_communities(const ReorderInput& input) {
   // What the pool has kept is freed also after an error, and after all arrays have been given back.
   struct Trim {
     ~Trim() {
-      cudaDeviceSynchronize();
-      trim_gpu_pool();
+      try {
+        wait_for_gpu();
+        trim_gpu_pool();
+      } catch (const Error&) {  // the error that ends the work has been thrown
+      }
     }
   } trim;
   return CommunityOrder(input).find();

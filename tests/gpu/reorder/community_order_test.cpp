@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "plait/base/cuda/cuda.cuh"
+#include "plait/base/cuda/upload.cuh"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/graph/build.h"
@@ -100,6 +100,15 @@ Quotient with_hub(std::uint32_t communities) {
   std::vector<std::uint32_t> own(communities);
   for (std::uint32_t c = 0; c < communities; ++c) own[c] = c;
   return quotient_of(graph, true, own, communities);
+}
+
+// Sizes around those of the pieces in which it goes.
+TEST(UploadCuda, CopiesEveryByte) {
+  for (const std::size_t size : {0, 1, 1000, 16 << 20, (16 << 20) + 1, (40 << 20) + 12345}) {
+    std::vector<std::uint8_t> values(size);
+    for (std::size_t i = 0; i < size; ++i) values[i] = static_cast<std::uint8_t>(i * 31 + i / 251);
+    EXPECT_TRUE(uploaded(std::span<const std::uint8_t>(values)).to_host() == values) << size;
+  }
 }
 
 template <class T>
