@@ -10,6 +10,8 @@ namespace plait {
 namespace {
 
 constexpr std::size_t kGrain = 256;
+// Entries from which on the work of a turn takes longer than all threads need to meet.
+constexpr EdgeOffset kForThreads = EdgeOffset{1} << 18;
 
 class LocalMoves {
  public:
@@ -21,17 +23,20 @@ class LocalMoves {
         degrees_(graph.degrees),
         sizes_(graph.communities(), 1),
         large_(graph.neighbours.size() >= large),
-        sums_(graph.communities(), large_ ? thread_count() : 1) {
+        threads_(large_ && graph.neighbours.size() >= kForThreads ? thread_count() : 1),
+        sums_(graph.communities(), threads_) {
     std::iota(labels_.begin(), labels_.end(), 0u);
   }
 
   std::vector<std::uint32_t> run() {
+    std::uint64_t before = moves_at_first(labels_.size());
     for (std::uint32_t round = 0; round < kMostMoveRounds; ++round) {
       std::uint64_t moves = 0;
       for (std::uint32_t turn = 0; large_ && turn < kMoveTurns; ++turn)
         moves += move_at_once(round, turn);
       if (!large_) moves = move_in_order();
-      if (few_moves(moves, labels_.size())) break;
+      if (few_moves(moves, labels_.size()) || (large_ && hardly_fewer(moves, before))) break;
+      before = moves;
     }
     return std::move(labels_);
   }
@@ -55,11 +60,12 @@ class LocalMoves {
     return moves;
   }
   std::uint64_t move_at_once(std::uint32_t round, std::uint32_t turn) {
+    const ThreadCount threads(threads_);
     parallel_blocks(labels_.size(), kGrain, [&](std::size_t begin, std::size_t end) {
       SumsByLabel& sums = sums_.mine();
       for (std::size_t i = begin; i < end; ++i) {
         const auto c = static_cast<std::uint32_t>(i);
-        next_[c] = is_turn(c, round, turn) ? best(c, sums) : labels_[c];
+        next_[c] = turn_of(c, round) == turn ? best(c, sums) : labels_[c];
       }
     });
     std::uint64_t moves = 0;
@@ -100,6 +106,7 @@ class LocalMoves {
   std::vector<std::uint64_t> degrees_;  // edge ends, by label
   std::vector<std::uint32_t> sizes_;    // communities, by label
   const bool large_;
+  const int threads_;
   mutable SumsOfThreads sums_;
 };
 
@@ -121,10 +128,10 @@ double modularity_of(std::span<const std::uint64_t> degrees, std::span<const std
                      std::uint64_t ends) {
   double sum = 0;
   const auto total = static_cast<double>(ends);
-  for (std::size_t c = 0; c < degrees.size(); ++c) {
-    const double share = static_cast<double>(degrees[c]) / total;
-    sum += static_cast<double>(degrees[c] - outer[c]) / total - share * share;
-  }
+  for (std::uint64_t begin = 0; begin < degrees.size(); begin += kModularityPiece)
+    sum += modularity_of_piece(degrees.data(), outer.data(), begin,
+                               std::min(begin + kModularityPiece, std::uint64_t{degrees.size()}),
+                               total);
   return sum;
 }
 

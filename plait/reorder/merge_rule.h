@@ -12,15 +12,38 @@ inline constexpr std::uint32_t kMostMoveRounds = 16;
 // Turns of a round. Communities whose turn it is look for the best neighbour at once.
 inline constexpr std::uint32_t kMoveTurns = 4;
 
-// Tells whether it is a community's turn.
-PLAIT_HOST_DEVICE constexpr bool is_turn(std::uint32_t community, std::uint32_t round,
-                                         std::uint32_t turn) {
-  return cluster_hash(community, round) % kMoveTurns == turn;
+// Returns the turn of a community in a round.
+PLAIT_HOST_DEVICE constexpr std::uint32_t turn_of(std::uint32_t community, std::uint32_t round) {
+  return cluster_hash(community, round) % kMoveTurns;
 }
 
 // Tells whether so few of the communities have moved that there is no further round.
 constexpr bool few_moves(std::uint64_t moves, std::uint64_t communities) {
   return moves <= communities / 200;
+}
+
+// Tells whether hardly fewer communities have moved at the same time than in the round before: more
+// rounds would move them to and fro, and the next level moves them together.
+constexpr bool hardly_fewer(std::uint64_t moves, std::uint64_t before) {
+  return moves > before / 4 * 3;
+}
+// The moves that are said to come before the first round.
+constexpr std::uint64_t moves_at_first(std::uint64_t communities) { return 2 * communities; }
+
+// Modularity is summed in pieces of so many communities, so that the CPU and the GPU round alike.
+inline constexpr std::uint64_t kModularityPiece = 64;
+
+// Returns a piece of it, by the edge ends at each community and those of edges to others.
+PLAIT_HOST_DEVICE constexpr double modularity_of_piece(const std::uint64_t* degrees,
+                                                       const std::uint64_t* outer,
+                                                       std::uint64_t begin, std::uint64_t end,
+                                                       double total) {
+  double sum = 0;
+  for (std::uint64_t c = begin; c < end; ++c) {
+    const double share = static_cast<double>(degrees[c]) / total;
+    sum += static_cast<double>(degrees[c] - outer[c]) / total - share * share;
+  }
+  return sum;
 }
 
 // Returns what modularity gains if a community with `degree` edge ends joins others with `others`

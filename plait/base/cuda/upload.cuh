@@ -1,4 +1,4 @@
-// Copies of large arrays of the host to the GPU.
+// Copies of large arrays between the host and the GPU.
 #pragma once
 
 #include <span>
@@ -7,11 +7,12 @@
 
 namespace plait {
 
-// Copies bytes of any memory to the GPU at the rate of the link: all threads of the host fill a
-// piece of memory that the GPU reads while they fill another one. CUDA's own copy from memory that
-// is not pinned takes one thread. Waits for all work of the GPU, as copy_to_gpu(), by which it
-// copies few bytes. Throws as check_cuda().
+// Copy bytes of any memory to the GPU, or from it, at the rate of the link: through pinned memory,
+// by all threads of the host. CUDA's own copy of memory that is not pinned takes one thread. Both
+// wait for all work of the GPU, as copy_to_gpu() and copy_to_host(), by which they copy few bytes.
+// They throw as check_cuda().
 void upload(void* to, const void* from, std::size_t bytes);
+void download(void* to, const void* from, std::size_t bytes);
 
 // Returns a copy on the GPU. Throws DoesNotFitError.
 template <class T>

@@ -123,7 +123,7 @@ class CommunityOrder {
       return all;
     });
     const Timed timed("merge clusters");
-    MergeLevels levels(quotient.communities, modularity_of(quotient));
+    MergeLevels levels(quotient.communities, modularity_of(quotient, nullptr));
     while (levels.go_on(quotient.entries()) && quotient.entries() >= kLargeQuotient)
       merge_level(quotient, levels);
     merge_rest(plait::to_host(quotient), levels);
@@ -135,7 +135,7 @@ class CommunityOrder {
     const std::uint32_t count = make_dense(labels, quotient.communities, nullptr);
     if (count == quotient.communities) return levels.add_nothing();
     quotient = quotient_of(quotient, labels, count, nullptr);
-    levels.add(labels.to_host(), count, modularity_of(quotient));
+    levels.add(labels.to_host(), count, modularity_of(quotient, nullptr));
   }
 
   void sort_out(const ClusterPlaces& places) {
@@ -170,8 +170,8 @@ class CommunityOrder {
     check_cuda(cudaGetLastError(), kWhat);
     Reordering found{.order = Buffer<std::uint64_t>(wide.size()),
                      .communities = std::vector<std::uint32_t>(labels_.size())};
-    copy_to_host(found.order.data(), wide.data(), wide.size() * sizeof(std::uint64_t));
-    copy_to_host(found.communities.data(), labels_.data(), labels_.size() * sizeof(std::uint32_t));
+    download(found.order.data(), wide.data(), wide.size() * sizeof(std::uint64_t));
+    download(found.communities.data(), labels_.data(), labels_.size() * sizeof(std::uint32_t));
     return found;
   }
 

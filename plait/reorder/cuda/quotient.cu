@@ -11,12 +11,14 @@
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
+#include <numeric>
+#include <vector>
 
 #include "plait/base/cuda/cub_scratch.cuh"
 #include "plait/base/cuda/warp.cuh"
 #include "plait/base/lower_bound.h"
 #include "plait/reorder/cuda/quotient.cuh"
-#include "plait/reorder/merge.h"
+#include "plait/reorder/merge_rule.h"
 
 namespace plait {
 namespace {
@@ -24,6 +26,8 @@ namespace {
 constexpr int kThreads = 256, kEdgesPerThread = 8;
 constexpr EdgeOffset kChunk = EdgeOffset{kThreads} * kEdgesPerThread;
 constexpr const char* kWhat = "the quotient graph";
+constexpr std::uint32_t kNoCommunity = 0xffffffffu;
+static_assert(kChunk < EdgeOffset{1} << 16);
 
 using Count = unsigned long long;
 
@@ -71,10 +75,6 @@ struct LabelledEdges {
   EdgeOffset edges;
   int bits;   // of a label
   bool both;  // an edge counts in both directions
-
-  __device__ std::uint64_t key(std::uint32_t a, std::uint32_t b) const {
-    return std::uint64_t{a} << bits | b;
-  }
 };
 
 // The labels at both ends of a thread's edges, which stand kThreads apart; equal ones at places
@@ -101,9 +101,11 @@ struct Ends {
 #pragma unroll
     for (int k = 0; k < kEdgesPerThread; ++k) {
       b[k] = any[k] ? in.labels[to[k]] : 0;
-      if (read != nullptr && any[k]) read[to[k]] = 1;
+      // Most have been marked before, and reading is cheaper.
+      if (read != nullptr && any[k] && read[to[k]] == 0) read[to[k]] = 1;
     }
   }
+  __device__ bool inside(int k) const { return any[k] && a[k] == b[k]; }
 };
 
 // Counts edges between communities, and, by community, those inside.
@@ -112,23 +114,49 @@ __global__ void __launch_bounds__(kThreads)
                 std::uint8_t* read) {
   using Sum = cub::BlockReduce<unsigned, kThreads>;
   __shared__ typename Sum::TempStorage scratch;
+  __shared__ std::uint32_t common;
   const Ends ends(in, read);
-  unsigned mine = 0;
+  // In most blocks one community has most edges inside: that of any of them, as a guess.
+  if (threadIdx.x < kWarp) {
+    std::uint32_t any = kNoCommunity;
+#pragma unroll
+    for (int k = 0; k < kEdgesPerThread; ++k)
+      if (ends.inside(k)) any = ends.a[k];
+    const unsigned found = __ballot_sync(kAll, any != kNoCommunity);
+    any = __shfl_sync(kAll, any, found == 0 ? 0 : __ffs(found) - 1);
+    if (threadIdx.x == 0) common = any;
+  }
+  __syncthreads();
+  const std::uint32_t guess = common;
+  unsigned of_guess = 0, mine = 0;  // mine: edges between communities
 #pragma unroll
   for (int k = 0; k < kEdgesPerThread; ++k) {
-    const bool inner = ends.any[k] && ends.a[k] == ends.b[k];
+    const bool inner = ends.inside(k);
     mine += ends.any[k] && !inner;
-    const unsigned same = __match_any_sync(kAll, inner ? ends.a[k] : ~0u);
-    if (inner && (same & ((1u << threadIdx.x % kWarp) - 1)) == 0)
+    of_guess += inner && ends.a[k] == guess;
+    const bool other = inner && ends.a[k] != guess;
+    if (!__any_sync(kAll, other)) continue;
+    const unsigned same = __match_any_sync(kAll, other ? ends.a[k] : kNoCommunity);
+    if (other && (same & ((1u << threadIdx.x % kWarp) - 1)) == 0)
       atomicAdd(inside + ends.a[k], static_cast<Count>(__popc(same)));
   }
-  const unsigned all = Sum(scratch).Sum(mine);
-  if (threadIdx.x == 0 && all > 0) atomicAdd(between, static_cast<Count>(all));
+  // Both sums at once: a block has fewer than 2^16 edges.
+  const unsigned all = Sum(scratch).Sum(mine << 16 | of_guess);
+  if (threadIdx.x != 0) return;
+  if (all >> 16 > 0) atomicAdd(between, static_cast<Count>(all >> 16));
+  if ((all & 0xffff) > 0) atomicAdd(inside + guess, static_cast<Count>(all & 0xffff));
+}
+
+// Keys of two labels have 32 bits if that is enough, else 64.
+template <class Key>
+__device__ Key key_of(std::uint32_t a, std::uint32_t b, int bits) {
+  return static_cast<Key>(std::uint64_t{a} << bits | b);
 }
 
 // Writes the keys of edges between communities, in any order.
+template <class Key>
 __global__ void __launch_bounds__(kThreads)
-    write_keys(const __grid_constant__ LabelledEdges in, Count* written, std::uint64_t* keys) {
+    write_keys(const __grid_constant__ LabelledEdges in, Count* written, Key* keys) {
   using Scan = cub::BlockScan<unsigned, kThreads>;
   __shared__ typename Scan::TempStorage scratch;
   __shared__ Count begin;
@@ -139,37 +167,40 @@ __global__ void __launch_bounds__(kThreads)
   Scan(scratch).ExclusiveSum(mine, before, all);
   if (threadIdx.x == 0) begin = atomicAdd(written, static_cast<Count>(all << in.both));
   __syncthreads();
-  std::uint64_t* to = keys + begin + (before << in.both);
+  Key* to = keys + begin + (before << in.both);
 #pragma unroll
   for (int k = 0; k < kEdgesPerThread; ++k) {
     if (ends.a[k] == ends.b[k]) continue;
-    *to++ = in.key(ends.a[k], ends.b[k]);
-    if (in.both) *to++ = in.key(ends.b[k], ends.a[k]);
+    *to++ = key_of<Key>(ends.a[k], ends.b[k], in.bits);
+    if (in.both) *to++ = key_of<Key>(ends.b[k], ends.a[k], in.bits);
   }
 }
 
 // Tells whether a sorted key is the first of its kind.
+template <class Key>
 struct IsHead {
-  const std::uint64_t* keys;
+  const Key* keys;
   __host__ __device__ std::uint64_t operator()(std::uint64_t i) const {
     return i == 0 || keys[i] != keys[i - 1];
   }
 };
 
-__global__ void write_rows(const std::uint64_t* keys, std::uint64_t entries,
-                           std::uint32_t communities, int bits, EdgeOffset* offsets,
-                           std::uint32_t* neighbours) {
+template <class Key>
+__global__ void write_rows(const Key* keys, std::uint64_t entries, std::uint32_t communities,
+                           int bits, EdgeOffset* offsets, std::uint32_t* neighbours) {
   const std::uint64_t i = thread_number();
   if (i <= communities) offsets[i] = lower_bound(keys, 0, entries, i << bits);
-  if (i < entries) neighbours[i] = static_cast<std::uint32_t>(keys[i] & ((1ull << bits) - 1));
+  if (i < entries)
+    neighbours[i] = static_cast<std::uint32_t>(std::uint64_t{keys[i]} & ((1ull << bits) - 1));
 }
 
 // Sums weights by community. Lanes of one community, in most warps all, add at once.
-__global__ void sum_rows(const std::uint64_t* keys, const std::uint64_t* weights,
-                         std::uint64_t entries, int bits, Count* sums) {
+template <class Key>
+__global__ void sum_rows(const Key* keys, const std::uint64_t* weights, std::uint64_t entries,
+                         int bits, Count* sums) {
   const std::uint64_t i = thread_number();
   const std::uint64_t none = ~0ull;
-  const std::uint64_t row = i < entries ? keys[i] >> bits : none;
+  const std::uint64_t row = i < entries ? std::uint64_t{keys[i]} >> bits : none;
   Count weight = i < entries ? weights[i] : 0;
   if (__all_sync(kAll, row == __shfl_sync(kAll, row, 0))) {
     for (int distance = 16; distance > 0; distance /= 2)
@@ -180,8 +211,8 @@ __global__ void sum_rows(const std::uint64_t* keys, const std::uint64_t* weights
 }
 
 // Sorted keys with equal ones next to each other, whose weights are added.
-template <class Weights>
-DeviceQuotient from_sorted(const std::uint64_t* keys, Weights weights, std::uint64_t count,
+template <class Key, class Weights>
+DeviceQuotient from_sorted(const Key* keys, Weights weights, std::uint64_t count,
                            std::uint32_t communities, int bits, cudaStream_t stream) {
   DeviceQuotient to;
   to.communities = communities;
@@ -189,11 +220,11 @@ DeviceQuotient from_sorted(const std::uint64_t* keys, Weights weights, std::uint
   if (count > 0)
     with_pool_scratch(stream, [&](void* scratch, std::size_t& bytes) {
       const auto heads = thrust::make_transform_iterator(
-          thrust::counting_iterator<std::uint64_t>(0), IsHead{keys});
+          thrust::counting_iterator<std::uint64_t>(0), IsHead<Key>{keys});
       return cub::DeviceReduce::Sum(scratch, bytes, heads, number.data(), count, stream);
     });
   const std::uint64_t entries = read_back(number.data(), stream);
-  DeviceArray<std::uint64_t> distinct = array_of<std::uint64_t>(entries, stream);
+  DeviceArray<Key> distinct = array_of<Key>(entries, stream);
   to.weights = array_of<std::uint64_t>(entries, stream);
   to.neighbours = array_of<std::uint32_t>(entries, stream);
   to.offsets = array_of<EdgeOffset>(communities + std::uint64_t{1}, stream);
@@ -223,24 +254,40 @@ __global__ void add_inside(const Count* inside, const std::uint64_t* outer, std:
 }
 
 // Writes the keys and weights of entries between different labels, in any order.
-__global__ void relabel_entries(const EdgeOffset* offsets, const std::uint32_t* neighbours,
-                                const std::uint64_t* weights, EdgeOffset entries,
-                                std::uint32_t communities, const std::uint32_t* labels, int bits,
-                                Count* written, std::uint64_t* keys, std::uint64_t* values) {
-  const EdgeOffset e = thread_number();
-  std::uint32_t a = 0, b = 0;
-  if (e < entries) {
-    a = labels[row_of(offsets, 0, communities - std::uint64_t{1}, e)];
-    b = labels[neighbours[e]];
+template <class Key>
+__global__ void __launch_bounds__(kThreads)
+    relabel_entries(const EdgeOffset* offsets, const std::uint32_t* neighbours,
+                    const std::uint64_t* weights, EdgeOffset entries, std::uint32_t communities,
+                    const std::uint32_t* labels, int bits, Count* written, Key* keys,
+                    std::uint64_t* values) {
+  using Scan = cub::BlockScan<unsigned, kThreads>;
+  __shared__ typename Scan::TempStorage scratch;
+  __shared__ Count begin;
+  __shared__ std::uint64_t bounds[2];
+  const EdgeOffset first = blockIdx.x * kChunk, end = min(first + kChunk, entries);
+  if (threadIdx.x % kWarp == 0 && threadIdx.x < 2 * kWarp)
+    bounds[threadIdx.x / kWarp] =
+        row_of(offsets, 0, communities - std::uint64_t{1}, threadIdx.x == 0 ? first : end - 1);
+  __syncthreads();
+  std::uint32_t a[kEdgesPerThread], b[kEdgesPerThread];
+  unsigned mine = 0, before = 0, all = 0;
+#pragma unroll
+  for (int k = 0; k < kEdgesPerThread; ++k) {
+    const EdgeOffset e = first + k * EdgeOffset{kThreads} + threadIdx.x;
+    a[k] = e < end ? labels[row_of(offsets, bounds[0], bounds[1], e)] : 0;
+    b[k] = e < end ? labels[neighbours[e]] : 0;
+    mine += a[k] != b[k];
   }
-  const unsigned kept = __ballot_sync(kAll, a != b), lane = threadIdx.x % kWarp;
-  Count begin = 0;
-  if (lane == 0 && kept != 0) begin = atomicAdd(written, static_cast<Count>(__popc(kept)));
-  begin = __shfl_sync(kAll, begin, 0);
-  if (a == b) return;
-  const std::uint64_t at = begin + __popc(kept & ((1u << lane) - 1));
-  keys[at] = std::uint64_t{a} << bits | b;
-  values[at] = weights[e];
+  Scan(scratch).ExclusiveSum(mine, before, all);
+  if (threadIdx.x == 0) begin = atomicAdd(written, static_cast<Count>(all));
+  __syncthreads();
+  std::uint64_t at = begin + before;
+#pragma unroll
+  for (int k = 0; k < kEdgesPerThread; ++k) {
+    if (a[k] == b[k]) continue;
+    keys[at] = key_of<Key>(a[k], b[k], bits);
+    values[at++] = weights[first + k * EdgeOffset{kThreads} + threadIdx.x];
+  }
 }
 
 __global__ void sum_by_label(const std::uint64_t* values, const std::uint32_t* labels,
@@ -300,8 +347,71 @@ struct Marks {
   }
 };
 
+// As modularity_of() of merge.cpp: one thread per piece.
+__global__ void sum_modularity(const std::uint64_t* degrees, const std::uint64_t* outer,
+                               std::uint32_t communities, double total, std::uint64_t pieces,
+                               double* sums) {
+  const std::uint64_t piece = thread_number(), begin = piece * kModularityPiece;
+  if (piece < pieces)
+    sums[piece] = modularity_of_piece(
+        degrees, outer, begin, min(begin + kModularityPiece, std::uint64_t{communities}), total);
+}
+
 int bits_of(std::uint32_t communities) {
   return std::max(1, static_cast<int>(std::bit_width(communities - std::uint32_t{1})));
+}
+
+// Calls act(Key{}) with the type of keys of two labels.
+template <class Act>
+auto with_key_of(int bits, Act act) {
+  return 2 * bits <= 32 ? act(std::uint32_t{}) : act(std::uint64_t{});
+}
+
+unsigned chunks_of(EdgeOffset edges) {
+  return static_cast<unsigned>((edges + kChunk - 1) / kChunk);
+}
+
+// `count`: edges between communities, once or twice; written: a zero.
+template <class Key>
+DeviceQuotient count_between(const LabelledEdges& edges, std::uint64_t count, Count* written,
+                             std::uint32_t communities, cudaStream_t stream) {
+  DeviceArray<Key> keys = array_of<Key>(count, stream), other = array_of<Key>(count, stream);
+  cub::DoubleBuffer<Key> sorted(keys.data(), other.data());
+  if (count > 0) {
+    write_keys<<<chunks_of(edges.edges), kThreads, 0, stream>>>(edges, written, keys.data());
+    check_launch();
+    with_pool_scratch(stream, [&](void* scratch, std::size_t& bytes) {
+      return cub::DeviceRadixSort::SortKeys(scratch, bytes, sorted, count, 0, 2 * edges.bits,
+                                            stream);
+    });
+  }
+  return from_sorted(sorted.Current(), thrust::constant_iterator<std::uint64_t>(1), count,
+                     communities, edges.bits, stream);
+}
+
+template <class Key>
+DeviceQuotient add_between(const DeviceQuotient& graph, const DeviceArray<std::uint32_t>& labels,
+                           std::uint32_t communities, int bits, cudaStream_t stream) {
+  const EdgeOffset entries = graph.entries();
+  auto keys = array_of<Key>(entries, stream), other_keys = array_of<Key>(entries, stream);
+  auto values = array_of<std::uint64_t>(entries, stream),
+       other_values = array_of<std::uint64_t>(entries, stream),
+       written = zeros_of<std::uint64_t>(1, stream);
+  if (entries > 0)
+    relabel_entries<<<chunks_of(entries), kThreads, 0, stream>>>(
+        graph.offsets.data(), graph.neighbours.data(), graph.weights.data(), entries,
+        graph.communities, labels.data(), bits, reinterpret_cast<Count*>(written.data()),
+        keys.data(), values.data());
+  check_launch();
+  const std::uint64_t count = read_back(written.data(), stream);
+  cub::DoubleBuffer<Key> sorted(keys.data(), other_keys.data());
+  cub::DoubleBuffer<std::uint64_t> weights(values.data(), other_values.data());
+  if (count > 0)
+    with_pool_scratch(stream, [&](void* scratch, std::size_t& bytes) {
+      return cub::DeviceRadixSort::SortPairs(scratch, bytes, sorted, weights, count, 0, 2 * bits,
+                                             stream);
+    });
+  return from_sorted(sorted.Current(), weights.Current(), count, communities, bits, stream);
 }
 
 }  // namespace
@@ -335,27 +445,14 @@ DeviceQuotient quotient_of(const DeviceGraph& graph, const DeviceArray<std::uint
   DeviceArray<std::uint64_t> inside = zeros_of<std::uint64_t>(communities, stream);
   DeviceArray<std::uint64_t> counts = zeros_of<std::uint64_t>(2, stream);
   auto* const between = reinterpret_cast<Count*>(counts.data());
-  const auto blocks = static_cast<unsigned>((graph.edges() + kChunk - 1) / kChunk);
-  if (blocks > 0)
-    count_edges<<<blocks, kThreads, 0, stream>>>(
+  if (graph.edges() > 0)
+    count_edges<<<chunks_of(graph.edges()), kThreads, 0, stream>>>(
         edges, between, reinterpret_cast<Count*>(inside.data()), both ? read.data() : nullptr);
   check_launch();
   const std::uint64_t count = read_back(counts.data(), stream) << both;
-  DeviceQuotient found;
-  {
-    DeviceArray<std::uint64_t> keys = array_of<std::uint64_t>(count, stream),
-                               other = array_of<std::uint64_t>(count, stream);
-    cub::DoubleBuffer<std::uint64_t> sorted(keys.data(), other.data());
-    if (count > 0) {
-      write_keys<<<blocks, kThreads, 0, stream>>>(edges, between + 1, keys.data());
-      check_launch();
-      with_pool_scratch(stream, [&](void* scratch, std::size_t& bytes) {
-        return cub::DeviceRadixSort::SortKeys(scratch, bytes, sorted, count, 0, 2 * bits, stream);
-      });
-    }
-    found = from_sorted(sorted.Current(), thrust::constant_iterator<std::uint64_t>(1), count,
-                        communities, bits, stream);
-  }
+  DeviceQuotient found = with_key_of(bits, [&](auto key) {
+    return count_between<decltype(key)>(edges, count, between + 1, communities, stream);
+  });
   found.total = graph.edges() << both;
   found.degrees = array_of<std::uint64_t>(communities, stream);
   add_inside<<<blocks_for(communities), kThreads, 0, stream>>>(
@@ -368,28 +465,9 @@ DeviceQuotient quotient_of(const DeviceGraph& graph, const DeviceArray<std::uint
 DeviceQuotient quotient_of(const DeviceQuotient& graph, const DeviceArray<std::uint32_t>& labels,
                            std::uint32_t communities, cudaStream_t stream) {
   const int bits = bits_of(communities);
-  const EdgeOffset entries = graph.entries();
-  auto keys = array_of<std::uint64_t>(entries, stream),
-       values = array_of<std::uint64_t>(entries, stream),
-       other_keys = array_of<std::uint64_t>(entries, stream),
-       other_values = array_of<std::uint64_t>(entries, stream),
-       written = zeros_of<std::uint64_t>(1, stream);
-  if (entries > 0)
-    relabel_entries<<<blocks_for(entries), kThreads, 0, stream>>>(
-        graph.offsets.data(), graph.neighbours.data(), graph.weights.data(), entries,
-        graph.communities, labels.data(), bits, reinterpret_cast<Count*>(written.data()),
-        keys.data(), values.data());
-  check_launch();
-  const std::uint64_t count = read_back(written.data(), stream);
-  cub::DoubleBuffer<std::uint64_t> sorted(keys.data(), other_keys.data()),
-      weights(values.data(), other_values.data());
-  if (count > 0)
-    with_pool_scratch(stream, [&](void* scratch, std::size_t& bytes) {
-      return cub::DeviceRadixSort::SortPairs(scratch, bytes, sorted, weights, count, 0, 2 * bits,
-                                             stream);
-    });
-  DeviceQuotient found =
-      from_sorted(sorted.Current(), weights.Current(), count, communities, bits, stream);
+  DeviceQuotient found = with_key_of(bits, [&](auto key) {
+    return add_between<decltype(key)>(graph, labels, communities, bits, stream);
+  });
   found.total = graph.total;
   found.degrees = zeros_of<std::uint64_t>(communities, stream);
   sum_by_label<<<blocks_for(graph.communities), kThreads, 0, stream>>>(
@@ -444,8 +522,16 @@ Quotient to_host(const DeviceQuotient& graph) {
   return here;
 }
 
-double modularity_of(const DeviceQuotient& graph) {
-  return modularity_of(graph.degrees.to_host(), graph.outer.to_host(), graph.total);
+double modularity_of(const DeviceQuotient& graph, cudaStream_t stream) {
+  const std::uint64_t pieces = (graph.communities + kModularityPiece - 1) / kModularityPiece;
+  DeviceArray<double> sums = array_of<double>(pieces, stream);
+  if (pieces > 0)
+    sum_modularity<<<blocks_for(pieces), kThreads, 0, stream>>>(
+        graph.degrees.data(), graph.outer.data(), graph.communities,
+        static_cast<double>(graph.total), pieces, sums.data());
+  check_launch();
+  const std::vector<double> here = sums.to_host();
+  return std::accumulate(here.begin(), here.end(), 0.0);
 }
 
 }  // namespace plait

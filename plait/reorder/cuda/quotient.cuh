@@ -52,7 +52,7 @@ void put_joined_first(DeviceArray<std::uint32_t>& labels, DeviceQuotient& graph,
 
 // Copies a quotient to the host, and returns the modularity of its communities. Both wait.
 Quotient to_host(const DeviceQuotient& graph);
-double modularity_of(const DeviceQuotient& graph);
+double modularity_of(const DeviceQuotient& graph, cudaStream_t stream);
 
 // As merge() of merge.h, of a quotient that is large.
 DeviceArray<std::uint32_t> merge(const DeviceQuotient& graph, double resolution,
