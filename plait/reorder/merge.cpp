@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kGrain = 256;
 // Entries from which on the work of a turn takes longer than all threads need to meet.
-constexpr EdgeOffset kForThreads = EdgeOffset{1} << 18;
+constexpr EdgeOffset kForThreads = EdgeOffset{1} << 20;
 
 class LocalMoves {
  public:

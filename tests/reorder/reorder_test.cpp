@@ -194,10 +194,10 @@ double modularity_of_levels(Quotient graph, EdgeOffset large) {
 // The moves that all threads look for at once, which only large quotients take otherwise.
 TEST(Merge, AtOnceIsTheSameForAnyNumberOfThreadsAndNearlyAsGood) {
   const Dataset data =
-      generate_dcsbm({.vertices = 3000, .edges = 400000, .classes = 0, .width = 0});
-  std::vector<std::uint32_t> alone(3000);
+      generate_dcsbm({.vertices = 20000, .edges = 2000000, .classes = 0, .width = 0});
+  std::vector<std::uint32_t> alone(20000);
   std::iota(alone.begin(), alone.end(), 0u);
-  const auto new_quotient = [&] { return quotient_of(data.graph, true, alone, 3000); };
+  const auto new_quotient = [&] { return quotient_of(data.graph, true, alone, 20000); };
   const Quotient graph = new_quotient();
   std::vector<std::uint32_t> first;
   for (const int count : {1, 2, 5}) {
