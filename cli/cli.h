@@ -123,6 +123,8 @@ const std::atomic<bool>& stop_on_signals();
 // "1 rank", "3 ranks".
 std::string counted(std::uint64_t count, const char* noun);
 
+// A graph to find an order for, on the current GPU if the command works on GPUs.
+ReorderInput input_of(const Dataset& dataset, const Session& session);
 // --reorder.
 void add_reorder_option(CLI::App* command, Session& session);
 // Reads a graph as it is in its file, with a progress bar and warnings unless --quiet.

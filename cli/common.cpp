@@ -13,9 +13,11 @@
 #include "cli/profile.h"
 #include "plait/base/error.h"
 #include "plait/base/file.h"
+#include "plait/base/gpu.h"
 #include "plait/base/printable.h"
 #include "plait/base/progress.h"
 #include "plait/graph/renumber.h"
+#include "plait/reorder/cuda/community_order.h"
 #include "plait/world/launch.h"
 #include "plait/world/phase.h"
 
@@ -174,10 +176,15 @@ void write_graph(const Dataset& dataset, const std::string& path, const Session&
   write_dataset(dataset, path, {.format = format, .warnings = session.progress()});
 }
 
+ReorderInput input_of(const Dataset& dataset, const Session& session) {
+  // Plans are made for GPUs that this host may not have.
+  const bool gpu = session.gpus > 0 && gpu_count() > 0;
+  return {dataset.graph, dataset.symmetric, session.seed, gpu ? gpu_order_by_communities : nullptr};
+}
+
 Dataset read_graph(const std::string& path, const Session& session) {
   Dataset dataset = read_file(path, session);
-  const Reordering found =
-      find_order(session.reorder, {dataset.graph, dataset.symmetric, session.seed});
+  const Reordering found = find_order(session.reorder, input_of(dataset, session));
   return found.order.empty() ? dataset : renumbered(dataset, found.order.span());
 }
 

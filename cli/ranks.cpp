@@ -20,6 +20,7 @@
 #include "plait/io/fingerprint.h"
 #include "plait/plan/choose.h"
 #include "plait/plan/machine.h"
+#include "plait/reorder/cuda/community_order.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/symmetric/peer_access.h"
 #include "plait/world/copy_rate.h"
@@ -243,15 +244,14 @@ const char* device_name(const Session& session) { return session.gpus > 0 ? "cud
 namespace {
 
 // Rank 0 finds an order and sends it. Returns nothing if vertices keep their order.
-Buffer<std::uint64_t> order_for(World& world, const Dataset& dataset, ReorderMethod method,
-                                std::uint64_t seed) {
+Buffer<std::uint64_t> order_for(World& world, ReorderMethod method, const ReorderInput& input) {
   Reordering found;
   on_all_or_none(world, [&] {
-    if (world.rank() == 0) found = find_order(method, {dataset.graph, dataset.symmetric, seed});
+    if (world.rank() == 0) found = find_order(method, input);
   });
   std::uint8_t any = !found.order.empty();
   world.broadcast(std::as_writable_bytes(std::span(&any, 1)), 0);
-  if (any != 0 && world.rank() != 0) found.order = Buffer<std::uint64_t>(dataset.vertices());
+  if (any != 0 && world.rank() != 0) found.order = Buffer<std::uint64_t>(vertex_count(input.graph));
   world.broadcast(std::as_writable_bytes(found.order.span()), 0);
   return std::move(found.order);
 }
@@ -259,10 +259,12 @@ Buffer<std::uint64_t> order_for(World& world, const Dataset& dataset, ReorderMet
 }  // namespace
 
 std::optional<Dataset> reordered(World& world, const Dataset& dataset, ReorderMethod method,
-                                 std::uint64_t seed) {
+                                 std::uint64_t seed, bool gpu) {
   if (method == ReorderMethod::none) return {};
   const Phase phase(fmt::format("ordering vertices by {}", to_string(method)), "reorder");
-  const Buffer<std::uint64_t> order = order_for(world, dataset, method, seed);
+  const Buffer<std::uint64_t> order =
+      order_for(world, method,
+                {dataset.graph, dataset.symmetric, seed, gpu ? gpu_order_by_communities : nullptr});
   if (order.empty()) return {};
   on_all_or_none(world, [&] {  // before any rank takes memory
     require_memory_to_renumber(dataset, world.ranks_of_host().size());
@@ -279,7 +281,8 @@ Dataset read_graph(World& world, const std::string& path, const Session& session
     const Phase phase("comparing the ranks' graphs", "compare graphs");
     require_equal(world, "ranks read different graphs", fingerprint(dataset));
   }
-  std::optional<Dataset> renumbered = reordered(world, dataset, session.reorder, session.seed);
+  std::optional<Dataset> renumbered =
+      reordered(world, dataset, session.reorder, session.seed, session.gpus > 0);
   return renumbered ? std::move(*renumbered) : std::move(dataset);
 }
 

@@ -42,9 +42,10 @@ const char* device_name(const Session& session);
 Dataset read_graph(World& world, const std::string& path, const Session& session);
 
 // Collective. Returns the graph renumbered by the method, the same on all ranks; nothing if its
-// vertices keep their order. Throws Error as find_order(), and DoesNotFitError, on all ranks.
+// vertices keep their order. `gpu`: rank 0 finds it on its GPU, if it can. Throws Error as
+// find_order(), and DoesNotFitError, on all ranks.
 std::optional<Dataset> reordered(World& world, const Dataset& dataset, ReorderMethod method,
-                                 std::uint64_t seed);
+                                 std::uint64_t seed, bool gpu);
 
 // The aggregations of a run.
 struct Moved {

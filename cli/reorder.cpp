@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "plait/base/error.h"
+#include "plait/base/gpu.h"
 #include "plait/base/limits.h"
 #include "plait/base/parallel.h"
 #include "plait/base/printable.h"
@@ -57,10 +58,14 @@ void run(const Options& o, const Session& session) {
   require<UsageError>(o.undo || o.out.ends_with(".plait"),
                       "{}: only .plait files keep the numbers that vertices had before", o.out);
   const ThreadCount threads(o.threads > 0 ? o.threads : thread_count());
+  if (session.gpus > 0) {
+    use_gpu(0);
+    settle_phases_by(wait_for_gpu);
+  }
   const Dataset before = read_graph(o.in, session);
   const Stopwatch watch;
   Reordering found;
-  if (!o.undo) found = find_order(o.method, {before.graph, before.symmetric, session.seed});
+  if (!o.undo) found = find_order(o.method, input_of(before, session));
   const double seconds = watch.seconds();
   const Dataset after = o.undo                ? with_first_numbers(before)
                         : found.order.empty() ? before
@@ -68,6 +73,7 @@ void run(const Options& o, const Session& session) {
   write_graph(after, o.out, session);
   json result = timed("count", [&] { return to_json(o, before, after, found); });
   result["seconds"] = seconds;
+  result["device"] = found.gpu ? "cuda" : "cpu";
   session.json ? print_json(result) : print_text(result);
 }
 
@@ -92,6 +98,10 @@ void add_reorder(CLI::App& app, Session& session) {
                  "them closer, else none");
   command->add_flag("--undo", o->undo, "Give vertices back the numbers that they had at first")
       ->excludes(method);
+  command
+      ->add_option("--gpus", session.gpus,
+                   "1: find communities on a GPU, if it has the memory: the same ones")
+      ->check(CLI::Range(1, 1));
   command->add_option("--threads", o->threads, "Number of threads")
       ->check(CLI::Range(1, kMostThreads))
       ->default_str("all");

@@ -58,7 +58,8 @@ Dataset make_like(const Options& o, bool trains, std::uint64_t seed) {
 Dataset graph_of(World& world, const Options& o, bool trains, const Session& session) {
   if (!o.graph.empty()) return read_graph(world, o.graph, session);
   Dataset made = make_like(o, trains, session.seed);
-  std::optional<Dataset> renumbered = reordered(world, made, session.reorder, session.seed);
+  std::optional<Dataset> renumbered =
+      reordered(world, made, session.reorder, session.seed, session.gpus > 0);
   return renumbered ? std::move(*renumbered) : std::move(made);
 }
 

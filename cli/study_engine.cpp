@@ -53,7 +53,7 @@ class StudyEngine {
     StudyRow row{.entry = entry, .times = {}, .ratio = {}};
     switch (entry.part) {
       case StudyPart::ordering:
-        row.times = time_work([&] { reordered(world_, input_, entry.order, settings_.seed); });
+        row.times = time_work([&] { in_order(entry); });
         break;
       case StudyPart::partition:
         row.times = time_work([&] {
@@ -79,14 +79,14 @@ class StudyEngine {
   }
 
  private:
+  std::optional<Dataset> in_order(const StudyEntry& entry) {
+    return reordered(world_, input_, entry.order, settings_.seed, entry.options.route.gpu);
+  }
   // Returns the graph in the entry's order, which is kept.
   const Dataset& dataset(const StudyEntry& entry) {
     if (entry.order == ReorderMethod::none) return input_;
     auto found = renumbered_.find(entry.order);
-    if (found == renumbered_.end())
-      found =
-          renumbered_.emplace(entry.order, reordered(world_, input_, entry.order, settings_.seed))
-              .first;
+    if (found == renumbered_.end()) found = renumbered_.emplace(entry.order, in_order(entry)).first;
     return found->second ? *found->second : input_;
   }
   // Returns the owners of its vertices, which are kept.

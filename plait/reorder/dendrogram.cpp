@@ -3,12 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "plait/base/parallel.h"
-
 namespace plait {
 namespace {
-
-constexpr std::size_t kGrain = std::size_t{1} << 16;
 
 // Returns what each parent's place becomes if its children follow those of the parents before it.
 std::vector<std::uint64_t> first_children(const std::vector<std::uint32_t>& parents,
@@ -21,7 +17,7 @@ std::vector<std::uint64_t> first_children(const std::vector<std::uint32_t>& pare
 
 }  // namespace
 
-Buffer<std::uint64_t> depth_first_order(const Dendrogram& dendrogram) {
+std::vector<std::uint64_t> depth_first_places(const Dendrogram& dendrogram) {
   const std::vector<std::uint32_t>& top = dendrogram.back();
   const std::size_t tops = top.empty() ? 0 : std::size_t{std::ranges::max(top)} + 1;
   std::vector<std::uint64_t> place(tops);  // of each community of a level among its level
@@ -33,17 +29,13 @@ Buffer<std::uint64_t> depth_first_order(const Dendrogram& dendrogram) {
     for (std::size_t c = 0; c < parents.size(); ++c) places[c] = next[place[parents[c]]]++;
     place = std::move(places);
   }
-  Buffer<std::uint64_t> order(place.size());
-  for (std::size_t v = 0; v < place.size(); ++v) order[place[v]] = v;
-  return order;
+  return place;
 }
 
 std::vector<std::uint32_t> communities_of_level(const Dendrogram& dendrogram, std::size_t level) {
   std::vector<std::uint32_t> labels = dendrogram[0];
   for (std::size_t k = 1; k <= level; ++k)
-    parallel_blocks(labels.size(), kGrain, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t v = begin; v < end; ++v) labels[v] = dendrogram[k][labels[v]];
-    });
+    for (std::uint32_t& label : labels) label = dendrogram[k][label];
   return labels;
 }
 

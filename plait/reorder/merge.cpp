@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <numeric>
 
-#include "plait/reorder/clusters_rule.h"
 #include "plait/reorder/members.h"
+#include "plait/reorder/merge_rule.h"
 
 namespace plait {
 namespace {
 
-constexpr std::uint32_t kMostRounds = 16, kTurns = 4;
 constexpr std::size_t kGrain = 256;
+// Entries from which on the work of a turn takes longer than all threads need to meet.
+constexpr EdgeOffset kForThreads = EdgeOffset{1} << 20;
 
 class LocalMoves {
  public:
@@ -22,17 +23,20 @@ class LocalMoves {
         degrees_(graph.degrees),
         sizes_(graph.communities(), 1),
         large_(graph.neighbours.size() >= large),
-        sums_(graph.communities(), large_ ? thread_count() : 1) {
+        threads_(large_ && graph.neighbours.size() >= kForThreads ? thread_count() : 1),
+        sums_(graph.communities(), threads_) {
     std::iota(labels_.begin(), labels_.end(), 0u);
   }
 
   std::vector<std::uint32_t> run() {
-    for (std::uint32_t round = 0; round < kMostRounds; ++round) {
+    std::uint64_t before = moves_at_first(labels_.size());
+    for (std::uint32_t round = 0; round < kMostMoveRounds; ++round) {
       std::uint64_t moves = 0;
-      for (std::uint32_t turn = 0; large_ && turn < kTurns; ++turn)
+      for (std::uint32_t turn = 0; large_ && turn < kMoveTurns; ++turn)
         moves += move_at_once(round, turn);
       if (!large_) moves = move_in_order();
-      if (moves <= labels_.size() / 200) break;
+      if (few_moves(moves, labels_.size()) || (large_ && hardly_fewer(moves, before))) break;
+      before = moves;
     }
     return std::move(labels_);
   }
@@ -56,11 +60,12 @@ class LocalMoves {
     return moves;
   }
   std::uint64_t move_at_once(std::uint32_t round, std::uint32_t turn) {
+    const ThreadCount threads(threads_);
     parallel_blocks(labels_.size(), kGrain, [&](std::size_t begin, std::size_t end) {
       SumsByLabel& sums = sums_.mine();
       for (std::size_t i = begin; i < end; ++i) {
         const auto c = static_cast<std::uint32_t>(i);
-        next_[c] = cluster_hash(c, round) % kTurns == turn ? best(c, sums) : labels_[c];
+        next_[c] = turn_of(c, round) == turn ? best(c, sums) : labels_[c];
       }
     });
     std::uint64_t moves = 0;
@@ -77,18 +82,14 @@ class LocalMoves {
     const std::uint32_t own = labels_[c];
     for (EdgeOffset e = graph_.offsets[c]; e < graph_.offsets[c + 1]; ++e)
       sums.add(labels_[graph_.neighbours[e]], graph_.weights[e]);
-    const auto degree = static_cast<double>(graph_.degrees[c]);
     const auto gain = [&](std::uint32_t label, std::uint64_t others) {
-      return static_cast<double>(sums.of(label)) -
-             by_chance_ * degree * static_cast<double>(others);
+      return merge_gain(sums.of(label), by_chance_, graph_.degrees[c], others);
     };
     std::uint32_t best = own;
     double most = gain(own, degrees_[own] - graph_.degrees[c]);
     for (const std::uint32_t label : sums.labels()) {
       if (label == own) continue;
-      // If two communities are alone, the one with the higher label moves; else they would change
-      // places.
-      if (sizes_[own] == 1 && sizes_[label] == 1 && label > own) continue;
+      if (must_stay(own, sizes_[own], label, sizes_[label])) continue;
       const double value = gain(label, degrees_[label]);
       if (value > most || (value == most && best != own && label < best)) {
         most = value;
@@ -105,6 +106,7 @@ class LocalMoves {
   std::vector<std::uint64_t> degrees_;  // edge ends, by label
   std::vector<std::uint32_t> sizes_;    // communities, by label
   const bool large_;
+  const int threads_;
   mutable SumsOfThreads sums_;
 };
 
@@ -115,14 +117,21 @@ std::vector<std::uint32_t> merge(const Quotient& graph, double resolution, EdgeO
 }
 
 double modularity_of(const Quotient& graph) {
+  std::vector<std::uint64_t> outer(graph.communities());
+  for (std::uint32_t c = 0; c < graph.communities(); ++c)
+    outer[c] = std::accumulate(graph.weights.begin() + graph.offsets[c],
+                               graph.weights.begin() + graph.offsets[c + 1], std::uint64_t{0});
+  return modularity_of(graph.degrees, outer, graph.total);
+}
+
+double modularity_of(std::span<const std::uint64_t> degrees, std::span<const std::uint64_t> outer,
+                     std::uint64_t ends) {
   double sum = 0;
-  const auto total = static_cast<double>(graph.total);
-  for (std::uint32_t c = 0; c < graph.communities(); ++c) {
-    std::uint64_t inner = graph.degrees[c];
-    for (EdgeOffset e = graph.offsets[c]; e < graph.offsets[c + 1]; ++e) inner -= graph.weights[e];
-    const double share = static_cast<double>(graph.degrees[c]) / total;
-    sum += static_cast<double>(inner) / total - share * share;
-  }
+  const auto total = static_cast<double>(ends);
+  for (std::uint64_t begin = 0; begin < degrees.size(); begin += kModularityPiece)
+    sum += modularity_of_piece(degrees.data(), outer.data(), begin,
+                               std::min(begin + kModularityPiece, std::uint64_t{degrees.size()}),
+                               total);
   return sum;
 }
 

@@ -2,23 +2,30 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "plait/reorder/quotient.h"
 
 namespace plait {
 
+// A quotient is large from this number of entries on: all threads, or a GPU, are then worth that
+// moves at the same time are a little worse.
+inline constexpr EdgeOffset kLargeQuotient = EdgeOffset{1} << 15;
+
 // Returns a label per community of a quotient: communities that get the same one are to be merged.
 // One after the other joins the neighbour that raises modularity the most, in rounds, until few
 // move. Of a large quotient, about a quarter of the communities, chosen by a hash, look for the
 // best neighbour at once, so that all threads work and their number does not matter. `resolution`
 // is the factor of the edges by chance in modularity; 1 is Newman's, and a lower one merges
-// further. A quotient is large from `large` entries on: all threads are then worth that moves at
-// the same time are worse. Throws DoesNotFitError.
+// further. A quotient is large from `large` entries on. Throws DoesNotFitError.
 std::vector<std::uint32_t> merge(const Quotient& graph, double resolution,
-                                 EdgeOffset large = EdgeOffset{1} << 22);
+                                 EdgeOffset large = kLargeQuotient);
 
 // Returns Newman's modularity of the communities.
 double modularity_of(const Quotient& graph);
+// Does so from the edge ends at each community, those of edges to other communities, and all ends.
+double modularity_of(std::span<const std::uint64_t> degrees, std::span<const std::uint64_t> outer,
+                     std::uint64_t ends);
 
 }  // namespace plait

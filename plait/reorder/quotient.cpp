@@ -10,6 +10,7 @@ namespace plait {
 namespace {
 
 constexpr std::uint64_t kWorkPerPiece = std::uint64_t{1} << 16;
+constexpr std::size_t kLabelGrain = std::size_t{1} << 16;
 
 using Row = std::pair<std::vector<std::uint32_t>, std::vector<std::uint64_t>>;
 
@@ -112,7 +113,7 @@ std::uint32_t make_dense(std::span<std::uint32_t> labels) {
   for (const std::uint32_t label : labels) number[label] = 1;
   std::uint32_t count = 0;
   for (std::uint32_t& one : number) one = one != 0 ? count++ : 0;
-  parallel_blocks(labels.size(), std::size_t{1} << 16, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(labels.size(), kLabelGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t v = begin; v < end; ++v) labels[v] = number[labels[v]];
   });
   return count;
@@ -151,6 +152,33 @@ Quotient quotient_of(const Quotient& graph, std::span<const std::uint32_t> label
           take(labels[graph.neighbours[e]], graph.weights[e]);
       });
   return quotient;
+}
+
+void put_joined_first(std::span<std::uint32_t> labels, Quotient& graph) {
+  const std::uint32_t communities = graph.communities();
+  std::vector<std::uint32_t> number(communities);
+  for (std::uint32_t c = 0; c < communities; ++c)
+    if (graph.offsets[c] < graph.offsets[c + 1]) number[c] = 1;
+  for (const std::uint32_t c : graph.neighbours) number[c] = 1;
+  const auto joined =
+      static_cast<std::uint32_t>(std::count(number.begin(), number.end(), std::uint32_t{1}));
+  std::uint32_t before = 0;
+  for (std::uint32_t c = 0; c < communities; ++c) {
+    if (number[c] == 0) {
+      number[c] = joined + c - before;
+      continue;
+    }
+    graph.offsets[before] = graph.offsets[c];
+    graph.degrees[before] = graph.degrees[c];
+    number[c] = before++;
+  }
+  graph.offsets[joined] = graph.neighbours.size();
+  graph.offsets.resize(joined + std::size_t{1});
+  graph.degrees.resize(joined);
+  for (std::uint32_t& c : graph.neighbours) c = number[c];
+  parallel_blocks(labels.size(), kLabelGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t v = begin; v < end; ++v) labels[v] = number[labels[v]];
+  });
 }
 
 }  // namespace plait

@@ -34,4 +34,8 @@ Quotient quotient_of(const AnyCsr& graph, bool symmetric, std::span<const std::u
 Quotient quotient_of(const Quotient& graph, std::span<const std::uint32_t> labels,
                      std::uint32_t communities);
 
+// Renumbers communities, so that those with edges to others come first; both kinds keep their
+// order. The quotient forgets the others.
+void put_joined_first(std::span<std::uint32_t> labels, Quotient& graph);
+
 }  // namespace plait

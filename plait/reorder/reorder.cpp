@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 
+#include "plait/base/error.h"
 #include "plait/base/memory.h"
 #include "plait/base/names.h"
 #include "plait/base/parallel.h"
@@ -19,6 +20,18 @@ constexpr std::size_t kRowGrain = std::size_t{1} << 12;
 
 Reordering keep_order(const ReorderInput&) { return {}; }
 
+// On a GPU that has the memory for it, or by threads.
+Reordering order_by_communities_anywhere(const ReorderInput& input) {
+  if (input.on_gpu == nullptr) return order_by_communities(input);
+  try {
+    Reordering found = input.on_gpu(input);
+    found.gpu = true;
+    return found;
+  } catch (const DoesNotFitError&) {
+    return order_by_communities(input);
+  }
+}
+
 struct Method {
   ReorderMethod method;
   std::string_view name;
@@ -29,7 +42,7 @@ struct Method {
 constexpr std::array kMethods{
     Method{ReorderMethod::none, "none", keep_order},
     Method{ReorderMethod::automatic, "auto", nullptr},
-    Method{ReorderMethod::communities, "communities", order_by_communities},
+    Method{ReorderMethod::communities, "communities", order_by_communities_anywhere},
     Method{ReorderMethod::degree, "degree", order_by_degree},
     Method{ReorderMethod::rcm, "rcm", order_by_rcm},
     Method{ReorderMethod::boba, "boba", order_by_boba},
@@ -105,7 +118,7 @@ Reordering find_order(ReorderMethod method, const ReorderInput& input) {
                  fmt::format("the order of {}", to_string(method)));
   Reordering found = kMethods[static_cast<std::size_t>(method)].find(input);
   found.method = method;
-  if (!found.order.empty()) put_last_without_edges(input, found.order);
+  if (!found.order.empty() && !found.gpu) put_last_without_edges(input, found.order);
   return found;
 }
 

@@ -25,11 +25,16 @@ std::string_view to_string(ReorderMethod method);
 // Returns all methods.
 std::span<const ReorderMethod> reorder_methods();
 
+struct Reordering;
+
 // A graph to find an order for.
 struct ReorderInput {
   const AnyCsr& graph;
   bool symmetric = false;  // every edge has its reverse
   std::uint64_t seed = 0;  // of metis
+  // gpu_order_by_communities() of cuda/community_order.h, to find communities on the current GPU if
+  // it has the memory, else by threads: the same ones. Null: by threads.
+  Reordering (*on_gpu)(const ReorderInput&) = nullptr;
 };
 
 // An order, and what was found on the way.
@@ -37,6 +42,7 @@ struct Reordering {
   ReorderMethod method = ReorderMethod::none;  // never automatic
   Buffer<std::uint64_t> order;                 // empty: the order of ids
   std::vector<std::uint32_t> communities;      // a label below vertices() per vertex; or empty
+  bool gpu = false;                            // found on a GPU
 };
 
 // Finds an order. `automatic` is that of communities if ids are scattered (GNNAdvisor, section 5.1)

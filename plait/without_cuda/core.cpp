@@ -6,6 +6,7 @@
 #include "plait/kernels/cuda/edge_values.h"
 #include "plait/kernels/cuda/sparse.h"
 #include "plait/kernels/word_hash.h"
+#include "plait/reorder/cuda/community_order.h"
 #include "plait/sample/cuda/layer_edges.h"
 #include "plait/sample/cuda/neighbours.h"
 #include "plait/store/cuda/count_ids.h"
@@ -61,6 +62,13 @@ void GpuEdgeGroups::rows(const EdgeValues&, float*, void*) const {}
 void GpuEdgeGroups::softmax(const EdgeSoftmax&, float*, float*, void*) const {}
 
 WordHash gpu_hash_words(std::span<const std::byte>, void*) {
+  use_gpu(0);
+  return {};
+}
+
+// --- reorder ---
+
+Reordering gpu_order_by_communities(const ReorderInput&) {
   use_gpu(0);
   return {};
 }

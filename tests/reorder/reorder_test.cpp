@@ -19,6 +19,7 @@
 #include "plait/partition/quality.h"
 #include "plait/reorder/communities.h"
 #include "plait/reorder/merge.h"
+#include "plait/reorder/merge_levels.h"
 #include "plait/reorder/quotient.h"
 #include "tests/support/random_graph.h"
 
@@ -178,16 +179,26 @@ TEST(Reorder, BobaIsTheOrderOfFirstAppearance) {
   EXPECT_EQ(order_of(ReorderMethod::boba, graph), expected);
 }
 
+constexpr EdgeOffset kNeverLarge = ~EdgeOffset{0};
+
+// Returns the modularity after as many levels as raise it.
+double modularity_of_levels(Quotient graph, EdgeOffset large) {
+  for (;;) {
+    std::vector<std::uint32_t> labels = merge(graph, 1, large);
+    const std::uint32_t count = make_dense(labels);
+    if (count == graph.communities()) return modularity_of(graph);
+    graph = quotient_of(graph, labels, count);
+  }
+}
+
 // The moves that all threads look for at once, which only large quotients take otherwise.
 TEST(Merge, AtOnceIsTheSameForAnyNumberOfThreadsAndNearlyAsGood) {
-  const Dataset data = generate_dcsbm({.vertices = 3000, .edges = 40000, .classes = 0, .width = 0});
-  std::vector<std::uint32_t> alone(3000);
+  const Dataset data =
+      generate_dcsbm({.vertices = 20000, .edges = 2000000, .classes = 0, .width = 0});
+  std::vector<std::uint32_t> alone(20000);
   std::iota(alone.begin(), alone.end(), 0u);
-  const Quotient graph = quotient_of(data.graph, true, alone, 3000);
-  const auto modularity = [&](std::vector<std::uint32_t> labels) {
-    const std::uint32_t count = make_dense(labels);
-    return modularity_of(quotient_of(graph, labels, count));
-  };
+  const auto new_quotient = [&] { return quotient_of(data.graph, true, alone, 20000); };
+  const Quotient graph = new_quotient();
   std::vector<std::uint32_t> first;
   for (const int count : {1, 2, 5}) {
     const ThreadCount threads(count);
@@ -195,13 +206,56 @@ TEST(Merge, AtOnceIsTheSameForAnyNumberOfThreadsAndNearlyAsGood) {
     if (first.empty()) first = labels;
     EXPECT_EQ(labels, first) << count;
   }
-  EXPECT_GT(modularity(first), 0.9 * modularity(merge(graph, 1)));
-  EXPECT_GT(modularity(first), 0.3);
+  const double at_once = modularity_of_levels(new_quotient(), 0);
+  EXPECT_GT(at_once, 0.97 * modularity_of_levels(new_quotient(), kNeverLarge));
+  EXPECT_GT(at_once, 0.3);
 }
 
 TEST(FindOrder, AutoKeepsAnOrderThatIsGood) {
   const AnyCsr path = build_csr(generate_path(5000));
   EXPECT_TRUE(find_order(ReorderMethod::automatic, {path, true}).order.empty());
+}
+
+TEST(Quotient, PutsCommunitiesWithEdgesToOthersFirst) {
+  // Vertices 0 and 5 are alone, 1 and 2 a community of their own, 3 is joined to 4 and 4 to 6.
+  std::vector<Edge> edges;
+  for (const auto& [a, b] : {std::pair{1, 2}, {3, 4}, {4, 6}, {5, 5}})
+    for (const bool back : {false, true})
+      edges.push_back(
+          {static_cast<std::uint64_t>(back ? b : a), static_cast<std::uint64_t>(back ? a : b), 1});
+  const AnyCsr graph = build_csr(edge_list<std::uint32_t>(7, edges, false));
+  std::vector<std::uint32_t> labels{0, 1, 1, 2, 3, 4, 5};
+  Quotient quotient = quotient_of(graph, true, labels, 6);
+  put_joined_first(labels, quotient);
+  EXPECT_EQ(labels, (std::vector<std::uint32_t>{3, 4, 4, 0, 1, 5, 2}));
+  EXPECT_EQ(quotient.offsets, (std::vector<EdgeOffset>{0, 1, 3, 4}));
+  EXPECT_EQ(quotient.degrees, (std::vector<std::uint64_t>{1, 2, 1}));
+  EXPECT_EQ(quotient.total, 8u);
+  std::vector<std::uint32_t> seconds{quotient.neighbours[1], quotient.neighbours[2]};
+  std::ranges::sort(seconds);
+  EXPECT_EQ(seconds, (std::vector<std::uint32_t>{0, 2}));
+}
+
+TEST(MergeLevels, PlacesCommunitiesDepthFirst) {
+  MergeLevels levels(6, 0.1);
+  EXPECT_TRUE(levels.go_on(1));
+  EXPECT_FALSE(levels.go_on(0));
+  EXPECT_FALSE(levels.result().merged);
+  EXPECT_EQ(levels.result().place, (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5}));
+  levels.add({2, 0, 1, 0, 2, 3}, 4, 0.4);
+  EXPECT_EQ(levels.resolution(), 1);
+  levels.add({1, 0, 1, 0}, 2, 0.2);
+  levels.add_nothing();
+  EXPECT_EQ(levels.resolution(), 0.25);
+  const MergedClusters found = levels.result();
+  EXPECT_TRUE(found.merged);
+  EXPECT_EQ(found.communities, 4u);
+  EXPECT_EQ(found.community, (std::vector<std::uint32_t>{2, 0, 1, 0, 2, 3}));
+  EXPECT_EQ(found.place, (std::vector<std::uint32_t>{4, 2, 0, 3, 5, 1}));
+  const ClusterPlaces places = found.places();
+  EXPECT_EQ(places.place_of(2), 0u);
+  EXPECT_EQ(places.place_of(7), 7u);  // a cluster without edges to others
+  EXPECT_EQ(places.community_of(7), 5u);
 }
 
 }  // namespace
