@@ -68,7 +68,7 @@ def many_tables_are_as_pytorch():
                                   splits=["replicated", "table", "rows", "columns", "table"])
             plain = [torch.nn.EmbeddingBag(n, width, mode=mode, padding_idx=p, _weight=w) for n, p, w in
                      zip(rows, [None, None, 3, 6, 0], whole_tables(layer, len(rows)))]
-            for step in range(2):
+            for step in range(3):
                 check_step(layer, plain, mode, step)
 
 
@@ -80,15 +80,21 @@ def check_step(layer, plain, mode, step):
     for rank in range(plait.world_size()):
         bags = bags_of(rank, layer.num_embeddings, samples(rank), step)
         parts = [table_bags(bags, t, tables) for t in range(tables)]
-        weighted = mode == "sum" and step == 1
+        weighted = mode == "sum" and step > 0
+        if step > 1:
+            for part in parts:
+                part[2].requires_grad_()
         wanted = torch.stack([p(ids, offsets, weights if weighted else None)
                               for p, (ids, offsets, weights) in zip(plain, parts)], 1)
         gradient = gradient_of(rank, samples(rank), tables, width)
         wanted.backward(gradient)
         if rank == plait.rank():
-            out = layer(*bags[:2], bags[2] if weighted else None)
+            weights = bags[2].detach().requires_grad_(step > 1)
+            out = layer(*bags[:2], weights if weighted else None)
             close(out, wanted)
             out.backward(gradient)
+            if weighted and step > 1:
+                close(weights.grad, torch.cat([part[2].grad for part in parts]))
     for t, p in enumerate(plain):
         piece = layer.weights[t]
         if piece.numel() > 0:
@@ -214,13 +220,34 @@ def wrong_bags_are_one_error_on_every_rank():
         ((*right, torch.ones(3)), "per_sample_weights are torch.float32 of shape (3,) on "
                                   f"{there}; use one float32 on {there} for each of 2 ids"),
         ((*right, [1.0, 2.0]), "per_sample_weights must be a tensor, but there is a list"),
-        ((*right, torch.ones(2, requires_grad=True)), "gradients for per_sample_weights are not supported yet; "
-                                                      "pass .detach()"),
     ):
         with pytest.raises(ValueError) as error:
             layer(*(wrong if plait.rank() == last else right))
         assert str(error.value).split("\n")[0] == prefix + text
     close(layer(*right)[0, 0], layer.full_weight(0)[1])
+
+
+def weights_of_ids_have_gradients():
+    for split in SPLITS:
+        for width in (1, 2, 37):  # fewer columns than ranks, and odd
+            layer = EmbeddingBag(20, width, mode="sum", split=split, padding_idx=3)
+            plain = torch.nn.EmbeddingBag(20, width, mode="sum", padding_idx=3, _weight=layer.full_weight().detach())
+            count = samples(plait.rank())
+            ids = torch.randint(20, (count, 6), generator=torch.Generator(DEVICE).manual_seed(plait.rank()))
+            weights = [torch.linspace(-1, 1, 6 * count).view(count, 6).requires_grad_() for _ in range(2)]
+            for table, of_ids in zip((layer, plain), weights):
+                table.weight.requires_grad_(False)
+                table(ids, per_sample_weights=of_ids).sin().sum().backward()
+            close(*(w.grad for w in weights))
+    layer = EmbeddingBag(20, 4, mode="sum", split="rows")
+    ids, weights = torch.tensor([[1, 2]]), torch.ones(1, 2, requires_grad=True)
+    out = layer(ids, per_sample_weights=weights).sum()
+    with torch.no_grad():
+        layer.weight.add_(1)
+    with pytest.raises(ValueError, match="need the tables as they were in forward"):
+        out.backward()
+    layer(ids, per_sample_weights=weights).sum().backward()
+    close(weights.grad[0], layer.full_weight()[[1, 2]].sum(1))
 
 
 def tables_without_ids_have_empty_gradients():
@@ -276,7 +303,7 @@ def different_tables_are_refused():
             EmbeddingBag(10 + plait.rank(), 4, split="rows")
 
 
-CHECKS = [many_tables_are_as_pytorch, one_table_is_as_pytorch, weights_do_not_depend_on_ranks,
+CHECKS = [many_tables_are_as_pytorch, weights_of_ids_have_gradients, one_table_is_as_pytorch, weights_do_not_depend_on_ranks,
           rows_optimisers_are_as_pytorch, replicated_tables_stay_equal, mean_over_ranks_takes_them,
           layers_are_saved_and_loaded, tables_without_ids_have_empty_gradients,
           ids_that_are_changed_before_backward_are_one_error, wrong_bags_are_one_error_on_every_rank, wrong_arguments_are_refused,

@@ -12,6 +12,7 @@
 
 #include "plait/store/bags.h"
 #include "plait/store/embedding_layout.h"
+#include "plait/store/embedding_rules.h"
 #include "tests/support/table_rows.h"
 #include "tests/world/ranks.h"
 
@@ -52,6 +53,9 @@ struct EmbeddingCase {
     tables.push_back({rows, split, owner});
     as.rows.push_back(rows);
     as.padding.push_back(padding);
+  }
+  EmbeddingRules rules() const {
+    return {.padding = as.padding, .mode = mean ? BagMode::mean : BagMode::sum};
   }
   std::string text() const {
     return fmt::format("width {}, {} tables, mean {}, weighted {}: ", width, tables.size(), mean,
@@ -110,6 +114,22 @@ inline std::map<std::uint64_t, std::vector<double>> expected_gradient(
 inline void expect_near(double found, double wanted, const std::string& what) {
   expect(std::abs(found - wanted) <= 1e-4 * (1 + std::abs(wanted)),
          fmt::format("{}{} is not {}", what, found, wanted));
+}
+
+// Compares the gradients of the weights of a rank's ids; none are wanted if there are none.
+inline void check_weights(const EmbeddingCase& c, const RankBags& bags, int rank,
+                          const std::vector<float>& found) {
+  if (found.empty()) return;
+  const std::size_t tables = c.tables.size(), per_table = bags.offsets.size() / tables;
+  for (std::size_t bag = 0; bag < bags.offsets.size(); ++bag)
+    for (std::int64_t i = bags.offsets[bag]; i < bags.end(bag); ++i) {
+      const std::size_t t = bag / per_table, b = bag % per_table, k = static_cast<std::size_t>(i);
+      double wanted = 0;
+      for (std::size_t j = 0; bags.ids[k] != c.as.padding[t] && j < c.width; ++j)
+        wanted += double{table_value(static_cast<std::uint64_t>(bags.ids[k]) + t, j)} *
+                  double{gradient_value(rank, (b * tables + t) * c.width + j)};
+      expect_near(found[k], wanted, c.text() + "gradient of a weight ");
+    }
 }
 
 // Compares a gradient of this rank's piece: the rows that have one, and their values.

@@ -11,30 +11,12 @@
 namespace plait {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr int kBatch = 4;  // rows on their way per group
 
 template <int kVec>
 struct alignas(kVec * sizeof(float)) Columns {
   float value[kVec];
 };
-
-// A bag of a table, which a group of lanes works on.
-struct BagPlace {
-  std::uint64_t t, b;
-  EdgeOffset begin, end;
-};
-
-template <int kLanes>
-__device__ bool find_bag(const DevicePieces& pieces, const DeviceBags& bags, BagPlace& at) {
-  const std::uint64_t bag = (blockIdx.x * std::uint64_t{kThreads} + threadIdx.x) / kLanes;
-  if (bag >= pieces.tables * bags.per_table) return false;
-  at.t = bag / bags.per_table;
-  at.b = bag % bags.per_table;
-  at.begin = bags.offsets[bag];
-  at.end = bags.offsets[bag + 1];
-  return true;
-}
 
 __device__ float* part_of(const DevicePieces& pieces, const DevicePiece& piece,
                           const DeviceBags& bags, const BagSums& sums, int rank, std::uint64_t b) {
@@ -74,7 +56,7 @@ __device__ bool has_own_row(const DevicePieces& pieces, const DevicePiece& piece
 }
 
 template <int kLanes, int kVec>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kBagThreads)
     sum_kernel(const __grid_constant__ DevicePieces pieces, const __grid_constant__ DeviceBags bags,
                bool own, const __grid_constant__ BagSums to) {
   BagPlace at;
@@ -97,7 +79,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <int kLanes>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kBagThreads)
     collect_kernel(const __grid_constant__ DevicePieces pieces,
                    const __grid_constant__ DeviceBags bags, const __grid_constant__ BagSums from,
                    float* out) {
@@ -124,11 +106,6 @@ __global__ void __launch_bounds__(kThreads)
       out[first + c] = from.whole[first + c];
 }
 
-unsigned blocks_for(const DevicePieces& pieces, const DeviceBags& bags, int lanes) {
-  const auto of_block = static_cast<std::uint64_t>(kThreads / lanes);
-  return static_cast<unsigned>((pieces.tables * bags.per_table + of_block - 1) / of_block);
-}
-
 }  // namespace
 
 void sum_bags(const DevicePieces& pieces, const DeviceBags& bags, bool own, const BagSums& to,
@@ -139,7 +116,7 @@ void sum_bags(const DevicePieces& pieces, const DeviceBags& bags, bool own, cons
     for_lanes<4>((pieces.width + kVec - 1) / kVec, [&](auto lanes) {
       constexpr int kLanes = decltype(lanes)::value;
       sum_kernel<kLanes, kVec>
-          <<<blocks_for(pieces, bags, kLanes), kThreads, 0, stream>>>(pieces, bags, own, to);
+          <<<blocks_of_bags(pieces, bags, kLanes), kBagThreads, 0, stream>>>(pieces, bags, own, to);
     });
   };
   pieces.in_vectors ? launch(std::integral_constant<int, 4>{})
@@ -153,7 +130,7 @@ void collect_bags(const DevicePieces& pieces, const DeviceBags& bags, const BagS
   for_lanes<4>(pieces.width, [&](auto lanes) {
     constexpr int kLanes = decltype(lanes)::value;
     collect_kernel<kLanes>
-        <<<blocks_for(pieces, bags, kLanes), kThreads, 0, stream>>>(pieces, bags, from, out);
+        <<<blocks_of_bags(pieces, bags, kLanes), kBagThreads, 0, stream>>>(pieces, bags, from, out);
   });
   check_cuda(cudaGetLastError(), "sums of bags");
 }

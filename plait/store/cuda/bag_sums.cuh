@@ -58,4 +58,28 @@ PLAIT_HOST_DEVICE inline Slot own_row(const DevicePieces& pieces, const DevicePi
   return static_cast<int>(place.rank) == pieces.rank ? static_cast<Slot>(place.row) : kNoRow;
 }
 
+// A bag of a table, which a group of lanes works on; a block has kBagThreads.
+struct BagPlace {
+  std::uint64_t t, b;
+  EdgeOffset begin, end;
+};
+inline constexpr int kBagThreads = 256;
+
+// Finds the bag of this thread. Returns false if there is none.
+template <int kLanes>
+__device__ bool find_bag(const DevicePieces& pieces, const DeviceBags& bags, BagPlace& at) {
+  const std::uint64_t bag = (blockIdx.x * std::uint64_t{kBagThreads} + threadIdx.x) / kLanes;
+  if (bag >= pieces.tables * bags.per_table) return false;
+  at.t = bag / bags.per_table;
+  at.b = bag % bags.per_table;
+  at.begin = bags.offsets[bag];
+  at.end = bags.offsets[bag + 1];
+  return true;
+}
+// Returns the blocks for groups of so many lanes.
+inline unsigned blocks_of_bags(const DevicePieces& pieces, const DeviceBags& bags, int lanes) {
+  const auto of_block = static_cast<std::uint64_t>(kBagThreads / lanes);
+  return static_cast<unsigned>((pieces.tables * bags.per_table + of_block - 1) / of_block);
+}
+
 }  // namespace plait

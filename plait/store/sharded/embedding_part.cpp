@@ -41,10 +41,20 @@ std::uint64_t extra_rows(const GivenBags& bags, const EmbeddingLayout& layout) {
 
 }  // namespace
 
-EmbeddingSizes embedding_sizes(const GivenBags& bags, const EmbeddingLayout& layout) {
+std::uint64_t shares_of(const EmbeddingLayout& layout, std::size_t t) {
+  const bool by_columns = layout.table(t).split == EmbeddingSplit::columns;
+  return by_columns ? static_cast<std::uint64_t>(layout.ranks()) : 1;
+}
+
+EmbeddingSizes embedding_sizes(const GivenBags& bags, const EmbeddingLayout& layout,
+                               bool products) {
+  std::uint64_t shares = 0;
+  for (std::size_t t = 0; products && t < layout.tables(); ++t)
+    shares = std::max(shares, shares_of(layout, t));
   return {.per_table = bags.count() / layout.tables(),
           .ids = bags.ids.size(),
           .extra = extra_rows(bags, layout),
+          .shares = shares,
           .weighted = bags.weights != nullptr};
 }
 
@@ -60,6 +70,7 @@ EmbeddingPart::EmbeddingPart(std::byte* first, const EmbeddingSizes& s,
   starts = places.next<std::uint64_t>(tables * (static_cast<std::uint64_t>(layout.ranks()) + 1));
   extra_ids = places.next<Slot>(s.extra);
   extra = places.next<float>(s.extra * layout.width());
+  products = places.next<float>(s.shares * s.ids);
   bytes = places.bytes();
 }
 

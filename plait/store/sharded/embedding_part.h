@@ -10,11 +10,16 @@ namespace plait {
 struct EmbeddingSizes {
   std::uint64_t per_table = 0;  // bags
   std::uint64_t ids = 0;
-  std::uint64_t extra = 0;  // rows beside one per bag
+  std::uint64_t extra = 0;   // rows beside one per bag
+  std::uint64_t shares = 0;  // of each id's product, that ranks write for this one
   bool weighted = false;
 };
-// Returns the sizes of a batch.
-EmbeddingSizes embedding_sizes(const GivenBags& bags, const EmbeddingLayout& layout);
+// Returns the sizes of a batch. `products`: owners write products of rows for this rank.
+EmbeddingSizes embedding_sizes(const GivenBags& bags, const EmbeddingLayout& layout, bool products);
+
+// Returns how many shares the products of a table's ids have: that of rank r is number r, if they
+// have several.
+std::uint64_t shares_of(const EmbeddingLayout& layout, std::size_t t);
 
 // A rank's part of the heap. Every rank reads it; the owner of a piece writes sums there.
 struct EmbeddingPart {
@@ -30,6 +35,8 @@ struct EmbeddingPart {
   std::uint64_t* starts = nullptr;
   Slot* extra_ids = nullptr;
   float* extra = nullptr;
+  // shares x ids. It stands last, because a batch may get along without it at first.
+  float* products = nullptr;
   std::uint64_t bytes = 0;
 
   // `first` may be null, to find out the bytes.

@@ -9,6 +9,7 @@
 #include "plait/base/parallel.h"
 #include "plait/kernels/spmm.h"
 #include "plait/store/bag_edges.h"
+#include "plait/store/id_weights.h"
 #include "plait/store/sharded/embedding_part.h"
 #include "plait/symmetric/agreement.h"
 
@@ -57,12 +58,12 @@ RowGradients sum_by_row(GradientEdges edges, const EmbeddingPiece& piece, const 
 
 }  // namespace
 
-Embeddings::Embeddings(World& world, EmbeddingLayout layout, std::vector<std::int64_t> padding)
-    : world_(world), layout_(std::move(layout)), sent_(layout_.tables()) {
-  require<UsageError>(layout_.tables() > 0 && layout_.tables() == padding.size(),
+Embeddings::Embeddings(World& world, EmbeddingLayout layout, const EmbeddingRules& rules)
+    : world_(world), layout_(std::move(layout)), rules_(rules), sent_(layout_.tables()) {
+  require<UsageError>(layout_.tables() > 0 && layout_.tables() == rules.padding.size(),
                       "{} embedding tables have {} ids of padding", layout_.tables(),
-                      padding.size());
-  tables_.padding = std::move(padding);
+                      rules.padding.size());
+  tables_.padding = rules.padding;
   for (std::size_t t = 0; t < layout_.tables(); ++t) tables_.rows.push_back(layout_.table(t).rows);
   heap_ = SymmetricHeap::create(world, EmbeddingPart(nullptr, {}, layout_).bytes);
 }
@@ -76,15 +77,18 @@ EmbeddingPart Embeddings::part(int rank) const {
   return {first, sizes, layout_};
 }
 
-// Collective. Ranks meet, so that none reads any more what the last step left.
-void Embeddings::begin(EmbeddingStep step, std::uint64_t number, const GivenBags& bags) {
+// Collective. Ranks meet, so that none reads any more what the last step left; then this rank's
+// bags are in its part. `products`: owners write products of rows there.
+void Embeddings::begin(const EmbeddingStepOf& step, const GivenBags& bags, bool products) {
   require(heap_ != nullptr, "the memory of the embedding tables is lost; end the program");
   step_.require_ended();
-  EmbeddingStepOf mine{.step = step, .number = number};
+  EmbeddingStepOf mine = step;
+  EmbeddingSizes sizes;
   mine.failure = failure_of([&] {
     check_bags(bags, tables_);
     require_room_for_numbers(bags, layout_.ranks());
-    mine.bytes = EmbeddingPart(nullptr, embedding_sizes(bags, layout_), layout_).bytes;
+    sizes = embedding_sizes(bags, layout_, products);
+    mine.bytes = EmbeddingPart(nullptr, sizes, layout_).bytes;
   });
   const std::uint64_t most = begin_embedding_step(world_, *heap_, mine);
   if (most > heap_->bytes()) {
@@ -92,15 +96,15 @@ void Embeddings::begin(EmbeddingStep step, std::uint64_t number, const GivenBags
     SymmetricHeap::replace(world_, heap_, most + most / 4);
   }
   step_.begin();
+  const EmbeddingPart place(heap_->part(world_.rank()).data(), sizes, layout_);
+  *place.sizes = sizes;
+  if (std::exchange(published_, step.number) == step.number) return;
+  publish(bags);
 }
 
-void Embeddings::publish(const EmbeddingBatch& batch, std::uint64_t number) {
-  if (published_ == number) return;
-  published_ = number;
-  const EmbeddingSizes sizes = embedding_sizes(batch.bags, layout_);
-  EmbeddingPart mine(heap_->part(world_.rank()).data(), sizes, layout_);
-  *mine.sizes = sizes;
-  const Bags bags = write_bags(batch.bags, tables_, {mine.offsets, mine.ids, mine.weights});
+void Embeddings::publish(const GivenBags& given) {
+  const EmbeddingPart mine = part(world_.rank());
+  const Bags bags = write_bags(given, tables_, {mine.offsets, mine.ids, mine.weights});
   std::uint64_t sums = 0;
   const std::size_t stride = static_cast<std::size_t>(layout_.ranks()) + 1;
   for (std::size_t t = 0; t < layout_.tables(); ++t) {
@@ -113,16 +117,16 @@ void Embeddings::publish(const EmbeddingBatch& batch, std::uint64_t number) {
   }
 }
 
-std::uint64_t Embeddings::forward(const EmbeddingBatch& batch, std::span<const float* const> pieces,
+std::uint64_t Embeddings::forward(const GivenBags& bags, std::span<const float* const> pieces,
                                   float* out) {
-  begin(EmbeddingStep::forward, number_ + 1, batch.bags);
-  publish(batch, ++number_);
+  begin({.step = EmbeddingStep::forward, .number = number_ + 1}, bags, false);
+  ++number_;
   heap_->barrier();
   for (int k = 0; k < world_.size(); ++k) {  // others first, who wait
     const int reader = (world_.rank() + 1 + k) % world_.size();
     for (std::size_t t = 0; t < layout_.tables(); ++t)
       if (layout_.table(t).split != EmbeddingSplit::replicated || reader == world_.rank())
-        sum_for({reader, t, batch.mean}, pieces[t], out);
+        sum_for({reader, t}, pieces[t], out);
   }
   heap_->barrier();
   collect(out);
@@ -131,7 +135,7 @@ std::uint64_t Embeddings::forward(const EmbeddingBatch& batch, std::span<const f
 }
 
 void Embeddings::sum_for(const Sum& sum, const float* rows, float* out) {
-  const auto [reader, t, mean] = sum;
+  const auto [reader, t] = sum;
   const EmbeddingPiece piece = layout_.piece(t, world_.rank());
   if (piece.columns == 0) return;
   if (layout_.table(t).split == EmbeddingSplit::rows) return sum_owned(sum, rows);
@@ -139,7 +143,7 @@ void Embeddings::sum_for(const Sum& sum, const float* rows, float* out) {
   const Bags bags = to.bags();
   if (bags.per_table == 0) return;
   const std::uint64_t first = t * bags.per_table, stride = layout_.tables() * layout_.width();
-  std::vector<float> scale(mean ? bags.per_table : 0);
+  std::vector<float> scale(rules_.mean() ? bags.per_table : 0);
   for (std::uint64_t b = 0; b < scale.size(); ++b) {
     const EdgeOffset ids = bags.offsets[first + b + 1] - bags.offsets[first + b];
     scale[b] = 1.0f / static_cast<float>(std::max<EdgeOffset>(ids, 1));
@@ -157,9 +161,9 @@ void Embeddings::sum_for(const Sum& sum, const float* rows, float* out) {
 }
 
 void Embeddings::sum_owned(const Sum& sum, const float* rows) {
-  const auto [reader, t, mean] = sum;
+  const auto [reader, t] = sum;
   const EmbeddingPart to = part(reader);
-  const OwnedBags owned = owned_bags(to.bags(), t, layout_.places(t), world_.rank(), mean);
+  const OwnedBags owned = owned_bags(to.bags(), t, layout_.places(t), world_.rank(), rules_.mean());
   const std::size_t start = t * (static_cast<std::size_t>(layout_.ranks()) + 1);
   spmm(
       {.begin = from(owned.offsets, 0),
@@ -213,34 +217,81 @@ void Embeddings::collect_owned(std::size_t t, float* out) const {
   }
 }
 
-std::vector<RowGradients> Embeddings::backward(const EmbeddingBatch& batch, std::uint64_t number,
-                                               const float* gradient) {
-  begin(EmbeddingStep::backward, number, batch.bags);
-  publish(batch, number);
+std::vector<RowGradients> Embeddings::backward(const GivenBags& bags, std::uint64_t number,
+                                               const BagGradients& g) {
+  begin({.step = EmbeddingStep::backward, .number = number}, bags, g.weights != nullptr);
   const bool alone = world_.size() == 1;
   const EmbeddingPart mine = part(world_.rank());
   const std::uint64_t stride = layout_.tables() * layout_.width();
   if (!alone)
     parallel_blocks(mine.sizes->per_table, kCopyGrain, [&](std::size_t begin, std::size_t end) {
-      std::copy_n(gradient + begin * stride, (end - begin) * stride, mine.rows + begin * stride);
+      std::copy_n(g.sums + begin * stride, (end - begin) * stride, mine.rows + begin * stride);
     });
   heap_->barrier();
   std::vector<RowGradients> gradients;
   std::vector<std::size_t> shared;  // replicated tables
   std::uint64_t offered = 0;
   for (std::size_t t = 0; t < layout_.tables(); ++t) {
-    gradients.push_back(gradients_of(t, batch.mean, gradient));
+    gradients.push_back(gradients_of(t, g.sums));
     if (layout_.table(t).split != EmbeddingSplit::replicated) continue;
     offered = offer(t, gradients.back(), offered);
     shared.push_back(t);
   }
-  if (!shared.empty()) heap_->barrier();
+  const bool products = multiply_for_readers(g);
+  if (products || !shared.empty()) heap_->barrier();
   for (const std::size_t t : shared) gradients[t] = join(t);
+  if (g.weights != nullptr) collect_weights(bags, g.weights);
   step_.end();
   return gradients;
 }
 
-RowGradients Embeddings::gradients_of(std::size_t t, bool mean, const float* gradient) const {
+// Writes products of rows of this rank and gradients of bags for ranks that want them. Returns
+// whether any does.
+bool Embeddings::multiply_for_readers(const BagGradients& g) const {
+  bool wanted = false;
+  for (int reader = 0; reader < world_.size(); ++reader) {
+    const EmbeddingPart of = part(reader);
+    if (of.sizes->shares == 0) continue;
+    require(g.pieces.size() == layout_.tables(), "{}", kChangedTables);
+    wanted = true;
+    const bool own = reader == world_.rank();
+    const float* const gradients = own ? g.sums : of.rows;
+    for (std::size_t t = 0; of.sizes->per_table > 0 && t < layout_.tables(); ++t) {
+      const EmbeddingPiece piece = layout_.piece(t, world_.rank());
+      const EmbeddingSplit split = layout_.table(t).split;
+      if (split == EmbeddingSplit::replicated && !own) continue;
+      const std::uint64_t shares = shares_of(layout_, t);
+      if (piece.columns == 0 && shares == 1) continue;
+      const auto share = shares > 1 ? static_cast<std::uint64_t>(world_.rank()) : 0;
+      multiply_rows({.bags = of.bags(),
+                     .t = t,
+                     .rows = g.pieces[t],
+                     .columns = piece.columns,
+                     .places = split == EmbeddingSplit::rows ? &layout_.places(t) : nullptr,
+                     .rank = world_.rank(),
+                     .gradients = gradients + t * layout_.width() + piece.first_column,
+                     .stride = layout_.tables() * layout_.width(),
+                     .out = of.products + share * of.sizes->ids});
+    }
+  }
+  return wanted;
+}
+
+void Embeddings::collect_weights(const GivenBags& bags, float* out) const {
+  const EmbeddingPart mine = part(world_.rank());
+  std::vector<std::uint64_t> shares;
+  for (std::size_t t = 0; t < layout_.tables(); ++t) shares.push_back(shares_of(layout_, t));
+  collect_products({.given = bags,
+                    .tables = tables_,
+                    .bags = mine.bags(),
+                    .products = mine.products,
+                    .size = mine.sizes->ids,
+                    .shares = std::move(shares)},
+                   out);
+}
+
+RowGradients Embeddings::gradients_of(std::size_t t, const float* gradient) const {
+  const bool mean = rules_.mean();
   const EmbeddingPiece piece = layout_.piece(t, world_.rank());
   if (piece.rows == 0 || piece.columns == 0) return {};
   const std::uint64_t stride = layout_.tables() * layout_.width();

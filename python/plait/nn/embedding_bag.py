@@ -83,7 +83,7 @@ class EmbeddingBag(torch.nn.Module):
     def forward(self, input, offsets=None, per_sample_weights=None):
         """Returns the sums or means of bags, (bags, embedding_dim): of the rows of `input`, if that has
         two dimensions and offsets is None; or of input[offsets[k]:offsets[k + 1]]. per_sample_weights: one
-        per id, without gradient, with mode "sum"."""
+        per id, with mode "sum"; they may want gradients, then on all ranks."""
         return self._tables.pool(input, offsets, per_sample_weights, [self.weight]).squeeze(1)
 
     def extra_repr(self):
@@ -136,7 +136,7 @@ class EmbeddingBags(torch.nn.Module):
             ids: of all bags, table by table: first those of table 0 of all samples.
             offsets: where each bag begins in `ids`: tables * samples numbers (and the end, if
                 include_last_offset), in the same order.
-            per_sample_weights: one per id, without gradient, with mode "sum".
+            per_sample_weights: as of EmbeddingBag.
         """
         return self._tables.pool(ids, offsets, per_sample_weights, list(self.weights))
 
@@ -157,6 +157,7 @@ class _Bags:
     tensors: list
     with_end: bool = False
     fault: str = ""
+    weights: torch.Tensor = None  # as given, which may want gradients
 
 
 class _Tables:
@@ -182,7 +183,7 @@ class _Tables:
             splits, owners = ops.choose_embedding_splits(rows, width, ids, samples, world_size())
         else:
             owners = _owners(splits, rows)
-        self._made_of = (list(rows), width, list(splits), list(owners), padding, device)
+        self._made_of = (list(zip(rows, splits, owners, padding)), width, (mode,), device)
         self._settings = (mode, sparse, with_end)
         self._join()
 
@@ -204,10 +205,10 @@ class _Tables:
 
     def describe(self):
         mode, sparse, _ = self._settings
-        return f"mode={mode!r}, sparse={sparse}, splits={self._made_of[2]}"
+        return f"mode={mode!r}, sparse={sparse}, splits={[split for _, split, *_ in self._made_of[0]]}"
 
     def padding_idx(self, table):
-        padding = self._made_of[4][table]
+        padding = self._made_of[0][table][3]
         return None if padding < 0 else padding
 
     def empty(self, table):
@@ -216,7 +217,7 @@ class _Tables:
 
     @property
     def device(self):
-        return self._made_of[5]
+        return self._made_of[3]
 
     @torch.no_grad()
     def draw(self, pieces):
@@ -226,14 +227,14 @@ class _Tables:
         for t, piece in enumerate(pieces):
             ids = self._handle.ids(t).to(self.device)
             ops.fill_normal_(piece.data, ids, int(seed), t, self._pieces[t][1])
-            piece[ids == self._made_of[4][t]] = 0
+            piece[ids == self._made_of[0][t][3]] = 0
 
     def whole(self, table, piece):
         return self._handle.whole(table, piece.detach()).to(self.device)
 
     @torch.no_grad()
     def load(self, table, piece, weight):
-        rows, width = self._made_of[0][table], self._made_of[1]
+        rows, width = self._made_of[0][table][0], self._made_of[1]
         if tuple(weight.shape) != (rows, width):
             raise ValueError(f"the weight has shape {tuple(weight.shape)}, but the table is ({rows}, {width})")
         _, first, columns = self._pieces[table]
@@ -248,7 +249,7 @@ class _Tables:
             bags = _bags(ids, offsets, weights, mode, with_end, pieces)
         except (ValueError, RuntimeError) as error:
             bags = self.faulty(error)
-        return _Sums.apply(self, bags, *pieces)
+        return _Sums.apply(self, bags, bags.weights, *pieces)
 
     def faulty(self, error):
         """Returns bags with an error of this rank, which all ranks then throw."""
@@ -257,34 +258,40 @@ class _Tables:
 
     # The two directions, for _Sums.
     def sums(self, bags, pieces):
-        mean = self._settings[0] == "mean"
-        return self._handle.forward(bags.tensors, bags.with_end, mean, bags.fault,
-                                    [piece.detach().contiguous() for piece in pieces])
+        return self._handle.forward(bags.tensors, bags.with_end, bags.fault, _rows(pieces))
 
-    def gradients(self, bags, number, gradient):
-        mode, sparse, _ = self._settings
-        return self._handle.backward(bags.tensors, bags.with_end, mode == "mean", bags.fault, number,
-                                     gradient.contiguous(), sparse)
+    def gradients(self, bags, number, gradients, pieces):
+        return self._handle.backward(bags.tensors, bags.with_end, bags.fault, number, gradients, _rows(pieces),
+                                     self._settings[1])
 
 
 class _Sums(torch.autograd.Function):
     @staticmethod
-    def forward(context, tables, bags, *pieces):
+    def forward(context, tables, bags, weights, *pieces):
         out, context.number = tables.sums(bags, pieces)
         context.tables, context.with_end = tables, bags.with_end
+        # Gradients of weights, perhaps another rank's, need the pieces as they are now.
+        context.pieces = [(piece.detach(), piece._version) for piece in pieces]
         context.save_for_backward(*bags.tensors)
         return out
 
     @staticmethod
     @once_differentiable
     def backward(context, gradient):
+        weighs, *wanted = context.needs_input_grad[2:]
+        pieces = [piece for piece, version in context.pieces if piece._version == version]
+        if len(pieces) < len(context.pieces):
+            pieces = []
         try:
             bags = _Bags(list(context.saved_tensors), context.with_end)
-        except RuntimeError as error:  # ids that were changed since
-            bags = context.tables.faulty(error)
-        gradients = context.tables.gradients(bags, context.number, gradient)
-        wanted = context.needs_input_grad[2:]
-        return None, None, *(g if w else None for g, w in zip(gradients, wanted))
+            if weighs and not pieces:
+                raise ValueError("gradients of per_sample_weights need the tables as they were in forward(), but "
+                                 "they were modified by an inplace operation")
+        except (RuntimeError, ValueError) as error:  # ids or tables that were changed since
+            bags, weighs = context.tables.faulty(error), False
+        of_weights = [torch.empty_like(bags.tensors[2])] if weighs else []
+        of_tables = context.tables.gradients(bags, context.number, [gradient.contiguous(), *of_weights], pieces)
+        return None, None, *(of_weights or [None]), *(g if w else None for g, w in zip(of_tables, wanted))
 
 
 sums_over_ranks(_Sums)
@@ -341,8 +348,13 @@ def _bags(ids, offsets, weights, mode, with_end, pieces):
         raise ValueError(f"offsets have shape {tuple(offsets.shape)}, but must have one dimension")
     tensors = [ids.long().flatten().contiguous(), offsets.long().contiguous()]
     if weights is not None:
-        tensors.append(_checked_weights(weights, ids, mode))
-    return _Bags(tensors, with_end)
+        weights = _checked_weights(weights, ids, mode)
+        tensors.append(weights.detach())
+    return _Bags(tensors, with_end, weights=weights)
+
+
+def _rows(pieces):
+    return [piece.detach().contiguous() for piece in pieces]
 
 
 def _check_integers(name, value, device):
@@ -362,6 +374,4 @@ def _checked_weights(weights, ids, mode):
     if weights.shape != ids.shape or weights.dtype != torch.float32 or weights.device != ids.device:
         raise ValueError(f"per_sample_weights are {weights.dtype} of shape {tuple(weights.shape)} on "
                          f"{weights.device}; use one float32 on {ids.device} for each of {ids.numel()} ids")
-    if weights.requires_grad and torch.is_grad_enabled():
-        raise ValueError("gradients for per_sample_weights are not supported yet; pass .detach()")
-    return weights.detach().flatten().contiguous()
+    return weights.flatten().contiguous()

@@ -21,22 +21,25 @@ void check_case(World& world, const EmbeddingCase& c) {
   const auto pieces = pieces_of(layout, world.rank());
   std::vector<const float*> at;
   for (const std::vector<float>& piece : pieces) at.push_back(piece.data());
-  Embeddings embeddings(world, layout, c.as.padding);
-  const EmbeddingBatch batch{{.ids = mine.ids,
-                              .offsets = mine.offsets,
-                              .weights = c.weighted ? mine.weights.data() : nullptr},
-                             c.mean};
+  Embeddings embeddings(world, layout, c.rules());
+  const GivenBags bags{.ids = mine.ids,
+                       .offsets = mine.offsets,
+                       .weights = c.weighted ? mine.weights.data() : nullptr};
   std::vector<float> out(mine.offsets.size() * c.width, -7.0f), gradient;
-  const std::uint64_t number = embeddings.forward(batch, at, out.data());
+  const std::uint64_t number = embeddings.forward(bags, at, out.data());
   const std::vector<double> wanted = expected_sums(c, mine);
   for (std::size_t i = 0; i < out.size(); ++i) expect_near(out[i], wanted[i], c.text() + "sum ");
   for (std::size_t i = 0; i < out.size(); ++i) gradient.push_back(gradient_value(world.rank(), i));
   for (const bool another : {false, true}) {
     const RankBags more(c.as, 100, static_cast<unsigned>(world.rank()) + 9);
     std::vector<float> unused(more.offsets.size() * c.width);
-    if (another)
-      embeddings.forward({{.ids = more.ids, .offsets = more.offsets}, c.mean}, at, unused.data());
-    const auto found = embeddings.backward(batch, number, gradient.data());
+    if (another) embeddings.forward({.ids = more.ids, .offsets = more.offsets}, at, unused.data());
+    std::vector<float> weights(c.weighted ? mine.ids.size() : 0, -7.0f);
+    const auto found = embeddings.backward(bags, number,
+                                           {.sums = gradient.data(),
+                                            .weights = weights.empty() ? nullptr : weights.data(),
+                                            .pieces = at});
+    check_weights(c, mine, world.rank(), weights);
     for (std::size_t t = 0; t < c.tables.size(); ++t)
       check_gradient(found[t].rows, found[t].values.data(), layout, t, world.rank(),
                      expected_gradient(c, all, t),
@@ -69,13 +72,13 @@ TEST(Embeddings, ServeARankAlone) {
 // Rank 1 gives wrong bags; all ranks say so, and the next batch is served.
 const RankProgram kWrong("wrong bags", [](World& world) {
   Embeddings embeddings(world, EmbeddingLayout({{.rows = 10}, {.rows = 20}}, 4, world.size()),
-                        {-1, -1});
+                        {{-1, -1}});
   const std::vector<float> rows(80);
   const float* pieces[] = {rows.data(), rows.data()};
   std::vector<float> out(16);
   const std::vector<std::int64_t> offsets{0, 1, 2, 3};
   const auto forward = [&](const std::vector<std::int64_t>& ids) {
-    embeddings.forward({{.ids = ids, .offsets = offsets}}, pieces, out.data());
+    embeddings.forward({.ids = ids, .offsets = offsets}, pieces, out.data());
   };
   try {
     forward({1, 9, 19, world.rank() == 1 ? 20 : 0});
@@ -87,7 +90,7 @@ const RankProgram kWrong("wrong bags", [](World& world) {
   forward({0, 1, 2, 3});
   const std::vector<float> gradient(16);
   if (world.rank() == 0) forward({0, 1, 2, 3});
-  embeddings.backward({{.ids = offsets, .offsets = offsets}}, 1, gradient.data());
+  embeddings.backward({.ids = offsets, .offsets = offsets}, 1, {.sums = gradient.data()});
 });
 
 TEST(Embeddings, FailOnAllRanks) {

@@ -16,6 +16,7 @@ struct DeviceSizes {
   std::uint64_t per_table = 0;  // bags
   std::uint64_t ids = 0;
   std::uint64_t weighted = 0;
+  std::uint64_t shares = 0;  // of each id's product, that ranks write for this one
 };
 struct DeviceBatch {
   DeviceSizes sizes;
@@ -34,6 +35,8 @@ struct DevicePart {
   float* extra = nullptr;
   Slot* shared_rows = nullptr;
   float* shared_values = nullptr;
+  // shares x ids. It stands last, because a batch may get along without it at first.
+  float* products = nullptr;
   std::uint64_t bytes = 0;
 
   DevicePart(std::byte* first, const DeviceBatch& batch, const EmbeddingLayout& layout) {
@@ -58,6 +61,7 @@ struct DevicePart {
     shared_rows = next<Slot>(first, shared);
     shared_values = next<float>(first, shared * width);
     bytes = std::max(bytes, behind);
+    products = next<float>(first, batch.sizes.shares * batch.sizes.ids);
   }
 
  private:

@@ -6,6 +6,7 @@
 #include "plait/base/error.h"
 #include "plait/base/limits.h"
 #include "plait/store/cuda/bag_gradients.cuh"
+#include "plait/store/cuda/id_weights.cuh"
 #include "plait/store/sharded/cuda/device_part.cuh"
 #include "plait/store/sharded/cuda/gpu_embeddings.h"
 #include "plait/symmetric/agreement.h"
@@ -38,11 +39,11 @@ void copy_there(void* to, const void* from, std::uint64_t bytes, cudaStream_t st
 
 class HeapEmbeddings : public GpuEmbeddings {
  public:
-  HeapEmbeddings(World& world, const EmbeddingLayout& layout, std::vector<std::int64_t> padding)
-      : world_(world), layout_(layout), padding_(std::move(padding)) {
-    require<UsageError>(layout_.tables() > 0 && layout_.tables() == padding_.size(),
+  HeapEmbeddings(World& world, const EmbeddingLayout& layout, const EmbeddingRules& rules)
+      : world_(world), layout_(layout), rules_(rules) {
+    require<UsageError>(layout_.tables() > 0 && layout_.tables() == rules_.padding.size(),
                         "{} embedding tables have {} ids of padding", layout_.tables(),
-                        padding_.size());
+                        rules_.padding.size());
     require<UsageError>(world.size() <= kMostGpus, "{} ranks are more than the {} that GPUs serve",
                         world.size(), kMostGpus);
     for (std::size_t t = 0; t < layout_.tables(); ++t) rows_.push_back(layout_.table(t).rows);
@@ -50,19 +51,18 @@ class HeapEmbeddings : public GpuEmbeddings {
     data_ = DeviceHeap::create(world, kLeastBytes, DeviceTransport::vmm);
     on_all_or_none(world, [&] {
       rows_there_ = DeviceArray<std::uint64_t>(std::span<const std::uint64_t>(rows_));
-      padding_there_ = DeviceArray<std::int64_t>(std::span<const std::int64_t>(padding_));
+      padding_there_ = DeviceArray<std::int64_t>(std::span<const std::int64_t>(rules_.padding));
       pieces_there_ = DeviceArray<DevicePiece>(layout_.tables());
     });
   }
   ~HeapEmbeddings() override { cudaDeviceSynchronize(); }
 
-  std::uint64_t forward(const EmbeddingBatch& batch, std::span<const float* const> pieces,
-                        float* out, void* on) override {
+  std::uint64_t forward(const GivenBags& bags, std::span<const float* const> pieces, float* out,
+                        void* on) override {
     auto* const stream = static_cast<cudaStream_t>(on);
-    begin(EmbeddingStep::forward, number_ + 1, batch.bags, stream);
-    ++number_;
-    publish(batch.bags, number_, stream);
-    const DevicePieces view = show(pieces, batch.mean, on_16_bytes(out), stream);
+    begin({.step = EmbeddingStep::forward, .number = number_ + 1}, bags, false, stream);
+    publish(bags, ++number_, stream);
+    const DevicePieces view = show(pieces, on_16_bytes(out), stream);
     meet(stream);
     for (int k = 0; k < world_.size(); ++k) {  // others first, who wait
       const int reader = (world_.rank() + 1 + k) % world_.size();
@@ -78,22 +78,24 @@ class HeapEmbeddings : public GpuEmbeddings {
     return number_;
   }
 
-  std::vector<GpuRowGradients> backward(const EmbeddingBatch& batch, std::uint64_t number,
-                                        const float* gradient, const Room& room,
+  std::vector<GpuRowGradients> backward(const GivenBags& bags, std::uint64_t number,
+                                        const BagGradients& g, const Room& room,
                                         void* on) override {
     auto* const stream = static_cast<cudaStream_t>(on);
-    begin(EmbeddingStep::backward, number, batch.bags, stream);
-    publish(batch.bags, number, stream);
+    const bool products = g.weights != nullptr;
+    begin({.step = EmbeddingStep::backward, .number = number}, bags, products, stream);
+    publish(bags, number, stream);
     const std::vector<const float*> none(layout_.tables());
-    const Step step{.pieces = show(none, batch.mean, false, stream),
-                    .gradient = gradient,
+    const Step step{.pieces = show(g.pieces.empty() ? none : g.pieces, false, stream),
+                    .gradient = g.sums,
                     .room = room,
                     .stream = stream};
     const DevicePart mine = part(world_.rank());
     if (world_.size() > 1)
-      copy_there(mine.rows, gradient,
+      copy_there(mine.rows, g.sums,
                  mine.bags.per_table * layout_.tables() * layout_.width() * sizeof(float), stream);
     meet(stream);
+    const bool wanted = multiply_for_readers(step, !g.pieces.empty());
     // Tables whose pieces have equally many columns are one product.
     std::map<std::uint64_t, std::vector<bool>> by_columns;
     std::vector<bool> replicated(layout_.tables());
@@ -109,6 +111,9 @@ class HeapEmbeddings : public GpuEmbeddings {
       put(sum_wanted(step, wanted, bases, columns, room), bases, columns, step, found);
     }
     if (std::ranges::find(replicated, true) != replicated.end()) join(step, replicated, found);
+    if (wanted) meet(stream);
+    if (products)
+      collect_products(step.pieces, mine.bags, {mine.products, bags.ids.size()}, g.weights, stream);
     ended_.record(stream);
     step_.end();
     return found;
@@ -145,7 +150,7 @@ class HeapEmbeddings : public GpuEmbeddings {
     if (!check.right) {
       const auto ids = copied(bags.ids), offsets = copied(bags.offsets);
       check_bags(GivenBags{.ids = ids, .offsets = offsets, .with_end = bags.with_end},
-                 BagTables{rows_, padding_});
+                 BagTables{rows_, rules_.padding});
       throw Error("ids of embedding tables are changed while they are read");
     }
     return {{.per_table = bags.count() / layout_.tables(),
@@ -155,14 +160,15 @@ class HeapEmbeddings : public GpuEmbeddings {
   }
 
   // Collective. Ranks meet when all that they enqueued for the last step has ended.
-  void begin(EmbeddingStep kind, std::uint64_t number, const GivenBags& bags, cudaStream_t stream) {
+  void begin(EmbeddingStepOf step, const GivenBags& bags, bool products, cudaStream_t stream) {
     require(heap_ != nullptr && data_ != nullptr,
             "the memory of the embedding tables is lost; end the program");
     step_.require_ended();
     check_cuda(cudaEventSynchronize(ended_.get()), kWhat);
     DeviceBatch mine{{}, std::vector<std::uint64_t>(layout_.tables() + 1)};
-    EmbeddingStepOf step{.step = kind, .number = number};
     step.failure = failure_of([&] { mine = checked(bags, stream); });
+    for (std::size_t t = 0; products && t < layout_.tables(); ++t)
+      mine.sizes.shares = std::max(mine.sizes.shares, shares_of(layout_, t));
     step.bytes = DevicePart(nullptr, mine, layout_).bytes;
     std::byte* const place = heap_->part(world_.rank()).data();
     std::memcpy(place, &mine.sizes, sizeof(DeviceSizes));
@@ -189,8 +195,7 @@ class HeapEmbeddings : public GpuEmbeddings {
   }
 
   // Copies the places of this rank's pieces to the GPU.
-  DevicePieces show(std::span<const float* const> rows, bool mean, bool aligned,
-                    cudaStream_t stream) {
+  DevicePieces show(std::span<const float* const> rows, bool aligned, cudaStream_t stream) {
     std::vector<DevicePiece> pieces;
     bool in_vectors = aligned && layout_.width() % 4 == 0;
     std::uint32_t divided = 0;
@@ -214,7 +219,24 @@ class HeapEmbeddings : public GpuEmbeddings {
             .rank = world_.rank(),
             .ranks = world_.size(),
             .in_vectors = in_vectors,
-            .mean = mean};
+            .mean = rules_.mean()};
+  }
+
+  // Enqueues products of rows of this rank and gradients of bags for ranks that want them. Returns
+  // whether any does. `shown`: step.pieces has rows.
+  bool multiply_for_readers(const Step& step, bool shown) const {
+    bool wanted = false;
+    for (int reader = 0; reader < world_.size(); ++reader) {
+      const DeviceSizes& sizes = batches_[static_cast<std::size_t>(reader)].sizes;
+      if (sizes.shares == 0) continue;
+      require(shown, "{}", kChangedTables);
+      wanted = true;
+      const bool own = reader == world_.rank();
+      const DevicePart of = part(reader);
+      multiply_rows(step.pieces, of.bags, own, own ? step.gradient : of.rows,
+                    {of.products, sizes.ids}, step.stream);
+    }
+    return wanted;
   }
 
   // Returns the number of the first row of each wanted table, and the end.
@@ -332,7 +354,7 @@ class HeapEmbeddings : public GpuEmbeddings {
 
   World& world_;
   const EmbeddingLayout layout_;
-  const std::vector<std::int64_t> padding_;
+  const EmbeddingRules rules_;
   std::vector<std::uint64_t> rows_;
   std::unique_ptr<SymmetricHeap> heap_;  // of the host: sizes
   std::unique_ptr<DeviceHeap> data_;
@@ -349,8 +371,8 @@ class HeapEmbeddings : public GpuEmbeddings {
 }  // namespace
 
 std::unique_ptr<GpuEmbeddings> GpuEmbeddings::create(World& world, const EmbeddingLayout& layout,
-                                                     const std::vector<std::int64_t>& padding) {
-  return std::make_unique<HeapEmbeddings>(world, layout, padding);
+                                                     const EmbeddingRules& rules) {
+  return std::make_unique<HeapEmbeddings>(world, layout, rules);
 }
 
 }  // namespace plait

@@ -1,0 +1,23 @@
+// The rules of embedding tables: what a bag gives of its rows. They are the same on all ranks.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace plait {
+
+// What becomes of the rows of a bag.
+enum class BagMode { sum, mean };
+// Throws a UsageError that lists the names.
+BagMode parse_bag_mode(std::string_view name);
+std::string_view to_string(BagMode mode);
+
+struct EmbeddingRules {
+  std::vector<std::int64_t> padding;  // by table: the id that counts for nothing; or -1
+  BagMode mode = BagMode::sum;
+
+  bool mean() const { return mode == BagMode::mean; }
+};
+
+}  // namespace plait
