@@ -26,15 +26,16 @@ std::vector<const float*> rows_of(const std::vector<Tensor>& pieces) {
 
 // By table: rows, split, owner and the id of padding, or -1.
 using GivenTables = std::vector<std::tuple<std::int64_t, std::string, std::int64_t, std::int64_t>>;
-// The mode.
-using GivenRules = std::tuple<std::string>;
+// The members of EmbeddingRules but padding, in their order.
+using GivenRules = std::tuple<std::string, bool>;
 
 // Ranks must not divide tables differently.
 void require_equal_tables(World& world, const EmbeddingLayout& layout,
                           const EmbeddingRules& rules) {
   Facts facts{{"the number of tables", std::to_string(layout.tables())},
               {"the width", std::to_string(layout.width())},
-              {"the mode", std::string(to_string(rules.mode))}};
+              {"the rules", fmt::format("mode {}, scale_grad_by_freq {}", to_string(rules.mode),
+                                        rules.by_frequency)}};
   for (std::size_t t = 0; t < layout.tables(); ++t) {
     const EmbeddingTable& table = layout.table(t);
     facts.emplace_back(fmt::format("table {}", t),
@@ -269,7 +270,8 @@ c10::intrusive_ptr<EmbeddingsHandle> make_embeddings(const GivenTables& given, s
   return with_python_errors([&] {
     World& world = current_world();
     std::vector<EmbeddingTable> tables;
-    EmbeddingRules rules{.mode = parse_bag_mode(std::get<0>(of_all))};
+    EmbeddingRules rules{.mode = parse_bag_mode(std::get<0>(of_all)),
+                         .by_frequency = std::get<1>(of_all)};
     for (const auto& [rows, split, owner, padding] : given) {
       tables.push_back({static_cast<std::uint64_t>(rows), parse_embedding_split(split),
                         static_cast<int>(owner)});

@@ -141,6 +141,14 @@ void GradientEdges::add(const OwnedBags& bags, Slot first_from) {
     }
 }
 
+std::vector<Slot> EdgesByRow::ids_by_row() const {
+  std::vector<Slot> ids(rows.size());
+  for (std::size_t k = 0; k < rows.size(); ++k)
+    for (EdgeOffset e = offsets[k]; e < offsets[k + 1]; ++e)
+      ids[k] += counts.empty() ? 1 : counts[e];
+  return ids;
+}
+
 EdgesByRow by_row(GradientEdges edges, std::uint64_t rows) {
   const RawVector<Key> keys = sorted_keys(edges.rows, rows);
   EdgesByRow sorted;
@@ -152,10 +160,12 @@ EdgesByRow by_row(GradientEdges edges, std::uint64_t rows) {
   sorted.offsets.push_back(keys.size());
   sorted.from.resize(keys.size());
   sorted.weights.resize(edges.weights.size());
+  sorted.counts.resize(edges.counts.size());
   parallel_blocks(keys.size(), kEdgeGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       sorted.from[i] = edges.from[keys[i].edge];
       if (!sorted.weights.empty()) sorted.weights[i] = edges.weights[keys[i].edge];
+      if (!sorted.counts.empty()) sorted.counts[i] = edges.counts[keys[i].edge];
     }
   });
   return sorted;

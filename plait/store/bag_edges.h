@@ -34,6 +34,7 @@ struct GradientEdges {
   RawVector<Slot> rows;
   RawVector<Slot> from;
   RawVector<float> weights;  // one per edge, if `weighted`; else all are 1
+  RawVector<Slot> counts;    // of ids that each edge stands for; empty: all 1
   bool weighted = false;     // must be set before edges are added that are to weigh
 
   // Adds the edges of all bags of table t, the first of which reads row first_from of gradients.
@@ -49,6 +50,10 @@ struct EdgesByRow {
   std::vector<EdgeOffset> offsets;  // one per such row and one more
   RawVector<Slot> from;
   RawVector<float> weights;
+  RawVector<Slot> counts;
+
+  // Returns the number of ids that name each row.
+  std::vector<Slot> ids_by_row() const;
 };
 // Sorts the edges by row, those of a row in the order given, by all threads. `rows`: of the table.
 EdgesByRow by_row(GradientEdges edges, std::uint64_t rows);

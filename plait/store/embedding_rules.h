@@ -13,10 +13,17 @@ enum class BagMode { sum, mean };
 BagMode parse_bag_mode(std::string_view name);
 std::string_view to_string(BagMode mode);
 
+// Whether sums of gradients by row depend on how many ids name the row: these are counted, and
+// perhaps sums are divided by their number.
+enum class Frequency { ignored, counted, divided };
+
 struct EmbeddingRules {
   std::vector<std::int64_t> padding;  // by table: the id that counts for nothing; or -1
   BagMode mode = BagMode::sum;
+  // The gradient of a row is divided by the number of ids in the bags of all ranks that name it.
+  bool by_frequency = false;
 
+  Frequency frequency() const { return by_frequency ? Frequency::divided : Frequency::ignored; }
   bool mean() const { return mode == BagMode::mean; }
 };
 

@@ -227,6 +227,40 @@ def wrong_bags_are_one_error_on_every_rank():
     close(layer(*right)[0, 0], layer.full_weight(0)[1])
 
 
+def gradient_of_ids(bags, gradient, padding, mode):
+    """Returns for each id of a table its share of the gradient of its bag."""
+    ids, offsets, _ = bags
+    sizes = torch.diff(torch.cat([offsets, torch.tensor([len(ids)])]))
+    bag = torch.arange(len(offsets)).repeat_interleave(sizes)
+    counts = torch.zeros(len(offsets)).index_add_(0, bag, (ids != (-1 if padding is None else padding)).float())
+    return gradient[bag] / (counts.clamp(min=1)[bag, None] if mode == "mean" else 1)
+
+
+def gradients_are_scaled_by_frequency():
+    """Against torch.nn.Embedding: on the CPU, torch.nn.EmbeddingBag divides by the frequency of another id."""
+    rows, width, padding = [50, 1, 30, 7], 5, [2, None, 3, None]
+    for mode in ("sum", "mean"):
+        for sparse in (True, False):
+            layer = EmbeddingBags(rows, width, mode=mode, sparse=sparse, padding_idx=padding,
+                                  splits=["replicated", "table", "rows", "columns"], scale_grad_by_freq=True)
+            tables = whole_tables(layer, len(rows))
+            layers = [(bags_of(rank, rows, samples(rank)), gradient_of(rank, samples(rank), len(rows), width))
+                      for rank in range(plait.world_size())]
+            bags, gradient = layers[plait.rank()]
+            layer(*bags[:2]).backward(gradient)
+            for t, weight in enumerate(tables):
+                parts = [table_bags(bags, t, len(rows)) for bags, _ in layers]
+                ids = torch.cat([ids for ids, *_ in parts])
+                gradient = torch.cat([gradient_of_ids(part, g[:, t], padding[t], mode)
+                                      for part, (_, g) in zip(parts, layers)])
+                plain = torch.nn.Embedding(rows[t], width, padding_idx=padding[t], scale_grad_by_freq=True,
+                                           _weight=weight)
+                plain(ids).backward(gradient)
+                found = layer.weights[t].grad
+                if found.numel() > 0:
+                    close(found.to_dense() if sparse else found, own_part(layer, t, plain.weight.grad))
+
+
 def weights_of_ids_have_gradients():
     for split in SPLITS:
         for width in (1, 2, 37):  # fewer columns than ranks, and odd
@@ -278,7 +312,7 @@ def ids_that_are_changed_before_backward_are_one_error():
 
 
 def wrong_arguments_are_refused():
-    for options in ({"max_norm": 1.0}, {"scale_grad_by_freq": True}, {"mode": "max"}, {"dtype": torch.float64}):
+    for options in ({"max_norm": 1.0}, {"mode": "max"}, {"dtype": torch.float64}):
         with pytest.raises(NotImplementedError):
             EmbeddingBag(10, 4, **options)
     for options in ({"padding_idx": 10}, {"split": "cells"}, {"_weight": torch.zeros(10, 5)}):
@@ -303,7 +337,7 @@ def different_tables_are_refused():
             EmbeddingBag(10 + plait.rank(), 4, split="rows")
 
 
-CHECKS = [many_tables_are_as_pytorch, weights_of_ids_have_gradients, one_table_is_as_pytorch, weights_do_not_depend_on_ranks,
+CHECKS = [many_tables_are_as_pytorch, gradients_are_scaled_by_frequency, weights_of_ids_have_gradients, one_table_is_as_pytorch, weights_do_not_depend_on_ranks,
           rows_optimisers_are_as_pytorch, replicated_tables_stay_equal, mean_over_ranks_takes_them,
           layers_are_saved_and_loaded, tables_without_ids_have_empty_gradients,
           ids_that_are_changed_before_backward_are_one_error, wrong_bags_are_one_error_on_every_rank, wrong_arguments_are_refused,

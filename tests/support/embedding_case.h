@@ -45,7 +45,7 @@ struct RankBags {
 
 struct EmbeddingCase {
   std::uint64_t width = 5;
-  bool mean = false, weighted = false;
+  bool mean = false, weighted = false, by_frequency = false;
   std::vector<EmbeddingTable> tables;
   BagTables as;  // the same tables
 
@@ -55,11 +55,13 @@ struct EmbeddingCase {
     as.padding.push_back(padding);
   }
   EmbeddingRules rules() const {
-    return {.padding = as.padding, .mode = mean ? BagMode::mean : BagMode::sum};
+    return {.padding = as.padding,
+            .mode = mean ? BagMode::mean : BagMode::sum,
+            .by_frequency = by_frequency};
   }
   std::string text() const {
-    return fmt::format("width {}, {} tables, mean {}, weighted {}: ", width, tables.size(), mean,
-                       weighted);
+    return fmt::format("width {}, {} tables, mean {}, weighted {}, by frequency {}: ", width,
+                       tables.size(), mean, weighted, by_frequency);
   }
 };
 
@@ -100,14 +102,18 @@ inline float gradient_value(int rank, std::size_t i) {
 inline std::map<std::uint64_t, std::vector<double>> expected_gradient(
     const EmbeddingCase& c, const std::vector<RankBags>& ranks, std::size_t t) {
   std::map<std::uint64_t, std::vector<double>> rows;
+  std::map<std::uint64_t, double> ids;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank)
     for_ids(c, ranks[rank], t, [&](std::size_t b, std::uint64_t id, double weight) {
       auto& row = rows[id];
       row.resize(c.width);
+      ++ids[id];
       for (std::size_t k = 0; k < c.width; ++k)
         row[k] += weight * double{gradient_value(static_cast<int>(rank),
                                                  (b * c.tables.size() + t) * c.width + k)};
     });
+  for (auto& [id, row] : rows)
+    for (double& value : row) value /= c.by_frequency ? ids[id] : 1.0;
   return rows;
 }
 
@@ -185,10 +191,14 @@ void for_cases(int ranks, Check check) {
         EmbeddingCase one{.width = width, .mean = mean};
         one.add(37, split, ranks - 1);
         check(one);
+        one.by_frequency = true;
+        check(one);
         c.add(200, split, 0, 3);
         c.add(1, split, ranks - 1);
         c.add(0, split, 0);
       }
+      check(c);
+      c.by_frequency = true;
       check(c);
     }
 }

@@ -24,7 +24,13 @@ constexpr int kBagLanes = 8;
 struct EdgeArrays {
   Slot *rows, *from;
   float* weights;
+  Slot* counts = nullptr;
 };
+
+template <class T>
+T* writable(const DeviceArray<T>& array) {
+  return array.size() > 0 ? const_cast<T*>(array.data()) : nullptr;
+}
 
 // kBagLanes lanes work on a bag.
 __global__ void __launch_bounds__(kThreadsOfItems)
@@ -83,6 +89,19 @@ __global__ void __launch_bounds__(kThreadsOfItems)
   if (i >= count) return;
   to.from[i] = from.from[order[i]];
   if (to.weights != nullptr) to.weights[i] = from.weights[order[i]];
+  if (to.counts != nullptr) to.counts[i] = from.counts[order[i]];
+}
+
+// Counts the ids that name each row.
+__global__ void __launch_bounds__(kThreadsOfItems)
+    count_kernel(const EdgeOffset* starts, const Slot* counts, std::uint64_t rows, Slot* ids,
+                 float* scale) {
+  const std::uint64_t k = item_of_thread();
+  if (k >= rows) return;
+  Slot sum = counts == nullptr ? static_cast<Slot>(starts[k + 1] - starts[k]) : 0;
+  for (EdgeOffset e = starts[k]; counts != nullptr && e < starts[k + 1]; ++e) sum += counts[e];
+  ids[k] = sum;
+  scale[k] = 1.0f / static_cast<float>(sum);
 }
 
 // Completes the rows' first edges by the end of the last, and reads their numbers.
@@ -111,13 +130,15 @@ __global__ void __launch_bounds__(kThreadsOfItems)
 struct SortedEdges {
   DeviceArray<Slot> rows, from;
   DeviceArray<float> weights;
+  DeviceArray<Slot> counts;
 };
 
 SortedEdges sort_edges(const DeviceEdges& edges, Slot rows, cudaStream_t stream) {
   const FromPool pool{stream, stream};
   const std::uint64_t count = edges.rows.size();
   SortedEdges sorted{DeviceArray<Slot>(count, pool), DeviceArray<Slot>(count, pool),
-                     DeviceArray<float>(edges.weights.size(), pool)};
+                     DeviceArray<float>(edges.weights.size(), pool),
+                     DeviceArray<Slot>(edges.counts.size(), pool)};
   DeviceArray<Slot> numbers(count, pool), order(count, pool);
   count_up(numbers.data(), count, stream);
   // One bit more than rows have, if need be, so that kNoRow is behind all of them.
@@ -127,11 +148,11 @@ SortedEdges sort_edges(const DeviceEdges& edges, Slot rows, cudaStream_t stream)
                                            numbers.data(), order.data(),
                                            static_cast<std::int64_t>(count), 0, bits, stream);
   });
-  const bool weighted = edges.weights.size() > 0;
+  const auto arrays = [](const auto& of) {
+    return EdgeArrays{nullptr, writable(of.from), writable(of.weights), writable(of.counts)};
+  };
   permute_kernel<<<blocks_of_items(count), kThreadsOfItems, 0, stream>>>(
-      order.data(), count,
-      {nullptr, const_cast<Slot*>(edges.from.data()), const_cast<float*>(edges.weights.data())},
-      {nullptr, sorted.from.data(), weighted ? sorted.weights.data() : nullptr});
+      order.data(), count, arrays(edges), arrays(sorted));
   check_cuda(cudaGetLastError(), "sorting edges by row");
   return sorted;
 }
@@ -172,8 +193,7 @@ void find_rows(const SortedEdges& sorted, std::span<const Slot> bases, DeviceRow
 void write_edges(const DevicePieces& pieces, const DeviceBags& bags, const EdgeTable* tables,
                  const DeviceEdges& to, cudaStream_t stream) {
   if (bags.per_table == 0) return;
-  const EdgeArrays arrays{const_cast<Slot*>(to.rows.data()), const_cast<Slot*>(to.from.data()),
-                          to.weights.size() > 0 ? const_cast<float*>(to.weights.data()) : nullptr};
+  const EdgeArrays arrays{writable(to.rows), writable(to.from), writable(to.weights)};
   write_kernel<<<blocks_of_items(pieces.tables * bags.per_table * kBagLanes), kThreadsOfItems, 0,
                  stream>>>(pieces, bags, tables, arrays);
   check_cuda(cudaGetLastError(), "edges of bags");
@@ -190,7 +210,7 @@ void gather_gradients(const DevicePieces& pieces, const DeviceBags& bags, const 
 
 DeviceRowSums sum_by_row(const DeviceEdges& edges, std::span<const Slot> bases,
                          const GradientRows& gradients,
-                         const std::function<void*(std::uint64_t bytes)>& room,
+                         const std::function<void*(std::uint64_t bytes)>& room, Frequency frequency,
                          cudaStream_t stream) {
   const std::uint64_t count = edges.rows.size();
   DeviceRowSums sums{.starts = std::vector<std::uint64_t>(bases.size())};
@@ -203,17 +223,25 @@ DeviceRowSums sum_by_row(const DeviceEdges& edges, std::span<const Slot> bases,
   find_rows(sorted, bases, sums, starts, stream);
   if (sums.count == 0) return sums;
   sums.values = static_cast<float*>(room(sums.count * gradients.columns * sizeof(float)));
+  DeviceArray<float> scale;
+  if (frequency != Frequency::ignored) {
+    sums.ids = DeviceArray<Slot>(sums.count, pool);
+    scale = DeviceArray<float>(sums.count, pool);
+    count_kernel<<<blocks_of_items(sums.count), kThreadsOfItems, 0, stream>>>(
+        starts.data(), writable(sorted.counts), sums.count, sums.ids.data(), scale.data());
+  }
   RowGroupOptions options{.most = kFixedGroup};
   options.pool = pool;
   const RowGroups groups(starts.data(), starts.data() + 1, sums.count, options, stream);
   DeviceArray<float> scratch(spmm_scratch(groups, gradients.columns), pool);
   spmm({.groups = &groups,
         .columns = sorted.from.data(),
-        .weights = sorted.weights.size() > 0 ? sorted.weights.data() : nullptr,
+        .weights = writable(sorted.weights),
         .x = {gradients.at, DType::f32, gradients.stride},
         .x_rows = gradients.rows,
         .width = gradients.columns,
         .y = {sums.values, DType::f32, gradients.columns},
+        .row_scale = frequency == Frequency::divided ? scale.data() : nullptr,
         .partial_sums = scratch.data(),
         .fixed_order = true},
        stream);

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "plait/store/cuda/bag_sums.cuh"
+#include "plait/store/embedding_rules.h"
 
 namespace plait {
 
@@ -14,6 +15,7 @@ struct DeviceEdges {
   DeviceArray<Slot> rows;
   DeviceArray<Slot> from;
   DeviceArray<float> weights;  // one per edge; empty: all 1
+  DeviceArray<Slot> counts;    // of ids that each edge stands for; empty: all 1
 
   DeviceEdges(std::uint64_t count, bool weighted, const FromPool& pool)
       : rows(count, pool), from(count, pool), weights(weighted ? count : 0, pool) {}
@@ -49,6 +51,7 @@ struct DeviceRowSums {
   std::uint64_t count = 0;            // of rows that have an edge
   std::vector<std::uint64_t> starts;  // by table, and the end: the first of them
   DeviceArray<Slot> rows = {};        // their numbers, ascending
+  DeviceArray<Slot> ids = {};         // by row the number of ids that name it, if counted
   float* values = nullptr;            // rows of `columns` floats
 };
 // Sorts the edges by row, those of a row in the order given, and sums the gradients that they read;
@@ -57,7 +60,7 @@ struct DeviceRowSums {
 // Waits for the stream.
 DeviceRowSums sum_by_row(const DeviceEdges& edges, std::span<const Slot> bases,
                          const GradientRows& gradients,
-                         const std::function<void*(std::uint64_t bytes)>& room,
+                         const std::function<void*(std::uint64_t bytes)>& room, Frequency frequency,
                          cudaStream_t stream);
 
 // Enqueues numbers[k] = k.

@@ -69,6 +69,7 @@ EmbeddingPart::EmbeddingPart(std::byte* first, const EmbeddingSizes& s,
   rows = places.next<float>(layout.ranks() > 1 ? bags * layout.width() : 0);
   starts = places.next<std::uint64_t>(tables * (static_cast<std::uint64_t>(layout.ranks()) + 1));
   extra_ids = places.next<Slot>(s.extra);
+  extra_counts = places.next<Slot>(s.extra);
   extra = places.next<float>(s.extra * layout.width());
   products = places.next<float>(s.shares * s.ids);
   bytes = places.bytes();

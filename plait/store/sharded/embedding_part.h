@@ -34,6 +34,7 @@ struct EmbeddingPart {
   // a replicated table, and the rows of the table that they are of.
   std::uint64_t* starts = nullptr;
   Slot* extra_ids = nullptr;
+  Slot* extra_counts = nullptr;  // of the ids that name these rows
   float* extra = nullptr;
   // shares x ids. It stands last, because a batch may get along without it at first.
   float* products = nullptr;

@@ -40,10 +40,15 @@ struct PeerRows {
   }
 };
 
-RowGradients sum_by_row(GradientEdges edges, const EmbeddingPiece& piece, const RowSource& x) {
+RowGradients sum_by_row(GradientEdges edges, const EmbeddingPiece& piece, const RowSource& x,
+                        Frequency frequency) {
   EdgesByRow sorted = by_row(std::move(edges), piece.rows);
   RowGradients sums{.values = RawVector<float>(sorted.rows.size() * piece.columns)};
   if (sorted.rows.empty()) return sums;
+  if (frequency != Frequency::ignored) sums.ids = sorted.ids_by_row();
+  std::vector<float> scale;
+  if (frequency == Frequency::divided)
+    for (const Slot ids : sums.ids) scale.push_back(1.0f / static_cast<float>(ids));
   spmm({.begin = from(sorted.offsets, 0),
         .end = from(sorted.offsets, 1),
         .columns = sorted.from.data(),
@@ -51,7 +56,8 @@ RowGradients sum_by_row(GradientEdges edges, const EmbeddingPiece& piece, const 
         .x = x,
         .width = piece.columns,
         .y = sums.values.data(),
-        .y_stride = piece.columns});
+        .y_stride = piece.columns,
+        .row_scale = data_or_null(scale)});
   sums.rows = std::move(sorted.rows);
   return sums;
 }
@@ -298,12 +304,15 @@ RowGradients Embeddings::gradients_of(std::size_t t, const float* gradient) cons
   const std::uint64_t column = t * layout_.width() + piece.first_column;
   const EmbeddingSplit split = layout_.table(t).split;
   GradientEdges edges;
-  if (world_.size() == 1 || split == EmbeddingSplit::replicated) {
+  const bool alone = world_.size() == 1;
+  if (alone || split == EmbeddingSplit::replicated) {
     const Bags bags = part(world_.rank()).bags();
     edges.weighted = mean || bags.weights != nullptr;
     edges.add(bags, t, 0, mean);
     const float* const base = bags.per_table == 0 ? nullptr : gradient + column;
-    return sum_by_row(std::move(edges), piece, {.base = base, .stride = stride});
+    const bool counts = rules_.by_frequency && !alone;  // join() divides
+    const Frequency here = counts ? Frequency::counted : rules_.frequency();
+    return sum_by_row(std::move(edges), piece, {.base = base, .stride = stride}, here);
   }
   PeerRows readers;
   for (int reader = 0; reader < world_.size(); ++reader) {
@@ -319,7 +328,7 @@ RowGradients Embeddings::gradients_of(std::size_t t, const float* gradient) cons
     else
       edges.add(bags, t, first, mean);
   }
-  return sum_by_row(std::move(edges), piece, readers.source(stride));
+  return sum_by_row(std::move(edges), piece, readers.source(stride), rules_.frequency());
 }
 
 // Shows this rank's gradient of a replicated table to the others, from row `start` on. Returns the
@@ -330,6 +339,7 @@ std::uint64_t Embeddings::offer(std::size_t t, const RowGradients& mine, std::ui
   starts[0] = start;
   starts[1] = start + mine.rows.size();
   std::ranges::copy(mine.rows, to.extra_ids + start);
+  std::ranges::copy(mine.ids, to.extra_counts + start);
   std::ranges::copy(mine.values, to.extra + start * layout_.width());
   return starts[1];
 }
@@ -347,9 +357,11 @@ RowGradients Embeddings::join(std::size_t t) const {
     for (std::uint64_t k = starts[0]; k < starts[1]; ++k) {
       edges.from.push_back(static_cast<Slot>(edges.rows.size()));
       edges.rows.push_back(of.extra_ids[k]);
+      if (rules_.by_frequency) edges.counts.push_back(of.extra_counts[k]);
     }
   }
-  return sum_by_row(std::move(edges), layout_.piece(t, world_.rank()), ranks.source(width));
+  return sum_by_row(std::move(edges), layout_.piece(t, world_.rank()), ranks.source(width),
+                    rules_.frequency());
 }
 
 }  // namespace plait

@@ -29,6 +29,7 @@ namespace plait {
 struct RowGradients {
   std::vector<Slot> rows;
   RawVector<float> values;
+  std::vector<Slot> ids;  // by row the number of ids that name it, if they were counted
 };
 
 // The error of a rank whose pieces are wanted for gradients of weights, but not given.

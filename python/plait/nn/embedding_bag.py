@@ -31,10 +31,12 @@ class EmbeddingBag(torch.nn.Module):
     Args:
         num_embeddings, embedding_dim, mode, sparse, include_last_offset, padding_idx: as PyTorch's;
             mode is "sum" or "mean".
+        scale_grad_by_freq: divides the gradient of a row by the number of ids in the bags of all ranks that name
+            it, as torch.nn.Embedding does in a batch with the samples of all ranks; also with sparse gradients.
         _weight: (num_embeddings, embedding_dim), the same on every rank, of which each takes its piece.
         split: "replicated", "table" (rank 0 has it), "columns" or "rows". None: replicated if
             the table is small, else rows.
-        max_norm, norm_type, scale_grad_by_freq: not supported; leave them as they are.
+        max_norm, norm_type: not supported; leave them as they are.
         device, dtype: the CPU or this rank's GPU (plait.device()), and float32, the only type yet.
 
     weight: this rank's piece, which optimisers of PyTorch and of plait.optim change. It begins with
@@ -49,13 +51,12 @@ class EmbeddingBag(torch.nn.Module):
                  mode="mean", sparse=False, _weight=None, include_last_offset=False, padding_idx=None,
                  device=None, dtype=None, *, split=None):
         super().__init__()
-        _refuse(max_norm=(max_norm, None), norm_type=(norm_type, 2.0),
-                scale_grad_by_freq=(scale_grad_by_freq, False))
+        _refuse(max_norm=(max_norm, None), norm_type=(norm_type, 2.0))
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
         splits = None if split is None else [split]
-        self._tables = _Tables([num_embeddings], embedding_dim, mode, sparse, include_last_offset,
-                               [padding_idx], splits, device=device, dtype=dtype)
+        self._tables = _Tables([num_embeddings], embedding_dim, (mode, bool(scale_grad_by_freq)), sparse,
+                               include_last_offset, [padding_idx], splits, device=device, dtype=dtype)
         self.padding_idx = self._tables.padding_idx(0)
         self.weight = torch.nn.Parameter(self._tables.empty(0))
         self.reset_parameters() if _weight is None else self.load_full_weight(_weight)
@@ -100,19 +101,20 @@ class EmbeddingBags(torch.nn.Module):
         splits: one name per table, or None: chosen by the tables' sizes and by `ids_per_sample`.
         ids_per_sample: how many ids a sample has in each table, on average; None: one.
         samples: of each rank in a step, about; tables of fewer rows are replicated if they are chosen so.
-        device, dtype: as of EmbeddingBag.
+        scale_grad_by_freq, device, dtype: as of EmbeddingBag. Ids of one table do not count for another.
 
     weights: by table this rank's piece. full_weight(t) returns a whole table. Errors as EmbeddingBag.
     """
 
     def __init__(self, num_embeddings, embedding_dim, mode="mean", sparse=False, include_last_offset=False,
-                 padding_idx=None, splits=None, ids_per_sample=None, samples=2048, device=None, dtype=None):
+                 padding_idx=None, splits=None, ids_per_sample=None, samples=2048, device=None, dtype=None,
+                 scale_grad_by_freq=False):
         super().__init__()
         self.num_embeddings, self.embedding_dim = list(num_embeddings), embedding_dim
         if not isinstance(padding_idx, (list, tuple)):
             padding_idx = [padding_idx] * len(self.num_embeddings)
-        self._tables = _Tables(self.num_embeddings, embedding_dim, mode, sparse, include_last_offset,
-                               padding_idx, splits, ids_per_sample, samples, device, dtype)
+        self._tables = _Tables(self.num_embeddings, embedding_dim, (mode, bool(scale_grad_by_freq)), sparse,
+                               include_last_offset, padding_idx, splits, ids_per_sample, samples, device, dtype)
         count = len(self.num_embeddings)
         self.weights = torch.nn.ParameterList(self._tables.empty(t) for t in range(count))
         self.reset_parameters()
@@ -164,8 +166,9 @@ class _Tables:
     """The tables of a layer over ranks. Copies, and layers that are loaded from a file, join the ranks
     anew."""
 
-    def __init__(self, rows, width, mode, sparse, with_end, padding, splits, ids=None, samples=2048, device=None,
+    def __init__(self, rows, width, rules, sparse, with_end, padding, splits, ids=None, samples=2048, device=None,
                  dtype=None):
+        mode = rules[0]
         if mode not in ("sum", "mean"):
             raise NotImplementedError(f"mode {mode!r} is not supported; use 'sum' or 'mean'")
         device = torch.empty(0, device=device).device  # None: PyTorch's default, and with a number
@@ -183,7 +186,7 @@ class _Tables:
             splits, owners = ops.choose_embedding_splits(rows, width, ids, samples, world_size())
         else:
             owners = _owners(splits, rows)
-        self._made_of = (list(zip(rows, splits, owners, padding)), width, (mode,), device)
+        self._made_of = (list(zip(rows, splits, owners, padding)), width, rules, device)
         self._settings = (mode, sparse, with_end)
         self._join()
 

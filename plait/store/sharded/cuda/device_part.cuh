@@ -31,9 +31,9 @@ struct DevicePart {
   // per_table x tables x width: sums, or their gradients. A rank alone needs neither.
   float* rows = nullptr;
   // Sums by owners of rows (BagSums::parts); backward, this rank's gradients of replicated tables:
-  // their rows, and behind these the values.
+  // their rows, the numbers of ids that name these, and the values.
   float* extra = nullptr;
-  Slot* shared_rows = nullptr;
+  Slot *shared_rows = nullptr, *shared_counts = nullptr;
   float* shared_values = nullptr;
   // shares x ids. It stands last, because a batch may get along without it at first.
   float* products = nullptr;
@@ -59,6 +59,7 @@ struct DevicePart {
     extra = next<float>(first, parts * width);
     const std::uint64_t behind = std::exchange(bytes, before);
     shared_rows = next<Slot>(first, shared);
+    shared_counts = next<Slot>(first, shared);
     shared_values = next<float>(first, shared * width);
     bytes = std::max(bytes, behind);
     products = next<float>(first, batch.sizes.shares * batch.sizes.ids);

@@ -299,7 +299,9 @@ class HeapEmbeddings : public GpuEmbeddings {
       const std::uint64_t bags = batches_[static_cast<std::size_t>(world_.rank())].sizes.per_table;
       rows = {step.gradient, bags * tables, columns, layout_.width()};
     }
-    return sum_by_row(edges, bases, rows, room, step.stream);
+    const bool counts = rules_.by_frequency && is_replicated(wanted);  // join() divides
+    const Frequency frequency = counts ? Frequency::counted : rules_.frequency();
+    return sum_by_row(edges, bases, rows, room, frequency, step.stream);
   }
 
   bool is_replicated(const std::vector<bool>& wanted) const {
@@ -318,25 +320,31 @@ class HeapEmbeddings : public GpuEmbeddings {
       return static_cast<void*>(mine.shared_values);
     });
     copy_there(mine.shared_rows, own.rows.data(), own.count * sizeof(Slot), step.stream);
+    if (rules_.by_frequency)
+      copy_there(mine.shared_counts, own.ids.data(), own.count * sizeof(Slot), step.stream);
     check_cuda(cudaStreamSynchronize(step.stream), kWhat);
     const auto counts = heap_->barrier(own.count);
     std::uint64_t all = 0;
     for (const std::uint64_t count : counts) all += count;
     const FromPool pool{step.stream, step.stream};
     DeviceEdges edges(all, false, pool);
+    if (rules_.by_frequency) edges.counts = DeviceArray<Slot>(all, pool);
     DeviceArray<float> values(all * width, pool);
     std::uint64_t at = 0;
     for (int rank = 0; rank < world_.size(); ++rank) {
       const std::uint64_t count = counts[static_cast<std::size_t>(rank)];
       const DevicePart of = part(rank);
       copy_there(edges.rows.data() + at, of.shared_rows, count * sizeof(Slot), step.stream);
+      if (rules_.by_frequency)
+        copy_there(edges.counts.data() + at, of.shared_counts, count * sizeof(Slot), step.stream);
       copy_there(values.data() + at * width, of.shared_values, count * width * sizeof(float),
                  step.stream);
       at += count;
     }
     count_up(edges.from.data(), all, step.stream);
-    put(sum_by_row(edges, bases, {values.data(), all, width, width}, step.room, step.stream), bases,
-        width, step, found);
+    put(sum_by_row(edges, bases, {values.data(), all, width, width}, step.room, rules_.frequency(),
+                   step.stream),
+        bases, width, step, found);
   }
 
   // Gives each table its part of the sums.
