@@ -50,7 +50,7 @@ class EmbeddingSteps {
  public:
   virtual ~EmbeddingSteps() = default;
   virtual std::uint64_t forward(const GivenBags& bags, std::span<const float* const> pieces,
-                                const Tensor& out) = 0;
+                                const BagResults& out) = 0;
   // Returns by table the rows that have a gradient, int64, and their gradients.
   virtual std::vector<std::pair<Tensor, Tensor>> backward(const GivenBags& bags,
                                                           std::uint64_t number,
@@ -62,9 +62,9 @@ class CpuEmbeddingSteps : public EmbeddingSteps {
   CpuEmbeddingSteps(World& world, const EmbeddingLayout& layout, const EmbeddingRules& rules)
       : rank_(world.rank()), embeddings_(world, layout, rules) {}
   std::uint64_t forward(const GivenBags& bags, std::span<const float* const> pieces,
-                        const Tensor& out) override {
+                        const BagResults& out) override {
     const ThreadCount threads(thread_share());
-    return embeddings_.forward(bags, pieces, out.mutable_data_ptr<float>());
+    return embeddings_.forward(bags, pieces, out);
   }
   std::vector<std::pair<Tensor, Tensor>> backward(const GivenBags& bags, std::uint64_t number,
                                                   const BagGradients& gradients) override {
@@ -99,10 +99,9 @@ class GpuEmbeddingSteps : public EmbeddingSteps {
     embeddings_ = GpuEmbeddings::create(world, layout, rules);
   }
   std::uint64_t forward(const GivenBags& bags, std::span<const float* const> pieces,
-                        const Tensor& out) override {
+                        const BagResults& out) override {
     const OnGpuOf gpu(device_);
-    return embeddings_->forward(bags, pieces, out.mutable_data_ptr<float>(),
-                                current_stream(device_));
+    return embeddings_->forward(bags, pieces, out, current_stream(device_));
   }
   std::vector<std::pair<Tensor, Tensor>> backward(const GivenBags& bags, std::uint64_t number,
                                                   const BagGradients& gradients) override {
@@ -142,7 +141,7 @@ class GpuEmbeddingSteps : public EmbeddingSteps {
 class EmbeddingsHandle : public torch::CustomClassHolder {
  public:
   EmbeddingsHandle(EmbeddingLayout layout, const EmbeddingRules& rules, const torch::Device& device)
-      : world_(current_world()), layout_(std::move(layout)), device_(device) {
+      : world_(current_world()), layout_(std::move(layout)), max_(rules.max()), device_(device) {
     if (device.is_cuda())
       steps_ = std::make_unique<GpuEmbeddingSteps>(world_, layout_, rules, device);
     else
@@ -160,25 +159,30 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
   // Returns the ids of the rows of that piece, on the CPU.
   Tensor ids(std::int64_t t) const { return ids_of_rank(checked(t), world_.rank()); }
 
-  // Returns the sums, samples x tables x width, and the number of the batch.
-  std::tuple<Tensor, std::int64_t> forward(const std::vector<Tensor>& bags, bool with_end,
-                                           const std::string& fault,
-                                           const std::vector<Tensor>& pieces) {
+  // Returns the sums, samples x tables x width, in mode max likewise the places of the maxima, else
+  // nothing, and the number of the batch.
+  std::tuple<Tensor, Tensor, std::int64_t> forward(const std::vector<Tensor>& bags, bool with_end,
+                                                   const std::string& fault,
+                                                   const std::vector<Tensor>& pieces) {
     const GivenBags given = given_of(bags, with_end, fault);
     const auto tables = static_cast<std::int64_t>(layout().tables());
     const auto bags_of_table = static_cast<std::int64_t>(given.count()) / tables;
     const Tensor out =
         torch::empty({bags_of_table, tables, static_cast<std::int64_t>(layout().width())},
                      torch::device(device_).dtype(torch::kFloat32));
+    const Tensor places = torch::empty(max_ ? out.sizes() : at::IntArrayRef{0},
+                                       torch::device(device_).dtype(torch::kInt32));
     const auto number = with_python_errors([&] {
       const std::lock_guard lock(operation_mutex());
-      return steps_->forward(given, rows_of(pieces), out);
+      return steps_->forward(given, rows_of(pieces),
+                             {out.mutable_data_ptr<float>(), places_at(places)});
     });
-    return {out, static_cast<std::int64_t>(number)};
+    return {out, places, static_cast<std::int64_t>(number)};
   }
 
   // Returns by table the gradient of this rank's piece: sparse, coalesced, of the rows that have
-  // one, or dense. `gradients`: of the sums, and perhaps where those of weights are written.
+  // one, or dense. `gradients`: of the sums, the places that forward() has returned, and perhaps
+  // where gradients of weights are written.
   // `pieces`: none, or as forward() has read them.
   std::vector<Tensor> backward(const std::vector<Tensor>& bags, bool with_end,
                                const std::string& fault, std::int64_t number,
@@ -188,7 +192,8 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
     const std::vector<const float*> at = rows_of(pieces);
     const BagGradients of_bags{
         .sums = gradients[0].const_data_ptr<float>(),
-        .weights = gradients.size() > 1 ? gradients[1].mutable_data_ptr<float>() : nullptr,
+        .places = places_at(gradients[1]),
+        .weights = gradients.size() > 2 ? gradients[2].mutable_data_ptr<float>() : nullptr,
         .pieces = at};
     const auto found = with_python_errors([&] {
       const std::lock_guard lock(operation_mutex());
@@ -231,6 +236,9 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
                  {reinterpret_cast<std::uint64_t*>(ids.mutable_data_ptr()), piece.rows});
     return ids;
   }
+  static Slot* places_at(const Tensor& places) {
+    return reinterpret_cast<Slot*>(places.mutable_data_ptr<std::int32_t>());
+  }
   // `bags`: ids, offsets and perhaps weights.
   static GivenBags given_of(const std::vector<Tensor>& bags, bool with_end,
                             const std::string& fault) {
@@ -260,6 +268,7 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
 
   World& world_;
   const EmbeddingLayout layout_;
+  const bool max_;
   const torch::Device device_;
   std::unique_ptr<EmbeddingSteps> steps_;
 };

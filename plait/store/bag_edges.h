@@ -17,6 +17,7 @@ struct OwnedBags {
   std::vector<Slot> bags;           // numbers of bags of this table
   std::vector<EdgeOffset> offsets;  // one per bag and one more
   RawVector<Slot> rows;             // local rows, in the order of ids
+  RawVector<Slot> places;           // of ids in their bags
   RawVector<float> weights;         // one per edge; empty: all 1
   std::vector<float> scale;         // one per bag: 1 / the ids of the whole bag; or empty
 };
@@ -35,7 +36,9 @@ struct GradientEdges {
   RawVector<Slot> from;
   RawVector<float> weights;  // one per edge, if `weighted`; else all are 1
   RawVector<Slot> counts;    // of ids that each edge stands for; empty: all 1
+  RawVector<Slot> places;    // of ids in their bags, if `placed`
   bool weighted = false;     // must be set before edges are added that are to weigh
+  bool placed = false;       // likewise
 
   // Adds the edges of all bags of table t, the first of which reads row first_from of gradients.
   // `mean`: an edge weighs 1 / the ids of its bag.
@@ -50,7 +53,7 @@ struct EdgesByRow {
   std::vector<EdgeOffset> offsets;  // one per such row and one more
   RawVector<Slot> from;
   RawVector<float> weights;
-  RawVector<Slot> counts;
+  RawVector<Slot> counts, places;
 
   // Returns the number of ids that name each row.
   std::vector<Slot> ids_by_row() const;

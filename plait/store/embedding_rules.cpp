@@ -5,7 +5,7 @@
 namespace plait {
 namespace {
 
-constexpr Names<BagMode, 2> kModes{"mode", {"sum", "mean"}};
+constexpr Names<BagMode, 3> kModes{"mode", {"sum", "mean", "max"}};
 
 }  // namespace
 

@@ -8,7 +8,7 @@
 namespace plait {
 
 // What becomes of the rows of a bag.
-enum class BagMode { sum, mean };
+enum class BagMode { sum, mean, max };
 // Throws a UsageError that lists the names.
 BagMode parse_bag_mode(std::string_view name);
 std::string_view to_string(BagMode mode);
@@ -25,6 +25,7 @@ struct EmbeddingRules {
 
   Frequency frequency() const { return by_frequency ? Frequency::divided : Frequency::ignored; }
   bool mean() const { return mode == BagMode::mean; }
+  bool max() const { return mode == BagMode::max; }
 };
 
 }  // namespace plait

@@ -62,7 +62,7 @@ def own_part(layer, t, whole):
 
 def many_tables_are_as_pytorch():
     rows, width = [50, 1, 300, 7, 40], 12
-    for mode in ("sum", "mean"):
+    for mode in ("sum", "mean", "max"):
         for sparse in (True, False):
             layer = EmbeddingBags(rows, width, mode=mode, sparse=sparse, padding_idx=[None, None, 3, -1, 0],
                                   splits=["replicated", "table", "rows", "columns", "table"])
@@ -227,6 +227,31 @@ def wrong_bags_are_one_error_on_every_rank():
     close(layer(*right)[0, 0], layer.full_weight(0)[1])
 
 
+def maxima_go_to_their_first_place():
+    for split in SPLITS:
+        for width in (1, 2, 37):
+            layer = EmbeddingBag(20, width, mode="max", split=split, padding_idx=3)
+            with torch.no_grad():  # ties
+                layer.load_full_weight(layer.full_weight().round())
+            plain = torch.nn.EmbeddingBag(20, width, mode="max", padding_idx=3, _weight=layer.full_weight().detach())
+            for rank in range(plait.world_size()):
+                own = rank == plait.rank()
+                ids = torch.randint(20, (samples(rank), 6), generator=torch.Generator(DEVICE).manual_seed(rank))
+                wanted = plain(ids)
+                wanted.backward(gradient_of(rank, len(ids), 1, width).squeeze(1))
+                if own:
+                    found = layer(ids)
+                    assert torch.equal(found, wanted)
+                    found.backward(gradient_of(rank, len(ids), 1, width).squeeze(1))
+            if layer.weight.numel() > 0:
+                whole = torch.empty_like(layer.weight)
+                layer._tables.load(0, whole, plain.weight.grad)
+                close(layer.weight.grad, whole)
+            layer.load_full_weight(torch.tensor([[1.0], [float("nan")], [3.0]]).repeat(7, width)[:20])
+            assert layer(torch.tensor([[0, 1, 2]])).isnan().all()
+            assert (layer(torch.tensor([[0, 5, 3, 0]])) == 3).all()  # without padding, 3 of 5
+
+
 def gradient_of_ids(bags, gradient, padding, mode):
     """Returns for each id of a table its share of the gradient of its bag."""
     ids, offsets, _ = bags
@@ -312,10 +337,10 @@ def ids_that_are_changed_before_backward_are_one_error():
 
 
 def wrong_arguments_are_refused():
-    for options in ({"max_norm": 1.0}, {"mode": "max"}, {"dtype": torch.float64}):
+    for options in ({"max_norm": 1.0}, {"dtype": torch.float64}):
         with pytest.raises(NotImplementedError):
             EmbeddingBag(10, 4, **options)
-    for options in ({"padding_idx": 10}, {"split": "cells"}, {"_weight": torch.zeros(10, 5)}):
+    for options in ({"mode": "least"}, {"mode": "max", "scale_grad_by_freq": True}, {"padding_idx": 10}, {"split": "cells"}, {"_weight": torch.zeros(10, 5)}):
         with pytest.raises(ValueError):
             EmbeddingBag(10, 4, **options)
     for rows, options in (([10, 20], {"splits": ["rows"]}), ([10, 20], {"splits": "rows"}), ([], {}), ([-1], {}),
@@ -337,7 +362,7 @@ def different_tables_are_refused():
             EmbeddingBag(10 + plait.rank(), 4, split="rows")
 
 
-CHECKS = [many_tables_are_as_pytorch, gradients_are_scaled_by_frequency, weights_of_ids_have_gradients, one_table_is_as_pytorch, weights_do_not_depend_on_ranks,
+CHECKS = [many_tables_are_as_pytorch, maxima_go_to_their_first_place, gradients_are_scaled_by_frequency, weights_of_ids_have_gradients, one_table_is_as_pytorch, weights_do_not_depend_on_ranks,
           rows_optimisers_are_as_pytorch, replicated_tables_stay_equal, mean_over_ranks_takes_them,
           layers_are_saved_and_loaded, tables_without_ids_have_empty_gradients,
           ids_that_are_changed_before_backward_are_one_error, wrong_bags_are_one_error_on_every_rank, wrong_arguments_are_refused,

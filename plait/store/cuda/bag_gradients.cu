@@ -44,28 +44,40 @@ __global__ void __launch_bounds__(kThreadsOfItems)
   const DevicePiece piece = pieces.at[t];
   const EdgeOffset first = bags.offsets[t * bags.per_table];
   const EdgeOffset begin = bags.offsets[bag], end = bags.offsets[bag + 1];
-  const float share = pieces.mean ? share_of_id(bags, begin, end) : 1.0f;
+  const float share = pieces.mode == BagMode::mean ? share_of_id(bags, begin, end) : 1.0f;
   for (EdgeOffset e = begin + threadIdx.x % kBagLanes; e < end; e += kBagLanes) {
     const std::uint64_t at = table.edge + e - first;
     const Slot row = own_row(pieces, piece, bags.ids[e]);
     to.rows[at] = row == kNoRow ? kNoRow : table.row + row;
-    to.from[at] = table.from + static_cast<Slot>(b) * table.from_step;
+    to.from[at] = pieces.mode == BagMode::max ? static_cast<Slot>(at)
+                                              : table.from + static_cast<Slot>(b) * table.from_step;
     if (to.weights != nullptr)
       to.weights[at] = bags.weights == nullptr ? share : share * bags.weights[e];
   }
 }
 
+// In mode max, a row of `to` belongs to an edge, and has the columns whose maximum is at its place.
 __global__ void __launch_bounds__(kThreadsOfItems)
     gather_kernel(const __grid_constant__ DevicePieces pieces,
                   const __grid_constant__ DeviceBags bags, const EdgeTable* tables,
-                  const float* gradients, float* to, std::uint64_t columns) {
+                  BagGradientsThere gradients, float* to, std::uint64_t columns) {
   const std::uint64_t bag = item_of_thread() / kWarp;
   if (bag >= pieces.tables * bags.per_table || bags.offsets[bag] == bags.offsets[bag + 1]) return;
   const std::uint64_t t = bag / bags.per_table, b = bag % bags.per_table;
   const EdgeTable table = tables[t];
   if (!table.wanted) return;
-  const float* const from =
-      gradients + (b * pieces.tables + t) * pieces.width + pieces.at[t].first_column;
+  const std::uint64_t first = (b * pieces.tables + t) * pieces.width + pieces.at[t].first_column;
+  const float* const from = gradients.sums + first;
+  if (pieces.mode == BagMode::max) {
+    const Slot* const places = gradients.places + first;
+    const EdgeOffset begin = bags.offsets[bag], end = bags.offsets[bag + 1];
+    for (EdgeOffset e = begin; e < end; ++e) {
+      float* const row = to + (table.edge + e - bags.offsets[t * bags.per_table]) * columns;
+      for (std::uint64_t c = threadIdx.x % kWarp; c < columns; c += kWarp)
+        row[c] = places[c] == e - begin ? from[c] : 0.0f;
+    }
+    return;
+  }
   float* const row = to + (table.from + b * table.from_step) * columns;
   for (std::uint64_t c = threadIdx.x % kWarp; c < columns; c += kWarp) row[c] = from[c];
 }
@@ -200,7 +212,7 @@ void write_edges(const DevicePieces& pieces, const DeviceBags& bags, const EdgeT
 }
 
 void gather_gradients(const DevicePieces& pieces, const DeviceBags& bags, const EdgeTable* tables,
-                      const float* gradients, float* to, std::uint64_t columns,
+                      const BagGradientsThere& gradients, float* to, std::uint64_t columns,
                       cudaStream_t stream) {
   if (bags.per_table == 0) return;
   gather_kernel<<<blocks_of_items(pieces.tables * bags.per_table * kWarp), kThreadsOfItems, 0,

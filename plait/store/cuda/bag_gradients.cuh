@@ -30,14 +30,21 @@ struct EdgeTable {
   bool wanted = false;     // else the table has no edges here
 };
 
+// The gradients of a reader's bags, samples x tables x width, and in mode max likewise the places
+// of the maxima that they are of (store/bag_maxima.h).
+struct BagGradientsThere {
+  const float* sums = nullptr;
+  const Slot* places = nullptr;
+};
+
 // Enqueues the edges of a reader's bags to rows of this rank's pieces. `tables`, on the GPU: one
-// per table.
+// per table. In mode max, an edge reads the row of gradients of its own number.
 void write_edges(const DevicePieces& pieces, const DeviceBags& bags, const EdgeTable* tables,
                  const DeviceEdges& to, cudaStream_t stream);
-// Enqueues the copy of gradients of a reader's bags, samples x tables x width, into rows of
-// `columns` floats that the edges name; rows of empty bags are left as they are.
+// Enqueues the copy of gradients of a reader's bags into rows of `columns` floats that the edges
+// name; rows of empty bags are left as they are.
 void gather_gradients(const DevicePieces& pieces, const DeviceBags& bags, const EdgeTable* tables,
-                      const float* gradients, float* to, std::uint64_t columns,
+                      const BagGradientsThere& gradients, float* to, std::uint64_t columns,
                       cudaStream_t stream);
 
 // Rows of gradients, in memory of the GPU.

@@ -4,6 +4,7 @@
 
 #include "plait/store/cuda/bags.cuh"
 #include "plait/store/embedding_layout.h"
+#include "plait/store/embedding_rules.h"
 
 namespace plait {
 
@@ -24,7 +25,7 @@ struct DevicePieces {
   std::uint64_t tables = 0, width = 0;
   int rank = 0, ranks = 1;
   bool in_vectors = false;  // all rows and columns begin at multiples of four floats
-  bool mean = false;
+  BagMode mode = BagMode::sum;
 };
 
 // Where sums of a reader's bags go. `whole`: samples x tables x width, for pieces of which a sum
@@ -33,6 +34,9 @@ struct DevicePieces {
 struct BagSums {
   float* whole = nullptr;
   float* parts = nullptr;
+  // In mode max, likewise: the places of the maxima (store/bag_maxima.h).
+  Slot* whole_places = nullptr;
+  Slot* part_places = nullptr;
 };
 
 // Enqueues the sums of a reader's bags from this rank's pieces; those of replicated tables only if
@@ -40,9 +44,10 @@ struct BagSums {
 void sum_bags(const DevicePieces& pieces, const DeviceBags& bags, bool own, const BagSums& to,
               cudaStream_t stream);
 // Enqueues the collection of what others have summed for this rank: copies columns of `from.whole`
-// that others have, and adds `from.parts` in the order of ranks, to `out`, which has the rest.
+// that others have, and adds `from.parts` in the order of ranks, to `out`, which has the rest and
+// no parts.
 void collect_bags(const DevicePieces& pieces, const DeviceBags& bags, const BagSums& from,
-                  float* out, cudaStream_t stream);
+                  const BagSums& out, cudaStream_t stream);
 
 // Returns the place of a row of a divided table.
 PLAIT_HOST_DEVICE inline RowPlace place_in(const DevicePieces& pieces, const DevicePiece& piece,

@@ -61,18 +61,21 @@ EmbeddingSizes embedding_sizes(const GivenBags& bags, const EmbeddingLayout& lay
 EmbeddingPart::EmbeddingPart(std::byte* first, const EmbeddingSizes& s,
                              const EmbeddingLayout& layout) {
   const std::uint64_t tables = layout.tables(), bags = s.per_table * tables;
-  Places places(first);
-  sizes = places.next<EmbeddingSizes>(1);
-  offsets = places.next<EdgeOffset>(bags + 1);
-  ids = places.next<Slot>(s.ids);
-  weights = places.next<float>(s.weighted ? s.ids : 0);
-  rows = places.next<float>(layout.ranks() > 1 ? bags * layout.width() : 0);
-  starts = places.next<std::uint64_t>(tables * (static_cast<std::uint64_t>(layout.ranks()) + 1));
-  extra_ids = places.next<Slot>(s.extra);
-  extra_counts = places.next<Slot>(s.extra);
-  extra = places.next<float>(s.extra * layout.width());
-  products = places.next<float>(s.shares * s.ids);
-  bytes = places.bytes();
+  Places arrays(first);
+  sizes = arrays.next<EmbeddingSizes>(1);
+  offsets = arrays.next<EdgeOffset>(bags + 1);
+  ids = arrays.next<Slot>(s.ids);
+  weights = arrays.next<float>(s.weighted ? s.ids : 0);
+  const std::uint64_t sums = layout.ranks() > 1 ? bags * layout.width() : 0;
+  rows = arrays.next<float>(sums);
+  places = arrays.next<Slot>(s.max ? sums : 0);
+  starts = arrays.next<std::uint64_t>(tables * (static_cast<std::uint64_t>(layout.ranks()) + 1));
+  extra_ids = arrays.next<Slot>(s.extra);
+  extra_counts = arrays.next<Slot>(s.extra);
+  extra = arrays.next<float>(s.extra * layout.width());
+  extra_places = arrays.next<Slot>(s.max ? s.extra * layout.width() : 0);
+  products = arrays.next<float>(s.shares * s.ids);
+  bytes = arrays.bytes();
 }
 
 }  // namespace plait

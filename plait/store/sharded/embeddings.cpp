@@ -9,6 +9,7 @@
 #include "plait/base/parallel.h"
 #include "plait/kernels/spmm.h"
 #include "plait/store/bag_edges.h"
+#include "plait/store/bag_maxima.h"
 #include "plait/store/id_weights.h"
 #include "plait/store/sharded/embedding_part.h"
 #include "plait/symmetric/agreement.h"
@@ -24,8 +25,9 @@ std::span<const EdgeOffset> from(const std::vector<EdgeOffset>& offsets, std::si
 
 // The rows of gradients of several ranks, as numbers that edges name.
 struct PeerRows {
-  std::vector<const float*> base;  // by rank
-  std::vector<Slot> first;         // by rank: the number of its first row
+  std::vector<const float*> base;    // by rank
+  std::vector<const float*> places;  // by rank, in mode max: rows of places (RowSource::row_of())
+  std::vector<Slot> first;           // by rank: the number of its first row
   std::vector<std::uint32_t> owner, row;
 
   void add(const float* rows, std::uint64_t count) {
@@ -34,14 +36,20 @@ struct PeerRows {
     for (std::uint64_t k = 0; k < count; ++k) row.push_back(static_cast<std::uint32_t>(k));
     base.push_back(rows);
   }
-  RowSource source(std::uint64_t stride) const {
-    return {
-        .stride = stride, .peers = base.data(), .halo_owner = owner.data(), .halo_row = row.data()};
+  RowSource source(std::uint64_t stride, bool of_places = false) const {
+    return {.stride = stride,
+            .peers = of_places ? places.data() : base.data(),
+            .halo_owner = owner.data(),
+            .halo_row = row.data()};
   }
 };
 
+// Rows of places as a RowSource has them.
+const float* as_rows(const Slot* places) { return reinterpret_cast<const float*>(places); }
+
+// `places`: of maxima, if edges have places.
 RowGradients sum_by_row(GradientEdges edges, const EmbeddingPiece& piece, const RowSource& x,
-                        Frequency frequency) {
+                        Frequency frequency, const RowSource& places = {}) {
   EdgesByRow sorted = by_row(std::move(edges), piece.rows);
   RowGradients sums{.values = RawVector<float>(sorted.rows.size() * piece.columns)};
   if (sorted.rows.empty()) return sums;
@@ -49,15 +57,16 @@ RowGradients sum_by_row(GradientEdges edges, const EmbeddingPiece& piece, const 
   std::vector<float> scale;
   if (frequency == Frequency::divided)
     for (const Slot ids : sums.ids) scale.push_back(1.0f / static_cast<float>(ids));
-  spmm({.begin = from(sorted.offsets, 0),
-        .end = from(sorted.offsets, 1),
-        .columns = sorted.from.data(),
-        .weights = data_or_null(sorted.weights),
-        .x = x,
-        .width = piece.columns,
-        .y = sums.values.data(),
-        .y_stride = piece.columns,
-        .row_scale = data_or_null(scale)});
+  const SpmmArgs args{.begin = from(sorted.offsets, 0),
+                      .end = from(sorted.offsets, 1),
+                      .columns = sorted.from.data(),
+                      .weights = data_or_null(sorted.weights),
+                      .x = x,
+                      .width = piece.columns,
+                      .y = sums.values.data(),
+                      .y_stride = piece.columns,
+                      .row_scale = data_or_null(scale)};
+  sorted.places.empty() ? spmm(args) : sum_maxima(args, sorted.places.data(), places);
   sums.rows = std::move(sorted.rows);
   return sums;
 }
@@ -94,6 +103,7 @@ void Embeddings::begin(const EmbeddingStepOf& step, const GivenBags& bags, bool 
     check_bags(bags, tables_);
     require_room_for_numbers(bags, layout_.ranks());
     sizes = embedding_sizes(bags, layout_, products);
+    sizes.max = rules_.max();
     mine.bytes = EmbeddingPart(nullptr, sizes, layout_).bytes;
   });
   const std::uint64_t most = begin_embedding_step(world_, *heap_, mine);
@@ -124,7 +134,7 @@ void Embeddings::publish(const GivenBags& given) {
 }
 
 std::uint64_t Embeddings::forward(const GivenBags& bags, std::span<const float* const> pieces,
-                                  float* out) {
+                                  const BagResults& out) {
   begin({.step = EmbeddingStep::forward, .number = number_ + 1}, bags, false);
   ++number_;
   heap_->barrier();
@@ -140,7 +150,7 @@ std::uint64_t Embeddings::forward(const GivenBags& bags, std::span<const float* 
   return number_;
 }
 
-void Embeddings::sum_for(const Sum& sum, const float* rows, float* out) {
+void Embeddings::sum_for(const Sum& sum, const float* rows, const BagResults& out) {
   const auto [reader, t] = sum;
   const EmbeddingPiece piece = layout_.piece(t, world_.rank());
   if (piece.columns == 0) return;
@@ -154,16 +164,21 @@ void Embeddings::sum_for(const Sum& sum, const float* rows, float* out) {
     const EdgeOffset ids = bags.offsets[first + b + 1] - bags.offsets[first + b];
     scale[b] = 1.0f / static_cast<float>(std::max<EdgeOffset>(ids, 1));
   }
-  float* const sums = reader == world_.rank() ? out : to.rows;
-  spmm({.begin = {bags.offsets + first, bags.per_table},
-        .end = {bags.offsets + first + 1, bags.per_table},
-        .columns = bags.ids,
-        .weights = bags.weights,
-        .x = {.base = rows, .stride = piece.columns},
-        .width = piece.columns,
-        .y = sums + t * layout_.width() + piece.first_column,
-        .y_stride = stride,
-        .row_scale = data_or_null(scale)});
+  const bool own = reader == world_.rank();
+  const std::uint64_t column = t * layout_.width() + piece.first_column;
+  const SpmmArgs args{.begin = {bags.offsets + first, bags.per_table},
+                      .end = {bags.offsets + first + 1, bags.per_table},
+                      .columns = bags.ids,
+                      .weights = bags.weights,
+                      .x = {.base = rows, .stride = piece.columns},
+                      .width = piece.columns,
+                      .y = (own ? out.sums : to.rows) + column,
+                      .y_stride = stride,
+                      .row_scale = data_or_null(scale)};
+  if (rules_.max())
+    take_maxima(args, nullptr, (own ? out.places : to.places) + column);
+  else
+    spmm(args);
 }
 
 void Embeddings::sum_owned(const Sum& sum, const float* rows) {
@@ -171,20 +186,22 @@ void Embeddings::sum_owned(const Sum& sum, const float* rows) {
   const EmbeddingPart to = part(reader);
   const OwnedBags owned = owned_bags(to.bags(), t, layout_.places(t), world_.rank(), rules_.mean());
   const std::size_t start = t * (static_cast<std::size_t>(layout_.ranks()) + 1);
-  spmm(
-      {.begin = from(owned.offsets, 0),
-       .end = from(owned.offsets, 1),
-       .columns = owned.rows.data(),
-       .weights = data_or_null(owned.weights),
-       .x = {.base = rows, .stride = layout_.width()},
-       .width = layout_.width(),
-       .y = to.extra + to.starts[start + static_cast<std::size_t>(world_.rank())] * layout_.width(),
-       .y_stride = layout_.width(),
-       .row_scale = data_or_null(owned.scale)});
+  const std::uint64_t at =
+      to.starts[start + static_cast<std::size_t>(world_.rank())] * layout_.width();
+  const SpmmArgs args{.begin = from(owned.offsets, 0),
+                      .end = from(owned.offsets, 1),
+                      .columns = owned.rows.data(),
+                      .weights = data_or_null(owned.weights),
+                      .x = {.base = rows, .stride = layout_.width()},
+                      .width = layout_.width(),
+                      .y = to.extra + at,
+                      .y_stride = layout_.width(),
+                      .row_scale = data_or_null(owned.scale)};
+  rules_.max() ? take_maxima(args, owned.places.data(), to.extra_places + at) : spmm(args);
 }
 
 // Takes the sums of this rank's bags that others have written, and adds those by owners of rows.
-void Embeddings::collect(float* out) const {
+void Embeddings::collect(const BagResults& out) const {
   const std::uint64_t width = layout_.width(), stride = layout_.tables() * width;
   const EmbeddingPart mine = part(world_.rank());
   std::vector<std::pair<std::uint64_t, std::uint64_t>> runs;  // the first float and their number
@@ -200,24 +217,43 @@ void Embeddings::collect(float* out) const {
   if (runs.empty()) return;
   parallel_blocks(mine.sizes->per_table, kCopyGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t b = begin; b < end; ++b)
-      for (const auto& [first, count] : runs)
-        std::copy_n(mine.rows + b * stride + first, count, out + b * stride + first);
+      for (const auto& [first, count] : runs) {
+        const std::uint64_t at = b * stride + first;
+        std::copy_n(mine.rows + at, count, out.sums + at);
+        if (rules_.max()) std::copy_n(mine.places + at, count, out.places + at);
+      }
   });
 }
 
-void Embeddings::collect_owned(std::size_t t, float* out) const {
+void Embeddings::collect_owned(std::size_t t, const BagResults& out) const {
   const std::uint64_t width = layout_.width(), stride = layout_.tables() * width;
   const EmbeddingPart mine = part(world_.rank());
-  const auto row_of = [&](std::uint64_t bag) { return out + bag * stride + t * width; };
-  for (std::uint64_t b = 0; b < mine.sizes->per_table; ++b) std::fill_n(row_of(b), width, 0.0f);
+  const auto row_of = [&](auto* of_bags, std::uint64_t bag) {
+    return of_bags + bag * stride + t * width;
+  };
+  for (std::uint64_t b = 0; b < mine.sizes->per_table; ++b) {
+    std::fill_n(row_of(out.sums, b), width, 0.0f);
+    if (rules_.max()) std::fill_n(row_of(out.places, b), width, kNoPlace);
+  }
   const std::size_t start = t * (static_cast<std::size_t>(layout_.ranks()) + 1);
   for (std::size_t owner = 0; owner < sent_[t].size(); ++owner) {
     const std::vector<Slot>& bags = sent_[t][owner];
-    const float* const sums = mine.extra + mine.starts[start + owner] * width;
+    const std::uint64_t first = mine.starts[start + owner] * width;
+    const float* const sums = mine.extra + first;
     parallel_blocks(bags.size(), kCopyGrain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t k = begin; k < end; ++k) {
-        float* const row = row_of(bags[k]);
-        for (std::uint64_t c = 0; c < width; ++c) row[c] += sums[k * width + c];
+        float* const row = row_of(out.sums, bags[k]);
+        Slot* const places = rules_.max() ? row_of(out.places, bags[k]) : nullptr;
+        for (std::uint64_t c = 0; c < width; ++c) {
+          if (places == nullptr) {
+            row[c] += sums[k * width + c];
+            continue;
+          }
+          Placed most{row[c], places[c]};
+          most.take({sums[k * width + c], mine.extra_places[first + k * width + c]});
+          row[c] = most.value;
+          places[c] = most.place;
+        }
       }
     });
   }
@@ -231,14 +267,16 @@ std::vector<RowGradients> Embeddings::backward(const GivenBags& bags, std::uint6
   const std::uint64_t stride = layout_.tables() * layout_.width();
   if (!alone)
     parallel_blocks(mine.sizes->per_table, kCopyGrain, [&](std::size_t begin, std::size_t end) {
-      std::copy_n(g.sums + begin * stride, (end - begin) * stride, mine.rows + begin * stride);
+      const std::uint64_t at = begin * stride, count = (end - begin) * stride;
+      std::copy_n(g.sums + at, count, mine.rows + at);
+      if (rules_.max()) std::copy_n(g.places + at, count, mine.places + at);
     });
   heap_->barrier();
   std::vector<RowGradients> gradients;
   std::vector<std::size_t> shared;  // replicated tables
   std::uint64_t offered = 0;
   for (std::size_t t = 0; t < layout_.tables(); ++t) {
-    gradients.push_back(gradients_of(t, g.sums));
+    gradients.push_back(gradients_of(t, g));
     if (layout_.table(t).split != EmbeddingSplit::replicated) continue;
     offered = offer(t, gradients.back(), offered);
     shared.push_back(t);
@@ -296,7 +334,7 @@ void Embeddings::collect_weights(const GivenBags& bags, float* out) const {
                    out);
 }
 
-RowGradients Embeddings::gradients_of(std::size_t t, const float* gradient) const {
+RowGradients Embeddings::gradients_of(std::size_t t, const BagGradients& g) const {
   const bool mean = rules_.mean();
   const EmbeddingPiece piece = layout_.piece(t, world_.rank());
   if (piece.rows == 0 || piece.columns == 0) return {};
@@ -304,21 +342,26 @@ RowGradients Embeddings::gradients_of(std::size_t t, const float* gradient) cons
   const std::uint64_t column = t * layout_.width() + piece.first_column;
   const EmbeddingSplit split = layout_.table(t).split;
   GradientEdges edges;
+  edges.placed = rules_.max();
   const bool alone = world_.size() == 1;
   if (alone || split == EmbeddingSplit::replicated) {
     const Bags bags = part(world_.rank()).bags();
     edges.weighted = mean || bags.weights != nullptr;
     edges.add(bags, t, 0, mean);
-    const float* const base = bags.per_table == 0 ? nullptr : gradient + column;
+    const bool empty = bags.per_table == 0;
+    const float* const base = empty ? nullptr : g.sums + column;
+    const float* const places = empty || !rules_.max() ? nullptr : as_rows(g.places + column);
     const bool counts = rules_.by_frequency && !alone;  // join() divides
     const Frequency here = counts ? Frequency::counted : rules_.frequency();
-    return sum_by_row(std::move(edges), piece, {.base = base, .stride = stride}, here);
+    return sum_by_row(std::move(edges), piece, {.base = base, .stride = stride}, here,
+                      {.base = places, .stride = stride});
   }
   PeerRows readers;
   for (int reader = 0; reader < world_.size(); ++reader) {
     const EmbeddingPart of = part(reader);
     edges.weighted = edges.weighted || mean || of.sizes->weighted;
     readers.add(of.rows + column, of.sizes->per_table);
+    readers.places.push_back(rules_.max() ? as_rows(of.places + column) : nullptr);
   }
   for (int reader = 0; reader < world_.size(); ++reader) {
     const Bags bags = part(reader).bags();
@@ -328,7 +371,8 @@ RowGradients Embeddings::gradients_of(std::size_t t, const float* gradient) cons
     else
       edges.add(bags, t, first, mean);
   }
-  return sum_by_row(std::move(edges), piece, readers.source(stride), rules_.frequency());
+  return sum_by_row(std::move(edges), piece, readers.source(stride), rules_.frequency(),
+                    readers.source(stride, true));
 }
 
 // Shows this rank's gradient of a replicated table to the others, from row `start` on. Returns the

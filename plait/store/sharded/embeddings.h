@@ -37,9 +37,16 @@ inline constexpr const char* kChangedTables =
     "another rank needs embedding tables as they were in the step forward, but this rank's have "
     "changed since";
 
+// What a step forward writes.
+struct BagResults {
+  float* sums = nullptr;   // samples x tables x width
+  Slot* places = nullptr;  // in mode max likewise: the places of the maxima (bag_maxima.h)
+};
+
 // The gradients that a step backward reads and writes, beside those of rows.
 struct BagGradients {
-  const float* sums = nullptr;  // of forward()'s result
+  const float* sums = nullptr;   // of those that forward() has written
+  const Slot* places = nullptr;  // in mode max: what forward() has written
   // Of the weights of ids, one per id: where they are written, or null if they are not wanted.
   float* weights = nullptr;
   // As forward() has read them: if any rank wants gradients of weights.
@@ -55,12 +62,13 @@ class Embeddings {
 
   const EmbeddingLayout& layout() const { return layout_; }
 
-  // Collective; ranks give any numbers of bags, also none. Writes out[b][t], `width` floats each:
-  // the sum of bag b of table t, or what the rules make of it. `pieces`: by table this rank's
+  // Collective; ranks give any numbers of bags, also none. Writes out.sums[b][t], `width` floats
+  // each: the sum of bag b of table t, or what the rules make of it. `pieces`: by table this rank's
   // piece, rows of its columns without gaps; or null if it is empty. Returns the number of the
   // batch, for backward(). Throws UsageError on all ranks if the bags of one are wrong,
   // DoesNotFitError if there is no memory.
-  std::uint64_t forward(const GivenBags& bags, std::span<const float* const> pieces, float* out);
+  std::uint64_t forward(const GivenBags& bags, std::span<const float* const> pieces,
+                        const BagResults& out);
   // Collective. Returns by table the gradient of this rank's piece. `number`: what forward()
   // returned for the bags, which need not be the last ones. Throws Error without pieces that are
   // needed.
@@ -77,11 +85,11 @@ class Embeddings {
   void begin(const EmbeddingStepOf& step, const GivenBags& bags, bool products);
   void publish(const GivenBags& given);
   EmbeddingPart part(int rank) const;
-  void sum_for(const Sum& sum, const float* rows, float* out);
+  void sum_for(const Sum& sum, const float* rows, const BagResults& out);
   void sum_owned(const Sum& sum, const float* rows);
-  void collect(float* out) const;
-  void collect_owned(std::size_t t, float* out) const;
-  RowGradients gradients_of(std::size_t t, const float* gradient) const;
+  void collect(const BagResults& out) const;
+  void collect_owned(std::size_t t, const BagResults& out) const;
+  RowGradients gradients_of(std::size_t t, const BagGradients& g) const;
   bool multiply_for_readers(const BagGradients& gradients) const;
   void collect_weights(const GivenBags& bags, float* out) const;
   std::uint64_t offer(std::size_t t, const RowGradients& mine, std::uint64_t start);

@@ -30,7 +30,7 @@ class EmbeddingBag(torch.nn.Module):
 
     Args:
         num_embeddings, embedding_dim, mode, sparse, include_last_offset, padding_idx: as PyTorch's;
-            mode is "sum" or "mean".
+            with mode "max", NaN is greater than all numbers, and gradients may be sparse.
         scale_grad_by_freq: divides the gradient of a row by the number of ids in the bags of all ranks that name
             it, as torch.nn.Embedding does in a batch with the samples of all ranks; also with sparse gradients.
         _weight: (num_embeddings, embedding_dim), the same on every rank, of which each takes its piece.
@@ -82,7 +82,7 @@ class EmbeddingBag(torch.nn.Module):
         self._tables.load(0, self.weight, weight)
 
     def forward(self, input, offsets=None, per_sample_weights=None):
-        """Returns the sums or means of bags, (bags, embedding_dim): of the rows of `input`, if that has
+        """Returns the sums, means or maxima of bags, (bags, embedding_dim): of the rows of `input`, if that has
         two dimensions and offsets is None; or of input[offsets[k]:offsets[k + 1]]. per_sample_weights: one
         per id, with mode "sum"; they may want gradients, then on all ranks."""
         return self._tables.pool(input, offsets, per_sample_weights, [self.weight]).squeeze(1)
@@ -169,8 +169,8 @@ class _Tables:
     def __init__(self, rows, width, rules, sparse, with_end, padding, splits, ids=None, samples=2048, device=None,
                  dtype=None):
         mode = rules[0]
-        if mode not in ("sum", "mean"):
-            raise NotImplementedError(f"mode {mode!r} is not supported; use 'sum' or 'mean'")
+        if mode == "max" and rules[1]:
+            raise ValueError("scale_grad_by_freq is not defined for mode 'max'; leave it out")
         device = torch.empty(0, device=device).device  # None: PyTorch's default, and with a number
         if dtype not in (None, torch.float32) or device.type not in ("cpu", "cuda"):
             raise NotImplementedError(f"tables of {dtype or 'float32'} on {device} are not supported yet; use "
@@ -271,11 +271,11 @@ class _Tables:
 class _Sums(torch.autograd.Function):
     @staticmethod
     def forward(context, tables, bags, weights, *pieces):
-        out, context.number = tables.sums(bags, pieces)
+        out, places, context.number = tables.sums(bags, pieces)
         context.tables, context.with_end = tables, bags.with_end
         # Gradients of weights, perhaps another rank's, need the pieces as they are now.
         context.pieces = [(piece.detach(), piece._version) for piece in pieces]
-        context.save_for_backward(*bags.tensors)
+        context.save_for_backward(*bags.tensors, places)
         return out
 
     @staticmethod
@@ -286,14 +286,16 @@ class _Sums(torch.autograd.Function):
         if len(pieces) < len(context.pieces):
             pieces = []
         try:
-            bags = _Bags(list(context.saved_tensors), context.with_end)
+            *tensors, places = context.saved_tensors
+            bags = _Bags(tensors, context.with_end)
             if weighs and not pieces:
                 raise ValueError("gradients of per_sample_weights need the tables as they were in forward(), but "
                                  "they were modified by an inplace operation")
         except (RuntimeError, ValueError) as error:  # ids or tables that were changed since
-            bags, weighs = context.tables.faulty(error), False
+            bags, weighs, places = context.tables.faulty(error), False, torch.empty(0, dtype=torch.int32)
         of_weights = [torch.empty_like(bags.tensors[2])] if weighs else []
-        of_tables = context.tables.gradients(bags, context.number, [gradient.contiguous(), *of_weights], pieces)
+        of_tables = context.tables.gradients(bags, context.number, [gradient.contiguous(), places, *of_weights],
+                                             pieces)
         return None, None, *(of_weights or [None]), *(g if w else None for g, w in zip(of_tables, wanted))
 
 

@@ -26,17 +26,22 @@ void check_case(World& world, const EmbeddingCase& c) {
                        .offsets = mine.offsets,
                        .weights = c.weighted ? mine.weights.data() : nullptr};
   std::vector<float> out(mine.offsets.size() * c.width, -7.0f), gradient;
-  const std::uint64_t number = embeddings.forward(bags, at, out.data());
+  std::vector<Slot> places(out.size());
+  const std::uint64_t number = embeddings.forward(bags, at, {out.data(), places.data()});
   const std::vector<double> wanted = expected_sums(c, mine);
   for (std::size_t i = 0; i < out.size(); ++i) expect_near(out[i], wanted[i], c.text() + "sum ");
   for (std::size_t i = 0; i < out.size(); ++i) gradient.push_back(gradient_value(world.rank(), i));
   for (const bool another : {false, true}) {
     const RankBags more(c.as, 100, static_cast<unsigned>(world.rank()) + 9);
     std::vector<float> unused(more.offsets.size() * c.width);
-    if (another) embeddings.forward({.ids = more.ids, .offsets = more.offsets}, at, unused.data());
+    std::vector<Slot> unused_places(unused.size());
+    if (another)
+      embeddings.forward({.ids = more.ids, .offsets = more.offsets}, at,
+                         {unused.data(), unused_places.data()});
     std::vector<float> weights(c.weighted ? mine.ids.size() : 0, -7.0f);
     const auto found = embeddings.backward(bags, number,
                                            {.sums = gradient.data(),
+                                            .places = places.data(),
                                             .weights = weights.empty() ? nullptr : weights.data(),
                                             .pieces = at});
     check_weights(c, mine, world.rank(), weights);
@@ -60,9 +65,9 @@ TEST(Embeddings, AreThoseOfPlainLoops) {
 
 TEST(Embeddings, ServeARankAlone) {
   const auto world = World::alone();
-  for (const bool mean : {false, true})
+  for (const BagMode mode : {BagMode::sum, BagMode::mean, BagMode::max})
     for (const EmbeddingSplit split : kSplits) {
-      EmbeddingCase c{.width = 33, .mean = mean};
+      EmbeddingCase c{.width = 33, .mode = mode};
       c.add(70, split, 0, 5);
       c.add(9, split, 0);
       check_case(*world, c);
@@ -78,7 +83,7 @@ const RankProgram kWrong("wrong bags", [](World& world) {
   std::vector<float> out(16);
   const std::vector<std::int64_t> offsets{0, 1, 2, 3};
   const auto forward = [&](const std::vector<std::int64_t>& ids) {
-    embeddings.forward({.ids = ids, .offsets = offsets}, pieces, out.data());
+    embeddings.forward({.ids = ids, .offsets = offsets}, pieces, {out.data()});
   };
   try {
     forward({1, 9, 19, world.rank() == 1 ? 20 : 0});

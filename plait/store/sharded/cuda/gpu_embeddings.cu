@@ -57,22 +57,25 @@ class HeapEmbeddings : public GpuEmbeddings {
   }
   ~HeapEmbeddings() override { cudaDeviceSynchronize(); }
 
-  std::uint64_t forward(const GivenBags& bags, std::span<const float* const> pieces, float* out,
-                        void* on) override {
+  std::uint64_t forward(const GivenBags& bags, std::span<const float* const> pieces,
+                        const BagResults& out, void* on) override {
     auto* const stream = static_cast<cudaStream_t>(on);
     begin({.step = EmbeddingStep::forward, .number = number_ + 1}, bags, false, stream);
     publish(bags, ++number_, stream);
-    const DevicePieces view = show(pieces, on_16_bytes(out), stream);
+    const DevicePieces view = show(pieces, on_16_bytes(out.sums), stream);
     meet(stream);
     for (int k = 0; k < world_.size(); ++k) {  // others first, who wait
       const int reader = (world_.rank() + 1 + k) % world_.size();
       const bool own = reader == world_.rank();
       const DevicePart to = part(reader);
-      sum_bags(view, to.bags, own, {own ? out : to.rows, to.extra}, stream);
+      sum_bags(view, to.bags, own,
+               {own ? out.sums : to.rows, to.extra, own ? out.places : to.places, to.extra_places},
+               stream);
     }
     meet(stream);
     const DevicePart mine = part(world_.rank());
-    collect_bags(view, mine.bags, {mine.rows, mine.extra}, out, stream);
+    collect_bags(view, mine.bags, {mine.rows, mine.extra, mine.places, mine.extra_places},
+                 {.whole = out.sums, .whole_places = out.places}, stream);
     ended_.record(stream);
     step_.end();
     return number_;
@@ -87,13 +90,15 @@ class HeapEmbeddings : public GpuEmbeddings {
     publish(bags, number, stream);
     const std::vector<const float*> none(layout_.tables());
     const Step step{.pieces = show(g.pieces.empty() ? none : g.pieces, false, stream),
-                    .gradient = g.sums,
+                    .gradient = {g.sums, g.places},
                     .room = room,
                     .stream = stream};
     const DevicePart mine = part(world_.rank());
-    if (world_.size() > 1)
-      copy_there(mine.rows, g.sums,
-                 mine.bags.per_table * layout_.tables() * layout_.width() * sizeof(float), stream);
+    const std::uint64_t sums = mine.bags.per_table * layout_.tables() * layout_.width();
+    if (world_.size() > 1) {
+      copy_there(mine.rows, g.sums, sums * sizeof(float), stream);
+      if (rules_.max()) copy_there(mine.places, g.places, sums * sizeof(Slot), stream);
+    }
     meet(stream);
     const bool wanted = multiply_for_readers(step, !g.pieces.empty());
     // Tables whose pieces have equally many columns are one product.
@@ -123,7 +128,7 @@ class HeapEmbeddings : public GpuEmbeddings {
   // A step backward.
   struct Step {
     DevicePieces pieces;
-    const float* gradient;
+    BagGradientsThere gradient;
     const Room& room;
     cudaStream_t stream;
   };
@@ -155,7 +160,8 @@ class HeapEmbeddings : public GpuEmbeddings {
     }
     return {{.per_table = bags.count() / layout_.tables(),
              .ids = bags.ids.size(),
-             .weighted = bags.weights != nullptr ? 1u : 0u},
+             .weighted = bags.weights != nullptr ? 1u : 0u,
+             .max = rules_.max() ? 1u : 0u},
             std::move(check.starts)};
   }
 
@@ -219,7 +225,7 @@ class HeapEmbeddings : public GpuEmbeddings {
             .rank = world_.rank(),
             .ranks = world_.size(),
             .in_vectors = in_vectors,
-            .mean = rules_.mean()};
+            .mode = rules_.mode};
   }
 
   // Enqueues products of rows of this rank and gradients of bags for ranks that want them. Returns
@@ -233,7 +239,7 @@ class HeapEmbeddings : public GpuEmbeddings {
       wanted = true;
       const bool own = reader == world_.rank();
       const DevicePart of = part(reader);
-      multiply_rows(step.pieces, of.bags, own, own ? step.gradient : of.rows,
+      multiply_rows(step.pieces, of.bags, own, own ? step.gradient.sums : of.rows,
                     {of.products, sizes.ids}, step.stream);
     }
     return wanted;
@@ -262,7 +268,7 @@ class HeapEmbeddings : public GpuEmbeddings {
     const auto tables = static_cast<Slot>(layout_.tables());
     std::vector<EdgeTable> edge_tables;
     std::uint64_t edge = 0, from = 0;
-    bool weighted = step.pieces.mean;
+    bool weighted = rules_.mean();
     for (int reader = 0; reader < world_.size(); ++reader) {
       const DeviceBatch& batch = batches_[static_cast<std::size_t>(reader)];
       for (Slot t = 0; t < tables; ++t) {
@@ -283,21 +289,25 @@ class HeapEmbeddings : public GpuEmbeddings {
     copy_there(there.data(), edge_tables.data(), edge_tables.size() * sizeof(EdgeTable),
                step.stream);
     const DeviceEdges edges(edge, weighted, pool);
-    DeviceArray<float> gathered(local ? 0 : from * columns, pool);
+    // The gradients that edges read: rows of bags, in mode max rows of edges.
+    const bool gathers = !local || rules_.max();
+    const std::uint64_t gathered_rows = !gathers ? 0 : rules_.max() ? edge : from;
+    DeviceArray<float> gathered(gathered_rows * columns, pool);
     for (int reader = 0; reader < world_.size(); ++reader) {
       const EdgeTable* const of_reader =
           there.data() + static_cast<std::size_t>(reader) * layout_.tables();
       const DevicePart of = part(reader);
       if (local && reader != world_.rank()) continue;
       write_edges(step.pieces, of.bags, of_reader, edges, step.stream);
-      if (!local)
-        gather_gradients(step.pieces, of.bags, of_reader, of.rows, gathered.data(), columns,
-                         step.stream);
+      if (gathers)
+        gather_gradients(step.pieces, of.bags, of_reader,
+                         local ? step.gradient : BagGradientsThere{of.rows, of.places},
+                         gathered.data(), columns, step.stream);
     }
-    GradientRows rows{gathered.data(), from, columns, columns};
-    if (local) {
+    GradientRows rows{gathered.data(), gathered_rows, columns, columns};
+    if (!gathers) {
       const std::uint64_t bags = batches_[static_cast<std::size_t>(world_.rank())].sizes.per_table;
-      rows = {step.gradient, bags * tables, columns, layout_.width()};
+      rows = {step.gradient.sums, bags * tables, columns, layout_.width()};
     }
     const bool counts = rules_.by_frequency && is_replicated(wanted);  // join() divides
     const Frequency frequency = counts ? Frequency::counted : rules_.frequency();

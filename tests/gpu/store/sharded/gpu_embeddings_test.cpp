@@ -75,7 +75,8 @@ void check_case(World& world, const EmbeddingCase& c) {
   const BagsThere mine_there(mine);
   const GivenBags bags = mine_there.given(c.weighted);
   DeviceArray<float> out(mine.offsets.size() * c.width);
-  const std::uint64_t number = embeddings->forward(bags, at, out.data(), nullptr);
+  DeviceArray<Slot> places(out.size());
+  const std::uint64_t number = embeddings->forward(bags, at, {out.data(), places.data()}, nullptr);
   const std::vector<double> wanted = expected_sums(c, mine);
   const std::vector<float> sums = out.to_host();
   for (std::size_t i = 0; i < sums.size(); ++i) expect_near(sums[i], wanted[i], c.text() + "sum ");
@@ -87,12 +88,16 @@ void check_case(World& world, const EmbeddingCase& c) {
     const RankBags more(c.as, 100, static_cast<unsigned>(world.rank()) + 9);
     const BagsThere more_there(more);
     DeviceArray<float> unused(more.offsets.size() * c.width);
-    if (another) embeddings->forward(more_there.given(false), at, unused.data(), nullptr);
+    DeviceArray<Slot> unused_places(unused.size());
+    if (another)
+      embeddings->forward(more_there.given(false), at, {unused.data(), unused_places.data()},
+                          nullptr);
     Rooms rooms;
     DeviceArray<float> weights(c.weighted ? mine.ids.size() : 0);
     const auto found =
         embeddings->backward(bags, number,
                              {.sums = gradient_there.data(),
+                              .places = places.data(),
                               .weights = weights.size() > 0 ? weights.data() : nullptr,
                               .pieces = at},
                              rooms.room(), nullptr);
@@ -134,7 +139,7 @@ const RankProgram kWrong("gpu embeddings with wrong bags", [](World& world) {
   const auto forward = [&](const std::vector<std::int64_t>& ids) {
     const auto ids_there = there(ids);
     embeddings->forward({.ids = span_of(ids_there), .offsets = span_of(offsets)}, pieces,
-                        out.data(), nullptr);
+                        {out.data()}, nullptr);
     check_cuda(cudaDeviceSynchronize(), "sums");
   };
   const auto fault_of = [&](const std::vector<std::int64_t>& ids) -> std::string {
@@ -171,7 +176,7 @@ TEST(GpuEmbeddings, SumRowsOfManyIds) {
   const float* const pieces[] = {rows.data()};
   DeviceArray<float> out(20000 * 128);
   const GivenBags given = bags_there.given(false);
-  const std::uint64_t number = embeddings->forward(given, pieces, out.data(), nullptr);
+  const std::uint64_t number = embeddings->forward(given, pieces, {out.data()}, nullptr);
   const auto ones = there(std::vector<float>(20000 * 128, 1.0f));
   Rooms rooms;
   const auto found =
