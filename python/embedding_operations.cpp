@@ -18,24 +18,25 @@ std::span<const std::int64_t> numbers_of(const Tensor& t) {
   return {t.const_data_ptr<std::int64_t>(), static_cast<std::size_t>(t.numel())};
 }
 
-std::vector<const float*> rows_of(const std::vector<Tensor>& pieces) {
-  std::vector<const float*> at;
-  for (const Tensor& piece : pieces) at.push_back(piece.const_data_ptr<float>());
+std::vector<float*> rows_of(const std::vector<Tensor>& pieces) {
+  std::vector<float*> at;
+  for (const Tensor& piece : pieces) at.push_back(piece.mutable_data_ptr<float>());
   return at;
 }
 
 // By table: rows, split, owner and the id of padding, or -1.
 using GivenTables = std::vector<std::tuple<std::int64_t, std::string, std::int64_t, std::int64_t>>;
-// The members of EmbeddingRules but padding, in their order.
-using GivenRules = std::tuple<std::string, bool>;
+// The members of EmbeddingRules but padding, in their order, with those of NormLimit.
+using GivenRules = std::tuple<std::string, bool, double, double>;
 
 // Ranks must not divide tables differently.
 void require_equal_tables(World& world, const EmbeddingLayout& layout,
                           const EmbeddingRules& rules) {
   Facts facts{{"the number of tables", std::to_string(layout.tables())},
               {"the width", std::to_string(layout.width())},
-              {"the rules", fmt::format("mode {}, scale_grad_by_freq {}", to_string(rules.mode),
-                                        rules.by_frequency)}};
+              {"the rules", fmt::format("mode {}, scale_grad_by_freq {}, max_norm {}, norm_type {}",
+                                        to_string(rules.mode), rules.by_frequency, rules.norm.most,
+                                        rules.norm.type)}};
   for (std::size_t t = 0; t < layout.tables(); ++t) {
     const EmbeddingTable& table = layout.table(t);
     facts.emplace_back(fmt::format("table {}", t),
@@ -49,7 +50,7 @@ void require_equal_tables(World& world, const EmbeddingLayout& layout,
 class EmbeddingSteps {
  public:
   virtual ~EmbeddingSteps() = default;
-  virtual std::uint64_t forward(const GivenBags& bags, std::span<const float* const> pieces,
+  virtual std::uint64_t forward(const GivenBags& bags, std::span<float* const> pieces,
                                 const BagResults& out) = 0;
   // Returns by table the rows that have a gradient, int64, and their gradients.
   virtual std::vector<std::pair<Tensor, Tensor>> backward(const GivenBags& bags,
@@ -61,7 +62,7 @@ class CpuEmbeddingSteps : public EmbeddingSteps {
  public:
   CpuEmbeddingSteps(World& world, const EmbeddingLayout& layout, const EmbeddingRules& rules)
       : rank_(world.rank()), embeddings_(world, layout, rules) {}
-  std::uint64_t forward(const GivenBags& bags, std::span<const float* const> pieces,
+  std::uint64_t forward(const GivenBags& bags, std::span<float* const> pieces,
                         const BagResults& out) override {
     const ThreadCount threads(thread_share());
     return embeddings_.forward(bags, pieces, out);
@@ -98,7 +99,7 @@ class GpuEmbeddingSteps : public EmbeddingSteps {
     const OnGpuOf gpu(device_);
     embeddings_ = GpuEmbeddings::create(world, layout, rules);
   }
-  std::uint64_t forward(const GivenBags& bags, std::span<const float* const> pieces,
+  std::uint64_t forward(const GivenBags& bags, std::span<float* const> pieces,
                         const BagResults& out) override {
     const OnGpuOf gpu(device_);
     return embeddings_->forward(bags, pieces, out, current_stream(device_));
@@ -189,7 +190,8 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
                                const std::vector<Tensor>& gradients,
                                const std::vector<Tensor>& pieces, bool sparse) {
     const GivenBags given = given_of(bags, with_end, fault);
-    const std::vector<const float*> at = rows_of(pieces);
+    const std::vector<float*> read = rows_of(pieces);
+    const std::vector<const float*> at(read.begin(), read.end());
     const BagGradients of_bags{
         .sums = gradients[0].const_data_ptr<float>(),
         .places = places_at(gradients[1]),
@@ -280,7 +282,8 @@ c10::intrusive_ptr<EmbeddingsHandle> make_embeddings(const GivenTables& given, s
     World& world = current_world();
     std::vector<EmbeddingTable> tables;
     EmbeddingRules rules{.mode = parse_bag_mode(std::get<0>(of_all)),
-                         .by_frequency = std::get<1>(of_all)};
+                         .by_frequency = std::get<1>(of_all),
+                         .norm = {std::get<2>(of_all), std::get<3>(of_all)}};
     for (const auto& [rows, split, owner, padding] : given) {
       tables.push_back({static_cast<std::uint64_t>(rows), parse_embedding_split(split),
                         static_cast<int>(owner)});

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "plait/base/raw_vector.h"
@@ -11,6 +12,12 @@
 #include "plait/store/stored_rows.h"
 
 namespace plait {
+
+// Returns the offsets from `first` (0 or 1) on, one per bag or row: their begins or their ends.
+inline std::span<const EdgeOffset> offsets_from(const std::vector<EdgeOffset>& offsets,
+                                                std::size_t first) {
+  return std::span(offsets).subspan(first, offsets.size() - 1);
+}
 
 // The bags of a table that have rows of one rank, ascending, and their edges to these rows.
 struct OwnedBags {

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "plait/store/norm_limit.h"
+
 namespace plait {
 
 // What becomes of the rows of a bag.
@@ -22,6 +24,8 @@ struct EmbeddingRules {
   BagMode mode = BagMode::sum;
   // The gradient of a row is divided by the number of ids in the bags of all ranks that name it.
   bool by_frequency = false;
+  // Norms of the rows that bags name are limited before they are read.
+  NormLimit norm = {};
 
   Frequency frequency() const { return by_frequency ? Frequency::divided : Frequency::ignored; }
   bool mean() const { return mode == BagMode::mean; }

@@ -227,6 +227,37 @@ def wrong_bags_are_one_error_on_every_rank():
     close(layer(*right)[0, 0], layer.full_weight(0)[1])
 
 
+def norms_are_limited():
+    """Against PyTorch on the CPU: on GPUs, it knows no norms but 1 and 2."""
+    for split in SPLITS:
+        for mode, width, norm_type in (("sum", 1, 1.0), ("mean", 2, 2.0), ("max", 37, float("inf")), ("sum", 5, 3.0)):
+            limit = 0.3 * width ** (1 / norm_type)
+            layer = EmbeddingBag(20, width, limit, norm_type, mode=mode, split=split, padding_idx=3)
+            plain = torch.nn.EmbeddingBag(20, width, limit, norm_type, mode=mode, padding_idx=3,
+                                          _weight=layer.full_weight().detach().cpu())
+            every = [torch.randint(12, (samples(rank), 3), generator=torch.Generator(DEVICE).manual_seed(rank)).cpu()
+                     for rank in range(plait.world_size())]
+            before = plain.weight.detach().clone()
+            plain(torch.cat(every))  # all rows are limited before any rank reads one
+            wanted = plain(every[plait.rank()])
+            ids = every[plait.rank()].to(DEVICE)
+            found = layer(ids)
+            close(found.cpu(), wanted)
+            close(layer.full_weight().cpu(), plain.weight)
+            assert not torch.equal(before, plain.weight), (split, mode, before, plain.weight, every)
+            found.sum().backward()
+            close(layer(ids), found)  # once is enough
+    tables = EmbeddingBags([9, 30], 4, mode="sum", splits=["replicated", "columns"], max_norm=0.5)
+    ids, weights = torch.tensor([plait.rank(), 7]), torch.ones(2, requires_grad=True)
+    out = tables(ids, torch.tensor([0, 1]), weights)
+    assert out.norm(dim=2).max() < 0.501
+    out.sum().backward()
+    close(weights.grad, torch.stack([tables.full_weight(t)[ids[t]].sum() for t in range(2)]))
+    replicated = tables.full_weight(0)
+    assert (replicated[:plait.world_size()].norm(dim=1) < 0.501).all()
+    close(replicated, tables.weights[0])
+
+
 def maxima_go_to_their_first_place():
     for split in SPLITS:
         for width in (1, 2, 37):
@@ -337,10 +368,9 @@ def ids_that_are_changed_before_backward_are_one_error():
 
 
 def wrong_arguments_are_refused():
-    for options in ({"max_norm": 1.0}, {"dtype": torch.float64}):
-        with pytest.raises(NotImplementedError):
-            EmbeddingBag(10, 4, **options)
-    for options in ({"mode": "least"}, {"mode": "max", "scale_grad_by_freq": True}, {"padding_idx": 10}, {"split": "cells"}, {"_weight": torch.zeros(10, 5)}):
+    with pytest.raises(NotImplementedError):
+        EmbeddingBag(10, 4, dtype=torch.float64)
+    for options in ({"mode": "least"}, {"max_norm": -1.0}, {"max_norm": 1.0, "norm_type": 0}, {"mode": "max", "scale_grad_by_freq": True}, {"padding_idx": 10}, {"split": "cells"}, {"_weight": torch.zeros(10, 5)}):
         with pytest.raises(ValueError):
             EmbeddingBag(10, 4, **options)
     for rows, options in (([10, 20], {"splits": ["rows"]}), ([10, 20], {"splits": "rows"}), ([], {}), ([-1], {}),
@@ -362,7 +392,7 @@ def different_tables_are_refused():
             EmbeddingBag(10 + plait.rank(), 4, split="rows")
 
 
-CHECKS = [many_tables_are_as_pytorch, maxima_go_to_their_first_place, gradients_are_scaled_by_frequency, weights_of_ids_have_gradients, one_table_is_as_pytorch, weights_do_not_depend_on_ranks,
+CHECKS = [many_tables_are_as_pytorch, norms_are_limited, maxima_go_to_their_first_place, gradients_are_scaled_by_frequency, weights_of_ids_have_gradients, one_table_is_as_pytorch, weights_do_not_depend_on_ranks,
           rows_optimisers_are_as_pytorch, replicated_tables_stay_equal, mean_over_ranks_takes_them,
           layers_are_saved_and_loaded, tables_without_ids_have_empty_gradients,
           ids_that_are_changed_before_backward_are_one_error, wrong_bags_are_one_error_on_every_rank, wrong_arguments_are_refused,

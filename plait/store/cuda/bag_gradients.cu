@@ -200,6 +200,26 @@ void find_rows(const SortedEdges& sorted, std::span<const Slot> bases, DeviceRow
   sums.starts.assign(here.begin() + 1, here.end());
 }
 
+// Edges in the order of rows, and the rows that have any.
+struct RowsOfEdges {
+  SortedEdges sorted;
+  DeviceArray<EdgeOffset> starts;  // by row, and the end: its first edge
+  DeviceRowSums sums;
+};
+
+// There is at least one edge.
+RowsOfEdges rows_of_edges(const DeviceEdges& edges, std::span<const Slot> bases,
+                          cudaStream_t stream) {
+  const std::uint64_t count = edges.rows.size();
+  require<DoesNotFitError>(count < kNoRow, "{} ids in a batch are too many for one GPU", count);
+  const FromPool pool{stream, stream};
+  RowsOfEdges found{sort_edges(edges, bases.back(), stream),
+                    DeviceArray<EdgeOffset>(count + 1, pool),
+                    {.starts = {}, .rows = DeviceArray<Slot>(count, pool)}};
+  find_rows(found.sorted, bases, found.sums, found.starts, stream);
+  return found;
+}
+
 }  // namespace
 
 void write_edges(const DevicePieces& pieces, const DeviceBags& bags, const EdgeTable* tables,
@@ -224,15 +244,12 @@ DeviceRowSums sum_by_row(const DeviceEdges& edges, std::span<const Slot> bases,
                          const GradientRows& gradients,
                          const std::function<void*(std::uint64_t bytes)>& room, Frequency frequency,
                          cudaStream_t stream) {
-  const std::uint64_t count = edges.rows.size();
-  DeviceRowSums sums{.starts = std::vector<std::uint64_t>(bases.size())};
-  if (count == 0) return sums;
-  require<DoesNotFitError>(count < kNoRow, "{} ids in a batch are too many for one GPU", count);
+  if (edges.rows.size() == 0) return {.starts = std::vector<std::uint64_t>(bases.size())};
   const FromPool pool{stream, stream};
-  const SortedEdges sorted = sort_edges(edges, bases.back(), stream);
-  DeviceArray<EdgeOffset> starts(count + 1, pool);
-  sums.rows = DeviceArray<Slot>(count, pool);
-  find_rows(sorted, bases, sums, starts, stream);
+  RowsOfEdges found = rows_of_edges(edges, bases, stream);
+  const SortedEdges& sorted = found.sorted;
+  const DeviceArray<EdgeOffset>& starts = found.starts;
+  DeviceRowSums sums = std::move(found.sums);
   if (sums.count == 0) return sums;
   sums.values = static_cast<float*>(room(sums.count * gradients.columns * sizeof(float)));
   DeviceArray<float> scale;
@@ -258,6 +275,12 @@ DeviceRowSums sum_by_row(const DeviceEdges& edges, std::span<const Slot> bases,
         .fixed_order = true},
        stream);
   return sums;
+}
+
+DeviceRowSums distinct_rows(const DeviceEdges& edges, std::span<const Slot> bases,
+                            cudaStream_t stream) {
+  if (edges.rows.size() == 0) return {.starts = std::vector<std::uint64_t>(bases.size())};
+  return std::move(rows_of_edges(edges, bases, stream).sums);
 }
 
 void count_up(Slot* numbers, std::uint64_t count, cudaStream_t stream) {

@@ -70,6 +70,10 @@ DeviceRowSums sum_by_row(const DeviceEdges& edges, std::span<const Slot> bases,
                          const std::function<void*(std::uint64_t bytes)>& room, Frequency frequency,
                          cudaStream_t stream);
 
+// Finds the rows that edges name: the result of sum_by_row() without values. Waits for the stream.
+DeviceRowSums distinct_rows(const DeviceEdges& edges, std::span<const Slot> bases,
+                            cudaStream_t stream);
+
 // Enqueues numbers[k] = k.
 void count_up(Slot* numbers, std::uint64_t count, cudaStream_t stream);
 // Enqueues out[k] = rows[k] - base.

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "plait/base/raw_vector.h"
+#include "plait/store/bag_edges.h"
 #include "plait/store/bags.h"
 #include "plait/store/embedding_layout.h"
 #include "plait/store/embedding_rules.h"
@@ -64,10 +65,10 @@ class Embeddings {
 
   // Collective; ranks give any numbers of bags, also none. Writes out.sums[b][t], `width` floats
   // each: the sum of bag b of table t, or what the rules make of it. `pieces`: by table this rank's
-  // piece, rows of its columns without gaps; or null if it is empty. Returns the number of the
-  // batch, for backward(). Throws UsageError on all ranks if the bags of one are wrong,
-  // DoesNotFitError if there is no memory.
-  std::uint64_t forward(const GivenBags& bags, std::span<const float* const> pieces,
+  // piece, rows of its columns without gaps; or null if it is empty. Rows are changed if their
+  // norms are limited. Returns the number of the batch, for backward(). Throws UsageError on all
+  // ranks if the bags of one are wrong, DoesNotFitError if there is no memory.
+  std::uint64_t forward(const GivenBags& bags, std::span<float* const> pieces,
                         const BagResults& out);
   // Collective. Returns by table the gradient of this rank's piece. `number`: what forward()
   // returned for the bags, which need not be the last ones. Throws Error without pieces that are
@@ -85,6 +86,8 @@ class Embeddings {
   void begin(const EmbeddingStepOf& step, const GivenBags& bags, bool products);
   void publish(const GivenBags& given);
   EmbeddingPart part(int rank) const;
+  void add_edges(std::size_t t, int reader, Slot first, GradientEdges& edges) const;
+  void limit_rows(std::span<float* const> pieces) const;
   void sum_for(const Sum& sum, const float* rows, const BagResults& out);
   void sum_owned(const Sum& sum, const float* rows);
   void collect(const BagResults& out) const;

@@ -36,7 +36,8 @@ class EmbeddingBag(torch.nn.Module):
         _weight: (num_embeddings, embedding_dim), the same on every rank, of which each takes its piece.
         split: "replicated", "table" (rank 0 has it), "columns" or "rows". None: replicated if
             the table is small, else rows.
-        max_norm, norm_type: not supported; leave them as they are.
+        max_norm, norm_type: rows that bags of any rank name, but for padding_idx, are changed in place before they
+            are read: their norm becomes at most max_norm. norm_type is above 0, or infinite.
         device, dtype: the CPU or this rank's GPU (plait.device()), and float32, the only type yet.
 
     weight: this rank's piece, which optimisers of PyTorch and of plait.optim change. It begins with
@@ -51,12 +52,12 @@ class EmbeddingBag(torch.nn.Module):
                  mode="mean", sparse=False, _weight=None, include_last_offset=False, padding_idx=None,
                  device=None, dtype=None, *, split=None):
         super().__init__()
-        _refuse(max_norm=(max_norm, None), norm_type=(norm_type, 2.0))
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
         self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
         splits = None if split is None else [split]
-        self._tables = _Tables([num_embeddings], embedding_dim, (mode, bool(scale_grad_by_freq)), sparse,
-                               include_last_offset, [padding_idx], splits, device=device, dtype=dtype)
+        self._tables = _Tables([num_embeddings], embedding_dim, _rules(mode, scale_grad_by_freq, max_norm, norm_type),
+                               sparse, include_last_offset, [padding_idx], splits, device=device, dtype=dtype)
         self.padding_idx = self._tables.padding_idx(0)
         self.weight = torch.nn.Parameter(self._tables.empty(0))
         self.reset_parameters() if _weight is None else self.load_full_weight(_weight)
@@ -101,20 +102,20 @@ class EmbeddingBags(torch.nn.Module):
         splits: one name per table, or None: chosen by the tables' sizes and by `ids_per_sample`.
         ids_per_sample: how many ids a sample has in each table, on average; None: one.
         samples: of each rank in a step, about; tables of fewer rows are replicated if they are chosen so.
-        scale_grad_by_freq, device, dtype: as of EmbeddingBag. Ids of one table do not count for another.
+        scale_grad_by_freq, max_norm, norm_type, device, dtype: as of EmbeddingBag. Ids of one table do not count for another.
 
     weights: by table this rank's piece. full_weight(t) returns a whole table. Errors as EmbeddingBag.
     """
 
     def __init__(self, num_embeddings, embedding_dim, mode="mean", sparse=False, include_last_offset=False,
                  padding_idx=None, splits=None, ids_per_sample=None, samples=2048, device=None, dtype=None,
-                 scale_grad_by_freq=False):
+                 scale_grad_by_freq=False, max_norm=None, norm_type=2.0):
         super().__init__()
         self.num_embeddings, self.embedding_dim = list(num_embeddings), embedding_dim
         if not isinstance(padding_idx, (list, tuple)):
             padding_idx = [padding_idx] * len(self.num_embeddings)
-        self._tables = _Tables(self.num_embeddings, embedding_dim, (mode, bool(scale_grad_by_freq)), sparse,
-                               include_last_offset, padding_idx, splits, ids_per_sample, samples, device, dtype)
+        self._tables = _Tables(self.num_embeddings, embedding_dim,
+                               _rules(mode, scale_grad_by_freq, max_norm, norm_type), sparse, include_last_offset, padding_idx, splits, ids_per_sample, samples, device, dtype)
         count = len(self.num_embeddings)
         self.weights = torch.nn.ParameterList(self._tables.empty(t) for t in range(count))
         self.reset_parameters()
@@ -146,10 +147,14 @@ class EmbeddingBags(torch.nn.Module):
         return f"{len(self.num_embeddings)} tables, {self.embedding_dim}, {self._tables.describe()}"
 
 
-def _refuse(**given):
-    for name, (value, default) in given.items():
-        if value != default:
-            raise NotImplementedError(f"{name} is not supported by plait.nn.EmbeddingBag; leave it out")
+def _rules(mode, by_frequency, max_norm, norm_type):
+    """Returns what C++ takes; without max_norm, norms are not limited."""
+    if mode == "max" and by_frequency:
+        raise ValueError("scale_grad_by_freq is not defined for mode 'max'; leave it out")
+    max_norm, norm_type = float("inf") if max_norm is None else float(max_norm), float(norm_type)
+    if not max_norm >= 0 or not norm_type > 0:
+        raise ValueError(f"max_norm is {max_norm} and norm_type {norm_type}; give a norm of 0 or more, and a type above 0")
+    return mode, bool(by_frequency), max_norm, norm_type
 
 
 @dataclasses.dataclass
@@ -169,8 +174,6 @@ class _Tables:
     def __init__(self, rows, width, rules, sparse, with_end, padding, splits, ids=None, samples=2048, device=None,
                  dtype=None):
         mode = rules[0]
-        if mode == "max" and rules[1]:
-            raise ValueError("scale_grad_by_freq is not defined for mode 'max'; leave it out")
         device = torch.empty(0, device=device).device  # None: PyTorch's default, and with a number
         if dtype not in (None, torch.float32) or device.type not in ("cpu", "cuda"):
             raise NotImplementedError(f"tables of {dtype or 'float32'} on {device} are not supported yet; use "
@@ -222,6 +225,10 @@ class _Tables:
     def device(self):
         return self._made_of[3]
 
+    @property
+    def _limits_norms(self):
+        return self._made_of[2][2] < float("inf")
+
     @torch.no_grad()
     def draw(self, pieces):
         seed = torch.randint(2**62, (1,), device="cpu")
@@ -249,6 +256,8 @@ class _Tables:
             if pieces[0].device != self.device:
                 raise ValueError(f"the weights are on {pieces[0].device}, but the tables were made on "
                                  f"{self.device}; make them there, by device=...")
+            if self._limits_norms and not all(piece.is_contiguous() for piece in pieces):
+                raise ValueError("the weights have gaps, but max_norm changes them in place; make them contiguous")
             bags = _bags(ids, offsets, weights, mode, with_end, pieces)
         except (ValueError, RuntimeError) as error:
             bags = self.faulty(error)
@@ -261,7 +270,10 @@ class _Tables:
 
     # The two directions, for _Sums.
     def sums(self, bags, pieces):
-        return self._handle.forward(bags.tensors, bags.with_end, bags.fault, _rows(pieces))
+        results = self._handle.forward(bags.tensors, bags.with_end, bags.fault, _rows(pieces))
+        if self._limits_norms:
+            torch.autograd.graph.increment_version(pieces)
+        return results
 
     def gradients(self, bags, number, gradients, pieces):
         return self._handle.backward(bags.tensors, bags.with_end, bags.fault, number, gradients, _rows(pieces),

@@ -18,13 +18,14 @@ void check_case(World& world, const EmbeddingCase& c) {
   const EmbeddingLayout layout(c.tables, c.width, world.size());
   const std::vector<RankBags> all = bags_of_ranks(c, world.size());
   const RankBags& mine = all[static_cast<std::size_t>(world.rank())];
-  const auto pieces = pieces_of(layout, world.rank());
-  std::vector<const float*> at;
-  for (const std::vector<float>& piece : pieces) at.push_back(piece.data());
+  auto pieces = pieces_of(layout, world.rank());
+  std::vector<float*> at;
+  for (std::vector<float>& piece : pieces) at.push_back(piece.data());
   Embeddings embeddings(world, layout, c.rules());
   const GivenBags bags{.ids = mine.ids,
                        .offsets = mine.offsets,
                        .weights = c.weighted ? mine.weights.data() : nullptr};
+  const std::vector<const float*> read(at.begin(), at.end());
   std::vector<float> out(mine.offsets.size() * c.width, -7.0f), gradient;
   std::vector<Slot> places(out.size());
   const std::uint64_t number = embeddings.forward(bags, at, {out.data(), places.data()});
@@ -43,7 +44,7 @@ void check_case(World& world, const EmbeddingCase& c) {
                                            {.sums = gradient.data(),
                                             .places = places.data(),
                                             .weights = weights.empty() ? nullptr : weights.data(),
-                                            .pieces = at});
+                                            .pieces = read});
     check_weights(c, mine, world.rank(), weights);
     for (std::size_t t = 0; t < c.tables.size(); ++t)
       check_gradient(found[t].rows, found[t].values.data(), layout, t, world.rank(),
@@ -78,8 +79,8 @@ TEST(Embeddings, ServeARankAlone) {
 const RankProgram kWrong("wrong bags", [](World& world) {
   Embeddings embeddings(world, EmbeddingLayout({{.rows = 10}, {.rows = 20}}, 4, world.size()),
                         {{-1, -1}});
-  const std::vector<float> rows(80);
-  const float* pieces[] = {rows.data(), rows.data()};
+  std::vector<float> rows(80);
+  float* pieces[] = {rows.data(), rows.data()};
   std::vector<float> out(16);
   const std::vector<std::int64_t> offsets{0, 1, 2, 3};
   const auto forward = [&](const std::vector<std::int64_t>& ids) {

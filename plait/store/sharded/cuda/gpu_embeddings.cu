@@ -7,6 +7,8 @@
 #include "plait/base/limits.h"
 #include "plait/store/cuda/bag_gradients.cuh"
 #include "plait/store/cuda/id_weights.cuh"
+#include "plait/store/cuda/row_norms.cuh"
+#include "plait/store/row_norms.h"
 #include "plait/store/sharded/cuda/device_part.cuh"
 #include "plait/store/sharded/cuda/gpu_embeddings.h"
 #include "plait/symmetric/agreement.h"
@@ -57,13 +59,15 @@ class HeapEmbeddings : public GpuEmbeddings {
   }
   ~HeapEmbeddings() override { cudaDeviceSynchronize(); }
 
-  std::uint64_t forward(const GivenBags& bags, std::span<const float* const> pieces,
+  std::uint64_t forward(const GivenBags& bags, std::span<float* const> pieces,
                         const BagResults& out, void* on) override {
     auto* const stream = static_cast<cudaStream_t>(on);
     begin({.step = EmbeddingStep::forward, .number = number_ + 1}, bags, false, stream);
     publish(bags, ++number_, stream);
-    const DevicePieces view = show(pieces, on_16_bytes(out.sums), stream);
+    const DevicePieces view = show(std::vector<const float*>(pieces.begin(), pieces.end()),
+                                   on_16_bytes(out.sums), stream);
     meet(stream);
+    if (rules_.norm.limits()) limit_rows(view, pieces, stream);
     for (int k = 0; k < world_.size(); ++k) {  // others first, who wait
       const int reader = (world_.rank() + 1 + k) % world_.size();
       const bool own = reader == world_.rank();
@@ -258,13 +262,21 @@ class HeapEmbeddings : public GpuEmbeddings {
     return bases;
   }
 
-  // Sums the gradients of this rank's rows of the wanted tables: from the bags of all ranks, or, of
-  // replicated tables, from its own.
-  // `bases`: bases_of() these.
-  DeviceRowSums sum_wanted(const Step& step, const std::vector<bool>& wanted,
-                           const std::vector<Slot>& bases, std::uint64_t columns,
-                           const Room& room) {
-    const bool local = world_.size() == 1 || is_replicated(wanted);
+  // Edges of bags to rows of this rank's pieces.
+  struct WantedEdges {
+    DeviceArray<EdgeTable> tables;  // by reader and table
+    DeviceEdges edges;
+    std::uint64_t bags;  // that have edges, counting those without ids
+
+    const EdgeTable* tables_of(int reader, const EmbeddingLayout& layout) const {
+      return tables.data() + static_cast<std::size_t>(reader) * layout.tables();
+    }
+  };
+  // Enqueues the edges of the bags of all ranks, or (`local`) of this rank, to rows of the wanted
+  // tables. `bases`: bases_of() these. Local edges read gradients where they are, others one row
+  // per bag.
+  WantedEdges edges_of(const DevicePieces& pieces, const std::vector<bool>& wanted,
+                       const std::vector<Slot>& bases, bool local, cudaStream_t stream) const {
     const auto tables = static_cast<Slot>(layout_.tables());
     std::vector<EdgeTable> edge_tables;
     std::uint64_t edge = 0, from = 0;
@@ -284,34 +296,79 @@ class HeapEmbeddings : public GpuEmbeddings {
         weighted = weighted || batch.sizes.weighted != 0;
       }
     }
+    const FromPool pool{stream, stream};
+    WantedEdges found{DeviceArray<EdgeTable>(edge_tables.size(), pool),
+                      DeviceEdges(edge, weighted, pool), from};
+    copy_there(found.tables.data(), edge_tables.data(), edge_tables.size() * sizeof(EdgeTable),
+               stream);
+    for (int reader = 0; reader < world_.size(); ++reader)
+      if (!local || reader == world_.rank())
+        write_edges(pieces, part(reader).bags, found.tables_of(reader, layout_), found.edges,
+                    stream);
+    return found;
+  }
+
+  // Limits the norms of rows that bags of any rank name, so that replicated rows stay the same.
+  // Ranks that have columns of the same rows join their sums of powers.
+  void limit_rows(const DevicePieces& view, std::span<float* const> pieces, cudaStream_t stream) {
+    const auto is_shared = [&](std::size_t t) {
+      return layout_.table(t).split == EmbeddingSplit::columns;
+    };
+    std::vector<bool> wanted;
+    for (std::size_t t = 0; t < layout_.tables(); ++t)
+      wanted.push_back(is_shared(t) || layout_.piece(t, world_.rank()).columns > 0);
+    const std::vector<Slot> bases = bases_of(wanted);
+    const WantedEdges found = edges_of(view, wanted, bases, world_.size() == 1, stream);
+    const DeviceRowSums named = distinct_rows(found.edges, bases, stream);
+    DeviceArray<double> sums(named.count, FromPool{stream, stream});
+    for (std::size_t t = 0; t < layout_.tables(); ++t) {
+      const std::uint64_t first = named.starts[t], count = named.starts[t + 1] - first;
+      if (count == 0) continue;  // on all ranks that share the table
+      const SomeRows rows{named.rows.data() + first, count, bases[t], pieces[t],
+                          layout_.piece(t, world_.rank()).columns};
+      norm_sums(rules_.norm, rows, sums.data() + first, stream);
+      if (is_shared(t)) {
+        std::vector<double> here(count);
+        const std::uint64_t bytes = count * sizeof(double);
+        copy_there(here.data(), sums.data() + first, bytes, stream);
+        check_cuda(cudaStreamSynchronize(stream), kWhat);
+        join_norm_sums(rules_.norm, world_.all_gather(std::as_bytes(std::span(here))), here);
+        copy_there(sums.data() + first, here.data(), bytes, stream);
+        check_cuda(cudaStreamSynchronize(stream), kWhat);  // `here` goes
+      }
+      limit_norms(rules_.norm, rows, sums.data() + first, stream);
+    }
+  }
+
+  // Sums the gradients of this rank's rows of the wanted tables: from the bags of all ranks, or, of
+  // replicated tables, from its own.
+  // `bases`: bases_of() these.
+  DeviceRowSums sum_wanted(const Step& step, const std::vector<bool>& wanted,
+                           const std::vector<Slot>& bases, std::uint64_t columns,
+                           const Room& room) {
+    const bool local = world_.size() == 1 || is_replicated(wanted);
+    const WantedEdges found = edges_of(step.pieces, wanted, bases, local, step.stream);
     const FromPool pool{step.stream, step.stream};
-    DeviceArray<EdgeTable> there(edge_tables.size(), pool);
-    copy_there(there.data(), edge_tables.data(), edge_tables.size() * sizeof(EdgeTable),
-               step.stream);
-    const DeviceEdges edges(edge, weighted, pool);
     // The gradients that edges read: rows of bags, in mode max rows of edges.
     const bool gathers = !local || rules_.max();
-    const std::uint64_t gathered_rows = !gathers ? 0 : rules_.max() ? edge : from;
+    const std::uint64_t edges = found.edges.rows.size();
+    const std::uint64_t gathered_rows = !gathers ? 0 : rules_.max() ? edges : found.bags;
     DeviceArray<float> gathered(gathered_rows * columns, pool);
-    for (int reader = 0; reader < world_.size(); ++reader) {
-      const EdgeTable* const of_reader =
-          there.data() + static_cast<std::size_t>(reader) * layout_.tables();
-      const DevicePart of = part(reader);
+    for (int reader = 0; gathers && reader < world_.size(); ++reader) {
       if (local && reader != world_.rank()) continue;
-      write_edges(step.pieces, of.bags, of_reader, edges, step.stream);
-      if (gathers)
-        gather_gradients(step.pieces, of.bags, of_reader,
-                         local ? step.gradient : BagGradientsThere{of.rows, of.places},
-                         gathered.data(), columns, step.stream);
+      const DevicePart of = part(reader);
+      gather_gradients(step.pieces, of.bags, found.tables_of(reader, layout_),
+                       local ? step.gradient : BagGradientsThere{of.rows, of.places},
+                       gathered.data(), columns, step.stream);
     }
     GradientRows rows{gathered.data(), gathered_rows, columns, columns};
     if (!gathers) {
       const std::uint64_t bags = batches_[static_cast<std::size_t>(world_.rank())].sizes.per_table;
-      rows = {step.gradient.sums, bags * tables, columns, layout_.width()};
+      rows = {step.gradient.sums, bags * layout_.tables(), columns, layout_.width()};
     }
     const bool counts = rules_.by_frequency && is_replicated(wanted);  // join() divides
     const Frequency frequency = counts ? Frequency::counted : rules_.frequency();
-    return sum_by_row(edges, bases, rows, room, frequency, step.stream);
+    return sum_by_row(found.edges, bases, rows, room, frequency, step.stream);
   }
 
   bool is_replicated(const std::vector<bool>& wanted) const {

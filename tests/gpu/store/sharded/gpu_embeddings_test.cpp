@@ -66,7 +66,7 @@ void check_case(World& world, const EmbeddingCase& c) {
   const std::vector<RankBags> all = bags_of_ranks(c, world.size());
   const RankBags& mine = all[static_cast<std::size_t>(world.rank())];
   std::vector<DeviceArray<float>> pieces;
-  std::vector<const float*> at;
+  std::vector<float*> at;
   for (const auto& piece : pieces_of(layout, world.rank())) {
     pieces.push_back(there(piece));
     at.push_back(pieces.back().data());
@@ -74,6 +74,7 @@ void check_case(World& world, const EmbeddingCase& c) {
   const auto embeddings = GpuEmbeddings::create(world, layout, c.rules());
   const BagsThere mine_there(mine);
   const GivenBags bags = mine_there.given(c.weighted);
+  const std::vector<const float*> read(at.begin(), at.end());
   DeviceArray<float> out(mine.offsets.size() * c.width);
   DeviceArray<Slot> places(out.size());
   const std::uint64_t number = embeddings->forward(bags, at, {out.data(), places.data()}, nullptr);
@@ -99,7 +100,7 @@ void check_case(World& world, const EmbeddingCase& c) {
                              {.sums = gradient_there.data(),
                               .places = places.data(),
                               .weights = weights.size() > 0 ? weights.data() : nullptr,
-                              .pieces = at},
+                              .pieces = read},
                              rooms.room(), nullptr);
     check_cuda(cudaDeviceSynchronize(), "gradients");
     check_weights(c, mine, world.rank(), weights.to_host());
@@ -132,8 +133,8 @@ const RankProgram kWrong("gpu embeddings with wrong bags", [](World& world) {
   use_gpu(world.rank() % gpu_count());
   const auto embeddings = GpuEmbeddings::create(
       world, EmbeddingLayout({{.rows = 10}, {.rows = 20}}, 4, world.size()), {{-1, -1}});
-  const DeviceArray<float> rows = there(std::vector<float>(80));
-  const float* const pieces[] = {rows.data(), rows.data()};
+  DeviceArray<float> rows = there(std::vector<float>(80));
+  float* const pieces[] = {rows.data(), rows.data()};
   DeviceArray<float> out(16);
   const auto offsets = there(std::vector<std::int64_t>{0, 1, 2, 3});
   const auto forward = [&](const std::vector<std::int64_t>& ids) {
@@ -172,8 +173,8 @@ TEST(GpuEmbeddings, SumRowsOfManyIds) {
   RankBags bags(c.as, 20000, 1);
   const auto embeddings = GpuEmbeddings::create(*world, EmbeddingLayout(c.tables, 128, 1), {{-1}});
   const BagsThere bags_there(bags);
-  const auto rows = there(std::vector<float>(3 * 128, 1.0f));
-  const float* const pieces[] = {rows.data()};
+  auto rows = there(std::vector<float>(3 * 128, 1.0f));
+  float* const pieces[] = {rows.data()};
   DeviceArray<float> out(20000 * 128);
   const GivenBags given = bags_there.given(false);
   const std::uint64_t number = embeddings->forward(given, pieces, {out.data()}, nullptr);
