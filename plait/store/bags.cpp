@@ -56,7 +56,7 @@ void check_offsets(const GivenBags& given, std::size_t tables) {
                       offsets.empty() ? 0 : offsets[0]);
   const std::size_t behind_first = offsets.empty() ? 0 : offsets.size() - 1;
   const std::size_t bad = 1 + first_wrong(behind_first, [&](std::size_t k) {
-                            return (offsets[k + 1] > ids) | (offsets[k + 1] < offsets[k]);
+                            return offsets[k + 1] > ids || offsets[k + 1] < offsets[k];
                           });
   if (bad <= behind_first) {
     require<UsageError>(offsets[bad] <= ids, "offsets[{}] is {}, beyond the {} ids", bad,

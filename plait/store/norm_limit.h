@@ -26,7 +26,7 @@ struct NormLimit {
   // Returns the sum of powers of two parts of a row.
   PLAIT_HOST_DEVICE double join(double a, double b) const {
     if (type != HUGE_VAL) return a + b;
-    return (b > a) | (b != b) ? b : a;
+    return b > a || b != b ? b : a;
   }
   // Returns the factor of a row with this sum of powers.
   PLAIT_HOST_DEVICE double factor(double sum) const {

@@ -258,6 +258,12 @@ def norms_are_limited():
     close(replicated, tables.weights[0])
 
 
+def layers_serve_inference():
+    with torch.inference_mode():
+        layer = EmbeddingBag(9, 4, max_norm=0.5, split="columns")
+        assert layer(torch.tensor([[1, 2], [3, 4]])).norm(dim=1).max() < 0.501
+
+
 def maxima_go_to_their_first_place():
     for split in SPLITS:
         for width in (1, 2, 37):
@@ -370,7 +376,9 @@ def ids_that_are_changed_before_backward_are_one_error():
 def wrong_arguments_are_refused():
     with pytest.raises(NotImplementedError):
         EmbeddingBag(10, 4, dtype=torch.float64)
-    for options in ({"mode": "least"}, {"max_norm": -1.0}, {"max_norm": 1.0, "norm_type": 0}, {"mode": "max", "scale_grad_by_freq": True}, {"padding_idx": 10}, {"split": "cells"}, {"_weight": torch.zeros(10, 5)}):
+    for options in ({"mode": "least"}, {"max_norm": -1.0}, {"max_norm": 1.0, "norm_type": 0},
+                    {"mode": "max", "scale_grad_by_freq": True}, {"padding_idx": 10}, {"split": "cells"},
+                    {"_weight": torch.zeros(10, 5)}):
         with pytest.raises(ValueError):
             EmbeddingBag(10, 4, **options)
     for rows, options in (([10, 20], {"splits": ["rows"]}), ([10, 20], {"splits": "rows"}), ([], {}), ([-1], {}),
@@ -392,7 +400,9 @@ def different_tables_are_refused():
             EmbeddingBag(10 + plait.rank(), 4, split="rows")
 
 
-CHECKS = [many_tables_are_as_pytorch, norms_are_limited, maxima_go_to_their_first_place, gradients_are_scaled_by_frequency, weights_of_ids_have_gradients, one_table_is_as_pytorch, weights_do_not_depend_on_ranks,
+CHECKS = [many_tables_are_as_pytorch, one_table_is_as_pytorch, weights_of_ids_have_gradients,
+          gradients_are_scaled_by_frequency, maxima_go_to_their_first_place, norms_are_limited, layers_serve_inference,
+          weights_do_not_depend_on_ranks,
           rows_optimisers_are_as_pytorch, replicated_tables_stay_equal, mean_over_ranks_takes_them,
           layers_are_saved_and_loaded, tables_without_ids_have_empty_gradients,
           ids_that_are_changed_before_backward_are_one_error, wrong_bags_are_one_error_on_every_rank, wrong_arguments_are_refused,

@@ -29,8 +29,8 @@ class EmbeddingBag(torch.nn.Module):
     """As torch.nn.EmbeddingBag, with the table spread over ranks; on one rank, with the same results.
 
     Args:
-        num_embeddings, embedding_dim, mode, sparse, include_last_offset, padding_idx: as PyTorch's;
-            with mode "max", NaN is greater than all numbers, and gradients may be sparse.
+        num_embeddings, embedding_dim, mode, sparse, include_last_offset, padding_idx: as PyTorch's.
+            With mode "max", NaN is greater than all numbers, and gradients may be sparse.
         scale_grad_by_freq: divides the gradient of a row by the number of ids in the bags of all ranks that name
             it, as torch.nn.Embedding does in a batch with the samples of all ranks; also with sparse gradients.
         _weight: (num_embeddings, embedding_dim), the same on every rank, of which each takes its piece.
@@ -102,7 +102,8 @@ class EmbeddingBags(torch.nn.Module):
         splits: one name per table, or None: chosen by the tables' sizes and by `ids_per_sample`.
         ids_per_sample: how many ids a sample has in each table, on average; None: one.
         samples: of each rank in a step, about; tables of fewer rows are replicated if they are chosen so.
-        scale_grad_by_freq, max_norm, norm_type, device, dtype: as of EmbeddingBag. Ids of one table do not count for another.
+        scale_grad_by_freq, max_norm, norm_type, device, dtype: as of EmbeddingBag. Ids of one table do not count
+            for another.
 
     weights: by table this rank's piece. full_weight(t) returns a whole table. Errors as EmbeddingBag.
     """
@@ -115,7 +116,8 @@ class EmbeddingBags(torch.nn.Module):
         if not isinstance(padding_idx, (list, tuple)):
             padding_idx = [padding_idx] * len(self.num_embeddings)
         self._tables = _Tables(self.num_embeddings, embedding_dim,
-                               _rules(mode, scale_grad_by_freq, max_norm, norm_type), sparse, include_last_offset, padding_idx, splits, ids_per_sample, samples, device, dtype)
+                               _rules(mode, scale_grad_by_freq, max_norm, norm_type), sparse, include_last_offset,
+                               padding_idx, splits, ids_per_sample, samples, device, dtype)
         count = len(self.num_embeddings)
         self.weights = torch.nn.ParameterList(self._tables.empty(t) for t in range(count))
         self.reset_parameters()
@@ -153,7 +155,8 @@ def _rules(mode, by_frequency, max_norm, norm_type):
         raise ValueError("scale_grad_by_freq is not defined for mode 'max'; leave it out")
     max_norm, norm_type = float("inf") if max_norm is None else float(max_norm), float(norm_type)
     if not max_norm >= 0 or not norm_type > 0:
-        raise ValueError(f"max_norm is {max_norm} and norm_type {norm_type}; give a norm of 0 or more, and a type above 0")
+        raise ValueError(f"max_norm is {max_norm} and norm_type {norm_type}; give a norm of 0 or more, and a type "
+                         "above 0")
     return mode, bool(by_frequency), max_norm, norm_type
 
 
@@ -272,7 +275,7 @@ class _Tables:
     def sums(self, bags, pieces):
         results = self._handle.forward(bags.tensors, bags.with_end, bags.fault, _rows(pieces))
         if self._limits_norms:
-            torch.autograd.graph.increment_version(pieces)
+            torch.autograd.graph.increment_version([piece for piece in pieces if not piece.is_inference()])
         return results
 
     def gradients(self, bags, number, gradients, pieces):
@@ -286,7 +289,7 @@ class _Sums(torch.autograd.Function):
         out, places, context.number = tables.sums(bags, pieces)
         context.tables, context.with_end = tables, bags.with_end
         # Gradients of weights, perhaps another rank's, need the pieces as they are now.
-        context.pieces = [(piece.detach(), piece._version) for piece in pieces]
+        context.pieces = [(piece.detach(), piece._version) for piece in pieces if not piece.is_inference()]
         context.save_for_backward(*bags.tensors, places)
         return out
 
