@@ -18,29 +18,30 @@ std::span<const std::int64_t> numbers_of(const Tensor& t) {
   return {t.const_data_ptr<std::int64_t>(), static_cast<std::size_t>(t.numel())};
 }
 
-std::vector<EmbeddingTable> tables_of(const std::vector<std::int64_t>& rows,
-                                      const std::vector<std::string>& splits,
-                                      const std::vector<std::int64_t>& owners) {
-  require<UsageError>(rows.size() == splits.size() && rows.size() == owners.size(),
-                      "{} embedding tables have {} splits and {} owners", rows.size(),
-                      splits.size(), owners.size());
-  std::vector<EmbeddingTable> tables;
-  for (std::size_t t = 0; t < rows.size(); ++t)
-    tables.push_back({static_cast<std::uint64_t>(rows[t]), parse_embedding_split(splits[t]),
-                      static_cast<int>(owners[t])});
-  return tables;
+std::vector<float*> rows_of(const std::vector<Tensor>& pieces) {
+  std::vector<float*> at;
+  for (const Tensor& piece : pieces) at.push_back(piece.mutable_data_ptr<float>());
+  return at;
 }
+
+// By table: rows, split, owner and the id of padding, or -1.
+using GivenTables = std::vector<std::tuple<std::int64_t, std::string, std::int64_t, std::int64_t>>;
+// The members of EmbeddingRules but padding, in their order, with those of NormLimit.
+using GivenRules = std::tuple<std::string, bool, double, double>;
 
 // Ranks must not divide tables differently.
 void require_equal_tables(World& world, const EmbeddingLayout& layout,
-                          const std::vector<std::int64_t>& padding) {
+                          const EmbeddingRules& rules) {
   Facts facts{{"the number of tables", std::to_string(layout.tables())},
-              {"the width", std::to_string(layout.width())}};
+              {"the width", std::to_string(layout.width())},
+              {"the rules", fmt::format("mode {}, scale_grad_by_freq {}, max_norm {}, norm_type {}",
+                                        to_string(rules.mode), rules.by_frequency, rules.norm.most,
+                                        rules.norm.type)}};
   for (std::size_t t = 0; t < layout.tables(); ++t) {
     const EmbeddingTable& table = layout.table(t);
     facts.emplace_back(fmt::format("table {}", t),
                        fmt::format("{} rows, split {}, owner {}, padding {}", table.rows,
-                                   to_string(table.split), table.owner, padding[t]));
+                                   to_string(table.split), table.owner, rules.padding[t]));
   }
   require_equal<UsageError>(world, "ranks make different embedding tables", facts);
 }
@@ -49,30 +50,30 @@ void require_equal_tables(World& world, const EmbeddingLayout& layout,
 class EmbeddingSteps {
  public:
   virtual ~EmbeddingSteps() = default;
-  virtual std::uint64_t forward(const EmbeddingBatch& batch, std::span<const float* const> pieces,
-                                const Tensor& out) = 0;
+  virtual std::uint64_t forward(const GivenBags& bags, std::span<float* const> pieces,
+                                const BagResults& out) = 0;
   // Returns by table the rows that have a gradient, int64, and their gradients.
-  virtual std::vector<std::pair<Tensor, Tensor>> backward(const EmbeddingBatch& batch,
+  virtual std::vector<std::pair<Tensor, Tensor>> backward(const GivenBags& bags,
                                                           std::uint64_t number,
-                                                          const Tensor& gradient) = 0;
+                                                          const BagGradients& gradients) = 0;
 };
 
 class CpuEmbeddingSteps : public EmbeddingSteps {
  public:
-  CpuEmbeddingSteps(World& world, const EmbeddingLayout& layout, std::vector<std::int64_t> padding)
-      : rank_(world.rank()), embeddings_(world, layout, std::move(padding)) {}
-  std::uint64_t forward(const EmbeddingBatch& batch, std::span<const float* const> pieces,
-                        const Tensor& out) override {
+  CpuEmbeddingSteps(World& world, const EmbeddingLayout& layout, const EmbeddingRules& rules)
+      : rank_(world.rank()), embeddings_(world, layout, rules) {}
+  std::uint64_t forward(const GivenBags& bags, std::span<float* const> pieces,
+                        const BagResults& out) override {
     const ThreadCount threads(thread_share());
-    return embeddings_.forward(batch, pieces, out.mutable_data_ptr<float>());
+    return embeddings_.forward(bags, pieces, out);
   }
-  std::vector<std::pair<Tensor, Tensor>> backward(const EmbeddingBatch& batch, std::uint64_t number,
-                                                  const Tensor& gradient) override {
+  std::vector<std::pair<Tensor, Tensor>> backward(const GivenBags& bags, std::uint64_t number,
+                                                  const BagGradients& gradients) override {
     const ThreadCount threads(thread_share());
-    auto found = embeddings_.backward(batch, number, gradient.const_data_ptr<float>());
+    auto found = embeddings_.backward(bags, number, gradients);
     std::vector<std::pair<Tensor, Tensor>> tensors;
-    for (RowGradients& gradients : found) {
-      auto* const keep = new RowGradients(std::move(gradients));
+    for (RowGradients& of_table : found) {
+      auto* const keep = new RowGradients(std::move(of_table));
       const auto count = static_cast<std::int64_t>(keep->rows.size());
       const auto columns =
           static_cast<std::int64_t>(embeddings_.layout().piece(tensors.size(), rank_).columns);
@@ -92,20 +93,19 @@ class CpuEmbeddingSteps : public EmbeddingSteps {
 
 class GpuEmbeddingSteps : public EmbeddingSteps {
  public:
-  GpuEmbeddingSteps(World& world, const EmbeddingLayout& layout,
-                    const std::vector<std::int64_t>& padding, const torch::Device& device)
+  GpuEmbeddingSteps(World& world, const EmbeddingLayout& layout, const EmbeddingRules& rules,
+                    const torch::Device& device)
       : device_(device), layout_(layout) {
     const OnGpuOf gpu(device_);
-    embeddings_ = GpuEmbeddings::create(world, layout, padding);
+    embeddings_ = GpuEmbeddings::create(world, layout, rules);
   }
-  std::uint64_t forward(const EmbeddingBatch& batch, std::span<const float* const> pieces,
-                        const Tensor& out) override {
+  std::uint64_t forward(const GivenBags& bags, std::span<float* const> pieces,
+                        const BagResults& out) override {
     const OnGpuOf gpu(device_);
-    return embeddings_->forward(batch, pieces, out.mutable_data_ptr<float>(),
-                                current_stream(device_));
+    return embeddings_->forward(bags, pieces, out, current_stream(device_));
   }
-  std::vector<std::pair<Tensor, Tensor>> backward(const EmbeddingBatch& batch, std::uint64_t number,
-                                                  const Tensor& gradient) override {
+  std::vector<std::pair<Tensor, Tensor>> backward(const GivenBags& bags, std::uint64_t number,
+                                                  const BagGradients& gradients) override {
     const OnGpuOf gpu(device_);
     const auto kept = std::make_shared<std::vector<Tensor>>();
     const auto room = [&](std::uint64_t bytes) {
@@ -113,8 +113,8 @@ class GpuEmbeddingSteps : public EmbeddingSteps {
                                    torch::device(device_).dtype(torch::kUInt8)));
       return kept->back().mutable_data_ptr();
     };
-    const auto found = embeddings_->backward(batch, number, gradient.const_data_ptr<float>(), room,
-                                             current_stream(device_));
+    const auto found =
+        embeddings_->backward(bags, number, gradients, room, current_stream(device_));
     std::vector<std::pair<Tensor, Tensor>> tensors;
     const auto tensor = [&](const void* at, at::IntArrayRef shape, torch::ScalarType type) {
       const auto options = torch::device(device_).dtype(type);
@@ -122,12 +122,12 @@ class GpuEmbeddingSteps : public EmbeddingSteps {
       return torch::from_blob(
           const_cast<void*>(at), shape, [kept](void*) {}, options);
     };
-    for (const GpuRowGradients& gradients : found) {
-      const auto count = static_cast<std::int64_t>(gradients.count);
+    for (const GpuRowGradients& of_table : found) {
+      const auto count = static_cast<std::int64_t>(of_table.count);
       const auto columns =
           static_cast<std::int64_t>(layout_.piece(tensors.size(), current_world().rank()).columns);
-      tensors.emplace_back(tensor(gradients.rows, {count}, torch::kInt64),
-                           tensor(gradients.values, {count, columns}, torch::kFloat32));
+      tensors.emplace_back(tensor(of_table.rows, {count}, torch::kInt64),
+                           tensor(of_table.values, {count, columns}, torch::kFloat32));
     }
     return tensors;
   }
@@ -141,13 +141,12 @@ class GpuEmbeddingSteps : public EmbeddingSteps {
 // Tables of one width over the ranks of this process's world.
 class EmbeddingsHandle : public torch::CustomClassHolder {
  public:
-  EmbeddingsHandle(EmbeddingLayout layout, const std::vector<std::int64_t>& padding,
-                   const torch::Device& device)
-      : world_(current_world()), layout_(std::move(layout)), device_(device) {
+  EmbeddingsHandle(EmbeddingLayout layout, const EmbeddingRules& rules, const torch::Device& device)
+      : world_(current_world()), layout_(std::move(layout)), max_(rules.max()), device_(device) {
     if (device.is_cuda())
-      steps_ = std::make_unique<GpuEmbeddingSteps>(world_, layout_, padding, device);
+      steps_ = std::make_unique<GpuEmbeddingSteps>(world_, layout_, rules, device);
     else
-      steps_ = std::make_unique<CpuEmbeddingSteps>(world_, layout_, padding);
+      steps_ = std::make_unique<CpuEmbeddingSteps>(world_, layout_, rules);
   }
 
   const EmbeddingLayout& layout() const { return layout_; }
@@ -161,41 +160,53 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
   // Returns the ids of the rows of that piece, on the CPU.
   Tensor ids(std::int64_t t) const { return ids_of_rank(checked(t), world_.rank()); }
 
-  // Returns the sums, samples x tables x width, and the number of the batch.
-  std::tuple<Tensor, std::int64_t> forward(const std::vector<Tensor>& bags, bool with_end,
-                                           bool mean, const std::string& fault,
-                                           const std::vector<Tensor>& pieces) {
-    const EmbeddingBatch batch = batch_of(bags, with_end, mean, fault);
+  // Returns the sums, samples x tables x width, in mode max likewise the places of the maxima, else
+  // nothing, and the number of the batch.
+  std::tuple<Tensor, Tensor, std::int64_t> forward(const std::vector<Tensor>& bags, bool with_end,
+                                                   const std::string& fault,
+                                                   const std::vector<Tensor>& pieces) {
+    const GivenBags given = given_of(bags, with_end, fault);
     const auto tables = static_cast<std::int64_t>(layout().tables());
-    std::vector<const float*> at;
-    for (const Tensor& piece : pieces) at.push_back(piece.const_data_ptr<float>());
-    const auto bags_of_table = static_cast<std::int64_t>(batch.bags.count()) / tables;
+    const auto bags_of_table = static_cast<std::int64_t>(given.count()) / tables;
     const Tensor out =
         torch::empty({bags_of_table, tables, static_cast<std::int64_t>(layout().width())},
                      torch::device(device_).dtype(torch::kFloat32));
+    const Tensor places = torch::empty(max_ ? out.sizes() : at::IntArrayRef{0},
+                                       torch::device(device_).dtype(torch::kInt32));
     const auto number = with_python_errors([&] {
       const std::lock_guard lock(operation_mutex());
-      return steps_->forward(batch, at, out);
+      return steps_->forward(given, rows_of(pieces),
+                             {out.mutable_data_ptr<float>(), places_at(places)});
     });
-    return {out, static_cast<std::int64_t>(number)};
+    return {out, places, static_cast<std::int64_t>(number)};
   }
 
   // Returns by table the gradient of this rank's piece: sparse, coalesced, of the rows that have
-  // one, or dense.
-  std::vector<Tensor> backward(const std::vector<Tensor>& bags, bool with_end, bool mean,
+  // one, or dense. `gradients`: of the sums, the places that forward() has returned, and perhaps
+  // where gradients of weights are written.
+  // `pieces`: none, or as forward() has read them.
+  std::vector<Tensor> backward(const std::vector<Tensor>& bags, bool with_end,
                                const std::string& fault, std::int64_t number,
-                               const Tensor& gradient, bool sparse) {
-    const EmbeddingBatch batch = batch_of(bags, with_end, mean, fault);
+                               const std::vector<Tensor>& gradients,
+                               const std::vector<Tensor>& pieces, bool sparse) {
+    const GivenBags given = given_of(bags, with_end, fault);
+    const std::vector<float*> read = rows_of(pieces);
+    const std::vector<const float*> at(read.begin(), read.end());
+    const BagGradients of_bags{
+        .sums = gradients[0].const_data_ptr<float>(),
+        .places = places_at(gradients[1]),
+        .weights = gradients.size() > 2 ? gradients[2].mutable_data_ptr<float>() : nullptr,
+        .pieces = at};
     const auto found = with_python_errors([&] {
       const std::lock_guard lock(operation_mutex());
-      return steps_->backward(batch, static_cast<std::uint64_t>(number), gradient);
+      return steps_->backward(given, static_cast<std::uint64_t>(number), of_bags);
     });
-    std::vector<Tensor> gradients;
+    std::vector<Tensor> of_tables;
     for (const auto& [rows, values] : found) {
-      const auto shape = piece(static_cast<std::int64_t>(gradients.size()));
-      gradients.push_back(gradient_tensor(rows, values, shape[0], sparse));
+      const auto shape = piece(static_cast<std::int64_t>(of_tables.size()));
+      of_tables.push_back(gradient_tensor(rows, values, shape[0], sparse));
     }
-    return gradients;
+    return of_tables;
   }
 
   // Collective. Returns the whole of a table, rows x width, of everyone's pieces, on the CPU.
@@ -227,15 +238,17 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
                  {reinterpret_cast<std::uint64_t*>(ids.mutable_data_ptr()), piece.rows});
     return ids;
   }
+  static Slot* places_at(const Tensor& places) {
+    return reinterpret_cast<Slot*>(places.mutable_data_ptr<std::int32_t>());
+  }
   // `bags`: ids, offsets and perhaps weights.
-  static EmbeddingBatch batch_of(const std::vector<Tensor>& bags, bool with_end, bool mean,
-                                 const std::string& fault) {
-    return {{.ids = numbers_of(bags[0]),
-             .offsets = numbers_of(bags[1]),
-             .with_end = with_end,
-             .weights = bags.size() > 2 ? bags[2].const_data_ptr<float>() : nullptr,
-             .fault = fault},
-            mean};
+  static GivenBags given_of(const std::vector<Tensor>& bags, bool with_end,
+                            const std::string& fault) {
+    return {.ids = numbers_of(bags[0]),
+            .offsets = numbers_of(bags[1]),
+            .with_end = with_end,
+            .weights = bags.size() > 2 ? bags[2].const_data_ptr<float>() : nullptr,
+            .fault = fault};
   }
   static Tensor gradient_tensor(const Tensor& at, const Tensor& values, std::int64_t rows,
                                 bool sparse) {
@@ -257,22 +270,28 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
 
   World& world_;
   const EmbeddingLayout layout_;
+  const bool max_;
   const torch::Device device_;
   std::unique_ptr<EmbeddingSteps> steps_;
 };
 
-c10::intrusive_ptr<EmbeddingsHandle> make_embeddings(const std::vector<std::int64_t>& rows,
-                                                     std::int64_t width,
-                                                     const std::vector<std::string>& splits,
-                                                     const std::vector<std::int64_t>& owners,
-                                                     const std::vector<std::int64_t>& padding,
+c10::intrusive_ptr<EmbeddingsHandle> make_embeddings(const GivenTables& given, std::int64_t width,
+                                                     const GivenRules& of_all,
                                                      const torch::Device& device) {
   return with_python_errors([&] {
     World& world = current_world();
-    const EmbeddingLayout layout(tables_of(rows, splits, owners), static_cast<std::uint64_t>(width),
-                                 world.size());
-    if (world.size() > 1) require_equal_tables(world, layout, padding);
-    return c10::make_intrusive<EmbeddingsHandle>(layout, padding, device);
+    std::vector<EmbeddingTable> tables;
+    EmbeddingRules rules{.mode = parse_bag_mode(std::get<0>(of_all)),
+                         .by_frequency = std::get<1>(of_all),
+                         .norm = {std::get<2>(of_all), std::get<3>(of_all)}};
+    for (const auto& [rows, split, owner, padding] : given) {
+      tables.push_back({static_cast<std::uint64_t>(rows), parse_embedding_split(split),
+                        static_cast<int>(owner)});
+      rules.padding.push_back(padding);
+    }
+    const EmbeddingLayout layout(tables, static_cast<std::uint64_t>(width), world.size());
+    if (world.size() > 1) require_equal_tables(world, layout, rules);
+    return c10::make_intrusive<EmbeddingsHandle>(layout, rules, device);
   });
 }
 
@@ -286,14 +305,15 @@ TORCH_LIBRARY_FRAGMENT(plait, m) {
       .def("whole", [](const EmbeddingsRef& e, std::int64_t t,
                        const Tensor& piece) { return e->whole(t, piece); })
       .def("forward",
-           [](const EmbeddingsRef& e, const std::vector<Tensor>& bags, bool with_end, bool mean,
+           [](const EmbeddingsRef& e, const std::vector<Tensor>& bags, bool with_end,
               const std::string& fault, const std::vector<Tensor>& pieces) {
-             return e->forward(bags, with_end, mean, fault, pieces);
+             return e->forward(bags, with_end, fault, pieces);
            })
       .def("backward",
-           [](const EmbeddingsRef& e, const std::vector<Tensor>& bags, bool with_end, bool mean,
-              const std::string& fault, std::int64_t number, const Tensor& gradient, bool sparse) {
-             return e->backward(bags, with_end, mean, fault, number, gradient, sparse);
+           [](const EmbeddingsRef& e, const std::vector<Tensor>& bags, bool with_end,
+              const std::string& fault, std::int64_t number, const std::vector<Tensor>& gradients,
+              const std::vector<Tensor>& pieces, bool sparse) {
+             return e->backward(bags, with_end, fault, number, gradients, pieces, sparse);
            });
 }
 

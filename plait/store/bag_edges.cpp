@@ -84,12 +84,14 @@ OwnedBags owned_bags(const Bags& bags, std::size_t t, const StoredRows& places, 
     if (mean) owned.scale.push_back(1.0f / static_cast<float>(size_of_bag(bags, first + b)));
   }
   owned.rows.resize(owned.offsets.back());
+  owned.places.resize(owned.rows.size());
   if (bags.weights != nullptr) owned.weights.resize(owned.rows.size());
   parallel_blocks(owned.bags.size(), kBagGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) {
       EdgeOffset at = owned.offsets[k];
       for_owned(bags, first + owned.bags[k], places, rank, [&](EdgeOffset e, Slot row) {
         owned.rows[at] = row;
+        owned.places[at] = static_cast<Slot>(e - bags.offsets[first + owned.bags[k]]);
         if (bags.weights != nullptr) owned.weights[at] = bags.weights[e];
         ++at;
       });
@@ -116,6 +118,7 @@ void GradientEdges::add(const Bags& bags, std::size_t t, Slot first_from, bool m
   rows.resize(before + bags.end(t) - begin);
   from.resize(rows.size());
   if (weighted) weights.resize(rows.size());
+  if (placed) places.resize(rows.size());
   parallel_blocks(bags.per_table, kBagGrain, [&](std::size_t first, std::size_t last) {
     for (std::size_t b = first; b < last; ++b) {
       const std::uint64_t bag = t * bags.per_table + b;
@@ -124,6 +127,7 @@ void GradientEdges::add(const Bags& bags, std::size_t t, Slot first_from, bool m
         const EdgeOffset to = before + e - begin;
         rows[to] = bags.ids[e];
         from[to] = first_from + static_cast<Slot>(b);
+        if (placed) places[to] = static_cast<Slot>(e - bags.offsets[bag]);
         if (weighted) weights[to] = bags.weights == nullptr ? share : share * bags.weights[e];
       }
     }
@@ -132,6 +136,7 @@ void GradientEdges::add(const Bags& bags, std::size_t t, Slot first_from, bool m
 
 void GradientEdges::add(const OwnedBags& bags, Slot first_from) {
   rows.insert(rows.end(), bags.rows.begin(), bags.rows.end());
+  if (placed) places.insert(places.end(), bags.places.begin(), bags.places.end());
   for (std::size_t k = 0; k < bags.bags.size(); ++k)
     for (EdgeOffset e = bags.offsets[k]; e < bags.offsets[k + 1]; ++e) {
       from.push_back(first_from + bags.bags[k]);
@@ -139,6 +144,14 @@ void GradientEdges::add(const OwnedBags& bags, Slot first_from) {
       const float share = bags.scale.empty() ? 1.0f : bags.scale[k];
       weights.push_back(bags.weights.empty() ? share : share * bags.weights[e]);
     }
+}
+
+std::vector<Slot> EdgesByRow::ids_by_row() const {
+  std::vector<Slot> ids(rows.size());
+  for (std::size_t k = 0; k < rows.size(); ++k)
+    for (EdgeOffset e = offsets[k]; e < offsets[k + 1]; ++e)
+      ids[k] += counts.empty() ? 1 : counts[e];
+  return ids;
 }
 
 EdgesByRow by_row(GradientEdges edges, std::uint64_t rows) {
@@ -152,10 +165,14 @@ EdgesByRow by_row(GradientEdges edges, std::uint64_t rows) {
   sorted.offsets.push_back(keys.size());
   sorted.from.resize(keys.size());
   sorted.weights.resize(edges.weights.size());
+  sorted.counts.resize(edges.counts.size());
+  sorted.places.resize(edges.places.size());
   parallel_blocks(keys.size(), kEdgeGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       sorted.from[i] = edges.from[keys[i].edge];
       if (!sorted.weights.empty()) sorted.weights[i] = edges.weights[keys[i].edge];
+      if (!sorted.counts.empty()) sorted.counts[i] = edges.counts[keys[i].edge];
+      if (!sorted.places.empty()) sorted.places[i] = edges.places[keys[i].edge];
     }
   });
   return sorted;

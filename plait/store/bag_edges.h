@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "plait/base/raw_vector.h"
@@ -12,11 +13,18 @@
 
 namespace plait {
 
+// Returns the offsets from `first` (0 or 1) on, one per bag or row: their begins or their ends.
+inline std::span<const EdgeOffset> offsets_from(const std::vector<EdgeOffset>& offsets,
+                                                std::size_t first) {
+  return std::span(offsets).subspan(first, offsets.size() - 1);
+}
+
 // The bags of a table that have rows of one rank, ascending, and their edges to these rows.
 struct OwnedBags {
   std::vector<Slot> bags;           // numbers of bags of this table
   std::vector<EdgeOffset> offsets;  // one per bag and one more
   RawVector<Slot> rows;             // local rows, in the order of ids
+  RawVector<Slot> places;           // of ids in their bags
   RawVector<float> weights;         // one per edge; empty: all 1
   std::vector<float> scale;         // one per bag: 1 / the ids of the whole bag; or empty
 };
@@ -34,7 +42,10 @@ struct GradientEdges {
   RawVector<Slot> rows;
   RawVector<Slot> from;
   RawVector<float> weights;  // one per edge, if `weighted`; else all are 1
+  RawVector<Slot> counts;    // of ids that each edge stands for; empty: all 1
+  RawVector<Slot> places;    // of ids in their bags, if `placed`
   bool weighted = false;     // must be set before edges are added that are to weigh
+  bool placed = false;       // likewise
 
   // Adds the edges of all bags of table t, the first of which reads row first_from of gradients.
   // `mean`: an edge weighs 1 / the ids of its bag.
@@ -49,6 +60,10 @@ struct EdgesByRow {
   std::vector<EdgeOffset> offsets;  // one per such row and one more
   RawVector<Slot> from;
   RawVector<float> weights;
+  RawVector<Slot> counts, places;
+
+  // Returns the number of ids that name each row.
+  std::vector<Slot> ids_by_row() const;
 };
 // Sorts the edges by row, those of a row in the order given, by all threads. `rows`: of the table.
 EdgesByRow by_row(GradientEdges edges, std::uint64_t rows);

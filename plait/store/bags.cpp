@@ -13,6 +13,33 @@ namespace {
 constexpr std::size_t kBagGrain = 512;
 constexpr std::size_t kIdGrain = std::size_t{1} << 16;
 
+// Returns the bags of a block of work that reads each id once. To wake threads costs more than to
+// read as many ids as a block has on average.
+std::size_t bag_grain(const GivenBags& given) {
+  const std::uint64_t numbers = given.ids.size() + given.count();
+  return std::max<std::size_t>(kBagGrain,
+                               kIdGrain * given.count() / std::max<std::uint64_t>(1, numbers));
+}
+
+// Returns the smallest i below `count` that is wrong, or `count`. It looks at some at a time
+// without branches, because hardly any are wrong.
+template <class Wrong>
+std::size_t first_wrong(std::size_t count, Wrong wrong) {
+  constexpr std::size_t kChunk = 256;
+  const auto end_of_chunk = [&](std::size_t chunk) {
+    return std::min(count, (chunk + 1) * kChunk);
+  };
+  const std::size_t chunks = (count + kChunk - 1) / kChunk;
+  const std::size_t chunk = first_where(chunks, kIdGrain / kChunk, [&](std::size_t c) {
+    bool any = false;
+    for (std::size_t i = c * kChunk; i < end_of_chunk(c); ++i) any |= wrong(i);
+    return any;
+  });
+  std::size_t i = std::min(count, chunk * kChunk);
+  while (i < count && !wrong(i)) ++i;
+  return i;
+}
+
 std::uint64_t end_of(const GivenBags& given, std::uint64_t bag) { return given.begin_of(bag + 1); }
 
 void check_offsets(const GivenBags& given, std::size_t tables) {
@@ -27,10 +54,11 @@ void check_offsets(const GivenBags& given, std::size_t tables) {
                       "there are {} ids, but offsets are of no bag that they belong to", ids);
   require<UsageError>(offsets.empty() || offsets[0] == 0, "offsets[0] is {}, but must be 0",
                       offsets.empty() ? 0 : offsets[0]);
-  const std::size_t bad = first_where(offsets.size(), kIdGrain, [&](std::size_t k) {
-    return offsets[k] > ids || (k > 0 && offsets[k] < offsets[k - 1]);
-  });
-  if (bad < offsets.size()) {
+  const std::size_t behind_first = offsets.empty() ? 0 : offsets.size() - 1;
+  const std::size_t bad = 1 + first_wrong(behind_first, [&](std::size_t k) {
+                            return offsets[k + 1] > ids || offsets[k + 1] < offsets[k];
+                          });
+  if (bad <= behind_first) {
     require<UsageError>(offsets[bad] <= ids, "offsets[{}] is {}, beyond the {} ids", bad,
                         offsets[bad], ids);
     throw UsageError(fmt::format("offsets[{}] is {}, below offsets[{}], which is {}", bad,
@@ -51,14 +79,24 @@ std::uint64_t kept_of(const GivenBags& given, std::uint64_t bag, std::int64_t pa
 void write_offsets(const GivenBags& given, const BagTables& tables, EdgeOffset* offsets) {
   const std::uint64_t count = given.count();
   const std::uint64_t per_table = count / tables.rows.size();
-  const bool all = std::ranges::all_of(tables.padding, [](std::int64_t id) { return id < 0; });
   offsets[0] = 0;
-  parallel_blocks(count, kBagGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(count, bag_grain(given), [&](std::size_t begin, std::size_t end) {
     for (std::size_t bag = begin; bag < end; ++bag)
-      offsets[bag + 1] =
-          all ? end_of(given, bag) : kept_of(given, bag, tables.padding[bag / per_table]);
+      offsets[bag + 1] = kept_of(given, bag, tables.padding[bag / per_table]);
   });
-  for (std::uint64_t bag = 0; !all && bag < count; ++bag) offsets[bag + 1] += offsets[bag];
+  for (std::uint64_t bag = 0; bag < count; ++bag) offsets[bag + 1] += offsets[bag];
+}
+
+// Copies bags of tables without padding.
+void copy_bags(const GivenBags& given, const BagMemory& to) {
+  parallel_blocks(given.count() + 1, kIdGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t bag = begin; bag < end; ++bag) to.offsets[bag] = given.begin_of(bag);
+  });
+  parallel_blocks(given.ids.size(), kIdGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) to.ids[i] = static_cast<Slot>(given.ids[i]);
+    if (given.weights != nullptr)
+      std::copy(given.weights + begin, given.weights + end, to.weights + begin);
+  });
 }
 
 }  // namespace
@@ -72,7 +110,7 @@ void check_bags(const GivenBags& given, const BagTables& tables) {
     const auto first = static_cast<std::size_t>(given.offsets[t * per_table]);
     const std::size_t last = end_of(given, (t + 1) * per_table - 1);
     const std::uint64_t rows = tables.rows[t];
-    const std::size_t bad = first_where(last - first, kIdGrain, [&](std::size_t i) {
+    const std::size_t bad = first_wrong(last - first, [&](std::size_t i) {
       return static_cast<std::uint64_t>(given.ids[first + i]) >= rows;
     });
     if (bad == last - first) continue;
@@ -85,10 +123,15 @@ void check_bags(const GivenBags& given, const BagTables& tables) {
 }
 
 Bags write_bags(const GivenBags& given, const BagTables& tables, const BagMemory& to) {
-  write_offsets(given, tables, to.offsets);
   const std::uint64_t per_table = given.count() / tables.rows.size();
   const bool weighted = given.weights != nullptr;
-  parallel_blocks(given.count(), kBagGrain, [&](std::size_t begin, std::size_t end) {
+  const Bags bags{to.offsets, to.ids, weighted ? to.weights : nullptr, per_table};
+  if (std::ranges::all_of(tables.padding, [](std::int64_t id) { return id < 0; })) {
+    copy_bags(given, to);
+    return bags;
+  }
+  write_offsets(given, tables, to.offsets);
+  parallel_blocks(given.count(), bag_grain(given), [&](std::size_t begin, std::size_t end) {
     for (std::size_t bag = begin; bag < end; ++bag) {
       const std::int64_t padding = tables.padding[bag / per_table];
       const std::uint64_t last = end_of(given, bag);
@@ -101,7 +144,7 @@ Bags write_bags(const GivenBags& given, const BagTables& tables, const BagMemory
       }
     }
   });
-  return {to.offsets, to.ids, weighted ? to.weights : nullptr, per_table};
+  return bags;
 }
 
 }  // namespace plait

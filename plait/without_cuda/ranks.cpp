@@ -43,7 +43,7 @@ std::unique_ptr<Aggregator> on_host_memory(std::unique_ptr<GpuAggregator> aggreg
 }
 
 std::unique_ptr<GpuEmbeddings> GpuEmbeddings::create(World&, const EmbeddingLayout&,
-                                                     const std::vector<std::int64_t>&) {
+                                                     const EmbeddingRules&) {
   use_gpu(0);  // throws
   return nullptr;
 }

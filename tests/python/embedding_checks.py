@@ -62,13 +62,13 @@ def own_part(layer, t, whole):
 
 def many_tables_are_as_pytorch():
     rows, width = [50, 1, 300, 7, 40], 12
-    for mode in ("sum", "mean"):
+    for mode in ("sum", "mean", "max"):
         for sparse in (True, False):
             layer = EmbeddingBags(rows, width, mode=mode, sparse=sparse, padding_idx=[None, None, 3, -1, 0],
                                   splits=["replicated", "table", "rows", "columns", "table"])
             plain = [torch.nn.EmbeddingBag(n, width, mode=mode, padding_idx=p, _weight=w) for n, p, w in
                      zip(rows, [None, None, 3, 6, 0], whole_tables(layer, len(rows)))]
-            for step in range(2):
+            for step in range(3):
                 check_step(layer, plain, mode, step)
 
 
@@ -80,15 +80,21 @@ def check_step(layer, plain, mode, step):
     for rank in range(plait.world_size()):
         bags = bags_of(rank, layer.num_embeddings, samples(rank), step)
         parts = [table_bags(bags, t, tables) for t in range(tables)]
-        weighted = mode == "sum" and step == 1
+        weighted = mode == "sum" and step > 0
+        if step > 1:
+            for part in parts:
+                part[2].requires_grad_()
         wanted = torch.stack([p(ids, offsets, weights if weighted else None)
                               for p, (ids, offsets, weights) in zip(plain, parts)], 1)
         gradient = gradient_of(rank, samples(rank), tables, width)
         wanted.backward(gradient)
         if rank == plait.rank():
-            out = layer(*bags[:2], bags[2] if weighted else None)
+            weights = bags[2].detach().requires_grad_(step > 1)
+            out = layer(*bags[:2], weights if weighted else None)
             close(out, wanted)
             out.backward(gradient)
+            if weighted and step > 1:
+                close(weights.grad, torch.cat([part[2].grad for part in parts]))
     for t, p in enumerate(plain):
         piece = layer.weights[t]
         if piece.numel() > 0:
@@ -214,13 +220,130 @@ def wrong_bags_are_one_error_on_every_rank():
         ((*right, torch.ones(3)), "per_sample_weights are torch.float32 of shape (3,) on "
                                   f"{there}; use one float32 on {there} for each of 2 ids"),
         ((*right, [1.0, 2.0]), "per_sample_weights must be a tensor, but there is a list"),
-        ((*right, torch.ones(2, requires_grad=True)), "gradients for per_sample_weights are not supported yet; "
-                                                      "pass .detach()"),
     ):
         with pytest.raises(ValueError) as error:
             layer(*(wrong if plait.rank() == last else right))
         assert str(error.value).split("\n")[0] == prefix + text
     close(layer(*right)[0, 0], layer.full_weight(0)[1])
+
+
+def norms_are_limited():
+    """Against PyTorch on the CPU: on GPUs, it knows no norms but 1 and 2."""
+    for split in SPLITS:
+        for mode, width, norm_type in (("sum", 1, 1.0), ("mean", 2, 2.0), ("max", 37, float("inf")), ("sum", 5, 3.0)):
+            limit = 0.3 * width ** (1 / norm_type)
+            layer = EmbeddingBag(20, width, limit, norm_type, mode=mode, split=split, padding_idx=3)
+            plain = torch.nn.EmbeddingBag(20, width, limit, norm_type, mode=mode, padding_idx=3,
+                                          _weight=layer.full_weight().detach().cpu())
+            every = [torch.randint(12, (samples(rank), 3), generator=torch.Generator(DEVICE).manual_seed(rank)).cpu()
+                     for rank in range(plait.world_size())]
+            before = plain.weight.detach().clone()
+            plain(torch.cat(every))  # all rows are limited before any rank reads one
+            wanted = plain(every[plait.rank()])
+            ids = every[plait.rank()].to(DEVICE)
+            found = layer(ids)
+            close(found.cpu(), wanted)
+            close(layer.full_weight().cpu(), plain.weight)
+            assert not torch.equal(before, plain.weight), (split, mode, before, plain.weight, every)
+            found.sum().backward()
+            close(layer(ids), found)  # once is enough
+    tables = EmbeddingBags([9, 30], 4, mode="sum", splits=["replicated", "columns"], max_norm=0.5)
+    ids, weights = torch.tensor([plait.rank(), 7]), torch.ones(2, requires_grad=True)
+    out = tables(ids, torch.tensor([0, 1]), weights)
+    assert out.norm(dim=2).max() < 0.501
+    out.sum().backward()
+    close(weights.grad, torch.stack([tables.full_weight(t)[ids[t]].sum() for t in range(2)]))
+    replicated = tables.full_weight(0)
+    assert (replicated[:plait.world_size()].norm(dim=1) < 0.501).all()
+    close(replicated, tables.weights[0])
+
+
+def layers_serve_inference():
+    with torch.inference_mode():
+        layer = EmbeddingBag(9, 4, max_norm=0.5, split="columns")
+        assert layer(torch.tensor([[1, 2], [3, 4]])).norm(dim=1).max() < 0.501
+
+
+def maxima_go_to_their_first_place():
+    for split in SPLITS:
+        for width in (1, 2, 37):
+            layer = EmbeddingBag(20, width, mode="max", split=split, padding_idx=3)
+            with torch.no_grad():  # ties
+                layer.load_full_weight(layer.full_weight().round())
+            plain = torch.nn.EmbeddingBag(20, width, mode="max", padding_idx=3, _weight=layer.full_weight().detach())
+            for rank in range(plait.world_size()):
+                own = rank == plait.rank()
+                ids = torch.randint(20, (samples(rank), 6), generator=torch.Generator(DEVICE).manual_seed(rank))
+                wanted = plain(ids)
+                wanted.backward(gradient_of(rank, len(ids), 1, width).squeeze(1))
+                if own:
+                    found = layer(ids)
+                    assert torch.equal(found, wanted)
+                    found.backward(gradient_of(rank, len(ids), 1, width).squeeze(1))
+            if layer.weight.numel() > 0:
+                whole = torch.empty_like(layer.weight)
+                layer._tables.load(0, whole, plain.weight.grad)
+                close(layer.weight.grad, whole)
+            layer.load_full_weight(torch.tensor([[1.0], [float("nan")], [3.0]]).repeat(7, width)[:20])
+            assert layer(torch.tensor([[0, 1, 2]])).isnan().all()
+            assert (layer(torch.tensor([[0, 5, 3, 0]])) == 3).all()  # without padding, 3 of 5
+
+
+def gradient_of_ids(bags, gradient, padding, mode):
+    """Returns for each id of a table its share of the gradient of its bag."""
+    ids, offsets, _ = bags
+    sizes = torch.diff(torch.cat([offsets, torch.tensor([len(ids)])]))
+    bag = torch.arange(len(offsets)).repeat_interleave(sizes)
+    counts = torch.zeros(len(offsets)).index_add_(0, bag, (ids != (-1 if padding is None else padding)).float())
+    return gradient[bag] / (counts.clamp(min=1)[bag, None] if mode == "mean" else 1)
+
+
+def gradients_are_scaled_by_frequency():
+    """Against torch.nn.Embedding: on the CPU, torch.nn.EmbeddingBag divides by the frequency of another id."""
+    rows, width, padding = [50, 1, 30, 7], 5, [2, None, 3, None]
+    for mode in ("sum", "mean"):
+        for sparse in (True, False):
+            layer = EmbeddingBags(rows, width, mode=mode, sparse=sparse, padding_idx=padding,
+                                  splits=["replicated", "table", "rows", "columns"], scale_grad_by_freq=True)
+            tables = whole_tables(layer, len(rows))
+            layers = [(bags_of(rank, rows, samples(rank)), gradient_of(rank, samples(rank), len(rows), width))
+                      for rank in range(plait.world_size())]
+            bags, gradient = layers[plait.rank()]
+            layer(*bags[:2]).backward(gradient)
+            for t, weight in enumerate(tables):
+                parts = [table_bags(bags, t, len(rows)) for bags, _ in layers]
+                ids = torch.cat([ids for ids, *_ in parts])
+                gradient = torch.cat([gradient_of_ids(part, g[:, t], padding[t], mode)
+                                      for part, (_, g) in zip(parts, layers)])
+                plain = torch.nn.Embedding(rows[t], width, padding_idx=padding[t], scale_grad_by_freq=True,
+                                           _weight=weight)
+                plain(ids).backward(gradient)
+                found = layer.weights[t].grad
+                if found.numel() > 0:
+                    close(found.to_dense() if sparse else found, own_part(layer, t, plain.weight.grad))
+
+
+def weights_of_ids_have_gradients():
+    for split in SPLITS:
+        for width in (1, 2, 37):  # fewer columns than ranks, and odd
+            layer = EmbeddingBag(20, width, mode="sum", split=split, padding_idx=3)
+            plain = torch.nn.EmbeddingBag(20, width, mode="sum", padding_idx=3, _weight=layer.full_weight().detach())
+            count = samples(plait.rank())
+            ids = torch.randint(20, (count, 6), generator=torch.Generator(DEVICE).manual_seed(plait.rank()))
+            weights = [torch.linspace(-1, 1, 6 * count).view(count, 6).requires_grad_() for _ in range(2)]
+            for table, of_ids in zip((layer, plain), weights):
+                table.weight.requires_grad_(False)
+                table(ids, per_sample_weights=of_ids).sin().sum().backward()
+            close(*(w.grad for w in weights))
+    layer = EmbeddingBag(20, 4, mode="sum", split="rows")
+    ids, weights = torch.tensor([[1, 2]]), torch.ones(1, 2, requires_grad=True)
+    out = layer(ids, per_sample_weights=weights).sum()
+    with torch.no_grad():
+        layer.weight.add_(1)
+    with pytest.raises(ValueError, match="need the tables as they were in forward"):
+        out.backward()
+    layer(ids, per_sample_weights=weights).sum().backward()
+    close(weights.grad[0], layer.full_weight()[[1, 2]].sum(1))
 
 
 def tables_without_ids_have_empty_gradients():
@@ -251,10 +374,11 @@ def ids_that_are_changed_before_backward_are_one_error():
 
 
 def wrong_arguments_are_refused():
-    for options in ({"max_norm": 1.0}, {"scale_grad_by_freq": True}, {"mode": "max"}, {"dtype": torch.float64}):
-        with pytest.raises(NotImplementedError):
-            EmbeddingBag(10, 4, **options)
-    for options in ({"padding_idx": 10}, {"split": "cells"}, {"_weight": torch.zeros(10, 5)}):
+    with pytest.raises(NotImplementedError):
+        EmbeddingBag(10, 4, dtype=torch.float64)
+    for options in ({"mode": "least"}, {"max_norm": -1.0}, {"max_norm": 1.0, "norm_type": 0},
+                    {"mode": "max", "scale_grad_by_freq": True}, {"padding_idx": 10}, {"split": "cells"},
+                    {"_weight": torch.zeros(10, 5)}):
         with pytest.raises(ValueError):
             EmbeddingBag(10, 4, **options)
     for rows, options in (([10, 20], {"splits": ["rows"]}), ([10, 20], {"splits": "rows"}), ([], {}), ([-1], {}),
@@ -276,7 +400,9 @@ def different_tables_are_refused():
             EmbeddingBag(10 + plait.rank(), 4, split="rows")
 
 
-CHECKS = [many_tables_are_as_pytorch, one_table_is_as_pytorch, weights_do_not_depend_on_ranks,
+CHECKS = [many_tables_are_as_pytorch, one_table_is_as_pytorch, weights_of_ids_have_gradients,
+          gradients_are_scaled_by_frequency, maxima_go_to_their_first_place, norms_are_limited, layers_serve_inference,
+          weights_do_not_depend_on_ranks,
           rows_optimisers_are_as_pytorch, replicated_tables_stay_equal, mean_over_ranks_takes_them,
           layers_are_saved_and_loaded, tables_without_ids_have_empty_gradients,
           ids_that_are_changed_before_backward_are_one_error, wrong_bags_are_one_error_on_every_rank, wrong_arguments_are_refused,

@@ -12,6 +12,7 @@
 
 #include "plait/store/bags.h"
 #include "plait/store/embedding_layout.h"
+#include "plait/store/embedding_rules.h"
 #include "tests/support/table_rows.h"
 #include "tests/world/ranks.h"
 
@@ -44,7 +45,8 @@ struct RankBags {
 
 struct EmbeddingCase {
   std::uint64_t width = 5;
-  bool mean = false, weighted = false;
+  BagMode mode = BagMode::sum;
+  bool weighted = false, by_frequency = false;
   std::vector<EmbeddingTable> tables;
   BagTables as;  // the same tables
 
@@ -53,13 +55,35 @@ struct EmbeddingCase {
     as.rows.push_back(rows);
     as.padding.push_back(padding);
   }
+  EmbeddingRules rules() const {
+    return {.padding = as.padding, .mode = mode, .by_frequency = by_frequency};
+  }
   std::string text() const {
-    return fmt::format("width {}, {} tables, mean {}, weighted {}: ", width, tables.size(), mean,
-                       weighted);
+    return fmt::format("width {}, {} tables, mode {}, weighted {}, by frequency {}: ", width,
+                       tables.size(), to_string(mode), weighted, by_frequency);
   }
 };
 
-// Calls use(bag of the table, id, weight) for each id of a table that counts.
+// A place among ids begin .. end - 1 of a bag of table t.
+struct PlaceInBag {
+  std::size_t t;
+  std::int64_t begin, end, at;
+};
+// Tells whether a column of this row is greater than those before, and as great as those behind.
+inline bool is_first_maximum(const EmbeddingCase& c, const RankBags& bags, const PlaceInBag& p,
+                             std::size_t column) {
+  const auto id = [&](std::int64_t i) { return bags.ids[static_cast<std::size_t>(i)]; };
+  const auto value = [&](std::int64_t i) {
+    return table_value(static_cast<std::uint64_t>(id(i)) + p.t, column);
+  };
+  for (std::int64_t i = p.begin; i < p.end; ++i) {
+    if (id(i) == c.as.padding[p.t]) continue;
+    if (i < p.at ? value(i) >= value(p.at) : value(i) > value(p.at)) return false;
+  }
+  return true;
+}
+
+// Calls use(bag of the table, id, weight by column) for each id of a table that counts.
 template <class Use>
 void for_ids(const EmbeddingCase& c, const RankBags& bags, std::size_t t, Use use) {
   const std::size_t per_table = bags.offsets.size() / c.tables.size();
@@ -71,8 +95,14 @@ void for_ids(const EmbeddingCase& c, const RankBags& bags, std::size_t t, Use us
     for (auto i = begin; i < end; ++i) {
       const auto k = static_cast<std::size_t>(i);
       if (bags.ids[k] == c.as.padding[t]) continue;
-      use(b, static_cast<std::uint64_t>(bags.ids[k]),
-          (c.weighted ? bags.weights[k] : 1.0) / (c.mean ? count : 1.0));
+      const auto id = static_cast<std::uint64_t>(bags.ids[k]);
+      const double weight =
+          (c.weighted ? bags.weights[k] : 1.0) / (c.mode == BagMode::mean ? count : 1.0);
+      use(b, id, [&](std::size_t column) {
+        return c.mode != BagMode::max || is_first_maximum(c, bags, {t, begin, end, i}, column)
+                   ? weight
+                   : 0.0;
+      });
     }
   }
 }
@@ -81,9 +111,9 @@ inline std::vector<double> expected_sums(const EmbeddingCase& c, const RankBags&
   const std::size_t tables = c.tables.size();
   std::vector<double> out(bags.offsets.size() * c.width);
   for (std::size_t t = 0; t < tables; ++t)
-    for_ids(c, bags, t, [&](std::size_t b, std::uint64_t id, double weight) {
+    for_ids(c, bags, t, [&](std::size_t b, std::uint64_t id, auto weight) {
       for (std::size_t k = 0; k < c.width; ++k)
-        out[(b * tables + t) * c.width + k] += weight * double{table_value(id + t, k)};
+        out[(b * tables + t) * c.width + k] += weight(k) * double{table_value(id + t, k)};
     });
   return out;
 }
@@ -96,20 +126,40 @@ inline float gradient_value(int rank, std::size_t i) {
 inline std::map<std::uint64_t, std::vector<double>> expected_gradient(
     const EmbeddingCase& c, const std::vector<RankBags>& ranks, std::size_t t) {
   std::map<std::uint64_t, std::vector<double>> rows;
+  std::map<std::uint64_t, double> ids;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank)
-    for_ids(c, ranks[rank], t, [&](std::size_t b, std::uint64_t id, double weight) {
+    for_ids(c, ranks[rank], t, [&](std::size_t b, std::uint64_t id, auto weight) {
       auto& row = rows[id];
       row.resize(c.width);
+      ++ids[id];
       for (std::size_t k = 0; k < c.width; ++k)
-        row[k] += weight * double{gradient_value(static_cast<int>(rank),
-                                                 (b * c.tables.size() + t) * c.width + k)};
+        row[k] += weight(k) * double{gradient_value(static_cast<int>(rank),
+                                                    (b * c.tables.size() + t) * c.width + k)};
     });
+  for (auto& [id, row] : rows)
+    for (double& value : row) value /= c.by_frequency ? ids[id] : 1.0;
   return rows;
 }
 
 inline void expect_near(double found, double wanted, const std::string& what) {
   expect(std::abs(found - wanted) <= 1e-4 * (1 + std::abs(wanted)),
          fmt::format("{}{} is not {}", what, found, wanted));
+}
+
+// Compares the gradients of the weights of a rank's ids; none are wanted if there are none.
+inline void check_weights(const EmbeddingCase& c, const RankBags& bags, int rank,
+                          const std::vector<float>& found) {
+  if (found.empty()) return;
+  const std::size_t tables = c.tables.size(), per_table = bags.offsets.size() / tables;
+  for (std::size_t bag = 0; bag < bags.offsets.size(); ++bag)
+    for (std::int64_t i = bags.offsets[bag]; i < bags.end(bag); ++i) {
+      const std::size_t t = bag / per_table, b = bag % per_table, k = static_cast<std::size_t>(i);
+      double wanted = 0;
+      for (std::size_t j = 0; bags.ids[k] != c.as.padding[t] && j < c.width; ++j)
+        wanted += double{table_value(static_cast<std::uint64_t>(bags.ids[k]) + t, j)} *
+                  double{gradient_value(rank, (b * tables + t) * c.width + j)};
+      expect_near(found[k], wanted, c.text() + "gradient of a weight ");
+    }
 }
 
 // Compares a gradient of this rank's piece: the rows that have one, and their values.
@@ -159,17 +209,21 @@ inline std::vector<std::vector<float>> pieces_of(const EmbeddingLayout& layout, 
 template <class Check>
 void for_cases(int ranks, Check check) {
   for (const std::uint64_t width : {1, 5, 64})
-    for (const bool mean : {false, true}) {
-      EmbeddingCase c{.width = width, .mean = mean, .weighted = !mean};
+    for (const BagMode mode : {BagMode::sum, BagMode::mean, BagMode::max}) {
+      EmbeddingCase c{.width = width, .mode = mode, .weighted = mode == BagMode::sum};
       for (const EmbeddingSplit split : kSplits) {
-        EmbeddingCase one{.width = width, .mean = mean};
+        EmbeddingCase one{.width = width, .mode = mode};
         one.add(37, split, ranks - 1);
         check(one);
+        one.by_frequency = mode != BagMode::max;
+        if (one.by_frequency) check(one);
         c.add(200, split, 0, 3);
         c.add(1, split, ranks - 1);
         c.add(0, split, 0);
       }
       check(c);
+      c.by_frequency = mode != BagMode::max;
+      if (c.by_frequency) check(c);
     }
 }
 

@@ -24,7 +24,13 @@ constexpr int kBagLanes = 8;
 struct EdgeArrays {
   Slot *rows, *from;
   float* weights;
+  Slot* counts = nullptr;
 };
+
+template <class T>
+T* writable(const DeviceArray<T>& array) {
+  return array.size() > 0 ? const_cast<T*>(array.data()) : nullptr;
+}
 
 // kBagLanes lanes work on a bag.
 __global__ void __launch_bounds__(kThreadsOfItems)
@@ -38,28 +44,40 @@ __global__ void __launch_bounds__(kThreadsOfItems)
   const DevicePiece piece = pieces.at[t];
   const EdgeOffset first = bags.offsets[t * bags.per_table];
   const EdgeOffset begin = bags.offsets[bag], end = bags.offsets[bag + 1];
-  const float share = pieces.mean ? share_of_id(bags, begin, end) : 1.0f;
+  const float share = pieces.mode == BagMode::mean ? share_of_id(bags, begin, end) : 1.0f;
   for (EdgeOffset e = begin + threadIdx.x % kBagLanes; e < end; e += kBagLanes) {
     const std::uint64_t at = table.edge + e - first;
     const Slot row = own_row(pieces, piece, bags.ids[e]);
     to.rows[at] = row == kNoRow ? kNoRow : table.row + row;
-    to.from[at] = table.from + static_cast<Slot>(b) * table.from_step;
+    to.from[at] = pieces.mode == BagMode::max ? static_cast<Slot>(at)
+                                              : table.from + static_cast<Slot>(b) * table.from_step;
     if (to.weights != nullptr)
       to.weights[at] = bags.weights == nullptr ? share : share * bags.weights[e];
   }
 }
 
+// In mode max, a row of `to` belongs to an edge, and has the columns whose maximum is at its place.
 __global__ void __launch_bounds__(kThreadsOfItems)
     gather_kernel(const __grid_constant__ DevicePieces pieces,
                   const __grid_constant__ DeviceBags bags, const EdgeTable* tables,
-                  const float* gradients, float* to, std::uint64_t columns) {
+                  BagGradientsThere gradients, float* to, std::uint64_t columns) {
   const std::uint64_t bag = item_of_thread() / kWarp;
   if (bag >= pieces.tables * bags.per_table || bags.offsets[bag] == bags.offsets[bag + 1]) return;
   const std::uint64_t t = bag / bags.per_table, b = bag % bags.per_table;
   const EdgeTable table = tables[t];
   if (!table.wanted) return;
-  const float* const from =
-      gradients + (b * pieces.tables + t) * pieces.width + pieces.at[t].first_column;
+  const std::uint64_t first = (b * pieces.tables + t) * pieces.width + pieces.at[t].first_column;
+  const float* const from = gradients.sums + first;
+  if (pieces.mode == BagMode::max) {
+    const Slot* const places = gradients.places + first;
+    const EdgeOffset begin = bags.offsets[bag], end = bags.offsets[bag + 1];
+    for (EdgeOffset e = begin; e < end; ++e) {
+      float* const row = to + (table.edge + e - bags.offsets[t * bags.per_table]) * columns;
+      for (std::uint64_t c = threadIdx.x % kWarp; c < columns; c += kWarp)
+        row[c] = places[c] == e - begin ? from[c] : 0.0f;
+    }
+    return;
+  }
   float* const row = to + (table.from + b * table.from_step) * columns;
   for (std::uint64_t c = threadIdx.x % kWarp; c < columns; c += kWarp) row[c] = from[c];
 }
@@ -83,6 +101,19 @@ __global__ void __launch_bounds__(kThreadsOfItems)
   if (i >= count) return;
   to.from[i] = from.from[order[i]];
   if (to.weights != nullptr) to.weights[i] = from.weights[order[i]];
+  if (to.counts != nullptr) to.counts[i] = from.counts[order[i]];
+}
+
+// Counts the ids that name each row.
+__global__ void __launch_bounds__(kThreadsOfItems)
+    count_kernel(const EdgeOffset* starts, const Slot* counts, std::uint64_t rows, Slot* ids,
+                 float* scale) {
+  const std::uint64_t k = item_of_thread();
+  if (k >= rows) return;
+  Slot sum = counts == nullptr ? static_cast<Slot>(starts[k + 1] - starts[k]) : 0;
+  for (EdgeOffset e = starts[k]; counts != nullptr && e < starts[k + 1]; ++e) sum += counts[e];
+  ids[k] = sum;
+  scale[k] = 1.0f / static_cast<float>(sum);
 }
 
 // Completes the rows' first edges by the end of the last, and reads their numbers.
@@ -111,13 +142,15 @@ __global__ void __launch_bounds__(kThreadsOfItems)
 struct SortedEdges {
   DeviceArray<Slot> rows, from;
   DeviceArray<float> weights;
+  DeviceArray<Slot> counts;
 };
 
 SortedEdges sort_edges(const DeviceEdges& edges, Slot rows, cudaStream_t stream) {
   const FromPool pool{stream, stream};
   const std::uint64_t count = edges.rows.size();
   SortedEdges sorted{DeviceArray<Slot>(count, pool), DeviceArray<Slot>(count, pool),
-                     DeviceArray<float>(edges.weights.size(), pool)};
+                     DeviceArray<float>(edges.weights.size(), pool),
+                     DeviceArray<Slot>(edges.counts.size(), pool)};
   DeviceArray<Slot> numbers(count, pool), order(count, pool);
   count_up(numbers.data(), count, stream);
   // One bit more than rows have, if need be, so that kNoRow is behind all of them.
@@ -127,11 +160,11 @@ SortedEdges sort_edges(const DeviceEdges& edges, Slot rows, cudaStream_t stream)
                                            numbers.data(), order.data(),
                                            static_cast<std::int64_t>(count), 0, bits, stream);
   });
-  const bool weighted = edges.weights.size() > 0;
+  const auto arrays = [](const auto& of) {
+    return EdgeArrays{nullptr, writable(of.from), writable(of.weights), writable(of.counts)};
+  };
   permute_kernel<<<blocks_of_items(count), kThreadsOfItems, 0, stream>>>(
-      order.data(), count,
-      {nullptr, const_cast<Slot*>(edges.from.data()), const_cast<float*>(edges.weights.data())},
-      {nullptr, sorted.from.data(), weighted ? sorted.weights.data() : nullptr});
+      order.data(), count, arrays(edges), arrays(sorted));
   check_cuda(cudaGetLastError(), "sorting edges by row");
   return sorted;
 }
@@ -167,20 +200,39 @@ void find_rows(const SortedEdges& sorted, std::span<const Slot> bases, DeviceRow
   sums.starts.assign(here.begin() + 1, here.end());
 }
 
+// Edges in the order of rows, and the rows that have any.
+struct RowsOfEdges {
+  SortedEdges sorted;
+  DeviceArray<EdgeOffset> starts;  // by row, and the end: its first edge
+  DeviceRowSums sums;
+};
+
+// There is at least one edge.
+RowsOfEdges rows_of_edges(const DeviceEdges& edges, std::span<const Slot> bases,
+                          cudaStream_t stream) {
+  const std::uint64_t count = edges.rows.size();
+  require<DoesNotFitError>(count < kNoRow, "{} ids in a batch are too many for one GPU", count);
+  const FromPool pool{stream, stream};
+  RowsOfEdges found{sort_edges(edges, bases.back(), stream),
+                    DeviceArray<EdgeOffset>(count + 1, pool),
+                    {.starts = {}, .rows = DeviceArray<Slot>(count, pool)}};
+  find_rows(found.sorted, bases, found.sums, found.starts, stream);
+  return found;
+}
+
 }  // namespace
 
 void write_edges(const DevicePieces& pieces, const DeviceBags& bags, const EdgeTable* tables,
                  const DeviceEdges& to, cudaStream_t stream) {
   if (bags.per_table == 0) return;
-  const EdgeArrays arrays{const_cast<Slot*>(to.rows.data()), const_cast<Slot*>(to.from.data()),
-                          to.weights.size() > 0 ? const_cast<float*>(to.weights.data()) : nullptr};
+  const EdgeArrays arrays{writable(to.rows), writable(to.from), writable(to.weights)};
   write_kernel<<<blocks_of_items(pieces.tables * bags.per_table * kBagLanes), kThreadsOfItems, 0,
                  stream>>>(pieces, bags, tables, arrays);
   check_cuda(cudaGetLastError(), "edges of bags");
 }
 
 void gather_gradients(const DevicePieces& pieces, const DeviceBags& bags, const EdgeTable* tables,
-                      const float* gradients, float* to, std::uint64_t columns,
+                      const BagGradientsThere& gradients, float* to, std::uint64_t columns,
                       cudaStream_t stream) {
   if (bags.per_table == 0) return;
   gather_kernel<<<blocks_of_items(pieces.tables * bags.per_table * kWarp), kThreadsOfItems, 0,
@@ -190,34 +242,45 @@ void gather_gradients(const DevicePieces& pieces, const DeviceBags& bags, const 
 
 DeviceRowSums sum_by_row(const DeviceEdges& edges, std::span<const Slot> bases,
                          const GradientRows& gradients,
-                         const std::function<void*(std::uint64_t bytes)>& room,
+                         const std::function<void*(std::uint64_t bytes)>& room, Frequency frequency,
                          cudaStream_t stream) {
-  const std::uint64_t count = edges.rows.size();
-  DeviceRowSums sums{.starts = std::vector<std::uint64_t>(bases.size())};
-  if (count == 0) return sums;
-  require<DoesNotFitError>(count < kNoRow, "{} ids in a batch are too many for one GPU", count);
+  if (edges.rows.size() == 0) return {.starts = std::vector<std::uint64_t>(bases.size())};
   const FromPool pool{stream, stream};
-  const SortedEdges sorted = sort_edges(edges, bases.back(), stream);
-  DeviceArray<EdgeOffset> starts(count + 1, pool);
-  sums.rows = DeviceArray<Slot>(count, pool);
-  find_rows(sorted, bases, sums, starts, stream);
+  RowsOfEdges found = rows_of_edges(edges, bases, stream);
+  const SortedEdges& sorted = found.sorted;
+  const DeviceArray<EdgeOffset>& starts = found.starts;
+  DeviceRowSums sums = std::move(found.sums);
   if (sums.count == 0) return sums;
   sums.values = static_cast<float*>(room(sums.count * gradients.columns * sizeof(float)));
+  DeviceArray<float> scale;
+  if (frequency != Frequency::ignored) {
+    sums.ids = DeviceArray<Slot>(sums.count, pool);
+    scale = DeviceArray<float>(sums.count, pool);
+    count_kernel<<<blocks_of_items(sums.count), kThreadsOfItems, 0, stream>>>(
+        starts.data(), writable(sorted.counts), sums.count, sums.ids.data(), scale.data());
+  }
   RowGroupOptions options{.most = kFixedGroup};
   options.pool = pool;
   const RowGroups groups(starts.data(), starts.data() + 1, sums.count, options, stream);
   DeviceArray<float> scratch(spmm_scratch(groups, gradients.columns), pool);
   spmm({.groups = &groups,
         .columns = sorted.from.data(),
-        .weights = sorted.weights.size() > 0 ? sorted.weights.data() : nullptr,
+        .weights = writable(sorted.weights),
         .x = {gradients.at, DType::f32, gradients.stride},
         .x_rows = gradients.rows,
         .width = gradients.columns,
         .y = {sums.values, DType::f32, gradients.columns},
+        .row_scale = frequency == Frequency::divided ? scale.data() : nullptr,
         .partial_sums = scratch.data(),
         .fixed_order = true},
        stream);
   return sums;
+}
+
+DeviceRowSums distinct_rows(const DeviceEdges& edges, std::span<const Slot> bases,
+                            cudaStream_t stream) {
+  if (edges.rows.size() == 0) return {.starts = std::vector<std::uint64_t>(bases.size())};
+  return std::move(rows_of_edges(edges, bases, stream).sums);
 }
 
 void count_up(Slot* numbers, std::uint64_t count, cudaStream_t stream) {

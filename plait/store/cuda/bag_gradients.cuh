@@ -5,6 +5,7 @@
 #include <span>
 
 #include "plait/store/cuda/bag_sums.cuh"
+#include "plait/store/embedding_rules.h"
 
 namespace plait {
 
@@ -14,6 +15,7 @@ struct DeviceEdges {
   DeviceArray<Slot> rows;
   DeviceArray<Slot> from;
   DeviceArray<float> weights;  // one per edge; empty: all 1
+  DeviceArray<Slot> counts;    // of ids that each edge stands for; empty: all 1
 
   DeviceEdges(std::uint64_t count, bool weighted, const FromPool& pool)
       : rows(count, pool), from(count, pool), weights(weighted ? count : 0, pool) {}
@@ -28,14 +30,21 @@ struct EdgeTable {
   bool wanted = false;     // else the table has no edges here
 };
 
+// The gradients of a reader's bags, samples x tables x width, and in mode max likewise the places
+// of the maxima that they are of (store/bag_maxima.h).
+struct BagGradientsThere {
+  const float* sums = nullptr;
+  const Slot* places = nullptr;
+};
+
 // Enqueues the edges of a reader's bags to rows of this rank's pieces. `tables`, on the GPU: one
-// per table.
+// per table. In mode max, an edge reads the row of gradients of its own number.
 void write_edges(const DevicePieces& pieces, const DeviceBags& bags, const EdgeTable* tables,
                  const DeviceEdges& to, cudaStream_t stream);
-// Enqueues the copy of gradients of a reader's bags, samples x tables x width, into rows of
-// `columns` floats that the edges name; rows of empty bags are left as they are.
+// Enqueues the copy of gradients of a reader's bags into rows of `columns` floats that the edges
+// name; rows of empty bags are left as they are.
 void gather_gradients(const DevicePieces& pieces, const DeviceBags& bags, const EdgeTable* tables,
-                      const float* gradients, float* to, std::uint64_t columns,
+                      const BagGradientsThere& gradients, float* to, std::uint64_t columns,
                       cudaStream_t stream);
 
 // Rows of gradients, in memory of the GPU.
@@ -49,6 +58,7 @@ struct DeviceRowSums {
   std::uint64_t count = 0;            // of rows that have an edge
   std::vector<std::uint64_t> starts;  // by table, and the end: the first of them
   DeviceArray<Slot> rows = {};        // their numbers, ascending
+  DeviceArray<Slot> ids = {};         // by row the number of ids that name it, if counted
   float* values = nullptr;            // rows of `columns` floats
 };
 // Sorts the edges by row, those of a row in the order given, and sums the gradients that they read;
@@ -57,8 +67,12 @@ struct DeviceRowSums {
 // Waits for the stream.
 DeviceRowSums sum_by_row(const DeviceEdges& edges, std::span<const Slot> bases,
                          const GradientRows& gradients,
-                         const std::function<void*(std::uint64_t bytes)>& room,
+                         const std::function<void*(std::uint64_t bytes)>& room, Frequency frequency,
                          cudaStream_t stream);
+
+// Finds the rows that edges name: the result of sum_by_row() without values. Waits for the stream.
+DeviceRowSums distinct_rows(const DeviceEdges& edges, std::span<const Slot> bases,
+                            cudaStream_t stream);
 
 // Enqueues numbers[k] = k.
 void count_up(Slot* numbers, std::uint64_t count, cudaStream_t stream);

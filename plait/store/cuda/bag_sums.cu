@@ -6,12 +6,12 @@
 #include <algorithm>
 
 #include "plait/base/cuda/warp.cuh"
+#include "plait/store/bag_maxima.h"
 #include "plait/store/cuda/bag_sums.cuh"
 
 namespace plait {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr int kBatch = 4;  // rows on their way per group
 
 template <int kVec>
@@ -19,27 +19,16 @@ struct alignas(kVec * sizeof(float)) Columns {
   float value[kVec];
 };
 
-// A bag of a table, which a group of lanes works on.
-struct BagPlace {
-  std::uint64_t t, b;
-  EdgeOffset begin, end;
-};
-
-template <int kLanes>
-__device__ bool find_bag(const DevicePieces& pieces, const DeviceBags& bags, BagPlace& at) {
-  const std::uint64_t bag = (blockIdx.x * std::uint64_t{kThreads} + threadIdx.x) / kLanes;
-  if (bag >= pieces.tables * bags.per_table) return false;
-  at.t = bag / bags.per_table;
-  at.b = bag % bags.per_table;
-  at.begin = bags.offsets[bag];
-  at.end = bags.offsets[bag + 1];
-  return true;
-}
-
-__device__ float* part_of(const DevicePieces& pieces, const DevicePiece& piece,
-                          const DeviceBags& bags, const BagSums& sums, int rank, std::uint64_t b) {
+// Returns the place in BagSums::parts of the row of a rank and a bag.
+__device__ std::uint64_t part_of(const DevicePieces& pieces, const DevicePiece& piece,
+                                 const DeviceBags& bags, int rank, std::uint64_t b) {
   const std::uint64_t part = std::uint64_t{piece.divided} * pieces.ranks + rank;
-  return sums.parts + (part * bags.per_table + b) * pieces.width;
+  return (part * bags.per_table + b) * pieces.width;
+}
+// Returns the place in BagSums::whole of the first column of a piece.
+__device__ std::uint64_t whole_of(const DevicePieces& pieces, const DevicePiece& piece,
+                                  const BagPlace& at) {
+  return (at.b * pieces.tables + at.t) * pieces.width + piece.first_column;
 }
 
 // Adds the rows of a bag in columns c .. c + kVec - 1.
@@ -74,19 +63,19 @@ __device__ bool has_own_row(const DevicePieces& pieces, const DevicePiece& piece
 }
 
 template <int kLanes, int kVec>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kBagThreads)
     sum_kernel(const __grid_constant__ DevicePieces pieces, const __grid_constant__ DeviceBags bags,
                bool own, const __grid_constant__ BagSums to) {
   BagPlace at;
   if (!find_bag<kLanes>(pieces, bags, at)) return;
   const DevicePiece piece = pieces.at[at.t];
   if (piece.columns == 0 || (piece.split == EmbeddingSplit::replicated && !own)) return;
-  float* row = to.whole + (at.b * pieces.tables + at.t) * pieces.width + piece.first_column;
+  float* row = to.whole + whole_of(pieces, piece, at);
   if (piece.split == EmbeddingSplit::rows) {
     if (!has_own_row(pieces, piece, bags, at)) return;
-    row = part_of(pieces, piece, bags, to, pieces.rank, at.b);
+    row = to.parts + part_of(pieces, piece, bags, pieces.rank, at.b);
   }
-  const float share = pieces.mean ? share_of_id(bags, at.begin, at.end) : 1.0f;
+  const float share = pieces.mode == BagMode::mean ? share_of_id(bags, at.begin, at.end) : 1.0f;
   for (std::uint64_t c = threadIdx.x % kLanes * kVec; c < piece.columns; c += kLanes * kVec) {
     Columns<kVec> sum{};
     add_rows<kVec>(pieces, piece, bags, at, c, sum);
@@ -97,36 +86,65 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <int kLanes>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kBagThreads)
+    maxima_kernel(const __grid_constant__ DevicePieces pieces,
+                  const __grid_constant__ DeviceBags bags, bool own,
+                  const __grid_constant__ BagSums to) {
+  BagPlace at;
+  if (!find_bag<kLanes>(pieces, bags, at)) return;
+  const DevicePiece piece = pieces.at[at.t];
+  if (piece.columns == 0 || (piece.split == EmbeddingSplit::replicated && !own)) return;
+  const bool in_parts = piece.split == EmbeddingSplit::rows;
+  const std::uint64_t first =
+      in_parts ? part_of(pieces, piece, bags, pieces.rank, at.b) : whole_of(pieces, piece, at);
+  for (std::uint64_t c = threadIdx.x % kLanes; c < piece.columns; c += kLanes) {
+    Placed most;
+    for (EdgeOffset e = at.begin; e < at.end; ++e) {
+      const Slot row = own_row(pieces, piece, bags.ids[e]);
+      if (row != kNoRow)
+        most.take({piece.rows[row * piece.columns + c], static_cast<Slot>(e - at.begin)});
+    }
+    if (in_parts && most.place == kNoPlace) return;
+    (in_parts ? to.parts : to.whole)[first + c] = most.value;
+    (in_parts ? to.part_places : to.whole_places)[first + c] = most.place;
+  }
+}
+
+template <int kLanes>
+__global__ void __launch_bounds__(kBagThreads)
     collect_kernel(const __grid_constant__ DevicePieces pieces,
                    const __grid_constant__ DeviceBags bags, const __grid_constant__ BagSums from,
-                   float* out) {
+                   const __grid_constant__ BagSums out) {
   BagPlace at;
   if (!find_bag<kLanes>(pieces, bags, at)) return;
   const DevicePiece piece = pieces.at[at.t];
   const std::uint64_t first = (at.b * pieces.tables + at.t) * pieces.width;
   const unsigned lane = threadIdx.x % kLanes;
+  const bool max = pieces.mode == BagMode::max;
   if (piece.split == EmbeddingSplit::rows) {
     std::uint64_t owners = 0;  // one bit per rank, of at most 32
     for (EdgeOffset e = at.begin; e < at.end; ++e)
       if (bags.ids[e] != kNoRow) owners |= 1ull << place_in(pieces, piece, bags.ids[e]).rank;
     for (std::uint64_t c = lane; c < pieces.width; c += kLanes) {
       float sum = 0;
-      for (int r = 0; r < pieces.ranks; ++r)
-        if ((owners >> r & 1) != 0) sum += part_of(pieces, piece, bags, from, r, at.b)[c];
-      out[first + c] = sum;
+      Placed most;
+      for (int r = 0; r < pieces.ranks; ++r) {
+        if ((owners >> r & 1) == 0) continue;
+        const std::uint64_t part = part_of(pieces, piece, bags, r, at.b) + c;
+        max ? most.take({from.parts[part], from.part_places[part]})
+            : static_cast<void>(sum += from.parts[part]);
+      }
+      out.whole[first + c] = max ? most.value : sum;
+      if (max) out.whole_places[first + c] = most.place;
     }
     return;
   }
   if (piece.split == EmbeddingSplit::replicated) return;
-  for (std::uint64_t c = lane; c < pieces.width; c += kLanes)
-    if (c < piece.first_column || c >= piece.first_column + piece.columns)
-      out[first + c] = from.whole[first + c];
-}
-
-unsigned blocks_for(const DevicePieces& pieces, const DeviceBags& bags, int lanes) {
-  const auto of_block = static_cast<std::uint64_t>(kThreads / lanes);
-  return static_cast<unsigned>((pieces.tables * bags.per_table + of_block - 1) / of_block);
+  for (std::uint64_t c = lane; c < pieces.width; c += kLanes) {
+    if (c >= piece.first_column && c < piece.first_column + piece.columns) continue;
+    out.whole[first + c] = from.whole[first + c];
+    if (max) out.whole_places[first + c] = from.whole_places[first + c];
+  }
 }
 
 }  // namespace
@@ -134,12 +152,21 @@ unsigned blocks_for(const DevicePieces& pieces, const DeviceBags& bags, int lane
 void sum_bags(const DevicePieces& pieces, const DeviceBags& bags, bool own, const BagSums& to,
               cudaStream_t stream) {
   if (bags.per_table == 0) return;
+  if (pieces.mode == BagMode::max) {
+    for_lanes<4>(pieces.width, [&](auto lanes) {
+      constexpr int kLanes = decltype(lanes)::value;
+      maxima_kernel<kLanes>
+          <<<blocks_of_bags(pieces, bags, kLanes), kBagThreads, 0, stream>>>(pieces, bags, own, to);
+    });
+    check_cuda(cudaGetLastError(), "maxima of bags");
+    return;
+  }
   const auto launch = [&](auto vec) {
     constexpr int kVec = decltype(vec)::value;
     for_lanes<4>((pieces.width + kVec - 1) / kVec, [&](auto lanes) {
       constexpr int kLanes = decltype(lanes)::value;
       sum_kernel<kLanes, kVec>
-          <<<blocks_for(pieces, bags, kLanes), kThreads, 0, stream>>>(pieces, bags, own, to);
+          <<<blocks_of_bags(pieces, bags, kLanes), kBagThreads, 0, stream>>>(pieces, bags, own, to);
     });
   };
   pieces.in_vectors ? launch(std::integral_constant<int, 4>{})
@@ -148,12 +175,12 @@ void sum_bags(const DevicePieces& pieces, const DeviceBags& bags, bool own, cons
 }
 
 void collect_bags(const DevicePieces& pieces, const DeviceBags& bags, const BagSums& from,
-                  float* out, cudaStream_t stream) {
+                  const BagSums& out, cudaStream_t stream) {
   if (bags.per_table == 0 || pieces.ranks == 1) return;
   for_lanes<4>(pieces.width, [&](auto lanes) {
     constexpr int kLanes = decltype(lanes)::value;
     collect_kernel<kLanes>
-        <<<blocks_for(pieces, bags, kLanes), kThreads, 0, stream>>>(pieces, bags, from, out);
+        <<<blocks_of_bags(pieces, bags, kLanes), kBagThreads, 0, stream>>>(pieces, bags, from, out);
   });
   check_cuda(cudaGetLastError(), "sums of bags");
 }

@@ -4,6 +4,7 @@
 
 #include "plait/store/cuda/bags.cuh"
 #include "plait/store/embedding_layout.h"
+#include "plait/store/embedding_rules.h"
 
 namespace plait {
 
@@ -24,7 +25,7 @@ struct DevicePieces {
   std::uint64_t tables = 0, width = 0;
   int rank = 0, ranks = 1;
   bool in_vectors = false;  // all rows and columns begin at multiples of four floats
-  bool mean = false;
+  BagMode mode = BagMode::sum;
 };
 
 // Where sums of a reader's bags go. `whole`: samples x tables x width, for pieces of which a sum
@@ -33,6 +34,9 @@ struct DevicePieces {
 struct BagSums {
   float* whole = nullptr;
   float* parts = nullptr;
+  // In mode max, likewise: the places of the maxima (store/bag_maxima.h).
+  Slot* whole_places = nullptr;
+  Slot* part_places = nullptr;
 };
 
 // Enqueues the sums of a reader's bags from this rank's pieces; those of replicated tables only if
@@ -40,9 +44,10 @@ struct BagSums {
 void sum_bags(const DevicePieces& pieces, const DeviceBags& bags, bool own, const BagSums& to,
               cudaStream_t stream);
 // Enqueues the collection of what others have summed for this rank: copies columns of `from.whole`
-// that others have, and adds `from.parts` in the order of ranks, to `out`, which has the rest.
+// that others have, and adds `from.parts` in the order of ranks, to `out`, which has the rest and
+// no parts.
 void collect_bags(const DevicePieces& pieces, const DeviceBags& bags, const BagSums& from,
-                  float* out, cudaStream_t stream);
+                  const BagSums& out, cudaStream_t stream);
 
 // Returns the place of a row of a divided table.
 PLAIT_HOST_DEVICE inline RowPlace place_in(const DevicePieces& pieces, const DevicePiece& piece,
@@ -56,6 +61,30 @@ PLAIT_HOST_DEVICE inline Slot own_row(const DevicePieces& pieces, const DevicePi
   if (piece.split != EmbeddingSplit::rows || id == kNoRow) return id;
   const RowPlace place = place_in(pieces, piece, id);
   return static_cast<int>(place.rank) == pieces.rank ? static_cast<Slot>(place.row) : kNoRow;
+}
+
+// A bag of a table, which a group of lanes works on; a block has kBagThreads.
+struct BagPlace {
+  std::uint64_t t, b;
+  EdgeOffset begin, end;
+};
+inline constexpr int kBagThreads = 256;
+
+// Finds the bag of this thread. Returns false if there is none.
+template <int kLanes>
+__device__ bool find_bag(const DevicePieces& pieces, const DeviceBags& bags, BagPlace& at) {
+  const std::uint64_t bag = (blockIdx.x * std::uint64_t{kBagThreads} + threadIdx.x) / kLanes;
+  if (bag >= pieces.tables * bags.per_table) return false;
+  at.t = bag / bags.per_table;
+  at.b = bag % bags.per_table;
+  at.begin = bags.offsets[bag];
+  at.end = bags.offsets[bag + 1];
+  return true;
+}
+// Returns the blocks for groups of so many lanes.
+inline unsigned blocks_of_bags(const DevicePieces& pieces, const DeviceBags& bags, int lanes) {
+  const auto of_block = static_cast<std::uint64_t>(kBagThreads / lanes);
+  return static_cast<unsigned>((pieces.tables * bags.per_table + of_block - 1) / of_block);
 }
 
 }  // namespace plait

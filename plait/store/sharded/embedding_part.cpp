@@ -41,26 +41,41 @@ std::uint64_t extra_rows(const GivenBags& bags, const EmbeddingLayout& layout) {
 
 }  // namespace
 
-EmbeddingSizes embedding_sizes(const GivenBags& bags, const EmbeddingLayout& layout) {
+std::uint64_t shares_of(const EmbeddingLayout& layout, std::size_t t) {
+  const bool by_columns = layout.table(t).split == EmbeddingSplit::columns;
+  return by_columns ? static_cast<std::uint64_t>(layout.ranks()) : 1;
+}
+
+EmbeddingSizes embedding_sizes(const GivenBags& bags, const EmbeddingLayout& layout,
+                               bool products) {
+  std::uint64_t shares = 0;
+  for (std::size_t t = 0; products && t < layout.tables(); ++t)
+    shares = std::max(shares, shares_of(layout, t));
   return {.per_table = bags.count() / layout.tables(),
           .ids = bags.ids.size(),
           .extra = extra_rows(bags, layout),
+          .shares = shares,
           .weighted = bags.weights != nullptr};
 }
 
 EmbeddingPart::EmbeddingPart(std::byte* first, const EmbeddingSizes& s,
                              const EmbeddingLayout& layout) {
   const std::uint64_t tables = layout.tables(), bags = s.per_table * tables;
-  Places places(first);
-  sizes = places.next<EmbeddingSizes>(1);
-  offsets = places.next<EdgeOffset>(bags + 1);
-  ids = places.next<Slot>(s.ids);
-  weights = places.next<float>(s.weighted ? s.ids : 0);
-  rows = places.next<float>(layout.ranks() > 1 ? bags * layout.width() : 0);
-  starts = places.next<std::uint64_t>(tables * (static_cast<std::uint64_t>(layout.ranks()) + 1));
-  extra_ids = places.next<Slot>(s.extra);
-  extra = places.next<float>(s.extra * layout.width());
-  bytes = places.bytes();
+  Places arrays(first);
+  sizes = arrays.next<EmbeddingSizes>(1);
+  offsets = arrays.next<EdgeOffset>(bags + 1);
+  ids = arrays.next<Slot>(s.ids);
+  weights = arrays.next<float>(s.weighted ? s.ids : 0);
+  const std::uint64_t sums = layout.ranks() > 1 ? bags * layout.width() : 0;
+  rows = arrays.next<float>(sums);
+  places = arrays.next<Slot>(s.max ? sums : 0);
+  starts = arrays.next<std::uint64_t>(tables * (static_cast<std::uint64_t>(layout.ranks()) + 1));
+  extra_ids = arrays.next<Slot>(s.extra);
+  extra_counts = arrays.next<Slot>(s.extra);
+  extra = arrays.next<float>(s.extra * layout.width());
+  extra_places = arrays.next<Slot>(s.max ? s.extra * layout.width() : 0);
+  products = arrays.next<float>(s.shares * s.ids);
+  bytes = arrays.bytes();
 }
 
 }  // namespace plait

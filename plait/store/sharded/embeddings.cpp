@@ -9,6 +9,8 @@
 #include "plait/base/parallel.h"
 #include "plait/kernels/spmm.h"
 #include "plait/store/bag_edges.h"
+#include "plait/store/bag_maxima.h"
+#include "plait/store/row_norms.h"
 #include "plait/store/sharded/embedding_part.h"
 #include "plait/symmetric/agreement.h"
 
@@ -17,52 +19,14 @@ namespace {
 
 constexpr std::size_t kCopyGrain = 64;  // samples
 
-std::span<const EdgeOffset> from(const std::vector<EdgeOffset>& offsets, std::size_t first) {
-  return std::span(offsets).subspan(first, offsets.size() - 1);
-}
-
-// The rows of gradients of several ranks, as numbers that edges name.
-struct PeerRows {
-  std::vector<const float*> base;  // by rank
-  std::vector<Slot> first;         // by rank: the number of its first row
-  std::vector<std::uint32_t> owner, row;
-
-  void add(const float* rows, std::uint64_t count) {
-    first.push_back(static_cast<Slot>(row.size()));
-    owner.insert(owner.end(), count, static_cast<std::uint32_t>(base.size()));
-    for (std::uint64_t k = 0; k < count; ++k) row.push_back(static_cast<std::uint32_t>(k));
-    base.push_back(rows);
-  }
-  RowSource source(std::uint64_t stride) const {
-    return {
-        .stride = stride, .peers = base.data(), .halo_owner = owner.data(), .halo_row = row.data()};
-  }
-};
-
-RowGradients sum_by_row(GradientEdges edges, const EmbeddingPiece& piece, const RowSource& x) {
-  EdgesByRow sorted = by_row(std::move(edges), piece.rows);
-  RowGradients sums{.values = RawVector<float>(sorted.rows.size() * piece.columns)};
-  if (sorted.rows.empty()) return sums;
-  spmm({.begin = from(sorted.offsets, 0),
-        .end = from(sorted.offsets, 1),
-        .columns = sorted.from.data(),
-        .weights = data_or_null(sorted.weights),
-        .x = x,
-        .width = piece.columns,
-        .y = sums.values.data(),
-        .y_stride = piece.columns});
-  sums.rows = std::move(sorted.rows);
-  return sums;
-}
-
 }  // namespace
 
-Embeddings::Embeddings(World& world, EmbeddingLayout layout, std::vector<std::int64_t> padding)
-    : world_(world), layout_(std::move(layout)), sent_(layout_.tables()) {
-  require<UsageError>(layout_.tables() > 0 && layout_.tables() == padding.size(),
+Embeddings::Embeddings(World& world, EmbeddingLayout layout, const EmbeddingRules& rules)
+    : world_(world), layout_(std::move(layout)), rules_(rules), sent_(layout_.tables()) {
+  require<UsageError>(layout_.tables() > 0 && layout_.tables() == rules.padding.size(),
                       "{} embedding tables have {} ids of padding", layout_.tables(),
-                      padding.size());
-  tables_.padding = std::move(padding);
+                      rules.padding.size());
+  tables_.padding = rules.padding;
   for (std::size_t t = 0; t < layout_.tables(); ++t) tables_.rows.push_back(layout_.table(t).rows);
   heap_ = SymmetricHeap::create(world, EmbeddingPart(nullptr, {}, layout_).bytes);
 }
@@ -76,15 +40,19 @@ EmbeddingPart Embeddings::part(int rank) const {
   return {first, sizes, layout_};
 }
 
-// Collective. Ranks meet, so that none reads any more what the last step left.
-void Embeddings::begin(EmbeddingStep step, std::uint64_t number, const GivenBags& bags) {
+// Collective. Ranks meet, so that none reads any more what the last step left; then this rank's
+// bags are in its part. `products`: owners write products of rows there.
+void Embeddings::begin(const EmbeddingStepOf& step, const GivenBags& bags, bool products) {
   require(heap_ != nullptr, "the memory of the embedding tables is lost; end the program");
   step_.require_ended();
-  EmbeddingStepOf mine{.step = step, .number = number};
+  EmbeddingStepOf mine = step;
+  EmbeddingSizes sizes;
   mine.failure = failure_of([&] {
     check_bags(bags, tables_);
     require_room_for_numbers(bags, layout_.ranks());
-    mine.bytes = EmbeddingPart(nullptr, embedding_sizes(bags, layout_), layout_).bytes;
+    sizes = embedding_sizes(bags, layout_, products);
+    sizes.max = rules_.max();
+    mine.bytes = EmbeddingPart(nullptr, sizes, layout_).bytes;
   });
   const std::uint64_t most = begin_embedding_step(world_, *heap_, mine);
   if (most > heap_->bytes()) {
@@ -92,15 +60,15 @@ void Embeddings::begin(EmbeddingStep step, std::uint64_t number, const GivenBags
     SymmetricHeap::replace(world_, heap_, most + most / 4);
   }
   step_.begin();
+  const EmbeddingPart place(heap_->part(world_.rank()).data(), sizes, layout_);
+  *place.sizes = sizes;
+  if (std::exchange(published_, step.number) == step.number) return;
+  publish(bags);
 }
 
-void Embeddings::publish(const EmbeddingBatch& batch, std::uint64_t number) {
-  if (published_ == number) return;
-  published_ = number;
-  const EmbeddingSizes sizes = embedding_sizes(batch.bags, layout_);
-  EmbeddingPart mine(heap_->part(world_.rank()).data(), sizes, layout_);
-  *mine.sizes = sizes;
-  const Bags bags = write_bags(batch.bags, tables_, {mine.offsets, mine.ids, mine.weights});
+void Embeddings::publish(const GivenBags& given) {
+  const EmbeddingPart mine = part(world_.rank());
+  const Bags bags = write_bags(given, tables_, {mine.offsets, mine.ids, mine.weights});
   std::uint64_t sums = 0;
   const std::size_t stride = static_cast<std::size_t>(layout_.ranks()) + 1;
   for (std::size_t t = 0; t < layout_.tables(); ++t) {
@@ -113,16 +81,17 @@ void Embeddings::publish(const EmbeddingBatch& batch, std::uint64_t number) {
   }
 }
 
-std::uint64_t Embeddings::forward(const EmbeddingBatch& batch, std::span<const float* const> pieces,
-                                  float* out) {
-  begin(EmbeddingStep::forward, number_ + 1, batch.bags);
-  publish(batch, ++number_);
+std::uint64_t Embeddings::forward(const GivenBags& bags, std::span<float* const> pieces,
+                                  const BagResults& out) {
+  begin({.step = EmbeddingStep::forward, .number = number_ + 1}, bags, false);
+  ++number_;
   heap_->barrier();
+  if (rules_.norm.limits()) limit_rows(pieces);
   for (int k = 0; k < world_.size(); ++k) {  // others first, who wait
     const int reader = (world_.rank() + 1 + k) % world_.size();
     for (std::size_t t = 0; t < layout_.tables(); ++t)
       if (layout_.table(t).split != EmbeddingSplit::replicated || reader == world_.rank())
-        sum_for({reader, t, batch.mean}, pieces[t], out);
+        sum_for({reader, t}, pieces[t], out);
   }
   heap_->barrier();
   collect(out);
@@ -130,8 +99,35 @@ std::uint64_t Embeddings::forward(const EmbeddingBatch& batch, std::span<const f
   return number_;
 }
 
-void Embeddings::sum_for(const Sum& sum, const float* rows, float* out) {
-  const auto [reader, t, mean] = sum;
+// Adds the edges of a reader's bags of table t to rows of this rank. The first bag reads row
+// `first` of gradients.
+void Embeddings::add_edges(std::size_t t, int reader, Slot first, GradientEdges& edges) const {
+  const Bags bags = part(reader).bags();
+  if (layout_.table(t).split == EmbeddingSplit::rows)
+    edges.add(owned_bags(bags, t, layout_.places(t), world_.rank(), rules_.mean()), first);
+  else
+    edges.add(bags, t, first, rules_.mean());
+}
+
+// Limits the norms of rows that bags of any rank name, so that replicated rows stay the same. Ranks
+// that have columns of the same rows join their sums of powers.
+void Embeddings::limit_rows(std::span<float* const> pieces) const {
+  for (std::size_t t = 0; t < layout_.tables(); ++t) {
+    const EmbeddingPiece piece = layout_.piece(t, world_.rank());
+    const bool shared = layout_.table(t).split == EmbeddingSplit::columns;
+    if (piece.columns == 0 && !shared) continue;
+    GradientEdges edges;
+    for (int reader = 0; reader < world_.size(); ++reader) add_edges(t, reader, 0, edges);
+    const std::vector<Slot> rows = by_row(std::move(edges), piece.rows).rows;
+    std::vector<double> sums = norm_sums(rules_.norm, rows, pieces[t], piece.columns);
+    if (shared)
+      join_norm_sums(rules_.norm, world_.all_gather(std::as_bytes(std::span(sums))), sums);
+    limit_norms(rules_.norm, rows, sums, pieces[t], piece.columns);
+  }
+}
+
+void Embeddings::sum_for(const Sum& sum, const float* rows, const BagResults& out) {
+  const auto [reader, t] = sum;
   const EmbeddingPiece piece = layout_.piece(t, world_.rank());
   if (piece.columns == 0) return;
   if (layout_.table(t).split == EmbeddingSplit::rows) return sum_owned(sum, rows);
@@ -139,42 +135,49 @@ void Embeddings::sum_for(const Sum& sum, const float* rows, float* out) {
   const Bags bags = to.bags();
   if (bags.per_table == 0) return;
   const std::uint64_t first = t * bags.per_table, stride = layout_.tables() * layout_.width();
-  std::vector<float> scale(mean ? bags.per_table : 0);
+  std::vector<float> scale(rules_.mean() ? bags.per_table : 0);
   for (std::uint64_t b = 0; b < scale.size(); ++b) {
     const EdgeOffset ids = bags.offsets[first + b + 1] - bags.offsets[first + b];
     scale[b] = 1.0f / static_cast<float>(std::max<EdgeOffset>(ids, 1));
   }
-  float* const sums = reader == world_.rank() ? out : to.rows;
-  spmm({.begin = {bags.offsets + first, bags.per_table},
-        .end = {bags.offsets + first + 1, bags.per_table},
-        .columns = bags.ids,
-        .weights = bags.weights,
-        .x = {.base = rows, .stride = piece.columns},
-        .width = piece.columns,
-        .y = sums + t * layout_.width() + piece.first_column,
-        .y_stride = stride,
-        .row_scale = data_or_null(scale)});
+  const bool own = reader == world_.rank();
+  const std::uint64_t column = t * layout_.width() + piece.first_column;
+  const SpmmArgs args{.begin = {bags.offsets + first, bags.per_table},
+                      .end = {bags.offsets + first + 1, bags.per_table},
+                      .columns = bags.ids,
+                      .weights = bags.weights,
+                      .x = {.base = rows, .stride = piece.columns},
+                      .width = piece.columns,
+                      .y = (own ? out.sums : to.rows) + column,
+                      .y_stride = stride,
+                      .row_scale = data_or_null(scale)};
+  if (rules_.max())
+    take_maxima(args, nullptr, (own ? out.places : to.places) + column);
+  else
+    spmm(args);
 }
 
 void Embeddings::sum_owned(const Sum& sum, const float* rows) {
-  const auto [reader, t, mean] = sum;
+  const auto [reader, t] = sum;
   const EmbeddingPart to = part(reader);
-  const OwnedBags owned = owned_bags(to.bags(), t, layout_.places(t), world_.rank(), mean);
+  const OwnedBags owned = owned_bags(to.bags(), t, layout_.places(t), world_.rank(), rules_.mean());
   const std::size_t start = t * (static_cast<std::size_t>(layout_.ranks()) + 1);
-  spmm(
-      {.begin = from(owned.offsets, 0),
-       .end = from(owned.offsets, 1),
-       .columns = owned.rows.data(),
-       .weights = data_or_null(owned.weights),
-       .x = {.base = rows, .stride = layout_.width()},
-       .width = layout_.width(),
-       .y = to.extra + to.starts[start + static_cast<std::size_t>(world_.rank())] * layout_.width(),
-       .y_stride = layout_.width(),
-       .row_scale = data_or_null(owned.scale)});
+  const std::uint64_t at =
+      to.starts[start + static_cast<std::size_t>(world_.rank())] * layout_.width();
+  const SpmmArgs args{.begin = offsets_from(owned.offsets, 0),
+                      .end = offsets_from(owned.offsets, 1),
+                      .columns = owned.rows.data(),
+                      .weights = data_or_null(owned.weights),
+                      .x = {.base = rows, .stride = layout_.width()},
+                      .width = layout_.width(),
+                      .y = to.extra + at,
+                      .y_stride = layout_.width(),
+                      .row_scale = data_or_null(owned.scale)};
+  rules_.max() ? take_maxima(args, owned.places.data(), to.extra_places + at) : spmm(args);
 }
 
 // Takes the sums of this rank's bags that others have written, and adds those by owners of rows.
-void Embeddings::collect(float* out) const {
+void Embeddings::collect(const BagResults& out) const {
   const std::uint64_t width = layout_.width(), stride = layout_.tables() * width;
   const EmbeddingPart mine = part(world_.rank());
   std::vector<std::pair<std::uint64_t, std::uint64_t>> runs;  // the first float and their number
@@ -190,115 +193,46 @@ void Embeddings::collect(float* out) const {
   if (runs.empty()) return;
   parallel_blocks(mine.sizes->per_table, kCopyGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t b = begin; b < end; ++b)
-      for (const auto& [first, count] : runs)
-        std::copy_n(mine.rows + b * stride + first, count, out + b * stride + first);
+      for (const auto& [first, count] : runs) {
+        const std::uint64_t at = b * stride + first;
+        std::copy_n(mine.rows + at, count, out.sums + at);
+        if (rules_.max()) std::copy_n(mine.places + at, count, out.places + at);
+      }
   });
 }
 
-void Embeddings::collect_owned(std::size_t t, float* out) const {
+void Embeddings::collect_owned(std::size_t t, const BagResults& out) const {
   const std::uint64_t width = layout_.width(), stride = layout_.tables() * width;
   const EmbeddingPart mine = part(world_.rank());
-  const auto row_of = [&](std::uint64_t bag) { return out + bag * stride + t * width; };
-  for (std::uint64_t b = 0; b < mine.sizes->per_table; ++b) std::fill_n(row_of(b), width, 0.0f);
+  const auto row_of = [&](auto* of_bags, std::uint64_t bag) {
+    return of_bags + bag * stride + t * width;
+  };
+  for (std::uint64_t b = 0; b < mine.sizes->per_table; ++b) {
+    std::fill_n(row_of(out.sums, b), width, 0.0f);
+    if (rules_.max()) std::fill_n(row_of(out.places, b), width, kNoPlace);
+  }
   const std::size_t start = t * (static_cast<std::size_t>(layout_.ranks()) + 1);
   for (std::size_t owner = 0; owner < sent_[t].size(); ++owner) {
     const std::vector<Slot>& bags = sent_[t][owner];
-    const float* const sums = mine.extra + mine.starts[start + owner] * width;
+    const std::uint64_t first = mine.starts[start + owner] * width;
+    const float* const sums = mine.extra + first;
     parallel_blocks(bags.size(), kCopyGrain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t k = begin; k < end; ++k) {
-        float* const row = row_of(bags[k]);
-        for (std::uint64_t c = 0; c < width; ++c) row[c] += sums[k * width + c];
+        float* const row = row_of(out.sums, bags[k]);
+        Slot* const places = rules_.max() ? row_of(out.places, bags[k]) : nullptr;
+        for (std::uint64_t c = 0; c < width; ++c) {
+          if (places == nullptr) {
+            row[c] += sums[k * width + c];
+            continue;
+          }
+          Placed most{row[c], places[c]};
+          most.take({sums[k * width + c], mine.extra_places[first + k * width + c]});
+          row[c] = most.value;
+          places[c] = most.place;
+        }
       }
     });
   }
-}
-
-std::vector<RowGradients> Embeddings::backward(const EmbeddingBatch& batch, std::uint64_t number,
-                                               const float* gradient) {
-  begin(EmbeddingStep::backward, number, batch.bags);
-  publish(batch, number);
-  const bool alone = world_.size() == 1;
-  const EmbeddingPart mine = part(world_.rank());
-  const std::uint64_t stride = layout_.tables() * layout_.width();
-  if (!alone)
-    parallel_blocks(mine.sizes->per_table, kCopyGrain, [&](std::size_t begin, std::size_t end) {
-      std::copy_n(gradient + begin * stride, (end - begin) * stride, mine.rows + begin * stride);
-    });
-  heap_->barrier();
-  std::vector<RowGradients> gradients;
-  std::vector<std::size_t> shared;  // replicated tables
-  std::uint64_t offered = 0;
-  for (std::size_t t = 0; t < layout_.tables(); ++t) {
-    gradients.push_back(gradients_of(t, batch.mean, gradient));
-    if (layout_.table(t).split != EmbeddingSplit::replicated) continue;
-    offered = offer(t, gradients.back(), offered);
-    shared.push_back(t);
-  }
-  if (!shared.empty()) heap_->barrier();
-  for (const std::size_t t : shared) gradients[t] = join(t);
-  step_.end();
-  return gradients;
-}
-
-RowGradients Embeddings::gradients_of(std::size_t t, bool mean, const float* gradient) const {
-  const EmbeddingPiece piece = layout_.piece(t, world_.rank());
-  if (piece.rows == 0 || piece.columns == 0) return {};
-  const std::uint64_t stride = layout_.tables() * layout_.width();
-  const std::uint64_t column = t * layout_.width() + piece.first_column;
-  const EmbeddingSplit split = layout_.table(t).split;
-  GradientEdges edges;
-  if (world_.size() == 1 || split == EmbeddingSplit::replicated) {
-    const Bags bags = part(world_.rank()).bags();
-    edges.weighted = mean || bags.weights != nullptr;
-    edges.add(bags, t, 0, mean);
-    const float* const base = bags.per_table == 0 ? nullptr : gradient + column;
-    return sum_by_row(std::move(edges), piece, {.base = base, .stride = stride});
-  }
-  PeerRows readers;
-  for (int reader = 0; reader < world_.size(); ++reader) {
-    const EmbeddingPart of = part(reader);
-    edges.weighted = edges.weighted || mean || of.sizes->weighted;
-    readers.add(of.rows + column, of.sizes->per_table);
-  }
-  for (int reader = 0; reader < world_.size(); ++reader) {
-    const Bags bags = part(reader).bags();
-    const Slot first = readers.first[static_cast<std::size_t>(reader)];
-    if (split == EmbeddingSplit::rows)
-      edges.add(owned_bags(bags, t, layout_.places(t), world_.rank(), mean), first);
-    else
-      edges.add(bags, t, first, mean);
-  }
-  return sum_by_row(std::move(edges), piece, readers.source(stride));
-}
-
-// Shows this rank's gradient of a replicated table to the others, from row `start` on. Returns the
-// row behind it.
-std::uint64_t Embeddings::offer(std::size_t t, const RowGradients& mine, std::uint64_t start) {
-  const EmbeddingPart to = part(world_.rank());
-  std::uint64_t* const starts = to.starts + t * (static_cast<std::size_t>(layout_.ranks()) + 1);
-  starts[0] = start;
-  starts[1] = start + mine.rows.size();
-  std::ranges::copy(mine.rows, to.extra_ids + start);
-  std::ranges::copy(mine.values, to.extra + start * layout_.width());
-  return starts[1];
-}
-
-// Returns the sum of the gradients of a replicated table that all ranks show.
-RowGradients Embeddings::join(std::size_t t) const {
-  const std::uint64_t width = layout_.width();
-  GradientEdges edges;
-  PeerRows ranks;
-  for (int rank = 0; rank < world_.size(); ++rank) {
-    const EmbeddingPart of = part(rank);
-    const std::uint64_t* const starts =
-        of.starts + t * (static_cast<std::size_t>(layout_.ranks()) + 1);
-    ranks.add(of.extra + starts[0] * width, starts[1] - starts[0]);
-    for (std::uint64_t k = starts[0]; k < starts[1]; ++k) {
-      edges.from.push_back(static_cast<Slot>(edges.rows.size()));
-      edges.rows.push_back(of.extra_ids[k]);
-    }
-  }
-  return sum_by_row(std::move(edges), layout_.piece(t, world_.rank()), ranks.source(width));
 }
 
 }  // namespace plait

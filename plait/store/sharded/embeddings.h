@@ -16,8 +16,10 @@
 #include <vector>
 
 #include "plait/base/raw_vector.h"
+#include "plait/store/bag_edges.h"
 #include "plait/store/bags.h"
 #include "plait/store/embedding_layout.h"
+#include "plait/store/embedding_rules.h"
 #include "plait/store/sharded/embedding_part.h"
 #include "plait/store/sharded/embedding_step.h"
 #include "plait/symmetric/heap.h"
@@ -28,55 +30,77 @@ namespace plait {
 struct RowGradients {
   std::vector<Slot> rows;
   RawVector<float> values;
+  std::vector<Slot> ids;  // by row the number of ids that name it, if they were counted
 };
 
-// The bags of a rank in a step. Sums become means over all ids of a bag with `mean`.
-struct EmbeddingBatch {
-  GivenBags bags;
-  bool mean = false;
+// The error of a rank whose pieces are wanted for gradients of weights, but not given.
+inline constexpr const char* kChangedTables =
+    "another rank needs embedding tables as they were in the step forward, but this rank's have "
+    "changed since";
+
+// What a step forward writes.
+struct BagResults {
+  float* sums = nullptr;   // samples x tables x width
+  Slot* places = nullptr;  // in mode max likewise: the places of the maxima (bag_maxima.h)
+};
+
+// The gradients that a step backward reads and writes, beside those of rows.
+struct BagGradients {
+  const float* sums = nullptr;   // of those that forward() has written
+  const Slot* places = nullptr;  // in mode max: what forward() has written
+  // Of the weights of ids, one per id: where they are written, or null if they are not wanted.
+  float* weights = nullptr;
+  // As forward() has read them: if any rank wants gradients of weights.
+  std::span<const float* const> pieces = {};
 };
 
 class Embeddings {
  public:
-  // Collective. `padding`: by table, as BagTables. Layout and padding are the same on all ranks.
-  // Throws UsageError for ranks on several hosts. The world outlives this object.
-  Embeddings(World& world, EmbeddingLayout layout, std::vector<std::int64_t> padding);
+  // Collective. Layout and rules are the same on all ranks. Throws UsageError for ranks on several
+  // hosts. The world outlives this object.
+  Embeddings(World& world, EmbeddingLayout layout, const EmbeddingRules& rules);
   ~Embeddings();
 
   const EmbeddingLayout& layout() const { return layout_; }
 
-  // Collective; ranks give any numbers of bags, also none. Writes out[b][t], `width` floats each:
-  // the sum of bag b of table t. `pieces`: by table this rank's piece, rows of its columns without
-  // gaps; or null if it is empty. Returns the number of the batch, for backward(). Throws
-  // UsageError on all ranks if the bags of one are wrong, DoesNotFitError if there is no memory.
-  std::uint64_t forward(const EmbeddingBatch& batch, std::span<const float* const> pieces,
-                        float* out);
-  // Collective. Returns by table the gradient of this rank's piece, from that of forward()'s
-  // result. `number`: what forward() returned for the batch, which need not be the last one.
-  std::vector<RowGradients> backward(const EmbeddingBatch& batch, std::uint64_t number,
-                                     const float* gradient);
+  // Collective; ranks give any numbers of bags, also none. Writes out.sums[b][t], `width` floats
+  // each: the sum of bag b of table t, or what the rules make of it. `pieces`: by table this rank's
+  // piece, rows of its columns without gaps; or null if it is empty. Rows are changed if their
+  // norms are limited. Returns the number of the batch, for backward(). Throws UsageError on all
+  // ranks if the bags of one are wrong, DoesNotFitError if there is no memory.
+  std::uint64_t forward(const GivenBags& bags, std::span<float* const> pieces,
+                        const BagResults& out);
+  // Collective. Returns by table the gradient of this rank's piece. `number`: what forward()
+  // returned for the bags, which need not be the last ones. Throws Error without pieces that are
+  // needed.
+  std::vector<RowGradients> backward(const GivenBags& bags, std::uint64_t number,
+                                     const BagGradients& gradients);
 
  private:
   // The sums of the bags of table t of a reader.
   struct Sum {
     int reader;
     std::size_t t;
-    bool mean;
   };
 
-  void begin(EmbeddingStep step, std::uint64_t number, const GivenBags& bags);
-  void publish(const EmbeddingBatch& batch, std::uint64_t number);
+  void begin(const EmbeddingStepOf& step, const GivenBags& bags, bool products);
+  void publish(const GivenBags& given);
   EmbeddingPart part(int rank) const;
-  void sum_for(const Sum& sum, const float* rows, float* out);
+  void add_edges(std::size_t t, int reader, Slot first, GradientEdges& edges) const;
+  void limit_rows(std::span<float* const> pieces) const;
+  void sum_for(const Sum& sum, const float* rows, const BagResults& out);
   void sum_owned(const Sum& sum, const float* rows);
-  void collect(float* out) const;
-  void collect_owned(std::size_t t, float* out) const;
-  RowGradients gradients_of(std::size_t t, bool mean, const float* gradient) const;
+  void collect(const BagResults& out) const;
+  void collect_owned(std::size_t t, const BagResults& out) const;
+  RowGradients gradients_of(std::size_t t, const BagGradients& g) const;
+  bool multiply_for_readers(const BagGradients& gradients) const;
+  void collect_weights(const GivenBags& bags, float* out) const;
   std::uint64_t offer(std::size_t t, const RowGradients& mine, std::uint64_t start);
   RowGradients join(std::size_t t) const;
 
   World& world_;
   const EmbeddingLayout layout_;
+  const EmbeddingRules rules_;
   BagTables tables_;
   std::unique_ptr<SymmetricHeap> heap_;
   StepUnderWay step_;

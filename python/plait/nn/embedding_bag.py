@@ -29,12 +29,15 @@ class EmbeddingBag(torch.nn.Module):
     """As torch.nn.EmbeddingBag, with the table spread over ranks; on one rank, with the same results.
 
     Args:
-        num_embeddings, embedding_dim, mode, sparse, include_last_offset, padding_idx: as PyTorch's;
-            mode is "sum" or "mean".
+        num_embeddings, embedding_dim, mode, sparse, include_last_offset, padding_idx: as PyTorch's.
+            With mode "max", NaN is greater than all numbers, and gradients may be sparse.
+        scale_grad_by_freq: divides the gradient of a row by the number of ids in the bags of all ranks that name
+            it, as torch.nn.Embedding does in a batch with the samples of all ranks; also with sparse gradients.
         _weight: (num_embeddings, embedding_dim), the same on every rank, of which each takes its piece.
         split: "replicated", "table" (rank 0 has it), "columns" or "rows". None: replicated if
             the table is small, else rows.
-        max_norm, norm_type, scale_grad_by_freq: not supported; leave them as they are.
+        max_norm, norm_type: rows that bags of any rank name, but for padding_idx, are changed in place before they
+            are read: their norm becomes at most max_norm. norm_type is above 0, or infinite.
         device, dtype: the CPU or this rank's GPU (plait.device()), and float32, the only type yet.
 
     weight: this rank's piece, which optimisers of PyTorch and of plait.optim change. It begins with
@@ -49,13 +52,12 @@ class EmbeddingBag(torch.nn.Module):
                  mode="mean", sparse=False, _weight=None, include_last_offset=False, padding_idx=None,
                  device=None, dtype=None, *, split=None):
         super().__init__()
-        _refuse(max_norm=(max_norm, None), norm_type=(norm_type, 2.0),
-                scale_grad_by_freq=(scale_grad_by_freq, False))
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
         self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
         splits = None if split is None else [split]
-        self._tables = _Tables([num_embeddings], embedding_dim, mode, sparse, include_last_offset,
-                               [padding_idx], splits, device=device, dtype=dtype)
+        self._tables = _Tables([num_embeddings], embedding_dim, _rules(mode, scale_grad_by_freq, max_norm, norm_type),
+                               sparse, include_last_offset, [padding_idx], splits, device=device, dtype=dtype)
         self.padding_idx = self._tables.padding_idx(0)
         self.weight = torch.nn.Parameter(self._tables.empty(0))
         self.reset_parameters() if _weight is None else self.load_full_weight(_weight)
@@ -81,9 +83,9 @@ class EmbeddingBag(torch.nn.Module):
         self._tables.load(0, self.weight, weight)
 
     def forward(self, input, offsets=None, per_sample_weights=None):
-        """Returns the sums or means of bags, (bags, embedding_dim): of the rows of `input`, if that has
+        """Returns the sums, means or maxima of bags, (bags, embedding_dim): of the rows of `input`, if that has
         two dimensions and offsets is None; or of input[offsets[k]:offsets[k + 1]]. per_sample_weights: one
-        per id, without gradient, with mode "sum"."""
+        per id, with mode "sum"; they may want gradients, then on all ranks."""
         return self._tables.pool(input, offsets, per_sample_weights, [self.weight]).squeeze(1)
 
     def extra_repr(self):
@@ -100,18 +102,21 @@ class EmbeddingBags(torch.nn.Module):
         splits: one name per table, or None: chosen by the tables' sizes and by `ids_per_sample`.
         ids_per_sample: how many ids a sample has in each table, on average; None: one.
         samples: of each rank in a step, about; tables of fewer rows are replicated if they are chosen so.
-        device, dtype: as of EmbeddingBag.
+        scale_grad_by_freq, max_norm, norm_type, device, dtype: as of EmbeddingBag. Ids of one table do not count
+            for another.
 
     weights: by table this rank's piece. full_weight(t) returns a whole table. Errors as EmbeddingBag.
     """
 
     def __init__(self, num_embeddings, embedding_dim, mode="mean", sparse=False, include_last_offset=False,
-                 padding_idx=None, splits=None, ids_per_sample=None, samples=2048, device=None, dtype=None):
+                 padding_idx=None, splits=None, ids_per_sample=None, samples=2048, device=None, dtype=None,
+                 scale_grad_by_freq=False, max_norm=None, norm_type=2.0):
         super().__init__()
         self.num_embeddings, self.embedding_dim = list(num_embeddings), embedding_dim
         if not isinstance(padding_idx, (list, tuple)):
             padding_idx = [padding_idx] * len(self.num_embeddings)
-        self._tables = _Tables(self.num_embeddings, embedding_dim, mode, sparse, include_last_offset,
+        self._tables = _Tables(self.num_embeddings, embedding_dim,
+                               _rules(mode, scale_grad_by_freq, max_norm, norm_type), sparse, include_last_offset,
                                padding_idx, splits, ids_per_sample, samples, device, dtype)
         count = len(self.num_embeddings)
         self.weights = torch.nn.ParameterList(self._tables.empty(t) for t in range(count))
@@ -136,7 +141,7 @@ class EmbeddingBags(torch.nn.Module):
             ids: of all bags, table by table: first those of table 0 of all samples.
             offsets: where each bag begins in `ids`: tables * samples numbers (and the end, if
                 include_last_offset), in the same order.
-            per_sample_weights: one per id, without gradient, with mode "sum".
+            per_sample_weights: as of EmbeddingBag.
         """
         return self._tables.pool(ids, offsets, per_sample_weights, list(self.weights))
 
@@ -144,10 +149,15 @@ class EmbeddingBags(torch.nn.Module):
         return f"{len(self.num_embeddings)} tables, {self.embedding_dim}, {self._tables.describe()}"
 
 
-def _refuse(**given):
-    for name, (value, default) in given.items():
-        if value != default:
-            raise NotImplementedError(f"{name} is not supported by plait.nn.EmbeddingBag; leave it out")
+def _rules(mode, by_frequency, max_norm, norm_type):
+    """Returns what C++ takes; without max_norm, norms are not limited."""
+    if mode == "max" and by_frequency:
+        raise ValueError("scale_grad_by_freq is not defined for mode 'max'; leave it out")
+    max_norm, norm_type = float("inf") if max_norm is None else float(max_norm), float(norm_type)
+    if not max_norm >= 0 or not norm_type > 0:
+        raise ValueError(f"max_norm is {max_norm} and norm_type {norm_type}; give a norm of 0 or more, and a type "
+                         "above 0")
+    return mode, bool(by_frequency), max_norm, norm_type
 
 
 @dataclasses.dataclass
@@ -157,16 +167,16 @@ class _Bags:
     tensors: list
     with_end: bool = False
     fault: str = ""
+    weights: torch.Tensor = None  # as given, which may want gradients
 
 
 class _Tables:
     """The tables of a layer over ranks. Copies, and layers that are loaded from a file, join the ranks
     anew."""
 
-    def __init__(self, rows, width, mode, sparse, with_end, padding, splits, ids=None, samples=2048, device=None,
+    def __init__(self, rows, width, rules, sparse, with_end, padding, splits, ids=None, samples=2048, device=None,
                  dtype=None):
-        if mode not in ("sum", "mean"):
-            raise NotImplementedError(f"mode {mode!r} is not supported; use 'sum' or 'mean'")
+        mode = rules[0]
         device = torch.empty(0, device=device).device  # None: PyTorch's default, and with a number
         if dtype not in (None, torch.float32) or device.type not in ("cpu", "cuda"):
             raise NotImplementedError(f"tables of {dtype or 'float32'} on {device} are not supported yet; use "
@@ -182,7 +192,7 @@ class _Tables:
             splits, owners = ops.choose_embedding_splits(rows, width, ids, samples, world_size())
         else:
             owners = _owners(splits, rows)
-        self._made_of = (list(rows), width, list(splits), list(owners), padding, device)
+        self._made_of = (list(zip(rows, splits, owners, padding)), width, rules, device)
         self._settings = (mode, sparse, with_end)
         self._join()
 
@@ -204,10 +214,10 @@ class _Tables:
 
     def describe(self):
         mode, sparse, _ = self._settings
-        return f"mode={mode!r}, sparse={sparse}, splits={self._made_of[2]}"
+        return f"mode={mode!r}, sparse={sparse}, splits={[split for _, split, *_ in self._made_of[0]]}"
 
     def padding_idx(self, table):
-        padding = self._made_of[4][table]
+        padding = self._made_of[0][table][3]
         return None if padding < 0 else padding
 
     def empty(self, table):
@@ -216,7 +226,11 @@ class _Tables:
 
     @property
     def device(self):
-        return self._made_of[5]
+        return self._made_of[3]
+
+    @property
+    def _limits_norms(self):
+        return self._made_of[2][2] < float("inf")
 
     @torch.no_grad()
     def draw(self, pieces):
@@ -226,14 +240,14 @@ class _Tables:
         for t, piece in enumerate(pieces):
             ids = self._handle.ids(t).to(self.device)
             ops.fill_normal_(piece.data, ids, int(seed), t, self._pieces[t][1])
-            piece[ids == self._made_of[4][t]] = 0
+            piece[ids == self._made_of[0][t][3]] = 0
 
     def whole(self, table, piece):
         return self._handle.whole(table, piece.detach()).to(self.device)
 
     @torch.no_grad()
     def load(self, table, piece, weight):
-        rows, width = self._made_of[0][table], self._made_of[1]
+        rows, width = self._made_of[0][table][0], self._made_of[1]
         if tuple(weight.shape) != (rows, width):
             raise ValueError(f"the weight has shape {tuple(weight.shape)}, but the table is ({rows}, {width})")
         _, first, columns = self._pieces[table]
@@ -245,10 +259,12 @@ class _Tables:
             if pieces[0].device != self.device:
                 raise ValueError(f"the weights are on {pieces[0].device}, but the tables were made on "
                                  f"{self.device}; make them there, by device=...")
+            if self._limits_norms and not all(piece.is_contiguous() for piece in pieces):
+                raise ValueError("the weights have gaps, but max_norm changes them in place; make them contiguous")
             bags = _bags(ids, offsets, weights, mode, with_end, pieces)
         except (ValueError, RuntimeError) as error:
             bags = self.faulty(error)
-        return _Sums.apply(self, bags, *pieces)
+        return _Sums.apply(self, bags, bags.weights, *pieces)
 
     def faulty(self, error):
         """Returns bags with an error of this rank, which all ranks then throw."""
@@ -257,34 +273,45 @@ class _Tables:
 
     # The two directions, for _Sums.
     def sums(self, bags, pieces):
-        mean = self._settings[0] == "mean"
-        return self._handle.forward(bags.tensors, bags.with_end, mean, bags.fault,
-                                    [piece.detach().contiguous() for piece in pieces])
+        results = self._handle.forward(bags.tensors, bags.with_end, bags.fault, _rows(pieces))
+        if self._limits_norms:
+            torch.autograd.graph.increment_version([piece for piece in pieces if not piece.is_inference()])
+        return results
 
-    def gradients(self, bags, number, gradient):
-        mode, sparse, _ = self._settings
-        return self._handle.backward(bags.tensors, bags.with_end, mode == "mean", bags.fault, number,
-                                     gradient.contiguous(), sparse)
+    def gradients(self, bags, number, gradients, pieces):
+        return self._handle.backward(bags.tensors, bags.with_end, bags.fault, number, gradients, _rows(pieces),
+                                     self._settings[1])
 
 
 class _Sums(torch.autograd.Function):
     @staticmethod
-    def forward(context, tables, bags, *pieces):
-        out, context.number = tables.sums(bags, pieces)
+    def forward(context, tables, bags, weights, *pieces):
+        out, places, context.number = tables.sums(bags, pieces)
         context.tables, context.with_end = tables, bags.with_end
-        context.save_for_backward(*bags.tensors)
+        # Gradients of weights, perhaps another rank's, need the pieces as they are now.
+        context.pieces = [(piece.detach(), piece._version) for piece in pieces if not piece.is_inference()]
+        context.save_for_backward(*bags.tensors, places)
         return out
 
     @staticmethod
     @once_differentiable
     def backward(context, gradient):
+        weighs, *wanted = context.needs_input_grad[2:]
+        pieces = [piece for piece, version in context.pieces if piece._version == version]
+        if len(pieces) < len(context.pieces):
+            pieces = []
         try:
-            bags = _Bags(list(context.saved_tensors), context.with_end)
-        except RuntimeError as error:  # ids that were changed since
-            bags = context.tables.faulty(error)
-        gradients = context.tables.gradients(bags, context.number, gradient)
-        wanted = context.needs_input_grad[2:]
-        return None, None, *(g if w else None for g, w in zip(gradients, wanted))
+            *tensors, places = context.saved_tensors
+            bags = _Bags(tensors, context.with_end)
+            if weighs and not pieces:
+                raise ValueError("gradients of per_sample_weights need the tables as they were in forward(), but "
+                                 "they were modified by an inplace operation")
+        except (RuntimeError, ValueError) as error:  # ids or tables that were changed since
+            bags, weighs, places = context.tables.faulty(error), False, torch.empty(0, dtype=torch.int32)
+        of_weights = [torch.empty_like(bags.tensors[2])] if weighs else []
+        of_tables = context.tables.gradients(bags, context.number, [gradient.contiguous(), places, *of_weights],
+                                             pieces)
+        return None, None, *(of_weights or [None]), *(g if w else None for g, w in zip(of_tables, wanted))
 
 
 sums_over_ranks(_Sums)
@@ -341,8 +368,13 @@ def _bags(ids, offsets, weights, mode, with_end, pieces):
         raise ValueError(f"offsets have shape {tuple(offsets.shape)}, but must have one dimension")
     tensors = [ids.long().flatten().contiguous(), offsets.long().contiguous()]
     if weights is not None:
-        tensors.append(_checked_weights(weights, ids, mode))
-    return _Bags(tensors, with_end)
+        weights = _checked_weights(weights, ids, mode)
+        tensors.append(weights.detach())
+    return _Bags(tensors, with_end, weights=weights)
+
+
+def _rows(pieces):
+    return [piece.detach().contiguous() for piece in pieces]
 
 
 def _check_integers(name, value, device):
@@ -362,6 +394,4 @@ def _checked_weights(weights, ids, mode):
     if weights.shape != ids.shape or weights.dtype != torch.float32 or weights.device != ids.device:
         raise ValueError(f"per_sample_weights are {weights.dtype} of shape {tuple(weights.shape)} on "
                          f"{weights.device}; use one float32 on {ids.device} for each of {ids.numel()} ids")
-    if weights.requires_grad and torch.is_grad_enabled():
-        raise ValueError("gradients for per_sample_weights are not supported yet; pass .detach()")
-    return weights.detach().flatten().contiguous()
+    return weights.flatten().contiguous()

@@ -18,25 +18,34 @@ void check_case(World& world, const EmbeddingCase& c) {
   const EmbeddingLayout layout(c.tables, c.width, world.size());
   const std::vector<RankBags> all = bags_of_ranks(c, world.size());
   const RankBags& mine = all[static_cast<std::size_t>(world.rank())];
-  const auto pieces = pieces_of(layout, world.rank());
-  std::vector<const float*> at;
-  for (const std::vector<float>& piece : pieces) at.push_back(piece.data());
-  Embeddings embeddings(world, layout, c.as.padding);
-  const EmbeddingBatch batch{{.ids = mine.ids,
-                              .offsets = mine.offsets,
-                              .weights = c.weighted ? mine.weights.data() : nullptr},
-                             c.mean};
+  auto pieces = pieces_of(layout, world.rank());
+  std::vector<float*> at;
+  for (std::vector<float>& piece : pieces) at.push_back(piece.data());
+  Embeddings embeddings(world, layout, c.rules());
+  const GivenBags bags{.ids = mine.ids,
+                       .offsets = mine.offsets,
+                       .weights = c.weighted ? mine.weights.data() : nullptr};
+  const std::vector<const float*> read(at.begin(), at.end());
   std::vector<float> out(mine.offsets.size() * c.width, -7.0f), gradient;
-  const std::uint64_t number = embeddings.forward(batch, at, out.data());
+  std::vector<Slot> places(out.size());
+  const std::uint64_t number = embeddings.forward(bags, at, {out.data(), places.data()});
   const std::vector<double> wanted = expected_sums(c, mine);
   for (std::size_t i = 0; i < out.size(); ++i) expect_near(out[i], wanted[i], c.text() + "sum ");
   for (std::size_t i = 0; i < out.size(); ++i) gradient.push_back(gradient_value(world.rank(), i));
   for (const bool another : {false, true}) {
     const RankBags more(c.as, 100, static_cast<unsigned>(world.rank()) + 9);
     std::vector<float> unused(more.offsets.size() * c.width);
+    std::vector<Slot> unused_places(unused.size());
     if (another)
-      embeddings.forward({{.ids = more.ids, .offsets = more.offsets}, c.mean}, at, unused.data());
-    const auto found = embeddings.backward(batch, number, gradient.data());
+      embeddings.forward({.ids = more.ids, .offsets = more.offsets}, at,
+                         {unused.data(), unused_places.data()});
+    std::vector<float> weights(c.weighted ? mine.ids.size() : 0, -7.0f);
+    const auto found = embeddings.backward(bags, number,
+                                           {.sums = gradient.data(),
+                                            .places = places.data(),
+                                            .weights = weights.empty() ? nullptr : weights.data(),
+                                            .pieces = read});
+    check_weights(c, mine, world.rank(), weights);
     for (std::size_t t = 0; t < c.tables.size(); ++t)
       check_gradient(found[t].rows, found[t].values.data(), layout, t, world.rank(),
                      expected_gradient(c, all, t),
@@ -57,9 +66,9 @@ TEST(Embeddings, AreThoseOfPlainLoops) {
 
 TEST(Embeddings, ServeARankAlone) {
   const auto world = World::alone();
-  for (const bool mean : {false, true})
+  for (const BagMode mode : {BagMode::sum, BagMode::mean, BagMode::max})
     for (const EmbeddingSplit split : kSplits) {
-      EmbeddingCase c{.width = 33, .mean = mean};
+      EmbeddingCase c{.width = 33, .mode = mode};
       c.add(70, split, 0, 5);
       c.add(9, split, 0);
       check_case(*world, c);
@@ -69,13 +78,13 @@ TEST(Embeddings, ServeARankAlone) {
 // Rank 1 gives wrong bags; all ranks say so, and the next batch is served.
 const RankProgram kWrong("wrong bags", [](World& world) {
   Embeddings embeddings(world, EmbeddingLayout({{.rows = 10}, {.rows = 20}}, 4, world.size()),
-                        {-1, -1});
-  const std::vector<float> rows(80);
-  const float* pieces[] = {rows.data(), rows.data()};
+                        {{-1, -1}});
+  std::vector<float> rows(80);
+  float* pieces[] = {rows.data(), rows.data()};
   std::vector<float> out(16);
   const std::vector<std::int64_t> offsets{0, 1, 2, 3};
   const auto forward = [&](const std::vector<std::int64_t>& ids) {
-    embeddings.forward({{.ids = ids, .offsets = offsets}}, pieces, out.data());
+    embeddings.forward({.ids = ids, .offsets = offsets}, pieces, {out.data()});
   };
   try {
     forward({1, 9, 19, world.rank() == 1 ? 20 : 0});
@@ -87,7 +96,7 @@ const RankProgram kWrong("wrong bags", [](World& world) {
   forward({0, 1, 2, 3});
   const std::vector<float> gradient(16);
   if (world.rank() == 0) forward({0, 1, 2, 3});
-  embeddings.backward({{.ids = offsets, .offsets = offsets}}, 1, gradient.data());
+  embeddings.backward({.ids = offsets, .offsets = offsets}, 1, {.sums = gradient.data()});
 });
 
 TEST(Embeddings, FailOnAllRanks) {

@@ -16,6 +16,8 @@ struct DeviceSizes {
   std::uint64_t per_table = 0;  // bags
   std::uint64_t ids = 0;
   std::uint64_t weighted = 0;
+  std::uint64_t shares = 0;  // of each id's product, that ranks write for this one
+  std::uint64_t max = 0;     // 1: sums are maxima, which have places (store/bag_maxima.h)
 };
 struct DeviceBatch {
   DeviceSizes sizes;
@@ -27,13 +29,18 @@ struct DeviceBatch {
 // Where the arrays of a rank's part of the heap stand.
 struct DevicePart {
   DeviceBags bags;
-  // per_table x tables x width: sums, or their gradients. A rank alone needs neither.
+  // per_table x tables x width: sums, or their gradients, and the places of maxima. A rank alone
+  // needs none.
   float* rows = nullptr;
+  Slot* places = nullptr;
   // Sums by owners of rows (BagSums::parts); backward, this rank's gradients of replicated tables:
-  // their rows, and behind these the values.
+  // their rows, the numbers of ids that name these, and the values.
   float* extra = nullptr;
-  Slot* shared_rows = nullptr;
+  Slot* extra_places = nullptr;  // of maxima, forward
+  Slot *shared_rows = nullptr, *shared_counts = nullptr;
   float* shared_values = nullptr;
+  // shares x ids. It stands last, because a batch may get along without it at first.
+  float* products = nullptr;
   std::uint64_t bytes = 0;
 
   DevicePart(std::byte* first, const DeviceBatch& batch, const EmbeddingLayout& layout) {
@@ -44,7 +51,9 @@ struct DevicePart {
     bags.ids = next<Slot>(first, batch.sizes.ids);
     float* const weights = next<float>(first, batch.sizes.weighted != 0 ? batch.sizes.ids : 0);
     bags.weights = batch.sizes.weighted != 0 ? weights : nullptr;
-    rows = next<float>(first, layout.ranks() > 1 ? bags_of_all * width : 0);
+    const std::uint64_t sums = layout.ranks() > 1 ? bags_of_all * width : 0;
+    rows = next<float>(first, sums);
+    places = next<Slot>(first, batch.sizes.max * sums);
     const std::uint64_t before = bytes;
     std::uint64_t parts = 0, shared = 0;
     for (std::size_t t = 0; layout.ranks() > 1 && t < tables; ++t) {
@@ -54,10 +63,13 @@ struct DevicePart {
         shared += std::min(batch.ids_of(t), layout.table(t).rows);
     }
     extra = next<float>(first, parts * width);
+    extra_places = next<Slot>(first, batch.sizes.max * parts * width);
     const std::uint64_t behind = std::exchange(bytes, before);
     shared_rows = next<Slot>(first, shared);
+    shared_counts = next<Slot>(first, shared);
     shared_values = next<float>(first, shared * width);
     bytes = std::max(bytes, behind);
+    products = next<float>(first, batch.sizes.shares * batch.sizes.ids);
   }
 
  private:

@@ -6,6 +6,9 @@
 #include "plait/base/error.h"
 #include "plait/base/limits.h"
 #include "plait/store/cuda/bag_gradients.cuh"
+#include "plait/store/cuda/id_weights.cuh"
+#include "plait/store/cuda/row_norms.cuh"
+#include "plait/store/row_norms.h"
 #include "plait/store/sharded/cuda/device_part.cuh"
 #include "plait/store/sharded/cuda/gpu_embeddings.h"
 #include "plait/symmetric/agreement.h"
@@ -38,11 +41,11 @@ void copy_there(void* to, const void* from, std::uint64_t bytes, cudaStream_t st
 
 class HeapEmbeddings : public GpuEmbeddings {
  public:
-  HeapEmbeddings(World& world, const EmbeddingLayout& layout, std::vector<std::int64_t> padding)
-      : world_(world), layout_(layout), padding_(std::move(padding)) {
-    require<UsageError>(layout_.tables() > 0 && layout_.tables() == padding_.size(),
+  HeapEmbeddings(World& world, const EmbeddingLayout& layout, const EmbeddingRules& rules)
+      : world_(world), layout_(layout), rules_(rules) {
+    require<UsageError>(layout_.tables() > 0 && layout_.tables() == rules_.padding.size(),
                         "{} embedding tables have {} ids of padding", layout_.tables(),
-                        padding_.size());
+                        rules_.padding.size());
     require<UsageError>(world.size() <= kMostGpus, "{} ranks are more than the {} that GPUs serve",
                         world.size(), kMostGpus);
     for (std::size_t t = 0; t < layout_.tables(); ++t) rows_.push_back(layout_.table(t).rows);
@@ -50,50 +53,58 @@ class HeapEmbeddings : public GpuEmbeddings {
     data_ = DeviceHeap::create(world, kLeastBytes, DeviceTransport::vmm);
     on_all_or_none(world, [&] {
       rows_there_ = DeviceArray<std::uint64_t>(std::span<const std::uint64_t>(rows_));
-      padding_there_ = DeviceArray<std::int64_t>(std::span<const std::int64_t>(padding_));
+      padding_there_ = DeviceArray<std::int64_t>(std::span<const std::int64_t>(rules_.padding));
       pieces_there_ = DeviceArray<DevicePiece>(layout_.tables());
     });
   }
   ~HeapEmbeddings() override { cudaDeviceSynchronize(); }
 
-  std::uint64_t forward(const EmbeddingBatch& batch, std::span<const float* const> pieces,
-                        float* out, void* on) override {
+  std::uint64_t forward(const GivenBags& bags, std::span<float* const> pieces,
+                        const BagResults& out, void* on) override {
     auto* const stream = static_cast<cudaStream_t>(on);
-    begin(EmbeddingStep::forward, number_ + 1, batch.bags, stream);
-    ++number_;
-    publish(batch.bags, number_, stream);
-    const DevicePieces view = show(pieces, batch.mean, on_16_bytes(out), stream);
+    begin({.step = EmbeddingStep::forward, .number = number_ + 1}, bags, false, stream);
+    publish(bags, ++number_, stream);
+    const DevicePieces view = show(std::vector<const float*>(pieces.begin(), pieces.end()),
+                                   on_16_bytes(out.sums), stream);
     meet(stream);
+    if (rules_.norm.limits()) limit_rows(view, pieces, stream);
     for (int k = 0; k < world_.size(); ++k) {  // others first, who wait
       const int reader = (world_.rank() + 1 + k) % world_.size();
       const bool own = reader == world_.rank();
       const DevicePart to = part(reader);
-      sum_bags(view, to.bags, own, {own ? out : to.rows, to.extra}, stream);
+      sum_bags(view, to.bags, own,
+               {own ? out.sums : to.rows, to.extra, own ? out.places : to.places, to.extra_places},
+               stream);
     }
     meet(stream);
     const DevicePart mine = part(world_.rank());
-    collect_bags(view, mine.bags, {mine.rows, mine.extra}, out, stream);
+    collect_bags(view, mine.bags, {mine.rows, mine.extra, mine.places, mine.extra_places},
+                 {.whole = out.sums, .whole_places = out.places}, stream);
     ended_.record(stream);
     step_.end();
     return number_;
   }
 
-  std::vector<GpuRowGradients> backward(const EmbeddingBatch& batch, std::uint64_t number,
-                                        const float* gradient, const Room& room,
+  std::vector<GpuRowGradients> backward(const GivenBags& bags, std::uint64_t number,
+                                        const BagGradients& g, const Room& room,
                                         void* on) override {
     auto* const stream = static_cast<cudaStream_t>(on);
-    begin(EmbeddingStep::backward, number, batch.bags, stream);
-    publish(batch.bags, number, stream);
+    const bool products = g.weights != nullptr;
+    begin({.step = EmbeddingStep::backward, .number = number}, bags, products, stream);
+    publish(bags, number, stream);
     const std::vector<const float*> none(layout_.tables());
-    const Step step{.pieces = show(none, batch.mean, false, stream),
-                    .gradient = gradient,
+    const Step step{.pieces = show(g.pieces.empty() ? none : g.pieces, false, stream),
+                    .gradient = {g.sums, g.places},
                     .room = room,
                     .stream = stream};
     const DevicePart mine = part(world_.rank());
-    if (world_.size() > 1)
-      copy_there(mine.rows, gradient,
-                 mine.bags.per_table * layout_.tables() * layout_.width() * sizeof(float), stream);
+    const std::uint64_t sums = mine.bags.per_table * layout_.tables() * layout_.width();
+    if (world_.size() > 1) {
+      copy_there(mine.rows, g.sums, sums * sizeof(float), stream);
+      if (rules_.max()) copy_there(mine.places, g.places, sums * sizeof(Slot), stream);
+    }
     meet(stream);
+    const bool wanted = multiply_for_readers(step, !g.pieces.empty());
     // Tables whose pieces have equally many columns are one product.
     std::map<std::uint64_t, std::vector<bool>> by_columns;
     std::vector<bool> replicated(layout_.tables());
@@ -109,6 +120,9 @@ class HeapEmbeddings : public GpuEmbeddings {
       put(sum_wanted(step, wanted, bases, columns, room), bases, columns, step, found);
     }
     if (std::ranges::find(replicated, true) != replicated.end()) join(step, replicated, found);
+    if (wanted) meet(stream);
+    if (products)
+      collect_products(step.pieces, mine.bags, {mine.products, bags.ids.size()}, g.weights, stream);
     ended_.record(stream);
     step_.end();
     return found;
@@ -118,7 +132,7 @@ class HeapEmbeddings : public GpuEmbeddings {
   // A step backward.
   struct Step {
     DevicePieces pieces;
-    const float* gradient;
+    BagGradientsThere gradient;
     const Room& room;
     cudaStream_t stream;
   };
@@ -145,24 +159,26 @@ class HeapEmbeddings : public GpuEmbeddings {
     if (!check.right) {
       const auto ids = copied(bags.ids), offsets = copied(bags.offsets);
       check_bags(GivenBags{.ids = ids, .offsets = offsets, .with_end = bags.with_end},
-                 BagTables{rows_, padding_});
+                 BagTables{rows_, rules_.padding});
       throw Error("ids of embedding tables are changed while they are read");
     }
     return {{.per_table = bags.count() / layout_.tables(),
              .ids = bags.ids.size(),
-             .weighted = bags.weights != nullptr ? 1u : 0u},
+             .weighted = bags.weights != nullptr ? 1u : 0u,
+             .max = rules_.max() ? 1u : 0u},
             std::move(check.starts)};
   }
 
   // Collective. Ranks meet when all that they enqueued for the last step has ended.
-  void begin(EmbeddingStep kind, std::uint64_t number, const GivenBags& bags, cudaStream_t stream) {
+  void begin(EmbeddingStepOf step, const GivenBags& bags, bool products, cudaStream_t stream) {
     require(heap_ != nullptr && data_ != nullptr,
             "the memory of the embedding tables is lost; end the program");
     step_.require_ended();
     check_cuda(cudaEventSynchronize(ended_.get()), kWhat);
     DeviceBatch mine{{}, std::vector<std::uint64_t>(layout_.tables() + 1)};
-    EmbeddingStepOf step{.step = kind, .number = number};
     step.failure = failure_of([&] { mine = checked(bags, stream); });
+    for (std::size_t t = 0; products && t < layout_.tables(); ++t)
+      mine.sizes.shares = std::max(mine.sizes.shares, shares_of(layout_, t));
     step.bytes = DevicePart(nullptr, mine, layout_).bytes;
     std::byte* const place = heap_->part(world_.rank()).data();
     std::memcpy(place, &mine.sizes, sizeof(DeviceSizes));
@@ -189,8 +205,7 @@ class HeapEmbeddings : public GpuEmbeddings {
   }
 
   // Copies the places of this rank's pieces to the GPU.
-  DevicePieces show(std::span<const float* const> rows, bool mean, bool aligned,
-                    cudaStream_t stream) {
+  DevicePieces show(std::span<const float* const> rows, bool aligned, cudaStream_t stream) {
     std::vector<DevicePiece> pieces;
     bool in_vectors = aligned && layout_.width() % 4 == 0;
     std::uint32_t divided = 0;
@@ -214,7 +229,24 @@ class HeapEmbeddings : public GpuEmbeddings {
             .rank = world_.rank(),
             .ranks = world_.size(),
             .in_vectors = in_vectors,
-            .mean = mean};
+            .mode = rules_.mode};
+  }
+
+  // Enqueues products of rows of this rank and gradients of bags for ranks that want them. Returns
+  // whether any does. `shown`: step.pieces has rows.
+  bool multiply_for_readers(const Step& step, bool shown) const {
+    bool wanted = false;
+    for (int reader = 0; reader < world_.size(); ++reader) {
+      const DeviceSizes& sizes = batches_[static_cast<std::size_t>(reader)].sizes;
+      if (sizes.shares == 0) continue;
+      require(shown, "{}", kChangedTables);
+      wanted = true;
+      const bool own = reader == world_.rank();
+      const DevicePart of = part(reader);
+      multiply_rows(step.pieces, of.bags, own, own ? step.gradient.sums : of.rows,
+                    {of.products, sizes.ids}, step.stream);
+    }
+    return wanted;
   }
 
   // Returns the number of the first row of each wanted table, and the end.
@@ -230,17 +262,25 @@ class HeapEmbeddings : public GpuEmbeddings {
     return bases;
   }
 
-  // Sums the gradients of this rank's rows of the wanted tables: from the bags of all ranks, or, of
-  // replicated tables, from its own.
-  // `bases`: bases_of() these.
-  DeviceRowSums sum_wanted(const Step& step, const std::vector<bool>& wanted,
-                           const std::vector<Slot>& bases, std::uint64_t columns,
-                           const Room& room) {
-    const bool local = world_.size() == 1 || is_replicated(wanted);
+  // Edges of bags to rows of this rank's pieces.
+  struct WantedEdges {
+    DeviceArray<EdgeTable> tables;  // by reader and table
+    DeviceEdges edges;
+    std::uint64_t bags;  // that have edges, counting those without ids
+
+    const EdgeTable* tables_of(int reader, const EmbeddingLayout& layout) const {
+      return tables.data() + static_cast<std::size_t>(reader) * layout.tables();
+    }
+  };
+  // Enqueues the edges of the bags of all ranks, or (`local`) of this rank, to rows of the wanted
+  // tables. `bases`: bases_of() these. Local edges read gradients where they are, others one row
+  // per bag.
+  WantedEdges edges_of(const DevicePieces& pieces, const std::vector<bool>& wanted,
+                       const std::vector<Slot>& bases, bool local, cudaStream_t stream) const {
     const auto tables = static_cast<Slot>(layout_.tables());
     std::vector<EdgeTable> edge_tables;
     std::uint64_t edge = 0, from = 0;
-    bool weighted = step.pieces.mean;
+    bool weighted = rules_.mean();
     for (int reader = 0; reader < world_.size(); ++reader) {
       const DeviceBatch& batch = batches_[static_cast<std::size_t>(reader)];
       for (Slot t = 0; t < tables; ++t) {
@@ -256,28 +296,79 @@ class HeapEmbeddings : public GpuEmbeddings {
         weighted = weighted || batch.sizes.weighted != 0;
       }
     }
+    const FromPool pool{stream, stream};
+    WantedEdges found{DeviceArray<EdgeTable>(edge_tables.size(), pool),
+                      DeviceEdges(edge, weighted, pool), from};
+    copy_there(found.tables.data(), edge_tables.data(), edge_tables.size() * sizeof(EdgeTable),
+               stream);
+    for (int reader = 0; reader < world_.size(); ++reader)
+      if (!local || reader == world_.rank())
+        write_edges(pieces, part(reader).bags, found.tables_of(reader, layout_), found.edges,
+                    stream);
+    return found;
+  }
+
+  // Limits the norms of rows that bags of any rank name, so that replicated rows stay the same.
+  // Ranks that have columns of the same rows join their sums of powers.
+  void limit_rows(const DevicePieces& view, std::span<float* const> pieces, cudaStream_t stream) {
+    const auto is_shared = [&](std::size_t t) {
+      return layout_.table(t).split == EmbeddingSplit::columns;
+    };
+    std::vector<bool> wanted;
+    for (std::size_t t = 0; t < layout_.tables(); ++t)
+      wanted.push_back(is_shared(t) || layout_.piece(t, world_.rank()).columns > 0);
+    const std::vector<Slot> bases = bases_of(wanted);
+    const WantedEdges found = edges_of(view, wanted, bases, world_.size() == 1, stream);
+    const DeviceRowSums named = distinct_rows(found.edges, bases, stream);
+    DeviceArray<double> sums(named.count, FromPool{stream, stream});
+    for (std::size_t t = 0; t < layout_.tables(); ++t) {
+      const std::uint64_t first = named.starts[t], count = named.starts[t + 1] - first;
+      if (count == 0) continue;  // on all ranks that share the table
+      const SomeRows rows{named.rows.data() + first, count, bases[t], pieces[t],
+                          layout_.piece(t, world_.rank()).columns};
+      norm_sums(rules_.norm, rows, sums.data() + first, stream);
+      if (is_shared(t)) {
+        std::vector<double> here(count);
+        const std::uint64_t bytes = count * sizeof(double);
+        copy_there(here.data(), sums.data() + first, bytes, stream);
+        check_cuda(cudaStreamSynchronize(stream), kWhat);
+        join_norm_sums(rules_.norm, world_.all_gather(std::as_bytes(std::span(here))), here);
+        copy_there(sums.data() + first, here.data(), bytes, stream);
+        check_cuda(cudaStreamSynchronize(stream), kWhat);  // `here` goes
+      }
+      limit_norms(rules_.norm, rows, sums.data() + first, stream);
+    }
+  }
+
+  // Sums the gradients of this rank's rows of the wanted tables: from the bags of all ranks, or, of
+  // replicated tables, from its own.
+  // `bases`: bases_of() these.
+  DeviceRowSums sum_wanted(const Step& step, const std::vector<bool>& wanted,
+                           const std::vector<Slot>& bases, std::uint64_t columns,
+                           const Room& room) {
+    const bool local = world_.size() == 1 || is_replicated(wanted);
+    const WantedEdges found = edges_of(step.pieces, wanted, bases, local, step.stream);
     const FromPool pool{step.stream, step.stream};
-    DeviceArray<EdgeTable> there(edge_tables.size(), pool);
-    copy_there(there.data(), edge_tables.data(), edge_tables.size() * sizeof(EdgeTable),
-               step.stream);
-    const DeviceEdges edges(edge, weighted, pool);
-    DeviceArray<float> gathered(local ? 0 : from * columns, pool);
-    for (int reader = 0; reader < world_.size(); ++reader) {
-      const EdgeTable* const of_reader =
-          there.data() + static_cast<std::size_t>(reader) * layout_.tables();
-      const DevicePart of = part(reader);
+    // The gradients that edges read: rows of bags, in mode max rows of edges.
+    const bool gathers = !local || rules_.max();
+    const std::uint64_t edges = found.edges.rows.size();
+    const std::uint64_t gathered_rows = !gathers ? 0 : rules_.max() ? edges : found.bags;
+    DeviceArray<float> gathered(gathered_rows * columns, pool);
+    for (int reader = 0; gathers && reader < world_.size(); ++reader) {
       if (local && reader != world_.rank()) continue;
-      write_edges(step.pieces, of.bags, of_reader, edges, step.stream);
-      if (!local)
-        gather_gradients(step.pieces, of.bags, of_reader, of.rows, gathered.data(), columns,
-                         step.stream);
+      const DevicePart of = part(reader);
+      gather_gradients(step.pieces, of.bags, found.tables_of(reader, layout_),
+                       local ? step.gradient : BagGradientsThere{of.rows, of.places},
+                       gathered.data(), columns, step.stream);
     }
-    GradientRows rows{gathered.data(), from, columns, columns};
-    if (local) {
+    GradientRows rows{gathered.data(), gathered_rows, columns, columns};
+    if (!gathers) {
       const std::uint64_t bags = batches_[static_cast<std::size_t>(world_.rank())].sizes.per_table;
-      rows = {step.gradient, bags * tables, columns, layout_.width()};
+      rows = {step.gradient.sums, bags * layout_.tables(), columns, layout_.width()};
     }
-    return sum_by_row(edges, bases, rows, room, step.stream);
+    const bool counts = rules_.by_frequency && is_replicated(wanted);  // join() divides
+    const Frequency frequency = counts ? Frequency::counted : rules_.frequency();
+    return sum_by_row(found.edges, bases, rows, room, frequency, step.stream);
   }
 
   bool is_replicated(const std::vector<bool>& wanted) const {
@@ -296,25 +387,31 @@ class HeapEmbeddings : public GpuEmbeddings {
       return static_cast<void*>(mine.shared_values);
     });
     copy_there(mine.shared_rows, own.rows.data(), own.count * sizeof(Slot), step.stream);
+    if (rules_.by_frequency)
+      copy_there(mine.shared_counts, own.ids.data(), own.count * sizeof(Slot), step.stream);
     check_cuda(cudaStreamSynchronize(step.stream), kWhat);
     const auto counts = heap_->barrier(own.count);
     std::uint64_t all = 0;
     for (const std::uint64_t count : counts) all += count;
     const FromPool pool{step.stream, step.stream};
     DeviceEdges edges(all, false, pool);
+    if (rules_.by_frequency) edges.counts = DeviceArray<Slot>(all, pool);
     DeviceArray<float> values(all * width, pool);
     std::uint64_t at = 0;
     for (int rank = 0; rank < world_.size(); ++rank) {
       const std::uint64_t count = counts[static_cast<std::size_t>(rank)];
       const DevicePart of = part(rank);
       copy_there(edges.rows.data() + at, of.shared_rows, count * sizeof(Slot), step.stream);
+      if (rules_.by_frequency)
+        copy_there(edges.counts.data() + at, of.shared_counts, count * sizeof(Slot), step.stream);
       copy_there(values.data() + at * width, of.shared_values, count * width * sizeof(float),
                  step.stream);
       at += count;
     }
     count_up(edges.from.data(), all, step.stream);
-    put(sum_by_row(edges, bases, {values.data(), all, width, width}, step.room, step.stream), bases,
-        width, step, found);
+    put(sum_by_row(edges, bases, {values.data(), all, width, width}, step.room, rules_.frequency(),
+                   step.stream),
+        bases, width, step, found);
   }
 
   // Gives each table its part of the sums.
@@ -332,7 +429,7 @@ class HeapEmbeddings : public GpuEmbeddings {
 
   World& world_;
   const EmbeddingLayout layout_;
-  const std::vector<std::int64_t> padding_;
+  const EmbeddingRules rules_;
   std::vector<std::uint64_t> rows_;
   std::unique_ptr<SymmetricHeap> heap_;  // of the host: sizes
   std::unique_ptr<DeviceHeap> data_;
@@ -349,8 +446,8 @@ class HeapEmbeddings : public GpuEmbeddings {
 }  // namespace
 
 std::unique_ptr<GpuEmbeddings> GpuEmbeddings::create(World& world, const EmbeddingLayout& layout,
-                                                     const std::vector<std::int64_t>& padding) {
-  return std::make_unique<HeapEmbeddings>(world, layout, padding);
+                                                     const EmbeddingRules& rules) {
+  return std::make_unique<HeapEmbeddings>(world, layout, rules);
 }
 
 }  // namespace plait

@@ -34,15 +34,15 @@ class GpuEmbeddings {
   // Collective, for the current GPU of each rank; otherwise as Embeddings, but for at most 32
   // ranks. Throws Error if GPUs do not reach each other's memory.
   static std::unique_ptr<GpuEmbeddings> create(World& world, const EmbeddingLayout& layout,
-                                               const std::vector<std::int64_t>& padding);
+                                               const EmbeddingRules& rules);
   virtual ~GpuEmbeddings() = default;
 
   // Collective. As those of Embeddings; all arrays are in memory of the GPU. Work is enqueued on
   // the cudaStream_t, which is waited for at meetings.
-  virtual std::uint64_t forward(const EmbeddingBatch& batch, std::span<const float* const> pieces,
-                                float* out, void* stream) = 0;
-  virtual std::vector<GpuRowGradients> backward(const EmbeddingBatch& batch, std::uint64_t number,
-                                                const float* gradient, const Room& room,
+  virtual std::uint64_t forward(const GivenBags& bags, std::span<float* const> pieces,
+                                const BagResults& out, void* stream) = 0;
+  virtual std::vector<GpuRowGradients> backward(const GivenBags& bags, std::uint64_t number,
+                                                const BagGradients& gradients, const Room& room,
                                                 void* stream) = 0;
 };
 

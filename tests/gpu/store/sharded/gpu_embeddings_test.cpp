@@ -35,11 +35,10 @@ struct BagsThere {
 
   explicit BagsThere(const RankBags& bags)
       : ids(there(bags.ids)), offsets(there(bags.offsets)), weights(there(bags.weights)) {}
-  EmbeddingBatch batch(bool mean, bool weighted) const {
-    return {{.ids = span_of(ids),
-             .offsets = span_of(offsets),
-             .weights = weighted ? weights.data() : nullptr},
-            mean};
+  GivenBags given(bool weighted) const {
+    return {.ids = span_of(ids),
+            .offsets = span_of(offsets),
+            .weights = weighted ? weights.data() : nullptr};
   }
 };
 
@@ -67,16 +66,18 @@ void check_case(World& world, const EmbeddingCase& c) {
   const std::vector<RankBags> all = bags_of_ranks(c, world.size());
   const RankBags& mine = all[static_cast<std::size_t>(world.rank())];
   std::vector<DeviceArray<float>> pieces;
-  std::vector<const float*> at;
+  std::vector<float*> at;
   for (const auto& piece : pieces_of(layout, world.rank())) {
     pieces.push_back(there(piece));
     at.push_back(pieces.back().data());
   }
-  const auto embeddings = GpuEmbeddings::create(world, layout, c.as.padding);
-  const BagsThere bags(mine);
-  const EmbeddingBatch batch = bags.batch(c.mean, c.weighted);
+  const auto embeddings = GpuEmbeddings::create(world, layout, c.rules());
+  const BagsThere mine_there(mine);
+  const GivenBags bags = mine_there.given(c.weighted);
+  const std::vector<const float*> read(at.begin(), at.end());
   DeviceArray<float> out(mine.offsets.size() * c.width);
-  const std::uint64_t number = embeddings->forward(batch, at, out.data(), nullptr);
+  DeviceArray<Slot> places(out.size());
+  const std::uint64_t number = embeddings->forward(bags, at, {out.data(), places.data()}, nullptr);
   const std::vector<double> wanted = expected_sums(c, mine);
   const std::vector<float> sums = out.to_host();
   for (std::size_t i = 0; i < sums.size(); ++i) expect_near(sums[i], wanted[i], c.text() + "sum ");
@@ -88,11 +89,21 @@ void check_case(World& world, const EmbeddingCase& c) {
     const RankBags more(c.as, 100, static_cast<unsigned>(world.rank()) + 9);
     const BagsThere more_there(more);
     DeviceArray<float> unused(more.offsets.size() * c.width);
-    if (another) embeddings->forward(more_there.batch(c.mean, false), at, unused.data(), nullptr);
+    DeviceArray<Slot> unused_places(unused.size());
+    if (another)
+      embeddings->forward(more_there.given(false), at, {unused.data(), unused_places.data()},
+                          nullptr);
     Rooms rooms;
+    DeviceArray<float> weights(c.weighted ? mine.ids.size() : 0);
     const auto found =
-        embeddings->backward(batch, number, gradient_there.data(), rooms.room(), nullptr);
+        embeddings->backward(bags, number,
+                             {.sums = gradient_there.data(),
+                              .places = places.data(),
+                              .weights = weights.size() > 0 ? weights.data() : nullptr,
+                              .pieces = read},
+                             rooms.room(), nullptr);
     check_cuda(cudaDeviceSynchronize(), "gradients");
+    check_weights(c, mine, world.rank(), weights.to_host());
     for (std::size_t t = 0; t < c.tables.size(); ++t) {
       const std::string what = fmt::format("{}gradient of table {} ", c.text(), t);
       const auto values = values_of(found[t], layout.piece(t, world.rank()).columns);
@@ -121,15 +132,15 @@ TEST(GpuEmbeddings, AreThoseOfPlainLoops) {
 const RankProgram kWrong("gpu embeddings with wrong bags", [](World& world) {
   use_gpu(world.rank() % gpu_count());
   const auto embeddings = GpuEmbeddings::create(
-      world, EmbeddingLayout({{.rows = 10}, {.rows = 20}}, 4, world.size()), {-1, -1});
-  const DeviceArray<float> rows = there(std::vector<float>(80));
-  const float* const pieces[] = {rows.data(), rows.data()};
+      world, EmbeddingLayout({{.rows = 10}, {.rows = 20}}, 4, world.size()), {{-1, -1}});
+  DeviceArray<float> rows = there(std::vector<float>(80));
+  float* const pieces[] = {rows.data(), rows.data()};
   DeviceArray<float> out(16);
   const auto offsets = there(std::vector<std::int64_t>{0, 1, 2, 3});
   const auto forward = [&](const std::vector<std::int64_t>& ids) {
     const auto ids_there = there(ids);
-    embeddings->forward({{.ids = span_of(ids_there), .offsets = span_of(offsets)}}, pieces,
-                        out.data(), nullptr);
+    embeddings->forward({.ids = span_of(ids_there), .offsets = span_of(offsets)}, pieces,
+                        {out.data()}, nullptr);
     check_cuda(cudaDeviceSynchronize(), "sums");
   };
   const auto fault_of = [&](const std::vector<std::int64_t>& ids) -> std::string {
@@ -160,16 +171,17 @@ TEST(GpuEmbeddings, SumRowsOfManyIds) {
   EmbeddingCase c{.width = 128};
   c.add(3, EmbeddingSplit::table, 0);
   RankBags bags(c.as, 20000, 1);
-  const auto embeddings = GpuEmbeddings::create(*world, EmbeddingLayout(c.tables, 128, 1), {-1});
+  const auto embeddings = GpuEmbeddings::create(*world, EmbeddingLayout(c.tables, 128, 1), {{-1}});
   const BagsThere bags_there(bags);
-  const auto rows = there(std::vector<float>(3 * 128, 1.0f));
-  const float* const pieces[] = {rows.data()};
+  auto rows = there(std::vector<float>(3 * 128, 1.0f));
+  float* const pieces[] = {rows.data()};
   DeviceArray<float> out(20000 * 128);
-  const EmbeddingBatch batch = bags_there.batch(false, false);
-  const std::uint64_t number = embeddings->forward(batch, pieces, out.data(), nullptr);
+  const GivenBags given = bags_there.given(false);
+  const std::uint64_t number = embeddings->forward(given, pieces, {out.data()}, nullptr);
   const auto ones = there(std::vector<float>(20000 * 128, 1.0f));
   Rooms rooms;
-  const auto found = embeddings->backward(batch, number, ones.data(), rooms.room(), nullptr);
+  const auto found =
+      embeddings->backward(given, number, {.sums = ones.data()}, rooms.room(), nullptr);
   check_cuda(cudaDeviceSynchronize(), "gradients");
   const auto values = values_of(found[0], 128);
   ASSERT_EQ(rows_of(found[0]), (std::vector<Slot>{0, 1, 2}));

@@ -1,0 +1,26 @@
+// Norms of some rows of a piece of an embedding table, and their limit, on GPUs
+// (store/row_norms.h).
+#pragma once
+
+#include "plait/base/cuda/cuda.cuh"
+#include "plait/base/ids.h"
+#include "plait/store/norm_limit.h"
+
+namespace plait {
+
+// Rows rows[0] - base, rows[1] - base, ... of x, `columns` floats each, in memory of the GPU.
+struct SomeRows {
+  const Slot* rows = nullptr;
+  std::uint64_t count = 0;
+  Slot base = 0;
+  float* x = nullptr;
+  std::uint64_t columns = 0;
+};
+
+// Enqueues sums[k] = the sum of powers of row number k.
+void norm_sums(const NormLimit& limit, const SomeRows& rows, double* sums, cudaStream_t stream);
+// Enqueues the limit of the norms of these rows by the sums of powers in all columns of the table.
+void limit_norms(const NormLimit& limit, const SomeRows& rows, const double* sums,
+                 cudaStream_t stream);
+
+}  // namespace plait

@@ -1,0 +1,59 @@
+#include "plait/store/id_weights.h"
+
+#include "plait/base/parallel.h"
+
+namespace plait {
+namespace {
+
+constexpr std::size_t kBagGrain = 64;
+
+// Sums in lanes of fixed columns, which compilers may put into one register.
+float product_of(const float* a, const float* b, std::uint64_t count) {
+  constexpr std::uint64_t kLanes = 16;
+  float sums[kLanes] = {};
+  std::uint64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    for (std::uint64_t k = 0; k < kLanes; ++k) sums[k] += a[i + k] * b[i + k];
+  for (std::uint64_t k = 0; i + k < count; ++k) sums[k] += a[i + k] * b[i + k];
+  for (std::uint64_t half = kLanes / 2; half > 0; half /= 2)
+    for (std::uint64_t k = 0; k < half; ++k) sums[k] += sums[k + half];
+  return sums[0];
+}
+
+}  // namespace
+
+void multiply_rows(const RowProducts& p) {
+  const std::uint64_t first = p.t * p.bags.per_table;
+  parallel_blocks(p.bags.per_table, kBagGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t b = begin; b < end; ++b)
+      for (EdgeOffset e = p.bags.offsets[first + b]; e < p.bags.offsets[first + b + 1]; ++e) {
+        std::uint64_t row = p.bags.ids[e];
+        if (p.places != nullptr) {
+          const RowPlace place = place_of(*p.places, p.places->starts, row);
+          if (static_cast<int>(place.rank) != p.rank) continue;
+          row = place.row;
+        }
+        p.out[e] = p.columns == 0 ? 0.0f
+                                  : product_of(p.rows + row * p.columns, p.gradients + b * p.stride,
+                                               p.columns);
+      }
+  });
+}
+
+void collect_products(const GivenProducts& p, float* out) {
+  parallel_blocks(p.given.count(), kBagGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t bag = begin; bag < end; ++bag) {
+      const std::size_t t = bag / p.bags.per_table;
+      EdgeOffset e = p.bags.offsets[bag];
+      for (std::uint64_t i = p.given.begin_of(bag); i < p.given.begin_of(bag + 1); ++i) {
+        out[i] = 0;
+        if (p.given.ids[i] == p.tables.padding[t]) continue;
+        for (std::uint64_t share = 0; share < p.shares[t]; ++share)
+          out[i] += p.products[share * p.size + e];
+        ++e;
+      }
+    }
+  });
+}
+
+}  // namespace plait
