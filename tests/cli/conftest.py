@@ -5,6 +5,7 @@ import signal
 import pytest
 
 import program
+import training
 
 # A shell starts programs in the background with SIGINT ignored, and their children inherit this;
 # programs that are started from here must have it as from a terminal.
@@ -23,6 +24,12 @@ def communities(tmp_path_factory):
     program.Plait(path.parent).ok("generate", "dcsbm", "--vertices", 600, "--edges", 6000,
                                   "--seed", 1, "-o", path)
     return path
+
+
+@pytest.fixture(scope="session")
+def archives(tmp_path_factory):
+    """Graphs with dense and with sparse features, by these words."""
+    return training.make_archives(tmp_path_factory.mktemp("archives"))
 
 
 @pytest.fixture(scope="session")

@@ -5,23 +5,12 @@ import signal
 
 import pytest
 
-from program import Plait, result_of, start, wait_until
-from test_models import make_archives
+from program import result_of, start, wait_until
 from test_sampled_training import COURSE, LONG, MODELS
 from training import check_same_curve
 
 TOGETHER = ("--sampled", "--cooperative", "--fanout")
 WAYS = ((1, "edges"), (2, "edges"), (3, "hash"), (4, "metis"))  # ranks and their partition
-
-
-@pytest.fixture(scope="module")
-def archives(tmp_path_factory):
-    return make_archives(tmp_path_factory.mktemp("graphs"))
-
-
-@pytest.fixture
-def plait(tmp_path):
-    return Plait(tmp_path)
 
 
 def fanouts(model):

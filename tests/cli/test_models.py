@@ -9,8 +9,7 @@ import torch
 import pyg_reference
 from program import Plait
 from pyg_reference import Settings
-from random_graphs import random_graphs
-from training import check_same_curve, directed_archive, history_of
+from training import check_same_curve, history_of
 
 COURSE = {"epochs": 6, "rate": 0.05, "decay": 1e-3}
 RANKS = {1: [], 2: ["--ranks", 2], 3: ["--ranks", 3, "--partition", "hash"]}
@@ -29,31 +28,6 @@ CASES = {
     "gat with batch norm": ("dense", Settings("gat", 12, heads=6, norm="batch", residual=True)),
     "gat of one layer": ("dense", Settings("gat", 7, layers=1, heads=2, output_heads=2)),
 }
-
-
-def random_archive(path):
-    """Makes twelve random graphs with dense features, of which some classes are known."""
-    graphs = random_graphs(seed=3, count=12, shuffled=True)
-    rng = np.random.default_rng(4)
-    x = rng.standard_normal((graphs.vertices, 20), dtype=np.float32)
-    order = rng.permutation(graphs.vertices)
-    parts = np.split(order, [graphs.vertices // 2, graphs.vertices * 3 // 4])
-    np.savez(path, edge_index=np.stack([graphs.column, graphs.row]), x=x,
-             y=(x @ rng.standard_normal((20, 5))).argmax(axis=1),
-             **dict(zip(("train", "val", "test"), parts)))
-
-
-def make_archives(folder):
-    """Makes a graph with dense and one with sparse features. Returns their paths, by these words."""
-    paths = {name: folder / f"{name}.npz" for name in ("dense", "sparse")}
-    random_archive(paths["dense"])
-    directed_archive(paths["sparse"], vertices=200)
-    return paths
-
-
-@pytest.fixture(scope="module")
-def archives(tmp_path_factory):
-    return make_archives(tmp_path_factory.mktemp("graphs"))
 
 
 class Run:

@@ -7,8 +7,7 @@ import signal
 import numpy as np
 import pytest
 
-from program import Plait, check_one_line, result_of, start, wait_until
-from test_models import make_archives
+from program import check_one_line, result_of, start, wait_until
 from training import check_same_curve, history_of, metadata_of
 
 COURSE = ("--epochs", 6, "--lr", 0.05, "--seed", 3)
@@ -26,16 +25,6 @@ MODELS = {
     "gat without dropout": ("--model", "gat", "--hidden", 12, "--heads", 6, "--dropout", 0, "--residual"),
 }
 SAMPLED = ("--sampled", "--batch", 64, "--fanout", "3,2")
-
-
-@pytest.fixture(scope="module")
-def archives(tmp_path_factory):
-    return make_archives(tmp_path_factory.mktemp("graphs"))
-
-
-@pytest.fixture
-def plait(tmp_path):
-    return Plait(tmp_path)
 
 
 @pytest.mark.parametrize("archive", ["dense", "sparse"])

@@ -6,6 +6,8 @@ import numpy as np
 import safetensors
 import scipy.sparse
 
+from random_graphs import random_graphs
+
 SCHEMES = ("edges", "vertices", "clusters", "hash", "metis")
 STRATEGIES = ("replicate", "bulk", "get")
 EPOCH_FIELDS = ("epoch", "loss", "validation_loss", "train_accuracy", "validation_accuracy",
@@ -45,3 +47,23 @@ def directed_archive(path, vertices, seed=8):
              x_data=x.data, x_indices=x.indices, x_indptr=x.indptr, x_shape=np.array(x.shape), y=y,
              train=order[:vertices // 2], val=order[vertices // 2:vertices * 3 // 4],
              test=order[vertices * 3 // 4:])
+
+
+def random_archive(path):
+    """Makes twelve random graphs with dense features, of which some classes are known."""
+    graphs = random_graphs(seed=3, count=12, shuffled=True)
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((graphs.vertices, 20), dtype=np.float32)
+    order = rng.permutation(graphs.vertices)
+    parts = np.split(order, [graphs.vertices // 2, graphs.vertices * 3 // 4])
+    np.savez(path, edge_index=np.stack([graphs.column, graphs.row]), x=x,
+             y=(x @ rng.standard_normal((20, 5))).argmax(axis=1),
+             **dict(zip(("train", "val", "test"), parts)))
+
+
+def make_archives(folder):
+    """Makes a graph with dense and one with sparse features. Returns their paths, by these words."""
+    paths = {name: folder / f"{name}.npz" for name in ("dense", "sparse")}
+    random_archive(paths["dense"])
+    directed_archive(paths["sparse"], vertices=200)
+    return paths
