@@ -127,6 +127,6 @@ class Ranks:
     def succeed(self, limit=240):
         """Returns stdout of each rank."""
         results = self.results(limit)
-        for code, _, errors in results:
-            assert code == 0, errors
+        assert all(code == 0 for code, *_ in results), "\n".join(
+            f"rank {rank}: exit code {code}\n{errors}" for rank, (code, _, errors) in enumerate(results))
         return [output for _, output, _ in results]
