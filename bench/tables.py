@@ -395,6 +395,14 @@ def sample_cuda(measured):
         yield (fanouts, targets, spread(entry, 3), f"{entry.g_edges_s:.1f}", f"{entry.g_edges_s_two:.1f}")
 
 
+@table("cooperative", "partition | each rank for itself | together | ratio | communication")
+def cooperative(measured):
+    for partition in ("edges", "metis", "hash"):
+        alone, together = (measured("cooperative-epoch", way=way, partition=partition) for way in ("alone", "cooperative"))
+        yield (partition, spread(alone, 0), spread(together, 0), f"{alone.median_ms / together.median_ms:.2f}",
+               f"{100 * alone.comm_share:.0f}%, {100 * together.comm_share:.0f}%")
+
+
 @table("gather-zipf", "bytes of a row | uniform, GB/s | Zipf(1.0) | each remote row once | hot rows kept")
 def gather_zipf(measured):
     for size in (64, 128, 400, 1024, 4096):

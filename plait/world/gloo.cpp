@@ -110,7 +110,7 @@ class C10dGloo : public Gloo {
     translate([&] {
       // All receives and sends are posted before any is waited for, so that no order of the ranks
       // can block them. Peers are taken in turn from the own rank on, to spread the load.
-      std::vector<c10::intrusive_ptr<c10d::Work>> work;
+      Works work;
       for (int step = 1; step < size_; ++step) {
         const int source = (rank_ + size_ - step) % size_;
         const auto bytes = received[static_cast<std::size_t>(source)];
@@ -168,18 +168,33 @@ class C10dGloo : public Gloo {
     group_->setTimeout(kLongestWait);
   }
 
-  // Waits for sends and receives, unless end_waits() ends them.
-  void await(const std::vector<c10::intrusive_ptr<c10d::Work>>& work) {
-    {
-      const std::lock_guard lock(mutex_);
-      require(!ended_, "{}", kEnded);
-      awaited_ = work;
+  using Works = std::vector<c10::intrusive_ptr<c10d::Work>>;
+
+  // The sends and receives that end_waits() ends. Gloo reads and writes the caller's memory while
+  // one of them is held: none is, however the wait for them ends.
+  class Awaited {
+   public:
+    Awaited(C10dGloo& gloo, const Works& work) : gloo_(gloo) {
+      const std::lock_guard lock(gloo_.mutex_);
+      require(!gloo_.ended_, "{}", kEnded);
+      gloo_.awaited_ = work;
     }
+    ~Awaited() {
+      const std::lock_guard lock(gloo_.mutex_);
+      gloo_.awaited_.clear();
+    }
+    Awaited(const Awaited&) = delete;
+    Awaited& operator=(const Awaited&) = delete;
+
+   private:
+    C10dGloo& gloo_;
+  };
+
+  void await(const Works& work) {
+    const Awaited awaited(*this, work);
     // Without a time of their own, sends and receives would wait as long as joining may take. An
     // aborted one returns false.
     for (const auto& one : work) require(one->wait(kLongestWait), "{}", kEnded);
-    const std::lock_guard lock(mutex_);
-    awaited_.clear();
   }
 
   template <class T>
@@ -217,8 +232,8 @@ class C10dGloo : public Gloo {
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
   int tag_ = 0;
   std::uint64_t bytes_sent_ = 0;
-  std::mutex mutex_;                                     // guards the members below
-  std::vector<c10::intrusive_ptr<c10d::Work>> awaited_;  // by an all_to_all()
+  std::mutex mutex_;  // guards the members below
+  Works awaited_;     // by an all_to_all()
   bool ended_ = false;
 };
 

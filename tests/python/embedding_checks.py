@@ -346,6 +346,18 @@ def weights_of_ids_have_gradients():
     close(weights.grad[0], layer.full_weight()[[1, 2]].sum(1))
 
 
+def weights_of_ids_need_tables_of_autograd():
+    """Of a layer with one table of inference tensors the tables' state in forward() is unknown."""
+    layer = EmbeddingBags([5, 6], 4, "sum")
+    with torch.inference_mode():
+        layer.weights[0] = torch.nn.Parameter(layer.weights[0].clone(), requires_grad=False)
+    ids, offsets, weights = torch.tensor([1, 2]), torch.tensor([0, 1]), torch.ones(2, requires_grad=True)
+    with pytest.raises(ValueError, match="or are inference tensors"):
+        layer(ids, offsets, per_sample_weights=weights).sum().backward()
+    layer(ids, offsets, per_sample_weights=weights.detach()).sum().backward()
+    assert layer.weights[1].grad is not None
+
+
 def tables_without_ids_have_empty_gradients():
     """A batch that names no row of a piece, of a table, or of any; on one rank, or on all."""
     for split in SPLITS:
@@ -404,7 +416,8 @@ CHECKS = [many_tables_are_as_pytorch, one_table_is_as_pytorch, weights_of_ids_ha
           gradients_are_scaled_by_frequency, maxima_go_to_their_first_place, norms_are_limited, layers_serve_inference,
           weights_do_not_depend_on_ranks,
           rows_optimisers_are_as_pytorch, replicated_tables_stay_equal, mean_over_ranks_takes_them,
-          layers_are_saved_and_loaded, tables_without_ids_have_empty_gradients,
+          layers_are_saved_and_loaded, weights_of_ids_need_tables_of_autograd,
+          tables_without_ids_have_empty_gradients,
           ids_that_are_changed_before_backward_are_one_error, wrong_bags_are_one_error_on_every_rank, wrong_arguments_are_refused,
           different_tables_are_refused]
 

@@ -5,8 +5,12 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
+#include <atomic>
 #include <thread>
 
+#include "plait/base/error.h"
+#include "plait/world/gloo.h"
 #include "tests/world/ranks.h"
 
 namespace plait::test {
@@ -108,6 +112,52 @@ TEST(Channel, RefusesPartsForOtherRanks) {
   const Outcome outcome = run_job({"channel with parts for other ranks", 2});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.all_errors(), testing::HasSubstr("3 parts were given for 2 ranks"));
+}
+
+// An exchange whose wait was ended has left the caller's memory alone: a peer that comes later
+// finds nobody there.
+TEST(Gloo, WritesNothingAfterAnError) {
+  constexpr std::size_t kNumbers = 1000;
+  RendezvousAddress address{.host = "127.0.0.1"};
+  const auto store = Rendezvous::serve(address);
+  address.port = store->port();
+  std::unique_ptr<Gloo> groups[2];
+  std::thread joins([&] { groups[1] = Gloo::join({1, 2, address, "127.0.0.1"}); });
+  groups[0] = Gloo::join({0, 2, address, "127.0.0.1"});
+  joins.join();
+
+  std::vector<std::uint64_t> received(kNumbers), sent(kNumbers, 1), none;
+  const auto exchange = [](Gloo& gloo, auto& to, auto& from, std::size_t peer) {
+    std::vector<std::span<const std::byte>> send(2);
+    std::vector<std::span<std::byte>> receive(2);
+    send[peer] = std::as_bytes(std::span(to));
+    receive[peer] = std::as_writable_bytes(std::span(from));
+    gloo.all_to_all(send, receive);
+  };
+  std::atomic<bool> failed{false};
+  std::thread waiting([&] {
+    try {
+      exchange(*groups[0], none, received, 1);
+    } catch (const Error&) {
+      failed = true;
+    }
+  });
+  while (!failed) {  // the first may come before the wait
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    groups[0]->end_waits();
+  }
+  waiting.join();
+  std::ranges::fill(received, 77);
+  std::thread sending([&] {
+    try {
+      exchange(*groups[1], sent, none, 0);
+    } catch (const Error&) {  // it may have to be ended
+    }
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  groups[1]->end_waits();
+  sending.join();
+  EXPECT_EQ(std::ranges::count(received, 77u), static_cast<long>(kNumbers));
 }
 
 }  // namespace

@@ -207,7 +207,7 @@ BatchBound bound_of_batch(const Dataset& dataset, const Partition& partition,
   BatchBound bound{.inputs = std::min(own, found)};
   for (const std::int64_t fanout : sampled.fanouts) {
     const double rows = std::min(own, found), edges = edges_of(rows, fanout);
-    bound.rows = std::max(rows, bound.inputs);
+    bound.rows = std::max({bound.rows, rows, bound.inputs});
     bound.edges += edges + rows;  // with a loop for each row
     bound.room += std::max(edges, std::min(rows * static_cast<double>(fanout), kRoomy));
     bound.inputs = std::min(vertices, rows + edges);

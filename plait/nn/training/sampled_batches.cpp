@@ -133,17 +133,17 @@ struct SampledBatches::State {
     return {step, maker->make(seeds_of(all), key, first_layer), static_cast<double>(all.size())};
   }
 
-  // Prepares batches from `step` on, until it is asked to stop and as many are ready as may be.
-  // Ranks that take the same batches thus prepare the same, which cooperative ones need.
+  // Prepares batches from `step` on, until it is asked to stop; cooperative ones until as many are
+  // ready as may be, so that ranks that take the same batches prepare the same.
   void work(const std::stop_token& stop, std::int64_t step) {
     const ThreadCount one(1);  // the others compute
     try {
       for (;; ++step) {
         {
           std::unique_lock lock(mutex);
-          if (!changed.wait(lock, stop,
-                            [&] { return std::ssize(ready) < config.sampled->prefetch; }))
-            return;
+          const bool room = changed.wait(
+              lock, stop, [&] { return std::ssize(ready) < config.sampled->prefetch; });
+          if (!room || (stop.stop_requested() && !config.sampled->cooperative)) return;
         }
         Prepared next = prepare(step);
         const std::lock_guard lock(mutex);

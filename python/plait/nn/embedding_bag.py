@@ -89,7 +89,8 @@ class EmbeddingBag(torch.nn.Module):
         return self._tables.pool(input, offsets, per_sample_weights, [self.weight]).squeeze(1)
 
     def extra_repr(self):
-        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}, {self._tables.describe()}"
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}, {self._tables.describe()}"
 
 
 class EmbeddingBags(torch.nn.Module):
@@ -213,8 +214,10 @@ class _Tables:
         return copied
 
     def describe(self):
-        mode, sparse, _ = self._settings
-        return f"mode={mode!r}, sparse={sparse}, splits={[split for _, split, *_ in self._made_of[0]]}"
+        (mode, by_frequency, max_norm, norm_type), sparse = self._made_of[2], self._settings[1]
+        limits = f", max_norm={max_norm}, norm_type={norm_type}" if self._limits_norms else ""
+        scales = ", scale_grad_by_freq=True" if by_frequency else ""
+        return f"mode={mode!r}, sparse={sparse}{limits}{scales}, splits={[split for _, split, *_ in self._made_of[0]]}"
 
     def padding_idx(self, table):
         padding = self._made_of[0][table][3]
@@ -256,9 +259,10 @@ class _Tables:
     def pool(self, ids, offsets, weights, pieces):
         mode, _, with_end = self._settings
         try:
-            if pieces[0].device != self.device:
-                raise ValueError(f"the weights are on {pieces[0].device}, but the tables were made on "
-                                 f"{self.device}; make them there, by device=...")
+            for piece in pieces:
+                if piece.device != self.device:
+                    raise ValueError(f"the weights are on {piece.device}, but the tables were made on "
+                                     f"{self.device}; make them there, by device=...")
             if self._limits_norms and not all(piece.is_contiguous() for piece in pieces):
                 raise ValueError("the weights have gaps, but max_norm changes them in place; make them contiguous")
             bags = _bags(ids, offsets, weights, mode, with_end, pieces)
@@ -288,8 +292,10 @@ class _Sums(torch.autograd.Function):
     def forward(context, tables, bags, weights, *pieces):
         out, places, context.number = tables.sums(bags, pieces)
         context.tables, context.with_end = tables, bags.with_end
-        # Gradients of weights, perhaps another rank's, need the pieces as they are now.
-        context.pieces = [(piece.detach(), piece._version) for piece in pieces if not piece.is_inference()]
+        # Gradients of weights, perhaps another rank's, need the pieces as they are now; of inference tensors nobody
+        # knows whether they change.
+        known = not any(piece.is_inference() for piece in pieces)
+        context.pieces = [(piece.detach(), piece._version) for piece in pieces] if known else []
         context.save_for_backward(*bags.tensors, places)
         return out
 
@@ -297,15 +303,14 @@ class _Sums(torch.autograd.Function):
     @once_differentiable
     def backward(context, gradient):
         weighs, *wanted = context.needs_input_grad[2:]
-        pieces = [piece for piece, version in context.pieces if piece._version == version]
-        if len(pieces) < len(context.pieces):
-            pieces = []
+        same = all(piece._version == version for piece, version in context.pieces)
+        pieces = [piece for piece, _ in context.pieces] if same else []
         try:
             *tensors, places = context.saved_tensors
             bags = _Bags(tensors, context.with_end)
             if weighs and not pieces:
                 raise ValueError("gradients of per_sample_weights need the tables as they were in forward(), but "
-                                 "they were modified by an inplace operation")
+                                 "they were modified by an inplace operation, or are inference tensors")
         except (RuntimeError, ValueError) as error:  # ids or tables that were changed since
             bags, weighs, places = context.tables.faulty(error), False, torch.empty(0, dtype=torch.int32)
         of_weights = [torch.empty_like(bags.tensors[2])] if weighs else []
