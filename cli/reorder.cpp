@@ -57,6 +57,11 @@ void print_text(const json& r) {
 void run(const Options& o, const Session& session) {
   require<UsageError>(o.undo || o.out.ends_with(".plait"),
                       "{}: only .plait files keep the numbers that vertices had before", o.out);
+  const bool on_gpus =
+      o.method == ReorderMethod::communities || o.method == ReorderMethod::automatic;
+  require<UsageError>(session.gpus == 0 || on_gpus,
+                      "--gpus finds communities; the order of {} is found on the CPU alone",
+                      to_string(o.method));
   const ThreadCount threads(o.threads > 0 ? o.threads : thread_count());
   if (session.gpus > 0) {
     use_gpu(0);
@@ -96,12 +101,15 @@ void add_reorder(CLI::App& app, Session& session) {
       add_choice(command, "--method", o->method, parse_reorder_method, "auto",
                  "Order to use; auto: communities if the ids are scattered and that brings "
                  "them closer, else none");
-  command->add_flag("--undo", o->undo, "Give vertices back the numbers that they had at first")
-      ->excludes(method);
+  CLI::Option* const undo =
+      command->add_flag("--undo", o->undo, "Give vertices back the numbers that they had at first")
+          ->excludes(method);
   command
       ->add_option("--gpus", session.gpus,
-                   "1: find communities on a GPU, if it has the memory: the same ones")
-      ->check(CLI::Range(1, 1));
+                   "1: find communities (--method communities or auto) on a GPU, if it has the "
+                   "memory: the same ones")
+      ->check(CLI::Range(1, 1))
+      ->excludes(undo);
   command->add_option("--threads", o->threads, "Number of threads")
       ->check(CLI::Range(1, kMostThreads))
       ->default_str("all");

@@ -119,3 +119,10 @@ def test_refusals(plait, tmp_path, communities):
                 names=["communities, degree, rcm, boba or metis"])
     plait.fails(USAGE, "reorder", communities, tmp_path / "r.plait", "--method", "rcm", "--undo",
                 names=["--undo"])
+    plait.fails(USAGE, "reorder", communities, tmp_path / "r.plait", "--gpus", 2, names=["--gpus", "1"])
+    plait.fails(USAGE, "reorder", communities, tmp_path / "r.plait", "--ranks", 2, names=["--ranks"])
+    plait.fails(USAGE, "reorder", communities, tmp_path / "r.plait", "--undo", "--gpus", 1,
+                names=["--undo", "--gpus"])
+    for method in ("none", "degree", "rcm", "boba", "metis"):
+        plait.fails(USAGE, "reorder", communities, tmp_path / "r.plait", "--method", method, "--gpus", 1,
+                    names=["--gpus", method, "on the CPU"])

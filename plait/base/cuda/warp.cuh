@@ -1,4 +1,4 @@
-// Constants of a warp, and the choice of how many of its lanes work on one row.
+// Constants of a warp, sums over its lanes, and the choice of how many of them work on one row.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,17 @@ namespace plait {
 
 inline constexpr int kWarp = 32;               // lanes
 inline constexpr unsigned kAll = 0xffffffffu;  // the mask of all lanes
+
+// Returns the mask of the lanes before this one.
+__device__ inline unsigned lanes_before() { return (1u << threadIdx.x % kWarp) - 1; }
+
+// Returns the sum of a whole number of each lane. All lanes call it and receive the sum.
+template <class Number>
+__device__ Number sum_of_warp(Number value) {
+  for (int distance = kWarp / 2; distance > 0; distance /= 2)
+    value += __shfl_xor_sync(kAll, value, distance);
+  return value;
+}
 
 // Calls launch(std::integral_constant<int, lanes>) with the least power of two from kLeast to kWarp
 // that is at least `pieces`, or with kWarp.

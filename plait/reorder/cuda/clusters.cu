@@ -1,30 +1,25 @@
 // A warp works on one row: each lane holds the label of one neighbour, and lanes with equal labels
 // find each other by a match instruction.
+#include "plait/base/cuda/one_each.cuh"
 #include "plait/reorder/cuda/clusters.cuh"
 #include "plait/reorder/cuda/warp_vote.cuh"
 
 namespace plait {
 namespace {
 
-constexpr int kThreads = 256;
-
 __global__ void own_labels(std::uint32_t* labels, std::uint64_t rows) {
-  const std::uint64_t row = blockIdx.x * std::uint64_t{kThreads} + threadIdx.x;
+  const std::uint64_t row = item_of_thread();
   if (row < rows) labels[row] = static_cast<std::uint32_t>(row);
 }
 
 __global__ void vote(const EdgeOffset* begin, const EdgeOffset* end, const Slot* columns,
                      std::uint64_t rows, std::uint32_t round, const std::uint32_t* labels,
                      std::uint32_t* next) {
-  const std::uint64_t row = (blockIdx.x * std::uint64_t{kThreads} + threadIdx.x) / kWarp;
+  const std::uint64_t row = item_of_thread() / kWarp;
   if (row >= rows) return;
   const std::uint32_t label = sampled_label(begin, end, columns, rows, row, round, labels);
   const std::uint32_t best = heaviest_label(label, labels[row], round);
   if (threadIdx.x % kWarp == 0) next[row] = best;
-}
-
-unsigned blocks(std::uint64_t threads) {
-  return static_cast<unsigned>((threads + kThreads - 1) / kThreads);
 }
 
 }  // namespace
@@ -34,9 +29,9 @@ DeviceArray<std::uint32_t> find_clusters(const EdgeOffset* begin, const EdgeOffs
                                          cudaStream_t stream) {
   DeviceArray<std::uint32_t> labels(rows), next(rows);
   if (rows == 0) return labels;
-  own_labels<<<blocks(rows), kThreads, 0, stream>>>(labels.data(), rows);
+  own_labels<<<blocks_of_items(rows), kThreadsOfItems, 0, stream>>>(labels.data(), rows);
   for (int round = 1; round <= rounds; ++round) {
-    vote<<<blocks(rows * kWarp), kThreads, 0, stream>>>(
+    vote<<<blocks_of_items(rows * kWarp), kThreadsOfItems, 0, stream>>>(
         begin, end, columns, rows, static_cast<std::uint32_t>(round), labels.data(), next.data());
     std::swap(labels, next);
   }

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cub/device/device_radix_sort.cuh>
 
-#include "plait/base/cuda/cub_scratch.cuh"
+#include "plait/base/cuda/one_each.cuh"
 #include "plait/base/cuda/upload.cuh"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
@@ -12,6 +12,7 @@
 #include "plait/reorder/community_rule.h"
 #include "plait/reorder/cuda/clusters.cuh"
 #include "plait/reorder/cuda/community_order.h"
+#include "plait/reorder/cuda/on_stream.cuh"
 #include "plait/reorder/cuda/quotient.cuh"
 #include "plait/reorder/cuda/warp_vote.cuh"
 #include "plait/reorder/merge.h"
@@ -20,23 +21,13 @@
 namespace plait {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr const char* kWhat = "the order of communities";
-
-unsigned blocks_for(std::uint64_t threads) {
-  return static_cast<unsigned>((threads + kThreads - 1) / kThreads);
-}
-__device__ std::uint64_t thread_number() {
-  return blockIdx.x * std::uint64_t{kThreads} + threadIdx.x;
-}
-
 __global__ void narrow(const std::uint64_t* wide, std::uint64_t count, std::uint32_t* to) {
-  const std::uint64_t i = thread_number();
+  const std::uint64_t i = item_of_thread();
   if (i < count) to[i] = static_cast<std::uint32_t>(wide[i]);
 }
 
 __global__ void widen(const std::uint32_t* narrow, std::uint64_t count, std::uint64_t* to) {
-  const std::uint64_t i = thread_number();
+  const std::uint64_t i = item_of_thread();
   if (i < count) to[i] = narrow[i];
 }
 
@@ -47,8 +38,9 @@ DeviceArray<Slot> slots_of(std::span<const std::uint64_t> neighbours) {
   const DeviceArray<std::uint64_t> wide = uploaded(neighbours);
   DeviceArray<Slot> slots(neighbours.size());
   if (!neighbours.empty())
-    narrow<<<blocks_for(wide.size()), kThreads>>>(wide.data(), wide.size(), slots.data());
-  check_cuda(cudaGetLastError(), kWhat);
+    narrow<<<blocks_of_items(wide.size()), kThreadsOfItems>>>(wide.data(), wide.size(),
+                                                              slots.data());
+  check_launch();
   return slots;
 }
 
@@ -66,7 +58,7 @@ DeviceGraph copy_of(const ReorderInput& input) {
 __global__ void move_to_better(const EdgeOffset* offsets, const Slot* neighbours,
                                std::uint64_t vertices, const std::uint32_t* clusters,
                                const __grid_constant__ ClusterPlaces places, std::uint32_t* next) {
-  const std::uint64_t v = thread_number() / kWarp;
+  const std::uint64_t v = item_of_thread() / kWarp;
   if (v >= vertices) return;
   const std::uint32_t mine = clusters[v];
   const std::uint32_t cluster =
@@ -85,7 +77,7 @@ __global__ void write_places(const EdgeOffset* offsets, const std::uint8_t* read
                              std::uint64_t vertices, std::uint32_t clusters,
                              const __grid_constant__ ClusterPlaces places, std::uint32_t* labels,
                              std::uint32_t* place, std::uint32_t* numbers) {
-  const std::uint64_t v = thread_number();
+  const std::uint64_t v = item_of_thread();
   if (v >= vertices) return;
   const std::uint32_t cluster = labels[v];
   const bool joined = offsets[v] < offsets[v + 1] || (read != nullptr && read[v] != 0);
@@ -141,10 +133,10 @@ class CommunityOrder {
   void sort_out(const ClusterPlaces& places) {
     const Timed timed("sort out");
     DeviceArray<std::uint32_t> next = numbers();
-    move_to_better<<<blocks_for(graph_.vertices * kWarp), kThreads>>>(
+    move_to_better<<<blocks_of_items(graph_.vertices * kWarp), kThreadsOfItems>>>(
         graph_.offsets.data(), graph_.neighbours.data(), graph_.vertices, labels_.data(), places,
         next.data());
-    check_cuda(cudaGetLastError(), kWhat);
+    check_launch();
     labels_ = std::move(next);
   }
 
@@ -152,11 +144,11 @@ class CommunityOrder {
     const Timed timed("sort vertices");
     DeviceArray<std::uint32_t> place = numbers(), sorted = numbers(), unsorted = numbers();
     order_ = numbers();
-    write_places<<<blocks_for(graph_.vertices), kThreads>>>(
+    write_places<<<blocks_of_items(graph_.vertices), kThreadsOfItems>>>(
         graph_.offsets.data(), read_.data(), graph_.vertices, clusters_, places, labels_.data(),
         place.data(), unsorted.data());
-    check_cuda(cudaGetLastError(), kWhat);
-    with_scratch(kWhat, FromPool{}, [&](void* scratch, std::size_t& bytes) {
+    check_launch();
+    with_stream_scratch(nullptr, [&](void* scratch, std::size_t& bytes) {
       return cub::DeviceRadixSort::SortPairs(scratch, bytes, place.data(), sorted.data(),
                                              unsorted.data(), order_.data(), graph_.vertices, 0,
                                              std::bit_width(clusters_));
@@ -166,8 +158,9 @@ class CommunityOrder {
   Reordering to_host() {
     const Timed timed("copy from GPU");
     DeviceArray<std::uint64_t> wide(graph_.vertices, FromPool{});
-    widen<<<blocks_for(graph_.vertices), kThreads>>>(order_.data(), graph_.vertices, wide.data());
-    check_cuda(cudaGetLastError(), kWhat);
+    widen<<<blocks_of_items(graph_.vertices), kThreadsOfItems>>>(order_.data(), graph_.vertices,
+                                                                 wide.data());
+    check_launch();
     Reordering found{.order = Buffer<std::uint64_t>(wide.size()),
                      .communities = std::vector<std::uint32_t>(labels_.size())};
     download(found.order.data(), wide.data(), wide.size() * sizeof(std::uint64_t));
