@@ -32,11 +32,12 @@ using GivenRules = std::tuple<std::string, bool, double, double>;
 // Ranks must not divide tables differently.
 void require_equal_tables(World& world, const EmbeddingLayout& layout,
                           const EmbeddingRules& rules) {
-  Facts facts{{"the number of tables", std::to_string(layout.tables())},
-              {"the width", std::to_string(layout.width())},
-              {"the rules", fmt::format("mode {}, scale_grad_by_freq {}, max_norm {}, norm_type {}",
-                                        to_string(rules.mode), rules.by_frequency, rules.norm.most,
-                                        rules.norm.type)}};
+  Facts facts{
+      {"the number of tables", std::to_string(layout.tables())},
+      {"the width", std::to_string(layout.width())},
+      {"the set of rules",
+       fmt::format("mode {}, scale_grad_by_freq {}, max_norm {}, norm_type {}",
+                   to_string(rules.mode), rules.by_frequency, rules.norm.most, rules.norm.type)}};
   for (std::size_t t = 0; t < layout.tables(); ++t) {
     const EmbeddingTable& table = layout.table(t);
     facts.emplace_back(fmt::format("table {}", t),

@@ -9,8 +9,8 @@
 
 namespace plait {
 
-// A quotient is large from this number of entries on: all threads, or a GPU, are then worth that
-// moves at the same time are a little worse.
+// A quotient is large from this number of entries on: a GPU is then worth that moves at the same
+// time are a little worse. Threads are worth their meetings in quotients that are larger still.
 inline constexpr EdgeOffset kLargeQuotient = EdgeOffset{1} << 15;
 
 // Returns a label per community of a quotient: communities that get the same one are to be merged.

@@ -19,7 +19,7 @@ class _RowOptimizer(torch.optim.Optimizer):
 
     def __init__(self, params, **defaults):
         for name in ("lr", "eps", "lr_decay", "initial_accumulator_value"):
-            if defaults.get(name, 0) < 0:
+            if not defaults.get(name, 0) >= 0:  # NaN neither
                 raise ValueError(f"{name} is {defaults[name]}; use 0 or more")
         if not all(0 <= beta < 1 for beta in defaults.get("betas", ())):
             raise ValueError(f"betas are {defaults['betas']}; use numbers from 0 up to 1")

@@ -51,7 +51,7 @@ class LocalMoves {
         lists_(graph.offsets.data(), count_, stream),
         few_giants_(lists_.size(kGiantRows) <= kMostGiants),
         giants_(lists_.rows(kGiantRows), few_giants_ ? lists_.size(kGiantRows) : 0, count_, stream),
-        tables_(rows_in_memory(), std::min(count_, lists_.longest()), stream) {
+        tables_(rows_in_memory(), labels_in_memory(), stream) {
     start<<<blocks_of_items(count_), kThreadsOfItems, 0, stream>>>(count_, labels_.data(),
                                                                    sizes_.data());
     check_launch();
@@ -93,6 +93,12 @@ class LocalMoves {
   // Rows that take tables in the GPU's memory.
   std::uint64_t rows_in_memory() const {
     return std::uint64_t{lists_.size(kRowsInMemory)} + (few_giants_ ? 0 : lists_.size(kGiantRows));
+  }
+  // The most labels of such a row.
+  std::uint32_t labels_in_memory() const {
+    const std::uint32_t longest = lists_.longest();
+    const auto giant = static_cast<std::uint32_t>(kGiant);
+    return std::min(count_, few_giants_ ? std::min(longest, giant) : longest);
   }
 
   // Every community whose turn it is looks for the best label, then all of them move.
