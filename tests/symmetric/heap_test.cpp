@@ -119,7 +119,10 @@ const RankProgram asks_too_much("asks too much", [](World& world) {
 const RankProgram asks_differently("asks differently", [](World& world) {
   SymmetricHeap::create(world, world.rank() == 1 ? 100 : 50);
 });
-const RankProgram is_on_hosts("is on hosts", [](World& world) { SymmetricHeap::create(world, 1); });
+const RankProgram is_on_hosts("is on hosts", [](World& world) {
+  world.barrier();  // a rank that fails while another one still joins would be that one's error
+  SymmetricHeap::create(world, 1);
+});
 
 TEST(Heap, RefusesWhatDoesNotFit) {
   const auto outcome = run_job({"asks too much", 2, kPatient});

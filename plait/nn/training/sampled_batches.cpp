@@ -162,6 +162,7 @@ struct SampledBatches::State {
       std::rethrow_exception(error);
     } catch (const BrokenChannelError& broken) {
       world.explain(broken.what());
+      throw;  // not reached: explain() does not return
     }
   }
 
