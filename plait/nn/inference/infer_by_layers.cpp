@@ -181,10 +181,10 @@ class LayeredInference {
     return stages;
   }
 
-  // Returns the part of the limit that blocks may take; an eighth is for memory that libraries take
-  // by the way.
+  // Collective. Returns the part of the limit that blocks may take; an eighth is for memory that
+  // libraries take by the way. Ranks take the greatest that one of them holds, and refuse together.
   std::uint64_t room_for_blocks() const {
-    const std::uint64_t held = held_memory();
+    const std::uint64_t held = largest_of_all(world_, held_memory());
     require<DoesNotFitError>(
         by_.memory_limit > held,
         "the program, the weights and the graph's tables hold {} before there are any rows, which "
