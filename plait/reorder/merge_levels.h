@@ -13,8 +13,8 @@
 
 namespace plait {
 
-// What became of clusters. Clusters 0 .. joined - 1 have edges to others; each of the rest is a
-// community of its own, after all others. The arrays are the CPU's or the GPU's.
+// The places and communities of clusters. Clusters 0 .. joined - 1 have edges to others; each of
+// the rest is a community of its own, after all others. The arrays are the CPU's or the GPU's.
 struct ClusterPlaces {
   const std::uint32_t* place;         // of a joined cluster in depth-first order
   const std::uint32_t* community;     // of a joined cluster

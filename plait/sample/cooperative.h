@@ -39,7 +39,7 @@ struct SharedRows {
 
 // A rank's part of a hop.
 struct CooperativeHop {
-  // Of this hop alone. Its seeds are the rank's targets, and its vertices all inputs.
+  // The sample of this hop alone. Its seeds are the rank's targets, and its vertices all inputs.
   Sample sample;
   SharedRows rows;  // of all hops but the last, whose inputs are the vertices themselves
 };

@@ -9,7 +9,7 @@
 
 namespace plait {
 
-// What becomes of the rows of a bag.
+// The way in which the rows of a bag become one row.
 enum class BagMode { sum, mean, max };
 // Throws a UsageError that lists the names.
 BagMode parse_bag_mode(std::string_view name);

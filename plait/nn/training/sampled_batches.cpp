@@ -111,8 +111,8 @@ struct SampledBatches::State {
         .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
   }
 
-  // Returns this rank's: those that it owns of a cooperative batch, else a part that differs by one
-  // at most from the others.
+  // Returns this rank's examples: those that it owns of a cooperative batch, else a part that
+  // differs by one at most from the others.
   std::vector<std::uint64_t> seeds_of(std::span<const std::uint64_t> all) const {
     std::vector<std::uint64_t> seeds;
     if (config.sampled->cooperative) {

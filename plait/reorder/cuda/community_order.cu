@@ -157,7 +157,7 @@ class CommunityOrder {
 
   Reordering to_host() {
     const Timed timed("copy from GPU");
-    DeviceArray<std::uint64_t> wide(graph_.vertices, FromPool{});
+    DeviceArray<std::uint64_t> wide = array_of<std::uint64_t>(graph_.vertices, nullptr);
     widen<<<blocks_of_items(graph_.vertices), kThreadsOfItems>>>(order_.data(), graph_.vertices,
                                                                  wide.data());
     check_launch();
@@ -169,7 +169,7 @@ class CommunityOrder {
   }
 
   DeviceArray<std::uint32_t> numbers() const {
-    return DeviceArray<std::uint32_t>(graph_.vertices, FromPool{});
+    return array_of<std::uint32_t>(graph_.vertices, nullptr);
   }
 
   DeviceGraph graph_;
@@ -184,7 +184,7 @@ class CommunityOrder {
 Reordering gpu_order_by_communities(const ReorderInput& input) {
   if (vertex_count(input.graph) == 0) return {};
   require_community_numbers(vertex_count(input.graph));
-  // What the pool has kept is freed also after an error, and after all arrays have been given back.
+  // The pool's memory is freed after an error, too, and once all arrays have been given back to it.
   struct Trim {
     ~Trim() {
       try {

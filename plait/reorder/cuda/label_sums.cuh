@@ -27,7 +27,7 @@ struct LabelSums {
   // Called by all threads of the block, which have to meet before and after.
   __device__ void clear() {
     for (std::uint32_t i = threadIdx.x; i <= mask; i += blockDim.x)
-      labels[i] = kNobody, low[i] = 0, high[i] = 0;
+      labels[i] = kNoLabel, low[i] = 0, high[i] = 0;
   }
   __device__ std::uint32_t first_slot(std::uint32_t label) const {
     return label * 0x9E3779B1u & mask;
@@ -36,8 +36,8 @@ struct LabelSums {
     std::uint32_t slot = first_slot(label);
     for (;; slot = (slot + 1) & mask) {
       std::uint32_t here = *static_cast<volatile std::uint32_t*>(labels + slot);
-      if (here == kNobody) here = atomicCAS(labels + slot, kNobody, label);
-      if (here == kNobody || here == label) break;
+      if (here == kNoLabel) here = atomicCAS(labels + slot, kNoLabel, label);
+      if (here == kNoLabel || here == label) break;
     }
     const auto part = static_cast<std::uint32_t>(weight);
     const std::uint32_t before = atomicAdd(low + slot, part);

@@ -6,13 +6,13 @@
 #include "plait/base/cuda/warp.cuh"
 #include "plait/base/lower_bound.h"
 #include "plait/reorder/cuda/labelled_edges.cuh"
+#include "plait/reorder/cuda/warp_vote.cuh"
 
 namespace plait {
 namespace {
 
 constexpr int kThreads = 256, kEdgesPerThread = 8;
 constexpr EdgeOffset kChunk = EdgeOffset{kThreads} * kEdgesPerThread;
-constexpr std::uint32_t kNoCommunity = 0xffffffffu;
 static_assert(kChunk < EdgeOffset{1} << 16);
 
 unsigned chunks_of(EdgeOffset edges) {
@@ -70,11 +70,11 @@ __global__ void __launch_bounds__(kThreads)
   const LabelledEnds ends(in, read);
   // In most blocks one community has most edges inside: that of any of them, as a guess.
   if (threadIdx.x < kWarp) {
-    std::uint32_t any = kNoCommunity;
+    std::uint32_t any = kNoLabel;
 #pragma unroll
     for (int k = 0; k < kEdgesPerThread; ++k)
       if (ends.inside(k)) any = ends.a[k];
-    const unsigned found = __ballot_sync(kAll, any != kNoCommunity);
+    const unsigned found = __ballot_sync(kAll, any != kNoLabel);
     any = __shfl_sync(kAll, any, found == 0 ? 0 : __ffs(found) - 1);
     if (threadIdx.x == 0) common = any;
   }
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(kThreads)
     of_guess += inner && ends.a[k] == guess;
     const bool other = inner && ends.a[k] != guess;
     if (!__any_sync(kAll, other)) continue;
-    const unsigned same = __match_any_sync(kAll, other ? ends.a[k] : kNoCommunity);
+    const unsigned same = __match_any_sync(kAll, other ? ends.a[k] : kNoLabel);
     // lanes_before() would take eight registers more.
     if (other && (same & ((1u << threadIdx.x % kWarp) - 1)) == 0)
       atomicAdd(inside + ends.a[k], static_cast<Count>(__popc(same)));

@@ -53,7 +53,7 @@ __global__ void find_best_of_giants(const __grid_constant__ Moves m,
   const std::uint32_t c = giants.row();
   const Count* const sums = giants.sums_of(m);
   const Gains gains(m, c);
-  Best best{0, kNobody};
+  Best best{0, kNoLabel};
   for_entries(m, c, [&](EdgeOffset, std::uint32_t label) { gains.take(best, label, sums[label]); });
   best.take_of_block(best_of_warps, kWarps);
   if (threadIdx.x == 0) giants.best_of_blocks[blockIdx.y * kGiantBlocks + blockIdx.x] = best;
@@ -68,7 +68,7 @@ __global__ void move_giants(const __grid_constant__ Moves m,
     if (label != own) sums[label] = 0;
   });
   if (blockIdx.x != 0 || threadIdx.x != 0) return;
-  Best best{0, kNobody};
+  Best best{0, kNoLabel};
   for (unsigned b = 0; b < kGiantBlocks; ++b) {
     const Best& other = giants.best_of_blocks[blockIdx.y * kGiantBlocks + b];
     best.take(other.value, other.label);

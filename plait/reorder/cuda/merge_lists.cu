@@ -26,7 +26,7 @@ __global__ void list_rows(const EdgeOffset* offsets, std::uint32_t communities, 
                                       : kGiantRows;
   lists.rows[list][atomicAdd(lists.counts + list, 1u)] = static_cast<std::uint32_t>(c);
   atomicMax(lists.counts + kRowLists,
-            static_cast<std::uint32_t>(min(entries, EdgeOffset{kNobody})));
+            static_cast<std::uint32_t>(min(entries, EdgeOffset{0xffffffffu})));
 }
 
 // Sorts the rows of a list by their turn: lists[turn * count] ff. has those of a turn.

@@ -1,16 +1,15 @@
-// What one turn of the local moves (reorder/merge.h) reads and writes, and the choice of the label
-// that a community moves to. Internal to this room.
+// The arrays that one turn of the local moves (reorder/merge.h) reads and writes, and the choice of
+// the label that a community moves to. Internal to this room.
 #pragma once
 
 #include <cstdint>
 
 #include "plait/base/cuda/warp.cuh"
 #include "plait/base/ids.h"
+#include "plait/reorder/cuda/warp_vote.cuh"
 #include "plait/reorder/merge_rule.h"
 
 namespace plait {
-
-inline constexpr std::uint32_t kNobody = 0xffffffffu;  // no label
 
 // Pointers are to memory of the GPU. The first four arrays are those of a DeviceQuotient.
 struct Moves {
@@ -36,8 +35,8 @@ struct Best {
   std::uint32_t label;
 
   __device__ void take(double other, std::uint32_t other_label) {
-    if (other_label == kNobody) return;
-    if (label == kNobody || other > value || (other == value && other_label < label))
+    if (other_label == kNoLabel) return;
+    if (label == kNoLabel || other > value || (other == value && other_label < label))
       value = other, label = other_label;
   }
   // Makes each lane's the best of its warp. All lanes call it.
@@ -78,7 +77,7 @@ struct Gains {
   // Returns the label to move to, given the best other one and the edges to the own one.
   __device__ std::uint32_t choose(const Best& best, std::uint64_t own_edges) const {
     const double stay = merge_gain(own_edges, m.by_chance, degree, m.label_degrees[own] - degree);
-    return best.label != kNobody && best.value > stay ? best.label : own;
+    return best.label != kNoLabel && best.value > stay ? best.label : own;
   }
 };
 

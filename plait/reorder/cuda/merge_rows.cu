@@ -24,7 +24,7 @@ __global__ void move_short(const __grid_constant__ Moves m) {
   if (entries > kShort || !m.moves(c)) return;
   const std::uint32_t lane = threadIdx.x % kWarp;
   const EdgeOffset e = m.offsets[c] + lane;
-  const std::uint32_t label = lane < entries ? m.labels[m.neighbours[e]] : kNobody;
+  const std::uint32_t label = lane < entries ? m.labels[m.neighbours[e]] : kNoLabel;
   const std::uint64_t weight = lane < entries ? m.weights[e] : 0;
   const Gains gains(m, c);
   std::uint64_t edges = 0, own_edges = 0;
@@ -34,8 +34,8 @@ __global__ void move_short(const __grid_constant__ Moves m) {
     if (other_label == label) edges += other_weight;
     if (other_label == gains.own) own_edges += other_weight;
   }
-  Best best{0, kNobody};
-  if (label != kNobody) gains.take(best, label, edges);
+  Best best{0, kNoLabel};
+  if (label != kNoLabel) gains.take(best, label, edges);
   best.take_of_warp();
   if (lane == 0) m.next[c] = gains.choose(best, own_edges);
 }
@@ -51,10 +51,10 @@ __device__ void move_by_table(const Moves& m, std::uint32_t c, LabelSums table) 
   for (EdgeOffset e = m.offsets[c] + threadIdx.x; e < m.offsets[c + 1]; e += blockDim.x)
     table.add(m.labels[m.neighbours[e]], m.weights[e]);
   __syncthreads();
-  Best best{0, kNobody};
+  Best best{0, kNoLabel};
   for (std::uint32_t slot = threadIdx.x; slot <= table.mask; slot += blockDim.x) {
     const std::uint32_t label = table.labels[slot];
-    if (label == kNobody) continue;
+    if (label == kNoLabel) continue;
     if (label == gains.own) own_edges = table.sum(slot);
     gains.take(best, label, table.sum(slot));
   }

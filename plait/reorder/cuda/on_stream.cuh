@@ -10,7 +10,7 @@
 
 namespace plait {
 
-// What fails if CUDA does.
+// The work that CUDA's errors name.
 inline constexpr const char* kFindingCommunities = "finding communities";
 
 using Count = unsigned long long;  // a 64-bit number as CUDA's atomic additions take it

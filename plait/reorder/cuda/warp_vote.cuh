@@ -7,7 +7,8 @@
 
 namespace plait {
 
-inline constexpr std::uint32_t kNoLabel = 0xffffffffu;  // a lane that does not vote
+// It stands where there is no label: for a lane that does not vote, and in a free slot.
+inline constexpr std::uint32_t kNoLabel = 0xffffffffu;
 
 // Returns the heaviest of the labels for which the lanes vote; `own`, which has one more vote, if
 // there are no votes. All lanes call it and receive the result.

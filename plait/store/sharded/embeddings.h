@@ -38,7 +38,7 @@ inline constexpr const char* kChangedTables =
     "another rank needs embedding tables as they were in the step forward, but this rank's have "
     "changed since";
 
-// What a step forward writes.
+// The arrays that a step forward writes.
 struct BagResults {
   float* sums = nullptr;   // samples x tables x width
   Slot* places = nullptr;  // in mode max likewise: the places of the maxima (bag_maxima.h)
