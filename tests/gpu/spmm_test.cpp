@@ -229,6 +229,37 @@ TEST(SpmmCuda, NarrowSumsByTiles) {
     }
 }
 
+// Narrow sums of a small matrix take whole rows of up to 256 edges, wide sums cut them.
+TEST(SpmmCuda, NarrowSumsOfASmallMatrixCutNoRow) {
+  const auto clique = [](std::uint64_t vertices) {
+    return std::get<Csr32>(build_csr(generate_cliques(vertices, vertices)));
+  };
+  for (const std::uint64_t vertices : {66, 200, 257, 258}) {
+    const Csr32 graph = clique(vertices);
+    const DeviceCsr matrix(graph);
+    const RowGroups groups(matrix.begin(), matrix.end(), matrix.rows, {.most = 64}, nullptr);
+    EXPECT_GT(groups.cut_size(), 0u);
+    ASSERT_EQ(groups.narrow() != nullptr, vertices <= kNarrowGroup + 1) << vertices;
+    if (groups.narrow() != nullptr) {
+      EXPECT_EQ(groups.narrow()->size(), vertices);
+    }
+    for (const std::uint64_t width : {1, 2, 3, 4, 5, 8})
+      for (const DType x : {DType::f32, DType::bf16})
+        for (const bool accumulate : {false, true})
+          check(graph, {.width = width,
+                        .x = x,
+                        .scaled = accumulate,
+                        .accumulate = accumulate,
+                        .most = 64,
+                        .clusters = accumulate,
+                        .slots = x == DType::f32});
+  }
+  const Csr32 large = clique(400);  // 159,600 edges
+  const DeviceCsr matrix(large);
+  const RowGroups groups(matrix.begin(), matrix.end(), matrix.rows, {.most = 64}, nullptr);
+  EXPECT_EQ(groups.narrow(), nullptr);
+}
+
 TEST(SpmmCuda, TilesAreRefusedWhereTheyCannotBe) {
   const Csr32 flat = test::random_csr<std::uint32_t>(700, 2100, 2);
   EXPECT_THROW(check(flat, {.width = 5, .narrow = NarrowCut::tiles}), UsageError);

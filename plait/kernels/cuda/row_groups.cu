@@ -158,6 +158,12 @@ RowGroups::RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64
                                            key_bits, stream);
   });
   check_cuda(cudaStreamSynchronize(stream), "planning neighbour groups");
+  const bool small = !pool && edges_ < machine().even_edges;
+  if (!small || cut_size() == 0 || options.most >= kNarrowGroup) return;
+  RowGroupOptions wider = options;
+  wider.most = kNarrowGroup;
+  auto narrow = std::make_unique<const RowGroups>(begin, end, rows, wider, stream);
+  if (narrow->cut_size() == 0) narrow_ = std::move(narrow);
 }
 
 }  // namespace plait

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "plait/base/cuda/cuda.cuh"
@@ -66,6 +67,10 @@ class RowGroups {
   // faster.
   const EvenCut& even() const { return even_; }
   bool gains_by_even_cut() const { return gains_by_even_cut_; }
+  // The groups of the same edges for narrow sums, where they cut no row but these do; else null. In
+  // a small matrix, the launch that adds the sums of cut rows takes longer than a warp takes for a
+  // whole row.
+  const RowGroups* narrow() const { return narrow_.get(); }
 
  private:
   DeviceArray<RowGroup> groups_;
@@ -75,6 +80,7 @@ class RowGroups {
   std::uint32_t short_ = 0, hubs_ = 0;
   EvenCut even_;
   bool gains_by_even_cut_ = false;
+  std::unique_ptr<const RowGroups> narrow_;
 };
 
 }  // namespace plait

@@ -65,14 +65,14 @@ __device__ void add_over_lanes(float (&sum)[kVec]) {
     for (int i = 0; i < kVec; ++i) sum[i] += __shfl_xor_sync(kAll, sum[i], distance);
 }
 
-// One warp sums a long group of rows of one element. Each lane reads its own neighbours' columns,
-// so that none waits for another one's.
-template <class X, class Y, bool kWeighted>
-__device__ __forceinline__ void sum_group_of_elements(const SpmmView& a, std::uint32_t number) {
-  using Load = Piece<X, 1>;
+// One warp sums a long group of rows that one lane reads at once. Each lane reads its own
+// neighbours' columns, so that none waits for another one's.
+template <class X, class Y, int kVec, bool kWeighted>
+__device__ __forceinline__ void sum_group_by_lanes(const SpmmView& a, std::uint32_t number) {
+  using Load = Piece<X, kVec>;
   const std::uint32_t lane = threadIdx.x % kWarp;
   const RowGroup group = a.groups[number];
-  const X* const x = first_element<X, 1, 1>(a);
+  const X* const x = first_element<X, kVec, 1>(a);
   const Slot* const columns = a.columns + group.begin;
   const float* const weights = kWeighted ? a.weights + group.begin : nullptr;
 
@@ -86,7 +86,7 @@ __device__ __forceinline__ void sum_group_of_elements(const SpmmView& a, std::ui
       if constexpr (kWeighted) next_weight[k] = edge < group.edges ? __ldcs(weights + edge) : 0;
     }
   };
-  float sum[1] = {};
+  float sum[kVec] = {};
   read_columns(lane);
   for (std::uint32_t first = lane; first < group.edges; first += kInFlight * kWarp) {
     typename Load::Raw loaded[kInFlight];
@@ -102,7 +102,7 @@ __device__ __forceinline__ void sum_group_of_elements(const SpmmView& a, std::ui
     add_batch<kWeighted, Load>(sum, loaded, factor);
   }
   add_over_lanes<1, kWarp>(sum);
-  put<Y, 1, 1>(a, group.target, lane == 0, sum);
+  put<Y, kVec, 1>(a, group.target, lane == 0, sum);
 }
 
 // One warp sums a long group. Its lanes are split over several neighbours, whose sums are added at
@@ -261,8 +261,8 @@ __global__ void __launch_bounds__(kThreads, (blocks_per_sm<kVec, kLanes, kWeight
   if (kShare == 0 || blockIdx.x < long_blocks) {
     const std::uint32_t number = blockIdx.x * kWarps + warp;
     if (number >= a.long_count) return;
-    if constexpr (kVec == 1 && kLanes == 1)
-      sum_group_of_elements<X, Y, kWeighted>(a, number);
+    if constexpr (kLanes == 1)
+      sum_group_by_lanes<X, Y, kVec, kWeighted>(a, number);
     else
       sum_long_group<X, Y, kVec, kLanes, kWeighted>(a, number);
   } else if constexpr (kShare > 0) {
@@ -373,7 +373,10 @@ std::uint64_t spmm_scratch(const RowGroups& groups, std::uint64_t width) {
          row_stride(width);
 }
 
-void spmm(const DeviceSpmmArgs& args, cudaStream_t stream) {
+void spmm(const DeviceSpmmArgs& given, cudaStream_t stream) {
+  DeviceSpmmArgs args = given;
+  if (args.width <= kEvenWidth && !args.fixed_order && args.groups->narrow() != nullptr)
+    args.groups = args.groups->narrow();
   const DType x = args.x.type, y = args.y.type;
   require<UsageError>(y == DType::f32 || y == x, "x of {} cannot be summed into y of {}",
                       to_string(x), to_string(y));

@@ -1,19 +1,21 @@
 // Most cut rows have few groups: threads add these one after the other, several rows per block. A
-// hub has up to 4,096 groups (row_cut.h): the threads of one block add some of them each, and a
-// tree adds the threads' sums.
+// hub has up to 4,096 groups (row_cut.h), or lies in any number of tiles: the threads of one block
+// add some of its parts each, and a tree adds the threads' sums. One thread waits for memory again
+// and again, so all threads of the block take part, however few columns there are.
 //
 // Both kernels are launched before the sums of groups have ended (programmatic dependent launch),
 // so that a small graph does not wait for a launch. They wait for the sums themselves.
 #include <algorithm>
 #include <bit>
 
+#include "plait/base/cuda/warp.cuh"
 #include "plait/kernels/cuda/spmm_partial_sums.cuh"
 
 namespace plait {
 namespace {
 
 constexpr int kFewThreads = 128, kFewLeast = 4;
-constexpr int kHubLines = 16;
+constexpr int kHubThreads = 512;
 
 template <class Y>
 __device__ void finish(const SpmmView& a, std::uint32_t row, std::uint64_t column, float value) {
@@ -39,23 +41,24 @@ __global__ void add_few(const CutRow* rows, std::uint32_t count,
   }
 }
 
-// One block per row (x) and kHubColumns columns (y).
-template <class Y>
+// One block per row (x) and kColumns columns (y), with one column per threadIdx.x.
+template <class Y, int kColumns>
 __global__ void add_hubs(const CutRow* rows, const __grid_constant__ SpmmView a) {
   wait_for_kernel_before();
-  __shared__ float sums[kHubLines][kHubColumns];
+  constexpr int kLines = kHubThreads / kColumns;
+  __shared__ float sums[kLines][kColumns];
   const CutRow row = rows[blockIdx.x];
-  const std::uint64_t column = std::uint64_t{blockIdx.y} * kHubColumns + threadIdx.x;
+  const std::uint64_t column = std::uint64_t{blockIdx.y} * kColumns + threadIdx.x;
   const bool inside = column < a.width;
   const float* const first =
       a.partial_sums + std::uint64_t{row.first} * a.partial_stride + (inside ? column : 0);
   float sum = 0;
 #pragma unroll 8
-  for (std::uint32_t k = threadIdx.y; k < row.count; k += kHubLines)
+  for (std::uint32_t k = threadIdx.y; k < row.count; k += kLines)
     sum += first[k * a.partial_stride];
   sums[threadIdx.y][threadIdx.x] = sum;
 #pragma unroll
-  for (int half = kHubLines / 2; half > 0; half /= 2) {
+  for (int half = kLines / 2; half > 0; half /= 2) {
     __syncthreads();
     if (static_cast<int>(threadIdx.y) < half)
       sums[threadIdx.y][threadIdx.x] += sums[threadIdx.y + half][threadIdx.x];
@@ -74,10 +77,13 @@ void add_partial_sums(const SpmmView& view, const CutRows& cut, DType y, cudaStr
       launch_early(add_few<Y>, (few + block.y - 1) / block.y, block, stream, cut.rows, few, view);
     }
     if (cut.hubs > 0) {
-      const dim3 grid(cut.hubs,
-                      static_cast<unsigned>((view.width + kHubColumns - 1) / kHubColumns));
-      launch_early(add_hubs<Y>, grid, dim3(kHubColumns, kHubLines), stream,
-                   cut.rows + cut.count - cut.hubs, view);
+      const auto columns = std::min<std::uint64_t>(view.width, kHubColumns);
+      for_lanes<1>(columns, [&](auto constant) {
+        constexpr int kColumns = decltype(constant)::value;
+        const dim3 grid(cut.hubs, static_cast<unsigned>((view.width + kColumns - 1) / kColumns));
+        launch_early(add_hubs<Y, kColumns>, grid, dim3(kColumns, kHubThreads / kColumns), stream,
+                     cut.rows + cut.count - cut.hubs, view);
+      });
     }
   });
 }
