@@ -26,20 +26,25 @@ constexpr std::uint64_t kReadBytes = std::uint64_t{32} << 20;   // by one produc
 constexpr std::uint64_t kFewestReads = 1 << 15;
 constexpr std::uint64_t kDegree = 16;  // rows read for one sum
 constexpr int kRepetitions = 5;
+constexpr double kLeastSeconds = 4e-3;  // of a repetition: an interruption may take 1e-3
+constexpr double kMostTimes = 1000;
 
-// Returns the median seconds of the slowest rank. `work` is repeated `times` times in a row, after
-// once for the caches.
-double seconds_of(World& world, int times, const std::function<void()>& work) {
-  work();
-  std::vector<double> seconds;
-  for (int r = 0; r < kRepetitions; ++r) {
+// Returns the median seconds of the slowest rank. In each repetition, `work` is done as often in a
+// row as fills kLeastSeconds.
+double seconds_of(World& world, const std::function<void()>& work) {
+  const auto seconds = [&](int times) {
     world.barrier();
     const Stopwatch watch;
     for (int k = 0; k < times; ++k) work();
-    seconds.push_back(largest_of_all(world, watch.seconds() / times));
-  }
-  std::ranges::sort(seconds);
-  return seconds[seconds.size() / 2];
+    return largest_of_all(world, watch.seconds() / times);
+  };
+  seconds(1);  // for the caches
+  const auto times =
+      static_cast<int>(std::clamp(kLeastSeconds / std::max(seconds(1), 1e-9), 1.0, kMostTimes));
+  std::vector<double> all;
+  for (int r = 0; r < kRepetitions; ++r) all.push_back(seconds(times));
+  std::ranges::sort(all);
+  return all[all.size() / 2];
 }
 
 // Sums of rows that stand at random in the parts of ranks: a product with a random matrix.
@@ -112,10 +117,10 @@ class CpuRates {
   MachineRates measure() {
     for (const std::uint64_t bytes : measured_row_bytes()) measure_rows(bytes);
     add(Rate::copy, 0, measure_copy_rate(world_));
-    if (world_.size() > 1) add(Rate::barrier, 0, seconds_of(world_, 50, [&] { heap_->barrier(); }));
+    if (world_.size() > 1) add(Rate::barrier, 0, seconds_of(world_, [&] { heap_->barrier(); }));
     const auto threads = static_cast<std::size_t>(thread_count());
     add(Rate::launch, 0,
-        seconds_of(world_, 100, [&] { parallel_for(2 * threads, [](std::size_t) {}); }));
+        seconds_of(world_, [&] { parallel_for(2 * threads, [](std::size_t) {}); }));
     if (processor_cache() > 0) add(Rate::cache, 0, static_cast<double>(processor_cache()));
     add(Rate::threads, 0, static_cast<double>(threads));
     return std::move(rates_);
@@ -131,15 +136,15 @@ class CpuRates {
     for (const auto& [rate, table] :
          {std::pair{Rate::local_rows, kTableBytes}, std::pair{Rate::cached_rows, kCachedBytes}}) {
       RandomRows rows(width, table, 1);
-      add(rate, row_bytes, rows.bytes() / seconds_of(world_, 1, [&] { rows.sum_own(own); }));
+      add(rate, row_bytes, rows.bytes() / seconds_of(world_, [&] { rows.sum_own(own); }));
     }
     if (peers_.empty()) return;
     RandomRows rows(width, kTableBytes / peers_.size(), static_cast<int>(peers_.size()));
     add(Rate::all_peer_rows, row_bytes,
-        rows.bytes() / seconds_of(world_, 1, [&] { rows.sum_parts(peers_.data()); }));
+        rows.bytes() / seconds_of(world_, [&] { rows.sum_parts(peers_.data()); }));
     RandomRows one(width, kTableBytes, 1);
     const bool reads = world_.rank() == 0;
-    add(Rate::peer_rows, row_bytes, one.bytes() / seconds_of(world_, 1, [&] {
+    add(Rate::peer_rows, row_bytes, one.bytes() / seconds_of(world_, [&] {
                                       if (reads) one.sum_parts(peers_.data());
                                     }));
   }

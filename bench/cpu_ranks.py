@@ -1,0 +1,73 @@
+"""Measures aggregation by ranks on the CPU, for the test of what the cost model predicts.
+
+    cpu_ranks.py PLAIT FILE [--ranks 2,4] [--runs 3] [GRAPH...]
+
+Writes the rates of the machine (`plait doctor --measure`), the counts of each part (`plait partition`) and the
+times of each strategy and width (`plait tune`) to FILE, one line each (bench/measured/README.md). Each
+time is the least of the medians of all runs, which `medians` lists."""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+from results import line_of, rounded
+
+WIDTHS = "8,32,128"
+GRAPHS = {
+    "reddit": "dcsbm --like reddit --scale 0.015 --classes 0 --no-features",
+    "products": "dcsbm --like products --scale 0.02 --classes 0 --no-features",
+    "orkut": "dcsbm --like orkut --scale 0.01 --classes 0 --no-features",
+    "uniform": "uniform --vertices 100000 --edges 2000000",
+    "big": "uniform --vertices 600000 --edges 3000000",
+    "rmat": "rmat --vertices 65536 --edges 1000000",
+    "grid": "grid --rows 500 --columns 500",
+    "ring": "ring --vertices 300000",
+    "small": "small-world --vertices 100000 --degree 10",
+    "crawl": "crawl --vertices 100000 --edges 1500000",
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("plait")
+    parser.add_argument("file", type=pathlib.Path)
+    parser.add_argument("--ranks", default="2,4")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--graphs", type=pathlib.Path, default=pathlib.Path("/tmp/plait-graphs"))
+    parser.add_argument("names", nargs="*")
+    o = parser.parse_intermixed_args()
+    o.graphs.mkdir(parents=True, exist_ok=True)
+
+    def printed(*arguments):
+        command = [o.plait, *(str(a) for a in arguments), "--json", "--quiet"]
+        return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+    with o.file.open("w") as out:
+        for ranks in (int(r) for r in o.ranks.split(",")):
+            for rate in printed("doctor", "--measure", "--ranks", ranks)["rates"]:
+                out.write(line_of("cpu-rates", {"ranks": ranks, "rate": rate["rate"], "row_bytes": rate["row_bytes"] or 0},
+                                  value=rate["value"]))
+            for name in o.names or GRAPHS:
+                graph = o.graphs / f"ranks-{name}.plait"
+                if not graph.exists():
+                    printed("generate", *GRAPHS[name].split(), "-o", graph)
+                case = {"graph": name, "ranks": ranks}
+                span = printed("info", graph)["averaged_edge_span"]
+                parts = printed("partition", graph, "--ranks", ranks, "--partition", "edges")["schemes"][0]["ranks"]
+                for rank, part in enumerate(parts):
+                    counts = {key: part[key] for key in ("vertices", "edges", "remote_edges", "halo_rows")}
+                    out.write(line_of("cpu-parts", case | {"rank": rank}, averaged_edge_span=span, **counts))
+                medians = {}
+                for _ in range(o.runs):
+                    for row in printed("tune", graph, "--ranks", ranks, "--partitions", "edges", "--widths", WIDTHS,
+                                       "--repetitions", 5, "--dry-run")["rows"]:
+                        medians.setdefault((row["width"], row["strategy"]), []).append(row["median_ms"])
+                for (width, strategy), ms in sorted(medians.items()):
+                    out.write(line_of("cpu-ranks", case | {"width": width, "strategy": strategy},
+                                      least_ms=min(ms), medians=[rounded(m) for m in ms]))
+                print(f"{name} on {ranks} ranks", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
