@@ -5,7 +5,7 @@
 #include "cli/ranks.h"
 #include "cli/study_training.h"
 #include "plait/aggregate/cuda/bench.h"
-#include "plait/aggregate/cuda/managed_bench.h"
+#include "plait/aggregate/cuda/rival_bench.h"
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
@@ -133,10 +133,10 @@ class StudyEngine {
     return make_cpu_bench(world_, csr, owners, *placed.on_cpu, entry.width);
   }
 
-  void measure_managed(const StudyEntry& entry, StudyRow& row) {
+  void measure_rival(const StudyEntry& entry, StudyRow& row) {
     placed_.reset();
-    ManagedBench bench(world_, dataset(entry).graph, partition(entry), entry.options.route.get,
-                       entry.width);
+    RivalBench bench(world_, dataset(entry).graph, partition(entry), *entry.rival,
+                     entry.options.route.get, entry.width);
     check(bench, row);
     row.times = bench.time_steps(settings_.effort);
   }
@@ -148,7 +148,7 @@ class StudyEngine {
   }
 
   void measure_step(const StudyEntry& entry, StudyRow& row) {
-    if (entry.managed) return measure_managed(entry, row);
+    if (entry.rival) return measure_rival(entry, row);
     const PlacedGraph& placed = place(entry, false);
     const std::unique_ptr<AggregateBench> bench = bench_of(placed, entry);
     const std::uint64_t before = placed.aggregator().cost().bytes_fetched;

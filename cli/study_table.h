@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "plait/aggregate/cuda/rival_bench.h"
 #include "plait/exchange/options.h"
 #include "plait/nn/config.h"
 #include "plait/reorder/reorder.h"
@@ -38,8 +39,8 @@ struct StudyEntry {
   std::string name;
   StudyPart part = StudyPart::step;
   ExchangeOptions options;
-  bool managed = false;     // strategy get, but on managed memory (aggregate/cuda/managed_bench.h)
-  std::uint64_t width = 0;  // of x, in floats
+  std::optional<GetRival> rival = {};           // instead of strategy get
+  std::uint64_t width = 0;                      // of x, in floats
   ReorderMethod order = ReorderMethod::none;    // of the graph
   std::optional<double> claim = {};             // the paper's ratio
   std::optional<SampledTraining> sampled = {};  // of training; none: it takes the whole graph

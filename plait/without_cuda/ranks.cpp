@@ -1,7 +1,7 @@
 // Replaces the folders cuda/ of the rooms of ranks in a build without CUDA.
 #include "plait/aggregate/cuda/aggregator.h"
 #include "plait/aggregate/cuda/bench.h"
-#include "plait/aggregate/cuda/managed_bench.h"
+#include "plait/aggregate/cuda/rival_bench.h"
 #include "plait/aggregate/cuda/sampled_edges.h"
 #include "plait/base/gpu.h"
 #include "plait/exchange/cuda/all_reduce.h"
@@ -79,14 +79,14 @@ Times GpuBench::time_steps(const BenchEffort&) { return {}; }
 std::vector<std::vector<TraceSpan>> GpuBench::trace() { return {}; }
 Times GpuBench::time_part(StepPart, const BenchEffort&) { return {}; }
 
-struct ManagedBench::State {};
+class RivalState {};
 
-ManagedBench::ManagedBench(World&, const AnyCsr&, const Partition&, const GetTuning&,
-                           std::uint64_t) {
+RivalBench::RivalBench(World&, const AnyCsr&, const Partition&, GetRival, const GetTuning&,
+                       std::uint64_t) {
   use_gpu(0);  // throws
 }
-ManagedBench::~ManagedBench() = default;
-double ManagedBench::check() { return 0; }
-Times ManagedBench::time_steps(const BenchEffort&) { return {}; }
+RivalBench::~RivalBench() = default;
+double RivalBench::check() { return 0; }
+Times RivalBench::time_steps(const BenchEffort&) { return {}; }
 
 }  // namespace plait
