@@ -83,7 +83,13 @@ Entries settings(const StudyInput& in) {
 Entries unified_memory(const StudyInput& in) {
   Entries all{entry("get on managed memory", in, Strategy::get), by(in, Strategy::paged),
               claimed(by(in, Strategy::get), 4.58), by(in, Strategy::pipelined)};
-  all.front().managed = true;
+  all.front().rival = GetRival::managed_rows;
+  return all;
+}
+
+Entries put(const StudyInput& in) {
+  Entries all{entry("put", in, Strategy::get), by(in, Strategy::get), by(in, Strategy::pipelined)};
+  all.front().rival = GetRival::pushed_rows;
   return all;
 }
 
@@ -145,6 +151,20 @@ Entries group_size_study(const StudyInput& in) {
   }
   all.push_back(entry("pipelined, as chosen", in, Strategy::pipelined));
   return all;
+}
+
+Entries dimension_workers(const StudyInput& in) {
+  Entries all;
+  for (std::uint32_t dw = 1; dw <= GetTuning::kMostWorkers; dw *= 2)
+    all.push_back(get_with(fmt::format("dw {}", dw), in, [&](GetTuning& t) { t.dw = dw; }));
+  all.push_back(get_with("dw by the width", in, [](GetTuning&) {}));
+  return all;
+}
+
+Entries atomics(const StudyInput& in) {
+  return {get_with("atomic", in, [](GetTuning& t) { t.sums = GroupSums::atomic; }),
+          get_with("ordered", in, [](GetTuning& t) { t.sums = GroupSums::ordered; }),
+          by(in, Strategy::pipelined)};
 }
 
 Entries hidden_width(const StudyInput& in) {
@@ -232,6 +252,15 @@ const std::array kStudies{
           StudyRatio::speedup,
           {},
           unified_memory},
+    Study{"put",
+          "What does reading rows gain over rows that their owners push, one per remote edge?",
+          "MGG, first version (arXiv), section 3.3",
+          "GET spares the reader the checks for rows that have arrived",
+          true,
+          2,
+          StudyRatio::speedup,
+          {},
+          put},
     Study{"nccl",
           "What do reads and pushes gain over messages, whose rows come before the sum?",
           "MGG, table 4",
@@ -277,6 +306,24 @@ const std::array kStudies{
           StudyRatio::share,
           {"--ps", "--remote-ps"},
           group_size_study},
+    Study{"dimension-workers",
+          "How does the time depend on the lanes that share a row (dw)?",
+          "GNNAdvisor, figure 12(b)",
+          "time falls up to dw of 16, and is about the same at 32",
+          true,
+          1,
+          StudyRatio::share,
+          {"--dw", "--read-by"},
+          dimension_workers},
+    Study{"atomics",
+          "What do sums of groups in order gain over atomics?",
+          "GNNAdvisor, figure 12(d)",
+          "block-level optimisation: 47.85% fewer atomics, 57.93% fewer bytes of memory",
+          true,
+          1,
+          StudyRatio::speedup,
+          {"--sums"},
+          atomics},
     Study{"hidden-width",
           "How does the time grow with the width of rows?",
           "GNNAdvisor, figure 13(a)",

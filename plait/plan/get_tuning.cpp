@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <bit>
 #include <charconv>
 
 #include "plait/base/error.h"
@@ -17,6 +18,9 @@ constexpr std::string_view kNone = "none";
 constexpr std::array kModes{"blocking"sv, "async"sv};
 constexpr std::array kSwitch{"off"sv, "on"sv};
 constexpr std::array kReaders{"thread"sv, "warp"sv, "block"sv};
+constexpr std::array kSums{"ordered"sv, "atomic"sv};
+constexpr std::string_view kByWidth = "auto";
+constexpr std::array kWorkers{kByWidth, "1"sv, "2"sv, "4"sv, "8"sv, "16"sv, "32"sv};
 
 // A range of whole numbers that begins at 1; `none`: the word "none" stands for kWholeRow.
 struct Range {
@@ -67,7 +71,7 @@ constexpr std::array kParameters{
     GetParameter{"--wpb", "1 to 16", false, "4", "Warps per block: MGG's wpb",
                  [](GetTuning& t, std::string_view value) { t.wpb = kWpb.parse(value); },
                  [](const GetTuning& t) { return shown(t.wpb); }},
-    GetParameter{"--get", "blocking, async", true, "async",
+    GetParameter{"--get", "blocking, async", true, "blocking",
                  "Wait for remote rows before summing them, or fetch the next ones while summing",
                  [](GetTuning& t, std::string_view value) {
                    t.asynchronous = place_of_word("--get", value, kModes) == 1;
@@ -88,6 +92,23 @@ constexpr std::array kParameters{
                  [](const GetTuning& t) {
                    return std::string(kReaders[static_cast<std::size_t>(t.read_by)]);
                  }},
+    GetParameter{
+        "--dw", "auto, 1, 2, 4, 8, 16, 32", true, "auto",
+        "Lanes of a warp that share the columns of a row, GNNAdvisor's dimension workers; "
+        "auto: as many as the width takes",
+        [](GetTuning& t, std::string_view value) {
+          const std::size_t place = place_of_word("--dw", value, kWorkers);
+          t.dw = place == 0 ? std::nullopt : std::optional(1u << (place - 1));
+        },
+        [](const GetTuning& t) { return t.dw ? fmt::to_string(*t.dw) : std::string(kByWidth); }},
+    GetParameter{
+        "--sums", "ordered, atomic", true, "ordered",
+        "Add the sums of a row's groups in order, for the same bits each time, or by "
+        "atomics, which takes no memory",
+        [](GetTuning& t, std::string_view value) {
+          t.sums = static_cast<GroupSums>(place_of_word("--sums", value, kSums));
+        },
+        [](const GetTuning& t) { return std::string(kSums[static_cast<std::size_t>(t.sums)]); }},
 };
 
 }  // namespace
@@ -98,6 +119,14 @@ void require_in_range(const GetTuning& tuning) {
                                      {kDist, tuning.dist},
                                      {kWpb, tuning.wpb}})
     range.require_has(value, shown(value));
+  const std::uint32_t dw = tuning.dw.value_or(GetTuning::kMostWorkers);
+  require<UsageError>(std::has_single_bit(dw) && dw <= GetTuning::kMostWorkers,
+                      "--dw is '{}', which is not a power of two up to {}", dw,
+                      GetTuning::kMostWorkers);
+  require<UsageError>(dw >= GetTuning::kLeastLanes || tuning.read_by == ReadBy::warp,
+                      "--dw {} is for rows that warps read; take --read-by warp, or a --dw of {} "
+                      "or more",
+                      dw, GetTuning::kLeastLanes);
 }
 
 std::span<const GetParameter> get_parameters() { return kParameters; }

@@ -14,12 +14,20 @@ namespace plait {
 // The threads that together read one remote row.
 enum class ReadBy { thread, warp, block };
 
-// None of the settings changes results. `ps` and `remote_ps` change the order in which a row's
-// terms are added; with partial sums, the others do not change a bit.
+// How the sums of a row's groups come together.
+enum class GroupSums {
+  ordered,  // written, and added in order: the same bits each time
+  atomic,   // added to y by atomics, as MGG does: takes no memory, but bits vary
+};
+
+// None of the settings changes results beyond rounding. `ps`, `remote_ps` and `dw` change the order
+// in which a row's terms are added; with ordered sums, the others do not change a bit.
 struct GetTuning {
   static constexpr std::uint32_t kMostNeighbours = 512;
   static constexpr std::uint32_t kMostPerWarp = 16;  // of dist
   static constexpr std::uint32_t kMostWarps = 16;    // of wpb
+  static constexpr std::uint32_t kMostWorkers = 32;  // of dw, which is a power of two
+  static constexpr std::uint32_t kLeastLanes = 4;    // of dw, unless warps read rows
   // As ps: no neighbour partitioning. All local edges of a row are one group, and all remote ones.
   static constexpr std::uint32_t kWholeRow = std::uint32_t{1} << 31;
 
@@ -27,11 +35,17 @@ struct GetTuning {
   std::optional<std::uint32_t> remote_ps = {};  // the same for remote neighbours; none: as ps
   std::uint32_t dist = 2;                       // groups of either kind that a warp takes in turns
   std::uint32_t wpb = 4;                        // warps per block
-  bool asynchronous = true;                     // fetch the next remote rows while summing
+  bool asynchronous = false;                    // fetch the next remote rows while summing
   // Warps have local and remote groups in turns. Otherwise local groups come first, and warps of
   // their own, behind all others, have the remote ones.
   bool interleave = true;
   ReadBy read_by = ReadBy::warp;
+  // Lanes that share the columns of one row: GNNAdvisor's dimension workers (OSDI 2021, section
+  // 4.2). Each has 16 bytes of it, or 4 where rows do not stand at multiples of 16 bytes; wider
+  // rows are cut into slices. The warp's other lanes read other neighbours. None: by the width,
+  // from 4.
+  std::optional<std::uint32_t> dw = {};
+  GroupSums sums = GroupSums::ordered;
 
   // Returns the most neighbours of a remote group.
   std::uint32_t remote() const { return remote_ps.value_or(ps); }
@@ -40,7 +54,8 @@ struct GetTuning {
   friend bool operator==(const GetTuning&, const GetTuning&) = default;
 };
 
-// Throws a UsageError that names the setting and its range if a number is out of range.
+// Throws a UsageError that names the setting and its range if a number is out of range, or if
+// threads or blocks read rows and dw is below kLeastLanes.
 void require_in_range(const GetTuning& tuning);
 
 // One setting, as an option of the command line and as a key of JSON.

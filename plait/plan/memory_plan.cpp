@@ -265,8 +265,9 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
   });
   const auto group_sums = [&](const PartQuality& part) {
     const Bytes bytes = q.rows_per_sum * rows_of(items.of_rank(q.cut_sums, part));
-    // Above this limit, get adds sums by atomics.
-    return get && bytes.value > machine().get_partial_sums ? Bytes(0) : Bytes(both) * bytes;
+    // Above this limit, get adds sums by atomics in any case.
+    const bool atomic = q.get.sums == GroupSums::atomic || bytes.value > machine().get_partial_sums;
+    return get && atomic ? Bytes(0) : Bytes(both) * bytes;
   };
   items.add("sums of neighbour groups", group_sums);
   if (q.edge_scratch > 0)

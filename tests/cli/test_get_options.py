@@ -1,5 +1,5 @@
 """The settings of strategy get on GPUs as options: --ps, --remote-ps, --dist, --wpb, --get,
---interleave and --read-by. tests/gpu/test_get_settings.py runs them on GPUs."""
+--interleave, --read-by, --dw and --sums. tests/gpu/test_get_settings.py runs them on GPUs."""
 
 import itertools
 
@@ -10,7 +10,8 @@ from program import USAGE
 
 NUMBERS = {"--ps": (512, True), "--remote-ps": (512, True), "--dist": (16, False), "--wpb": (16, False)}
 WORDS = {"--get": ("blocking", "async"), "--interleave": ("on", "off"),
-         "--read-by": ("thread", "warp", "block")}
+         "--read-by": ("thread", "warp", "block"), "--dw": ("auto", "1", "2", "4", "8", "16", "32"),
+         "--sums": ("ordered", "atomic")}
 GET = ["--strategy", "get", "--gpus", 2]
 COMMANDS = ("aggregate", "train", "infer", "plan", "bench aggregate")
 
@@ -29,7 +30,7 @@ def test_help(plait, command):
     assert out.count("\nStrategy get on GPUs:\n") == 1
     under = out.partition("\nStrategy get on GPUs:\n")[2].partition("\n\n")[0]
     assert [line.split()[0] for line in under.splitlines() if line.startswith("  --")] == [*NUMBERS, *WORDS]
-    for default in ("16", "as --ps", "2", "4", "async", "on", "warp"):
+    for default in ("16", "as --ps", "2", "4", "blocking", "on", "warp", "auto", "ordered"):
         assert f"[default: {default}]" in under
 
 
@@ -96,3 +97,11 @@ def test_plan_counts_the_groups(plait, tmp_path):
         for options in (("--ps", ps), ("--remote-ps", ps, "--ps", "none")):
             assert planned(*options)[1] == vertices // 2 * (groups + 1) * 16, options
     assert planned("--ps", 1)[0] > standard[0] > planned("--ps", "none")[0]
+    assert planned("--sums", "atomic") == (standard[0], 0) and standard[1] > 0
+
+
+def test_few_dimension_workers_are_for_warps(plait, communities):
+    run = [*arguments_of("plan", communities), *GET]
+    for option in (["--dw", 2, "--read-by", "thread"], ["--read-by", "block", "--dw", 1]):
+        plait.fails(USAGE, *run, *option, names=["--read-by warp", "--dw of 4 or more"])
+    plait.ok(*run, "--dw", 4, "--read-by", "thread")

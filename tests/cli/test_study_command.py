@@ -19,8 +19,8 @@ ROWS = {
     "hidden-width": [f"width {w}" for w in (16, 32, 64, 128, 256, 512)],
     "sampling": ["whole graph", *(f"fan-outs {k}, {k}" for k in (2, 5, 10, 20)), "batches, all edges"],
 }
-GPU_STUDIES = {"neighbour-partitioning", "interleaving", "communication", "settings", "uvm",
-               "group-size", "occupancy"}
+GPU_STUDIES = {"neighbour-partitioning", "interleaving", "communication", "settings", "uvm", "put",
+               "group-size", "dimension-workers", "atomics", "occupancy"}
 
 
 def check_numbers(found):

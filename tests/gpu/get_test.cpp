@@ -26,6 +26,7 @@ struct Case {
   std::uint32_t remote_ps = 0;  // 0: as ps
   bool interleave = true;
   ReadBy read_by = ReadBy::warp;
+  std::uint32_t dw = 0;  // 0: by the width
   bool weighted = false, scaled = false, accumulate = false, clusters = false;
   std::uint64_t padding = 0, offset = 0;  // elements after each row of x and y; before all rows
   int ranks = 4, rank = 1;
@@ -39,6 +40,7 @@ struct Case {
                 .interleave = interleave,
                 .read_by = read_by};
     if (remote_ps > 0) t.remote_ps = remote_ps;
+    if (dw > 0) t.dw = dw;
     return t;
   }
 };
@@ -47,11 +49,11 @@ constexpr ReadBy kReaders[] = {ReadBy::thread, ReadBy::warp, ReadBy::block};
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
   return out << fmt::format(
-             "width {} ps {} and {} dist {} wpb {} asynchronous {} interleave {} read by {} "
+             "width {} ps {} and {} dist {} wpb {} asynchronous {} interleave {} read by {} dw {} "
              "deterministic {} weighted {} scaled {} accumulate {} clusters {} padding {} offset "
              "{} rank {} of {} keep {}",
              c.width, c.ps, c.remote_ps, c.dist, c.wpb, c.asynchronous, c.interleave,
-             static_cast<int>(c.read_by), c.deterministic, c.weighted, c.scaled, c.accumulate,
+             static_cast<int>(c.read_by), c.dw, c.deterministic, c.weighted, c.scaled, c.accumulate,
              c.clusters, c.padding, c.offset, c.rank, c.ranks, static_cast<int>(c.keep));
 }
 
@@ -273,6 +275,32 @@ TEST(GetCuda, AllWaysOfReading) {
                                    : n % 11 == 1 ? Keep::local
                                                  : Keep::all});
           }
+}
+
+// Fewer lanes than the row has pieces, and more; groups that fit a warp, and longer ones.
+TEST(GetCuda, AllDimensionWorkers) {
+  unsigned number = 0;
+  for (const std::uint64_t width : {1, 2, 5, 16, 33, 64, 100, 130})
+    for (const std::uint32_t dw : {1u, 2u, 4u, 8u, 16u, 32u})
+      for (const std::uint32_t ps : {1u, 16u, 32u, 100u})
+        for (const ReadBy read_by : kReaders)
+          for (const bool asynchronous : {false, true}) {
+            if (dw < GetTuning::kLeastLanes && read_by != ReadBy::warp) continue;
+            const unsigned n = number++;
+            check(random_graph(), {.width = width,
+                                   .ps = ps,
+                                   .asynchronous = asynchronous,
+                                   .deterministic = n % 2 == 0,
+                                   .read_by = read_by,
+                                   .dw = dw,
+                                   .weighted = n % 3 == 0,
+                                   .scaled = n % 5 == 0,
+                                   .padding = n % 4 < 2 ? (width + 3) / 4 * 4 - width : 0});
+          }
+}
+
+TEST(GetCuda, RefusesRowsOfTooManySlices) {
+  EXPECT_THROW(check(random_graph(), {.width = 65537, .dw = 1}), UsageError);
 }
 
 TEST(GetCuda, AllBlocksThatFit) {

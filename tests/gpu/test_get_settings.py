@@ -15,12 +15,14 @@ from random_graphs import random_graphs, write_scipy
 from test_json import check
 
 GPUS = torch.cuda.device_count()
-STANDARD = {"ps": 16, "remote_ps": 16, "dist": 2, "wpb": 4, "get": "async", "interleave": "on",
-            "read_by": "warp"}
+STANDARD = {"ps": 16, "remote_ps": 16, "dist": 2, "wpb": 4, "get": "blocking", "interleave": "on",
+            "read_by": "warp", "dw": "auto", "sums": "ordered"}
 # Of these none changes the order in which a row is summed.
-SAME_BITS = [{"dist": 7}, {"wpb": 16}, {"get": "blocking"}, {"interleave": "off"}, {"read_by": "thread"},
-             {"read_by": "block"}, {"read_by": "block", "get": "blocking", "wpb": 3, "interleave": "off"}]
-OTHER_BITS = [{"ps": 1, "remote_ps": 1}, {"ps": 100, "remote_ps": 100}, {"ps": "none", "remote_ps": "none"}]
+SAME_BITS = [{"dist": 7}, {"wpb": 16}, {"get": "async"}, {"interleave": "off"}, {"read_by": "thread"},
+             {"read_by": "block"}, {"read_by": "block", "get": "async", "wpb": 3, "interleave": "off"},
+             {"dw": 8}]
+OTHER_BITS = [{"ps": 1, "remote_ps": 1}, {"ps": 100, "remote_ps": 100}, {"ps": "none", "remote_ps": "none"},
+              {"dw": 1}]
 
 
 def options_of(settings):
@@ -68,6 +70,10 @@ def test_settings_reach_the_kernel(case):
 def test_remote_groups_have_their_own_size(case):
     assert case(ps=16, remote_ps="none") is not None
     assert np.array_equal(case(ps=5, remote_ps=5), case(ps=5, remote_ps=5, read_by="thread"))
+
+
+def test_sums_by_atomics_are_right(case):
+    assert case(sums="atomic", dw=32) is not None
 
 
 @pytest.mark.skipif(GPUS == 0, reason="needs a GPU")

@@ -7,12 +7,14 @@
 namespace plait {
 namespace {
 
+constexpr GetTuning kAsync{.asynchronous = true};
+
 TEST(GetResources, SharedMemoryHoldsTwoBatchesPerWarp) {
   // 4 warps x 2 batches x 4 pieces x 32 lanes, of 16 and of 4 bytes
-  EXPECT_EQ(get_block({}, 16).shared, 16384u);
-  EXPECT_EQ(get_block({}, 4).shared, 4096u);
-  EXPECT_EQ(get_block({.wpb = 16}, 16).shared, 65536u);
-  EXPECT_EQ(get_block({.wpb = 1, .asynchronous = false}, 16).shared, 0u);
+  EXPECT_EQ(get_block(kAsync, 16).shared, 16384u);
+  EXPECT_EQ(get_block(kAsync, 4).shared, 4096u);
+  EXPECT_EQ(get_block({.wpb = 16, .asynchronous = true}, 16).shared, 65536u);
+  EXPECT_EQ(get_block({.wpb = 1}, 16).shared, 0u);
   for (const bool asynchronous : {false, true}) {
     EXPECT_EQ(get_block({.asynchronous = asynchronous, .read_by = ReadBy::thread}, 16).shared,
               16384u);
@@ -20,16 +22,16 @@ TEST(GetResources, SharedMemoryHoldsTwoBatchesPerWarp) {
               16384u + 4 * 32 * 16);
   }
   // Unlike in MGG's formula, neither ps nor the width counts.
-  EXPECT_EQ(get_block({.ps = 512, .dist = 16}, 16).shared, 16384u);
+  EXPECT_EQ(get_block({.ps = 512, .dist = 16, .asynchronous = true}, 16).shared, 16384u);
 }
 
 TEST(GetResources, BlocksAtOnceAreThoseOfTheScarcestResource) {
   const GpuLimits h100;
   // 64 registers x 128 threads: 8 blocks. 17 KiB each: 13. 4 of 64 warps: 16.
-  EXPECT_EQ(blocks_at_once(get_block({}, 16), h100), 8u);
-  EXPECT_EQ(blocks_at_once(get_block({.wpb = 16}, 16), h100), 2u);
-  EXPECT_EQ(blocks_at_once(get_block({.wpb = 1}, 16), h100), 32u);
-  EXPECT_EQ(blocks_at_once(get_block({}, 16), {.shared = 34 << 10}), 2u);
+  EXPECT_EQ(blocks_at_once(get_block(kAsync, 16), h100), 8u);
+  EXPECT_EQ(blocks_at_once(get_block({.wpb = 16, .asynchronous = true}, 16), h100), 2u);
+  EXPECT_EQ(blocks_at_once(get_block({.wpb = 1, .asynchronous = true}, 16), h100), 32u);
+  EXPECT_EQ(blocks_at_once(get_block(kAsync, 16), {.shared = 34 << 10}), 2u);
   EXPECT_EQ(blocks_at_once(get_block({}, 16), {.warps = 12}), 3u);
   EXPECT_EQ(blocks_at_once(get_block({}, 16), {.blocks = 1}), 1u);
 }
@@ -51,8 +53,8 @@ TEST(GetResources, RefusesABlockThatCannotRunAndNamesTheLimit) {
             "16 warps per block take 73728 bytes of shared memory, of which this GPU has 65536; "
             "take a smaller --wpb");
   EXPECT_EQ(blocks_at_once(get_block(by_block, 16), small), 0u);
-  EXPECT_EQ(refusal(get_block({.wpb = 16}, 16), small), "");
-  EXPECT_EQ(blocks_at_once(get_block({.wpb = 16}, 16), small), 1u);
+  EXPECT_EQ(refusal(get_block({.wpb = 16, .asynchronous = true}, 16), small), "");
+  EXPECT_EQ(blocks_at_once(get_block({.wpb = 16, .asynchronous = true}, 16), small), 1u);
   EXPECT_NE(refusal(get_block({}, 16), {.registers = 8191}).find("8191"), std::string::npos);
   EXPECT_NE(refusal(get_block({}, 16), {.warps = 3}).find("4 warps, of which"), std::string::npos);
   for (const ReadBy read_by : {ReadBy::thread, ReadBy::warp, ReadBy::block})

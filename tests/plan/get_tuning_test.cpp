@@ -29,10 +29,13 @@ TEST(GetTuning, EveryOptionSetsItsSettingAlone) {
   EXPECT_EQ(with("--remote-ps", "none"), (GetTuning{.remote_ps = GetTuning::kWholeRow}));
   EXPECT_EQ(with("--dist", "16"), (GetTuning{.dist = 16}));
   EXPECT_EQ(with("--wpb", "1"), (GetTuning{.wpb = 1}));
-  EXPECT_EQ(with("--get", "blocking"), (GetTuning{.asynchronous = false}));
+  EXPECT_EQ(with("--get", "async"), (GetTuning{.asynchronous = true}));
   EXPECT_EQ(with("--interleave", "off"), (GetTuning{.interleave = false}));
   EXPECT_EQ(with("--read-by", "thread"), (GetTuning{.read_by = ReadBy::thread}));
   EXPECT_EQ(with("--read-by", "block"), (GetTuning{.read_by = ReadBy::block}));
+  for (const std::uint32_t dw : {1u, 2u, 4u, 8u, 16u, 32u})
+    EXPECT_EQ(with("--dw", fmt::to_string(dw)), (GetTuning{.dw = dw}));
+  EXPECT_EQ(with("--sums", "atomic"), (GetTuning{.sums = GroupSums::atomic}));
 }
 
 TEST(GetTuning, DefaultsInTheTableAreThoseOfTheStruct) {
@@ -48,8 +51,9 @@ TEST(GetTuning, DefaultsInTheTableAreThoseOfTheStruct) {
 TEST(GetTuning, ShowsTheValueInEffect) {
   GetTuning tuning;
   const std::map<std::string, std::string> given{
-      {"--ps", "33"},        {"--remote-ps", "none"}, {"--dist", "3"},        {"--wpb", "16"},
-      {"--get", "blocking"}, {"--interleave", "off"}, {"--read-by", "thread"}};
+      {"--ps", "33"},          {"--remote-ps", "none"}, {"--dist", "3"},
+      {"--wpb", "16"},         {"--get", "async"},      {"--interleave", "off"},
+      {"--read-by", "thread"}, {"--dw", "16"},          {"--sums", "atomic"}};
   EXPECT_EQ(given.size(), get_parameters().size());
   for (const auto& [option, value] : given) parameter(option).set(tuning, value);
   for (const auto& [option, value] : given) EXPECT_EQ(parameter(option).show(tuning), value);
@@ -77,6 +81,9 @@ TEST(GetTuning, RefusesOtherValuesWithTheRange) {
   EXPECT_NE(refusal("--get", "sync").find("blocking or async"), std::string::npos);
   EXPECT_NE(refusal("--interleave", "yes").find("off or on"), std::string::npos);
   EXPECT_NE(refusal("--read-by", "lane").find("thread, warp or block"), std::string::npos);
+  for (const char* value : {"0", "3", "64", "-1", "none"})
+    EXPECT_NE(refusal("--dw", value).find("auto, 1, 2, 4, 8, 16 or 32"), std::string::npos);
+  EXPECT_NE(refusal("--sums", "exact").find("ordered or atomic"), std::string::npos);
 }
 
 TEST(GetTuning, RoutesOnGpusHaveNumbersInRange) {
@@ -85,12 +92,16 @@ TEST(GetTuning, RoutesOnGpusHaveNumbersInRange) {
   };
   for (const GetTuning& bad :
        {GetTuning{.ps = 0}, GetTuning{.ps = 513}, GetTuning{.remote_ps = 0}, GetTuning{.dist = 17},
-        GetTuning{.dist = 0}, GetTuning{.wpb = 0}, GetTuning{.wpb = 17}}) {
+        GetTuning{.dist = 0}, GetTuning{.wpb = 0}, GetTuning{.wpb = 17}, GetTuning{.dw = 0},
+        GetTuning{.dw = 12}, GetTuning{.dw = 64}, GetTuning{.read_by = ReadBy::thread, .dw = 2},
+        GetTuning{.read_by = ReadBy::block, .dw = 1}}) {
     EXPECT_THROW(choose(route(bad)), UsageError);
     EXPECT_NO_THROW(choose(Route{.gpu = true, .get = bad}));  // not used
   }
   const GetTuning most{.ps = 512, .remote_ps = GetTuning::kWholeRow, .dist = 16, .wpb = 16};
   EXPECT_EQ(choose(route(most)).get, most);
+  EXPECT_NO_THROW(choose(route({.read_by = ReadBy::block, .dw = 4})));
+  EXPECT_NO_THROW(choose(route({.dw = 1})));
 }
 
 }  // namespace

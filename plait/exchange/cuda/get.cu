@@ -57,7 +57,8 @@ class DeviceGet : public DeviceStrategy {
           p.stream);
     }
     const std::uint64_t partial = get_scratch(*groups_, p.width);
-    const bool repeatable = partial * sizeof(float) <= machine().get_partial_sums;
+    const bool repeatable =
+        tuning_.sums == GroupSums::ordered && partial * sizeof(float) <= machine().get_partial_sums;
     require_known(has_run_.contains(p.width), p.width, p.stream);
     if (repeatable) partial_sums_.reserve(partial, link_.was_recorded());
     has_run_.insert(p.width);

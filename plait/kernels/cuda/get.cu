@@ -32,6 +32,7 @@ namespace {
 using namespace get_detail;
 
 constexpr int kMostWarps = GetTuning::kMostWarps;  // per block
+constexpr std::uint64_t kMostSlices = 65535;       // rows of blocks in a grid
 static_assert(kMostWarps * kWarp * 2 * kGetRegisters <= 65536);
 
 // Two blocks of kMostWarps warps fit at kGetRegisters registers.
@@ -161,7 +162,9 @@ struct Launch {
 
   template <int kVec>
   void with_lanes() const {
-    for_lanes<4>((args.width + kVec - 1) / kVec,
+    constexpr std::uint64_t kLeast = GetTuning::kLeastLanes;
+    const std::uint64_t pieces = std::max((args.width + kVec - 1) / kVec, kLeast);
+    for_lanes<1>(args.tuning.dw ? *args.tuning.dw : pieces,
                  [&](auto lanes) { with_way<kVec, decltype(lanes)::value>(); });
   }
 
@@ -169,11 +172,11 @@ struct Launch {
   void with_way() const {
     const GetTuning& tuning = args.tuning;
     const bool is_long = args.groups->most_neighbours() > kWarp;
-    if (tuning.read_by == ReadBy::thread)
-      with_weights<kVec, kLanes, Way::by_thread>();
-    else if (tuning.read_by == ReadBy::block)
-      with_weights<kVec, kLanes, Way::by_block>();
-    else if (tuning.asynchronous)
+    if constexpr (kLanes >= GetTuning::kLeastLanes) {
+      if (tuning.read_by == ReadBy::thread) return with_weights<kVec, kLanes, Way::by_thread>();
+      if (tuning.read_by == ReadBy::block) return with_weights<kVec, kLanes, Way::by_block>();
+    }
+    if (tuning.asynchronous)
       is_long ? with_weights<kVec, kLanes, Way::fetch_long>()
               : with_weights<kVec, kLanes, Way::fetch>();
     else
@@ -195,8 +198,11 @@ struct Launch {
     check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(block.shared)),
                "shared memory of a block");
-    const dim3 grid(static_cast<unsigned>(blocks),
-                    static_cast<unsigned>((args.width + kLanes * kVec - 1) / (kLanes * kVec)));
+    const std::uint64_t slices = (args.width + kLanes * kVec - 1) / (kLanes * kVec);
+    require<UsageError>(slices <= kMostSlices,
+                        "rows of {} floats are too wide for strategy get at --dw {}", args.width,
+                        kLanes);
+    const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(slices));
     kernel<<<grid, args.tuning.wpb * kWarp, block.shared, stream>>>(view);
     check_cuda(cudaGetLastError(), "get");
   }

@@ -46,8 +46,8 @@ struct DeviceGetArgs {
   bool accumulate = false;           // add to y instead of overwriting it
 
   // get_scratch() floats at a multiple of 16 bytes: a row's sums are written there and added in
-  // order, so that the result has the same bits each time, whatever the settings are but ps and
-  // remote_ps.
+  // order, so that the result has the same bits each time, whatever the settings are but ps,
+  // remote_ps and dw.
   // Null: sums are added to y by atomics, as MGG does, which takes no memory but is not repeatable.
   float* partial_sums = nullptr;
 
