@@ -7,19 +7,6 @@
 #include "plait/reorder/votes.h"
 
 namespace plait {
-namespace {
-
-// Returns the label that row `row` takes in a round.
-template <VertexId V>
-std::uint32_t vote(std::span<const V> neighbours, std::uint32_t row, std::uint32_t round,
-                   std::span<const std::uint32_t> labels, Votes& votes) {
-  Sample sample;
-  sample.take(neighbours, row, round, labels);
-  for (const std::uint32_t label : sample.labels()) votes.add(label);
-  return votes.take_heaviest(labels[row], round);
-}
-
-}  // namespace
 
 template <VertexId V>
 std::vector<std::uint32_t> find_clusters(std::span<const EdgeOffset> begin,
@@ -27,12 +14,15 @@ std::vector<std::uint32_t> find_clusters(std::span<const EdgeOffset> begin,
                                          int rounds) {
   std::vector<std::uint32_t> labels(begin.size()), next(begin.size());
   std::iota(labels.begin(), labels.end(), 0u);
-  for (int round = 1; round <= rounds; ++round) {
+  const auto row_of = [&](std::size_t i) {
+    return std::span(columns + begin[i], columns + end[i]);
+  };
+  for (std::uint32_t round = 1; round <= static_cast<std::uint32_t>(rounds); ++round) {
     parallel_blocks(labels.size(), 1024, [&](std::size_t from, std::size_t to) {
-      Votes votes;
-      for (std::size_t i = from; i < to; ++i)
-        next[i] = vote<V>({columns + begin[i], columns + end[i]}, static_cast<std::uint32_t>(i),
-                          static_cast<std::uint32_t>(round), labels, votes);
+      ask_each(
+          from, to, round, row_of,
+          [&](V neighbour) { return neighbour < labels.size() ? labels[neighbour] : Votes::kNone; },
+          [&](std::size_t i, const Votes& votes) { next[i] = votes.heaviest(labels[i], round); });
     });
     labels.swap(next);
   }

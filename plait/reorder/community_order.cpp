@@ -49,52 +49,53 @@ MergedClusters merge_all(Clusters& clusters, const ReorderInput& input) {
   return levels.result();
 }
 
-// Returns the cluster that a vertex is to be in: its own if its community is the one that most of
-// its neighbours are in; else that of most of its neighbours in their community.
-template <VertexId V>
-std::uint32_t better_cluster(const Csr<V>& graph, std::uint32_t v,
-                             std::span<const std::uint32_t> clusters, const ClusterPlaces& places,
-                             Votes& votes) {
-  Sample sample;
-  sample.take(graph.row(v), v, kSortingRound, clusters);
-  for (const std::uint32_t cluster : sample.labels()) votes.add(places.community_of(cluster));
-  const std::uint32_t own = places.community_of(clusters[v]);
-  const std::uint32_t best = votes.take_heaviest(own, kSortingRound);
-  if (best == own) return clusters[v];
-  for (const std::uint32_t cluster : sample.labels())
-    if (places.community_of(cluster) == best) votes.add(cluster);
-  return votes.take_heaviest(clusters[v], kSortingRound);
-}
-
-// Moves vertices that are in another community than most of their neighbours.
-template <VertexId V>
-void sort_out(const Csr<V>& graph, Clusters& clusters, const ClusterPlaces& places) {
-  const Timed timed("sort out");
-  std::vector<std::uint32_t> next(clusters.labels.size());
-  parallel_blocks(next.size(), kRowGrain, [&](std::size_t begin, std::size_t end) {
-    Votes votes;
+// Returns the community of each vertex.
+std::vector<std::uint32_t> communities_of(const Clusters& clusters, const ClusterPlaces& places) {
+  std::vector<std::uint32_t> communities(clusters.labels.size());
+  parallel_blocks(communities.size(), kLabelGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t v = begin; v < end; ++v)
-      next[v] =
-          better_cluster(graph, static_cast<std::uint32_t>(v), clusters.labels, places, votes);
+      communities[v] = places.community_of(clusters.labels[v]);
   });
-  clusters.labels = std::move(next);
+  return communities;
 }
 
-Reordering sorted_by_place(const Clusters& clusters, const ClusterPlaces& places) {
+// Moves each vertex to the community of most of its neighbours: to the cluster in which most of
+// those are.
+template <VertexId V>
+void sort_out(const Csr<V>& graph, std::vector<std::uint32_t>& clusters,
+              std::vector<std::uint32_t>& communities) {
+  const Timed timed("sort out");
+  std::vector<std::uint32_t> next_clusters(clusters.size()), next_communities(clusters.size());
+  const auto row_of = [&](std::size_t v) { return graph.row(v); };
+  const auto decide = [&](std::size_t v, const Votes& votes) {
+    const std::uint32_t best = votes.heaviest(communities[v], kSortingRound);
+    next_clusters[v] = clusters[v];
+    next_communities[v] = best;
+    if (best == communities[v]) return;
+    Votes inside;
+    ask(inside, graph.row(v), static_cast<std::uint32_t>(v), kSortingRound,
+        [&](V u) { return communities[u] == best ? clusters[u] : Votes::kNone; });
+    next_clusters[v] = inside.heaviest(clusters[v], kSortingRound);
+  };
+  parallel_blocks(clusters.size(), kRowGrain, [&](std::size_t begin, std::size_t end) {
+    ask_each(
+        begin, end, kSortingRound, row_of, [&](V u) { return communities[u]; }, decide);
+  });
+  clusters = std::move(next_clusters);
+  communities = std::move(next_communities);
+}
+
+Buffer<std::uint64_t> sorted_by_place(const Clusters& clusters, const ClusterPlaces& places) {
   const Timed timed("sort vertices");
   const std::size_t n = clusters.labels.size();
-  Reordering found{.communities = std::vector<std::uint32_t>(n)};
   std::vector<std::uint32_t> place(n);
   parallel_blocks(n, kLabelGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t v = begin; v < end; ++v) {
-      place[v] = places.place_of(clusters.labels[v]);
-      found.communities[v] = places.community_of(clusters.labels[v]);
-    }
+    for (std::size_t v = begin; v < end; ++v) place[v] = places.place_of(clusters.labels[v]);
   });
   const Members members = members_of(place, clusters.count);
-  found.order = Buffer<std::uint64_t>(n);
-  std::copy(members.vertices.begin(), members.vertices.end(), found.order.begin());
-  return found;
+  Buffer<std::uint64_t> order(n);
+  std::copy(members.vertices.begin(), members.vertices.end(), order.begin());
+  return order;
 }
 
 }  // namespace
@@ -113,8 +114,10 @@ Reordering order_by_communities(const ReorderInput& input) {
       [&](const auto& graph) -> Reordering {
         Clusters clusters = clusters_of(graph);
         const MergedClusters merged = merge_all(clusters, input);
-        if (merged.merged) sort_out(graph, clusters, merged.places());
-        return sorted_by_place(clusters, merged.places());
+        Reordering found{.communities = communities_of(clusters, merged.places())};
+        if (merged.merged) sort_out(graph, clusters.labels, found.communities);
+        found.order = sorted_by_place(clusters, merged.places());
+        return found;
       },
       input.graph);
 }

@@ -78,6 +78,7 @@ Buffer<std::uint8_t> vertices_with_edges(const ReorderInput& input) {
 
 void put_last_without_edges(const ReorderInput& input, Buffer<std::uint64_t>& order) {
   const Buffer<std::uint8_t> marks = vertices_with_edges(input);
+  if (std::find(marks.begin(), marks.end(), std::uint8_t{0}) == marks.end()) return;
   auto* const first = std::stable_partition(order.begin(), order.end(),
                                             [&](std::uint64_t v) { return marks[v] != 0; });
   std::sort(first, order.end());
