@@ -87,15 +87,10 @@ void sort_out(const Csr<V>& graph, std::vector<std::uint32_t>& clusters,
 
 Buffer<std::uint64_t> sorted_by_place(const Clusters& clusters, const ClusterPlaces& places) {
   const Timed timed("sort vertices");
-  const std::size_t n = clusters.labels.size();
-  std::vector<std::uint32_t> place(n);
-  parallel_blocks(n, kLabelGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t v = begin; v < end; ++v) place[v] = places.place_of(clusters.labels[v]);
-  });
-  const Members members = members_of(place, clusters.count);
-  Buffer<std::uint64_t> order(n);
-  std::copy(members.vertices.begin(), members.vertices.end(), order.begin());
-  return order;
+  return std::move(members_of<std::uint64_t>(
+                       static_cast<std::uint32_t>(clusters.labels.size()), clusters.count,
+                       [&](std::uint32_t v) { return places.place_of(clusters.labels[v]); })
+                       .vertices);
 }
 
 }  // namespace

@@ -1,113 +1,120 @@
 #include "plait/reorder/merge.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
-#include "plait/reorder/members.h"
 #include "plait/reorder/merge_rule.h"
+#include "plait/reorder/short_row.h"
+#include "plait/reorder/sums_by_label.h"
 
 namespace plait {
 namespace {
 
-constexpr std::size_t kGrain = 256;
 // Entries from which on the work of a turn takes longer than all threads need to meet.
-constexpr EdgeOffset kForThreads = EdgeOffset{1} << 20;
+constexpr EdgeOffset kForThreads = EdgeOffset{1} << 17;
+constexpr std::size_t kEntriesPerPiece = std::size_t{1} << 12;
+constexpr std::size_t kTogether = 16;  // rows of which the processor loads entries at once
 
 class LocalMoves {
  public:
   LocalMoves(const Quotient& graph, double resolution, EdgeOffset large)
       : graph_(graph),
-        by_chance_(resolution / static_cast<double>(graph.total)),
-        labels_(graph.communities()),
-        next_(graph.communities()),
-        degrees_(graph.degrees),
-        sizes_(graph.communities(), 1),
-        large_(graph.neighbours.size() >= large),
-        threads_(large_ && graph.neighbours.size() >= kForThreads ? thread_count() : 1),
-        sums_(graph.communities(), threads_) {
-    std::iota(labels_.begin(), labels_.end(), 0u);
-  }
+        state_(graph, resolution, graph.neighbours.size() >= large),
+        short_(graph.total < ShortRow::kTooManyEnds ? ShortRow::kMostEntries : 0),
+        grain_(std::max<std::size_t>(
+            kEntriesPerPiece * count() / std::max<std::size_t>(graph.neighbours.size(), 1),
+            kTogether)),
+        threads_(state_.at_once && graph.neighbours.size() >= kForThreads ? thread_count() : 1),
+        sums_(count(), threads_) {}
 
   std::vector<std::uint32_t> run() {
-    std::uint64_t before = moves_at_first(labels_.size());
+    std::uint64_t before = moves_at_first(count());
     for (std::uint32_t round = 0; round < kMostMoveRounds; ++round) {
-      std::uint64_t moves = 0;
-      for (std::uint32_t turn = 0; large_ && turn < kMoveTurns; ++turn)
-        moves += move_at_once(round, turn);
-      if (!large_) moves = move_in_order();
-      if (few_moves(moves, labels_.size()) || (large_ && hardly_fewer(moves, before))) break;
+      const std::uint64_t moves = state_.at_once ? move_by_turns(round) : move_in_order();
+      if (few_moves(moves, count()) || (state_.at_once && hardly_fewer(moves, before))) break;
       before = moves;
     }
-    return std::move(labels_);
+    return std::move(state_.labels);
   }
 
  private:
-  void set_label(std::uint32_t c, std::uint32_t label) {
-    degrees_[labels_[c]] -= graph_.degrees[c], --sizes_[labels_[c]];
-    degrees_[label] += graph_.degrees[c], ++sizes_[label];
-    labels_[c] = label;
-  }
+  std::uint32_t count() const { return graph_.communities(); }
+  EdgeOffset entries(std::uint32_t c) const { return graph_.offsets[c + 1] - graph_.offsets[c]; }
 
-  // Return how many have moved.
+  // These three return how many have moved.
   std::uint64_t move_in_order() {
     std::uint64_t moves = 0;
-    for (std::uint32_t c = 0; c < labels_.size(); ++c) {
-      const std::uint32_t label = best(c, sums_.mine());
-      if (label == labels_[c]) continue;
-      set_label(c, label);
-      ++moves;
+    for (std::uint32_t c = 0; c < count(); ++c) {
+      std::uint32_t label;
+      choose({&c, 1}, &label);
+      moves += state_.set_label(c, label);
     }
     return moves;
   }
-  std::uint64_t move_at_once(std::uint32_t round, std::uint32_t turn) {
+  std::uint64_t move_by_turns(std::uint32_t round) {
+    for (auto& turn : turns_) turn.clear();
+    for (std::uint32_t c = 0; c < count(); ++c) turns_[turn_of(c, round)].push_back(c);
+    std::uint64_t moves = 0;
+    for (const auto& turn : turns_) moves += move_at_once(turn);
+    return moves;
+  }
+  std::uint64_t move_at_once(std::span<const std::uint32_t> turn) {
     const ThreadCount threads(threads_);
-    parallel_blocks(labels_.size(), kGrain, [&](std::size_t begin, std::size_t end) {
-      SumsByLabel& sums = sums_.mine();
-      for (std::size_t i = begin; i < end; ++i) {
-        const auto c = static_cast<std::uint32_t>(i);
-        next_[c] = turn_of(c, round) == turn ? best(c, sums) : labels_[c];
-      }
+    next_.resize(turn.size());
+    parallel_blocks(turn.size(), grain_, [&](std::size_t begin, std::size_t end) {
+      choose(turn.subspan(begin, end - begin), next_.data() + begin);
     });
     std::uint64_t moves = 0;
-    for (std::uint32_t c = 0; c < labels_.size(); ++c) {
-      if (next_[c] == labels_[c]) continue;
-      set_label(c, next_[c]);
-      ++moves;
-    }
+    for (std::size_t i = 0; i < turn.size(); ++i) moves += state_.set_label(turn[i], next_[i]);
     return moves;
   }
 
-  // Returns the label that a community is to take: of equally good ones the lowest.
-  std::uint32_t best(std::uint32_t c, SumsByLabel& sums) const {
-    const std::uint32_t own = labels_[c];
-    for (EdgeOffset e = graph_.offsets[c]; e < graph_.offsets[c + 1]; ++e)
-      sums.add(labels_[graph_.neighbours[e]], graph_.weights[e]);
-    const auto gain = [&](std::uint32_t label, std::uint64_t others) {
-      return merge_gain(sums.of(label), by_chance_, graph_.degrees[c], others);
+  // Writes the labels that communities are to take: of equally good ones the lowest.
+  void choose(std::span<const std::uint32_t> communities, std::uint32_t* to) {
+    SumsByLabel& sums = sums_.mine();
+    std::array<ShortRow, kTogether> rows;
+    for (std::size_t first = 0; first < communities.size(); first += kTogether) {
+      const std::size_t last = std::min(first + kTogether, communities.size());
+      for (std::size_t i = first; i < last; ++i)
+        if (entries(communities[i]) <= short_) rows[i - first].take(state_, communities[i]);
+      for (std::size_t i = first; i < last; ++i)
+        to[i] = entries(communities[i]) <= short_ ? rows[i - first].best()
+                                                  : best_of_long(communities[i], sums);
+    }
+  }
+
+  std::uint32_t best_of_long(std::uint32_t c, SumsByLabel& sums) const {
+    const std::uint32_t own = state_.labels[c], own_size = state_.of[own].size;
+    const auto others = sums.add(own, [&](auto&& add) {
+      for (EdgeOffset e = graph_.offsets[c]; e < graph_.offsets[c + 1]; ++e)
+        add(state_.labels[graph_.neighbours[e]], graph_.weights[e]);
+    });
+    const auto gain_by = [&](std::uint64_t edges, std::uint64_t ends) {
+      return merge_gain(edges, state_.by_chance, graph_.degrees[c], ends);
     };
     std::uint32_t best = own;
-    double most = gain(own, degrees_[own] - graph_.degrees[c]);
-    for (const std::uint32_t label : sums.labels()) {
-      if (label == own) continue;
-      if (must_stay(own, sizes_[own], label, sizes_[label])) continue;
-      const double value = gain(label, degrees_[label]);
-      if (value > most || (value == most && best != own && label < best)) {
-        most = value;
-        best = label;
-      }
+    double most = gain_by(sums.take(own), state_.of[own].ends - graph_.degrees[c]);
+    for (const std::uint32_t label : others) {
+      const std::uint64_t edges = sums.take(label);
+      if (static_cast<double>(edges) < most) continue;  // the gain is not above the edges
+      if (state_.bars(own, own_size, label)) continue;
+      const double gain = gain_by(edges, state_.of[label].ends);
+      if (gain < most || (gain == most && (best == own || label > best))) continue;
+      most = gain;
+      best = label;
     }
-    sums.clear();
     return best;
   }
 
   const Quotient& graph_;
-  const double by_chance_;
-  std::vector<std::uint32_t> labels_, next_;
-  std::vector<std::uint64_t> degrees_;  // edge ends, by label
-  std::vector<std::uint32_t> sizes_;    // communities, by label
-  const bool large_;
+  MoveState state_;
+  std::array<std::vector<std::uint32_t>, kMoveTurns> turns_;  // communities
+  std::vector<std::uint32_t> next_;                           // labels of those of a turn
+  const EdgeOffset short_;                                    // entries of a ShortRow
+  const std::size_t grain_;
   const int threads_;
-  mutable SumsOfThreads sums_;
+  SumsOfThreads sums_;
 };
 
 }  // namespace

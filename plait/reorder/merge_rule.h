@@ -46,13 +46,21 @@ PLAIT_HOST_DEVICE constexpr double modularity_of_piece(const std::uint64_t* degr
   return sum;
 }
 
-// Returns what modularity gains if a community with `degree` edge ends joins others with `others`
-// ends, to which `edges` lead. It is rounded the same on the CPU and on the GPU, as compilers may
-// not contract it. `by_chance` is the resolution over the number of all ends.
+// Returns what modularity gains if a community joins others with `others` edge ends, to which
+// `edges` lead: a number or a vector of them. It is rounded the same on the CPU and on the GPU, as
+// compilers may not contract it. `chance` is the community's edge ends times the resolution over
+// the number of all ends.
+template <class Number>
+PLAIT_HOST_DEVICE constexpr Number gain_of(Number edges, double chance, Number others) {
+  return edges - chance * others;
+}
+
+// As above for a community with `degree` ends, where `by_chance` is the resolution over the number
+// of all ends.
 PLAIT_HOST_DEVICE constexpr double merge_gain(std::uint64_t edges, double by_chance,
                                               std::uint64_t degree, std::uint64_t others) {
-  return static_cast<double>(edges) -
-         by_chance * static_cast<double>(degree) * static_cast<double>(others);
+  return gain_of(static_cast<double>(edges), by_chance * static_cast<double>(degree),
+                 static_cast<double>(others));
 }
 
 // Tells whether a community must not take a label: of two communities that are alone, the one with

@@ -5,51 +5,52 @@
 #include <utility>
 
 #include "plait/reorder/members.h"
+#include "plait/reorder/sums_by_label.h"
 
 namespace plait {
 namespace {
 
-constexpr std::uint64_t kWorkPerPiece = std::uint64_t{1} << 16;
+constexpr std::uint64_t kWorkPerPiece = std::uint64_t{1} << 15;
 constexpr std::size_t kLabelGrain = std::size_t{1} << 16;
 
-using Row = std::pair<std::vector<std::uint32_t>, std::vector<std::uint64_t>>;
+struct Rows {
+  std::vector<std::uint32_t> neighbours;
+  std::vector<std::uint64_t> weights;
+};
 
-// Consecutive communities whose members have about equally much work; never less than one.
-std::vector<std::uint32_t> pieces_of(const Members& members, auto&& work_of) {
+// Returns where pieces of consecutive communities begin that have about equally much work, and the
+// number of communities; a piece has one at least.
+std::vector<std::uint32_t> pieces_of(std::uint32_t communities, auto&& work_of) {
   std::vector<std::uint32_t> starts{0};
   std::uint64_t work = 0;
-  const std::size_t count = members.begin.size() - 1;
-  for (std::size_t c = 0; c < count; ++c) {
-    for (auto i = members.begin[c]; i < members.begin[c + 1]; ++i)
-      work += work_of(members.vertices[i]);
-    if (work < kWorkPerPiece && c + 1 < count) continue;
-    starts.push_back(static_cast<std::uint32_t>(c + 1));
+  for (std::uint32_t c = 0; c < communities; ++c) {
+    work += work_of(c);
+    if (work < kWorkPerPiece && c + 1 < communities) continue;
+    starts.push_back(c + 1);
     work = 0;
   }
   return starts;
 }
 
-// Sums the edges of the members of every community by the label at their other end: each_edge(v,
-// take) calls take(label, weight) for each edge of v. Sets all but the degrees.
-void sum_rows(Quotient& quotient, const Members& members, auto&& work_of, auto&& each_edge) {
-  const std::size_t communities = members.begin.size() - 1;
-  const std::vector<std::uint32_t> starts = pieces_of(members, work_of);
-  std::vector<Row> rows(starts.size() - 1);
+// Sums the edges of every community by the community at their other end: each_edge(c, add) calls
+// add(other, weight) for each of them. work_of(c) is about the number of the edges. Sets the rows
+// of the quotient, and returns the edges inside of each community.
+std::vector<std::uint64_t> sum_rows(Quotient& quotient, std::uint32_t communities, auto&& work_of,
+                                    auto&& each_edge) {
+  const std::vector<std::uint32_t> starts = pieces_of(communities, work_of);
+  std::vector<Rows> rows(starts.size() - 1);
+  std::vector<std::uint64_t> inside(communities);
   SumsOfThreads sums_of_threads(communities);
-  quotient.offsets.assign(communities + 1, 0);
+  quotient.offsets.assign(communities + std::size_t{1}, 0);
   parallel_for(rows.size(), [&](std::size_t piece) {
     SumsByLabel& sums = sums_of_threads.mine();
+    auto& [neighbours, weights] = rows[piece];
     for (std::uint32_t c = starts[piece]; c < starts[piece + 1]; ++c) {
-      for (auto i = members.begin[c]; i < members.begin[c + 1]; ++i)
-        each_edge(members.vertices[i], [&](std::uint32_t label, std::uint64_t weight) {
-          if (label != c) sums.add(label, weight);
-        });
-      for (const std::uint32_t label : sums.labels()) {
-        rows[piece].first.push_back(label);
-        rows[piece].second.push_back(sums.of(label));
-        ++quotient.offsets[c + 1];
-      }
-      sums.clear();
+      const auto others = sums.add(c, [&](auto&& add) { each_edge(c, add); });
+      neighbours.insert(neighbours.end(), others.begin(), others.end());
+      for (const std::uint32_t other : others) weights.push_back(sums.take(other));
+      inside[c] = sums.take(c);
+      quotient.offsets[c + std::size_t{1}] = others.size();
     }
   });
   for (std::size_t c = 0; c < communities; ++c) quotient.offsets[c + 1] += quotient.offsets[c];
@@ -57,53 +58,83 @@ void sum_rows(Quotient& quotient, const Members& members, auto&& work_of, auto&&
   quotient.weights = Buffer<std::uint64_t>(quotient.offsets.back());
   parallel_for(rows.size(), [&](std::size_t piece) {
     const EdgeOffset at = quotient.offsets[starts[piece]];
-    std::ranges::copy(rows[piece].first, quotient.neighbours.begin() + at);
-    std::ranges::copy(rows[piece].second, quotient.weights.begin() + at);
+    std::ranges::copy(rows[piece].neighbours, quotient.neighbours.begin() + at);
+    std::ranges::copy(rows[piece].weights, quotient.weights.begin() + at);
   });
+  return inside;
 }
 
-// Adds to each row the entries that lead to it, and to each degree the edges that do.
-Quotient both_ways(const Quotient& one) {
-  const std::uint32_t communities = one.communities();
-  std::vector<EdgeOffset> begin(communities + std::size_t{1});
-  for (const std::uint32_t to : one.neighbours) ++begin[to + std::size_t{1}];
-  for (std::size_t c = 0; c < communities; ++c) begin[c + 1] += begin[c];
-  std::vector<std::pair<std::uint32_t, std::uint64_t>> back(one.neighbours.size());
-  std::vector<EdgeOffset> at(begin.begin(), begin.end() - 1);
+// The same, where a community has the edges of its members, `edges` in all: each_edge(v, add) has
+// those of a member, and degree_of(v) is the number of its edge ends. Sets all of the quotient but
+// its total.
+std::vector<std::uint64_t> sum_members(Quotient& quotient, std::span<const std::uint32_t> labels,
+                                       std::uint32_t communities, EdgeOffset edges,
+                                       auto&& degree_of, auto&& each_edge) {
+  const Members members = members_of(labels, communities);
+  const std::uint64_t per_member = 1 + edges / (labels.size() + 1);
+  quotient.degrees.resize(communities);
+  return sum_rows(
+      quotient, communities,
+      [&](std::uint32_t c) { return per_member * (members.begin[c + 1] - members.begin[c]); },
+      [&](std::uint32_t c, auto&& add) {
+        std::uint64_t degree = 0;
+        for (auto i = members.begin[c]; i < members.begin[c + 1]; ++i) {
+          const std::uint32_t v = members.vertices[i];
+          degree += degree_of(v);
+          each_edge(v, add);
+        }
+        quotient.degrees[c] = degree;
+      });
+}
+
+// The entries of a quotient by the community that they lead to.
+struct Reversed {
+  std::vector<EdgeOffset> offsets;
+  Buffer<std::uint32_t> from;
+  Buffer<std::uint64_t> weights;
+};
+
+Reversed reversed(const Quotient& graph) {
+  const std::uint32_t communities = graph.communities();
+  Reversed back{std::vector<EdgeOffset>(communities + std::size_t{2}),
+                Buffer<std::uint32_t>(graph.neighbours.size()),
+                Buffer<std::uint64_t>(graph.neighbours.size())};
+  // While entries are sorted, offsets[c + 1] is the place of the next one that leads to c.
+  for (const std::uint32_t to : graph.neighbours) ++back.offsets[to + std::size_t{2}];
+  for (std::size_t c = 2; c < back.offsets.size(); ++c) back.offsets[c] += back.offsets[c - 1];
   for (std::uint32_t c = 0; c < communities; ++c)
-    for (EdgeOffset e = one.offsets[c]; e < one.offsets[c + 1]; ++e)
-      back[at[one.neighbours[e]]++] = {c, one.weights[e]};
-  std::vector<std::uint32_t> labels(communities);
-  for (std::uint32_t c = 0; c < communities; ++c) labels[c] = c;
+    for (EdgeOffset e = graph.offsets[c]; e < graph.offsets[c + 1]; ++e) {
+      const EdgeOffset place = back.offsets[graph.neighbours[e] + std::size_t{1}]++;
+      back.from[place] = c;
+      back.weights[place] = graph.weights[e];
+    }
+  back.offsets.pop_back();
+  return back;
+}
+
+// Adds to each row the entries that lead to it, and to each degree the edges that do. `inside` has
+// the edges inside of each community.
+Quotient both_ways(const Quotient& one, std::span<const std::uint64_t> inside) {
+  const Reversed back = reversed(one);
   Quotient both;
   both.total = 2 * one.total;
+  both.degrees.resize(one.communities());
   sum_rows(
-      both, members_of(labels, communities),
+      both, one.communities(),
       [&](std::uint32_t c) {
-        return one.offsets[c + 1] - one.offsets[c] + begin[c + 1] - begin[c];
+        return one.offsets[c + 1] - one.offsets[c] + back.offsets[c + 1] - back.offsets[c];
       },
-      [&](std::uint32_t c, auto&& take) {
+      [&](std::uint32_t c, auto&& add) {
+        std::uint64_t degree = one.degrees[c] + inside[c];
         for (EdgeOffset e = one.offsets[c]; e < one.offsets[c + 1]; ++e)
-          take(one.neighbours[e], one.weights[e]);
-        for (EdgeOffset e = begin[c]; e < begin[c + 1]; ++e) take(back[e].first, back[e].second);
+          add(one.neighbours[e], one.weights[e]);
+        for (EdgeOffset e = back.offsets[c]; e < back.offsets[c + 1]; ++e) {
+          add(back.from[e], back.weights[e]);
+          degree += back.weights[e];
+        }
+        both.degrees[c] = degree;
       });
-  const auto sum = [](const Quotient& graph, std::uint32_t c) {
-    return std::accumulate(graph.weights.begin() + graph.offsets[c],
-                           graph.weights.begin() + graph.offsets[c + 1], std::uint64_t{0});
-  };
-  for (std::uint32_t c = 0; c < communities; ++c) {
-    const std::uint64_t inner = one.degrees[c] - sum(one, c);
-    both.degrees.push_back(2 * inner + sum(both, c));
-  }
   return both;
-}
-
-// Adds up numbers of vertices by label.
-std::vector<std::uint64_t> sums_by_label(std::span<const std::uint32_t> labels,
-                                         std::uint32_t communities, auto&& value_of) {
-  std::vector<std::uint64_t> sums(communities);
-  for (std::size_t v = 0; v < labels.size(); ++v) sums[labels[v]] += value_of(v);
-  return sums;
 }
 
 }  // namespace
@@ -125,15 +156,13 @@ Quotient quotient_of(const AnyCsr& any, bool symmetric, std::span<const std::uin
       [&](const auto& graph) {
         Quotient quotient;
         quotient.total = graph.edges();
-        quotient.degrees =
-            sums_by_label(labels, communities, [&](std::size_t v) { return graph.degree(v); });
-        sum_rows(
-            quotient, members_of(labels, communities),
-            [&](std::uint32_t v) { return graph.degree(v) + 1; },
-            [&](std::uint32_t v, auto&& take) {
-              for (const auto u : graph.row(v)) take(labels[u], 1);
+        const auto inside = sum_members(
+            quotient, labels, communities, graph.edges(),
+            [&](std::uint32_t v) { return graph.degree(v); },
+            [&](std::uint32_t v, auto&& add) {
+              for (const auto u : graph.row(v)) add(labels[u], 1);
             });
-        return symmetric ? std::move(quotient) : both_ways(quotient);
+        return symmetric ? std::move(quotient) : both_ways(quotient, inside);
       },
       any);
 }
@@ -142,14 +171,12 @@ Quotient quotient_of(const Quotient& graph, std::span<const std::uint32_t> label
                      std::uint32_t communities) {
   Quotient quotient;
   quotient.total = graph.total;
-  quotient.degrees =
-      sums_by_label(labels, communities, [&](std::size_t v) { return graph.degrees[v]; });
-  sum_rows(
-      quotient, members_of(labels, communities),
-      [&](std::uint32_t v) { return graph.offsets[v + 1] - graph.offsets[v] + 1; },
-      [&](std::uint32_t v, auto&& take) {
+  sum_members(
+      quotient, labels, communities, graph.neighbours.size(),
+      [&](std::uint32_t v) { return graph.degrees[v]; },
+      [&](std::uint32_t v, auto&& add) {
         for (EdgeOffset e = graph.offsets[v]; e < graph.offsets[v + 1]; ++e)
-          take(labels[graph.neighbours[e]], graph.weights[e]);
+          add(labels[graph.neighbours[e]], graph.weights[e]);
       });
   return quotient;
 }
@@ -158,7 +185,8 @@ void put_joined_first(std::span<std::uint32_t> labels, Quotient& graph) {
   const std::uint32_t communities = graph.communities();
   std::vector<std::uint32_t> number(communities);
   for (std::uint32_t c = 0; c < communities; ++c)
-    if (graph.offsets[c] < graph.offsets[c + 1]) number[c] = 1;
+    number[c] = graph.offsets[c] < graph.offsets[c + 1];
+  if (std::ranges::find(number, 0u) == number.end()) return;
   for (const std::uint32_t c : graph.neighbours) number[c] = 1;
   const auto joined =
       static_cast<std::uint32_t>(std::count(number.begin(), number.end(), std::uint32_t{1}));
