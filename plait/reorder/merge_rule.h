@@ -63,8 +63,8 @@ PLAIT_HOST_DEVICE constexpr double merge_gain(std::uint64_t edges, double by_cha
                  static_cast<double>(others));
 }
 
-// Tells whether a community must not take a label: of two communities that are alone, the one with
-// the higher label moves; else they would change places.
+// Tells whether a community must not take a label while others move at the same time: of two
+// communities that are alone, the one with the higher label moves; else they would change places.
 PLAIT_HOST_DEVICE constexpr bool must_stay(std::uint32_t own, std::uint32_t own_size,
                                            std::uint32_t label, std::uint32_t label_size) {
   return own_size == 1 && label_size == 1 && label > own;

@@ -39,9 +39,9 @@ struct MoveState {
     return true;
   }
 
-  // Tells whether a community must not take a label.
+  // Tells whether a community must not take a label. One that moves alone may take any.
   bool bars(std::uint32_t own, std::uint32_t own_size, std::uint32_t label) const {
-    return must_stay(own, own_size, label, of[label].size);
+    return at_once & must_stay(own, own_size, label, of[label].size);
   }
 
   const Quotient& graph;
