@@ -59,6 +59,11 @@ TEST(CommunityOrderCuda, OfShapes) {
     for (const bool both : {true, false})
       expect_equal_orders(test::star_both_ways(vertices, both).graph);
   expect_equal_orders(build_csr(generate_ring(2000)));
+  for (const std::uint64_t vertices : {1000, 100000}) {  // a directed path
+    std::vector<Edge> edges;
+    for (std::uint64_t v = 1; v < vertices; ++v) edges.push_back({v - 1, v, 1});
+    expect_equal_orders(build_csr(test::edge_list<std::uint32_t>(vertices, edges, false)));
+  }
   expect_equal_orders(build_csr(generate_grid(300, 500)));
   expect_equal_orders(test::random_csr<std::uint32_t>(3000, 2000, 3));
 }
