@@ -7,8 +7,10 @@
 #include "plait/kernels/cuda/sparse.h"
 #include "plait/kernels/word_hash.h"
 #include "plait/reorder/cuda/community_order.h"
+#include "plait/sample/cuda/columns.h"
 #include "plait/sample/cuda/layer_edges.h"
 #include "plait/sample/cuda/neighbours.h"
+#include "plait/sample/cuda/walks.h"
 #include "plait/store/cuda/count_ids.h"
 #include "plait/store/cuda/distinct_rows.h"
 #include "plait/store/cuda/gather_rows.h"
@@ -130,6 +132,14 @@ const GpuSample& GpuNeighbourSampler::wait(GpuSampleBuffers& buffers) const {
 
 Sample to_host(const GpuSample&) { return {}; }
 
+void gpu_write_columns(const GpuSample&, const SampleColumns&, void*) { use_gpu(0); }
 void gpu_layer_edges(const LayerEdges&, void*) { use_gpu(0); }
+
+struct GpuRandomWalks::State {};
+
+GpuRandomWalks::GpuRandomWalks(const GpuCsr&, const RandomWalks&) { use_gpu(0); }
+GpuRandomWalks::~GpuRandomWalks() = default;
+void GpuRandomWalks::enqueue(const WalkSettings&, const std::uint64_t*, std::uint64_t,
+                             std::uint64_t, std::uint64_t*, void*) const {}
 
 }  // namespace plait
