@@ -266,6 +266,7 @@ TORCH_LIBRARY(plait, m) {
   register_graph_class();
   register_partition_class();
   m.def("version() -> str", &version);
+  m.def("built_with_cuda() -> bool", &built_with_cuda);
   m.def("check_edges(Tensor edge_index, int num_nodes, Tensor? edge_weight=None) -> ()", &check);
   m.def(
       "graph_from_edges(Tensor edge_index, int num_nodes, Tensor? edge_weight=None, "

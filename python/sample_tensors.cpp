@@ -8,18 +8,37 @@ namespace plait {
 
 using torch::Tensor;
 
-Tensor checked_array(const Tensor& t, const char* name, torch::ScalarType type) {
-  TORCH_CHECK_VALUE(t.device().is_cpu(), name, " is on ", t.device(), "; use .cpu()");
+namespace {
+
+void check_array(const Tensor& t, const char* name, const torch::Device& device) {
+  if (device.is_cpu())
+    TORCH_CHECK_VALUE(t.device().is_cpu(), name, " is on ", t.device(), "; use .cpu()");
+  TORCH_CHECK_VALUE(t.device() == device, name, " is on ", t.device(), "; the graph is on ", device,
+                    ", and both must be on one device");
   TORCH_CHECK_VALUE(t.layout() == torch::kStrided, name, " is sparse; use .to_dense()");
-  TORCH_CHECK_VALUE(t.scalar_type() == type, name, " holds ", t.scalar_type(), "; use ", type);
   TORCH_CHECK_VALUE(t.dim() == 1, name, " has shape ", t.sizes(), ", but must have one dimension");
+}
+
+}  // namespace
+
+Tensor checked_array(const Tensor& t, const char* name, torch::ScalarType type,
+                     const torch::Device& device) {
+  check_array(t, name, device);
+  TORCH_CHECK_VALUE(t.scalar_type() == type, name, " holds ", t.scalar_type(), "; use ", type);
+  return t.contiguous();
+}
+
+Tensor checked_ids(const Tensor& t, const char* name, const torch::Device& device) {
+  check_array(t, name, device);
+  TORCH_CHECK_VALUE(t.scalar_type() == torch::kInt64 || t.scalar_type() == torch::kInt32, name,
+                    " holds ", t.scalar_type(), "; use Long or Int");
   return t.contiguous();
 }
 
 OptionalTensor checked_values(const OptionalTensor& t, std::int64_t size, const char* name,
-                              torch::ScalarType type) {
+                              torch::ScalarType type, const torch::Device& device) {
   if (!t) return t;
-  const Tensor values = checked_array(*t, name, type);
+  const Tensor values = checked_array(*t, name, type, device);
   TORCH_CHECK_VALUE(values.numel() == size, name, " has ", values.numel(),
                     " numbers, but must have ", size);
   return values;
@@ -29,7 +48,8 @@ namespace {
 
 constexpr std::size_t kSampleGrain = std::size_t{1} << 16;
 
-void check_rows(std::span<const std::uint64_t> rowptr, std::span<const std::uint64_t> col) {
+template <VertexId V>
+void check_rows(std::span<const std::uint64_t> rowptr, std::span<const V> col) {
   require<UsageError>(!rowptr.empty() && rowptr[0] == 0, "rowptr must begin with 0");
   const std::size_t row = first_where(rowptr.size() - 1, kSampleGrain, [&](std::size_t i) {
     return rowptr[i + 1] < rowptr[i] || rowptr[i + 1] > col.size();
@@ -44,16 +64,21 @@ void check_rows(std::span<const std::uint64_t> rowptr, std::span<const std::uint
                                       [&](std::size_t e) { return col[e] >= rowptr.size() - 1; });
   if (bad < col.size())
     throw UsageError(fmt::format("col[{}] is {}, which is none of the {} nodes", bad,
-                                 static_cast<std::int64_t>(col[bad]), rowptr.size() - 1));
+                                 static_cast<std::make_signed_t<V>>(col[bad]), rowptr.size() - 1));
 }
 
-Array<std::uint64_t> array_of(const Tensor& t) { return {std::make_shared<Tensor>(t), ids_in(t)}; }
+template <VertexId V>
+AnyCsr checked_csr_of(const Tensor& rowptr, const Tensor& col) {
+  check_rows(ids_in(rowptr), ids_in<V>(col));
+  const auto kept = [](const Tensor& t) { return std::make_shared<Tensor>(t); };
+  return Csr<V>{{kept(rowptr), ids_in(rowptr)}, {kept(col), ids_in<V>(col)}, {}};
+}
 
 }  // namespace
 
-Csr64 checked_csr(const Tensor& rowptr, const Tensor& col) {
-  check_rows(ids_in(rowptr), ids_in(col));
-  return {array_of(rowptr), array_of(col), {}};
+AnyCsr checked_csr(const Tensor& rowptr, const Tensor& col) {
+  if (col.scalar_type() == torch::kInt32) return checked_csr_of<std::uint32_t>(rowptr, col);
+  return checked_csr_of<std::uint64_t>(rowptr, col);
 }
 
 AnyCsr rows_by_source(const EdgeTensors& edges) {

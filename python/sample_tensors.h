@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <span>
+#include <type_traits>
 
 #include "plait/graph/csr.h"
 #include "python/edge_tensors.h"
@@ -11,11 +12,15 @@
 
 namespace plait {
 
-// Return the tensor, contiguous. Throw ValueError in Python unless it is on the CPU, has one
-// dimension and holds numbers of the type; and, if it is given, as many as `size`.
-torch::Tensor checked_array(const torch::Tensor& t, const char* name, torch::ScalarType type);
+// Return the tensor, contiguous. Throw ValueError in Python unless it is on the device, has one
+// dimension and holds numbers of the type.
+torch::Tensor checked_array(const torch::Tensor& t, const char* name, torch::ScalarType type,
+                            const torch::Device& device = torch::kCPU);
+// Does the same for ids, whose type is int64 or int32.
+torch::Tensor checked_ids(const torch::Tensor& t, const char* name, const torch::Device& device);
+// Does the same for values, if there are any, of which there must be `size`.
 OptionalTensor checked_values(const OptionalTensor& t, std::int64_t size, const char* name,
-                              torch::ScalarType type);
+                              torch::ScalarType type, const torch::Device& device = torch::kCPU);
 
 // Returns the number. Throws ValueError in Python if it is below 0.
 inline std::uint64_t checked_count(std::int64_t value, const char* name) {
@@ -24,8 +29,9 @@ inline std::uint64_t checked_count(std::int64_t value, const char* name) {
 }
 
 // Returns the graph whose row v is col[rowptr[v] .. rowptr[v + 1] - 1], of which it keeps the
-// tensors. Throws UsageError unless they are the rows of a graph. The tensors are checked arrays.
-Csr64 checked_csr(const torch::Tensor& rowptr, const torch::Tensor& col);
+// tensors. Throws UsageError unless they are the rows of a graph. The tensors are checked arrays on
+// the CPU, of int64 and of ids.
+AnyCsr checked_csr(const torch::Tensor& rowptr, const torch::Tensor& col);
 
 // Returns the graph whose row v lists the targets of the edges from v, in ascending order. Throws
 // as edge_list_of(), and UsageError for weights below 0.
@@ -36,8 +42,9 @@ AnyCsr rows_by_source(const EdgeTensors& edges);
 torch::Tensor raw_tensor(std::uint64_t size);
 
 // A view of numbers that are not negative; signed numbers of the same size have the same bits.
-inline std::span<const std::uint64_t> ids_in(const torch::Tensor& t) {
-  return {reinterpret_cast<const std::uint64_t*>(t.const_data_ptr<std::int64_t>()),
+template <class Id = std::uint64_t>
+std::span<const Id> ids_in(const torch::Tensor& t) {
+  return {reinterpret_cast<const Id*>(t.const_data_ptr<std::make_signed_t<Id>>()),
           static_cast<std::size_t>(t.numel())};
 }
 

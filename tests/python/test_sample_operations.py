@@ -74,6 +74,15 @@ def test_equals_a_slow_walk(fanouts, options):
     assert found == list(expected)
 
 
+@pytest.mark.parametrize("options", [{}, {"replace": True}, {"disjoint": True}])
+def test_ids_of_32_bits(options):
+    rowptr, col = graph()
+    seeds = torch.arange(0, 60, 7)
+    found = [sampler(rowptr, ids, [4, -1, 2], **options).sample(seeds, 5, None) for ids in (col, col.int())]
+    for wide, narrow in zip(*found):
+        assert torch.equal(wide, narrow) if torch.is_tensor(wide) else wide == narrow
+
+
 def test_weights_and_times_choose_edges():
     rowptr, col = torch.tensor([0, 6, 6]), torch.tensor([1, 0, 1, 0, 1, 0])
     weights = torch.tensor([0.0, 1, 0, 1, 2, 0])
@@ -117,7 +126,9 @@ ROWPTR, COL = torch.tensor([0, 2, 3]), torch.tensor([0, 1, 1])
     ((torch.tensor([0, 1, 2]), COL), "rowptr ends with 2, but col has 3 numbers"),
     ((ROWPTR, torch.tensor([0, 2, 1])), r"col\[1\] is 2, which is none of the 2 nodes"),
     ((ROWPTR, torch.tensor([0, 1, -1])), r"col\[2\] is -1, which is none of the 2 nodes"),
-    ((ROWPTR, COL.int()), "col holds Int; use Long"),
+    ((ROWPTR, torch.tensor([0, 1, -1]).int()), r"col\[2\] is -1, which is none of the 2 nodes"),
+    ((ROWPTR, COL.short()), "col holds Short; use Long or Int"),
+    ((ROWPTR.int(), COL), "rowptr holds Int; use Long"),
     ((ROWPTR, COL[None]), "must have one dimension"),
     ((torch.zeros(0, dtype=torch.long), COL[:0]), "rowptr must begin with 0"),
 ])
