@@ -42,10 +42,10 @@ class _Nodes:
         """Returns the places of nodes. Those that are new are appended, in their order."""
         known = self.ids.numel()
         value = torch.cat([self._keys(self.ids, self.trees), self._keys(ids, trees)]).unique(return_inverse=True)[1]
-        places = torch.arange(value.numel())
+        places = torch.arange(value.numel(), device=value.device)
         number = places.new_full(value.shape, value.numel()).scatter_reduce_(0, value, places, "amin")
         fresh = (number[value] == places)[known:].nonzero().view(-1)
-        number[value[known + fresh]] = known + torch.arange(fresh.numel())
+        number[value[known + fresh]] = known + places[:fresh.numel()]
         self.ids = torch.cat([self.ids, ids[fresh]])
         if trees is not None:
             self.trees = torch.cat([self.trees, trees[fresh]])
@@ -65,29 +65,29 @@ class _Edges:
         self._drawn.append((row, col, edge))
         self.by_hop.append(row.numel())
 
-    def joined(self):
+    def joined(self, device):
         """Returns (row, col, edge)."""
-        return tuple(map(torch.cat, zip(*self._drawn))) if self._drawn else _none()
+        return tuple(map(torch.cat, zip(*self._drawn))) if self._drawn else _none(device)
 
 
-def _none():
-    return tuple(torch.empty(0, dtype=torch.long) for _ in range(3))
+def _none(device):
+    return tuple(torch.empty(0, dtype=torch.long, device=device) for _ in range(3))
 
 
 def _seeds(sampler, seed, seed_time):
     """Returns the _Nodes of each type, and the time of each seed in temporal samples."""
     found, times, seeds = {}, [], 0
     for node_type, ids in seed.items():
-        trees = torch.arange(seeds, seeds + ids.numel()) if sampler.disjoint else None
-        found[node_type] = _Nodes(ids.long(), trees, sampler.count(node_type))
+        trees = torch.arange(seeds, seeds + ids.numel(), device=sampler.device) if sampler.disjoint else None
+        found[node_type] = _Nodes(ids.to(sampler.device).long(), trees, sampler.count(node_type))
         seeds += ids.numel()
         if sampler.is_temporal:
             times.append(sampler.times_of(ids, (seed_time or {}).get(node_type), node_type))
     for node_type in sampler.node_types:
         if node_type not in found:
-            ids = torch.empty(0, dtype=torch.long)
+            ids = torch.empty(0, dtype=torch.long, device=sampler.device)
             found[node_type] = _Nodes(ids, ids if sampler.disjoint else None, sampler.count(node_type))
-    return found, torch.cat(times) if times else None
+    return found, torch.cat(times).to(sampler.device) if times else None
 
 
 def _draw(sampler, kind, found, times, draw):
@@ -96,7 +96,7 @@ def _draw(sampler, kind, found, times, draw):
     fanout, newest, key = draw
     targets = found[kind[2]]
     if fanout == 0 or newest.start == newest.stop:
-        return _none()
+        return _none(sampler.device)
     trees = None if targets.trees is None else targets.trees[newest]
     row, col, node, edge = sampler.relations[kind].sample(
         targets.ids[newest], key, sampler.settings([fanout]), None if times is None else times[trees])[:4]
@@ -105,7 +105,7 @@ def _draw(sampler, kind, found, times, draw):
 
 
 def _output(sampler, found, edges):
-    joined = {kind: drawn.joined() for kind, drawn in edges.items()}
+    joined = {kind: drawn.joined(sampler.device) for kind, drawn in edges.items()}
     counts = {"num_sampled_nodes": {node_type: nodes.by_hop for node_type, nodes in found.items()},
               "num_sampled_edges": {kind: drawn.by_hop for kind, drawn in edges.items()}}
     if sampler.subgraph_type == SubgraphType.induced:

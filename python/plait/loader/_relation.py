@@ -18,25 +18,42 @@ class Settings(typing.NamedTuple):
     last: bool  # of edges that are not later than the seed, the latest
 
 
+class Edges(typing.NamedTuple):
+    """Edges by target: those into target i come from row[colptr[i]:colptr[i + 1]]."""
+
+    colptr: torch.Tensor
+    row: torch.Tensor
+    ids: torch.Tensor | None = None  # one per edge, in the order of `row`; None: its place there
+
+
+class Values(typing.NamedTuple):
+    """What edges are drawn by. Weights and times of edges are in the order of Edges.row; None: there are none."""
+
+    weights: torch.Tensor | None = None
+    edge_times: torch.Tensor | None = None
+    source_times: torch.Tensor | None = None
+
+
 class Relation:
-    """Edges by target: those into target i come from row[colptr[i]:colptr[i + 1]].
+    """Edges of one kind with the values that they are drawn by.
 
     Args:
-        colptr, row: int64.
         sources: the number of sources.
-        weights, edge_times: one per edge, in the order of `row`, or None.
-        source_times: one per source, or None.
+        device: where samples are made; their tensors are there, too.
 
     One C++ sampler numbers sources and targets alike, so that it has as many vertices as the more numerous
     of the two. Forked processes share its memory; in a pickle it is left out, and made again when first used.
     """
 
-    def __init__(self, colptr, row, sources, weights=None, edge_times=None, source_times=None):
-        self.colptr, self.row = colptr.long(), row.long()
-        self.sources, self.targets = sources, colptr.numel() - 1
-        self._weights = None if weights is None else weights.cpu().float()
+    def __init__(self, edges, sources, values, device):
+        self.sources, self.targets = sources, edges.colptr.numel() - 1
+        self.colptr = edges.colptr.to(device).long()
+        self.row = _ids(edges.row, max(self.sources, self.targets), device)
+        self._edge_ids = None if edges.ids is None else _ids(edges.ids, edges.row.numel(), device)
+        self._weights = None if values.weights is None else values.weights.to(device).float()
         # Names of a graph's times have been checked; these are of a store.
-        self._edge_times, self._source_times = (_whole("time_attr", each) for each in (edge_times, source_times))
+        self._edge_times, self._source_times = (
+            _whole("time_attr", times, device) for times in (values.edge_times, values.source_times))
         self._made = {}
 
     @property
@@ -45,10 +62,11 @@ class Relation:
 
     def sample(self, seeds, key, settings, times=None):
         """Returns what torch.classes.plait.NeighbourSampler.sample returns: (row, col, node, edge, tree or
-        None, nodes by hop, edges by hop). Numbers of nodes are places in `node`; edges are places in `row`.
+        None, nodes by hop, edges by hop), but with ids of edges. Numbers of nodes are places in `node`.
         `times`: one per seed, if the relation is temporal."""
-        times = _whole("the time of seeds", times) if self.is_temporal else None
-        return self.sampler(settings).sample(seeds.long(), key, times)
+        times = _whole("the time of seeds", times, "cpu") if self.is_temporal else None
+        row, col, node, edge, *rest = self.sampler(settings).sample(seeds.cpu().long(), key, times)
+        return row, col, node, self._named(edge), *rest
 
     def sampler(self, settings):
         """Returns the C++ sampler with these settings, which is kept."""
@@ -69,24 +87,35 @@ class Relation:
 
     def induced(self, sources, targets):
         """Returns (row, col, edge): all edges between the given sources and targets, by target, as places in
-        these tensors and in `row`. Edges from a repeated source are numbered by its first place."""
+        these tensors and as ids. Edges from a repeated source are numbered by its first place."""
         begin, degree = self.colptr[targets], self.colptr[targets + 1] - self.colptr[targets]
         col = torch.repeat_interleave(degree)
-        edge = torch.arange(col.numel()) + (begin - degree.cumsum(0) + degree)[col]
+        edge = torch.arange(col.numel(), device=col.device) + (begin - degree.cumsum(0) + degree)[col]
         ids, place = sources.sort(stable=True)
-        found = torch.searchsorted(ids, self.row[edge]).clamp_(max=max(ids.numel() - 1, 0))
-        inside = ids[found] == self.row[edge] if ids.numel() else edge.new_zeros(edge.numel(), dtype=torch.bool)
-        return place[found[inside]], col[inside], edge[inside]
+        source = self.row[edge].long()
+        found = torch.searchsorted(ids, source).clamp_(max=max(ids.numel() - 1, 0))
+        inside = ids[found] == source if ids.numel() else edge.new_zeros(edge.numel(), dtype=torch.bool)
+        return place[found[inside]], col[inside], self._named(edge[inside])
+
+    def _named(self, places):
+        return places if self._edge_ids is None else self._edge_ids[places].long()
 
     def __getstate__(self):
         return {**self.__dict__, "_made": {}}
 
 
-def _whole(name, times):
+def _ids(values, count, device):
+    """Returns ids below `count` on a device: on a GPU, whose memory is short, as int32 if that suffices."""
+    if torch.device(device).type == "cuda" and count <= 2**31:
+        return values.to(torch.int32).to(device)
+    return values.to(device).long()
+
+
+def _whole(name, times, device):
     if times is None:
         return None
     check_integers(name, times)
-    return times.cpu().long()
+    return times.to(device).long()
 
 
 def before_zero(fanouts):

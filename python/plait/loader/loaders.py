@@ -1,69 +1,132 @@
 """PyTorch Geometric's loaders of sampled neighbourhoods, with Plait's sampler in them."""
 
-import functools
+import copy
 import inspect
 
+import torch
 import torch_geometric.loader
+from torch_geometric.data import Data, HeteroData
 
 from plait._ids import check_ids
 from plait.loader._checks import check_length, check_times
+from plait.loader._own_arguments import accepts
 from plait.loader.sampler import NeighborSampler
 
 _OF_SAMPLER = ("data", "num_neighbors", "subgraph_type", "replace", "disjoint", "temporal_strategy",
                "time_attr", "weight_attr", "is_sorted", "directed")
 
 
-def _with_own_sampler(theirs):
-    """Returns the constructor of a class derived from the loader `theirs`: it makes the sampler, unless
-    one is given."""
-    signature = inspect.signature(theirs.__init__)
+class _Sampled:
+    """What both loaders do: the sampler is Plait's, and batches come to its device."""
 
-    @functools.wraps(theirs.__init__)
-    def __init__(self, *args, **kwargs):
-        given = signature.bind(self, *args, **kwargs)
+    def _make(self, theirs, device, args, kwargs):
+        """Calls the constructor `theirs` with a sampler, if none is given."""
+        given = inspect.signature(theirs).bind(self, *args, **kwargs)
         given.apply_defaults()
         options = given.arguments
-        if options["neighbor_sampler"] is None:
-            workers = options["kwargs"].get("num_workers", 0)
-            options["neighbor_sampler"] = NeighborSampler(**{name: options[name] for name in _OF_SAMPLER},
-                                                          share_memory=workers > 0)
-        theirs.__init__(*given.args, **given.kwargs)
-        self._check_input()
+        sampler = options["neighbor_sampler"]
+        if sampler is None:
+            sampler = options["neighbor_sampler"] = _sampler_of(options, device)
+        elif device is not None:
+            raise ValueError("device is given beside neighbor_sampler, which has its own; leave it out")
+        place = getattr(sampler, "device", torch.device("cpu"))
+        if place.type == "cuda":
+            _check_workers(options["kwargs"], place)
+        self._place = place if place.type == "cuda" or device is not None else None
+        theirs(*given.args, **given.kwargs)
 
-    return __init__
+    def _sampler(self):
+        return self.link_sampler if hasattr(self, "link_sampler") else self.node_sampler
+
+    def filter_fn(self, out):
+        if self._place is None:
+            return super().filter_fn(out)
+        own = copy.copy(self)
+        own.data = _outline(self.data, self._sampler())
+        own.transform = self._move
+        if not isinstance(self.data, (Data, HeteroData)):  # stores look rows up on the CPU
+            nodes = out.node
+            out.node = {kind: ids.cpu() for kind, ids in nodes.items()} if isinstance(nodes, dict) else nodes.cpu()
+        return super(_Sampled, own).filter_fn(out)
+
+    def _move(self, batch):
+        batch = batch.to(self._place)
+        return batch if self.transform is None else self.transform(batch)
 
 
-class NeighborLoader(torch_geometric.loader.NeighborLoader):
+def _sampler_of(options, device):
+    workers = options["kwargs"].get("num_workers", 0)
+    if device is None and workers > 0:
+        device = "cpu"
+    return NeighborSampler(**{name: options[name] for name in _OF_SAMPLER}, share_memory=workers > 0, device=device)
+
+
+def _check_workers(options, device):
+    """Raises ValueError if there are workers. Pinned memory, which batches on a GPU do not need, is left out."""
+    workers = options.get("num_workers", 0)
+    if workers > 0:
+        raise ValueError(f"num_workers is {workers}, but neighbours are drawn on {device} by this process; leave "
+                         "num_workers out, or give device='cpu'")
+    options.pop("pin_memory", None)
+
+
+def _outline(data, sampler):
+    """Returns a graph like `data`, of whose edges the device is that of the sampler, and the number and the largest
+    node alone are true: PyTorch Geometric puts the edges of a batch where those of the graph are, and they are to
+    stay on the device. Returns stores as they are."""
+    if not isinstance(data, (Data, HeteroData)):
+        return data
+    data = copy.copy(data)
+    last = sampler.count() - 1 if isinstance(data, Data) else 0
+    for store in data.edge_stores:
+        index = store.get("edge_index")
+        if isinstance(index, torch.Tensor):
+            store["edge_index"] = torch.full((1, 1), last, device=sampler.device).expand(2, index.size(1))
+    return data
+
+
+class NeighborLoader(_Sampled, torch_geometric.loader.NeighborLoader):
     """Mini-batches around nodes, as torch_geometric.loader.NeighborLoader (Hamilton, Ying and Leskovec,
-    NeurIPS 2017): the arguments are the same.
+    NeurIPS 2017): the arguments are the same, and one more.
 
-    Raises ValueError, when it is made, for a node of `input_nodes` that the graph does not have, and for
-    what plait.loader.sampler.NeighborSampler refuses.
+    Args:
+        device: where neighbours are drawn and all tensors of batches are: "cpu", "cuda" or "cuda:N". Batches
+            are the same on all. None: the GPU on which the edges of the graph are, if there are no workers;
+            else neighbours are drawn on the CPU, and batches are as PyTorch Geometric's.
+
+    Raises ValueError, when it is made, for a node of `input_nodes` that the graph does not have, for workers
+    beside a GPU, and for what plait.loader.sampler.NeighborSampler refuses.
     """
 
-    __init__ = _with_own_sampler(torch_geometric.loader.NeighborLoader)
-
-    def _check_input(self):
+    @accepts(torch_geometric.loader.NeighborLoader.__init__, device=None)
+    def __init__(self, *args, device=None, **kwargs):
+        self._make(torch_geometric.loader.NeighborLoader.__init__, device, args, kwargs)
         if isinstance(self.node_sampler, NeighborSampler):
             given = self.input_data
             check_ids("input_nodes", given.node, self.node_sampler.count(given.input_type))
             check_times("input_time", given.time, given.node.numel(), "input nodes")
 
 
-class LinkNeighborLoader(torch_geometric.loader.LinkNeighborLoader):
+class LinkNeighborLoader(_Sampled, torch_geometric.loader.LinkNeighborLoader):
     """Mini-batches around edges, with negative edges, as torch_geometric.loader.LinkNeighborLoader: the
-    arguments are the same.
+    arguments are the same, and one more.
 
-    Raises ValueError, when it is made, for an end in `edge_label_index` that the graph does not have, and
-    for what plait.loader.sampler.NeighborSampler refuses.
+    Args:
+        device: see NeighborLoader.
+
+    Raises ValueError, when it is made, for an end in `edge_label_index` that the graph does not have, and for
+    what plait.loader.sampler.NeighborSampler refuses.
     """
 
-    __init__ = _with_own_sampler(torch_geometric.loader.LinkNeighborLoader)
+    @accepts(torch_geometric.loader.LinkNeighborLoader.__init__, device=None)
+    def __init__(self, *args, device=None, **kwargs):
+        self._make(torch_geometric.loader.LinkNeighborLoader.__init__, device, args, kwargs)
+        if isinstance(self.link_sampler, NeighborSampler):
+            self._check_input()
 
     def _check_input(self):
-        if isinstance(self.link_sampler, NeighborSampler):
-            given, kinds = self.input_data, self.input_data.input_type or (None, None, None)
-            check_length("edge_label", given.label, given.row.numel(), "edges")
-            check_times("edge_label_time", given.time, given.row.numel(), "edges")
-            for end, (ids, kind) in enumerate(((given.row, kinds[0]), (given.col, kinds[2]))):
-                check_ids("edge_label_index", ids, self.link_sampler.count(kind), end)
+        given, kinds = self.input_data, self.input_data.input_type or (None, None, None)
+        check_length("edge_label", given.label, given.row.numel(), "edges")
+        check_times("edge_label_time", given.time, given.row.numel(), "edges")
+        for end, (ids, kind) in enumerate(((given.row, kinds[0]), (given.col, kinds[2]))):
+            check_ids("edge_label_index", ids, self.link_sampler.count(kind), end)

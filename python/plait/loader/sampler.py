@@ -1,19 +1,22 @@
 """PyTorch Geometric's sampler of neighbours, which draws by Plait."""
 
 import contextlib
-import functools
 import inspect
 import threading
 
+import torch
 import torch_geometric.sampler
 import torch_geometric.typing
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.sampler import SamplerOutput
 from torch_geometric.sampler.base import SubgraphType
 
+from plait._devices import checked_device, samples_on
 from plait._draws import draw_key
 from plait.loader._by_type import sample_by_type
 from plait.loader._checks import check_data, checked_fanouts
-from plait.loader._relation import Relation, Settings, before_zero, padded
+from plait.loader._own_arguments import accepts
+from plait.loader._relation import Edges, Relation, Settings, Values, before_zero, padded
 
 _THEIRS = torch_geometric.sampler.NeighborSampler
 _SIGNATURE = inspect.signature(_THEIRS.__init__)
@@ -24,36 +27,56 @@ class NeighborSampler(_THEIRS):
     """As torch_geometric.sampler.NeighborSampler, whose arguments it has, without pyg-lib and torch-sparse.
 
     A sample depends on its seeds and on one number of torch's generator, so that torch.manual_seed repeats
-    it, on any number of threads.
+    it, on any number of threads and on either device. Ids of edges in it are those of the graph, so that
+    there is no edge_permutation.
+
+    Args:
+        device: where samples are made, and their tensors are: "cpu", "cuda" or "cuda:N", which holds a copy of
+            the edges. None: where the edges of the graph are.
 
     Raises ValueError, when it is made, for edges whose ends are no nodes, weights that are negative or not
-    finite, times that are no integers, and fan-outs below -1. Edges of weight 0 are never drawn: a node all
-    of whose edges weigh 0 has no neighbours.
+    finite, times that are no integers, fan-outs below -1, and a GPU that there is not. Edges of weight 0 are
+    never drawn: a node all of whose edges weigh 0 has no neighbours.
     """
 
-    @functools.wraps(_THEIRS.__init__)
-    def __init__(self, *args, **kwargs):
+    @accepts(_THEIRS.__init__, device=None)
+    def __init__(self, *args, device=None, **kwargs):
         given = _SIGNATURE.bind(self, *args, **kwargs)
         given.apply_defaults()
         options = given.arguments
         if options["temporal_strategy"] not in _STRATEGIES:
             raise ValueError(f"temporal_strategy is {options['temporal_strategy']!r}; give 'uniform' or 'last'")
+        device = None if device is None else checked_device(device)
         check_data(options["data"], options["is_sorted"], options["time_attr"], options["weight_attr"])
         with _drawing_elsewhere():
             super().__init__(*given.args[1:], **given.kwargs)
         self._time_attr = options["time_attr"]
+        self.node_time = _on_cpu(self.node_time)  # as seeds are
+        self.device = device or self._device_of_edges(options["data"])
         if self.is_hetero:
             self.relations = {kind: self._relation_of(kind) for kind in self.edge_types}
         else:
-            self.relation = Relation(self.colptr, self.row, self.num_nodes, self.edge_weight, self.edge_time,
-                                     self.node_time)
+            self.relation = Relation(Edges(self.colptr, self.row, self.perm), self.num_nodes,
+                                     Values(self.edge_weight, self.edge_time, self.node_time), self.device)
         self._prepare()
+
+    def _device_of_edges(self, data):
+        """Returns the device on which all edges of the graph are, if it can sample; else the CPU."""
+        if isinstance(data, Data):
+            given = [data.get("edge_index")]
+        elif isinstance(data, HeteroData):
+            given = [store.get("edge_index") for store in data.edge_stores]
+        else:  # stores, whose tensors are taken as they are
+            given = self.row_dict.values() if self.is_hetero else [self.row]
+        places = {edges.device for edges in given if isinstance(edges, torch.Tensor)}
+        return places.pop() if len(places) == 1 and samples_on(*places) else torch.device("cpu")
 
     def _relation_of(self, kind):
         name = self.to_rel_type[kind]
         weights, edge_times = ((values or {}).get(name) for values in (self.edge_weight, self.edge_time))
-        return Relation(self.colptr_dict[name], self.row_dict[name], self.num_nodes[kind[0]], weights, edge_times,
-                        (self.node_time or {}).get(kind[0]))
+        ids = (self.perm or {}).get(kind)
+        return Relation(Edges(self.colptr_dict[name], self.row_dict[name], ids), self.num_nodes[kind[0]],
+                        Values(weights, edge_times, (self.node_time or {}).get(kind[0])), self.device)
 
     def _prepare(self):
         """Makes the C++ samplers, before processes are forked, which then share them."""
@@ -66,6 +89,11 @@ class NeighborSampler(_THEIRS):
                     self.relations[kind].sampler(self.settings([fanout]))
         else:
             self.relation.sampler(self.settings(self.fanouts()))
+
+    @property
+    def edge_permutation(self):
+        """None, because samples have the ids of edges."""
+        return None
 
     def count(self, node_type=None):
         """Returns the number of nodes, of a type if there are types."""
@@ -90,7 +118,7 @@ class NeighborSampler(_THEIRS):
         if own is None:
             raise ValueError(f"{self._time_attr} is no attribute of the seeds, so their times are not known; give "
                              "input_time")
-        return own.cpu()[seed]
+        return own[seed]
 
     def _sample(self, seed, seed_time=None, **kwargs):
         if isinstance(seed, dict):
@@ -106,6 +134,13 @@ class NeighborSampler(_THEIRS):
             row, col = col, row
         return SamplerOutput(node=node, row=row, col=col, edge=edge, batch=tree, num_sampled_nodes=nodes,
                              num_sampled_edges=edges)
+
+
+def _on_cpu(times):
+    """Moves a tensor, or a dictionary of them; None stays."""
+    if isinstance(times, dict):
+        return {name: each.cpu() for name, each in times.items()}
+    return None if times is None else times.cpu()
 
 
 _lock = threading.Lock()
