@@ -1,5 +1,11 @@
-// Random walks as Python sees them: torch.classes.plait.RandomWalks. Calls take no lock.
+// Random walks as Python sees them: torch.classes.plait.RandomWalks. Walks are made where their
+// starts are. Calls take no lock, but for the first walk on a GPU, which copies the graph there.
+#include <map>
+#include <mutex>
+
 #include "plait/base/parallel.h"
+#include "plait/nn/operations/torch_device.h"
+#include "plait/sample/cuda/walks.h"
 #include "plait/sample/walks.h"
 #include "plait/world/launch.h"
 #include "python/operations.h"
@@ -10,18 +16,60 @@ namespace {
 
 using torch::Tensor;
 
+// The walks on copies of one graph, on any number of GPUs.
+class WalksOnGpus {
+ public:
+  explicit WalksOnGpus(const RandomWalks& walks) : walks_(walks) {}
+
+  // `starts` and the result are on one GPU; the walks are enqueued on its current stream.
+  Tensor walk(const WalkSettings& settings, const Tensor& starts, std::uint64_t key) {
+    const OnGpuOf gpu(starts.device());
+    check_walks(settings, vertex_count(walks_.graph()), ids_in(starts.cpu()));
+    const GpuRandomWalks& there = walks_on(starts.device());
+    const Tensor found = torch::empty(
+        {starts.numel(), static_cast<std::int64_t>(settings.length) + 1}, starts.options());
+    there.enqueue(settings, ids_in(starts).data(), ids_in(starts).size(), key,
+                  reinterpret_cast<std::uint64_t*>(found.mutable_data_ptr<std::int64_t>()),
+                  current_stream(starts.device()));
+    return found;
+  }
+
+ private:
+  struct Placed {
+    explicit Placed(const RandomWalks& of) : graph(of.graph()), walks(graph.csr(), of) {}
+    GpuGraph graph;
+    GpuRandomWalks walks;
+  };
+
+  const GpuRandomWalks& walks_on(const torch::Device& device) {
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<Placed>& placed = by_gpu_[device.index()];
+    if (!placed) {
+      torch_device(true);  // so that libtorch gives back cached memory
+      placed = std::make_unique<Placed>(walks_);
+    }
+    return placed->walks;
+  }
+
+  const RandomWalks& walks_;
+  std::mutex mutex_;
+  std::map<c10::DeviceIndex, std::unique_ptr<Placed>> by_gpu_;
+};
+
 class WalksHandle : public torch::CustomClassHolder {
  public:
-  explicit WalksHandle(RandomWalks walks) : walks_(std::move(walks)) {}
+  explicit WalksHandle(RandomWalks walks) : walks_(std::move(walks)), on_gpus_(walks_) {}
 
   Tensor walk(const Tensor& starts, std::int64_t length, double p, double q, double restart,
-              std::int64_t key) const {
-    const Tensor from = checked_array(starts, "start", torch::kInt64);
-    const std::uint64_t steps = checked_count(length, "walk_length");
+              std::int64_t key) {
+    const torch::Device device = starts.is_cuda() ? starts.device() : torch::Device(torch::kCPU);
+    const Tensor from = checked_array(starts, "start", torch::kInt64, device);
+    const WalkSettings settings{checked_count(length, "walk_length"), p, q, restart};
     return with_python_errors([&] {
       const ThreadCount threads(thread_share());
+      if (device.is_cuda()) return on_gpus_.walk(settings, from, static_cast<std::uint64_t>(key));
       const std::shared_ptr found = std::make_shared<RawVector<std::uint64_t>>(
-          walks_.walk({steps, p, q, restart}, ids_in(from), static_cast<std::uint64_t>(key)));
+          walks_.walk(settings, ids_in(from), static_cast<std::uint64_t>(key)));
       const auto keep = [found](void*) {};
       return torch::from_blob(found->data(), {from.numel(), length + 1}, keep, torch::kInt64);
     });
@@ -45,7 +93,8 @@ class WalksHandle : public torch::CustomClassHolder {
   }
 
  private:
-  RandomWalks walks_;
+  const RandomWalks walks_;
+  WalksOnGpus on_gpus_;  // which refers to walks_
 };
 
 c10::intrusive_ptr<WalksHandle> make_walks(const Tensor& edge_index, std::int64_t num_nodes,

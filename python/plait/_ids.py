@@ -6,12 +6,18 @@ import torch
 from plait._inputs import as_tensor
 
 
-def ids_and_device(name, ids):
-    """Returns ids of nodes as int64 on the CPU, and the device on which they are; ids below 0 or too large are
-    found later. Raises ValueError unless they are integers."""
+def whole_ids(name, ids):
+    """Returns ids of nodes as int64; ids below 0 or too large are found later. Raises ValueError unless they are
+    integers."""
     ids = as_tensor(name, ids, "give a tensor of node ids")
     check_integers(name, ids)
-    return ids.cpu().long(), ids.device
+    return ids.long()
+
+
+def ids_and_device(name, ids):
+    """Returns whole_ids() on the CPU, and the device on which they were."""
+    ids = whole_ids(name, ids)
+    return ids.cpu(), ids.device
 
 
 def check_ids(name, ids, count, row=None):

@@ -4,8 +4,9 @@ import operator
 
 import torch
 
+from plait._devices import samples_on
 from plait._draws import draw_key
-from plait._ids import ids_and_device
+from plait._ids import ids_and_device, whole_ids
 from plait._inputs import as_edges
 from plait.graph import count_nodes
 
@@ -15,7 +16,10 @@ class RandomWalks:
 
     A step leads along an edge, from edge_index[0, e] to edge_index[1, e]. A walk stays at a node that no edge
     leaves. Walks depend on one number of torch's generator, so that torch.manual_seed repeats them, on any number
-    of threads, and on the place of a start in `start`, but not on the other starts.
+    of threads and on either device, and on the place of a start in `start`, but not on the other starts.
+
+    Walks are made on the device of their starts. The first from starts on a GPU copies the graph there, and the
+    copy is kept. A build without the GPU engine makes all walks on the CPU.
 
     Args:
         edge_index: (2, E), integers, or another source of edges that plait.Graph takes. Parallel edges count.
@@ -51,8 +55,9 @@ class RandomWalks:
 
         Raises ValueError for a start that is no node, with its place, and for numbers out of range.
         """
-        ids, device = ids_and_device("start", start)
-        return self._walks.walk(ids, operator.index(walk_length), p, q, restart, draw_key()).to(device)
+        ids = whole_ids("start", start)
+        here = ids if samples_on(ids.device) else ids.cpu()
+        return self._walks.walk(here, operator.index(walk_length), p, q, restart, draw_key()).to(ids.device)
 
     def neighbors(self, start, num_neighbors, num_walks=200, walk_length=3, restart=0.5):
         """Returns the nodes that matter most to each node of `start`, (n,), by random walks: those that
