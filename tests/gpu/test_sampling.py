@@ -195,11 +195,14 @@ def test_types_on_the_gpu():
     assert batch["paper"].n_id.device == batch[WRITES].edge_index.device == batch["author"].x.device == GPU
 
 
+@pytest.mark.parametrize("non_edges", [False, True])
 @pytest.mark.parametrize("disjoint", [False, True])
 @pytest.mark.parametrize("sampling", [None, "binary", {"mode": "triplet", "amount": 2}])
-def test_links(sampling, disjoint):
+def test_links(sampling, disjoint, non_edges):
+    if non_edges and sampling is None:
+        return
     data = graph()
-    options = {"neg_sampling": sampling, "disjoint": disjoint, "batch_size": 50}
+    options = {"neg_sampling": sampling, "disjoint": disjoint, "non_edges": non_edges, "batch_size": 50}
     label = None if isinstance(sampling, dict) else torch.arange(120)
     check(LinkNeighborLoader, data, [3, 2], data.edge_index[:, :120], label, **options)
     for kind in (WRITES, ("paper", "cites", "paper")):

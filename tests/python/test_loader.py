@@ -196,7 +196,7 @@ def test_transforms_and_single_calls():
 
 @pytest.mark.parametrize("ours,theirs,more", [
     (plait.loader.NeighborLoader, torch_geometric.loader.NeighborLoader, ["device"]),
-    (plait.loader.LinkNeighborLoader, torch_geometric.loader.LinkNeighborLoader, ["device"]),
+    (plait.loader.LinkNeighborLoader, torch_geometric.loader.LinkNeighborLoader, ["device", "non_edges"]),
     (plait.loader.sampler.NeighborSampler, torch_geometric.sampler.NeighborSampler, ["device"])])
 def test_classes(ours, theirs, more):
     assert issubclass(ours, theirs) and ours.__name__ == theirs.__name__

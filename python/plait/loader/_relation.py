@@ -97,6 +97,10 @@ class Relation:
         inside = ids[found] == source if ids.numel() else edge.new_zeros(edge.numel(), dtype=torch.bool)
         return place[found[inside]], col[inside], self._named(edge[inside])
 
+    def pairs(self):
+        """Returns (2, E) on the CPU: the source and the target of each edge, by target."""
+        return torch.stack([self.row.long(), torch.repeat_interleave(self.colptr.diff())]).cpu()
+
     def _named(self, places):
         return places if self._edge_ids is None else self._edge_ids[places].long()
 

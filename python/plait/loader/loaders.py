@@ -9,6 +9,7 @@ from torch_geometric.data import Data, HeteroData
 
 from plait._ids import check_ids
 from plait.loader._checks import check_length, check_times
+from plait.loader._non_edges import NonEdgeSampling, pairs_without_edges
 from plait.loader._own_arguments import accepts
 from plait.loader.sampler import NeighborSampler
 
@@ -109,20 +110,27 @@ class NeighborLoader(_Sampled, torch_geometric.loader.NeighborLoader):
 
 class LinkNeighborLoader(_Sampled, torch_geometric.loader.LinkNeighborLoader):
     """Mini-batches around edges, with negative edges, as torch_geometric.loader.LinkNeighborLoader: the
-    arguments are the same, and one more.
+    arguments are the same, and two more.
 
     Args:
         device: see NeighborLoader.
+        non_edges: which pairs of nodes are negative edges. False: nodes at random, as in PyTorch Geometric, so
+            that some pairs are edges. True: pairs that are neither edges of the graph nor in
+            `edge_label_index`, and no loops; each is equally likely. A plait.NonEdges: its pairs.
 
-    Raises ValueError, when it is made, for an end in `edge_label_index` that the graph does not have, and for
-    what plait.loader.sampler.NeighborSampler refuses.
+    Raises ValueError, when it is made, for an end in `edge_label_index` that the graph does not have, for what
+    plait.loader.sampler.NeighborSampler refuses, and for `non_edges` beside weights of negative nodes or times of
+    nodes; and for a batch that asks for a negative edge where there is none.
     """
 
-    @accepts(torch_geometric.loader.LinkNeighborLoader.__init__, device=None)
-    def __init__(self, *args, device=None, **kwargs):
+    @accepts(torch_geometric.loader.LinkNeighborLoader.__init__, device=None, non_edges=False)
+    def __init__(self, *args, device=None, non_edges=False, **kwargs):
         self._make(torch_geometric.loader.LinkNeighborLoader.__init__, device, args, kwargs)
         if isinstance(self.link_sampler, NeighborSampler):
             self._check_input()
+        if non_edges is not False:
+            pairs = pairs_without_edges(non_edges, self.link_sampler, self.input_data)
+            self.neg_sampling = NonEdgeSampling.of(self.neg_sampling, pairs)
 
     def _check_input(self):
         given, kinds = self.input_data, self.input_data.input_type or (None, None, None)

@@ -15,6 +15,7 @@ from plait._devices import checked_device, samples_on
 from plait._draws import draw_key
 from plait.loader._by_type import sample_by_type
 from plait.loader._checks import check_data, checked_fanouts
+from plait.loader._non_edges import NonEdgeSampling
 from plait.loader._own_arguments import accepts
 from plait.loader._relation import Edges, Relation, Settings, Values, before_zero, padded
 
@@ -94,6 +95,20 @@ class NeighborSampler(_THEIRS):
     def edge_permutation(self):
         """None, because samples have the ids of edges."""
         return None
+
+    def edges_of(self, kind):
+        """Returns (2, E) on the CPU: the sources and targets of the graph's edges of a type, or of all for None."""
+        turned = self.sample_direction == "backward"
+        if kind is None:
+            pairs = self.relation.pairs()
+        else:
+            pairs = self.relations[kind[::-1] if turned else kind].pairs()
+        return pairs.flip(0) if turned else pairs
+
+    def sample_from_edges(self, inputs, neg_sampling=None):
+        if isinstance(neg_sampling, NonEdgeSampling):
+            neg_sampling = neg_sampling.drawn(inputs, self.disjoint)
+        return super().sample_from_edges(inputs, neg_sampling)
 
     def count(self, node_type=None):
         """Returns the number of nodes, of a type if there are types."""

@@ -1,0 +1,66 @@
+"""Negative edges of LinkNeighborLoader that are no edges of the graph."""
+
+import math
+
+import torch
+from torch_geometric.sampler import NegativeSampling
+
+from plait.negatives import NonEdges
+
+
+def pairs_without_edges(given, sampler, inputs):
+    """Returns the plait.NonEdges that the argument `non_edges` of a loader means. `inputs`: the loader's
+    EdgeSamplerInput."""
+    if not hasattr(sampler, "edges_of"):
+        raise ValueError("non_edges needs Plait's sampler; leave neighbor_sampler out, or give a "
+                         "plait.loader.sampler.NeighborSampler")
+    if sampler.node_time is not None:
+        raise ValueError("non_edges does not regard times of nodes, so that negative nodes could be later than their "
+                         "edge; leave it out")
+    if isinstance(given, NonEdges):
+        return given
+    if given is not True:
+        raise ValueError(f"non_edges is {given!r}; give True, False or a plait.NonEdges")
+    kind = inputs.input_type
+    known = torch.cat([sampler.edges_of(kind), torch.stack([inputs.row, inputs.col]).long()], dim=1)
+    if kind is None or kind[0] == kind[2]:
+        return NonEdges(known, sampler.count(kind and kind[0]))
+    return NonEdges(known, (sampler.count(kind[0]), sampler.count(kind[2])))
+
+
+class NonEdgeSampling(NegativeSampling):
+    """A NegativeSampling whose negative edges are pairs of a plait.NonEdges."""
+
+    @classmethod
+    def of(cls, sampling, pairs):
+        """Returns `sampling`, which may be None if there is none, with pairs to draw from."""
+        if sampling is None:
+            raise ValueError("non_edges is given, but there are no negative edges without neg_sampling; give it, too")
+        if sampling.src_weight is not None or sampling.dst_weight is not None:
+            raise ValueError("non_edges draws all pairs equally likely; leave src_weight and dst_weight out")
+        found = cls(sampling.mode, sampling.amount)
+        found.pairs = pairs
+        return found
+
+    def drawn(self, inputs, disjoint):
+        """Returns the NegativeSampling that gives PyTorch Geometric's sampler the negative ends of one batch."""
+        if self.is_triplet():
+            # Negative nodes of an edge come one after the other, but those of disjoint samples in turns.
+            source = inputs.row.repeat(self.amount) if disjoint else inputs.row.repeat_interleave(self.amount)
+            return _Drawn(self, {"dst": self.pairs.targets(source)})
+        count = math.ceil(inputs.row.numel() * self.amount)
+        pairs = self.pairs.sample(count, replace=count > len(self.pairs))
+        if pairs.size(1) < count:
+            raise ValueError("all pairs of nodes are edges, so that there are no negative edges; leave non_edges out")
+        return _Drawn(self, dict(zip(("src", "dst"), pairs.cpu())))
+
+
+class _Drawn(NegativeSampling):
+    """Negative ends that have been drawn already, by endpoint."""
+
+    def __init__(self, sampling, ends):
+        super().__init__(sampling.mode, sampling.amount)
+        self._ends = ends
+
+    def sample(self, num_samples, endpoint, num_nodes=None):
+        return self._ends[endpoint]
