@@ -60,11 +60,13 @@ class WalksHandle : public torch::CustomClassHolder {
  public:
   explicit WalksHandle(RandomWalks walks) : walks_(std::move(walks)), on_gpus_(walks_) {}
 
+  // `first`: the number of the first walk.
   Tensor walk(const Tensor& starts, std::int64_t length, double p, double q, double restart,
-              std::int64_t key) {
+              std::int64_t key, std::int64_t first) {
     const torch::Device device = starts.is_cuda() ? starts.device() : torch::Device(torch::kCPU);
     const Tensor from = checked_array(starts, "start", torch::kInt64, device);
-    const WalkSettings settings{checked_count(length, "walk_length"), p, q, restart};
+    const WalkSettings settings{checked_count(length, "walk_length"), p, q, restart,
+                                checked_count(first, "first")};
     return with_python_errors([&] {
       const ThreadCount threads(thread_share());
       if (device.is_cuda()) return on_gpus_.walk(settings, from, static_cast<std::uint64_t>(key));

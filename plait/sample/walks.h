@@ -22,7 +22,8 @@ struct WalkSettings {
   // to a vertex with an edge to t the weight 1, and the others 1 / q; times their weights.
   // kLeast .. kMost.
   double p = 1, q = 1;
-  double restart = 0;  // the chance that a step leads back to the start: 0 <= restart < 1
+  double restart = 0;       // the chance that a step leads back to the start: 0 <= restart < 1
+  std::uint64_t first = 0;  // the number of the first walk; the others follow
 
   static constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 31;
   static constexpr double kLeast = 1e-9, kMost = 1e9;
@@ -51,8 +52,8 @@ class RandomWalks {
                                 std::uint64_t key) const;
 
   // Returns at most `count` vertices of each start, without the start itself, by the number of
-  // steps of `walks` walks that lead there. A walk's number is its start's place times `walks` and
-  // its own among them.
+  // steps of `walks` walks that lead there. A walk's number is, from the first on, its start's
+  // place times `walks` and its own among them.
   VisitedVertices most_visited(const WalkSettings& settings, std::uint64_t walks,
                                std::uint64_t count, std::span<const std::uint64_t> starts,
                                std::uint64_t key) const;

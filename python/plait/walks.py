@@ -6,9 +6,12 @@ import torch
 
 from plait._devices import samples_on
 from plait._draws import draw_key
-from plait._ids import ids_and_device, whole_ids
+from plait._ids import whole_ids
 from plait._inputs import as_edges
+from plait._visited import most_visited
 from plait.graph import count_nodes
+
+_VISITS_AT_ONCE = 2**24  # of which a GPU keeps some copies
 
 
 class RandomWalks:
@@ -57,7 +60,7 @@ class RandomWalks:
         """
         ids = whole_ids("start", start)
         here = ids if samples_on(ids.device) else ids.cpu()
-        return self._walks.walk(here, operator.index(walk_length), p, q, restart, draw_key()).to(ids.device)
+        return self._walks.walk(here, operator.index(walk_length), p, q, restart, draw_key(), 0).to(ids.device)
 
     def neighbors(self, start, num_neighbors, num_walks=200, walk_length=3, restart=0.5):
         """Returns the nodes that matter most to each node of `start`, (n,), by random walks: those that
@@ -70,12 +73,31 @@ class RandomWalks:
 
         Raises ValueError as walk() does.
         """
-        ids, device = ids_and_device("start", start)
-        settings = (walk_length, num_walks, num_neighbors)
-        offsets, nodes, visits = self._walks.most_visited(ids, *map(operator.index, settings), restart, draw_key())
-        place = torch.repeat_interleave(offsets.diff())
-        sums = torch.zeros(ids.numel()).index_add_(0, place, visits.float())
-        return torch.stack([nodes, ids[place]]).to(device), (visits / sums[place]).to(device)
+        ids = whole_ids("start", start)
+        settings = tuple(map(operator.index, (walk_length, num_walks, num_neighbors)))
+        on_gpu = ids.is_cuda and samples_on(ids.device)
+        find = self._visited_there if on_gpu else self._visited_here
+        place, nodes, visits = (each.to(ids.device) for each in find(ids, settings, restart, draw_key()))
+        sums = visits.new_zeros(ids.numel()).index_add_(0, place, visits)
+        return torch.stack([nodes, ids[place]]), visits / sums[place]
+
+    def _visited_here(self, ids, settings, restart, key):
+        """Returns what plait._visited.most_visited returns, found on the CPU. `settings`: the length and number of
+        walks, and the number of nodes."""
+        offsets, nodes, visits = self._walks.most_visited(ids.cpu(), *settings, restart, key)
+        return torch.repeat_interleave(offsets.diff()), nodes, visits
+
+    def _visited_there(self, ids, settings, restart, key):
+        """Does the same on the device of ids, for so many starts at a time as memory suffices for."""
+        self._visited_here(ids[:0], settings, restart, key)  # checks the settings
+        self._walks.walk(ids, 0, 1.0, 1.0, restart, key, 0)  # checks the starts
+        length, walks, count = settings
+        found = []
+        for begin, some in _blocks(ids, max(1, _VISITS_AT_ONCE // max(1, walks * length))):
+            walk = self._walks.walk(some.repeat_interleave(walks), length, 1.0, 1.0, restart, key, begin * walks)
+            place, *rest = most_visited(walk[:, 1:].reshape(some.numel(), walks * length), some, self.num_nodes, count)
+            found.append((place + begin, *rest))
+        return map(torch.cat, zip(*found)) if found else (ids[:0],) * 3
 
     def __getstate__(self):
         return self._given
@@ -83,6 +105,11 @@ class RandomWalks:
     def __setstate__(self, given):
         self._given = given
         self._walks = torch.classes.plait.RandomWalks(*given)
+
+
+def _blocks(ids, size):
+    """Yields (place of the first, ids) of blocks of at most that size."""
+    return ((begin, ids[begin:begin + size]) for begin in range(0, ids.numel(), size))
 
 
 def random_walk(edge_index, start, walk_length, p=1.0, q=1.0, restart=0.0, num_nodes=None, edge_weight=None):

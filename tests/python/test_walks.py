@@ -100,6 +100,24 @@ def test_neighbors_are_the_most_visited():
     torch.testing.assert_close(visits, torch.tensor([share for *_, share in expected], dtype=torch.float))
 
 
+@pytest.mark.parametrize("at_once", [1, 250, 2**24])
+def test_most_visited_by_either_way(at_once, monkeypatch):
+    """A GPU finds the nodes by PyTorch's operations, some starts at a time: here on the CPU."""
+    monkeypatch.setattr(plait.walks, "_VISITS_AT_ONCE", at_once)
+    for edge_index, nodes in ((edges(seed=2), 41), (torch.zeros(2, 1, dtype=torch.long), 1),
+                              (torch.empty(2, 0, dtype=torch.long), 3)):
+        walks = plait.RandomWalks(edge_index, nodes)
+        for start in (torch.arange(nodes).repeat(2), torch.tensor([0, 0]), torch.empty(0, dtype=torch.long)):
+            for settings in ((4, 60, 5), (1, 1, 1), (3, 20, 100), (0, 5, 2)):
+                here, there = (list(find(start, settings, 0.3, 9)) for find in (walks._visited_here,
+                                                                                walks._visited_there))
+                assert all(map(torch.equal, here, there)) and len(here) == len(there) == 3
+    with pytest.raises(ValueError, match="give at least one each"):
+        walks._visited_there(start, (3, 0, 5), 0.3, 9)
+    with pytest.raises(ValueError, match=r"start 1 is 3, outside 0\.\.2"):
+        walks._visited_there(torch.tensor([0, 3]), (3, 50, 5), 0.3, 9)
+
+
 def test_sources_of_edges():
     edge_index = edges()
     start = torch.arange(40)

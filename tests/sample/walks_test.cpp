@@ -192,6 +192,10 @@ TEST(RandomWalks, DependOnKeyAndNumberAlone) {
         const std::span some = std::span(starts.ids).first(starts.ids.size() / 3);
         const auto fewer = walks.walk(settings, some, 5);
         EXPECT_TRUE(std::ranges::equal(fewer, std::span(found).first(fewer.size())));
+        WalkSettings later = settings;
+        later.first = some.size();
+        const auto rest = walks.walk(later, std::span(starts.ids).subspan(some.size()), 5);
+        EXPECT_TRUE(std::ranges::equal(rest, std::span(found).subspan(fewer.size())));
         if (settings.length == 40 && graph.graph.edges() > 100) {
           EXPECT_NE(walks.walk(settings, starts.ids, 6), found);
         }
@@ -203,7 +207,7 @@ TEST(RandomWalks, MostVisitedAreThoseOfTheWalks) {
   const RandomWalks walks(graph.graph, graph.weights);
   const SampleSeeds starts(50, 30, false);
   constexpr std::uint64_t kWalks = 150, kCount = 7;
-  const WalkSettings settings{.length = 3, .p = 0.5, .restart = 0.2};
+  const WalkSettings settings{.length = 3, .p = 0.5, .restart = 0.2, .first = 1000};
   std::vector<std::uint64_t> repeated;
   for (const std::uint64_t start : starts.ids) repeated.insert(repeated.end(), kWalks, start);
   const auto steps = walks.walk(settings, repeated, 9);

@@ -24,8 +24,9 @@ WalkGraph<V> view_of(const Csr<V>& graph, std::span<const double> sums, bool sor
           sorted};
 }
 
-// Moves walks `first`, first + 1, ... of the key on, from their starts, and calls
-// visit(place, step, vertex) for each vertex from the start on; place: of the walk in `starts`.
+// Moves walks on from their starts, and calls visit(place, step, vertex) for each vertex from the
+// start on; place: of the walk in `starts`. `first`: the number of the first of them, counted from
+// settings.first.
 template <class V, class Visit>
 void walk_together(const WalkGraph<V>& graph, const WalkSettings& settings, std::uint64_t key,
                    std::uint64_t first, std::span<const std::uint64_t> starts, Visit visit) {
@@ -38,7 +39,7 @@ void walk_together(const WalkGraph<V>& graph, const WalkSettings& settings, std:
   }
   for (std::uint64_t s = 0; s < settings.length; ++s)
     for (std::size_t i = 0; i < starts.size(); ++i) {
-      step(graph, rule, WalkDraws(philox, first + i, s), walks[i]);
+      step(graph, rule, WalkDraws(philox, settings.first + first + i, s), walks[i]);
       __builtin_prefetch(graph.offsets + walks[i].at);
       visit(i, s + 1, walks[i].at);
     }

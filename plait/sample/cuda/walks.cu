@@ -23,7 +23,7 @@ constexpr int kThreads = 128;
 struct WalkArgs {
   WalkRule rule;
   Philox philox;
-  std::uint64_t length, count;
+  std::uint64_t length, count, first;
   const std::uint64_t* starts;
   std::uint64_t* walks;
 };
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kThreads)
     Walk walk{a.starts[i], a.starts[i]};
     to[0] = walk.start;
     for (std::uint64_t s = 0; s < a.length; ++s) {
-      step(graph, a.rule, WalkDraws(a.philox, i, s), walk);
+      step(graph, a.rule, WalkDraws(a.philox, a.first + i, s), walk);
       to[s + 1] = walk.at;
     }
   }
@@ -61,6 +61,7 @@ void GpuRandomWalks::enqueue(const WalkSettings& settings, const std::uint64_t* 
                       walk_philox(key),
                       settings.length,
                       count,
+                      settings.first,
                       starts,
                       walks};
   const auto blocks = static_cast<unsigned>(

@@ -31,12 +31,14 @@ TEST(WalksCuda, EqualTheCpus) {
         const RandomWalks walks(
             here, weighted ? std::span<const float>(graph.weights) : std::span<const float>());
         const GpuRandomWalks gpu(there.csr(), walks);
-        for (const WalkSettings& settings : {WalkSettings{},
-                                             {.length = 0},
-                                             {.length = 20},
-                                             {.length = 20, .p = 0.1, .q = 3},
-                                             {.length = 20, .p = 1e-6, .q = 2},
-                                             {.length = 20, .p = 2, .q = 0.5, .restart = 0.1}})
+        for (const WalkSettings& settings :
+             {WalkSettings{},
+              {.length = 0},
+              {.length = 20},
+              {.length = 20, .p = 0.1, .q = 3},
+              {.length = 20, .p = 1e-6, .q = 2},
+              {.length = 20, .p = 2, .q = 0.5, .restart = 0.1},
+              {.length = 5, .q = 3, .first = std::uint64_t{1} << 40}})
           for (const std::size_t batch : {0, 1, 3000}) {
             const test::SampleSeeds starts(vertex_count(here), batch, false);
             const auto expected = walks.walk(settings, starts.ids, 7);
