@@ -123,6 +123,7 @@ std::unique_ptr<NeighbourSampling> make_gpu_sampling(SampledTensors graph,
       "this build has no GPU engine; build it where nvcc is found, or sample on the "
       "CPU");
   const OnGpuOf gpu(graph.rowptr.device());
+  use_gpu(graph.rowptr.device().index());
   torch_device(true);  // so that libtorch gives back cached memory
   const ThreadCount threads(thread_share());
   return std::make_unique<GpuSampling>(std::move(graph), std::move(settings));

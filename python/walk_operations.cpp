@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 
+#include "plait/base/gpu.h"
 #include "plait/base/parallel.h"
 #include "plait/nn/operations/torch_device.h"
 #include "plait/sample/cuda/walks.h"
@@ -45,6 +46,7 @@ class WalksOnGpus {
     const std::lock_guard lock(mutex_);
     std::unique_ptr<Placed>& placed = by_gpu_[device.index()];
     if (!placed) {
+      use_gpu(device.index());
       torch_device(true);  // so that libtorch gives back cached memory
       placed = std::make_unique<Placed>(walks_);
     }
