@@ -27,8 +27,8 @@ PLAIT_HOST_DEVICE constexpr EdgeOffset cluster_sample(std::uint32_t k, EdgeOffse
   return (k * degree + cluster_hash(row, round) % degree) / kClusterSample;
 }
 
-// Returns the weight of a label with `votes` votes in a round. The heaviest label wins, and of two
-// equal ones the lower.
+// Returns the weight of a label with `votes` votes in a round. The heaviest label wins; no two
+// labels weigh the same.
 PLAIT_HOST_DEVICE constexpr std::uint64_t cluster_weight(std::uint32_t votes, std::uint32_t label,
                                                          std::uint32_t round) {
   return std::uint64_t{votes} << 32 | cluster_hash(label, round);

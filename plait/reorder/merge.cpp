@@ -11,8 +11,6 @@
 namespace plait {
 namespace {
 
-// Entries from which on the work of a turn takes longer than all threads need to meet.
-constexpr EdgeOffset kForThreads = EdgeOffset{1} << 17;
 constexpr std::size_t kEntriesPerPiece = std::size_t{1} << 12;
 constexpr std::size_t kTogether = 16;  // rows of which the processor loads entries at once
 
@@ -25,7 +23,7 @@ class LocalMoves {
         grain_(std::max<std::size_t>(
             kEntriesPerPiece * count() / std::max<std::size_t>(graph.neighbours.size(), 1),
             kTogether)),
-        threads_(state_.at_once && graph.neighbours.size() >= kForThreads ? thread_count() : 1),
+        threads_(state_.at_once ? threads_for(graph.neighbours.size()) : 1),
         sums_(count(), threads_) {}
 
   std::vector<std::uint32_t> run() {
@@ -39,6 +37,13 @@ class LocalMoves {
   }
 
  private:
+  // Returns the threads that a turn over a quotient of so many entries has pieces for. Each takes
+  // memory for all labels, which is set to zeros first.
+  static int threads_for(EdgeOffset entries) {
+    const EdgeOffset pieces = entries / (kMoveTurns * kEntriesPerPiece);
+    return static_cast<int>(
+        std::clamp<EdgeOffset>(pieces, 1, static_cast<EdgeOffset>(thread_count())));
+  }
   std::uint32_t count() const { return graph_.communities(); }
   EdgeOffset entries(std::uint32_t c) const { return graph_.offsets[c + 1] - graph_.offsets[c]; }
 

@@ -40,6 +40,8 @@ std::vector<std::uint64_t> sum_rows(Quotient& quotient, std::uint32_t communitie
   const std::vector<std::uint32_t> starts = pieces_of(communities, work_of);
   std::vector<Rows> rows(starts.size() - 1);
   std::vector<std::uint64_t> inside(communities);
+  const ThreadCount threads(static_cast<int>(
+      std::clamp<std::size_t>(rows.size(), 1, static_cast<std::size_t>(thread_count()))));
   SumsOfThreads sums_of_threads(communities);
   quotient.offsets.assign(communities + std::size_t{1}, 0);
   parallel_for(rows.size(), [&](std::size_t piece) {

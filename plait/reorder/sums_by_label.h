@@ -51,8 +51,8 @@ class SumsOfThreads {
   // Throws DoesNotFitError.
   explicit SumsOfThreads(std::size_t labels, int threads = thread_count()) {
     const auto count = static_cast<std::size_t>(threads);
-    constexpr std::size_t kBytes = sizeof(std::uint64_t) + sizeof(std::uint32_t);
-    require_memory(count * labels * kBytes, "the edges between communities");
+    // The list of labels that were found takes memory only as far as it was ever filled.
+    require_memory(count * labels * sizeof(std::uint64_t), "the edges between communities");
     for (std::size_t i = 0; i < count; ++i) sums_.emplace_back(labels);
   }
   SumsByLabel& mine() { return sums_[static_cast<std::size_t>(omp_get_thread_num())]; }

@@ -54,7 +54,7 @@ DeviceGraph copy_of(const ReorderInput& input) {
       input.graph);
 }
 
-// As better_cluster() of community_order.cpp: one warp per vertex.
+// As sort_out() of community_order.cpp: one warp per vertex.
 __global__ void move_to_better(const EdgeOffset* offsets, const Slot* neighbours,
                                std::uint64_t vertices, const std::uint32_t* clusters,
                                const __grid_constant__ ClusterPlaces places, std::uint32_t* next) {
