@@ -111,15 +111,16 @@ struct Matrix {
     weights = DeviceArray<float>(std::span<const float>(values));
     const Stopwatch watch;
     const std::uint32_t most = group_size(edges, rows);
-    by_size =
-        std::make_unique<RowGroups>(begin(), end(), rows, RowGroupOptions{.most = most}, nullptr);
+    by_size = std::make_unique<RowGroups>(begin(), end(), rows,
+                                          RowGroupOptions{.most = most, .narrow = true}, nullptr);
     group_ms = watch.seconds() * 1e3;
     const Stopwatch cluster_watch;
     const auto labels =
         find_clusters(begin(), end(), columns.data(), rows, kClusterRounds, nullptr);
     cluster_ms = cluster_watch.seconds() * 1e3;
     by_cluster = std::make_unique<RowGroups>(
-        begin(), end(), rows, RowGroupOptions{.most = most, .clusters = labels.data()}, nullptr);
+        begin(), end(), rows,
+        RowGroupOptions{.most = most, .clusters = labels.data(), .narrow = true}, nullptr);
   }
   const EdgeOffset* begin() const { return offsets.data(); }
   const EdgeOffset* end() const { return offsets.data() + 1; }

@@ -29,6 +29,7 @@ struct Case {
   bool slots = false;        // x is padded as rows in slots are instead
   std::uint64_t before = 0;  // elements before the first row of y
   NarrowCut narrow = NarrowCut::automatic;
+  bool fixed_order = false;
 
   std::uint64_t x_stride() const { return slots ? row_stride(width, x) : width + padding; }
   std::uint64_t y_stride() const { return width + padding; }
@@ -74,7 +75,7 @@ std::vector<float> on_gpu(const Csr32& graph, const Case& c, const std::vector<f
     clusters = find_clusters(matrix.begin(), matrix.end(), matrix.columns.data(), matrix.rows,
                              kClusterRounds, nullptr);
   const RowGroups groups(matrix.begin(), matrix.end(), matrix.rows,
-                         {.most = c.most, .clusters = clusters.data()}, nullptr);
+                         {.most = c.most, .clusters = clusters.data(), .narrow = true}, nullptr);
   const DeviceArray<std::byte> x_there(test::stored_as(c.x, x));
   DeviceArray<std::byte> y_there(test::stored_as(c.y, before));
   const DeviceArray<float> scale_there(scale);
@@ -90,6 +91,7 @@ std::vector<float> on_gpu(const Csr32& graph, const Case& c, const std::vector<f
         .accumulate = c.accumulate,
         .partial_sums = partial_sums.data(),
         .slice_bytes = c.slice_bytes,
+        .fixed_order = c.fixed_order,
         .narrow = c.narrow},
        nullptr);
   return test::read_as(c.y, y_there.to_host());
@@ -237,7 +239,8 @@ TEST(SpmmCuda, NarrowSumsOfASmallMatrixCutNoRow) {
   for (const std::uint64_t vertices : {66, 200, 257, 258}) {
     const Csr32 graph = clique(vertices);
     const DeviceCsr matrix(graph);
-    const RowGroups groups(matrix.begin(), matrix.end(), matrix.rows, {.most = 64}, nullptr);
+    const RowGroups groups(matrix.begin(), matrix.end(), matrix.rows, {.most = 64, .narrow = true},
+                           nullptr);
     EXPECT_GT(groups.cut_size(), 0u);
     ASSERT_EQ(groups.narrow() != nullptr, vertices <= kNarrowGroup + 1) << vertices;
     if (groups.narrow() != nullptr) {
@@ -256,8 +259,30 @@ TEST(SpmmCuda, NarrowSumsOfASmallMatrixCutNoRow) {
   }
   const Csr32 large = clique(400);  // 159,600 edges
   const DeviceCsr matrix(large);
-  const RowGroups groups(matrix.begin(), matrix.end(), matrix.rows, {.most = 64}, nullptr);
+  const RowGroups groups(matrix.begin(), matrix.end(), matrix.rows, {.most = 64, .narrow = true},
+                         nullptr);
   EXPECT_EQ(groups.narrow(), nullptr);
+}
+
+// With fixed_order, a row has the same bits beside a row that is too long for whole rows.
+TEST(SpmmCuda, FixedOrderDoesNotDependOnTheLongestRow) {
+  auto edges = test::random_edges(300, 20'000, 5);
+  for (std::size_t e = 0; e < edges.size(); ++e) edges[e].target %= 200;
+  const auto graph_of = [&] {
+    return Csr32(build_csr(test::edge_list<std::uint32_t>(300, edges, false)));
+  };
+  const Csr32 without = graph_of();
+  for (std::uint64_t v = 0; v < 300; ++v) edges.push_back({v, 250, 1});
+  const Csr32 with = graph_of();
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> x(300 * 2);
+  for (float& value : x) value = uniform(random);
+  const Case c{.width = 2, .most = 64, .fixed_order = true};
+  const std::vector<float> zero(x.size());
+  std::vector<float> one = on_gpu(without, c, x, zero, {}), other = on_gpu(with, c, x, zero, {});
+  one.resize(400), other.resize(400);  // of the first 200 rows
+  EXPECT_EQ(one, other);
 }
 
 TEST(SpmmCuda, TilesAreRefusedWhereTheyCannotBe) {

@@ -46,13 +46,13 @@ RemoteEdges remote_edges_of(const DeviceShard& shard) {
   require<DoesNotFitError>(
       shard.own + shard.edges() - shard.local_edges < std::numeric_limits<Slot>::max(),
       "{} rows that are pushed are more than slots can number", shard.edges() - shard.local_edges);
-  std::vector<std::size_t> owner_of(found.slots.size());
+  std::vector<int> owner_of(found.slots.size());  // as a place in shard.halo
   for (std::size_t e = 0; e < found.slots.size(); ++e) {
     const Slot slot = found.slots[e];
     if (slot < shard.own) continue;
     std::size_t block = shard.halo.size() - 1;
     while (shard.halo[block].begin > slot) --block;
-    owner_of[e] = block;
+    owner_of[e] = static_cast<int>(block);
     found.slots[e] = static_cast<Slot>(shard.own + found.rows[block].size());
     found.rows[block].push_back(static_cast<std::uint32_t>(slot - shard.halo[block].begin));
   }
@@ -63,13 +63,13 @@ RemoteEdges remote_edges_of(const DeviceShard& shard) {
     before += rows.size();
   }
   for (std::size_t e = 0; e < found.slots.size(); ++e)
-    if (found.slots[e] >= shard.own) found.slots[e] += begins[owner_of[e]];
+    if (found.slots[e] >= shard.own)
+      found.slots[e] += begins[static_cast<std::size_t>(owner_of[e])];
   return found;
 }
 
 // Rows that one GPU writes to a reader.
 struct PushedBlock {
-  int reader;
   DeviceArray<std::uint32_t> rows;  // of the owner, on its GPU
   float* to;                        // on the reader's GPU
 };
@@ -83,7 +83,7 @@ struct PushedPart {
         local(part, {part.shard.offsets.data(), part.split.data(), part.split.data()}, q),
         remote(part, {part.split.data(), part.split.data(), part.shard.offsets.data() + 1}, q) {}
 
-  RemoteEdges edges;  // its rows until they are given to the owners
+  RemoteEdges edges;  // until the owners have the lists of their rows
   DeviceArray<Slot> slots;
   DeviceArray<float> own;      // rows, stride() apart
   DeviceArray<float> arrived;  // the same, one per remote edge
@@ -109,8 +109,8 @@ class PushedRows : public RivalState {
  public:
   using RivalState::RivalState;
   ~PushedRows() override {
+    on_each([](int, RivalPart&) { cudaDeviceSynchronize(); });  // GPUs write to each other
     on_each([&](int rank, RivalPart&) {
-      cudaDeviceSynchronize();
       if (static_cast<std::size_t>(rank) < rows_.size())
         rows_[static_cast<std::size_t>(rank)].reset();
     });
@@ -167,15 +167,16 @@ class PushedRows : public RivalState {
   void make_rows() override {
     on_each([&](int, RivalPart& part) {
       const std::uint64_t remote = part.shard.edges() - part.shard.local_edges;
+      rows_.push_back(std::make_unique<PushedPart>(part, question()));
       require_room((Bytes(remote) * question().stride() * sizeof(float)).value,
                    "rows for remote edges");
-      rows_.push_back(std::make_unique<PushedPart>(part, question()));
       rows_.back()->arrived = DeviceArray<float>(remote * question().stride());
     });
     for (int step = 1; step < static_cast<int>(rows_.size()); ++step)
       on_each([&](int rank, RivalPart&) {
         add_push(rank, (rank + step) % static_cast<int>(rows_.size()));
       });
+    for (const auto& part : rows_) part->edges = {};
   }
 
   // Gives the owner, whose GPU is current, the list of rows that the reader wants.
@@ -187,7 +188,7 @@ class PushedRows : public RivalState {
       const std::vector<std::uint32_t>& rows = there.edges.rows[block];
       if (halo[block].owner == owner && !rows.empty())
         rows_[static_cast<std::size_t>(owner)]->pushes.push_back(
-            {reader, DeviceArray<std::uint32_t>(std::span<const std::uint32_t>(rows)),
+            {DeviceArray<std::uint32_t>(std::span<const std::uint32_t>(rows)),
              there.arrived.data() + before * question().stride()});
       before += rows.size();
     }

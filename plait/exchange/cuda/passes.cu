@@ -33,7 +33,8 @@ std::vector<RowGroups> make_groups(const DeviceGraph& graph, const std::vector<s
     groups.emplace_back(begin, end, shard.own,
                         RowGroupOptions{.most = graph.group_edges(edges),
                                         .clusters = graph.clusters.data(),
-                                        .skip_empty = !groups.empty()},
+                                        .skip_empty = !groups.empty(),
+                                        .narrow = !graph.fixed_order},
                         stream);
   };
   const EdgeOffset* const end = shard.offsets.data() + 1;

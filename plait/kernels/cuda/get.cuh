@@ -51,7 +51,7 @@ struct DeviceGetArgs {
   // Null: sums are added to y by atomics, as MGG does, which takes no memory but is not repeatable.
   float* partial_sums = nullptr;
 
-  GetTuning tuning = {};  // all but ps and remote_ps, with which the groups were made
+  GetTuning tuning = {};  // all but sums, and ps and remote_ps, which the groups have
 };
 
 // Returns the floats that `partial_sums` needs.

@@ -12,7 +12,6 @@
 
 namespace plait::get_detail {
 
-inline constexpr int kBatch = kGetBatch;    // rows that a lane has in flight
 inline constexpr int kStages = kGetStages;  // batches of a warp in shared memory
 
 // How remote rows are read, and whether groups may have more edges than a warp has lanes.
@@ -129,7 +128,10 @@ template <int kVec, int kLanes, bool kWeighted, Way kWay>
 class GetWarp {
  public:
   // Neighbours that the warp reads at once, and rows of a batch.
-  static constexpr int kNeighbours = kWarp / kLanes, kRows = kBatch * kNeighbours;
+  static constexpr int kNeighbours = kWarp / kLanes;
+  // Rows that a lane has in flight: no more than a chunk of a warp's edges has for it.
+  static constexpr int kBatch = kLanes < kGetBatch ? kLanes : kGetBatch;
+  static constexpr int kRows = kBatch * kNeighbours;
   static constexpr bool kFetches = fetches(kWay), kByWarp = by_warp(kWay),
                         kLong = takes_long_groups(kWay), kInStep = kWay == Way::by_block;
   using Sum = Piece<kVec>;

@@ -25,6 +25,7 @@ struct Counts {
   std::uint32_t short_in_small,
       short_in_large;       // groups that are short in a small and in a large graph
   std::uint32_t few, hubs;  // rows that are cut into few and into many groups
+  std::uint32_t long_rows;  // of more than kNarrowGroup edges
   __host__ __device__ friend Counts operator+(Counts a, Counts b) {
     return {a.edges + b.edges,
             a.squares + b.squares,
@@ -33,7 +34,8 @@ struct Counts {
             a.short_in_small + b.short_in_small,
             a.short_in_large + b.short_in_large,
             a.few + b.few,
-            a.hubs + b.hubs};
+            a.hubs + b.hubs,
+            a.long_rows + b.long_rows};
   }
 };
 
@@ -58,7 +60,8 @@ struct Rows {
             last <= kShortInSmall,
             last <= kShortInLarge,
             many && !hub,
-            hub};
+            hub,
+            edges > kNarrowGroup};
   }
   __host__ __device__ bool skipped(std::uint64_t row) const {
     return skip_empty && end[row] == begin[row];
@@ -113,6 +116,15 @@ __global__ void write_groups(Rows rows, const Counts* before, std::uint32_t few,
 
 RowGroups::RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64_t rows,
                      const RowGroupOptions& options, cudaStream_t stream) {
+  const bool can_be_whole = cut(begin, end, rows, options, stream);
+  if (!options.narrow || options.pool || !can_be_whole || edges_ >= machine().even_edges) return;
+  RowGroupOptions wider = options;
+  wider.most = kNarrowGroup, wider.narrow = false;
+  narrow_ = std::make_unique<const RowGroups>(begin, end, rows, wider, stream);
+}
+
+bool RowGroups::cut(const EdgeOffset* begin, const EdgeOffset* end, std::uint64_t rows,
+                    const RowGroupOptions& options, cudaStream_t stream) {
   require<UsageError>(rows < RowGroup::kPartial, "{} rows on one GPU are more than 2^31 - 1", rows);
   const Rows all{begin, end, rows, options.most, options.skip_empty};
   const std::optional<FromPool>& pool = options.pool;
@@ -141,7 +153,7 @@ RowGroups::RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64
   if (edges_ <= total.groups * EdgeOffset{machine().short_group})
     short_ = most_of_short == kShortInSmall ? total.short_in_small : total.short_in_large;
   partial_rows_ = DeviceArray<std::uint32_t>(total.partial_sums, pool);
-  if (total.groups == 0) return;
+  if (total.groups == 0) return false;
 
   DeviceArray<RowGroup> unsorted(total.groups, scratch_pool);
   DeviceArray<std::uint64_t> keys(total.groups, scratch_pool),
@@ -158,12 +170,7 @@ RowGroups::RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64
                                            key_bits, stream);
   });
   check_cuda(cudaStreamSynchronize(stream), "planning neighbour groups");
-  const bool small = !pool && edges_ < machine().even_edges;
-  if (!small || cut_size() == 0 || options.most >= kNarrowGroup) return;
-  RowGroupOptions wider = options;
-  wider.most = kNarrowGroup;
-  auto narrow = std::make_unique<const RowGroups>(begin, end, rows, wider, stream);
-  if (narrow->cut_size() == 0) narrow_ = std::move(narrow);
+  return cut_size() > 0 && total.long_rows == 0;
 }
 
 }  // namespace plait

@@ -14,8 +14,8 @@
 namespace plait {
 
 // A piece of a row. A row that is one group is written by its warp. The groups of a longer row
-// write partial sums, which are added afterwards, in an order that depends on their number: no
-// atomics, and the same bits each time.
+// write partial sums, which are added afterwards, in an order that depends on their number and the
+// width: no atomics, and the same bits each time.
 struct RowGroup {
   static constexpr std::uint32_t kPartial = 0x80000000u;
 
@@ -32,6 +32,8 @@ struct RowGroupOptions {
   const std::uint32_t* clusters = nullptr;
   // Rows without edges have no group: for sums that are added to y.
   bool skip_empty = false;
+  // Make narrow() too, where it is of use.
+  bool narrow = false;
   // Where the groups' memory comes from; null: not from a pool. Groups that live for one batch
   // take it from one, because other memory is freed only when the GPU has nothing to do; they have
   // no even cut.
@@ -67,12 +69,17 @@ class RowGroups {
   // faster.
   const EvenCut& even() const { return even_; }
   bool gains_by_even_cut() const { return gains_by_even_cut_; }
-  // The groups of the same edges for narrow sums, where they cut no row but these do; else null. In
-  // a small matrix, the launch that adds the sums of cut rows takes longer than a warp takes for a
-  // whole row.
+  // The groups of the same edges for narrow sums, if RowGroupOptions asks for them and they cut no
+  // row but these do; else null. In a small matrix, the launch that adds the sums of cut rows takes
+  // longer than a warp takes for a whole row.
   const RowGroups* narrow() const { return narrow_.get(); }
 
  private:
+  // Makes all but narrow(). Returns whether rows were cut, but none has more than kNarrowGroup
+  // edges.
+  bool cut(const EdgeOffset* begin, const EdgeOffset* end, std::uint64_t rows,
+           const RowGroupOptions& options, cudaStream_t stream);
+
   DeviceArray<RowGroup> groups_;
   DeviceArray<CutRow> cut_;
   DeviceArray<std::uint32_t> partial_rows_;

@@ -375,7 +375,8 @@ std::uint64_t spmm_scratch(const RowGroups& groups, std::uint64_t width) {
 
 void spmm(const DeviceSpmmArgs& given, cudaStream_t stream) {
   DeviceSpmmArgs args = given;
-  if (args.width <= kEvenWidth && !args.fixed_order && args.groups->narrow() != nullptr)
+  if (args.width <= kEvenWidth && args.narrow != NarrowCut::tiles && !args.fixed_order &&
+      args.groups->narrow() != nullptr)
     args.groups = args.groups->narrow();
   const DType x = args.x.type, y = args.y.type;
   require<UsageError>(y == DType::f32 || y == x, "x of {} cannot be summed into y of {}",

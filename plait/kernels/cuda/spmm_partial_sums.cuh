@@ -19,7 +19,7 @@ CutRows cut_rows_of(const Cut& cut) {
 }
 
 // Enqueues y_i (+)= row_scale_i * the sum of the partial sums of row i, for all of these rows. The
-// order in which a row's are added depends on their number alone.
+// order in which a row's are added depends on their number and the width alone.
 void add_partial_sums(const SpmmView& view, const CutRows& cut, DType y, cudaStream_t stream);
 
 }  // namespace plait
