@@ -78,8 +78,14 @@ class GpuSampling : public NeighbourSampling {
     const c10::Stream stream = current_torch_stream(device_);
     const auto memory = pool_->borrow([] { return std::make_unique<UsedBuffers>(); });
     memory->used.block(stream);
-    const GpuSample& found =
-        sampler_->sample(seeds, key, memory->buffers, stream.native_handle(), times);
+    const GpuSample& found = [&]() -> const GpuSample& {
+      try {
+        return sampler_->sample(seeds, key, memory->buffers, stream.native_handle(), times);
+      } catch (...) {  // the hops before may still read the graph
+        stream.synchronize();
+        throw;
+      }
+    }();
     const auto empty = [&](std::uint64_t size) {
       return torch::empty({static_cast<std::int64_t>(size)},
                           torch::device(device_).dtype(torch::kInt64));

@@ -10,7 +10,7 @@ def checked_device(device):
     GPU that there is not, and for any GPU if this build has no GPU engine."""
     try:
         found = torch.device(device)
-    except (RuntimeError, TypeError):
+    except (RuntimeError, TypeError, ValueError, OverflowError):
         found = None
     if found is None or found.type not in ("cpu", "cuda"):
         raise ValueError(f"device is {device!r}; give 'cpu', 'cuda' or 'cuda:N'")
@@ -24,7 +24,8 @@ def checked_device(device):
                          "and a PyTorch with CUDA")
     count = torch.cuda.device_count()
     if found.index is not None and found.index >= count:
-        raise ValueError(f"device is {str(found)!r}, but there are {count} GPUs; give cuda:0 to cuda:{count - 1}")
+        there = "is one GPU; give cuda:0" if count == 1 else f"are {count} GPUs; give cuda:0 to cuda:{count - 1}"
+        raise ValueError(f"device is {str(found)!r}, but there {there}")
     return torch.device("cuda", torch.cuda.current_device() if found.index is None else found.index)
 
 

@@ -53,7 +53,21 @@ class NonEdges:
     def sample(self, count, replace=False):
         """Returns (2, M), pairs in no particular order: M is `count` or, if they are to differ, at most len(self). If
         there are no pairs, M is 0."""
-        return self._pairs.draw(operator.index(count), replace, draw_key()).to(self.device)
+        return self.on_cpu(count, replace).to(self.device)
+
+    def on_cpu(self, count, replace=False):
+        """As sample(), but the pairs stay on the CPU, whatever the device of the edges is."""
+        return self._pairs.draw(operator.index(count), replace, draw_key())
+
+    @property
+    def size(self):
+        """The numbers of nodes that sources and targets are of."""
+        return self._given[1:3]
+
+    @property
+    def ascending(self):
+        """Whether the first node of each pair is below the second."""
+        return self._ascending
 
     def targets(self, source):
         """Returns a node for each node of `source`, (n,), to which no edge leads from there. Raises ValueError for a

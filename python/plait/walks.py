@@ -79,7 +79,7 @@ class RandomWalks:
         find = self._visited_there if on_gpu else self._visited_here
         place, nodes, visits = (each.to(ids.device) for each in find(ids, settings, restart, draw_key()))
         sums = visits.new_zeros(ids.numel()).index_add_(0, place, visits)
-        return torch.stack([nodes, ids[place]]), visits / sums[place]
+        return torch.stack([nodes, ids[place]]), visits.float() / sums[place].float()
 
     def _visited_here(self, ids, settings, restart, key):
         """Returns what plait._visited.most_visited returns, found on the CPU. `settings`: the length and number of
@@ -88,7 +88,7 @@ class RandomWalks:
         return torch.repeat_interleave(offsets.diff()), nodes, visits
 
     def _visited_there(self, ids, settings, restart, key):
-        """Does the same on the device of ids, for so many starts at a time as memory suffices for."""
+        """Does the same on the device of ids, for as many starts at a time as have 2^24 visits."""
         self._visited_here(ids[:0], settings, restart, key)  # checks the settings
         self._walks.walk(ids, 0, 1.0, 1.0, restart, key, 0)  # checks the starts
         length, walks, count = settings

@@ -110,5 +110,26 @@ def test_workers_beside_a_gpu():
     sampler = NeighborSampler(graph(), [2])
     sampler.device = torch.device("cuda", 0)
     with pytest.raises(ValueError, match="^num_workers is 2, but neighbours are drawn on cuda:0 by this process; leave "
-                                         "num_workers out, or give device='cpu'$"):
+                                         "num_workers out, or give device='cpu' to the loader, or to its "
+                                         "NeighborSampler if it has one$"):
         NeighborLoader(graph(), [2], neighbor_sampler=sampler, num_workers=2)
+
+
+class Foreign(torch_geometric.sampler.BaseSampler):
+    """A sampler that is not Plait's, with an attribute of the same name."""
+
+    device = "cuda:0"
+    edge_permutation = None
+
+    def sample_from_nodes(self, inputs, **_):
+        none = torch.empty(0, dtype=torch.long)
+        return torch_geometric.sampler.SamplerOutput(inputs.node, none, none, none, metadata=(inputs.input_id, None))
+
+    def sample_from_edges(self, inputs, neg_sampling=None):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_foreign_sampler_may_have_a_device(workers):
+    loader = NeighborLoader(graph(), [2], neighbor_sampler=Foreign(), batch_size=7, num_workers=workers)
+    assert next(iter(loader)).n_id.tolist() == list(range(7))

@@ -88,6 +88,23 @@ def test_pairs_that_are_given():
         assert negative_pairs(batch) == {(0, 1), (2, 3)}
 
 
+def test_one_set_of_nodes_is_none_of_two():
+    data = graph_of_types()
+    with pytest.raises(ValueError, match="^non_edges has pairs of .* num_nodes$"):
+        LinkNeighborLoader(data, [2], (WRITES, data[WRITES].edge_index), neg_sampling="binary",
+                           non_edges=plait.NonEdges(data[WRITES].edge_index, 1000))
+
+
+@pytest.mark.parametrize("mode", ["binary", "triplet"])
+def test_edges_on_a_gpu_do_not_take_workers_there(mode):
+    pairs = plait.NonEdges(dense(30, [(0, 1), (2, 3), (4, 5)]).edge_index, 30)
+    pairs.device = torch.device("cuda", 0)  # as of edges that were there
+    data = graph(nodes=30, edges=100, isolated=0)
+    index = torch.tensor([[0, 2, 4], [1, 3, 5]])
+    loader = LinkNeighborLoader(data, [2], index, neg_sampling=mode, batch_size=3, non_edges=pairs, num_workers=2)
+    assert all(batch.n_id.device.type == "cpu" for batch in loader)
+
+
 @pytest.mark.parametrize("kind", [WRITES, ("paper", "cites", "paper")])
 @pytest.mark.parametrize("stores", [False, True])
 def test_types(kind, stores):
@@ -140,8 +157,14 @@ WEIGHTED = {"mode": "binary", "amount": 1, "src_weight": torch.ones(60)}
 WRONG = {
     "non_edges is given, but there are no negative edges without neg_sampling; give it, too":
         lambda: batches(graph(), [2], non_edges=True),
-    "non_edges is 1; give True, False or a plait.NonEdges":
+    "non_edges is of type int; give True, False or a plait.NonEdges":
         lambda: batches(graph(), [2], neg_sampling="binary", non_edges=1),
+    "non_edges has pairs of 61 sources and 61 targets, but there are 60 and 60 nodes; give plait.NonEdges these as "
+    "num_nodes":
+        lambda: batches(graph(), [2], neg_sampling="binary", non_edges=plait.NonEdges(graph().edge_index, 61)),
+    "non_edges has ascending pairs, but a triplet's negative nodes are targets of any source; leave ascending out":
+        lambda: batches(graph(), [2], neg_sampling="triplet",
+                        non_edges=plait.NonEdges(graph().edge_index, 60, ascending=True)),
     "non_edges draws all pairs equally likely; leave src_weight and dst_weight out":
         lambda: batches(graph(), [2], neg_sampling=WEIGHTED, non_edges=True),
     "non_edges does not regard times of nodes, so that negative nodes could be later than their edge; leave it out":

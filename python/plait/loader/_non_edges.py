@@ -17,15 +17,19 @@ def pairs_without_edges(given, sampler, inputs):
     if sampler.node_time is not None:
         raise ValueError("non_edges does not regard times of nodes, so that negative nodes could be later than their "
                          "edge; leave it out")
+    kind = inputs.input_type
+    sources, targets = (sampler.count(kind and kind[end]) for end in (0, 2))
     if isinstance(given, NonEdges):
+        if given.size != (sources, targets):
+            raise ValueError(f"non_edges has pairs of {given.size[0]} sources and {given.size[1]} targets, but there are "
+                             f"{sources} and {targets} nodes; give plait.NonEdges these as num_nodes")
         return given
     if given is not True:
-        raise ValueError(f"non_edges is {given!r}; give True, False or a plait.NonEdges")
-    kind = inputs.input_type
+        raise ValueError(f"non_edges is of type {type(given).__name__}; give True, False or a plait.NonEdges")
     known = torch.cat([sampler.edges_of(kind), torch.stack([inputs.row, inputs.col]).long()], dim=1)
     if kind is None or kind[0] == kind[2]:
-        return NonEdges(known, sampler.count(kind and kind[0]))
-    return NonEdges(known, (sampler.count(kind[0]), sampler.count(kind[2])))
+        return NonEdges(known, sources)
+    return NonEdges(known, (sources, targets))
 
 
 class NonEdgeSampling(NegativeSampling):
@@ -38,6 +42,9 @@ class NonEdgeSampling(NegativeSampling):
             raise ValueError("non_edges is given, but there are no negative edges without neg_sampling; give it, too")
         if sampling.src_weight is not None or sampling.dst_weight is not None:
             raise ValueError("non_edges draws all pairs equally likely; leave src_weight and dst_weight out")
+        if sampling.is_triplet() and pairs.ascending:
+            raise ValueError("non_edges has ascending pairs, but a triplet's negative nodes are targets of any source; "
+                             "leave ascending out")
         found = cls(sampling.mode, sampling.amount)
         found.pairs = pairs
         return found
@@ -49,10 +56,10 @@ class NonEdgeSampling(NegativeSampling):
             source = inputs.row.repeat(self.amount) if disjoint else inputs.row.repeat_interleave(self.amount)
             return _Drawn(self, {"dst": self.pairs.targets(source)})
         count = math.ceil(inputs.row.numel() * self.amount)
-        pairs = self.pairs.sample(count, replace=count > len(self.pairs))
+        pairs = self.pairs.on_cpu(count, replace=count > len(self.pairs))
         if pairs.size(1) < count:
             raise ValueError("all pairs of nodes are edges, so that there are no negative edges; leave non_edges out")
-        return _Drawn(self, dict(zip(("src", "dst"), pairs.cpu())))
+        return _Drawn(self, dict(zip(("src", "dst"), pairs)))
 
 
 class _Drawn(NegativeSampling):

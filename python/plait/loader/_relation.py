@@ -99,10 +99,14 @@ class Relation:
 
     def pairs(self):
         """Returns (2, E) on the CPU: the source and the target of each edge, by target."""
-        return torch.stack([self.row.long(), torch.repeat_interleave(self.colptr.diff())]).cpu()
+        return torch.stack([self.row.cpu().long(), torch.repeat_interleave(self.colptr.cpu().diff())])
 
     def _named(self, places):
-        return places if self._edge_ids is None else self._edge_ids[places].long()
+        if self._edge_ids is None:
+            return places
+        if self._edge_ids.is_cuda:  # they stay until this stream has read them, even if the sampler goes
+            self._edge_ids.record_stream(torch.cuda.current_stream(self._edge_ids.device))
+        return self._edge_ids[places].long()
 
     def __getstate__(self):
         return {**self.__dict__, "_made": {}}

@@ -7,6 +7,7 @@ import torch
 import torch_geometric.loader
 from torch_geometric.data import Data, HeteroData
 
+from plait._devices import checked_device
 from plait._ids import check_ids
 from plait.loader._checks import check_length, check_times
 from plait.loader._non_edges import NonEdgeSampling, pairs_without_edges
@@ -26,13 +27,17 @@ class _Sampled:
         given.apply_defaults()
         options = given.arguments
         sampler = options["neighbor_sampler"]
+        workers = options["kwargs"].get("num_workers", 0)
         if sampler is None:
+            if device is not None and workers > 0:
+                _check_workers(workers, checked_device(device))
             sampler = options["neighbor_sampler"] = _sampler_of(options, device)
         elif device is not None:
             raise ValueError("device is given beside neighbor_sampler, which has its own; leave it out")
-        place = getattr(sampler, "device", torch.device("cpu"))
+        place = sampler.device if isinstance(sampler, NeighborSampler) else torch.device("cpu")
         if place.type == "cuda":
-            _check_workers(options["kwargs"], place)
+            _check_workers(workers, place)
+            options["kwargs"].pop("pin_memory", None)  # batches on a GPU do not need it
         self._place = place if place.type == "cuda" or device is not None else None
         theirs(*given.args, **given.kwargs)
 
@@ -62,13 +67,11 @@ def _sampler_of(options, device):
     return NeighborSampler(**{name: options[name] for name in _OF_SAMPLER}, share_memory=workers > 0, device=device)
 
 
-def _check_workers(options, device):
-    """Raises ValueError if there are workers. Pinned memory, which batches on a GPU do not need, is left out."""
-    workers = options.get("num_workers", 0)
-    if workers > 0:
+def _check_workers(workers, device):
+    """Raises ValueError if there are workers beside a GPU."""
+    if workers > 0 and device.type == "cuda":
         raise ValueError(f"num_workers is {workers}, but neighbours are drawn on {device} by this process; leave "
-                         "num_workers out, or give device='cpu'")
-    options.pop("pin_memory", None)
+                         "num_workers out, or give device='cpu' to the loader, or to its NeighborSampler if it has one")
 
 
 def _outline(data, sampler):
@@ -125,7 +128,11 @@ class LinkNeighborLoader(_Sampled, torch_geometric.loader.LinkNeighborLoader):
 
     @accepts(torch_geometric.loader.LinkNeighborLoader.__init__, device=None, non_edges=False)
     def __init__(self, *args, device=None, non_edges=False, **kwargs):
-        self._make(torch_geometric.loader.LinkNeighborLoader.__init__, device, args, kwargs)
+        theirs = torch_geometric.loader.LinkNeighborLoader.__init__
+        given = inspect.signature(theirs).bind(self, *args, **kwargs).arguments
+        if non_edges is not False and given.get("neg_sampling") is None and not given.get("neg_sampling_ratio"):
+            raise ValueError("non_edges is given, but there are no negative edges without neg_sampling; give it, too")
+        self._make(theirs, device, args, kwargs)
         if isinstance(self.link_sampler, NeighborSampler):
             self._check_input()
         if non_edges is not False:

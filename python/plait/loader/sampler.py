@@ -59,6 +59,7 @@ class NeighborSampler(_THEIRS):
         else:
             self.relation = Relation(Edges(self.colptr, self.row, self.perm), self.num_nodes,
                                      Values(self.edge_weight, self.edge_time, self.node_time), self.device)
+        self.perm = None  # samples have the ids of edges
         self._prepare()
 
     def _device_of_edges(self, data):
