@@ -1,6 +1,6 @@
 """Reads hardware counters of the kernels of one aggregation, by settings, for docs/studies.md.
 
-    counters.py PLAIT FILE GRAPH [--width 64]
+    counters.py PLAIT FILE GRAPH NAME [--width 64]
 
 Runs `plait bench aggregate GRAPH --gpus 1` under Nsight Compute (ncu) once for each entry of ENTRIES, and writes
 one line per entry to FILE (bench/measured/README.md): times and bytes are of all kernels of a step, added; rates
@@ -16,7 +16,7 @@ import sys
 
 from results import line_of
 
-KERNELS = "get_kernel|add_partial_sums|spmm_kernel|add_few|add_hubs|csrmm"
+KERNELS = "get_kernel|add_partial_sums|spmm_kernel|add_few|add_hubs"
 # By the key of a line: the counter, and the number that turns it into the key's unit. Sums are added.
 SUMS = {"kernel_ms": ("gpu__time_duration.sum", 1e-6),
         "read_mb": ("dram__bytes_read.sum", 1e-6),
@@ -29,7 +29,8 @@ RATES = {"l1_hits": "l1tex__t_sector_hit_rate.pct",
 
 
 def get(**settings):
-    return ["--strategies", "get", *(word for key, value in settings.items() for word in (f"--{key}", value))]
+    return ["--strategies", "get", *([] if "get" in settings else ["--get", "async"]),
+            *(word for key, value in settings.items() for word in (f"--{key}", value))]
 
 
 ENTRIES = {
@@ -40,7 +41,6 @@ ENTRIES = {
     **{f"{mode}, wpb {wpb}": get(get=mode, wpb=wpb) for mode in ("async", "blocking") for wpb in (1, 4, 16)},
     **{f"pipelined, {order}": ["--strategies", "pipelined", "--reorder", order]
        for order in ("none", "degree", "communities")},
-    "cusparse": ["--strategies", "cusparse"],
 }
 
 
@@ -55,7 +55,7 @@ def counters(plait, graph, width, options):
         ["ncu", "--clock-control", "none", "--csv", "--target-processes", "all", "--metrics", metrics, "-k",
          f"regex:{KERNELS}", "-c", "12", plait, "bench", "aggregate", str(graph), "--gpus", "1", "--widths", str(width),
          "--repetitions", "1", "--quiet", "--gpu-timeout", "0", "--timeout", "300", *map(str, options)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        capture_output=True, check=False, text=True)
     lines = [line for line in found.stdout.splitlines() if line.startswith('"')]
     if found.returncode != 0 or not lines:
         raise SystemExit(f"ncu: {found.stderr.strip() or found.stdout.strip()[-500:]}")
@@ -70,6 +70,7 @@ def main():
     parser.add_argument("plait")
     parser.add_argument("file", type=pathlib.Path)
     parser.add_argument("graph", type=pathlib.Path)
+    parser.add_argument("name")
     parser.add_argument("--width", type=int, default=64)
     o = parser.parse_args()
     with o.file.open("a") as out:
@@ -78,7 +79,7 @@ def main():
             fields = {key: scale * sum(k[metric] for k in kernels.values()) for key, (metric, scale) in SUMS.items()}
             longest = max(kernels.values(), key=lambda k: k["gpu__time_duration.sum"])
             fields |= {key: longest[metric] for key, metric in RATES.items()}
-            line = line_of("counters", {"graph": o.graph.stem, "width": o.width, "name": name}, **fields)
+            line = line_of("counters", {"graph": o.name, "width": o.width, "name": name}, **fields)
             out.write(line)
             out.flush()
             print(name, json.dumps({k: round(v, 3) for k, v in fields.items()}), file=sys.stderr, flush=True)

@@ -7,6 +7,7 @@ times of each strategy and width (`plait tune`) to FILE, one line each (bench/me
 time is the least of the medians of all runs, which `medians` lists."""
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -45,14 +46,15 @@ def main():
 
     with o.file.open("w") as out:
         for ranks in (int(r) for r in o.ranks.split(",")):
+            run = {"processors": os.cpu_count(), "ranks": ranks}
             for rate in printed("doctor", "--measure", "--ranks", ranks)["rates"]:
-                out.write(line_of("cpu-rates", {"ranks": ranks, "rate": rate["rate"], "row_bytes": rate["row_bytes"] or 0},
-                                  value=rate["value"]))
+                case = {"rate": rate["rate"], "row_bytes": rate["row_bytes"] or 0}
+                out.write(line_of("cpu-rates", run | case, value=rate["value"]))
             for name in o.names or GRAPHS:
                 graph = o.graphs / f"ranks-{name}.plait"
                 if not graph.exists():
                     printed("generate", *GRAPHS[name].split(), "-o", graph)
-                case = {"graph": name, "ranks": ranks}
+                case = run | {"graph": name}
                 span = printed("info", graph)["averaged_edge_span"]
                 parts = printed("partition", graph, "--ranks", ranks, "--partition", "edges")["schemes"][0]["ranks"]
                 for rank, part in enumerate(parts):

@@ -103,8 +103,8 @@ constexpr std::array kParameters{
         [](const GetTuning& t) { return t.dw ? fmt::to_string(*t.dw) : std::string(kByWidth); }},
     GetParameter{
         "--sums", "ordered, atomic", true, "ordered",
-        "Add the sums of a row's groups in order, for the same bits each time, or by "
-        "atomics, which takes no memory",
+        "Add the sums of a row's groups in order, up to 8 GiB of them, for the same bits each "
+        "time, or by atomics, which takes no memory",
         [](GetTuning& t, std::string_view value) {
           t.sums = static_cast<GroupSums>(place_of_word("--sums", value, kSums));
         },

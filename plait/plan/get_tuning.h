@@ -16,8 +16,10 @@ enum class ReadBy { thread, warp, block };
 
 // How the sums of a row's groups come together.
 enum class GroupSums {
-  ordered,  // written, and added in order: the same bits each time
-  atomic,   // added to y by atomics, as MGG does: takes no memory, but bits vary
+  // Written, and added in order: the same bits each time. Sums that would take more than
+  // MachineProfile::get_partial_sums bytes are added by atomics all the same.
+  ordered,
+  atomic,  // added to y by atomics, as MGG does: takes no memory, but bits vary
 };
 
 // None of the settings changes results beyond rounding. `ps`, `remote_ps` and `dw` change the order
