@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "plait/aggregate/cuda/rival_state.cuh"
+#include "plait/base/cuda/own_stream.cuh"
 #include "plait/base/error.h"
 #include "plait/base/saturating.h"
 #include "plait/kernels/cuda/copy_rows.cuh"
@@ -15,22 +16,6 @@
 
 namespace plait {
 namespace {
-
-// A stream that does not wait for the default one.
-class PushStream {
- public:
-  PushStream() {
-    check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream");
-  }
-  ~PushStream() { cudaStreamDestroy(stream_); }
-  PushStream(const PushStream&) = delete;
-  PushStream& operator=(const PushStream&) = delete;
-
-  cudaStream_t get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
 
 // The remote edges of one reader.
 struct RemoteEdges {
@@ -89,7 +74,7 @@ struct PushedPart {
   DeviceArray<float> arrived;  // the same, one per remote edge
   RivalSum local, remote;
   std::vector<PushedBlock> pushes;  // to the ranks that follow this one, and round
-  PushStream stream;
+  OwnStream stream;
   DeviceEvent copied;  // own rows
 };
 

@@ -14,6 +14,7 @@
 #include <functional>
 
 #include "plait/base/cuda/cuda.cuh"
+#include "plait/base/cuda/own_stream.cuh"
 #include "plait/base/error.h"
 #include "plait/base/random.h"
 #include "plait/exchange/cuda/machine_rates.h"
@@ -93,18 +94,6 @@ class HostTable {
 
  private:
   void* data_ = nullptr;
-};
-
-class Stream {
- public:
-  Stream() { check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"); }
-  ~Stream() { cudaStreamDestroy(stream_); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  cudaStream_t get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
 };
 
 unsigned attribute(cudaDeviceAttr which) {
@@ -262,7 +251,7 @@ class GpuRates {
   std::unique_ptr<DeviceHeap> heap_;
   DeviceSignals signals_;
   HostTable host_;
-  Stream stream_;
+  OwnStream stream_;
   DeviceEvent begin_, end_;
   DeviceArray<std::uint32_t> kept_;
   const unsigned units_;    // multiprocessors

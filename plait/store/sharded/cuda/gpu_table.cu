@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "plait/base/cuda/cuda.cuh"
+#include "plait/base/cuda/own_stream.cuh"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/memory.h"
@@ -39,24 +40,6 @@ class Stage {
   DeviceArray<std::byte> there_;
   void* here_ = nullptr;
   DeviceEvent free_;  // the GPU has read the stage
-};
-
-// A stream of this object, which waits for its work.
-class OwnStream {
- public:
-  OwnStream() {
-    check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream");
-  }
-  ~OwnStream() {
-    cudaStreamSynchronize(stream_);
-    cudaStreamDestroy(stream_);
-  }
-  OwnStream(const OwnStream&) = delete;
-  OwnStream& operator=(const OwnStream&) = delete;
-  cudaStream_t get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
 };
 
 // Fills a part of the table, in memory of this GPU. Returns when it is there.
