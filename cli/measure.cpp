@@ -81,6 +81,14 @@ json to_json(const Measured& m, const Session& session) {
           {"kept", m.path.empty() ? json(nullptr) : json(m.path)}};
 }
 
+// Throws an Error that ends with a remedy if rates cannot be kept.
+void check_folder(const std::string& folder, const MachineKey& key) try {
+  check_kept_machine(folder, key);
+} catch (const Error& error) {
+  throw Error(fmt::format(
+      "{}; PLAIT_MACHINES names another folder, or, if it is empty, keeps nothing", error.what()));
+}
+
 void measure(const Session& session, World& world) {
   const bool gpus = session.gpus > 0;
   Measured m{
@@ -89,7 +97,7 @@ void measure(const Session& session, World& world) {
       .path = ""};
   const std::string folder = kept_machines_folder();
   on_all_or_none(world, [&] {  // before all the work
-    if (world.rank() == 0) check_kept_machine(folder, m.key);
+    if (world.rank() == 0) check_folder(folder, m.key);
   });
   {
     const Phase phase("measuring the machine");

@@ -34,6 +34,14 @@ struct Options {
   std::vector<StudyEntry> entries;
 };
 
+// Returns the names of known graphs.
+std::vector<std::string_view> known_graphs() {
+  std::vector<std::string_view> names;
+  for (const DcsbmOptions& preset : dcsbm_presets()) names.push_back(preset.name);
+  for (const CrawlPreset& preset : crawl_presets()) names.push_back(preset.name);
+  return names;
+}
+
 bool is_crawl(const std::string& name) {
   return std::ranges::find(crawl_presets(), name, &CrawlPreset::name) != crawl_presets().end();
 }
@@ -113,7 +121,9 @@ void prepare(Options& o, const Study& study, const CLI::App& command, Session& s
   require<UsageError>(o.input.ranks >= study.least_ranks,
                       "study {} needs {} ranks, as one rank moves no rows; add --{} {}", study.name,
                       study.least_ranks, session.gpus > 0 ? "gpus" : "ranks", study.least_ranks);
-  if (o.graph.empty() && !is_crawl(o.like)) dcsbm_preset(o.like);  // throws for an unknown name
+  const std::vector<std::string_view> known = known_graphs();
+  require<UsageError>(!o.graph.empty() || std::ranges::find(known, o.like) != known.end(),
+                      "--like {} is not one of {}", o.like, fmt::join(known, ", "));
   o.input.route.gpu = session.gpus > 0;
   o.entries = study.entries(o.input);
   require_open(study, command, o);
@@ -134,12 +144,9 @@ void run(Options& o, Session& session) {
 
 void add_graph_options(CLI::App* command, Options& o) {
   command->add_option("graph", o.graph, "Graph file; without it, a graph is made (--like)");
-  std::vector<std::string_view> names;
-  for (const DcsbmOptions& preset : dcsbm_presets()) names.push_back(preset.name);
-  for (const CrawlPreset& preset : crawl_presets()) names.push_back(preset.name);
   show_words(
       command->add_option("--like", o.like, "Known graph to make one like")->capture_default_str(),
-      fmt::format("{}", fmt::join(names, ",")));
+      fmt::format("{}", fmt::join(known_graphs(), ",")));
   command->add_option("--scale", o.scale, "Factor of the vertices and edges of --like")
       ->check(CLI::Range(1e-6, 1.0))
       ->capture_default_str();

@@ -50,5 +50,5 @@ def test_mistakes(plait, tmp_path):
     if not plait.json("doctor")["gpus"]:
         plait.fails(USAGE, "doctor", "--measure", "--gpus", 1, names=["GPU"])
     (tmp_path / "file").write_text("")
-    plait.fails(FAILED, "doctor", "--measure", "--ranks", 2, names=["cannot be made"],
+    plait.fails(FAILED, "doctor", "--measure", "--ranks", 2, names=["cannot be made", "PLAIT_MACHINES names another"],
                 env=environment(PLAIT_MACHINES=str(tmp_path / "file" / "machines")))

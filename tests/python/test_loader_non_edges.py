@@ -74,6 +74,13 @@ def test_the_last_pairs_are_found():
         assert negative_pairs(batch) == {(1, 5), (7, 2), (11, 3)}
 
 
+def test_pairs_of_a_batch_differ():
+    pairs = plait.NonEdges(dense(30, [(u, u + 1) for u in range(20)]).edge_index, 30)
+    batch, = batches(graph(nodes=30, edges=100, isolated=0), [2], torch.arange(20).expand(2, -1), batch_size=20,
+                     neg_sampling="binary", non_edges=pairs)
+    assert len(negative_pairs(batch)) == 20
+
+
 def test_pairs_in_edge_label_index_are_none():
     """As edges that are held back for supervision."""
     held = torch.tensor([[1, 7], [5, 2]])
