@@ -19,7 +19,7 @@ def lines(plait, *arguments):
 
 
 def test_values_computed_by_hand(plait, ring):
-    asked = (ring, "--partition", "edges", "--width", 64)
+    asked = (ring, "--partition", "edges", "--width", 64, "--get", "async")
     said = dict((" ".join(words[:1]), words[1]) for words in lines(plait, *asked))
     assert said["groups"] == "4 local and 2 remote groups, of the rank with the most"
     # Shared memory: 4 warps of 2 * 4 * 32 * 16 bytes. Warps: 4 groups, 2 per warp. 14 * 17 KiB > 228 KiB.
@@ -37,6 +37,8 @@ def test_values_computed_by_hand(plait, ring):
     assert said["MGG's"].endswith("outside of its space of search")
     said = dict((words[0], words[1]) for words in lines(plait, *asked, "--ps", "none"))
     assert said["MGG's"] == "model   has no settings without neighbour partitioning"
+    said = dict((words[0], words[1]) for words in lines(plait, *asked[:-2]))  # blocking: rows go to registers
+    assert said["here"] == "0 bytes of shared memory per block, 2 warps, 1 blocks, 8 of them at once on a multiprocessor"
 
 
 def test_other_strategies_say_nothing_of_get(plait, ring):
