@@ -1,4 +1,4 @@
-// What the local moves (merge.h) know on the CPU. Internal to this room.
+// The state of the local moves (merge.h) on the CPU. Internal to this room.
 #pragma once
 
 #include <cstdint>

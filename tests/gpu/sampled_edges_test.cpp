@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include "plait/base/cuda/cuda.cuh"
+#include "plait/base/cuda/own_stream.cuh"
 #include "plait/base/row_stride.h"
 #include "tests/support/sampled_edges_case.h"
 
@@ -17,21 +17,6 @@ namespace plait::test {
 namespace {
 
 constexpr std::uint64_t kWidths[] = {1, 3, 4, 16, 100, 257};
-
-class Stream {
- public:
-  Stream() { check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"); }
-  ~Stream() {
-    cudaStreamSynchronize(stream_);
-    cudaStreamDestroy(stream_);
-  }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  cudaStream_t get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
 
 // Returns the edges in memory of the GPU.
 GpuSampledEdges on_gpu(const SampledEdges& edges) {
@@ -129,7 +114,7 @@ class Both {
   }
 
   double tolerance_;
-  Stream aside_, work_;
+  OwnStream aside_, work_;
   std::vector<std::unique_ptr<Aggregator>> gpu_;
 };
 
@@ -273,7 +258,7 @@ TEST(SampledEdgesCuda, RowsAndEdgesMayBeMissing) {
 
 TEST(SampledEdgesCuda, ManyBatchesShareThePool) {
   std::mt19937 random(5);
-  const Stream aside, work;
+  const OwnStream aside, work;
   const Sampled s = random_sample(random, 500, 2000);
   const auto x = random_floats(random, 2000 * 20);
   const DeviceArray<float> x_there{std::span<const float>(x)};

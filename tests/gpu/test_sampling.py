@@ -113,7 +113,7 @@ def test_batches_are_the_cpus(kind, shape):
     options, seeds = dict(KINDS[kind]), seeds_of(data)
     if "input_time" in options:
         options["input_time"] = torch.randint(-6, 22, seeds.shape, generator=torch.Generator().manual_seed(2))
-    # Of edges that bidirectional samples join, any gives its id and its attributes.
+    # A bidirectional sample joins edges, any of which gives its id and its attributes.
     without = [key for key in ("e_id", *data.keys()) if key == "e_id" or (key != "edge_index" and data.is_edge_attr(key))]
     for fanouts in FANOUTS:
         check(NeighborLoader, data, fanouts, seeds, batch_size=64, without=without if kind == "bidirectional" else (),

@@ -1,5 +1,5 @@
-// What rivals of strategy `get` have in common (rival_bench.h): the parts of all ranks, each on its
-// GPU, which rank 0's process drives. Internal to this room.
+// The state that rivals of strategy `get` share (rival_bench.h): the parts of all ranks, each on
+// its GPU, which rank 0's process drives. Internal to this room.
 #pragma once
 
 #include <functional>

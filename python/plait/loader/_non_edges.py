@@ -37,9 +37,7 @@ class NonEdgeSampling(NegativeSampling):
 
     @classmethod
     def of(cls, sampling, pairs):
-        """Returns `sampling`, which may be None if there is none, with pairs to draw from."""
-        if sampling is None:
-            raise ValueError("non_edges is given, but there are no negative edges without neg_sampling; give it, too")
+        """Returns `sampling` with pairs to draw from."""
         if sampling.src_weight is not None or sampling.dst_weight is not None:
             raise ValueError("non_edges draws all pairs equally likely; leave src_weight and dst_weight out")
         if sampling.is_triplet() and pairs.ascending:

@@ -27,7 +27,7 @@ class Edges(typing.NamedTuple):
 
 
 class Values(typing.NamedTuple):
-    """What edges are drawn by. Weights and times of edges are in the order of Edges.row; None: there are none."""
+    """The values by which edges are drawn. Weights and times of edges are in the order of Edges.row; None: there are none."""
 
     weights: torch.Tensor | None = None
     edge_times: torch.Tensor | None = None

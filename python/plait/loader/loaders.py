@@ -19,7 +19,7 @@ _OF_SAMPLER = ("data", "num_neighbors", "subgraph_type", "replace", "disjoint", 
 
 
 class _Sampled:
-    """What both loaders do: the sampler is Plait's, and batches come to its device."""
+    """The part that both loaders share: the sampler is Plait's, and batches come to its device."""
 
     def _make(self, theirs, device, args, kwargs):
         """Calls the constructor `theirs` with a sampler, if none is given."""
