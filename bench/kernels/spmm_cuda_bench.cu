@@ -13,7 +13,7 @@
 // has one line: cuSPARSE's best time, and Plait's times with the ratio of cuSPARSE's to each; FILE
 // (build/bench/spmm-cuda.json) receives the times as JSON:
 //   sum        fp32, edges without weights, groups in order of size alone
-//   clustered  the same, groups ordered by clusters of rows, as Plait runs them
+//   clustered  the same, groups in the order of reorder/work_order.h, as Plait runs them
 //   weighted   fp32, one weight per edge, clustered
 //   bf16       bf16 storage of x and y, groups in order of size alone
 //   bf16c      the same, clustered
@@ -42,7 +42,7 @@
 #include "plait/kernels/cuda/cusparse.cuh"
 #include "plait/kernels/cuda/spmm.cuh"
 #include "plait/kernels/row_cut.h"
-#include "plait/reorder/cuda/clusters.cuh"
+#include "plait/reorder/cuda/work_order.cuh"
 
 namespace plait {
 namespace {
@@ -112,15 +112,14 @@ struct Matrix {
     const Stopwatch watch;
     const std::uint32_t most = group_size(edges, rows);
     by_size = std::make_unique<RowGroups>(begin(), end(), rows,
-                                          RowGroupOptions{.most = most, .narrow = true}, nullptr);
+                                          RowGroupOptions{.most = most, .whole = true}, nullptr);
     group_ms = watch.seconds() * 1e3;
     const Stopwatch cluster_watch;
-    const auto labels =
-        find_clusters(begin(), end(), columns.data(), rows, kClusterRounds, nullptr);
+    const auto labels = order_of_work(begin(), end(), columns.data(), rows, nullptr);
     cluster_ms = cluster_watch.seconds() * 1e3;
     by_cluster = std::make_unique<RowGroups>(
         begin(), end(), rows,
-        RowGroupOptions{.most = most, .clusters = labels.data(), .narrow = true}, nullptr);
+        RowGroupOptions{.most = most, .clusters = labels.data(), .whole = true}, nullptr);
   }
   const EdgeOffset* begin() const { return offsets.data(); }
   const EdgeOffset* end() const { return offsets.data() + 1; }

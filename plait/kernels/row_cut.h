@@ -35,8 +35,9 @@ inline std::uint32_t short_group(EdgeOffset edges) {
   return edges <= 256 * EdgeOffset{machine().warps_at_once} ? kShortInSmall : kShortInLarge;
 }
 
-// The most edges of a group of a narrow sum (RowGroups::narrow()): eight for each lane of a warp.
-inline constexpr std::uint32_t kNarrowGroup = 256;
+// The most edges of a row that is not cut in a small matrix (RowGroups::whole()): eight for each
+// lane of a warp.
+inline constexpr std::uint32_t kWholeRow = 256;
 
 // The most edges of a group if sums must not depend on which other rows there are.
 inline constexpr std::uint32_t kFixedGroup = 512;

@@ -8,9 +8,11 @@
 #include "plait/base/row_stride.h"
 #include "plait/graph/generate.h"
 #include "plait/graph/shapes.h"
+#include "plait/graph/zoo.h"
 #include "plait/kernels/cuda/spmm.cuh"
 #include "plait/kernels/row_cut.h"
 #include "plait/reorder/cuda/clusters.cuh"
+#include "plait/reorder/cuda/work_order.cuh"
 #include "tests/gpu/device_matrix.h"
 #include "tests/support/random_graph.h"
 
@@ -30,6 +32,7 @@ struct Case {
   std::uint64_t before = 0;  // elements before the first row of y
   NarrowCut narrow = NarrowCut::automatic;
   bool fixed_order = false;
+  bool whole = true;  // rows of a small matrix are not cut, if none is long
 
   std::uint64_t x_stride() const { return slots ? row_stride(width, x) : width + padding; }
   std::uint64_t y_stride() const { return width + padding; }
@@ -42,9 +45,9 @@ std::ostream& operator<<(std::ostream& out, const Case& c) {
   return out << fmt::format(
              "width {} x {} y {} weighted {} scaled {} accumulate {} most {} slice {} padding {} "
              "slots "
-             "{} before {} narrow {}",
+             "{} before {} narrow {} whole {}",
              c.width, to_string(c.x), to_string(c.y), c.weighted, c.scaled, c.accumulate, c.most,
-             c.slice_bytes, c.padding, c.slots, c.before, static_cast<int>(c.narrow));
+             c.slice_bytes, c.padding, c.slots, c.before, static_cast<int>(c.narrow), c.whole);
 }
 
 std::vector<float> expected(const Csr32& graph, const Case& c, const std::vector<float>& x,
@@ -75,7 +78,7 @@ std::vector<float> on_gpu(const Csr32& graph, const Case& c, const std::vector<f
     clusters = find_clusters(matrix.begin(), matrix.end(), matrix.columns.data(), matrix.rows,
                              kClusterRounds, nullptr);
   const RowGroups groups(matrix.begin(), matrix.end(), matrix.rows,
-                         {.most = c.most, .clusters = clusters.data(), .narrow = true}, nullptr);
+                         {.most = c.most, .clusters = clusters.data(), .whole = c.whole}, nullptr);
   const DeviceArray<std::byte> x_there(test::stored_as(c.x, x));
   DeviceArray<std::byte> y_there(test::stored_as(c.y, before));
   const DeviceArray<float> scale_there(scale);
@@ -102,6 +105,11 @@ void check(const Csr32& graph, const Case& c, unsigned seed = 1) {
     Case by_groups = c;
     by_groups.narrow = NarrowCut::groups;
     check(graph, by_groups, seed);
+  }
+  if (c.whole && c.most < 2048) {
+    Case cut = c;
+    cut.whole = false;
+    check(graph, cut, seed);
   }
   const auto x = test::exact_values(graph.vertices() * c.x_stride(), seed);
   const auto before = test::exact_values(c.before + graph.vertices() * c.y_stride(), seed + 1);
@@ -231,20 +239,20 @@ TEST(SpmmCuda, NarrowSumsByTiles) {
     }
 }
 
-// Narrow sums of a small matrix take whole rows of up to 256 edges, wide sums cut them.
-TEST(SpmmCuda, NarrowSumsOfASmallMatrixCutNoRow) {
+// Rows of a small matrix are not cut if none has more than 256 edges.
+TEST(SpmmCuda, SumsOfASmallMatrixCutNoRow) {
   const auto clique = [](std::uint64_t vertices) {
     return std::get<Csr32>(build_csr(generate_cliques(vertices, vertices)));
   };
   for (const std::uint64_t vertices : {66, 200, 257, 258}) {
     const Csr32 graph = clique(vertices);
     const DeviceCsr matrix(graph);
-    const RowGroups groups(matrix.begin(), matrix.end(), matrix.rows, {.most = 64, .narrow = true},
+    const RowGroups groups(matrix.begin(), matrix.end(), matrix.rows, {.most = 64, .whole = true},
                            nullptr);
     EXPECT_GT(groups.cut_size(), 0u);
-    ASSERT_EQ(groups.narrow() != nullptr, vertices <= kNarrowGroup + 1) << vertices;
-    if (groups.narrow() != nullptr) {
-      EXPECT_EQ(groups.narrow()->size(), vertices);
+    ASSERT_EQ(groups.whole() != nullptr, vertices <= kWholeRow + 1) << vertices;
+    if (groups.whole() != nullptr) {
+      EXPECT_EQ(groups.whole()->size(), vertices);
     }
     for (const std::uint64_t width : {1, 2, 3, 4, 5, 8})
       for (const DType x : {DType::f32, DType::bf16})
@@ -259,9 +267,31 @@ TEST(SpmmCuda, NarrowSumsOfASmallMatrixCutNoRow) {
   }
   const Csr32 large = clique(400);  // 159,600 edges
   const DeviceCsr matrix(large);
-  const RowGroups groups(matrix.begin(), matrix.end(), matrix.rows, {.most = 64, .narrow = true},
+  const RowGroups groups(matrix.begin(), matrix.end(), matrix.rows, {.most = 64, .whole = true},
                          nullptr);
-  EXPECT_EQ(groups.narrow(), nullptr);
+  EXPECT_EQ(groups.whole(), nullptr);
+}
+
+// Several warps share a row where the GPU has room for them: rows without edges, of fewer edges
+// than warps, of no multiple of a warp's, and of as many as are not cut.
+TEST(SpmmCuda, WarpsShareTheRowsOfASmallMatrix) {
+  constexpr std::uint64_t kRows = 300;
+  std::vector<test::Edge> edges;
+  for (std::uint64_t row = 0; row < kRows; ++row)
+    for (std::uint64_t k = 0; k < (row * 37) % 257; ++k)
+      edges.push_back({(row + k * 7) % kRows, row, static_cast<float>(1 + (row + k) % 4)});
+  const Csr32 graph(build_csr(test::edge_list<std::uint32_t>(kRows, edges, true)));
+  for (const std::uint64_t width : {5, 8, 12, 16, 33, 64, 100, 128, 300})
+    for (const DType x : {DType::f32, DType::bf16, DType::f16})
+      for (const bool weighted : {false, true})
+        check(graph, {.width = width,
+                      .x = x,
+                      .y = width % 2 == 0 ? x : DType::f32,
+                      .weighted = weighted,
+                      .scaled = !weighted,
+                      .accumulate = width % 3 == 0,
+                      .most = 64,
+                      .slots = true});
 }
 
 // With fixed_order, a row has the same bits beside a row that is too long for whole rows.
@@ -350,6 +380,23 @@ TEST(ClustersCuda, AreTheSameAsOnTheCpu) {
                             graph.neighbours.data(), 6))
         << seed;
   }
+}
+
+TEST(WorkOrderCuda, IsTheSameAsOnTheCpu) {
+  const auto compare = [](const Csr32& graph, std::uint64_t rows) {
+    const DeviceCsr matrix(graph);
+    EXPECT_EQ(
+        order_of_work(matrix.begin(), matrix.end(), matrix.columns.data(), rows, nullptr).to_host(),
+        order_of_work(graph.offsets.span().first(rows), graph.offsets.span().subspan(1, rows),
+                      graph.neighbours.data()))
+        << rows << " rows, " << graph.edges() << " edges";
+  };
+  for (const std::string_view name : {"small-crawl", "tiny-grid", "small-rmat", "tiny-star"}) {
+    const Csr32 graph = std::get<Csr32>(build_csr(make(zoo_graph(name), 1)));
+    for (const std::uint64_t part : {1, 2, 3}) compare(graph, graph.vertices() / part);
+  }
+  for (const std::uint64_t vertices : {0, 1, 255, 256, 257, 511, 512, 30'000})
+    compare(test::random_csr<std::uint32_t>(vertices, 9 * vertices, 3), vertices);
 }
 
 TEST(CheckCuda, SaysWhatLacks) {

@@ -34,7 +34,7 @@ std::vector<RowGroups> make_groups(const DeviceGraph& graph, const std::vector<s
                         RowGroupOptions{.most = graph.group_edges(edges),
                                         .clusters = graph.clusters.data(),
                                         .skip_empty = !groups.empty(),
-                                        .narrow = !graph.fixed_order},
+                                        .whole = !graph.fixed_order},
                         stream);
   };
   const EdgeOffset* const end = shard.offsets.data() + 1;

@@ -25,7 +25,7 @@ struct Counts {
   std::uint32_t short_in_small,
       short_in_large;       // groups that are short in a small and in a large graph
   std::uint32_t few, hubs;  // rows that are cut into few and into many groups
-  std::uint32_t long_rows;  // of more than kNarrowGroup edges
+  std::uint32_t long_rows;  // of more than kWholeRow edges
   __host__ __device__ friend Counts operator+(Counts a, Counts b) {
     return {a.edges + b.edges,
             a.squares + b.squares,
@@ -61,7 +61,7 @@ struct Rows {
             last <= kShortInLarge,
             many && !hub,
             hub,
-            edges > kNarrowGroup};
+            edges > kWholeRow};
   }
   __host__ __device__ bool skipped(std::uint64_t row) const {
     return skip_empty && end[row] == begin[row];
@@ -117,10 +117,10 @@ __global__ void write_groups(Rows rows, const Counts* before, std::uint32_t few,
 RowGroups::RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64_t rows,
                      const RowGroupOptions& options, cudaStream_t stream) {
   const bool can_be_whole = cut(begin, end, rows, options, stream);
-  if (!options.narrow || options.pool || !can_be_whole || edges_ >= machine().even_edges) return;
+  if (!options.whole || options.pool || !can_be_whole || edges_ >= machine().even_edges) return;
   RowGroupOptions wider = options;
-  wider.most = kNarrowGroup, wider.narrow = false;
-  narrow_ = std::make_unique<const RowGroups>(begin, end, rows, wider, stream);
+  wider.most = kWholeRow, wider.whole = false;
+  whole_ = std::make_unique<const RowGroups>(begin, end, rows, wider, stream);
 }
 
 bool RowGroups::cut(const EdgeOffset* begin, const EdgeOffset* end, std::uint64_t rows,

@@ -28,12 +28,12 @@ struct RowGroup {
 struct RowGroupOptions {
   std::uint32_t most = 2048;  // edges of a group; see group_size() in row_cut.h
   // One number per row, or null. Rows of one cluster are worked on together, so that rows that they
-  // read in common are still in a cache (see reorder/clusters.h).
+  // read in common are still in a cache (see reorder/work_order.h).
   const std::uint32_t* clusters = nullptr;
   // Rows without edges have no group: for sums that are added to y.
   bool skip_empty = false;
-  // Make narrow() too, where it is of use.
-  bool narrow = false;
+  // Make whole() too, where it is of use.
+  bool whole = false;
   // Where the groups' memory comes from; null: not from a pool. Groups that live for one batch
   // take it from one, because other memory is freed only when the GPU has nothing to do; they have
   // no even cut.
@@ -69,13 +69,13 @@ class RowGroups {
   // faster.
   const EvenCut& even() const { return even_; }
   bool gains_by_even_cut() const { return gains_by_even_cut_; }
-  // The groups of the same edges for narrow sums, if RowGroupOptions asks for them and they cut no
-  // row but these do; else null. In a small matrix, the launch that adds the sums of cut rows takes
-  // longer than a warp takes for a whole row.
-  const RowGroups* narrow() const { return narrow_.get(); }
+  // Groups of the same edges that are whole rows, if RowGroupOptions asks for them, the matrix is
+  // small, no row has more than kWholeRow edges, and these groups cut rows; else null. In a small
+  // matrix, the launch that adds the sums of cut rows takes longer than a warp takes for a row.
+  const RowGroups* whole() const { return whole_.get(); }
 
  private:
-  // Makes all but narrow(). Returns whether rows were cut, but none has more than kNarrowGroup
+  // Makes all but whole(). Returns whether rows were cut, but none has more than kWholeRow
   // edges.
   bool cut(const EdgeOffset* begin, const EdgeOffset* end, std::uint64_t rows,
            const RowGroupOptions& options, cudaStream_t stream);
@@ -87,7 +87,7 @@ class RowGroups {
   std::uint32_t short_ = 0, hubs_ = 0;
   EvenCut even_;
   bool gains_by_even_cut_ = false;
-  std::unique_ptr<const RowGroups> narrow_;
+  std::unique_ptr<const RowGroups> whole_;
 };
 
 }  // namespace plait

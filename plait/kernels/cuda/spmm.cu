@@ -18,6 +18,8 @@
 //   - Columns, weights and y pass through once: they are marked to be evicted first.
 //   - Sums of at most four columns of a matrix with short rows are bound by other bytes; they have
 //     a kernel of their own (spmm_tiles.cu).
+//   - A small matrix is bound by launches, and by the time of its longest row: several warps of a
+//     block share a row there (spmm_split.cu).
 //   - Rows of y that stand at any float are written 16 bytes per lane too: the sums are shifted
 //     over the lanes to where 16 bytes begin.
 //
@@ -33,8 +35,10 @@
 #include "plait/base/error.h"
 #include "plait/base/row_stride.h"
 #include "plait/kernels/cuda/spmm.cuh"
+#include "plait/kernels/cuda/spmm_edges.cuh"
 #include "plait/kernels/cuda/spmm_partial_sums.cuh"
 #include "plait/kernels/cuda/spmm_rows.cuh"
+#include "plait/kernels/cuda/spmm_split.cuh"
 #include "plait/kernels/cuda/spmm_tiles.cuh"
 #include "plait/kernels/row_cut.h"
 
@@ -43,7 +47,6 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr std::uint32_t kWarps = kThreads / kWarp;
-constexpr int kInFlight = 4;                  // loads of x per lane
 constexpr std::uint64_t kMostSlices = 65535;  // rows of blocks in a grid
 
 // Returns the blocks per SM that leave enough registers for the loads in flight (measured on an
@@ -54,15 +57,6 @@ constexpr int blocks_per_sm() {
   if (kShare > 0) return kLanes == kWarp && !kWeighted ? 6 : 5;
   if (kWeighted || kLanes > 8) return 4;
   return kVec > 4 ? 5 : 6;
-}
-
-// Adds the sums of lanes that work on different neighbours of the same group.
-template <int kLanes, int kShare, int kVec>
-__device__ void add_over_lanes(float (&sum)[kVec]) {
-#pragma unroll
-  for (int distance = kLanes; distance < kShare; distance *= 2)
-#pragma unroll
-    for (int i = 0; i < kVec; ++i) sum[i] += __shfl_xor_sync(kAll, sum[i], distance);
 }
 
 // One warp sums a long group of rows that one lane reads at once. Each lane reads its own
@@ -105,60 +99,12 @@ __device__ __forceinline__ void sum_group_by_lanes(const SpmmView& a, std::uint3
   put<Y, kVec, 1>(a, group.target, lane == 0, sum);
 }
 
-// One warp sums a long group. Its lanes are split over several neighbours, whose sums are added at
-// the end.
 template <class X, class Y, int kVec, int kLanes, bool kWeighted>
 __device__ __forceinline__ void sum_long_group(const SpmmView& a, std::uint32_t number) {
-  using Load = Piece<X, kVec>;
-  constexpr int kNeighbours = kWarp / kLanes;  // that the warp reads at once
-  constexpr int kSteps = kLanes;               // for one load of columns
-  constexpr int kBatch = kSteps < kInFlight ? kSteps : kInFlight;
-  // Measured on an H200: with these, 5% faster in wide slices of fp32, 10% slower elsewhere.
-  constexpr bool kOrdered = std::is_same_v<X, float> && kVec > 1 && kLanes >= 8;
-  using Stride = std::conditional_t<kOrdered, std::uint32_t, std::uint64_t>;
-
-  const int lane = threadIdx.x % kWarp, neighbour = lane / kLanes;
   const RowGroup group = a.groups[number];
-  const X* const x = first_element<X, kVec, kLanes>(a);
-  const Slot* const columns = a.columns + group.begin;
-  const float* const weights = kWeighted ? a.weights + group.begin : nullptr;
-
   float sum[kVec] = {};
-  Slot next = lane < group.edges ? __ldcs(columns + lane) : 0;
-  float next_weight = kWeighted && lane < group.edges ? __ldcs(weights + lane) : 0;
-  for (std::uint32_t done = 0; done < group.edges; done += kWarp) {
-    const Slot here = next;
-    const float weight = next_weight;
-    const std::uint32_t ahead = done + kWarp + lane;
-    next = ahead < group.edges ? __ldcs(columns + ahead) : 0;
-    if constexpr (kWeighted) next_weight = ahead < group.edges ? __ldcs(weights + ahead) : 0;
-
-    const std::uint32_t left = group.edges - done;
-    const auto batch = [&](int step, auto readable) {
-      typename Load::Raw loaded[kBatch];
-      [[maybe_unused]] float factor[kBatch];
-#pragma unroll
-      for (int k = 0; k < kBatch; ++k) {
-        const int edge = (step + k) * kNeighbours + neighbour;
-        const Slot slot = __shfl_sync(kAll, here, edge);
-        if constexpr (kWeighted) factor[k] = __shfl_sync(kAll, weight, edge);
-        loaded[k] = typename Load::Raw{};
-        if (readable(edge))
-          loaded[k] = Load::template load<kOrdered>(x + std::uint64_t{slot} *
-                                                            static_cast<Stride>(a.x_stride));
-      }
-      add_batch<kWeighted, Load>(sum, loaded, factor);
-    };
-    if (left >= kWarp) {
-#pragma unroll
-      for (int step = 0; step < kSteps; step += kBatch) batch(step, [](int) { return true; });
-    } else {
-      for (int step = 0; step * kNeighbours < left && step < kSteps; step += kBatch)
-        batch(step, [&](int edge) { return edge < left; });
-    }
-  }
-  add_over_lanes<kLanes, kWarp>(sum);
-  put<Y, kVec, kLanes>(a, group.target, neighbour == 0, sum);
+  sum_edges<X, kVec, kLanes, kWeighted>(a, group.begin, group.edges, sum);
+  put<Y, kVec, kLanes>(a, group.target, threadIdx.x % kWarp < kLanes, sum);
 }
 
 // Short groups that the lanes of one share of a warp work on at once.
@@ -375,9 +321,10 @@ std::uint64_t spmm_scratch(const RowGroups& groups, std::uint64_t width) {
 
 void spmm(const DeviceSpmmArgs& given, cudaStream_t stream) {
   DeviceSpmmArgs args = given;
-  if (args.width <= kEvenWidth && args.narrow != NarrowCut::tiles && !args.fixed_order &&
-      args.groups->narrow() != nullptr)
-    args.groups = args.groups->narrow();
+  const bool vectors = reads_whole_vectors(args);
+  const bool whole = args.groups->whole() != nullptr && args.narrow != NarrowCut::tiles &&
+                     !args.fixed_order && (vectors || args.width <= kEvenWidth);
+  if (whole) args.groups = args.groups->whole();
   const DType x = args.x.type, y = args.y.type;
   require<UsageError>(y == DType::f32 || y == x, "x of {} cannot be summed into y of {}",
                       to_string(x), to_string(y));
@@ -388,12 +335,13 @@ void spmm(const DeviceSpmmArgs& given, cudaStream_t stream) {
   if (args.groups->size() == 0 || args.width == 0) return;
   const SpmmView view = view_of(args);
   if (tiles) return spmm_by_tiles(view, args.groups->even(), x, y, stream);
-  const bool vectors = reads_whole_vectors(args);
   const std::uint64_t vec = vectors ? 16 / size_of(x) : 1;
   const std::uint64_t most = vectors ? slice_bytes(args) / 16 : kWarp;
   const auto lanes = static_cast<int>(std::bit_ceil(std::min((args.width + vec - 1) / vec, most)));
   require<UsageError>(args.width <= kMostSlices * std::min<std::uint64_t>(lanes * vec, kHubColumns),
                       "rows of {} elements are too wide for one sum", args.width);
+  if (whole && vectors && split_pays(view, lanes, vec))
+    return spmm_by_split_rows(view, lanes, x, y, stream);
   with_types(x, y, [&]<class X, class Y>(X, Y) {
     vectors ? sum_groups<X, Y, 16 / sizeof(X)>(view, *args.groups, lanes, stream)
             : sum_groups<X, Y, 1>(view, *args.groups, lanes, stream);

@@ -4,7 +4,7 @@
 // stored in any DType, sums are fp32. The result has the same bits each time, whatever the order of
 // groups: a row's edges are summed in a fixed pattern, the groups of a cut row in one that depends
 // on their number and the width. Narrow sums by the even cut depend on where in the matrix a row
-// stands, too, and those of a small matrix on its longest row.
+// stands, too, and sums of a small matrix on its longest row and the number of its rows.
 //
 // Rows of x are read fastest (16 bytes per lane) if x and its stride are multiples of 16 bytes and
 // rows are padded to such a multiple, as row_stride() has them; any other x is read element by
