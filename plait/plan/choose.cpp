@@ -15,7 +15,12 @@ Route choose(Route route) {
   require<UsageError>(route.wire == DType::f32 || traits.converts_rows,
                       "strategy {} moves rows as they are; use fp32 on the wire, or {}",
                       traits.name, to_string(Strategy::pipelined));
-  if (route.gets_on_gpus()) require_in_range(route.get);
+  if (route.gets_on_gpus()) {
+    require_in_range(route.get);
+    require<UsageError>(!route.reads_by_nvshmem() || route.transport == DeviceTransport::nvshmem,
+                        "--read-with nvshmem reads memory of NVSHMEM alone; add --transport "
+                        "nvshmem");
+  }
   if (!route.gpu || !route.exact) return route;
   require<UsageError>(!traits.own_order,
                       "strategy {} on GPUs sums in an order that depends on how the graph is cut; "

@@ -11,7 +11,8 @@ namespace plait {
 //   - a strategy or a transport of GPUs on the CPU,
 //   - exact sums on GPUs by a strategy whose order of summing depends on how the graph is cut,
 //   - exact sums on GPUs of rows that cross as less than fp32,
-//   - strategy get on GPUs with settings out of range.
+//   - strategy get on GPUs with settings out of range, or that reads by NVSHMEM's device functions
+//     over another transport.
 Route choose(Route route);
 
 // Throws a UsageError unless the route brings rows themselves to edges, in full precision, as

@@ -8,8 +8,7 @@
 namespace plait {
 namespace {
 
-constexpr std::uint64_t kLanes = 32;      // of a warp
-constexpr std::uint64_t kRowToCopy = 16;  // bytes of the address of a row, and of its place
+constexpr std::uint64_t kLanes = 32;  // of a warp
 
 std::uint64_t shares(std::uint64_t all, std::uint64_t each) { return (all + each - 1) / each; }
 
@@ -28,9 +27,10 @@ std::array<Resource, 3> resources(const GetBlock& b, const GpuLimits& l) {
 }  // namespace
 
 GetBlock get_block(const GetTuning& tuning, std::uint64_t piece) {
-  const bool fetched = tuning.asynchronous || tuning.read_by != ReadBy::warp;
+  const bool fetched = tuning.asynchronous || tuning.read_by != ReadBy::warp ||
+                       tuning.read_with == ReadWith::nvshmem;
   const std::uint64_t stages = fetched ? kGetStages * kGetBatch * kLanes * piece : 0;
-  const std::uint64_t table = tuning.read_by == ReadBy::block ? kLanes * kRowToCopy : 0;
+  const std::uint64_t table = tuning.read_by == ReadBy::block ? kLanes * kGetRowToCopy : 0;
   return {.shared = tuning.wpb * (stages + table),
           .registers = tuning.wpb * kLanes * kGetRegisters,
           .warps = tuning.wpb};

@@ -15,7 +15,9 @@
 //
 //   shared = wpb * kGetStages * kGetBatch * 32 * piece
 //   + wpb * 32 * 16  if blocks read rows: the addresses of each batch
-//   0                if warps read and wait: rows go to registers
+//   0                if warps read at addresses and wait: rows go to registers
+//
+// NVSHMEM's device functions write to shared memory, so that their warps have batches too.
 //
 //   warps = max(local, remote) / dist          without interleaving: local / dist + remote / dist
 //   blocks = warps / wpb                       for each slice of the width
@@ -32,6 +34,7 @@ namespace plait {
 inline constexpr int kGetBatch = 4;       // pieces of rows that a lane has in flight
 inline constexpr int kGetStages = 2;      // batches of a warp in shared memory
 inline constexpr int kGetRegisters = 64;  // of a thread, at most
+inline constexpr int kGetRowToCopy = 16;  // bytes of the address of a row, and of its place
 // Blocks that a grid can have side by side.
 inline constexpr std::uint64_t kMostGridBlocks = (std::uint64_t{1} << 31) - 1;
 

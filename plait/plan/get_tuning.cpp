@@ -18,6 +18,7 @@ constexpr std::string_view kNone = "none";
 constexpr std::array kModes{"blocking"sv, "async"sv};
 constexpr std::array kSwitch{"off"sv, "on"sv};
 constexpr std::array kReaders{"thread"sv, "warp"sv, "block"sv};
+constexpr std::array kWays{"addresses"sv, "nvshmem"sv};
 constexpr std::array kSums{"ordered"sv, "atomic"sv};
 constexpr std::string_view kByWidth = "auto";
 constexpr std::array kWorkers{kByWidth, "1"sv, "2"sv, "4"sv, "8"sv, "16"sv, "32"sv};
@@ -92,6 +93,15 @@ constexpr std::array kParameters{
                  [](const GetTuning& t) {
                    return std::string(kReaders[static_cast<std::size_t>(t.read_by)]);
                  }},
+    GetParameter{"--read-with", "addresses, nvshmem", true, "addresses",
+                 "Read remote rows at their addresses, or by NVSHMEM's device functions, which "
+                 "need --transport nvshmem",
+                 [](GetTuning& t, std::string_view value) {
+                   t.read_with = static_cast<ReadWith>(place_of_word("--read-with", value, kWays));
+                 },
+                 [](const GetTuning& t) {
+                   return std::string(kWays[static_cast<std::size_t>(t.read_with)]);
+                 }},
     GetParameter{
         "--dw", "auto, 1, 2, 4, 8, 16, 32", true, "auto",
         "Lanes of a warp that share the columns of a row, GNNAdvisor's dimension workers; "
@@ -123,10 +133,11 @@ void require_in_range(const GetTuning& tuning) {
   require<UsageError>(std::has_single_bit(dw) && dw <= GetTuning::kMostWorkers,
                       "--dw is '{}', which is not a power of two up to {}", dw,
                       GetTuning::kMostWorkers);
-  require<UsageError>(dw >= GetTuning::kLeastLanes || tuning.read_by == ReadBy::warp,
-                      "--dw {} is for rows that warps read; take --read-by warp, or a --dw of {} "
-                      "or more",
-                      dw, GetTuning::kLeastLanes);
+  const bool by_nvshmem = tuning.read_with == ReadWith::nvshmem;
+  require<UsageError>(
+      dw >= GetTuning::kLeastLanes || (tuning.read_by == ReadBy::warp && !by_nvshmem),
+      "--dw {} is for rows that warps read at their addresses; take {}, or a --dw of {} or more",
+      dw, by_nvshmem ? "--read-with addresses" : "--read-by warp", GetTuning::kLeastLanes);
 }
 
 std::span<const GetParameter> get_parameters() { return kParameters; }

@@ -14,6 +14,12 @@ namespace plait {
 // The threads that together read one remote row.
 enum class ReadBy { thread, warp, block };
 
+// How they read it.
+enum class ReadWith {
+  addresses,  // as their own memory, where the row is mapped
+  nvshmem,    // by NVSHMEM's device functions; needs DeviceTransport::nvshmem
+};
+
 // How the sums of a row's groups come together.
 enum class GroupSums {
   // Written, and added in order: the same bits each time. Sums that would take more than
@@ -29,7 +35,7 @@ struct GetTuning {
   static constexpr std::uint32_t kMostPerWarp = 16;  // of dist
   static constexpr std::uint32_t kMostWarps = 16;    // of wpb
   static constexpr std::uint32_t kMostWorkers = 32;  // of dw, which is a power of two
-  static constexpr std::uint32_t kLeastLanes = 4;    // of dw, unless warps read rows
+  static constexpr std::uint32_t kLeastLanes = 4;    // of dw, unless warps read rows by addresses
   // As ps: no neighbour partitioning. All local edges of a row are one group, and all remote ones.
   static constexpr std::uint32_t kWholeRow = std::uint32_t{1} << 31;
 
@@ -42,6 +48,7 @@ struct GetTuning {
   // their own, behind all others, have the remote ones.
   bool interleave = true;
   ReadBy read_by = ReadBy::warp;
+  ReadWith read_with = ReadWith::addresses;
   // Lanes that share the columns of one row: GNNAdvisor's dimension workers (OSDI 2021, section
   // 4.2). Each has 16 bytes of it, or 4 where rows do not stand at multiples of 16 bytes; wider
   // rows are cut into slices. The warp's other lanes read other neighbours. None: by the width,
@@ -57,7 +64,7 @@ struct GetTuning {
 };
 
 // Throws a UsageError that names the setting and its range if a number is out of range, or if
-// threads or blocks read rows and dw is below kLeastLanes.
+// threads, blocks or NVSHMEM read rows and dw is below kLeastLanes.
 void require_in_range(const GetTuning& tuning);
 
 // One setting, as an option of the command line and as a key of JSON.

@@ -29,6 +29,8 @@ struct Route {
   const StrategyOnDevice& placement() const { return traits_of(strategy).on(gpu); }
   // Tells whether the settings of strategy get apply.
   bool gets_on_gpus() const { return gpu && strategy == Strategy::get; }
+  // Tells whether kernels call NVSHMEM's device functions.
+  bool reads_by_nvshmem() const { return gets_on_gpus() && get.read_with == ReadWith::nvshmem; }
 };
 
 }  // namespace plait

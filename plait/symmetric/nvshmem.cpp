@@ -65,10 +65,13 @@ struct Library {
   void* (*pointer)(const void*, int);
 };
 
+LibraryFunctions functions_of_library() {
+  return {kNvshmem, "install the package nvidia-nvshmem-cu13, or use --transport cuda"};
+}
+
 const Library& library() {
   static const Library loaded = [] {
-    const LibraryFunctions functions(
-        kNvshmem, "install the package nvidia-nvshmem-cu13, or use --transport cuda");
+    const LibraryFunctions functions = functions_of_library();
     Library l{};
     functions.find(l.version, "nvshmemx_vendor_get_version_info");
     functions.find(l.get_unique_id, "nvshmemx_get_uniqueid");
@@ -178,10 +181,30 @@ std::byte* Nvshmem::address(const std::byte* own, int rank) const {
   return static_cast<std::byte*>(library().pointer(own, rank));
 }
 
+void Nvshmem::prepare(void* module, std::string_view version) {
+  require_same_nvshmem(version);
+  int (*init)(void*) = nullptr;  // not among those of all runs: NVSHMEM has it since version 3.3
+  functions_of_library().find(init, "nvshmemx_culibrary_init");
+  const StdoutOnStderr redirection;
+  const int status = init(module);
+  require(status == 0,
+          "NVSHMEM does not prepare its device functions (status {}); its own message is above; "
+          "--read-with addresses does without them",
+          status);
+}
+
 std::string nvshmem_version() {
   int major = 0, minor = 0, patch = 0;
   library().version(&major, &minor, &patch);
   return fmt::format("{}.{}.{}", major, minor, patch);
+}
+
+void require_same_nvshmem(std::string_view built) {
+  const std::string here = nvshmem_version();
+  require(built == here,
+          "reads by NVSHMEM's device functions were built with NVSHMEM {}, but version {} is here; "
+          "build Plait again with it, or use --read-with addresses",
+          built, here);
 }
 
 }  // namespace plait

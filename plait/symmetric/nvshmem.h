@@ -1,6 +1,7 @@
 // NVSHMEM, found at run time: beside libtorch, or where the system has it. Only its own transport
 // needs it, and only its library for the host is used: memory of the same shape on the GPU of every
-// rank, and its addresses. This header needs no header of CUDA or of NVSHMEM.
+// rank, and its addresses; kernels that call its device functions are prepared for it. This header
+// needs no header of CUDA or of NVSHMEM.
 //
 // A process joins once and never leaves: NVSHMEM's end is collective and waits on the GPU for all
 // ranks, so a rank that fails would hang there; its memory goes with the process, as CUDA's does.
@@ -11,6 +12,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "plait/world/world.h"
 
@@ -37,6 +39,12 @@ class Nvshmem {
   // not mapped here.
   std::byte* address(const std::byte* own, int rank) const;
 
+  // Lets the kernels of a module call NVSHMEM's device functions. `module`: a handle of CUDA's
+  // driver (CUlibrary), of a module that lives as long as the process; `version`: of NVSHMEM, whose
+  // device library is linked into it. Throws as require_same_nvshmem(), and an Error if NVSHMEM
+  // fails.
+  void prepare(void* module, std::string_view version);
+
   // Returns the bytes that were freed: NVSHMEM keeps them, to give them again.
   std::uint64_t idle() const { return most_ - used_; }
 
@@ -50,5 +58,9 @@ class Nvshmem {
 // Returns the version of the library that is found, as "3.4.5", if it has all functions that are
 // used. Throws an Error that says what is missing.
 std::string nvshmem_version();
+
+// Throws an Error with both versions unless `built`, of NVSHMEM's device library, is that of the
+// library that is found: its state for the GPU may have another layout.
+void require_same_nvshmem(std::string_view built);
 
 }  // namespace plait

@@ -1,18 +1,19 @@
 """The settings of strategy get on GPUs as options: --ps, --remote-ps, --dist, --wpb, --get,
---interleave, --read-by, --dw and --sums. tests/gpu/test_get_settings.py runs them on GPUs."""
+--interleave, --read-by, --read-with, --dw and --sums. tests/gpu/test_get_settings.py runs them on GPUs."""
 
 import itertools
 
 import numpy as np
 import pytest
 
-from program import USAGE
+from program import USAGE, environment
 
 NUMBERS = {"--ps": (512, True), "--remote-ps": (512, True), "--dist": (16, False), "--wpb": (16, False)}
 WORDS = {"--get": ("blocking", "async"), "--interleave": ("on", "off"),
-         "--read-by": ("thread", "warp", "block"), "--dw": ("auto", "1", "2", "4", "8", "16", "32"),
+         "--read-by": ("thread", "warp", "block"), "--read-with": ("addresses", "nvshmem"), "--dw": ("auto", "1", "2", "4", "8", "16", "32"),
          "--sums": ("ordered", "atomic")}
 GET = ["--strategy", "get", "--gpus", 2]
+NVSHMEM = ["--transport", "nvshmem"]
 COMMANDS = ("aggregate", "train", "infer", "plan", "bench aggregate")
 
 
@@ -30,7 +31,7 @@ def test_help(plait, command):
     assert out.count("\nStrategy get on GPUs:\n") == 1
     under = out.partition("\nStrategy get on GPUs:\n")[2].partition("\n\n")[0]
     assert [line.split()[0] for line in under.splitlines() if line.startswith("  --")] == [*NUMBERS, *WORDS]
-    for default in ("16", "as --ps", "2", "4", "blocking", "on", "warp", "auto", "ordered"):
+    for default in ("16", "as --ps", "2", "4", "blocking", "on", "warp", "addresses", "auto", "ordered"):
         assert f"[default: {default}]" in under
 
 
@@ -70,7 +71,7 @@ def test_all_values_are_taken(plait, communities):
             plait.ok(*run, *GET, option, good)
     for option, words in WORDS.items():
         for word in words:
-            plait.ok(*run, *GET, option, word)
+            plait.ok(*run, *GET, option, word, *(NVSHMEM if word == "nvshmem" else []))
 
 
 def sums(found):
@@ -105,3 +106,29 @@ def test_few_dimension_workers_are_for_warps(plait, communities):
     for option in (["--dw", 2, "--read-by", "thread"], ["--read-by", "block", "--dw", 1]):
         plait.fails(USAGE, *run, *option, names=["--read-by warp", "--dw of 4 or more"])
     plait.ok(*run, "--dw", 4, "--read-by", "thread")
+    by_nvshmem = [*run, *NVSHMEM, "--read-with", "nvshmem"]
+    plait.fails(USAGE, *by_nvshmem, "--dw", 2, names=["--read-with addresses", "--dw of 4 or more"])
+    plait.ok(*by_nvshmem, "--dw", 4)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_device_functions_need_the_memory_of_nvshmem(plait, communities, command):
+    used = ["--strategies", "bulk,get", "--gpus", 2] if command.startswith("bench") else GET
+    run = [*arguments_of(command, communities), *used, "--read-with", "nvshmem"]
+    for transport in ([], ["--transport", "cuda"]):
+        plait.fails(USAGE, *run, *transport, names=["--read-with nvshmem", "add --transport nvshmem"])
+
+
+def test_device_functions_that_cannot_run_are_one_line(plait, communities):
+    """Without a GPU, or without these functions in the build, nothing is read before the refusal."""
+    run = ["aggregate", communities, "--features", "x.npy", "--out", "y.npy", *GET, *NVSHMEM,
+           "--read-with", "nvshmem"]
+    failed = plait.fails(USAGE, *run, env=environment(CUDA_VISIBLE_DEVICES=""))
+    assert any(words in failed.err for words in ("asks for 2 GPUs", "cannot read by NVSHMEM's device functions")), failed
+
+
+def test_explanation_counts_the_batches_of_device_functions(plait, communities):
+    run = [*arguments_of("plan", communities)[:2], "--width", 64, *GET, *NVSHMEM, "--explain"]
+    lines = {with_: next(line for line in plait(*run, "--read-with", with_).err.splitlines() if "  here" in line)
+             for with_ in ("addresses", "nvshmem")}
+    assert " 0 bytes of shared memory" in lines["addresses"] and " 16384 bytes of" in lines["nvshmem"]

@@ -20,6 +20,16 @@ TEST(GetResources, SharedMemoryHoldsTwoBatchesPerWarp) {
               16384u);
     EXPECT_EQ(get_block({.asynchronous = asynchronous, .read_by = ReadBy::block}, 16).shared,
               16384u + 4 * 32 * 16);
+    // NVSHMEM's functions write to shared memory whoever calls them.
+    constexpr auto kNvshmem = ReadWith::nvshmem;
+    EXPECT_EQ(get_block({.asynchronous = asynchronous, .read_with = kNvshmem}, 16).shared, 16384u);
+    EXPECT_EQ(get_block({.wpb = 16, .asynchronous = asynchronous, .read_with = kNvshmem}, 4).shared,
+              16384u);
+    for (const ReadBy read_by : {ReadBy::thread, ReadBy::block})
+      EXPECT_EQ(
+          get_block({.asynchronous = asynchronous, .read_by = read_by, .read_with = kNvshmem}, 16)
+              .shared,
+          get_block({.asynchronous = asynchronous, .read_by = read_by}, 16).shared);
   }
   // Unlike in MGG's formula, neither ps nor the width counts.
   EXPECT_EQ(get_block({.ps = 512, .dist = 16, .asynchronous = true}, 16).shared, 16384u);
@@ -54,6 +64,11 @@ TEST(GetResources, RefusesABlockThatCannotRunAndNamesTheLimit) {
             "take a smaller --wpb");
   EXPECT_EQ(blocks_at_once(get_block(by_block, 16), small), 0u);
   EXPECT_EQ(refusal(get_block({.wpb = 16, .asynchronous = true}, 16), small), "");
+  const GpuLimits smaller{.shared_of_block = 48 << 10, .shared = 48 << 10, .shared_kept = 0};
+  EXPECT_EQ(refusal(get_block({.wpb = 13, .read_with = ReadWith::nvshmem}, 16), smaller),
+            "13 warps per block take 53248 bytes of shared memory, of which this GPU has 49152; "
+            "take a smaller --wpb");
+  EXPECT_EQ(refusal(get_block({.wpb = 12, .read_with = ReadWith::nvshmem}, 16), smaller), "");
   EXPECT_EQ(blocks_at_once(get_block({.wpb = 16, .asynchronous = true}, 16), small), 1u);
   EXPECT_NE(refusal(get_block({}, 16), {.registers = 8191}).find("8191"), std::string::npos);
   EXPECT_NE(refusal(get_block({}, 16), {.warps = 3}).find("4 warps, of which"), std::string::npos);

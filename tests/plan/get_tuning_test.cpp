@@ -33,6 +33,7 @@ TEST(GetTuning, EveryOptionSetsItsSettingAlone) {
   EXPECT_EQ(with("--interleave", "off"), (GetTuning{.interleave = false}));
   EXPECT_EQ(with("--read-by", "thread"), (GetTuning{.read_by = ReadBy::thread}));
   EXPECT_EQ(with("--read-by", "block"), (GetTuning{.read_by = ReadBy::block}));
+  EXPECT_EQ(with("--read-with", "nvshmem"), (GetTuning{.read_with = ReadWith::nvshmem}));
   for (const std::uint32_t dw : {1u, 2u, 4u, 8u, 16u, 32u})
     EXPECT_EQ(with("--dw", fmt::to_string(dw)), (GetTuning{.dw = dw}));
   EXPECT_EQ(with("--sums", "atomic"), (GetTuning{.sums = GroupSums::atomic}));
@@ -51,9 +52,10 @@ TEST(GetTuning, DefaultsInTheTableAreThoseOfTheStruct) {
 TEST(GetTuning, ShowsTheValueInEffect) {
   GetTuning tuning;
   const std::map<std::string, std::string> given{
-      {"--ps", "33"},          {"--remote-ps", "none"}, {"--dist", "3"},
-      {"--wpb", "16"},         {"--get", "async"},      {"--interleave", "off"},
-      {"--read-by", "thread"}, {"--dw", "16"},          {"--sums", "atomic"}};
+      {"--ps", "33"},          {"--remote-ps", "none"},    {"--dist", "3"},
+      {"--wpb", "16"},         {"--get", "async"},         {"--interleave", "off"},
+      {"--read-by", "thread"}, {"--read-with", "nvshmem"}, {"--dw", "16"},
+      {"--sums", "atomic"}};
   EXPECT_EQ(given.size(), get_parameters().size());
   for (const auto& [option, value] : given) parameter(option).set(tuning, value);
   for (const auto& [option, value] : given) EXPECT_EQ(parameter(option).show(tuning), value);
@@ -81,6 +83,7 @@ TEST(GetTuning, RefusesOtherValuesWithTheRange) {
   EXPECT_NE(refusal("--get", "sync").find("blocking or async"), std::string::npos);
   EXPECT_NE(refusal("--interleave", "yes").find("off or on"), std::string::npos);
   EXPECT_NE(refusal("--read-by", "lane").find("thread, warp or block"), std::string::npos);
+  EXPECT_NE(refusal("--read-with", "mpi").find("addresses or nvshmem"), std::string::npos);
   for (const char* value : {"0", "3", "64", "-1", "none"})
     EXPECT_NE(refusal("--dw", value).find("auto, 1, 2, 4, 8, 16 or 32"), std::string::npos);
   EXPECT_NE(refusal("--sums", "exact").find("ordered or atomic"), std::string::npos);
@@ -102,6 +105,32 @@ TEST(GetTuning, RoutesOnGpusHaveNumbersInRange) {
   EXPECT_EQ(choose(route(most)).get, most);
   EXPECT_NO_THROW(choose(route({.read_by = ReadBy::block, .dw = 4})));
   EXPECT_NO_THROW(choose(route({.dw = 1})));
+}
+
+TEST(GetTuning, DeviceFunctionsReadMemoryOfNvshmemOnGpus) {
+  Route route{.strategy = Strategy::get,
+              .transport = DeviceTransport::nvshmem,
+              .gpu = true,
+              .get = {.read_with = ReadWith::nvshmem}};
+  EXPECT_TRUE(choose(route).reads_by_nvshmem());
+  const auto refused = [&](const char* remedy) {
+    try {
+      choose(route);
+    } catch (const UsageError& error) {
+      return std::string_view(error.what()).find(remedy) != std::string_view::npos;
+    }
+    return false;
+  };
+  route.get.dw = 2;  // has no kernel
+  EXPECT_TRUE(refused("take --read-with addresses, or a --dw of 4 or more"));
+  route.get.dw = 4;
+  EXPECT_NO_THROW(choose(route));
+  route.transport = DeviceTransport::vmm;
+  EXPECT_TRUE(refused("add --transport nvshmem"));
+  route.strategy = Strategy::pipelined;  // does not use them
+  EXPECT_FALSE(choose(route).reads_by_nvshmem());
+  route.strategy = Strategy::get, route.gpu = false;
+  EXPECT_FALSE(choose(route).reads_by_nvshmem());
 }
 
 }  // namespace

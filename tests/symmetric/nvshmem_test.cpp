@@ -31,6 +31,18 @@ TEST(Nvshmem, HasAllThatIsUsedOrSaysWhatIsMissing) {
   }
 }
 
+TEST(Nvshmem, DeviceFunctionsOfAnotherVersionAreRefused) {
+  if (!there()) GTEST_SKIP() << kNvshmem.name << " is not there";
+  EXPECT_NO_THROW(require_same_nvshmem(nvshmem_version()));
+  for (const std::string& other : {std::string("2.11.0"), nvshmem_version() + "0"}) try {
+      require_same_nvshmem(other);
+      FAIL() << "version " << other << " is taken";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("built with NVSHMEM " + other + ","));
+      EXPECT_THAT(error.what(), HasSubstr("version " + nvshmem_version() + " is here"));
+    }
+}
+
 const RankProgram kJoin("nvshmem join", [](World& world) { Nvshmem::join(world); });
 
 // Ranks meet, and NVSHMEM then finds no GPU. Its own text comes on stderr, not among results.

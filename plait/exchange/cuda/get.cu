@@ -2,6 +2,10 @@
 // remote row for each remote edge, between the sums of local neighbour groups (MGG, sections 4 and
 // 5; kernels/cuda/get.cuh). One row crosses the link for every remote edge. No halo is stored.
 //
+// NVSHMEM's device functions find a row of another rank by the rank and the address at which the
+// row would stand in this rank's own part of the heap, since slots begin at the same offset of
+// each.
+//
 // Own rows are not overwritten while a peer may still read them: each rank raises a signal when its
 // kernel has ended, for which the others wait before they place the next step's rows.
 #include <set>
@@ -9,7 +13,10 @@
 #include "plait/base/error.h"
 #include "plait/exchange/cuda/strategy.cuh"
 #include "plait/kernels/cuda/get.cuh"
+#include "plait/kernels/cuda/get_module.cuh"
 #include "plait/plan/machine.h"
+#include "plait/symmetric/agreement.h"
+#include "plait/symmetric/nvshmem.h"
 
 namespace plait {
 namespace {
@@ -18,8 +25,9 @@ constexpr int kPlaced = 0;  // signal
 
 class DeviceGet : public DeviceStrategy {
  public:
-  DeviceGet(const DeviceGraph& graph, DeviceLink& link, const GetTuning& tuning)
-      : graph_(graph), link_(link), tuning_(tuning) {
+  DeviceGet(const DeviceGraph& graph, DeviceLink& link, const GetTuning& tuning,
+            const GetModule* module)
+      : graph_(graph), link_(link), tuning_(tuning), module_(module) {
     for (int rank = 0; rank < link.ranks(); ++rank)
       if (rank != link.rank()) {
         placed_.push_back({rank, kPlaced});
@@ -63,9 +71,12 @@ class DeviceGet : public DeviceStrategy {
     if (repeatable) partial_sums_.reserve(partial, link_.was_recorded());
     has_run_.insert(p.width);
     std::vector<PeerBlock> blocks;
-    for (const HaloBlock& block : shard.halo)
+    for (const HaloBlock& block : shard.halo) {
+      const int part = module_ != nullptr ? link_.rank() : block.owner;
       blocks.push_back({static_cast<Slot>(block.begin),
-                        reinterpret_cast<const float*>(link_.slots(block.owner))});
+                        reinterpret_cast<const float*>(link_.slots(part)),
+                        static_cast<std::uint8_t>(block.owner)});
+    }
     spmm_get({.groups = groups_.get(),
               .slots = shard.slots.data(),
               .weights = p.weighted && shard.weights.size() > 0 ? shard.weights.data() : nullptr,
@@ -77,13 +88,15 @@ class DeviceGet : public DeviceStrategy {
               .y_stride = p.width,
               .row_scale = p.post,
               .partial_sums = repeatable ? partial_sums_.data() : nullptr,
-              .tuning = tuning_},
+              .tuning = tuning_,
+              .module = module_},
              p.stream);
   }
 
   const DeviceGraph& graph_;
   DeviceLink& link_;
   const GetTuning tuning_;
+  const GetModule* const module_;
   std::vector<Signal> placed_, done_;
   std::unique_ptr<GetGroups> groups_;
   StepMemory partial_sums_;
@@ -93,8 +106,21 @@ class DeviceGet : public DeviceStrategy {
 }  // namespace
 
 std::unique_ptr<DeviceStrategy> make_device_get(const DeviceGraph& graph, DeviceLink& link,
-                                                const GetTuning& tuning) {
-  return std::make_unique<DeviceGet>(graph, link, tuning);
+                                                const GetTuning& tuning, const GetModule* module) {
+  return std::make_unique<DeviceGet>(graph, link, tuning, module);
+}
+
+const GetModule* module_for_get(World& world, const GetTuning& tuning) {
+  if (tuning.read_with != ReadWith::nvshmem) return nullptr;
+  static const GetModule* prepared = nullptr;  // once per process
+  if (prepared != nullptr) return prepared;
+  Nvshmem& nvshmem = Nvshmem::join(world);
+  const GetModule* loaded = nullptr;
+  on_all_or_none(world, [&] {
+    loaded = &GetModule::load();
+    nvshmem.prepare(loaded->handle(), nvshmem_of_build());
+  });
+  return prepared = loaded;  // on all ranks or on none
 }
 
 }  // namespace plait

@@ -18,6 +18,8 @@
 
 namespace plait {
 
+class GetModule;
+
 // One aggregation: y = diag(post) A diag(pre) x. x and y hold own rows, fp32, without gaps; all
 // pointers are to memory of the GPU.
 struct DeviceProduct {
@@ -85,15 +87,21 @@ class DeviceStrategy {
 };
 
 // Make one strategy each. The graph and the link, `nccl` and `rows` outlive it. For a graph with
-// sums, pipelined is `partial`. `nccl` is null where there is one rank.
+// sums, pipelined is `partial`. `nccl` is null where there is one rank. `module`: see
+// module_for_get().
 std::unique_ptr<DeviceStrategy> make_pipelined(const DeviceGraph& graph, DeviceLink& link,
                                                const std::vector<double>& pass_shares);
 std::unique_ptr<DeviceStrategy> make_device_bulk(const DeviceGraph& graph, DeviceLink& link,
                                                  Nccl* nccl, bool sum_by_cusparse);
 std::unique_ptr<DeviceStrategy> make_device_get(const DeviceGraph& graph, DeviceLink& link,
-                                                const GetTuning& tuning);
+                                                const GetTuning& tuning, const GetModule* module);
 std::unique_ptr<DeviceStrategy> make_paged(const DeviceGraph& graph, DeviceLink& link,
                                            PagedRows& rows);
+
+// Collective, on the transport of NVSHMEM if the settings read by its device functions. Returns the
+// kernels that do, ready to run, or null for other settings. Throws as GetModule::load() and
+// Nvshmem::prepare().
+const GetModule* module_for_get(World& world, const GetTuning& tuning);
 
 // Sums of own rows that a peer gets instead of the rows (strategy `partial`).
 class PeerSums {

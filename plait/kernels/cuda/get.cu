@@ -18,13 +18,18 @@
 // taken in chunks. None of this is in the kernel of the standard settings (Way).
 //
 // The width is cut into slices of at most 128 columns; in narrow ones the warp's lanes are split
-// over several neighbours, as in spmm.cu. get_warp.cuh has the work of one warp.
+// over several neighbours, as in spmm.cu. get_warp.cuh has the work of one warp, get_turns.cuh its
+// turns.
+//
+// Remote rows may also be read by NVSHMEM's device functions, as MGG does. These kernels are the
+// same templates in a module of its own (get_module.cuh).
 #include <algorithm>
 
 #include "plait/base/error.h"
 #include "plait/base/row_stride.h"
 #include "plait/kernels/cuda/get.cuh"
-#include "plait/kernels/cuda/get_warp.cuh"
+#include "plait/kernels/cuda/get_module.cuh"
+#include "plait/kernels/cuda/get_turns.cuh"
 
 namespace plait {
 namespace {
@@ -39,47 +44,8 @@ static_assert(kMostWarps * kWarp * 2 * kGetRegisters <= 65536);
 template <int kVec, int kLanes, bool kWeighted, Way kWay>
 __global__ void __launch_bounds__(kMostWarps* kWarp, 2)
     get_kernel(const __grid_constant__ GetView a) {
-  using Warp = GetWarp<kVec, kLanes, kWeighted, kWay>;
   extern __shared__ float4 shared[];
-  const std::uint64_t number = blockIdx.x * std::uint64_t{blockDim.x / kWarp} + threadIdx.x / kWarp;
-  if (!Warp::kInStep && number >= a.warps) return;
-  const int lane = threadIdx.x % kWarp;
-  const Warp warp(a, reinterpret_cast<Piece<kVec>*>(shared));
-  const Share local(a.local, number, lane), remote(a.remote, number, lane);
-
-  Place at_local, at_remote;
-  Edges next_local = warp.next(local, at_local, 0), next_remote = warp.next(remote, at_remote, 0);
-  int stage = 0;
-  if constexpr (Warp::kFetches) warp.fetch_first(next_remote, stage);
-  for (int k = 0; warp.goes_on(k < local.groups || k < remote.groups); ++k) {
-    Edges near = next_local, far = next_remote;
-    next_local = warp.next(local, at_local, k + 1),
-    next_remote = warp.next(remote, at_remote, k + 1);
-    if (k < local.groups) {
-      Piece<kVec> sum{};
-      warp.sum_rows(near, warp.local_row(near.slot), sum);
-      while (!near.last) {
-        near = next_local, next_local = warp.next(local, at_local, k + 1);
-        warp.sum_rows(near, warp.local_row(near.slot), sum);
-      }
-      warp.put(local, k, sum);
-    }
-    if (warp.goes_on(k < remote.groups)) {
-      Piece<kVec> sum{};
-      for (bool more = true; more;) {
-        if constexpr (Warp::kFetches)
-          warp.sum_fetched(far, next_remote, stage, sum);
-        else
-          warp.sum_rows(far, warp.remote_row(far.slot), sum);
-        more = warp.goes_on(!far.last);
-        if (more && far.last)
-          far.count = 0;  // the block goes on without this warp
-        else if (more)
-          far = next_remote, next_remote = warp.next(remote, at_remote, k + 1);
-      }
-      if (k < remote.groups) warp.put(remote, k, sum);
-    }
-  }
+  take_turns<GetWarp<kVec, kLanes, kWeighted, kWay>>(a, shared);
 }
 
 constexpr int kParts = 16;  // of a long row, or rows of a block
@@ -172,6 +138,8 @@ struct Launch {
   void with_way() const {
     const GetTuning& tuning = args.tuning;
     const bool is_long = args.groups->most_neighbours() > kWarp;
+    if (args.module != nullptr)
+      return start_of_module(kVec, kVec == 1 ? GetTuning::kLeastLanes : kLanes);
     if constexpr (kLanes >= GetTuning::kLeastLanes) {
       if (tuning.read_by == ReadBy::thread) return with_weights<kVec, kLanes, Way::by_thread>();
       if (tuning.read_by == ReadBy::block) return with_weights<kVec, kLanes, Way::by_block>();
@@ -192,19 +160,30 @@ struct Launch {
 
   template <int kVec, int kLanes, bool kWeighted, Way kWay>
   void start() const {
-    const auto kernel = get_kernel<kVec, kLanes, kWeighted, kWay>;
-    const GetBlock block = get_block(args.tuning, sizeof(Piece<kVec>));
+    void* arguments[] = {const_cast<GetView*>(&view)};
+    start(reinterpret_cast<const void*>(get_kernel<kVec, kLanes, kWeighted, kWay>), kVec, kLanes,
+          arguments);
+  }
+  void start_of_module(int vec, int lanes) const {
+    void* arguments[] = {const_cast<GetView*>(&view), &lanes};
+    start(args.module->kernel(args.tuning.read_by, vec), vec, lanes, arguments);
+  }
+
+  void start(const void* kernel, int vec, int lanes, void** arguments) const {
+    const GetBlock block = get_block(args.tuning, vec * sizeof(float));
     require_runs(block, limits_here());
     check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(block.shared)),
                "shared memory of a block");
-    const std::uint64_t slices = (args.width + kLanes * kVec - 1) / (kLanes * kVec);
+    const std::uint64_t columns = static_cast<std::uint64_t>(lanes) * vec;
+    const std::uint64_t slices = (args.width + columns - 1) / columns;
     require<UsageError>(slices <= kMostSlices,
                         "rows of {} floats are too wide for strategy get at --dw {}", args.width,
-                        kLanes);
+                        lanes);
     const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(slices));
-    kernel<<<grid, args.tuning.wpb * kWarp, block.shared, stream>>>(view);
-    check_cuda(cudaGetLastError(), "get");
+    check_cuda(cudaLaunchKernel(kernel, grid, dim3(args.tuning.wpb * kWarp), arguments,
+                                block.shared, stream),
+               "get");
   }
 };
 
@@ -225,6 +204,7 @@ GetView view_of(const DeviceGetArgs& args, const GetGrid& grid) {
       .blocks = static_cast<std::uint32_t>(args.blocks.size()),
       .block_begin = {},
       .block_x = {},
+      .block_rank = {},
       .y = args.y,
       .y_stride = args.y_stride,
       .row_scale = args.row_scale,
@@ -234,6 +214,7 @@ GetView view_of(const DeviceGetArgs& args, const GetGrid& grid) {
   for (std::size_t b = 0; b < args.blocks.size(); ++b) {
     view.block_begin[b] = args.blocks[b].begin;
     view.block_x[b] = args.blocks[b].x;
+    view.block_rank[b] = args.blocks[b].rank;
   }
   return view;
 }
@@ -251,6 +232,8 @@ void spmm_get(const DeviceGetArgs& args, cudaStream_t stream) {
                       DeviceGetArgs::kMostBlocks);
   require<UsageError>(args.groups->remote().size() == 0 || !args.blocks.empty(),
                       "remote edges need blocks of remote rows");
+  require<UsageError>((args.module != nullptr) == (args.tuning.read_with == ReadWith::nvshmem),
+                      "reads by NVSHMEM's device functions, and no others, need their kernels");
   if (args.groups->rows() == 0 || args.width == 0) return;
   const bool atomics = args.partial_sums == nullptr && args.groups->partial_sums() > 0;
   if (atomics && !args.accumulate)

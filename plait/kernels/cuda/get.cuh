@@ -5,9 +5,9 @@
 //   y_i (+)= row_scale_i * sum over edges e of row i of weight_e * x[slot_e]
 //
 // All numbers are fp32. Slots below the first block are rows of x; then come whole blocks of the
-// other ranks' rows. Other GPUs' rows are read by plain loads (over NVLink, or PCIe), so their
-// memory must be mapped here, and must neither be written nor go away before the kernel has ended;
-// the caller sees to that.
+// other ranks' rows. Other GPUs' rows are read by plain loads (over NVLink, or PCIe), or by
+// NVSHMEM's device functions. Their memory must be mapped here, and must neither be written nor go
+// away before the kernel has ended; the caller sees to that.
 //
 // Rows are read fastest (16 bytes per lane) if x and all blocks stand at multiples of 16 bytes, the
 // stride is a multiple of 4 and rows are padded to such a multiple; any others are read element by
@@ -21,11 +21,16 @@
 
 namespace plait {
 
+class GetModule;
+
 // The rows of one other rank. Slot s, from `begin` to the begin of the next block, is its row s -
 // begin, at x + (s - begin) * stride.
 struct PeerBlock {
   Slot begin = 0;
   const float* x = nullptr;
+  // For NVSHMEM's device functions: the other rank. x is then the address in this rank's own part
+  // of NVSHMEM's heap at which the rows stand in the other's part.
+  std::uint8_t rank = 0;
 };
 
 // Arguments of spmm_get(). Pointers are to memory that the GPU reaches, unless said otherwise.
@@ -52,6 +57,8 @@ struct DeviceGetArgs {
   float* partial_sums = nullptr;
 
   GetTuning tuning = {};  // all but sums, and ps and remote_ps, which the groups have
+  // The kernels of ReadWith::nvshmem, prepared by NVSHMEM (Nvshmem::prepare()); otherwise null.
+  const GetModule* module = nullptr;
 };
 
 // Returns the floats that `partial_sums` needs.

@@ -1,4 +1,4 @@
-// One warp of the kernel of get.cu, and its work on a neighbour group.
+// One warp of the kernels of strategy get, and its work on a neighbour group.
 #pragma once
 
 #include <cuda_pipeline.h>
@@ -22,10 +22,16 @@ enum class Way {
   fetch_long,  // the same for long groups
   by_thread,   // a lane reads a whole row, a batch ahead or not; for groups of any size
   by_block,    // all threads of a block read a row, a batch ahead or not; for groups of any size
+  // The same, and by warps, by functions of NVSHMEM
+  nvshmem_thread,
+  nvshmem_warp,
+  nvshmem_block,
 };
 constexpr bool takes_long_groups(Way way) { return way >= Way::load_long; }
 constexpr bool fetches(Way way) { return way != Way::load && way != Way::load_long; }
 constexpr bool by_warp(Way way) { return way < Way::by_thread; }
+constexpr bool by_nvshmem(Way way) { return way >= Way::nvshmem_thread; }
+constexpr bool in_step(Way way) { return way == Way::by_block || way == Way::nvshmem_block; }
 
 // The groups of one kind, and the warps that have them, at least one.
 struct GroupList {
@@ -37,15 +43,16 @@ struct GroupList {
 struct GetView {
   GroupList local, remote;
   std::uint64_t warps;
-  bool ahead;  // fetch a batch ahead; by_thread and by_block alone ask
+  bool ahead;  // fetch a batch ahead; ways of warps alone do not ask
   const std::uint32_t* row_of_sum;
   const Slot* slots;
-  const float* weights;
+  const float* weights;  // null: all 1
   const float* x;
   std::uint64_t stride, width;
   std::uint32_t blocks;
   Slot block_begin[DeviceGetArgs::kMostBlocks];
   const float* block_x[DeviceGetArgs::kMostBlocks];
+  std::uint8_t block_rank[DeviceGetArgs::kMostBlocks];  // for NVSHMEM
   float* y;
   std::uint64_t y_stride;
   const float* row_scale;
@@ -123,8 +130,10 @@ struct Place {
 };
 
 // One warp of a block. kLanes lanes read kVec columns each of a row; all lanes call its functions
-// together and, if blocks read rows, all warps of a block call those that fetch.
-template <int kVec, int kLanes, bool kWeighted, Way kWay>
+// together and, if blocks read rows, all warps of a block call those that fetch. Functions: of
+// NVSHMEM (nvshmem/get_kernels.cu), which this header must not name, as all other code is built
+// without it; its ways are built with weights alone, which may be null.
+template <int kVec, int kLanes, bool kWeighted, Way kWay, class Functions = void>
 class GetWarp {
  public:
   // Neighbours that the warp reads at once, and rows of a batch.
@@ -133,8 +142,11 @@ class GetWarp {
   static constexpr int kBatch = kLanes < kGetBatch ? kLanes : kGetBatch;
   static constexpr int kRows = kBatch * kNeighbours;
   static constexpr bool kFetches = fetches(kWay), kByWarp = by_warp(kWay),
-                        kLong = takes_long_groups(kWay), kInStep = kWay == Way::by_block;
+                        kLong = takes_long_groups(kWay), kInStep = in_step(kWay),
+                        kByNvshmem = by_nvshmem(kWay);
   using Sum = Piece<kVec>;
+  // How a lane knows the remote row of its edge: by its address, or for NVSHMEM by its slot.
+  using Remote = std::conditional_t<kByNvshmem, Slot, const float*>;
 
   // shared: memory of the block, kStages x kBatch x kWarp sums per warp, then kWarp RowToCopy per
   // warp if blocks read rows; unused if nothing is fetched.
@@ -164,17 +176,19 @@ class GetWarp {
     }
     if (lane < edges.count) {
       edges.slot = __ldcs(a.slots + begin + lane);
-      if constexpr (kWeighted) edges.weight = __ldcs(a.weights + begin + lane);
+      if constexpr (kWeighted)
+        edges.weight = kByNvshmem && a.weights == nullptr ? 1 : __ldcs(a.weights + begin + lane);
     }
     return edges;
   }
 
   // Return where the row of a local or a remote slot stands.
   __device__ const float* local_row(Slot slot) const { return a.x + slot * a.stride; }
-  __device__ const float* remote_row(Slot slot) const {
-    std::uint32_t block = 0;
-    while (block + 1 < a.blocks && a.block_begin[block + 1] <= slot) ++block;
-    return a.block_x[block] + (slot - a.block_begin[block]) * a.stride;
+  __device__ Remote remote_row(Slot slot) const {
+    if constexpr (kByNvshmem)
+      return slot;
+    else
+      return row_in_block(slot, block_of(slot));
   }
 
   // Adds rows to `sum` as they are loaded. `row`: the row of this lane's edge.
@@ -200,18 +214,20 @@ class GetWarp {
   // Adds a chunk's rows. Their first batch is being fetched, and it starts to fetch the first batch
   // of `next`; or every batch is fetched when it is needed.
   __device__ void sum_fetched(const Edges& edges, const Edges& next, int& stage, Sum& sum) const {
-    const float* const row = remote_row(edges.slot);
+    const Remote row = remote_row(edges.slot);
     for (int step = 0; goes_on(step * kNeighbours < edges.count); step += kBatch) {
       const bool mine = !kInStep || step * kNeighbours < edges.count;
       if (!ahead()) {
         fetch(edges.count, row, step, stage);
-        __pipeline_wait_prior(0);
+        if constexpr (!kByNvshmem) __pipeline_wait_prior(0);
       } else {
+        // NVSHMEM waits for all rows that have been asked for, so it does so before the next ones.
+        if constexpr (kByNvshmem) Functions::wait();
         if ((step + kBatch) * kNeighbours < edges.count)
           fetch(edges.count, row, step + kBatch, 1 - stage);
         else
           fetch(mine ? next.count : 0, remote_row(next.slot), 0, 1 - stage);
-        __pipeline_wait_prior(1);
+        if constexpr (!kByNvshmem) __pipeline_wait_prior(1);
       }
       wait_for_readers();
 #pragma unroll
@@ -246,20 +262,23 @@ class GetWarp {
   }
 
  private:
-  // A row of a batch, from this slice's first column on, and its place in shared memory; null:
-  // none.
+  // A row of a batch, by its address from this slice's first column on or by its slot, and its
+  // place in shared memory; null: there is no such row.
   struct RowToCopy {
-    const float* from;
+    Remote from;
     Sum* to;
   };
+  static_assert(sizeof(RowToCopy) == kGetRowToCopy);
 
   __device__ bool ahead() const { return kByWarp || a.ahead; }
 
   // Starts to copy a batch of rows, from edge step x kNeighbours on, into a stage of shared memory.
   // `row`: the row of this lane's edge.
-  __device__ void fetch(std::uint32_t edges, const float* row, int step, int stage) const {
-    if constexpr (kWay == Way::by_thread) fetch_by_thread(edges, row, step, stage);
-    if constexpr (kWay == Way::by_block) fetch_by_block(edges, row, step, stage);
+  __device__ void fetch(std::uint32_t edges, Remote row, int step, int stage) const {
+    if constexpr (kWay == Way::by_thread || kWay == Way::nvshmem_thread)
+      fetch_by_thread(edges, row, step, stage);
+    if constexpr (kInStep) fetch_by_block(edges, row, step, stage);
+    if constexpr (kWay == Way::nvshmem_warp) get_by_warp(edges, row, step, stage);
     if constexpr (kByWarp)
 #pragma unroll
       for (int k = 0; k < kBatch; ++k) {
@@ -267,22 +286,24 @@ class GetWarp {
         if (is_read(edges, step + k))
           __pipeline_memcpy_async(fetched + (stage * kBatch + k) * kWarp, from, sizeof(Sum));
       }
-    __pipeline_commit();
+    if constexpr (!kByNvshmem) __pipeline_commit();
   }
 
   // Lane r reads the r-th row of the batch, piece by piece.
-  __device__ void fetch_by_thread(std::uint32_t edges, const float* row, int step,
-                                  int stage) const {
+  __device__ void fetch_by_thread(std::uint32_t edges, Remote row, int step, int stage) const {
     __syncwarp();  // all lanes have read what is overwritten
     const RowToCopy copy = row_to_copy(edges, row, step, stage);
-    if (copy.from == nullptr) return;
-    for (int piece = 0; piece * kVec < columns(); ++piece)
-      __pipeline_memcpy_async(copy.to + piece, copy.from + piece * kVec, sizeof(Sum));
+    if (copy.to == nullptr) return;
+    if constexpr (kByNvshmem)
+      get_row(copy);
+    else
+      for (int piece = 0; piece * kVec < columns(); ++piece)
+        __pipeline_memcpy_async(copy.to + piece, copy.from + piece * kVec, sizeof(Sum));
   }
 
   // Warps write the rows of their batches into a table. Then each row is read by the whole block,
   // one column per thread.
-  __device__ void fetch_by_block(std::uint32_t edges, const float* row, int step, int stage) const {
+  __device__ void fetch_by_block(std::uint32_t edges, Remote row, int step, int stage) const {
     const int warps = blockDim.x / kWarp, warp = threadIdx.x / kWarp;
     auto* const table =
         reinterpret_cast<RowToCopy*>(fetched - lane + (warps - warp) * (kStages * kBatch * kWarp));
@@ -291,22 +312,57 @@ class GetWarp {
     __syncthreads();  // also: all warps have read what is overwritten
     for (int r = 0; r < warps * kRows; ++r) {
       const RowToCopy copy = table[r];
-      if (copy.from == nullptr) continue;
-      for (int c = threadIdx.x; c < columns(); c += blockDim.x)
-        __pipeline_memcpy_async(reinterpret_cast<float*>(copy.to) + c, copy.from + c,
-                                sizeof(float));
+      if (copy.to == nullptr) continue;
+      if constexpr (kByNvshmem)
+        get_row(copy);
+      else
+        for (int c = threadIdx.x; c < columns(); c += blockDim.x)
+          __pipeline_memcpy_async(reinterpret_cast<float*>(copy.to) + c, copy.from + c,
+                                  sizeof(float));
     }
   }
 
+  // The warp reads one row of the batch after the other. NVSHMEM's functions for warps wait for all
+  // lanes first, so that these have read what is overwritten.
+  __device__ void get_by_warp(std::uint32_t edges, Slot slot, int step, int stage) const {
+    const std::uint32_t first = step * kNeighbours;
+    for (std::uint32_t r = 0; r < kRows && first + r < edges; ++r)
+      get_row({__shfl_sync(kAll, slot, (first + r) % kWarp), place_of_row(stage, r)});
+  }
+
+  // The threads that read a row together have NVSHMEM copy this slice of it: the block's row at
+  // this rank's own address, from the rank that has the block.
+  __device__ void get_row(const RowToCopy& copy) const {
+    const std::uint32_t block = block_of(copy.from);
+    const float* const from = row_in_block(copy.from, block) + blockIdx.y * (kLanes * kVec);
+    Functions::template get<kWay>(reinterpret_cast<float*>(copy.to), from, columns(),
+                                  a.block_rank[block], a.ahead);
+  }
+
   // Returns the r-th row of a batch, for lane r.
-  __device__ RowToCopy row_to_copy(std::uint32_t edges, const float* row, int step,
-                                   int stage) const {
+  __device__ RowToCopy row_to_copy(std::uint32_t edges, Remote row, int step, int stage) const {
     const std::uint32_t edge = step * kNeighbours + lane;
-    const auto address = reinterpret_cast<std::uintptr_t>(row);
-    const auto from = reinterpret_cast<const float*>(__shfl_sync(kAll, address, edge % kWarp));
-    if (lane >= kRows || edge >= edges) return {nullptr, nullptr};
-    return {from + blockIdx.y * (kLanes * kVec),
-            fetched - lane + stage * (kBatch * kWarp) + lane * kLanes};
+    const bool none = lane >= kRows || edge >= edges;
+    Sum* const to = none ? nullptr : place_of_row(stage, lane);
+    if constexpr (kByNvshmem) {
+      return {__shfl_sync(kAll, row, edge % kWarp), to};
+    } else {
+      const auto address = reinterpret_cast<std::uintptr_t>(row);
+      const auto from = reinterpret_cast<const float*>(__shfl_sync(kAll, address, edge % kWarp));
+      return {from + blockIdx.y * (kLanes * kVec), to};
+    }
+  }
+  __device__ Sum* place_of_row(int stage, int row) const {
+    return fetched - lane + stage * (kBatch * kWarp) + row * kLanes;
+  }
+
+  __device__ std::uint32_t block_of(Slot slot) const {
+    std::uint32_t block = 0;
+    while (block + 1 < a.blocks && a.block_begin[block + 1] <= slot) ++block;
+    return block;
+  }
+  __device__ const float* row_in_block(Slot slot, std::uint32_t block) const {
+    return a.block_x[block] + (slot - a.block_begin[block]) * a.stride;
   }
 
   // Returns the columns of this slice, with their padding.
@@ -317,8 +373,10 @@ class GetWarp {
 
   // Waits until what other lanes have read, and waited for, is seen here.
   static __device__ void wait_for_readers() {
-    if constexpr (kWay == Way::by_thread) __syncwarp();
-    if constexpr (kWay == Way::by_block) __syncthreads();
+    if constexpr (kInStep)
+      __syncthreads();
+    else if constexpr (!kByWarp)
+      __syncwarp();
   }
 
   __device__ bool is_read(std::uint32_t edges, int step) const {

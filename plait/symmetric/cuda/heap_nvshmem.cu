@@ -1,6 +1,7 @@
 // The heap's memory from NVSHMEM. A peer's part is reached by its address (nvshmem_ptr), so that
 // kernels and copies are those of the other transport: over NVLink or PCIe of one host, or over an
-// NVLink that spans hosts. Peers without an address are refused.
+// NVLink that spans hosts. Peers without an address are refused. NVSHMEM's device functions, which
+// find peers by themselves, may read it too.
 #include <algorithm>
 #include <exception>
 
