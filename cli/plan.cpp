@@ -1,24 +1,24 @@
 // plait plan GRAPH: shows the bytes of each array on each rank, before anything is allocated. With
 // --gpus, these are bytes of the GPUs' memory. With --store, the arrays are those of a dataset that
-// is kept for training on samples (store_plan.h).
+// is kept for training on samples (store_plan.h), or of embedding tables (embeddings_plan.h).
 #include <fmt/core.h>
 
 #include <algorithm>
 
+#include "cli/embeddings_plan.h"
 #include "cli/get_explanation.h"
+#include "cli/memory_table.h"
 #include "cli/ranks.h"
+#include "cli/route_predictor.h"
 #include "cli/store_plan.h"
 #include "plait/aggregate/route_choice.h"
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/gpu.h"
 #include "plait/base/limits.h"
-#include "plait/base/memory.h"
 #include "plait/base/profile.h"
 #include "plait/nn/memory/work_memory.h"
 #include "plait/nn/model.h"
 #include "plait/nn/training/trainable.h"
-#include "plait/plan/machine.h"
-#include "plait/plan/machine_of_rates.h"
 
 namespace plait::cli {
 namespace {
@@ -31,6 +31,7 @@ struct Options {
   std::string model = "gcn";
   int layers = 0;  // 0: by model
   StoreOptions store;
+  EmbeddingsOptions embeddings;
 };
 
 int ranks_of(const Session& session) { return std::max(session.ranks, session.gpus); }
@@ -81,33 +82,14 @@ void print_layers(const std::vector<LayerPlan>& layers) {
 }
 
 void print_text(const RunPlan& run, int ranks) {
-  const MemoryPlan& plan = run.memory;
   print_layers(run.layers);
-  fmt::print("{:<42}", "bytes per rank");
-  for (int rank = 0; rank < ranks; ++rank) fmt::print("{:>12}", fmt::format("rank {}", rank));
-  fmt::print("\n");
-  for (const MemoryItem& item : plan.items) {
-    fmt::print("{:<42}", item.name);
-    for (const std::uint64_t bytes : item.bytes) fmt::print("{:>12}", format_bytes(bytes));
-    fmt::print("\n");
-  }
-  fmt::print("{:<42}", "total");
-  for (int rank = 0; rank < ranks; ++rank)
-    fmt::print("{:>12}", format_bytes(plan.rank_total(rank)));
-  fmt::print("\n");
+  print_memory(run.memory, ranks);
 }
 
-// The fields that plans for the host and for GPUs have in common.
 json to_json(const Options& o, const Dataset& dataset, const RunPlan& run) {
-  const MemoryPlan& plan = run.memory;
-  json arrays = json::array();
-  for (const MemoryItem& item : plan.items)
-    arrays.push_back({{"name", item.name}, {"bytes", item.bytes}});
-  json result = {{"graph", dataset.name},
-                 {"width", o.width},
-                 {"arrays", arrays},
-                 {"largest_rank", plan.largest_rank()},
-                 {"total", plan.total()}};
+  json result = memory_json(run.memory);
+  result["graph"] = dataset.name;
+  result["width"] = o.width;
   if (o.train) result["layers"] = json::array();
   for (const LayerPlan& layer : run.layers)
     result["layers"].push_back({{"in", layer.shape.in},
@@ -117,61 +99,21 @@ json to_json(const Options& o, const Dataset& dataset, const RunPlan& run) {
   return result;
 }
 
-// As runs do (exchange/machine_rates.h).
-void take_measured_machine(const Session& session) {
-  if (gpu_count() == 0) return;
-  const MeasuredMachine measured = measured_machine({current_gpu_name(), session.gpus});
-  if (!measured.note.empty() && !session.quiet)
-    fmt::print(stderr, "plait: warning: {}\n", measured.note);
-  if (measured.profile) use_machine(*measured.profile);
-}
-
-void run_on_gpus(const Options& o, const Session& session, const Dataset& dataset) {
-  take_measured_machine(session);
-  const RunPlan run = make_plan(o, session, dataset);
-  const MemoryPlan& plan = run.memory;
-  const std::vector<std::uint64_t> free = free_on_gpus(session.gpus);
-  if (session.json) {
-    json result = to_json(o, dataset, run);
-    result["gpus"] = session.gpus;
-    result["available"] = free;
-    result["fits"] = free.empty() ? json(nullptr) : json(fits_on_gpus(plan, free));
-    print_json(result);
-  } else {
-    print_text(run, session.gpus);
-    if (free.empty()) {
-      fmt::print("not compared: this host does not have {} GPU{} that Plait can use\n",
-                 session.gpus, session.gpus == 1 ? "" : "s");
-    } else {
-      fmt::print("{:<42}", "free on the GPU");
-      for (const std::uint64_t bytes : free) fmt::print("{:>12}", format_bytes(bytes));
-      fmt::print("\n");
-    }
-  }
-  require_fit_on_gpus(plan, free);
-}
-
 void run(const Options& o, const Session& session) {
+  if (!o.embeddings.rows.empty())
+    return plan_embedding_tables(o.embeddings, session, o.store.form, o.width);
+  require<UsageError>(!o.graph.empty(),
+                      "plan needs a graph file, or --store and --embeddings with rows of tables");
   require<UsageError>(o.store.store || o.width > 0,
                       "--width is required, and above 0, unless --store is given");
   const Dataset dataset = read_graph(o.graph, session);
   if (o.store.store) return plan_stored(o.store, session, dataset, o.width);
-  if (session.gpus > 0) return run_on_gpus(o, session, dataset);
+  if (session.gpus > 0) plan_by_measured_machine(session);
   const RunPlan run = make_plan(o, session, dataset);
-  const MemoryPlan& plan = run.memory;
-  const std::uint64_t available = available_memory();
-  if (session.json) {
-    json result = to_json(o, dataset, run);
-    result["ranks"] = session.ranks;
-    result["available"] = available;
-    result["fits"] = plan.total() <= available;
-    print_json(result);
-  } else {
-    print_text(run, session.ranks);
-    fmt::print("all ranks {}, free on this machine {}\n", format_bytes(plan.total()),
-               format_bytes(available));
-  }
-  require_fit(plan, available);
+  const FreeNow free = show_beside_free(run.memory, session, to_json(o, dataset, run),
+                                        [&] { print_text(run, ranks_of(session)); });
+  session.gpus > 0 ? require_fit_on_gpus(run.memory, free.gpus)
+                   : require_fit(run.memory, free.host);
 }
 
 }  // namespace
@@ -181,7 +123,8 @@ void add_plan(CLI::App& app, Session& session) {
   CLI::App* command =
       add_command(app, session, "plan", "Show the memory that a run would take, per rank and array",
                   [=, &session] { run(*o, session); });
-  command->add_option("graph", o->graph, "Graph file")->required();
+  CLI::Option* const graph =
+      command->add_option("graph", o->graph, "Graph file; none, if embedding tables are planned");
   command
       ->add_option("--width,--dim,--hidden", o->width,
                    "Features per row that are aggregated; with --store, features that are stored, "
@@ -202,17 +145,24 @@ void add_plan(CLI::App& app, Session& session) {
       ->check(CLI::Range(1, kMostLayers))
       ->needs(train);
   add_store_options(command, o->store);
+  add_embeddings_options(command, o->embeddings);
+  for (const char* other : {"--place", "--structure", "--hot-rows"})
+    command->get_option("--embeddings")->excludes(command->get_option(other));
+  graph->excludes(command->get_option("--embeddings"));
   for (const char* other : {"--train", "--strategy", "--partition", "--exact", "--explain"})
     command->get_option("--store")->excludes(command->get_option(other));
   add_profile_options(command, session);
   group_options(command, {{"Run", {"--width"}},
                           {"Store", {"--store", "--dtype", "--place", "--structure", "--hot-rows"}},
+                          {"Embedding tables",
+                           {"--embeddings", "--ids", "--samples", "--split", "--optimizer"}},
                           {"Model", {"--train", "--model", "--layers"}}});
   add_examples(command,
                "  plait plan products.plait --ranks 4 --width 128\n"
                "  plait plan products.plait --gpus 4 --width 128 --train  # memory of each GPU\n"
                "  plait plan products.plait --ranks 4 --train --model gin --layers 5 --hidden 64\n"
                "  plait plan products.plait --gpus 4 --store --dtype bf16 --hot-rows 100000\n"
+               "  plait plan --store --embeddings 40000000,3000 --width 128 --dtype bf16 --gpus 2\n"
                "The exit code is 4 if the run does not fit on this machine.");
 }
 

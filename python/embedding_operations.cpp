@@ -5,8 +5,10 @@
 #include "plait/base/parallel.h"
 #include "plait/nn/operations/torch_device.h"
 #include "plait/store/sharded/cuda/gpu_embeddings.h"
+#include "plait/symmetric/agreement.h"
 #include "plait/world/difference.h"
 #include "plait/world/launch.h"
+#include "python/number_type.h"
 #include "python/operations.h"
 
 namespace plait {
@@ -18,11 +20,19 @@ std::span<const std::int64_t> numbers_of(const Tensor& t) {
   return {t.const_data_ptr<std::int64_t>(), static_cast<std::size_t>(t.numel())};
 }
 
-std::vector<float*> rows_of(const std::vector<Tensor>& pieces) {
-  std::vector<float*> at;
-  for (const Tensor& piece : pieces) at.push_back(piece.mutable_data_ptr<float>());
-  return at;
-}
+// The pieces of tables, which are tensors of one type. The tensors outlive this object.
+class Pieces {
+ public:
+  explicit Pieces(const std::vector<Tensor>& pieces) {
+    for (const Tensor& piece : pieces) at_.push_back(piece.mutable_data_ptr());
+    if (!pieces.empty()) type_ = number_type(pieces[0]);
+  }
+  TablePieces view() const { return {at_, type_}; }
+
+ private:
+  std::vector<void*> at_;
+  DType type_ = DType::f32;
+};
 
 // By table: rows, split, owner and the id of padding, or -1.
 using GivenTables = std::vector<std::tuple<std::int64_t, std::string, std::int64_t, std::int64_t>>;
@@ -51,7 +61,7 @@ void require_equal_tables(World& world, const EmbeddingLayout& layout,
 class EmbeddingSteps {
  public:
   virtual ~EmbeddingSteps() = default;
-  virtual std::uint64_t forward(const GivenBags& bags, std::span<float* const> pieces,
+  virtual std::uint64_t forward(const GivenBags& bags, const TablePieces& pieces,
                                 const BagResults& out) = 0;
   // Returns by table the rows that have a gradient, int64, and their gradients.
   virtual std::vector<std::pair<Tensor, Tensor>> backward(const GivenBags& bags,
@@ -63,7 +73,7 @@ class CpuEmbeddingSteps : public EmbeddingSteps {
  public:
   CpuEmbeddingSteps(World& world, const EmbeddingLayout& layout, const EmbeddingRules& rules)
       : rank_(world.rank()), embeddings_(world, layout, rules) {}
-  std::uint64_t forward(const GivenBags& bags, std::span<float* const> pieces,
+  std::uint64_t forward(const GivenBags& bags, const TablePieces& pieces,
                         const BagResults& out) override {
     const ThreadCount threads(thread_share());
     return embeddings_.forward(bags, pieces, out);
@@ -100,7 +110,7 @@ class GpuEmbeddingSteps : public EmbeddingSteps {
     const OnGpuOf gpu(device_);
     embeddings_ = GpuEmbeddings::create(world, layout, rules);
   }
-  std::uint64_t forward(const GivenBags& bags, std::span<float* const> pieces,
+  std::uint64_t forward(const GivenBags& bags, const TablePieces& pieces,
                         const BagResults& out) override {
     const OnGpuOf gpu(device_);
     return embeddings_->forward(bags, pieces, out, current_stream(device_));
@@ -162,10 +172,10 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
   Tensor ids(std::int64_t t) const { return ids_of_rank(checked(t), world_.rank()); }
 
   // Returns the sums, samples x tables x width, in mode max likewise the places of the maxima, else
-  // nothing, and the number of the batch.
+  // nothing, and the number of the batch. `wants`: a step backward will follow.
   std::tuple<Tensor, Tensor, std::int64_t> forward(const std::vector<Tensor>& bags, bool with_end,
                                                    const std::string& fault,
-                                                   const std::vector<Tensor>& pieces) {
+                                                   const std::vector<Tensor>& pieces, bool wants) {
     const GivenBags given = given_of(bags, with_end, fault);
     const auto tables = static_cast<std::int64_t>(layout().tables());
     const auto bags_of_table = static_cast<std::int64_t>(given.count()) / tables;
@@ -176,8 +186,8 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
                                        torch::device(device_).dtype(torch::kInt32));
     const auto number = with_python_errors([&] {
       const std::lock_guard lock(operation_mutex());
-      return steps_->forward(given, rows_of(pieces),
-                             {out.mutable_data_ptr<float>(), places_at(places)});
+      return steps_->forward(given, Pieces(pieces).view(),
+                             {out.mutable_data_ptr<float>(), places_at(places), wants});
     });
     return {out, places, static_cast<std::int64_t>(number)};
   }
@@ -191,13 +201,12 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
                                const std::vector<Tensor>& gradients,
                                const std::vector<Tensor>& pieces, bool sparse) {
     const GivenBags given = given_of(bags, with_end, fault);
-    const std::vector<float*> read = rows_of(pieces);
-    const std::vector<const float*> at(read.begin(), read.end());
+    const Pieces read(pieces);
     const BagGradients of_bags{
         .sums = gradients[0].const_data_ptr<float>(),
         .places = places_at(gradients[1]),
         .weights = gradients.size() > 2 ? gradients[2].mutable_data_ptr<float>() : nullptr,
-        .pieces = at};
+        .pieces = read.view()};
     const auto found = with_python_errors([&] {
       const std::lock_guard lock(operation_mutex());
       return steps_->backward(given, static_cast<std::uint64_t>(number), of_bags);
@@ -215,12 +224,14 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
     const std::size_t t = checked(table);
     return with_python_errors([&] {
       const std::lock_guard lock(operation_mutex());
-      agree(world_, fmt::format("the whole of embedding table {}", t));
+      agree(world_,
+            fmt::format("the whole of embedding table {} as {}", t, to_string(number_type(piece))));
       const Tensor here = piece.cpu().contiguous();
       const auto parts =
           world_.all_gather({static_cast<const std::byte*>(here.const_data_ptr()), here.nbytes()});
       const Tensor all = torch::empty({static_cast<std::int64_t>(layout().table(t).rows),
-                                       static_cast<std::int64_t>(layout().width())});
+                                       static_cast<std::int64_t>(layout().width())},
+                                      torch::device(torch::kCPU).dtype(piece.scalar_type()));
       for (int rank = 0; rank < world_.size(); ++rank) put(all, t, rank, parts);
       return all;
     });
@@ -264,7 +275,8 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
     const auto columns = static_cast<std::int64_t>(piece.columns);
     if (piece.rows == 0 || columns == 0) return;
     auto* const bytes = const_cast<std::byte*>(parts[static_cast<std::size_t>(rank)].data());
-    const Tensor rows = torch::from_blob(bytes, {static_cast<std::int64_t>(piece.rows), columns});
+    const Tensor rows =
+        torch::from_blob(bytes, {static_cast<std::int64_t>(piece.rows), columns}, all.options());
     all.narrow(1, static_cast<std::int64_t>(piece.first_column), columns)
         .index_copy_(0, ids_of_rank(t, rank), rows);
   }
@@ -281,18 +293,24 @@ c10::intrusive_ptr<EmbeddingsHandle> make_embeddings(const GivenTables& given, s
                                                      const torch::Device& device) {
   return with_python_errors([&] {
     World& world = current_world();
-    std::vector<EmbeddingTable> tables;
-    EmbeddingRules rules{.mode = parse_bag_mode(std::get<0>(of_all)),
-                         .by_frequency = std::get<1>(of_all),
-                         .norm = {std::get<2>(of_all), std::get<3>(of_all)}};
-    for (const auto& [rows, split, owner, padding] : given) {
-      tables.push_back({static_cast<std::uint64_t>(rows), parse_embedding_split(split),
-                        static_cast<int>(owner)});
-      rules.padding.push_back(padding);
-    }
-    const EmbeddingLayout layout(tables, static_cast<std::uint64_t>(width), world.size());
-    if (world.size() > 1) require_equal_tables(world, layout, rules);
-    return c10::make_intrusive<EmbeddingsHandle>(layout, rules, device);
+    std::optional<EmbeddingLayout> layout;
+    EmbeddingRules rules;
+    const std::string failure = failure_of([&] {
+      rules = {.mode = parse_bag_mode(std::get<0>(of_all)),
+               .by_frequency = std::get<1>(of_all),
+               .norm = {std::get<2>(of_all), std::get<3>(of_all)}};
+      std::vector<EmbeddingTable> tables;
+      for (const auto& [rows, split, owner, padding] : given) {
+        tables.push_back({static_cast<std::uint64_t>(rows), parse_embedding_split(split),
+                          static_cast<int>(owner)});
+        rules.padding.push_back(padding);
+      }
+      layout.emplace(tables, static_cast<std::uint64_t>(width), world.size());
+    });
+    const std::string first = first_failure(world, failure);
+    require<UsageError>(first.empty(), "{}", first);
+    if (world.size() > 1) require_equal_tables(world, *layout, rules);
+    return c10::make_intrusive<EmbeddingsHandle>(*layout, rules, device);
   });
 }
 
@@ -305,11 +323,9 @@ TORCH_LIBRARY_FRAGMENT(plait, m) {
       .def("ids", [](const EmbeddingsRef& e, std::int64_t t) { return e->ids(t); })
       .def("whole", [](const EmbeddingsRef& e, std::int64_t t,
                        const Tensor& piece) { return e->whole(t, piece); })
-      .def("forward",
-           [](const EmbeddingsRef& e, const std::vector<Tensor>& bags, bool with_end,
-              const std::string& fault, const std::vector<Tensor>& pieces) {
-             return e->forward(bags, with_end, fault, pieces);
-           })
+      .def("forward", [](const EmbeddingsRef& e, const std::vector<Tensor>& bags, bool with_end,
+                         const std::string& fault, const std::vector<Tensor>& pieces,
+                         bool wants) { return e->forward(bags, with_end, fault, pieces, wants); })
       .def("backward",
            [](const EmbeddingsRef& e, const std::vector<Tensor>& bags, bool with_end,
               const std::string& fault, std::int64_t number, const std::vector<Tensor>& gradients,

@@ -6,6 +6,7 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <exception>
@@ -62,15 +63,25 @@ void parallel_blocks(std::size_t size, std::size_t grain, Body&& body) {
 }
 
 // Returns the smallest i in [0, size) for which where(i) holds, or `size`. Threads look at pieces
-// of `grain` each; the answer does not depend on their number.
+// of `grain` each, 256 at a time without branches, because where() hardly ever holds; the answer
+// does not depend on their number. where() has no effects, and costs little.
 template <class Where>
 std::size_t first_where(std::size_t size, std::size_t grain, Where where) {
+  constexpr std::size_t kAtOnce = 256;
   std::atomic<std::size_t> first{size};
   parallel_blocks(size, grain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end && i < first.load(std::memory_order_relaxed); ++i) {
-      if (!where(i)) continue;
+    for (std::size_t i = begin; i < end && i < first.load(std::memory_order_relaxed);
+         i += kAtOnce) {
+      const std::size_t stop = std::min(end, i + kAtOnce);
+      bool any = false;
+      for (std::size_t k = i; k < stop; ++k) any |= where(k);
+      if (!any) continue;
+      std::size_t found =
+          i;  // there may be none: another thread may have changed what is looked at
+      while (found < stop && !where(found)) ++found;
+      if (found == stop) continue;
       std::size_t seen = first.load();
-      while (i < seen && !first.compare_exchange_weak(seen, i)) {
+      while (found < seen && !first.compare_exchange_weak(seen, found)) {
       }
       return;
     }

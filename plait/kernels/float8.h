@@ -7,8 +7,11 @@
 #include <cstddef>
 #include <utility>
 
-#if defined(__AVX2__) && defined(__FMA__)
+#include "plait/base/number.h"
+
+#if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 #include <immintrin.h>
+#define PLAIT_FLOAT8_AVX
 #else
 #include <algorithm>
 #include <cmath>
@@ -27,15 +30,20 @@ template <std::size_t N, class F>
   (std::make_index_sequence<N>{});
 }
 
-#if defined(__AVX2__) && defined(__FMA__)
+#ifdef PLAIT_FLOAT8_AVX
 
-// Eight floats. load() and store() take any address; operators work lane by lane; fma(a, b, c) is a
-// b + c, rounded once; if_greater(a, b, yes, no) is yes where a > b, else no.
+// Eight floats. load() and store() take any address, load() of numbers of any type (base/number.h);
+// operators work lane by lane; fma(a, b, c) is a b + c, rounded once; if_greater(a, b, yes, no) is
+// yes where a > b, else no.
 struct Float8 {
   __m256 lanes;
 
   static Float8 all(float value) { return {_mm256_set1_ps(value)}; }
   static Float8 load(const float* from) { return {_mm256_loadu_ps(from)}; }
+  static Float8 load(const BFloat16* from) {
+    return {_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(words(from)), 16))};
+  }
+  static Float8 load(const Float16* from) { return {_mm256_cvtph_ps(words(from))}; }
   void store(float* to) const { _mm256_storeu_ps(to, lanes); }
 
   friend Float8 operator+(Float8 a, Float8 b) { return {_mm256_add_ps(a.lanes, b.lanes)}; }
@@ -46,6 +54,11 @@ struct Float8 {
   friend Float8 if_greater(Float8 a, Float8 b, Float8 yes, Float8 no) {
     return {_mm256_blendv_ps(no.lanes, yes.lanes, _mm256_cmp_ps(a.lanes, b.lanes, _CMP_GT_OQ))};
   }
+
+ private:
+  static __m128i words(const void* from) {
+    return _mm_loadu_si128(static_cast<const __m128i*>(from));
+  }
 };
 
 // Loads and stores only the first `count` lanes (1 to 8). The memory behind the others is not
@@ -54,12 +67,20 @@ class FirstLanes {
  public:
   explicit FirstLanes(int count)
       : mask_(_mm256_cmpgt_epi32(_mm256_set1_epi32(count),
-                                 _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))) {}
+                                 _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))),
+        count_(count) {}
   Float8 load(const float* from) const { return {_mm256_maskload_ps(from, mask_)}; }
+  template <class T>
+  Float8 load(const T* from) const {  // numbers of 16 bits have no such mask
+    T numbers[kFloat8] = {};
+    for (int i = 0; i < count_; ++i) numbers[i] = from[i];
+    return Float8::load(numbers);
+  }
   void store(float* to, Float8 value) const { _mm256_maskstore_ps(to, mask_, value.lanes); }
 
  private:
   __m256i mask_;
+  int count_;
 };
 
 // Moves lanes: lane i of the result is lane from[i] (0 to 7) of the argument.
@@ -88,8 +109,9 @@ struct Float8 {
   static Float8 all(float value) {
     return each([&](int) { return value; });
   }
-  static Float8 load(const float* from) {
-    return each([&](int i) { return from[i]; });
+  template <class T>
+  static Float8 load(const T* from) {
+    return each([&](int i) { return widened(from[i]); });
   }
   void store(float* to) const {
     for (int i = 0; i < kFloat8; ++i) to[i] = lanes[i];
@@ -113,8 +135,9 @@ struct Float8 {
 class FirstLanes {
  public:
   explicit FirstLanes(int count) : count_(count) {}
-  Float8 load(const float* from) const {
-    return Float8::each([&](int i) { return i < count_ ? from[i] : 0.0f; });
+  template <class T>
+  Float8 load(const T* from) const {
+    return Float8::each([&](int i) { return i < count_ ? widened(from[i]) : 0.0f; });
   }
   void store(float* to, const Float8& value) const {
     for (int i = 0; i < count_; ++i) to[i] = value.lanes[i];

@@ -5,7 +5,7 @@
 // offsets and offsets + 1); x holds rows of `width` floats, `x.stride` floats apart; y likewise.
 // Rows of A need not touch: begin and end may take a part of each row of a CSR, and edges between
 // them are never read. x and y may stand at any float; x is read faster if its rows begin on cache
-// lines. They must not overlap.
+// lines. They must not overlap. Rows of x may hold narrower numbers; sums are floats.
 //
 // Determinism: a row is summed in the order of its edges, in pieces whose boundaries depend on the
 // graph alone, and pieces are added in order; so y is bit-identical for every number of threads and
@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <span>
 
+#include "plait/base/dtype.h"
 #include "plait/kernels/edge_rows.h"
 
 namespace plait {
@@ -26,6 +27,9 @@ struct SpmmArgs {
   const Slot* columns = nullptr;
   const float* weights = nullptr;  // one per edge, or null: all 1
   RowSource x;
+  // Of the numbers of x, in which x.stride counts. Rows of another type than f32 stand at x.base,
+  // whose pointer is cast, and have no peers.
+  DType x_type = DType::f32;
   std::uint64_t width = 0;
   float* y = nullptr;  // rows of `width`, y_stride floats apart
   std::uint64_t y_stride = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plait/base/number.h"
 #include "plait/base/parallel.h"
 
 namespace plait {
@@ -27,16 +28,19 @@ void take_maxima(const SpmmArgs& args, const Slot* places, Slot* found) {
   for_rows(args, [&](std::size_t i, float* __restrict y) {
     Slot* __restrict const at = found + i * args.y_stride;
     std::fill_n(at, args.width, kNoPlace);
-    for (EdgeOffset e = args.begin[i]; e < args.end[i]; ++e) {
-      const Slot place = places == nullptr ? static_cast<Slot>(e - args.begin[i]) : places[e];
-      const float* __restrict const x = args.x.row(args.columns[e]);
-      for (std::uint64_t c = 0; c < args.width; ++c) {
-        Placed most{y[c], at[c]};
-        most.take({x[c], place});
-        y[c] = most.value;
-        at[c] = most.place;
+    with_number(args.x_type, [&]<class T>(T) {
+      for (EdgeOffset e = args.begin[i]; e < args.end[i]; ++e) {
+        const Slot place = places == nullptr ? static_cast<Slot>(e - args.begin[i]) : places[e];
+        const T* __restrict const x =
+            reinterpret_cast<const T*>(args.x.base) + args.columns[e] * args.x.stride;
+        for (std::uint64_t c = 0; c < args.width; ++c) {
+          Placed most{y[c], at[c]};
+          most.take({widened(x[c]), place});
+          y[c] = most.value;
+          at[c] = most.place;
+        }
       }
-    }
+    });
   });
 }
 

@@ -30,7 +30,7 @@ struct Placed {
 
 // As spmm(), but y_i is the maximum of rows columns_e, or 0 without edges. `places`: one per edge,
 // or null if the edges are all ids of the bags. `found`, rows like those of y: the places of the
-// maxima. There are no weights and no scale.
+// maxima. There are no weights, no scale and no peers.
 void take_maxima(const SpmmArgs& args, const Slot* places, Slot* found);
 
 // As spmm(), but an edge adds those columns of row columns_e of x of which that row of `found`,

@@ -21,25 +21,6 @@ std::size_t bag_grain(const GivenBags& given) {
                                kIdGrain * given.count() / std::max<std::uint64_t>(1, numbers));
 }
 
-// Returns the smallest i below `count` that is wrong, or `count`. It looks at some at a time
-// without branches, because hardly any are wrong.
-template <class Wrong>
-std::size_t first_wrong(std::size_t count, Wrong wrong) {
-  constexpr std::size_t kChunk = 256;
-  const auto end_of_chunk = [&](std::size_t chunk) {
-    return std::min(count, (chunk + 1) * kChunk);
-  };
-  const std::size_t chunks = (count + kChunk - 1) / kChunk;
-  const std::size_t chunk = first_where(chunks, kIdGrain / kChunk, [&](std::size_t c) {
-    bool any = false;
-    for (std::size_t i = c * kChunk; i < end_of_chunk(c); ++i) any |= wrong(i);
-    return any;
-  });
-  std::size_t i = std::min(count, chunk * kChunk);
-  while (i < count && !wrong(i)) ++i;
-  return i;
-}
-
 std::uint64_t end_of(const GivenBags& given, std::uint64_t bag) { return given.begin_of(bag + 1); }
 
 void check_offsets(const GivenBags& given, std::size_t tables) {
@@ -55,7 +36,7 @@ void check_offsets(const GivenBags& given, std::size_t tables) {
   require<UsageError>(offsets.empty() || offsets[0] == 0, "offsets[0] is {}, but must be 0",
                       offsets.empty() ? 0 : offsets[0]);
   const std::size_t behind_first = offsets.empty() ? 0 : offsets.size() - 1;
-  const std::size_t bad = 1 + first_wrong(behind_first, [&](std::size_t k) {
+  const std::size_t bad = 1 + first_where(behind_first, kIdGrain, [&](std::size_t k) {
                             return offsets[k + 1] > ids || offsets[k + 1] < offsets[k];
                           });
   if (bad <= behind_first) {
@@ -110,7 +91,7 @@ void check_bags(const GivenBags& given, const BagTables& tables) {
     const auto first = static_cast<std::size_t>(given.offsets[t * per_table]);
     const std::size_t last = end_of(given, (t + 1) * per_table - 1);
     const std::uint64_t rows = tables.rows[t];
-    const std::size_t bad = first_wrong(last - first, [&](std::size_t i) {
+    const std::size_t bad = first_where(last - first, kIdGrain, [&](std::size_t i) {
       return static_cast<std::uint64_t>(given.ids[first + i]) >= rows;
     });
     if (bad == last - first) continue;

@@ -15,8 +15,8 @@ double owners_of_bag(double ids, int ranks) {
   return r * (1 - std::pow(1 - 1 / r, ids));
 }
 
-std::uint64_t bytes_of(double rows, std::uint64_t columns) {
-  return static_cast<std::uint64_t>(rows * static_cast<double>(columns * sizeof(float)));
+std::uint64_t bytes_of(double rows, std::uint64_t columns, DType type = DType::f32) {
+  return static_cast<std::uint64_t>(rows * static_cast<double>(columns * size_of(type)));
 }
 
 }  // namespace
@@ -66,17 +66,17 @@ std::vector<EmbeddingCost> embedding_costs(const EmbeddingQuestion& q,
       if (piece.columns == 0) continue;
       const double ids = q.tables[t].ids, all = samples * q.ranks, others = all - samples;
       EmbeddingCost& cost = costs[static_cast<std::size_t>(rank)];
-      cost.memory += bytes_of(static_cast<double>(piece.rows), piece.columns);
+      cost.memory += bytes_of(static_cast<double>(piece.rows), piece.columns, q.type);
       switch (tables[t].split) {
         case EmbeddingSplit::replicated:
-          cost.read += bytes_of(samples * ids, piece.columns);
+          cost.read += bytes_of(samples * ids, piece.columns, q.type);
           break;
         case EmbeddingSplit::rows:
-          cost.read += bytes_of(all * ids / q.ranks, piece.columns);
+          cost.read += bytes_of(all * ids / q.ranks, piece.columns, q.type);
           cost.sent += bytes_of(others * owners_of_bag(ids, q.ranks) / q.ranks, piece.columns);
           break;
         default:
-          cost.read += bytes_of(all * ids, piece.columns);
+          cost.read += bytes_of(all * ids, piece.columns, q.type);
           cost.sent += bytes_of(others, piece.columns);
       }
     }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "plait/base/dtype.h"
 #include "plait/store/embedding_layout.h"
 
 namespace plait {
@@ -19,6 +20,7 @@ struct EmbeddingQuestion {
   std::uint64_t width = 0;
   int ranks = 1;
   std::uint64_t samples = 2048;  // of each rank in a step
+  DType type = DType::f32;       // of the numbers in rows; the choice does not depend on it
 };
 
 // Returns the split of each table and, of whole tables, the owner.

@@ -7,16 +7,18 @@
 #include <cstdint>
 
 #include "plait/base/host_device.h"
+#include "plait/base/number.h"
 #include "plait/base/random.h"
 
 namespace plait {
 
-// A piece of a table, rows of `columns` floats without gaps. `ids`: of its rows.
+// A piece of a table, rows of `columns` numbers without gaps. `ids`: of its rows.
 struct FirstWeights {
   const std::int64_t* ids = nullptr;
   std::uint64_t rows = 0, first_column = 0, columns = 0;
   std::uint64_t seed = 0, table = 0;
-  float* weights = nullptr;
+  void* weights = nullptr;  // numbers of `type`, rounded
+  DType type = DType::f32;
 };
 
 // Returns the number at row `row` and column `k` of the piece. The GPU's may differ from the CPU's

@@ -8,21 +8,23 @@ namespace {
 constexpr std::size_t kBagGrain = 64;
 
 // Sums in lanes of fixed columns, which compilers may put into one register.
-float product_of(const float* a, const float* b, std::uint64_t count) {
+template <class T>
+float product_of(const T* a, const float* b, std::uint64_t count) {
   constexpr std::uint64_t kLanes = 16;
   float sums[kLanes] = {};
   std::uint64_t i = 0;
   for (; i + kLanes <= count; i += kLanes)
-    for (std::uint64_t k = 0; k < kLanes; ++k) sums[k] += a[i + k] * b[i + k];
-  for (std::uint64_t k = 0; i + k < count; ++k) sums[k] += a[i + k] * b[i + k];
+    for (std::uint64_t k = 0; k < kLanes; ++k) sums[k] += widened(a[i + k]) * b[i + k];
+  for (std::uint64_t k = 0; i + k < count; ++k) sums[k] += widened(a[i + k]) * b[i + k];
   for (std::uint64_t half = kLanes / 2; half > 0; half /= 2)
     for (std::uint64_t k = 0; k < half; ++k) sums[k] += sums[k + half];
   return sums[0];
 }
 
-}  // namespace
-
-void multiply_rows(const RowProducts& p) {
+template <class T>
+void multiply(const RowProducts& p) {
+  const T* const rows = static_cast<const T*>(p.piece.at);
+  const std::uint64_t columns = p.piece.columns;
   const std::uint64_t first = p.t * p.bags.per_table;
   parallel_blocks(p.bags.per_table, kBagGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t b = begin; b < end; ++b)
@@ -33,11 +35,17 @@ void multiply_rows(const RowProducts& p) {
           if (static_cast<int>(place.rank) != p.rank) continue;
           row = place.row;
         }
-        p.out[e] = p.columns == 0 ? 0.0f
-                                  : product_of(p.rows + row * p.columns, p.gradients + b * p.stride,
-                                               p.columns);
+        p.out[e] = columns == 0
+                       ? 0.0f
+                       : product_of(rows + row * columns, p.gradients + b * p.stride, columns);
       }
   });
+}
+
+}  // namespace
+
+void multiply_rows(const RowProducts& p) {
+  with_number(p.piece.type, [&]<class T>(T) { multiply<T>(p); });
 }
 
 void collect_products(const GivenProducts& p, float* out) {

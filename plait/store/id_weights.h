@@ -6,6 +6,7 @@
 #pragma once
 
 #include "plait/store/bags.h"
+#include "plait/store/piece_rows.h"
 #include "plait/store/stored_rows.h"
 
 namespace plait {
@@ -14,8 +15,7 @@ namespace plait {
 struct RowProducts {
   Bags bags;
   std::size_t t = 0;
-  const float* rows = nullptr;         // of the piece, `columns` floats each
-  std::uint64_t columns = 0;           // may be 0: then products are 0
+  PieceRows piece;                     // without columns, products are 0
   const StoredRows* places = nullptr;  // of a table that is divided by rows; else null
   int rank = 0;                        // that has the piece
   const float* gradients = nullptr;    // of the piece's columns: bag b of the table at b * stride

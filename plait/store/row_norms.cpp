@@ -10,27 +10,35 @@ namespace {
 
 constexpr std::size_t kRowGrain = 256;
 
+// Calls use(k, numbers of the piece) for each k below `count`, by all threads.
+template <class Use>
+void for_rows(std::size_t count, const PieceRows& piece, Use use) {
+  with_number(piece.type, [&]<class T>(T) {
+    parallel_blocks(count, kRowGrain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t k = begin; k < end; ++k) use(k, static_cast<T*>(piece.at));
+    });
+  });
+}
+
 }  // namespace
 
-std::vector<double> norm_sums(const NormLimit& limit, std::span<const Slot> rows, const float* x,
-                              std::uint64_t columns) {
+std::vector<double> norm_sums(const NormLimit& limit, std::span<const Slot> rows,
+                              const PieceRows& piece) {
   std::vector<double> sums(rows.size());
-  parallel_blocks(rows.size(), kRowGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t k = begin; k < end; ++k)
-      for (std::uint64_t c = 0; c < columns; ++c)
-        sums[k] = limit.join(sums[k], limit.power(double{x[rows[k] * columns + c]}));
+  for_rows(rows.size(), piece, [&]<class T>(std::size_t k, const T* x) {
+    for (std::uint64_t c = 0; c < piece.columns; ++c)
+      sums[k] = limit.join(sums[k], limit.power(double{widened(x[rows[k] * piece.columns + c])}));
   });
   return sums;
 }
 
 void limit_norms(const NormLimit& limit, std::span<const Slot> rows, std::span<const double> sums,
-                 float* x, std::uint64_t columns) {
-  parallel_blocks(rows.size(), kRowGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t k = begin; k < end; ++k) {
-      const double factor = limit.factor(sums[k]);
-      for (std::uint64_t c = 0; factor != 1 && c < columns; ++c)
-        x[rows[k] * columns + c] *= static_cast<float>(factor);
-    }
+                 const PieceRows& piece) {
+  for_rows(rows.size(), piece, [&]<class T>(std::size_t k, T* x) {
+    const double factor = limit.factor(sums[k]);
+    T* const row = x + rows[k] * piece.columns;
+    for (std::uint64_t c = 0; factor != 1 && c < piece.columns; ++c)
+      row[c] = rounded<T>(widened(row[c]) * static_cast<float>(factor));
   });
 }
 

@@ -6,17 +6,17 @@
 
 #include "plait/base/ids.h"
 #include "plait/store/norm_limit.h"
+#include "plait/store/piece_rows.h"
 
 namespace plait {
 
-// Returns the sums of powers of these rows, which stand in x, `columns` floats each, by all
-// threads.
-std::vector<double> norm_sums(const NormLimit& limit, std::span<const Slot> rows, const float* x,
-                              std::uint64_t columns);
+// Returns the sums of powers of these rows of a piece, by all threads.
+std::vector<double> norm_sums(const NormLimit& limit, std::span<const Slot> rows,
+                              const PieceRows& piece);
 // Limits the norms of these rows, of which `sums` has the sums of powers in all columns of the
 // table, by all threads. Rows are distinct.
 void limit_norms(const NormLimit& limit, std::span<const Slot> rows, std::span<const double> sums,
-                 float* x, std::uint64_t columns);
+                 const PieceRows& piece);
 
 // Joins sums of powers of the same rows by ranks, in the order of ranks: mine = those of rank 0,
 // joined with those of rank 1, ... `parts`: the bytes of each rank's sums, as many as `mine`.

@@ -3,8 +3,10 @@
     tables = plait.nn.EmbeddingBags([10**6, 300], 64, mode="sum", sparse=True)
     optimizer = plait.optim.RowAdagrad(tables.parameters(), lr=0.01)
 
-They take sparse gradients, of plait.nn.EmbeddingBag or torch.nn.EmbeddingBag with sparse=True, in float32,
-on the CPU or a GPU, and compute what PyTorch's optimisers do with these. Every rank changes its own pieces.
+They take sparse gradients, of plait.nn.EmbeddingBag or torch.nn.EmbeddingBag with sparse=True, on the CPU or a
+GPU, and compute what PyTorch's optimisers do with these. Every rank changes its own pieces. Weights are float32,
+bfloat16 or float16; all arithmetic is in float32, in which states are, too, and weights are rounded to the nearest
+number, ties to even, when they are stored.
 """
 
 import torch
@@ -37,6 +39,17 @@ class _RowOptimizer(torch.optim.Optimizer):
                     self._change(p, group)
         return loss
 
+    def load_state_dict(self, state_dict):
+        """As PyTorch's, but states stay float32, whatever the type of the weights."""
+        super().load_state_dict(state_dict)
+        numbers = [number for group in state_dict["param_groups"] for number in group["params"]]
+        params = [p for group in self.param_groups for p in group["params"]]
+        for number, p in zip(numbers, params, strict=True):
+            given = state_dict["state"].get(number, {})
+            for name in self.states:
+                if name in given:
+                    self.state[p][name] = given[name].to(p.device, torch.float32, copy=True)
+
     def _change(self, p, group):
         if p.grad.layout != torch.sparse_coo or p.grad.sparse_dim() != 1:
             raise ValueError(f"{type(self).__name__} takes sparse gradients; make the layer with sparse=True")
@@ -45,11 +58,11 @@ class _RowOptimizer(torch.optim.Optimizer):
         if not state:
             state["step"] = 0
             for name in self.states:
-                state[name] = torch.full_like(p, group.get("initial_accumulator_value", 0.0),
+                state[name] = torch.full_like(p, group.get("initial_accumulator_value", 0.0), dtype=torch.float32,
                                               memory_format=torch.contiguous_format)
         state["step"] += 1
         ops.update_rows_(p.data, [state[name] for name in self.states], gradient.indices()[0],
-                         gradient.values().contiguous(), self.rule, self._numbers(group, state["step"]))
+                         gradient.values().float().contiguous(), self.rule, self._numbers(group, state["step"]))
         torch.autograd.graph.increment_version(p)
 
 

@@ -13,6 +13,7 @@
 
 #include "plait/base/array.h"
 #include "plait/base/error.h"
+#include "plait/base/number.h"
 #include "plait/base/random.h"
 
 namespace plait {
@@ -216,6 +217,33 @@ TEST_P(SpmmWidth, ExactOnIntegers) {
   std::vector<float> expected;
   spmm_reference(p.args(expected));
   EXPECT_TRUE(same_bits(run(p), expected));
+}
+
+// Sums of narrow rows have the bits of sums of the same numbers as floats.
+TEST_P(SpmmWidth, NarrowRows) {
+  for (const DType type : {DType::bf16, DType::f16})
+    with_number(type, [&]<class T>(T) {
+      Problem p = make_problem({.degrees = random_degrees(50, 90),
+                                .x_rows = 30,
+                                .width = GetParam(),
+                                .x_padding = 3,
+                                .weighted = type == DType::f16,
+                                .scaled = true});
+      std::vector<T> narrow;
+      for (float& value : p.x) {
+        narrow.push_back(rounded<T>(value));
+        value = widened(narrow.back());
+      }
+      std::vector<float> y, expected;
+      SpmmArgs args = p.args(y);
+      args.x.base = reinterpret_cast<const float*>(narrow.data());
+      args.x_type = type;
+      spmm(args);
+      EXPECT_TRUE(same_bits(y, run(p)));
+      spmm_reference(p.args(expected));
+      spmm_reference(args);
+      EXPECT_TRUE(same_bits(y, expected));
+    });
 }
 
 TEST(Spmm, NoRows) {

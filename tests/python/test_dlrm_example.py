@@ -35,11 +35,12 @@ def test_example_is_the_same_on_any_number_of_ranks():
 
 
 def test_bench_compares_sums(tmp_path):
-    for name, launcher in (("alone", ()), ("together", TORCHRUN)):
+    for name, launcher, dtype in (("alone", (), "fp32"), ("narrow", (), "bf16"), ("together", TORCHRUN, "fp32")):
         file = tmp_path / name
-        options = ("--samples", 9, "--width", 8, "--scale", 1e-5, "--steps", 1, "--json", file)
+        options = ("--samples", 9, "--width", 8, "--scale", 1e-5, "--steps", 1, "--dtype", dtype, "--json", file)
         out = printed(start("bench/nn/embedding_bags.py", *launcher, options=options))
         assert re.findall(r"^(\w+): plait", out, re.MULTILINE) == ["forward", "both"]
         lines = [json.loads(line) for line in file.read_text().splitlines()]
-        assert [line["case"] for line in lines] == ["forward-plait", "forward-torch", "both-plait", "both-torch"]
+        assert [(line["case"]["step"], line["case"]["by"], line["case"]["dtype"]) for line in lines] == [
+            (step, by, "fp32") for step in ("forward", "both") for by in ("plait", "torch")]
         assert all(line["median_ms"] > 0 for line in lines)

@@ -92,6 +92,16 @@ TEST(EmbeddingChoice, CountsBytes) {
   EXPECT_EQ(costs[1].read, row * (20 + 60 + 10) + 80 * 64);
   EXPECT_EQ(costs[0].sent, row * 5 + 10 * 64);  // half of ids of one row are of either rank
   EXPECT_EQ(costs[1].sent, row * (10 + 5) + 10 * 64);
+  // Sums are floats, whatever rows are.
+  EmbeddingQuestion narrow = q;
+  narrow.type = DType::bf16;
+  const auto halved =
+      embedding_costs(narrow, {{8, replicated}, {100, table, 1}, {100, rows}, {40, columns}});
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(2 * halved[rank].memory, costs[rank].memory);
+    EXPECT_EQ(2 * halved[rank].read, costs[rank].read);
+    EXPECT_EQ(halved[rank].sent, costs[rank].sent);
+  }
 }
 
 }  // namespace

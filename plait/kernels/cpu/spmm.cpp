@@ -64,6 +64,21 @@ class PlainRows {
   std::uint64_t stride_;
 };
 
+// Rows of numbers of 16 bits in one place.
+template <class T>
+class NarrowRows {
+ public:
+  static constexpr bool kAligned = false;
+  NarrowRows(const RowSource& x, std::uint64_t first)
+      : base_(x.base == nullptr ? nullptr : reinterpret_cast<const T*>(x.base) + first),
+        stride_(x.stride) {}
+  const T* operator()(Slot slot) const { return base_ + slot * stride_; }
+
+ private:
+  const T* base_;
+  std::uint64_t stride_;
+};
+
 // Own rows stand in one place, halo rows where their owners have them.
 class TranslatedRows {
  public:
@@ -78,10 +93,10 @@ class TranslatedRows {
 
 // Fetches the cache lines of one slice of a row into L2. A row that does not begin on a line may
 // end on one more.
-template <std::size_t Lines, bool Aligned>
-[[gnu::always_inline]] inline void prefetch(const float* row, std::uint64_t width) {
+template <std::size_t Lines, bool Aligned, class T>
+[[gnu::always_inline]] inline void prefetch(const T* row, std::uint64_t width) {
   unrolled<Lines>([&](auto line) {
-    __builtin_prefetch(row + line * kLineFloats, /*write=*/0, /*locality=*/2);
+    __builtin_prefetch(row + line * (kCacheLine / sizeof(T)), /*write=*/0, /*locality=*/2);
   });
   if constexpr (!Aligned) __builtin_prefetch(row + width - 1, 0, 2);
 }
@@ -90,7 +105,8 @@ template <std::size_t Lines, bool Aligned>
 // registers, of which the last is used in part if `Partial`.
 template <std::size_t Vectors, bool Partial, bool Weighted, class Rows>
 void sum_segments(const SpmmArgs& args, const Segments& segments, const Slice& slice) {
-  constexpr std::size_t kLines = (Vectors * kFloat8 + kLineFloats - 1) / kLineFloats;
+  using T = std::remove_cvref_t<decltype(*std::declval<Rows>()(0))>;
+  constexpr std::size_t kLines = (Vectors * kFloat8 * sizeof(T) + kCacheLine - 1) / kCacheLine;
   constexpr std::size_t kWhole = Partial ? Vectors - 1 : Vectors;
   const FirstLanes part(static_cast<int>(slice.width - (Vectors - 1) * kFloat8));
   const Rows row_of(args.x, slice.first);
@@ -101,7 +117,7 @@ void sum_segments(const SpmmArgs& args, const Segments& segments, const Slice& s
     prefetch<kLines, Rows::kAligned>(row_of(columns[e]), slice.width);
   };
   const auto add = [&](EdgeOffset e) __attribute__((always_inline)) {
-    const float* x = row_of(columns[e]);
+    const T* x = row_of(columns[e]);
     const auto add_vector = [&](std::size_t v, Float8 value) __attribute__((always_inline)) {
       if constexpr (Weighted) {
         sum[v] = fma(Float8::all(args.weights[e]), value, sum[v]);
@@ -148,7 +164,8 @@ void sum_segments(const SpmmArgs& args, const Segments& segments, const Slice& s
 
 using Kernel = void (*)(const SpmmArgs&, const Segments&, const Slice&);
 
-using RowForms = std::tuple<PlainRows<false>, PlainRows<true>, TranslatedRows>;
+using RowForms = std::tuple<PlainRows<false>, PlainRows<true>, TranslatedRows, NarrowRows<BFloat16>,
+                            NarrowRows<Float16>>;
 
 // Every form of sum_segments. In the index, bits 0-1 are the registers less one, bit 2 tells
 // partial, bit 3 weighted; the bits above choose one of RowForms.
@@ -164,7 +181,11 @@ Kernel choose_kernel(const SpmmArgs& args, const Slice& slice) {
   const RowSource& x = args.x;
   const bool aligned =
       reinterpret_cast<std::uintptr_t>(x.base) % kCacheLine == 0 && x.stride % kLineFloats == 0;
-  const std::size_t rows = x.peers ? 2 : aligned ? 1 : 0;
+  const std::size_t rows = args.x_type == DType::f16    ? 4
+                           : args.x_type == DType::bf16 ? 3
+                           : x.peers                    ? 2
+                           : aligned                    ? 1
+                                                        : 0;
   const std::size_t vectors = (slice.width + kFloat8 - 1) / kFloat8;
   return kKernels[(vectors - 1) | (slice.width % kFloat8 ? 4u : 0u) | (args.weights ? 8u : 0u) |
                   rows << 4];

@@ -6,10 +6,12 @@ namespace plait {
 
 void fill_first_weights(const FirstWeights& of) {
   constexpr std::size_t kGrain = 256;  // rows of a block
-  parallel_blocks(of.rows, kGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t row = begin; row < end; ++row)
-      for (std::uint64_t k = 0; k < of.columns; ++k)
-        of.weights[row * of.columns + k] = first_weight(of, row, k);
+  with_number(of.type, [&]<class T>(T) {
+    parallel_blocks(of.rows, kGrain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t row = begin; row < end; ++row)
+        for (std::uint64_t k = 0; k < of.columns; ++k)
+          static_cast<T*>(of.weights)[row * of.columns + k] = rounded<T>(first_weight(of, row, k));
+    });
   });
 }
 

@@ -15,6 +15,7 @@
 #include "plait/base/lower_bound.h"
 #include "plait/kernels/cuda/spmm.cuh"
 #include "plait/store/cuda/bag_gradients.cuh"
+#include "plait/store/cuda/bag_maxima.cuh"
 
 namespace plait {
 namespace {
@@ -25,6 +26,7 @@ struct EdgeArrays {
   Slot *rows, *from;
   float* weights;
   Slot* counts = nullptr;
+  Slot* places = nullptr;
 };
 
 template <class T>
@@ -49,37 +51,28 @@ __global__ void __launch_bounds__(kThreadsOfItems)
     const std::uint64_t at = table.edge + e - first;
     const Slot row = own_row(pieces, piece, bags.ids[e]);
     to.rows[at] = row == kNoRow ? kNoRow : table.row + row;
-    to.from[at] = pieces.mode == BagMode::max ? static_cast<Slot>(at)
-                                              : table.from + static_cast<Slot>(b) * table.from_step;
+    to.from[at] = table.from + static_cast<Slot>(b) * table.from_step;
+    if (to.places != nullptr) to.places[at] = static_cast<Slot>(e - begin);
     if (to.weights != nullptr)
       to.weights[at] = bags.weights == nullptr ? share : share * bags.weights[e];
   }
 }
 
-// In mode max, a row of `to` belongs to an edge, and has the columns whose maximum is at its place.
 __global__ void __launch_bounds__(kThreadsOfItems)
     gather_kernel(const __grid_constant__ DevicePieces pieces,
                   const __grid_constant__ DeviceBags bags, const EdgeTable* tables,
-                  BagGradientsThere gradients, float* to, std::uint64_t columns) {
+                  BagGradientsThere gradients, GatheredGradients to) {
   const std::uint64_t bag = item_of_thread() / kWarp;
   if (bag >= pieces.tables * bags.per_table || bags.offsets[bag] == bags.offsets[bag + 1]) return;
   const std::uint64_t t = bag / bags.per_table, b = bag % bags.per_table;
   const EdgeTable table = tables[t];
   if (!table.wanted) return;
   const std::uint64_t first = (b * pieces.tables + t) * pieces.width + pieces.at[t].first_column;
-  const float* const from = gradients.sums + first;
-  if (pieces.mode == BagMode::max) {
-    const Slot* const places = gradients.places + first;
-    const EdgeOffset begin = bags.offsets[bag], end = bags.offsets[bag + 1];
-    for (EdgeOffset e = begin; e < end; ++e) {
-      float* const row = to + (table.edge + e - bags.offsets[t * bags.per_table]) * columns;
-      for (std::uint64_t c = threadIdx.x % kWarp; c < columns; c += kWarp)
-        row[c] = places[c] == e - begin ? from[c] : 0.0f;
-    }
-    return;
+  const std::uint64_t row = (table.from + b * table.from_step) * to.columns;
+  for (std::uint64_t c = threadIdx.x % kWarp; c < to.columns; c += kWarp) {
+    to.sums[row + c] = gradients.sums[first + c];
+    if (to.places != nullptr) to.places[row + c] = gradients.places[first + c];
   }
-  float* const row = to + (table.from + b * table.from_step) * columns;
-  for (std::uint64_t c = threadIdx.x % kWarp; c < columns; c += kWarp) row[c] = from[c];
 }
 
 __global__ void __launch_bounds__(kThreadsOfItems)
@@ -102,6 +95,7 @@ __global__ void __launch_bounds__(kThreadsOfItems)
   to.from[i] = from.from[order[i]];
   if (to.weights != nullptr) to.weights[i] = from.weights[order[i]];
   if (to.counts != nullptr) to.counts[i] = from.counts[order[i]];
+  if (to.places != nullptr) to.places[i] = from.places[order[i]];
 }
 
 // Counts the ids that name each row.
@@ -142,7 +136,7 @@ __global__ void __launch_bounds__(kThreadsOfItems)
 struct SortedEdges {
   DeviceArray<Slot> rows, from;
   DeviceArray<float> weights;
-  DeviceArray<Slot> counts;
+  DeviceArray<Slot> counts, places;
 };
 
 SortedEdges sort_edges(const DeviceEdges& edges, Slot rows, cudaStream_t stream) {
@@ -150,7 +144,8 @@ SortedEdges sort_edges(const DeviceEdges& edges, Slot rows, cudaStream_t stream)
   const std::uint64_t count = edges.rows.size();
   SortedEdges sorted{DeviceArray<Slot>(count, pool), DeviceArray<Slot>(count, pool),
                      DeviceArray<float>(edges.weights.size(), pool),
-                     DeviceArray<Slot>(edges.counts.size(), pool)};
+                     DeviceArray<Slot>(edges.counts.size(), pool),
+                     DeviceArray<Slot>(edges.places.size(), pool)};
   DeviceArray<Slot> numbers(count, pool), order(count, pool);
   count_up(numbers.data(), count, stream);
   // One bit more than rows have, if need be, so that kNoRow is behind all of them.
@@ -161,7 +156,8 @@ SortedEdges sort_edges(const DeviceEdges& edges, Slot rows, cudaStream_t stream)
                                            static_cast<std::int64_t>(count), 0, bits, stream);
   });
   const auto arrays = [](const auto& of) {
-    return EdgeArrays{nullptr, writable(of.from), writable(of.weights), writable(of.counts)};
+    return EdgeArrays{nullptr, writable(of.from), writable(of.weights), writable(of.counts),
+                      writable(of.places)};
   };
   permute_kernel<<<blocks_of_items(count), kThreadsOfItems, 0, stream>>>(
       order.data(), count, arrays(edges), arrays(sorted));
@@ -225,18 +221,19 @@ RowsOfEdges rows_of_edges(const DeviceEdges& edges, std::span<const Slot> bases,
 void write_edges(const DevicePieces& pieces, const DeviceBags& bags, const EdgeTable* tables,
                  const DeviceEdges& to, cudaStream_t stream) {
   if (bags.per_table == 0) return;
-  const EdgeArrays arrays{writable(to.rows), writable(to.from), writable(to.weights)};
+  const EdgeArrays arrays{writable(to.rows), writable(to.from), writable(to.weights), nullptr,
+                          writable(to.places)};
   write_kernel<<<blocks_of_items(pieces.tables * bags.per_table * kBagLanes), kThreadsOfItems, 0,
                  stream>>>(pieces, bags, tables, arrays);
   check_cuda(cudaGetLastError(), "edges of bags");
 }
 
 void gather_gradients(const DevicePieces& pieces, const DeviceBags& bags, const EdgeTable* tables,
-                      const BagGradientsThere& gradients, float* to, std::uint64_t columns,
+                      const BagGradientsThere& gradients, const GatheredGradients& to,
                       cudaStream_t stream) {
   if (bags.per_table == 0) return;
   gather_kernel<<<blocks_of_items(pieces.tables * bags.per_table * kWarp), kThreadsOfItems, 0,
-                  stream>>>(pieces, bags, tables, gradients, to, columns);
+                  stream>>>(pieces, bags, tables, gradients, to);
   check_cuda(cudaGetLastError(), "gradients of bags");
 }
 
@@ -262,6 +259,17 @@ DeviceRowSums sum_by_row(const DeviceEdges& edges, std::span<const Slot> bases,
   RowGroupOptions options{.most = kFixedGroup};
   options.pool = pool;
   const RowGroups groups(starts.data(), starts.data() + 1, sums.count, options, stream);
+  if (edges.places.size() > 0) {
+    const DeviceArray<float> parts(groups.partial_sums() * gradients.columns, pool);
+    sum_maxima({.groups = groups,
+                .from = sorted.from.data(),
+                .places = sorted.places.data(),
+                .gradients = gradients,
+                .y = sums.values,
+                .parts = writable(parts)},
+               stream);
+    return sums;
+  }
   DeviceArray<float> scratch(spmm_scratch(groups, gradients.columns), pool);
   spmm({.groups = &groups,
         .columns = sorted.from.data(),

@@ -16,6 +16,7 @@ struct DeviceEdges {
   DeviceArray<Slot> from;
   DeviceArray<float> weights;  // one per edge; empty: all 1
   DeviceArray<Slot> counts;    // of ids that each edge stands for; empty: all 1
+  DeviceArray<Slot> places;    // in mode max: of ids in their bags; else empty
 
   DeviceEdges(std::uint64_t count, bool weighted, const FromPool& pool)
       : rows(count, pool), from(count, pool), weights(weighted ? count : 0, pool) {}
@@ -38,19 +39,25 @@ struct BagGradientsThere {
 };
 
 // Enqueues the edges of a reader's bags to rows of this rank's pieces. `tables`, on the GPU: one
-// per table. In mode max, an edge reads the row of gradients of its own number.
+// per table.
 void write_edges(const DevicePieces& pieces, const DeviceBags& bags, const EdgeTable* tables,
                  const DeviceEdges& to, cudaStream_t stream);
-// Enqueues the copy of gradients of a reader's bags into rows of `columns` floats that the edges
-// name; rows of empty bags are left as they are.
+// Enqueues the copy of gradients of a reader's bags, with their places, into rows of `columns`
+// numbers that the edges name; rows of empty bags are left as they are.
+struct GatheredGradients {
+  float* sums = nullptr;
+  Slot* places = nullptr;  // null: of none
+  std::uint64_t columns = 0;
+};
 void gather_gradients(const DevicePieces& pieces, const DeviceBags& bags, const EdgeTable* tables,
-                      const BagGradientsThere& gradients, float* to, std::uint64_t columns,
+                      const BagGradientsThere& gradients, const GatheredGradients& to,
                       cudaStream_t stream);
 
 // Rows of gradients, in memory of the GPU.
 struct GradientRows {
   const float* at = nullptr;
   std::uint64_t rows = 0, columns = 0, stride = 0;
+  const Slot* places = nullptr;  // likewise, of edges with places
 };
 
 // The sums of gradients by row.
@@ -61,7 +68,8 @@ struct DeviceRowSums {
   DeviceArray<Slot> ids = {};         // by row the number of ids that name it, if counted
   float* values = nullptr;            // rows of `columns` floats
 };
-// Sorts the edges by row, those of a row in the order given, and sums the gradients that they read;
+// Sorts the edges by row, those of a row in the order given, and sums the gradients that they read,
+// of edges with places only where the maximum has that place (bag_maxima.cuh);
 // long sums in pieces of fixed lengths, so that the bits are the same each time. `bases`: by table
 // and the end, the number of its first row. `room` returns memory of so many bytes for the values.
 // Waits for the stream.

@@ -12,11 +12,13 @@
 namespace plait {
 namespace {
 
-constexpr int kBatch = 4;  // rows on their way per group
+// Rows on their way per group: as many bytes of each type of numbers.
+template <class T>
+constexpr int kBatch = 4 * sizeof(float) / sizeof(T);
 
-template <int kVec>
-struct alignas(kVec * sizeof(float)) Columns {
-  float value[kVec];
+template <class T, int kVec>
+struct alignas(kVec * sizeof(T)) Columns {
+  T value[kVec];
 };
 
 // Returns the place in BagSums::parts of the row of a rank and a bag.
@@ -32,26 +34,26 @@ __device__ std::uint64_t whole_of(const DevicePieces& pieces, const DevicePiece&
 }
 
 // Adds the rows of a bag in columns c .. c + kVec - 1.
-template <int kVec>
+template <class T, int kVec>
 __device__ void add_rows(const DevicePieces& pieces, const DevicePiece& piece,
                          const DeviceBags& bags, const BagPlace& at, std::uint64_t c,
-                         Columns<kVec>& sum) {
-  for (EdgeOffset e = at.begin; e < at.end; e += kBatch) {
-    Columns<kVec> loaded[kBatch];
-    float weight[kBatch];
+                         Columns<float, kVec>& sum) {
+  for (EdgeOffset e = at.begin; e < at.end; e += kBatch<T>) {
+    Columns<T, kVec> loaded[kBatch<T>];
+    float weight[kBatch<T>];
 #pragma unroll
-    for (int k = 0; k < kBatch; ++k) {
+    for (int k = 0; k < kBatch<T>; ++k) {
       const Slot row = e + k < at.end ? own_row(pieces, piece, bags.ids[e + k]) : kNoRow;
       weight[k] = row == kNoRow ? 0.0f : bags.weights == nullptr ? 1.0f : bags.weights[e + k];
       loaded[k] = {};
       if (row != kNoRow)
-        loaded[k] = *reinterpret_cast<const Columns<kVec>*>(piece.rows + row * piece.columns + c);
+        loaded[k] = *reinterpret_cast<const Columns<T, kVec>*>(row_of<T>(piece, row) + c);
     }
 #pragma unroll
-    for (int k = 0; k < kBatch; ++k)
+    for (int k = 0; k < kBatch<T>; ++k)
 #pragma unroll
       for (int i = 0; i < kVec; ++i)
-        sum.value[i] = fmaf(weight[k], loaded[k].value[i], sum.value[i]);
+        sum.value[i] = fmaf(weight[k], widened(loaded[k].value[i]), sum.value[i]);
   }
 }
 
@@ -62,7 +64,7 @@ __device__ bool has_own_row(const DevicePieces& pieces, const DevicePiece& piece
   return false;
 }
 
-template <int kLanes, int kVec>
+template <class T, int kLanes, int kVec>
 __global__ void __launch_bounds__(kBagThreads)
     sum_kernel(const __grid_constant__ DevicePieces pieces, const __grid_constant__ DeviceBags bags,
                bool own, const __grid_constant__ BagSums to) {
@@ -77,15 +79,15 @@ __global__ void __launch_bounds__(kBagThreads)
   }
   const float share = pieces.mode == BagMode::mean ? share_of_id(bags, at.begin, at.end) : 1.0f;
   for (std::uint64_t c = threadIdx.x % kLanes * kVec; c < piece.columns; c += kLanes * kVec) {
-    Columns<kVec> sum{};
-    add_rows<kVec>(pieces, piece, bags, at, c, sum);
+    Columns<float, kVec> sum{};
+    add_rows<T, kVec>(pieces, piece, bags, at, c, sum);
 #pragma unroll
     for (int i = 0; i < kVec; ++i) sum.value[i] *= share;
-    *reinterpret_cast<Columns<kVec>*>(row + c) = sum;
+    *reinterpret_cast<Columns<float, kVec>*>(row + c) = sum;
   }
 }
 
-template <int kLanes>
+template <class T, int kLanes>
 __global__ void __launch_bounds__(kBagThreads)
     maxima_kernel(const __grid_constant__ DevicePieces pieces,
                   const __grid_constant__ DeviceBags bags, bool own,
@@ -102,7 +104,7 @@ __global__ void __launch_bounds__(kBagThreads)
     for (EdgeOffset e = at.begin; e < at.end; ++e) {
       const Slot row = own_row(pieces, piece, bags.ids[e]);
       if (row != kNoRow)
-        most.take({piece.rows[row * piece.columns + c], static_cast<Slot>(e - at.begin)});
+        most.take({widened(row_of<T>(piece, row)[c]), static_cast<Slot>(e - at.begin)});
     }
     if (in_parts && most.place == kNoPlace) return;
     (in_parts ? to.parts : to.whole)[first + c] = most.value;
@@ -152,25 +154,25 @@ __global__ void __launch_bounds__(kBagThreads)
 void sum_bags(const DevicePieces& pieces, const DeviceBags& bags, bool own, const BagSums& to,
               cudaStream_t stream) {
   if (bags.per_table == 0) return;
-  if (pieces.mode == BagMode::max) {
-    for_lanes<4>(pieces.width, [&](auto lanes) {
-      constexpr int kLanes = decltype(lanes)::value;
-      maxima_kernel<kLanes>
-          <<<blocks_of_bags(pieces, bags, kLanes), kBagThreads, 0, stream>>>(pieces, bags, own, to);
-    });
-    check_cuda(cudaGetLastError(), "maxima of bags");
-    return;
-  }
-  const auto launch = [&](auto vec) {
+  const auto launch = [&]<class T>(T, auto vec) {
     constexpr int kVec = decltype(vec)::value;
     for_lanes<4>((pieces.width + kVec - 1) / kVec, [&](auto lanes) {
       constexpr int kLanes = decltype(lanes)::value;
-      sum_kernel<kLanes, kVec>
-          <<<blocks_of_bags(pieces, bags, kLanes), kBagThreads, 0, stream>>>(pieces, bags, own, to);
+      const unsigned blocks = blocks_of_bags(pieces, bags, kLanes);
+      if constexpr (kVec == 1) {
+        if (pieces.mode == BagMode::max) {
+          maxima_kernel<T, kLanes><<<blocks, kBagThreads, 0, stream>>>(pieces, bags, own, to);
+          return;
+        }
+      }
+      sum_kernel<T, kLanes, kVec><<<blocks, kBagThreads, 0, stream>>>(pieces, bags, own, to);
     });
   };
-  pieces.in_vectors ? launch(std::integral_constant<int, 4>{})
-                    : launch(std::integral_constant<int, 1>{});
+  const bool in_vectors = pieces.in_vectors && pieces.mode != BagMode::max;
+  with_number(pieces.type, [&]<class T>(T number) {
+    in_vectors ? launch(number, std::integral_constant<int, 4>{})
+               : launch(number, std::integral_constant<int, 1>{});
+  });
   check_cuda(cudaGetLastError(), "sums of bags");
 }
 

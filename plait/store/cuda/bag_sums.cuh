@@ -5,13 +5,14 @@
 #include "plait/store/cuda/bags.cuh"
 #include "plait/store/embedding_layout.h"
 #include "plait/store/embedding_rules.h"
+#include "plait/store/piece_rows.h"
 
 namespace plait {
 
 // A table as the GPU of one rank sees it.
 struct DevicePiece {
-  const float* rows = nullptr;  // this rank's, `columns` apart
-  std::uint64_t columns = 0;    // 0: this rank has none of it
+  const void* rows = nullptr;  // this rank's, `columns` apart
+  std::uint64_t columns = 0;   // 0: this rank has none of it
   std::uint64_t first_column = 0;
   EmbeddingSplit split = EmbeddingSplit::table;
   int owner = 0;
@@ -24,8 +25,9 @@ struct DevicePieces {
   const DevicePiece* at = nullptr;
   std::uint64_t tables = 0, width = 0;
   int rank = 0, ranks = 1;
-  bool in_vectors = false;  // all rows and columns begin at multiples of four floats
+  bool in_vectors = false;  // all rows and columns begin at multiples of four numbers
   BagMode mode = BagMode::sum;
+  DType type = DType::f32;  // of the numbers of rows
 };
 
 // Where sums of a reader's bags go. `whole`: samples x tables x width, for pieces of which a sum
@@ -61,6 +63,12 @@ PLAIT_HOST_DEVICE inline Slot own_row(const DevicePieces& pieces, const DevicePi
   if (piece.split != EmbeddingSplit::rows || id == kNoRow) return id;
   const RowPlace place = place_in(pieces, piece, id);
   return static_cast<int>(place.rank) == pieces.rank ? static_cast<Slot>(place.row) : kNoRow;
+}
+
+// Returns the numbers of a row of a piece.
+template <class T>
+PLAIT_HOST_DEVICE const T* row_of(const DevicePiece& piece, std::uint64_t row) {
+  return static_cast<const T*>(piece.rows) + row * piece.columns;
 }
 
 // A bag of a table, which a group of lanes works on; a block has kBagThreads.

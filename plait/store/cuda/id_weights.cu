@@ -15,7 +15,7 @@ __device__ float sum_of_lanes(float value) {
   return value;
 }
 
-template <int kLanes>
+template <class T, int kLanes>
 __global__ void __launch_bounds__(kBagThreads)
     multiply_kernel(const __grid_constant__ DevicePieces pieces,
                     const __grid_constant__ DeviceBags bags, bool own, const float* gradients,
@@ -33,10 +33,10 @@ __global__ void __launch_bounds__(kBagThreads)
   for (EdgeOffset e = at.begin; e < at.end; ++e) {
     const Slot row = own_row(pieces, piece, bags.ids[e]);
     if (row == kNoRow) continue;
-    const float* const x = piece.rows + row * piece.columns;
+    const T* const x = row_of<T>(piece, row);
     float product = 0;
     for (std::uint64_t c = lane; c < piece.columns; c += kLanes)
-      product = fmaf(x[c], gradient[c], product);
+      product = fmaf(widened(x[c]), gradient[c], product);
     product = sum_of_lanes<kLanes>(product);
     if (lane == 0) out[e] = product;
   }
@@ -62,10 +62,12 @@ __global__ void __launch_bounds__(kBagThreads)
 void multiply_rows(const DevicePieces& pieces, const DeviceBags& bags, bool own,
                    const float* gradients, const IdProducts& to, cudaStream_t stream) {
   if (bags.per_table == 0) return;
-  for_lanes<4>(pieces.width, [&](auto lanes) {
-    constexpr int kLanes = decltype(lanes)::value;
-    multiply_kernel<kLanes><<<blocks_of_bags(pieces, bags, kLanes), kBagThreads, 0, stream>>>(
-        pieces, bags, own, gradients, to);
+  with_number(pieces.type, [&]<class T>(T) {
+    for_lanes<4>(pieces.width, [&](auto lanes) {
+      constexpr int kLanes = decltype(lanes)::value;
+      multiply_kernel<T, kLanes><<<blocks_of_bags(pieces, bags, kLanes), kBagThreads, 0, stream>>>(
+          pieces, bags, own, gradients, to);
+    });
   });
   check_cuda(cudaGetLastError(), "gradients of weights");
 }

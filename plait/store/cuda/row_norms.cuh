@@ -5,16 +5,16 @@
 #include "plait/base/cuda/cuda.cuh"
 #include "plait/base/ids.h"
 #include "plait/store/norm_limit.h"
+#include "plait/store/piece_rows.h"
 
 namespace plait {
 
-// Rows rows[0] - base, rows[1] - base, ... of x, `columns` floats each, in memory of the GPU.
+// Rows rows[0] - base, rows[1] - base, ... of a piece in memory of the GPU.
 struct SomeRows {
   const Slot* rows = nullptr;
   std::uint64_t count = 0;
   Slot base = 0;
-  float* x = nullptr;
-  std::uint64_t columns = 0;
+  PieceRows piece;
 };
 
 // Enqueues sums[k] = the sum of powers of row number k.

@@ -25,21 +25,19 @@ class Places {
   std::uint64_t at_;
 };
 
-// Returns the rows beside one per bag that a batch needs at most.
-std::uint64_t extra_rows(const GivenBags& bags, const EmbeddingLayout& layout) {
-  const std::uint64_t tables = layout.tables(), per_table = bags.count() / tables;
+}  // namespace
+
+std::uint64_t extra_rows(const EmbeddingLayout& layout, std::uint64_t per_table,
+                         std::span<const std::uint64_t> ids) {
   std::uint64_t sums = 0, gradients = 0;
-  for (std::uint64_t t = 0; layout.ranks() > 1 && t < tables; ++t) {
-    const std::uint64_t ids = bags.begin_of((t + 1) * per_table) - bags.begin_of(t * per_table);
+  for (std::size_t t = 0; layout.ranks() > 1 && t < layout.tables(); ++t) {
     const EmbeddingTable& table = layout.table(t);
     if (table.split == EmbeddingSplit::rows)
-      sums += std::min(ids, per_table * static_cast<std::uint64_t>(layout.ranks()));
-    if (table.split == EmbeddingSplit::replicated) gradients += std::min(ids, table.rows);
+      sums += std::min(ids[t], per_table * static_cast<std::uint64_t>(layout.ranks()));
+    if (table.split == EmbeddingSplit::replicated) gradients += std::min(ids[t], table.rows);
   }
   return std::max(sums, gradients);
 }
-
-}  // namespace
 
 std::uint64_t shares_of(const EmbeddingLayout& layout, std::size_t t) {
   const bool by_columns = layout.table(t).split == EmbeddingSplit::columns;
@@ -51,9 +49,13 @@ EmbeddingSizes embedding_sizes(const GivenBags& bags, const EmbeddingLayout& lay
   std::uint64_t shares = 0;
   for (std::size_t t = 0; products && t < layout.tables(); ++t)
     shares = std::max(shares, shares_of(layout, t));
-  return {.per_table = bags.count() / layout.tables(),
+  const std::uint64_t per_table = bags.count() / layout.tables();
+  std::vector<std::uint64_t> ids;
+  for (std::uint64_t t = 0; t < layout.tables(); ++t)
+    ids.push_back(bags.begin_of((t + 1) * per_table) - bags.begin_of(t * per_table));
+  return {.per_table = per_table,
           .ids = bags.ids.size(),
-          .extra = extra_rows(bags, layout),
+          .extra = extra_rows(layout, per_table, ids),
           .shares = shares,
           .weighted = bags.weights != nullptr};
 }

@@ -18,6 +18,10 @@ struct EmbeddingSizes {
 // Returns the sizes of a batch, of sums. `products`: owners write products of rows for this rank.
 EmbeddingSizes embedding_sizes(const GivenBags& bags, const EmbeddingLayout& layout, bool products);
 
+// Returns the rows beside one per bag that a batch needs at most, of so many ids by table.
+std::uint64_t extra_rows(const EmbeddingLayout& layout, std::uint64_t per_table,
+                         std::span<const std::uint64_t> ids);
+
 // Returns how many shares the products of a table's ids have: that of rank r is number r, if they
 // have several.
 std::uint64_t shares_of(const EmbeddingLayout& layout, std::size_t t);

@@ -9,19 +9,51 @@ namespace plait {
 namespace {
 
 // The word that a rank brings to the barrier. From the highest bit: its bags are wrong; the step;
-// the last 13 bits of the batch's number; the bytes that it needs.
-constexpr unsigned kFailedBit = 63, kStepBit = 62, kNumberBit = 49;
+// it wants gradients; it lacks pieces; the last 13 bits of the batch's number; the bytes that it
+// needs.
+constexpr unsigned kFailedBit = 63, kStepBit = 62, kWantsBit = 61, kLacksBit = 60, kNumberBit = 47;
 constexpr std::uint64_t kBytes = (std::uint64_t{1} << kNumberBit) - 1;
-constexpr std::uint64_t kNumbers = (std::uint64_t{1} << kStepBit) - 1 - kBytes;
+constexpr std::uint64_t kNumbers = (std::uint64_t{1} << kLacksBit) - 1 - kBytes;
 constexpr std::uint64_t kStepAndNumber = std::uint64_t{1} << kStepBit | kNumbers;
+
+std::uint64_t word_of(const EmbeddingStepOf& s) {
+  return std::uint64_t{!s.failure.empty()} << kFailedBit |
+         static_cast<std::uint64_t>(s.step) << kStepBit | std::uint64_t{s.wants} << kWantsBit |
+         std::uint64_t{s.lacks_pieces} << kLacksBit | (s.number << kNumberBit & kNumbers) |
+         (s.bytes & kBytes);
+}
+
+// Returns the first rank whose word has the bit, or has it not; or the number of ranks.
+std::size_t first_rank(std::span<const std::uint64_t> words, unsigned bit, bool has) {
+  const auto is = [&](std::uint64_t word) { return (word >> bit & 1) == std::uint64_t{has}; };
+  return static_cast<std::size_t>(std::ranges::find_if(words, is) - words.begin());
+}
+
+void require_gradients_for_all(std::span<const std::uint64_t> words, EmbeddingStep step) {
+  const std::size_t wants = first_rank(words, kWantsBit, true);
+  if (wants == words.size()) return;
+  if (step == EmbeddingStep::forward) {
+    const std::size_t not_so = first_rank(words, kWantsBit, false);
+    require<UsageError>(not_so == words.size(),
+                        "a step backward will follow on rank {}, but not on rank {}: tables or "
+                        "per_sample_weights must want gradients on all ranks or on none",
+                        wants, not_so);
+    return;
+  }
+  const std::size_t lacks = first_rank(words, kLacksBit, true);
+  require<UsageError>(
+      lacks == words.size(),
+      "rank {} wants gradients of per_sample_weights, which need the tables as they "
+      "were in forward(), but those of rank {} have changed since, or are inference "
+      "tensors",
+      wants, lacks);
+}
 
 }  // namespace
 
 std::uint64_t begin_embedding_step(World& world, SymmetricHeap& heap, const EmbeddingStepOf& mine) {
-  const auto words = heap.barrier(std::uint64_t{!mine.failure.empty()} << kFailedBit |
-                                  static_cast<std::uint64_t>(mine.step) << kStepBit |
-                                  (mine.number << kNumberBit & kNumbers) | (mine.bytes & kBytes));
-  if (std::ranges::any_of(words, [](std::uint64_t word) { return word >> kFailedBit != 0; }))
+  const auto words = heap.barrier(word_of(mine));
+  if (first_rank(words, kFailedBit, true) < words.size())
     throw UsageError(first_failure(world, mine.failure));
   std::uint64_t most = 0;
   for (std::size_t rank = 0; rank < words.size(); ++rank) {
@@ -31,6 +63,7 @@ std::uint64_t begin_embedding_step(World& world, SymmetricHeap& heap, const Embe
                         rank);
     most = std::max(most, words[rank] & kBytes);
   }
+  require_gradients_for_all(words, mine.step);
   return most;
 }
 

@@ -16,12 +16,18 @@ struct EmbeddingStepOf {
   EmbeddingStep step = EmbeddingStep::forward;
   std::uint64_t number = 0;  // of the batch
   std::string failure = {};  // the error of this rank's bags; or empty
-  std::uint64_t bytes = 0;   // that it needs; below 2^49
+  std::uint64_t bytes = 0;   // that it needs; below 2^47
+  // Forward: a step backward will follow. Backward: gradients of the weights of ids are wanted.
+  bool wants = false;
+  bool lacks_pieces = false;  // backward: without them, no rank gets gradients of weights
+
+  bool wants_products() const { return wants && step == EmbeddingStep::backward; }
 };
 
 // Collective, at the heap's barrier. Returns the most bytes that any rank needs. Throws UsageError,
-// the same on all ranks, if the bags of one are wrong or ranks are not at the same step of the same
-// batch.
+// the same on all ranks, if the bags of one are wrong, ranks are not at the same step of the same
+// batch, a step backward will follow on some ranks only, or gradients of weights are wanted but
+// pieces are not there.
 std::uint64_t begin_embedding_step(World& world, SymmetricHeap& heap, const EmbeddingStepOf& mine);
 
 // Tells whether a step is under way. A step that an exception ends between two meetings leaves

@@ -41,8 +41,8 @@ EmbeddingPart Embeddings::part(int rank) const {
 }
 
 // Collective. Ranks meet, so that none reads any more what the last step left; then this rank's
-// bags are in its part. `products`: owners write products of rows there.
-void Embeddings::begin(const EmbeddingStepOf& step, const GivenBags& bags, bool products) {
+// bags are in its part.
+void Embeddings::begin(const EmbeddingStepOf& step, const GivenBags& bags) {
   require(heap_ != nullptr, "the memory of the embedding tables is lost; end the program");
   step_.require_ended();
   EmbeddingStepOf mine = step;
@@ -50,7 +50,7 @@ void Embeddings::begin(const EmbeddingStepOf& step, const GivenBags& bags, bool 
   mine.failure = failure_of([&] {
     check_bags(bags, tables_);
     require_room_for_numbers(bags, layout_.ranks());
-    sizes = embedding_sizes(bags, layout_, products);
+    sizes = embedding_sizes(bags, layout_, step.wants_products());
     sizes.max = rules_.max();
     mine.bytes = EmbeddingPart(nullptr, sizes, layout_).bytes;
   });
@@ -81,9 +81,9 @@ void Embeddings::publish(const GivenBags& given) {
   }
 }
 
-std::uint64_t Embeddings::forward(const GivenBags& bags, std::span<float* const> pieces,
+std::uint64_t Embeddings::forward(const GivenBags& bags, const TablePieces& pieces,
                                   const BagResults& out) {
-  begin({.step = EmbeddingStep::forward, .number = number_ + 1}, bags, false);
+  begin({.step = EmbeddingStep::forward, .number = number_ + 1, .wants = out.backward}, bags);
   ++number_;
   heap_->barrier();
   if (rules_.norm.limits()) limit_rows(pieces);
@@ -91,7 +91,7 @@ std::uint64_t Embeddings::forward(const GivenBags& bags, std::span<float* const>
     const int reader = (world_.rank() + 1 + k) % world_.size();
     for (std::size_t t = 0; t < layout_.tables(); ++t)
       if (layout_.table(t).split != EmbeddingSplit::replicated || reader == world_.rank())
-        sum_for({reader, t}, pieces[t], out);
+        sum_for({reader, t}, pieces, out);
   }
   heap_->barrier();
   collect(out);
@@ -111,7 +111,7 @@ void Embeddings::add_edges(std::size_t t, int reader, Slot first, GradientEdges&
 
 // Limits the norms of rows that bags of any rank name, so that replicated rows stay the same. Ranks
 // that have columns of the same rows join their sums of powers.
-void Embeddings::limit_rows(std::span<float* const> pieces) const {
+void Embeddings::limit_rows(const TablePieces& pieces) const {
   for (std::size_t t = 0; t < layout_.tables(); ++t) {
     const EmbeddingPiece piece = layout_.piece(t, world_.rank());
     const bool shared = layout_.table(t).split == EmbeddingSplit::columns;
@@ -119,18 +119,19 @@ void Embeddings::limit_rows(std::span<float* const> pieces) const {
     GradientEdges edges;
     for (int reader = 0; reader < world_.size(); ++reader) add_edges(t, reader, 0, edges);
     const std::vector<Slot> rows = by_row(std::move(edges), piece.rows).rows;
-    std::vector<double> sums = norm_sums(rules_.norm, rows, pieces[t], piece.columns);
+    const PieceRows numbers = pieces.rows(t, piece.columns);
+    std::vector<double> sums = norm_sums(rules_.norm, rows, numbers);
     if (shared)
       join_norm_sums(rules_.norm, world_.all_gather(std::as_bytes(std::span(sums))), sums);
-    limit_norms(rules_.norm, rows, sums, pieces[t], piece.columns);
+    limit_norms(rules_.norm, rows, sums, numbers);
   }
 }
 
-void Embeddings::sum_for(const Sum& sum, const float* rows, const BagResults& out) {
+void Embeddings::sum_for(const Sum& sum, const TablePieces& pieces, const BagResults& out) {
   const auto [reader, t] = sum;
   const EmbeddingPiece piece = layout_.piece(t, world_.rank());
   if (piece.columns == 0) return;
-  if (layout_.table(t).split == EmbeddingSplit::rows) return sum_owned(sum, rows);
+  if (layout_.table(t).split == EmbeddingSplit::rows) return sum_owned(sum, pieces);
   const EmbeddingPart to = part(reader);
   const Bags bags = to.bags();
   if (bags.per_table == 0) return;
@@ -142,37 +143,41 @@ void Embeddings::sum_for(const Sum& sum, const float* rows, const BagResults& ou
   }
   const bool own = reader == world_.rank();
   const std::uint64_t column = t * layout_.width() + piece.first_column;
-  const SpmmArgs args{.begin = {bags.offsets + first, bags.per_table},
-                      .end = {bags.offsets + first + 1, bags.per_table},
-                      .columns = bags.ids,
-                      .weights = bags.weights,
-                      .x = {.base = rows, .stride = piece.columns},
-                      .width = piece.columns,
-                      .y = (own ? out.sums : to.rows) + column,
-                      .y_stride = stride,
-                      .row_scale = data_or_null(scale)};
+  const SpmmArgs args{
+      .begin = {bags.offsets + first, bags.per_table},
+      .end = {bags.offsets + first + 1, bags.per_table},
+      .columns = bags.ids,
+      .weights = bags.weights,
+      .x = {.base = static_cast<const float*>(pieces.at[t]), .stride = piece.columns},
+      .x_type = pieces.type,
+      .width = piece.columns,
+      .y = (own ? out.sums : to.rows) + column,
+      .y_stride = stride,
+      .row_scale = data_or_null(scale)};
   if (rules_.max())
     take_maxima(args, nullptr, (own ? out.places : to.places) + column);
   else
     spmm(args);
 }
 
-void Embeddings::sum_owned(const Sum& sum, const float* rows) {
+void Embeddings::sum_owned(const Sum& sum, const TablePieces& pieces) {
   const auto [reader, t] = sum;
   const EmbeddingPart to = part(reader);
   const OwnedBags owned = owned_bags(to.bags(), t, layout_.places(t), world_.rank(), rules_.mean());
   const std::size_t start = t * (static_cast<std::size_t>(layout_.ranks()) + 1);
   const std::uint64_t at =
       to.starts[start + static_cast<std::size_t>(world_.rank())] * layout_.width();
-  const SpmmArgs args{.begin = offsets_from(owned.offsets, 0),
-                      .end = offsets_from(owned.offsets, 1),
-                      .columns = owned.rows.data(),
-                      .weights = data_or_null(owned.weights),
-                      .x = {.base = rows, .stride = layout_.width()},
-                      .width = layout_.width(),
-                      .y = to.extra + at,
-                      .y_stride = layout_.width(),
-                      .row_scale = data_or_null(owned.scale)};
+  const SpmmArgs args{
+      .begin = offsets_from(owned.offsets, 0),
+      .end = offsets_from(owned.offsets, 1),
+      .columns = owned.rows.data(),
+      .weights = data_or_null(owned.weights),
+      .x = {.base = static_cast<const float*>(pieces.at[t]), .stride = layout_.width()},
+      .x_type = pieces.type,
+      .width = layout_.width(),
+      .y = to.extra + at,
+      .y_stride = layout_.width(),
+      .row_scale = data_or_null(owned.scale)};
   rules_.max() ? take_maxima(args, owned.places.data(), to.extra_places + at) : spmm(args);
 }
 

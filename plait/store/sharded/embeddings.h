@@ -20,6 +20,7 @@
 #include "plait/store/bags.h"
 #include "plait/store/embedding_layout.h"
 #include "plait/store/embedding_rules.h"
+#include "plait/store/piece_rows.h"
 #include "plait/store/sharded/embedding_part.h"
 #include "plait/store/sharded/embedding_step.h"
 #include "plait/symmetric/heap.h"
@@ -33,15 +34,11 @@ struct RowGradients {
   std::vector<Slot> ids;  // by row the number of ids that name it, if they were counted
 };
 
-// The error of a rank whose pieces are wanted for gradients of weights, but not given.
-inline constexpr const char* kChangedTables =
-    "another rank needs embedding tables as they were in the step forward, but this rank's have "
-    "changed since";
-
 // The arrays that a step forward writes.
 struct BagResults {
   float* sums = nullptr;   // samples x tables x width
   Slot* places = nullptr;  // in mode max likewise: the places of the maxima (bag_maxima.h)
+  bool backward = false;   // a step backward will follow, on all ranks or on none
 };
 
 // The gradients that a step backward reads and writes, beside those of rows.
@@ -51,7 +48,7 @@ struct BagGradients {
   // Of the weights of ids, one per id: where they are written, or null if they are not wanted.
   float* weights = nullptr;
   // As forward() has read them: if any rank wants gradients of weights.
-  std::span<const float* const> pieces = {};
+  TablePieces pieces = {};
 };
 
 class Embeddings {
@@ -64,15 +61,13 @@ class Embeddings {
   const EmbeddingLayout& layout() const { return layout_; }
 
   // Collective; ranks give any numbers of bags, also none. Writes out.sums[b][t], `width` floats
-  // each: the sum of bag b of table t, or what the rules make of it. `pieces`: by table this rank's
-  // piece, rows of its columns without gaps; or null if it is empty. Rows are changed if their
-  // norms are limited. Returns the number of the batch, for backward(). Throws UsageError on all
-  // ranks if the bags of one are wrong, DoesNotFitError if there is no memory.
-  std::uint64_t forward(const GivenBags& bags, std::span<float* const> pieces,
-                        const BagResults& out);
+  // each: the sum of bag b of table t, or what the rules make of it. `pieces`: this rank's. Rows
+  // are changed if their norms are limited. Returns the number of the batch, for backward(). Throws
+  // UsageError on all ranks if the bags of one are wrong, DoesNotFitError if there is no memory.
+  std::uint64_t forward(const GivenBags& bags, const TablePieces& pieces, const BagResults& out);
   // Collective. Returns by table the gradient of this rank's piece. `number`: what forward()
-  // returned for the bags, which need not be the last ones. Throws Error without pieces that are
-  // needed.
+  // returned for the bags, which need not be the last ones. Throws UsageError on all ranks without
+  // pieces that are needed on any.
   std::vector<RowGradients> backward(const GivenBags& bags, std::uint64_t number,
                                      const BagGradients& gradients);
 
@@ -83,13 +78,13 @@ class Embeddings {
     std::size_t t;
   };
 
-  void begin(const EmbeddingStepOf& step, const GivenBags& bags, bool products);
+  void begin(const EmbeddingStepOf& step, const GivenBags& bags);
   void publish(const GivenBags& given);
   EmbeddingPart part(int rank) const;
   void add_edges(std::size_t t, int reader, Slot first, GradientEdges& edges) const;
-  void limit_rows(std::span<float* const> pieces) const;
-  void sum_for(const Sum& sum, const float* rows, const BagResults& out);
-  void sum_owned(const Sum& sum, const float* rows);
+  void limit_rows(const TablePieces& pieces) const;
+  void sum_for(const Sum& sum, const TablePieces& pieces, const BagResults& out);
+  void sum_owned(const Sum& sum, const TablePieces& pieces);
   void collect(const BagResults& out) const;
   void collect_owned(std::size_t t, const BagResults& out) const;
   RowGradients gradients_of(std::size_t t, const BagGradients& g) const;

@@ -67,7 +67,11 @@ RowGradients sum_by_row(GradientEdges edges, const EmbeddingPiece& piece, const 
 
 std::vector<RowGradients> Embeddings::backward(const GivenBags& bags, std::uint64_t number,
                                                const BagGradients& g) {
-  begin({.step = EmbeddingStep::backward, .number = number}, bags, g.weights != nullptr);
+  begin({.step = EmbeddingStep::backward,
+         .number = number,
+         .wants = g.weights != nullptr,
+         .lacks_pieces = g.pieces.at.empty()},
+        bags);
   const bool alone = world_.size() == 1;
   const EmbeddingPart mine = part(world_.rank());
   const std::uint64_t stride = layout_.tables() * layout_.width();
@@ -102,7 +106,6 @@ bool Embeddings::multiply_for_readers(const BagGradients& g) const {
   for (int reader = 0; reader < world_.size(); ++reader) {
     const EmbeddingPart of = part(reader);
     if (of.sizes->shares == 0) continue;
-    require(g.pieces.size() == layout_.tables(), "{}", kChangedTables);
     wanted = true;
     const bool own = reader == world_.rank();
     const float* const gradients = own ? g.sums : of.rows;
@@ -115,8 +118,7 @@ bool Embeddings::multiply_for_readers(const BagGradients& g) const {
       const auto share = shares > 1 ? static_cast<std::uint64_t>(world_.rank()) : 0;
       multiply_rows({.bags = of.bags(),
                      .t = t,
-                     .rows = g.pieces[t],
-                     .columns = piece.columns,
+                     .piece = g.pieces.rows(t, piece.columns),
                      .places = split == EmbeddingSplit::rows ? &layout_.places(t) : nullptr,
                      .rank = world_.rank(),
                      .gradients = gradients + t * layout_.width() + piece.first_column,

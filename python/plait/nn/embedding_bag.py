@@ -15,6 +15,7 @@ ranks, as if one process had computed the sum of all ranks' losses.
     rows         some rows, which are dealt out by hash
 """
 
+import contextlib
 import dataclasses
 
 import torch
@@ -38,7 +39,9 @@ class EmbeddingBag(torch.nn.Module):
             the table is small, else rows.
         max_norm, norm_type: rows that bags of any rank name, but for padding_idx, are changed in place before they
             are read: their norm becomes at most max_norm. norm_type is above 0, or infinite.
-        device, dtype: the CPU or this rank's GPU (plait.device()), and float32, the only type yet.
+        device, dtype: the CPU or this rank's GPU (plait.device()), and float32, bfloat16 or float16. Sums, and
+            sums of gradients, are taken in float32 and rounded once, to dtype. Gradients stay float32 after
+            weight.grad_dtype = torch.float32.
 
     weight: this rank's piece, which optimisers of PyTorch and of plait.optim change. It begins with
     normal numbers that follow torch.manual_seed() on rank 0 and do not depend on the number of ranks.
@@ -56,10 +59,12 @@ class EmbeddingBag(torch.nn.Module):
         self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
         self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
         splits = None if split is None else [split]
-        self._tables = _Tables([num_embeddings], embedding_dim, _rules(mode, scale_grad_by_freq, max_norm, norm_type),
-                               sparse, include_last_offset, [padding_idx], splits, device=device, dtype=dtype)
+        self._tables = _Tables([num_embeddings], embedding_dim, (mode, scale_grad_by_freq, max_norm, norm_type),
+                               sparse, include_last_offset, [padding_idx], splits, device=device, whole=_weight)
         self.padding_idx = self._tables.padding_idx(0)
-        self.weight = torch.nn.Parameter(self._tables.empty(0))
+        if dtype is None and _weight is not None:
+            dtype = _weight.dtype
+        [self.weight] = self._tables.parameters(dtype)
         self.reset_parameters() if _weight is None else self.load_full_weight(_weight)
 
     @classmethod
@@ -85,8 +90,8 @@ class EmbeddingBag(torch.nn.Module):
     def forward(self, input, offsets=None, per_sample_weights=None):
         """Returns the sums, means or maxima of bags, (bags, embedding_dim): of the rows of `input`, if that has
         two dimensions and offsets is None; or of input[offsets[k]:offsets[k + 1]]. per_sample_weights: one
-        per id, with mode "sum"; they may want gradients, then on all ranks."""
-        return self._tables.pool(input, offsets, per_sample_weights, [self.weight]).squeeze(1)
+        per id, with mode "sum"; they may want gradients. A step backward must follow on all ranks or on none."""
+        return self._tables.pool(input, offsets, per_sample_weights, [self.weight], flat=True)
 
     def extra_repr(self):
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
@@ -113,14 +118,10 @@ class EmbeddingBags(torch.nn.Module):
                  padding_idx=None, splits=None, ids_per_sample=None, samples=2048, device=None, dtype=None,
                  scale_grad_by_freq=False, max_norm=None, norm_type=2.0):
         super().__init__()
-        self.num_embeddings, self.embedding_dim = list(num_embeddings), embedding_dim
-        if not isinstance(padding_idx, (list, tuple)):
-            padding_idx = [padding_idx] * len(self.num_embeddings)
-        self._tables = _Tables(self.num_embeddings, embedding_dim,
-                               _rules(mode, scale_grad_by_freq, max_norm, norm_type), sparse, include_last_offset,
-                               padding_idx, splits, ids_per_sample, samples, device, dtype)
-        count = len(self.num_embeddings)
-        self.weights = torch.nn.ParameterList(self._tables.empty(t) for t in range(count))
+        self._tables = _Tables(num_embeddings, embedding_dim, (mode, scale_grad_by_freq, max_norm, norm_type),
+                               sparse, include_last_offset, padding_idx, splits, ids_per_sample, samples, device)
+        self.num_embeddings, self.embedding_dim = self._tables.rows, embedding_dim
+        self.weights = torch.nn.ParameterList(self._tables.parameters(dtype))
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -169,6 +170,7 @@ class _Bags:
     with_end: bool = False
     fault: str = ""
     weights: torch.Tensor = None  # as given, which may want gradients
+    wants: bool = False  # a step backward will follow
 
 
 class _Tables:
@@ -176,26 +178,26 @@ class _Tables:
     anew."""
 
     def __init__(self, rows, width, rules, sparse, with_end, padding, splits, ids=None, samples=2048, device=None,
-                 dtype=None):
-        mode = rules[0]
-        device = torch.empty(0, device=device).device  # None: PyTorch's default, and with a number
-        if dtype not in (None, torch.float32) or device.type not in ("cpu", "cuda"):
-            raise NotImplementedError(f"tables of {dtype or 'float32'} on {device} are not supported yet; use "
-                                      "float32 on the CPU or a GPU")
-        _check_sizes(rows, width, padding, splits)
-        rows, width = [int(n) for n in rows], int(width)
-        padding = [_checked_padding(p, n) for p, n in zip(padding, rows, strict=True)]
-        if splits is None:
-            ids = [1.0] * len(rows) if ids is None else [float(i) for i in ids]
-            if len(ids) != len(rows) or not all(0 <= i < float("inf") for i in ids) or samples < 1:
-                raise ValueError(f"ids_per_sample is {ids} and samples {samples}; give a number of 0 or more for each "
-                                 f"of {len(rows)} tables, and at least one sample")
-            splits, owners = ops.choose_embedding_splits(rows, width, ids, samples, world_size())
-        else:
-            owners = _owners(splits, rows)
-        self._made_of = (list(zip(rows, splits, owners, padding)), width, rules, device)
-        self._settings = (mode, sparse, with_end)
+                 whole=None):
+        with _on_all_or_none():
+            self._made_of = _checked_tables(rows, width, rules, padding, splits, ids, samples, device)
+            if whole is not None:
+                self._check_whole(0, whole)
+        self._settings = (self._made_of[2][0], sparse, with_end)
         self._join()
+
+    @property
+    def rows(self):
+        return [rows for rows, *_ in self._made_of[0]]
+
+    def parameters(self, dtype):
+        """Collective. Returns parameters for this rank's pieces, whose numbers are not set."""
+        with _on_all_or_none():
+            dtype = dtype or torch.get_default_dtype()
+            if dtype not in _TYPES:
+                raise NotImplementedError(f"tables of {dtype} are not supported; use one of {_names(_TYPES)}")
+            return [torch.nn.Parameter(torch.empty(rows, columns, device=self.device, dtype=dtype))
+                    for rows, _, columns in self._pieces]
 
     def _join(self):
         self._handle = torch.classes.plait.Embeddings(*self._made_of)
@@ -223,10 +225,6 @@ class _Tables:
         padding = self._made_of[0][table][3]
         return None if padding < 0 else padding
 
-    def empty(self, table):
-        rows, _, columns = self._pieces[table]
-        return torch.empty(rows, columns, device=self.device)
-
     @property
     def device(self):
         return self._made_of[3]
@@ -248,27 +246,38 @@ class _Tables:
     def whole(self, table, piece):
         return self._handle.whole(table, piece.detach()).to(self.device)
 
-    @torch.no_grad()
-    def load(self, table, piece, weight):
+    def _check_whole(self, table, weight):
         rows, width = self._made_of[0][table][0], self._made_of[1]
         if tuple(weight.shape) != (rows, width):
             raise ValueError(f"the weight has shape {tuple(weight.shape)}, but the table is ({rows}, {width})")
+
+    @torch.no_grad()
+    def load(self, table, piece, weight):
+        self._check_whole(table, weight)
         _, first, columns = self._pieces[table]
         piece.copy_(weight[self._handle.ids(table).to(weight.device), first:first + columns])
 
-    def pool(self, ids, offsets, weights, pieces):
+    def pool(self, ids, offsets, weights, pieces, flat=False):
+        """Returns the sums, (samples, tables, width); `flat`: of one table, (samples, width)."""
         mode, _, with_end = self._settings
         try:
             for piece in pieces:
                 if piece.device != self.device:
                     raise ValueError(f"the weights are on {piece.device}, but the tables were made on "
                                      f"{self.device}; make them there, by device=...")
+                if piece.dtype not in _TYPES or piece.dtype != pieces[0].dtype:
+                    raise ValueError(f"the weights are {_names({p.dtype for p in pieces})}; use one of "
+                                     f"{_names(_TYPES)} for all")
             if self._limits_norms and not all(piece.is_contiguous() for piece in pieces):
                 raise ValueError("the weights have gaps, but max_norm changes them in place; make them contiguous")
             bags = _bags(ids, offsets, weights, mode, with_end, pieces)
         except (ValueError, RuntimeError) as error:
             bags = self.faulty(error)
-        return _Sums.apply(self, bags, bags.weights, *pieces)
+        needing = pieces if bags.weights is None else [bags.weights, *pieces]
+        bags.wants = torch.is_grad_enabled() and any(t.requires_grad for t in needing)
+        if not bags.wants:  # saves what autograd costs, which is most of a small step
+            return self.sums(bags, pieces, flat)[0]
+        return _Sums.apply(self, bags, flat, bags.weights, *pieces)
 
     def faulty(self, error):
         """Returns bags with an error of this rank, which all ranks then throw."""
@@ -276,11 +285,13 @@ class _Tables:
         return _Bags([none, none], fault=str(error))
 
     # The two directions, for _Sums.
-    def sums(self, bags, pieces):
-        results = self._handle.forward(bags.tensors, bags.with_end, bags.fault, _rows(pieces))
+    def sums(self, bags, pieces, flat):
+        rows = [] if bags.fault else _rows(pieces)
+        out, places, number = self._handle.forward(bags.tensors, bags.with_end, bags.fault, rows, bags.wants)
         if self._limits_norms:
             torch.autograd.graph.increment_version([piece for piece in pieces if not piece.is_inference()])
-        return results
+        out = out.to(pieces[0].dtype)
+        return out.squeeze_(1) if flat else out, places, number
 
     def gradients(self, bags, number, gradients, pieces):
         return self._handle.backward(bags.tensors, bags.with_end, bags.fault, number, gradients, _rows(pieces),
@@ -289,8 +300,8 @@ class _Tables:
 
 class _Sums(torch.autograd.Function):
     @staticmethod
-    def forward(context, tables, bags, weights, *pieces):
-        out, places, context.number = tables.sums(bags, pieces)
+    def forward(context, tables, bags, flat, weights, *pieces):
+        out, places, context.number = tables.sums(bags, pieces, flat)
         context.tables, context.with_end = tables, bags.with_end
         # Gradients of weights, perhaps another rank's, need the pieces as they are now; of inference tensors nobody
         # knows whether they change.
@@ -302,7 +313,7 @@ class _Sums(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(context, gradient):
-        weighs, *wanted = context.needs_input_grad[2:]
+        weighs, *wanted = context.needs_input_grad[3:]
         same = all(piece._version == version for piece, version in context.pieces)
         pieces = [piece for piece, _ in context.pieces] if same else []
         try:
@@ -314,12 +325,56 @@ class _Sums(torch.autograd.Function):
         except (RuntimeError, ValueError) as error:  # ids or tables that were changed since
             bags, weighs, places = context.tables.faulty(error), False, torch.empty(0, dtype=torch.int32)
         of_weights = [torch.empty_like(bags.tensors[2])] if weighs else []
-        of_tables = context.tables.gradients(bags, context.number, [gradient.contiguous(), places, *of_weights],
-                                             pieces)
-        return None, None, *(of_weights or [None]), *(g if w else None for g, w in zip(of_tables, wanted))
+        of_tables = context.tables.gradients(bags, context.number,
+                                             [gradient.float().contiguous(), places, *of_weights], pieces)
+        # Autograd rounds these to the types of the weights, or to their grad_dtype.
+        return None, None, None, *(of_weights or [None]), *(g if w else None for g, w in zip(of_tables, wanted))
 
 
 sums_over_ranks(_Sums)
+
+
+_TYPES = (torch.float32, torch.bfloat16, torch.float16)
+
+
+def _names(types):
+    return ", ".join(sorted(str(dtype).removeprefix("torch.") for dtype in types))
+
+
+@contextlib.contextmanager
+def _on_all_or_none():
+    """Collective. What fails in the block on one rank is an error on every rank, so that none waits for another."""
+    own = None
+    try:
+        yield
+    except Exception as error:
+        own = error
+    failure = "" if own is None else str(own) or type(own).__name__
+    failure = ops.first_failure(failure) if world_size() > 1 else failure
+    if failure:
+        raise own or ValueError(failure)
+
+
+def _checked_tables(rows, width, rules, padding, splits, ids, samples, device):
+    """Returns what torch.classes.plait.Embeddings is made of."""
+    rows = list(rows)
+    padding = list(padding) if isinstance(padding, (list, tuple)) else [padding] * len(rows)
+    device = torch.empty(0, device=device).device  # None: PyTorch's default, and with a number
+    if device.type not in ("cpu", "cuda"):
+        raise NotImplementedError(f"tables on {device} are not supported; use the CPU or a GPU")
+    rules = _rules(*rules)
+    _check_sizes(rows, width, padding, splits)
+    rows, width = [int(n) for n in rows], int(width)
+    padding = [_checked_padding(p, n) for p, n in zip(padding, rows, strict=True)]
+    if splits is None:
+        ids = [1.0] * len(rows) if ids is None else [float(i) for i in ids]
+        if len(ids) != len(rows) or not all(0 <= i < float("inf") for i in ids) or samples < 1:
+            raise ValueError(f"ids_per_sample is {ids} and samples {samples}; give a number of 0 or more for each "
+                             f"of {len(rows)} tables, and at least one sample")
+        splits, owners = ops.choose_embedding_splits(rows, width, ids, samples, world_size())
+    else:
+        owners = _owners(splits, rows)
+    return list(zip(rows, splits, owners, padding)), width, rules, device
 
 
 def _check_sizes(rows, width, padding, splits):
@@ -364,17 +419,19 @@ def _bags(ids, offsets, weights, mode, with_end, pieces):
         if offsets is not None or len(pieces) > 1:
             raise ValueError("ids have two dimensions, of which each row is a bag; leave out offsets, and give "
                              "them to one table")
-        offsets = torch.arange(len(ids), device=device) * ids.size(1)
+        size = ids.size(1)
+        offsets = (torch.arange(0, len(ids) * size, size, device=device) if size > 0 else
+                   torch.zeros(len(ids), dtype=torch.int64, device=device))
         with_end = False
     elif ids.dim() != 1:
         raise ValueError(f"ids have shape {tuple(ids.shape)}; use one dimension with offsets, or two")
     _check_integers("offsets", offsets, device)
     if offsets.dim() != 1:
         raise ValueError(f"offsets have shape {tuple(offsets.shape)}, but must have one dimension")
-    tensors = [ids.long().flatten().contiguous(), offsets.long().contiguous()]
+    tensors = [ids.reshape(-1).long().contiguous(), offsets.long().contiguous()]
     if weights is not None:
-        weights = _checked_weights(weights, ids, mode)
-        tensors.append(weights.detach())
+        weights = _checked_weights(weights, ids, mode, pieces[0].dtype)
+        tensors.append(weights.detach().float())
     return _Bags(tensors, with_end, weights=weights)
 
 
@@ -391,12 +448,13 @@ def _check_integers(name, value, device):
         raise ValueError(f"{name} are on {value.device}, but the tables on {device}")
 
 
-def _checked_weights(weights, ids, mode):
+def _checked_weights(weights, ids, mode, dtype):
     if mode != "sum":
         raise ValueError(f"per_sample_weights need mode 'sum', not {mode!r}")
     if not isinstance(weights, torch.Tensor):
         raise ValueError(f"per_sample_weights must be a tensor, but there is a {type(weights).__name__}")
-    if weights.shape != ids.shape or weights.dtype != torch.float32 or weights.device != ids.device:
+    if weights.shape != ids.shape or weights.dtype not in (torch.float32, dtype) or weights.device != ids.device:
+        allowed = " or ".join(dict.fromkeys(["float32", _names([dtype])]))
         raise ValueError(f"per_sample_weights are {weights.dtype} of shape {tuple(weights.shape)} on "
-                         f"{weights.device}; use one float32 on {ids.device} for each of {ids.numel()} ids")
+                         f"{weights.device}; use one {allowed} on {ids.device} for each of {ids.numel()} ids")
     return weights.flatten().contiguous()

@@ -19,16 +19,15 @@ void check_case(World& world, const EmbeddingCase& c) {
   const std::vector<RankBags> all = bags_of_ranks(c, world.size());
   const RankBags& mine = all[static_cast<std::size_t>(world.rank())];
   auto pieces = pieces_of(layout, world.rank());
-  std::vector<float*> at;
+  std::vector<void*> at;
   for (std::vector<float>& piece : pieces) at.push_back(piece.data());
   Embeddings embeddings(world, layout, c.rules());
   const GivenBags bags{.ids = mine.ids,
                        .offsets = mine.offsets,
                        .weights = c.weighted ? mine.weights.data() : nullptr};
-  const std::vector<const float*> read(at.begin(), at.end());
   std::vector<float> out(mine.offsets.size() * c.width, -7.0f), gradient;
   std::vector<Slot> places(out.size());
-  const std::uint64_t number = embeddings.forward(bags, at, {out.data(), places.data()});
+  const std::uint64_t number = embeddings.forward(bags, {at}, {out.data(), places.data()});
   const std::vector<double> wanted = expected_sums(c, mine);
   for (std::size_t i = 0; i < out.size(); ++i) expect_near(out[i], wanted[i], c.text() + "sum ");
   for (std::size_t i = 0; i < out.size(); ++i) gradient.push_back(gradient_value(world.rank(), i));
@@ -37,14 +36,14 @@ void check_case(World& world, const EmbeddingCase& c) {
     std::vector<float> unused(more.offsets.size() * c.width);
     std::vector<Slot> unused_places(unused.size());
     if (another)
-      embeddings.forward({.ids = more.ids, .offsets = more.offsets}, at,
+      embeddings.forward({.ids = more.ids, .offsets = more.offsets}, {at},
                          {unused.data(), unused_places.data()});
     std::vector<float> weights(c.weighted ? mine.ids.size() : 0, -7.0f);
     const auto found = embeddings.backward(bags, number,
                                            {.sums = gradient.data(),
                                             .places = places.data(),
                                             .weights = weights.empty() ? nullptr : weights.data(),
-                                            .pieces = read});
+                                            .pieces = {at}});
     check_weights(c, mine, world.rank(), weights);
     for (std::size_t t = 0; t < c.tables.size(); ++t)
       check_gradient(found[t].rows, found[t].values.data(), layout, t, world.rank(),
@@ -80,11 +79,11 @@ const RankProgram kWrong("wrong bags", [](World& world) {
   Embeddings embeddings(world, EmbeddingLayout({{.rows = 10}, {.rows = 20}}, 4, world.size()),
                         {{-1, -1}});
   std::vector<float> rows(80);
-  float* pieces[] = {rows.data(), rows.data()};
+  void* pieces[] = {rows.data(), rows.data()};
   std::vector<float> out(16);
   const std::vector<std::int64_t> offsets{0, 1, 2, 3};
   const auto forward = [&](const std::vector<std::int64_t>& ids) {
-    embeddings.forward({.ids = ids, .offsets = offsets}, pieces, {out.data()});
+    embeddings.forward({.ids = ids, .offsets = offsets}, {pieces}, {out.data()});
   };
   try {
     forward({1, 9, 19, world.rank() == 1 ? 20 : 0});

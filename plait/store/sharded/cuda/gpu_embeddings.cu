@@ -59,13 +59,13 @@ class HeapEmbeddings : public GpuEmbeddings {
   }
   ~HeapEmbeddings() override { cudaDeviceSynchronize(); }
 
-  std::uint64_t forward(const GivenBags& bags, std::span<float* const> pieces,
-                        const BagResults& out, void* on) override {
+  std::uint64_t forward(const GivenBags& bags, const TablePieces& pieces, const BagResults& out,
+                        void* on) override {
     auto* const stream = static_cast<cudaStream_t>(on);
-    begin({.step = EmbeddingStep::forward, .number = number_ + 1}, bags, false, stream);
+    begin({.step = EmbeddingStep::forward, .number = number_ + 1, .wants = out.backward}, bags,
+          stream);
     publish(bags, ++number_, stream);
-    const DevicePieces view = show(std::vector<const float*>(pieces.begin(), pieces.end()),
-                                   on_16_bytes(out.sums), stream);
+    const DevicePieces view = show(pieces, on_16_bytes(out.sums), stream);
     meet(stream);
     if (rules_.norm.limits()) limit_rows(view, pieces, stream);
     for (int k = 0; k < world_.size(); ++k) {  // others first, who wait
@@ -89,14 +89,18 @@ class HeapEmbeddings : public GpuEmbeddings {
                                         const BagGradients& g, const Room& room,
                                         void* on) override {
     auto* const stream = static_cast<cudaStream_t>(on);
-    const bool products = g.weights != nullptr;
-    begin({.step = EmbeddingStep::backward, .number = number}, bags, products, stream);
+    begin({.step = EmbeddingStep::backward,
+           .number = number,
+           .wants = g.weights != nullptr,
+           .lacks_pieces = g.pieces.at.empty()},
+          bags, stream);
     publish(bags, number, stream);
-    const std::vector<const float*> none(layout_.tables());
-    const Step step{.pieces = show(g.pieces.empty() ? none : g.pieces, false, stream),
-                    .gradient = {g.sums, g.places},
-                    .room = room,
-                    .stream = stream};
+    const std::vector<void*> none(layout_.tables());
+    const Step step{
+        .pieces = show(g.pieces.at.empty() ? TablePieces{none} : g.pieces, false, stream),
+        .gradient = {g.sums, g.places},
+        .room = room,
+        .stream = stream};
     const DevicePart mine = part(world_.rank());
     const std::uint64_t sums = mine.bags.per_table * layout_.tables() * layout_.width();
     if (world_.size() > 1) {
@@ -104,7 +108,7 @@ class HeapEmbeddings : public GpuEmbeddings {
       if (rules_.max()) copy_there(mine.places, g.places, sums * sizeof(Slot), stream);
     }
     meet(stream);
-    const bool wanted = multiply_for_readers(step, !g.pieces.empty());
+    const bool wanted = multiply_for_readers(step);
     // Tables whose pieces have equally many columns are one product.
     std::map<std::uint64_t, std::vector<bool>> by_columns;
     std::vector<bool> replicated(layout_.tables());
@@ -121,7 +125,7 @@ class HeapEmbeddings : public GpuEmbeddings {
     }
     if (std::ranges::find(replicated, true) != replicated.end()) join(step, replicated, found);
     if (wanted) meet(stream);
-    if (products)
+    if (g.weights != nullptr)
       collect_products(step.pieces, mine.bags, {mine.products, bags.ids.size()}, g.weights, stream);
     ended_.record(stream);
     step_.end();
@@ -170,14 +174,14 @@ class HeapEmbeddings : public GpuEmbeddings {
   }
 
   // Collective. Ranks meet when all that they enqueued for the last step has ended.
-  void begin(EmbeddingStepOf step, const GivenBags& bags, bool products, cudaStream_t stream) {
+  void begin(EmbeddingStepOf step, const GivenBags& bags, cudaStream_t stream) {
     require(heap_ != nullptr && data_ != nullptr,
             "the memory of the embedding tables is lost; end the program");
     step_.require_ended();
     check_cuda(cudaEventSynchronize(ended_.get()), kWhat);
     DeviceBatch mine{{}, std::vector<std::uint64_t>(layout_.tables() + 1)};
     step.failure = failure_of([&] { mine = checked(bags, stream); });
-    for (std::size_t t = 0; products && t < layout_.tables(); ++t)
+    for (std::size_t t = 0; step.wants_products() && t < layout_.tables(); ++t)
       mine.sizes.shares = std::max(mine.sizes.shares, shares_of(layout_, t));
     step.bytes = DevicePart(nullptr, mine, layout_).bytes;
     std::byte* const place = heap_->part(world_.rank()).data();
@@ -205,7 +209,7 @@ class HeapEmbeddings : public GpuEmbeddings {
   }
 
   // Copies the places of this rank's pieces to the GPU.
-  DevicePieces show(std::span<const float* const> rows, bool aligned, cudaStream_t stream) {
+  DevicePieces show(const TablePieces& rows, bool aligned, cudaStream_t stream) {
     std::vector<DevicePiece> pieces;
     bool in_vectors = aligned && layout_.width() % 4 == 0;
     std::uint32_t divided = 0;
@@ -213,8 +217,9 @@ class HeapEmbeddings : public GpuEmbeddings {
       const EmbeddingPiece own = layout_.piece(t, world_.rank());
       const EmbeddingTable& table = layout_.table(t);
       const bool by_rows = table.split == EmbeddingSplit::rows;
-      in_vectors = in_vectors && own.first_column % 4 == 0 && on_16_bytes(rows[t], own.columns);
-      pieces.push_back({.rows = rows[t],
+      in_vectors = in_vectors && own.first_column % 4 == 0 && own.columns % 4 == 0 &&
+                   reinterpret_cast<std::uintptr_t>(rows.at[t]) % (4 * size_of(rows.type)) == 0;
+      pieces.push_back({.rows = rows.at[t],
                         .columns = own.columns,
                         .first_column = own.first_column,
                         .split = table.split,
@@ -229,17 +234,17 @@ class HeapEmbeddings : public GpuEmbeddings {
             .rank = world_.rank(),
             .ranks = world_.size(),
             .in_vectors = in_vectors,
-            .mode = rules_.mode};
+            .mode = rules_.mode,
+            .type = rows.type};
   }
 
   // Enqueues products of rows of this rank and gradients of bags for ranks that want them. Returns
-  // whether any does. `shown`: step.pieces has rows.
-  bool multiply_for_readers(const Step& step, bool shown) const {
+  // whether any does.
+  bool multiply_for_readers(const Step& step) const {
     bool wanted = false;
     for (int reader = 0; reader < world_.size(); ++reader) {
       const DeviceSizes& sizes = batches_[static_cast<std::size_t>(reader)].sizes;
       if (sizes.shares == 0) continue;
-      require(shown, "{}", kChangedTables);
       wanted = true;
       const bool own = reader == world_.rank();
       const DevicePart of = part(reader);
@@ -299,6 +304,7 @@ class HeapEmbeddings : public GpuEmbeddings {
     const FromPool pool{stream, stream};
     WantedEdges found{DeviceArray<EdgeTable>(edge_tables.size(), pool),
                       DeviceEdges(edge, weighted, pool), from};
+    if (rules_.max()) found.edges.places = DeviceArray<Slot>(edge, pool);
     copy_there(found.tables.data(), edge_tables.data(), edge_tables.size() * sizeof(EdgeTable),
                stream);
     for (int reader = 0; reader < world_.size(); ++reader)
@@ -310,7 +316,7 @@ class HeapEmbeddings : public GpuEmbeddings {
 
   // Limits the norms of rows that bags of any rank name, so that replicated rows stay the same.
   // Ranks that have columns of the same rows join their sums of powers.
-  void limit_rows(const DevicePieces& view, std::span<float* const> pieces, cudaStream_t stream) {
+  void limit_rows(const DevicePieces& view, const TablePieces& pieces, cudaStream_t stream) {
     const auto is_shared = [&](std::size_t t) {
       return layout_.table(t).split == EmbeddingSplit::columns;
     };
@@ -324,8 +330,8 @@ class HeapEmbeddings : public GpuEmbeddings {
     for (std::size_t t = 0; t < layout_.tables(); ++t) {
       const std::uint64_t first = named.starts[t], count = named.starts[t + 1] - first;
       if (count == 0) continue;  // on all ranks that share the table
-      const SomeRows rows{named.rows.data() + first, count, bases[t], pieces[t],
-                          layout_.piece(t, world_.rank()).columns};
+      const SomeRows rows{named.rows.data() + first, count, bases[t],
+                          pieces.rows(t, layout_.piece(t, world_.rank()).columns)};
       norm_sums(rules_.norm, rows, sums.data() + first, stream);
       if (is_shared(t)) {
         std::vector<double> here(count);
@@ -349,22 +355,19 @@ class HeapEmbeddings : public GpuEmbeddings {
     const bool local = world_.size() == 1 || is_replicated(wanted);
     const WantedEdges found = edges_of(step.pieces, wanted, bases, local, step.stream);
     const FromPool pool{step.stream, step.stream};
-    // The gradients that edges read: rows of bags, in mode max rows of edges.
-    const bool gathers = !local || rules_.max();
-    const std::uint64_t edges = found.edges.rows.size();
-    const std::uint64_t gathered_rows = !gathers ? 0 : rules_.max() ? edges : found.bags;
-    DeviceArray<float> gathered(gathered_rows * columns, pool);
-    for (int reader = 0; gathers && reader < world_.size(); ++reader) {
-      if (local && reader != world_.rank()) continue;
+    const std::uint64_t gathered = local ? 0 : found.bags * columns;
+    DeviceArray<float> sums(gathered, pool);
+    DeviceArray<Slot> places(rules_.max() ? gathered : 0, pool);
+    for (int reader = 0; !local && reader < world_.size(); ++reader) {
       const DevicePart of = part(reader);
-      gather_gradients(step.pieces, of.bags, found.tables_of(reader, layout_),
-                       local ? step.gradient : BagGradientsThere{of.rows, of.places},
-                       gathered.data(), columns, step.stream);
+      gather_gradients(step.pieces, of.bags, found.tables_of(reader, layout_), {of.rows, of.places},
+                       {sums.data(), rules_.max() ? places.data() : nullptr, columns}, step.stream);
     }
-    GradientRows rows{gathered.data(), gathered_rows, columns, columns};
-    if (!gathers) {
+    GradientRows rows{sums.data(), found.bags, columns, columns, places.data()};
+    if (local) {
       const std::uint64_t bags = batches_[static_cast<std::size_t>(world_.rank())].sizes.per_table;
-      rows = {step.gradient.sums, bags * layout_.tables(), columns, layout_.width()};
+      rows = {step.gradient.sums, bags * layout_.tables(), columns, layout_.width(),
+              step.gradient.places};
     }
     const bool counts = rules_.by_frequency && is_replicated(wanted);  // join() divides
     const Frequency frequency = counts ? Frequency::counted : rules_.frequency();

@@ -39,7 +39,7 @@ class GpuEmbeddings {
 
   // Collective. As those of Embeddings; all arrays are in memory of the GPU. Work is enqueued on
   // the cudaStream_t, which is waited for at meetings.
-  virtual std::uint64_t forward(const GivenBags& bags, std::span<float* const> pieces,
+  virtual std::uint64_t forward(const GivenBags& bags, const TablePieces& pieces,
                                 const BagResults& out, void* stream) = 0;
   virtual std::vector<GpuRowGradients> backward(const GivenBags& bags, std::uint64_t number,
                                                 const BagGradients& gradients, const Room& room,

@@ -66,7 +66,7 @@ void check_case(World& world, const EmbeddingCase& c) {
   const std::vector<RankBags> all = bags_of_ranks(c, world.size());
   const RankBags& mine = all[static_cast<std::size_t>(world.rank())];
   std::vector<DeviceArray<float>> pieces;
-  std::vector<float*> at;
+  std::vector<void*> at;
   for (const auto& piece : pieces_of(layout, world.rank())) {
     pieces.push_back(there(piece));
     at.push_back(pieces.back().data());
@@ -74,10 +74,10 @@ void check_case(World& world, const EmbeddingCase& c) {
   const auto embeddings = GpuEmbeddings::create(world, layout, c.rules());
   const BagsThere mine_there(mine);
   const GivenBags bags = mine_there.given(c.weighted);
-  const std::vector<const float*> read(at.begin(), at.end());
   DeviceArray<float> out(mine.offsets.size() * c.width);
   DeviceArray<Slot> places(out.size());
-  const std::uint64_t number = embeddings->forward(bags, at, {out.data(), places.data()}, nullptr);
+  const std::uint64_t number =
+      embeddings->forward(bags, {at}, {out.data(), places.data()}, nullptr);
   const std::vector<double> wanted = expected_sums(c, mine);
   const std::vector<float> sums = out.to_host();
   for (std::size_t i = 0; i < sums.size(); ++i) expect_near(sums[i], wanted[i], c.text() + "sum ");
@@ -91,7 +91,7 @@ void check_case(World& world, const EmbeddingCase& c) {
     DeviceArray<float> unused(more.offsets.size() * c.width);
     DeviceArray<Slot> unused_places(unused.size());
     if (another)
-      embeddings->forward(more_there.given(false), at, {unused.data(), unused_places.data()},
+      embeddings->forward(more_there.given(false), {at}, {unused.data(), unused_places.data()},
                           nullptr);
     Rooms rooms;
     DeviceArray<float> weights(c.weighted ? mine.ids.size() : 0);
@@ -100,7 +100,7 @@ void check_case(World& world, const EmbeddingCase& c) {
                              {.sums = gradient_there.data(),
                               .places = places.data(),
                               .weights = weights.size() > 0 ? weights.data() : nullptr,
-                              .pieces = read},
+                              .pieces = {at}},
                              rooms.room(), nullptr);
     check_cuda(cudaDeviceSynchronize(), "gradients");
     check_weights(c, mine, world.rank(), weights.to_host());
@@ -134,12 +134,12 @@ const RankProgram kWrong("gpu embeddings with wrong bags", [](World& world) {
   const auto embeddings = GpuEmbeddings::create(
       world, EmbeddingLayout({{.rows = 10}, {.rows = 20}}, 4, world.size()), {{-1, -1}});
   DeviceArray<float> rows = there(std::vector<float>(80));
-  float* const pieces[] = {rows.data(), rows.data()};
+  void* const pieces[] = {rows.data(), rows.data()};
   DeviceArray<float> out(16);
   const auto offsets = there(std::vector<std::int64_t>{0, 1, 2, 3});
   const auto forward = [&](const std::vector<std::int64_t>& ids) {
     const auto ids_there = there(ids);
-    embeddings->forward({.ids = span_of(ids_there), .offsets = span_of(offsets)}, pieces,
+    embeddings->forward({.ids = span_of(ids_there), .offsets = span_of(offsets)}, {pieces},
                         {out.data()}, nullptr);
     check_cuda(cudaDeviceSynchronize(), "sums");
   };
@@ -165,6 +165,42 @@ TEST(GpuEmbeddings, FailOnAllRanks) {
   EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
 }
 
+// Maxima of many bags that name few rows, whose edges are summed in pieces: all numbers are whole.
+TEST(GpuEmbeddings, SumMaximaOfManyIds) {
+  const auto world = World::alone();
+  EmbeddingCase c{.width = 9, .mode = BagMode::max};
+  c.add(4, EmbeddingSplit::table, 0, 2);
+  RankBags bags(c.as, 30000, 1);
+  const EmbeddingLayout layout(c.tables, c.width, 1);
+  const auto embeddings = GpuEmbeddings::create(*world, layout, c.rules());
+  const BagsThere bags_there(bags);
+  auto rows = there(pieces_of(layout, 0)[0]);
+  void* const pieces[] = {rows.data()};
+  DeviceArray<float> out(30000 * c.width);
+  DeviceArray<Slot> places(out.size());
+  const GivenBags given = bags_there.given(false);
+  const std::uint64_t number =
+      embeddings->forward(given, {pieces}, {out.data(), places.data()}, nullptr);
+  std::vector<float> gradient(out.size());
+  for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] = static_cast<float>(i % 5);
+  const auto gradient_there = there(gradient);
+  Rooms rooms;
+  const auto found =
+      embeddings->backward(given, number, {.sums = gradient_there.data(), .places = places.data()},
+                           rooms.room(), nullptr);
+  check_cuda(cudaDeviceSynchronize(), "gradients");
+  const auto values = values_of(found[0], c.width);
+  std::vector<double> wanted(4 * c.width);
+  for_ids(c, bags, 0, [&](std::size_t b, std::uint64_t id, auto weight) {
+    for (std::size_t k = 0; k < c.width; ++k)
+      wanted[id * c.width + k] += weight(k) * double{gradient[b * c.width + k]};
+  });
+  ASSERT_EQ(rows_of(found[0]), (std::vector<Slot>{0, 1, 3}));
+  for (std::size_t row = 0; row < 3; ++row)
+    for (std::size_t k = 0; k < c.width; ++k)
+      ASSERT_EQ(values[row * c.width + k], wanted[(row == 2 ? 3 : row) * c.width + k]);
+}
+
 // Rows that most ids name are summed in pieces.
 TEST(GpuEmbeddings, SumRowsOfManyIds) {
   const auto world = World::alone();
@@ -174,10 +210,10 @@ TEST(GpuEmbeddings, SumRowsOfManyIds) {
   const auto embeddings = GpuEmbeddings::create(*world, EmbeddingLayout(c.tables, 128, 1), {{-1}});
   const BagsThere bags_there(bags);
   auto rows = there(std::vector<float>(3 * 128, 1.0f));
-  float* const pieces[] = {rows.data()};
+  void* const pieces[] = {rows.data()};
   DeviceArray<float> out(20000 * 128);
   const GivenBags given = bags_there.given(false);
-  const std::uint64_t number = embeddings->forward(given, pieces, {out.data()}, nullptr);
+  const std::uint64_t number = embeddings->forward(given, {pieces}, {out.data()}, nullptr);
   const auto ones = there(std::vector<float>(20000 * 128, 1.0f));
   Rooms rooms;
   const auto found =

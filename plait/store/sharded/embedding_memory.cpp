@@ -1,0 +1,79 @@
+#include "plait/store/sharded/embedding_memory.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "plait/base/memory.h"
+#include "plait/base/saturating.h"
+#include "plait/store/sharded/embedding_part.h"
+
+namespace plait {
+namespace {
+
+// Bytes that the sorting of edges by row takes per id at the most (bag_edges.cpp,
+// cuda/bag_gradients.cu), on a GPU with the planning of their groups (RowGroups).
+constexpr std::uint64_t kSortedOnCpu = 28, kSortedOnGpu = 156;
+
+// Returns by table the ids of a rank's step.
+std::vector<std::uint64_t> ids_of_rank(const EmbeddingQuestion& use) {
+  std::vector<std::uint64_t> ids;
+  for (const EmbeddingUse& table : use.tables)
+    ids.push_back(whole_bytes(std::ceil(table.ids * static_cast<double>(use.samples))));
+  return ids;
+}
+
+// Returns the bytes of a rank's part of the heap, which is made a quarter larger than needed.
+std::uint64_t heap_bytes(const EmbeddingMemory& m, const EmbeddingLayout& layout,
+                         const std::vector<std::uint64_t>& ids) {
+  const auto ranks = static_cast<std::uint64_t>(layout.ranks());
+  Bytes all = Bytes(m.use.samples) * m.tables.size() * m.use.width * ranks;
+  for (const std::uint64_t of_table : ids) all = all + Bytes(of_table) * m.use.width;
+  if (all.value >> 56 != 0) return ~std::uint64_t{0};  // sums below would overflow
+  EmbeddingSizes sizes{.per_table = m.use.samples, .extra = extra_rows(layout, m.use.samples, ids)};
+  for (const std::uint64_t of_table : ids) sizes.ids += of_table;
+  std::uint64_t parts = 0;  // a GPU has room for a sum of each owner, also if it sends none
+  for (std::size_t t = 0; m.gpus && ranks > 1 && t < layout.tables(); ++t)
+    if (layout.table(t).split == EmbeddingSplit::rows) parts += ranks * m.use.samples;
+  sizes.extra = std::max(sizes.extra, parts);
+  const std::uint64_t bytes = EmbeddingPart(nullptr, sizes, layout).bytes;
+  return bytes + bytes / 4;
+}
+
+}  // namespace
+
+MemoryPlan plan_embeddings(const EmbeddingMemory& m) {
+  const EmbeddingLayout layout(m.tables, m.use.width, m.use.ranks);
+  const std::vector<std::uint64_t> ids = ids_of_rank(m.use);
+  const auto ranks = static_cast<std::size_t>(m.use.ranks);
+  const std::vector<std::uint64_t> none(ranks);
+  MemoryItem rows{"rows", none}, states{"states of the optimiser", none};
+  MemoryItem heap{"ids and sums of a step", std::vector(ranks, heap_bytes(m, layout, ids))};
+  MemoryItem sorted{"ids of a step, sorted by row", none}, gradients{"gradients of a step", none};
+  MemoryItem gathered{"gradients of bags, brought together", none};
+  const bool narrow = m.use.type != DType::f32;
+  for (std::size_t t = 0; t < layout.tables(); ++t)
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      const EmbeddingPiece piece = layout.piece(t, static_cast<int>(rank));
+      if (piece.columns == 0) continue;
+      const auto add = [rank](MemoryItem& item, Bytes bytes) {
+        item.bytes[rank] = (Bytes(item.bytes[rank]) + bytes).value;
+      };
+      const bool own = layout.table(t).split == EmbeddingSplit::replicated;
+      const std::uint64_t named = (Bytes(ids[t]) * (own ? 1 : ranks)).value;
+      const Bytes of_row = Bytes(piece.columns) * sizeof(float);
+      add(rows, Bytes(piece.rows) * piece.columns * size_of(m.use.type));
+      add(states, Bytes(piece.rows) * of_row * states_of(m.rule));
+      add(sorted, Bytes(named) * (m.gpus ? kSortedOnGpu : kSortedOnCpu));
+      if (m.gpus && ranks > 1)  // a replicated table brings the sums of its rows, with two ids each
+        add(gathered,
+            own ? Bytes(std::min(piece.rows, ids[t])) * ranks * (of_row + 2 * sizeof(Slot))
+                : Bytes(m.use.samples) * ranks * of_row);
+      // A narrow gradient is rounded from one of floats.
+      add(gradients, Bytes(std::min(piece.rows, named)) *
+                         (of_row + sizeof(std::int64_t) +
+                          Bytes(narrow ? piece.columns : 0) * size_of(m.use.type)));
+    }
+  return {{rows, states, heap, sorted, gathered, gradients}};
+}
+
+}  // namespace plait
