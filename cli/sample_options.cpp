@@ -3,16 +3,21 @@
 #include <array>
 #include <charconv>
 
+#include "plait/base/checksum.h"
 #include "plait/base/error.h"
 #include "plait/base/printable.h"
+#include "plait/io/times.h"
 #include "plait/sample/draw.h"
+#include "plait/symmetric/agreement.h"
+#include "plait/world/difference.h"
 
 namespace plait::cli {
 namespace {
 
 constexpr std::int64_t kStandardFanout = 10;
-constexpr std::array kOptions{"--fanout",           "--batch",     "--prefetch",
-                              "--checkpoint-steps", "--structure", "--cooperative"};
+constexpr std::array kOptions{"--fanout",    "--batch",        "--prefetch",   "--checkpoint-steps",
+                              "--structure", "--cooperative",  "--by-weight",  "--with-replacement",
+                              "--latest",    "--vertex-times", "--edge-times", "--example-times"};
 
 // Returns the fan-outs of a list such as "15,10".
 std::vector<std::int64_t> parse_fanouts(std::string_view list) {
@@ -31,6 +36,39 @@ std::vector<std::int64_t> parse_fanouts(std::string_view list) {
     begin = end + 1;
   }
   return fanouts;
+}
+
+// The way in which times limit samples, as a word.
+const char* times_word(const SampledTraining& sampled) {
+  if (!sampled.times.any()) return "none";
+  return sampled.latest ? "latest" : "uniform";
+}
+
+// The options of values by which edges are drawn.
+void add_value_options(CLI::App* command, SampleOptions& options) {
+  SampledTraining& settings = options.settings;
+  command->add_flag(kOptions[6], settings.by_weight,
+                    "With --sampled: draw edges with chances in proportion to their weights, which "
+                    "drawn edges then do not count by again; edges of weight 0 are never drawn");
+  command->add_flag(kOptions[7], settings.replace,
+                    "With --sampled: draw as many edges per vertex as --fanout says, the same edge "
+                    "perhaps several times");
+  command->add_flag(kOptions[8], settings.latest,
+                    "With times: take the latest edges that are not later than the example, not "
+                    "any of them");
+  const auto file = [&](const char* name, std::string& path, const std::string& text) {
+    command->add_option(name, path, text);
+  };
+  file(kOptions[9], options.vertex_times,
+       "File (.npy) of one integer per vertex, its time: with --sampled, no example reads vertices "
+       "that are later than itself");
+  file(
+      kOptions[10], options.edge_times,
+      "File (.npy) of one integer per edge, its time, by target and then by source, by the numbers "
+      "that vertices had before any reordering: with --sampled, no example reads edges that are "
+      "later than itself");
+  file(kOptions[11], options.example_times,
+       "File (.npy) of one integer per vertex, its time as an example; without it --vertex-times");
 }
 
 }  // namespace
@@ -53,10 +91,12 @@ void add_sample_options(CLI::App* command, SampleOptions& options) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 30));
   command
-      ->add_option(kOptions[2], settings.prefetch,
-                   "Batches to prepare ahead while one is computed, with --sampled")
+      ->add_option(
+          kOptions[2], settings.prefetch,
+          "Batches to prepare ahead while one is computed, with --sampled; 0: prepare each "
+          "in its turn, so that --profile tells what that takes")
       ->capture_default_str()
-      ->check(CLI::Range(1, 64));
+      ->check(CLI::Range(0, 64));
   command
       ->add_option(kOptions[3], settings.checkpoint_steps,
                    "Steps between checkpoints within an epoch, with --sampled; 0: none within")
@@ -66,8 +106,9 @@ void add_sample_options(CLI::App* command, SampleOptions& options) {
              "Structure of the graph for --sampled on GPUs: a copy on each, or shared out over "
              "them; auto: a copy on each if all fits then");
   command->add_flag(kOptions[5], settings.cooperative,
-                    "With --sampled on CPU ranks: sample the batches of a step together, so that "
-                    "each vertex is computed once, by the rank that owns it (--partition)");
+                    "With --sampled: sample the batches of a step together, so that each vertex is "
+                    "computed once, by the rank that owns it (--partition)");
+  add_value_options(command, options);
 }
 
 std::optional<SampledTraining> sampled_of(const CLI::App& command, const SampleOptions& options,
@@ -83,6 +124,20 @@ std::optional<SampledTraining> sampled_of(const CLI::App& command, const SampleO
   return settings;
 }
 
+void read_sample_times(World& world, const Dataset& dataset, const SampleOptions& options,
+                       std::optional<SampledTraining>& sampled) {
+  if (!sampled) return;
+  const auto read = [&](const std::string& path, auto reader, Array<std::int64_t>& times) {
+    if (path.empty()) return;
+    on_all_or_none(world, [&] { times = reader(path, dataset); });
+    const std::uint64_t checksum = checksum_of(std::as_bytes(times.span()));
+    require_equal(world, "ranks read different times", {{"the checksum", checksum_text(checksum)}});
+  };
+  read(options.vertex_times, read_vertex_times, sampled->times.vertices);
+  read(options.edge_times, read_edge_times, sampled->times.edges);
+  read(options.example_times, read_vertex_times, sampled->times.examples);
+}
+
 json sampled_to_json(const std::optional<SampledTraining>& sampled) {
   if (!sampled) return json::object();
   return {{"sampled",
@@ -90,7 +145,10 @@ json sampled_to_json(const std::optional<SampledTraining>& sampled) {
             {"batch", sampled->batch},
             {"prefetch", sampled->prefetch},
             {"structure", to_string(sampled->structure)},
-            {"cooperative", sampled->cooperative}}}};
+            {"cooperative", sampled->cooperative},
+            {"by_weight", sampled->by_weight},
+            {"with_replacement", sampled->replace},
+            {"times", times_word(*sampled)}}}};
 }
 
 }  // namespace plait::cli

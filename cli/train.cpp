@@ -49,7 +49,8 @@ json to_json(const Options& o, const Session& session, const World& world,
               {"strategy", to_string(o.train.route.strategy)},
               {"partition", to_string(o.train.route.partition)},
               {"exact", o.train.route.exact},
-              {"tf32", o.train.tf32},
+              {"precision", to_string(o.train.precision)},
+              {"tf32", o.train.precision == Precision::tf32},
               {"epochs", result.epochs.size()},
               {"loss", losses},
               {"val_loss_by_epoch", validation_losses},
@@ -89,9 +90,11 @@ void print_text(const Options& o, const Session& session, const World& world,
 
 void run(Options o, const Session& session, World& world) {
   const Stopwatch watch;
-  require<UsageError>(!o.train.tf32 || (o.train.route.gpu && !o.train.route.exact),
-                      "--tf32 is for products on GPUs that need not be exact; give --gpus, and no "
-                      "--exact");
+  require<UsageError>(o.train.precision != Precision::tf32 || o.train.route.gpu,
+                      "--precision tf32, or --tf32, is for products on GPUs; give --gpus");
+  require<UsageError>(o.train.precision == Precision::fp32 || !o.train.route.exact,
+                      "--precision {} rounds the factors of products; leave it out, or --exact",
+                      to_string(o.train.precision));
   require<UsageError>(
       !o.train.sampled || o.train.sampled->checkpoint_steps == 0 || !o.train.checkpoint.empty(),
       "--checkpoint-steps needs a file; give --checkpoint too");
@@ -99,6 +102,7 @@ void run(Options o, const Session& session, World& world) {
                           o.train.sampled->structure == StructurePlace::automatic,
                       "--structure is for --gpus; ranks on the CPU read the graph's file");
   const Dataset dataset = read_graph(world, o.graph, session);
+  read_sample_times(world, dataset, o.samples, o.train.sampled);
   const bool pools = session.command->count("--pool") > 0 && o.train.model.pool != Pool::none;
   require<UsageError>(dataset.is_set_of_graphs() || !pools,
                       "{} is one graph, whose vertices have the labels; leave out --pool",
@@ -206,9 +210,14 @@ void add_train(CLI::App& app, Session& session) {
          "Number of epochs between checkpoints; 0: only at the end");
   session.replaceable.push_back(option("--resume", t.resume, "Checkpoint to continue from"));
   add_route_options(command, session, o->train.route);
-  command->add_flag(
-      "--tf32", t.tf32,
-      "Round the factors of dense products on GPUs to TF32 (10 bits), which is faster");
+  CLI::Option* const precision = add_choice(
+      command, "--precision", t.precision, parse_precision, "fp32",
+      "Numbers to which the factors of dense products are rounded: tf32 (10 bits, on GPUs) and "
+      "bf16 (7 bits) are faster on GPUs. Sums and weights are float32");
+  command
+      ->add_flag_callback(
+          "--tf32", [&t] { t.precision = Precision::tf32; }, "The same as --precision tf32")
+      ->excludes(precision);
   add_explain_option(command, session);
   add_optimise_option(command, o->optimise);
   add_timeout_options(command, session);
@@ -220,9 +229,12 @@ void add_train(CLI::App& app, Session& session) {
         {"--layers", "--hidden", "--heads", "--output-heads", "--aggregation", "--norm",
          "--residual", "--activation", "--dropout", "--pool"}},
        {"Training",
-        {"--epochs", "--lr", "--weight-decay", "--patience", "--metric", "--seed", "--tf32"}},
+        {"--epochs", "--lr", "--weight-decay", "--patience", "--metric", "--seed", "--precision",
+         "--tf32"}},
        {"Mini-batches",
-        {"--sampled", "--fanout", "--batch", "--prefetch", "--structure", "--cooperative"}},
+        {"--sampled", "--fanout", "--batch", "--prefetch", "--structure", "--cooperative",
+         "--by-weight", "--with-replacement", "--vertex-times", "--edge-times", "--example-times",
+         "--latest"}},
        {"Graph", {"--split", "--folds", "--fold", "--normalize"}},
        {"Files", {"--checkpoint", "--checkpoint-every", "--checkpoint-steps", "--resume"}}});
   add_examples(command,
@@ -233,6 +245,7 @@ void add_train(CLI::App& app, Session& session) {
                "  plait train mutag.plait --model gin --hidden 32 --folds 10 --fold 3\n"
                "  plait train products.plait --gpus 4 --explain\n"
                "  plait train products.plait --model sage --sampled --fanout 15,10 --batch 512\n"
+               "  plait train papers.plait --sampled --vertex-times years.npy --latest\n"
                "  plait train cora.plait --checkpoint cora.safetensors --json > run.json\n"
                "  torchrun --nproc-per-node 4 --no-python plait train products.plait");
 }

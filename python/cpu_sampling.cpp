@@ -16,11 +16,12 @@ class CpuSampling : public NeighbourSampling {
                  {span_of<float>(graph_.weights), span_of<std::int64_t>(graph_.edge_times),
                   span_of<std::int64_t>(graph_.vertex_times)}) {}
 
-  PygSample sample(std::span<const std::uint64_t> seeds, std::uint64_t key,
-                   std::span<const std::int64_t> times) override {
+  PygSample sample(const torch::Tensor& seeds, std::uint64_t key,
+                   const OptionalTensor& times) override {
     const ThreadCount threads(thread_share());
     const auto workspace = workspaces_.borrow([&] { return sampler_.workspace(); });
-    const Sample found = sampler_.sample(seeds, key, *workspace, times);
+    const Sample found =
+        sampler_.sample(ids_in(seeds), key, *workspace, span_of<std::int64_t>(times));
     return pyg_sample(found, found.vertices.size(), sampler_.settings().disjoint, raw_tensor,
                       [&](const SampleColumns& to) { write_columns(found, to); });
   }

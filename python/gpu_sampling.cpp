@@ -72,15 +72,15 @@ class GpuSampling : public NeighbourSampling {
     sampler_ = std::make_unique<GpuNeighbourSampler>(csr, std::move(settings), values);
   }
 
-  PygSample sample(std::span<const std::uint64_t> seeds, std::uint64_t key,
-                   std::span<const std::int64_t> times) override {
+  PygSample sample(const torch::Tensor& seeds, std::uint64_t key,
+                   const OptionalTensor& times) override {
     const OnGpuOf gpu(device_);
     const c10::Stream stream = current_torch_stream(device_);
     const auto memory = pool_->borrow([] { return std::make_unique<UsedBuffers>(); });
     memory->used.block(stream);
     const GpuSample& found = [&]() -> const GpuSample& {
       try {
-        return sampler_->sample(seeds, key, memory->buffers, stream.native_handle(), times);
+        return sampled(seeds, key, times, memory->buffers, stream.native_handle());
       } catch (...) {  // the hops before may still read the graph
         stream.synchronize();
         throw;
@@ -98,6 +98,22 @@ class GpuSampling : public NeighbourSampling {
   }
 
  private:
+  const GpuSample& sampled(const torch::Tensor& seeds, std::uint64_t key,
+                           const OptionalTensor& times, GpuSampleBuffers& buffers, void* stream) {
+    if (seeds.is_cpu())
+      return sampler_->sample(ids_in(seeds), key, buffers, stream,
+                              span_of<std::int64_t>(on_host(times)));
+    require<UsageError>(
+        times.has_value() == (graph_.edge_times || graph_.vertex_times) || graph_.col.numel() == 0,
+        "the seeds have times if edges or vertices have any, and only then");
+    const OptionalTensor there = times ? OptionalTensor(times->to(device_)) : times;
+    sampler_->enqueue({.ids = ids_in(seeds).data(),
+                       .times = values_in<std::int64_t>(there),
+                       .count = ids_in(seeds).size()},
+                      key, buffers, stream);
+    return sampler_->wait(buffers);
+  }
+
   // Checks the graph and its values, as a sampler on the CPU does, and sums up its rows.
   void check_on_host(const SampleSettings& settings) {
     const OptionalTensor weights = on_host(graph_.weights);

@@ -27,9 +27,10 @@ struct SampledTensors {
 class NeighbourSampling {
  public:
   virtual ~NeighbourSampling() = default;
-  // Throws as NeighbourSampler::sample().
-  virtual PygSample sample(std::span<const std::uint64_t> seeds, std::uint64_t key,
-                           std::span<const std::int64_t> times) = 0;
+  // Throws as NeighbourSampler::sample(). Seeds and their times are checked arrays of int64, each
+  // on the CPU or where the graph is.
+  virtual PygSample sample(const torch::Tensor& seeds, std::uint64_t key,
+                           const OptionalTensor& times) = 0;
 };
 
 // Throw UsageError as checked_csr() and NeighbourSampler's constructor. The tensors are kept and

@@ -1,19 +1,17 @@
 // Rows of embedding tables as Python sees them: the choice of the split of tables, their first
 // weights, and optimisers of rows. None is collective.
-#include "plait/base/names.h"
 #include "plait/base/parallel.h"
 #include "plait/nn/operations/torch_device.h"
 #include "plait/store/cuda/update_rows.h"
 #include "plait/store/embedding_choice.h"
 #include "plait/world/launch.h"
+#include "python/number_type.h"
 #include "python/operations.h"
 
 namespace plait {
 namespace {
 
 using torch::Tensor;
-
-constexpr Names<RowRule, 3> kRowRules{"rule", {"sgd", "adagrad", "adam"}};
 
 EmbeddingQuestion question_of(const std::vector<std::int64_t>& rows, std::int64_t width,
                               const std::vector<double>& ids, std::int64_t samples,
@@ -52,7 +50,8 @@ void fill_normal(const Tensor& piece, const Tensor& ids, std::int64_t seed, std:
                              .columns = static_cast<std::uint64_t>(piece.size(1)),
                              .seed = static_cast<std::uint64_t>(seed),
                              .table = static_cast<std::uint64_t>(table),
-                             .weights = piece.mutable_data_ptr<float>()};
+                             .weights = piece.mutable_data_ptr(),
+                             .type = number_type(piece)};
   with_python_errors([&] {
     const OnGpuOf gpu(piece.device());
     const ThreadCount threads(thread_share());
@@ -67,23 +66,27 @@ void update_weight_rows(const Tensor& weights, const std::vector<Tensor>& state,
                         const Tensor& gradients, const std::string& rule,
                         const std::vector<double>& numbers) {
   for (const Tensor& t : state)
-    TORCH_CHECK_VALUE(t.is_contiguous() && t.sizes() == weights.sizes(),
-                      "the state of an optimiser of rows has another shape than the weights");
+    TORCH_CHECK_VALUE(t.is_contiguous() && t.sizes() == weights.sizes() &&
+                          t.device() == weights.device() && t.scalar_type() == torch::kFloat32,
+                      "the state of an optimiser of rows has another shape or device than the "
+                      "weights, or is not float32");
   TORCH_CHECK_VALUE((weights.is_cpu() || weights.is_cuda()) && weights.is_contiguous() &&
                         gradients.is_contiguous() && gradients.device() == weights.device() &&
-                        weights.scalar_type() == torch::kFloat32 && numbers.size() == 4,
-                    "optimisers of rows take contiguous float32 weights on the CPU or a GPU");
+                        gradients.scalar_type() == torch::kFloat32 && numbers.size() == 4,
+                    "optimisers of rows take contiguous weights on the CPU or a GPU, and float32 "
+                    "gradients there");
   const auto of_state = [&](std::size_t i) {
     return i < state.size() ? state[i].mutable_data_ptr<float>() : nullptr;
   };
   const auto number = [&](std::size_t i) { return static_cast<float>(numbers[i]); };
   with_python_errors([&] {
-    const RowUpdate update{.rule = kRowRules.parse(rule),
+    const RowUpdate update{.rule = parse_row_rule(rule),
                            .rows = rows.const_data_ptr<std::int64_t>(),
                            .count = static_cast<std::uint64_t>(rows.numel()),
                            .width = static_cast<std::uint64_t>(weights.size(1)),
                            .gradients = gradients.const_data_ptr<float>(),
-                           .weights = weights.mutable_data_ptr<float>(),
+                           .weights = weights.mutable_data_ptr(),
+                           .type = number_type(weights),
                            .squares = of_state(0),
                            .moments = of_state(1),
                            .rate = number(0),

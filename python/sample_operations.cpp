@@ -12,21 +12,24 @@ using torch::Tensor;
 
 class SamplerHandle : public torch::CustomClassHolder {
  public:
-  explicit SamplerHandle(std::unique_ptr<NeighbourSampling> sampling)
-      : sampling_(std::move(sampling)) {}
+  SamplerHandle(std::unique_ptr<NeighbourSampling> sampling, const torch::Device& device)
+      : sampling_(std::move(sampling)), device_(device) {}
 
-  // Seeds and times are on the CPU.
+  // Seeds and times are on the CPU, or where the graph is.
   PygSample sample(const Tensor& seeds, std::int64_t key, const OptionalTensor& times) {
-    const Tensor ids = checked_array(seeds, "seeds", torch::kInt64);
-    const OptionalTensor moments = checked_values(times, ids.numel(), "times", torch::kInt64);
-    return with_python_errors([&] {
-      return sampling_->sample(ids_in(ids), static_cast<std::uint64_t>(key),
-                               span_of<std::int64_t>(moments));
-    });
+    const auto place = [&](const Tensor& t) {
+      return t.is_cpu() ? torch::Device(torch::kCPU) : device_;
+    };
+    const Tensor ids = checked_array(seeds, "seeds", torch::kInt64, place(seeds));
+    const OptionalTensor moments =
+        checked_values(times, ids.numel(), "times", torch::kInt64, place(times.value_or(ids)));
+    return with_python_errors(
+        [&] { return sampling_->sample(ids, static_cast<std::uint64_t>(key), moments); });
   }
 
  private:
   const std::unique_ptr<NeighbourSampling> sampling_;
+  const torch::Device device_;
 };
 
 // The tensors must not be changed while the sampler lives, which reads them.
@@ -57,7 +60,8 @@ c10::intrusive_ptr<SamplerHandle> make_sampler(const Tensor& rowptr, const Tenso
                                 .replace = replace,
                                 .disjoint = disjoint,
                                 .targets = all_targets ? HopTargets::all : HopTargets::newest,
-                                .time = last ? TimeRule::last : TimeRule::uniform}));
+                                .time = last ? TimeRule::last : TimeRule::uniform}),
+        device);
   });
 }
 

@@ -18,6 +18,7 @@
 #include "plait/nn/layers/dropout.h"
 #include "plait/nn/layers/linear_map.h"
 #include "plait/nn/operations/torch_device.h"
+#include "plait/symmetric/agreement.h"
 #include "plait/world/difference.h"
 #include "plait/world/fail.h"
 #include "plait/world/launch.h"
@@ -304,6 +305,12 @@ TORCH_LIBRARY_FRAGMENT(plait, m) {
   m.def("loss() -> str", &loss);
   m.def("fail(str reason) -> ()", &fail_world);
   m.def("all_reduce_sum_(Tensor(a!) values, str what) -> ()", &all_reduce_sum);
+  m.def("first_failure(str failure) -> str", [](const std::string& failure) {
+    return with_python_errors([&] {
+      const std::lock_guard lock(operation_mutex());
+      return first_failure(current_world(), failure);
+    });
+  });
   m.def("agree(str call, int count, float sum) -> (int[], float[])", &agree_on_call);
   m.def("broadcast_(Tensor(a!) values, int root) -> ()", &broadcast);
   m.def("first_difference(str[] keys, str[] values) -> str", &first_difference_of);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "plait/base/memory.h"
 #include "plait/base/parallel.h"
 
 namespace plait {
@@ -43,6 +44,19 @@ Csr<V> without_loops(const Csr<V>& graph) {
 }
 
 template <VertexId V>
+Array<std::int64_t> values_of_others(const Csr<V>& graph, const Array<std::int64_t>& values) {
+  require_memory(graph.edges() * sizeof(std::int64_t), "values of edges without loops");
+  Buffer<std::int64_t> kept(graph.edges());
+  std::uint64_t count = 0;
+  for (std::uint64_t i = 0; i < graph.vertices(); ++i)
+    for (EdgeOffset e = graph.offsets[i]; e < graph.offsets[i + 1]; ++e)
+      if (graph.neighbours[e] != i) kept[count++] = values[e];
+  if (count == values.size()) return values;
+  kept.truncate(count);
+  return kept;
+}
+
+template <VertexId V>
 std::vector<float> loop_weights(const Csr<V>& graph) {
   if (!graph.weighted()) return {};
   std::vector<float> weights(graph.vertices(), 1);
@@ -58,6 +72,11 @@ std::vector<float> loop_weights(const Csr<V>& graph) {
 
 AnyCsr without_loops(const AnyCsr& graph) {
   return std::visit([](const auto& csr) -> AnyCsr { return without_loops(csr); }, graph);
+}
+
+Array<std::int64_t> without_loops(const AnyCsr& graph, const Array<std::int64_t>& values) {
+  if (values.empty()) return {};
+  return std::visit([&](const auto& csr) { return values_of_others(csr, values); }, graph);
 }
 
 std::vector<float> loop_weights(const AnyCsr& graph) {

@@ -188,4 +188,37 @@ Buffer<std::uint64_t> vertices_by_number(const Dataset& dataset) {
   return inverse_of(dataset.numbers);
 }
 
+Array<std::int64_t> vertex_values_in_order(const Dataset& dataset, Array<std::int64_t> values) {
+  require(values.size() == dataset.vertices(), "there are {} values for {} vertices", values.size(),
+          dataset.vertices());
+  if (dataset.numbers.empty()) return values;
+  return rows_in_order(values, 1, dataset.numbers);
+}
+
+Array<std::int64_t> edge_values_in_order(const Dataset& dataset, Array<std::int64_t> values) {
+  require(values.size() == dataset.edges(), "there are {} values for {} edges", values.size(),
+          dataset.edges());
+  if (dataset.numbers.empty()) return values;
+  require_memory(values.size() * sizeof(std::int64_t), "values of edges in the graph's order");
+  const Buffer<std::uint64_t> rows = vertices_by_number(dataset);
+  Buffer<std::int64_t> result(values.size());
+  std::visit(
+      [&](const auto& csr) {
+        const Buffer<EdgeOffset> before = offsets_in_order(csr, rows.span());
+        parallel_blocks(rows.size(), kRowGrain, [&](std::size_t begin, std::size_t end) {
+          std::vector<std::pair<std::uint64_t, EdgeOffset>> row;  // number of the source, and place
+          for (std::size_t n = begin; n < end; ++n) {
+            row.clear();
+            for (EdgeOffset e = csr.offsets[rows[n]]; e < csr.offsets[rows[n] + 1]; ++e)
+              row.emplace_back(dataset.numbers[csr.neighbours[e]], e);
+            std::ranges::sort(row);
+            for (std::size_t k = 0; k < row.size(); ++k)
+              result[row[k].second] = values[before[n] + k];
+          }
+        });
+      },
+      dataset.graph);
+  return result;
+}
+
 }  // namespace plait

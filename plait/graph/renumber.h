@@ -38,4 +38,10 @@ Features in_order(const Features& features, std::span<const std::uint64_t> order
 // Returns the vertex that has each number; empty if vertices have their first numbers.
 Buffer<std::uint64_t> vertices_by_number(const Dataset& dataset);
 
+// Return values that are given in the order before the dataset was renumbered, one per vertex by
+// its number or one per edge by the numbers of its target and its source, in the order of the
+// dataset's vertices or edges. Parallel edges keep their order.
+Array<std::int64_t> vertex_values_in_order(const Dataset& dataset, Array<std::int64_t> values);
+Array<std::int64_t> edge_values_in_order(const Dataset& dataset, Array<std::int64_t> values);
+
 }  // namespace plait

@@ -86,6 +86,7 @@ Buffer<T> npy_integers(const NpyArray& array, NpySlice slice, NpyRange range) {
 template Buffer<std::uint8_t> npy_integers(const NpyArray&, NpySlice, NpyRange);
 template Buffer<std::int32_t> npy_integers(const NpyArray&, NpySlice, NpyRange);
 template Buffer<std::uint32_t> npy_integers(const NpyArray&, NpySlice, NpyRange);
+template Buffer<std::int64_t> npy_integers(const NpyArray&, NpySlice, NpyRange);
 template Buffer<std::uint64_t> npy_integers(const NpyArray&, NpySlice, NpyRange);
 template Buffer<float> npy_integers(const NpyArray&, NpySlice, NpyRange);
 

@@ -11,6 +11,7 @@ constexpr Names<TaskKind, 3> kTasks{"task", {"single-label", "multi-label", "gra
 constexpr Names<Pool, 3> kPools{"pool", {"none", "sum", "mean"}, 1};
 constexpr Names<Normalize, 4> kNormalize{"normalisation", {"auto", "rows", "unit", "none"}};
 constexpr Names<MetricKind, 4> kMetrics{"metric", {"auto", "accuracy", "roc-auc", "micro-f1"}};
+constexpr Names<Precision, 3> kPrecisions{"precision", {"fp32", "tf32", "bf16"}};
 constexpr Names<StructurePlace, 3> kStructures{"structure", {"auto", "replicated", "sharded"}};
 
 }  // namespace
@@ -29,6 +30,9 @@ std::string_view to_string(Normalize normalize) { return kNormalize.of(normalize
 
 MetricKind parse_metric(std::string_view name) { return kMetrics.parse(name); }
 std::string_view to_string(MetricKind metric) { return kMetrics.of(metric); }
+
+Precision parse_precision(std::string_view name) { return kPrecisions.parse(name); }
+std::string_view to_string(Precision precision) { return kPrecisions.of(precision); }
 
 StructurePlace parse_structure(std::string_view name) { return kStructures.parse(name); }
 std::string_view to_string(StructurePlace place) { return kStructures.of(place); }

@@ -105,6 +105,17 @@ enum class MetricKind {
 MetricKind parse_metric(std::string_view name);
 std::string_view to_string(MetricKind metric);
 
+// The numbers to which the factors of dense products, and of their gradients, are rounded. Sums are
+// float32, and so are weights, their gradients, and rows between operations.
+enum class Precision {
+  fp32,
+  tf32,  // 10 bits, on GPUs
+  bf16,  // 7 bits
+};
+// Throws a UsageError that lists them.
+Precision parse_precision(std::string_view name);
+std::string_view to_string(Precision precision);
+
 // The memory that has the graph's structure when GPUs sample.
 enum class StructurePlace {
   automatic,   // replicated if all else fits then, else sharded
@@ -115,12 +126,28 @@ enum class StructurePlace {
 StructurePlace parse_structure(std::string_view name);
 std::string_view to_string(StructurePlace place);
 
+// Times by which samples are drawn, in the order of the dataset's vertices and edges, or empty: an
+// edge is drawn for an example only if neither it nor its source is later than the example.
+struct SampleTimes {
+  Array<std::int64_t> vertices, edges;
+  Array<std::int64_t> examples;  // one per vertex; empty: the times of the vertices
+
+  bool any() const { return !vertices.empty() || !edges.empty(); }
+  std::int64_t of_example(std::uint64_t vertex) const {
+    return examples.empty() ? vertices[vertex] : examples[vertex];
+  }
+};
+
 // The settings of training on sampled neighbourhoods.
 struct SampledTraining {
   std::vector<std::int64_t> fanouts;  // edges per vertex, from the examples on; -1: all
   std::int64_t batch = 512;           // examples per rank and step
-  int prefetch = 2;                   // batches that are prepared ahead
-  bool cooperative = false;           // ranks sample a step's batch together (sample/cooperative.h)
+  int prefetch = 2;                   // batches that are prepared ahead; 0: each in its turn
+  bool by_weight = false;             // an edge's chance to be drawn is proportional to its weight
+  bool replace = false;               // an edge may be drawn more than once
+  bool latest = false;                // the latest edges are taken; else any that are not too late
+  SampleTimes times;
+  bool cooperative = false;  // ranks sample a step's batch together (sample/cooperative.h)
   StructurePlace structure = StructurePlace::automatic;  // on GPUs
   std::int64_t checkpoint_steps = 0;  // steps of an epoch between checkpoints; 0: none in it
 
@@ -143,8 +170,8 @@ struct TrainConfig {
   Normalize normalize = Normalize::automatic;
   std::optional<SampledTraining> sampled;  // instead of a step on the whole graph
   Route route;
-  bool tf32 = false;  // on GPUs: factors of dense products are rounded to 10 bits (TF32)
-  int passes = 0;     // on GPUs, as TrialWay::passes
+  Precision precision = Precision::fp32;
+  int passes = 0;  // on GPUs, as TrialWay::passes
   // Ways that the first epochs try (training/trials.h), the route's own first; empty: no trials.
   std::vector<TrialWay> trials;
   // Path of the file that is written when training ends, and every `checkpoint_every` epochs;

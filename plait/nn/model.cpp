@@ -206,7 +206,7 @@ torch::Tensor Model::forward(const InputFeatures& input, const std::vector<Graph
     const GraphRef& graph = graphs[l];
     if (l > 0)
       h = activate_and_drop(h, graphs[l - 1], input.numbers().narrow(0, 0, h.size(0)), step);
-    if (graph->shared_rows() != nullptr) h = share_rows(h, graph);
+    if (l > 0 && graph->shared_rows() != nullptr) h = share_rows(h, graph);
     h = layer_sums(l, l == 0 ? LayerInput(input, step, trains) : LayerInput(h, step, trains),
                    graph);
   }

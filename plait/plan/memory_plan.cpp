@@ -10,6 +10,7 @@
 #include "plait/base/saturating.h"
 #include "plait/plan/halo_schedule.h"
 #include "plait/plan/machine.h"
+#include "plait/plan/nccl_memory.h"
 
 namespace plait {
 namespace {
@@ -243,7 +244,7 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
   // The memory that CUDA and libtorch take beside the arrays, measured (docs/performance.md):
   // kernels that are loaded when they are first used, recorded steps, the workspace of matrix
   // products.
-  constexpr std::uint64_t kPlaced = 32 * kMiB, kTrained = 96 * kMiB, kNccl = 960 * kMiB;
+  constexpr std::uint64_t kPlaced = 32 * kMiB, kTrained = 96 * kMiB;
   const std::uint64_t vertices = vertices_of(quality), ranks = quality.parts.size();
   const auto on_gpu = [&](const PartQuality& part) { return gpu_part(part, q, halo, vertices); };
   const auto rows_of = [&](Bytes rows) { return bytes_of_rows(rows, q); };
@@ -299,7 +300,7 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
   items.add("CUDA and its libraries",
             [&](const PartQuality&) { return q.work.empty() ? kPlaced : kTrained; });
   if (ranks > 1 && (halo == HaloStore::packed || halo == HaloStore::complete))
-    items.add("NCCL", [&](const PartQuality&) { return kNccl; });
+    items.add("NCCL", [&](const PartQuality&) { return kNcclMemory; });
   items.add_work(q, [&](const PartQuality& part) { return x_and_y(part, q); });
   items.add_placing([&](const PartQuality& part) { return placing_bytes(part, q, halo, vertices); },
                     [&](const PartQuality& part) {

@@ -49,6 +49,11 @@ void check_settings(std::uint64_t vertices, const SampleSettings& settings) {
   }
 }
 
+void check_hop(const SampleSettings& settings, std::size_t hop) {
+  require<UsageError>(hop < settings.fanouts.size() && !settings.disjoint,
+                      "hop {} of {} cannot be sampled alone", hop, settings.fanouts.size());
+}
+
 void check_weights(std::uint64_t edges, std::span<const float> weights) {
   check_length(weights.size(), edges, "weights", "edges");
   const std::size_t bad = first_where(weights.size(), kGrain, [&](std::size_t e) {
@@ -84,12 +89,14 @@ void check_sampler(const AnyCsr& graph, const SampleSettings& settings,
 void check_ids(const char* what, std::uint64_t vertices, std::span<const std::uint64_t> ids) {
   const std::size_t bad =
       first_where(ids.size(), kGrain, [&](std::size_t i) { return ids[i] >= vertices; });
-  if (bad < ids.size()) {
-    const std::string allowed = vertices > 0 ? fmt::format("outside 0..{}", vertices - 1)
-                                             : "an id where there are no vertices";
-    throw UsageError(
-        fmt::format("{} {} is {}, {}", what, bad, static_cast<std::int64_t>(ids[bad]), allowed));
-  }
+  if (bad < ids.size()) throw_bad_id(what, bad, ids[bad], vertices);
+}
+
+void throw_bad_id(const char* what, std::uint64_t place, std::uint64_t id, std::uint64_t vertices) {
+  const std::string allowed = vertices > 0 ? fmt::format("outside 0..{}", vertices - 1)
+                                           : "an id where there are no vertices";
+  throw UsageError(
+      fmt::format("{} {} is {}, {}", what, place, static_cast<std::int64_t>(id), allowed));
 }
 
 void check_seeds(std::uint64_t vertices, std::uint64_t edges, bool timed,

@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "plait/base/array.h"
 #include "plait/base/channel.h"
 #include "plait/base/raw_vector.h"
 #include "plait/partition/partition.h"
@@ -35,6 +36,40 @@ struct SharedRows {
   RawVector<std::uint64_t> places;
 
   std::uint64_t received() const;
+};
+
+// Throws UsageError for settings that are disjoint or have other targets than all.
+void check_cooperative(const SampleSettings& settings);
+
+// The targets of a rank, while ranks sample a batch together, by whatever they draw edges.
+class CooperativeTargets {
+ public:
+  // The partition and the channel outlive this. Throws UsageError if the partition does not suit a
+  // graph of so many vertices, or has no part `rank`.
+  CooperativeTargets(std::uint64_t vertices, const Partition& partition, int rank,
+                     Channel& channel);
+
+  // Begins a batch of these seeds. Throws UsageError for a seed of another rank, or one that is
+  // given twice.
+  void begin(std::span<const std::uint64_t> seeds);
+  // Returns the targets of the next hop, each once, the seeds first.
+  std::span<const std::uint64_t> vertices() const { return vertices_; }
+  // Collective. Makes the inputs of a hop that this rank owns, here or elsewhere, targets of the
+  // next hop. `inputs`: different vertices, of which the targets so far are the first. Returns
+  // where their rows come from. Throws as Channel::all_to_all(), and Error if a rank asks for a
+  // vertex of another one, as it does where partitions differ.
+  SharedRows share(std::span<const std::uint64_t> inputs);
+
+ private:
+  bool owns(std::uint64_t vertex) const;
+  std::uint32_t number_of(std::uint64_t vertex);
+
+  const Partition& partition_;
+  const int rank_;
+  Channel& channel_;
+  // By own row: the number of the vertex among the targets of this batch, or 2^32 - 1.
+  Buffer<std::uint32_t> numbers_;
+  std::vector<std::uint64_t> vertices_;
 };
 
 // A rank's part of a hop.

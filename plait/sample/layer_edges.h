@@ -2,7 +2,8 @@
 // edge and per input for the CPU and the GPU.
 //
 // A hop lacks some edges of its targets. So that sums over a sample estimate sums over all edges,
-// each target has a factor: its edges in the graph over its edges in the sample. Where every vertex
+// each target has a factor: its edges in the graph, or those that could be drawn, over its edges in
+// the sample. Where every vertex
 // has one loop (GCN and GAT), the graph is sampled without loops, each target gets its own as its
 // first edge, and factors are part of the weights, because they do not concern the loop.
 #pragma once
@@ -45,9 +46,16 @@ struct LayerArrays {
   std::uint64_t* numbers = nullptr;  // by input
 };
 
+// The edges of which the hop's were drawn, if weights or times exclude some (EligibleArrays).
+struct EligibleView {
+  const std::uint64_t* counts = nullptr;  // by target; null: all edges of the row
+  const float* mean_weights = nullptr;    // by target; null or 0: edges keep their own weights
+};
+
 struct LayerEdges {
   HopView hop;
   LayerGraph graph;
+  EligibleView eligible;
   LayerArrays to;
 };
 
@@ -68,8 +76,17 @@ PLAIT_HOST_DEVICE inline float factor(const LayerEdges& a, std::uint64_t t) {
   const std::uint64_t v = a.hop.vertices[t];
   const std::uint32_t here = drawn(a.hop, t);
   if (here == 0) return 1;
-  return static_cast<float>(static_cast<double>(a.graph.offsets[v + 1] - a.graph.offsets[v]) /
-                            static_cast<double>(here));
+  const std::uint64_t there = a.eligible.counts != nullptr
+                                  ? a.eligible.counts[t]
+                                  : a.graph.offsets[v + 1] - a.graph.offsets[v];
+  return static_cast<float>(static_cast<double>(there) / static_cast<double>(here));
+}
+
+// Edges that were drawn in proportion to their weights count alike.
+PLAIT_HOST_DEVICE inline float weight(const LayerEdges& a, std::uint64_t t, std::uint64_t e) {
+  const float mean = a.eligible.mean_weights != nullptr ? a.eligible.mean_weights[t] : 0;
+  if (mean > 0) return mean;
+  return a.graph.weights != nullptr ? a.graph.weights[a.hop.places[e]] : 1;
 }
 
 // Writes the results of target t, its loop among them.
@@ -95,9 +112,7 @@ PLAIT_HOST_DEVICE inline void write_target(const LayerEdges& a, std::uint64_t t)
 PLAIT_HOST_DEVICE inline void write_edge(const LayerEdges& a, std::uint64_t t, std::uint64_t e) {
   const std::uint64_t at = e + (a.graph.loops ? t + 1 : 0);
   if (a.to.sources != nullptr) a.to.sources[at] = a.hop.neighbours[e];
-  if (a.to.weights != nullptr)
-    a.to.weights[at] =
-        factor(a, t) * (a.graph.weights != nullptr ? a.graph.weights[a.hop.places[e]] : 1);
+  if (a.to.weights != nullptr) a.to.weights[at] = factor(a, t) * weight(a, t, e);
 }
 
 PLAIT_HOST_DEVICE inline void write_input(const LayerEdges& a, std::uint64_t i) {

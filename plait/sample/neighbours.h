@@ -101,11 +101,12 @@ class NeighbourSampler {
 
   // Returns a sample of seeds, any number, which may repeat: each place in `seeds` is a vertex of
   // its own in the sample, and edges that reach a repeated seed are numbered by its first place.
-  // `times`: one per seed if the graph has times, else empty. Throws UsageError for a seed that is
-  // no vertex, with its place; DoesNotFitError if seeds and edges of the sample are together 2^32 -
-  // 1 or more.
+  // `times`: one per seed if the graph has times, else empty. `first_tree`: in disjoint samples,
+  // the number by which the first seed's draws are keyed, so that parts of a batch that are sampled
+  // one by one are the sample of the whole. Throws UsageError for a seed that is no vertex, with
+  // its place; DoesNotFitError if seeds and edges of the sample are together 2^32 - 1 or more.
   Sample sample(std::span<const std::uint64_t> seeds, std::uint64_t key, Workspace& workspace,
-                std::span<const std::int64_t> times = {}) const;
+                std::span<const std::int64_t> times = {}, std::uint32_t first_tree = 0) const;
 
   // Returns a sample of one hop, counted from 0, whose targets are the seeds: the draws that
   // sample() makes of these vertices in this hop. Not for disjoint samples. Throws as sample(), and
@@ -118,11 +119,13 @@ class NeighbourSampler {
 
  private:
   struct State;
-  struct Hops {
-    std::size_t begin, end;
+  struct Draws {
+    std::size_t begin_hop, end_hop;
+    std::uint64_t key;
+    std::uint32_t first_tree;
   };
-  Sample sample_hops(const Hops& hops, std::span<const std::uint64_t> seeds, std::uint64_t key,
-                     Workspace& workspace, std::span<const std::int64_t> times) const;
+  Sample sample_hops(const Draws& draws, std::span<const std::uint64_t> seeds, Workspace& workspace,
+                     std::span<const std::int64_t> times) const;
 
   std::unique_ptr<const State> state_;
 };

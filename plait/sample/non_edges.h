@@ -3,13 +3,14 @@
 // there are, and none is drawn in vain.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
-#include <utility>
 
 #include "plait/base/array.h"
 #include "plait/base/raw_vector.h"
 #include "plait/graph/csr.h"
+#include "plait/sample/non_edges_view.h"
 
 namespace plait {
 
@@ -24,11 +25,7 @@ enum class PairKind : std::uint8_t {
 // the search of a row and of a place in it. Takes 16 bytes per row and 4 per edge.
 class NonEdges {
  public:
-  // A pair of numbers: of vertices of at most 2^32 rows and columns each.
-  struct Pair {
-    std::uint64_t row, column;
-    friend bool operator==(const Pair&, const Pair&) = default;
-  };
+  using Pair = VertexPair;
 
   // The graph's rows are sorted; it is not needed any more afterwards. Throws UsageError unless it
   // has at least `rows` vertices and its edges are such pairs, rows are sorted and, but for
@@ -36,11 +33,11 @@ class NonEdges {
   NonEdges(const AnyCsr& graph, std::uint64_t rows, std::uint64_t columns, PairKind kind);
 
   // Returns the number of pairs, of all and of a row.
-  std::uint64_t count() const { return before_[rows_]; }
-  std::uint64_t count(std::uint64_t row) const { return before_[row + 1] - before_[row]; }
+  std::uint64_t count() const { return view().count(); }
+  std::uint64_t count(std::uint64_t row) const { return view().count(row); }
   // Returns pair `i` of all, and the neighbour in pair `i` of a row. They are in ascending order.
-  Pair pair(std::uint64_t i) const;
-  std::uint64_t column(std::uint64_t row, std::uint64_t i) const;
+  Pair pair(std::uint64_t i) const { return view().pair(i); }
+  std::uint64_t column(std::uint64_t row, std::uint64_t i) const { return view().column(row, i); }
 
   // Draws so many pairs: different ones, at most count(), in no order; or, with replacement, any.
   // They depend on the key alone; with replacement, a pair also on its place, but not on `wanted`.
@@ -50,6 +47,16 @@ class NonEdges {
   RawVector<std::uint64_t> draw_columns(std::span<const std::uint64_t> rows,
                                         std::uint64_t key) const;
 
+  // Returns the number of pairs that draw() gives.
+  std::uint64_t drawn(std::uint64_t wanted, bool replace) const {
+    return replace && count() > 0 ? wanted : std::min(wanted, count());
+  }
+  // Returns the arrays, which belong to this object.
+  NonEdgesView view() const {
+    return {rows_, columns_, ascending_, before_.data(), offsets_.data(), excluded_.data()};
+  }
+  std::uint64_t excluded_count() const { return excluded_.size(); }
+
  private:
   std::uint64_t rows_, columns_;
   bool ascending_;
@@ -57,5 +64,8 @@ class NonEdges {
   Buffer<EdgeOffset> offsets_;      // of `excluded_`, rows + 1
   Buffer<std::uint32_t> excluded_;  // columns of each row that are in no pair, ascending, once each
 };
+
+// Throws the UsageError of a row from which there is nothing to draw.
+[[noreturn]] void throw_full_row(std::uint64_t row, std::uint64_t columns);
 
 }  // namespace plait

@@ -32,7 +32,9 @@ struct Library {
 const Library& library() {
   static const Library loaded = [] {
     const LibraryFunctions functions(
-        kNccl, "install the package nvidia-nccl-cu13, or use --strategy pipelined");
+        kNccl,
+        "install the package nvidia-nccl-cu13, or use --strategy pipelined without "
+        "--cooperative");
     Library l{};
     functions.find(l.get_unique_id, "ncclGetUniqueId");
     functions.find(l.init_rank, "ncclCommInitRank");

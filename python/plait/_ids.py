@@ -14,12 +14,6 @@ def whole_ids(name, ids):
     return ids.long()
 
 
-def ids_and_device(name, ids):
-    """Returns whole_ids() on the CPU, and the device on which they were."""
-    ids = whole_ids(name, ids)
-    return ids.cpu(), ids.device
-
-
 def check_ids(name, ids, count, row=None):
     """Raises ValueError unless all ids are integers in 0 .. count - 1. `row`: of the argument, if it has two
     dimensions."""

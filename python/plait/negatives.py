@@ -5,8 +5,9 @@ import operator
 
 import torch
 
+from plait._devices import samples_on
 from plait._draws import draw_key
-from plait._ids import ids_and_device
+from plait._ids import whole_ids
 from plait._inputs import as_edges
 from plait.graph import count_nodes
 
@@ -15,7 +16,7 @@ class NonEdges:
     """The pairs of nodes of a graph that are no edges, prepared once for many draws.
 
     Draws depend on one number of torch's generator, so that torch.manual_seed repeats them, on any number of
-    threads. Every pair is equally likely, in dense graphs too.
+    threads and on either device: pairs are drawn where the edges are. Every pair is equally likely, in dense graphs too.
 
     Args:
         edge_index: (2, E), integers, or another source of edges that plait.Graph takes.
@@ -53,11 +54,12 @@ class NonEdges:
     def sample(self, count, replace=False):
         """Returns (2, M), pairs in no particular order: M is `count` or, if they are to differ, at most len(self). If
         there are no pairs, M is 0."""
-        return self.on_cpu(count, replace).to(self.device)
+        return self.sample_on(self.device, count, replace)
 
-    def on_cpu(self, count, replace=False):
-        """As sample(), but the pairs stay on the CPU, whatever the device of the edges is."""
-        return self._pairs.draw(operator.index(count), replace, draw_key())
+    def sample_on(self, device, count, replace=False):
+        """As sample(), but the pairs are drawn on another device than that of the edges."""
+        place = _drawing_place(device)
+        return self._pairs.draw(operator.index(count), replace, draw_key(), place).to(device)
 
     @property
     def size(self):
@@ -74,8 +76,12 @@ class NonEdges:
         node that has edges to all others, and for pairs that ascend."""
         if self._ascending:
             raise ValueError("targets are of pairs in both directions; leave ascending out")
-        ids, device = ids_and_device("source", source)
-        return self._pairs.draw_columns(ids, draw_key()).to(device)
+        ids = whole_ids("source", source)
+        return self._pairs.draw_columns(ids.to(_drawing_place(ids.device)), draw_key()).to(ids.device)
+
+    def check_sources(self, source):
+        """Raises ValueError for a node of `source` that has edges to all others, as targets() does, but draws nothing."""
+        self._pairs.draw_columns(whole_ids("source", source).cpu().unique(), 0)
 
     def __getstate__(self):
         return self._given, self.device, self._ascending
@@ -83,6 +89,14 @@ class NonEdges:
     def __setstate__(self, given):
         self._given, self.device, self._ascending = given
         self._pairs = torch.classes.plait.NonEdges(*self._given)
+
+
+def _drawing_place(device):
+    """Returns where pairs for a device are drawn, a torch.device: there if Plait can, else on the CPU."""
+    place = torch.device(device)
+    if place.type != "cuda" or not samples_on(place):
+        return torch.device("cpu")
+    return torch.device("cuda", torch.cuda.current_device()) if place.index is None else place
 
 
 def _checked_size(num_nodes, two_sets):

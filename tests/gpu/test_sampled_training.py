@@ -12,6 +12,7 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 import program
+from valued_graph import valued_graph
 
 GPUS = torch.cuda.device_count()
 pytestmark = pytest.mark.skipif(GPUS == 0, reason="no GPU")
@@ -93,12 +94,75 @@ def test_a_structure_that_is_shared_out_gives_the_same_samples(words, tmp_path, 
         np.testing.assert_allclose(a, b, rtol=1e-5)
 
 
+VALUES = {
+    "by weight": ("--by-weight",),
+    "with replacement": ("--with-replacement",),
+    "by weight, with replacement": ("--by-weight", "--with-replacement"),
+    "in time": ("--vertex-times", "vertices.npy", "--edge-times", "edges.npy"),
+    "in time, by weight, with replacement": ("--edge-times", "edges.npy", "--example-times", "vertices.npy", "--by-weight",
+                                             "--with-replacement"),
+    "the latest": ("--vertex-times", "vertices.npy", "--latest"),
+}
+
+
+@pytest.mark.parametrize("gpus, structure", [(1, "replicated"), (1, "sharded"), (2, "sharded")])
+@pytest.mark.parametrize("model", ["gcn", "sage by mean", "gat"])
+@pytest.mark.parametrize("way", VALUES)
+def test_samples_by_values_are_those_of_the_cpu(tmp_path, model, way, gpus, structure):
+    if gpus > GPUS:
+        pytest.skip("fewer GPUs")
+    plait, valued = program.Plait(tmp_path), valued_graph()
+    valued.save_times(tmp_path)
+    options = (*MODELS[model], *(tmp_path / word if word.endswith(".npy") else word for word in VALUES[way]))
+    path = valued.save(tmp_path)
+    wanted = curve(plait, path, options, 36, "--ranks", 1)
+    found = curve(plait, path, (*options, "--structure", structure), 36, "--gpus", gpus)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4)
+
+
 @pytest.mark.parametrize("gpus", [1, 2])
-def test_a_run_goes_on_from_the_middle_of_an_epoch(graph, tmp_path, gpus):
+@pytest.mark.parametrize("partition", ["edges", "hash"])
+@pytest.mark.parametrize("model", MODELS)
+def test_cooperative_batches_are_those_of_the_cpu(graph, tmp_path, model, partition, gpus):
+    """A vertex counts once in batch norm, whatever the number of GPUs."""
+    if gpus > GPUS:
+        pytest.skip("fewer GPUs")
+    plait = program.Plait(tmp_path)
+    options = (*MODELS[model], "--cooperative", "--partition", partition)
+    wanted = curve(plait, graph, options, 256, "--ranks", 1)
+    found = curve(plait, graph, options, 256, "--gpus", gpus)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4)
+
+
+@pytest.mark.parametrize("model", ["gcn", "gat"])
+@pytest.mark.parametrize("way", ["by weight", "with replacement"])
+def test_cooperative_batches_of_bags_of_words(words, tmp_path, model, way):
+    plait = program.Plait(tmp_path)
+    gpus = min(GPUS, 2)
+    options = ("--folds", 3, "--reorder", "degree", "--cooperative", *MODELS[model], *VALUES[way])
+    wanted = curve(plait, words, options, 64, "--ranks", 1)
+    found = curve(plait, words, (*options, "--structure", "sharded"), 64, "--gpus", gpus)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4)
+
+
+def test_gpus_without_examples_take_part_in_cooperative_batches(graph, tmp_path):
+    plait = program.Plait(tmp_path)
+    run = ("train", graph, "--model", "sage", "--epochs", 1, "--seed", 3, "--sampled", "--cooperative", "--fanout", "2,3")
+    gpus = min(GPUS, 2)
+    found = plait.json(*run, "--batch", 2 // gpus, "--gpus", gpus)["loss"]
+    np.testing.assert_allclose(found, plait.json(*run, "--batch", 2)["loss"], rtol=1e-4)
+
+
+@pytest.mark.parametrize("cooperative", [(), ("--cooperative",)])
+@pytest.mark.parametrize("gpus", [1, 2])
+def test_a_run_goes_on_from_the_middle_of_an_epoch(graph, tmp_path, gpus, cooperative):
     if gpus > GPUS:
         pytest.skip("fewer GPUs")
     plait, path = program.Plait(tmp_path), tmp_path / "c.safetensors"
-    run = ("train", graph, "--model", "sage", "--sampled", "--fanout", "5,3", "--batch", 4, "--gpus", gpus)
+    run = ("train", graph, "--model", "sage", "--sampled", "--fanout", "5,3", "--batch", 4, "--gpus", gpus, *cooperative)
     process = program.start(*run, "--epochs", 2, "--checkpoint", path, "--checkpoint-steps", 5)
     program.wait_until(path.exists, 60, "a checkpoint")
     process.send_signal(signal.SIGINT)
@@ -112,13 +176,25 @@ def test_a_run_goes_on_from_the_middle_of_an_epoch(graph, tmp_path, gpus):
 def test_runs_repeat_and_prefetch_changes_nothing(graph, tmp_path, model):
     plait = program.Plait(tmp_path)
     first = curve(plait, graph, MODELS[model], 256, "--gpus", 1)
-    again = curve(plait, graph, (*MODELS[model], "--prefetch", 5), 256, "--gpus", 1)
-    np.testing.assert_allclose(first[0], again[0], rtol=1e-6)
+    for ahead in (0, 5):
+        again = curve(plait, graph, (*MODELS[model], "--prefetch", ahead), 256, "--gpus", 1)
+        np.testing.assert_allclose(first[0], again[0], rtol=1e-6)
 
 
 def test_rounded_products_give_nearly_the_same_losses(graph, tmp_path):
     plait = program.Plait(tmp_path)
     plain = curve(plait, graph, MODELS["sage by mean"], 256, "--gpus", 1)
-    rounded = curve(plait, graph, (*MODELS["sage by mean"], "--tf32"), 256, "--gpus", 1)
-    np.testing.assert_allclose(rounded[0], plain[0], rtol=2e-2)
-    assert rounded[0].tolist() != plain[0].tolist()
+    for precision in ("tf32", "bf16"):
+        rounded = curve(plait, graph, (*MODELS["sage by mean"], "--precision", precision), 256, "--gpus", 1)
+        np.testing.assert_allclose(rounded[0], plain[0], rtol=2e-2)
+        assert rounded[0].tolist() != plain[0].tolist()
+
+
+@pytest.mark.parametrize("model", ["sage by mean", "gat"])
+def test_products_of_bf16_are_those_of_the_cpu(graph, tmp_path, model):
+    plait = program.Plait(tmp_path)
+    options = (*MODELS[model], "--precision", "bf16")
+    wanted = curve(plait, graph, options, 256, "--ranks", 1)
+    found = curve(plait, graph, options, 256, "--gpus", 1)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-3)

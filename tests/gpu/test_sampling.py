@@ -335,6 +335,68 @@ def test_wrong_seeds():
         NeighborLoader(graph(), [2], device="cuda:99")
 
 
+def test_seeds_on_the_gpu():
+    """Samplers take seeds, and their times, where the graph is."""
+    rowptr, col = torch.tensor([0, 2, 3, 3]), torch.tensor([1, 2, 0])
+    times = torch.tensor([5, 1, 3])
+    for disjoint, moments in ((False, None), (True, None), (True, times)):
+        found = []
+        for device in ("cpu", GPU):
+            sampler = torch.classes.plait.NeighbourSampler(
+                rowptr.to(device), col.to(device), [2, 2], False, disjoint, False, False, None, None,
+                None if moments is None else moments.to(device))
+            seeds, now = torch.tensor([2, 0, 0, 1]).to(device), torch.tensor([9, 4, 1, 9]).to(device)
+            found.append(sampler.sample(seeds, 7, None if moments is None else now))
+            if device == GPU:
+                with pytest.raises(ValueError, match=r"seed 1 is 3, outside 0\.\.2"):
+                    sampler.sample(torch.tensor([0, 3, 4], device=GPU), 7, None if moments is None else now[:3])
+                assert sampler.sample(seeds, 7, None if moments is None else now)[0].equal(found[1][0])
+        for here, there in zip(*found):
+            if isinstance(here, torch.Tensor):
+                assert there.device == GPU and there.cpu().equal(here)
+            else:
+                assert here == there
+
+
+def test_typed_graphs_stay_on_the_gpu(monkeypatch):
+    """No hop copies its nodes to the host."""
+    loader = NeighborLoader(typed(), [3, 2, 2], "paper", batch_size=12, device=GPU)
+    sampler, copied = loader.node_sampler, []
+    monkeypatch.setattr(torch.Tensor, "cpu", lambda tensor: copied.append(tensor) or tensor.to("cpu"))
+    sampler.sample_from_nodes(loader.input_data[torch.arange(12)])
+    assert not [tensor for tensor in copied if tensor.is_cuda]
+
+
+# --- pairs that are no edges ---
+
+
+@pytest.mark.parametrize("num_nodes, options", [(40, {}), (40, {"loops": True}), (40, {"ascending": True}), ((40, 45), {})])
+def test_pairs_are_the_cpus(num_nodes, options):
+    index = edges()
+    here, there = plait.NonEdges(index, num_nodes, **options), plait.NonEdges(index.to(GPU), num_nodes, **options)
+    for count, replace in ((0, False), (7, False), (500, False), (len(here), False), (5000, True), (3, True)):
+        found = []
+        for pairs in (here, there):
+            torch.manual_seed(count)
+            found.append(pairs.sample(count, replace))
+        assert found[1].device == GPU and found[1].cpu().equal(found[0])
+    if options.get("ascending"):
+        return
+    source, found = torch.arange(200) % 40, []
+    for pairs, place in ((here, "cpu"), (there, GPU), (here, GPU)):
+        torch.manual_seed(1)
+        found.append(pairs.targets(source.to(place)))
+    assert found[1].device == found[2].device == GPU
+    assert found[1].cpu().equal(found[0]) and found[2].cpu().equal(found[0])
+
+
+def test_wrong_sources_of_pairs():
+    pairs = plait.NonEdges(torch.tensor([[0, 0], [0, 1]], device=GPU), 2, loops=True)
+    for source, text in (([1, 2], r"row 1 is 2, outside 0\.\.1"), ([1, 0], "vertex 0 has edges to all 2 vertices")):
+        with pytest.raises(ValueError, match=text):
+            pairs.targets(torch.tensor(source, device=GPU))
+
+
 # --- random walks ---
 
 

@@ -22,6 +22,17 @@ TEST(Loops, AreTakenOutWithTheirWeights) {
   EXPECT_EQ(loop_weights(graph), (std::vector<float>{6, 1, 9}));  // the last one of each vertex
 }
 
+TEST(Loops, AreTakenOutWithValuesOfEdges) {
+  const Csr32 graph{
+      std::vector<EdgeOffset>{0, 3, 3, 5}, std::vector<std::uint32_t>{0, 0, 2, 0, 2}, {}};
+  const Array<std::int64_t> values = std::vector<std::int64_t>{5, -6, 7, 8, -9};
+  EXPECT_EQ(listed(without_loops(graph, values)), (std::vector<std::int64_t>{7, 8}));
+  EXPECT_TRUE(without_loops(graph, Array<std::int64_t>()).empty());
+  const Csr32 plain{std::vector<EdgeOffset>{0, 1, 1}, std::vector<std::uint32_t>{1}, {}};
+  const Array<std::int64_t> one = std::vector<std::int64_t>{3};
+  EXPECT_EQ(without_loops(plain, one).data(), one.data());
+}
+
 TEST(Loops, AGraphWithoutThemKeepsItsArrays) {
   const Csr64 graph{std::vector<EdgeOffset>{0, 1, 1}, std::vector<std::uint64_t>{1}, {}};
   const AnyCsr rest = without_loops(graph);

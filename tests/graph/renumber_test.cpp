@@ -142,5 +142,37 @@ TEST(Renumber, RefusesOrdersThatAreNone) {
   EXPECT_TRUE(renumbered(data, std::vector<std::uint64_t>{0, 1, 2}).numbers.empty());
 }
 
+// Returns the values of the edges of a pair of numbers, source and target, in their order.
+std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::int64_t>> values_of_pairs(
+    const Dataset& data, std::span<const std::int64_t> values) {
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::int64_t>> pairs;
+  std::visit(
+      [&](const auto& graph) {
+        for (std::uint64_t v = 0; v < graph.vertices(); ++v)
+          for (EdgeOffset e = graph.offsets[v]; e < graph.offsets[v + 1]; ++e)
+            pairs[{data.number(graph.neighbours[e]), data.number(v)}].push_back(values[e]);
+      },
+      data.graph);
+  return pairs;
+}
+
+TEST(Renumbered, ValuesOfVerticesAndEdgesFollow) {
+  const Dataset data = everything<std::uint32_t>();
+  std::vector<std::int64_t> of_edges(data.edges()), of_vertices(data.vertices());
+  std::iota(of_edges.begin(), of_edges.end(), std::int64_t{-9});
+  std::iota(of_vertices.begin(), of_vertices.end(), std::int64_t{100});
+  const Array<std::int64_t> same = edge_values_in_order(data, of_edges);
+  EXPECT_TRUE(std::ranges::equal(same, of_edges));
+  Dataset twice = renumbered(data, random_order(kVertices, 3));
+  twice = renumbered(twice, random_order(kVertices, 4));
+  EXPECT_EQ(values_of_pairs(twice, edge_values_in_order(twice, of_edges)),
+            values_of_pairs(data, of_edges));
+  const Array<std::int64_t> there = vertex_values_in_order(twice, of_vertices);
+  for (std::uint64_t v = 0; v < kVertices; ++v) EXPECT_EQ(there[v], of_vertices[twice.number(v)]);
+  of_edges.pop_back(), of_vertices.pop_back();
+  EXPECT_THROW(edge_values_in_order(twice, of_edges), Error);
+  EXPECT_THROW(vertex_values_in_order(twice, of_vertices), Error);
+}
+
 }  // namespace
 }  // namespace plait::test

@@ -160,6 +160,8 @@ def timed():
 
 
 COMPLETE = dense(4, ())
+FULL = dense(12, ((1, 5), (7, 2)))
+PAIR = torch.tensor([[0], [1]])
 WEIGHTED = {"mode": "binary", "amount": 1, "src_weight": torch.ones(60)}
 WRONG = {
     "non_edges is given, but there are no negative edges without neg_sampling; give it, too":
@@ -184,10 +186,35 @@ WRONG = {
         lambda: batches(COMPLETE, [2], neg_sampling="binary", non_edges=True),
     "vertex 0 has edges to all 4 vertices, so that no other pair of it can be drawn":
         lambda: batches(COMPLETE, [2], neg_sampling="triplet", non_edges=True),
+    # These are told before the first batch.
+    "vertex 2 has edges to all 12 vertices, so that no other pair of it can be drawn":
+        lambda: LinkNeighborLoader(FULL, [2], torch.tensor([[1, 7, 2, 3], [0, 0, 0, 0]]), neg_sampling="triplet",
+                                   batch_size=1, non_edges=True),
+    "all pairs of nodes are edges, so that there are no negative edges; leave non_edges out ":
+        lambda: LinkNeighborLoader(COMPLETE, [2], neg_sampling="binary", non_edges=True),
+    "non_edges is of edges of type ('author', 'wrote', 'paper'), but the graph has [('paper', 'cites', 'paper'), "
+    "('author', 'writes', 'paper'), ('paper', 'has', 'topic'), ('paper', 'rev_writes', 'author')]; give a plait.NonEdges "
+    "of the edges that there are":
+        lambda: LinkNeighborLoader(graph_of_types(), [2], (("author", "wrote", "paper"), PAIR), neg_sampling="binary",
+                                   non_edges=True),
+    "edge_label_index is of type ('nobody', 'writes', 'paper'), but the graph has no nodes of type 'nobody'; give two of "
+    "['paper', 'author', 'topic']":
+        lambda: LinkNeighborLoader(graph_of_types(), [2], (("nobody", "writes", "paper"), PAIR), neg_sampling="binary",
+                                   non_edges=True),
 }
 
 
 @pytest.mark.parametrize("text", WRONG)
 def test_refuses(text):
-    with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
+    with pytest.raises(ValueError, match=f"^{re.escape(text.rstrip())}$"):
         WRONG[text]()
+
+
+def test_draws_do_not_depend_on_the_check_of_sources():
+    """It draws nothing of torch's generator."""
+    pairs = plait.NonEdges(graph().edge_index, 60)
+    torch.manual_seed(4)
+    first = torch.rand(1)
+    torch.manual_seed(4)
+    pairs.check_sources(torch.arange(60))
+    assert torch.rand(1) == first

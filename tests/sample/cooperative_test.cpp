@@ -122,6 +122,50 @@ TEST(CooperativeSampler, IsTheSampleOfOneRank) {
     }
 }
 
+TEST(CooperativeTargets, EachInputOfTheLastHopIsOneRanksToFetch) {
+  const Csr64 graph = random_csr<std::uint64_t>(300, 4000, 1);
+  const SampleSettings settings{.fanouts = {3, 4}, .targets = HopTargets::all};
+  const NeighbourSampler sampler(graph, settings);
+  const Ids seeds = different_seeds(300, 40);
+  const Sample one = sampler.sample(seeds, 5, *sampler.workspace());
+  for (const int ranks : {1, 3}) {
+    const Partition partition = make_partition(PartitionScheme::hash, AnyCsr(graph), ranks);
+    const auto count = static_cast<std::size_t>(ranks);
+    std::vector<Ids> fetched(count), inputs(count);
+    std::vector<SharedRows> rows(count);
+    ThreadRanks(ranks).run([&](int rank, Channel& channel) {
+      const auto r = static_cast<std::size_t>(rank);
+      CooperativeTargets targets(300, partition, rank, channel);
+      Ids own;
+      for (const std::uint64_t seed : seeds)
+        if (partition.owner(seed) == rank) own.push_back(seed);
+      targets.begin(own);
+      const auto workspace = sampler.workspace();
+      for (std::size_t h = 0; h < 2; ++h) {
+        const Sample hop = sampler.sample_hop(h, targets.vertices(), 5, *workspace);
+        inputs[r].assign(hop.vertices.begin(), hop.vertices.end());
+        rows[r] = targets.share(inputs[r]);
+      }
+      fetched[r].assign(targets.vertices().begin(), targets.vertices().end());
+    });
+    Ids all;
+    for (const Ids& part : fetched) all.insert(all.end(), part.begin(), part.end());
+    EXPECT_THAT(all, testing::UnorderedElementsAreArray(one.vertices));
+    for (std::size_t r = 0; r < count; ++r) {
+      Ids held = fetched[r];  // and the rows that come from others, in the order of ranks
+      for (std::size_t from = 0; from < count; ++from) {
+        std::uint64_t first = 0;
+        for (std::size_t to = 0; to < r; ++to) first += rows[from].sent_to[to];
+        for (std::uint64_t i = 0; i < rows[from].sent_to[r]; ++i)
+          held.push_back(fetched[from].at(rows[from].sent[first + i]));
+      }
+      ASSERT_EQ(rows[r].places.size(), inputs[r].size());
+      for (std::size_t i = 0; i < inputs[r].size(); ++i)
+        EXPECT_EQ(held.at(rows[r].places[i]), inputs[r][i]);
+    }
+  }
+}
+
 TEST(CooperativeSampler, RefusesWhatDoesNotGoTogether) {
   const Csr64 graph = random_csr<std::uint64_t>(40, 300, 1);
   const Partition partition = partition_by_vertices(40, 2);

@@ -60,5 +60,27 @@ TEST(LayerEdges, WithoutValuesEverythingWeighsOne) {
   for (std::uint64_t i = 0; i < a.hop.inputs; ++i) EXPECT_EQ(found.numbers[i], a.hop.vertices[i]);
 }
 
+TEST(LayerEdges, FactorsAreOfTheEligibleEdges) {
+  const LayerEdgesCase c(40, 300, {1, 2, 3}, {2, 2});
+  const HopView hop = c.hop(1);
+  std::vector<std::uint64_t> counts(hop.targets);
+  std::vector<float> means(hop.targets);
+  for (std::uint64_t t = 0; t < hop.targets; ++t)
+    counts[t] = t + 1, means[t] = static_cast<float>(t % 3);  // 0: edges keep their own weights
+  LayerEdgesResults found(hop, true);
+  LayerEdges a = c.arguments(1, true, found);
+  a.eligible = {counts.data(), means.data()};
+  layer_edges(a);
+  for (std::uint64_t t = 0; t < hop.targets; ++t) {
+    const std::uint64_t first = hop.offsets[t], last = hop.offsets[t + 1];
+    const float factor =
+        first == last ? 1 : static_cast<float>(t + 1) / static_cast<float>(last - first);
+    EXPECT_EQ(found.sums[t], factor);
+    for (std::uint64_t e = first; e < last; ++e)
+      EXPECT_EQ(found.weights[e + t + 1],
+                factor * (t % 3 == 0 ? c.graph.weight(hop.places[e]) : means[t]));
+  }
+}
+
 }  // namespace
 }  // namespace plait::test

@@ -178,6 +178,46 @@ TEST(NeighbourSampler, DrawsDependOnKeyAndVertexAlone) {
   EXPECT_NE(sample_key(1, 2), sample_key(1, 3));
 }
 
+// The trees of a sample: for each hop, the places of the edges of each tree.
+std::vector<std::vector<EdgeOffset>> edges_by_tree(const Sample& sample) {
+  std::vector<std::vector<EdgeOffset>> trees(sample.seeds * sample.hops.size());
+  for (std::size_t h = 0; h < sample.hops.size(); ++h) {
+    const Sample::Hop& hop = sample.hops[h];
+    for (std::uint64_t t = 0; t < hop.targets(); ++t)
+      for (std::uint64_t e = hop.offsets[t]; e < hop.offsets[t + 1]; ++e)
+        trees[sample.trees[hop.first_target + t] * sample.hops.size() + h].push_back(hop.edges[e]);
+  }
+  return trees;
+}
+
+TEST(NeighbourSampler, PartsOfADisjointBatchAreTheWhole) {
+  const SampleGraph graph(random_csr<std::uint64_t>(500, 9000, 2));
+  const SampleKind kind{.disjoint = true, .by_edges = true, .targets = HopTargets::all};
+  const NeighbourSampler sampler(graph.graph, kind.settings({4, 2}), kind.values(graph));
+  const auto workspace = sampler.workspace();
+  SampleSeeds seeds(500, 20, true);
+  for (std::size_t i = 0; i < 4; ++i) seeds.ids[i] = 3, seeds.times[i] = 5;  // apart by their place
+  const auto whole = edges_by_tree(sampler.sample(seeds.ids, 7, *workspace, seeds.times));
+  EXPECT_NE(whole[0], whole[2]);
+  std::vector<std::vector<EdgeOffset>> parts;
+  using Part = std::pair<std::size_t, std::size_t>;
+  for (const auto& [begin, end] : std::vector<Part>{{0, 1}, {1, 3}, {3, 20}}) {
+    const auto part = edges_by_tree(sampler.sample(
+        std::span(seeds.ids).subspan(begin, end - begin), 7, *workspace,
+        std::span(seeds.times).subspan(begin, end - begin), static_cast<std::uint32_t>(begin)));
+    parts.insert(parts.end(), part.begin(), part.end());
+  }
+  EXPECT_EQ(parts, whole);
+}
+
+TEST(NeighbourSampler, OneTreeIsKeyedByNoPlace) {
+  const SampleGraph graph(random_csr<std::uint64_t>(50, 900, 2));
+  const NeighbourSampler sampler(graph.graph, {.fanouts = {4, 2}});
+  const std::vector<std::uint64_t> seeds{3, 9};
+  expect_equal(sampler.sample(seeds, 7, *sampler.workspace(), {}, 5),
+               sampler.sample(seeds, 7, *sampler.workspace()));
+}
+
 TEST(NeighbourSampler, ServesSeveralThreadsAtOnce) {
   const SampleGraph graph(random_csr<std::uint64_t>(2000, 40000, 6));
   for (const SampleKind& kind : {SampleKind{}, SampleKind{.disjoint = true, .weighted = true}}) {

@@ -7,6 +7,7 @@
 
 #include "plait/aggregate/aggregate.h"
 #include "plait/base/trace.h"
+#include "plait/exchange/row_parts.h"
 
 namespace plait {
 
@@ -17,6 +18,11 @@ class GpuAggregator : public Aggregator {
   // Collective. Enqueues the sum of an array in the GPU's memory over ranks, in place, the same
   // bits on all, without the host.
   virtual void all_reduce_sum(float* values, std::uint64_t count) = 0;
+  // Collective. Enqueues the exchange of rows of `width` floats in the GPU's memory between ranks,
+  // as many as both sides say: part r of `send` becomes part `rank` of what rank r receives, and a
+  // rank sends itself nothing. If a rank is lost, the rows received are NaN.
+  virtual void exchange_rows(const RowParts<const float>& send, const RowParts<float>& received,
+                             std::uint64_t width) = 0;
   // Collective, as forward(). Enqueues one part of a sum alone (StepPart). Throws UsageError for
   // strategies other than pipelined and partial.
   virtual void run_part(StepPart part, const float* x, float* y, std::uint64_t width) = 0;

@@ -41,8 +41,7 @@ GpuExchange::GpuExchange(World& world, const AnyCsr& graph, bool symmetric,
                   {{"PLAIT_MACHINE", to_json(machine())}});
   place(graph, symmetric, partition, options);
   const bool by_nccl = route_.strategy == Strategy::bulk || route_.strategy == Strategy::replicate;
-  if (world.size() > 1 && by_nccl)
-    nccl_ = in_phase("joining by NCCL", [&] { return Nccl::join(world); });
+  if (world.size() > 1 && by_nccl) join_nccl();
   if (route_.strategy == Strategy::paged) paged_.emplace(world);
   for (Side* side : {forward_.get(), backward_.get()})
     if (side != nullptr) side->strategy = make(side->graph, options);
@@ -92,7 +91,8 @@ void GpuExchange::place(const AnyCsr& any, bool symmetric, const Partition& part
 
 std::unique_ptr<DeviceStrategy> GpuExchange::make(const DeviceGraph& graph,
                                                   const ExchangeOptions& options) {
-  if (route_.strategy == Strategy::get) return make_device_get(graph, link_, route_.get);
+  if (route_.strategy == Strategy::get)
+    return make_device_get(graph, link_, route_.get, module_for_get(world_, route_.get));
   if (paged_) return make_paged(graph, link_, *paged_);
   if (nccl_ || options.tuning.sum_by_cusparse)
     return make_device_bulk(graph, link_, nccl_.get(), options.tuning.sum_by_cusparse);
@@ -200,6 +200,37 @@ void GpuExchange::all_reduce_sum(float* values, std::uint64_t count) {
   const std::uint64_t bytes =
       count * sizeof(float) * static_cast<std::uint64_t>(link_.ranks() - 1);  // each rank's values
   cost_.bytes_fetched += bytes;
+  count_moved(bytes);
+}
+
+void GpuExchange::join_nccl() {
+  if (!nccl_) nccl_ = in_phase("joining by NCCL", [&] { return Nccl::join(world_); });
+}
+
+void GpuExchange::exchange_rows(const RowParts<const float>& send, const RowParts<float>& received,
+                                std::uint64_t width) {
+  if (link_.ranks() == 1 || width == 0) return;
+  join_nccl();
+  const std::uint64_t row_bytes = width * sizeof(float);
+  std::vector<NcclPart> out, in;
+  const auto* from = reinterpret_cast<const std::byte*>(send.rows);
+  auto* to = reinterpret_cast<std::byte*>(received.rows);
+  for (std::size_t r = 0; r < send.counts.size(); ++r) {
+    out.push_back({const_cast<std::byte*>(from), send.counts[r] * row_bytes});
+    in.push_back({to, received.counts[r] * row_bytes});
+    from += out[r].bytes, to += in[r].bytes;
+  }
+  link_.operation(stream_, [&] {
+    link_.signals().wait_elsewhere(true, stream_);
+    nccl_->all_to_all(out, in, stream_);
+    link_.signals().wait_elsewhere(false, stream_);
+    link_.signals().end_step({Results(received.rows, received.count() * width)}, stream_);
+  });
+  const std::uint64_t bytes = received.count() * row_bytes;
+  cost_.bytes_fetched += bytes;
+  cost_.fetched_from.resize(received.counts.size());
+  for (std::size_t r = 0; r < received.counts.size(); ++r)
+    cost_.fetched_from[r] += received.counts[r] * row_bytes;
   count_moved(bytes);
 }
 

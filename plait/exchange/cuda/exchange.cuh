@@ -11,6 +11,7 @@
 #include "plait/exchange/cuda/strategy.cuh"
 #include "plait/exchange/exchange.h"
 #include "plait/exchange/options.h"
+#include "plait/exchange/row_parts.h"
 #include "plait/kernels/cuda/edge_pass.cuh"
 
 namespace plait {
@@ -58,6 +59,11 @@ class GpuExchange : public Exchange {
   void sum(Direction direction, const DeviceProduct& product);
   // Collective. Enqueues the sum of an array in the GPU's memory over ranks, the same bits on all.
   void all_reduce_sum(float* values, std::uint64_t count);
+  // Collective. Enqueues the exchange of rows of `width` floats: part r of `send` becomes part
+  // `rank` of what rank r receives. Both sides know the numbers; a rank sends itself nothing. Joins
+  // NCCL at the first call. If a rank is lost, the rows received are NaN.
+  void exchange_rows(const RowParts<const float>& send, const RowParts<float>& received,
+                     std::uint64_t width);
   // Collective. Enqueues one part of a sum in the forward direction (StepPart).
   void run_part(StepPart part, const DeviceProduct& product);
   // Calls `work`, which runs one step, waits for the GPU, and returns which part ran when.
@@ -112,6 +118,7 @@ class GpuExchange : public Exchange {
   DeviceProduct rows_of(const float* rows, std::uint64_t width) const {
     return {nullptr, nullptr, false, rows, nullptr, width, stream_};
   }
+  void join_nccl();
   bool stores_halo() const;
   bool lost() const { return paged_ ? paged_->lost() : link_.lost(); }
   void count(const Side& side, std::uint64_t width);

@@ -15,6 +15,7 @@
 #include "plait/nn/model.h"
 #include "plait/nn/training/train.h"
 #include "plait/nn/training/trainable.h"
+#include "plait/plan/nccl_memory.h"
 #include "plait/sample/cuda/neighbours.h"
 #include "plait/store/sharded/cuda/gpu_array.h"
 
@@ -195,10 +196,14 @@ struct BatchBound {
 BatchBound bound_of_batch(const Dataset& dataset, const Partition& partition,
                           const SampledTraining& sampled) {
   constexpr auto kRoomy = static_cast<double>(GpuNeighbourSampler::kRoomyEdges);
-  const auto vertices = static_cast<double>(dataset.vertices());
-  const auto all = static_cast<double>(dataset.edges());
+  // In disjoint samples each example may find all of the graph.
+  const double copies = sampled.times.any() ? static_cast<double>(sampled.batch) : 1;
+  const double vertices = copies * static_cast<double>(dataset.vertices());
+  const double all = copies * static_cast<double>(dataset.edges());
   const auto edges_of = [&](double targets, std::int64_t fanout) {
-    return fanout < 0 ? all : std::min(all, targets * static_cast<double>(fanout));
+    if (fanout < 0) return all;
+    const double most = targets * static_cast<double>(fanout);
+    return sampled.replace ? most : std::min(all, most);
   };
   // Ranks that sample together find the vertices of all, and each makes the rows of its own.
   const double own = sampled.cooperative ? static_cast<double>(partition.largest()) : vertices;
@@ -213,6 +218,8 @@ BatchBound bound_of_batch(const Dataset& dataset, const Partition& partition,
     bound.inputs = std::min(vertices, rows + edges);
     found = std::min(vertices, found + edges_of(found, fanout));
   }
+  // GPUs that sample together also fetch features for each other, of their own vertices.
+  if (sampled.cooperative) bound.inputs = std::max(bound.inputs, std::min(own, found));
   return bound;
 }
 
@@ -230,11 +237,36 @@ std::uint64_t batch_bytes(const Dataset& dataset, const Partition& partition,
                               : 0;
   const double width = sparse ? 0 : static_cast<double>(dataset.features.width);
   // A word has a value, a column and its place, and the first two turned round.
-  const double copies = gpu ? held : held + 1;  // a GPU gathers rows that are dropped already
-  const double input = width * sizeof(float) * copies + words * 28 * held + 32 * held;
-  const double edges =
-      gpu ? bound.edges * 32 * (held + 1) + bound.room * 18 * held : bound.edges * 16 * (held + 1);
+  // A GPU gathers rows that are dropped already. If it shares them with others, a step has the rows
+  // that it receives and those of its inputs besides.
+  const bool shares = gpu && config.sampled->cooperative;
+  const double copies = gpu ? held + (shares ? 2 : 0) : held + 1;
+  const double input =
+      width * sizeof(float) * copies + words * 28 * held + (shares ? 56 : 32) * held;
+  // Disjoint samples on a GPU have a hash table, of up to four slots of 12 bytes per vertex.
+  const double scratch = config.sampled->times.any() ? 18 + 12 + 4 * 12 : 18;
+  const double edges = gpu ? bound.edges * 32 * (held + 1) + bound.room * scratch * held
+                           : bound.edges * 16 * (held + 1);
   return whole_bytes(bound.inputs * input + edges);
+}
+
+// Returns the bytes at the most of the lists from which a GPU draws by values, in one batch.
+std::uint64_t value_scratch(const AnyCsr& graph) {
+  const std::span<const EdgeOffset> offsets =
+      std::visit([](const auto& csr) { return csr.offsets.span(); }, graph);
+  std::uint64_t degree = 0;
+  for (std::size_t v = 0; v + 1 < offsets.size(); ++v)
+    degree = std::max(degree, offsets[v + 1] - offsets[v]);
+  const std::uint64_t of_block = 2 * degree * sizeof(std::uint64_t);
+  return std::max(of_block, std::min(264 * of_block, GpuNeighbourSampler::kMostValueScratch));
+}
+
+// Returns the memory of NCCL on a GPU on which only cooperative batches need it; that of a strategy
+// which joins NCCL is in the plan.
+std::uint64_t nccl_of_sharing(const Partition& partition, const TrainConfig& config) {
+  const HaloStore store = config.route.placement().store;
+  const bool in_plan = store == HaloStore::packed || store == HaloStore::complete;
+  return config.sampled->cooperative && partition.parts() > 1 && !in_plan ? kNcclMemory : 0;
 }
 
 // Returns the bytes that a rank holds of the graph for its samples. A GPU also reads features from
@@ -243,18 +275,28 @@ std::uint64_t sampled_structure(const Dataset& dataset, const Partition& partiti
                                 const TrainConfig& config) {
   const std::uint64_t vertices = dataset.vertices(), each = sizeof(std::uint32_t);
   const std::uint64_t own = config.sampled->cooperative ? partition.largest() : 0;
-  if (!config.route.gpu) return (vertices + own) * each;  // the sampler's tables of numbers
+  const bool loops = shard_options_of(config.model).one_loop_each;
+  const bool weighted = is_weighted(dataset.graph), timed = config.sampled->times.any();
+  const std::uint64_t sums =
+      config.sampled->by_weight && config.sampled->replace && !timed ? sizeof(double) : 0;
+  const std::uint64_t times = config.sampled->times.edges.empty() ? 0 : sizeof(std::int64_t);
+  if (!config.route.gpu)  // the sampler's tables of numbers, and its values of edges
+    return (vertices + own) * each + dataset.edges() * (sums + (loops ? times : 0));
   const std::uint64_t samples = static_cast<std::uint64_t>(config.sampled->prefetch) + 2;
   const std::uint64_t id = vertices < std::uint64_t{1} << 32 ? each : 2 * each;
-  const bool loops = shard_options_of(config.model).one_loop_each;
-  const std::uint64_t values = loops && is_weighted(dataset.graph) ? sizeof(float) : 0;
+  const std::uint64_t values = weighted && (loops || config.sampled->by_weight) ? sizeof(float) : 0;
+  const std::uint64_t vertex_times =
+      config.sampled->times.vertices.empty() ? 0 : sizeof(std::int64_t);
   const std::uint64_t of_vertex = (loops ? 2 * sizeof(float) : 0) +
                                   (dataset.numbers.empty() ? 0 : sizeof(std::uint64_t)) +
                                   samples * each;
   const bool sharded = config.sampled->structure == StructurePlace::sharded;
-  std::uint64_t bytes = vertices * of_vertex;
+  const bool by_values = config.sampled->by_weight || timed;
+  std::uint64_t bytes = nccl_of_sharing(partition, config) + vertices * of_vertex +
+                        (by_values ? samples * value_scratch(dataset.graph) : 0);
   for (const std::uint64_t array :
-       {(vertices + 1) * sizeof(EdgeOffset), dataset.edges() * id, dataset.edges() * values})
+       {(vertices + 1) * sizeof(EdgeOffset), dataset.edges() * id, dataset.edges() * values,
+        dataset.edges() * sums, dataset.edges() * times, vertices * vertex_times})
     bytes += sharded && array > 0 ? sharded_bytes(array, partition.parts()) : array;
   return bytes;
 }

@@ -1,6 +1,9 @@
 #include "plait/nn/operations/dense.h"
 
+#include <ATen/ops/mm.h>
 #include <torch/csrc/autograd/custom_function.h>
+
+#include <atomic>
 
 #include "plait/base/profile.h"
 #include "plait/nn/layers/linear_map.h"
@@ -39,6 +42,32 @@ struct Product : torch::autograd::Function<Product> {
     return {dx, on_rank_0(exact_column_products(dy, s[0], *graph), graph), torch::Tensor()};
   }
 };
+
+// Returns the product of two matrices of bf16, summed in float32. libtorch has no such product on
+// the CPU; the products of two numbers of bf16 are exact in float32.
+torch::Tensor product_of_bf16(const torch::Tensor& a, const torch::Tensor& b) {
+  if (!a.is_cuda()) return at::mm(a.to(torch::kFloat32), b.to(torch::kFloat32));
+  return at::mm(a, b, torch::kFloat32);
+}
+
+struct ProductOfBf16 : torch::autograd::Function<ProductOfBf16> {
+  static torch::Tensor forward(AutogradContext* context, const torch::Tensor& x,
+                               const torch::Tensor& weight) {
+    const torch::Tensor a = x.to(torch::kBFloat16), b = weight.to(torch::kBFloat16);
+    context->save_for_backward({a, b});
+    return product_of_bf16(a, b.t());
+  }
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list s = context->get_saved_variables();
+    const torch::Tensor dy = gradients[0].to(torch::kBFloat16);
+    torch::Tensor dx, dweight;
+    if (context->needs_input_grad(0)) dx = product_of_bf16(dy, s[1]);
+    if (context->needs_input_grad(1)) dweight = product_of_bf16(dy.t(), s[0]);
+    return {dx, dweight};
+  }
+};
+
+std::atomic<Precision> precision_of_products = Precision::fp32;
 
 struct AddBias : torch::autograd::Function<AddBias> {
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& h,
@@ -112,9 +141,15 @@ torch::Tensor on_rank_0(const torch::Tensor& whole, const GraphRef& graph) {
   return graph->world().rank() == 0 ? whole : torch::zeros_like(whole);
 }
 
+void set_precision(Precision precision) { precision_of_products = precision; }
+
 torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
                      const GraphRef& graph) {
   const Timed timed("dense");
+  if (!is_exact(graph) && precision_of_products == Precision::bf16) {
+    const torch::Tensor y = ProductOfBf16::apply(x, weight);
+    return bias.defined() ? y + bias : y;
+  }
   if (!is_exact(graph))
     return bias.defined() ? torch::linear(x, weight, bias) : x.matmul(weight.t());
   const torch::Tensor y = Product::apply(x, weight, graph);

@@ -14,6 +14,7 @@
 
 #include <string>
 
+#include "plait/nn/config.h"
 #include "plait/nn/operations/graph_handle.h"
 
 namespace plait {
@@ -22,6 +23,10 @@ using GraphRef = c10::intrusive_ptr<GraphHandle>;
 
 // Tells whether there is a graph and it is exact.
 inline bool is_exact(const GraphRef& graph) { return graph && graph->exact(); }
+
+// Sets whether linear() rounds to bf16 in this process from here on, but where the graph is exact.
+// Whether it rounds to TF32 is a setting of libtorch.
+void set_precision(Precision precision);
 
 // Returns x W^T + b, own x out. weight: out x in; bias: out, or undefined.
 torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,

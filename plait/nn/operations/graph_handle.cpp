@@ -1,5 +1,6 @@
 #include "plait/nn/operations/graph_handle.h"
 
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -78,7 +79,7 @@ GraphHandle::GraphHandle(World& world, std::unique_ptr<Aggregator> aggregator,
 
 GraphHandle::GraphHandle(c10::intrusive_ptr<GraphHandle> placed, std::unique_ptr<Aggregator> sample,
                          std::uint64_t vertices, SampleScales scales,
-                         std::optional<SharedRows> rows)
+                         std::optional<RowSharing> rows)
     : GraphHandle(placed->world(), std::move(sample), vertices) {
   shared_rows_ = std::move(rows);
   device_ = placed->device();
@@ -92,6 +93,7 @@ GraphHandle::GraphHandle(c10::intrusive_ptr<GraphHandle> placed, std::unique_ptr
 GraphHandle::~GraphHandle() {
   try {
     const OnGpuOf gpu(device_);
+    ordered_sums_.reset();
     aggregator_.reset();
   } catch (const std::exception&) {
     // The process ends, and CUDA has gone before.
@@ -124,6 +126,43 @@ void GraphHandle::all_reduce_sum(torch::Tensor& values) {
     gpu_aggregator_->all_reduce_sum(data, count);
   else
     world_->all_reduce_sum(std::span(data, count));
+}
+
+torch::Tensor GraphHandle::exchange_rows(const torch::Tensor& rows,
+                                         std::span<const std::uint64_t> counts,
+                                         std::span<const std::uint64_t> coming) {
+  if (placed_) return placed_->exchange_rows(rows, counts, coming);
+  const auto width = static_cast<std::uint64_t>(rows.size(1));
+  torch::Tensor received = torch::empty(
+      {static_cast<std::int64_t>(std::accumulate(coming.begin(), coming.end(), std::uint64_t{0})),
+       rows.size(1)},
+      rows.options());
+  if (gpu_aggregator_ != nullptr) {
+    const OnGpuOf gpu(device_);
+    const StreamOrder order(*stream_);
+    gpu_aggregator_->exchange_rows({rows.const_data_ptr<float>(), counts},
+                                   {received.mutable_data_ptr<float>(), coming}, width);
+    return received;
+  }
+  const std::size_t row_bytes = width * sizeof(float);
+  const auto* from = static_cast<const std::byte*>(rows.const_data_ptr());
+  auto* to = static_cast<std::byte*>(received.mutable_data_ptr());
+  std::vector<std::span<const std::byte>> send;
+  std::vector<std::span<std::byte>> receive;
+  for (std::size_t r = 0; r < counts.size(); ++r) {
+    send.emplace_back(from, counts[r] * row_bytes);
+    receive.emplace_back(to, coming[r] * row_bytes);
+    from += send[r].size(), to += receive[r].size();
+  }
+  world_->all_to_all(send, receive);
+  return received;
+}
+
+void GraphHandle::add_in_order(const AddRows& args) {
+  if (placed_) return placed_->add_in_order(args);
+  const OnGpuOf gpu(device_);
+  if (!ordered_sums_) ordered_sums_.emplace();
+  ordered_sums_->add(args, current_stream(device_));
 }
 
 void GraphHandle::sum_on_hosts(torch::Tensor& values) {

@@ -7,11 +7,13 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "plait/aggregate/cuda/aggregator.h"
 #include "plait/nn/operations/torch_device.h"
 #include "plait/sample/cooperative.h"
+#include "plait/store/cuda/gather_rows.h"
 
 namespace plait {
 
@@ -21,6 +23,12 @@ struct SampleScales {
   torch::Tensor gcn_normalization;  // one per input: as GraphHandle's, by the whole graph's edges
   torch::Tensor sums;  // one per own row: its edges in the graph / in the sample, 1 without edges
   torch::Tensor inverse_degree;  // one per own row: as GraphHandle's, by the sample's edges
+};
+
+// Where rows of a sample's inputs come from, for share_rows().
+struct RowSharing {
+  SharedRows rows;
+  torch::Tensor sent, places;  // on a GPU: those of `rows`, int64, there
 };
 
 // One rank's part of a graph with its aggregator. Collective calls are made by all ranks in the
@@ -40,7 +48,7 @@ class GraphHandle : public torch::CustomClassHolder {
   // its operations over edges is collective. On a GPU the sample works on this thread's current
   // stream. `rows`: where rows of its inputs come from, if not all are this rank's.
   GraphHandle(c10::intrusive_ptr<GraphHandle> placed, std::unique_ptr<Aggregator> sample,
-              std::uint64_t vertices, SampleScales scales, std::optional<SharedRows> rows = {});
+              std::uint64_t vertices, SampleScales scales, std::optional<RowSharing> rows = {});
   ~GraphHandle() override;
 
   World& world() const { return *world_; }
@@ -55,7 +63,7 @@ class GraphHandle : public torch::CustomClassHolder {
   std::int64_t inputs() const { return static_cast<std::int64_t>(aggregator_->inputs()); }
   bool is_sample() const { return scales_.has_value(); }
   // Returns where the rows come from that share_rows() takes for inputs; null: all are this rank's.
-  const SharedRows* shared_rows() const { return shared_rows_ ? &*shared_rows_ : nullptr; }
+  const RowSharing* shared_rows() const { return shared_rows_ ? &*shared_rows_ : nullptr; }
   EdgeOffset edges() const { return aggregator_->edges(); }
   std::vector<float> edge_counts() const { return aggregator_->edge_counts(); }
   // Returns the number of vertices of all ranks.
@@ -102,6 +110,13 @@ class GraphHandle : public torch::CustomClassHolder {
   // Collective. Replaces a contiguous float32 array on device() by its sum over ranks. On a GPU it
   // is enqueued on the handle's own stream.
   void all_reduce_sum(torch::Tensor& values);
+  // Collective. Sends rows to other ranks, `counts[r]` consecutive ones to rank r, and returns the
+  // rows that come, `coming[r]` from rank r, in the order of ranks. rows: contiguous, float32, on
+  // device().
+  torch::Tensor exchange_rows(const torch::Tensor& rows, std::span<const std::uint64_t> counts,
+                              std::span<const std::uint64_t> coming);
+  // Adds rows on a GPU, on this thread's current stream, in a fixed order.
+  void add_in_order(const AddRows& args);
   // Collective, through the hosts' memory, for contiguous arrays: the sum over ranks of float64,
   // and the greatest over ranks of float32 numbers (NaN if one is NaN). Both wait for the GPU.
   void sum_on_hosts(torch::Tensor& values);
@@ -118,7 +133,8 @@ class GraphHandle : public torch::CustomClassHolder {
   std::set<std::uint64_t> agreed_widths_;  // on a GPU; on the CPU each operation compares its own
   torch::Tensor normalization_, inverse_degree_;
   std::optional<SampleScales> scales_;
-  std::optional<SharedRows> shared_rows_;
+  std::optional<RowSharing> shared_rows_;
+  std::optional<GpuOrderedSums> ordered_sums_;  // made by the first add_in_order()
   double sharing_seconds_ = 0;
   c10::intrusive_ptr<GraphHandle> placed_;  // of a sample: it sums over ranks
 };

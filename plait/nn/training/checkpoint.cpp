@@ -295,13 +295,34 @@ TrainedModel load_model_for(World& world, const Dataset& dataset, const InferCon
   return {std::move(model), resolved(normalize_of(file, given), dataset.features)};
 }
 
+namespace {
+
+// Names what draws depend on besides fan-outs; empty for draws of any edges without replacement.
+std::string draws_name(const SampledTraining& sampled) {
+  std::string name;
+  if (sampled.by_weight) name += ", by weight";
+  if (sampled.replace) name += ", with replacement";
+  if (sampled.latest) name += ", the latest";
+  const auto add = [&](const char* of, const Array<std::int64_t>& times) {
+    if (!times.empty())
+      name += fmt::format(", times of {} {}", of,
+                          checksum_text(checksum_of(std::as_bytes(times.span()))));
+  };
+  add("vertices", sampled.times.vertices);
+  add("edges", sampled.times.edges);
+  add("examples", sampled.times.examples);
+  return name;
+}
+
+}  // namespace
+
 std::string steps_name(const TrainConfig& config, int ranks, const Dataset& dataset) {
   if (!config.sampled) return kWholeGraph;
   const auto numbers = std::as_bytes(dataset.numbers.span());
   const std::string order =
       numbers.empty() ? "" : ", vertices in order " + checksum_text(checksum_of(numbers));
-  return fmt::format("fan-outs {} of {} examples{}", fmt::join(config.sampled->fanouts, ","),
-                     config.sampled->batch * ranks, order);
+  return fmt::format("fan-outs {} of {} examples{}{}", fmt::join(config.sampled->fanouts, ","),
+                     config.sampled->batch * ranks, draws_name(*config.sampled), order);
 }
 
 TrainingState resume_checkpoint(const TensorFile& file, const std::string& path,

@@ -45,7 +45,8 @@ struct TrainingState {
 };
 
 // Returns the setting `steps`: "whole graph", which is also meant by files without it, or all by
-// which samples are drawn: fan-outs, examples of a step, and the order of a renumbered graph.
+// which samples are drawn: fan-outs, examples of a step, weights, replacement and times if they are
+// given, and the order of a renumbered graph.
 std::string steps_name(const TrainConfig& config, int ranks, const Dataset& dataset);
 
 void save_checkpoint(const std::string& path, const Model& model,

@@ -1,4 +1,5 @@
 // Batches on the CPU that all ranks sample together.
+#include "plait/base/profile.h"
 #include "plait/nn/training/cpu_batches.h"
 #include "plait/sample/cooperative.h"
 
@@ -11,17 +12,19 @@ class CooperativeSamples : public SampleMaker {
                      const TrainConfig& config, const Partition& partition)
       : batches_(dataset, graph, config.normalize),
         channel_(world.open_channel()),
-        sampler_(graph.csr(), {.fanouts = config.sampled->fanouts, .targets = HopTargets::all}, {},
-                 partition, world.rank(), *channel_) {}
+        sampler_(graph.csr(), graph.settings(), graph.values(), partition, world.rank(),
+                 *channel_) {}
 
-  MadeBatch make(std::span<const std::uint64_t> seeds, std::uint64_t key,
-                 const DropoutStep& /*dropout*/) override {
-    std::vector<CooperativeHop> hops = sampler_.sample(seeds, key);
-    MadeBatch made = batches_.batch(seeds, hops.back().sample.vertices);
+  MadeBatch make(const StepSeeds& seeds, const DropoutStep& /*dropout*/) override {
+    std::vector<CooperativeHop> hops =
+        timed(SampleMaker::kSampling, [&] { return sampler_.sample(seeds.vertices, seeds.key); });
+    MadeBatch made = timed(SampleMaker::kGathering, [&] {
+      return batches_.batch(seeds.vertices, hops.back().sample.vertices);
+    });
+    const Timed timed(SampleMaker::kSampling);
     for (std::size_t l = hops.size(); l-- > 0;) {  // the first layer's hop is the last
-      const Sample& sample = hops[l].sample;
-      made.layers.push_back(batches_.layer(sample, sample.hops[0]));
-      if (l + 1 < hops.size()) made.layers.back().rows = std::move(hops[l].rows);
+      made.layers.push_back(batches_.layer(hops[l].sample, 0, l, {}));
+      if (l + 1 < hops.size()) made.layers.back().rows = {std::move(hops[l].rows), {}, {}};
     }
     return made;
   }

@@ -17,8 +17,10 @@ class CpuBatches {
   // Returns a batch without its layers: labels of the seeds and features of the inputs.
   MadeBatch batch(std::span<const std::uint64_t> seeds,
                   std::span<const std::uint64_t> inputs) const;
-  // Returns a hop as a layer reads it. Its targets are the first vertices of the sample.
-  LayerSample layer(const Sample& sample, const Sample::Hop& hop) const;
+  // Returns a hop as a layer reads it: `hop` of the sample, which is hop `number` of the settings.
+  // Its targets are the first vertices of the sample. `times`: of the seeds, if there are times.
+  LayerSample layer(const Sample& sample, std::size_t hop, std::size_t number,
+                    std::span<const std::int64_t> times) const;
 
  private:
   const Dataset& dataset_;

@@ -2,10 +2,12 @@
 #include <cmath>
 
 #include "plait/base/data_or_null.h"
+#include "plait/base/profile.h"
 #include "plait/graph/loops.h"
 #include "plait/nn/model.h"
 #include "plait/nn/training/cpu_batches.h"
 #include "plait/placement/row_block.h"
+#include "plait/sample/eligible_edges.h"
 #include "plait/sample/neighbours.h"
 
 namespace plait {
@@ -24,23 +26,49 @@ std::vector<float> normalization_of(const Dataset& dataset, const ModelConfig& m
   return values;
 }
 
+std::span<const float> weights_of(const AnyCsr& graph) {
+  return std::visit([](const auto& csr) { return csr.weights.span(); }, graph);
+}
+
 torch::Tensor floats(std::uint64_t count) {
   return torch::empty({static_cast<std::int64_t>(count)});
 }
 
 }  // namespace
 
-SampledGraph::SampledGraph(const Dataset& dataset, const ModelConfig& model)
+SampledGraph::SampledGraph(const Dataset& dataset, const ModelConfig& model,
+                           const SampledTraining& sampled)
     : loops_(shard_options_of(model).one_loop_each),
       slot_vertices_(shard_options_of(model).slot_vertices),
+      by_weight_(sampled.by_weight),
       csr_(loops_ ? without_loops(dataset.graph) : dataset.graph),
+      settings_{.fanouts = sampled.fanouts,
+                .replace = sampled.replace,
+                .disjoint = sampled.times.any(),
+                .targets = HopTargets::all,
+                .time = sampled.latest ? TimeRule::last : TimeRule::uniform},
+      times_{sampled.times.vertices,
+             loops_ ? without_loops(dataset.graph, sampled.times.edges) : sampled.times.edges,
+             sampled.times.examples},
       loop_weights_(loops_ ? plait::loop_weights(dataset.graph) : std::vector<float>()),
       normalization_(normalization_of(dataset, model)),
       numbers_(dataset.numbers.span()) {}
 
+SampleValues SampledGraph::values() const {
+  return {.weights = by_weight_ ? weights_of(csr_) : std::span<const float>(),
+          .edge_times = times_.edges,
+          .vertex_times = times_.vertices};
+}
+
+std::vector<std::int64_t> SampledGraph::times_of(std::span<const std::uint64_t> examples) const {
+  std::vector<std::int64_t> times;
+  if (settings_.disjoint)
+    for (const std::uint64_t v : examples) times.push_back(times_.of_example(v));
+  return times;
+}
+
 std::span<const float> SampledGraph::edge_weights() const {
-  if (!loops_) return {};
-  return std::visit([](const auto& csr) { return csr.weights.span(); }, csr_);
+  return loops_ ? weights_of(csr_) : std::span<const float>();
 }
 
 LayerGraph SampledGraph::view() const {
@@ -52,7 +80,9 @@ LayerGraph SampledGraph::view() const {
           .numbers = data_or_null(numbers())};
 }
 
-LayerSample CpuBatches::layer(const Sample& sample, const Sample::Hop& hop) const {
+LayerSample CpuBatches::layer(const Sample& sample, std::size_t of_sample, std::size_t number,
+                              std::span<const std::int64_t> times) const {
+  const Sample::Hop& hop = sample.hops[of_sample];
   const HopView view{hop.targets(),         hop.edges.size(),      hop.vertices,
                      hop.offsets.data(),    hop.neighbours.data(), hop.edges.data(),
                      sample.vertices.data()};
@@ -66,8 +96,15 @@ LayerSample CpuBatches::layer(const Sample& sample, const Sample::Hop& hop) cons
       .vertices = std::vector<std::uint64_t>(graph_.slot_vertices() ? view.inputs : 0)};
   SampleScales scales{normalizes ? floats(view.inputs) : torch::Tensor(), floats(view.targets),
                       floats(view.targets)};
+  std::vector<std::uint64_t> eligible(graph_.drawn_by_values() ? view.targets : 0);
+  std::vector<float> means(graph_.draws_weights() ? view.targets : 0);
+  const EligibleArrays of_values{eligible.data(), means.empty() ? nullptr : means.data()};
+  if (!eligible.empty())
+    eligible_edges(graph_.csr(), graph_.values(), {sample, hop, times, graph_.draws_again(number)},
+                   of_values);
   layer_edges({.hop = view,
                .graph = graph_.view(),
+               .eligible = {data_or_null(eligible), data_or_null(means)},
                .to = {.offsets = edges.offsets.data(),
                       .sources = edges.sources.data(),
                       .weights = graph_.loops() ? edges.weights.data() : nullptr,
@@ -93,6 +130,7 @@ MadeBatch CpuBatches::batch(std::span<const std::uint64_t> seeds,
           .input = {dataset_.features, std::move(vertices), normalize_},
           .layers = {},
           .targets = {torch::arange(std::ssize(seeds)), labels_of(dataset_, seeds)},
+          .shares_input = false,
           .wait = {}};
 }
 
@@ -102,20 +140,26 @@ class CpuSamples : public SampleMaker {
  public:
   CpuSamples(const Dataset& dataset, const SampledGraph& graph, const TrainConfig& config)
       : batches_(dataset, graph, config.normalize),
-        sampler_(graph.csr(), {.fanouts = config.sampled->fanouts, .targets = HopTargets::all}),
+        graph_(graph),
+        sampler_(graph.csr(), graph.settings(), graph.values()),
         workspace_(sampler_.workspace()) {}
 
-  MadeBatch make(std::span<const std::uint64_t> seeds, std::uint64_t key,
-                 const DropoutStep& /*dropout*/) override {
-    const Sample sample = sampler_.sample(seeds, key, *workspace_);
-    MadeBatch made = batches_.batch(seeds, sample.vertices);
-    for (auto hop = sample.hops.rbegin(); hop != sample.hops.rend(); ++hop)
-      made.layers.push_back(batches_.layer(sample, *hop));  // the first layer's hop is the last
+  MadeBatch make(const StepSeeds& seeds, const DropoutStep& /*dropout*/) override {
+    const std::vector<std::int64_t> times = graph_.times_of(seeds.vertices);
+    const Sample sample = timed(SampleMaker::kSampling, [&] {
+      return sampler_.sample(seeds.vertices, seeds.key, *workspace_, times, seeds.first);
+    });
+    MadeBatch made = timed(SampleMaker::kGathering,
+                           [&] { return batches_.batch(seeds.vertices, sample.vertices); });
+    const Timed timed(SampleMaker::kSampling);
+    for (std::size_t h = sample.hops.size(); h-- > 0;)  // the first layer's hop is the last
+      made.layers.push_back(batches_.layer(sample, h, h, times));
     return made;
   }
 
  private:
   const CpuBatches batches_;
+  const SampledGraph& graph_;
   const NeighbourSampler sampler_;
   const std::unique_ptr<NeighbourSampler::Workspace> workspace_;
 };

@@ -51,6 +51,14 @@ class InputFeatures {
   // times() may then be asked for; or none.
   InputFeatures(torch::Tensor rows, InputVertices vertices, const DropoutStep& dropped = {});
 
+  // Returns these dense features with the rows that `change` makes of theirs.
+  template <class Change>
+  InputFeatures with_rows(Change change) const {
+    InputFeatures changed = *this;
+    changed.dense_ = change(dense_);
+    return changed;
+  }
+
   // Lets go of the memory on a GPU behind the work that `stream` has been given by then, besides
   // that of the stream on which this was made.
   void also_used_on(const c10::Stream& stream) const;

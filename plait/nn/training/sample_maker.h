@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "plait/aggregate/sampled_edges.h"
@@ -17,6 +18,7 @@
 #include "plait/nn/training/targets.h"
 #include "plait/sample/cooperative.h"
 #include "plait/sample/layer_edges.h"
+#include "plait/sample/neighbours.h"
 
 namespace plait {
 
@@ -24,9 +26,21 @@ namespace plait {
 class SampledGraph {
  public:
   // The dataset outlives this.
-  SampledGraph(const Dataset& dataset, const ModelConfig& model);
+  SampledGraph(const Dataset& dataset, const ModelConfig& model, const SampledTraining& sampled);
 
   const AnyCsr& csr() const { return csr_; }
+  // What samples are drawn by. Samples are disjoint if there are times.
+  const SampleSettings& settings() const { return settings_; }
+  SampleValues values() const;
+  bool drawn_by_values() const { return settings_.disjoint || by_weight_; }
+  // Tells whether layers read the weights of edges that were drawn by their weights.
+  bool draws_weights() const { return loops_ && by_weight_; }
+  // Tells whether edges of a hop are drawn with replacement.
+  bool draws_again(std::size_t hop) const {
+    return settings_.replace && settings_.fanouts[hop] != -1;
+  }
+  // Returns the times of these examples; nothing without times.
+  std::vector<std::int64_t> times_of(std::span<const std::uint64_t> examples) const;
   bool loops() const { return loops_; }                  // each vertex gets one
   bool slot_vertices() const { return slot_vertices_; }  // layers drop edges by vertices
   std::span<const float> edge_weights() const;           // with loops; or empty: all 1
@@ -37,17 +51,26 @@ class SampledGraph {
   LayerGraph view() const;
 
  private:
-  const bool loops_, slot_vertices_;
+  const bool loops_, slot_vertices_, by_weight_;
   const AnyCsr csr_;
+  const SampleSettings settings_;
+  const SampleTimes times_;  // of the edges of csr_
   const std::vector<float> loop_weights_, normalization_;
   const std::span<const std::uint64_t> numbers_;
+};
+
+// A rank's examples of a step.
+struct StepSeeds {
+  std::span<const std::uint64_t> vertices;
+  std::uint32_t first = 0;  // place of the first one among the examples of all ranks
+  std::uint64_t key = 0;    // of the draws
 };
 
 // One hop as a layer reads it.
 struct LayerSample {
   std::unique_ptr<Aggregator> edges;
   SampleScales scales;
-  std::optional<SharedRows> rows;  // where its inputs come from, if not all are this rank's
+  std::optional<RowSharing> rows;  // where its inputs come from, if not all are this rank's
 };
 
 struct MadeBatch {
@@ -55,17 +78,23 @@ struct MadeBatch {
   InputFeatures input;                 // of the first layer's inputs
   std::vector<LayerSample> layers;     // the first one's first
   SplitRows targets;                   // the first rows of the last layer, which are its own rows
-  std::function<void()> wait;          // lets the work of the calling thread follow; or empty
+  // `input` has the rows of this rank's targets and the vertices of the first layer's inputs, for
+  // which the rows are to be shared (share_rows()).
+  bool shares_input = false;
+  std::function<void()> wait;  // lets the work of the calling thread follow; or empty
 };
 
 class SampleMaker {
  public:
+  // The phases of a profile: drawing neighbours and making edges of them as layers read them;
+  // features and labels of the sample.
+  static constexpr std::string_view kSampling = "sample neighbours", kGathering = "gather features";
+
   virtual ~SampleMaker() = default;
   // Returns the batch of these examples. `dropout`: of the first layer's inputs, which may be after
   // it already. Called by one thread, which may be another than the one that computes. Throws what
   // sampling throws, and DoesNotFitError.
-  virtual MadeBatch make(std::span<const std::uint64_t> seeds, std::uint64_t key,
-                         const DropoutStep& dropout) = 0;
+  virtual MadeBatch make(const StepSeeds& seeds, const DropoutStep& dropout) = 0;
 };
 
 // The dataset and the graph outlive what these return. `config` is as SampledBatches takes it.
@@ -85,5 +114,12 @@ std::unique_ptr<SampleMaker> make_cooperative_samples(World& world, const Datase
 std::unique_ptr<SampleMaker> make_gpu_samples(World& world, const Dataset& dataset,
                                               const SampledGraph& graph, const TrainConfig& config,
                                               std::uint64_t ahead);
+
+// Collective. The same for batches that all ranks make together, as make_cooperative_samples().
+std::unique_ptr<SampleMaker> make_gpu_cooperative_samples(World& world, const Dataset& dataset,
+                                                          const SampledGraph& graph,
+                                                          const TrainConfig& config,
+                                                          const Partition& partition,
+                                                          std::uint64_t ahead);
 
 }  // namespace plait

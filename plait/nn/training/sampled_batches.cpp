@@ -12,7 +12,9 @@
 #include "plait/base/parallel.h"
 #include "plait/base/profile.h"
 #include "plait/base/random.h"
+#include "plait/nn/operations/share_rows.h"
 #include "plait/nn/training/sample_maker.h"
+#include "plait/sample/check.h"
 #include "plait/sample/draw.h"
 
 namespace plait {
@@ -84,16 +86,23 @@ struct SampledBatches::State {
         config(c),
         examples(training_examples(d, split)),
         steps((std::ssize(examples) + group() - 1) / group()),
-        graph(d, c.model),
+        graph(d, c.model, *c.sampled),
         dropout(c.model.seed, c.model.dropout),
-        maker(c.route.gpu              ? make_gpu_samples(w, d, graph, c, ahead)
-              : c.sampled->cooperative ? make_cooperative_samples(w, d, graph, c, p)
-                                       : make_cpu_samples(d, graph, c)) {
+        maker(make_samples(ahead)) {
     const std::int64_t last = std::ssize(examples) % group();
     require<UsageError>(c.model.norm != NormKind::batch || (group() > 1 && last != 1),
                         "a step takes 1 of {} examples, over which nothing can be normalised; "
                         "change --batch, or --norm",
                         examples.size());
+  }
+
+  std::unique_ptr<SampleMaker> make_samples(std::uint64_t ahead) const {
+    if (!config.sampled->cooperative)
+      return config.route.gpu ? make_gpu_samples(world, dataset, graph, config, ahead)
+                              : make_cpu_samples(dataset, graph, config);
+    return config.route.gpu
+               ? make_gpu_cooperative_samples(world, dataset, graph, config, partition, ahead)
+               : make_cooperative_samples(world, dataset, graph, config, partition);
   }
 
   // Examples of all ranks in a step.
@@ -111,18 +120,17 @@ struct SampledBatches::State {
         .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
   }
 
-  // Returns this rank's examples: those that it owns of a cooperative batch, else a part that
-  // differs by one at most from the others.
-  std::vector<std::uint64_t> seeds_of(std::span<const std::uint64_t> all) const {
+  // Returns the place behind the examples of the first `ranks` ranks, whose numbers differ by one
+  // at most.
+  std::size_t end_of(std::span<const std::uint64_t> all, int ranks) const {
+    return all.size() * static_cast<std::size_t>(ranks) / static_cast<std::size_t>(world.size());
+  }
+
+  // Returns those of the examples that this rank owns.
+  std::vector<std::uint64_t> owned(std::span<const std::uint64_t> all) const {
     std::vector<std::uint64_t> seeds;
-    if (config.sampled->cooperative) {
-      std::ranges::copy_if(all, std::back_inserter(seeds),
-                           [&](std::uint64_t v) { return partition.owner(v) == world.rank(); });
-      return seeds;
-    }
-    const std::int64_t begin = std::ssize(all) * world.rank() / world.size();
-    const std::int64_t end = std::ssize(all) * (world.rank() + 1) / world.size();
-    seeds.assign(all.begin() + begin, all.begin() + end);
+    std::ranges::copy_if(all, std::back_inserter(seeds),
+                         [&](std::uint64_t v) { return partition.owner(v) == world.rank(); });
     return seeds;
   }
 
@@ -130,7 +138,14 @@ struct SampledBatches::State {
     const std::span all = examples_of(step);
     const std::uint64_t key = sample_key(config.model.seed, static_cast<std::uint64_t>(step));
     const DropoutStep first_layer{&dropout, static_cast<std::uint32_t>(step)};
-    return {step, maker->make(seeds_of(all), key, first_layer), static_cast<double>(all.size())};
+    const auto of_all = static_cast<double>(all.size());
+    if (config.sampled->cooperative) {
+      const std::vector<std::uint64_t> own = owned(all);
+      return {step, maker->make({own, 0, key}, first_layer), of_all};
+    }
+    const std::size_t begin = end_of(all, world.rank()), end = end_of(all, world.rank() + 1);
+    const StepSeeds seeds{all.subspan(begin, end - begin), static_cast<std::uint32_t>(begin), key};
+    return {step, maker->make(seeds, first_layer), of_all};
   }
 
   // Prepares batches from `step` on, until it is asked to stop; cooperative ones until as many are
@@ -166,7 +181,19 @@ struct SampledBatches::State {
     }
   }
 
+  // Prepares a batch by the thread that computes.
+  Prepared prepare_here(std::int64_t step) {
+    const Timed timed("prepare a batch");
+    try {
+      return prepare(step);
+    } catch (...) {
+      error = std::current_exception();
+      rethrow();
+    }
+  }
+
   Prepared take(std::int64_t step) {
+    if (config.sampled->prefetch == 0) return prepare_here(step);
     const Timed timed("wait for a batch");
     if (!worker.joinable())
       worker = std::jthread([this, step](const std::stop_token& stop) { work(stop, step); });
@@ -207,8 +234,47 @@ SampledBatch SampledBatches::batch(std::int64_t step, const GraphRef& placed) {
     batch.graphs.push_back(c10::make_intrusive<GraphHandle>(
         placed, std::move(made.layers[l].edges), static_cast<std::uint64_t>(rows[l]),
         std::move(made.layers[l].scales), std::move(made.layers[l].rows)));
+  if (made.shares_input)
+    batch.input = batch.input.with_rows(
+        [&](const torch::Tensor& own) { return share_rows(own, batch.graphs.front()); });
   return batch;
 }
+
+namespace {
+
+// The values by which samples are drawn.
+void check_sample_values(const Dataset& dataset, const SampledTraining& s) {
+  require<UsageError>(!s.by_weight || is_weighted(dataset.graph),
+                      "{} has no edge weights; leave out --by-weight", dataset.name);
+  if (s.by_weight)
+    check_weights(dataset.edges(),
+                  std::visit([](const auto& csr) { return csr.weights.span(); }, dataset.graph));
+  const auto suits = [&](const Array<std::int64_t>& times, std::uint64_t count) {
+    return times.empty() || times.size() == count;
+  };
+  require<UsageError>(
+      suits(s.times.vertices, dataset.vertices()) && suits(s.times.edges, dataset.edges()) &&
+          suits(s.times.examples, dataset.vertices()),
+      "there are times of {} vertices, {} edges and {} examples for {} vertices and {} edges",
+      s.times.vertices.size(), s.times.edges.size(), s.times.examples.size(), dataset.vertices(),
+      dataset.edges());
+  const bool timed = s.times.any();
+  require<UsageError>(!timed || !s.times.vertices.empty() || !s.times.examples.empty(),
+                      "edges have times, but no time of an example is known; give --example-times, "
+                      "or --vertex-times for both vertices and examples");
+  require<UsageError>(timed || s.times.examples.empty() || dataset.edges() == 0,
+                      "--example-times is for --edge-times or --vertex-times; give one of them");
+  require<UsageError>(timed || !s.latest || dataset.edges() == 0,
+                      "--latest is for --edge-times or --vertex-times; give one of them");
+  require<UsageError>(!s.latest || !(s.by_weight || s.replace),
+                      "the latest edges are taken, not drawn; leave out --latest, or --by-weight "
+                      "and --with-replacement");
+  require<UsageError>(!timed || !s.cooperative,
+                      "with times, each example has a sample of its own, in which ranks share "
+                      "nothing; leave out --cooperative");
+}
+
+}  // namespace
 
 void check_sampled(const Dataset& dataset, const TrainConfig& config) {
   const SampledTraining& s = *config.sampled;
@@ -217,11 +283,10 @@ void check_sampled(const Dataset& dataset, const TrainConfig& config) {
   require<UsageError>(std::ssize(s.fanouts) == config.model.layers,
                       "--fanout has {} numbers for {} layers; give one per layer", s.fanouts.size(),
                       config.model.layers);
+  check_sample_values(dataset, s);
   require<UsageError>(config.trials.empty(), "trials are of steps on the whole graph");
-  require<UsageError>(s.batch >= 1 && s.prefetch >= 1,
-                      "batch is {} and prefetch {}; use at least 1", s.batch, s.prefetch);
-  require<UsageError>(!s.cooperative || !config.route.gpu,
-                      "ranks on GPUs sample for themselves; leave out --cooperative");
+  require<UsageError>(s.batch >= 1, "batch is {}; use at least 1", s.batch);
+  require<UsageError>(s.prefetch >= 0, "prefetch is {}; use at least 0", s.prefetch);
   require<UsageError>(!config.route.exact,
                       "exact sums are of the whole graph; leave out --exact or --sampled");
 }

@@ -13,7 +13,8 @@
 // then sample for the examples that they own.
 //
 // A thread of its own prepares the next batches on the device (sample_maker.h) while the caller
-// computes.
+// computes. With SampledTraining::prefetch 0 the caller prepares each batch before it computes, so
+// that a profile tells what sampling and gathering take.
 #pragma once
 
 #include <torch/types.h>
@@ -53,9 +54,9 @@ class SampledBatches {
 
   // Returns the number of steps of an epoch, the same on every rank.
   std::int64_t steps() const;
-  // Collective if the model normalises over the batch. Returns this rank's batch of step `step` of
-  // all steps of the run, from 0; calls after the first ask for the next step each, from the thread
-  // that has made this. Throws what sampling threw.
+  // Collective if the model normalises over the batch, or batches are cooperative. Returns this
+  // rank's batch of step `step` of all steps of the run, from 0; calls after the first ask for the
+  // next step each, from the thread that has made this. Throws what sampling threw.
   SampledBatch batch(std::int64_t step, const GraphRef& placed);
 
  private:

@@ -71,7 +71,8 @@ Trainer::Trainer(World& world, const Dataset& dataset, const Partition& partitio
   if (config.sampled) check_sampled(dataset, config);
   config.normalize = resolved(given.normalize, dataset.features);
   torch_device(config.route.gpu);  // before any backward pass, also of rehearsals
-  if (config.route.gpu) at::globalContext().setAllowTF32CuBLAS(config.tf32);
+  set_precision(config.precision);
+  if (config.route.gpu) at::globalContext().setAllowTF32CuBLAS(config.precision == Precision::tf32);
   require_fits(world, dataset, partition, config);
   state_ = std::make_unique<State>(world, dataset, partition, config);
 }

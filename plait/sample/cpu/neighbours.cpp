@@ -69,22 +69,22 @@ class InOrder {
 template <VertexId V>
 class Run {
  public:
-  Run(const RowDraws<V>& draws, std::span<const std::uint64_t> seeds, std::uint64_t key,
+  Run(const RowDraws<V>& draws, std::span<const std::uint64_t> seeds,
       std::span<const std::int64_t> times, CallMemory& memory)
       : draws_(draws),
         settings_(draws.settings()),
-        key_(key),
         times_(times),
         scratch_(memory.scratch),
         sample_{.seeds = seeds.size()},
         numbering_(memory.numbers.span(), seeds, settings_.disjoint, sample_) {}
 
-  // Takes hops `begin` to `end` - 1 of the settings.
-  Sample sample(std::size_t begin, std::size_t end) && {
+  // Takes hops `begin_hop` to `end_hop` - 1 of the settings.
+  template <class Draws>
+  Sample sample(const Draws& hops) && {
     std::uint64_t first = 0;
-    for (std::size_t h = begin; h < end; ++h) {
+    for (std::size_t h = hops.begin_hop; h < hops.end_hop; ++h) {
       const std::uint64_t found = numbering_.found();
-      draws_.begin_hop(key_, h);
+      draws_.begin_hop(hops.key, h, hops.first_tree);
       sample_.hops.push_back({.first_target = first});
       count(sample_.hops.back(), found - first);
       fill(sample_.hops.back());
@@ -170,7 +170,6 @@ class Run {
 
   RowDraws<V> draws_;
   const SampleSettings& settings_;
-  const std::uint64_t key_;
   const std::span<const std::int64_t> times_;
   Spares<RowScratch>& scratch_;
   Sample sample_;
@@ -205,27 +204,28 @@ std::unique_ptr<NeighbourSampler::Workspace> NeighbourSampler::workspace() const
 }
 
 Sample NeighbourSampler::sample(std::span<const std::uint64_t> seeds, std::uint64_t key,
-                                Workspace& workspace, std::span<const std::int64_t> times) const {
-  return sample_hops({0, settings().fanouts.size()}, seeds, key, workspace, times);
+                                Workspace& workspace, std::span<const std::int64_t> times,
+                                std::uint32_t first_tree) const {
+  const std::uint32_t first = settings().disjoint ? first_tree : 0;
+  return sample_hops({0, settings().fanouts.size(), key, first}, seeds, workspace, times);
 }
 
 Sample NeighbourSampler::sample_hop(std::size_t hop, std::span<const std::uint64_t> seeds,
                                     std::uint64_t key, Workspace& workspace) const {
-  require<UsageError>(hop < settings().fanouts.size() && !settings().disjoint,
-                      "hop {} of {} cannot be sampled alone", hop, settings().fanouts.size());
-  return sample_hops({hop, hop + 1}, seeds, key, workspace, {});
+  check_hop(settings(), hop);
+  return sample_hops({hop, hop + 1, key, 0}, seeds, workspace, {});
 }
 
-Sample NeighbourSampler::sample_hops(const Hops& hops, std::span<const std::uint64_t> seeds,
-                                     std::uint64_t key, Workspace& workspace,
+Sample NeighbourSampler::sample_hops(const Draws& draws, std::span<const std::uint64_t> seeds,
+                                     Workspace& workspace,
                                      std::span<const std::int64_t> times) const {
   check_seeds(vertex_count(state_->graph), edge_count(state_->graph), state_->values.timed(), seeds,
               times);
   return std::visit(
       [&]<VertexId V>(const Csr<V>& graph) {
         const State& s = *state_;
-        const RowDraws<V> draws(graph, s.settings, s.values, s.sums.span());
-        return Run<V>(draws, seeds, key, times, *workspace.state_).sample(hops.begin, hops.end);
+        const RowDraws<V> rows(graph, s.settings, s.values, s.sums.span());
+        return Run<V>(rows, seeds, times, *workspace.state_).sample(draws);
       },
       state_->graph);
 }

@@ -47,13 +47,6 @@ void check_pairs(const Csr<V>& graph, std::uint64_t rows, std::uint64_t columns)
                                  bad, rows, columns));
 }
 
-// Returns random number `i` of a use of a key, below `bound`.
-std::uint64_t number_below(const Philox& philox, std::uint64_t i, std::uint64_t bound) {
-  constexpr std::uint64_t kUse = 0x4E6F6E65646765u;  // apart from other uses of the key
-  const Philox::Block words = philox(i, kUse);
-  return uniform_below(bound, words[0], words[1]);
-}
-
 // A set of numbers, of at most a given size.
 class NumberSet {
  public:
@@ -83,6 +76,12 @@ void make_distinct(std::span<std::uint64_t> numbers, std::uint64_t population) {
 }
 
 }  // namespace
+
+void throw_full_row(std::uint64_t row, std::uint64_t columns) {
+  throw UsageError(fmt::format(
+      "vertex {} has edges to all {} vertices, so that no other pair of it can be drawn", row,
+      columns));
+}
 
 NonEdges::NonEdges(const AnyCsr& graph, std::uint64_t rows, std::uint64_t columns, PairKind kind)
     : rows_(rows), columns_(columns), ascending_(kind == PairKind::ascending) {
@@ -125,30 +124,10 @@ NonEdges::NonEdges(const AnyCsr& graph, std::uint64_t rows, std::uint64_t column
       graph);
 }
 
-NonEdges::Pair NonEdges::pair(std::uint64_t i) const {
-  const auto after = std::upper_bound(before_.begin(), before_.end(), i);
-  const auto row = static_cast<std::uint64_t>(after - before_.begin()) - 1;
-  return {row, column(row, i - before_[row])};
-}
-
-// The excluded column at place j has `column - least - j` columns of pairs before it.
-std::uint64_t NonEdges::column(std::uint64_t row, std::uint64_t i) const {
-  const std::uint64_t least = ascending_ ? row + 1 : 0, begin = offsets_[row];
-  std::uint64_t first = begin, last = offsets_[row + 1];
-  while (first < last) {
-    const std::uint64_t middle = first + (last - first) / 2;
-    if (excluded_[middle] - least - (middle - begin) > i)
-      last = middle;
-    else
-      first = middle + 1;
-  }
-  return least + i + (first - begin);
-}
-
 RawVector<NonEdges::Pair> NonEdges::draw(std::uint64_t wanted, bool replace,
                                          std::uint64_t key) const {
   const std::uint64_t all = count();
-  const std::uint64_t size = replace && all > 0 ? wanted : std::min(wanted, all);
+  const std::uint64_t size = drawn(wanted, replace);
   // A pair, its number and, if they are to differ, two to four places of a table.
   require_memory((Bytes(size) * Bytes(replace ? 24 : 56)).value, "the pairs to draw");
   const Philox philox(key);
@@ -156,7 +135,7 @@ RawVector<NonEdges::Pair> NonEdges::draw(std::uint64_t wanted, bool replace,
   const bool whole = !replace && size == all;
   parallel_blocks(size, kGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
-      numbers[i] = whole ? i : number_below(philox, i, replace ? all : all - size + i + 1);
+      numbers[i] = whole ? i : non_edge_number(philox, i, replace ? all : all - size + i + 1);
   });
   if (!replace && !whole) make_distinct(numbers, all);
   RawVector<Pair> pairs(size);
@@ -171,16 +150,12 @@ RawVector<std::uint64_t> NonEdges::draw_columns(std::span<const std::uint64_t> r
   check_ids("row", rows_, rows);
   const std::size_t bad =
       first_where(rows.size(), kGrain, [&](std::size_t i) { return count(rows[i]) == 0; });
-  if (bad < rows.size())
-    throw UsageError(
-        fmt::format("vertex {} has edges to all {} vertices, so that no other pair of "
-                    "it can be drawn",
-                    rows[bad], columns_));
+  if (bad < rows.size()) throw_full_row(rows[bad], columns_);
   const Philox philox(key);
   RawVector<std::uint64_t> columns(rows.size());
   parallel_blocks(rows.size(), kGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
-      columns[i] = column(rows[i], number_below(philox, i, count(rows[i])));
+      columns[i] = column(rows[i], non_edge_number(philox, i, count(rows[i])));
   });
   return columns;
 }

@@ -8,9 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "plait/base/data_or_null.h"
 #include "plait/graph/csr.h"
 #include "plait/sample/cpu/numbers.h"
 #include "plait/sample/neighbours.h"
+#include "plait/sample/seen_row.h"
 
 namespace plait {
 
@@ -41,9 +43,9 @@ class RowDraws {
   const Csr<V>& graph() const { return graph_; }
   const SampleSettings& settings() const { return settings_; }
 
-  // Goes to a hop of a batch.
-  void begin_hop(std::uint64_t key, std::size_t hop) {
-    id_ = {.key = key, .hop = static_cast<std::uint8_t>(hop)};
+  // Goes to a hop of a batch, whose trees are keyed by their numbers from `first_tree` on.
+  void begin_hop(std::uint64_t key, std::size_t hop, std::uint32_t first_tree) {
+    id_ = {.key = key, .tree = first_tree, .hop = static_cast<std::uint8_t>(hop)};
     all_ = settings_.fanouts[hop] == -1;
     fanout_ = all_ ? std::numeric_limits<std::uint64_t>::max()
                    : static_cast<std::uint64_t>(settings_.fanouts[hop]);
@@ -57,9 +59,9 @@ class RowDraws {
     if (!filtered()) {
       found = std::min<std::uint64_t>(graph_.degree(target.vertex), enough);
     } else {
-      const EdgeOffset end = graph_.offsets[target.vertex + 1];
-      for (EdgeOffset e = graph_.offsets[target.vertex]; e < end && found < enough; ++e)
-        found += is_eligible(e, target.now);
+      const SeenRow<V> row = seen_row(target);
+      for (std::uint64_t p = 0; p < graph_.degree(target.vertex) && found < enough; ++p)
+        found += row.is_eligible(p);
     }
     return again ? found * fanout_ : found;
   }
@@ -71,7 +73,7 @@ class RowDraws {
     const EdgeOffset first = graph_.offsets[target.vertex];
     DrawId id = id_;
     id.vertex = target.vertex;
-    id.tree = target.tree;
+    id.tree += target.tree;
     const VertexDraws draws(id);
     const bool again = settings_.replace && !all_;
     const std::uint64_t degree = graph_.degree(target.vertex);
@@ -97,16 +99,12 @@ class RowDraws {
  private:
   bool filtered() const { return !values_.weights.empty() || values_.timed(); }
 
-  std::int64_t time(EdgeOffset e) const {
-    std::int64_t time = std::numeric_limits<std::int64_t>::min();
-    if (!values_.edge_times.empty()) time = values_.edge_times[e];
-    if (!values_.vertex_times.empty())
-      time = std::max(time, values_.vertex_times[graph_.neighbours[e]]);
-    return time;
-  }
-  bool is_eligible(EdgeOffset e, std::int64_t now) const {
-    return (values_.weights.empty() || values_.weights[e] > 0) &&
-           (!values_.timed() || time(e) <= now);
+  SeenRow<V> seen_row(const SampleTarget& target) const {
+    return {{data_or_null(values_.weights), data_or_null(values_.edge_times),
+             data_or_null(values_.vertex_times)},
+            graph_.neighbours.data(),
+            graph_.offsets[target.vertex],
+            target.now};
   }
 
   // --- These write positions in the row. ---
@@ -143,43 +141,43 @@ class RowDraws {
 
   void draw_filtered(const VertexDraws& draws, const SampleTarget& target,
                      std::span<std::uint64_t> positions, RowScratch& scratch) const {
-    const EdgeOffset first = graph_.offsets[target.vertex];
+    const SeenRow<V> row = seen_row(target);
     std::vector<std::uint64_t>& eligible = scratch.eligible;
     eligible.clear();
     for (std::uint64_t p = 0; p < graph_.degree(target.vertex); ++p)
-      if (is_eligible(first + p, target.now)) eligible.push_back(p);
+      if (row.is_eligible(p)) eligible.push_back(p);
     const bool again = settings_.replace && !all_;
     if (!again && positions.size() == eligible.size()) {
       std::ranges::copy(eligible, positions.begin());
     } else if (settings_.time == TimeRule::last) {
-      take_latest(first, positions, eligible);
+      take_latest(row, positions, eligible);
     } else if (!again && !values_.weights.empty()) {
-      draw_distinct_by_weight(draws, first, positions, scratch);
+      draw_distinct_by_weight(draws, row, positions, scratch);
     } else {
       if (!again)
         draw_distinct(draws, eligible.size(), positions.size(), positions.data(), scratch);
       else if (values_.weights.empty())
         draw_again(draws, eligible.size(), positions.size(), positions.data());
       else
-        draw_by_sums(draws, sums_of(first, scratch), positions.size(), positions.data());
+        draw_by_sums(draws, sums_of(row, scratch), positions.size(), positions.data());
       for (std::uint64_t& position : positions) position = eligible[position];
     }
   }
 
   // Returns the sums of the eligible edges' weights.
-  std::span<const double> sums_of(EdgeOffset first, RowScratch& scratch) const {
+  static std::span<const double> sums_of(const SeenRow<V>& row, RowScratch& scratch) {
     scratch.sums.clear();
     double sum = 0;
     for (const std::uint64_t p : scratch.eligible)
-      scratch.sums.push_back(sum += double{values_.weights[first + p]});
+      scratch.sums.push_back(sum += double{row.weight(p)});
     return scratch.sums;
   }
 
-  void take_latest(EdgeOffset first, std::span<std::uint64_t> positions,
-                   std::vector<std::uint64_t>& eligible) const {
+  static void take_latest(const SeenRow<V>& row, std::span<std::uint64_t> positions,
+                          std::vector<std::uint64_t>& eligible) {
     const auto nth = eligible.begin() + static_cast<std::ptrdiff_t>(positions.size());
     std::nth_element(eligible.begin(), nth, eligible.end(), [&](std::uint64_t a, std::uint64_t b) {
-      const std::int64_t time_a = time(first + a), time_b = time(first + b);
+      const std::int64_t time_a = row.time(a), time_b = row.time(b);
       return time_a != time_b ? time_a > time_b : a < b;
     });
     std::copy(eligible.begin(), nth, positions.begin());
@@ -187,13 +185,13 @@ class RowDraws {
   }
 
   // Keeps the edges of the least ranks so far in a heap, the greatest of them first.
-  void draw_distinct_by_weight(const VertexDraws& draws, EdgeOffset first,
-                               std::span<std::uint64_t> positions, RowScratch& scratch) const {
+  static void draw_distinct_by_weight(const VertexDraws& draws, const SeenRow<V>& row,
+                                      std::span<std::uint64_t> positions, RowScratch& scratch) {
     auto& heap = scratch.ranked;
     heap.clear();
     for (const std::uint64_t p : scratch.eligible) {
       const double u = draws.inner_share(p);
-      const float weight = values_.weights[first + p];
+      const float weight = row.weight(p);
       const bool full = heap.size() == positions.size();
       if (full && weighted_rank_bound(u) > heap.front().first * double{weight}) continue;
       const std::pair ranked{weighted_rank(u, weight), p};

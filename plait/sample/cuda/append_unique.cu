@@ -160,6 +160,27 @@ void forget_vertices(const DirectPlaces<V>& places, const std::uint64_t* vertice
   check_cuda(cudaGetLastError(), "forgetting vertices");
 }
 
+namespace {
+
+__global__ void __launch_bounds__(kThreads)
+    take_kernel(const std::uint64_t* seeds, std::uint64_t count, std::uint64_t vertices,
+                std::uint64_t* to, unsigned long long* bad) {
+  const std::uint64_t i = blockIdx.x * std::uint64_t{kThreads} + threadIdx.x;
+  if (i >= count) return;
+  const bool right = seeds[i] < vertices;
+  to[i] = right ? seeds[i] : 0;
+  if (!right) atomicMin(bad, static_cast<unsigned long long>(i));
+}
+
+}  // namespace
+
+void checked_seeds(const std::uint64_t* seeds, std::uint64_t count, std::uint64_t vertices,
+                   std::uint64_t* to, unsigned long long* bad, cudaStream_t stream) {
+  const auto blocks = static_cast<unsigned>((count + kThreads - 1) / kThreads);
+  take_kernel<<<blocks, kThreads, 0, stream>>>(seeds, count, vertices, to, bad);
+  check_cuda(cudaGetLastError(), "the seeds of a sample");
+}
+
 void begin_counts(HopCounts* counts, std::uint32_t seeds, std::uint32_t* trees,
                   cudaStream_t stream) {
   const std::uint32_t work = trees != nullptr ? seeds : 1;

@@ -60,6 +60,10 @@ void enter_vertices(const Places& places, const std::uint64_t* vertices, const s
 // Enqueues the first counts and, in disjoint samples, the trees of the seeds.
 void begin_counts(HopCounts* counts, std::uint32_t seeds, std::uint32_t* trees,
                   cudaStream_t stream);
+// Enqueues the copy of seeds on the GPU to `to`, with 0 in place of those that are no vertices;
+// `bad` becomes the least place of one.
+void checked_seeds(const std::uint64_t* seeds, std::uint64_t count, std::uint64_t vertices,
+                   std::uint64_t* to, unsigned long long* bad, cudaStream_t stream);
 // Enqueues the removal of the vertices of a sample from places of this form.
 template <VertexId V>
 void forget_vertices(const DirectPlaces<V>& places, const std::uint64_t* vertices,

@@ -44,6 +44,13 @@ struct SamplePlan {
   std::uint64_t max_degree;
 };
 
+// The draws of a batch: what names them, and its hops, `hops` of the settings from `first_hop` on.
+struct BatchDraws {
+  std::uint64_t key;
+  std::uint32_t first_tree;  // HopArgs has the meaning
+  std::size_t first_hop, hops;
+};
+
 // Enqueues one batch. Members end in _ where they change from hop to hop: bounds of the counts.
 template <VertexId V, class Places>
 class Batch {
@@ -52,23 +59,24 @@ class Batch {
   static constexpr bool kHash = std::is_same_v<Places, HashPlaces>;
 
  public:
-  Batch(const SamplePlan& plan, std::uint64_t key, Memory& memory, cudaStream_t stream)
+  Batch(const SamplePlan& plan, const BatchDraws& draws, Memory& memory, cudaStream_t stream)
       : plan_(plan),
         graph_{plan.graph.offsets, static_cast<const V*>(plan.graph.neighbours)},
-        key_(key),
+        draws_(draws),
         m_(memory),
         stream_(stream) {}
 
-  void run(std::uint64_t seeds) {
-    begin(seeds);
-    for (std::size_t h = 0; h < plan_.settings.fanouts.size(); ++h) hop(h);
+  // `there`: the seeds if they are on the GPU, else null.
+  void run(std::uint64_t seeds, const GpuSeeds* there) {
+    begin(seeds, there);
+    for (std::size_t h = 0; h < draws_.hops; ++h) hop(h);
     end();
   }
 
  private:
-  void begin(std::uint64_t seeds) {
+  void begin(std::uint64_t seeds, const GpuSeeds* there) {
     seeds_ = vertices_ = targets_ = seeds;
-    const std::size_t hops = plan_.settings.fanouts.size();
+    const std::size_t hops = draws_.hops;
     m_.hops.resize(std::max(m_.hops.size(), hops));
     m_.counts.reserve(hops + 1);
     m_.counts_here.reserve(hops + 1);
@@ -76,15 +84,11 @@ class Batch {
     m_.total_here.reserve(1);
     reserve_roomy(m_.vertices, seeds);
     if (kHash) reserve_roomy(m_.trees, seeds);
-    if (seeds > 0)
-      check_cuda(cudaMemcpyAsync(m_.vertices.data(), m_.seeds_here.data(),
-                                 seeds * sizeof(std::uint64_t), cudaMemcpyHostToDevice, stream_),
-                 "copying seeds");
     m_.times.reserve(plan_.values.timed() ? seeds : 0);
-    if (plan_.values.timed() && seeds > 0)
-      check_cuda(cudaMemcpyAsync(m_.times.data(), m_.times_here.data(),
-                                 seeds * sizeof(std::int64_t), cudaMemcpyHostToDevice, stream_),
-                 "copying times of seeds");
+    if (there != nullptr)
+      take_seeds(*there);
+    else if (seeds > 0)
+      copy_seeds(m_.seeds_here.data(), m_.times_here.data(), cudaMemcpyHostToDevice, seeds);
     begin_counts(m_.counts.data(), static_cast<std::uint32_t>(seeds), trees(), stream_);
     if constexpr (!kHash) {
       const std::uint64_t all = plan_.graph.vertices;
@@ -99,12 +103,41 @@ class Batch {
     }
   }
 
+  void copy_seeds(const std::uint64_t* ids, const std::int64_t* times, cudaMemcpyKind kind,
+                  std::uint64_t count) {
+    if (ids != nullptr)
+      check_cuda(
+          cudaMemcpyAsync(m_.vertices.data(), ids, count * sizeof(std::uint64_t), kind, stream_),
+          "copying seeds");
+    if (plan_.values.timed())
+      check_cuda(
+          cudaMemcpyAsync(m_.times.data(), times, count * sizeof(std::int64_t), kind, stream_),
+          "copying times of seeds");
+  }
+
+  // A seed that is no vertex is replaced, and told when the sample is waited for.
+  void take_seeds(const GpuSeeds& there) {
+    m_.bad_seed.reserve(1);
+    m_.bad_seed_here.reserve(1);
+    fill_ones(m_.bad_seed, 1, stream_);
+    if (there.count > 0) {
+      checked_seeds(there.ids, there.count, plan_.graph.vertices, m_.vertices.data(),
+                    m_.bad_seed.data(), stream_);
+      copy_seeds(nullptr, there.times, cudaMemcpyDeviceToDevice, there.count);
+    }
+    check_cuda(cudaMemcpyAsync(m_.bad_seed_here.data(), m_.bad_seed.data(), sizeof(kNoBadSeed),
+                               cudaMemcpyDeviceToHost, stream_),
+               "copying seeds");
+  }
+
   void hop(std::size_t h) {
-    const std::int64_t fanout = plan_.settings.fanouts[h];
-    HopArgs args{.key = key_,
+    const std::size_t of_settings = draws_.first_hop + h;
+    const std::int64_t fanout = plan_.settings.fanouts[of_settings];
+    HopArgs args{.key = draws_.key,
+                 .first_tree = draws_.first_tree,
                  .fanout = fanout < 0 ? HopArgs::kEverything : static_cast<std::uint64_t>(fanout),
                  .replace = plan_.settings.replace,
-                 .hop = static_cast<std::uint8_t>(h),
+                 .hop = static_cast<std::uint8_t>(of_settings),
                  .counts = m_.counts.data() + h,
                  .vertices = m_.vertices.data(),
                  .trees = trees(),
@@ -116,7 +149,7 @@ class Batch {
       args.values.eligible = m_.eligible.data();
       count_eligible(args, targets_, graph_, plan_.max_degree, stream_);
     }
-    const HopBounds bounds = bounds_of(args);
+    const HopBounds bounds = bounds_of(h, args);
     const std::uint64_t after = vertices_after(bounds.edges), words = words_of(bounds.edges);
     Memory::Hop& to = m_.hops[h];
     reserve_roomy(to.offsets, bounds.targets + 1);
@@ -131,14 +164,14 @@ class Batch {
     if constexpr (kHash) make_table(after, args.counts);
     args.vertices = m_.vertices.data(), args.trees = trees();
     args.offsets = to.offsets.data(), args.edges = to.edges.data();
-    enqueue_hop(args, bounds);
+    enqueue_hop(h, args, bounds);
     vertices_ = after;
     edges_ += bounds.edges;
     const bool all = plan_.settings.targets == HopTargets::all;
     targets_ = all ? after : std::min(bounds.edges, kHash ? bounds.edges : plan_.graph.vertices);
   }
 
-  void enqueue_hop(const HopArgs& args, const HopBounds& bounds) {
+  void enqueue_hop(std::size_t h, const HopArgs& args, const HopBounds& bounds) {
     auto* const slots = reinterpret_cast<typename Places::Slot*>(m_.slots.data());
     const auto scan = [&](auto counts, std::uint32_t* sums, std::uint64_t size) {
       m_.with_cub("counting edges", [&](void* scratch, std::size_t& bytes) {
@@ -151,7 +184,6 @@ class Batch {
     scan(EdgeCounts<std::uint32_t>{args, graph_.offsets}, args.offsets, bounds.targets + 1);
     draw_edges<V, Places>(args, bounds, graph_, plan_.max_degree, places(), slots, m_.tables.data(),
                           stream_);
-    const std::size_t h = args.hop;
     const AppendUnique<Places> unique{.places = places(),
                                       .counts = args.counts,
                                       .offsets = args.offsets,
@@ -162,7 +194,7 @@ class Batch {
                                       .vertices = m_.vertices.data(),
                                       .trees = trees(),
                                       .edges_of = m_.counts.data() + h,
-                                      .last = h + 1 == plan_.settings.fanouts.size(),
+                                      .last = h + 1 == draws_.hops,
                                       .all_targets = plan_.settings.targets == HopTargets::all};
     mark_first_edges(unique, bounds.edges, stream_);
     scan(FirstCounts{args.counts, args.offsets, m_.bits.data()}, m_.before.data(),
@@ -171,7 +203,7 @@ class Batch {
   }
 
   void end() {
-    const std::size_t hops = plan_.settings.fanouts.size();
+    const std::size_t hops = draws_.hops;
     if constexpr (!kHash) {
       // Where the sample is small beside the graph, its vertices alone leave the places; else all
       // places are emptied before the next sample. A write at random costs a sector of 32 bytes.
@@ -193,7 +225,7 @@ class Batch {
 
   // Returns bounds for the hop by the fan-out. Where these are too large to take memory for,
   // returns the counts themselves, for which it waits.
-  HopBounds bounds_of(const HopArgs& args) {
+  HopBounds bounds_of(std::size_t h, const HopArgs& args) {
     const std::uint64_t most = args.replace && plan_.max_degree > 0
                                    ? args.fanout
                                    : std::min(args.fanout, plan_.max_degree);
@@ -211,15 +243,15 @@ class Batch {
     check_cuda(cudaMemcpyAsync(m_.total_here.data(), m_.total.data(), sizeof(std::uint64_t),
                                cudaMemcpyDeviceToHost, stream_),
                "copying counts");
-    copy_counts(args.hop + std::size_t{1});
+    copy_counts(h + 1);
     check_cuda(cudaStreamSynchronize(stream_), "sampling on the GPU");
     const HopCounts* const counted = m_.counts_here.data();
     const std::uint64_t total = *m_.total_here.data();
-    vertices_ = counted[args.hop].vertices;
+    vertices_ = counted[h].vertices;
     edges_ = 0;
-    for (std::size_t h = 0; h < args.hop; ++h) edges_ += counted[h].edges;
+    for (std::size_t before = 0; before < h; ++before) edges_ += counted[before].edges;
     check_sample_size(seeds_, edges_ + total);
-    return {counted[args.hop].targets, total};
+    return {counted[h].targets, total};
   }
 
   std::uint64_t vertices_after(std::uint64_t edges) const {
@@ -266,7 +298,7 @@ class Batch {
 
   const SamplePlan& plan_;
   const GraphView<V> graph_;
-  const std::uint64_t key_;
+  const BatchDraws draws_;
   Memory& m_;
   const cudaStream_t stream_;
   std::uint64_t seeds_ = 0, slots_ = 0;

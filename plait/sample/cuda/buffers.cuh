@@ -61,12 +61,19 @@ void fill_ones(DeviceArray<T>& array, std::uint64_t size, cudaStream_t stream) {
     check_cuda(cudaMemsetAsync(array.data(), 0xff, size * sizeof(T), stream), "emptying a table");
 }
 
+inline constexpr unsigned long long kNoBadSeed = ~0ull;
+
 struct GpuSampleBuffers::Memory {
   struct Hop {
     DeviceArray<std::uint32_t> offsets, neighbours;
     DeviceArray<EdgeOffset> edges;
   };
   std::vector<Hop> hops;
+  std::size_t hop_count = 0;  // of the sample that these buffers hold
+  // Seeds that the caller has on the GPU, or null; and the first place of one that is no vertex.
+  const std::uint64_t* seeds_there = nullptr;
+  DeviceArray<unsigned long long> bad_seed;
+  PinnedArray<unsigned long long> bad_seed_here;
   DeviceArray<std::uint64_t> vertices;
   DeviceArray<std::uint32_t> trees;
   DeviceArray<HopCounts> counts;    // by hop, and one more

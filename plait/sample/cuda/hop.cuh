@@ -41,8 +41,9 @@ struct HopValues {
 struct HopArgs {
   static constexpr std::uint64_t kEverything = ~std::uint64_t{0};
 
-  std::uint64_t key;     // of the batch
-  std::uint64_t fanout;  // kEverything: all edges
+  std::uint64_t key;         // of the batch
+  std::uint32_t first_tree;  // number by which draws of tree 0 are keyed, others by the next ones
+  std::uint64_t fanout;      // kEverything: all edges
   bool replace;
   std::uint8_t hop;
   const HopCounts* counts;        // of this hop

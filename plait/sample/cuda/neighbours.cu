@@ -130,7 +130,22 @@ GpuNeighbourSampler::GpuNeighbourSampler(const GpuCsr& graph, SampleSettings set
 
 void GpuNeighbourSampler::enqueue(std::span<const std::uint64_t> seeds, std::uint64_t key,
                                   GpuSampleBuffers& buffers, void* stream,
-                                  std::span<const std::int64_t> times) const {
+                                  std::span<const std::int64_t> times,
+                                  std::uint32_t first_tree) const {
+  const std::uint32_t first = settings_.disjoint ? first_tree : 0;
+  enqueue_hops({0, settings_.fanouts.size(), key, first}, seeds, times, buffers, stream);
+}
+
+void GpuNeighbourSampler::enqueue_hop(std::size_t hop, std::span<const std::uint64_t> seeds,
+                                      std::uint64_t key, GpuSampleBuffers& buffers,
+                                      void* stream) const {
+  check_hop(settings_, hop);
+  enqueue_hops({hop, hop + 1, key, 0}, seeds, {}, buffers, stream);
+}
+
+void GpuNeighbourSampler::enqueue_hops(const Draws& draws, std::span<const std::uint64_t> seeds,
+                                       std::span<const std::int64_t> times,
+                                       GpuSampleBuffers& buffers, void* stream) const {
   check_seeds(graph_.vertices, graph_.edges, values_.timed(), seeds, times);
   GpuSampleBuffers::Memory& m = buffers.memory();
   m.await();
@@ -138,11 +153,35 @@ void GpuNeighbourSampler::enqueue(std::span<const std::uint64_t> seeds, std::uin
   std::ranges::copy(seeds, m.seeds_here.data());
   m.times_here.reserve(times.size());
   std::ranges::copy(times, m.times_here.data());
-  m.sample.seeds = seeds.size();
+  enqueue_hops(draws, seeds.size(), nullptr, buffers, stream);
+}
+
+void GpuNeighbourSampler::enqueue(const GpuSeeds& seeds, std::uint64_t key,
+                                  GpuSampleBuffers& buffers, void* stream) const {
+  check_sample_size(seeds.count, 0);
+  require<UsageError>(!values_.timed() || seeds.count == 0 || seeds.times != nullptr,
+                      "the graph has times, but the seeds have none; give one for each");
+  if (graph_.vertices == 0 && seeds.count > 0) {
+    std::uint64_t id = 0;
+    copy_to_host(&id, seeds.ids, sizeof(id));
+    throw_bad_id("seed", 0, id, 0);
+  }
+  buffers.memory().await();
+  enqueue_hops({0, settings_.fanouts.size(), key, 0}, seeds.count, &seeds, buffers, stream);
+}
+
+void GpuNeighbourSampler::enqueue_hops(const Draws& draws, std::uint64_t count,
+                                       const GpuSeeds* seeds, GpuSampleBuffers& buffers,
+                                       void* stream) const {
+  GpuSampleBuffers::Memory& m = buffers.memory();
+  m.sample.seeds = count;
+  m.seeds_there = seeds != nullptr ? seeds->ids : nullptr;
+  m.hop_count = draws.end_hop - draws.begin_hop;
   m.begun = true;
   const SamplePlan plan{graph_, settings_, values_, max_degree_};
   const auto run = [&]<VertexId V, class Places>(V, std::type_identity<Places>) {
-    Batch<V, Places>(plan, key, m, static_cast<cudaStream_t>(stream)).run(seeds.size());
+    const BatchDraws of_batch{draws.key, draws.first_tree, draws.begin_hop, m.hop_count};
+    Batch<V, Places>(plan, of_batch, m, static_cast<cudaStream_t>(stream)).run(count, seeds);
   };
   const auto by_places = [&]<VertexId V>(V id) {
     if (settings_.disjoint)
@@ -158,13 +197,20 @@ void GpuNeighbourSampler::enqueue(std::span<const std::uint64_t> seeds, std::uin
 const GpuSample& GpuNeighbourSampler::wait(GpuSampleBuffers& buffers) const {
   GpuSampleBuffers::Memory& m = buffers.memory();
   m.await();
+  if (m.seeds_there != nullptr && *m.bad_seed_here.data() != kNoBadSeed) {
+    std::uint64_t id = 0;
+    const std::uint64_t place = *m.bad_seed_here.data();
+    copy_to_host(&id, m.seeds_there + place, sizeof(id));
+    throw_bad_id("seed", place, id, graph_.vertices);
+  }
   GpuSample& s = m.sample;
-  const std::size_t hops = settings_.fanouts.size();
+  const std::size_t hops = m.hop_count;
   const HopCounts* const counts = m.counts_here.data();
   s.hops.clear();
   s.vertices = m.vertices.data();
   s.vertex_count = counts[hops].vertices;
   s.trees = settings_.disjoint ? m.trees.data() : nullptr;
+  s.times = values_.timed() ? m.times.data() : nullptr;
   for (std::size_t h = 0; h < hops; ++h)
     s.hops.push_back({.first_target = counts[h].first_target,
                       .targets = counts[h].targets,

@@ -70,6 +70,7 @@ struct GpuSample {
   std::uint64_t seeds = 0, vertex_count = 0;
   const std::uint64_t* vertices = nullptr;  // ids, vertex_count
   const std::uint32_t* trees = nullptr;     // vertex_count, or null unless the sample is disjoint
+  const std::int64_t* times = nullptr;      // of the seeds, or null if the graph has no times
   std::vector<Hop> hops;
 };
 
@@ -91,6 +92,13 @@ class GpuSampleBuffers {
   std::unique_ptr<Memory> memory_;
 };
 
+// Seeds in memory of the GPU, which stay there until wait() has returned.
+struct GpuSeeds {
+  const std::uint64_t* ids = nullptr;
+  const std::int64_t* times = nullptr;  // one per seed if the graph has times
+  std::uint64_t count = 0;
+};
+
 // Samples one graph. Several threads may use it at once, each with buffers of its own.
 class GpuNeighbourSampler {
  public:
@@ -108,23 +116,46 @@ class GpuNeighbourSampler {
   // for those that there are (kRoomyEdges). Throws UsageError, and DoesNotFitError as
   // NeighbourSampler does or if the GPU has too little memory.
   void enqueue(std::span<const std::uint64_t> seeds, std::uint64_t key, GpuSampleBuffers& buffers,
-               void* stream, std::span<const std::int64_t> times = {}) const;
+               void* stream, std::span<const std::int64_t> times = {},
+               std::uint32_t first_tree = 0) const;
+  // Does the same for seeds that are on the GPU, behind the work of the stream. wait() throws the
+  // UsageError for a seed that is no vertex.
+  void enqueue(const GpuSeeds& seeds, std::uint64_t key, GpuSampleBuffers& buffers,
+               void* stream) const;
+  // Enqueues a sample of one hop, as NeighbourSampler::sample_hop(). Throws as enqueue().
+  void enqueue_hop(std::size_t hop, std::span<const std::uint64_t> seeds, std::uint64_t key,
+                   GpuSampleBuffers& buffers, void* stream) const;
   // Waits for the sample that was enqueued last in these buffers, and returns it. It is valid until
   // the next enqueue().
   const GpuSample& wait(GpuSampleBuffers& buffers) const;
   // Does both.
   const GpuSample& sample(std::span<const std::uint64_t> seeds, std::uint64_t key,
                           GpuSampleBuffers& buffers, void* stream,
-                          std::span<const std::int64_t> times = {}) const {
-    enqueue(seeds, key, buffers, stream, times);
+                          std::span<const std::int64_t> times = {},
+                          std::uint32_t first_tree = 0) const {
+    enqueue(seeds, key, buffers, stream, times, first_tree);
     return wait(buffers);
   }
 
   // The most edges of a hop for which memory is taken by the fan-outs alone; half of them if
   // samples are disjoint, which take more memory per edge.
   static constexpr std::uint64_t kRoomyEdges = std::uint64_t{1} << 25;
+  // The most bytes of scratch memory of draws by values, unless a single row needs more.
+  static constexpr std::uint64_t kMostValueScratch = std::uint64_t{1} << 28;
 
  private:
+  struct Draws {
+    std::size_t begin_hop, end_hop;
+    std::uint64_t key;
+    std::uint32_t first_tree;
+  };
+  void enqueue_hops(const Draws& draws, std::span<const std::uint64_t> seeds,
+                    std::span<const std::int64_t> times, GpuSampleBuffers& buffers,
+                    void* stream) const;
+  // `seeds`: null if they are on the host, in the buffers.
+  void enqueue_hops(const Draws& draws, std::uint64_t count, const GpuSeeds* seeds,
+                    GpuSampleBuffers& buffers, void* stream) const;
+
   GpuCsr graph_;
   SampleSettings settings_;
   GpuSampleValues values_;

@@ -46,7 +46,8 @@ __device__ Target target_of(const S& sink, const HopCounts& counts, std::uint64_
 }
 
 __device__ inline VertexDraws draws_of(const HopArgs& hop, const Target& t) {
-  return VertexDraws({.key = hop.key, .vertex = t.vertex, .tree = t.tree, .hop = hop.hop});
+  return VertexDraws(
+      {.key = hop.key, .vertex = t.vertex, .tree = hop.first_tree + t.tree, .hop = hop.hop});
 }
 
 }  // namespace plait

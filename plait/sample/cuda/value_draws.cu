@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "plait/sample/cuda/distinct.cuh"
+#include "plait/sample/cuda/neighbours.h"
 #include "plait/sample/cuda/row_select.cuh"
 #include "plait/sample/cuda/value_draws.cuh"
+#include "plait/sample/seen_row.h"
 
 namespace plait {
 namespace {
@@ -21,29 +23,14 @@ __device__ bool draws_from(std::uint64_t degree) {
   return (degree > kShortRow) == (kThreads == kLongThreads);
 }
 
-// The edges of a row, seen by a seed whose time is `now`.
-template <VertexId V>
-struct SeenRow {
-  const HopValues& values;
-  const V* neighbours;
-  EdgeOffset first;
-  std::int64_t now;
-
-  __device__ float weight(std::uint64_t p) const { return values.weights[first + p]; }
-  __device__ std::int64_t time(std::uint64_t p) const {
-    if (values.vertex_times == nullptr) return values.edge_times[first + p];
-    const std::int64_t time = values.vertex_times[neighbours[first + p]];
-    return values.edge_times != nullptr ? max(time, values.edge_times[first + p]) : time;
-  }
-  __device__ bool is_eligible(std::uint64_t p) const {
-    return (values.weights == nullptr || weight(p) > 0) && (!values.timed() || time(p) <= now);
-  }
-};
-
 template <VertexId V>
 __device__ SeenRow<V> seen_row(const HopArgs& hop, const GraphView<V>& graph, EdgeOffset first,
                                std::uint32_t tree) {
-  return {hop.values, graph.neighbours, first, hop.values.timed() ? hop.values.now[tree] : 0};
+  const HopValues& v = hop.values;
+  return {{v.weights, v.edge_times, v.vertex_times},
+          graph.neighbours,
+          first,
+          v.timed() ? v.now[tree] : 0};
 }
 
 template <int kThreads, VertexId V>
@@ -150,9 +137,10 @@ std::uint64_t more_words(const HopArgs& hop, std::uint64_t max_degree) {
   return table ? distinct_slots(std::min(hop.fanout, max_degree)) : max_degree;
 }
 
-// Blocks with lists in global memory: at most 256 MB of them, and two per multiprocessor.
+// Blocks with lists in global memory: two per multiprocessor, if memory allows.
 unsigned long_blocks(std::uint64_t words) {
-  return static_cast<unsigned>(std::clamp<std::uint64_t>((std::uint64_t{1} << 25) / words, 1, 264));
+  constexpr std::uint64_t kMost = GpuNeighbourSampler::kMostValueScratch / sizeof(std::uint64_t);
+  return static_cast<unsigned>(std::clamp<std::uint64_t>(kMost / words, 1, 264));
 }
 
 unsigned blocks_of(std::uint64_t targets) {

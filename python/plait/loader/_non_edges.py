@@ -26,6 +26,9 @@ def pairs_without_edges(given, sampler, inputs):
         return given
     if given is not True:
         raise ValueError(f"non_edges is of type {type(given).__name__}; give True, False or a plait.NonEdges")
+    if kind is not None and kind not in sampler.edge_types_of_graph():
+        raise ValueError(f"non_edges is of edges of type {kind!r}, but the graph has {sampler.edge_types_of_graph()}; give "
+                         "a plait.NonEdges of the edges that there are")
     known = torch.cat([sampler.edges_of(kind), torch.stack([inputs.row, inputs.col]).long()], dim=1)
     if kind is None or kind[0] == kind[2]:
         return NonEdges(known, sources)
@@ -36,27 +39,31 @@ class NonEdgeSampling(NegativeSampling):
     """A NegativeSampling whose negative edges are pairs of a plait.NonEdges."""
 
     @classmethod
-    def of(cls, sampling, pairs):
-        """Returns `sampling` with pairs to draw from."""
+    def of(cls, sampling, pairs, inputs):
+        """Returns `sampling` with pairs to draw from, for the loader's EdgeSamplerInput. Raises ValueError if an edge
+        has no negative ones."""
         if sampling.src_weight is not None or sampling.dst_weight is not None:
             raise ValueError("non_edges draws all pairs equally likely; leave src_weight and dst_weight out")
         if sampling.is_triplet() and pairs.ascending:
             raise ValueError("non_edges has ascending pairs, but a triplet's negative nodes are targets of any source; "
                              "leave ascending out")
+        if inputs.row.numel() > 0 and sampling.is_triplet():
+            pairs.check_sources(inputs.row)
+        elif inputs.row.numel() > 0 and len(pairs) == 0:
+            raise ValueError("all pairs of nodes are edges, so that there are no negative edges; leave non_edges out")
         found = cls(sampling.mode, sampling.amount)
         found.pairs = pairs
         return found
 
     def drawn(self, inputs, disjoint):
-        """Returns the NegativeSampling that gives PyTorch Geometric's sampler the negative ends of one batch."""
+        """Returns the NegativeSampling that gives PyTorch Geometric's sampler the negative ends of one batch, drawn where
+        the batch's ends are."""
         if self.is_triplet():
             # Negative nodes of an edge come one after the other, but those of disjoint samples in turns.
             source = inputs.row.repeat(self.amount) if disjoint else inputs.row.repeat_interleave(self.amount)
             return _Drawn(self, {"dst": self.pairs.targets(source)})
         count = math.ceil(inputs.row.numel() * self.amount)
-        pairs = self.pairs.on_cpu(count, replace=count > len(self.pairs))
-        if pairs.size(1) < count:
-            raise ValueError("all pairs of nodes are edges, so that there are no negative edges; leave non_edges out")
+        pairs = self.pairs.sample_on(inputs.row.device, count, replace=count > len(self.pairs))
         return _Drawn(self, dict(zip(("src", "dst"), pairs)))
 
 

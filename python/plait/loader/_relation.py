@@ -5,7 +5,7 @@ import typing
 
 import torch
 
-from plait._ids import check_integers
+from plait._ids import check_ids, check_integers
 from plait._library import ops  # noqa: F401 (registers torch.classes.plait)
 
 
@@ -48,8 +48,8 @@ class Relation:
     def __init__(self, edges, sources, values, device):
         self.sources, self.targets = sources, edges.colptr.numel() - 1
         self.colptr = edges.colptr.to(device).long()
-        self.row = _ids(edges.row, max(self.sources, self.targets), device)
-        self._edge_ids = None if edges.ids is None else _ids(edges.ids, edges.row.numel(), device)
+        self.row = _ids("row", edges.row, max(self.sources, self.targets), device)
+        self._edge_ids = None if edges.ids is None else _ids("perm", edges.ids, edges.row.numel(), device)
         self._weights = None if values.weights is None else values.weights.to(device).float()
         # Names of a graph's times have been checked; these are of a store.
         self._edge_times, self._source_times = (
@@ -63,9 +63,10 @@ class Relation:
     def sample(self, seeds, key, settings, times=None):
         """Returns what torch.classes.plait.NeighbourSampler.sample returns: (row, col, node, edge, tree or
         None, nodes by hop, edges by hop), but with ids of edges. Numbers of nodes are places in `node`.
-        `times`: one per seed, if the relation is temporal."""
-        times = _whole("the time of seeds", times, "cpu") if self.is_temporal else None
-        row, col, node, edge, *rest = self.sampler(settings).sample(seeds.cpu().long(), key, times)
+        `times`: one per seed, if the relation is temporal. Seeds that are where the edges are stay there."""
+        seeds = (seeds if seeds.device == self.row.device else seeds.cpu()).long()
+        times = _whole("the time of seeds", times, seeds.device) if self.is_temporal else None
+        row, col, node, edge, *rest = self.sampler(settings).sample(seeds, key, times)
         return row, col, node, self._named(edge), *rest
 
     def sampler(self, settings):
@@ -112,9 +113,11 @@ class Relation:
         return {**self.__dict__, "_made": {}}
 
 
-def _ids(values, count, device):
-    """Returns ids below `count` on a device: on a GPU, whose memory is short, as int32 if that suffices."""
+def _ids(name, values, count, device):
+    """Returns ids below `count` on a device: on a GPU, whose memory is short, as int32 if that suffices. Raises
+    ValueError for others before they are narrowed."""
     if torch.device(device).type == "cuda" and count <= 2**31:
+        check_ids(name, values, count)
         return values.to(torch.int32).to(device)
     return values.to(device).long()
 

@@ -123,7 +123,7 @@ class LinkNeighborLoader(_Sampled, torch_geometric.loader.LinkNeighborLoader):
 
     Raises ValueError, when it is made, for an end in `edge_label_index` that the graph does not have, for what
     plait.loader.sampler.NeighborSampler refuses, and for `non_edges` beside weights of negative nodes or times of
-    nodes; and for a batch that asks for a negative edge where there is none.
+    nodes, or where an edge has no negative ones.
     """
 
     @accepts(torch_geometric.loader.LinkNeighborLoader.__init__, device=None, non_edges=False)
@@ -137,10 +137,14 @@ class LinkNeighborLoader(_Sampled, torch_geometric.loader.LinkNeighborLoader):
             self._check_input()
         if non_edges is not False:
             pairs = pairs_without_edges(non_edges, self.link_sampler, self.input_data)
-            self.neg_sampling = NonEdgeSampling.of(self.neg_sampling, pairs)
+            self.neg_sampling = NonEdgeSampling.of(self.neg_sampling, pairs, self.input_data)
 
     def _check_input(self):
         given, kinds = self.input_data, self.input_data.input_type or (None, None, None)
+        for kind in kinds[::2]:
+            if kind is not None and kind not in self.link_sampler.num_nodes:
+                raise ValueError(f"edge_label_index is of type {kinds!r}, but the graph has no nodes of type {kind!r}; give "
+                                 f"two of {list(self.link_sampler.num_nodes)}")
         check_length("edge_label", given.label, given.row.numel(), "edges")
         check_times("edge_label_time", given.time, given.row.numel(), "edges")
         for end, (ids, kind) in enumerate(((given.row, kinds[0]), (given.col, kinds[2]))):

@@ -1,6 +1,7 @@
 """PyTorch Geometric's sampler of neighbours, which draws by Plait."""
 
 import contextlib
+import copy
 import inspect
 import threading
 
@@ -97,6 +98,11 @@ class NeighborSampler(_THEIRS):
         """None, because samples have the ids of edges."""
         return None
 
+    def edge_types_of_graph(self):
+        """Returns the types of the graph's edges, as they are named there."""
+        turned = self.sample_direction == "backward"
+        return [kind[::-1] if turned else kind for kind in self.edge_types]
+
     def edges_of(self, kind):
         """Returns (2, E) on the CPU: the sources and targets of the graph's edges of a type, or of all for None."""
         turned = self.sample_direction == "backward"
@@ -108,6 +114,8 @@ class NeighborSampler(_THEIRS):
 
     def sample_from_edges(self, inputs, neg_sampling=None):
         if isinstance(neg_sampling, NonEdgeSampling):
+            inputs = copy.copy(inputs)  # with ends where negative ones are drawn
+            inputs.row, inputs.col = inputs.row.to(self.device), inputs.col.to(self.device)
             neg_sampling = neg_sampling.drawn(inputs, self.disjoint)
         return super().sample_from_edges(inputs, neg_sampling)
 
@@ -134,7 +142,7 @@ class NeighborSampler(_THEIRS):
         if own is None:
             raise ValueError(f"{self._time_attr} is no attribute of the seeds, so their times are not known; give "
                              "input_time")
-        return own[seed]
+        return own[seed.to(own.device)]
 
     def _sample(self, seed, seed_time=None, **kwargs):
         if isinstance(seed, dict):

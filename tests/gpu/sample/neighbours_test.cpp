@@ -196,6 +196,54 @@ TEST(NeighboursCuda, SeveralSamplesAtOnce) {
   cudaStreamDestroy(stream);
 }
 
+TEST(NeighboursCuda, TreesAreKeyedFromTheFirstOn) {
+  const test::SampleGraph graph(test::random_csr<std::uint64_t>(500, 9000, 9));
+  const Both both(graph, false);
+  const SampleSeeds seeds(500, 40, true);
+  for (const SampleKind& kind :
+       {SampleKind{.disjoint = true}, SampleKind{.disjoint = true, .weighted = true},
+        SampleKind{.replace = true, .disjoint = true, .by_edges = true}, SampleKind{}}) {
+    const SampleSettings settings = kind.settings({4, 2});
+    const SampleValues values = kind.values(graph);
+    const NeighbourSampler sampler(both.here, settings, values);
+    const GpuValues gpu_values(both.here, settings, values);
+    const GpuNeighbourSampler gpu(both.there.csr(), settings, gpu_values.view());
+    GpuSampleBuffers buffers;
+    const auto times = kind.timed() ? seeds.times : std::vector<std::int64_t>();
+    const auto found = to_host(gpu.sample(seeds.ids, 5, buffers, nullptr, times, 1000));
+    test::expect_equal(found, sampler.sample(seeds.ids, 5, *sampler.workspace(), times, 1000));
+    const auto other = to_host(gpu.sample(seeds.ids, 5, buffers, nullptr, times, 1001));
+    EXPECT_EQ(other.hops[0].edges == found.hops[0].edges, !kind.disjoint) << kind.name();
+  }
+}
+
+TEST(NeighboursCuda, SingleHopsAreThoseOfTheCpu) {
+  const test::SampleGraph graph(test::random_csr<std::uint64_t>(500, 9000, 9));
+  const Both both(graph, false);
+  GpuSampleBuffers buffers;
+  for (SampleKind kind : test::sample_kinds()) {
+    if (kind.disjoint || kind.targets != HopTargets::all) continue;
+    SCOPED_TRACE(kind.name());
+    const SampleSettings settings = kind.settings({4, -1, 40});
+    const SampleValues values = kind.values(graph);
+    const NeighbourSampler sampler(both.here, settings, values);
+    const GpuValues gpu_values(both.here, settings, values);
+    const GpuNeighbourSampler gpu(both.there.csr(), settings, gpu_values.view());
+    const auto workspace = sampler.workspace();
+    for (const std::size_t hop : {2, 0, 1}) {
+      std::vector<std::uint64_t> seeds;
+      for (std::uint64_t v = hop; v < 500; v += 7 + hop) seeds.push_back(v);
+      gpu.enqueue_hop(hop, seeds, 5, buffers, nullptr);
+      test::expect_equal(to_host(gpu.wait(buffers)), sampler.sample_hop(hop, seeds, 5, *workspace));
+    }
+    // A sample of all hops follows in the same buffers.
+    const SampleSeeds all(500, 20, false);
+    test::expect_equal(gpu_sample(gpu, all, 6, buffers), sampler.sample(all.ids, 6, *workspace));
+    EXPECT_EQ(error_of([&] { gpu.enqueue_hop(3, all.ids, 5, buffers, nullptr); }),
+              "hop 3 of 3 cannot be sampled alone");
+  }
+}
+
 TEST(NeighboursCuda, RefusesAndGoesOn) {
   const test::SampleGraph graph(test::random_csr<std::uint64_t>(30, 90, 9));
   const Both both(graph, false);
