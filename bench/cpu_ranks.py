@@ -12,6 +12,7 @@ import pathlib
 import subprocess
 import sys
 
+from arguments import count, numbers
 from results import line_of, rounded
 
 WIDTHS = "8,32,128"
@@ -33,19 +34,31 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("plait")
     parser.add_argument("file", type=pathlib.Path)
-    parser.add_argument("--ranks", default="2,4")
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--ranks", type=numbers, default=[2, 4], metavar="N,...")
+    parser.add_argument("--runs", type=count, default=3)
     parser.add_argument("--graphs", type=pathlib.Path, default=pathlib.Path("/tmp/plait-graphs"))
-    parser.add_argument("names", nargs="*")
+    parser.add_argument("names", nargs="*", metavar="GRAPH", help=", ".join(GRAPHS))
     o = parser.parse_intermixed_args()
-    o.graphs.mkdir(parents=True, exist_ok=True)
+    if unknown := [name for name in o.names if name not in GRAPHS]:
+        parser.error(f"there is no graph '{unknown[0]}', but {', '.join(GRAPHS)}")
+    if o.ranks[0] == 1:
+        parser.error("one rank moves no rows; --ranks begins at 2")
 
     def printed(*arguments):
         command = [o.plait, *(str(a) for a in arguments), "--json", "--quiet"]
-        return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            sys.exit(f"cpu_ranks: plait {arguments[0]} failed")  # it has told why
+        return json.loads(done.stdout)
 
-    with o.file.open("w") as out:
-        for ranks in (int(r) for r in o.ranks.split(",")):
+    try:
+        o.graphs.mkdir(parents=True, exist_ok=True)
+        printed("doctor")  # before the file is replaced
+        out = o.file.open("w")
+    except OSError as error:
+        parser.error(f"{error.filename}: {error.strerror}")
+    with out:
+        for ranks in o.ranks:
             run = {"processors": os.cpu_count(), "ranks": ranks}
             for rate in printed("doctor", "--measure", "--ranks", ranks)["rates"]:
                 case = {"rate": rate["rate"], "row_bytes": rate["row_bytes"] or 0}

@@ -2,9 +2,12 @@
 
 A table is a header and a function, which scripts/bench-tables calls with the measurements. It yields rows
 (tuples of cells) and sentences (text), which stand behind the table. measured(BENCH, NAME=VALUE...) is the
-entry of this benchmark and case; a missing one is an error, so a cell is empty only if it says so here."""
+entry of this benchmark and case; a missing one is an error, so a cell is empty only if it says so here.
+measured.of(BENCH, NAME=VALUE...) are all entries whose cases have these fields. A table without rows has no header."""
 import math
 from itertools import product
+
+import scaling_tables
 
 TABLES = {}
 
@@ -417,3 +420,7 @@ def gather_zipf(measured):
 def gather(measured):
     for size in (4, 16, 64, 128, 256, 400, 512, 1024, 4096):
         yield size, spread(measured("gather", gpus=1, bytes=size, **{"from": "own"}), 0, unit="gb_s")
+
+
+for name, (columns, rows_of) in scaling_tables.TABLES.items():
+    table(name, columns)(rows_of)

@@ -1,4 +1,5 @@
-// plait bench aggregate GRAPH: times y = A x on GPUs with several strategies in one run.
+// plait bench aggregate GRAPH: times y = A x on GPUs, or on CPU ranks, with several strategies in
+// one run.
 #include "plait/aggregate/cuda/bench.h"
 
 #include <fmt/core.h>
@@ -14,6 +15,8 @@
 #include "plait/base/gpu.h"
 #include "plait/base/limits.h"
 #include "plait/base/timer.h"
+#include "plait/partition/quality.h"
+#include "plait/plan/choose.h"
 #include "plait/world/phase.h"
 
 namespace plait::cli {
@@ -52,21 +55,37 @@ struct Limit {
   double ms() const { return std::max(link_ms, sum_ms); }
 };
 
-std::vector<Entry> entries(const Options& o) {
+std::vector<Entry> entries(const Options& o, const Session& session) {
   const DType wire = o.wire == "bf16" ? DType::bf16 : DType::f32;
   std::vector<Entry> list;
   for (const std::string& name : o.strategies) {
-    list.push_back({name, contestant(name, wire, o.settings.transport)});
+    list.push_back({name, contestant(name, wire, o.settings.transport, session.gpus > 0)});
     list.back().options.route.get = o.get;
   }
   return list;
 }
 
-// Throws UsageError for an unknown strategy, and for settings of strategy get without it.
-void require_used(const Options& o, const Session& session) {
+// Throws UsageError for an unknown strategy, for settings of strategy get without it or that do not
+// suit the transport, and for what only GPUs do.
+void require_used(const Options& o, Session& session) {
+  const std::vector<Entry> list = entries(o, session);
   const bool gets = std::ranges::any_of(
-      entries(o), [](const Entry& entry) { return entry.options.route.gets_on_gpus(); });
-  require_get(*session.command, gets, "add get to --strategies");
+      list, [](const Entry& entry) { return entry.options.route.gets_on_gpus(); });
+  require_get(*session.command, gets, "add --gpus, and get to --strategies");
+  for (const Entry& entry : list)
+    if (entry.options.route.reads_by_nvshmem()) note_needs(session, choose(entry.options.route));
+  require<UsageError>(session.gpus > 0 || o.trace.empty(), "--trace shows GPUs; add --gpus");
+  require<UsageError>(session.gpus > 0 || o.wire == "fp32",
+                      "--wire {} is for links between GPUs; add --gpus", o.wire);
+}
+
+// Decides where the work is done: on CPU ranks if --ranks is given, else on GPUs.
+void choose_device(Options& o, Session& session) {
+  const CLI::App& command = *session.command;
+  if (command.count("--ranks") == 0)
+    session.gpus = std::max(session.gpus, 1);
+  else if (command.count("--strategies") == 0)
+    o.strategies = {"bulk"};
 }
 
 class Contest {
@@ -79,14 +98,9 @@ class Contest {
         partition_(partition_for(world, dataset_, o.settings.scheme, session.seed)) {}
 
   void run() {
-    for (const Entry& entry : entries(o_)) {
+    for (const Entry& entry : entries(o_, session_)) {
       const Phase phase("measuring " + entry.name);
-      const Stopwatch watch;
-      const auto aggregator = make_gpu_aggregator(world_, dataset_.graph, dataset_.symmetric,
-                                                  partition_, entry.options);
-      wait_for_gpu();
-      place_seconds_.push_back(watch.seconds());
-      for (const std::uint64_t width : o_.widths) measure(entry, *aggregator, width);
+      session_.gpus > 0 ? measure_on_gpus(entry) : measure_on_ranks(entry);
     }
     if (world_.rank() != 0) return;
     if (!o_.trace.empty()) write_trace(o_.trace, trace_);
@@ -94,19 +108,47 @@ class Contest {
   }
 
  private:
-  void measure(const Entry& entry, GpuAggregator& aggregator, std::uint64_t width) {
-    GpuBench bench(world_, dataset_.graph, partition_, aggregator, width);
+  void measure_on_ranks(const Entry& entry) {
+    const Stopwatch watch;
+    const auto aggregator =
+        make_aggregator(world_, dataset_.graph, dataset_.symmetric, partition_, entry.options);
+    place_seconds_.push_back(watch.seconds());
+    halo_rows_ = measure_partition(dataset_.graph, partition_).parts.front().halo_rows;
+    for (const std::uint64_t width : o_.widths) {
+      const auto bench = make_cpu_bench(world_, dataset_.graph, partition_, *aggregator, width);
+      add_row(entry, *bench, *aggregator, width);
+    }
+  }
+  void measure_on_gpus(const Entry& entry) {
+    const Stopwatch watch;
+    const auto aggregator =
+        make_gpu_aggregator(world_, dataset_.graph, dataset_.symmetric, partition_, entry.options);
+    wait_for_gpu();
+    place_seconds_.push_back(watch.seconds());
+    for (const std::uint64_t width : o_.widths) measure(entry, *aggregator, width);
+  }
+
+  // Checks a step, then times steps. Throws MismatchError.
+  Row& add_row(const Entry& entry, AggregateBench& bench, const Aggregator& aggregator,
+               std::uint64_t width) {
+    Row row{.strategy = entry.name, .width = width, .wire = entry.options.route.wire, .times = {}};
     const std::uint64_t bytes_before = aggregator.cost().bytes_fetched;
-    Row row{entry.name, width,         entry.options.route.wire,
-            {},         bench.check(), aggregator.passes(width)};
+    row.error = bench.check();
     row.gets = entry.options.route.gets_on_gpus();
     row.link_bytes = aggregator.cost().bytes_fetched - bytes_before;
     require<MismatchError>(row.error < (row.wire == DType::bf16 ? 4e-3 : 1e-5),
                            "{} at width {} is wrong by {} relative", entry.name, width, row.error);
     row.times = bench.time_steps(o_.settings.effort);
-    if (!o_.trace.empty()) add_trace(row, bench.trace());
-    rows_.push_back(row);
     edges_ = aggregator.edges();
+    rows_.push_back(row);
+    return rows_.back();
+  }
+
+  void measure(const Entry& entry, GpuAggregator& aggregator, std::uint64_t width) {
+    GpuBench bench(world_, dataset_.graph, partition_, aggregator, width);
+    Row& row = add_row(entry, bench, aggregator, width);
+    row.passes = aggregator.passes(width);
+    if (!o_.trace.empty()) add_trace(row, bench.trace());
     if (entry.options.route.placement().halo != HaloKind::complete)
       halo_rows_ = std::max(halo_rows_, aggregator.halo_rows());
     if (entry.options.route.strategy != Strategy::pipelined) return;
@@ -167,7 +209,9 @@ class Contest {
       rows.push_back(std::move(one));
     }
     return {{"graph", dataset_.name},
-            {"gpus", world_.size()},
+            {"device", device_name(session_)},
+            {"ranks", world_.size()},
+            {"gpus", session_.gpus > 0 ? world_.size() : 0},
             {"wire", o_.wire},
             {"place_s", place_seconds_},
             {"halo_rows", halo_rows_},
@@ -232,10 +276,10 @@ void add_bench(CLI::App& app, Session& session) {
   add_bench_zoo(*bench, session);
   auto o = std::make_shared<Options>();
   CLI::App* command =
-      add_command(*bench, session, "aggregate",
-                  "Time y = A x on GPUs with several strategies, in one run", [=, &session] {
+      add_command(*bench, session, "aggregate", "Time y = A x with several strategies, in one run",
+                  [=, &session] {
+                    choose_device(*o, session);
                     require_used(*o, session);
-                    session.gpus = std::max(session.gpus, 1);
                     on_ranks(session, [&](World& world) { Contest(*o, world, session).run(); });
                   });
   command->add_option("graph", o->graph, "Graph file")->required();
@@ -244,8 +288,10 @@ void add_bench(CLI::App& app, Session& session) {
       ->capture_default_str();
   CLI::Option* const strategies =
       command
-          ->add_option("--strategies", o->strategies,
-                       "Strategies to time, with commas; cusparse is bulk with cuSPARSE's sum")
+          ->add_option(
+              "--strategies", o->strategies,
+              "Strategies to time, with commas; cusparse is bulk with cuSPARSE's sum. With "
+              "--ranks bulk alone, unless some are named")
           ->delimiter(',')
           ->capture_default_str();
   show_words(strategies, "pipelined, partial, bulk, replicate, get, paged, cusparse");
@@ -256,6 +302,12 @@ void add_bench(CLI::App& app, Session& session) {
                                          "File for a trace of one step per measurement, for "
                                          "Perfetto or chrome://tracing"));
   add_bench_settings(command, session, o->settings);
+  command
+      ->add_option("--ranks", session.ranks,
+                   "Number of processes on this machine, to time sums on the CPU")
+      ->check(CLI::Range(1, kMostRanks))
+      ->default_str("none")
+      ->excludes(command->get_option("--gpus"));
   add_get_options(command, o->get);
   add_reorder_option(command, session);
   group_options(
@@ -264,7 +316,8 @@ void add_bench(CLI::App& app, Session& session) {
   add_examples(command,
                "  plait generate dcsbm --like products --no-features -o products.plait\n"
                "  plait bench aggregate products.plait --gpus 4 --widths 16,64,128 "
-               "--strategies pipelined,bulk,cusparse");
+               "--strategies pipelined,bulk,cusparse\n"
+               "  plait bench aggregate products.plait --ranks 2 --strategies bulk,get,replicate");
 }
 
 }  // namespace plait::cli

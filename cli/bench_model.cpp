@@ -196,7 +196,7 @@ void prepare(Options& o, const CLI::App& command, Session& session) {
   choose(o.route);  // refuses a transport that does not suit the device
   for (Route route = o.route; const Strategy strategy : strategies_of(o)) {
     route.strategy = strategy;
-    session.reaches_peers = session.reaches_peers || needs_peer_access(route);
+    note_needs(session, route);
   }
 }
 

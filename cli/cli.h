@@ -26,6 +26,7 @@ struct Session {
   int ranks = 1;
   int gpus = 0;                // one rank per GPU; 0: on the CPU
   bool reaches_peers = false;  // GPUs must reach each other's memory
+  bool needs_module = false;   // of the kernels that read by NVSHMEM's device functions
   // Seconds after which a silent rank is lost, and a rank whose GPU hangs (0: never). Without a
   // value, WorldConfig or the environment decides.
   std::optional<double> timeout, gpu_timeout;
@@ -94,6 +95,7 @@ std::string words_of(Normalize);
 std::string words_of(MetricKind);
 std::string words_of(Pool);
 std::string words_of(StructurePlace);
+std::string words_of(Precision);
 template <class T>
 std::string words_of(T) {
   return "";

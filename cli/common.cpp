@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <ctime>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/command_tree.h"
 #include "cli/profile.h"
+#include "cli/program.h"
 #include "plait/base/error.h"
 #include "plait/base/file.h"
 #include "plait/base/gpu.h"
@@ -197,7 +199,9 @@ void print_json(const json& result) {
   out.update(result);
   if (hold_result(out)) return;
   // Print ASCII, with U+FFFD for bytes that are not UTF-8, which names of files may contain.
-  std::cout << out.dump(-1, ' ', true, json::error_handler_t::replace) << std::endl;
+  errno = 0;
+  std::cout << out.dump(-1, ' ', true, json::error_handler_t::replace) << '\n' << std::flush;
+  if (!std::cout.good()) output_error = errno;
 }
 
 }  // namespace plait::cli

@@ -5,19 +5,23 @@
 
 #include "cli/cli.h"
 #include "plait/aggregate/cuda/bench.h"
+#include "plait/base/error.h"
 #include "plait/plan/choose.h"
 
 namespace plait::cli {
 
 // Returns the settings of a strategy, of "auto", or of "cusparse": bulk with cuSPARSE's sum, rows
-// in fp32 on the wire. Throws UsageError for other names.
-inline ExchangeOptions contestant(const std::string& name, DType wire, DeviceTransport transport) {
+// in fp32 on the wire. Throws UsageError for other names, and for those that CPU ranks cannot go
+// unless the work is on GPUs (`gpu`).
+inline ExchangeOptions contestant(const std::string& name, DType wire, DeviceTransport transport,
+                                  bool gpu = true) {
   const bool cusparse = name == "cusparse";
+  require<UsageError>(gpu || !cusparse, "cusparse sums on GPUs; add --gpus");
   ExchangeOptions options{.shards = {.transposed = false}};
   options.route = {.strategy = cusparse ? Strategy::bulk : parse_strategy(name),
                    .transport = transport,
                    .wire = cusparse ? DType::f32 : wire,
-                   .gpu = true};
+                   .gpu = gpu};
   options.tuning.sum_by_cusparse = cusparse;
   options.route = choose(options.route);
   return options;

@@ -16,6 +16,7 @@
 #include "plait/base/memory.h"
 #include "plait/base/parallel.h"
 #include "plait/base/processor.h"
+#include "plait/kernels/cuda/get_module.h"
 #include "plait/symmetric/heap.h"
 #include "plait/symmetric/nvshmem.h"
 #include "plait/world/world.h"
@@ -106,11 +107,21 @@ Finding library(const char* what, const LibraryPlace& place, const char* use) {
   return {what, fmt::format("{} ({})", found ? "found" : "not found", use), ""};
 }
 
+// Says for which options a version of NVSHMEM is good.
+std::string uses_of_nvshmem(const std::string& version) {
+  const std::string_view built = nvshmem_of_build();
+  if (built == version) return "for --transport nvshmem and --read-with nvshmem";
+  return fmt::format("for --transport nvshmem; --read-with nvshmem {}",
+                     built.empty() ? std::string("is not built in")
+                                   : fmt::format("was built with version {}", built));
+}
+
 Finding nvshmem() {
   Finding finding = library("NVSHMEM", kNvshmem, "optional: for --transport nvshmem");
   if (open_library(kNvshmem) == nullptr) return finding;
   try {
-    finding.found = fmt::format("version {}, for --transport nvshmem", nvshmem_version());
+    const std::string version = nvshmem_version();
+    finding.found = fmt::format("version {}, {}", version, uses_of_nvshmem(version));
   } catch (const Error& error) {
     finding.found = fmt::format("not usable: {}", error.what());
   }

@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include <thread>
+
 #include "cli/ranks.h"
 #include "plait/base/gpu.h"
 #include "plait/base/memory.h"
@@ -112,6 +114,13 @@ void measure(const Session& session, World& world) {
 }  // namespace
 
 void measure_machine(Session& session) {
+  const unsigned cores = std::thread::hardware_concurrency();
+  if (session.gpus == 0 && cores > 0 && static_cast<unsigned>(session.ranks) > cores &&
+      !session.quiet)
+    fmt::print(stderr,
+               "plait: warning: {} ranks share {}, so that rates are of ranks that wait for each "
+               "other's cores\n",
+               session.ranks, counted(cores, "processor"));
   session.reaches_peers = session.gpus > 1;
   on_ranks(session, [&](World& world) { measure(session, world); });
 }

@@ -1,21 +1,30 @@
 // plait partition GRAPH: shows the cost of each scheme.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "cli/cli.h"
+#include "cli/route_predictor.h"
 #include "plait/base/limits.h"
 #include "plait/base/memory.h"
 #include "plait/base/profile.h"
 #include "plait/base/timer.h"
 #include "plait/partition/quality.h"
+#include "plait/plan/choose.h"
+#include "plait/plan/decide.h"
+#include "plait/plan/machine.h"
 
 namespace plait::cli {
 namespace {
 
 struct Options {
   std::string graph;
-  std::string scheme = "all";
+  std::vector<std::string> schemes{"all"};
   std::uint64_t width = 64;
+  std::vector<std::uint64_t> predicted;  // widths
 };
+
+int parts_of(const Session& session) { return std::max(session.ranks, session.gpus); }
 
 json counts_on_gpus(const PartQuality& part) {
   return {{"rows", part.dense_rows},
@@ -30,15 +39,26 @@ json counts_on_gpus(const PartQuality& part) {
             {"summed_edges", part.summed.summed_edges}}}};
 }
 
-json measure(const Dataset& dataset, PartitionScheme scheme, const Session& session,
-             std::uint64_t width) {
+// A partition, and what was found of it.
+struct Found {
+  PartitionScheme scheme;
+  double seconds = 0;  // to find it
+  PartitionQuality quality;
+};
+
+Found measure(const Dataset& dataset, PartitionScheme scheme, const Session& session) {
   const Timed phase(to_string(scheme));
   const Stopwatch watch;
-  const Partition partition = timed(
-      "partition", [&] { return make_partition(scheme, dataset, session.ranks, session.seed); });
+  const Partition partition = timed("partition", [&] {
+    return make_partition(scheme, dataset, parts_of(session), session.seed);
+  });
   const double seconds = watch.seconds();
-  const PartitionQuality quality =
-      timed("count halo", [&] { return measure_partition(dataset.graph, partition); });
+  return {scheme, seconds,
+          timed("count halo", [&] { return measure_partition(dataset.graph, partition); })};
+}
+
+json to_json(const Found& found, std::uint64_t width) {
+  const PartitionQuality& quality = found.quality;
   json ranks = json::array();
   for (const PartQuality& part : quality.parts)
     ranks.push_back({{"vertices", part.vertices},
@@ -47,13 +67,81 @@ json measure(const Dataset& dataset, PartitionScheme scheme, const Session& sess
                      {"halo_rows", part.halo_rows},
                      {"bytes_per_iteration", part.bytes(width)},
                      {"gpus", counts_on_gpus(part)}});
-  return {{"scheme", to_string(scheme)},
-          {"seconds", seconds},
+  return {{"scheme", to_string(found.scheme)},
+          {"seconds", found.seconds},
           {"cut", quality.cut()},
           {"halo_rows", quality.halo_rows()},
           {"edge_imbalance", quality.edge_imbalance()},
           {"vertex_imbalance", quality.vertex_imbalance()},
           {"ranks", ranks}};
+}
+
+// The predicted times of y = A x on the partitions that were found, for as many GPUs or, on the
+// CPU, ranks as there are parts.
+class Predictions {
+ public:
+  Predictions(const Dataset& dataset, const Session& session, std::vector<std::uint64_t> widths)
+      : predictor_(dataset.graph, parts_of(session), session.gpus > 0), widths_(std::move(widths)) {
+    standard_.gpu = session.gpus > 0;
+    standard_ = choose(standard_);
+    if (session.gpus > 0) plan_by_measured_machine(session);
+    if (!predictor_.note().empty() && !session.quiet)
+      fmt::print(stderr, "plait: warning: {}\n", predictor_.note());
+  }
+
+  // Returns the times on one partition: `predicted` of its scheme.
+  json times(const Found& found) {
+    predictor_.look_at(found.quality);
+    json list = json::array();
+    for (const Strategy strategy : {Strategy::pipelined, Strategy::partial, Strategy::bulk,
+                                    Strategy::replicate, Strategy::get}) {
+      Route route = standard_;
+      route.strategy = strategy, route.partition = found.scheme;
+      for (const std::uint64_t width : widths_)
+        if (const auto ms = predictor_.milliseconds(route, width))
+          list.push_back({{"strategy", to_string(strategy)}, {"width", width}, {"ms", *ms}});
+    }
+    return list;
+  }
+
+  // Returns the ways that training takes if nothing was measured and memory is no limit: `chosen`.
+  json chosen(const std::vector<Found>& found) const {
+    std::vector<CountedPartition> counted;
+    for (const Found& one : found)
+      if (one.scheme == PartitionScheme::edges || one.scheme == PartitionScheme::vertices ||
+          one.scheme == PartitionScheme::clusters)
+        counted.push_back({one.scheme, &one.quality});
+    json list = json::array();
+    // Other ways are judged beside the standard one.
+    if (std::ranges::find(found, standard_.partition, &Found::scheme) == found.end()) return list;
+    for (const std::uint64_t width : widths_) {
+      const RouteQuestion question{
+          .route = standard_, .open_strategy = true, .open_partition = true, .widths = {width}};
+      const Route route = predict_best(question, counted, [](const Route&) { return true; }).route;
+      list.push_back({{"width", width},
+                      {"partition", to_string(route.partition)},
+                      {"strategy", to_string(route.strategy)}});
+    }
+    return list;
+  }
+
+ private:
+  RoutePredictor predictor_;
+  std::vector<std::uint64_t> widths_;
+  Route standard_;  // of a run for which nothing is known
+};
+
+void print_predictions(const json& result) {
+  fmt::print("predicted ms of y = A x\n{:<10} {:<10} {:>8} {:>12}\n", "partition", "strategy",
+             "width", "ms");
+  for (const json& s : result["schemes"])
+    for (const json& p : s["predicted"])
+      fmt::print("{:<10} {:<10} {:>8} {:>12.3f}\n", s["scheme"].get<std::string>(),
+                 p["strategy"].get<std::string>(), p["width"].get<std::uint64_t>(),
+                 p["ms"].get<double>());
+  for (const json& c : result["chosen"])
+    fmt::print("width {}: {} with {}\n", c["width"].get<std::uint64_t>(),
+               c["partition"].get<std::string>(), c["strategy"].get<std::string>());
 }
 
 void print_text(const json& result) {
@@ -73,17 +161,39 @@ void print_text(const json& result) {
                  r["remote_edges"].get<std::uint64_t>(), r["halo_rows"].get<std::uint64_t>(),
                  format_bytes(r["bytes_per_iteration"].get<std::uint64_t>()));
   }
+  if (result.contains("chosen")) print_predictions(result);
+}
+
+std::vector<PartitionScheme> schemes_of(const Options& o) {
+  std::vector<PartitionScheme> schemes;
+  for (const std::string& name : o.schemes) {
+    if (name == "all") {
+      const auto all = partition_schemes();
+      return {all.begin(), all.end()};
+    }
+    const PartitionScheme scheme = parse_partition_scheme(name);
+    if (std::ranges::find(schemes, scheme) == schemes.end()) schemes.push_back(scheme);
+  }
+  return schemes;
 }
 
 void run(const Options& o, const Session& session) {
+  const std::vector<PartitionScheme> schemes = schemes_of(o);
   const Dataset dataset = read_graph(o.graph, session);
   json result = {{"graph", dataset.name}, {"width", o.width}, {"schemes", json::array()}};
-  if (o.scheme == "all")
-    for (const PartitionScheme scheme : partition_schemes())
-      result["schemes"].push_back(measure(dataset, scheme, session, o.width));
-  else
-    result["schemes"].push_back(
-        measure(dataset, parse_partition_scheme(o.scheme), session, o.width));
+  std::vector<Found> found;
+  for (const PartitionScheme scheme : schemes) {
+    found.push_back(measure(dataset, scheme, session));
+    result["schemes"].push_back(to_json(found.back(), o.width));
+  }
+  if (!o.predicted.empty()) {
+    const Timed phase("predict");
+    Predictions predictions(dataset, session, o.predicted);
+    for (std::size_t s = 0; s < found.size(); ++s)
+      result["schemes"][s]["predicted"] = predictions.times(found[s]);
+    result["chosen"] = predictions.chosen(found);
+    result["machine"] = session.gpus > 0 ? json(machine().name) : json(nullptr);
+  }
   session.json ? print_json(result) : print_text(result);
 }
 
@@ -95,21 +205,36 @@ void add_partition(CLI::App& app, Session& session) {
       add_command(app, session, "partition", "Show the cost of each way to cut the graph",
                   [=, &session] { run(*o, session); });
   command->add_option("graph", o->graph, "Graph file")->required();
-  show_words(
-      command->add_option("--partition", o->scheme, "Scheme to measure")->capture_default_str(),
-      words_of(PartitionScheme{}) + ", all");
+  show_words(command->add_option("--partition", o->schemes, "Schemes to measure, with commas")
+                 ->delimiter(',')
+                 ->capture_default_str(),
+             words_of(PartitionScheme{}) + ", all");
   add_reorder_option(command, session);
   command->add_option("--width,--dim", o->width, "Features per row, for the bytes per iteration")
       ->capture_default_str();
-  command->add_option("--ranks", session.ranks, "Number of parts")
-      ->check(CLI::Range(1, kMostRanks))
-      ->capture_default_str();
+  CLI::Option* const ranks = command->add_option("--ranks", session.ranks, "Number of parts")
+                                 ->check(CLI::Range(1, kMostRanks))
+                                 ->capture_default_str();
+  command
+      ->add_option("--gpus", session.gpus,
+                   "Number of parts, one per GPU; this host need not have the GPUs")
+      ->check(CLI::Range(1, kMostGpus))
+      ->excludes(ranks);
+  command
+      ->add_option("--predict", o->predicted,
+                   "Widths of rows (features), with commas, for which to predict the time of y = A "
+                   "x on so many GPUs or, with --ranks, by the rates that plait doctor --measure "
+                   "kept; and to tell what training would choose by that")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20))
+      ->default_str("none");
   command->add_option("--seed", session.seed, "Seed of metis")->capture_default_str();
   add_profile_options(command, session);
   add_examples(
       command,
       "  plait partition products.plait --ranks 4 --width 128\n"
-      "  plait partition products.plait --ranks 4 --partition edges --reorder communities");
+      "  plait partition products.plait --ranks 4 --partition edges --reorder communities\n"
+      "  plait partition products.plait --gpus 8 --predict 16,64,128");
 }
 
 }  // namespace plait::cli

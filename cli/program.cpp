@@ -53,7 +53,8 @@ int after_writing(int code, const Program& program) {
   std::cout.flush();
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
   if (code != 0 || written) return code;
-  const std::string why = errno == 0 ? "" : fmt::format(": {}", std::strerror(errno));
+  const int error = output_error != 0 ? output_error : errno;
+  const std::string why = error == 0 ? "" : fmt::format(": {}", std::strerror(error));
   return program.report(Error("the results cannot be written to stdout" + why));
 }
 

@@ -10,6 +10,10 @@
 
 namespace plait::cli {
 
+// The number (errno) of the error that ended print_json()'s writing to stdout; 0: none. Streams do
+// not keep it.
+inline int output_error = 0;
+
 // The differences between the executables.
 struct Program {
   std::function<void(CLI::App&, Session&)> add_commands;

@@ -18,6 +18,7 @@
 #include "plait/exchange/machine_rates.h"
 #include "plait/graph/renumber.h"
 #include "plait/io/fingerprint.h"
+#include "plait/kernels/cuda/get_module.h"
 #include "plait/plan/choose.h"
 #include "plait/plan/machine.h"
 #include "plait/reorder/cuda/community_order.h"
@@ -69,8 +70,13 @@ void add_route_options(CLI::App* command, Session& session, Route& route) {
     session.open_strategy = route.strategy == Strategy::automatic;
     session.open_partition = command->count("--partition") == 0;
     route = choose(route);
-    session.reaches_peers = needs_peer_access(route);
+    note_needs(session, route);
   });
+}
+
+void note_needs(Session& session, const Route& route) {
+  session.reaches_peers = session.reaches_peers || needs_peer_access(route);
+  session.needs_module = session.needs_module || route.reads_by_nvshmem();
 }
 
 void add_timeout_options(CLI::App* command, Session& session) {
@@ -192,6 +198,7 @@ void run_as_rank(Session& session, WorldConfig config, const std::function<void(
   if (config.rank == 0) check_outputs(session);
   if (session.gpus > 0) require_own_gpus(*world);
   if (session.reaches_peers) require_peer_access(*world);  // before anything is read
+  if (session.needs_module) require_get_module();
   // All ranks are interrupted together, and none ends while another still works: no rank is lost.
   std::exception_ptr interrupted;
   try {
@@ -220,11 +227,13 @@ void on_ranks(Session& session, const std::function<void(World&)>& body) {
   LaunchOptions options{.ranks = std::max(session.ranks, session.gpus)};
   if (options.ranks == 1) {
     require_gpus(session.gpus);
+    if (session.needs_module) require_get_module();
     if (session.gpus > 0) use_gpu(0);
     return run_profiled(session, *World::alone(), body);
   }
   set_timeouts(session, options);
   if (!built_with_cuda()) require_gpus(session.gpus);
+  if (session.needs_module) require_get_module();
   if (const auto code = launch(options)) {
     session.exit_code = *code;
     if (profiling()) end_profile();  // ranks have reported theirs

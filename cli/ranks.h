@@ -26,6 +26,10 @@ void add_transport_option(CLI::App* command, DeviceTransport& transport);
 // --timeout and --gpu-timeout, for a command that starts ranks.
 void add_timeout_options(CLI::App* command, Session& session);
 
+// Notes what GPUs and this build must be able to do for the route, for on_ranks() to check before
+// anything is read.
+void note_needs(Session& session, const Route& route);
+
 // Runs `body` on every rank: in the world that the environment names, else in one process per rank
 // or GPU, or in this process if there is one rank. With --gpus, each rank's GPU is the current one.
 // Sets session.exit_code. Throws UsageError, on all ranks, if they have different settings.

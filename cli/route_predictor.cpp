@@ -1,13 +1,26 @@
 #include "cli/route_predictor.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
+#include "plait/base/gpu.h"
 #include "plait/graph/statistics.h"
 #include "plait/plan/cost_model.h"
 #include "plait/plan/cpu_cost_model.h"
 #include "plait/plan/kept_machine.h"
+#include "plait/plan/machine.h"
+#include "plait/plan/machine_of_rates.h"
 
 namespace plait::cli {
+
+void plan_by_measured_machine(const Session& session) {
+  if (gpu_count() == 0) return;
+  const MeasuredMachine measured = measured_machine({current_gpu_name(), session.gpus});
+  if (!measured.note.empty() && !session.quiet)
+    fmt::print(stderr, "plait: warning: {}\n", measured.note);
+  if (measured.profile) use_machine(*measured.profile);
+}
 
 RoutePredictor::RoutePredictor(const AnyCsr& graph, int ranks, bool gpus)
     : graph_(graph), gpus_(gpus) {

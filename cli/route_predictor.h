@@ -4,12 +4,17 @@
 #include <optional>
 #include <string>
 
+#include "cli/cli.h"
 #include "plait/graph/csr.h"
 #include "plait/partition/quality.h"
 #include "plait/plan/machine_rates.h"
 #include "plait/plan/route.h"
 
 namespace plait::cli {
+
+// Lets plans for the session's GPUs follow what `plait doctor --measure` measured with as many, in
+// a process that runs on no GPU itself. Warns of a file that is kept and not used.
+void plan_by_measured_machine(const Session& session);
 
 // A partition is looked at first.
 class RoutePredictor {

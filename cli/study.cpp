@@ -10,6 +10,7 @@
 #include "cli/study_output.h"
 #include "plait/base/error.h"
 #include "plait/base/file.h"
+#include "plait/base/printable.h"
 #include "plait/base/profile.h"
 #include "plait/graph/build.h"
 #include "plait/graph/dcsbm.h"
@@ -128,13 +129,15 @@ void prepare(Options& o, const Study& study, const CLI::App& command, Session& s
   o.entries = study.entries(o.input);
   require_open(study, command, o);
   for (const StudyEntry& entry : o.entries)
-    session.reaches_peers = session.reaches_peers || needs_peer_access(entry.options.route);
+    if (entry.left_out.empty()) note_needs(session, choose(entry.options.route));
 }
 
 void run(Options& o, Session& session) {
   const CLI::App& command = *session.command;
   if (o.list || o.name.empty()) {
-    require<UsageError>(o.list || command.count("--plot") == 0, "--plot needs the name of a study");
+    require<UsageError>(o.name.empty(), "--list lists all studies; leave out {}, or --list",
+                        printable(o.name));
+    require<UsageError>(command.count("--plot") == 0, "--plot needs the name of a study");
     return session.json ? print_json(studies_to_json()) : print_studies();
   }
   const Study& study = study_of(o.name);
@@ -161,13 +164,14 @@ void add_study(CLI::App& app, Session& session) {
                   [o, &session] { run(*o, session); });
   std::vector<std::string_view> names;
   for (const Study& study : studies()) names.push_back(study.name);
-  show_words(command->add_option("name", o->name, "Study; without it, all are listed"),
+  show_words(command->add_option("name", o->name,
+                                 "Study; without it, all are listed, also those that are scripts"),
              fmt::format("{}", fmt::join(names, ",")));
   add_graph_options(command, *o);
   command->add_flag("--list", o->list, "List all studies, with the papers' figures");
   command
       ->add_option("--width,--dim", o->input.width,
-                   "Width of x (features per row), or of hidden layers (sampling)")
+                   "Width of x (features per row), or of hidden layers (sampling, epochs, memory)")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   command->add_option("--repetitions", o->effort.repetitions, "Repetitions of each measurement")
@@ -189,6 +193,7 @@ void add_study(CLI::App& app, Session& session) {
       "  plait study --list\n"
       "  plait study split --ranks 2 --like reddit --scale 0.01\n"
       "  plait study interleaving products.plait --gpus 2 --wpb 2 --plot interleaving.svg\n"
+      "  plait study epochs --like products --scale 0.01 --width 64\n"
       "Wrong results end a study with exit code 3. See docs/studies.md.");
 }
 

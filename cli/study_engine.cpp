@@ -1,18 +1,23 @@
 #include "cli/study_engine.h"
 
 #include <algorithm>
+#include <array>
 
 #include "cli/ranks.h"
+#include "cli/study_memory.h"
 #include "cli/study_training.h"
 #include "plait/aggregate/cuda/bench.h"
 #include "plait/aggregate/cuda/rival_bench.h"
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
+#include "plait/base/random.h"
 #include "plait/base/timer.h"
 #include "plait/nn/bench/made_data.h"
 #include "plait/nn/bench/model_bench.h"
 #include "plait/nn/model.h"
+#include "plait/sample/draw.h"
+#include "plait/sample/neighbours.h"
 #include "plait/world/gather.h"
 #include "plait/world/phase.h"
 
@@ -22,6 +27,8 @@ namespace {
 constexpr double kTolerance = 1e-5;    // of a step's result, relative
 constexpr double kMostSeconds = 2;     // of work that is no part of a step
 constexpr std::int32_t kClasses = 16;  // of the labels that an epoch learns
+// Bytes of each rank's part of a table of random rows.
+constexpr std::uint64_t kTableOnGpu = std::uint64_t{1} << 30, kTableOnCpu = std::uint64_t{1} << 26;
 
 // Tells whether two entries can be measured on the same placed graph.
 bool same_way(const StudyEntry& a, const StudyEntry& b) {
@@ -71,6 +78,26 @@ class StudyEngine {
         break;
       case StudyPart::training:
         train(entry, row);
+        break;
+      case StudyPart::ahead:
+      case StudyPart::in_turn:
+      case StudyPart::sampling:
+      case StudyPart::gathering:
+      case StudyPart::computing:
+        row.times = part_of_epoch(entry);
+        break;
+      case StudyPart::rows:
+        gather(entry, row);
+        break;
+      case StudyPart::reads:
+        placed_.reset();
+        row.times.ms = time_read_chain(world_, {.memory = *entry.chain,
+                                                .bytes = entry.bytes,
+                                                .gpus = entry.options.route.gpu,
+                                                .repetitions = settings_.effort.repetitions});
+        break;
+      case StudyPart::memory:
+        measure_memory(entry, row);
         break;
       default:
         measure_step(entry, row);
@@ -135,8 +162,10 @@ class StudyEngine {
 
   void measure_rival(const StudyEntry& entry, StudyRow& row) {
     placed_.reset();
-    RivalBench bench(world_, dataset(entry).graph, partition(entry), *entry.rival,
-                     entry.options.route.get, entry.width);
+    GetTuning tuning = entry.options.route.get;
+    tuning.read_with = ReadWith::addresses;  // a rival's memory is not NVSHMEM's
+    RivalBench bench(world_, dataset(entry).graph, partition(entry), *entry.rival, tuning,
+                     entry.width);
     check(bench, row);
     row.times = bench.time_steps(settings_.effort);
   }
@@ -229,6 +258,89 @@ class StudyEngine {
     row.validation = std::move(found.validation);
   }
 
+  // Returns one of the times of an epoch, which are measured together.
+  Times part_of_epoch(const StudyEntry& entry) {
+    placed_.reset();
+    auto found = epochs_.find(entry.model);
+    if (found == epochs_.end()) {
+      const TrainConfig config = sampled_config(entry, settings_.seed);
+      found =
+          epochs_
+              .emplace(entry.model, time_sampled_epochs(world_, dataset(entry), partition(entry),
+                                                        config, settings_.effort.repetitions))
+              .first;
+    }
+    const StudyEpochs& epoch = found->second;
+    switch (entry.part) {
+      case StudyPart::ahead:
+        return epoch.ahead;
+      case StudyPart::in_turn:
+        return epoch.in_turn;
+      case StudyPart::sampling:
+        return epoch.sampling;
+      case StudyPart::gathering:
+        return epoch.gathering;
+      default:
+        return epoch.computing;
+    }
+  }
+
+  void gather(const StudyEntry& entry, StudyRow& row) {
+    placed_.reset();
+    const bool gpus = entry.options.route.gpu, samples = entry.ids == StudyIds::samples;
+    const std::uint64_t table = gpus ? kTableOnGpu : kTableOnCpu,
+                        bytes = entry.width * sizeof(float);
+    const auto ranks = static_cast<std::uint64_t>(world_.size());
+    const GatherQuestion question{
+        .rows = samples ? dataset(entry).vertices() : table / bytes * ranks,
+        .width = entry.width,
+        .gpus = gpus};
+    GatherBench bench(world_, question);
+    bench.set_ids(samples ? sampled_ids(dataset(entry).graph)
+                          : random_ids(table / bytes / 4, question.rows));
+    row.error = bench.check(*entry.gather);
+    require<MismatchError>(row.error == 0, "rows that {} brings are wrong by {} relative",
+                           to_string(*entry.gather), row.error);
+    row.times = bench.time(*entry.gather, settings_.effort);
+    const double rate = static_cast<double>(bench.bytes()) / row.times.median() / 1e6;
+    auto& figures = row.entry.figures;
+    figures.insert(figures.begin(), {{"gb_s", rate}, {"link_gb_s", rate * bench.crossing()}});
+  }
+
+  // Returns the vertices of a batch of samples of this rank's, as WholeGraph trains.
+  std::vector<std::uint64_t> sampled_ids(const AnyCsr& graph) const {
+    constexpr std::size_t kBatch = 512;
+    const NeighbourSampler sampler(graph, {.fanouts = {30, 30, 30}, .targets = HopTargets::all});
+    const std::vector<std::uint64_t> seeds =
+        random_ids(vertex_count(graph) > 0 ? kBatch : 0, vertex_count(graph));
+    const Sample sample =
+        sampler.sample(seeds, sample_key(settings_.seed, 0), *sampler.workspace());
+    return {sample.vertices.begin(), sample.vertices.end()};
+  }
+  // Returns as many ids below `rows`, others on each rank.
+  std::vector<std::uint64_t> random_ids(std::uint64_t count, std::uint64_t rows) const {
+    const Philox random(settings_.seed);
+    std::vector<std::uint64_t> ids(count);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const Philox::Block words = random(i, static_cast<std::uint64_t>(world_.rank()));
+      ids[i] = uniform_below(rows, words[0], words[1]);
+    }
+    return ids;
+  }
+
+  void measure_memory(const StudyEntry& entry, StudyRow& row) {
+    placed_.reset();
+    StudyMemory found = memory_for_study(world_, dataset(entry), partition(entry), entry,
+                                         {.graph = settings_.graph,
+                                          .seed = settings_.seed,
+                                          .repetitions = settings_.effort.repetitions});
+    row.times = std::move(found.times);
+    const auto planned = static_cast<double>(found.planned);
+    const auto measured = static_cast<double>(found.measured);
+    row.entry.figures = {{"planned_bytes", planned}, {"measured_bytes", measured}};
+    if (planned > 0) row.ratio = measured / planned;
+  }
+
   // Returns the ms that the slowest rank takes for `work`, which all do at once.
   template <class Work>
   double time_once(const Work& work) {
@@ -254,13 +366,29 @@ class StudyEngine {
   const Dataset input_;
   std::map<ReorderMethod, std::optional<Dataset>> renumbered_;  // none: vertices keep their order
   std::map<std::pair<ReorderMethod, PartitionScheme>, Partition> partitions_;
-  std::unique_ptr<PlacedGraph> placed_;  // by the last entry
+  std::map<std::string, StudyEpochs> epochs_;  // by model
+  std::unique_ptr<PlacedGraph> placed_;        // by the last entry
 };
 
 // Work that is done once has no ratio to steps, unless the study asks for its share.
 bool has_ratio(const Study& study, const StudyRow& row) {
-  return study.ratio == StudyRatio::share || row.entry.part == StudyPart::step ||
-         row.entry.part == StudyPart::training;
+  static constexpr std::array kParts{StudyPart::step, StudyPart::training, StudyPart::rows,
+                                     StudyPart::reads};
+  return study.ratio == StudyRatio::share ||
+         std::ranges::find(kParts, row.entry.part) != kParts.end();
+}
+
+// Sets the ratios of rows to those that they refer to, where both were measured.
+void set_ratios(const Study& study, const std::string& first, std::vector<StudyRow>& rows) {
+  for (StudyRow& row : rows) {
+    const auto other =
+        std::ranges::find(rows, row.entry.of.empty() ? first : row.entry.of,
+                          [](const StudyRow& one) -> const std::string& { return one.entry.name; });
+    if (other == rows.end() || !has_ratio(study, row)) continue;
+    const double theirs = other->times.median(), mine = row.times.median();
+    const bool speedup = study.ratio == StudyRatio::speedup;
+    if ((speedup ? mine : theirs) > 0) row.ratio = speedup ? theirs / mine : mine / theirs;
+  }
 }
 
 }  // namespace
@@ -274,19 +402,13 @@ StudyResult run_study(World& world, const Study& study, const std::vector<StudyE
                      .rows = {},
                      .refused = {}};
   for (const StudyEntry& entry : entries) try {
+      require<DoesNotFitError>(entry.left_out.empty(), "{}", entry.left_out);
       result.rows.push_back(engine.measure(entry));
     } catch (const DoesNotFitError& error) {  // on all ranks
       result.refused.emplace_back(entry.name, error.what());
     }
   require<DoesNotFitError>(!result.rows.empty(), "{}", result.refused.front().second);
-  if (result.rows.front().entry.name != entries.front().name) return result;  // nothing to compare
-  const double first = result.rows.front().times.median();
-  for (StudyRow& row : result.rows) {
-    const double ms = row.times.median();
-    const bool speedup = study.ratio == StudyRatio::speedup;
-    if (has_ratio(study, row) && (speedup ? ms : first) > 0)
-      row.ratio = speedup ? first / ms : ms / first;
-  }
+  if (study.ratio != StudyRatio::planned) set_ratios(study, entries.front().name, result.rows);
   return result;
 }
 

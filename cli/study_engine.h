@@ -20,7 +20,7 @@ struct StudyRow {
   Times times;
   double error = 0;                     // of a step's result, relative
   std::uint64_t bytes = 0;              // that a step brings to rank 0
-  std::optional<double> ratio;          // none for work that is no part of a step
+  std::optional<double> ratio;          // none for work that is done once, or without the other
   std::vector<double> validation = {};  // of training: metric by epoch
 };
 

@@ -7,6 +7,7 @@
 
 #include "cli/heat_map.h"
 #include "cli/svg_file.h"
+#include "plait/base/memory.h"
 #include "plait/base/printable.h"
 
 namespace plait::cli {
@@ -18,9 +19,18 @@ std::string number(const std::optional<double>& value) {
 
 // The heading of ratios.
 std::string ratio_title(const StudyRun& run) {
-  const std::string& first = run.result.rows.front().entry.name;
-  return run.study.ratio == StudyRatio::speedup ? fmt::format("x as fast as {}", first)
-                                                : fmt::format("of {}", first);
+  const std::vector<StudyRow>& rows = run.result.rows;
+  if (run.study.ratio == StudyRatio::planned) return "measured bytes / planned bytes";
+  const bool one = std::ranges::all_of(rows, [](const StudyRow& r) { return r.entry.of.empty(); });
+  const std::string other = rows.front().entry.name + (one ? "" : ", or the row in brackets");
+  return run.study.ratio == StudyRatio::speedup ? fmt::format("x as fast as {}", other)
+                                                : fmt::format("of {}", other);
+}
+
+std::string_view to_string(StudyRatio ratio) {
+  return ratio == StudyRatio::speedup ? "speedup"
+         : ratio == StudyRatio::share ? "share"
+                                      : "planned";
 }
 
 // Returns the steps in which the time of renumbering comes back, if it does.
@@ -39,8 +49,10 @@ std::optional<double> steps_to_repay(const StudyRun& run, const StudyRow& row) {
 }
 
 std::string notes(const StudyRun& run, const StudyRow& row) {
-  std::string text;
-  for (const auto& [key, value] : row.entry.figures) text += fmt::format("  {} {:g}", key, value);
+  std::string text = row.entry.of.empty() ? "" : fmt::format("  ({})", row.entry.of);
+  for (const auto& [key, value] : row.entry.figures)
+    text += key.ends_with("_bytes") ? fmt::format("  {} {}", key, format_bytes(whole_bytes(value)))
+                                    : fmt::format("  {} {:g}", key, value);
   if (const auto steps = steps_to_repay(run, row))
     text += fmt::format("  repaid after {:.0f} steps", *steps);
   return text;
@@ -89,15 +101,25 @@ void print_text(const StudyRun& run) {
              run.study.claim);
   fmt::print("{} on {}, partition {}: {} vertices, {} edges\n", printable(result.graph), run.ranks,
              to_string(run.partition), result.vertices, result.edges);
-  fmt::print("{:<24} {:<10} {:>5} {:>10} {:>10} {:>10} {:>7} {:>7}\n", "way", "timed", "width",
+  fmt::print("{:<24} {:<11} {:>5} {:>10} {:>10} {:>10} {:>7} {:>7}\n", "way", "timed", "width",
              "median ms", "least", "most", "ratio", "paper");
   for (const StudyRow& row : result.rows)
-    fmt::print("{:<24} {:<10} {:>5} {:>10.4f} {:>10.4f} {:>10.4f} {:>7} {:>7}{}\n", row.entry.name,
+    fmt::print("{:<24} {:<11} {:>5} {:>10.4f} {:>10.4f} {:>10.4f} {:>7} {:>7}{}\n", row.entry.name,
                to_string(row.entry.part), row.entry.width, row.times.median(), row.times.least(),
                row.times.most(), number(row.ratio), number(row.entry.claim), notes(run, row));
   fmt::print("ratio: {}\n", ratio_title(run));
   for (const auto& [name, why] : result.refused) fmt::print("{} was left out: {}\n", name, why);
 }
+
+namespace {
+
+// The row that the ratio of this one refers to.
+json ratio_to(const StudyRun& run, const StudyRow& row) {
+  if (run.study.ratio == StudyRatio::planned || !row.ratio) return nullptr;
+  return row.entry.of.empty() ? run.result.rows.front().entry.name : row.entry.of;
+}
+
+}  // namespace
 
 json to_json(const StudyRun& run) {
   const auto optional = [](const std::optional<double>& value) {
@@ -117,6 +139,7 @@ json to_json(const StudyRun& run) {
                 {"error", row.error},
                 {"link_bytes", row.bytes},
                 {"ratio", optional(row.ratio)},
+                {"ratio_to", ratio_to(run, row)},
                 {"paper_ratio", optional(row.entry.claim)}};
     for (const auto& [key, value] : row.entry.figures) one[key] = value;
     if (row.entry.part == StudyPart::training) one["val_metric_by_epoch"] = row.validation;
@@ -135,22 +158,26 @@ json to_json(const StudyRun& run) {
           {"ranks", run.rank_count},
           {"device", run.device},
           {"partition", to_string(run.partition)},
-          {"ratio_is", run.study.ratio == StudyRatio::speedup ? "speedup" : "share"},
+          {"ratio_is", to_string(run.study.ratio)},
           {"rows", rows},
           {"does_not_fit", refused}};
 }
 
 std::string plot_of(const StudyRun& run) {
   if (!run.result.rows.front().entry.row.empty()) return draw_cells(run);
-  NamedBarPlot plot{
-      .title = title(run),
-      .x_title = fmt::format("ms (behind the times: ratio, {}; paper)", ratio_title(run)),
-      .bars = {}};
+  const bool memory = run.study.ratio == StudyRatio::planned;
+  const char* const unit = memory ? "MiB" : "ms";
+  NamedBarPlot plot{.title = title(run),
+                    .x_title = fmt::format("{} (behind the {}: ratio, {}; paper)", unit,
+                                           memory ? "bytes" : "times", ratio_title(run)),
+                    .bars = {}};
   for (const StudyRow& row : run.result.rows) {
-    std::string note = row.ratio ? fmt::format(" ms ({})", number(row.ratio)) : " ms";
+    std::string note =
+        row.ratio ? fmt::format(" {} ({})", unit, number(row.ratio)) : fmt::format(" {}", unit);
     if (row.entry.claim) note += fmt::format("; paper {}", number(row.entry.claim));
-    plot.bars.push_back(
-        {row.entry.name, row.times.median(), row.times.least(), row.times.most(), std::move(note)});
+    NamedBar bar{row.entry.name, row.times.median(), row.times.least(), row.times.most(), note};
+    if (memory) bar.value = bar.low = bar.high = row.entry.figures.back().second / (1 << 20);
+    plot.bars.push_back(std::move(bar));
   }
   return bars_file(plot);
 }
@@ -159,6 +186,9 @@ void print_studies() {
   for (const Study& study : studies())
     fmt::print("{:<23} {:<8} {}\n{:<32} {}: {}\n", study.name, study.needs_gpus ? "GPUs" : "any",
                study.question, "", study.paper, study.claim);
+  for (const StudyScript& script : study_scripts())
+    fmt::print("{:<23} {:<8} {}\n{:<32} {}: {}\n{:<32} {}\n", script.name, "script",
+               script.question, "", script.paper, script.claim, "", script.command);
 }
 
 json studies_to_json() {
@@ -170,7 +200,14 @@ json studies_to_json() {
                    {"claim", study.claim},
                    {"needs_gpus", study.needs_gpus},
                    {"least_ranks", study.least_ranks}});
-  return {{"studies", all}};
+  json scripts = json::array();
+  for (const StudyScript& script : study_scripts())
+    scripts.push_back({{"name", script.name},
+                       {"question", script.question},
+                       {"paper", script.paper},
+                       {"claim", script.claim},
+                       {"command", script.command}});
+  return {{"studies", all}, {"scripts", scripts}};
 }
 
 }  // namespace plait::cli

@@ -7,6 +7,8 @@
 #include <ranges>
 
 #include "plait/base/error.h"
+#include "plait/base/memory.h"
+#include "plait/kernels/cuda/get_module.h"
 #include "plait/plan/choose.h"
 #include "plait/plan/get_resources.h"
 
@@ -58,12 +60,28 @@ Entries interleaving(const StudyInput& in) {
           claimed(get_with("on", in, [](GetTuning& t) { t.interleave = true; }), 1.89)};
 }
 
+// Says why NVSHMEM's device functions cannot be measured; empty if they can.
+std::string why_without_nvshmem(DeviceTransport transport) {
+  if (transport != DeviceTransport::nvshmem)
+    return "NVSHMEM's device functions need --transport nvshmem";
+  return nvshmem_of_build().empty() ? "this build has none of NVSHMEM's device functions" : "";
+}
+
 Entries communication(const StudyInput& in) {
-  const auto read_by = [&](const char* name, ReadBy threads) {
-    return get_with(name, in, [=](GetTuning& t) { t.read_by = threads; });
+  const auto read = [&](const char* name, ReadBy threads, ReadWith with) {
+    return get_with(name, in, [=](GetTuning& t) { t.read_by = threads, t.read_with = with; });
   };
-  return {read_by("thread", ReadBy::thread), read_by("block", ReadBy::block),
-          read_by("warp", ReadBy::warp)};
+  constexpr auto kAddresses = ReadWith::addresses, kNvshmem = ReadWith::nvshmem;
+  Entries all{read("thread", ReadBy::thread, kAddresses),
+              read("block", ReadBy::block, kAddresses),
+              read("warp", ReadBy::warp, kAddresses),
+              read("nvshmem thread", ReadBy::thread, kNvshmem),
+              read("nvshmem block", ReadBy::block, kNvshmem),
+              read("nvshmem warp", ReadBy::warp, kNvshmem)};
+  for (StudyEntry& one : all)
+    if (one.options.route.get.read_with == kNvshmem)
+      one.left_out = why_without_nvshmem(in.route.transport);
+  return all;
 }
 
 Entries settings(const StudyInput& in) {
@@ -206,6 +224,94 @@ Entries sampling(const StudyInput& in) {
   return all;
 }
 
+Entries epochs(const StudyInput& in) {
+  struct Model {
+    const char* name;
+    std::optional<double> claim;  // of table V, ogbn-products
+  };
+  Entries all;
+  for (const Model& model :
+       {Model{"gcn", {}}, Model{"sage", 0.99 / 0.93}, Model{"gat", 3.28 / 0.93}}) {
+    const std::string name = model.name, in_turn = name + ", in turn";
+    const auto add = [&](std::string of_entry, StudyPart part, std::string of) {
+      all.push_back(part_of(std::move(of_entry), in, part));
+      all.back().of = std::move(of), all.back().model = name;
+    };
+    add(name, StudyPart::ahead, "");
+    all.back().claim = model.claim;
+    add(in_turn, StudyPart::in_turn, name);
+    add(name + ": sampling", StudyPart::sampling, in_turn);
+    add(name + ": gathering", StudyPart::gathering, in_turn);
+    add(name + ": computing", StudyPart::computing, in_turn);
+  }
+  return all;
+}
+
+StudyEntry gather_by(std::string name, const StudyInput& in, GatherWay way, StudyIds ids) {
+  StudyEntry made = part_of(std::move(name), in, StudyPart::rows);
+  made.gather = way, made.ids = ids;
+  return made;
+}
+
+Entries gathers(const StudyInput& in) {
+  return {gather_by("messages", in, GatherWay::messages, StudyIds::samples),
+          claimed(gather_by("reads", in, GatherWay::reads, StudyIds::samples), 2)};
+}
+
+// Rates of the links that WholeGraph's text tells of its figure 8, in GB/s per A100.
+Entries row_bytes(const StudyInput& in) {
+  constexpr double kLinkAt64 = 181, kLinkAbove = 230;
+  Entries all;
+  for (std::uint64_t bytes = 4; bytes <= 4096; bytes *= 2) {
+    all.push_back(
+        gather_by(fmt::format("{} bytes", bytes), in, GatherWay::reads, StudyIds::random));
+    all.back().width = bytes / sizeof(float);
+    if (bytes == 64) all.back().figures = {{"paper_link_gb_s", kLinkAt64}};
+    if (bytes > 64) all.back().figures = {{"paper_link_gb_s", kLinkAbove}};
+  }
+  return all;
+}
+
+// The paper's table has 8 GB to 128 GB over eight GPUs.
+Entries latency(const StudyInput& in) {
+  struct Size {
+    std::uint64_t bytes;
+    double claim;
+  };
+  constexpr std::uint64_t kMiB = 1 << 20, kGiB = 1 << 30;
+  const bool gpu = in.route.gpu;
+  Entries all;
+  for (const Size size : {Size{gpu ? 8 * kGiB : 64 * kMiB, 20.8 / 1.35},
+                          Size{gpu ? 16 * kGiB : 256 * kMiB, 29.6 / 1.37}}) {
+    const std::string bytes = format_bytes(size.bytes);
+    const std::string first = fmt::format("{}, {}", gpu ? "managed" : "own", bytes);
+    const auto add = [&](std::string name, ChainMemory memory) {
+      all.push_back(part_of(std::move(name), in, StudyPart::reads));
+      all.back().chain = memory, all.back().bytes = size.bytes, all.back().of = first;
+    };
+    add(first, gpu ? ChainMemory::managed : ChainMemory::own);
+    add(fmt::format("all ranks', {}", bytes), ChainMemory::ranks);
+    if (!gpu) continue;
+    all.back().claim = size.claim;
+    add(fmt::format("own, {}", bytes), ChainMemory::own);
+  }
+  return all;
+}
+
+Entries memory(const StudyInput& in) {
+  Entries all;
+  for (const auto& [name, component] :
+       {std::pair{in.route.gpu ? "structure" : "graph", StudyComponent::structure},
+        std::pair{"features", StudyComponent::features},
+        std::pair{"training", StudyComponent::training}}) {
+    all.push_back(part_of(name, in, StudyPart::memory));
+    all.back().component = component, all.back().model = "sage";
+  }
+  if (in.route.gpu) all[0].claim = 3.1 * 8 / 24;
+  all[1].claim = 6.7 * 8 / 53;
+  return all;
+}
+
 const std::array kStudies{
     Study{"neighbour-partitioning",
           "What do neighbour groups of 16 gain over whole rows?",
@@ -232,7 +338,7 @@ const std::array kStudies{
           true,
           2,
           StudyRatio::speedup,
-          {"--read-by"},
+          {"--read-by", "--read-with"},
           communication},
     Study{"settings",
           "Which ps, dist and wpb are the fastest?",
@@ -352,19 +458,90 @@ const std::array kStudies{
           {},
           sampling,
           true},
+    Study{"epochs",
+          "What do sampling, gathering and computing take of an epoch on samples?",
+          "WholeGraph, figure 9 and table V",
+          "sampling and gathering take much less than computing; gat 3.5 times as long as gcn",
+          false,
+          1,
+          StudyRatio::share,
+          {},
+          epochs,
+          true},
+    Study{"gathers",
+          "What do reads of other ranks' rows gain over messages?",
+          "WholeGraph, figure 10",
+          "more than twice as fast as NCCL",
+          false,
+          2,
+          StudyRatio::speedup,
+          {},
+          gathers},
+    Study{"row-bytes",
+          "How does the rate of gathers depend on the bytes of a row?",
+          "WholeGraph, figure 8",
+          "it doubles with the bytes up to 64, and is the link's from 128 on",
+          false,
+          2,
+          StudyRatio::speedup,
+          {"--width"},
+          row_bytes},
+    Study{"latency",
+          "How long does one read take, of unified memory and of other ranks' memory?",
+          "WholeGraph, table I",
+          "20.8 to 35.8 us of unified memory, 1.35 to 1.56 us of peers' memory",
+          false,
+          2,
+          StudyRatio::speedup,
+          {"--width"},
+          latency},
+    Study{"memory",
+          "How much memory do the parts of training on samples take?",
+          "WholeGraph, table IV",
+          "of 8 GPUs each: structure 3.1 GB, features 6.7 GB, training 20.4 GB",
+          false,
+          1,
+          StudyRatio::planned,
+          {},
+          memory,
+          true},
 };
 
-constexpr std::array<std::string_view, 12> kParts{"step",     "link",       "sum",      "waiting",
-                                                  "fetching", "summing",    "ordering", "partition",
-                                                  "placing",  "first step", "epoch",    "training"};
+constexpr std::array kScripts{
+    StudyScript{"accuracy", "Is training on samples as accurate as by PyTorch Geometric?",
+                "WholeGraph, figure 7 and table III",
+                "validation accuracy by epoch is that of DGL, and the last one that of PyG",
+                "PYTHONPATH=build/python python bench/nn/sampled_accuracy.py GRAPH.plait"},
+    StudyScript{"layers", "What do Plait's layers gain over PyTorch Geometric's on Plait's store?",
+                "WholeGraph, figure 11", "an epoch is up to 2.43 times as fast",
+                "PYTHONPATH=build/python python bench/nn/store_layers.py GRAPH.plait"},
+    StudyScript{"busy", "Which share of the time is a GPU busy?", "WholeGraph, figure 12",
+                "95% and more", "scripts/gpu-busy GPUS"},
+    StudyScript{"scaling", "How does an epoch on samples scale with ranks or GPUs?",
+                "WholeGraph, figure 13", "close to linear, over nodes of eight GPUs",
+                "python bench/nn/scaling.py [GRAPH.plait] --gpus 1 2 4"},
+    StudyScript{"embeddings", "What do sharded embedding tables gain over collectives?",
+                "MGG, table 4", "lookups are 2.64 times as fast as by NCCL",
+                "torchrun --nproc-per-node N bench/nn/embedding_bags.py"},
+};
+
+constexpr std::array<std::string_view, 20> kParts{
+    "step",      "link",      "sum",        "waiting", "fetching",    "summing", "ordering",
+    "partition", "placing",   "first step", "epoch",   "training",    "ahead",   "in turn",
+    "sampling",  "gathering", "computing",  "rows",    "1,000 reads", "memory"};
 
 }  // namespace
 
 std::string_view to_string(StudyPart part) { return kParts[static_cast<std::size_t>(part)]; }
 
 std::span<const Study> studies() { return kStudies; }
+std::span<const StudyScript> study_scripts() { return kScripts; }
 
 const Study& study_of(std::string_view name) {
+  const auto* const script = std::ranges::find(kScripts, name, &StudyScript::name);
+  if (script != kScripts.end())
+    throw UsageError(fmt::format("study {} is a script; run {} in the folder of the sources", name,
+                                 script->command));
   const auto* const found = std::ranges::find(kStudies, name, &Study::name);
   require<UsageError>(found != kStudies.end(), "study '{}' is not one of {}", name,
                       fmt::join(kStudies | std::views::transform(&Study::name), ", "));

@@ -12,6 +12,8 @@
 
 #include "plait/aggregate/cuda/rival_bench.h"
 #include "plait/exchange/options.h"
+#include "plait/exchange/read_chain.h"
+#include "plait/nn/bench/gather_bench.h"
 #include "plait/nn/config.h"
 #include "plait/reorder/reorder.h"
 
@@ -31,8 +33,25 @@ enum class StudyPart {
   first_step,  // on GPUs: the first step, less a later one: neighbour groups and memory for sums
   epoch,       // a step of training: GCN of two layers, 16 wide, with made features and labels
   training,    // an epoch of training for accuracy (study_training.h)
+  ahead,       // an epoch on samples (StudyEpochs),
+  in_turn,     //   one whose batches are prepared in turn,
+  sampling,    //   and its parts
+  gathering,
+  computing,
+  rows,    // a gather of rows from a table over ranks (nn/bench/gather_bench.h)
+  reads,   // 1,000 reads, each at the place that the one before tells (exchange/read_chain.h)
+  memory,  // taking a component's memory (study_memory.h)
 };
 std::string_view to_string(StudyPart part);
+
+// The ids of the rows that are gathered.
+enum class StudyIds {
+  samples,  // vertices of a batch of samples; the table has a row per vertex
+  random,   // uniform, of a table of 1 GiB per GPU or 64 MiB per rank; results take a quarter of it
+};
+
+// A part of what training on samples keeps.
+enum class StudyComponent { structure, features, training };
 
 // One measurement.
 struct StudyEntry {
@@ -47,6 +66,14 @@ struct StudyEntry {
   // Numbers beside the times, by their keys in JSON.
   std::vector<std::pair<std::string, double>> figures = {};
   std::string row = {}, column = {};  // the cell of a heat map; empty: a bar
+  std::string left_out = {};          // why this is not measured; empty: it is
+  std::string of = {};                // the entry that its ratio refers to; empty: the first one
+  std::string model = {};             // that is trained
+  std::optional<GatherWay> gather = {};
+  StudyIds ids = StudyIds::samples;
+  std::optional<ChainMemory> chain = {};
+  std::uint64_t bytes = 0;  // of the memory that is read
+  std::optional<StudyComponent> component = {};
 };
 
 // The settings of a study, from which its entries are made.
@@ -56,10 +83,11 @@ struct StudyInput {
   int ranks = 1;
 };
 
-// The ratio of an entry's time and the time of the study's first entry.
+// The ratio of an entry, to the one that it refers to.
 enum class StudyRatio {
-  speedup,  // the first one's time divided by this one's
-  share,    // this one's time divided by the first one's
+  speedup,  // the other one's time divided by this one's
+  share,    // this one's time divided by the other one's
+  planned,  // measured bytes divided by planned ones
 };
 
 struct Study {
@@ -77,9 +105,16 @@ struct Study {
   bool trains = false;  // the graph needs features and labels
 };
 
-// Returns all studies.
+// A comparison that a script makes, as it needs Python or several runs.
+struct StudyScript {
+  std::string_view name, question, paper, claim;
+  std::string_view command;  // from the root of the sources
+};
+
+// Returns all studies, and all scripts.
 std::span<const Study> studies();
-// Throws a UsageError that lists all names.
+std::span<const StudyScript> study_scripts();
+// Throws a UsageError that lists all names, or, for the name of a script, tells its command.
 const Study& study_of(std::string_view name);
 
 }  // namespace plait::cli

@@ -4,7 +4,11 @@
 #include <atomic>
 #include <cmath>
 
+#include "plait/base/gpu.h"
+#include "plait/base/profile.h"
+#include "plait/nn/training/sample_maker.h"
 #include "plait/nn/training/train.h"
+#include "plait/world/gather.h"
 
 namespace plait::cli {
 namespace {
@@ -65,6 +69,95 @@ StudyTraining train_for_study(World& world, const Dataset& dataset, const Partit
                    {"test_deviation", deviation_of(test)},
                    {"val_metric", mean_of(validation)},
                    {"epochs_to_best", mean_of(best)}};
+  return found;
+}
+
+TrainConfig sampled_config(const StudyEntry& entry, std::uint64_t seed) {
+  constexpr int kLayers = 3;
+  constexpr std::int64_t kFanout = 30, kHeads = 4;
+  const ModelDefaults& defaults = model_defaults(entry.model);
+  TrainConfig config{.model = default_model(entry.model),
+                     .learning_rate = defaults.learning_rate,
+                     .weight_decay = defaults.weight_decay,
+                     .folds = {.count = kFolds},
+                     .sampled = SampledTraining{.fanouts = {kFanout, kFanout, kFanout}},
+                     .route = entry.options.route};
+  config.model.layers = kLayers, config.model.seed = seed;
+  config.model.hidden = static_cast<std::int64_t>(entry.width);
+  if (config.model.heads > 1) config.model.heads = config.model.hidden % kHeads == 0 ? kHeads : 1;
+  return config;
+}
+
+namespace {
+
+// Takes one more epoch. Returns its ms on this rank: a stop that is asked for after an epoch comes
+// before the next one's first step.
+double one_epoch(Trainer& trainer) {
+  std::atomic<bool> stop{false};
+  double ms = 0;
+  const auto note = [&](const EpochResult& epoch) {
+    ms = epoch.milliseconds;
+    stop = true;
+  };
+  trainer.run(note, stop);
+  return ms;
+}
+
+// Returns the ms of all phases of this name.
+double ms_of(const Profile& profile, std::string_view name) {
+  double ms = 0;
+  for (const PhaseTotal& phase : profile.phases)
+    if (phase.name == name) ms += static_cast<double>(phase.ns) / 1e6;
+  return ms;
+}
+
+Profile profile_of_epoch(Trainer& trainer) {
+  start_profile({});
+  try {
+    one_epoch(trainer);
+  } catch (...) {
+    end_profile();
+    throw;
+  }
+  return end_profile();
+}
+
+void sort_all(StudyEpochs& epochs) {
+  for (Times* times :
+       {&epochs.ahead, &epochs.in_turn, &epochs.sampling, &epochs.gathering, &epochs.computing})
+    std::ranges::sort(times->ms);
+}
+
+}  // namespace
+
+StudyEpochs time_sampled_epochs(World& world, const Dataset& dataset, const Partition& partition,
+                                const TrainConfig& given, int repetitions) {
+  TrainConfig config = given;
+  config.epochs = 2 * repetitions + 2;  // one more than are taken
+  StudyEpochs found;
+  const auto add = [&](Times& times, double mine) {
+    times.ms.push_back(largest_of_all(world, mine));
+  };
+  {
+    Trainer trainer(world, dataset, partition, config);
+    one_epoch(trainer);  // warms up
+    for (int r = 0; r < repetitions; ++r) add(found.ahead, one_epoch(trainer));
+  }
+  config.sampled->prefetch = 0;
+  if (config.route.gpu) settle_phases_by(wait_for_gpu);
+  Trainer trainer(world, dataset, partition, config);
+  one_epoch(trainer);
+  for (int r = 0; r < repetitions; ++r) {
+    const double all = one_epoch(trainer);
+    const Profile profile = profile_of_epoch(trainer);
+    const double sampling = ms_of(profile, SampleMaker::kSampling);
+    const double gathering = ms_of(profile, SampleMaker::kGathering);
+    add(found.in_turn, all);
+    add(found.sampling, sampling);
+    add(found.gathering, gathering);
+    add(found.computing, std::max(all - sampling - gathering, 0.0));
+  }
+  sort_all(found);
   return found;
 }
 

@@ -1,4 +1,4 @@
-// Trains, for studies that compare accuracies.
+// Trains, for studies that compare accuracies and times of training.
 #pragma once
 
 #include <string>
@@ -8,6 +8,7 @@
 #include "cli/study_table.h"
 #include "plait/aggregate/bench.h"
 #include "plait/graph/dataset.h"
+#include "plait/nn/config.h"
 #include "plait/partition/partition.h"
 #include "plait/world/world.h"
 
@@ -26,5 +27,22 @@ struct StudyTraining {
 // counts. Returns the result on all ranks. Throws as Trainer does.
 StudyTraining train_for_study(World& world, const Dataset& dataset, const Partition& partition,
                               const StudyEntry& entry, std::uint64_t seed, int runs);
+
+// Returns the settings of WholeGraph's training (section IV-A): entry.model of three layers,
+// entry.width wide (gat: of four heads, if they divide it), on batches of 512 examples per rank
+// whose vertices have up to 30 neighbours per hop. Half of the labelled vertices train.
+TrainConfig sampled_config(const StudyEntry& entry, std::uint64_t seed);
+
+// The ms of epochs by these settings, of the slowest rank of each repetition.
+struct StudyEpochs {
+  Times ahead;    // batches are prepared while others are computed
+  Times in_turn;  // each is prepared before it is computed, of which these are parts:
+  Times sampling, gathering, computing;
+};
+// Collective. The parts that prepare batches are those of a profile, which waits for the GPU where
+// they begin and end; the epoch in turn has no profile, and computing is the rest of it. Returns
+// the result on all ranks. Throws as Trainer does.
+StudyEpochs time_sampled_epochs(World& world, const Dataset& dataset, const Partition& partition,
+                                const TrainConfig& config, int repetitions);
 
 }  // namespace plait::cli

@@ -40,6 +40,9 @@ std::uint64_t gpu_used_memory();
 using GpuId = std::array<char, 16>;
 // Returns the identity of the current GPU.
 GpuId current_gpu_id();
+// Returns the number, in this process, of the GPU of this identity; -1 if this process does not see
+// it.
+int gpu_of(const GpuId& id);
 // Returns the product name of the current GPU.
 std::string current_gpu_name();
 // Tells whether kernels on the current GPU can read and write the memory of the other one; true

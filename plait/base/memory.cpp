@@ -55,6 +55,10 @@ std::uint64_t available_memory() { return std::min(meminfo_available(), cgroup_a
 
 std::uint64_t held_memory() { return read_kibibytes("/proc/self/status", "RssAnon:").value_or(0); }
 
+std::uint64_t held_shared_memory() {
+  return read_kibibytes("/proc/self/status", "RssShmem:").value_or(0);
+}
+
 // getrusage() would also count the memory of the process before exec().
 std::uint64_t peak_memory() { return read_kibibytes("/proc/self/status", "VmHWM:").value_or(0); }
 

@@ -13,6 +13,8 @@ std::uint64_t available_memory();
 
 // Returns the bytes that this process holds now and that no file backs.
 std::uint64_t held_memory();
+// Returns the bytes of shared memory that this process has touched.
+std::uint64_t held_shared_memory();
 
 // Returns the most bytes of memory that this process has had so far: resident, mapped files
 // included.

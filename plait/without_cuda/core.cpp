@@ -4,12 +4,15 @@
 #include "plait/base/gpu.h"
 #include "plait/kernels/cuda/dropout.h"
 #include "plait/kernels/cuda/edge_values.h"
+#include "plait/kernels/cuda/get_module.h"
 #include "plait/kernels/cuda/sparse.h"
 #include "plait/kernels/word_hash.h"
 #include "plait/reorder/cuda/community_order.h"
 #include "plait/sample/cuda/columns.h"
+#include "plait/sample/cuda/eligible_edges.h"
 #include "plait/sample/cuda/layer_edges.h"
 #include "plait/sample/cuda/neighbours.h"
+#include "plait/sample/cuda/non_edges.h"
 #include "plait/sample/cuda/walks.h"
 #include "plait/store/cuda/count_ids.h"
 #include "plait/store/cuda/distinct_rows.h"
@@ -31,6 +34,7 @@ int current_gpu() { return 0; }
 std::uint64_t gpu_free_memory(std::uint64_t) { return 0; }
 std::uint64_t gpu_used_memory() { return 0; }
 GpuId current_gpu_id() { return {}; }
+int gpu_of(const GpuId&) { return -1; }
 std::string current_gpu_name() { return {}; }
 bool gpu_reaches(const GpuId&) { return true; }
 std::string gpu_kernel_fault(int) { return "this build has no GPU engine"; }
@@ -39,6 +43,10 @@ void set_gpu_cache_release(void (*)()) {}
 void wait_for_gpu() {}
 
 // --- kernels ---
+
+std::span<const std::byte> get_module_image() { return {}; }
+std::string_view nvshmem_of_build() { return {}; }
+void require_get_module() { use_gpu(0); }
 
 void gpu_drop_rows(const DropoutStep&, const DropoutRows&, void*) { use_gpu(0); }
 void gpu_drop_relu_gradient(const DropReluGradient&, void*) { use_gpu(0); }
@@ -125,7 +133,10 @@ GpuNeighbourSampler::GpuNeighbourSampler(const GpuCsr&, SampleSettings, const Gp
   use_gpu(0);
 }
 void GpuNeighbourSampler::enqueue(std::span<const std::uint64_t>, std::uint64_t, GpuSampleBuffers&,
-                                  void*, std::span<const std::int64_t>) const {}
+                                  void*, std::span<const std::int64_t>, std::uint32_t) const {}
+void GpuNeighbourSampler::enqueue(const GpuSeeds&, std::uint64_t, GpuSampleBuffers&, void*) const {}
+void GpuNeighbourSampler::enqueue_hop(std::size_t, std::span<const std::uint64_t>, std::uint64_t,
+                                      GpuSampleBuffers&, void*) const {}
 const GpuSample& GpuNeighbourSampler::wait(GpuSampleBuffers& buffers) const {
   return buffers.memory().sample;
 }
@@ -134,6 +145,18 @@ Sample to_host(const GpuSample&) { return {}; }
 
 void gpu_write_columns(const GpuSample&, const SampleColumns&, void*) { use_gpu(0); }
 void gpu_layer_edges(const LayerEdges&, void*) { use_gpu(0); }
+void gpu_eligible_edges(const GpuCsr&, const GpuSampleValues&, const GpuHopByValues&,
+                        const EligibleArrays&, void*) {
+  use_gpu(0);
+}
+
+struct GpuNonEdges::Arrays {};
+
+GpuNonEdges::GpuNonEdges(const NonEdges&) { use_gpu(0); }
+GpuNonEdges::~GpuNonEdges() = default;
+void GpuNonEdges::draw(const Draw&, std::uint64_t*, std::uint64_t*, void*) const {}
+void GpuNonEdges::draw_columns(const std::uint64_t*, std::uint64_t, std::uint64_t, std::uint64_t*,
+                               void*) const {}
 
 struct GpuRandomWalks::State {};
 

@@ -6,6 +6,7 @@
 #include "plait/base/gpu.h"
 #include "plait/exchange/cuda/all_reduce.h"
 #include "plait/exchange/cuda/machine_rates.h"
+#include "plait/exchange/cuda/read_chain.h"
 #include "plait/store/sharded/cuda/gpu_array.h"
 #include "plait/store/sharded/cuda/gpu_embeddings.h"
 #include "plait/store/sharded/cuda/gpu_table.h"
@@ -22,6 +23,11 @@ std::unique_ptr<GpuAllReduce> make_gpu_all_reduce(World&, void*) {
 }
 
 MachineRates measure_gpu_rates(World&) {
+  use_gpu(0);  // throws
+  return {};
+}
+
+std::vector<double> time_gpu_read_chain(World&, const ChainQuestion&) {
   use_gpu(0);  // throws
   return {};
 }

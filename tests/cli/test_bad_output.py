@@ -163,11 +163,15 @@ def test_scores_that_cannot_be_written(plait, tmp_path, communities, ranks):
 
 
 @pytest.mark.parametrize("command", [["train", "--epochs", 2, "--json"], ["info"],
-                                     ["train", "--epochs", 2, "--ranks", 2]])
+                                     ["train", "--epochs", 2, "--ranks", 2], ["info", "--json"],
+                                     ["partition", "--ranks", 64, "--json"],
+                                     ["train", "--epochs", 2, "--ranks", 2, "--json"],
+                                     ["train", "--epochs", 2, "--json", "--profile"]])
 def test_results_that_stdout_does_not_take(plait, communities, command):
+    """The line gives the reason, however long the result is."""
     with open("/dev/full", "w") as full:
         plait.fails(FAILED, command[0], communities, *command[1:], stdout=full,
-                    names=["cannot be written to stdout"])
+                    names=["cannot be written to stdout: No space left on device"])
 
 
 @pytest.mark.parametrize("closed", [[1], [0, 1, 2], [0, 1]])

@@ -1,10 +1,11 @@
 """plait doctor --measure: what it measures, prints and keeps."""
 
 import json
+import os
 
 import pytest
 
-from program import FAILED, USAGE, environment
+from program import FAILED, RIGHT, USAGE, environment
 
 ROWS = [32, 64, 128, 256, 512, 1024, 2048, 4096]
 
@@ -40,6 +41,15 @@ def test_measures_and_keeps(plait, communities, tmp_path, ranks):
 def test_nothing_is_kept_if_the_folder_is_empty(plait):
     result = plait.ok("doctor", "--measure", env=environment(PLAIT_MACHINES=""))
     assert "not kept, as there is no folder" in result.out and result.err == ""
+
+
+def test_warns_of_more_ranks_than_cores(plait):
+    env, cores = environment(PLAIT_MACHINES=""), len(os.sched_getaffinity(0))
+    measure = ("doctor", "--measure", "--ranks", cores + 1)
+    told = plait(*measure, "--json", env=env)
+    assert told.code == RIGHT and len(told.lines) == 1, told
+    assert told.err.startswith(f"plait: warning: {cores + 1} ranks share {cores} processor"), told
+    plait.ok(*measure, "--quiet", env=env)
 
 
 def test_mistakes(plait, tmp_path):

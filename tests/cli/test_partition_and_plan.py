@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from philox import philox_words
-from program import DOES_NOT_FIT, environment
+from program import DOES_NOT_FIT, USAGE, environment
 from random_graphs import random_graphs, write_scipy
 
 WIDTH = 12
@@ -85,6 +85,65 @@ def test_text_of_partition(plait, communities):
     for scheme in SCHEMES:
         assert f"\n{scheme}: cut " in "\n" + out
     assert len(out.splitlines()) == len(SCHEMES) * (1 + 1 + 3)
+
+
+def predictions(result):
+    return {(s["scheme"], p["strategy"], p["width"]): p["ms"] for s in result["schemes"] for p in s["predicted"]}
+
+
+def test_predictions_of_one_gpu(plait, communities):
+    """Of one GPU all ways are one pass, by the constants of plait/plan/machine.h."""
+    result = plait.json("partition", communities, "--gpus", 1, "--partition", "edges", "--predict", "64,100")
+    assert result["machine"] == "H200"
+    for (_, strategy, width), ms in predictions(result).items():
+        row, slices = 4 * width, -(-4 * width // 256)
+        seconds = 7.5e-6 + 6000 * (1.6e-12 * slices + row / 15.6e12) + 600 * (1.13e-10 * slices + row / 8e12)
+        assert ms == pytest.approx(1e3 * seconds) or strategy == "partial" and ms >= 1e3 * seconds, strategy
+
+
+def test_predictions_are_those_that_plans_go_by(plait, communities, tmp_path):
+    """Also for more GPUs than there are, and with the constants of another machine."""
+    (tmp_path / "slow.json").write_text('{"name": "slow", "link": 1e9}')
+    env = environment(PLAIT_MACHINE=str(tmp_path / "slow.json"))
+    for gpus, width, settings in ((4, 16, {}), (8, 100, {}), (8, 100, {"env": env})):
+        result = plait.json("partition", communities, "--gpus", gpus, "--predict", f"{width},1000", **settings)
+        found = predictions(result)
+        assert len(found) == len(SCHEMES) * 5 * 2 and min(found.values()) > 0
+        assert result["machine"] == ("slow" if settings else "H200")
+        told = plait("plan", communities, "--gpus", gpus, "--width", width, "--explain", **settings).err
+        ways = [line.split() for line in told.splitlines() if line.endswith(" ms")]
+        assert len(ways) == 4, told  # two strategies on two partitions
+        for _, _, strategy, _, partition, ms, _ in ways:
+            assert found[partition, strategy.strip(","), width] == pytest.approx(float(ms), abs=6e-4)
+        for chosen in result["chosen"]:
+            assert found[chosen["partition"], chosen["strategy"], chosen["width"]] <= \
+                found["edges", "pipelined", chosen["width"]]
+    text = plait.ok("partition", communities, "--gpus", 8, "--predict", 16).out
+    assert text.count("\nclusters   ") == 5 and "\nwidth 16: " in text
+
+
+def test_predictions_of_ranks(plait, communities, tmp_path):
+    """On the CPU they take measured rates, and are those of plait tune."""
+    run = ("partition", communities, "--ranks", 2, "--predict", "8,32")
+    result = plait.json(*run)
+    assert predictions(result) == {} and result["machine"] is None
+    assert result["chosen"] == [{"width": w, "partition": "edges", "strategy": "bulk"} for w in (8, 32)]
+    env = environment(PLAIT_MACHINES=str(tmp_path / "machines"))
+    plait.ok("doctor", "--measure", "--ranks", 2, env=env)
+    found = predictions(plait.json(*run, env=env))
+    rows = plait.json("tune", communities, "--ranks", 2, "--widths", "8,32", "--repetitions", 1, "--dry-run",
+                      env=env)["rows"]
+    assert len(rows) == 3 * 3 * 2
+    for row in rows:
+        assert found[row["partition"], row["strategy"], row["width"]] == pytest.approx(row["predicted_ms"])
+
+
+def test_mistakes_of_predictions(plait, communities):
+    run = ("partition", communities, "--predict")
+    plait.fails(USAGE, *run, "16,x", names=["--predict", "Value x"])
+    plait.fails(USAGE, *run, 0, names=["--predict"])
+    plait.fails(USAGE, *run, 16, "--gpus", 33, names=["--gpus", "32"])
+    plait.fails(USAGE, *run, 16, "--gpus", 2, "--ranks", 2, names=["--gpus", "--ranks"])
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
@@ -215,6 +274,52 @@ def test_plan_of_a_store_on_the_cpu(plait, communities):
                   ["--explain"], ["--hot-rows", 5], ["--structure", "sharded"]):
         assert plait("plan", communities, "--store", *wrong).code == 2, wrong
     assert plait("plan", communities, "--dtype", "int8", "--width", 8).code == 2
+
+
+def embedding_bytes(plan):
+    return {a["name"]: a["bytes"] for a in plan["arrays"]}
+
+
+@pytest.mark.parametrize("dtype,size", [("fp32", 4), ("bf16", 2), ("fp16", 2)])
+@pytest.mark.parametrize("optimizer,states", [("sgd", 0), ("adagrad", 1), ("adam", 2)])
+def test_plan_of_embedding_tables(plait, dtype, size, optimizer, states):
+    """Rows of every split over three ranks, by arithmetic."""
+    options = ["plan", "--store", "--embeddings", "1000,30,7", "--width", 48, "--ranks", 3, "--dtype", dtype,
+               "--optimizer", optimizer, "--samples", 10, "--ids", "2,1,0.5"]
+    all_rows = 1037
+    for split, rows in (("replicated", [all_rows] * 3), ("columns", [all_rows / 3] * 3), ("table", [1000, 30, 7])):
+        plan = plait.json(*options, "--split", split)
+        arrays = embedding_bytes(plan)
+        assert arrays["rows"] == [n * 48 * size for n in rows], split
+        assert arrays["states of the optimiser"] == [n * 48 * 4 * states for n in rows], split
+        assert plan["fits"] is True and plan["total"] == sum(sum(bytes) for bytes in arrays.values())
+    assert plan["embeddings"] == {
+        "dtype": dtype, "optimizer": optimizer, "samples": 10,
+        "tables": [{"rows": n, "ids": ids, "split": "table", "rank": t}
+                   for t, (n, ids) in enumerate(((1000, 2), (30, 1), (7, 0.5)))]}
+    by_rows = embedding_bytes(plait.json(*options, "--split", "rows"))
+    assert sum(by_rows["rows"]) == all_rows * 48 * size and max(by_rows["rows"]) <= (334 + 10 + 3) * 48 * size
+    # A rank of the replicated tables names at most 20, 10 and 5 rows in a step.
+    replicated = embedding_bytes(plait.json(*options, "--split", "replicated"))
+    of_row = 48 * 4 + 8 + (48 * size if size < 4 else 0)
+    assert replicated["gradients of a step"] == [35 * of_row] * 3
+
+
+def test_plan_of_embedding_tables_that_are_chosen_or_do_not_fit(plait):
+    options = ["plan", "--store", "--embeddings", "1000000,30", "--width", 64, "--ranks", 2]
+    chosen = plait.json(*options)
+    assert [t["split"] for t in chosen["embeddings"]["tables"]] == ["rows", "replicated"]
+    text = plait(*options)
+    assert text.code == 0 and "table 0: 1000000 rows, split rows" in text.out and "states of the optimiser" in text.out
+    large = plait("plan", "--store", "--embeddings", "4000000000,4000000000", "--width", 4096, "--json")
+    assert large.code == DOES_NOT_FIT and large.json["fits"] is False
+    assert large.json["total"] > 2 * 4 * 10**9 * 4096 * 8 and "states of the optimiser" in large.err and "is free" in large.err
+    for wrong in (["--dtype", "int8"], ["--ids", "1"], ["--ids=-1,2"], ["--split", "cells"], ["--optimizer", "lion"],
+                  ["--samples", 0], ["--place", "host"], ["--hot-rows", 5], ["graph.plait"]):
+        assert plait(*options, *wrong).code == 2, wrong
+    for wrong in (["--store", "--embeddings", "5"], ["--embeddings", "5", "--width", 4], ["--store", "--split", "rows"],
+                  ["--store", "--width", 4], ["--store", "--embeddings", "5000000000", "--width", 4]):
+        assert plait("plan", *wrong).code == 2, wrong
 
 
 def test_plan_of_a_store_of_a_graph_that_every_rank_reads_into_memory(plait, tmp_path):

@@ -101,6 +101,23 @@ def test_aggregate(plait, tmp_path, communities, x, ranks):
         assert "bytes_per_second" not in phases["aggregate/sum"]
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("options", [(), ("--cooperative",)])
+def test_batches_in_turn(plait, communities, ranks, options):
+    """The thread that computes prepares batches, so that the profile has their parts."""
+    run = ["train", communities, "--model", "sage", "--epochs", EPOCHS, "--ranks", ranks, "--sampled", "--batch", 20,
+           *options]
+    timed = plait.json(*run, "--prefetch", 0, "--profile")
+    assert timed["loss"] == plait.json(*run)["loss"]
+    check_sums(timed, ranks)
+    phases, _ = profile_of(timed)
+    steps = phases["epoch/prepare a batch"]["calls"]
+    assert steps[0] > EPOCHS and steps == phases["epoch/forward"]["calls"]
+    assert phases["epoch/prepare a batch/gather features"]["calls"] == steps
+    assert phases["epoch/prepare a batch/sample neighbours"]["calls"] == [2 * number for number in steps]
+    assert "epoch/wait for a batch" not in phases
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_train(plait, tmp_path, communities, ranks):
     run = ["train", communities, "--epochs", EPOCHS, "--ranks", ranks]

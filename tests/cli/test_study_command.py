@@ -1,11 +1,13 @@
 """plait study: the studies that run on CPU ranks, their numbers, plots, and what is refused."""
 
+import pathlib
 import xml.etree.ElementTree
 
 import pytest
 
 from program import DOES_NOT_FIT, USAGE, environment
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 NO_GPU = environment(CUDA_VISIBLE_DEVICES="")
 ONCE = ("--repetitions", 1)
 TINY = ("--like", "cora", "--scale", 0.2, "--width", 9)
@@ -18,39 +20,53 @@ ROWS = {
     "renumbering": ["none", "degree", "rcm", "communities", "communities: cost"],
     "hidden-width": [f"width {w}" for w in (16, 32, 64, 128, 256, 512)],
     "sampling": ["whole graph", *(f"fan-outs {k}, {k}" for k in (2, 5, 10, 20)), "batches, all edges"],
+    "epochs": [f"{model}{part}" for model in ("gcn", "sage", "gat")
+               for part in ("", ", in turn", ": sampling", ": gathering", ": computing")],
+    "gathers": ["messages", "reads"],
+    "row-bytes": [f"{2**k} bytes" for k in range(2, 13)],
+    "latency": [f"{whose}, {size}" for size in ("64.0 MiB", "256.0 MiB") for whose in ("own", "all ranks'")],
+    "memory": ["graph", "features", "training"],
 }
+ONE_RANK = {"preprocessing", "renumbering", "hidden-width", "sampling", "epochs", "memory"}
+OWN_WIDTHS = {"hidden-width", "row-bytes", "latency"}
+SCRIPTS = {"accuracy", "layers", "busy", "scaling", "embeddings"}
 GPU_STUDIES = {"neighbour-partitioning", "interleaving", "communication", "settings", "uvm", "put",
                "group-size", "dimension-workers", "atomics", "occupancy"}
 
 
 def check_numbers(found):
     """Times are in order, and ratios are those of the medians."""
-    first = found["rows"][0]["median_ms"]
+    median = {row["name"]: row["median_ms"] for row in found["rows"]}
     for row in found["rows"]:
         assert 0 <= row["least_ms"] <= row["median_ms"] <= row["most_ms"], row
         assert 0 <= row["error"] < 1e-5
         if row["timed"] == "step":
             assert row["median_ms"] > 0
-        if row["ratio"] is not None and row["median_ms"] > 0:
-            share = row["median_ms"] / first
+        if found["ratio_is"] == "planned":
+            planned = row["planned_bytes"]
+            assert row["ratio"] == (pytest.approx(row["measured_bytes"] / planned) if planned > 0 else None)
+        elif row["ratio"] is not None and row["median_ms"] > 0:
+            share = row["median_ms"] / median[row["ratio_to"]]
             wanted = share if found["ratio_is"] == "share" else 1 / share
             assert row["ratio"] == pytest.approx(wanted, rel=1e-9)
-    assert found["rows"][0]["ratio"] == 1
+    if found["ratio_is"] != "planned":
+        assert found["rows"][0]["ratio"] == 1
     assert found["does_not_fit"] == []
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_studies_on_cpu_ranks(plait, communities, name):
-    width = () if name == "hidden-width" else ("--width", 9)
+    width = () if name in OWN_WIDTHS else ("--width", 9)
     found = plait.json("study", name, communities, *width, "--repetitions", 3)
     assert [row["name"] for row in found["rows"]] == ROWS[name]
-    ranks = 1 if name in ("preprocessing", "renumbering", "hidden-width", "sampling") else 2
+    ranks = 1 if name in ONE_RANK else 2
     assert (found["study"], found["ranks"], found["device"]) == (name, ranks, "cpu")
     assert (found["vertices"], found["edges"], found["partition"]) == (600, 6000, "edges")
     assert all(row["repetitions"] == 3 for row in found["rows"] if row["timed"] == "step")
     check_numbers(found)
     widths = [row["width"] for row in found["rows"]]
-    assert widths == ([16, 32, 64, 128, 256, 512] if name == "hidden-width" else [9] * len(widths))
+    own = {"hidden-width": [16 << k for k in range(6)], "row-bytes": [1 << k for k in range(11)], "latency": [64] * 4}
+    assert widths == own.get(name, [9] * len(widths))
 
 
 def test_made_graphs_ranks_and_text(plait):
@@ -107,10 +123,58 @@ def test_sampling_trains_as_plait_train_does(plait, communities, ranks):
         assert row["val_metric_by_epoch"] == pytest.approx([sum(pair) / 2 for pair in curves])
 
 
-def test_sampling_needs_labels(plait, tmp_path):
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_parts_of_an_epoch_add_up(plait, communities, ranks):
+    found = plait.json("study", "epochs", communities, "--width", 8, *ONCE, "--ranks", ranks)
+    rows = {row["name"]: row for row in found["rows"]}
+    for model in ("gcn", "sage", "gat"):
+        whole, *parts = (rows[model + part]["median_ms"] for part in (", in turn", ": sampling", ": gathering", ": computing"))
+        assert min(parts[:2]) > 0
+        # Parts are of the slowest rank each, so that they add up to more on several; and computing is 0 if preparing took
+        # longer under the profile than the whole epoch without it.
+        assert sum(parts) >= whole * (1 - 1e-9)
+        if ranks == 1 and parts[2] > 0:
+            assert sum(parts) == pytest.approx(whole)
+        assert rows[f"{model}: gathering"]["ratio_to"] == f"{model}, in turn"
+        assert rows[model]["ratio_to"] == rows[f"{model}, in turn"]["ratio_to"].replace(model, "gcn")
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_rates_of_gathers(plait, communities, ranks):
+    """Ranks have equal parts of the table, of which results take a quarter."""
+    for row in plait.json("study", "row-bytes", communities, *ONCE, "--ranks", ranks)["rows"]:
+        results = 2**26 // row["width"] // 4 // 4 * row["width"] * 4
+        assert row["gb_s"] == pytest.approx(results / row["median_ms"] / 1e6)
+        assert row["link_gb_s"] / row["gb_s"] == pytest.approx(1 - 1 / ranks, abs=0.02)
+    rows = plait.json("study", "gathers", communities, "--width", 3, *ONCE, "--ranks", ranks)["rows"]
+    for row in rows:
+        assert 512 * 12 <= row["gb_s"] * row["median_ms"] * 1e6 <= (512 + 600) * 12 * 1.001
+        assert row["link_gb_s"] / row["gb_s"] == pytest.approx(1 - 1 / ranks, abs=0.1)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_memory_is_as_planned(plait, tmp_path, ranks):
+    path, vertices, width = tmp_path / "g.npz", 30000, 301
+    plait.ok("generate", "dcsbm", "--vertices", vertices, "--edges", 300000, "--width", width, "-o", path)
+    found = plait.json("study", "memory", path, "--width", 8, *ONCE, "--ranks", ranks)
+    graph, features, training = found["rows"]
+    edges = found["edges"]
+    ids_and_features = (vertices + 1) * 8 + edges * 4 + vertices * (width * 4 + 4)
+    assert ids_and_features <= graph["planned_bytes"] <= ids_and_features + edges * 4 + vertices
+    assert features["planned_bytes"] == vertices // ranks * 304 * 4  # rows begin at multiples of 16 bytes
+    for row in (graph, features):
+        assert row["planned_bytes"] * 0.95 <= row["measured_bytes"] <= row["planned_bytes"] * 1.2 + 2**22
+    assert 0 < training["measured_bytes"] < 1.5 * training["planned_bytes"] + 2**26
+
+
+@pytest.mark.parametrize("study", ["sampling", "epochs", "memory"])
+def test_training_needs_labels(plait, tmp_path, study):
     path = tmp_path / "ring.plait"
     plait.ok("generate", "ring", "--vertices", 64, "-o", path)
-    plait.fails(USAGE, "study", "sampling", path, names=["has no features"])
+    plait.fails(USAGE, "study", study, path, names=["has no features"])
+
+
+def test_crawls_have_no_labels(plait):
     plait.fails(USAGE, "study", "sampling", "--like", "it-2004", "--scale", 1e-5, names=["has no features"])
 
 
@@ -138,6 +202,22 @@ def test_list(plait):
     text = plait.ok("study", "--list").out
     for study in by_option["studies"]:
         assert all(study[key] in text for key in ("name", "question", "paper", "claim"))
+    assert {script["name"] for script in by_option["scripts"]} == SCRIPTS
+    for script in by_option["scripts"]:
+        assert all(script[key] in text for key in ("name", "question", "paper", "claim", "command"))
+        programs = [word for word in script["command"].split() if word.startswith(("bench/", "scripts/"))]
+        assert len(programs) == 1 and (ROOT / programs[0]).is_file()
+
+
+@pytest.mark.parametrize("name", sorted(SCRIPTS))
+def test_scripts_are_told(plait, name):
+    plait.fails(USAGE, "study", name, names=[f"study {name} is a script; run"])
+
+
+def test_list_takes_no_study(plait):
+    for extra in ("split", "extra"):
+        plait.fails(USAGE, "study", "--list", extra, names=["--list", extra])
+    plait.fails(USAGE, "study", "--list", "--plot", plait.folder / "p.svg", names=["--plot needs the name"])
 
 
 @pytest.mark.parametrize("name", sorted(GPU_STUDIES))
@@ -151,8 +231,14 @@ def test_studies_that_need_gpus(plait, name):
     (("interleaving", "--gpus", 1), ["interleaving needs 2 ranks", "--gpus 2"]),
     (("interleaving", "--gpus", 2), ["asks for 2 GPUs"]),
     (("hidden-width", "--width", 9), ["--width is set by study hidden-width"]),
+    (("row-bytes", "--width", 9), ["--width is set by study row-bytes"]),
+    (("latency", "--ranks", 1), ["latency needs 2 ranks"]),
+    (("gathers", "--ranks", 1), ["gathers needs 2 ranks"]),
     (("renumbering", "--reorder", "rcm"), ["--reorder is set by study renumbering"]),
     (("neighbour-partitioning", "--gpus", 2, "--ps", 8), ["--ps is set by"]),
+    (("communication", "--gpus", 2, "--read-by", "block"), ["--read-by is set by"]),
+    (("communication", "--gpus", 2, "--transport", "nvshmem", "--read-with", "nvshmem"), ["--read-with is set by"]),
+    (("interleaving", "--gpus", 2, "--read-with", "nvshmem"), ["add --transport nvshmem"]),
     (("split", "--ps", 8), ["--ps is a setting of strategy get on GPUs"]),
     (("split", "--like", "moon"), ["moon"]),
     (("split", "--scale", 2), ["--scale"]),

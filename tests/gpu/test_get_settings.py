@@ -16,11 +16,13 @@ from test_json import check
 
 GPUS = torch.cuda.device_count()
 STANDARD = {"ps": 16, "remote_ps": 16, "dist": 2, "wpb": 4, "get": "blocking", "interleave": "on",
-            "read_by": "warp", "dw": "auto", "sums": "ordered"}
+            "read_by": "warp", "read_with": "addresses", "dw": "auto", "sums": "ordered"}
 # Of these none changes the order in which a row is summed.
 SAME_BITS = [{"dist": 7}, {"wpb": 16}, {"get": "async"}, {"interleave": "off"}, {"read_by": "thread"},
              {"read_by": "block"}, {"read_by": "block", "get": "async", "wpb": 3, "interleave": "off"},
              {"dw": 8}]
+BY_NVSHMEM = [{"read_with": "nvshmem", "read_by": by, "get": get} for by in ("thread", "warp", "block")
+              for get in ("blocking", "async")]
 OTHER_BITS = [{"ps": 1, "remote_ps": 1}, {"ps": 100, "remote_ps": 100}, {"ps": "none", "remote_ps": "none"},
               {"dw": 1}]
 
@@ -48,7 +50,8 @@ def case(request, tmp_path_factory):
     def aggregate(**settings):
         found = program.Plait(folder).json(
             "aggregate", folder / "g.npz", "--features", folder / "x.npy", "--out", folder / "y.npy",
-            "--gpus", request.param, "--strategy", "get", *options_of(settings))
+            "--gpus", request.param, "--strategy", "get", *options_of(settings),
+            *(["--transport", "nvshmem"] if "read_with" in settings else []))
         check("aggregate", found)
         assert found["get"] == STANDARD | settings
         y = np.load(folder / "y.npy")
@@ -65,6 +68,38 @@ def test_settings_reach_the_kernel(case):
     results = [standard, *(case(**settings) for settings in OTHER_BITS)]
     for i, one in enumerate(results):
         assert all(not np.array_equal(one, other) for other in results[:i])
+
+
+def needs_device_functions():
+    """Skips a test where plait doctor does not find that these functions can be used."""
+    findings = program.Plait(pathlib.Path()).json("doctor")["findings"]
+    found = next((finding["found"] for finding in findings if finding["what"] == "NVSHMEM"), "")
+    if "and --read-with nvshmem" not in found:
+        pytest.skip(f"NVSHMEM's device functions cannot be used: {found}")
+
+
+def test_device_functions_give_the_same_bits(case):
+    needs_device_functions()
+    standard, whole_rows = case(), case(ps="none", remote_ps="none")
+    for settings in BY_NVSHMEM:
+        assert np.array_equal(case(**settings), standard), settings
+        assert np.array_equal(case(**settings, ps="none", remote_ps="none"), whole_rows), settings
+
+
+@pytest.mark.skipif(GPUS < 2, reason="needs two GPUs")
+def test_study_compares_device_functions(tmp_path):
+    needs_device_functions()
+    plait = program.Plait(tmp_path)
+    run = ["study", "communication", "--like", "reddit", "--scale", 0.01, "--gpus", 2, "--repetitions", 2]
+    found = plait.json(*run, "--transport", "nvshmem")
+    check("study", found)
+    addresses = ["thread", "block", "warp"]
+    assert [row["name"] for row in found["rows"]] == addresses + ["nvshmem " + name for name in addresses]
+    assert found["does_not_fit"] == [] and len({row["link_bytes"] for row in found["rows"]}) == 1
+    without = plait.json(*run)
+    assert [row["name"] for row in without["rows"]] == addresses
+    assert all("--transport nvshmem" in row["why"] for row in without["does_not_fit"])
+    assert len(without["does_not_fit"]) == 3
 
 
 def test_remote_groups_have_their_own_size(case):

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "plait/base/limits.h"
+#include "plait/placement/arrival.h"
+
 namespace plait {
 namespace {
 
@@ -113,6 +116,68 @@ TEST(HaloSchedule, CutsAtShares) {
   EXPECT_EQ(cuts_at({0.1, 0.2, 0.9}, 3), (Cuts{2, 3}));
   EXPECT_EQ(cuts_at({0.5}, 0), Cuts{});
   EXPECT_EQ(cuts_at({}, 7), Cuts{7});
+}
+
+// A graph of this rank's load as one of many ranks: 1 / ranks of products or of reddit, of which
+// every rank reads a share of all other rows.
+RankLoad load_of_many(const RankLoad& whole, int ranks, double read) {
+  const auto parts = static_cast<std::uint64_t>(ranks);
+  const std::uint64_t own = whole.own / parts, edges = whole.remote_edges / parts;
+  return {.own = own,
+          .halo = static_cast<std::uint64_t>(read * static_cast<double>(own * (parts - 1))),
+          .local_edges = edges / parts,
+          .remote_edges = edges - edges / parts};
+}
+
+// Each part of a block has a signal of its own at the reader, a pass waits for at most one part of
+// each block, and the parts of a block are those of its sender and of its reader: on 2 to 32 ranks,
+// over slow and fast links, for narrow and wide rows, whatever the sizes of the blocks.
+TEST(HaloSchedule, SignalsSufficeForManyRanks) {
+  constexpr RankLoad kWholeProducts{2449032, 0, 0, 124'000'000};
+  constexpr RankLoad kWholeReddit{232968, 0, 0, 115'000'000};
+  std::size_t most = 0;
+  for (int ranks = 2; ranks <= kMostGpus; ranks += ranks < 16 ? 1 : 8)
+    for (const RankLoad& whole : {kWholeProducts, kWholeReddit})
+      for (const double read : {0.01, 0.3, 1.0})
+        for (const std::uint64_t bytes : {16, 64, 512, 65536})
+          for (const double link : {5e9, 25e9, 375e9, 4e12}) {
+            const RankLoad load = load_of_many(whole, ranks, read);
+            // Blocks of uneven sizes, also empty ones.
+            std::vector<std::uint64_t> ends;
+            for (int turn = 1; turn < ranks; ++turn)
+              ends.push_back(turn % 3 == 1 && turn > 1
+                                 ? ends.back()
+                                 : load.halo * static_cast<std::uint64_t>(turn * turn) /
+                                       static_cast<std::uint64_t>((ranks - 1) * (ranks - 1)));
+            ends.back() = load.halo;
+            const auto cuts = halo_cuts(load, {bytes, bytes}, ends, {.link = link});
+            std::vector<std::size_t> waited(cuts.size(), 0);
+            std::uint64_t begin = 0, rows = 0;
+            for (const std::uint64_t end : ends) {
+              const auto chunks = block_chunks(begin, end - begin, cuts);
+              most = std::max(most, chunks.size());
+              ASSERT_LE(chunks.size(), static_cast<std::size_t>(kMostBlockParts));
+              for (const HaloChunk& chunk : chunks) ++waited[chunk.pass], rows += chunk.rows;
+              begin = end;
+            }
+            EXPECT_TRUE(cuts.empty() || rows == load.halo);
+            for (const std::size_t signals : waited)
+              EXPECT_LE(signals, static_cast<std::size_t>(ranks - 1));
+          }
+  EXPECT_GT(most, 1u);
+  RecordProperty("most_parts_of_a_block", std::to_string(most));
+}
+
+// A training may try one pass more than the schedule has; a block then has a part more at most.
+TEST(HaloSchedule, PassesAreFarBelowTheSignals) {
+  std::size_t most = 0;
+  for (const std::uint64_t halo : {1000, 1'000'000, 100'000'000})
+    for (const double link : {1e9, 375e9})
+      for (const std::uint64_t bytes : {4, 256, 65536}) {
+        const RankLoad load{halo / 7 + 1, halo, halo * 3, halo * 50};
+        most = std::max(most, halo_cuts(load, {bytes, bytes}, {}, {.link = link}).size());
+      }
+  EXPECT_LT(most + 1, static_cast<std::size_t>(kMostBlockParts));
 }
 
 TEST(HaloSchedule, ChunksCoverABlockOnce) {

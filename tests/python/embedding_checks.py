@@ -16,8 +16,13 @@ DEVICE = plait.device() if os.environ.get("EMBEDDINGS_ON") == "gpu" else torch.d
 SPLITS = ("replicated", "table", "columns", "rows", None)
 
 
+NARROW = (torch.bfloat16, torch.float16)
+
+
 def close(found, wanted):
-    assert torch.allclose(found, wanted, rtol=1e-4, atol=1e-5), (found, wanted)
+    """Numbers of a narrow type may differ from float32 ones by what rounding to that type costs, and no more."""
+    rtol = torch.finfo(found.dtype).eps / 2 + 1e-4 if found.dtype in NARROW else 1e-4
+    assert torch.allclose(found.float(), wanted.float(), rtol=rtol, atol=1e-5), (found, wanted)
 
 
 def bags_of(rank, rows, per_table, seed=0):
@@ -55,7 +60,7 @@ def gradient_of(rank, per_table, tables, width):
 
 def own_part(layer, t, whole):
     """Returns this rank's piece of a whole gradient."""
-    copied = torch.empty_like(layer.weights[t])
+    copied = torch.empty_like(layer.weights[t], dtype=torch.float32)
     layer._tables.load(t, copied, whole)
     return copied
 
@@ -72,6 +77,95 @@ def many_tables_are_as_pytorch():
                 check_step(layer, plain, mode, step)
 
 
+def narrow_tables_are_as_pytorchs_of_rounded_weights():
+    """Against float32, with the weights and the gradients of bags as they are rounded."""
+    rows, width, padding = [50, 1, 300, 7], 12, [None, None, 3, 0]
+    for dtype in NARROW:
+        for mode in ("sum", "mean", "max"):
+            for sparse in (True, False):
+                layer = EmbeddingBags(rows, width, mode=mode, sparse=sparse, padding_idx=padding, dtype=dtype,
+                                      splits=["replicated", "table", "rows", "columns"])
+                plain = [torch.nn.EmbeddingBag(n, width, mode=mode, padding_idx=p, _weight=w.float())
+                         for n, p, w in zip(rows, padding, whole_tables(layer, len(rows)))]
+                assert layer.weights[0].element_size() == 2
+                for step in range(3):
+                    check_step(layer, plain, mode, step)
+                    assert all(w.grad is None or w.grad.dtype == dtype for w in layer.weights)
+    for split in SPLITS:
+        for width in (1, 2, 37):
+            torch.manual_seed(8)
+            layer = EmbeddingBag(40, width, mode="sum", split=split, dtype=torch.float16)
+            torch.manual_seed(8)
+            wide = EmbeddingBag(40, width, mode="sum", split=split)
+            assert torch.equal(layer.full_weight(), wide.full_weight().half())
+            ids = torch.randint(40, (5, 9))
+            weights = [torch.linspace(-1, 1, 45).view(5, 9).half().requires_grad_() for _ in range(2)]
+            found = layer(ids, per_sample_weights=weights[0])
+            plain = layer.full_weight().float()
+            wanted = (plain[ids] * weights[1].float()[..., None]).sum(1)
+            assert found.dtype == torch.float16 and layer.full_weight().dtype == torch.float16
+            close(found, wanted)
+            found.sum().backward()
+            wanted.sum().backward()
+            close(weights[0].grad, weights[1].grad)
+            converted = wide.to(torch.bfloat16)
+            assert converted(ids).dtype == torch.bfloat16
+            close(converted(ids), converted.full_weight().float()[ids].sum(1))
+            limited = EmbeddingBag(40, width, max_norm=0.5, mode="sum", split=split, dtype=torch.bfloat16)
+            limited(ids)
+            assert limited.full_weight()[ids].float().norm(dim=2).max() < 0.503
+
+
+def narrow_rows_are_changed_in_float32():
+    """Against PyTorch's optimisers on float32 copies of the weights, which begin each step as they were rounded."""
+    pairs = [(plait.optim.RowSGD, torch.optim.SGD, {"lr": 0.3}),
+             (plait.optim.RowAdagrad, torch.optim.Adagrad, {"lr": 0.2, "eps": 1e-6}),
+             (plait.optim.RowAdam, torch.optim.SparseAdam, {"lr": 0.05, "eps": 1e-7})]
+    for dtype in NARROW:
+        for ours, theirs, options in pairs:
+            layer = EmbeddingBags([60, 20], 8, mode="sum", sparse=True, splits=["rows", "replicated"], dtype=dtype)
+            params = list(layer.parameters())
+            params[0].grad_dtype = torch.float32
+            wide = [torch.nn.Parameter(p.detach().float()) for p in params]
+            optimizer, other = ours(params, **options), theirs(wide, **options)
+            for step in range(4):
+                optimizer.zero_grad()
+                bags = bags_of(plait.rank(), [60, 20], samples(plait.rank()), step)
+                layer(*bags[:2]).float().pow(2).sum().backward()
+                assert [p.grad.dtype for p in params] == [torch.float32, dtype]
+                for p, w in zip(params, wide):
+                    w.data.copy_(p.data)
+                    w.grad = p.grad.float()
+                optimizer.step()
+                other.step()
+                for p, w in zip(params, wide):
+                    close(p, w)
+                again = ours(params, **options)
+                again.load_state_dict(optimizer.state_dict())
+                for p in params:
+                    for name in ours.states:
+                        assert again.state[p][name].dtype == torch.float32
+                        assert torch.equal(again.state[p][name], optimizer.state[p][name])
+                optimizer = again
+
+
+def narrow_layers_are_saved_and_loaded():
+    for dtype in NARROW:
+        whole = torch.randn(33, 5).to(dtype)
+        layer = EmbeddingBag.from_pretrained(whole, mode="mean", split="rows")
+        file = io.BytesIO()
+        torch.save(layer, file)
+        file.seek(0)
+        fresh = EmbeddingBag(33, 5, split="rows", dtype=dtype)
+        fresh.load_state_dict(layer.state_dict())
+        for same in (layer, torch.load(file, weights_only=False), fresh, copy.deepcopy(layer)):
+            assert same.weight.dtype == dtype and torch.equal(same.full_weight(), whole)
+    tables = EmbeddingBags([5, 6], 4, "sum", dtype=torch.bfloat16)
+    tables.weights[1] = torch.nn.Parameter(tables.weights[1].half())
+    with pytest.raises(ValueError, match="the weights are bfloat16, float16; use one of"):
+        tables(torch.tensor([1, 2]), torch.tensor([0, 1]))
+
+
 def check_step(layer, plain, mode, step):
     tables, width = len(plain), layer.embedding_dim
     layer.zero_grad()
@@ -86,8 +180,8 @@ def check_step(layer, plain, mode, step):
                 part[2].requires_grad_()
         wanted = torch.stack([p(ids, offsets, weights if weighted else None)
                               for p, (ids, offsets, weights) in zip(plain, parts)], 1)
-        gradient = gradient_of(rank, samples(rank), tables, width)
-        wanted.backward(gradient)
+        gradient = gradient_of(rank, samples(rank), tables, width).to(layer.weights[0].dtype)
+        wanted.backward(gradient.float())
         if rank == plait.rank():
             weights = bags[2].detach().requires_grad_(step > 1)
             out = layer(*bags[:2], weights if weighted else None)
@@ -385,6 +479,44 @@ def ids_that_are_changed_before_backward_are_one_error():
     close(layer(torch.tensor([1]), torch.tensor([0]))[0], layer.full_weight()[1])
 
 
+def gradients_that_not_all_ranks_want_are_one_error():
+    if plait.world_size() == 1:
+        return
+    first, last = plait.rank() == 0, plait.rank() == plait.world_size() - 1
+    layer = EmbeddingBag(10, 4, mode="sum", split="rows")
+    ids, offsets = torch.tensor([1, 2]), torch.tensor([0])
+    layer.weight.requires_grad_(False)
+    with pytest.raises(ValueError, match="follow on rank 0, but not on rank 1: tables or per_sample_weights"):
+        layer(ids, offsets, torch.ones(2, requires_grad=first))
+    layer.weight.requires_grad_()
+    out = layer(ids, offsets, torch.ones(2, requires_grad=first)).sum()
+    if last:
+        with torch.no_grad():
+            layer.weight.add_(1)
+    with pytest.raises(ValueError, match=f"rank 0 wants .* those of rank {plait.world_size() - 1} have changed"):
+        out.backward()
+    weights = torch.ones(2, requires_grad=first)
+    layer(ids, offsets, weights).sum().backward()
+    whole = layer.full_weight()
+    if first:
+        close(weights.grad, whole[[1, 2]].sum(1))
+
+
+def wrong_arguments_of_one_rank_are_refused_on_all():
+    last = plait.world_size() - 1
+    for options in ({"mode": "least"}, {"max_norm": -1.0}, {"padding_idx": 10}, {"split": "cells"},
+                    {"_weight": torch.zeros(10, 5)}, {"dtype": torch.float64}, {"padding_idx": "1"},
+                    {"device": "meta"}, {"max_norm": "large"}):
+        with pytest.raises((ValueError, NotImplementedError)) as error:
+            EmbeddingBag(10, 4, **(options if plait.rank() == last else {}))
+        assert plait.rank() == last or f"rank {last}: " in str(error.value)
+    for sizes, options in ((None, {}), ([-1], {}), ([10], {"splits": ["rows"] * 2}), ([10], {"samples": 0})):
+        with pytest.raises((ValueError, TypeError)):
+            EmbeddingBags(*((sizes, 4) if plait.rank() == last else ([10], 4)),
+                          **(options if plait.rank() == last else {}))
+    close(EmbeddingBag(10, 4)(torch.zeros(2, 0, dtype=torch.long)), torch.zeros(2, 4))
+
+
 def wrong_arguments_are_refused():
     with pytest.raises(NotImplementedError):
         EmbeddingBag(10, 4, dtype=torch.float64)
@@ -412,7 +544,10 @@ def different_tables_are_refused():
             EmbeddingBag(10 + plait.rank(), 4, split="rows")
 
 
-CHECKS = [many_tables_are_as_pytorch, one_table_is_as_pytorch, weights_of_ids_have_gradients,
+CHECKS = [many_tables_are_as_pytorch, narrow_tables_are_as_pytorchs_of_rounded_weights,
+          narrow_rows_are_changed_in_float32, narrow_layers_are_saved_and_loaded,
+          gradients_that_not_all_ranks_want_are_one_error, wrong_arguments_of_one_rank_are_refused_on_all,
+          one_table_is_as_pytorch, weights_of_ids_have_gradients,
           gradients_are_scaled_by_frequency, maxima_go_to_their_first_place, norms_are_limited, layers_serve_inference,
           weights_do_not_depend_on_ranks,
           rows_optimisers_are_as_pytorch, replicated_tables_stay_equal, mean_over_ranks_takes_them,

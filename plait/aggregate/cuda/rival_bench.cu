@@ -5,21 +5,12 @@
 #include "plait/placement/cuda/place_rows.cuh"
 #include "plait/placement/own_rows.h"
 #include "plait/plan/machine.h"
-#include "plait/reorder/cuda/clusters.cuh"
+#include "plait/reorder/cuda/work_order.cuh"
 #include "plait/symmetric/agreement.h"
 #include "plait/world/gather.h"
 
 namespace plait {
 namespace {
-
-// Returns the number, in this process, of the GPU of this identity.
-int gpu_of(const GpuId& id) {
-  for (int index = 0; index < gpu_count(); ++index) {
-    const OnGpu on(index);
-    if (current_gpu_id() == id) return index;
-  }
-  throw Error("rank 0 does not see the GPUs of all ranks, which it has to drive");
-}
 
 // Returns the features of a rank's own vertices, as bench.h says.
 std::vector<float> features_of(const Partition& partition, int rank, std::uint64_t width) {
@@ -43,8 +34,8 @@ DeviceShard shard_of(const RivalQuestion& question, int rank) {
 RivalPart::RivalPart(const RivalQuestion& question, int rank)
     : shard(shard_of(question, rank)),
       split(edges_from_slot(shard, shard.own, nullptr)),
-      clusters(find_clusters(shard.offsets.data(), split.data(), shard.slots.data(), shard.own,
-                             kClusterRounds, nullptr)),
+      clusters(order_of_work(shard.offsets.data(), split.data(), shard.slots.data(), shard.own,
+                             nullptr)),
       x(features_of(question.partition, rank, question.width)),
       y(shard.own * question.width) {
   wait_for_gpu();
@@ -130,7 +121,10 @@ RivalBench::RivalBench(World& world, const AnyCsr& graph, const Partition& parti
   on_all_or_none(world, [&] {
     if (world.rank() != 0) return;
     std::vector<int> gpus;
-    for (const GpuId& id : ids) gpus.push_back(gpu_of(id));
+    for (const GpuId& id : ids) {
+      gpus.push_back(gpu_of(id));
+      require(gpus.back() >= 0, "rank 0 does not see the GPUs of all ranks, which it has to drive");
+    }
     state_->make(gpus);
   });
 }

@@ -184,6 +184,12 @@ GpuId id_of(int index) {
 GpuId current_gpu_id() { return id_of(current_gpu()); }
 std::string current_gpu_name() { return properties_of(current_gpu()).name; }
 
+int gpu_of(const GpuId& id) {
+  for (int index = 0; index < gpu_count(); ++index)
+    if (id_of(index) == id) return index;
+  return -1;
+}
+
 bool gpu_reaches(const GpuId& other) {
   const int here = current_gpu();
   for (int index = 0; index < gpu_count(); ++index) {

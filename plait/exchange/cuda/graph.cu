@@ -2,7 +2,8 @@
 #include <exception>
 
 #include "plait/exchange/cuda/graph.cuh"
-#include "plait/reorder/cuda/clusters.cuh"
+#include "plait/placement/arrival.h"
+#include "plait/reorder/cuda/work_order.cuh"
 #include "plait/world/gather.h"
 
 namespace plait {
@@ -67,8 +68,8 @@ std::vector<SendBlock> exchange_wishes(World& world, const DeviceShard& shard,
   }
 
   std::vector<SendBlock> blocks;
-  for (int step = 1; step < world.size(); ++step) {
-    const int peer = (world.rank() + world.size() - step) % world.size();
+  for (int turn = 1; turn < world.size(); ++turn) {
+    const int peer = receiver_in_turn(world.rank(), turn, world.size());
     const auto p = static_cast<std::size_t>(peer);
     const Wish& wish = wished[p][0];
     SendBlock block{peer, wish.slot, wish.rows, wish.whole != 0, {}, {}};
@@ -91,8 +92,8 @@ DeviceGraph make_device_graph(World& world, DeviceShard shard, const DeviceGraph
   if (options.with_sums) sums = contract_blocks(shard, stream);
   if (!graph.fixed_order) {
     const DeviceArray<EdgeOffset> local_end = edges_from_slot(shard, shard.own, stream);
-    graph.clusters = find_clusters(shard.offsets.data(), local_end.data(), shard.slots.data(),
-                                   shard.own, kClusterRounds, stream);
+    graph.clusters = order_of_work(shard.offsets.data(), local_end.data(), shard.slots.data(),
+                                   shard.own, stream);
   }
   if (world.size() > 1) graph.send = exchange_wishes(world, shard, std::move(sums));
   graph.loads =

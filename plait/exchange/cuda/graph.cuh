@@ -34,7 +34,7 @@ struct SendBlock {
 // A graph, or its transpose, on one rank's GPU.
 struct DeviceGraph {
   DeviceShard shard;
-  DeviceArray<std::uint32_t> clusters;  // see reorder/clusters.h
+  DeviceArray<std::uint32_t> clusters;  // by row; see reorder/work_order.h
   // In the order of sending: to rank - 1, rank - 2, and so on. All ranks do so at once, so each
   // receives from one other at a time: first from rank + 1, whose rows are the first block of its
   // halo.
@@ -60,8 +60,8 @@ struct DeviceGraphOptions {
   bool fixed_order = false;  // the shard was made with EdgeOrder::as_given
 };
 
-// Collective. Takes a shard on the current GPU, finds its clusters, and tells every owner which
-// rows the other ranks read. Waits for the GPU.
+// Collective. Takes a shard on the current GPU, finds the order of its work, and tells every owner
+// which rows the other ranks read. Waits for the GPU.
 DeviceGraph make_device_graph(World& world, DeviceShard shard, const DeviceGraphOptions& options,
                               cudaStream_t stream);
 

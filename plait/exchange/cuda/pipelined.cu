@@ -22,6 +22,7 @@
 #include "plait/base/error.h"
 #include "plait/exchange/cuda/strategy.cuh"
 #include "plait/kernels/cuda/copy_rows.cuh"
+#include "plait/placement/arrival.h"
 #include "plait/plan/machine.h"
 
 namespace plait {
@@ -169,7 +170,10 @@ class Pipelined : public DeviceStrategy {
   static std::vector<HaloChunk> chunks(const std::vector<std::uint64_t>& cuts, const RankLoad& load,
                                        std::uint64_t slot, std::uint64_t rows) {
     auto list = block_chunks(slot - load.own, rows, cuts.empty() ? std::vector{load.halo} : cuts);
-    require(list.size() < DeviceSignals::kDone, "a block of the halo has {} parts", list.size());
+    static_assert(kMostBlockParts == DeviceSignals::kDone);
+    require(list.size() <= kMostBlockParts,
+            "a block of the halo has {} parts, and can have {} at most", list.size(),
+            kMostBlockParts);
     return list;
   }
 

@@ -11,6 +11,7 @@
 #include "plait/base/error.h"
 #include "plait/base/lower_bound.h"
 #include "plait/partition/quality.h"
+#include "plait/placement/arrival.h"
 #include "plait/placement/cuda/shard.cuh"
 
 namespace plait {
@@ -160,8 +161,8 @@ DeviceShard make_device_shard(DeviceRowsCsr<V> rows, const std::vector<std::uint
 
   numbering.whole[rank] = true;
   std::uint64_t next = shard.own;
-  for (int step = 1; step < ranks; ++step) {
-    const int p = (rank + step) % ranks;
+  for (int turn = 1; turn < ranks; ++turn) {
+    const int p = sender_in_turn(rank, turn, ranks);
     const std::uint64_t size = at(p + 1) - at(p);
     std::uint64_t read =
         before[static_cast<std::size_t>(p) + 1] - before[static_cast<std::size_t>(p)];

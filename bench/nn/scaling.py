@@ -1,0 +1,95 @@
+"""Epochs of `plait train --sampled` on several numbers of ranks or GPUs (WholeGraph, figure 13).
+
+    scaling.py [GRAPH.plait] [--ranks 1 2 | --gpus 1 2 4] [--models gcn sage gat] [--fanout 30,30,30] [--batch 512]
+               [--hidden 256] [--epochs 3] [--repeats 3] [--plait FILE] [--json FILE]
+
+Without GRAPH, a generated graph of the counts of ogbn-products times --scale. Each rank takes --batch examples per
+step, so that an epoch has fewer steps on more ranks; on the CPU each rank has one thread. Before a number of ranks is
+timed, the loss of its first epoch must agree to 1e-3 with that of the least number, whose batches are then as large
+together. Runs take turns. Prints the median ms of an epoch, its spread, and how many times as fast it is as on the
+least number of ranks; FILE (build/bench/sampled-scaling.json) receives the times as JSON.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+import results
+
+
+def plait(o, *arguments):
+    env = os.environ | ({} if o.gpus else {"OMP_NUM_THREADS": "1"})
+    done = subprocess.run([o.plait, *map(str, arguments)], capture_output=True, text=True, env=env)
+    if done.returncode:
+        sys.exit(f"scaling: {done.stderr}")
+    return done.stdout
+
+
+def generated(folder, o):
+    path = pathlib.Path(folder) / "products.plait"
+    plait(o, "generate", "dcsbm", "--like", "products", "--scale", o.scale, "--width", 100, "--classes", 47, "--seed", 1,
+          "-o", path)
+    return path
+
+
+def train(graph, model, count, o, batch=None, epochs=None):
+    heads = ("--heads", 4) if model == "gat" else ()
+    return json.loads(plait(o, "train", graph, "--model", model, *heads, "--hidden", o.hidden, "--layers",
+                            len(o.fanout.split(",")), "--sampled", "--fanout", o.fanout, "--batch", batch or o.batch,
+                            "--gpus" if o.gpus else "--ranks", count, "--folds", 3, "--epochs", epochs or o.epochs,
+                            "--seed", 1, "--json"))
+
+
+def check(graph, model, count, least, o):
+    found = train(graph, model, count, o, batch=o.batch * least, epochs=1)["loss"][0]
+    wanted = train(graph, model, least, o, batch=o.batch * count, epochs=1)["loss"][0]
+    if not abs(found - wanted) <= 1e-3 * abs(wanted):
+        sys.exit(f"scaling: {model}: the losses on {count} and {least} are {found} and {wanted}")
+
+
+def compare(graph, model, o, kept):
+    counts = sorted(o.gpus or o.ranks)
+    for count in counts[1:]:
+        check(graph, model, count, counts[0], o)
+    times = {count: [] for count in counts}
+    for _ in range(o.repeats):
+        for count in counts:
+            times[count].append(train(graph, model, count, o)["epoch_ms"])
+    for count, ms in times.items():
+        faster = statistics.median(times[counts[0]]) / statistics.median(ms)
+        print(f"{model:5} {count:3} {'GPUs' if o.gpus else 'ranks'}: epoch {statistics.median(ms):.1f} ms ({min(ms):.1f} "
+              f"to {max(ms):.1f}), {faster:.2f} times as fast", flush=True)
+        kept.add("sampled-scaling", {"graph": pathlib.Path(graph).stem, "model": model, "device": "cuda" if o.gpus else "cpu",
+                             "ranks": count}, **results.spread(ms), speedup=faster)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
+    parser.add_argument("graph", nargs="?")
+    for name, default in (("batch", 512), ("hidden", 256), ("epochs", 3), ("repeats", 3)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    numbers = parser.add_mutually_exclusive_group()
+    numbers.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
+    numbers.add_argument("--gpus", type=int, nargs="+")
+    parser.add_argument("--fanout", default="30,30,30")
+    parser.add_argument("--models", nargs="+", choices=["gcn", "sage", "gat"], default=["gcn", "sage", "gat"])
+    parser.add_argument("--scale", type=float, default=0.05)
+    parser.add_argument("--plait", default=ROOT / "build/bin/plait", help="the program; build/bin/plait if not given")
+    parser.add_argument("--json", help="file for the times; build/bench/sampled-scaling.json if not given")
+    o = parser.parse_args()
+    kept = results.Results(o.json or results.FOLDER / "sampled-scaling.json")
+    with tempfile.TemporaryDirectory() as folder:
+        graph = o.graph or generated(folder, o)
+        for model in o.models:
+            compare(graph, model, o, kept)
+
+
+if __name__ == "__main__":
+    main()

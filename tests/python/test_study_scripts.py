@@ -1,0 +1,60 @@
+"""bench/nn/store_layers.py and bench/nn/scaling.py, started as users start them."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from ranks import HERE, environment
+from test_checkpoint import PROGRAM, run
+
+FOLDER = HERE.parents[1] / "bench/nn"
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    path = tmp_path_factory.mktemp("graph") / "g.plait"
+    run("generate", "dcsbm", "--vertices", 600, "--edges", 6000, "--width", 12, "--seed", 1, "-o", path)
+    return path
+
+
+def start(script, *options):
+    return subprocess.run([sys.executable, FOLDER / script, *map(str, options)], text=True, capture_output=True,
+                          timeout=300, env=environment())
+
+
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_store_layers(graph, tmp_path):
+    done = start("store_layers.py", graph, "--fanout", 3, 2, "--hidden", 8, "--batch", 50, "--epochs", 2, "--json",
+                 tmp_path / "s.json")
+    assert done.returncode == 0, done.stderr
+    assert re.findall(r"^(\w+) +Plait's layers make an epoch ([\d.]+) times", done.stdout, re.MULTILINE)[0][0] == "SAGE"
+    lines = lines_of(tmp_path / "s.json")
+    assert {line["case"]["model"] for line in lines} == {"SAGE", "GCN", "GAT"}
+    for model in ("SAGE", "GCN", "GAT"):
+        ms = {line["case"]["part"]: line["least_ms"] for line in lines if line["case"]["model"] == model}
+        assert len(ms) == 6 and min(ms.values()) > 0
+        for way in ("torch_geometric.nn", "plait.nn"):
+            assert ms[f"epoch by {way}"] >= (ms["sampling"] + ms["gathering"] + ms[way]) * (1 - 1e-5)
+
+
+@pytest.mark.parametrize("options, counts", [(("--ranks", 2, 1), [1, 2]), ((), [1, 2])])
+def test_scaling(graph, tmp_path, options, counts):
+    done = start("scaling.py", graph, *options, "--plait", PROGRAM, "--fanout", "3,2", "--hidden", 8, "--batch", 40, "--epochs", 1,
+                 "--repeats", 1, "--models", "gcn", "gat", "--json", tmp_path / "s.json")
+    assert done.returncode == 0, done.stderr
+    lines = lines_of(tmp_path / "s.json")
+    assert [(line["case"]["model"], line["case"]["ranks"]) for line in lines] == [
+        (model, count) for model in ("gcn", "gat") for count in counts]
+    for one, more in (lines[:2], lines[2:]):
+        assert one["speedup"] == 1 and more["speedup"] == pytest.approx(one["median_ms"] / more["median_ms"], rel=1e-4)
+
+
+def test_scaling_tells_what_plait_tells(tmp_path):
+    done = start("scaling.py", tmp_path / "missing.plait", "--plait", PROGRAM, "--json", tmp_path / "s.json")
+    assert done.returncode == 1 and "missing.plait" in done.stderr and "Traceback" not in done.stderr
