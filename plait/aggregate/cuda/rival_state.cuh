@@ -9,24 +9,13 @@
 
 #include "plait/aggregate/cuda/rival_bench.h"
 #include "plait/base/cuda/cuda.cuh"
+#include "plait/base/cuda/on_gpu.cuh"
 #include "plait/base/gpu.h"
 #include "plait/base/row_stride.h"
 #include "plait/kernels/cuda/get.cuh"
 #include "plait/placement/cuda/shard.cuh"
 
 namespace plait {
-
-// Sends this thread's work to one GPU until the end of the scope.
-class OnGpu {
- public:
-  explicit OnGpu(int index) : before_(current_gpu()) { use_gpu(index); }
-  ~OnGpu() { cudaSetDevice(before_); }
-  OnGpu(const OnGpu&) = delete;
-  OnGpu& operator=(const OnGpu&) = delete;
-
- private:
-  int before_;
-};
 
 // The question that a rival answers. References outlive it.
 struct RivalQuestion {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plait/base/cuda/cuda.cuh"
+#include "plait/base/cuda/on_gpu.cuh"
 #include "plait/base/cuda/own_stream.cuh"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
@@ -86,15 +87,6 @@ class RankParts : public ChainParts {
   std::unique_ptr<DeviceHeap> heap_;
 };
 
-// Calls `work` with another GPU as the current one.
-template <class Work>
-void on_gpu(int index, Work work) {
-  const int before = current_gpu();
-  use_gpu(index);
-  work();
-  use_gpu(before);
-}
-
 class ManagedParts : public ChainParts {
  public:
   ManagedParts(World& world, const ChainShape& shape) : world_(world), shape_(shape) {
@@ -105,7 +97,8 @@ class ManagedParts : public ChainParts {
         gpus_.push_back(gpu_of(id));
         require(gpus_.back() >= 0,
                 "rank 0 does not see the GPUs of all ranks, which write its memory");
-        on_gpu(gpus_.back(), [&] { require_fits(shape.words() * sizeof(std::uint64_t)); });
+        const OnGpu there(gpus_.back());
+        require_fits(shape.words() * sizeof(std::uint64_t));
       }
       check_cuda(cudaMallocManaged(&words_, shape.words() * sizeof(std::uint64_t)),
                  "managed memory");
@@ -119,10 +112,10 @@ class ManagedParts : public ChainParts {
 
   void prepare() override {
     on_all_or_none(world_, [&] {
-      for (std::size_t rank = 0; rank < gpus_.size(); ++rank)
-        on_gpu(gpus_[rank], [&] {
-          write_part(words_ + (static_cast<std::uint64_t>(rank) << shape_.shift), rank, shape_);
-        });
+      for (std::size_t rank = 0; rank < gpus_.size(); ++rank) {
+        const OnGpu there(gpus_[rank]);
+        write_part(words_ + (static_cast<std::uint64_t>(rank) << shape_.shift), rank, shape_);
+      }
     });
   }
 
