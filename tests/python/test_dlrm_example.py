@@ -42,5 +42,5 @@ def test_bench_compares_sums(tmp_path):
         assert re.findall(r"^(\w+): plait", out, re.MULTILINE) == ["forward", "both"]
         lines = [json.loads(line) for line in file.read_text().splitlines()]
         assert [(line["case"]["step"], line["case"]["by"], line["case"]["dtype"]) for line in lines] == [
-            (step, by, "fp32") for step in ("forward", "both") for by in ("plait", "torch")]
+            (step, by, dtype) for step in ("forward", "both") for by in ("plait", "torch")]
         assert all(line["median_ms"] > 0 for line in lines)
