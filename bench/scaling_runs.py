@@ -69,7 +69,7 @@ class Runs:
         self.many = "--gpus" if device == "cuda" else "--ranks"
         self.machines = {}  # by number of ranks: the machine's name, once rates() has measured it
         self.rates_of = {}  # by number of ranks: {rate: value}
-        # What was measured on this machine before decides nothing but the profile of this run.
+        # Earlier measurements on this machine decide nothing; the profile of this run does.
         self.env = os.environ | {"PLAIT_ROUTES": "", "PLAIT_MACHINES": str(o.folder.resolve() / "machines")}
         self.env.pop("PLAIT_MACHINE", None)
 

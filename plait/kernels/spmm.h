@@ -27,8 +27,8 @@ struct SpmmArgs {
   const Slot* columns = nullptr;
   const float* weights = nullptr;  // one per edge, or null: all 1
   RowSource x;
-  // Of the numbers of x, in which x.stride counts. Rows of another type than f32 stand at x.base,
-  // whose pointer is cast, and have no peers.
+  // The type of the numbers of x, in which x.stride counts. Rows of another type than f32 stand at
+  // x.base, whose pointer is cast, and have no peers.
   DType x_type = DType::f32;
   std::uint64_t width = 0;
   float* y = nullptr;  // rows of `width`, y_stride floats apart

@@ -71,45 +71,32 @@ class RowMessages {
   }
 
  private:
-  // Calls part(rank, first byte, bytes) for the rows of each rank.
+  // Returns the rows of each rank: their first byte, and the number of bytes.
   template <class Part>
-  void each_part(const torch::Tensor& rows, const torch::Tensor& counts, const Part& part) const {
+  std::vector<Part> parts(const torch::Tensor& rows, const torch::Tensor& counts) const {
     const std::size_t stride = rows.dim() < 2
                                    ? rows.element_size()
                                    : rows.element_size() * static_cast<std::size_t>(rows.size(1));
     auto* at = static_cast<std::byte*>(rows.mutable_data_ptr());
     const auto* const count = counts.const_data_ptr<std::int64_t>();
+    std::vector<Part> all;
     for (int rank = 0; rank < world_.size(); ++rank) {
       const std::size_t bytes = static_cast<std::size_t>(count[rank]) * stride;
-      part(static_cast<std::size_t>(rank), at, bytes);
+      all.push_back(Part{at, bytes});
       at += bytes;
     }
+    return all;
   }
   void by_gloo(const torch::Tensor& from, const torch::Tensor& counts, const torch::Tensor& to,
                const torch::Tensor& received) const {
-    const auto ranks = static_cast<std::size_t>(world_.size());
-    std::vector<std::span<const std::byte>> send(ranks);
-    std::vector<std::span<std::byte>> receive(ranks);
-    each_part(from, counts, [&](std::size_t rank, std::byte* data, std::size_t bytes) {
-      send[rank] = {data, bytes};
-    });
-    each_part(to, received, [&](std::size_t rank, std::byte* data, std::size_t bytes) {
-      receive[rank] = {data, bytes};
-    });
-    world_.all_to_all(send, receive);
+    world_.all_to_all(parts<std::span<const std::byte>>(from, counts),
+                      parts<std::span<std::byte>>(to, received));
   }
   // Own rows are copied.
   void by_nccl(const torch::Tensor& from, const torch::Tensor& counts, const torch::Tensor& to,
                const torch::Tensor& received) const {
-    const auto ranks = static_cast<std::size_t>(world_.size());
-    std::vector<NcclPart> send(ranks), receive(ranks);
-    each_part(from, counts, [&](std::size_t rank, std::byte* data, std::size_t bytes) {
-      send[rank] = {data, bytes};
-    });
-    each_part(to, received, [&](std::size_t rank, std::byte* data, std::size_t bytes) {
-      receive[rank] = {data, bytes};
-    });
-    nccl_->all_to_all(send, receive, current_stream(to.device()));
+    nccl_->all_to_all(parts<NcclPart>(from, counts), parts<NcclPart>(to, received),
+                      current_stream(to.device()));
     own_rows_of(to, received).copy_(own_rows_of(from, counts));
   }
   torch::Tensor own_rows_of(const torch::Tensor& rows, const torch::Tensor& counts) const {

@@ -25,7 +25,7 @@ using GraphRef = c10::intrusive_ptr<GraphHandle>;
 inline bool is_exact(const GraphRef& graph) { return graph && graph->exact(); }
 
 // Sets whether linear() rounds to bf16 in this process from here on, but where the graph is exact.
-// Whether it rounds to TF32 is a setting of libtorch.
+// A setting of libtorch decides whether it rounds to TF32.
 void set_precision(Precision precision);
 
 // Returns x W^T + b, own x out. weight: out x in; bias: out, or undefined.

@@ -16,7 +16,7 @@ class GpuNonEdges {
   explicit GpuNonEdges(const NonEdges& pairs);
   ~GpuNonEdges();
 
-  // What a draw is made of: `count` is NonEdges::drawn().
+  // The values of one draw; `count` is NonEdges::drawn().
   struct Draw {
     std::uint64_t count = 0;
     bool replace = false;
