@@ -64,6 +64,8 @@ class Process {
   // Reads stdout up to a line that begins so, and returns the rest of the line. Fails the test
   // after kHangs.
   std::string await(const std::string& beginning);
+  // Reads stderr up to the end of its line `count`. Fails the test after kHangs.
+  void await_errors(int count);
   // Reads the rest; fails the test and kills after `limit`.
   Outcome wait(std::chrono::seconds limit = kHangs);
 

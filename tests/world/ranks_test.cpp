@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -149,6 +150,13 @@ std::string Process::await(const std::string& beginning) {
   }
   ADD_FAILURE() << "no line begins with '" << beginning << "'; stderr: " << text_[1];
   return "";
+}
+
+void Process::await_errors(int count) {
+  const auto end = steady_clock::now() + kHangs;
+  while (std::ranges::count(text_[1], '\n') < count)
+    if (!read_some(milliseconds(100)) || steady_clock::now() > end) break;
+  EXPECT_GE(std::ranges::count(text_[1], '\n'), count) << "stderr: " << text_[1];
 }
 
 Outcome Process::wait(std::chrono::seconds limit) {
