@@ -7,7 +7,8 @@ import pytest
 import torch
 import torch_geometric.loader
 import torch_geometric.nn as pyg
-from torch_geometric.data import Data
+from torch_geometric import EdgeIndex
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.utils import k_hop_subgraph, trim_to_layer
 
 import plait
@@ -56,6 +57,26 @@ def test_masks_and_lists_of_seeds():
     assert torch.equal(batch.input_id, mask.nonzero().view(-1))  # as in PyTorch Geometric
     batch, = batches(data, [2], input_nodes=[5, 4], batch_size=100)
     assert batch.n_id[:2].tolist() == [5, 4] and batch.input_id.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("order", [None, "row", "col"])
+def test_an_edge_index_gives_the_batches_of_its_tensor(order):
+    data = graph()
+    kept = EdgeIndex(data.edge_index, sparse_size=(60, 60))
+    if order is not None:
+        kept = kept.sort_by(order).values
+    plain, given = data.clone(), data.clone()
+    plain.edge_index, given.edge_index = kept.as_tensor(), kept
+    typed = HeteroData()
+    typed["node"].x, typed["node", "to", "node"].edge_index = data.x, kept
+    of_types, = batches(typed, [3, 2], input_nodes=("node", None), batch_size=100)
+    found, expected = batches(given, [3, 2], batch_size=16), batches(plain, [3, 2], batch_size=16)
+    assert len(found) == len(expected) == 4
+    for batch, other in zip(found, expected):
+        assert type(batch.edge_index) is torch.Tensor and torch.equal(batch.edge_index, other.edge_index)
+        assert torch.equal(batch.n_id, other.n_id) and torch.equal(batch.e_id, other.e_id)
+    assert type(of_types["node", "to", "node"].edge_index) is torch.Tensor
+    assert given.edge_index is kept
 
 
 def test_every_seed_once_if_shuffled():

@@ -12,6 +12,7 @@ from plait._ids import check_ids
 from plait.loader._checks import check_length, check_times
 from plait.loader._non_edges import NonEdgeSampling, pairs_without_edges
 from plait.loader._own_arguments import accepts
+from plait.loader._plain_edges import with_plain_edges
 from plait.loader.sampler import NeighborSampler
 
 _OF_SAMPLER = ("data", "num_neighbors", "subgraph_type", "replace", "disjoint", "temporal_strategy",
@@ -26,6 +27,7 @@ class _Sampled:
         given = inspect.signature(theirs).bind(self, *args, **kwargs)
         given.apply_defaults()
         options = given.arguments
+        options["data"] = with_plain_edges(options["data"])
         sampler = options["neighbor_sampler"]
         workers = options["kwargs"].get("num_workers", 0)
         if sampler is None:

@@ -18,6 +18,7 @@ from plait.loader._by_type import sample_by_type
 from plait.loader._checks import check_data, checked_fanouts
 from plait.loader._non_edges import NonEdgeSampling
 from plait.loader._own_arguments import accepts
+from plait.loader._plain_edges import with_plain_edges
 from plait.loader._relation import Edges, Relation, Settings, Values, before_zero, padded
 
 _THEIRS = torch_geometric.sampler.NeighborSampler
@@ -46,6 +47,7 @@ class NeighborSampler(_THEIRS):
         given = _SIGNATURE.bind(self, *args, **kwargs)
         given.apply_defaults()
         options = given.arguments
+        options["data"] = with_plain_edges(options["data"])
         if options["temporal_strategy"] not in _STRATEGIES:
             raise ValueError(f"temporal_strategy is {options['temporal_strategy']!r}; give 'uniform' or 'last'")
         device = None if device is None else checked_device(device)
