@@ -101,6 +101,16 @@ def test_three_hosts_of_four_ranks(communities):
     check_same_curve(results[0].json["loss"], plait.ok(*train).json["loss"])
 
 
+@pytest.mark.parametrize("more", [(), ("--cooperative",)])
+def test_two_hosts_sample(communities, more):
+    """Each host reads the graph from a file of its own."""
+    train = ["train", communities, "--epochs", 3, "--json", "--sampled", "--fanout", "3,2", *more]
+    results = run_by_hand([*train, "--batch", 12], *[{"PLAIT_HOST_ID": name} for name in "aabb"])
+    assert [(r.code, r.err) for r in results] == [(0, "")] * 4
+    plait = program.Plait(communities.parent)
+    check_same_curve(results[0].json["loss"], plait.ok(*train, "--batch", 48).json["loss"])
+
+
 def test_two_hosts_have_no_common_memory(communities):
     results = run_by_hand(["train", communities, "--strategy", "get"],
                           {"PLAIT_HOST_ID": "a"}, {"PLAIT_HOST_ID": "b"})
