@@ -92,8 +92,8 @@ class GraphArchive {
     if (!parsed_.dataset.features.empty()) return parsed_.dataset.features.rows;
     const auto enough = [&](std::uint64_t count) { return count > 0 && count >= needed; };
     const bool of_graphs = archive_.has("graph_id");
-    for (const char* key : {"train_masks", "val_masks", "test_masks"})
-      if (const auto masks = archive_.find(key); masks && !of_graphs && enough(masks->columns()))
+    for (const auto& [part, split] : kNpzSplits)
+      if (const auto masks = masks_of(part).second; masks && !of_graphs && enough(masks->columns()))
         return masks->columns();
     for (const char* key : {"graph_id", "original_ids", "y"})
       if (const auto array = archive_.find(key); array && enough(array->rows()))
@@ -171,17 +171,28 @@ class GraphArchive {
     parsed_.dataset.label_sets = std::move(sets);
   }
 
+  // Returns the masks of a part and their key: those of several splits, else PyTorch Geometric's.
+  std::pair<std::string, std::optional<NpzMember>> masks_of(const char* part) const {
+    std::string key = fmt::format("{}_masks", part);
+    auto masks = archive_.find(key);
+    if (masks) return {std::move(key), std::move(masks)};
+    key.pop_back();
+    masks = archive_.find(key);
+    return {std::move(key), std::move(masks)};
+  }
+
   bool read_masks() {
     for (const auto& [part, split] : kNpzSplits) {
-      const std::string key = fmt::format("{}_masks", part);
-      const auto masks = archive_.find(key);
+      const auto [key, masks] = masks_of(part);
       if (!masks) continue;
+      const bool several = key.ends_with('s');
       const std::uint64_t count = masks->array.size() / examples_;
-      archive_.require_shape(key, *masks,
-                             (masks->rank() == 1 || masks->rank() == 2) &&
-                                 masks->columns() == examples_ &&
-                                 (splits_.empty() || masks->array.size() == splits_.size()),
-                             fmt::format("(splits, {})", examples_));
+      archive_.require_shape(
+          key, *masks,
+          (masks->rank() == 1 || (several && masks->rank() == 2)) &&
+              masks->columns() == examples_ &&
+              (splits_.empty() || masks->array.size() == splits_.size()),
+          several ? fmt::format("(splits, {})", examples_) : vector_text(examples_));
       if (splits_.empty()) splits_ = Buffer<Split>(count * examples_, Split::none);
       const auto chosen = npy_integers<std::uint8_t>(masks->array, NpyRange{0, 1});
       for (std::uint64_t i = 0; i < chosen.size(); ++i) {

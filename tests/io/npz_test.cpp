@@ -81,6 +81,23 @@ TEST(NpzArchive, SparseFeatures) {
   EXPECT_THAT(parse_error(arrays), StartsWith("x.npz: array x_indptr: it is missing; "));
 }
 
+TEST(NpzArchive, AMaskIsOneSplit) {
+  Arrays arrays = edges_alone();
+  arrays["train_mask"] = file_of<std::uint8_t>("|b1", "(5,)", {1, 0, 0, 0, 1});
+  arrays["test_mask"] = file_of<std::uint8_t>("|b1", "(5,)", {0, 0, 1, 0, 0});
+  const Dataset data = build(parse(arrays));
+  EXPECT_EQ(data.vertices(), 5u);
+  EXPECT_EQ(data.split_count, 1u);
+  EXPECT_THAT(data.splits.span(),
+              ElementsAre(Split::train, Split::none, Split::test, Split::none, Split::train));
+  EXPECT_THAT(
+      parse_error(with(arrays, "val_mask", file_of<std::uint8_t>("|b1", "(5,)", {0, 0, 1, 0, 0}))),
+      HasSubstr("vertex 2 is in another part of the split too"));
+  EXPECT_THAT(
+      parse_error(with(arrays, "val_mask", file_of<std::uint8_t>("|b1", "(1, 5)", Bytes8(5)))),
+      HasSubstr("array val_mask: shape (1, 5) where (5,) belongs"));
+}
+
 TEST(NpzArchive, MasksAreAlternativeSplits) {
   Arrays arrays = edges_alone();
   arrays["train_masks"] = file_of<std::uint8_t>("|b1", "(2, 4)", {1, 0, 0, 0, 0, 0, 0, 1});
@@ -97,6 +114,8 @@ TEST(NpzArchive, MasksAreAlternativeSplits) {
   check(with(arrays, "train_masks",
              file_of(dictionary("|b1", "(2, 4)", "True"),
                      bytes_of<std::uint8_t>({1, 0, 0, 0, 0, 0, 0, 1}))));
+  // The name of one split does not count beside that of several.
+  check(with(arrays, "val_mask", file_of<std::uint8_t>("|b1", "(4,)", {1, 1, 1, 1})));
   EXPECT_THAT(
       parse_error(with(arrays, "test_masks", file_of<std::uint8_t>("|b1", "(4,)", Bytes8(4)))),
       HasSubstr("array test_masks: shape (4,) where (splits, 4) belongs"));
