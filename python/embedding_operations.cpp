@@ -2,6 +2,7 @@
 //
 // Tensors are where the tables are, on the CPU or a GPU. Python has checked and converted them, or
 // gives the text of what is wrong with them (`fault`), which all ranks then throw.
+#include "plait/base/memory.h"
 #include "plait/base/parallel.h"
 #include "plait/nn/operations/torch_device.h"
 #include "plait/store/sharded/cuda/gpu_embeddings.h"
@@ -317,6 +318,10 @@ c10::intrusive_ptr<EmbeddingsHandle> make_embeddings(const GivenTables& given, s
 using EmbeddingsRef = c10::intrusive_ptr<EmbeddingsHandle>;
 
 TORCH_LIBRARY_FRAGMENT(plait, m) {
+  m.def("require_memory(int bytes, str what) -> ()",
+        [](std::int64_t bytes, const std::string& what) {
+          with_python_errors([&] { require_memory(static_cast<std::uint64_t>(bytes), what); });
+        });
   m.class_<EmbeddingsHandle>("Embeddings")
       .def(torch::init(&make_embeddings))
       .def("piece", [](const EmbeddingsRef& e, std::int64_t t) { return e->piece(t); })

@@ -53,6 +53,9 @@ class _RowOptimizer(torch.optim.Optimizer):
     def _change(self, p, group):
         if p.grad.layout != torch.sparse_coo or p.grad.sparse_dim() != 1:
             raise ValueError(f"{type(self).__name__} takes sparse gradients; make the layer with sparse=True")
+        if p.dim() != 2:
+            raise ValueError(f"{type(self).__name__} takes tables (rows, columns), but a weight has shape "
+                             f"{tuple(p.shape)}")
         gradient = p.grad.coalesce()
         state = self.state[p]
         if not state:

@@ -536,6 +536,13 @@ def wrong_arguments_are_refused():
     dense(torch.tensor([[1]])).sum().backward()
     with pytest.raises(ValueError, match="sparse=True"):
         plait.optim.RowSGD(dense.parameters()).step()
+    row = torch.nn.Parameter(torch.zeros(4))
+    row.grad = torch.zeros(4).to_sparse()
+    with pytest.raises(ValueError, match="takes tables"):
+        plait.optim.RowSGD([row]).step()
+    if DEVICE == "cpu":
+        with pytest.raises(RuntimeError, match="memory for embedding tables needs .* but only .* is free"):
+            EmbeddingBag(10**9, 4096)
 
 
 def different_tables_are_refused():

@@ -196,6 +196,9 @@ class _Tables:
             dtype = dtype or torch.get_default_dtype()
             if dtype not in _TYPES:
                 raise NotImplementedError(f"tables of {dtype} are not supported; use one of {_names(_TYPES)}")
+            if self.device.type == "cpu":  # ranks share the host's memory
+                numbers = world_size() * sum(rows * columns for rows, _, columns in self._pieces)
+                ops.require_memory(numbers * dtype.itemsize, "memory for embedding tables")
             return [torch.nn.Parameter(torch.empty(rows, columns, device=self.device, dtype=dtype))
                     for rows, _, columns in self._pieces]
 
