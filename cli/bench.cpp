@@ -286,6 +286,7 @@ void add_bench(CLI::App& app, Session& session) {
   command->add_option("graph", o->graph, "Graph file")->required();
   command->add_option("--widths,--dims", o->widths, "Widths of x (features per row), with commas")
       ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   CLI::Option* const strategies =
       command

@@ -140,7 +140,7 @@ void print_predictions(const json& result) {
                  p["strategy"].get<std::string>(), p["width"].get<std::uint64_t>(),
                  p["ms"].get<double>());
   for (const json& c : result["chosen"])
-    fmt::print("width {}: {} with {}\n", c["width"].get<std::uint64_t>(),
+    fmt::print("training at width {}: {} with {}\n", c["width"].get<std::uint64_t>(),
                c["partition"].get<std::string>(), c["strategy"].get<std::string>());
 }
 
@@ -192,6 +192,12 @@ void run(const Options& o, const Session& session) {
     for (std::size_t s = 0; s < found.size(); ++s)
       result["schemes"][s]["predicted"] = predictions.times(found[s]);
     result["chosen"] = predictions.chosen(found);
+    const auto none = [](const json& s) { return s["predicted"].empty(); };
+    if (!session.quiet && std::ranges::all_of(result["schemes"], none))
+      fmt::print(stderr,
+                 "plait: warning: nothing is predicted, as the rates of {} on this machine are not "
+                 "known; plait doctor --measure --ranks {} measures them\n",
+                 counted(static_cast<std::uint64_t>(parts_of(session)), "rank"), parts_of(session));
     result["machine"] = session.gpus > 0 ? json(machine().name) : json(nullptr);
   }
   session.json ? print_json(result) : print_text(result);
@@ -221,10 +227,12 @@ void add_partition(CLI::App& app, Session& session) {
       ->check(CLI::Range(1, kMostGpus))
       ->excludes(ranks);
   command
-      ->add_option("--predict", o->predicted,
-                   "Widths of rows (features), with commas, for which to predict the time of y = A "
-                   "x on so many GPUs or, with --ranks, by the rates that plait doctor --measure "
-                   "kept; and to tell what training would choose by that")
+      ->add_option(
+          "--predict", o->predicted,
+          "Widths of rows (features), with commas, for which to predict the time of y = A "
+          "x on so many GPUs or, with --ranks, by the rates that plait doctor --measure "
+          "kept; and to tell what training would choose: on GPUs pipelined or partial, on ranks "
+          "bulk")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 20))
       ->default_str("none");

@@ -18,6 +18,16 @@
 namespace plait::cli {
 namespace {
 
+// Returns a line of CLI11's on the number of an option's values in plain words.
+std::string plain_words(const std::string& text) {
+  const std::string option = text.substr(0, text.find(':'));
+  if (text.find(": At Most 1 required ") != std::string::npos)
+    return option + " was given more than once";
+  if (text.find(": 1 required ") != std::string::npos && text.ends_with(" missing"))
+    return option + " needs a value";
+  return text;
+}
+
 int run(int argc, char** argv, const Program& program, Session& session) {
   CLI::App app{
       "Trains graph neural networks on one graph that is spread over many processors, and "
@@ -26,7 +36,7 @@ int run(int argc, char** argv, const Program& program, Session& session) {
   app.set_version_flag("--version", std::string("plait ") + PLAIT_VERSION);
   app.require_subcommand(0, 1);
   app.failure_message([](const CLI::App*, const CLI::Error& error) {
-    return "plait: " + printable(error.what()) + "; see plait --help\n";
+    return "plait: " + printable(plain_words(error.what())) + "; see plait --help\n";
   });
   app.formatter(plain_help());
   program.add_commands(app, session);

@@ -55,7 +55,7 @@ void add_value_options(CLI::App* command, SampleOptions& options) {
                     "perhaps several times");
   command->add_flag(kOptions[8], settings.latest,
                     "With times: take the latest edges that are not later than the example, not "
-                    "any of them");
+                    "any of them. The time of an edge is the later of its own and its source's");
   const auto file = [&](const char* name, std::string& path, const std::string& text) {
     command->add_option(name, path, text);
   };

@@ -12,6 +12,9 @@ namespace plait {
 
 Array<Split> make_folds(const Dataset& dataset, Folds folds, std::uint64_t seed) {
   const std::uint64_t examples = dataset.examples();
+  require<UsageError>(examples >= 3,
+                      "{} has too few examples to test, validate and train: {}; there must be 3",
+                      dataset.name, examples);
   require<UsageError>(folds.count >= 3 && static_cast<std::uint64_t>(folds.count) <= examples,
                       "{} folds of {} examples were asked for; use 3 to {}", folds.count, examples,
                       examples);

@@ -119,15 +119,16 @@ def test_predictions_are_those_that_plans_go_by(plait, communities, tmp_path):
             assert found[chosen["partition"], chosen["strategy"], chosen["width"]] <= \
                 found["edges", "pipelined", chosen["width"]]
     text = plait.ok("partition", communities, "--gpus", 8, "--predict", 16).out
-    assert text.count("\nclusters   ") == 5 and "\nwidth 16: " in text
+    assert text.count("\nclusters   ") == 5 and "\ntraining at width 16: " in text
 
 
 def test_predictions_of_ranks(plait, communities, tmp_path):
     """On the CPU they take measured rates, and are those of plait tune."""
     run = ("partition", communities, "--ranks", 2, "--predict", "8,32")
-    result = plait.json(*run)
+    result = plait.json(*run, "--quiet")
     assert predictions(result) == {} and result["machine"] is None
     assert result["chosen"] == [{"width": w, "partition": "edges", "strategy": "bulk"} for w in (8, 32)]
+    assert "plait doctor --measure --ranks 2 measures them" in plait(*run).err
     env = environment(PLAIT_MACHINES=str(tmp_path / "machines"))
     plait.ok("doctor", "--measure", "--ranks", 2, env=env)
     found = predictions(plait.json(*run, env=env))
@@ -142,6 +143,7 @@ def test_mistakes_of_predictions(plait, communities):
     run = ("partition", communities, "--predict")
     plait.fails(USAGE, *run, "16,x", names=["--predict", "Value x"])
     plait.fails(USAGE, *run, 0, names=["--predict"])
+    plait.fails(USAGE, *run, names=["--predict needs a value"])
     plait.fails(USAGE, *run, 16, "--gpus", 33, names=["--gpus", "32"])
     plait.fails(USAGE, *run, 16, "--gpus", 2, "--ranks", 2, names=["--gpus", "--ranks"])
 
