@@ -6,14 +6,13 @@ Writes the rates of the machine (`plait doctor --measure`), the counts of each p
 times of each strategy and width (`plait tune`) to FILE, one line each (bench/measured/README.md). Each
 time is the least of the medians of all runs, which `medians` lists."""
 import argparse
-import json
 import os
 import pathlib
-import subprocess
 import sys
 
 from arguments import count, numbers
 from results import line_of, rounded
+from running import result_of
 
 WIDTHS = "8,32,128"
 GRAPHS = {
@@ -45,11 +44,7 @@ def main():
         parser.error("one rank moves no rows; --ranks begins at 2")
 
     def printed(*arguments):
-        command = [o.plait, *(str(a) for a in arguments), "--json", "--quiet"]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-        if done.returncode != 0:
-            sys.exit(f"cpu_ranks: plait {arguments[0]} failed")  # it has told why
-        return json.loads(done.stdout)
+        return result_of(*arguments, program=o.plait)
 
     try:
         o.graphs.mkdir(parents=True, exist_ok=True)

@@ -6,13 +6,12 @@ For each graph of GRAPHS, writes the counts of each partition (`plait partition`
 and width (`plait tune`) to FILE, one line each (bench/measured/README.md). No graph begins after S seconds."""
 import argparse
 import concurrent.futures
-import json
 import pathlib
-import subprocess
 import sys
 import time
 
 from results import line_of
+from running import result_of
 
 PARTITIONS = ("edges", "vertices", "clusters")
 WIDTHS = ("3,32,100,256", "16,47,128,300", "8,64,200,512")
@@ -53,10 +52,6 @@ GRAPHS = {
 }
 
 
-def run(*arguments):
-    return subprocess.run([str(a) for a in arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
-
-
 def counts(ranks):
     """The counts of one partition as tests/plan/regret_test.cpp reads them, one list per part."""
     parts = []
@@ -72,11 +67,10 @@ def prepare(plait, name, gpus, folder):
     """Generates the graph, unless it is there. Returns its counts by partition."""
     file = folder / f"{name}.plait"
     if not file.exists():
-        run(plait, "generate", *GRAPHS[name].split(), "--seed", 1, "-o", file, "--quiet")
+        result_of("generate", *GRAPHS[name].split(), "--seed", 1, "-o", file, program=plait)
     found = {}
     for scheme in PARTITIONS:
-        printed = run(plait, "partition", file, "--ranks", gpus, "--partition", scheme, "--json", "--quiet")
-        one = json.loads(printed)["schemes"][0]
+        one = result_of("partition", file, "--ranks", gpus, "--partition", scheme, program=plait)["schemes"][0]
         found[scheme] = counts(one["ranks"]), one["seconds"]
     return found
 
@@ -101,8 +95,8 @@ def main():
                 print(f"{name}: left out, the time is over", file=sys.stderr)
                 continue
             widths = WIDTHS[list(GRAPHS).index(name) % len(WIDTHS)]
-            found = json.loads(run(o.plait, "tune", o.graphs / f"{name}.plait", "--gpus", o.gpus, "--widths", widths,
-                                   "--partitions", ",".join(PARTITIONS), "--dry-run", "--json", "--quiet"))
+            found = result_of("tune", o.graphs / f"{name}.plait", "--gpus", o.gpus, "--widths", widths, "--partitions",
+                              ",".join(PARTITIONS), "--dry-run", program=o.plait)
             case = {"graph": name, "gpus": o.gpus}
             for scheme, (parts, seconds) in prepared[name].items():
                 out.write(line_of("counts", case | {"partition": scheme}, seconds=seconds, parts=parts))

@@ -15,7 +15,6 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -26,16 +25,10 @@ import scipy.io
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import results
+from running import ROOT, output_of, result_of
 
-BUILD = pathlib.Path(__file__).resolve().parents[2] / "build/bin"
+READER = ROOT / "build/bin/read_bench"
 ENDINGS = [".mtx", ".graph", ".adj", ".sg", ".wsg", "_beg_pos.bin"]
-
-
-def call(program, *arguments, threads):
-    command = [BUILD / program, *map(str, arguments)]
-    environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    return done.stdout
 
 
 def seconds(work):
@@ -46,18 +39,18 @@ def seconds(work):
 
 def make_files(options, folder):
     graph = folder / "g.plait"
-    call("plait", "generate", "rmat", "--vertices", options.vertices, "--edges", options.edges,
-         "--seed", 1, "-o", graph, "--quiet", threads=options.threads)
+    result_of("generate", "rmat", "--vertices", options.vertices, "--edges", options.edges, "--seed", 1, "-o", graph,
+              threads=options.threads)
     # METIS and the GAP suite's short form hold undirected graphs.
     both = folder / "u.plait"
-    call("plait", "convert", graph, both, "--undirected", "--no-loops", threads=options.threads)
+    result_of("convert", graph, both, "--undirected", "--no-loops", threads=options.threads)
     for ending in ENDINGS:
         source = both if ending == ".graph" else graph
-        call("plait", "convert", source, folder / f"g{ending}", threads=options.threads)
+        result_of("convert", source, folder / f"g{ending}", threads=options.threads)
 
 
 def check(options, folder):
-    call("read_bench", folder / "g.mtx", "--rows", folder / "rows.npy", threads=options.threads)
+    output_of(folder / "g.mtx", "--rows", folder / "rows.npy", program=READER, threads=options.threads)
     found = np.load(folder / "rows.npy")
     matrix = scipy.io.mmread(folder / "g.mtx", spmatrix=False)
     wanted = np.stack([matrix.row, matrix.col, np.ones(matrix.nnz)]).astype(np.float64)
@@ -72,7 +65,7 @@ def compare_matrix_market(options, folder, kept):
     times = {"plait": [], "fast_matrix_market": [], "scipy": []}
     for _ in range(options.repeat):
         times["plait"].append(json.loads(
-            call("read_bench", path, "--repeat", 1, threads=options.threads))["parse"])
+            output_of(path, "--repeat", 1, program=READER, threads=options.threads))["parse"])
         times["fast_matrix_market"].append(seconds(
             lambda: fast_matrix_market.mmread(path, parallelism=options.threads)))
         times["scipy"].append(seconds(lambda: scipy.io.mmread(path, spmatrix=False)))
@@ -106,8 +99,8 @@ def compare_formats(options, folder, kept):
     print(f"{'format':14} {'MB':>7} {'plain':>8} {'numpy':>8} {'parse':>8} {'whole':>8} {'/plain':>7} "
           f"{'/numpy':>7}")
     for ending in ENDINGS:
-        result = json.loads(call("read_bench", folder / f"g{ending}", "--repeat", options.repeat,
-                                 threads=options.threads))
+        result = json.loads(output_of(folder / f"g{ending}", "--repeat", options.repeat, program=READER,
+                                      threads=options.threads))
         plain, parse, whole = (result[name] * 1e3 for name in ("plain", "parse", "whole"))
         numpy = from_file_seconds(options, folder / f"g{ending}") * 1e3
         for step, ms in {"plain": plain, "numpy": numpy, "parse": parse, "whole": whole}.items():

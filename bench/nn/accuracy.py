@@ -7,23 +7,18 @@ the least accuracy for each graph and normalisation of features; FILE (build/ben
 receives them as JSON.
 """
 import argparse
-import json
 import pathlib
 import statistics
-import subprocess
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import results
-
-PLAIT = pathlib.Path(__file__).resolve().parents[2] / "build/bin/plait"
+import running
 
 
 def accuracy(graph, model, normalize, seed):
-    run = [PLAIT, "train", graph, "--model", model, "--normalize", normalize, "--seed", str(seed), "--quiet",
-           "--json"]
-    done = subprocess.run(run, stdout=subprocess.PIPE, text=True, check=True)
-    return 100 * json.loads(done.stdout)["test_accuracy"]
+    found = running.result_of("train", graph, "--model", model, "--normalize", normalize, "--seed", seed)
+    return 100 * found["test_accuracy"]
 
 
 def main():

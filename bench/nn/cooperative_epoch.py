@@ -11,38 +11,27 @@ the times as JSON.
 """
 
 import argparse
-import json
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import results
-
-PLAIT = ROOT / "build/bin/plait"
-
-
-def plait(*arguments):
-    done = subprocess.run([PLAIT, *map(str, arguments)], capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(f"cooperative_epoch: {done.stderr}")
-    return done.stdout
+from running import result_of
 
 
 def generated(folder, vertices, edges):
     path = pathlib.Path(folder) / "communities.plait"
-    plait("generate", "dcsbm", "--vertices", vertices, "--edges", edges, "--communities", 64, "--classes", 16, "--width", 64,
-          "--seed", 1, "-o", path)
+    result_of("generate", "dcsbm", "--vertices", vertices, "--edges", edges, "--communities", 64, "--classes", 16,
+              "--width", 64, "--seed", 1, "-o", path)
     return path
 
 
 def train(graph, partition, o, *options):
-    return json.loads(plait("train", graph, "--model", o.model, "--hidden", o.hidden, "--layers",
-                            len(o.fanout.split(",")), "--sampled", "--fanout", o.fanout, "--batch", o.batch, "--ranks",
-                            o.ranks, "--partition", partition, "--folds", 3, "--epochs", o.epochs, "--seed", 1, "--json", *options))
+    return result_of("train", graph, "--model", o.model, "--hidden", o.hidden, "--layers", len(o.fanout.split(",")),
+                     "--sampled", "--fanout", o.fanout, "--batch", o.batch, "--ranks", o.ranks, "--partition", partition,
+                     "--folds", 3, "--epochs", o.epochs, "--seed", 1, *options)
 
 
 def compare(graph, partition, o, kept):

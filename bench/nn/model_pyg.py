@@ -12,10 +12,7 @@ strategy on as many processes, one; FILE (build/bench/models-DEVICE.json) receiv
 """
 
 import argparse
-import json
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 import time
@@ -34,8 +31,8 @@ import results
 from keep import measurements
 from made_data import made_features, made_labels
 from pyg_layers import csr_of, failure
+from running import result_of
 
-PROGRAM = os.environ.get("PLAIT_PROGRAM", str(ROOT / "build/bin/plait"))
 WARM_UP = 3  # steps, as plait bench model takes
 DEFAULTS = {"gcn": (2, 16, 1, 0.01), "sage": (2, 64, 1, 0.01), "gin": (5, 64, 1, 0.01), "gat": (2, 64, 8, 0.005)}
 
@@ -54,14 +51,6 @@ def arguments_of(settings):
     return [*given[:at], *given[at + 2:], "--dropout", "0"]
 
 
-def run(*arguments):
-    """Returns the object that the program prints. It ends this one if it fails, with a line that says why."""
-    done = subprocess.run([PROGRAM, *map(str, arguments), "--json", "--quiet"], stdout=subprocess.PIPE, text=True)
-    if done.returncode:
-        sys.exit(done.returncode)
-    return json.loads(done.stdout)
-
-
 def initial_model(settings, options):
     """Returns the model with the weights that the program draws: those of a training that moves none. They
     depend on neither the graph nor its data."""
@@ -69,8 +58,8 @@ def initial_model(settings, options):
         graph, weights = pathlib.Path(folder) / "g.npz", pathlib.Path(folder) / "w.safetensors"
         np.savez(graph, edge_index=np.zeros((2, 1), np.int64), x=made_features(options.classes, options.width),
                  y=np.arange(options.classes), train=np.arange(options.classes))
-        run("train", graph, *arguments_of(settings), "--epochs", 1, "--lr", 0, "--weight-decay", 0, "--checkpoint",
-            weights)
+        result_of("train", graph, *arguments_of(settings), "--epochs", 1, "--lr", 0, "--weight-decay", 0, "--checkpoint",
+                  weights)
         model = settings.vertex_model(options.width, options.classes)
         plait.load_checkpoint(weights, model)
     for module in model.modules():
@@ -121,7 +110,7 @@ class Contest:
 def plaits(kind, settings, options, ranks, kept):
     """Times plait. Returns its losses, and the median of the fastest strategy for each kind of work."""
     on = ["--gpus" if options.device == "cuda" else "--ranks", ranks]
-    found = run("bench", "model", options.graph, *arguments_of(settings), "--width", options.width, "--classes",
+    found = result_of("bench", "model", options.graph, *arguments_of(settings), "--width", options.width, "--classes",
                 options.classes, "--training", "--repetitions", options.steps, *on)
     best = {}
     for bench, case, fields in measurements(found, {}):

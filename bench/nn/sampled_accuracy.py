@@ -15,10 +15,8 @@ of "sampled" to the other ways with the half widths of their 95% confidence inte
 """
 
 import argparse
-import json
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 
@@ -33,8 +31,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "bench/nn")]
 import pyg_sampled
 import results
+from running import result_of
 
-PLAIT = ROOT / "build/bin/plait"
 WAYS = ("whole", "sampled", "pyg", "alike")
 PARTS = ("train", "val", "test")
 SHOWN = (1, 5, 10, 10**9)  # epochs whose validation accuracy is printed
@@ -76,20 +74,17 @@ def write(graph, folder):
         x = {"x_data": rows.data, "x_indices": rows.indices, "x_indptr": rows.indptr, "x_shape": np.array(rows.shape)}
     np.savez(folder / "graph.npz", edge_index=graph.edge_index.numpy(), y=graph.y.numpy(), **x,
              **{part: mask.nonzero().view(-1).numpy() for part, mask in graph.masks.items()})
-    subprocess.run([PLAIT, "convert", "--quiet", folder / "graph.npz", folder / "graph.plait"], check=True,
-                   stdout=subprocess.DEVNULL)
+    result_of("convert", folder / "graph.npz", folder / "graph.plait")
     return folder / "graph.plait"
 
 
 def by_plait(path, o, kind, seed, sampled):
     """As pyg_sampled.train."""
-    run = [PLAIT, "train", path, "--model", kind, "--hidden", o.hidden, "--layers", len(o.fanout), "--normalize",
-           "none", "--seed", seed, "--quiet", "--json"]
+    steps = ["--epochs", o.whole_epochs]
     if sampled:
-        run += ["--sampled", "--fanout", ",".join(map(str, o.fanout)), "--batch", o.batch]
-    run += ["--epochs", o.epochs if sampled else o.whole_epochs]
-    done = subprocess.run([*map(str, run)], stdout=subprocess.PIPE, text=True, check=True)
-    found = json.loads(done.stdout)
+        steps = ["--sampled", "--fanout", ",".join(map(str, o.fanout)), "--batch", o.batch, "--epochs", o.epochs]
+    found = result_of("train", path, "--model", kind, "--hidden", o.hidden, "--layers", len(o.fanout), "--normalize",
+                      "none", "--seed", seed, *steps)
     return found["val_metric_by_epoch"], found["test_accuracy"]
 
 

@@ -11,25 +11,18 @@ least number of ranks; FILE (build/bench/sampled-scaling.json) receives the time
 """
 
 import argparse
-import json
-import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import results
+from running import PLAIT, result_of
 
 
 def plait(o, *arguments):
-    env = os.environ | ({} if o.gpus else {"OMP_NUM_THREADS": "1"})
-    done = subprocess.run([o.plait, *map(str, arguments)], capture_output=True, text=True, env=env)
-    if done.returncode:
-        sys.exit(f"scaling: {done.stderr}")
-    return done.stdout
+    return result_of(*arguments, program=o.plait, threads=None if o.gpus else 1)
 
 
 def generated(folder, o):
@@ -41,10 +34,9 @@ def generated(folder, o):
 
 def train(graph, model, count, o, batch=None, epochs=None):
     heads = ("--heads", 4) if model == "gat" else ()
-    return json.loads(plait(o, "train", graph, "--model", model, *heads, "--hidden", o.hidden, "--layers",
-                            len(o.fanout.split(",")), "--sampled", "--fanout", o.fanout, "--batch", batch or o.batch,
-                            "--gpus" if o.gpus else "--ranks", count, "--folds", 3, "--epochs", epochs or o.epochs,
-                            "--seed", 1, "--json"))
+    return plait(o, "train", graph, "--model", model, *heads, "--hidden", o.hidden, "--layers", len(o.fanout.split(",")),
+                 "--sampled", "--fanout", o.fanout, "--batch", batch or o.batch, "--gpus" if o.gpus else "--ranks", count,
+                 "--folds", 3, "--epochs", epochs or o.epochs, "--seed", 1)
 
 
 def check(graph, model, count, least, o):
@@ -81,7 +73,7 @@ def main():
     parser.add_argument("--fanout", default="30,30,30")
     parser.add_argument("--models", nargs="+", choices=["gcn", "sage", "gat"], default=["gcn", "sage", "gat"])
     parser.add_argument("--scale", type=float, default=0.05)
-    parser.add_argument("--plait", default=ROOT / "build/bin/plait", help="the program; build/bin/plait if not given")
+    parser.add_argument("--plait", default=PLAIT, help="the program; build/bin/plait if not given")
     parser.add_argument("--json", help="file for the times; build/bench/sampled-scaling.json if not given")
     o = parser.parse_args()
     kept = results.Results(o.json or results.FOLDER / "sampled-scaling.json")

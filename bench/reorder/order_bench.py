@@ -9,17 +9,15 @@ and the averaged edge span of each program's order. Other work on the machine ma
 cores. FILE (build/bench/order.json) receives the measurements as JSON.
 """
 import argparse
-import json
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import results
+from running import PLAIT, result_of
 
-PLAIT = pathlib.Path(__file__).resolve().parents[2] / "build/bin/plait"
 MADE = {
     "like products, scale 0.1": "dcsbm --like products --scale 0.1 --no-features",
     "R-MAT": "rmat --vertices 262144 --edges 8000000",
@@ -29,22 +27,16 @@ MADE = {
 READ = ("cnr-2000", "email-enron", "coauthor-cs")
 
 
-def plait(program, *words):
-    done = subprocess.run([program, *map(str, words), "--json", "--quiet"], stdout=subprocess.PIPE, text=True,
-                          check=True)
-    return json.loads(done.stdout)
-
-
 def graphs(options, folder):
     """Yields names of graphs and their files, of which only one exists at a time."""
     path = folder / "graph.plait"
     for name, words in MADE.items():
-        plait(options.plait[0], "generate", *words.split(), "-o", path)
+        result_of("generate", *words.split(), "-o", path, program=options.plait[0])
         yield name, path
     for name in READ:
         archive = options.data / f"{name}.npz" if options.data else None
         if archive and archive.exists():
-            plait(options.plait[0], "convert", archive, path)
+            result_of("convert", archive, path, program=options.plait[0])
             yield name, path
 
 
@@ -63,8 +55,8 @@ def main():
             found = {program: [] for program in options.plait}
             for _ in range(options.runs):
                 for program, runs in found.items():
-                    runs.append(plait(program, "reorder", path, folder / "ordered.plait", "--method",
-                                      "communities", "--threads", options.threads))
+                    runs.append(result_of("reorder", path, folder / "ordered.plait", "--method", "communities",
+                                          "--threads", options.threads, program=program))
             for program, runs in found.items():
                 ms, last = [1e3 * run["seconds"] for run in runs], runs[-1]
                 print(f"{graph:25} {last['edges']:9} edges {min(ms):8.1f} {statistics.median(ms):8.1f} ms, modularity "

@@ -11,10 +11,8 @@ each other, before and after. Needs networkit (PyPI), which the project does not
 (build/bench/reorder.json) receives the measurements as JSON.
 """
 import argparse
-import json
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,14 +22,7 @@ import numpy as np
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import results
-
-PLAIT = pathlib.Path(__file__).resolve().parents[2] / "build/bin/plait"
-
-
-def plait(*arguments, threads):
-    done = subprocess.run([PLAIT, *map(str, arguments), "--json", "--quiet"], stdout=subprocess.PIPE,
-                          env=os.environ | {"OMP_NUM_THREADS": str(threads)}, text=True, check=True)
-    return json.loads(done.stdout)
+from running import result_of
 
 
 def graph_of(path):
@@ -53,7 +44,7 @@ def communities(method, graph):
 
 
 def halo_rows(path, threads):
-    figures = plait("partition", path, "--ranks", 4, "--partition", "edges", threads=threads)
+    figures = result_of("partition", path, "--ranks", 4, "--partition", "edges", threads=threads)
     return figures["schemes"][0]["halo_rows"]
 
 
@@ -70,14 +61,14 @@ def main():
     networkit.setNumberOfThreads(threads)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         before, after, arrays = (pathlib.Path(folder) / name for name in ("g.plait", "r.plait", "g.npz"))
-        edges = plait("generate", "dcsbm", "--like", options.like, "--scale", options.scale,
-                      "--no-features", "-o", before, threads=threads)["edges"]
-        plait("convert", before, arrays, threads=threads)
+        edges = result_of("generate", "dcsbm", "--like", options.like, "--scale", options.scale,
+                          "--no-features", "-o", before, threads=threads)["edges"]
+        result_of("convert", before, arrays, threads=threads)
         graph = graph_of(arrays)
         times = {"plait": [], "PLP": [], "PLM": []}
         modularity = {}
         for _ in range(options.repeat):
-            found = plait("reorder", before, after, "--method", "communities", threads=threads)
+            found = result_of("reorder", before, after, "--method", "communities", threads=threads)
             times["plait"].append(found["seconds"])
             modularity["plait"] = found["modularity"]
             for name in ("PLP", "PLM"):
