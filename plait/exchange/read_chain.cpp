@@ -35,6 +35,22 @@ void check_chain(std::uint64_t begin, std::uint64_t reads, const ChainShape& sha
   require<MismatchError>(end == wanted, "{} reads end at word {}, not at {}", reads, end, wanted);
 }
 
+std::vector<double> time_repetitions(World& world, int repetitions,
+                                     const std::function<void()>& prepare,
+                                     const std::function<double(int repetition)>& follow) {
+  std::vector<double> ms;
+  for (int r = -1; r < repetitions; ++r) {
+    prepare();
+    double mine = 0;
+    on_all_or_none(world, [&] {
+      if (world.rank() == 0) mine = follow(r);
+    });
+    if (r >= 0) ms.push_back(largest_of_all(world, mine));
+  }
+  std::ranges::sort(ms);
+  return ms;
+}
+
 namespace {
 
 void write_words(std::uint64_t* to, std::uint64_t first, std::uint64_t count) {
@@ -91,21 +107,16 @@ std::vector<double> time_read_chain(World& world, const ChainQuestion& question)
       question.memory == ChainMemory::own ? 1 : static_cast<std::uint64_t>(world.size()));
   const ChainWords words(world, question, shape);
   const std::uint64_t reads = chain_reads(question.memory);
-  std::vector<double> ms;
-  for (int r = -1; r < question.repetitions; ++r) {  // the first one warms up
-    double mine = 0;
-    on_all_or_none(world, [&] {
-      if (world.rank() != 0) return;
-      const std::uint64_t begin = chain_begin(r, shape);
-      const Stopwatch watch;
-      const std::uint64_t end = words.follow(begin, reads);
-      mine = watch.seconds() * 1e6 / static_cast<double>(reads);
-      check_chain(begin, reads, shape, end);
-    });
-    if (r >= 0) ms.push_back(largest_of_all(world, mine));
-  }
-  std::ranges::sort(ms);
-  return ms;
+  const auto follow = [&](int repetition) {
+    const std::uint64_t begin = chain_begin(repetition, shape);
+    const Stopwatch watch;
+    const std::uint64_t end = words.follow(begin, reads);
+    const double ms = watch.seconds() * 1e6 / static_cast<double>(reads);
+    check_chain(begin, reads, shape, end);
+    return ms;
+  };
+  return time_repetitions(
+      world, question.repetitions, [] {}, follow);
 }
 
 }  // namespace plait

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "plait/base/host_device.h"
@@ -61,6 +62,12 @@ PLAIT_HOST_DEVICE std::uint64_t follow_chain(std::uint64_t place, std::uint64_t 
   }
   return place;
 }
+// Collective. For each repetition, all ranks call `prepare`, and then rank 0 calls
+// `follow(repetition)`, which returns the ms of 1,000 reads. The first repetition, -1, warms up.
+// Returns all others' times on all ranks, ascending. An error of `follow` is thrown on all ranks.
+std::vector<double> time_repetitions(World& world, int repetitions,
+                                     const std::function<void()>& prepare,
+                                     const std::function<double(int repetition)>& follow);
 // Throws MismatchError unless a chain from `begin` ends here.
 void check_chain(std::uint64_t begin, std::uint64_t reads, const ChainShape& shape,
                  std::uint64_t end);

@@ -170,24 +170,17 @@ std::vector<double> time_gpu_read_chain(World& world, const ChainQuestion& quest
   const ChainShape shape =
       chain_shape(question.bytes, own ? 1 : static_cast<std::uint64_t>(world.size()));
   const std::unique_ptr<ChainParts> parts = make_parts(world, question.memory, shape);
-  std::vector<double> ms;
-  for (int r = -1; r < question.repetitions; ++r) {  // the first one warms up
-    parts->prepare();
-    double mine = 0;
-    on_all_or_none(world, [&] {
-      if (world.rank() != 0) return;
-      GpuChain chain{.parts = {},
-                     .shape = shape,
-                     .begin = chain_begin(r, shape),
-                     .reads = chain_reads(question.memory),
-                     .end = nullptr};
-      std::ranges::copy(parts->parts, chain.parts);
-      mine = follow_once(chain);
-    });
-    if (r >= 0) ms.push_back(largest_of_all(world, mine));
-  }
-  std::ranges::sort(ms);
-  return ms;
+  const auto measure = [&](int repetition) {
+    GpuChain chain{.parts = {},
+                   .shape = shape,
+                   .begin = chain_begin(repetition, shape),
+                   .reads = chain_reads(question.memory),
+                   .end = nullptr};
+    std::ranges::copy(parts->parts, chain.parts);
+    return follow_once(chain);
+  };
+  return time_repetitions(
+      world, question.repetitions, [&] { parts->prepare(); }, measure);
 }
 
 }  // namespace plait
