@@ -28,8 +28,10 @@ TableSource bench_rows(std::uint64_t width) {
   };
 }
 
+}  // namespace
+
 // A table on either device.
-class AnyTable {
+class GatherBench::AnyTable {
  public:
   AnyTable(World& world, const GatherQuestion& q) {
     const TableSettings settings{.rows = q.rows,
@@ -60,7 +62,7 @@ class AnyTable {
 };
 
 // Rows of tensors between ranks, by NCCL or Gloo.
-class RowMessages {
+class GatherBench::RowMessages {
  public:
   RowMessages(World& world, bool gpus) : world_(world), nccl_(gpus ? Nccl::join(world) : nullptr) {}
 
@@ -108,8 +110,6 @@ class RowMessages {
   World& world_;
   const std::unique_ptr<Nccl> nccl_;
 };
-
-}  // namespace
 
 std::string_view to_string(GatherWay way) { return way == GatherWay::reads ? "reads" : "messages"; }
 
