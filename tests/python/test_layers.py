@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 
 import pytest
 import torch
@@ -191,3 +192,18 @@ def test_a_graph_of_other_size(name):
             make(plait, name)(x, plait.Graph(INDEX))
     with pytest.raises(NotImplementedError, match="list"):
         make(plait, name)(torch.ones(3, INPUTS), [[0], [1]])
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("converted", ["layer", "x"])
+def test_layer_and_x_of_two_types(name, converted):
+    """A model that .double() has converted takes x of float64; the mistake is told in Plait's words."""
+    layer, x = make(plait, name), torch.ones(3, INPUTS)
+    if converted == "layer":
+        layer.double()
+    else:
+        x = x.double()
+    try:
+        assert layer(x, INDEX).shape[0] == 3  # where no weight meets x, or PyTorch converts
+    except ValueError as error:
+        assert re.match(r"x is torch.float(32|64), but .* of plait.nn.\w+ is torch.float(32|64); give both", str(error))

@@ -22,7 +22,7 @@ from plait._spread_conv import spread_convolution, why_not_spread
 from plait.graph import Graph
 from plait.nn._fast_steps import FastSteps, pair_of, without_kept
 from plait.nn._neighbours import edges_of, neighbours, reason_against
-from plait.nn._slow import Slow, left_to_theirs, refuse_if_strict, tell
+from plait.nn._slow import Slow, left_to_theirs, refuse_if_strict, refuse_mixed_types, tell
 from plait.reduce import require_shared
 from plait.world import world_size
 
@@ -54,7 +54,11 @@ class FastConv(FastSteps):
 
             @functools.wraps(cls._theirs.forward)
             def forward(self, *args, **kwargs):
-                return self._forward(*args, **kwargs)
+                try:
+                    return self._forward(*args, **kwargs)
+                except RuntimeError as error:
+                    refuse_mixed_types(self, args[0] if args else kwargs.get("x"), error)
+                    raise
 
             cls.forward = forward
 
