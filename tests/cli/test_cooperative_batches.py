@@ -60,7 +60,7 @@ def test_ranks_without_examples_take_part(plait, archives):
 def test_prefetch_changes_nothing(plait, archives):
     run = ("train", archives["dense"], "--model", "sage", *COURSE, *TOGETHER, "3,2", "--batch", 9, "--ranks", 2)
     first = plait.json(*run)["loss"]
-    for ahead in (1, 7, 64):  # more than all steps
+    for ahead in (0, 1, 7, 64):  # from each batch in its turn to more than all steps
         assert plait.json(*run, "--prefetch", ahead)["loss"] == first
 
 
