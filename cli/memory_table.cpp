@@ -8,10 +8,10 @@
 namespace plait::cli {
 namespace {
 
-void print_line(std::string_view name, const std::vector<std::uint64_t>& bytes) {
-  fmt::print("{:<42}", name);
-  for (const std::uint64_t of_rank : bytes) fmt::print("{:>12}", format_bytes(of_rank));
-  fmt::print("\n");
+void print_line(const MemoryItem& item) {
+  fmt::print("{:<42}", item.name);
+  for (const std::uint64_t of_rank : item.bytes) fmt::print("{:>12}", format_bytes(of_rank));
+  fmt::print("{:>12}\n", format_bytes(MemoryPlan{{item}}.total()));
 }
 
 FreeNow show_beside_gpus(const MemoryPlan& plan, const Session& session, json result,
@@ -24,11 +24,7 @@ FreeNow show_beside_gpus(const MemoryPlan& plan, const Session& session, json re
     print_json(result);
   } else {
     print();
-    if (free.empty())
-      fmt::print("not compared: this host does not have {} that Plait can use\n",
-                 counted(static_cast<std::uint64_t>(session.gpus), "GPU"));
-    else
-      print_line("free on the GPU", free);
+    print_free_on_gpus(free, session.gpus);
   }
   return {.gpus = free};
 }
@@ -45,11 +41,19 @@ json memory_json(const MemoryPlan& plan) {
 void print_memory(const MemoryPlan& plan, int ranks) {
   fmt::print("{:<42}", "bytes per rank");
   for (int rank = 0; rank < ranks; ++rank) fmt::print("{:>12}", fmt::format("rank {}", rank));
-  fmt::print("\n");
-  for (const MemoryItem& item : plan.items) print_line(item.name, item.bytes);
-  std::vector<std::uint64_t> totals;
-  for (int rank = 0; rank < ranks; ++rank) totals.push_back(plan.rank_total(rank));
-  print_line("total", totals);
+  fmt::print("{:>12}\n", "all");
+  for (const MemoryItem& item : plan.items) print_line(item);
+  MemoryItem total{.name = "total", .bytes = {}};
+  for (int rank = 0; rank < ranks; ++rank) total.bytes.push_back(plan.rank_total(rank));
+  print_line(total);
+}
+
+void print_free_on_gpus(const std::vector<std::uint64_t>& free, int gpus) {
+  if (free.empty())
+    fmt::print("not compared: this host does not have {} that Plait can use\n",
+               counted(static_cast<std::uint64_t>(gpus), "GPU"));
+  else
+    print_line({.name = "free on the GPU", .bytes = free});
 }
 
 FreeNow show_beside_free(const MemoryPlan& plan, const Session& session, json result,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/memory_table.h"
 #include "plait/aggregate/route_choice.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
@@ -94,58 +95,33 @@ std::optional<bool> account_fits(const Account& a) {
   return fits_on_gpus(a.plan.memory, a.free.gpus);
 }
 
-void print_line(std::string_view name, const std::vector<std::uint64_t>& bytes, std::uint64_t all) {
-  fmt::print("{:<42}", name);
-  for (const std::uint64_t of_rank : bytes) fmt::print("{:>12}", format_bytes(of_rank));
-  fmt::print("{:>12}\n", format_bytes(all));
-}
-
 void print_text(const Account& a) {
   const TableSettings& t = a.question.table;
   fmt::print("{} rows of {} features as {}, place {}\n", t.rows, t.width, to_string(t.form),
              to_string(t.place));
-  fmt::print("{:<42}", "bytes per rank");
-  for (int rank = 0; rank < a.question.ranks; ++rank)
-    fmt::print("{:>12}", fmt::format("rank {}", rank));
-  fmt::print("{:>12}\n", "all");
-  std::vector<std::uint64_t> totals;
-  totals.reserve(static_cast<std::size_t>(a.question.ranks));
-  for (int rank = 0; rank < a.question.ranks; ++rank)
-    totals.push_back(a.plan.memory.rank_total(rank));
-  for (const MemoryItem& item : a.plan.memory.items)
-    print_line(item.name, item.bytes, MemoryPlan{{item}}.total());
-  print_line("total", totals, a.plan.memory.total());
+  print_memory(a.plan.memory, a.question.ranks);
   if (a.plan.host > 0)
     fmt::print("features in the host's memory, which GPUs read {}; all memory {}\n",
                format_bytes(a.plan.host), format_bytes(a.plan.total()));
-  if (!a.compared)
-    fmt::print("not compared: this host does not have {} that Plait can use\n",
-               counted(static_cast<std::uint64_t>(a.question.ranks), "GPU"));
-  else if (a.question.gpus)
-    print_line("free on the GPU", a.free.gpus, MemoryPlan{{{"", a.free.gpus}}}.total());
+  if (a.question.gpus) print_free_on_gpus(a.free.gpus, a.question.ranks);
   fmt::print("free on this machine {}\n", format_bytes(a.free.host));
 }
 
 json to_json(const Account& a, const Dataset& dataset) {
-  json arrays = json::array();
-  for (const MemoryItem& item : a.plan.memory.items)
-    arrays.push_back({{"name", item.name}, {"bytes", item.bytes}});
   const TableSettings& t = a.question.table;
   const std::optional<bool> fits = account_fits(a);
-  json result = {
-      {"graph", dataset.name},
-      {"width", t.width},
-      {"store",
-       {{"rows", t.rows},
-        {"dtype", to_string(t.form)},
-        {"place", to_string(t.place)},
-        {"structure", to_string(a.question.shard_structure ? StructurePlace::sharded
-                                                           : StructurePlace::replicated)}}},
-      {"arrays", arrays},
-      {"host", a.plan.host},
-      {"largest_rank", a.plan.memory.largest_rank()},
-      {"total", a.plan.total()},
-      {"fits", fits ? json(*fits) : json(nullptr)}};
+  json result = memory_json(a.plan.memory);
+  result["graph"] = dataset.name;
+  result["width"] = t.width;
+  result["store"] = {
+      {"rows", t.rows},
+      {"dtype", to_string(t.form)},
+      {"place", to_string(t.place)},
+      {"structure", to_string(a.question.shard_structure ? StructurePlace::sharded
+                                                         : StructurePlace::replicated)}};
+  result["host"] = a.plan.host;
+  result["total"] = a.plan.total();  // with the host's
+  result["fits"] = fits ? json(*fits) : json(nullptr);
   result[a.question.gpus ? "gpus" : "ranks"] = a.question.ranks;
   if (a.question.gpus)
     result["available"] = a.free.gpus;
