@@ -1,5 +1,6 @@
-// The studies of `plait study`: comparisons of the papers, one row of a table each. A study is a
-// list of entries, which one engine (study_engine.h) measures on one graph.
+// The studies of `plait study`: comparisons of the papers, one row of a table each; each paper has
+// a table (study_entries.h). A study is a list of entries, which one engine (study_engine.h)
+// measures on one graph.
 #pragma once
 
 #include <cstdint>
