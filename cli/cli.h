@@ -118,8 +118,9 @@ CLI::Option* add_choice(CLI::App* command, const std::string& name, T& value,
 // the background jobs of a script, stays ignored, here and below.
 void end_on_interrupt();
 
-// From now on, the first SIGINT or SIGTERM sets the flag that is returned, for work that ends by
-// itself when it is set. A second one ends the program at once, as end_on_interrupt() does.
+// From now on, the first SIGINT, SIGTERM or SIGHUP sets the flag that is returned, for work that
+// ends by itself when it is set. A second SIGINT or SIGTERM ends the program at once, as
+// end_on_interrupt() does.
 const std::atomic<bool>& stop_on_signals();
 
 // "1 rank", "3 ranks".

@@ -69,15 +69,16 @@ bool is_ignored(int number) {
   return found.sa_handler == SIG_IGN;
 }
 
-// A second signal of the same origin ends the program at once.
-void want_stop(int, siginfo_t* signal, void*) {
+// A second signal of the same origin ends the program at once, unless it is SIGHUP, which a closed
+// terminal and its shell each send.
+void want_stop(int number, siginfo_t* signal, void*) {
   stop_wanted = true;
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   const std::int64_t ms = std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
   std::int64_t first = 0;
   if (first_signal[signal->si_pid == ::getppid()].compare_exchange_strong(first, ms)) return;
-  if (ms - first >= kOneWish.count()) end_now(0);
+  if (number != SIGHUP && ms - first >= kOneWish.count()) end_now(0);
 }
 
 }  // namespace
@@ -110,7 +111,7 @@ const std::atomic<bool>& stop_on_signals() {
   struct sigaction action {};
   action.sa_sigaction = want_stop;
   action.sa_flags = SA_RESTART | SA_SIGINFO;
-  for (const int number : {SIGINT, SIGTERM})
+  for (const int number : {SIGINT, SIGTERM, SIGHUP})
     if (!is_ignored(number)) ::sigaction(number, &action, nullptr);
   return stop_wanted;
 }

@@ -42,10 +42,10 @@ constexpr milliseconds kTermToKill{1000};
 constexpr milliseconds kTwoWishes = 2 * kOneWish;
 constexpr steady_clock::time_point kNever = steady_clock::time_point::max();
 
-// Takes SIGINT, SIGTERM and SIGCHLD while it lives. It uses handlers, which run in whatever thread
-// the signal comes to; the store has a thread of its own. If this
-// process was started to ignore a wish to stop, as scripts start programs in the background, it and
-// its ranks go on ignoring it.
+// Takes SIGINT, SIGTERM, SIGHUP and SIGCHLD while it lives. It uses handlers, which run in whatever
+// thread the signal comes to; the store has a thread of its own. If this process was started to
+// ignore a wish to stop, as scripts start programs in the background, it and its ranks go on
+// ignoring it.
 class Signals {
  public:
   Signals() {
@@ -97,7 +97,7 @@ class Signals {
   }
 
  private:
-  static constexpr std::array kTaken{SIGINT, SIGTERM, SIGCHLD};
+  static constexpr std::array kTaken{SIGINT, SIGTERM, SIGHUP, SIGCHLD};
 
   void give_back() const {
     for (std::size_t i = 0; i < kTaken.size(); ++i) ::sigaction(kTaken[i], &old_[i], nullptr);
@@ -263,13 +263,14 @@ int Launcher::run() {
 }
 
 // The first signal is passed on, and ranks end in their own time: an epoch may take hours. Stopped
-// ranks are continued, or they would never heed it. The second signal ends all at once.
+// ranks are continued, or they would never heed it. The second signal ends all at once,
+// unless it is SIGHUP: a closed terminal and its shell each send one.
 void Launcher::interrupt(int number) {
   const auto now = steady_clock::now();
   interrupted_ = true;
   if (!asked_at_) {
     asked_at_ = now;
-  } else if (now - *asked_at_ >= kTwoWishes) {
+  } else if (number != SIGHUP && now - *asked_at_ >= kTwoWishes) {
     kill_at_ = std::min(kill_at_, now + kTermToKill);
   } else {
     return;
@@ -324,7 +325,7 @@ void Launcher::ended(int rank, int status) {
 bool Launcher::ended_by_interrupt(int status) const {
   if (WIFEXITED(status)) return WEXITSTATUS(status) == static_cast<int>(ExitCode::interrupted);
   const int number = WTERMSIG(status);
-  return number == SIGINT || (number == SIGTERM && asked_at_);
+  return number == SIGINT || ((number == SIGTERM || number == SIGHUP) && asked_at_);
 }
 
 void Launcher::tell(int rank, const std::string& reason) {

@@ -51,11 +51,12 @@ int thread_share();
 // first that failed. No other thread may be at work, and no GPU in use, when launch() is called.
 //
 // When a rank dies, the launcher tells the others which rank and why, and ends them within the
-// timeout. SIGINT and SIGTERM, which have their default action again in the ranks, are passed on to
-// the ranks, which are continued if they are stopped and end in their own time; after a second one
-// they are ended at once. Either signal, if it is ignored, stays ignored by all. Ranks die with the
-// launcher, even after SIGKILL. Ranks share the machine's cores: OMP_NUM_THREADS is set to
-// cores / ranks, at least 1, unless it is set. Each rank's process is named "plait rank N".
+// timeout. SIGINT, SIGTERM and SIGHUP, which have their default action again in the ranks, are
+// passed on to the ranks, which are continued if they are stopped and end in their own time; after
+// a second one other than SIGHUP they are ended at once. Each of these signals, if it is ignored,
+// stays ignored by all. Ranks die with the launcher, even after SIGKILL. Ranks share the machine's
+// cores: OMP_NUM_THREADS is set to cores / ranks, at least 1, unless it is set. Each rank's process
+// is named "plait rank N".
 //
 // Throws UsageError if the options or the environment make no sense; Interrupted if ranks were
 // interrupted and none has reported it; Error if a rank was killed and none has reported it, if a

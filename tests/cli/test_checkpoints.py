@@ -88,7 +88,8 @@ def test_what_a_checkpoint_holds(plait, tmp_path, communities):
 
 @pytest.mark.parametrize("ranks,whole_group,number", [
     (1, False, signal.SIGINT), (1, False, signal.SIGTERM), (2, False, signal.SIGINT),
-    (2, True, signal.SIGINT), (2, False, signal.SIGTERM)])
+    (2, True, signal.SIGINT), (2, False, signal.SIGTERM), (1, False, signal.SIGHUP),
+    (2, False, signal.SIGHUP), (2, True, signal.SIGHUP)])
 def test_interruption(plait, tmp_path, communities, ranks, whole_group, number):
     """The signal comes as by Ctrl-C, which reaches every process, or as by kill, which reaches one:
     the epoch in flight is finished, and the checkpoint goes on as if nothing had been."""

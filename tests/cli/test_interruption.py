@@ -1,11 +1,13 @@
 """Ctrl-C: exit code 130, one line, nothing half-written, whatever the command and the ranks."""
 
 import contextlib
+import fcntl
 import os
 import pathlib
 import pty
 import re
 import signal
+import termios
 import time
 
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 
 import program
 from program import INTERRUPTED
+from training import history_of
 
 
 @pytest.fixture(scope="module")
@@ -115,10 +118,10 @@ def test_train_before_the_first_epoch(tmp_path, large, ranks):
     assert program.contents(tmp_path) == {}
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("whole_group", [True, False])
 def test_ranks_that_the_signal_itself_ends(large, number, whole_group):
-    """This is before main() has begun, or by SIGTERM until training begins: the launcher reports it."""
+    """This is before main() has begun, or by SIGTERM and SIGHUP until training begins: the launcher reports it."""
     process = program.start("train", large, "--partition", "metis", "--ranks", 2,
                             start_new_session=True)
     program.wait_until(lambda: len(program.ranks_of(process.pid)) == 2, program.HANGS, "two ranks")
@@ -180,16 +183,33 @@ class SlowTerminal:
         return program.Result(result.code, result.out, line[line.find("plait: "):].replace("\r", ""))
 
 
-def test_train_has_no_deadline(tmp_path, communities):
-    """An epoch that outlasts the timeout is finished all the same, and saved."""
+@pytest.mark.parametrize("send,numbers", [(os.kill, [signal.SIGTERM]), (os.killpg, [signal.SIGHUP] * 2)])
+def test_train_has_no_deadline(tmp_path, communities, send, numbers):
+    """An epoch that outlasts the timeout is finished all the same, and saved. A terminal that is closed and
+    its shell may both send SIGHUP, which is one wish."""
     run = SlowTerminal(tmp_path, communities, "--timeout", 2)
-    os.kill(run.process.pid, signal.SIGTERM)
-    time.sleep(3.5)
+    for number in numbers:
+        send(run.process.pid, number)
+        time.sleep(3.5)
     assert not any(map(program.ended, run.ranks.values()))
     result = run.result()
     assert result.code == INTERRUPTED, result
     program.check_one_line(result, ["interrupted after", f"--resume {run.checkpoint}"])
     assert result.json["interrupted"]
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_closed_terminal(tmp_path, communities, ranks):
+    """The run is saved, though nobody sees the line that says so."""
+    ours, theirs = pty.openpty()
+    process, checkpoint = training_begun(
+        tmp_path, communities, "--ranks", ranks, stderr=theirs, env=program.environment(TERM="xterm"),
+        preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0))
+    os.close(theirs)
+    os.close(ours)
+    result = program.result_of(process, 60)
+    assert result.code == INTERRUPTED and result.json["interrupted"]
+    assert len(history_of(checkpoint)) == result.json["epochs"]
 
 
 @pytest.mark.parametrize("whole_group,number", [(True, signal.SIGINT), (False, signal.SIGTERM)])
@@ -235,10 +255,11 @@ def test_stopped_before_the_first_epoch(tmp_path, large, number):
     assert all(map(program.ended, ranks.values()))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_what_is_ignored_stays_ignored(tmp_path, communities, ranks, number):
-    """Scripts start background programs with SIGINT ignored: launcher and ranks go on ignoring it."""
+    """Scripts start background programs with SIGINT ignored, and nohup with SIGHUP: launcher and ranks
+    go on ignoring it."""
     checkpoint = tmp_path / "c.safetensors"
     process = program.start("train", communities, "--epochs", 300, "--json", "--checkpoint",
                             checkpoint, "--checkpoint-every", 1, "--ranks", ranks,

@@ -79,7 +79,7 @@ std::atomic<bool> asked{false};
 
 // Finishes its work before it ends, which takes longer than the launcher's deadlines.
 const PlainProgram takes_its_time("takes its time", [] {
-  for (const int number : {SIGINT, SIGTERM}) ::signal(number, [](int) { asked = true; });
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::signal(number, [](int) { asked = true; });
   const int rank = world_from_environment()->rank;
   say(fmt::format("ready {} {}", rank, ::getpid()));
   while (!asked) std::this_thread::sleep_for(5ms);
@@ -103,6 +103,16 @@ TEST(Launcher, WaitsForInterruptedRanksHoweverLong) {
   const auto outcome = job.wait();
   EXPECT_EQ(outcome.code, 130);
   EXPECT_EQ(outcome.all_errors(), "");
+}
+
+TEST(Launcher, TakesHangupsForOneWish) {
+  Job job({"takes its time", 2, 200});
+  job.await_ready(2);
+  ::kill(job.id(), SIGHUP);
+  std::this_thread::sleep_for(700ms);
+  ::kill(job.id(), SIGHUP);  // a second wish would end the ranks before they are done
+  for (int rank = 0; rank < 2; ++rank) job.await(fmt::format("saved {}", rank));
+  EXPECT_EQ(job.wait().code, 130);
 }
 
 TEST(Launcher, ContinuesStoppedRanksThatAreToEnd) {
