@@ -12,7 +12,7 @@ import safetensors.numpy
 import xxhash
 
 import program
-from program import FAILED, INTERRUPTED
+from program import FAILED, INTERRUPTED, USAGE
 from training import SCHEMES, check_same_curve, history_of, metadata_of
 
 
@@ -65,6 +65,17 @@ def test_resume_with_nothing_left_to_do(plait, tmp_path, communities):
     wanted = plait.json("train", communities, "--epochs", 5, "--checkpoint", checkpoint)
     found = plait.json("train", communities, "--epochs", 5, "--resume", checkpoint)
     assert found["loss"] == wanted["loss"] and found["test_accuracy"] == wanted["test_accuracy"]
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_resume_for_fewer_epochs_than_are_done(plait, tmp_path, communities, trained, ranks):
+    """It is refused before it replaces a checkpoint."""
+    checkpoint, other = tmp_path / "c.safetensors", tmp_path / "other.safetensors"
+    checkpoint.write_bytes(trained)
+    for kept in (checkpoint, other):
+        plait.fails(USAGE, "train", communities, "--epochs", 1, "--resume", checkpoint, "--checkpoint", kept,
+                    "--ranks", ranks, names=[checkpoint, "2 epochs", "--epochs 1"])
+    assert checkpoint.read_bytes() == trained and not other.exists()
 
 
 def test_what_a_checkpoint_holds(plait, tmp_path, communities):

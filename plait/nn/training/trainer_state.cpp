@@ -5,6 +5,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
+#include "plait/base/printable.h"
 #include "plait/base/profile.h"
 #include "plait/base/timer.h"
 #include "plait/graph/renumber.h"
@@ -19,6 +20,16 @@ AdamOptions adam_options(const TrainConfig& config, const Model& model) {
   return {.learning_rate = config.learning_rate,
           .weight_decay = config.weight_decay,
           .decayed = model.decayed_parameters()};
+}
+
+// Throws UsageError if the checkpoint that was read has more epochs than the run is to have.
+void require_not_past(const TrainingState& training, const TrainConfig& config) {
+  const std::size_t done = training.history.size();
+  const bool another = training.under_way.steps > 0;
+  require<UsageError>(done + another <= static_cast<std::size_t>(config.epochs),
+                      "{} has {} epochs{}, but --epochs {} asks for fewer; give a larger number",
+                      printable(config.resume), done, another ? " and steps of another" : "",
+                      config.epochs);
 }
 
 // Returns the way in which the graph is placed: for evaluation alone if steps take samples.
@@ -104,6 +115,7 @@ Trainer::State::State(World& w, const Dataset& dataset, const Partition& partiti
   if (!c.resume.empty())
     training =
         resume_checkpoint(read_checkpoint(w, c.resume), c.resume, training, model, best, optimizer);
+  require_not_past(training, c);
   epoch_at.fill_(static_cast<std::int64_t>(training.history.size()));
 }
 
