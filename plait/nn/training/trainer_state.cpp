@@ -10,6 +10,7 @@
 #include "plait/base/timer.h"
 #include "plait/graph/renumber.h"
 #include "plait/nn/training/epochs.h"
+#include "plait/nn/training/trainable.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/world/gather.h"
 
