@@ -19,7 +19,9 @@ class Prediction {
   }
 
   // Returns the seconds of one part.
-  double pipelined(const PartQuality& part) const { return overlapped(load_of(part)); }
+  double pipelined(const PartQuality& part) const {
+    return std::max(overlapped(load_of(part)), sent(part.packed_rows, 0));
+  }
   double partial(const PartQuality& part) const {
     RankLoad load = load_of(part);
     load.halo = part.summed.rows;
@@ -28,7 +30,7 @@ class Prediction {
         part.summed.sums == 0
             ? 0
             : one_pass({.own = part.summed.sums, .local_edges = part.summed.summed_edges});
-    return sums + overlapped(load);
+    return sums + std::max(overlapped(load), sent(part.summed.packed_rows, part.summed.sums));
   }
   double bulk(const PartQuality& part) const { return brought(load_of(part)); }
   double replicate(const PartQuality& part) const {
@@ -65,6 +67,15 @@ class Prediction {
   double overlapped(const RankLoad& load) const {
     return predict_passes(load, width_, halo_cuts(load, width_, {}, profile_.passes),
                           profile_.passes);
+  }
+  // Returns when the last of these rows has left: a part that sends more than any part is brought
+  // delays all its readers. Whole blocks, which copy engines send at the full rate, are not known.
+  double sent(std::uint64_t picked, std::uint64_t in_order) const {
+    if (picked + in_order == 0) return 0;
+    const auto row = static_cast<double>(width_.wire_bytes);
+    const double link = profile_.passes.link, picked_link = std::min(link, profile_.picked_link);
+    return profile_.passes.first_row +
+           row * (static_cast<double>(picked) / picked_link + static_cast<double>(in_order) / link);
   }
   double brought(const RankLoad& load) const {
     if (load.halo == 0) return one_pass(load);

@@ -2,8 +2,9 @@
 // constants of the machine. A prediction is made before any memory is taken, and is a function of
 // its arguments alone, so that it can be tested on a machine without GPUs.
 //
-//   pipelined  sums are made while rows arrive, by the schedule of halo_schedule.h
-//   partial    the same for the rows and sums that arrive; sums for others are made before
+//   pipelined  sums are made while rows arrive, by the schedule of halo_schedule.h; or, if that
+//              takes longer, until the rows that others list have been picked and have left
+//   partial    the same for the rows and sums that cross; sums for others are made before
 //   bulk       all rows arrive through NCCL, then one pass sums all edges
 //   replicate  the same with all rows of all others
 //   get        each remote edge reads a row of another GPU's memory, beside local edges

@@ -38,10 +38,12 @@ struct Decision {
 };
 
 // A way must promise to be faster than the standard one by this factor to be chosen in its place:
-// measurements vary, and predictions err by up to a seventh (cost_model.h). Predictions for the
-// standard strategy on another partition err alike, so that less is asked of them.
+// measurements vary, and predictions err by up to a seventh (cost_model.h). By the measured cases
+// of tests/plan/regret_test.cpp, kWorthwhilePrediction may be 1.14 to 1.22: below, a small crawl
+// takes 4% longer, above, a binary tree takes 22% longer. Predictions for the standard strategy on
+// another partition err alike, so that less is asked of them.
 constexpr double kWorthwhile = 1.03;
-constexpr double kWorthwhilePrediction = 1.2;
+constexpr double kWorthwhilePrediction = 1.15;
 constexpr double kWorthwhilePartition = 1.02;
 
 // A partition that may be taken, and its counts, which outlive this.

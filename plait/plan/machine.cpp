@@ -33,6 +33,7 @@ void for_numbers(Profile& p, const Visit& visit) {
   visit("beside_link", p.passes.beside_link);
   visit("nccl_link", p.nccl_link);
   visit("nccl_begin", p.nccl_begin);
+  visit("picked_link", p.picked_link);
   visit("peer_reads", p.peer_reads);
   visit("peer_row", p.peer_row);
   visit("warps_at_once", p.warps_at_once);

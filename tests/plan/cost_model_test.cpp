@@ -130,6 +130,13 @@ TEST(CostModel, OrdersStrategiesAndPartitionsAsMeasured) {
   EXPECT_GT(mean, 0.9);
 }
 
+// Links of 25 GB/s, as between hosts.
+MachineProfile slow_links() {
+  MachineProfile profile;
+  profile.passes.link = profile.nccl_link = profile.peer_reads = 25e9;
+  return profile;
+}
+
 // A star of five million vertices on four GPUs; the owner of the centre reads all others.
 PartitionQuality star() {
   PartitionQuality quality;
@@ -156,6 +163,24 @@ TEST(CostModel, AStarIsFasterByPartialSums) {
         << width;
 }
 
+// Two ranks bring few rows each, all of them picked from a third one.
+TEST(CostModel, AStepLastsUntilPickedRowsHaveLeft) {
+  const PartQuality reader{.vertices = 1000000,
+                           .edges = 1000000,
+                           .remote_edges = 1000000,
+                           .dense_rows = 1000000,
+                           .listed_rows = 1000000,
+                           .summed = {}};
+  const PartQuality owner{.vertices = 3000000, .packed_rows = 2000000, .summed = {}};
+  const PartitionQuality quality{{reader, reader, owner}};
+  const double ms = predicted_ms(Strategy::pipelined, quality, 64);
+  const MachineProfile profile;
+  EXPECT_NEAR(ms, 1e3 * (2000000 * 256 / profile.picked_link + profile.passes.first_row), 1e-6);
+  // A slower link is the limit of picked rows, too.
+  EXPECT_GT(predicted_ms(Strategy::pipelined, quality, 64, slow_links()),
+            1e3 * 2000000 * 256 / 25e9);
+}
+
 TEST(CostModel, GetReadsEachRemoteEdge) {
   const auto parts = recorded_parts();
   // docs/performance.md: measured 5.71, 19.3 and 19.8.
@@ -169,13 +194,6 @@ TEST(CostModel, ReplicateBringsAllRows) {
   quality.parts.resize(2, {.vertices = 1000000, .edges = 1000000, .summed = {}});
   EXPECT_GT(predicted_ms(Strategy::replicate, quality, 64),
             predicted_ms(Strategy::bulk, quality, 64) + 1e3 * 256e6 / MachineProfile().nccl_link);
-}
-
-// Links of 25 GB/s, as between hosts.
-MachineProfile slow_links() {
-  MachineProfile profile;
-  profile.passes.link = profile.nccl_link = profile.peer_reads = 25e9;
-  return profile;
 }
 
 TEST(CostModel, SlowLinksCostTheirBytes) {
