@@ -39,6 +39,7 @@ std::map<std::string, PartitionQuality> recorded_parts() {
                      .dense_rows = line["rows"],
                      .summed = {}};
     part.summed.rows = line["partial"]["rows"];
+    part.packed_rows = part.summed.packed_rows = line["partial"]["packed_rows"];  // no sums
     part.summed.kept_edges = line["partial"]["kept_edges"];
     part.summed.sums = line["partial"]["sums"];
     part.summed.summed_edges = line["partial"]["summed_edges"];

@@ -70,6 +70,7 @@ PartQuality part_of_four(const json& line) {
                    .dense_rows = line["rows"],
                    .summed = {}};
   part.summed.rows = partial["rows"];
+  part.packed_rows = part.summed.packed_rows = partial["packed_rows"];  // no sums
   part.summed.kept_edges = partial["kept_edges"];
   part.summed.sums = partial["sums"];
   part.summed.summed_edges = partial["summed_edges"];
