@@ -44,10 +44,15 @@ OTHERS = [[], ["--strategy", "bulk", "--gpus", 2], ["--gpus", 2], ["--strategy",
           ["--strategy", "get", "--ranks", 2]]
 
 
+def options_for(command, options):
+    """Returns all options for plan and, as commands declare them by one function, one in three for others."""
+    return list(options) if command == "plan" else list(options)[COMMANDS.index(command) % 3::3]
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_refused_without_the_strategy_on_gpus(plait, communities, command):
     others = [[], ["--strategies", "pipelined,cusparse"]] if command.startswith("bench") else OTHERS
-    for option, other in zip([*NUMBERS, *WORDS], itertools.cycle(others)):
+    for option, other in zip(options_for(command, [*NUMBERS, *WORDS]), itertools.cycle(others)):
         plait.fails(USAGE, *arguments_of(command, communities), option, WORDS.get(option, ("3",))[0], *other,
                     names=[f"{option} is a setting of strategy get on GPUs; add"])
 
@@ -56,12 +61,13 @@ def test_refused_without_the_strategy_on_gpus(plait, communities, command):
 def test_wrong_values_are_refused_by_their_range(plait, communities, command):
     used = ["--strategies", "bulk,get", "--gpus", 2] if command.startswith("bench") else GET
     run = [*arguments_of(command, communities), *used]
-    for option, (most, none) in NUMBERS.items():
+    for option in options_for(command, NUMBERS):
+        most, none = NUMBERS[option]
         range_ = f"which is not 1 to {most}" + (" or none" if none else "")
         for bad in (str(most + 1), "0x8" if none else "none"):
             plait.fails(USAGE, *run, option, bad, names=[f"{option} is '{bad}', {range_}"])
-    for option, words in WORDS.items():
-        plait.fails(USAGE, *run, option, "luck", names=[option, "luck", *words])
+    for option in options_for(command, WORDS):
+        plait.fails(USAGE, *run, option, "luck", names=[option, "luck", *WORDS[option]])
 
 
 def test_all_values_are_taken(plait, communities):
