@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "plait/base/error.h"
 #include "plait/graph/made_features.h"
@@ -43,6 +45,17 @@ ParsedDataset parse_scipy(const NpzArchive& archive) {
 
 // --- a graph archive ---
 
+// A form of the masks of splits: the end of their keys, and the order of their axes.
+struct MaskForm {
+  const char* ending;
+  bool splits_last;  // (examples, splits), where (examples) stands for all splits
+};
+constexpr MaskForm kMasks{"_masks", false}, kPygMasks{"_mask", true};
+
+std::string key_of(const char* part, const MaskForm& form) {
+  return std::string(part) + form.ending;
+}
+
 class GraphArchive {
  public:
   explicit GraphArchive(const NpzArchive& archive) : archive_(archive) {}
@@ -55,7 +68,10 @@ class GraphArchive {
     read_graph_ids();
     examples_ = parsed_.dataset.is_set_of_graphs() ? parsed_.dataset.graphs : vertices_;
     read_labels();
-    if (!read_masks()) read_id_lists();
+    if (read_masks(kMasks) || read_id_lists())
+      pass_over_pyg_masks();
+    else
+      read_masks(kPygMasks);
     read_original_ids();
     return std::move(parsed_);
   }
@@ -92,9 +108,12 @@ class GraphArchive {
     if (!parsed_.dataset.features.empty()) return parsed_.dataset.features.rows;
     const auto enough = [&](std::uint64_t count) { return count > 0 && count >= needed; };
     const bool of_graphs = archive_.has("graph_id");
-    for (const auto& [part, split] : kNpzSplits)
-      if (const auto masks = masks_of(part).second; masks && !of_graphs && enough(masks->columns()))
-        return masks->columns();
+    for (const MaskForm& form : {kMasks, kPygMasks})
+      for (const auto& [part, split] : kNpzSplits)
+        if (const auto masks = archive_.find(key_of(part, form)); masks && !of_graphs) {
+          const std::uint64_t count = form.splits_last ? masks->rows() : masks->columns();
+          if (enough(count)) return count;
+        }
     for (const char* key : {"graph_id", "original_ids", "y"})
       if (const auto array = archive_.find(key); array && enough(array->rows()))
         return array->rows();
@@ -171,40 +190,60 @@ class GraphArchive {
     parsed_.dataset.label_sets = std::move(sets);
   }
 
-  // Returns the masks of a part and their key: those of several splits, else PyTorch Geometric's.
-  std::pair<std::string, std::optional<NpzMember>> masks_of(const char* part) const {
-    std::string key = fmt::format("{}_masks", part);
-    auto masks = archive_.find(key);
-    if (masks) return {std::move(key), std::move(masks)};
-    key.pop_back();
-    masks = archive_.find(key);
-    return {std::move(key), std::move(masks)};
+  // The masks of one part of the splits.
+  struct Masks {
+    Split part;
+    std::string key;
+    NpzMember member;
+    std::uint64_t splits;
+  };
+
+  std::vector<Masks> masks_of(const MaskForm& form) const {
+    std::vector<Masks> all;
+    for (const auto& [part, split] : kNpzSplits) {
+      const std::string key = key_of(part, form);
+      const auto found = archive_.find(key);
+      if (!found) continue;
+      const std::uint64_t examples = form.splits_last ? found->rows() : found->columns();
+      archive_.require_shape(key, *found,
+                             (found->rank() == 1 || found->rank() == 2) && examples == examples_,
+                             form.splits_last ? fmt::format("({}, splits)", examples_)
+                                              : fmt::format("(splits, {})", examples_));
+      all.push_back({split, key, *found, found->array.size() / examples_});
+    }
+    return all;
   }
 
-  bool read_masks() {
-    for (const auto& [part, split] : kNpzSplits) {
-      const auto [key, masks] = masks_of(part);
-      if (!masks) continue;
-      const bool several = key.ends_with('s');
-      const std::uint64_t count = masks->array.size() / examples_;
-      archive_.require_shape(
-          key, *masks,
-          (masks->rank() == 1 || (several && masks->rank() == 2)) &&
-              masks->columns() == examples_ &&
-              (splits_.empty() || masks->array.size() == splits_.size()),
-          several ? fmt::format("(splits, {})", examples_) : vector_text(examples_));
-      if (splits_.empty()) splits_ = Buffer<Split>(count * examples_, Split::none);
-      const auto chosen = npy_integers<std::uint8_t>(masks->array, NpyRange{0, 1});
+  bool read_masks(const MaskForm& form) {
+    const std::vector<Masks> all = masks_of(form);
+    if (all.empty()) return false;
+    const std::uint64_t most = std::ranges::max(all, {}, &Masks::splits).splits;
+    splits_ = Buffer<Split>(most * examples_, Split::none);
+    for (const Masks& masks : all) {
+      const bool of_all = form.splits_last && masks.splits == 1;  // one mask for all splits
+      archive_.require_shape(masks.key, masks.member, masks.splits == most || of_all,
+                             form.splits_last ? fmt::format("({}, {})", examples_, most)
+                                              : fmt::format("({}, {})", most, examples_));
+      const auto chosen = npy_integers<std::uint8_t>(masks.member.array, NpyRange{0, 1});
+      // Whether the splits of an example lie together.
+      const bool turned = masks.member.array.fortran_order != form.splits_last;
       for (std::uint64_t i = 0; i < chosen.size(); ++i) {
-        // In Fortran order the splits of a vertex lie together.
-        const bool turned = masks->array.fortran_order;
-        if (chosen[i]) mark(turned ? i % count * examples_ + i / count : i, split, key);
+        if (!chosen[i]) continue;
+        const std::uint64_t at = turned ? i % masks.splits * examples_ + i / masks.splits : i;
+        for (std::uint64_t s = 0; s < (of_all ? most : 1); ++s)
+          mark(s * examples_ + at, masks.part, masks.key);
       }
     }
     return store_splits();
   }
 
-  void read_id_lists() {
+  void pass_over_pyg_masks() {
+    for (const auto& [part, split] : kNpzSplits)
+      if (const std::string key = key_of(part, kPygMasks); archive_.has(key))
+        warn(fmt::format("{} is passed over, because the archive has other splits", key));
+  }
+
+  bool read_id_lists() {
     for (const auto& [key, split] : kNpzSplits) {
       const auto ids = archive_.find(key);
       if (!ids) continue;
@@ -214,7 +253,7 @@ class GraphArchive {
       for (const std::uint64_t id : npy_integers<std::uint64_t>(ids->array, range))
         mark(id, split, key);
     }
-    store_splits();
+    return store_splits();
   }
 
   // Entry i of the splits belongs to one part at most.

@@ -16,8 +16,9 @@
 //                              sets
 //      train, val, test        vertex ids: one split
 //      train_masks, val_masks, test_masks   (K, N) booleans: K alternative splits
-//      train_mask, val_mask, test_mask      (N) booleans: one split, as PyTorch Geometric names it.
-//                              Each is passed over if its plural is there
+//      train_mask, val_mask, test_mask      as PyTorch Geometric has them: (N) or (N, K) booleans;
+//                              where others are (N, K), one of (N) is in all K splits. They are
+//                              passed over, with a warning, if there are splits of another form
 //      graph_id                (N) the graph of each vertex, in a set of G small graphs:
 //                              y is then (G), splits are of graph ids and masks (K, G). With a
 //                              label for each vertex, it is left out

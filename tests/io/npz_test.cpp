@@ -95,7 +95,31 @@ TEST(NpzArchive, AMaskIsOneSplit) {
       HasSubstr("vertex 2 is in another part of the split too"));
   EXPECT_THAT(
       parse_error(with(arrays, "val_mask", file_of<std::uint8_t>("|b1", "(1, 5)", Bytes8(5)))),
-      HasSubstr("array val_mask: shape (1, 5) where (5,) belongs"));
+      HasSubstr("array val_mask: shape (1, 5) where (5, splits) belongs"));
+  // Lists of ids come before it.
+  arrays["train"] = file_of<std::int64_t>("<i8", "(1,)", {3});
+  EXPECT_THAT(parse(arrays).warnings, ElementsAre(HasSubstr("train_mask is passed over"),
+                                                  HasSubstr("test_mask is passed over")));
+  EXPECT_THAT(build(parse(arrays)).splits.span(),
+              ElementsAre(Split::none, Split::none, Split::none, Split::train, Split::none));
+}
+
+TEST(NpzArchive, MasksOfPygHaveTheirSplitsLast) {
+  Arrays arrays = edges_alone();
+  arrays["train_mask"] = file_of<std::uint8_t>("|b1", "(4, 2)", {1, 0, 0, 0, 0, 1, 0, 0});
+  arrays["test_mask"] = file_of<std::uint8_t>("|b1", "(4,)", {0, 0, 0, 1});
+  const auto splits = ElementsAre(Split::train, Split::none, Split::none, Split::test, Split::none,
+                                  Split::none, Split::train, Split::test);
+  const Dataset data = build(parse(arrays));
+  EXPECT_EQ(data.vertices(), 4u);
+  EXPECT_EQ(data.split_count, 2u);
+  EXPECT_THAT(data.splits.span(), splits);
+  arrays["train_mask"] = file_of(dictionary("|b1", "(4, 2)", "True"),
+                                 bytes_of<std::uint8_t>({1, 0, 0, 0, 0, 0, 1, 0}));
+  EXPECT_THAT(build(parse(arrays)).splits.span(), splits);
+  EXPECT_THAT(
+      parse_error(with(arrays, "val_mask", file_of<std::uint8_t>("|b1", "(4, 3)", Bytes8(12)))),
+      HasSubstr("array train_mask: shape (4, 2) where (4, 3) belongs"));
 }
 
 TEST(NpzArchive, MasksAreAlternativeSplits) {
@@ -114,11 +138,9 @@ TEST(NpzArchive, MasksAreAlternativeSplits) {
   check(with(arrays, "train_masks",
              file_of(dictionary("|b1", "(2, 4)", "True"),
                      bytes_of<std::uint8_t>({1, 0, 0, 0, 0, 0, 0, 1}))));
-  // The name of one split does not count beside that of several.
-  check(with(arrays, "val_mask", file_of<std::uint8_t>("|b1", "(4,)", {1, 1, 1, 1})));
   EXPECT_THAT(
       parse_error(with(arrays, "test_masks", file_of<std::uint8_t>("|b1", "(4,)", Bytes8(4)))),
-      HasSubstr("array test_masks: shape (4,) where (splits, 4) belongs"));
+      HasSubstr("array test_masks: shape (4,) where (2, 4) belongs"));
   EXPECT_THAT(parse_error(with(arrays, "val_masks",
                                file_of<std::uint8_t>("|b1", "(2, 4)", {1, 0, 0, 0, 0, 0, 0, 0}))),
               HasSubstr("vertex 0 is in another part of the split too"));
