@@ -5,12 +5,14 @@ EMBEDDINGS_ON=gpu, on the GPU of each rank."""
 import copy
 import io
 import os
+import types
+import unittest.mock
 
 import pytest
 import torch
 
 import plait
-from plait.nn import EmbeddingBag, EmbeddingBags
+from plait.nn import EmbeddingBag, EmbeddingBags, embedding_bag
 
 DEVICE = plait.device() if os.environ.get("EMBEDDINGS_ON") == "gpu" else torch.device("cpu")
 SPLITS = ("replicated", "table", "columns", "rows", None)
@@ -543,6 +545,14 @@ def wrong_arguments_are_refused():
     if DEVICE == "cpu":
         with pytest.raises(RuntimeError, match="memory for embedding tables needs .* but only .* is free"):
             EmbeddingBag(10**9, 4096)
+        with pytest.raises(RuntimeError, match="memory for embedding tables needs .* but only .* is free"):
+            EmbeddingBag(2**32 - 1, 2**32 - 1, split="table")
+        layer = EmbeddingBags([100, 50, 7], 4, splits=["table", "rows", "replicated"])
+        asked = []
+        with unittest.mock.patch.object(embedding_bag, "ops", types.SimpleNamespace(
+                require_memory=lambda needed, what: asked.append(needed))):
+            layer._tables._require_memory(torch.float32)
+        assert asked == [4 * 4 * (150 + 7 * plait.world_size())]
 
 
 def different_tables_are_refused():

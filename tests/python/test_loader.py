@@ -14,7 +14,7 @@ from torch_geometric.utils import k_hop_subgraph, trim_to_layer
 import plait
 from edges import assert_close
 from loader_checks import check_hops, check_rows, edges_into, graph
-from plait.loader import NeighborLoader
+from plait.loader import LinkNeighborLoader, NeighborLoader
 
 
 def batches(data, fanouts, **options):
@@ -77,6 +77,31 @@ def test_an_edge_index_gives_the_batches_of_its_tensor(order):
         assert torch.equal(batch.n_id, other.n_id) and torch.equal(batch.e_id, other.e_id)
     assert type(of_types["node", "to", "node"].edge_index) is torch.Tensor
     assert given.edge_index is kept
+
+
+def test_an_edge_index_tells_the_number_of_nodes():
+    """The last node has neither edges nor x."""
+    edges = graph().edge_index
+    data = Data(edge_index=EdgeIndex(edges, sparse_size=(60, 60)), y=torch.arange(60))
+    batch, = batches(data, [2], input_nodes=torch.tensor([59, 3]), batch_size=2)
+    assert batch.num_nodes == batch.n_id.numel() and batch.y.tolist() == batch.n_id.tolist()
+    assert sum(batch.batch_size for batch in batches(data, [2], batch_size=20)) == 60
+
+
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_seeds_of_an_edge_index(disjoint):
+    data = graph()
+    kept = EdgeIndex(data.edge_index, sparse_size=(60, 60))
+    found, expected = (batches(data, [2], input_nodes=seeds, batch_size=500, disjoint=disjoint)
+                       for seeds in (kept[1], data.edge_index[1]))
+    assert torch.equal(found[0].n_id, expected[0].n_id)
+    found, expected = (of_links(data, pairs, disjoint) for pairs in (kept, data.edge_index))
+    assert torch.equal(found.n_id, expected.n_id) and torch.equal(found.edge_label_index, expected.edge_label_index)
+
+
+def of_links(data, pairs, disjoint):
+    torch.manual_seed(3)
+    return next(iter(LinkNeighborLoader(data, [2], edge_label_index=pairs, batch_size=9, disjoint=disjoint)))
 
 
 def test_every_seed_once_if_shuffled():

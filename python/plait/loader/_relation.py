@@ -7,6 +7,7 @@ import torch
 
 from plait._ids import check_ids, check_integers
 from plait._library import ops  # noqa: F401 (registers torch.classes.plait)
+from plait.loader._plain_edges import plain_seeds
 
 
 class Settings(typing.NamedTuple):
@@ -64,6 +65,7 @@ class Relation:
         """Returns what torch.classes.plait.NeighbourSampler.sample returns: (row, col, node, edge, tree or
         None, nodes by hop, edges by hop), but with ids of edges. Numbers of nodes are places in `node`.
         `times`: one per seed, if the relation is temporal. Seeds that are where the edges are stay there."""
+        seeds = plain_seeds(seeds)
         seeds = (seeds if seeds.device == self.row.device else seeds.cpu()).long()
         times = _whole("the time of seeds", times, seeds.device) if self.is_temporal else None
         row, col, node, edge, *rest = self.sampler(settings).sample(seeds, key, times)

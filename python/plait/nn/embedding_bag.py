@@ -196,11 +196,16 @@ class _Tables:
             dtype = dtype or torch.get_default_dtype()
             if dtype not in _TYPES:
                 raise NotImplementedError(f"tables of {dtype} are not supported; use one of {_names(_TYPES)}")
-            if self.device.type == "cpu":  # ranks share the host's memory
-                numbers = world_size() * sum(rows * columns for rows, _, columns in self._pieces)
-                ops.require_memory(numbers * dtype.itemsize, "memory for embedding tables")
+            if self.device.type == "cpu":
+                self._require_memory(dtype)
             return [torch.nn.Parameter(torch.empty(rows, columns, device=self.device, dtype=dtype))
                     for rows, _, columns in self._pieces]
+
+    def _require_memory(self, dtype):
+        """Raises RuntimeError if the pieces of all ranks, which share the host's memory, do not fit there."""
+        tables, width, *_ = self._made_of
+        numbers = width * sum(rows * (world_size() if split == "replicated" else 1) for rows, split, *_ in tables)
+        ops.require_memory(min(numbers * dtype.itemsize, 2**63 - 1), "memory for embedding tables")
 
     def _join(self):
         self._handle = torch.classes.plait.Embeddings(*self._made_of)
