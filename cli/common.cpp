@@ -69,16 +69,17 @@ bool is_ignored(int number) {
   return found.sa_handler == SIG_IGN;
 }
 
-// A second signal of the same origin ends the program at once, unless it is SIGHUP, which a closed
-// terminal and its shell each send.
+// A second signal of the same origin ends the program at once. SIGHUP does not count: a closed
+// terminal and its shell each send one, and a SIGTERM may follow when the session ends.
 void want_stop(int number, siginfo_t* signal, void*) {
   stop_wanted = true;
+  if (number == SIGHUP) return;
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   const std::int64_t ms = std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
   std::int64_t first = 0;
   if (first_signal[signal->si_pid == ::getppid()].compare_exchange_strong(first, ms)) return;
-  if (number != SIGHUP && ms - first >= kOneWish.count()) end_now(0);
+  if (ms - first >= kOneWish.count()) end_now(0);
 }
 
 }  // namespace

@@ -134,7 +134,6 @@ void run(Options o, const Session& session, World& world) {
   o.train.route.strategy = result.way.strategy;
   if (o.train.sampled) o.train.sampled->structure = result.structure;
   if (world.rank() == 0 && !result.trials.empty()) {
-    explain_trials(result, session);
     const auto here = static_cast<int>(world.ranks_of_host().size());
     const auto key = [&] { return measured_key(dataset, session.gpus > 0, world.size(), here); };
     keep_trials(result, o.train.route, moved, key, session);
@@ -147,6 +146,8 @@ void run(Options o, const Session& session, World& world) {
   } else if (world.rank() == 0) {
     print_text(o, session, world, result);
   }
+  // Last, because stderr may be a terminal that has been closed.
+  if (world.rank() == 0 && !result.trials.empty()) explain_trials(result, session);
   require<Interrupted>(
       !result.interrupted, "{}",
       interruption(result.epochs.size(), result.steps, result.steps_per_epoch, o.train.checkpoint));

@@ -22,6 +22,7 @@
 #include <cstdio>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "plait/base/error.h"
 #include "plait/base/limits.h"
@@ -178,6 +179,7 @@ class Launcher {
   bool running() const {
     return std::ranges::any_of(ranks_, [](const Rank& rank) { return rank.process != 0; });
   }
+  bool asked() const { return asked_at_ || hung_up_; }  // to stop
 
   const LaunchOptions options_;
   Signals signals_;
@@ -185,7 +187,8 @@ class Launcher {
   std::unique_ptr<Rendezvous> store_;
   std::vector<Rank> ranks_;
   int exit_code_ = 0;
-  std::optional<steady_clock::time_point> asked_at_;  // to stop, by the user's first signal
+  std::optional<steady_clock::time_point> asked_at_;  // to stop, by a first SIGINT or SIGTERM
+  bool hung_up_ = false;                              // SIGHUP asked to stop
   bool interrupted_ = false;     // the user has asked this process or a rank to stop
   bool somebody_spoke_ = false;  // a rank ended with a line of its own
   std::string killed_;           // the line for a rank that could not speak
@@ -263,14 +266,17 @@ int Launcher::run() {
 }
 
 // The first signal is passed on, and ranks end in their own time: an epoch may take hours. Stopped
-// ranks are continued, or they would never heed it. The second signal ends all at once,
-// unless it is SIGHUP: a closed terminal and its shell each send one.
+// ranks are continued, or they would never heed it. The second signal ends all at once. SIGHUP does
+// not count: a closed terminal and its shell each send one, and a SIGTERM may follow when the
+// session ends.
 void Launcher::interrupt(int number) {
   const auto now = steady_clock::now();
   interrupted_ = true;
-  if (!asked_at_) {
+  if (number == SIGHUP) {
+    if (std::exchange(hung_up_, true)) return;
+  } else if (!asked_at_) {
     asked_at_ = now;
-  } else if (number != SIGHUP && now - *asked_at_ >= kTwoWishes) {
+  } else if (now - *asked_at_ >= kTwoWishes) {
     kill_at_ = std::min(kill_at_, now + kTermToKill);
   } else {
     return;
@@ -300,7 +306,7 @@ void Launcher::ended(int rank, int status) {
   // failure.
   if (WIFEXITED(status) && WEXITSTATUS(status) != 0 && (rank == 0 || !by_interrupt))
     somebody_spoke_ = true;
-  if (by_interrupt && asked_at_) return;  // the others end likewise, each in its time
+  if (by_interrupt && asked()) return;  // the others end likewise, each in its time
   if (WIFSIGNALED(status)) {
     const int number = WTERMSIG(status);
     const auto reason = fmt::format("was killed by signal {} ({})", number, ::strsignal(number));
@@ -325,7 +331,7 @@ void Launcher::ended(int rank, int status) {
 bool Launcher::ended_by_interrupt(int status) const {
   if (WIFEXITED(status)) return WEXITSTATUS(status) == static_cast<int>(ExitCode::interrupted);
   const int number = WTERMSIG(status);
-  return number == SIGINT || ((number == SIGTERM || number == SIGHUP) && asked_at_);
+  return number == SIGINT || ((number == SIGTERM || number == SIGHUP) && asked());
 }
 
 void Launcher::tell(int rank, const std::string& reason) {

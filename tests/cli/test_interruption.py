@@ -183,10 +183,10 @@ class SlowTerminal:
         return program.Result(result.code, result.out, line[line.find("plait: "):].replace("\r", ""))
 
 
-@pytest.mark.parametrize("send,numbers", [(os.kill, [signal.SIGTERM]), (os.killpg, [signal.SIGHUP] * 2)])
+@pytest.mark.parametrize("send,numbers", [(os.kill, [signal.SIGTERM]), (os.killpg, [signal.SIGHUP] * 2 + [signal.SIGTERM])])
 def test_train_has_no_deadline(tmp_path, communities, send, numbers):
     """An epoch that outlasts the timeout is finished all the same, and saved. A terminal that is closed and
-    its shell may both send SIGHUP, which is one wish."""
+    its shell may both send SIGHUP, and the end of the session SIGTERM, which are one wish."""
     run = SlowTerminal(tmp_path, communities, "--timeout", 2)
     for number in numbers:
         send(run.process.pid, number)

@@ -110,7 +110,8 @@ TEST(Launcher, TakesHangupsForOneWish) {
   job.await_ready(2);
   ::kill(job.id(), SIGHUP);
   std::this_thread::sleep_for(700ms);
-  ::kill(job.id(), SIGHUP);  // a second wish would end the ranks before they are done
+  ::kill(job.id(), SIGHUP);   // a second wish would end the ranks before they are done
+  ::kill(job.id(), SIGTERM);  // as when a session ends after its terminal
   for (int rank = 0; rank < 2; ++rank) job.await(fmt::format("saved {}", rank));
   EXPECT_EQ(job.wait().code, 130);
 }

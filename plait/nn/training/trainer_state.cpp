@@ -28,9 +28,9 @@ void require_not_past(const TrainingState& training, const TrainConfig& config) 
   const std::size_t done = training.history.size();
   const bool another = training.under_way.steps > 0;
   require<UsageError>(done + another <= static_cast<std::size_t>(config.epochs),
-                      "{} has {} epochs{}, but --epochs {} asks for fewer; give a larger number",
-                      printable(config.resume), done, another ? " and steps of another" : "",
-                      config.epochs);
+                      "{} has {} epoch{}{}, but --epochs {} asks for fewer; give a larger number",
+                      printable(config.resume), done, done == 1 ? "" : "s",
+                      another ? " and steps of another" : "", config.epochs);
 }
 
 // Returns the way in which the graph is placed: for evaluation alone if steps take samples.

@@ -3,6 +3,8 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 
+#include <cstdio>
+
 #include "plait/base/cuda/cuda.cuh"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
@@ -153,8 +155,11 @@ void Recorder::record(Recorded& piece, const std::function<void()>& work) {
   possible_ = false;
   for (Recorded& each : pieces_) each.graph.reset();
   release_gpu_caches();
-  if (handle_.world().rank() == 0)
-    fmt::print(stderr, "plait: warning: {}; steps go on unrecorded, and take longer\n", failure);
+  if (handle_.world().rank() != 0) return;
+  // Training goes on if stderr is a terminal that has been closed.
+  const std::string text =
+      fmt::format("plait: warning: {}; steps go on unrecorded, and take longer\n", failure);
+  std::fputs(text.c_str(), stderr);
 }
 
 }  // namespace plait
