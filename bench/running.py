@@ -1,5 +1,5 @@
 """Runs the program plait, or another one of this build, for benchmarks. What it writes to stderr stays visible; if it
-fails, this process ends with its exit code and a line that names the command."""
+fails, this process ends with its exit code, as shells tell it, and a line that names the command."""
 import json
 import os
 import pathlib
@@ -15,9 +15,11 @@ def output_of(*arguments, program=PLAIT, threads=None):
     words = [str(word) for word in (program, *arguments)]
     env = os.environ | ({} if threads is None else {"OMP_NUM_THREADS": str(threads)})
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True, env=env)
-    if done.returncode != 0:
-        print(f"{pathlib.Path(sys.argv[0]).stem}: {pathlib.Path(program).name} {words[1]} failed", file=sys.stderr)
-        sys.exit(done.returncode)
+    code = done.returncode
+    if code != 0:
+        how = f"was ended by signal {-code}" if code < 0 else "failed"
+        print(f"{pathlib.Path(sys.argv[0]).stem}: {pathlib.Path(program).name} {words[1]} {how}", file=sys.stderr)
+        sys.exit(128 - code if code < 0 else code)
     return done.stdout
 
 

@@ -18,8 +18,10 @@
 namespace plait::cli {
 namespace {
 
-// Returns a line of CLI11's on the number of an option's values in plain words.
-std::string plain_words(const std::string& text) {
+// Returns CLI11's line on an error, in plain words if it is on the number of an option's values.
+std::string plain_words(const CLI::Error& error) {
+  const std::string text = error.what();
+  if (error.get_name() != "ArgumentMismatch") return text;
   const std::string option = text.substr(0, text.find(':'));
   if (text.find(": At Most 1 required ") != std::string::npos)
     return option + " was given more than once";
@@ -36,7 +38,7 @@ int run(int argc, char** argv, const Program& program, Session& session) {
   app.set_version_flag("--version", std::string("plait ") + PLAIT_VERSION);
   app.require_subcommand(0, 1);
   app.failure_message([](const CLI::App*, const CLI::Error& error) {
-    return "plait: " + printable(plain_words(error.what())) + "; see plait --help\n";
+    return "plait: " + printable(plain_words(error)) + "; see plait --help\n";
   });
   app.formatter(plain_help());
   program.add_commands(app, session);

@@ -120,7 +120,7 @@ json to_json(const Account& a, const Dataset& dataset) {
       {"structure", to_string(a.question.shard_structure ? StructurePlace::sharded
                                                          : StructurePlace::replicated)}};
   result["host"] = a.plan.host;
-  result["total"] = a.plan.total();  // with the host's
+  result["total"] = a.plan.total();  // the host's memory counts, too
   result["fits"] = fits ? json(*fits) : json(nullptr);
   result[a.question.gpus ? "gpus" : "ranks"] = a.question.ranks;
   if (a.question.gpus)

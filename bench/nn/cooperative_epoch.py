@@ -30,8 +30,8 @@ def generated(folder, vertices, edges):
 
 def train(graph, partition, o, *options):
     return result_of("train", graph, "--model", o.model, "--hidden", o.hidden, "--layers", len(o.fanout.split(",")),
-                     "--sampled", "--fanout", o.fanout, "--batch", o.batch, "--ranks", o.ranks, "--partition", partition,
-                     "--folds", 3, "--epochs", o.epochs, "--seed", 1, *options)
+                     "--sampled", "--fanout", o.fanout, "--batch", o.batch, "--ranks", o.ranks,
+                     "--partition", partition, "--folds", 3, "--epochs", o.epochs, "--seed", 1, *options)
 
 
 def compare(graph, partition, o, kept):

@@ -58,8 +58,8 @@ def initial_model(settings, options):
         graph, weights = pathlib.Path(folder) / "g.npz", pathlib.Path(folder) / "w.safetensors"
         np.savez(graph, edge_index=np.zeros((2, 1), np.int64), x=made_features(options.classes, options.width),
                  y=np.arange(options.classes), train=np.arange(options.classes))
-        result_of("train", graph, *arguments_of(settings), "--epochs", 1, "--lr", 0, "--weight-decay", 0, "--checkpoint",
-                  weights)
+        result_of("train", graph, *arguments_of(settings), "--epochs", 1, "--lr", 0, "--weight-decay", 0,
+                  "--checkpoint", weights)
         model = settings.vertex_model(options.width, options.classes)
         plait.load_checkpoint(weights, model)
     for module in model.modules():
@@ -111,7 +111,7 @@ def plaits(kind, settings, options, ranks, kept):
     """Times plait. Returns its losses, and the median of the fastest strategy for each kind of work."""
     on = ["--gpus" if options.device == "cuda" else "--ranks", ranks]
     found = result_of("bench", "model", options.graph, *arguments_of(settings), "--width", options.width, "--classes",
-                options.classes, "--training", "--repetitions", options.steps, *on)
+                      options.classes, "--training", "--repetitions", options.steps, *on)
     best = {}
     for bench, case, fields in measurements(found, {}):
         work, median = case["work"], fields["median_ms"]

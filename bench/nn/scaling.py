@@ -27,16 +27,16 @@ def plait(o, *arguments):
 
 def generated(folder, o):
     path = pathlib.Path(folder) / "products.plait"
-    plait(o, "generate", "dcsbm", "--like", "products", "--scale", o.scale, "--width", 100, "--classes", 47, "--seed", 1,
-          "-o", path)
+    plait(o, "generate", "dcsbm", "--like", "products", "--scale", o.scale, "--width", 100, "--classes", 47,
+          "--seed", 1, "-o", path)
     return path
 
 
 def train(graph, model, count, o, batch=None, epochs=None):
     heads = ("--heads", 4) if model == "gat" else ()
-    return plait(o, "train", graph, "--model", model, *heads, "--hidden", o.hidden, "--layers", len(o.fanout.split(",")),
-                 "--sampled", "--fanout", o.fanout, "--batch", batch or o.batch, "--gpus" if o.gpus else "--ranks", count,
-                 "--folds", 3, "--epochs", epochs or o.epochs, "--seed", 1)
+    return plait(o, "train", graph, "--model", model, *heads, "--hidden", o.hidden,
+                 "--layers", len(o.fanout.split(",")), "--sampled", "--fanout", o.fanout, "--batch", batch or o.batch,
+                 "--gpus" if o.gpus else "--ranks", count, "--folds", 3, "--epochs", epochs or o.epochs, "--seed", 1)
 
 
 def check(graph, model, count, least, o):

@@ -24,6 +24,8 @@ constexpr std::array kDependences{
                false},
     Dependence{[](MachineProfile& p) -> double& { return p.nccl_link; }, Rate::engine_push, 0,
                false},
+    Dependence{[](MachineProfile& p) -> double& { return p.picked_link; }, Rate::engine_push, 0,
+               false},
     Dependence{[](MachineProfile& p) -> double& { return p.peer_reads; }, Rate::all_peer_rows, 256,
                false},
     // Seconds per row, byte or step.
