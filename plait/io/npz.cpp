@@ -225,7 +225,7 @@ class GraphArchive {
                              form.splits_last ? fmt::format("({}, {})", examples_, most)
                                               : fmt::format("({}, {})", most, examples_));
       const auto chosen = npy_integers<std::uint8_t>(masks.member.array, NpyRange{0, 1});
-      // Whether the splits of an example lie together.
+      // The splits of an example lie together in one of the two orders of the array.
       const bool turned = masks.member.array.fortran_order != form.splits_last;
       for (std::uint64_t i = 0; i < chosen.size(); ++i) {
         if (!chosen[i]) continue;

@@ -43,8 +43,8 @@ struct MachineProfile {
   // begin to arrive.
   double nccl_link = 290e9;
   double nccl_begin = 20e-6;
-  // Of rows that a kernel picks and pushes beside a sum: bytes per second out of one GPU. Fitted to
-  // pipelined on a binary tree over four H200s (docs/performance.md).
+  // A kernel picks rows and pushes them beside a sum; they leave one GPU at so many bytes per
+  // second. The rate is fitted to pipelined on a binary tree over four H200s (docs/performance.md).
   double picked_link = 235e9;
   // Of rows that a kernel reads in other GPUs' memory, one per edge (get): bytes per second into
   // one GPU, and seconds per row besides.

@@ -53,8 +53,8 @@ int thread_share();
 // When a rank dies, the launcher tells the others which rank and why, and ends them within the
 // timeout. SIGINT, SIGTERM and SIGHUP, which have their default action again in the ranks, are
 // passed on to the ranks, which are continued if they are stopped and end in their own time; after
-// a second one other than SIGHUP they are ended at once. Each of these signals, if it is ignored,
-// stays ignored by all. Ranks die with the launcher, even after SIGKILL. Ranks share the machine's
+// a second SIGINT or SIGTERM they are ended at once. Each of these signals, if it is ignored, stays
+// ignored by all. Ranks die with the launcher, even after SIGKILL. Ranks share the machine's
 // cores: OMP_NUM_THREADS is set to cores / ranks, at least 1, unless it is set. Each rank's process
 // is named "plait rank N".
 //

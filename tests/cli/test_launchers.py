@@ -103,7 +103,7 @@ def test_three_hosts_of_four_ranks(communities):
 
 @pytest.mark.parametrize("more", [(), ("--cooperative",)])
 def test_two_hosts_sample(communities, more):
-    """Each host reads the graph from a file of its own."""
+    """Ranks of two hosts share no memory; each reads the graph's file, and messages carry the rest."""
     train = ["train", communities, "--epochs", 3, "--json", "--sampled", "--fanout", "3,2", *more]
     results = run_by_hand([*train, "--batch", 12], *[{"PLAIT_HOST_ID": name} for name in "aabb"])
     assert [(r.code, r.err) for r in results] == [(0, "")] * 4
