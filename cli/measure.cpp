@@ -58,7 +58,7 @@ void print_text(const Measured& m, const std::string& ranks) {
 
 // The constants of plans on GPUs that the rates change.
 json constants_of(const Measured& m) {
-  const json mine = json::parse(plait::to_json(machine_of(m.key.device, m.rates)));
+  const json mine = json::parse(plait::to_json(machine_of(m.key.device, m.rates, m.key.ranks)));
   const json built_in = json::parse(plait::to_json(MachineProfile()));
   json list = json::array();
   for (const auto& [name, value] : mine.items())

@@ -43,12 +43,12 @@ constexpr std::array kDependences{
 
 }  // namespace
 
-MachineProfile machine_of(const std::string& name, const MachineRates& rates) {
+MachineProfile machine_of(const std::string& name, const MachineRates& rates, int ranks) {
   MachineProfile profile;
   profile.name = name;
   for (const Dependence& d : kDependences) {
     const std::optional<double> measured = value_of(rates, d.rate, d.row_bytes);
-    const std::optional<double> of_h200 = value_of(reference_rates(), d.rate, d.row_bytes);
+    const std::optional<double> of_h200 = value_of(reference_rates(ranks), d.rate, d.row_bytes);
     if (!measured || !of_h200) continue;
     d.constant(profile) *= d.falls ? *of_h200 / *measured : *measured / *of_h200;
   }
@@ -62,21 +62,31 @@ MeasuredMachine measured_machine(const MachineKey& gpus) {
   if (kept.rates.empty()) return measured;
   const std::string source = "the kept profile of " + gpus.device;
   try {  // absurd rates make constants that no profile may have
-    measured.profile = parse_machine(to_json(machine_of(gpus.device, kept.rates)), source);
+    measured.profile =
+        parse_machine(to_json(machine_of(gpus.device, kept.rates, gpus.ranks)), source);
   } catch (const std::exception& error) {
     measured.note = fmt::format("{} is not used: {}", source, error.what());
   }
   return measured;
 }
 
-const MachineRates& reference_rates() {
-  static const MachineRates rates{
-      {Rate::copy, 0, 2150e9},          {Rate::cached_rows, 256, 7870e9},
-      {Rate::all_peer_rows, 64, 278e9}, {Rate::all_peer_rows, 256, 331e9},
-      {Rate::engine_push, 0, 392e9},    {Rate::signal, 0, 16.8e-6},
-      {Rate::launch, 0, 4.6e-6},
+const MachineRates& reference_rates(int ranks) {
+  // The latencies are those of the host of two H100s: constants were fitted on another host.
+  static const auto rates_of = [](double copy, double cached, double few_bytes, double bytes,
+                                  double push) {
+    return MachineRates{
+        {Rate::copy, 0, copy},
+        {Rate::cached_rows, 256, cached},
+        {Rate::all_peer_rows, 64, few_bytes},
+        {Rate::all_peer_rows, 256, bytes},
+        {Rate::engine_push, 0, push},
+        {Rate::signal, 0, 16.8e-6},
+        {Rate::launch, 0, 4.6e-6},
+    };
   };
-  return rates;
+  static const MachineRates of_two = rates_of(2050e9, 9300e9, 279e9, 332e9, 391e9);
+  static const MachineRates of_four = rates_of(2030e9, 9160e9, 272e9, 320e9, 270e9);
+  return ranks <= 2 ? of_two : of_four;
 }
 
 }  // namespace plait

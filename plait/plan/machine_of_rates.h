@@ -10,11 +10,11 @@
 
 namespace plait {
 
-// Returns the profile of GPUs with these rates. The constants of the H200 were fitted to times of
-// whole steps; each that depends on a rate is scaled by the ratio of the measured rate to the
-// H200's (reference_rates()). Constants whose rate was not measured, and those that depend on none,
-// are the H200's.
-MachineProfile machine_of(const std::string& name, const MachineRates& rates);
+// Returns the profile of so many GPUs with these rates. The constants of the H200 were fitted to
+// times of whole steps; each that depends on a rate is scaled by the ratio of the measured rate to
+// that of as many H200s (reference_rates()). Constants whose rate was not measured, and those that
+// depend on none, are the H200's.
+MachineProfile machine_of(const std::string& name, const MachineRates& rates, int ranks);
 
 // The profile of a machine that `plait doctor --measure` measured.
 struct MeasuredMachine {
@@ -24,9 +24,9 @@ struct MeasuredMachine {
 // Returns what is kept (kept_machine.h) for GPUs.
 MeasuredMachine measured_machine(const MachineKey& gpus);
 
-// Returns the rates that the constants of the built-in profile belong to, those of two H200s. The
-// rate of copies was measured on an H200. The others were measured on two H100s
-// (docs/performance.md), which have the same chip and the same links, but slower memory.
-const MachineRates& reference_rates();
+// Returns the rates that the constants of the built-in profile belong to, those of so many H200s
+// (docs/performance.md). A GPU pushes to three peers in turn at fewer bytes per second than to one,
+// so that rates of links depend on the number; four and more GPUs have those of four.
+const MachineRates& reference_rates(int ranks);
 
 }  // namespace plait

@@ -48,14 +48,17 @@ TEST(MachineRates, InterpolatesTheTimesOfRows) {
 
 TEST(MachineOfRates, TheRatesOfTheH200GiveItsConstants) {
   const MachineProfile built_in;
-  EXPECT_EQ(to_json(machine_of(built_in.name, reference_rates())), to_json(built_in));
-  EXPECT_EQ(to_json(machine_of(built_in.name, {})), to_json(built_in));
+  for (const int ranks : {1, 2, 4, 8}) {
+    const MachineRates& rates = reference_rates(ranks);
+    EXPECT_EQ(to_json(machine_of(built_in.name, rates, ranks)), to_json(built_in)) << ranks;
+    EXPECT_EQ(to_json(machine_of(built_in.name, {}, ranks)), to_json(built_in)) << ranks;
+  }
 }
 
 TEST(MachineOfRates, ConstantsFollowTheirRates) {
-  MachineRates half = reference_rates();
+  MachineRates half = reference_rates(2);
   for (MeasuredRate& one : half) one.value /= 2;
-  const MachineProfile slow = machine_of("half as fast", half), built_in;
+  const MachineProfile slow = machine_of("half as fast", half, 2), built_in;
   EXPECT_EQ(slow.name, "half as fast");
   EXPECT_DOUBLE_EQ(slow.passes.link, built_in.passes.link / 2);
   EXPECT_DOUBLE_EQ(slow.nccl_link, built_in.nccl_link / 2);
