@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <span>
 
 namespace plait {
 namespace {
@@ -19,6 +21,22 @@ std::uint64_t bytes_of(double rows, std::uint64_t columns, DType type = DType::f
   return static_cast<std::uint64_t>(rows * static_cast<double>(columns * size_of(type)));
 }
 
+// Gives each of these tables, which are sorted by ids, to the rank that reads the fewest. Returns
+// whether no rank reads much more than the others; `shared` ids are read by all in equal parts.
+bool give_owners(const EmbeddingQuestion& q, std::span<const std::size_t> whole, double shared,
+                 std::vector<EmbeddingTable>& chosen) {
+  constexpr double kMostOverMean = 1.1;
+  const auto ranks = static_cast<std::size_t>(q.ranks);
+  std::vector<double> load(ranks, shared / static_cast<double>(q.ranks));
+  for (const std::size_t t : whole) {
+    const auto least = std::ranges::min_element(load);
+    chosen[t].owner = static_cast<int>(least - load.begin());
+    *least += q.tables[t].ids;
+  }
+  const double mean = std::accumulate(load.begin(), load.end(), 0.0) / static_cast<double>(q.ranks);
+  return whole.empty() || std::ranges::max(load) <= kMostOverMean * mean;
+}
+
 }  // namespace
 
 std::vector<EmbeddingTable> choose_splits(const EmbeddingQuestion& q) {
@@ -32,7 +50,10 @@ std::vector<EmbeddingTable> choose_splits(const EmbeddingQuestion& q) {
   }
   if (q.ranks == 1) return chosen;
   const auto ranks = static_cast<std::uint64_t>(q.ranks);
+  const EmbeddingSplit divided =
+      q.width / ranks >= kLeastColumns ? EmbeddingSplit::columns : EmbeddingSplit::rows;
   std::vector<std::size_t> whole;
+  double shared = 0;  // ids of a sample whose rows all ranks read in equal parts
   for (std::size_t t = 0; t < chosen.size(); ++t) {
     const EmbeddingUse& use = q.tables[t];
     EmbeddingSplit& split = chosen[t].split;
@@ -41,16 +62,16 @@ std::vector<EmbeddingTable> choose_splits(const EmbeddingQuestion& q) {
     else if (use.rows > (rows + ranks - 1) / ranks)
       split = EmbeddingSplit::rows;
     else if (use.ids * q.ranks > ids)
-      split = q.width / ranks >= kLeastColumns ? EmbeddingSplit::columns : EmbeddingSplit::rows;
+      split = divided;
     else
       whole.push_back(t);
+    if (split == EmbeddingSplit::rows || split == EmbeddingSplit::columns) shared += use.ids;
   }
   std::ranges::stable_sort(whole, std::greater{}, [&](std::size_t t) { return q.tables[t].ids; });
-  std::vector<double> load(ranks);
-  for (const std::size_t t : whole) {
-    const auto least = std::ranges::min_element(load);
-    chosen[t].owner = static_cast<int>(least - load.begin());
-    *least += q.tables[t].ids;
+  std::size_t first = 0;
+  while (!give_owners(q, std::span(whole).subspan(first), shared, chosen)) {
+    chosen[whole[first]].split = divided;
+    shared += q.tables[whole[first++]].ids;
   }
   return chosen;
 }

@@ -78,6 +78,26 @@ TEST(EmbeddingChoice, FollowsSizeAndTraffic) {
   EXPECT_THAT(splits(choose_splits(alone)), testing::Each(table));
 }
 
+TEST(EmbeddingChoice, LeavesNoRankWithMuchMoreReads) {
+  using enum EmbeddingSplit;
+  // Five equal tables leave one of four ranks with two of them, unless one is divided.
+  EmbeddingQuestion q{.tables = std::vector<EmbeddingUse>(5, {100000, 1}),
+                      .width = 64,
+                      .ranks = 4,
+                      .samples = 1000};
+  const auto chosen = choose_splits(q);
+  EXPECT_THAT(splits(chosen), testing::ElementsAre(columns, table, table, table, table));
+  EXPECT_EQ(chosen[1].owner, 0);
+  EXPECT_EQ(chosen[4].owner, 3);
+  std::vector<std::uint64_t> read;
+  for (const EmbeddingCost& cost : embedding_costs(q, chosen)) read.push_back(cost.read);
+  EXPECT_THAT(read, testing::Each(read[0]));
+  q.width = 32;  // too few columns for four ranks
+  EXPECT_EQ(choose_splits(q)[0].split, rows);
+  q.tables.resize(4);
+  EXPECT_THAT(splits(choose_splits(q)), testing::Each(table));
+}
+
 TEST(EmbeddingChoice, CountsBytes) {
   using enum EmbeddingSplit;
   const EmbeddingQuestion q{

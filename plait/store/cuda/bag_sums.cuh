@@ -2,6 +2,9 @@
 // of sums by readers.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "plait/store/cuda/bags.cuh"
 #include "plait/store/embedding_layout.h"
 #include "plait/store/embedding_rules.h"
@@ -41,10 +44,37 @@ struct BagSums {
   Slot* part_places = nullptr;
 };
 
-// Enqueues the sums of a reader's bags from this rank's pieces; those of replicated tables only if
-// the reader is this rank.
-void sum_bags(const DevicePieces& pieces, const DeviceBags& bags, bool own, const BagSums& to,
+// The bags of one table of one reader, to be summed from this rank's piece. A group of `lanes`
+// lanes takes `bags_of_group` bags that stand one behind the other, fewer than it has lanes.
+struct BagWork {
+  DeviceBags bags;
+  BagSums to;
+  std::uint32_t table = 0;
+  std::uint32_t lanes = 0, bags_of_group = 0;
+  std::uint32_t first_block = 0;  // of the grid of all works
+};
+// All sums of a step by this rank, in the order in which they begin.
+class BagWorks {
+ public:
+  // Adds the bags of table t, with so many ids; the piece has columns. vec: columns per lane.
+  void add(const DeviceBags& bags, const BagSums& to, std::size_t t, std::uint64_t ids,
+           std::uint64_t columns, int vec);
+  std::span<const BagWork> works() const { return works_; }
+  std::uint32_t blocks() const { return blocks_; }
+
+ private:
+  std::vector<BagWork> works_;
+  std::uint32_t blocks_ = 0;
+};
+// Returns the columns of a row that one lane takes.
+inline int bag_columns_of_lane(const DevicePieces& pieces) { return pieces.in_vectors ? 4 : 1; }
+// Enqueues these sums, but not maxima. works_there: a copy of works() in memory of the GPU.
+void sum_bags(const DevicePieces& pieces, const BagWorks& works, const BagWork* works_there,
               cudaStream_t stream);
+// Enqueues the maxima of a reader's bags from this rank's pieces; those of replicated tables only
+// if the reader is this rank (`own`).
+void take_maxima(const DevicePieces& pieces, const DeviceBags& bags, bool own, const BagSums& to,
+                 cudaStream_t stream);
 // Enqueues the collection of what others have summed for this rank: copies columns of `from.whole`
 // that others have, and adds `from.parts` in the order of ranks, to `out`, which has the rest and
 // no parts.

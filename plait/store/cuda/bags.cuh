@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "plait/base/cuda/cuda.cuh"
 #include "plait/base/ids.h"
@@ -31,15 +30,6 @@ struct DeviceBagTables {
   std::uint64_t count = 0;
 };
 
-// Tells whether the bags are right, as check_bags(), and where the ids of each table begin: one
-// number per table and the end. Waits for the stream.
-struct BagCheck {
-  bool right = false;
-  std::vector<std::uint64_t> starts;
-};
-BagCheck check_bags(const GivenDeviceBags& given, const DeviceBagTables& tables,
-                    cudaStream_t stream);
-
 // Bags as they are worked on: bag k has the ids ids[offsets[k]] up to ids[offsets[k + 1] - 1], of
 // which some are kNoRow.
 struct DeviceBags {
@@ -56,8 +46,11 @@ __device__ inline float share_of_id(const DeviceBags& bags, EdgeOffset begin, Ed
   return 1.0f / static_cast<float>(max(count, 1u));
 }
 
-// Enqueues the copy of right bags to arrays as large as the given ones, with one more offset.
+// Enqueues the copy of bags, whose number is a multiple of that of tables, to arrays as large as
+// the given ones, with one more offset, and their check as by store/bags.h. An id that is wrong
+// becomes kNoRow; offsets are copied as they are. `found`: tables.count + 2 numbers, namely where
+// the ids of each table begin, the end, and a number above 0 if something is wrong.
 void write_bags(const GivenDeviceBags& given, const DeviceBagTables& tables, const DeviceBags& to,
-                cudaStream_t stream);
+                std::uint64_t* found, cudaStream_t stream);
 
 }  // namespace plait

@@ -31,10 +31,14 @@ std::uint64_t heap_bytes(const EmbeddingMemory& m, const EmbeddingLayout& layout
   if (all.value >> 56 != 0) return ~std::uint64_t{0};  // sums below would overflow
   EmbeddingSizes sizes{.per_table = m.use.samples, .extra = extra_rows(layout, m.use.samples, ids)};
   for (const std::uint64_t of_table : ids) sizes.ids += of_table;
-  std::uint64_t parts = 0;  // a GPU has room for a sum of each owner, also if it sends none
-  for (std::size_t t = 0; m.gpus && ranks > 1 && t < layout.tables(); ++t)
+  // A GPU has room for a sum of each owner, also if it sends none, and for gradients of as many
+  // rows of replicated tables as the ids of all tables may name.
+  std::uint64_t parts = 0, shared = 0;
+  for (std::size_t t = 0; m.gpus && ranks > 1 && t < layout.tables(); ++t) {
     if (layout.table(t).split == EmbeddingSplit::rows) parts += ranks * m.use.samples;
-  sizes.extra = std::max(sizes.extra, parts);
+    if (layout.table(t).split == EmbeddingSplit::replicated) shared += layout.table(t).rows;
+  }
+  sizes.extra = std::max({sizes.extra, parts, std::min(shared, sizes.ids)});
   const std::uint64_t bytes = EmbeddingPart(nullptr, sizes, layout).bytes;
   return bytes + bytes / 4;
 }

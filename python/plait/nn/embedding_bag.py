@@ -145,7 +145,8 @@ class EmbeddingBags(torch.nn.Module):
                 include_last_offset), in the same order.
             per_sample_weights: as of EmbeddingBag.
         """
-        return self._tables.pool(ids, offsets, per_sample_weights, list(self.weights))
+        # Iterating over a ParameterList looks each of its parameters up by name, which costs as much as a small step.
+        return self._tables.pool(ids, offsets, per_sample_weights, [*self.weights._parameters.values()])
 
     def extra_repr(self):
         return f"{len(self.num_embeddings)} tables, {self.embedding_dim}, {self._tables.describe()}"
@@ -444,7 +445,7 @@ def _bags(ids, offsets, weights, mode, with_end, pieces):
 
 
 def _rows(pieces):
-    return [piece.detach().contiguous() for piece in pieces]
+    return [piece.contiguous() for piece in pieces]
 
 
 def _check_integers(name, value, device):

@@ -10,8 +10,8 @@
 
 namespace plait {
 
-// The sizes of a rank's batch, from which everyone knows where its arrays stand: in the host's
-// heap, followed by the places in its ids where tables begin, and the end.
+// The sizes of a rank's batch, from which everyone knows where its arrays stand. The host's heap
+// has them, followed by the places in the batch's ids where tables begin, and the end.
 struct DeviceSizes {
   std::uint64_t per_table = 0;  // bags
   std::uint64_t ids = 0;
@@ -43,33 +43,33 @@ struct DevicePart {
   float* products = nullptr;
   std::uint64_t bytes = 0;
 
-  DevicePart(std::byte* first, const DeviceBatch& batch, const EmbeddingLayout& layout) {
+  DevicePart(std::byte* first, const DeviceSizes& sizes, const EmbeddingLayout& layout) {
     const std::uint64_t tables = layout.tables(), width = layout.width();
-    const std::uint64_t bags_of_all = batch.sizes.per_table * tables;
-    bags.per_table = batch.sizes.per_table;
+    const std::uint64_t bags_of_all = sizes.per_table * tables;
+    bags.per_table = sizes.per_table;
     bags.offsets = next<EdgeOffset>(first, bags_of_all + 1);
-    bags.ids = next<Slot>(first, batch.sizes.ids);
-    float* const weights = next<float>(first, batch.sizes.weighted != 0 ? batch.sizes.ids : 0);
-    bags.weights = batch.sizes.weighted != 0 ? weights : nullptr;
+    bags.ids = next<Slot>(first, sizes.ids);
+    float* const weights = next<float>(first, sizes.weighted != 0 ? sizes.ids : 0);
+    bags.weights = sizes.weighted != 0 ? weights : nullptr;
     const std::uint64_t sums = layout.ranks() > 1 ? bags_of_all * width : 0;
     rows = next<float>(first, sums);
-    places = next<Slot>(first, batch.sizes.max * sums);
+    places = next<Slot>(first, sizes.max * sums);
     const std::uint64_t before = bytes;
     std::uint64_t parts = 0, shared = 0;
     for (std::size_t t = 0; layout.ranks() > 1 && t < tables; ++t) {
       if (layout.table(t).split == EmbeddingSplit::rows)
         parts += static_cast<std::uint64_t>(layout.ranks()) * bags.per_table;
-      if (layout.table(t).split == EmbeddingSplit::replicated)
-        shared += std::min(batch.ids_of(t), layout.table(t).rows);
+      if (layout.table(t).split == EmbeddingSplit::replicated) shared += layout.table(t).rows;
     }
+    shared = std::min(shared, sizes.ids);
     extra = next<float>(first, parts * width);
-    extra_places = next<Slot>(first, batch.sizes.max * parts * width);
+    extra_places = next<Slot>(first, sizes.max * parts * width);
     const std::uint64_t behind = std::exchange(bytes, before);
     shared_rows = next<Slot>(first, shared);
     shared_counts = next<Slot>(first, shared);
     shared_values = next<float>(first, shared * width);
     bytes = std::max(bytes, behind);
-    products = next<float>(first, batch.sizes.shares * batch.sizes.ids);
+    products = next<float>(first, sizes.shares * sizes.ids);
   }
 
  private:

@@ -55,6 +55,9 @@ class HeapEmbeddings : public GpuEmbeddings {
       rows_there_ = DeviceArray<std::uint64_t>(std::span<const std::uint64_t>(rows_));
       padding_there_ = DeviceArray<std::int64_t>(std::span<const std::int64_t>(rules_.padding));
       pieces_there_ = DeviceArray<DevicePiece>(layout_.tables());
+      works_there_ =
+          DeviceArray<BagWork>(layout_.tables() * static_cast<std::size_t>(world.size()));
+      found_there_ = DeviceArray<std::uint64_t>(layout_.tables() + 2);
     });
   }
   ~HeapEmbeddings() override { cudaDeviceSynchronize(); }
@@ -62,20 +65,12 @@ class HeapEmbeddings : public GpuEmbeddings {
   std::uint64_t forward(const GivenBags& bags, const TablePieces& pieces, const BagResults& out,
                         void* on) override {
     auto* const stream = static_cast<cudaStream_t>(on);
-    begin({.step = EmbeddingStep::forward, .number = number_ + 1, .wants = out.backward}, bags,
-          stream);
-    publish(bags, ++number_, stream);
+    begin({.step = EmbeddingStep::forward, .number = number_ + 1, .wants = out.backward}, bags);
+    ++number_;
     const DevicePieces view = show(pieces, on_16_bytes(out.sums), stream);
-    meet(stream);
+    publish(bags, number_, stream);
     if (rules_.norm.limits()) limit_rows(view, pieces, stream);
-    for (int k = 0; k < world_.size(); ++k) {  // others first, who wait
-      const int reader = (world_.rank() + 1 + k) % world_.size();
-      const bool own = reader == world_.rank();
-      const DevicePart to = part(reader);
-      sum_bags(view, to.bags, own,
-               {own ? out.sums : to.rows, to.extra, own ? out.places : to.places, to.extra_places},
-               stream);
-    }
+    sum_for_readers(view, out, stream);
     meet(stream);
     const DevicePart mine = part(world_.rank());
     collect_bags(view, mine.bags, {mine.rows, mine.extra, mine.places, mine.extra_places},
@@ -93,7 +88,7 @@ class HeapEmbeddings : public GpuEmbeddings {
            .number = number,
            .wants = g.weights != nullptr,
            .lacks_pieces = g.pieces.at.empty()},
-          bags, stream);
+          bags);
     publish(bags, number, stream);
     const std::vector<void*> none(layout_.tables());
     const Step step{
@@ -114,7 +109,7 @@ class HeapEmbeddings : public GpuEmbeddings {
     std::vector<bool> replicated(layout_.tables());
     for (std::size_t t = 0; t < layout_.tables(); ++t) {
       const EmbeddingPiece piece = layout_.piece(t, world_.rank());
-      replicated[t] = layout_.table(t).split == EmbeddingSplit::replicated;
+      replicated[t] = is_replicated(t);
       if (piece.columns == 0 || replicated[t]) continue;
       by_columns.try_emplace(piece.columns, layout_.tables()).first->second[t] = true;
     }
@@ -142,7 +137,7 @@ class HeapEmbeddings : public GpuEmbeddings {
   };
 
   DevicePart part(int rank) const {
-    return {data_->part(rank), batches_[static_cast<std::size_t>(rank)], layout_};
+    return {data_->part(rank), batches_[static_cast<std::size_t>(rank)].sizes, layout_};
   }
   DeviceBagTables tables() const {
     return {rows_there_.data(), padding_there_.data(), layout_.tables()};
@@ -155,46 +150,43 @@ class HeapEmbeddings : public GpuEmbeddings {
     heap_->barrier();
   }
 
-  // Looks for wrong ids on the GPU; the CPU reports them.
-  DeviceBatch checked(const GivenBags& bags, cudaStream_t stream) const {
+  // Checks what the CPU knows of the bags. Their ids are on the GPU, and are checked by publish().
+  DeviceSizes checked(const GivenBags& bags) const {
     if (!bags.fault.empty()) throw UsageError(bags.fault);
     require_room_for_numbers(bags, world_.size());
-    BagCheck check = check_bags(given_of(bags), tables(), stream);
-    if (!check.right) {
-      const auto ids = copied(bags.ids), offsets = copied(bags.offsets);
-      check_bags(GivenBags{.ids = ids, .offsets = offsets, .with_end = bags.with_end},
-                 BagTables{rows_, rules_.padding});
-      throw Error("ids of embedding tables are changed while they are read");
-    }
-    return {{.per_table = bags.count() / layout_.tables(),
-             .ids = bags.ids.size(),
-             .weighted = bags.weights != nullptr ? 1u : 0u,
-             .max = rules_.max() ? 1u : 0u},
-            std::move(check.starts)};
+    if (bags.count() % layout_.tables() != 0 || (bags.count() == 0 && !bags.ids.empty()) ||
+        (bags.with_end && bags.offsets.empty()))
+      report(bags);
+    return {.per_table = bags.count() / layout_.tables(),
+            .ids = bags.ids.size(),
+            .weighted = bags.weights != nullptr ? 1u : 0u,
+            .max = rules_.max() ? 1u : 0u};
+  }
+  // Throws what the CPU finds wrong with bags that are wrong.
+  [[noreturn]] void report(const GivenBags& bags) const {
+    const auto ids = copied(bags.ids), offsets = copied(bags.offsets);
+    check_bags(GivenBags{.ids = ids, .offsets = offsets, .with_end = bags.with_end},
+               BagTables{rows_, rules_.padding});
+    throw Error("ids of embedding tables are changed while they are read");
   }
 
   // Collective. Ranks meet when all that they enqueued for the last step has ended.
-  void begin(EmbeddingStepOf step, const GivenBags& bags, cudaStream_t stream) {
+  void begin(EmbeddingStepOf step, const GivenBags& bags) {
     require(heap_ != nullptr && data_ != nullptr,
             "the memory of the embedding tables is lost; end the program");
     step_.require_ended();
     check_cuda(cudaEventSynchronize(ended_.get()), kWhat);
-    DeviceBatch mine{{}, std::vector<std::uint64_t>(layout_.tables() + 1)};
-    step.failure = failure_of([&] { mine = checked(bags, stream); });
+    DeviceSizes mine;
+    step.failure = failure_of([&] { mine = checked(bags); });
     for (std::size_t t = 0; step.wants_products() && t < layout_.tables(); ++t)
-      mine.sizes.shares = std::max(mine.sizes.shares, shares_of(layout_, t));
+      mine.shares = std::max(mine.shares, shares_of(layout_, t));
     step.bytes = DevicePart(nullptr, mine, layout_).bytes;
-    std::byte* const place = heap_->part(world_.rank()).data();
-    std::memcpy(place, &mine.sizes, sizeof(DeviceSizes));
-    std::memcpy(place + sizeof(DeviceSizes), mine.starts.data(), mine.starts.size() * 8);
+    std::memcpy(heap_->part(world_.rank()).data(), &mine, sizeof(DeviceSizes));
     const std::uint64_t most = begin_embedding_step(world_, *heap_, step);
-    batches_.assign(static_cast<std::size_t>(world_.size()), mine);
-    for (int rank = 0; rank < world_.size(); ++rank) {
-      DeviceBatch& batch = batches_[static_cast<std::size_t>(rank)];
-      const std::byte* const from = heap_->part(rank).data();
-      std::memcpy(&batch.sizes, from, sizeof(DeviceSizes));
-      std::memcpy(batch.starts.data(), from + sizeof(DeviceSizes), batch.starts.size() * 8);
-    }
+    batches_.resize(static_cast<std::size_t>(world_.size()));
+    for (int rank = 0; rank < world_.size(); ++rank)
+      std::memcpy(&batches_[static_cast<std::size_t>(rank)].sizes, heap_->part(rank).data(),
+                  sizeof(DeviceSizes));
     if (most > data_->bytes()) {
       published_ = 0;
       DeviceHeap::replace(world_, data_, most + most / 4, DeviceTransport::vmm);
@@ -202,10 +194,56 @@ class HeapEmbeddings : public GpuEmbeddings {
     step_.begin();
   }
 
+  // Collective. Copies the bags to this rank's part of the heap, unless they are there, looks for
+  // wrong ids meanwhile, and meets the others: then each rank knows where tables begin in the ids
+  // of all. Throws UsageError on all ranks if the ids of one are wrong.
   void publish(const GivenBags& bags, std::uint64_t number, cudaStream_t stream) {
-    if (published_ == number) return;
-    published_ = number;
-    write_bags(given_of(bags), tables(), part(world_.rank()).bags, stream);
+    if (std::exchange(published_, number) == number) return;
+    std::vector<std::uint64_t> found(found_there_.size());
+    write_bags(given_of(bags), tables(), part(world_.rank()).bags, found_there_.data(), stream);
+    copy_there(found.data(), found_there_.data(), found.size() * sizeof(std::uint64_t), stream);
+    check_cuda(cudaStreamSynchronize(stream), kWhat);
+    const bool wrong = found.back() != 0;
+    const std::string failure = wrong ? failure_of([&] { report(bags); }) : "";
+    const std::size_t bytes = (found.size() - 1) * sizeof(std::uint64_t);
+    std::memcpy(heap_->part(world_.rank()).data() + sizeof(DeviceSizes), found.data(), bytes);
+    if (std::ranges::max(heap_->barrier(wrong ? 1 : 0)) > 0) {
+      step_.end();
+      published_ = 0;
+      throw UsageError(first_failure(world_, failure));
+    }
+    for (int rank = 0; rank < world_.size(); ++rank) {
+      std::vector<std::uint64_t>& starts = batches_[static_cast<std::size_t>(rank)].starts;
+      starts.resize(layout_.tables() + 1);
+      std::memcpy(starts.data(), heap_->part(rank).data() + sizeof(DeviceSizes), bytes);
+    }
+  }
+
+  // Enqueues the sums of all ranks' bags from this rank's pieces.
+  void sum_for_readers(const DevicePieces& view, const BagResults& out, cudaStream_t stream) {
+    BagWorks works;
+    for (int k = 0; k < world_.size(); ++k) {  // others first, who wait
+      const int reader = (world_.rank() + 1 + k) % world_.size();
+      const bool own = reader == world_.rank();
+      const DevicePart of = part(reader);
+      const BagSums to{own ? out.sums : of.rows, of.extra, own ? out.places : of.places,
+                       of.extra_places};
+      if (rules_.max()) {
+        take_maxima(view, of.bags, own, to, stream);
+        continue;
+      }
+      for (std::size_t t = 0; t < layout_.tables(); ++t) {
+        const EmbeddingPiece piece = layout_.piece(t, world_.rank());
+        if (piece.columns == 0 || (is_replicated(t) && !own)) continue;
+        const std::uint64_t ids = batches_[static_cast<std::size_t>(reader)].ids_of(t);
+        works.add(of.bags, to, t, ids, piece.columns, bag_columns_of_lane(view));
+      }
+    }
+    copy_there(works_there_.data(), works.works().data(), works.works().size_bytes(), stream);
+    sum_bags(view, works, works_there_.data(), stream);
+  }
+  bool is_replicated(std::size_t t) const {
+    return layout_.table(t).split == EmbeddingSplit::replicated;
   }
 
   // Copies the places of this rank's pieces to the GPU.
@@ -352,7 +390,7 @@ class HeapEmbeddings : public GpuEmbeddings {
   DeviceRowSums sum_wanted(const Step& step, const std::vector<bool>& wanted,
                            const std::vector<Slot>& bases, std::uint64_t columns,
                            const Room& room) {
-    const bool local = world_.size() == 1 || is_replicated(wanted);
+    const bool local = world_.size() == 1 || are_replicated(wanted);
     const WantedEdges found = edges_of(step.pieces, wanted, bases, local, step.stream);
     const FromPool pool{step.stream, step.stream};
     const std::uint64_t gathered = local ? 0 : found.bags * columns;
@@ -369,14 +407,14 @@ class HeapEmbeddings : public GpuEmbeddings {
       rows = {step.gradient.sums, bags * layout_.tables(), columns, layout_.width(),
               step.gradient.places};
     }
-    const bool counts = rules_.by_frequency && is_replicated(wanted);  // join() divides
+    const bool counts = rules_.by_frequency && are_replicated(wanted);  // join() divides
     const Frequency frequency = counts ? Frequency::counted : rules_.frequency();
     return sum_by_row(found.edges, bases, rows, room, frequency, step.stream);
   }
 
-  bool is_replicated(const std::vector<bool>& wanted) const {
+  bool are_replicated(const std::vector<bool>& wanted) const {
     const auto first = static_cast<std::size_t>(std::ranges::find(wanted, true) - wanted.begin());
-    return first < wanted.size() && layout_.table(first).split == EmbeddingSplit::replicated;
+    return first < wanted.size() && is_replicated(first);
   }
 
   // Sums the gradients of replicated tables over ranks, of which there are several
@@ -439,6 +477,8 @@ class HeapEmbeddings : public GpuEmbeddings {
   DeviceArray<std::uint64_t> rows_there_;
   DeviceArray<std::int64_t> padding_there_;
   DeviceArray<DevicePiece> pieces_there_;
+  DeviceArray<BagWork> works_there_;
+  DeviceArray<std::uint64_t> found_there_;  // as of write_bags()
   StepUnderWay step_;
   std::vector<DeviceBatch> batches_;  // of the step, by rank
   DeviceEvent ended_;                 // behind the last step
