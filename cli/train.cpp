@@ -71,6 +71,7 @@ json to_json(const Options& o, const Session& session, const World& world,
   if (accuracy) all["val_accuracy_by_epoch"] = validation;
   all.update(trials_to_json(result));
   all.update(sampled_to_json(o.train.sampled));
+  if (o.train.sampled && o.train.route.gpu) all["replayed_steps"] = result.replayed_steps;
   if (o.train.route.gets_on_gpus()) all["get"] = cli::to_json(o.train.route.get);
   return all;
 }
@@ -92,6 +93,8 @@ void run(Options o, const Session& session, World& world) {
   const Stopwatch watch;
   require<UsageError>(o.train.precision != Precision::tf32 || o.train.route.gpu,
                       "--precision tf32, or --tf32, is for products on GPUs; give --gpus");
+  require<UsageError>(o.train.record || o.train.route.gpu,
+                      "--unrecorded is for steps on GPUs; give --gpus");
   require<UsageError>(o.train.precision == Precision::fp32 || !o.train.route.exact,
                       "--precision {} rounds the factors of products; leave it out, or --exact",
                       to_string(o.train.precision));
@@ -219,6 +222,9 @@ void add_train(CLI::App& app, Session& session) {
       ->add_flag_callback(
           "--tf32", [&t] { t.precision = Precision::tf32; }, "The same as --precision tf32")
       ->excludes(precision);
+  command->add_flag_callback(
+      "--unrecorded", [&t] { t.record = false; },
+      "On GPUs: enqueue every step anew, and replay no recorded one (CUDA graphs); for comparison");
   add_explain_option(command, session);
   add_optimise_option(command, o->optimise);
   add_timeout_options(command, session);
@@ -231,7 +237,7 @@ void add_train(CLI::App& app, Session& session) {
          "--residual", "--activation", "--dropout", "--pool"}},
        {"Training",
         {"--epochs", "--lr", "--weight-decay", "--patience", "--metric", "--seed", "--precision",
-         "--tf32"}},
+         "--tf32", "--unrecorded"}},
        {"Mini-batches",
         {"--sampled", "--fanout", "--batch", "--prefetch", "--structure", "--cooperative",
          "--by-weight", "--with-replacement", "--vertex-times", "--edge-times", "--example-times",

@@ -56,6 +56,15 @@ struct RowCut {
   std::uint32_t group_size;  // edges in each group but the last
 };
 
+// The numbers of the groups of a matrix and of the rows that were cut, on which launches of kernels
+// depend.
+struct GroupCounts {
+  std::uint32_t groups = 0, long_groups = 0;  // the short ones (short_group()) are the last
+  std::uint32_t few = 0, hubs = 0;            // rows that were cut, into few groups and into many
+  std::uint32_t partial_sums = 0;
+  EdgeOffset edges = 0;
+};
+
 // The most groups of one row, beyond which they take longer to add than a larger group takes.
 inline constexpr EdgeOffset kMostGroups = 4096;
 

@@ -171,7 +171,8 @@ struct TrainConfig {
   std::optional<SampledTraining> sampled;  // instead of a step on the whole graph
   Route route;
   Precision precision = Precision::fp32;
-  int passes = 0;  // on GPUs, as TrialWay::passes
+  int passes = 0;      // on GPUs, as TrialWay::passes
+  bool record = true;  // on GPUs: steps are recorded and replayed, where they can be
   // Ways that the first epochs try (training/trials.h), the route's own first; empty: no trials.
   std::vector<TrialWay> trials;
   // Path of the file that is written when training ends, and every `checkpoint_every` epochs;

@@ -5,6 +5,7 @@
 #include "plait/kernels/cuda/dropout.h"
 #include "plait/kernels/cuda/edge_values.h"
 #include "plait/kernels/cuda/get_module.h"
+#include "plait/kernels/cuda/padded_copy.h"
 #include "plait/kernels/cuda/sparse.h"
 #include "plait/kernels/word_hash.h"
 #include "plait/reorder/cuda/community_order.h"
@@ -50,6 +51,7 @@ void require_get_module() { use_gpu(0); }
 
 void gpu_drop_rows(const DropoutStep&, const DropoutRows&, void*) { use_gpu(0); }
 void gpu_drop_relu_gradient(const DropReluGradient&, void*) { use_gpu(0); }
+void gpu_copy_padded(std::span<const PaddedCopy>, void*) { use_gpu(0); }
 
 struct GpuSparse::Arrays {};
 

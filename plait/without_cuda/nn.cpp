@@ -15,4 +15,6 @@ Recorder::~Recorder() = default;
 
 void Recorder::run(Piece, const std::function<void()>& work) { work(); }
 
+bool all_can_record(World&, bool fits) { return fits; }
+
 }  // namespace plait

@@ -73,6 +73,13 @@ std::unique_ptr<Aggregator> make_gpu_sample_aggregator(GpuSampledEdges, const Sa
   use_gpu(0);  // throws
   return nullptr;
 }
+SampleCounts sample_counts(const Aggregator&) { return {}; }
+std::vector<std::unique_ptr<Aggregator>> make_gpu_sample_rooms(std::span<const SampleCounts>,
+                                                               void*) {
+  use_gpu(0);  // throws
+  return {};
+}
+void move_in(const Aggregator&, const Aggregator&, std::vector<PaddedCopy>&) {}
 
 struct GpuBench::State {};
 

@@ -204,6 +204,7 @@ def test_rounded_products_give_nearly_the_same_losses(plait, archives, model):
     (("--sampled", "--structure", "cake"), ["cake", "sharded"]),
     (("--sampled", "--exact"), ["--exact", "--sampled"]),
     (("--tf32",), ["--tf32", "--gpus"]),
+    (("--unrecorded",), ["--unrecorded", "--gpus"]),
     (("--precision", "tf32"), ["--precision tf32", "--gpus"]),
     (("--precision", "fp8"), ["fp8", "bf16"]),
     (("--precision", "bf16", "--exact"), ["--precision bf16", "--exact"]),

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -276,6 +277,115 @@ TEST(SampledEdgesCuda, ManyBatchesShareThePool) {
   for (const auto& result : results) {
     const std::vector<float> found = result.to_host();
     for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], wanted[i], 1e-5) << i;
+  }
+}
+
+// A room on a stream of its own, with samples that move in.
+class Room {
+ public:
+  explicit Room(std::span<const Sampled> samples) {
+    std::vector<SampleCounts> seen;
+    for (const Sampled& s : samples) {
+      made_.push_back(make_gpu_sample_aggregator(on_gpu(s.edges), {stream_.get(), stream_.get()},
+                                                 gradients(true)));
+      seen.push_back(sample_counts(*made_.back()));
+    }
+    const std::array rooms{room_for(seen)};
+    room_ = std::move(make_gpu_sample_rooms(rooms, stream_.get())[0]);
+  }
+
+  // Moves sample `number` in and returns the room.
+  Aggregator& with(std::size_t number) {
+    EXPECT_TRUE(fits(sample_counts(*made_[number]), counts()));
+    std::vector<PaddedCopy> copies;
+    move_in(*made_[number], *room_, copies);
+    gpu_copy_padded(copies, stream_.get());
+    return *room_;
+  }
+  // The room's counts, in which one partial sum is no row's.
+  SampleCounts counts() const { return sample_counts(*room_); }
+  void wait() const { check_cuda(cudaStreamSynchronize(stream_.get()), "a room"); }
+
+ private:
+  OwnStream stream_;
+  std::vector<std::unique_ptr<Aggregator>> made_;
+  std::unique_ptr<Aggregator> room_;
+};
+
+// Calls run(aggregator, in, out): in(values, rows of the room) and out(rows, rows of the room) give
+// arrays where the aggregator is. Compares results, and requires zeros behind them.
+template <class Run>
+void compare_in_room(Aggregator& room, Aggregator& cpu, const Room& of, Run run) {
+  std::vector<std::vector<float>> wanted;
+  std::vector<DeviceArray<float>> arguments, found;
+  run(
+      cpu, [](const std::vector<float>& v, std::uint64_t) { return v.data(); },
+      [&](std::uint64_t count, std::uint64_t) { return wanted.emplace_back(count, -7.0f).data(); });
+  run(
+      room,
+      [&](std::vector<float> v, std::uint64_t most) -> const float* {
+        v.resize(most, 3.0f);  // rows that are none
+        return arguments.emplace_back(std::span<const float>(v)).data();
+      },
+      [&](std::uint64_t, std::uint64_t most) {
+        return found.emplace_back(std::span<const float>(std::vector<float>(most, -7.0f))).data();
+      });
+  of.wait();
+  for (std::size_t r = 0; r < wanted.size(); ++r) {
+    const std::vector<float> here = found[r].to_host();
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      const float there = i < wanted[r].size() ? wanted[r][i] : 0;
+      ASSERT_NEAR(here[i], there, 1e-3 * (1 + std::abs(there))) << "result " << r << ", at " << i;
+    }
+  }
+}
+
+TEST(SampledEdgesCuda, RoomsGiveTheResultsOfEachSample) {
+  std::mt19937 random(6);
+  std::vector<Sampled> samples{sample_with_hubs(random, 3000, 12000),
+                               sample_with_hubs(random, 250, 1000)};
+  samples.push_back(random_sample(random, 40, 60));
+  for (Sampled& s : samples)
+    for (std::uint64_t i = 0; i < s.edges.inputs; ++i) s.edges.vertices.push_back(i * 7 + 3);
+  Room room(samples);
+  const SampleCounts most = room.counts();
+  for (const std::size_t number : {0, 1, 2, 1, 0}) {
+    SCOPED_TRACE(testing::Message() << "sample " << number);
+    const Sampled& s = samples[number];
+    const auto cpu = make_sample_aggregator(s.edges);
+    Aggregator& here = room.with(number);
+    const std::uint64_t own = cpu->own(), inputs = cpu->inputs();
+    for (const std::uint64_t width : {1, 16, 100}) {
+      const auto x = random_floats(random, inputs * width), dy = random_floats(random, own * width);
+      compare_in_room(here, *cpu, room, [&](Aggregator& a, auto in, auto out) {
+        const Scaling scaling{in(s.pre, most.inputs), in(s.post, most.own), true};
+        a.forward(scaling, in(x, most.inputs * width), out(own * width, most.own * width), width);
+        a.backward(scaling, in(dy, most.own * width), out(inputs * width, most.inputs * width),
+                   width);
+      });
+      compare_in_room(here, *cpu, room, [&](Aggregator& a, auto in, auto out) {
+        a.over_edges(in(x, most.inputs * width),
+                     ExtremumForward{.edges = {},
+                                     .width = width,
+                                     .y = out(own * width, most.own * width),
+                                     .ties = out(own * width, most.own * width)});
+      });
+    }
+    const AttentionShape shape{.heads = 4, .features = 8};
+    const Dropout dropout(5, 0.5f);
+    const std::uint64_t width = shape.forward_width(), wide = shape.width(), heads = shape.heads;
+    const auto rows = random_floats(random, inputs * width), t = random_floats(random, own * heads);
+    compare_in_room(here, *cpu, room, [&](Aggregator& a, auto in, auto out) {
+      a.over_edges(in(rows, most.inputs * width),
+                   AttentionForward{.edges = {},
+                                    .shape = shape,
+                                    .dropout = {.step = {&dropout, 7, 2}},
+                                    .t = in(t, most.own * heads),
+                                    .y = out(own * wide, most.own * wide),
+                                    .u = out(own * wide, most.own * wide),
+                                    .b = out(own * heads, most.own * heads),
+                                    .norm = out(own * heads, most.own * heads)});
+    });
   }
 }
 

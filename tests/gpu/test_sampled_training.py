@@ -198,3 +198,85 @@ def test_products_of_bf16_are_those_of_the_cpu(graph, tmp_path, model):
     found = curve(plait, graph, options, 256, "--gpus", 1)
     for a, b in zip(found, wanted, strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-3)
+
+
+REPLAYED = {
+    "gcn": ("--model", "gcn"),
+    "gcn without dropout": ("--model", "gcn", "--dropout", 0),
+    "sage by mean": ("--model", "sage", "--hidden", 20),
+    "sage by maximum": ("--model", "sage", "--aggregation", "max", "--residual"),
+    "gin": ("--model", "gin", "--norm", "none", "--layers", 3, "--fanout", "4,3,2"),
+    "gin with layer norm": ("--model", "gin", "--norm", "layer"),
+    "gat": ("--model", "gat", "--hidden", 24, "--heads", 4, "--output-heads", 3),
+    "all neighbours": ("--model", "sage", "--fanout", "-1,100"),
+}
+
+
+def steps_of(graph, tmp_path, options, gpus, examples=256, epochs=2):
+    """A run with replayed steps and one without; the last batch of an epoch is short."""
+    plait = program.Plait(tmp_path)
+    fanout = () if "--fanout" in options else ("--fanout", "5,3")
+    run = ("train", graph, *options, *fanout, "--epochs", epochs, "--seed", 3, "--sampled", "--batch", examples // gpus,
+           "--gpus", gpus)
+    return plait.json(*run), plait.json(*run, "--unrecorded")
+
+
+@pytest.mark.parametrize("gpus", [1, 2])
+@pytest.mark.parametrize("model", REPLAYED)
+def test_replayed_steps_give_the_losses_of_unrecorded_ones(graph, tmp_path, model, gpus):
+    if gpus > GPUS:
+        pytest.skip("fewer GPUs")
+    replayed, unrecorded = steps_of(graph, tmp_path, REPLAYED[model], gpus)
+    np.testing.assert_allclose(replayed["loss"], unrecorded["loss"], rtol=1e-5)
+    np.testing.assert_allclose(replayed["val_loss_by_epoch"], unrecorded["val_loss_by_epoch"], rtol=1e-5)
+    assert unrecorded["replayed_steps"] == 0
+    assert replayed["replayed_steps"] >= 2  # the room has seen all batches of epoch 0
+
+
+@pytest.mark.parametrize("gpus", [1, 2])
+@pytest.mark.parametrize("model", ["sage by mean", "gat"])
+def test_batches_that_do_not_fit_take_a_step_of_their_own(graph, tmp_path, model, gpus):
+    """Small batches differ much, so that the first 32 do not tell how large the largest is."""
+    if gpus > GPUS:
+        pytest.skip("fewer GPUs")
+    options = (*REPLAYED[model], "--lr", 1e-4)
+    replayed, unrecorded = steps_of(graph, tmp_path, options, gpus, examples=4, epochs=1)
+    np.testing.assert_allclose(replayed["loss"], unrecorded["loss"], rtol=1e-5)
+    assert replayed["replayed_steps"] > 32
+
+
+@pytest.mark.parametrize("options", [("--model", "gin", "--norm", "batch"), ("--model", "sage", "--cooperative")])
+def test_steps_that_take_all_rows_together_are_not_replayed(graph, tmp_path, options):
+    replayed, unrecorded = steps_of(graph, tmp_path, options, min(GPUS, 2), epochs=1)
+    assert replayed["replayed_steps"] == 0
+    np.testing.assert_allclose(replayed["loss"], unrecorded["loss"], rtol=1e-5)
+
+
+@pytest.mark.parametrize("gpus", [1, 2])
+@pytest.mark.parametrize("model", ["sage by mean", "gat"])
+def test_a_run_that_goes_on_takes_the_same_way_with_each_batch(graph, tmp_path, model, gpus):
+    """To the last bit: the room for batches is as large as before the interruption."""
+    if gpus > GPUS:
+        pytest.skip("fewer GPUs")
+    plait, path = program.Plait(tmp_path), tmp_path / "c.safetensors"
+    run = ("train", graph, *REPLAYED[model], "--sampled", "--fanout", "5,3", "--batch", 4, "--gpus", gpus, "--seed", 3)
+    process = program.start(*run, "--epochs", 4, "--checkpoint", path, "--checkpoint-steps", 5)
+    program.wait_until(path.exists, 60, "a checkpoint")
+    process.send_signal(signal.SIGINT)
+    assert program.result_of(process, timeout=60).code == program.INTERRUPTED
+    whole = plait.json(*run, "--epochs", 4)
+    rest = plait.json(*run, "--epochs", 4, "--resume", path)
+    assert 0 < rest["replayed_steps"] < whole["replayed_steps"]
+    assert rest["loss"] == whole["loss"]
+
+
+def test_samples_by_times_and_weights_are_replayed(tmp_path):
+    plait, valued = program.Plait(tmp_path), valued_graph()
+    valued.save_times(tmp_path)
+    path = valued.save(tmp_path)
+    for way in ("with replacement", "in time, by weight, with replacement"):
+        options = (*REPLAYED["gat"], *(tmp_path / word if word.endswith(".npy") else word for word in VALUES[way]))
+        run = ("train", path, *options, "--fanout", "5,3", "--sampled", "--batch", 36, "--epochs", 2, "--gpus", 1)
+        replayed = plait.json(*run)
+        np.testing.assert_allclose(replayed["loss"], plait.json(*run, "--unrecorded")["loss"], rtol=1e-5)
+        assert replayed["replayed_steps"] > 0

@@ -5,6 +5,9 @@
 // Gradients run over the edges turned round. One stable sort by column does that: edges of a column
 // keep the order of their rows, as on the CPU, so that sums have the same bits each time. Sums and
 // the other operations are the kernels of whole graphs.
+//
+// A room is the same with memory of its own, for the largest sample: the edges of a sample are
+// copied into it with their plans, and whatever is left over is filled so that no kernel sees it.
 #include <algorithm>
 #include <bit>
 #include <cub/device/device_radix_sort.cuh>
@@ -27,6 +30,15 @@
 namespace plait {
 namespace {
 
+// Returns the copy of an array into a larger one, whose rest is not read.
+template <class T>
+PaddedCopy all_of(const T* from, const T* room, std::uint64_t count) {
+  return {.from = from,
+          .to = const_cast<T*>(room),
+          .bytes = count * sizeof(T),
+          .room = count * sizeof(T)};
+}
+
 // Edges by the rows of one of their ends. The columns are rows of the other. The arrays belong to
 // others.
 struct Rows {
@@ -39,6 +51,20 @@ struct Rows {
 
   std::span<const EdgeOffset> begin() const { return {offsets, rows}; }
   std::span<const EdgeOffset> end() const { return {offsets + 1, rows}; }
+
+  // Appends the copies by which these move into a room's.
+  void move_in(const Rows& room, std::vector<PaddedCopy>& copies) const {
+    const auto low = static_cast<std::uint32_t>(edges),
+               high = static_cast<std::uint32_t>(edges >> 32);
+    copies.push_back({.from = offsets,
+                      .to = const_cast<EdgeOffset*>(room.offsets),
+                      .bytes = (rows + 1) * sizeof(EdgeOffset),
+                      .room = (room.rows + 1) * sizeof(EdgeOffset),
+                      .pad = {low, high, low, high}});
+    copies.push_back(all_of(columns, room.columns, edges));
+    if (room.weights != nullptr) copies.push_back(all_of(weights, room.weights, edges));
+    room.groups->take(*groups, rows, room.rows, copies);
+  }
 
   // Waits for the stream of the pool.
   void plan(FromPool pool) {
@@ -87,6 +113,15 @@ struct TurnedRound {
   DeviceArray<float> weights;
   Rows edges;
 
+  // Makes room; `room.against` is set.
+  explicit TurnedRound(const SampleCounts& room)
+      : offsets(room.inputs + 1),
+        rows(room.edges),
+        weights(room.weighted ? room.edges : 0),
+        edges{room.inputs, room.edges, offsets.data(), rows.data(), weights.data()} {
+    edges.groups.emplace(*room.against);
+  }
+
   // The columns of `of` are below `count`; the edges of a column keep their order.
   TurnedRound(const Rows& of, std::uint64_t count, FromPool pool)
       : offsets(count + 1, pool),
@@ -117,8 +152,49 @@ struct TurnedRound {
   }
 };
 
+// Memory of operations that come one after the other, which only grows.
+struct KeptScratch {
+  DeviceArray<float> copied, sums;
+};
+
+// The arrays of a room.
+struct RoomArrays {
+  DeviceArray<EdgeOffset> offsets;
+  DeviceArray<Slot> sources;
+  DeviceArray<float> weights;
+  DeviceArray<std::uint64_t> vertices;
+
+  explicit RoomArrays(const SampleCounts& room)
+      : offsets(room.own + 1),
+        sources(room.edges),
+        weights(room.weighted ? room.edges : 0),
+        vertices(room.has_vertices ? room.inputs : 0) {}
+
+  static GpuSampledEdges edges(const SampleCounts& room) {
+    const auto arrays = std::make_shared<const RoomArrays>(room);
+    return {.own = room.own,
+            .inputs = room.inputs,
+            .edges = room.edges,
+            .offsets = arrays->offsets.data(),
+            .sources = arrays->sources.data(),
+            .weights = arrays->weights.data(),
+            .vertices = arrays->vertices.data(),
+            .arrays = arrays};
+  }
+};
+
 class GpuSampleAggregator : public Aggregator {
  public:
+  // Makes a room.
+  GpuSampleAggregator(const SampleCounts& room, cudaStream_t stream,
+                      std::shared_ptr<KeptScratch> scratch)
+      : stream_(stream),
+        sample_(RoomArrays::edges(room)),
+        along_{sample_.own, sample_.edges, sample_.offsets, sample_.sources, sample_.weights},
+        scratch_(std::move(scratch)) {
+    along_.groups.emplace(room.along);
+    if (room.against) against_.emplace(room);
+  }
   GpuSampleAggregator(GpuSampledEdges edges, const SampleStreams& streams, WantsGradients gradients)
       : stream_(static_cast<cudaStream_t>(streams.work)),
         sample_(std::move(edges)),
@@ -149,10 +225,27 @@ class GpuSampleAggregator : public Aggregator {
                           .own = static_cast<Slot>(read_rows(kDirection))}};
       set_vertices(operation, {sample_.vertices, sample_.vertices != nullptr ? sample_.inputs : 0});
       const std::span<const RowGroups> pass(&*edges.groups, 1);
-      DeviceArray<float> scratch(scratch_floats(operation, pass), scratch_pool());
-      apply(operation, EdgePass{pass, 0}, scratch.data(), stream_);
+      const Scratch scratch = sums_scratch(scratch_floats(operation, pass));
+      apply(operation, EdgePass{pass, 0}, scratch.data, stream_);
     };
     std::visit(run, any);
+  }
+
+  SampleCounts counts() const {
+    SampleCounts counts{.own = own(),
+                        .inputs = inputs(),
+                        .edges = edges(),
+                        .weighted = sample_.weights != nullptr,
+                        .has_vertices = sample_.vertices != nullptr,
+                        .along = along_.groups->counts()};
+    if (against_) counts.against = against_->edges.groups->counts();
+    return counts;
+  }
+  void move_in(const GpuSampleAggregator& room, std::vector<PaddedCopy>& copies) const {
+    along_.move_in(room.along_, copies);
+    if (room.sample_.vertices != nullptr)
+      copies.push_back(all_of(sample_.vertices, room.sample_.vertices, inputs()));
+    if (room.against_) against_->edges.move_in(room.against_->edges, copies);
   }
 
   ExchangeCost cost() const override { return {}; }
@@ -192,9 +285,33 @@ class GpuSampleAggregator : public Aggregator {
   }
   FromPool scratch_pool() const { return {stream_, stream_}; }
 
+  // Memory of one operation: of the pool or, in a room, memory that stays.
+  struct Scratch {
+    DeviceArray<float> own;
+    float* data = nullptr;
+  };
+  Scratch scratch_of(DeviceArray<float>* kept, std::uint64_t size) const {
+    Scratch scratch;
+    if (kept != nullptr) {
+      kept->reserve(size);
+      scratch.data = kept->data();
+    } else {
+      scratch.own = DeviceArray<float>(size, scratch_pool());
+      scratch.data = scratch.own.data();
+    }
+    return scratch;
+  }
+  Scratch sums_scratch(std::uint64_t size) const {
+    return scratch_of(scratch_ ? &scratch_->sums : nullptr, size);
+  }
+  Scratch copied_scratch(std::uint64_t size) const {
+    return scratch_of(scratch_ ? &scratch_->copied : nullptr, size);
+  }
+
   const Rows& of(Direction direction) {
     if (direction == Direction::along) return along_;
     if (!against_) {
+      require(wanted_ != nullptr, "the edges in a room were not turned round");
       wanted_->store(true);
       against_.emplace(along_, sample_.inputs, scratch_pool());
     }
@@ -211,25 +328,25 @@ class GpuSampleAggregator : public Aggregator {
     const std::uint64_t rows = read_rows(direction);
     const bool copied = is_copied(x, rows);
     const std::uint64_t stride = copied ? row_stride(x.width) : x.width;
-    DeviceArray<float> copy(copied ? rows * stride : 0, scratch_pool());
-    if (copy.size() > 0)
+    const Scratch copy = copied_scratch(copied ? rows * stride : 0);
+    if (copied)
       copy_rows({.from = x.rows,
                  .from_stride = x.width,
                  .scale = x.factors,
                  .count = rows,
                  .width = x.width,
-                 .to = copy.data()},
+                 .to = copy.data},
                 stream_);
-    DeviceArray<float> partial_sums(spmm_scratch(*edges.groups, x.width), scratch_pool());
+    const Scratch partial_sums = sums_scratch(spmm_scratch(*edges.groups, x.width));
     spmm({.groups = &*edges.groups,
           .columns = edges.columns,
           .weights = weighted ? edges.weights : nullptr,
-          .x = {copied ? copy.data() : x.rows, DType::f32, stride},
+          .x = {copied ? copy.data : x.rows, DType::f32, stride},
           .x_rows = rows,
           .width = x.width,
           .y = {y, DType::f32, x.width},
           .row_scale = post,
-          .partial_sums = partial_sums.data()},
+          .partial_sums = partial_sums.data},
          stream_);
   }
 
@@ -243,10 +360,15 @@ class GpuSampleAggregator : public Aggregator {
   cudaStream_t stream_;
   const GpuSampledEdges sample_;
   Rows along_;
-  std::optional<TurnedRound> against_;  // made for the first gradient
-  const WantsGradients wanted_;
+  std::optional<TurnedRound> against_;               // made for the first gradient
+  const WantsGradients wanted_ = {};                 // null: a room
+  const std::shared_ptr<KeptScratch> scratch_ = {};  // of a room
   mutable std::vector<float> degree_;
 };
+
+const GpuSampleAggregator& on_gpu(const Aggregator& sample) {
+  return dynamic_cast<const GpuSampleAggregator&>(sample);
+}
 
 }  // namespace
 
@@ -265,6 +387,22 @@ std::unique_ptr<Aggregator> make_gpu_sample_aggregator(GpuSampledEdges edges,
     cudaStreamSynchronize(static_cast<cudaStream_t>(streams.prepare));
     throw;
   }
+}
+
+SampleCounts sample_counts(const Aggregator& sample) { return on_gpu(sample).counts(); }
+
+std::vector<std::unique_ptr<Aggregator>> make_gpu_sample_rooms(std::span<const SampleCounts> rooms,
+                                                               void* stream) {
+  const auto scratch = std::make_shared<KeptScratch>();
+  std::vector<std::unique_ptr<Aggregator>> made;
+  for (const SampleCounts& room : rooms)
+    made.push_back(
+        std::make_unique<GpuSampleAggregator>(room, static_cast<cudaStream_t>(stream), scratch));
+  return made;
+}
+
+void move_in(const Aggregator& sample, const Aggregator& room, std::vector<PaddedCopy>& copies) {
+  on_gpu(sample).move_in(on_gpu(room), copies);
 }
 
 }  // namespace plait

@@ -4,8 +4,12 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
+#include <vector>
 
+#include "plait/aggregate/sample_counts.h"
 #include "plait/aggregate/sampled_edges.h"
+#include "plait/kernels/cuda/padded_copy.h"
 
 namespace plait {
 
@@ -38,5 +42,21 @@ using WantsGradients = std::shared_ptr<std::atomic<bool>>;
 std::unique_ptr<Aggregator> make_gpu_sample_aggregator(GpuSampledEdges edges,
                                                        const SampleStreams& streams,
                                                        WantsGradients gradients);
+
+// Returns the counts of a sample; `sample` is from make_gpu_sample_aggregator().
+SampleCounts sample_counts(const Aggregator& sample);
+
+// Returns aggregators with room for samples of at most these counts, one per layer, whose arrays
+// keep their addresses and whose operations are launched alike for all samples, so that they can be
+// recorded and replayed (CUDA graphs) when another sample has been moved in. Own rows and inputs
+// are as many as there is room for; those that no row of the sample stands in have no edges.
+// Operations come one after the other on the stream, and share memory that grows in the first call
+// of each, which is not to be recorded. degree() and edge_counts() are of all rows. Throws
+// DoesNotFitError.
+std::vector<std::unique_ptr<Aggregator>> make_gpu_sample_rooms(std::span<const SampleCounts> rooms,
+                                                               void* stream);
+// Appends the copies by which a sample moves into a room that it fits (fits()): to be enqueued on
+// the room's stream, before the sample is destroyed.
+void move_in(const Aggregator& sample, const Aggregator& room, std::vector<PaddedCopy>& copies);
 
 }  // namespace plait

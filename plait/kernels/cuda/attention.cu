@@ -321,6 +321,7 @@ template <bool kForward, bool kPair>
 __global__ void __launch_bounds__(kThreads)
     join_records(const CutRow* rows, const __grid_constant__ View a) {
   const CutRow row = rows[blockIdx.x];
+  if (row.count == 0) return;  // no row (RowGroups::take)
   // A slice is worked on in one round, as it is a divisor of kThreads.
   for (std::uint32_t first = 0; first < a.width; first += kThreads) {
     const std::uint32_t column = first + threadIdx.x;

@@ -153,6 +153,7 @@ template <template <int> class Kind>
 __global__ void __launch_bounds__(kThreads)
     join_records(const CutRow* rows, const __grid_constant__ View a) {
   const CutRow row = rows[blockIdx.x];
+  if (row.count == 0) return;  // no row (RowGroups::take)
   for (std::uint32_t column = threadIdx.x; column < a.width; column += kThreads) {
     Kind<1> state(a, row.row, column);
 #pragma unroll 4

@@ -3,6 +3,7 @@
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
+#include <cstddef>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 
@@ -121,6 +122,53 @@ RowGroups::RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64
   RowGroupOptions wider = options;
   wider.most = kWholeRow, wider.whole = false;
   whole_ = std::make_unique<const RowGroups>(begin, end, rows, wider, stream);
+}
+
+RowGroups::RowGroups(const GroupCounts& room)
+    : groups_(room.groups),
+      cut_(room.few + room.hubs),
+      partial_rows_(room.partial_sums + std::size_t{1}),  // the last one is no row's
+      edges_(room.edges),
+      short_(room.groups - room.long_groups),
+      hubs_(room.hubs) {}
+
+GroupCounts RowGroups::counts() const {
+  return {.groups = size(),
+          .long_groups = size() - short_,
+          .few = cut_size() - hubs_,
+          .hubs = hubs_,
+          .partial_sums = partial_sums(),
+          .edges = edges_};
+}
+
+void RowGroups::take(const RowGroups& from, std::uint64_t rows, std::uint64_t room_rows,
+                     std::vector<PaddedCopy>& copies) const {
+  static_assert(sizeof(RowGroup) == 16 && offsetof(RowGroup, target) == 12);
+  const GroupCounts given = from.counts(), room = counts();
+  // Rows without edges follow, then groups that write the partial sum of no row.
+  const std::uint64_t of_rows = given.groups + (room_rows - rows);
+  copies.push_back({.from = from.groups(),
+                    .to = const_cast<RowGroup*>(groups()),
+                    .bytes = given.groups * sizeof(RowGroup),
+                    .room = of_rows * sizeof(RowGroup),
+                    .pad = {0, 0, 0, static_cast<std::uint32_t>(rows)},
+                    .step = 1});
+  copies.push_back({.to = const_cast<RowGroup*>(groups()) + of_rows,
+                    .room = (room.groups - of_rows) * sizeof(RowGroup),
+                    .pad = {0, 0, 0, RowGroup::kPartial | (room.partial_sums - 1)}});
+  auto* const cut_rows = const_cast<CutRow*>(this->cut_rows());
+  copies.push_back({.from = from.cut_rows(),
+                    .to = cut_rows,
+                    .bytes = given.few * sizeof(CutRow),
+                    .room = room.few * sizeof(CutRow)});
+  copies.push_back({.from = from.cut_rows() + given.few,
+                    .to = cut_rows + room.few,
+                    .bytes = given.hubs * sizeof(CutRow),
+                    .room = room.hubs * sizeof(CutRow)});
+  copies.push_back({.from = from.partial_rows(),
+                    .to = const_cast<std::uint32_t*>(partial_rows()),
+                    .bytes = given.partial_sums * sizeof(std::uint32_t),
+                    .room = room.partial_sums * sizeof(std::uint32_t)});
 }
 
 bool RowGroups::cut(const EdgeOffset* begin, const EdgeOffset* end, std::uint64_t rows,

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "plait/base/cuda/cuda.cuh"
 #include "plait/base/ids.h"
 #include "plait/kernels/cuda/even_cut.cuh"
+#include "plait/kernels/cuda/padded_copy.h"
 #include "plait/kernels/row_cut.h"
 
 namespace plait {
@@ -49,6 +51,19 @@ class RowGroups {
   // of a CSR, begin[0] .. begin[rows] must outlive this object.
   RowGroups(const EdgeOffset* begin, const EdgeOffset* end, std::uint64_t rows,
             const RowGroupOptions& options, cudaStream_t stream);
+
+  // Makes room for the groups of matrices with at most so many rows and so many of each count, with
+  // addresses and sizes that stay, for work that is recorded once and replayed. Throws
+  // DoesNotFitError.
+  explicit RowGroups(const GroupCounts& room);
+  GroupCounts counts() const;
+  // Appends the copies by which the groups of another matrix move into this room: of `rows` rows,
+  // behind which there are rows without edges up to `room_rows`. Its counts are at most those of
+  // the room, where the room has groups for each of its rows besides those of rows that are cut
+  // (fits_room()). Groups that are then left over have no edges, and cut rows that are left over no
+  // groups: kernels write nothing for them, or a partial sum that no row reads.
+  void take(const RowGroups& from, std::uint64_t rows, std::uint64_t room_rows,
+            std::vector<PaddedCopy>& copies) const;
 
   // The last short_size() groups are those with few edges (short_group() in row_cut.h). It is 0 if
   // groups are long on average: then all are in the order of clusters.

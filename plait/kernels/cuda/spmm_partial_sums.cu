@@ -31,6 +31,7 @@ __global__ void add_few(const CutRow* rows, std::uint32_t count,
   const std::uint32_t number = blockIdx.x * blockDim.y + threadIdx.y;
   if (number >= count) return;
   const CutRow row = rows[number];
+  if (row.count == 0) return;  // no row (RowGroups::take)
   for (std::uint64_t column = threadIdx.x; column < a.width; column += blockDim.x) {
     const float* const first =
         a.partial_sums + std::uint64_t{row.first} * a.partial_stride + column;
@@ -48,6 +49,7 @@ __global__ void add_hubs(const CutRow* rows, const __grid_constant__ SpmmView a)
   constexpr int kLines = kHubThreads / kColumns;
   __shared__ float sums[kLines][kColumns];
   const CutRow row = rows[blockIdx.x];
+  if (row.count == 0) return;  // no row (RowGroups::take)
   const std::uint64_t column = std::uint64_t{blockIdx.y} * kColumns + threadIdx.x;
   const bool inside = column < a.width;
   const float* const first =

@@ -91,7 +91,7 @@ ModelTimes ModelBench::time_inference(const Route& route, const BenchEffort& eff
   for (const torch::Tensor& p : placed.model().parameters()) parameters_ += p.numel();
 
   GraphHandle& graph = placed.graph();
-  Recorder recorder(graph, true);
+  Recorder recorder(graph, graph.recordable());
   torch::Tensor scores;
   const auto run = [&](int steps) {
     for (int k = 0; k < steps; ++k)

@@ -231,7 +231,8 @@ std::uint64_t batch_bytes(const Dataset& dataset, const Partition& partition,
                           const TrainConfig& config) {
   const BatchBound bound = bound_of_batch(dataset, partition, *config.sampled);
   const bool gpu = config.route.gpu, sparse = dataset.features.is_sparse();
-  const double held = config.sampled->prefetch + (gpu ? 2 : 1);
+  const bool room = records_samples(config) && !sparse;  // a recorded step has a batch of its own
+  const double held = config.sampled->prefetch + (gpu ? 2 : 1) + (room ? 1 : 0);
   const double words = sparse ? static_cast<double>(dataset.features.sparse.edges()) /
                                     std::max(1.0, static_cast<double>(dataset.vertices()))
                               : 0;
@@ -312,7 +313,10 @@ std::vector<WorkBytes> sampled_work(const Dataset& dataset, const Partition& par
   std::vector<WorkBytes> work = inference_work(dataset, partition, config.model, config.route);
   for (std::size_t rank = 0; rank < work.size(); ++rank) {
     WorkBytes& mine = work[rank];
-    mine.most = std::max(mine.most, mine.kept + step[rank].most) +
+    // A recorded step keeps what it works in beside that of steps that are not.
+    const bool twice = records_samples(config) && !dataset.features.is_sparse();
+    const std::uint64_t recorded = twice ? step[rank].most - step[rank].kept : 0;
+    mine.most = std::max(mine.most, mine.kept + step[rank].most) + recorded +
                 batch_bytes(dataset, partition, config) +
                 sampled_structure(dataset, partition, config);
   }
@@ -334,6 +338,11 @@ std::uint64_t sampled_bytes_ahead(const Dataset& dataset, const Partition& parti
                                   const TrainConfig& config, int rank) {
   const WorkBytes work = sampled_work(dataset, partition, config)[static_cast<std::size_t>(rank)];
   return work.most - work.kept;
+}
+
+bool records_samples(const TrainConfig& config) {
+  return config.record && config.sampled && config.route.gpu && !config.sampled->cooperative &&
+         config.model.norm != NormKind::batch;
 }
 
 ModelConfig model_for(ModelConfig model, const Dataset& dataset) {

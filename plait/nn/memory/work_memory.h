@@ -28,6 +28,10 @@ void require_inference_fits(World& world, const Dataset& dataset, const Partitio
 std::uint64_t sampled_bytes_ahead(const Dataset& dataset, const Partition& partition,
                                   const TrainConfig& config, int rank);
 
+// Tells whether steps on samples are recorded on GPUs, if features are dense: they are not where
+// ranks exchange rows within a step, or a norm takes all rows together.
+bool records_samples(const TrainConfig& config);
+
 // Returns the model with the inputs, outputs and task of a dataset.
 ModelConfig model_for(ModelConfig model, const Dataset& dataset);
 

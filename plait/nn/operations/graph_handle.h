@@ -62,6 +62,9 @@ class GraphHandle : public torch::CustomClassHolder {
   // Returns the number of rows that operations take (Aggregator::inputs).
   std::int64_t inputs() const { return static_cast<std::int64_t>(aggregator_->inputs()); }
   bool is_sample() const { return scales_.has_value(); }
+  // Returns the factors and the edges of a sample.
+  const SampleScales& sample_scales() const { return *scales_; }
+  const Aggregator& sample_edges() const { return *aggregator_; }
   // Returns where the rows come from that share_rows() takes for inputs; null: all are this rank's.
   const RowSharing* shared_rows() const { return shared_rows_ ? &*shared_rows_ : nullptr; }
   EdgeOffset edges() const { return aggregator_->edges(); }

@@ -32,10 +32,11 @@ class Recorder {
  public:
   enum Piece { step, evaluation };
   static constexpr std::size_t kPieces = 2;
+  static constexpr int kCallsBefore = 2;  // that a piece is not recorded yet
 
-  // Makes a recorder of work with a graph, which outlives this. If that is not wanted, the graph's
-  // operations cannot be recorded, or phases are being timed (base/profile.h), all calls just do
-  // the work.
+  // Makes a recorder of work with a graph, which outlives this. If that is not wanted, or phases
+  // are being timed (base/profile.h), all calls just do the work. Work that is collective can be
+  // recorded if GraphHandle::recordable().
   Recorder(GraphHandle& graph, bool wanted);
   ~Recorder();
   Recorder(const Recorder&) = delete;
@@ -51,6 +52,8 @@ class Recorder {
   // from then on, and a warning on stderr says so; the work that the recording had begun with is
   // then done anew.
   void run(Piece piece, const std::function<void()>& work);
+  // Tells whether a piece is replayed.
+  bool replays(Piece piece) const { return pieces_[piece].graph != nullptr; }
 
  private:
   struct Graph;
@@ -66,5 +69,9 @@ class Recorder {
   std::uint64_t pool_ = 0;  // the number of the memory that all pieces work on
   std::array<Recorded, kPieces> pieces_;
 };
+
+// Collective. Tells whether work that a rank is about to record fits into its GPU's memory on all
+// ranks; `fits`: on this one. If not, a warning on stderr says so.
+bool all_can_record(World& world, bool fits);
 
 }  // namespace plait

@@ -206,6 +206,27 @@ struct SampledBatches::State {
     require(next.step == step, "batch {} was asked for, but {} is next", step, next.step);
     return next;
   }
+
+  SampledBatch batch_of(Prepared prepared, const GraphRef& placed) const {
+    MadeBatch& made = prepared.made;
+    if (made.wait) made.wait();
+    // Own rows of each layer on all ranks, over which batches are normalised.
+    std::vector<double> rows;
+    for (const LayerSample& layer : made.layers)
+      rows.push_back(static_cast<double>(layer.edges->own()));
+    if (config.model.norm == NormKind::batch) world.all_reduce_sum(rows);
+    SampledBatch batch{
+        std::move(made.memory),  std::move(made.input), {},
+        std::move(made.targets), prepared.examples,     static_cast<std::uint32_t>(prepared.step)};
+    for (std::size_t l = 0; l < rows.size(); ++l)
+      batch.graphs.push_back(c10::make_intrusive<GraphHandle>(
+          placed, std::move(made.layers[l].edges), static_cast<std::uint64_t>(rows[l]),
+          std::move(made.layers[l].scales), std::move(made.layers[l].rows)));
+    if (made.shares_input)
+      batch.input = batch.input.with_rows(
+          [&](const torch::Tensor& own) { return share_rows(own, batch.graphs.front()); });
+    return batch;
+  }
 };
 
 SampledBatches::SampledBatches(World& world, const Dataset& dataset, const Partition& partition,
@@ -219,25 +240,11 @@ SampledBatches::~SampledBatches() = default;
 std::int64_t SampledBatches::steps() const { return state_->steps; }
 
 SampledBatch SampledBatches::batch(std::int64_t step, const GraphRef& placed) {
-  State& s = *state_;
-  State::Prepared next = s.take(step);
-  MadeBatch& made = next.made;
-  if (made.wait) made.wait();
-  // Own rows of each layer on all ranks, over which batches are normalised.
-  std::vector<double> rows;
-  for (const LayerSample& layer : made.layers)
-    rows.push_back(static_cast<double>(layer.edges->own()));
-  if (s.config.model.norm == NormKind::batch) s.world.all_reduce_sum(rows);
-  SampledBatch batch{
-      std::move(made.memory), std::move(made.input), {}, std::move(made.targets), next.examples};
-  for (std::size_t l = 0; l < rows.size(); ++l)
-    batch.graphs.push_back(c10::make_intrusive<GraphHandle>(
-        placed, std::move(made.layers[l].edges), static_cast<std::uint64_t>(rows[l]),
-        std::move(made.layers[l].scales), std::move(made.layers[l].rows)));
-  if (made.shares_input)
-    batch.input = batch.input.with_rows(
-        [&](const torch::Tensor& own) { return share_rows(own, batch.graphs.front()); });
-  return batch;
+  return state_->batch_of(state_->take(step), placed);
+}
+
+SampledBatch SampledBatches::trial(std::int64_t step, const GraphRef& placed) {
+  return state_->batch_of(state_->prepare(step), placed);
 }
 
 namespace {

@@ -39,6 +39,7 @@ struct SampledBatch {
   std::vector<GraphRef> graphs;        // one per layer
   SplitRows targets;                   // the first rows of the last layer, which are its own rows
   double examples = 0;                 // of all ranks
+  std::uint32_t step = 0;              // of the run
 };
 
 class SampledBatches {
@@ -58,6 +59,8 @@ class SampledBatches {
   // rank's batch of step `step` of all steps of the run, from 0; calls after the first ask for the
   // next step each, from the thread that has made this. Throws what sampling threw.
   SampledBatch batch(std::int64_t step, const GraphRef& placed);
+  // The same for any step, only before the first call of batch(): this thread makes the batch.
+  SampledBatch trial(std::int64_t step, const GraphRef& placed);
 
  private:
   struct State;

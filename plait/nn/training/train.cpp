@@ -20,6 +20,7 @@ TrainResult Trainer::State::summary(bool interrupted) {
       .epochs = training.history, .metric = metric_kind, .best_epoch = training.best_epoch};
   result.interrupted = interrupted;
   if (config.sampled) result.structure = config.sampled->structure;
+  result.replayed_steps = replayed_steps;
   result.steps = training.under_way.steps;
   result.steps_per_epoch = training.steps;
   result.way = {config.route.strategy, config.passes};
@@ -44,8 +45,8 @@ namespace {
 
 // Collective. Refuses a run that does not fit. The structure of a graph that GPUs sample gets its
 // place.
-void require_fits(World& world, const Dataset& dataset, const Partition& partition,
-                  TrainConfig& config) {
+void require_fits_somewhere(World& world, const Dataset& dataset, const Partition& partition,
+                            TrainConfig& config) {
   const bool samples = config.sampled && config.route.gpu;
   if (samples && config.sampled->structure == StructurePlace::automatic) {
     config.sampled->structure = StructurePlace::replicated;
@@ -57,6 +58,21 @@ void require_fits(World& world, const Dataset& dataset, const Partition& partiti
     }
   }
   require_training_fits(world, dataset, partition, config);
+}
+
+// Collective. The same for a run whose steps on samples are recorded only if there is memory for
+// that.
+void require_fits(World& world, const Dataset& dataset, const Partition& partition,
+                  TrainConfig& config) {
+  if (!records_samples(config)) return require_fits_somewhere(world, dataset, partition, config);
+  TrainConfig recorded = config;
+  try {
+    require_fits_somewhere(world, dataset, partition, recorded);
+    config = recorded;
+  } catch (const DoesNotFitError&) {
+    config.record = false;
+    require_fits_somewhere(world, dataset, partition, config);
+  }
 }
 
 }  // namespace

@@ -58,9 +58,11 @@ struct TrainResult {
   // Steps of an epoch on samples that were taken when it was interrupted, of so many.
   std::int64_t steps = 0, steps_per_epoch = 1;
   StructurePlace structure = StructurePlace::automatic;  // that was chosen, if GPUs sample
-  TrialWay way;                                          // by which the last epochs were taken
-  std::vector<Trial> trials;                             // the trials of ways, if there were some
-  bool trials_ended = false;                             // and the best way stayed
+  std::int64_t replayed_steps =
+      0;                      // steps on samples that rank 0 did not enqueue anew, in this run
+  TrialWay way;               // by which the last epochs were taken
+  std::vector<Trial> trials;  // the trials of ways, if there were some
+  bool trials_ended = false;  // and the best way stayed
 
   const EpochResult& best() const { return epochs[static_cast<std::size_t>(best_epoch)]; }
 };

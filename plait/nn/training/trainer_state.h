@@ -15,6 +15,7 @@
 #include "plait/nn/training/checkpoint.h"
 #include "plait/nn/training/metric.h"
 #include "plait/nn/training/recorded.h"
+#include "plait/nn/training/sample_room.h"
 #include "plait/nn/training/sampled_batches.h"
 #include "plait/nn/training/task.h"
 #include "plait/nn/training/train.h"
@@ -50,7 +51,11 @@ struct Trainer::State {
   const std::atomic<bool>* asked_to_stop = nullptr;  // of run()
   std::optional<Recorder> recorder;
   torch::Tensor step_loss, found;  // loss and evidence of the recorded work
-  RankCost cost;                   // of this rank
+  // Of steps on samples: where batches move in, and the step on them; made by record_samples().
+  std::optional<SampleRoom> room;
+  std::optional<Recorder> room_recorder;
+  std::int64_t replayed_steps = 0;
+  RankCost cost;  // of this rank
   std::uint64_t step_bytes = 0;
   std::vector<std::uint64_t> step_bytes_from;  // of these, bytes of rows, by their owner
   double step_seconds = 0;
@@ -58,21 +63,23 @@ struct Trainer::State {
   State(World& w, const Dataset& dataset, const Partition& partition, const TrainConfig& c);
 
   c10::intrusive_ptr<GraphHandle> first_placed();
-  // Tells whether work is recorded. While a thread prepares batches it is not: that thread may wait
-  // for the whole GPU, which no recording survives.
-  bool records() const { return !config.sampled; }
+  // Tells whether steps and evaluations on the whole graph are recorded. While a thread prepares
+  // batches they are not: that thread may wait for the whole GPU, which no recording survives.
+  bool records() const { return config.record && !config.sampled && graph->recordable(); }
   // Returns the number of steps that do more than later ones: the first, or all until a step is
   // recorded (recorded.h).
-  int warm_up() const { return graph->recordable() ? 3 : 1; }
+  int warm_up() const { return records() ? 3 : 1; }
   // Collective. Places the graph in another way, as Trials::Place. The memory of the graph before
   // is given back first, so that a run needs no more memory than the larger of both.
   Trials::Placed place_anew(const TrialWay& way, bool fits);
-  // Replaces this rank's gradients of the mean loss by their sums over ranks.
-  void sum_gradients(const std::vector<torch::Tensor>& mine);
+  // Puts this rank's gradients of the mean loss, one tensor per parameter, into `gradients`.
+  void put_gradients(const std::vector<torch::Tensor>& mine);
+  // Replaces `gradients` by their sums over ranks, and takes the optimiser's step.
+  void descend();
   torch::Tensor scores(const DropoutStep& drop_step, bool trains) const;
-  // Takes a step along the gradient of the loss of all ranks. `loss`: the sum over this rank's
-  // examples; `share`: the factor of one.
-  void descend(const torch::Tensor& loss, const torch::Tensor& share);
+  // Puts the gradients of the mean loss. `loss`: the sum over this rank's examples; `share`: the
+  // factor of one.
+  void differentiate(const torch::Tensor& loss, const torch::Tensor& share);
   // Collective. Tells whether any rank was asked to stop.
   bool any_stops();
   // Takes a step on the sample of each batch of an epoch that has not been taken. Returns this
@@ -81,6 +88,14 @@ struct Trainer::State {
   std::optional<double> sampled_steps(int epoch);
   // Takes step `number` of the run's and adds the losses of this rank's examples to `sum`.
   void sampled_step(std::int64_t number, torch::Tensor& sum);
+  // Compute `gradients` of this rank on a batch, and return the loss, the sum over its examples.
+  torch::Tensor compute(const SampledBatch& batch);
+  torch::Tensor replay(const SampledBatch& batch);  // that fits into the room
+  // Computes them on the batch in the room, with the loss in `step_loss`.
+  void compute_in_room();
+  // Collective. Records the step on a room for batches, if there may be one. Done before the first
+  // batch is taken, while no thread prepares any.
+  void record_samples();
   // Takes one step on the whole graph. Returns this rank's part of the training loss.
   double step(int epoch);
   // Returns the bytes of rows that were fetched and of gradients that were sent so far.

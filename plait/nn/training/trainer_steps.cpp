@@ -9,78 +9,29 @@
 
 namespace plait {
 
-void Trainer::State::sum_gradients(const std::vector<torch::Tensor>& mine) {
-  const Phase phase("summing gradients", "sum gradients");
+void Trainer::State::put_gradients(const std::vector<torch::Tensor>& mine) {
   std::vector<torch::Tensor> flat;
   for (const torch::Tensor& gradient : mine) flat.push_back(gradient.flatten());
   torch::cat_out(gradients, flat);
-  AddTime time(cost.gradients);
-  if (world.size() > 1) graph->all_reduce_sum(gradients);
 }
 
 torch::Tensor Trainer::State::scores(const DropoutStep& drop_step, bool trains) const {
   return model.forward(input, graph, drop_step, trains, set ? &*set : nullptr);
 }
 
-void Trainer::State::descend(const torch::Tensor& loss, const torch::Tensor& share) {
-  sum_gradients(
-      timed("backward", [&] { return torch::autograd::grad({loss}, parameters, {share}); }));
-  timed("optimiser", [&] { optimizer.step(); });
+void Trainer::State::differentiate(const torch::Tensor& loss, const torch::Tensor& share) {
+  const Timed timed("backward");
+  put_gradients(torch::autograd::grad({loss}, parameters, {share}));
 }
 
-bool Trainer::State::any_stops() {
-  double wants = asked_to_stop != nullptr && asked_to_stop->load() ? 1 : 0;
-  world.all_reduce_sum(std::span(&wants, 1));
-  return wants > 0;
-}
-
-std::optional<double> Trainer::State::sampled_steps(int epoch) {
-  AddTime time(step_seconds);
-  const Stopwatch watch;
-  const EpochUnderWay begun = std::exchange(training.under_way, {});
-  const BackwardHere here;
-  torch::Tensor sum = torch::full({}, begun.loss_of(world.rank(), world.size()),
-                                  torch::dtype(torch::kFloat64).device(device));
-  double saving = 0;  // seconds
-  const auto note = [&](std::int64_t taken) {
-    const auto loss = sum.item<double>();  // waits for all that a GPU was given to do
-    graph->check();
-    note_under_way(taken, begun.milliseconds + (watch.seconds() - saving) * 1e3, loss);
-  };
-  for (std::int64_t i = begun.steps; i < training.steps; ++i) {
-    if (any_stops()) {
-      if (i > 0) note(i);
-      step_seconds -= saving;
-      return std::nullopt;
-    }
-    if (i > begun.steps && config.sampled->saves_before(i)) {
-      AddTime pause(saving);
-      note(i);
-      save();
-    }
-    sampled_step(epoch * training.steps + i, sum);
+void Trainer::State::descend() {
+  {
+    const Phase phase("summing gradients", "sum gradients");
+    AddTime time(cost.gradients);
+    if (world.size() > 1) graph->all_reduce_sum(gradients);
   }
-  const auto total = sum.item<double>();
-  graph->check();
-  training.under_way = {};
-  step_seconds -= saving;
-  return total;
-}
-
-void Trainer::State::sampled_step(std::int64_t number, torch::Tensor& sum) {
-  const SampledBatch batch = batches->batch(number, graph);
-  const DropoutStep drop_step{&dropout, static_cast<std::uint32_t>(number)};
-  const torch::Tensor scores = model.forward(batch.input, batch.graphs, drop_step, true);
-  const torch::Tensor loss =
-      task.losses(scores, batch.targets, batch.graphs.back()).sum(torch::kFloat64);
-  descend(loss, torch::full({}, 1 / batch.examples, loss.options()));
-  sum.add_(loss.detach());
-  graph->about_to_wait();  // the thread that prepares batches waits for this work
-  graph->check();
-  for (const GraphRef& sample : batch.graphs) {
-    cost.summing += sample->cost().summing;
-    cost.fetching += sample->cost().fetching;
-  }
+  const Timed timed("optimiser");
+  optimizer.step();
 }
 
 double Trainer::State::step(int epoch) {
@@ -92,7 +43,8 @@ double Trainer::State::step(int epoch) {
         task.losses(scores(drop_step, true), targets.of(Split::train), graph);
     const BackwardHere here;
     const torch::Tensor loss = losses.sum();
-    descend(loss, share_of_one);
+    differentiate(loss, share_of_one);
+    descend();
     epoch_at.add_(1);
     step_loss = graph->exact() ? part_of_total(losses, graph) : loss.detach();
   });

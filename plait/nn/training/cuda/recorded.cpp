@@ -16,8 +16,6 @@
 namespace plait {
 namespace {
 
-constexpr int kCallsBefore = 2;
-
 // Returns libtorch's allocator, used by its virtual functions alone: its CUDA part is not linked.
 c10::cuda::CUDACachingAllocator::CUDAAllocator& allocator() {
   return static_cast<c10::cuda::CUDACachingAllocator::CUDAAllocator&>(
@@ -119,7 +117,7 @@ std::uint64_t next_pool() {
 }  // namespace
 
 Recorder::Recorder(GraphHandle& graph, bool wanted)
-    : handle_(graph), possible_(wanted && graph.recordable() && !profiling()), pool_(next_pool()) {}
+    : handle_(graph), possible_(wanted && !profiling()), pool_(next_pool()) {}
 
 Recorder::~Recorder() = default;
 
@@ -127,7 +125,7 @@ void Recorder::run(Piece piece, const std::function<void()>& work) {
   Recorded& recorded = pieces_.at(piece);
   if (possible_ && !recorded.graph && ++recorded.calls > kCallsBefore) record(recorded, work);
   if (!recorded.graph) return work();
-  handle_.replay(recorded.steps);
+  if (recorded.steps > 0) handle_.replay(recorded.steps);
   auto* const stream = static_cast<cudaStream_t>(current_stream(handle_.device()));
   check_cuda(cudaGraphLaunch(recorded.graph->executable, stream), "replaying work on the GPU");
 }
@@ -145,21 +143,26 @@ void Recorder::record(Recorded& piece, const std::function<void()>& work) {
   } catch (const DoesNotFitError&) {
     fits = false;
   }
-  const std::string failure = first_failure(
-      handle_.world(), fits ? ""
-                            : fmt::format("recording a step needs more memory than the {} that are "
-                                          "free on the GPU",
-                                          format_bytes(gpu_free_memory())));
-  if (failure.empty()) return;
+  if (all_can_record(handle_.world(), fits)) return;
   // A rank that replays would wait for one that does not: so none replays.
   possible_ = false;
   for (Recorded& each : pieces_) each.graph.reset();
   release_gpu_caches();
-  if (handle_.world().rank() != 0) return;
+}
+
+bool all_can_record(World& world, bool fits) {
+  const std::string failure = first_failure(
+      world, fits ? ""
+                  : fmt::format("recording a step needs more memory than the {} that are free on "
+                                "the GPU",
+                                format_bytes(gpu_free_memory())));
+  if (failure.empty()) return true;
+  if (world.rank() != 0) return false;
   // Training goes on if stderr is a terminal that has been closed.
   const std::string text =
       fmt::format("plait: warning: {}; steps go on unrecorded, and take longer\n", failure);
   std::fputs(text.c_str(), stderr);
+  return false;
 }
 
 }  // namespace plait
