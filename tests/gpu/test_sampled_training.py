@@ -206,7 +206,7 @@ REPLAYED = {
     "sage by mean": ("--model", "sage", "--hidden", 20),
     "sage by maximum": ("--model", "sage", "--aggregation", "max", "--residual"),
     "gin": ("--model", "gin", "--norm", "none", "--layers", 3, "--fanout", "4,3,2"),
-    "gin with layer norm": ("--model", "gin", "--norm", "layer"),
+    "gin with layer norm": ("--model", "gin", "--norm", "layer", "--layers", 2),
     "gat": ("--model", "gat", "--hidden", 24, "--heads", 4, "--output-heads", 3),
     "all neighbours": ("--model", "sage", "--fanout", "-1,100"),
 }
@@ -228,7 +228,7 @@ def test_replayed_steps_give_the_losses_of_unrecorded_ones(graph, tmp_path, mode
         pytest.skip("fewer GPUs")
     replayed, unrecorded = steps_of(graph, tmp_path, REPLAYED[model], gpus)
     np.testing.assert_allclose(replayed["loss"], unrecorded["loss"], rtol=1e-5)
-    np.testing.assert_allclose(replayed["val_loss_by_epoch"], unrecorded["val_loss_by_epoch"], rtol=1e-5)
+    np.testing.assert_allclose(replayed["val_loss_by_epoch"], unrecorded["val_loss_by_epoch"], rtol=1e-4)
     assert unrecorded["replayed_steps"] == 0
     assert replayed["replayed_steps"] >= 2  # the room has seen all batches of epoch 0
 
@@ -245,7 +245,7 @@ def test_batches_that_do_not_fit_take_a_step_of_their_own(graph, tmp_path, model
     assert replayed["replayed_steps"] > 32
 
 
-@pytest.mark.parametrize("options", [("--model", "gin", "--norm", "batch"), ("--model", "sage", "--cooperative")])
+@pytest.mark.parametrize("options", [("--model", "gin", "--norm", "batch", "--layers", 2), ("--model", "sage", "--cooperative")])
 def test_steps_that_take_all_rows_together_are_not_replayed(graph, tmp_path, options):
     replayed, unrecorded = steps_of(graph, tmp_path, options, min(GPUS, 2), epochs=1)
     assert replayed["replayed_steps"] == 0
