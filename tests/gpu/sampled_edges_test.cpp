@@ -349,13 +349,13 @@ TEST(SampledEdgesCuda, RoomsGiveTheResultsOfEachSample) {
     for (std::uint64_t i = 0; i < s.edges.inputs; ++i) s.edges.vertices.push_back(i * 7 + 3);
   Room room(samples);
   const SampleCounts most = room.counts();
-  for (const std::size_t number : {0, 1, 2, 1, 0}) {
+  for (const std::size_t number : std::initializer_list<std::size_t>{0, 1, 2, 1, 0}) {
     SCOPED_TRACE(testing::Message() << "sample " << number);
     const Sampled& s = samples[number];
     const auto cpu = make_sample_aggregator(s.edges);
     Aggregator& here = room.with(number);
     const std::uint64_t own = cpu->own(), inputs = cpu->inputs();
-    for (const std::uint64_t width : {1, 16, 100}) {
+    for (const std::uint64_t width : std::initializer_list<std::uint64_t>{1, 16, 100}) {
       const auto x = random_floats(random, inputs * width), dy = random_floats(random, own * width);
       compare_in_room(here, *cpu, room, [&](Aggregator& a, auto in, auto out) {
         const Scaling scaling{in(s.pre, most.inputs), in(s.post, most.own), true};
