@@ -66,7 +66,7 @@ c10::Stream work_stream(const torch::Device& device) {
 c10::Stream beside(const c10::Stream& stream) {
   const c10::impl::VirtualGuardImpl gpu(torch::kCUDA);
   for (;;) {  // the pool gives its streams in turn
-    const c10::Stream other = gpu.getStreamFromGlobalPool(stream.device());
+    const c10::Stream other = gpu.getStreamFromGlobalPool(stream.device(), true);
     if (other != stream) return other;
   }
 }

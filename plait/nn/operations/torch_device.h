@@ -35,7 +35,8 @@ c10::Stream current_torch_stream(const torch::Device& device);
 // Returns the current stream of a GPU, or one of libtorch's pool if that is the default one, which
 // cannot be recorded.
 c10::Stream work_stream(const torch::Device& device);
-// Returns another stream of libtorch's pool for the same GPU.
+// Returns another stream of libtorch's pool for the same GPU, whose kernels begin before those of
+// the first one that wait for room: for short work on which the host waits beside long work.
 c10::Stream beside(const c10::Stream& stream);
 
 // Puts two streams of a GPU into one order: the work that `work` is given while this object lives
