@@ -16,7 +16,8 @@ std::uint64_t agree_on_size(World& world, const MemoryRequest& mine, const std::
     require<UsageError>(rule == SizeRule::largest || request.bytes == mine.bytes,
                         "the symmetric heap needs the same size on every rank, but rank {} asks "
                         "for {} bytes and rank {} for {}",
-                        world.rank(), mine.bytes, rank, request.bytes);
+                        world.number_of(world.rank()), mine.bytes, world.number_of(rank),
+                        request.bytes);
     require<DoesNotFitError>(bytes < request.available / request.sharers,
                              "the symmetric heap needs {} on each of {} {} of {}, but only {} "
                              "are free in all",
@@ -27,7 +28,7 @@ std::uint64_t agree_on_size(World& world, const MemoryRequest& mine, const std::
   return bytes;
 }
 
-std::string first_failure(World& world, const std::string& failure) {
+std::string first_failure(World& world, const std::string& failure, RankName name) {
   // Texts are exchanged only where there is one.
   const auto failed = gather_values(world, !failure.empty());
   if (std::ranges::find(failed, true) == failed.end()) return {};
@@ -35,14 +36,16 @@ std::string first_failure(World& world, const std::string& failure) {
   for (int rank = 0; rank < world.size(); ++rank) {
     const auto& text = all[static_cast<std::size_t>(rank)];
     const std::string_view view(reinterpret_cast<const char*>(text.data()), text.size());
-    if (!text.empty())
-      return world.size() == 1 ? std::string(view) : fmt::format("rank {}: {}", rank, view);
+    if (text.empty()) continue;
+    return world.size() == 1 || name == RankName::none
+               ? std::string(view)
+               : fmt::format("rank {}: {}", world.number_of(rank), view);
   }
   return {};
 }
 
-void agree_on_failure(World& world, const std::string& failure) {
-  const std::string first = first_failure(world, failure);
+void agree_on_failure(World& world, const std::string& failure, RankName name) {
+  const std::string first = first_failure(world, failure, name);
   require<DoesNotFitError>(first.empty(), "{}", first);
 }
 

@@ -37,17 +37,21 @@ std::string failure_of(Work work) {
   return {};
 }
 
+// Whether a failure's text gets the number of its rank in front, if there are several ranks.
+enum class RankName { in_front, none };
+
 // Collective. A rank that could not do its part must not leave the others waiting for it. Returns
-// on all ranks the first text that is not empty, with its rank if there are several; empty if all
-// are.
-std::string first_failure(World& world, const std::string& failure);
+// on all ranks the first text that is not empty; empty if all are.
+std::string first_failure(World& world, const std::string& failure,
+                          RankName name = RankName::in_front);
 // Collective. Throws the first failure, if any, as DoesNotFitError on all ranks.
-void agree_on_failure(World& world, const std::string& failure);
+void agree_on_failure(World& world, const std::string& failure, RankName name = RankName::in_front);
 
 // Collective. Calls `work`; if it throws an Error on any rank, all ranks throw the first of them: a
-// plain Error if any is one, else DoesNotFitError.
+// plain Error if any is one, else DoesNotFitError. Work that ranks of a host do together has named
+// the rank already.
 template <class Work>
-void on_all_or_none(World& world, Work work) {
+void on_all_or_none(World& world, Work work, RankName name = RankName::in_front) {
   std::string failure, does_not_fit;
   try {
     work();
@@ -56,9 +60,17 @@ void on_all_or_none(World& world, Work work) {
   } catch (const Error& error) {
     failure = error.what();
   }
-  failure = first_failure(world, failure);
+  failure = first_failure(world, failure, name);
   require(failure.empty(), "{}", failure);
-  agree_on_failure(world, does_not_fit);
+  agree_on_failure(world, does_not_fit, name);
+}
+
+// Collective. Calls `work`, which is collective among `near`, the world or its host_world(): where
+// it does not fit on one host, ranks of all hosts refuse.
+template <class Work>
+void on_all_hosts(World& world, World& near, Work work) {
+  if (&world == &near) return work();
+  on_all_or_none(world, work, RankName::none);
 }
 
 // Collective. Frees the memory of `held` and makes it anew by make(bytes), for memory too large to

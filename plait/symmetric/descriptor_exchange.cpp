@@ -140,11 +140,12 @@ class Exchange {
     const Descriptor socket = open_socket(SOCK_NONBLOCK);
     while (::connect(socket.number(), peer.get(), peer.length) != 0) {
       require(errno == EAGAIN || errno == EINTR,
-              "rank {} cannot be reached through a Unix-domain socket: {}", rank,
+              "rank {} cannot be reached through a Unix-domain socket: {}", world_.number_of(rank),
               std::strerror(errno));
       accept_one();
     }
-    require(same_user(socket), "the Unix-domain socket of rank {} is another user's", rank);
+    require(same_user(socket), "the Unix-domain socket of rank {} is another user's",
+            world_.number_of(rank));
     send_descriptor(socket, world_.rank(), own_);
   }
 

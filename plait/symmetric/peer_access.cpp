@@ -11,7 +11,8 @@ std::string unreached_peer(World& world, const std::function<bool(int peer)>& re
   const std::vector<int> unreached = gather_values(world, peer);
   for (int rank = 0; rank < world.size(); ++rank)
     if (const int other = unreached[static_cast<std::size_t>(rank)]; other < world.size())
-      return fmt::format("the GPU of rank {} cannot reach the memory of rank {}'s", rank, other);
+      return fmt::format("the GPU of rank {} cannot reach the memory of rank {}'s",
+                         world.number_of(rank), world.number_of(other));
   return {};
 }
 

@@ -44,7 +44,7 @@ std::string_view value_of(const Facts& facts, const std::string& key) {
 }
 
 // Returns "rank 2" or "ranks 2-5, 7"; `ranks` ascend.
-std::string name_ranks(const std::vector<std::size_t>& ranks) {
+std::string name_ranks(const std::vector<int>& ranks) {
   std::string list;
   for (std::size_t first = 0, last = 0; first < ranks.size(); first = last + 1) {
     for (last = first; last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1;) ++last;
@@ -56,16 +56,17 @@ std::string name_ranks(const std::vector<std::size_t>& ranks) {
 }
 
 // Returns the difference in one fact; empty if all ranks have the same.
-std::string difference(const std::vector<Facts>& all, const std::string& key) {
+std::string difference(const World& world, const std::vector<Facts>& all, const std::string& key) {
   const std::string_view wanted = value_of(all[0], key);
-  std::map<std::string_view, std::vector<std::size_t>> others;  // by value
+  std::map<std::string_view, std::vector<int>> others;  // by value
   for (std::size_t rank = 1; rank < all.size(); ++rank)
     if (const std::string_view found = value_of(all[rank], key); found != wanted)
-      others[found].push_back(rank);
+      others[found].push_back(world.number_of(static_cast<int>(rank)));
   std::string list;
   for (const auto& [value, ranks] : others)
     list += fmt::format("{}{} on {}", list.empty() ? "" : ", ", value, name_ranks(ranks));
-  return list.empty() ? "" : fmt::format("{} is {} on rank 0, but {}", key, wanted, list);
+  if (list.empty()) return "";
+  return fmt::format("{} is {} on rank {}, but {}", key, wanted, world.number_of(0), list);
 }
 
 // The call that a rank is about to make. Every call has the same size, so that ranks that make
@@ -106,9 +107,10 @@ std::vector<Given> agree(World& world, std::string_view call, const Given& mine)
   const std::vector<Call> all = gather_calls(world, own);
   for (const Call& other : all) {
     require<UsageError>(other.name() == all[0].name(),
-                        "ranks call different operations: rank 0 {}, but rank {} {}; every rank "
+                        "ranks call different operations: rank {} {}, but rank {} {}; every rank "
                         "must make the same calls in the same order",
-                        all[0].name(), &other - all.data(), other.name());
+                        world.number_of(0), all[0].name(),
+                        world.number_of(static_cast<int>(&other - all.data())), other.name());
     given.push_back(other.given);
   }
   return given;
@@ -122,7 +124,7 @@ std::string first_difference(World& world, const Facts& mine) {
     all.push_back(decoded({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
   for (const Facts& facts : all)
     for (const auto& [key, value] : facts)
-      if (const std::string found = difference(all, key); !found.empty()) return found;
+      if (const std::string found = difference(world, all, key); !found.empty()) return found;
   return "";
 }
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "plait/base/error.h"
@@ -19,6 +20,7 @@ using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
 constexpr const char* kNoHeartbeat = "-";
+constexpr const char* kLeft = "left";
 // Time for which a verdict waits for the main thread to take it.
 constexpr nanoseconds kGrace = 100ms;
 // Time between looks while someone waits for the verdict.
@@ -101,62 +103,76 @@ void Liveness::exchange(Duration elapsed) {
     adopt(announce_loss(*store_, *own));
 }
 
-// "COUNTER LEFT_AFTER OPERATION PHASE", with "-" for a rank that has not left.
+// "COUNTER STATE OPERATION OPERATION_ON_HOST PHASE"; the state is "left" or "-".
 std::string Liveness::next_heartbeat() {
   const std::string phase = Phase::at_failure();
   const std::lock_guard lock(mutex_);
-  const std::string left = left_after_ ? std::to_string(*left_after_) : "-";
-  return fmt::format("{} {} {} {}", ++beats_, left, operations_.load(std::memory_order_relaxed),
-                     phase);
+  return fmt::format("{} {} {} {} {}", ++beats_, left_ ? kLeft : "-",
+                     of_all_.load(std::memory_order_relaxed),
+                     on_host_.load(std::memory_order_relaxed), phase);
 }
 
 void Liveness::read_peer(Peer& peer, const std::string& heartbeat, Duration elapsed) {
   if (heartbeat == kNoHeartbeat) return;
-  const auto first = heartbeat.find(' ');
-  const auto second = heartbeat.find(' ', first + 1);
-  const auto third = heartbeat.find(' ', second + 1);
-  if (first == std::string::npos || second == std::string::npos || third == std::string::npos)
-    return;
-  const std::string counter = heartbeat.substr(0, first);
-  const std::string left = heartbeat.substr(first + 1, second - first - 1);
-  const std::string operation = heartbeat.substr(second + 1, third - second - 1);
-  peer.silence = counter == peer.counter ? peer.silence + elapsed : Duration(0);
-  peer.counter = counter;
-  peer.phase = printable(heartbeat.substr(third + 1));
-  if (const auto begun = parse_number(operation); begun && *begun >= 0)
-    peer.operation = static_cast<std::uint64_t>(*begun);
-  if (const auto after = parse_number(left); after && *after >= 0)
-    peer.left_after = static_cast<std::uint64_t>(*after);
+  std::array<std::string, 4> words;
+  std::size_t at = 0;
+  for (std::string& word : words) {
+    const std::size_t end = heartbeat.find(' ', at);
+    if (end == std::string::npos) return;
+    word = heartbeat.substr(at, end - at);
+    at = end + 1;
+  }
+  peer.silence = words[0] == peer.counter ? peer.silence + elapsed : Duration(0);
+  peer.counter = words[0];
+  peer.phase = printable(heartbeat.substr(at));
+  peer.left = words[1] == kLeft;
+  const auto read = [](const std::string& word, std::uint64_t& operations) {
+    if (const auto begun = parse_number(word); begun && *begun >= 0)
+      operations = static_cast<std::uint64_t>(*begun);
+  };
+  read(words[2], peer.of_all);
+  read(words[3], peer.on_host);
 }
 
 std::optional<Loss> Liveness::judge() {
   const std::lock_guard lock(mutex_);
-  const auto operation = operations_.load(std::memory_order_relaxed);
-  const auto begun = operation / kKinds;
+  const auto of_all = of_all_.load(std::memory_order_relaxed);
+  const auto on_host = on_host_.load(std::memory_order_relaxed);
   for (int rank = 0; rank < options_.size; ++rank) {
     const auto& peer = peers_[static_cast<std::size_t>(rank)];
     if (rank == options_.rank) continue;
     if (peer.silence >= longest_silence(options_.timeout))
       return Loss{rank, not_answered(peer.silence), peer.phase};
-    if (peer.left_after && *peer.left_after < begun)
-      return Loss{rank, fmt::format("has ended, but rank {} still waits for it", options_.rank),
-                  Phase::current()};
-    if (peer.operation / kKinds == begun && peer.operation != operation) {
-      const std::string theirs = kind_name(peer.operation), ours = kind_name(operation);
-      return Loss{rank,
-                  fmt::format("has called {} where rank {} has called {}; every rank must make the "
-                              "same calls in the same order",
-                              theirs, options_.rank, theirs == ours ? "another one" : ours),
-                  ""};
-    }
+    if (auto found = judge_operations(rank, peer.of_all, of_all)) return found;
+    if (!peer.near) continue;
+    if (auto found = judge_operations(rank, peer.on_host, on_host)) return found;
   }
   return std::nullopt;
 }
 
+// Under the mutex. Operations as of_all_, or as on_host_.
+std::optional<Loss> Liveness::judge_operations(int rank, std::uint64_t theirs, std::uint64_t ours) {
+  const std::uint64_t begun = ours / kAllKinds;
+  if (peers_[static_cast<std::size_t>(rank)].left && theirs / kAllKinds < begun)
+    return Loss{rank, fmt::format("has ended, but rank {} still waits for it", options_.rank),
+                Phase::current()};
+  if (theirs / kAllKinds != begun || theirs == ours) return std::nullopt;
+  const std::string their_kind = kind_name(theirs), our_kind = kind_name(ours);
+  return Loss{
+      rank,
+      fmt::format("has called {} where rank {} has called {}; every rank must make the "
+                  "same calls in the same order",
+                  their_kind, options_.rank, their_kind == our_kind ? "another one" : our_kind),
+      ""};
+}
+
 std::string Liveness::kind_name(std::uint64_t operation) const {
   const auto& names = options_.kind_names;
-  if (names.empty()) return "an operation";
-  return names[std::min<std::size_t>(operation % kKinds, names.size() - 1)];
+  const std::uint64_t kind = operation % kAllKinds;
+  const std::string name = names.empty()
+                               ? "an operation"
+                               : names[std::min<std::size_t>(kind % kKinds, names.size() - 1)];
+  return kind < kKinds ? name : name + " on one host";
 }
 
 std::optional<Loss> Liveness::judge_work(Duration elapsed) {
@@ -174,6 +190,11 @@ std::optional<Loss> Liveness::judge_work(Duration elapsed) {
                   Phase::current()};
   }
   return std::nullopt;
+}
+
+void Liveness::set_host(const std::vector<int>& ranks) {
+  const std::lock_guard lock(mutex_);
+  for (const int rank : ranks) peers_[static_cast<std::size_t>(rank)].near = true;
 }
 
 void Liveness::tell_phase() {
@@ -322,7 +343,7 @@ void Liveness::explain(const std::string& error) {
 void Liveness::announce_leave() {
   {
     const std::lock_guard lock(mutex_);
-    left_after_ = operations_.load(std::memory_order_relaxed) / kKinds;
+    left_ = true;
     ++beats_;  // wakes the beat thread
   }
   changed_.notify_all();

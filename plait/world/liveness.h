@@ -10,7 +10,9 @@
 //   - when it has left after fewer operations than this rank has begun, so that it will never
 //     join this one;
 //   - when the operation that it has begun is of another kind than this rank's, after as many
-//     before: the two would wait for each other for ever;
+//     before: the two would wait for each other for ever. Operations of all ranks are compared
+//     with those of all. Ranks of a host may have operations of their own besides: they are
+//     compared, in one order with those of all ranks, within the host;
 //   - when its GPU stands still: work is under way that neither ends nor waits for another rank.
 //     Each rank judges this of itself (watched_work.h) and tells the store.
 //
@@ -67,9 +69,13 @@ class Liveness {
   // the last name is that of all greater kinds, too.
   static constexpr std::uint64_t kKinds = 4096;
   void begin_operation(std::size_t kind) {
-    const std::uint64_t begun = operations_.load(std::memory_order_relaxed) / kKinds + 1;
-    operations_.store(begun * kKinds + kind, std::memory_order_relaxed);
+    count(of_all_, kind);
+    count(on_host_, kind);
   }
+  // Counts an operation of this host's ranks alone. Before the first, set_host() must be called.
+  void begin_host_operation(std::size_t kind) { count(on_host_, kKinds + kind); }
+  // Names the ranks of this host, whose operations are compared.
+  void set_host(const std::vector<int>& ranks);
 
   // Throws LostRankError if a rank is lost.
   void check();
@@ -100,10 +106,11 @@ class Liveness {
  private:
   using Duration = std::chrono::nanoseconds;
   struct Peer {
-    std::string counter;                      // as last read; empty before its first heartbeat
-    std::string phase;                        // as last read
-    std::uint64_t operation = 0;              // as operations_, as last read
-    std::optional<std::uint64_t> left_after;  // operations, once it has left
+    std::string counter;                    // as last read; empty before its first heartbeat
+    std::string phase;                      // as last read
+    std::uint64_t of_all = 0, on_host = 0;  // as the members of these names, as last read
+    bool left = false;                      // after these operations
+    bool near = false;                      // it is on this host
     Duration silence{0};
   };
   struct Watched {
@@ -117,12 +124,22 @@ class Liveness {
     bool patient = false;  // the rank failed by itself, as this one may be about to
   };
 
+  // A number of operations and the kind of the last one, in one number. A kind of the host's ranks
+  // is kKinds greater than that of all ranks.
+  using Operations = std::atomic<std::uint64_t>;
+  static constexpr std::uint64_t kAllKinds = 2 * kKinds;
+  static void count(Operations& operations, std::uint64_t kind) {
+    const std::uint64_t begun = operations.load(std::memory_order_relaxed) / kAllKinds + 1;
+    operations.store(begun * kAllKinds + kind, std::memory_order_relaxed);
+  }
+
   // The beat thread.
   void run_beat();
   void exchange(Duration elapsed);
   std::string next_heartbeat();
   void read_peer(Peer& peer, const std::string& heartbeat, Duration elapsed);
   std::optional<Loss> judge();
+  std::optional<Loss> judge_operations(int rank, std::uint64_t theirs, std::uint64_t ours);
   std::string kind_name(std::uint64_t operation) const;
   std::optional<Loss> judge_work(Duration elapsed);
 
@@ -143,8 +160,8 @@ class Liveness {
   const Duration interval_;
   const std::unique_ptr<Rendezvous> store_;
   std::vector<std::string> keys_;  // the lost key, then one heartbeat per rank
-  // The number of operations that have begun, and the kind of the last one, in one number.
-  std::atomic<std::uint64_t> operations_{0};
+  // Operations that have begun: of all ranks; of all ranks and of this host's, in one order.
+  Operations of_all_{0}, on_host_{0};
 
   std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
@@ -152,8 +169,8 @@ class Liveness {
   std::vector<Watched> watched_;
   std::optional<Verdict> verdict_;
   Duration store_silence_{0};
-  std::optional<std::uint64_t> left_after_;
   std::uint64_t beats_ = 0;
+  bool left_ = false;
   bool urgent_ = false;   // someone waits for the verdict: look often
   bool tells_ = false;    // a heartbeat is wanted before it is due
   bool claimed_ = false;  // the main thread has the verdict

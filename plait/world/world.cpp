@@ -9,16 +9,18 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <numeric>
 #include <thread>
 #include <utility>
 
 #include "plait/base/error.h"
 #include "plait/world/descriptors.h"
-#include "plait/world/difference.h"
 #include "plait/world/fail.h"
 #include "plait/world/gloo.h"
 #include "plait/world/gloo_channel.h"
+#include "plait/world/gloo_world.h"
 #include "plait/world/host.h"
+#include "plait/world/host_world.h"
 #include "plait/world/liveness.h"
 #include "plait/world/loss.h"
 #include "plait/world/phase.h"
@@ -29,18 +31,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Operations that cannot meet one another, and the watch's names for them.
-enum Kind : std::size_t { kBarrier, kSum, kExchange, kBroadcast, kElsewhere };
-const std::vector<std::string> kKindNames{"a barrier", "a sum over ranks", "an exchange of data",
-                                          "a broadcast", "an operation on a graph"};
-
 // Worlds of one process, one after the other, do not share keys.
 std::string next_world_name() {
   static int count = 0;
   return fmt::format("world{}", count++);
 }
 
-class Joined : public World {
+class Joined : public GlooWorld {
  public:
   explicit Joined(const WorldConfig& config);
   ~Joined() override { close(std::uncaught_exceptions() > exceptions_, "failed"); }
@@ -49,24 +46,10 @@ class Joined : public World {
   int size() const override { return config_.size; }
   milliseconds timeout() const override { return config_.timeout; }
 
-  void barrier() override {
-    collective(kBarrier, [&] { gloo_->barrier(); });
-  }
-  void all_reduce_sum(std::span<float> values) override {
-    collective(kSum, [&] { gloo_->all_reduce_sum(values); });
-  }
-  void all_reduce_sum(std::span<double> values) override {
-    collective(kSum, [&] { gloo_->all_reduce_sum(values); });
-  }
-  std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) override;
-  void all_to_all(std::span<const std::span<const std::byte>> send,
-                  std::span<const std::span<std::byte>> received) override;
-  void broadcast(std::span<std::byte> bytes, int root) override {
-    collective(kBroadcast, [&] { gloo_->broadcast(bytes, root); });
-  }
   std::unique_ptr<Channel> open_channel() override;
 
   const std::vector<int>& ranks_of_host() const override { return ranks_of_host_; }
+  World& host_world() override;
   void store_set(const std::string& key, const std::string& value) override {
     try {
       store_->set("user/" + key, "=" + value);
@@ -80,13 +63,12 @@ class Joined : public World {
     require_own_process();
     liveness_->check();
   }
-  void begin_operation(std::uint64_t place) override {
-    begin_kind(kElsewhere + place % (Liveness::kKinds - kElsewhere));
-  }
   [[noreturn]] void explain(const std::string& error) override { liveness_->explain(error); }
   void watch(WatchedWork& work) override { liveness_->watch(work); }
   void unwatch(WatchedWork& work) override { liveness_->unwatch(work); }
-  std::uint64_t bytes_sent() const override { return gloo_->bytes_sent(); }
+  std::uint64_t bytes_sent() const override {
+    return gloo_->bytes_sent() + (host_ ? host_->bytes_sent() : 0);
+  }
 
   static void fail(const std::string& reason) {
     if (is_open()) open_->close(true, "failed with " + reason);
@@ -101,7 +83,7 @@ class Joined : public World {
   void open_store();
   void meet();
   void compare_hosts();
-  std::unique_ptr<Gloo> join_gloo(const std::string& name);
+  std::unique_ptr<Gloo> join_gloo(const std::string& name, const std::vector<int>& members);
   bool arrive(const char* counter, const char* all, milliseconds limit);
   void close(bool failing, const std::string& reason);
   void leave();
@@ -115,37 +97,25 @@ class Joined : public World {
   }
   static void at_exit(int status, void* world);
 
-  void begin_kind(std::size_t kind) {
+  void begin_kind(std::size_t kind) override {
     require_own_process();
     liveness_->begin_operation(kind);
   }
-  // Runs an operation of all ranks. If a rank is lost, a failure is reported as that loss.
-  template <class Operation>
-  void collective(Kind kind, Operation&& operation) {
-    begin_kind(kind);
-    liveness_->check();
-    const Timed timed("collectives");
-    const std::uint64_t before = gloo_->bytes_sent();
-    try {
-      operation();
-      count_moved(gloo_->bytes_sent() - before);
-    } catch (const Error& error) {
-      liveness_->explain(error.what());
-    }
-  }
+  Gloo& gloo() override { return *gloo_; }
 
   static Joined* open_;  // the world that is not closed yet, for at_exit()
   const WorldConfig config_;
   const int exceptions_ = std::uncaught_exceptions();
   const pid_t process_ = ::getpid();
   const std::string name_ = next_world_name();
-  std::vector<int> ranks_of_host_;
+  std::vector<int> all_ranks_, ranks_of_host_;
   bool closed_ = false;
-  int channels_ = 0;  // that were opened
+  int channels_ = 0, groups_ = 0;  // channels that were opened; Gloo groups besides the first
   // In this order: Gloo and the watch end before the store that this process may keep.
   std::unique_ptr<Rendezvous> store_;
   std::unique_ptr<Liveness> liveness_;
   std::unique_ptr<Gloo> gloo_;
+  std::unique_ptr<HostWorld> host_;
 };
 
 Joined* Joined::open_ = nullptr;
@@ -162,14 +132,16 @@ void ignore_broken_pipes() {
 
 }  // namespace
 
-Joined::Joined(const WorldConfig& config) : config_(config) {
+Joined::Joined(const WorldConfig& config)
+    : config_(config), all_ranks_(static_cast<std::size_t>(config.size)) {
+  std::iota(all_ranks_.begin(), all_ranks_.end(), 0);
   require_descriptors_of_rank(config_.size, keeps_store());
   open_store();
   try {
     const Phase phase("joining");
     meet();
     compare_hosts();
-    gloo_ = join_gloo(name_);
+    gloo_ = join_gloo(name_, all_ranks_);
   } catch (const std::exception&) {
     close(true, "failed");
     throw;
@@ -189,7 +161,7 @@ void Joined::open_store() {
     Liveness::Options options{config_.rank, config_.size, config_.timeout, kNoRank, place(), name_};
     if (!config_.store_is_external) options.store_keeper = 0;
     options.work_timeout = config_.work_timeout;
-    options.kind_names = kKindNames;
+    options.kind_names = kind_names();
     liveness_ =
         std::make_unique<Liveness>(options, Rendezvous::connect(address, config_.join_timeout));
   } catch (const Error& error) {
@@ -242,11 +214,16 @@ void Joined::compare_hosts() {
     if (hosts[static_cast<std::size_t>(rank)] == mine) ranks_of_host_.push_back(rank);
 }
 
-// Joins the group of this name, which no group of the store has had before.
-std::unique_ptr<Gloo> Joined::join_gloo(const std::string& name) {
+// Joins the group of this name, which no group of the store has had before. `members`: its ranks,
+// ascending, this one among them.
+std::unique_ptr<Gloo> Joined::join_gloo(const std::string& name, const std::vector<int>& members) {
   ignore_broken_pipes();
-  GlooOptions options{
-      config_.rank, config_.size, {}, config_.interface_address, config_.join_timeout};
+  const auto place = std::ranges::find(members, config_.rank) - members.begin();
+  GlooOptions options{static_cast<int>(place),
+                      static_cast<int>(members.size()),
+                      {},
+                      config_.interface_address,
+                      config_.join_timeout};
   options.store = rendezvous_address(config_);
   options.store.prefix += '/' + name;
   if (options.interface.empty())
@@ -264,35 +241,22 @@ std::unique_ptr<Gloo> Joined::join_gloo(const std::string& name) {
 std::unique_ptr<Channel> Joined::open_channel() {
   barrier();  // who does not come is found out
   const Phase phase("opening a channel");
-  require_descriptors_of_rank(config_.size, keeps_store(), ++channels_);
-  return gloo_channel(*this, join_gloo(fmt::format("{}/channel{}", name_, channels_)));
+  require_descriptors_of_rank(config_.size, keeps_store(), ++groups_);
+  return gloo_channel(*this,
+                      join_gloo(fmt::format("{}/channel{}", name_, ++channels_), all_ranks_));
 }
 
-std::vector<std::vector<std::byte>> Joined::all_gather(std::span<const std::byte> mine) {
-  const auto ranks = static_cast<std::size_t>(config_.size);
-  const std::vector<Given> sizes = agree(*this, "an exchange of data", {.count = mine.size()});
-  std::vector<std::vector<std::byte>> parts(ranks);
-  const std::vector<std::span<const std::byte>> send(ranks, mine);
-  std::vector<std::span<std::byte>> receive(ranks);
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    parts[rank].resize(sizes[rank].count);
-    receive[rank] = parts[rank];
-  }
-  all_to_all(send, receive);
-  return parts;
-}
-
-void Joined::all_to_all(std::span<const std::span<const std::byte>> send,
-                        std::span<const std::span<std::byte>> received) {
-  const auto ranks = static_cast<std::size_t>(config_.size);
-  const auto own = static_cast<std::size_t>(config_.rank);
-  require<UsageError>(send.size() == ranks && received.size() == ranks,
-                      "all_to_all: {} and {} parts were given for {} ranks", send.size(),
-                      received.size(), ranks);
-  require<UsageError>(send[own].size() == received[own].size(),
-                      "all_to_all: rank {} sends itself {} bytes, but has room for {}", own,
-                      send[own].size(), received[own].size());
-  collective(kExchange, [&] { gloo_->all_to_all(send, received); });
+World& Joined::host_world() {
+  if (one_host()) return *this;
+  if (host_) return *host_;
+  barrier();  // who does not come is found out
+  const Phase phase("joining the ranks of this host");
+  liveness_->set_host(ranks_of_host_);
+  host_ = std::make_unique<HostWorld>(*this, *liveness_, [this](const std::string& name) {
+    require_descriptors_of_rank(config_.size, keeps_store(), ++groups_);
+    return join_gloo(name_ + '/' + name, ranks_of_host_);
+  });
+  return *host_;
 }
 
 std::string Joined::store_get(const std::string& key) {

@@ -84,6 +84,13 @@ class World {
   bool one_host() const { return static_cast<int>(ranks_of_host().size()) == size(); }
   // Returns the ranks that run on this rank's host, this one among them, in ascending order.
   virtual const std::vector<int>& ranks_of_host() const = 0;
+  // Collective when it is first called. Returns the ranks of this rank's host as a world of their
+  // own, in which ranks of other hosts take no part: they are numbered from 0 in the order of
+  // ranks_of_host(). If all are on one host it is this world. It lives as long as this one, and a
+  // rank that is lost on any host is an error there, too, with its number in this world.
+  virtual World& host_world() { return *this; }
+  // Returns the number of a rank of this world among all ranks of the run, for messages.
+  virtual int number_of(int rank) const { return rank; }
   // A small key-value store common to all ranks; not collective. store_get() waits for the key up
   // to the timeout, then throws Error.
   virtual void store_set(const std::string& key, const std::string& value) = 0;
@@ -106,6 +113,8 @@ class World {
   // watched.
   virtual void watch(WatchedWork&) {}
   virtual void unwatch(WatchedWork&) {}
+  // Tells whether there is a watch: also in a world of one rank, if others are on other hosts.
+  virtual bool is_watched() const { return size() > 1; }
   // Returns the bytes of payload that this rank has sent through collectives so far.
   virtual std::uint64_t bytes_sent() const = 0;
 

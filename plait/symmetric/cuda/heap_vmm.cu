@@ -111,12 +111,13 @@ class VmmHeap : public DeviceHeap {
     return Descriptor(number);
   }
 
-  void import_part(int rank, const Descriptor& descriptor) {
+  // `number_of_rank`: in the whole world, for messages.
+  void import_part(int rank, int number_of_rank, const Descriptor& descriptor) {
     const auto number = static_cast<std::uintptr_t>(descriptor.number());
     driver().check(driver().import_handle(&memory_[static_cast<std::size_t>(rank)],
                                           reinterpret_cast<void*>(number),
                                           CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
-                   fmt::format("mapping the memory of rank {}", rank));
+                   fmt::format("mapping the memory of rank {}", number_of_rank));
     map(rank);
   }
 
@@ -158,7 +159,8 @@ std::unique_ptr<DeviceHeap> make_vmm_heap(World& world, std::size_t bytes) {
   agree_on_failure(world, failure_of([&] {
                      for (int rank = 0; rank < world.size(); ++rank)
                        if (rank != world.rank())
-                         heap->import_part(rank, descriptors[static_cast<std::size_t>(rank)]);
+                         heap->import_part(rank, world.number_of(rank),
+                                           descriptors[static_cast<std::size_t>(rank)]);
                    }));
   return heap;
 }

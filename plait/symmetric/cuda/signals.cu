@@ -273,7 +273,7 @@ void DeviceSignals::wait_elsewhere(bool begins, cudaStream_t stream) {
 }
 
 void DeviceSignals::mark(cudaStream_t stream) {
-  if (ranks_ == 1 || is_recorded(stream)) return;
+  if (!world_.is_watched() || is_recorded(stream)) return;
   mark_kernel<<<1, 1, 0, stream>>>(state_.data());
   check_cuda(cudaGetLastError(), "a mark for the watch");
   marked_.fetch_add(1, std::memory_order_relaxed);
@@ -344,10 +344,11 @@ void DeviceSignals::push_pieces(std::span<const Push> pushes, std::span<const Si
 }
 
 void DeviceSignals::check() const {
-  if (ranks_ == 1) return;
+  if (!world_.is_watched()) return;
   world_.check_alive();
   require(!abandoned_,
-          "rank {}: an operation between GPUs has failed here before; make the graph anew", rank_);
+          "rank {}: an operation between GPUs has failed here before; make the graph anew",
+          world_.number_of(rank_));
   if (read(words_->failed) != 0) world_.explain("another rank has given up a step on its GPU");
 }
 

@@ -1,0 +1,73 @@
+#include "plait/world/gloo_world.h"
+
+#include "plait/base/error.h"
+#include "plait/world/difference.h"
+#include "plait/world/phase.h"
+
+namespace plait {
+
+const std::vector<std::string>& GlooWorld::kind_names() {
+  static const std::vector<std::string> names{"a barrier", "a sum over ranks",
+                                              "an exchange of data", "a broadcast",
+                                              "an operation on a graph"};
+  return names;
+}
+
+template <class Operation>
+void GlooWorld::collective(Kind kind, Operation&& operation) {
+  begin_kind(kind);
+  check_alive();
+  const Timed timed("collectives");
+  const std::uint64_t before = gloo().bytes_sent();
+  try {
+    operation();
+    count_moved(gloo().bytes_sent() - before);
+  } catch (const Error& error) {
+    explain(error.what());
+  }
+}
+
+void GlooWorld::barrier() {
+  collective(kBarrier, [&] { gloo().barrier(); });
+}
+
+void GlooWorld::all_reduce_sum(std::span<float> values) {
+  collective(kSum, [&] { gloo().all_reduce_sum(values); });
+}
+
+void GlooWorld::all_reduce_sum(std::span<double> values) {
+  collective(kSum, [&] { gloo().all_reduce_sum(values); });
+}
+
+void GlooWorld::broadcast(std::span<std::byte> bytes, int root) {
+  collective(kBroadcast, [&] { gloo().broadcast(bytes, root); });
+}
+
+std::vector<std::vector<std::byte>> GlooWorld::all_gather(std::span<const std::byte> mine) {
+  const auto ranks = static_cast<std::size_t>(size());
+  const std::vector<Given> sizes = agree(*this, "an exchange of data", {.count = mine.size()});
+  std::vector<std::vector<std::byte>> parts(ranks);
+  const std::vector<std::span<const std::byte>> send(ranks, mine);
+  std::vector<std::span<std::byte>> receive(ranks);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    parts[rank].resize(sizes[rank].count);
+    receive[rank] = parts[rank];
+  }
+  all_to_all(send, receive);
+  return parts;
+}
+
+void GlooWorld::all_to_all(std::span<const std::span<const std::byte>> send,
+                           std::span<const std::span<std::byte>> received) {
+  const auto ranks = static_cast<std::size_t>(size());
+  const auto own = static_cast<std::size_t>(rank());
+  require<UsageError>(send.size() == ranks && received.size() == ranks,
+                      "all_to_all: {} and {} parts were given for {} ranks", send.size(),
+                      received.size(), ranks);
+  require<UsageError>(send[own].size() == received[own].size(),
+                      "all_to_all: rank {} sends itself {} bytes, but has room for {}", own,
+                      send[own].size(), received[own].size());
+  collective(kExchange, [&] { gloo().all_to_all(send, received); });
+}
+
+}  // namespace plait
