@@ -77,6 +77,10 @@ void add_route_options(CLI::App* command, Session& session, Route& route) {
 void note_needs(Session& session, const Route& route) {
   session.reaches_peers = session.reaches_peers || needs_peer_access(route);
   session.needs_module = session.needs_module || route.reads_by_nvshmem();
+  if (route.gpu && route.transport != DeviceTransport::nvshmem)
+    session.needs_one_host =
+        "ranks are on several hosts, whose GPUs share no memory; leave out --gpus, or use "
+        "--transport nvshmem where NVLink spans the hosts";
 }
 
 void add_timeout_options(CLI::App* command, Session& session) {
@@ -163,6 +167,14 @@ void report_profile(const Session& session, World& world) {
   if (world.rank() == 0) report_profile(session, std::move(ranks), limit);
 }
 
+// Returns the ranks that reach each other's GPUs. Refuses, before anything is read, a world on
+// which the command cannot work.
+World& reached_ranks(const Session& session, World& world) {
+  if (session.gpus == 0 || world.one_host()) return world;
+  require<UsageError>(session.needs_one_host.empty(), "{}", session.needs_one_host);
+  return session.replica_per_host ? world.host_world() : world;
+}
+
 // Collective. Lets GPUs plan their steps by what `plait doctor --measure` measured.
 void take_measured_machine(const Session& session, World& world) {
   if (session.gpus == 0) return;
@@ -173,7 +185,7 @@ void take_measured_machine(const Session& session, World& world) {
 // Runs `body`, and reports the profile if there is one, also of a run that all ranks end because
 // the user has interrupted it.
 void run_profiled(const Session& session, World& world, const std::function<void(World&)>& body) {
-  take_measured_machine(session, world);
+  take_measured_machine(session, reached_ranks(session, world));
   if (!profiling()) return body(world);
   if (session.gpus > 0) settle_phases_by(wait_for_gpu);
   std::exception_ptr interrupted;
@@ -197,7 +209,8 @@ void run_as_rank(Session& session, WorldConfig config, const std::function<void(
   require_equal<UsageError>(*world, "ranks have different settings", settings_of(session));
   if (config.rank == 0) check_outputs(session);
   if (session.gpus > 0) require_own_gpus(*world);
-  if (session.reaches_peers) require_peer_access(*world);  // before anything is read
+  World& reached = reached_ranks(session, *world);
+  if (session.reaches_peers) require_peer_access(reached);  // before anything is read
   if (session.needs_module) require_get_module();
   // All ranks are interrupted together, and none ends while another still works: no rank is lost.
   std::exception_ptr interrupted;

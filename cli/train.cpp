@@ -89,12 +89,22 @@ void print_text(const Options& o, const Session& session, const World& world,
              result.epoch_ms, 100 * result.comm_share, result.bytes_per_rank);
 }
 
+// GPUs of several hosts train on samples, for which each host has the whole graph.
+void note_hosts(Session& session, const TrainConfig& train) {
+  if (!train.sampled && !session.needs_one_host.empty())
+    session.needs_one_host += ", or train on samples (--sampled)";
+  if (!train.sampled) return;
+  session.needs_one_host = train.sampled->cooperative ? kCooperativeHosts : "";
+  session.replica_per_host = !train.sampled->cooperative;
+}
+
 void run(Options o, const Session& session, World& world) {
   const Stopwatch watch;
   require<UsageError>(o.train.precision != Precision::tf32 || o.train.route.gpu,
                       "--precision tf32, or --tf32, is for products on GPUs; give --gpus");
-  require<UsageError>(o.train.record || o.train.route.gpu,
-                      "--unrecorded is for steps on GPUs; give --gpus");
+  require<UsageError>(!o.train.record || o.train.route.gpu,
+                      "--{} is for steps on GPUs; give --gpus",
+                      o.train.record.value_or(false) ? "recorded" : "unrecorded");
   require<UsageError>(o.train.precision == Precision::fp32 || !o.train.route.exact,
                       "--precision {} rounds the factors of products; leave it out, or --exact",
                       to_string(o.train.precision));
@@ -119,8 +129,8 @@ void run(Options o, const Session& session, World& world) {
   if (o.optimise == Optimise::off) moved.model.clear();  // earlier trials choose nothing either
   const bool moves = std::ranges::max(moved.widths) > 0;
   moved.tries = moves && !o.train.sampled && may_try(o.optimise, o.train.route.gpu);
-  const Layout layout =
-      decided_layout(world, dataset, session, o.train.route, moved, o.train.model.seed);
+  const Layout layout = decided_layout(graph_ranks(world, o.train), dataset, session, o.train.route,
+                                       moved, o.train.model.seed);
   o.train.route = layout.route;
   o.train.passes = layout.passes;
   o.train.trials = layout.trials;
@@ -167,6 +177,7 @@ void add_train(CLI::App& app, Session& session) {
         o->train.model.seed = session.seed;
         apply_model_defaults(given, o->train);
         o->train.sampled = sampled_of(given, o->samples, o->train.model.layers);
+        note_hosts(session, o->train);
         on_ranks(session, [&](World& world) { run(*o, session, world); });
       });
   const auto option = [&](const char* name, auto& value, const std::string& text) {
@@ -222,9 +233,15 @@ void add_train(CLI::App& app, Session& session) {
       ->add_flag_callback(
           "--tf32", [&t] { t.precision = Precision::tf32; }, "The same as --precision tf32")
       ->excludes(precision);
-  command->add_flag_callback(
-      "--unrecorded", [&t] { t.record = false; },
-      "On GPUs: enqueue every step anew, and replay no recorded one (CUDA graphs); for comparison");
+  CLI::Option* const recorded = command->add_flag_callback(
+      "--recorded", [&t] { t.record = true; },
+      "On GPUs: replay a recorded step (CUDA graph) where that is possible, also on samples on one "
+      "GPU, where it is not the default");
+  command
+      ->add_flag_callback(
+          "--unrecorded", [&t] { t.record = false; },
+          "On GPUs: enqueue every step anew, and replay no recorded one; for comparison")
+      ->excludes(recorded);
   add_explain_option(command, session);
   add_optimise_option(command, o->optimise);
   add_timeout_options(command, session);
@@ -237,7 +254,7 @@ void add_train(CLI::App& app, Session& session) {
          "--residual", "--activation", "--dropout", "--pool"}},
        {"Training",
         {"--epochs", "--lr", "--weight-decay", "--patience", "--metric", "--seed", "--precision",
-         "--tf32", "--unrecorded"}},
+         "--tf32", "--recorded", "--unrecorded"}},
        {"Mini-batches",
         {"--sampled", "--fanout", "--batch", "--prefetch", "--structure", "--cooperative",
          "--by-weight", "--with-replacement", "--vertex-times", "--edge-times", "--example-times",

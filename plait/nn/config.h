@@ -171,8 +171,10 @@ struct TrainConfig {
   std::optional<SampledTraining> sampled;  // instead of a step on the whole graph
   Route route;
   Precision precision = Precision::fp32;
-  int passes = 0;      // on GPUs, as TrialWay::passes
-  bool record = true;  // on GPUs: steps are recorded and replayed, where they can be
+  int passes = 0;  // on GPUs, as TrialWay::passes
+  // On GPUs: whether steps are recorded and replayed, where they can be. None: as is faster, which
+  // is on samples on several GPUs alone (docs/performance.md).
+  std::optional<bool> record;
   // Ways that the first epochs try (training/trials.h), the route's own first; empty: no trials.
   std::vector<TrialWay> trials;
   // Path of the file that is written when training ends, and every `checkpoint_every` epochs;

@@ -32,9 +32,4 @@ void HostWorld::begin_kind(std::size_t kind) {
   liveness_.begin_host_operation(kind);
 }
 
-void HostWorld::explain(const std::string& error) {
-  whole_.explain(error);
-  throw Error(error);  // not reached
-}
-
 }  // namespace plait

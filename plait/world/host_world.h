@@ -33,7 +33,7 @@ class HostWorld : public GlooWorld {
     return whole_.store_get(name_ + '/' + key);
   }
   void check_alive() override { whole_.check_alive(); }
-  [[noreturn]] void explain(const std::string& error) override;
+  [[noreturn]] void explain(const std::string& error) override { whole_.explain(error); }
   void watch(WatchedWork& work) override { whole_.watch(work); }
   void unwatch(WatchedWork& work) override { whole_.unwatch(work); }
   bool is_watched() const override { return true; }

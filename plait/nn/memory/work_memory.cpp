@@ -341,8 +341,8 @@ std::uint64_t sampled_bytes_ahead(const Dataset& dataset, const Partition& parti
 }
 
 bool records_samples(const TrainConfig& config) {
-  return config.record && config.sampled && config.route.gpu && !config.sampled->cooperative &&
-         config.model.norm != NormKind::batch;
+  return config.record.value_or(true) && config.sampled && config.route.gpu &&
+         !config.sampled->cooperative && config.model.norm != NormKind::batch;
 }
 
 ModelConfig model_for(ModelConfig model, const Dataset& dataset) {

@@ -122,10 +122,41 @@ void GraphHandle::all_reduce_sum(torch::Tensor& values) {
   if (placed_) return placed_->all_reduce_sum(values);
   auto* const data = values.mutable_data_ptr<float>();
   const auto count = static_cast<std::size_t>(values.numel());
-  if (gpu_aggregator_ != nullptr)
-    gpu_aggregator_->all_reduce_sum(data, count);
-  else
-    world_->all_reduce_sum(std::span(data, count));
+  const auto sum_within = [&] {
+    if (gpu_aggregator_ != nullptr)
+      gpu_aggregator_->all_reduce_sum(data, count);
+    else
+      world_->all_reduce_sum(std::span(data, count));
+  };
+  sum_within();
+  if (!host_sums_) return;
+  sum_over_hosts(values);
+  sum_within();
+}
+
+// The array is summed over this host. Leaves the sum over all on the host's first rank, and zeros
+// on the others.
+void GraphHandle::sum_over_hosts(torch::Tensor& values) {
+  if (!host_sums_->takes_part()) {
+    values.zero_();
+    return host_sums_->sum({});
+  }
+  about_to_wait();
+  const torch::Tensor here = values.to(torch::kCPU);
+  check();  // a lost rank's number goes to no other host
+  host_sums_->sum({here.mutable_data_ptr<float>(), static_cast<std::size_t>(here.numel())});
+  values.copy_(here);
+}
+
+void GraphHandle::sum_over(World& all) {
+  if (&all != world_) host_sums_.emplace(all);
+}
+
+void GraphHandle::wait_before_sums() {
+  if (placed_) return placed_->wait_before_sums();
+  if (gpu_aggregator_ == nullptr || !host_sums_ || !host_sums_->takes_part()) return;
+  about_to_wait();
+  current_torch_stream(device_).synchronize();
 }
 
 torch::Tensor GraphHandle::exchange_rows(const torch::Tensor& rows,

@@ -14,6 +14,7 @@
 #include "plait/nn/operations/torch_device.h"
 #include "plait/sample/cooperative.h"
 #include "plait/store/cuda/gather_rows.h"
+#include "plait/world/host_sums.h"
 
 namespace plait {
 
@@ -52,6 +53,10 @@ class GraphHandle : public torch::CustomClassHolder {
   ~GraphHandle() override;
 
   World& world() const { return *world_; }
+  // Collective among all ranks of `all`, which outlives the handle, and whose host_world() is the
+  // handle's world: ranks of every host have placed the same graph. From here on, all_reduce_sum()
+  // is over all of them. If it is the same world, nothing changes.
+  void sum_over(World& all);
   class Use;  // the aggregator, for calls by this thread
   // Collective. Returns the aggregator with room for rows of `width` floats. Throws as
   // Aggregator::reserve(), and UsageError on all ranks where widths differ: on the CPU always, on
@@ -111,8 +116,11 @@ class GraphHandle : public torch::CustomClassHolder {
   }
   void replay(std::uint32_t steps) { gpu_aggregator_->replay(steps); }
   // Collective. Replaces a contiguous float32 array on device() by its sum over ranks. On a GPU it
-  // is enqueued on the handle's own stream.
+  // is enqueued on the handle's own stream, which is this thread's current one; after sum_over()
+  // another world, the first rank of a host waits for it.
   void all_reduce_sum(torch::Tensor& values);
+  // Waits for the work of this thread's current stream, if all_reduce_sum() would do so.
+  void wait_before_sums();
   // Collective. Sends rows to other ranks, `counts[r]` consecutive ones to rank r, and returns the
   // rows that come, `coming[r]` from rank r, in the order of ranks. rows: contiguous, float32, on
   // device().
@@ -126,6 +134,8 @@ class GraphHandle : public torch::CustomClassHolder {
   void max_on_hosts(torch::Tensor& values);
 
  private:
+  void sum_over_hosts(torch::Tensor& values);
+
   World* world_;
   torch::Device device_;
   std::unique_ptr<Aggregator> aggregator_;
@@ -138,6 +148,7 @@ class GraphHandle : public torch::CustomClassHolder {
   std::optional<SampleScales> scales_;
   std::optional<RowSharing> shared_rows_;
   std::optional<GpuOrderedSums> ordered_sums_;  // made by the first add_in_order()
+  std::optional<HostSums> host_sums_;           // made by sum_over()
   double sharing_seconds_ = 0;
   c10::intrusive_ptr<GraphHandle> placed_;  // of a sample: it sums over ranks
 };

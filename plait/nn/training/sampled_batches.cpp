@@ -14,8 +14,10 @@
 #include "plait/base/random.h"
 #include "plait/nn/operations/share_rows.h"
 #include "plait/nn/training/sample_maker.h"
+#include "plait/nn/training/train.h"
 #include "plait/sample/check.h"
 #include "plait/sample/draw.h"
+#include "plait/symmetric/agreement.h"
 
 namespace plait {
 namespace {
@@ -62,6 +64,7 @@ struct SampledBatches::State {
   };
 
   World& world;
+  World& placing;  // as graph_ranks()
   const Dataset& dataset;
   const Partition& partition;
   const TrainConfig config;
@@ -81,6 +84,7 @@ struct SampledBatches::State {
   State(World& w, const Dataset& d, const Partition& p, const TrainConfig& c,
         std::span<const Split> split, std::uint64_t ahead)
       : world(w),
+        placing(graph_ranks(w, c)),
         dataset(d),
         partition(p),
         config(c),
@@ -97,12 +101,20 @@ struct SampledBatches::State {
   }
 
   std::unique_ptr<SampleMaker> make_samples(std::uint64_t ahead) const {
-    if (!config.sampled->cooperative)
-      return config.route.gpu ? make_gpu_samples(world, dataset, graph, config, ahead)
-                              : make_cpu_samples(dataset, graph, config);
-    return config.route.gpu
-               ? make_gpu_cooperative_samples(world, dataset, graph, config, partition, ahead)
-               : make_cooperative_samples(world, dataset, graph, config, partition);
+    if (config.route.gpu) return make_samples_on_gpus(ahead);
+    return config.sampled->cooperative
+               ? make_cooperative_samples(world, dataset, graph, config, partition)
+               : make_cpu_samples(dataset, graph, config);
+  }
+
+  std::unique_ptr<SampleMaker> make_samples_on_gpus(std::uint64_t ahead) const {
+    std::unique_ptr<SampleMaker> made;
+    on_all_hosts(world, placing, [&] {
+      made = config.sampled->cooperative
+                 ? make_gpu_cooperative_samples(placing, dataset, graph, config, partition, ahead)
+                 : make_gpu_samples(placing, dataset, graph, config, ahead);
+    });
+    return made;
   }
 
   // Examples of all ranks in a step.

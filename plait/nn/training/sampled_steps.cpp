@@ -133,7 +133,7 @@ void Trainer::State::record_samples() {
   } catch (const DoesNotFitError&) {
     fits = false;
   }
-  if (all_can_record(world, fits)) room_recorder->run(Recorder::step, compute_again);
+  if (all_can_record(placing, fits)) room_recorder->run(Recorder::step, compute_again);
   if (room_recorder->replays(Recorder::step)) return;
   step_loss.reset();
   room.reset();

@@ -10,6 +10,7 @@
 #include "plait/nn/training/epochs.h"
 #include "plait/nn/training/trainable.h"
 #include "plait/nn/training/trainer_state.h"
+#include "plait/symmetric/agreement.h"
 #include "plait/world/gather.h"
 #include "plait/world/phase.h"
 
@@ -43,8 +44,8 @@ TrainResult Trainer::State::summary(bool interrupted) {
 
 namespace {
 
-// Collective. Refuses a run that does not fit. The structure of a graph that GPUs sample gets its
-// place.
+// Collective among graph_ranks(). Refuses a run that does not fit. The structure of a graph that
+// GPUs sample gets its place.
 void require_fits_somewhere(World& world, const Dataset& dataset, const Partition& partition,
                             TrainConfig& config) {
   const bool samples = config.sampled && config.route.gpu;
@@ -60,8 +61,8 @@ void require_fits_somewhere(World& world, const Dataset& dataset, const Partitio
   require_training_fits(world, dataset, partition, config);
 }
 
-// Collective. The same for a run whose steps on samples are recorded only if there is memory for
-// that.
+// Collective among graph_ranks(). The same for a run whose steps on samples are recorded only if
+// there is memory for that.
 void require_fits(World& world, const Dataset& dataset, const Partition& partition,
                   TrainConfig& config) {
   if (!records_samples(config)) return require_fits_somewhere(world, dataset, partition, config);
@@ -77,6 +78,12 @@ void require_fits(World& world, const Dataset& dataset, const Partition& partiti
 
 }  // namespace
 
+World& graph_ranks(World& world, const TrainConfig& config) {
+  if (!config.sampled || !config.route.gpu || world.one_host()) return world;
+  require<UsageError>(!config.sampled->cooperative, "{}", kCooperativeHosts);
+  return world.host_world();
+}
+
 Trainer::Trainer(World& world, const Dataset& dataset, const Partition& partition,
                  const TrainConfig& given) {
   const Timed timed("set up training");
@@ -85,11 +92,13 @@ Trainer::Trainer(World& world, const Dataset& dataset, const Partition& partitio
   TrainConfig config = given;
   config.model = model_for(given.model, dataset);
   if (config.sampled) check_sampled(dataset, config);
+  if (!config.record) config.record = !config.sampled || world.size() > 1;
   config.normalize = resolved(given.normalize, dataset.features);
   torch_device(config.route.gpu);  // before any backward pass, also of rehearsals
   set_precision(config.precision);
   if (config.route.gpu) at::globalContext().setAllowTF32CuBLAS(config.precision == Precision::tf32);
-  require_fits(world, dataset, partition, config);
+  World& placing = graph_ranks(world, config);
+  on_all_hosts(world, placing, [&] { require_fits(placing, dataset, partition, config); });
   state_ = std::make_unique<State>(world, dataset, partition, config);
 }
 

@@ -67,12 +67,23 @@ struct TrainResult {
   const EpochResult& best() const { return epochs[static_cast<std::size_t>(best_epoch)]; }
 };
 
+// The reason why cooperative batches are refused on GPUs of several hosts.
+inline constexpr const char* kCooperativeHosts =
+    "ranks are on several hosts, whose GPUs share no rows of --cooperative; leave it out";
+
+// Collective when it is first called. Returns the ranks that share out the graph and the features:
+// all, or where GPUs of several hosts sample, the ranks of this host. Each host then has a whole
+// replica (WholeGraph, section 3), so that rows cross no network: only gradients do. Throws
+// UsageError for cooperative batches of GPUs on several hosts.
+World& graph_ranks(World& world, const TrainConfig& config);
+
 class Trainer {
  public:
-  // Collective. Cuts the graph and places the rows. With trials (TrainConfig::trials), the dataset
-  // and the partition outlive the trainer. Throws UsageError if the dataset lacks
-  // features, labels or the split (a set of graphs without one gets ten folds) or the metric does
-  // not suit them, DoesNotFitError before anything large is allocated.
+  // Collective. Cuts the graph and places the rows. The partition is among graph_ranks(). With
+  // trials (TrainConfig::trials), the dataset and the partition outlive the trainer. Throws
+  // UsageError if the dataset lacks features, labels or the split (a set of graphs without one gets
+  // ten folds) or the metric does not suit them, DoesNotFitError before anything large is
+  // allocated.
   Trainer(World& world, const Dataset& dataset, const Partition& partition,
           const TrainConfig& config);
   ~Trainer();

@@ -58,6 +58,7 @@ Dataset in_first_order(World& world, const Dataset& dataset) {
 Trainer::State::State(World& w, const Dataset& dataset, const Partition& partition,
                       const TrainConfig& c)
     : world(w),
+      placing(graph_ranks(w, c)),
       config(c),
       device(torch_device(c.route.gpu)),
       stream(device),
@@ -65,20 +66,22 @@ Trainer::State::State(World& w, const Dataset& dataset, const Partition& partiti
       task(task_of(dataset.task())),
       metric_kind(metric_for(task, c.metric, dataset.classes)),
       metric(make_metric(metric_kind)),
-      input(dataset.features, partition, w.rank(), c.normalize, device),
-      set(graph_set_of(w, dataset, input, device)),
-      targets(make_targets(w, dataset, split_of(dataset, c).span(),
+      input(dataset.features, partition, placing.rank(), c.normalize, device),
+      set(graph_set_of(placing, dataset, input, device)),
+      targets(make_targets(placing, dataset, split_of(dataset, c).span(),
                            set ? set->own() : input.vertices())),
       placed([this, &dataset, &partition] {
-        return c10::make_intrusive<GraphHandle>(
-            world, dataset.graph, dataset.symmetric, partition,
+        auto handle = c10::make_intrusive<GraphHandle>(
+            placing, dataset.graph, dataset.symmetric, partition,
             ExchangeOptions{.route = config.route,
                             .shards = shards_of(config),
                             .max_width = model.moved_width(input.is_sparse()),
                             .tuning = {.pass_shares = equal_shares(config.passes)}});
+        handle->sum_over(world);
+        return handle;
       }),
       require_fits([this, &dataset, &partition] {
-        require_training_fits(world, dataset, partition, config);
+        require_training_fits(placing, dataset, partition, config);
       }),
       graph(first_placed()),
       dropout(c.model.seed, c.model.dropout),
@@ -101,7 +104,7 @@ Trainer::State::State(World& w, const Dataset& dataset, const Partition& partiti
   }
   if (config.sampled) {
     const std::uint64_t ahead =
-        config.route.gpu ? sampled_bytes_ahead(dataset, partition, config, w.rank()) : 0;
+        config.route.gpu ? sampled_bytes_ahead(dataset, partition, config, placing.rank()) : 0;
     batches = std::make_unique<SampledBatches>(w, dataset, partition, config,
                                                split_of(dataset, c).span(), ahead);
     training.steps = batches->steps();

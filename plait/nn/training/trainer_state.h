@@ -25,6 +25,7 @@ namespace plait {
 
 struct Trainer::State {
   World& world;
+  World& placing;  // the ranks that share out the graph (graph_ranks())
   TrainConfig config;
   torch::Device device;
   OwnStream stream;
@@ -65,7 +66,9 @@ struct Trainer::State {
   c10::intrusive_ptr<GraphHandle> first_placed();
   // Tells whether steps and evaluations on the whole graph are recorded. While a thread prepares
   // batches they are not: that thread may wait for the whole GPU, which no recording survives.
-  bool records() const { return config.record && !config.sampled && graph->recordable(); }
+  bool records() const {
+    return config.record.value_or(true) && !config.sampled && graph->recordable();
+  }
   // Returns the number of steps that do more than later ones: the first, or all until a step is
   // recorded (recorded.h).
   int warm_up() const { return records() ? 3 : 1; }
@@ -106,8 +109,12 @@ struct Trainer::State {
   std::optional<double> counted_step(int epoch);
   // Returns this rank's validation loss, then its evidence for the metric.
   torch::Tensor score() const;
-  // Sums over ranks the given loss, the validation loss, whether to stop, and the metric's counts.
+  // Sums over ranks the given loss, whether to stop, the validation loss, and the metric's counts.
   EpochResult evaluate(int epoch, double loss, bool& stop);
+  // Collective. Sums these numbers, of which the first kOfAllRanks are of all ranks, and the rest
+  // of those that share out the graph.
+  static constexpr std::size_t kOfAllRanks = 2;
+  void sum_over_all(std::vector<double>& sums);
   // Keeps the weights if this epoch is the best so far.
   void keep_best(const EpochResult& result);
   // Collective. Notes the epoch on samples that is under way, as EpochUnderWay. `loss`: of this

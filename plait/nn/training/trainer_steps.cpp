@@ -25,6 +25,7 @@ void Trainer::State::differentiate(const torch::Tensor& loss, const torch::Tenso
 }
 
 void Trainer::State::descend() {
+  graph->wait_before_sums();  // which is no time of the sum
   {
     const Phase phase("summing gradients", "sum gradients");
     AddTime time(cost.gradients);
@@ -82,6 +83,15 @@ torch::Tensor Trainer::State::score() const {
   return torch::cat({loss.view({1}), metric->evidence(own, targets)});
 }
 
+// Hosts that have placed the whole graph each find the same but for rounding: the first one's
+// numbers count, so that all ranks judge the epoch alike.
+void Trainer::State::sum_over_all(std::vector<double>& sums) {
+  if (&placing == &world) return world.all_reduce_sum(sums);
+  placing.all_reduce_sum(std::span(sums).subspan(kOfAllRanks));
+  world.all_reduce_sum(std::span(sums).first(kOfAllRanks));
+  world.broadcast(std::as_writable_bytes(std::span(sums).subspan(kOfAllRanks)), 0);
+}
+
 EpochResult Trainer::State::evaluate(int epoch, double loss, bool& stop) {
   const Timed timed("evaluate");
   AddTime time(cost.evaluating);
@@ -90,11 +100,11 @@ EpochResult Trainer::State::evaluate(int epoch, double loss, bool& stop) {
   const torch::Tensor here = found.to(torch::kCPU);
   graph->check();
   const std::span own(here.const_data_ptr<double>(), static_cast<std::size_t>(here.numel()));
-  std::vector<double> sums{loss, own[0], stop ? 1.0 : 0.0};
-  const std::vector<double> counts = metric->counts(world, own.subspan(1));
+  std::vector<double> sums{loss, stop ? 1.0 : 0.0, own[0]};
+  const std::vector<double> counts = metric->counts(placing, own.subspan(1));
   sums.insert(sums.end(), counts.begin(), counts.end());
-  world.all_reduce_sum(sums);
-  stop = sums[2] > 0;
+  sum_over_all(sums);
+  stop = sums[1] > 0;
   const auto mean = [&](double sum, Split split) {
     return targets.total(split) > 0 ? sum / targets.total(split) : 0.0;
   };
@@ -105,7 +115,7 @@ EpochResult Trainer::State::evaluate(int epoch, double loss, bool& stop) {
   };
   return {.epoch = epoch,
           .loss = mean(sums[0], Split::train),
-          .validation_loss = mean(sums[1], Split::validation),
+          .validation_loss = mean(sums[2], Split::validation),
           .train_metric = value(0),
           .validation_metric = value(1),
           .test_metric = value(2)};
