@@ -65,7 +65,7 @@ std::vector<EmbeddingTable> choose_splits(const EmbeddingQuestion& q) {
       split = divided;
     else
       whole.push_back(t);
-    if (split == EmbeddingSplit::rows || split == EmbeddingSplit::columns) shared += use.ids;
+    if (split != EmbeddingSplit::table) shared += use.ids;  // as many of each rank's samples
   }
   std::ranges::stable_sort(whole, std::greater{}, [&](std::size_t t) { return q.tables[t].ids; });
   std::size_t first = 0;

@@ -92,6 +92,10 @@ TEST(EmbeddingChoice, LeavesNoRankWithMuchMoreReads) {
   std::vector<std::uint64_t> read;
   for (const EmbeddingCost& cost : embedding_costs(q, chosen)) read.push_back(cost.read);
   EXPECT_THAT(read, testing::Each(read[0]));
+  q.tables.push_back({10, 100});  // which all ranks read alike
+  EXPECT_THAT(splits(choose_splits(q)),
+              testing::ElementsAre(table, table, table, table, table, replicated));
+  q.tables.pop_back();
   q.width = 32;  // too few columns for four ranks
   EXPECT_EQ(choose_splits(q)[0].split, rows);
   q.tables.resize(4);

@@ -20,6 +20,14 @@
 namespace plait {
 namespace {
 
+// Returns 1 / the ids begin .. end - 1 that count, of a bag. Lanes that share the bag count for
+// themselves: their loads are the same.
+__device__ float share_of_id(const DeviceBags& bags, EdgeOffset begin, EdgeOffset end) {
+  std::uint32_t count = 0;
+  for (EdgeOffset e = begin; e < end; ++e) count += bags.ids[e] != kNoRow ? 1 : 0;
+  return 1.0f / static_cast<float>(max(count, 1u));
+}
+
 constexpr int kBagLanes = 8;
 
 struct EdgeArrays {

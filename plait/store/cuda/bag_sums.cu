@@ -2,9 +2,9 @@
 // their way at once. A group of lanes works on bags that stand one behind the other, each lane on
 // columns of its own: 16 bytes per row if rows allow it. The group reads the ids of all its bags as
 // one stream, as many at once as a warp has lanes, and the next ones before they are needed,
-// because ids of other ranks' bags come over the link. It loads kBatch rows before it adds the
+// because ids of other ranks' bags come over the link. It loads kRows rows before it adds the
 // first of them, whichever bags they are of; ids are added in their order, so that sums do not
-// depend on the groups. At 32 warps per SM, 32 x 8 rows of 512 bytes are on their way, more than
+// depend on the groups. At 16 warps per SM, 16 x 8 rows of 512 bytes are on their way, more than
 // the memory of an H200 needs. One kernel sums for all readers, so that no reader's last bags leave
 // the GPU idle. Sums for other ranks are stored straight into their memory: no copy on this side.
 #include <algorithm>
@@ -16,9 +16,9 @@
 namespace plait {
 namespace {
 
-// Rows on their way per group: as many bytes of each type of numbers.
-template <class T>
-constexpr int kBatch = 8 * sizeof(float) / sizeof(T);
+constexpr int kRows = 8;         // on their way per group
+constexpr int kLeastLanes = 8;   // of a group that sums
+constexpr int kBlocksPerSm = 2;  // of sums: at most 128 registers
 
 template <class T, int kVec>
 struct alignas(kVec * sizeof(T)) Columns {
@@ -37,39 +37,60 @@ __device__ std::uint64_t whole_of(const DevicePieces& pieces, const DevicePiece&
   return (at.b * pieces.tables + at.t) * pieces.width + piece.first_column;
 }
 
-// A group of lanes.
+// A group of lanes. Groups of a warp go through the same exchanges together, also those that have
+// nothing left to do: an exchange among some lanes of a warp, which are only known when it runs, is
+// a call of a function that takes as long as several rows.
 template <int kLanes>
 struct Group {
   unsigned lane = threadIdx.x % kLanes;
-  unsigned mask = kLanes == kWarp
-                      ? kAll
-                      : ((1u << kLanes % kWarp) - 1) << threadIdx.x % kWarp / kLanes * kLanes;
 
   template <class Number>
   __device__ Number from(Number value, unsigned of_lane) const {
-    return __shfl_sync(mask, value, static_cast<int>(of_lane), kLanes);
+    return __shfl_sync(kAll, value, static_cast<int>(of_lane), kLanes);
   }
   // Returns one bit per lane.
   __device__ unsigned ballot(bool of_lane) const {
-    return (__ballot_sync(mask, of_lane) & mask) >> threadIdx.x % kWarp / kLanes * kLanes;
+    const unsigned all = __ballot_sync(kAll, of_lane);
+    if constexpr (kLanes == kWarp) return all;
+    return all >> threadIdx.x % kWarp / kLanes * kLanes & ((1u << kLanes % kWarp) - 1);
   }
   // Returns the bits that any lane has.
-  __device__ unsigned any_bits(unsigned of_lane) const { return __reduce_or_sync(mask, of_lane); }
+  __device__ unsigned any_bits(unsigned of_lane) const {
+    for (int distance = kLanes / 2; distance > 0; distance /= 2)
+      of_lane |= __shfl_xor_sync(kAll, of_lane, distance);
+    return of_lane;
+  }
 };
 
-// As many ids of the stream of a group as a warp has lanes: lane l has ids l, kLanes + l, ...
-template <int kLanes>
+// The ids of a group, and their weights if they have some.
+template <bool kWeighted>
+struct GroupIds {
+  const Slot* ids;
+  const float* weights;
+  std::uint32_t count;
+};
+
+// As many of these as a warp has lanes: lane l has ids l, kLanes + l, ...
+template <int kLanes, bool kWeighted>
 struct StreamedIds {
   static constexpr int kOfLane = kWarp / kLanes;
   Slot id[kOfLane];
-  float weight[kOfLane];
+  float weight[kWeighted ? kOfLane : 1];
 
-  __device__ void load(const DeviceBags& bags, EdgeOffset first, EdgeOffset end) {
+  __device__ void load(const GroupIds<kWeighted>& from, std::uint32_t first) {
 #pragma unroll
     for (int p = 0; p < kOfLane; ++p) {
-      const EdgeOffset e = first + p * kLanes;
-      id[p] = e < end ? bags.ids[e] : kNoRow;
-      weight[p] = e < end && bags.weights != nullptr ? bags.weights[e] : 1.0f;
+      const std::uint32_t at = first + p * kLanes;
+      id[p] = at < from.count ? from.ids[at] : kNoRow;
+      if constexpr (kWeighted) weight[p] = at < from.count ? from.weights[at] : 0.0f;
+    }
+  }
+  // Drops the first id of each lane.
+  __device__ void shift() {
+#pragma unroll
+    for (int p = 0; p + 1 < kOfLane; ++p) {
+      id[p] = id[p + 1];
+      if constexpr (kWeighted) weight[p] = weight[p + 1];
     }
   }
 };
@@ -104,111 +125,105 @@ struct BagSum {
 };
 
 // Sums the bags of a group in columns c .. c + kVec - 1 of each lane.
-template <class T, int kLanes, int kVec>
+template <class T, int kLanes, int kVec, bool kWeighted>
 class BagStream {
  public:
   // `offset` of lane k: where bag k of the group begins, or the last one ends.
   __device__ BagStream(const DevicePieces& pieces, const DevicePiece& piece, const BagWork& work,
                        std::uint64_t first_bag, unsigned bags, EdgeOffset offset, std::uint64_t c)
-      : pieces_(pieces),
-        piece_(piece),
-        work_(work),
-        first_bag_(first_bag),
-        bags_(bags),
-        offset_(offset),
-        c_(c),
-        has_columns_(c < piece.columns),
-        first_column_(static_cast<const std::byte*>(piece.rows) + c * sizeof(T)),
-        stride_(static_cast<std::uint32_t>(piece.columns * sizeof(T))) {}
+      : pieces_(pieces), piece_(piece), work_(work), first_bag_(first_bag), c_(c) {
+    const EdgeOffset begin = group_.from(offset, 0);
+    const auto at = static_cast<std::uint32_t>(offset - begin);
+    ids_ = {work.bags.ids + begin, work.bags.weights + (kWeighted ? begin : 0),
+            group_.from(at, bags)};
+    end_of_lane_ = group_.from(at, (group_.lane + 1) % kLanes);
+    lane_is_filled_ = group_.lane < bags && at < end_of_lane_;
+    filled_ = group_.ballot(lane_is_filled_);
+    for (unsigned b = 0; b < bags; ++b)
+      if ((filled_ >> b & 1) == 0) at_.store(pieces_, piece_, work_, first_bag_ + b, c_);
+  }
 
   __device__ void sum() {
-    EdgeOffset e = group_.from(offset_, 0);
-    const EdgeOffset end = group_.from(offset_, bags_);
-    bag_end_ = group_.from(offset_, 1);
-    StreamedIds<kLanes> next;
-    next.load(work_.bags, e + group_.lane, end);
-    while (e < end) {
-      const StreamedIds<kLanes> ids = next;
-      next.load(work_.bags, e + kWarp + group_.lane, end);
-      const unsigned ends = ends_from(e);
-#pragma unroll
-      for (int p = 0; p < ids.kOfLane; ++p, e += kLanes)
-        if (e < end) add(ids.id[p], ids.weight[p], e, end, ends >> p * kLanes % kWarp);
+    StreamedIds<kLanes, kWeighted> next;
+    next.load(ids_, group_.lane);
+    for (std::uint32_t at = 0; __any_sync(kAll, at < ids_.count); at += kWarp) {
+      StreamedIds<kLanes, kWeighted> ids = next;
+      next.load(ids_, at + kWarp + group_.lane);
+      const bool ends = lane_is_filled_ && end_of_lane_ >= at && end_of_lane_ - at < kWarp;
+      const unsigned all_ends = group_.any_bits(ends ? 1u << (end_of_lane_ - at) : 0u);
+#pragma unroll 1
+      for (int p = 0; p < ids.kOfLane; ++p) {
+        add(ids.id[0], ids.weight[0], all_ends >> p * kLanes % kWarp);
+        ids.shift();
+      }
     }
-    while (bag_ < bags_) end_bag();
+    if (filled_ != 0) end_bag();
   }
 
  private:
-  static constexpr int kRows = kBatch<T> < kLanes ? kBatch<T> : kLanes;
+  static constexpr unsigned kFull = (1u << kRows) - 1;
   using Row = Columns<T, kVec>;
+  using Weights = float[kWeighted ? kRows : 1];
 
-  // Returns bit k if a bag ends before id e + k, of as many ids as a warp has lanes.
-  __device__ unsigned ends_from(EdgeOffset e) const {
-    const bool is_end = group_.lane > 0 && group_.lane <= bags_ && offset_ >= e;
-    return group_.any_bits(is_end && offset_ - e < kWarp ? 1u << (offset_ - e) : 0u);
-  }
-  // Adds the rows of ids e .. e + kLanes - 1, as far as there are so many: one id per lane. Most
-  // batches of long bags are of one bag, and this rank has all their rows.
-  __device__ void add(Slot id, float weight, EdgeOffset e, EdgeOffset end, unsigned ends) {
-    constexpr unsigned kFull = (1u << kRows) - 1;
+  // Adds the rows of kLanes ids, one per lane, behind the last bag kNoRow. Bit k of `ends`: a bag
+  // with ids ends before the id of lane k.
+  __device__ void add(Slot id, float weight, unsigned ends) {
     const Slot own = own_row(pieces_, piece_, id);
     const unsigned counts = group_.ballot(id != kNoRow), rows = group_.ballot(own != kNoRow);
-    const auto here = static_cast<unsigned>(min(end - e, EdgeOffset{kLanes}));
-    for (unsigned j = 0; j < here; j += kRows) {
-      const bool whole = (rows >> j & kFull) == kFull && (ends >> j & kFull) == 0;
+#pragma unroll 1
+    for (unsigned j = 0; j < kLanes && __any_sync(kAll, counts >> j | ends >> j); j += kRows) {
       Row loaded[kRows];
+      Weights of_id;
 #pragma unroll
       for (int k = 0; k < kRows; ++k) {
         const Slot row = group_.from(own, j + k);
+        if constexpr (kWeighted) of_id[k] = group_.from(weight, j + k);
         loaded[k] = {};
-        if (has_columns_ && (whole || row != kNoRow)) loaded[k] = row_at(row);
+        if (row != kNoRow && c_ < piece_.columns)
+          loaded[k] = *reinterpret_cast<const Row*>(row_of<T>(piece_, row) + c_);
       }
-      if (whole) {
-        add_all(loaded, weight, j);
-        continue;
-      }
-#pragma unroll
-      for (int k = 0; k < kRows; ++k) {
-        const float of_id = group_.from(weight, j + k);
-        if (j + k >= here) break;
-        if (ends >> (j + k) & 1)
-          while (e + j + k == bag_end_) end_bag();
-        at_.counted += counts >> (j + k) & 1;
-        if ((rows >> (j + k) & 1) == 0) continue;
-        at_.any = true;
-        at_.add(loaded[k], of_id);
-      }
+      add_batch(loaded, of_id, {rows >> j & kFull, counts >> j & kFull, ends >> j & kFull});
     }
   }
-  __device__ void add_all(const Row (&loaded)[kRows], float weight, unsigned j) {
-    at_.counted += kRows;
-    at_.any = true;
-    const bool weighted = work_.bags.weights != nullptr;
+
+  // One bit per row of a batch: this rank has it; its id is no padding; a bag ends before it.
+  struct BatchBits {
+    unsigned rows, counts, ends;
+  };
+  // Adds the rows of a batch, of which each bag has some that stand one behind the other.
+  __device__ void add_batch(const Row (&loaded)[kRows], const Weights& of_id, BatchBits bits) {
+    unsigned done = 0;
+#pragma unroll 1
+    while (true) {
+      const unsigned before_end = bits.ends == 0 ? kFull : (bits.ends & -bits.ends) - 1;
+      const unsigned of_bag = before_end & ~done;
+      at_.counted += __popc(bits.counts & of_bag);
+      at_.any = at_.any || (bits.rows & of_bag) != 0;
 #pragma unroll
-    for (int k = 0; k < kRows; ++k)
-      at_.add(loaded[k], weighted ? group_.from(weight, j + k) : 1.0f);
+      for (int k = 0; k < kRows; ++k)
+        if (bits.rows & of_bag & 1u << k) at_.add(loaded[k], kWeighted ? of_id[k] : 1.0f);
+      if (bits.ends == 0) return;
+      end_bag();
+      done = before_end;
+      bits.ends &= bits.ends - 1;
+    }
   }
-  __device__ Row row_at(Slot row) const {
-    return *reinterpret_cast<const Row*>(first_column_ + std::uint64_t{row} * stride_);
-  }
+  // Stores the sum of the first bag that is not stored yet.
   __device__ void end_bag() {
-    at_.store(pieces_, piece_, work_, first_bag_ + bag_, c_);
-    bag_end_ = group_.from(offset_, min(++bag_ + 1, bags_));
+    at_.store(pieces_, piece_, work_, first_bag_ + static_cast<unsigned>(__ffs(filled_)) - 1, c_);
+    filled_ &= filled_ - 1;
   }
 
   const DevicePieces& pieces_;
   const DevicePiece& piece_;
   const BagWork& work_;
   const std::uint64_t first_bag_;
-  const unsigned bags_;
-  const EdgeOffset offset_;
   const std::uint64_t c_;
-  const bool has_columns_;
-  const std::byte* const first_column_;  // of row 0, of this lane
-  const std::uint32_t stride_;           // bytes of a row
   const Group<kLanes> group_ = {};
-  EdgeOffset bag_end_ = 0;
-  unsigned bag_ = 0;
+  GroupIds<kWeighted> ids_;
+  std::uint32_t end_of_lane_;  // where the bag of this lane ends among the ids
+  bool lane_is_filled_;        // it has ids
+  unsigned filled_;            // one bit per bag with ids that is not stored yet
   BagSum<T, kVec> at_ = {};
 };
 
@@ -217,32 +232,33 @@ __device__ void sum_group(const DevicePieces& pieces, const DevicePiece& piece,
                           const BagWork& work) {
   const std::uint64_t group =
       ((blockIdx.x - work.first_block) * std::uint64_t{kBagThreads} + threadIdx.x) / kLanes;
-  const std::uint64_t first = group * work.bags_of_group;
-  if (first >= work.bags.per_table) return;
+  const std::uint64_t first = min(group * work.bags_of_group, work.bags.per_table);
   const auto bags =
       static_cast<unsigned>(min(work.bags.per_table - first, std::uint64_t{work.bags_of_group}));
   const unsigned lane = threadIdx.x % kLanes;
   const EdgeOffset offset =
       work.bags.offsets[work.table * work.bags.per_table + first + min(lane, bags)];
-  for (std::uint64_t c = 0; c < piece.columns; c += kLanes * kVec)
-    BagStream<T, kLanes, kVec>(pieces, piece, work, first, bags, offset, c + lane * kVec).sum();
+  for (std::uint64_t c = lane * kVec; c - lane * kVec < piece.columns; c += kLanes * kVec)
+    work.bags.weights == nullptr
+        ? BagStream<T, kLanes, kVec, false>(pieces, piece, work, first, bags, offset, c).sum()
+        : BagStream<T, kLanes, kVec, true>(pieces, piece, work, first, bags, offset, c).sum();
 }
 
 template <class T, int kVec>
-__global__ void __launch_bounds__(kBagThreads)
+__global__ void __launch_bounds__(kBagThreads, kBlocksPerSm)
     sum_kernel(const __grid_constant__ DevicePieces pieces, const BagWork* works, unsigned count) {
   int before = 0;  // works that begin at this block or before
   for (unsigned first = 0; first < count; first += kBagThreads) {
     const unsigned k = first + threadIdx.x;
     before += __syncthreads_count(k < count && works[k].first_block <= blockIdx.x);
   }
-  const BagWork work = works[before - 1];
-  const DevicePiece piece = pieces.at[work.table];
+  const BagWork& work = works[before - 1];
+  const DevicePiece& piece = pieces.at[work.table];
   switch (work.lanes) {
-    case 8:
-      return sum_group<T, 8, kVec>(pieces, piece, work);
-    case 16:
-      return sum_group<T, 16, kVec>(pieces, piece, work);
+    case kLeastLanes:
+      return sum_group<T, kLeastLanes, kVec>(pieces, piece, work);
+    case 2 * kLeastLanes:
+      return sum_group<T, 2 * kLeastLanes, kVec>(pieces, piece, work);
     default:
       return sum_group<T, kWarp, kVec>(pieces, piece, work);
   }
@@ -273,15 +289,13 @@ __global__ void __launch_bounds__(kBagThreads)
   }
 }
 
-// Returns one bit per rank, of at most 32, that has a row of a bag: all lanes of the group get it.
-template <int kLanes>
+// Returns one bit per rank, of at most 32, that has a row of a bag.
 __device__ unsigned owners_of(const DevicePieces& pieces, const DevicePiece& piece,
                               const DeviceBags& bags, EdgeOffset begin, EdgeOffset end) {
-  const Group<kLanes> group;
   unsigned owners = 0;
-  for (EdgeOffset e = begin + group.lane; e < end; e += kLanes)
+  for (EdgeOffset e = begin; e < end; ++e)
     if (bags.ids[e] != kNoRow) owners |= 1u << place_in(pieces, piece, bags.ids[e]).rank;
-  return group.any_bits(owners);
+  return owners;
 }
 
 template <int kLanes, int kVec>
@@ -300,7 +314,7 @@ __global__ void __launch_bounds__(kBagThreads)
   const bool max = pieces.mode == BagMode::max;
   if (piece.split == EmbeddingSplit::rows) {
     const unsigned owners =
-        owners_of<kLanes>(pieces, piece, bags, bags.offsets[bag], bags.offsets[bag + 1]);
+        owners_of(pieces, piece, bags, bags.offsets[bag], bags.offsets[bag + 1]);
     for (std::uint64_t c = lane; c < pieces.width; c += kLanes) {
       float sum = 0;
       Placed most;
@@ -331,7 +345,7 @@ void BagWorks::add(const DeviceBags& bags, const BagSums& to, std::size_t t, std
   constexpr std::uint64_t kIdsOfGroup = 64, kMostBags = 16;
   if (bags.per_table == 0) return;
   BagWork work{.bags = bags, .to = to, .table = static_cast<std::uint32_t>(t)};
-  work.lanes = 8;
+  work.lanes = kLeastLanes;
   while (work.lanes < kWarp && work.lanes * static_cast<std::uint64_t>(vec) < columns)
     work.lanes *= 2;
   const std::uint64_t of_bag = std::max<std::uint64_t>(ids / bags.per_table, 1);

@@ -38,13 +38,6 @@ struct DeviceBags {
   float* weights = nullptr;  // one per id, or null: all 1
   std::uint64_t per_table = 0;
 };
-// Returns 1 / the ids begin .. end - 1 that count, of a bag. Lanes that share the bag count for
-// themselves: their loads are the same.
-__device__ inline float share_of_id(const DeviceBags& bags, EdgeOffset begin, EdgeOffset end) {
-  std::uint32_t count = 0;
-  for (EdgeOffset e = begin; e < end; ++e) count += bags.ids[e] != kNoRow ? 1 : 0;
-  return 1.0f / static_cast<float>(max(count, 1u));
-}
 
 // Enqueues the copy of bags, whose number is a multiple of that of tables, to arrays as large as
 // the given ones, with one more offset, and their check as by store/bags.h. An id that is wrong

@@ -146,7 +146,10 @@ class EmbeddingBags(torch.nn.Module):
             per_sample_weights: as of EmbeddingBag.
         """
         # Iterating over a ParameterList looks each of its parameters up by name, which costs as much as a small step.
-        return self._tables.pool(ids, offsets, per_sample_weights, [*self.weights._parameters.values()])
+        pieces = [*self.weights._parameters.values()]
+        if len(pieces) != len(self.num_embeddings):  # some are no parameters of their own
+            pieces = list(self.weights)
+        return self._tables.pool(ids, offsets, per_sample_weights, pieces)
 
     def extra_repr(self):
         return f"{len(self.num_embeddings)} tables, {self.embedding_dim}, {self._tables.describe()}"
