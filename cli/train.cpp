@@ -18,6 +18,7 @@
 #include "plait/nn/memory/work_memory.h"
 #include "plait/nn/training/epochs.h"
 #include "plait/nn/training/trainable.h"
+#include "plait/symmetric/agreement.h"
 #include "plait/world/gather.h"
 
 namespace plait::cli {
@@ -129,8 +130,11 @@ void run(Options o, const Session& session, World& world) {
   if (o.optimise == Optimise::off) moved.model.clear();  // earlier trials choose nothing either
   const bool moves = std::ranges::max(moved.widths) > 0;
   moved.tries = moves && !o.train.sampled && may_try(o.optimise, o.train.route.gpu);
-  const Layout layout = decided_layout(graph_ranks(world, o.train), dataset, session, o.train.route,
-                                       moved, o.train.model.seed);
+  World& placing = graph_ranks(world, o.train);
+  Layout layout;
+  on_all_hosts(world, placing, [&] {
+    layout = decided_layout(placing, dataset, session, o.train.route, moved, o.train.model.seed);
+  });
   o.train.route = layout.route;
   o.train.passes = layout.passes;
   o.train.trials = layout.trials;

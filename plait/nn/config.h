@@ -172,8 +172,8 @@ struct TrainConfig {
   Route route;
   Precision precision = Precision::fp32;
   int passes = 0;  // on GPUs, as TrialWay::passes
-  // On GPUs: whether steps are recorded and replayed, where they can be. None: as is faster, which
-  // is on samples on several GPUs alone (docs/performance.md).
+  // On GPUs: whether steps are recorded and replayed, where they can be. None: those on the whole
+  // graph are, and those on samples on several GPUs, where it is faster (docs/performance.md).
   std::optional<bool> record;
   // Ways that the first epochs try (training/trials.h), the route's own first; empty: no trials.
   std::vector<TrialWay> trials;

@@ -60,8 +60,8 @@ class RowGroups {
   // Appends the copies by which the groups of another matrix move into this room: of `rows` rows,
   // behind which there are rows without edges up to `room_rows`. Its counts are at most those of
   // the room, where the room has groups for each of its rows besides those of rows that are cut
-  // (fits_room()). Groups that are then left over have no edges, and cut rows that are left over no
-  // groups: kernels write nothing for them, or a partial sum that no row reads.
+  // (fits() in sample_counts.h). Groups that are then left over have no edges, and cut rows that
+  // are left over no groups: kernels write nothing for them, or a partial sum that no row reads.
   void take(const RowGroups& from, std::uint64_t rows, std::uint64_t room_rows,
             std::vector<PaddedCopy>& copies) const;
 

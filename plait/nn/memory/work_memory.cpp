@@ -231,7 +231,8 @@ std::uint64_t batch_bytes(const Dataset& dataset, const Partition& partition,
                           const TrainConfig& config) {
   const BatchBound bound = bound_of_batch(dataset, partition, *config.sampled);
   const bool gpu = config.route.gpu, sparse = dataset.features.is_sparse();
-  const bool room = records_samples(config) && !sparse;  // a recorded step has a batch of its own
+  // A recorded step has a batch of its own.
+  const bool room = records_samples(config, sparse, partition.parts());
   const double held = config.sampled->prefetch + (gpu ? 2 : 1) + (room ? 1 : 0);
   const double words = sparse ? static_cast<double>(dataset.features.sparse.edges()) /
                                     std::max(1.0, static_cast<double>(dataset.vertices()))
@@ -314,7 +315,7 @@ std::vector<WorkBytes> sampled_work(const Dataset& dataset, const Partition& par
   for (std::size_t rank = 0; rank < work.size(); ++rank) {
     WorkBytes& mine = work[rank];
     // A recorded step keeps what it works in beside that of steps that are not.
-    const bool twice = records_samples(config) && !dataset.features.is_sparse();
+    const bool twice = records_samples(config, dataset.features.is_sparse(), partition.parts());
     const std::uint64_t recorded = twice ? step[rank].most - step[rank].kept : 0;
     mine.most = std::max(mine.most, mine.kept + step[rank].most) + recorded +
                 batch_bytes(dataset, partition, config) +
@@ -340,8 +341,8 @@ std::uint64_t sampled_bytes_ahead(const Dataset& dataset, const Partition& parti
   return work.most - work.kept;
 }
 
-bool records_samples(const TrainConfig& config) {
-  return config.record.value_or(true) && config.sampled && config.route.gpu &&
+bool records_samples(const TrainConfig& config, bool sparse, int ranks) {
+  return config.record.value_or(ranks > 1) && config.sampled && config.route.gpu && !sparse &&
          !config.sampled->cooperative && config.model.norm != NormKind::batch;
 }
 

@@ -28,9 +28,9 @@ void require_inference_fits(World& world, const Dataset& dataset, const Partitio
 std::uint64_t sampled_bytes_ahead(const Dataset& dataset, const Partition& partition,
                                   const TrainConfig& config, int rank);
 
-// Tells whether steps on samples are recorded on GPUs, if features are dense: they are not where
-// ranks exchange rows within a step, or a norm takes all rows together.
-bool records_samples(const TrainConfig& config);
+// Tells whether so many ranks record steps on samples: on GPUs, unless ranks exchange rows within a
+// step, a norm takes all rows together, or features are sparse and have sizes of their own.
+bool records_samples(const TrainConfig& config, bool sparse, int ranks);
 
 // Returns the model with the inputs, outputs and task of a dataset.
 ModelConfig model_for(ModelConfig model, const Dataset& dataset);

@@ -45,8 +45,8 @@ class Recorder {
   // Does the work; the third call of a piece records it, and later ones replay what was recorded,
   // so it must be the same each time, read what changes from the GPU's memory, and take and give
   // back no memory but libtorch's. The first two may do what is done once. Tensors that it keeps
-  // are overwritten by each replay. All calls come from one thread, under one OwnStream, and on all
-  // ranks in the same order.
+  // are overwritten by each replay. All calls come from one thread, under one OwnStream. The first
+  // three of a piece come on all ranks in the same order, later ones too if the work is collective.
   //
   // Where a recording does not fit into the GPU's memory on some rank, no rank records any piece
   // from then on, and a warning on stderr says so; the work that the recording had begun with is

@@ -3,9 +3,9 @@
 // for batches (sample_room.h), and replayed. The work between ranks stays outside, so that each
 // rank may take its own way with each batch.
 //
-// The room depends on the graph, the seed and the settings alone: a run that goes on from a
-// checkpoint takes the same way with each batch as one that was never interrupted, and the same
-// bits come out.
+// The room depends on the graph, the seed, the settings and the machine's profile alone: a run that
+// goes on from a checkpoint takes the same way with each batch as one that was never interrupted,
+// and the same bits come out, if both have the memory for a recording.
 #include <c10/util/Exception.h>
 
 #include <algorithm>
@@ -34,7 +34,6 @@ bool Trainer::State::any_stops() {
 
 std::optional<double> Trainer::State::sampled_steps(int epoch) {
   const BackwardHere here;
-  if (!room_recorder) record_samples();
   AddTime time(step_seconds);
   const Stopwatch watch;
   const EpochUnderWay begun = std::exchange(training.under_way, {});
@@ -107,8 +106,8 @@ void Trainer::State::compute_in_room() {
 }
 
 void Trainer::State::record_samples() {
-  // Sparse features have sizes of their own.
-  const bool wanted = records_samples(config) && !input.is_sparse() && !profiling();
+  const BackwardHere here;
+  const bool wanted = records_samples(config, input.is_sparse(), placing.size()) && !profiling();
   room_recorder.emplace(*graph, wanted);
   if (!wanted) return;
   const Timed timed("record a step");
@@ -118,10 +117,13 @@ void Trainer::State::record_samples() {
     const SampledBatch first = batches->trial(0, graph);
     compute(first);  // tells along which layers' edges gradients go
     std::vector<std::vector<SampleCounts>> seen(first.graphs.size());
-    for (std::int64_t step = 0; step < std::min(kSeen, training.steps); ++step) {
-      const std::vector<SampleCounts> counts = counts_of(batches->trial(step, graph));
+    const auto see = [&](const SampledBatch& batch) {
+      const std::vector<SampleCounts> counts = counts_of(batch);
       for (std::size_t l = 0; l < counts.size(); ++l) seen[l].push_back(counts[l]);
-    }
+    };
+    see(first);
+    for (std::int64_t step = 1; step < std::min(kSeen, training.steps); ++step)
+      see(batches->trial(step, graph));
     std::vector<SampleCounts> rooms;
     for (const std::vector<SampleCounts>& of_layer : seen) rooms.push_back(room_for(of_layer));
     room.emplace(first, rooms, graph, dropout);

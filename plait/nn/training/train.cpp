@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plait/base/error.h"
+#include "plait/base/gpu.h"
 #include "plait/base/memory.h"
 #include "plait/base/profile.h"
 #include "plait/nn/training/epochs.h"
@@ -36,6 +37,9 @@ TrainResult Trainer::State::summary(bool interrupted) {
   cost.host_memory = peak_memory();
   if (config.route.gpu) cost.gpu_memory = gpu_used_memory();
   const bool known = !config.route.gpu || config.route.placement().store != HaloStore::none;
+  // Where hosts have replicas, steps are on samples: the graph's strategy, whose ranks are those of
+  // one host, brings no rows for them.
+  if (&placing != &world) step_bytes_from.clear();
   if (known) step_bytes_from.resize(static_cast<std::size_t>(world.size()));
   result.ranks = gather_values(world, cost);
   result.bytes_between = gather_vectors(world, step_bytes_from);
@@ -44,36 +48,47 @@ TrainResult Trainer::State::summary(bool interrupted) {
 
 namespace {
 
-// Collective among graph_ranks(). Refuses a run that does not fit. The structure of a graph that
-// GPUs sample gets its place.
-void require_fits_somewhere(World& world, const Dataset& dataset, const Partition& partition,
-                            TrainConfig& config) {
-  const bool samples = config.sampled && config.route.gpu;
-  if (samples && config.sampled->structure == StructurePlace::automatic) {
-    config.sampled->structure = StructurePlace::replicated;
-    try {
-      return require_training_fits(world, dataset, partition, config);
-    } catch (const DoesNotFitError&) {
-      if (world.size() == 1) throw;
-      config.sampled->structure = StructurePlace::sharded;
-    }
+bool training_fits(World& world, const Dataset& dataset, const Partition& partition,
+                   const TrainConfig& config) {
+  try {
+    require_training_fits(world, dataset, partition, config);
+    return true;
+  } catch (const DoesNotFitError&) {
+    return false;
   }
-  require_training_fits(world, dataset, partition, config);
 }
 
-// Collective among graph_ranks(). The same for a run whose steps on samples are recorded only if
-// there is memory for that.
+// Returns the ways in which a run on samples may fit, the fastest first: steps that read structure
+// over the link take longer than steps that are not recorded.
+std::vector<TrainConfig> ways_of(const TrainConfig& config, bool records, int ranks) {
+  std::vector<StructurePlace> structures{config.sampled->structure};
+  if (config.route.gpu && structures[0] == StructurePlace::automatic) {
+    structures = {StructurePlace::replicated};
+    if (ranks > 1) structures.push_back(StructurePlace::sharded);
+  }
+  std::vector<TrainConfig> ways;
+  for (const StructurePlace structure : structures) {
+    TrainConfig way = config;
+    way.sampled->structure = structure;
+    if (records) ways.push_back(way);
+    way.record = false;
+    ways.push_back(way);
+  }
+  return ways;
+}
+
+// Collective among graph_ranks(). Refuses a run that does not fit. A run on samples takes the first
+// way that does, with a warning if its steps are not recorded for want of memory.
 void require_fits(World& world, const Dataset& dataset, const Partition& partition,
                   TrainConfig& config) {
-  if (!records_samples(config)) return require_fits_somewhere(world, dataset, partition, config);
-  TrainConfig recorded = config;
-  try {
-    require_fits_somewhere(world, dataset, partition, recorded);
-    config = recorded;
-  } catch (const DoesNotFitError&) {
-    config.record = false;
-    require_fits_somewhere(world, dataset, partition, config);
-  }
+  if (!config.sampled) return require_training_fits(world, dataset, partition, config);
+  const bool records = records_samples(config, dataset.features.is_sparse(), world.size());
+  const std::vector<TrainConfig> ways = ways_of(config, records, world.size());
+  std::size_t way = 0;
+  while (way + 1 < ways.size() && !training_fits(world, dataset, partition, ways[way])) ++way;
+  config = ways[way];
+  if (way + 1 == ways.size()) require_training_fits(world, dataset, partition, config);
+  if (records && !*config.record) all_can_record(world, false);  // says why
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ struct TrainResult {
 
 // The reason why cooperative batches are refused on GPUs of several hosts.
 inline constexpr const char* kCooperativeHosts =
-    "ranks are on several hosts, whose GPUs share no rows of --cooperative; leave it out";
+    "ranks are on several hosts, but --cooperative shares rows among GPUs of one; leave it out";
 
 // Collective when it is first called. Returns the ranks that share out the graph and the features:
 // all, or where GPUs of several hosts sample, the ranks of this host. Each host then has a whole

@@ -71,12 +71,15 @@ Trainer::State::State(World& w, const Dataset& dataset, const Partition& partiti
       targets(make_targets(placing, dataset, split_of(dataset, c).span(),
                            set ? set->own() : input.vertices())),
       placed([this, &dataset, &partition] {
-        auto handle = c10::make_intrusive<GraphHandle>(
-            placing, dataset.graph, dataset.symmetric, partition,
-            ExchangeOptions{.route = config.route,
-                            .shards = shards_of(config),
-                            .max_width = model.moved_width(input.is_sparse()),
-                            .tuning = {.pass_shares = equal_shares(config.passes)}});
+        c10::intrusive_ptr<GraphHandle> handle;
+        on_all_hosts(world, placing, [&] {
+          handle = c10::make_intrusive<GraphHandle>(
+              placing, dataset.graph, dataset.symmetric, partition,
+              ExchangeOptions{.route = config.route,
+                              .shards = shards_of(config),
+                              .max_width = model.moved_width(input.is_sparse()),
+                              .tuning = {.pass_shares = equal_shares(config.passes)}});
+        });
         handle->sum_over(world);
         return handle;
       }),

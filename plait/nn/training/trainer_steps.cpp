@@ -56,6 +56,7 @@ double Trainer::State::step(int epoch) {
 }
 
 std::optional<double> Trainer::State::counted_step(int epoch) {
+  if (batches && !room_recorder) record_samples();  // which is no part of an epoch
   const ExchangeCost before = graph->cost();
   const std::uint64_t sent_before = world.bytes_sent();
   const bool whole = training.under_way.steps == 0;
