@@ -27,9 +27,11 @@ struct Session {
   int gpus = 0;                // one rank per GPU; 0: on the CPU
   bool reaches_peers = false;  // GPUs must reach each other's memory
   bool needs_module = false;   // of the kernels that read by NVSHMEM's device functions
-  // Why GPUs of several hosts cannot do this together, and what to leave out; empty: they can. Each
-  // host's GPUs then have the whole graph and reach no others, or NVSHMEM spans the hosts.
+  // Why GPUs of several hosts cannot run the command together, and what to leave out; empty: they
+  // can.
   std::string needs_one_host;
+  // GPUs of several hosts need not reach each other, because those of each host have the whole
+  // graph. If this is false, NVSHMEM must span the hosts.
   bool replica_per_host = false;
   // Seconds after which a silent rank is lost, and a rank whose GPU hangs (0: never). Without a
   // value, WorldConfig or the environment decides.

@@ -2,7 +2,6 @@
 // predicted ones (aggregate/route_choice.h).
 #include <fmt/core.h>
 
-#include <array>
 #include <span>
 
 #include "cli/ranks.h"
@@ -20,15 +19,21 @@ namespace {
 
 void say(const std::string& text) { fmt::print(stderr, "plait: {}\n", text); }
 
-// Returns the choice for a run on so many ranks, `here` of them on this host. It says on stderr
-// what the session wants to know.
+// The ranks of a run, `here` of them on this host; and whether this one tells what was chosen.
+struct RunRanks {
+  int all, here;
+  bool tells = true;
+};
+
+// Returns the choice for a run on these ranks. It says on stderr what the session wants to know.
 RouteChoice choice_for(const Dataset& dataset, const Session& session, const Route& route,
-                       const Moved& moved, std::array<int, 2> ranks_and_here) {
-  const auto reason = [&session](const std::string& text) {
-    if (session.explain) say(text);
+                       const Moved& moved, const RunRanks& ranks) {
+  const auto reason = [&session, tells = ranks.tells](const std::string& text) {
+    if (tells && session.explain) say(text);
   };
-  const auto warning = [&session](const std::string& text) {
-    if (session.explain || !session.quiet) say((session.explain ? "" : "warning: ") + text);
+  const auto warning = [&session, tells = ranks.tells](const std::string& text) {
+    if (!tells || (session.quiet && !session.explain)) return;
+    say((session.explain ? "" : "warning: ") + text);
   };
   return {dataset,
           {.question = {.route = route,
@@ -37,8 +42,8 @@ RouteChoice choice_for(const Dataset& dataset, const Session& session, const Rou
                         .widths = moved.widths,
                         .rows = moved.rows,
                         .model = moved.model},
-           .ranks = ranks_and_here[0],
-           .here = ranks_and_here[1],
+           .ranks = ranks.all,
+           .here = ranks.here,
            .plan = moved.plan,
            .times = moved.times,
            .tries = moved.tries},
@@ -87,7 +92,8 @@ Layout decided_layout(const Dataset& dataset, const Session& session, int ranks,
 Layout decided_layout(World& world, const Dataset& dataset, const Session& session,
                       const Route& route, const Moved& moved, std::uint64_t seed) {
   const auto here = static_cast<int>(world.ranks_of_host().size());
-  RouteChoice choice = choice_for(dataset, session, route, moved, {world.size(), here});
+  const bool tells = world.number_of(world.rank()) == 0;  // other hosts choose, too
+  RouteChoice choice = choice_for(dataset, session, route, moved, {world.size(), here, tells});
   Sent found;
   const auto first_decides = [&](const auto& decision) {
     on_all_or_none(world, [&] {

@@ -24,9 +24,10 @@ struct MeasuredMachine {
 // Returns what is kept (kept_machine.h) for GPUs.
 MeasuredMachine measured_machine(const MachineKey& gpus);
 
-// Returns the rates that the constants of the built-in profile belong to, those of so many H200s
-// (docs/performance.md). A GPU pushes to three peers in turn at fewer bytes per second than to one,
-// so that rates of links depend on the number; four and more GPUs have those of four.
+// Returns the rates that the constants of the built-in profile belong to: those of so many H200s,
+// and latencies of the host of two H100s (docs/performance.md). A GPU pushes to three peers in turn
+// at fewer bytes per second than to one, so that rates of links depend on the number; three and
+// more GPUs have those of four.
 const MachineRates& reference_rates(int ranks);
 
 }  // namespace plait

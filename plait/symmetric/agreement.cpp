@@ -6,6 +6,15 @@
 #include "plait/world/gather.h"
 
 namespace plait {
+namespace {
+
+// Tells whether a text begins with a rank, "rank 3: ".
+bool names_rank(std::string_view text) {
+  constexpr std::string_view kRank = "rank ";
+  return text.starts_with(kRank) && text.find_first_of("0123456789") == kRank.size();
+}
+
+}  // namespace
 
 std::uint64_t agree_on_size(World& world, const MemoryRequest& mine, const std::string& where,
                             SizeRule rule) {
@@ -28,7 +37,7 @@ std::uint64_t agree_on_size(World& world, const MemoryRequest& mine, const std::
   return bytes;
 }
 
-std::string first_failure(World& world, const std::string& failure, RankName name) {
+std::string first_failure(World& world, const std::string& failure, FailureOf of) {
   // Texts are exchanged only where there is one.
   const auto failed = gather_values(world, !failure.empty());
   if (std::ranges::find(failed, true) == failed.end()) return {};
@@ -37,16 +46,31 @@ std::string first_failure(World& world, const std::string& failure, RankName nam
     const auto& text = all[static_cast<std::size_t>(rank)];
     const std::string_view view(reinterpret_cast<const char*>(text.data()), text.size());
     if (text.empty()) continue;
-    return world.size() == 1 || name == RankName::none
-               ? std::string(view)
-               : fmt::format("rank {}: {}", world.number_of(rank), view);
+    const bool of_host = of == FailureOf::host;
+    if (!world.is_watched() || (of_host && names_rank(view))) return std::string(view);
+    return fmt::format("{} {}: {}", of_host ? "on the host of rank" : "rank", world.number_of(rank),
+                       view);
   }
   return {};
 }
 
-void agree_on_failure(World& world, const std::string& failure, RankName name) {
-  const std::string first = first_failure(world, failure, name);
+void agree_on_failure(World& world, const std::string& failure) {
+  const std::string first = first_failure(world, failure);
   require<DoesNotFitError>(first.empty(), "{}", first);
+}
+
+void agree_on_error(World& world, const std::optional<Error>& error, FailureOf of) {
+  constexpr auto kNone = ExitCode::right;
+  const auto codes = gather_values(world, error ? error->exit_code() : kNone);
+  auto first = std::ranges::find_if(
+      codes, [](ExitCode code) { return code != kNone && code != ExitCode::does_not_fit; });
+  if (first == codes.end()) first = std::ranges::find(codes, ExitCode::does_not_fit);
+  if (first == codes.end()) return;
+  const bool own = first - codes.begin() == world.rank();
+  const std::string text = first_failure(world, own ? error->what() : "", of);
+  if (*first == ExitCode::usage) throw UsageError(text);
+  if (*first == ExitCode::does_not_fit) throw DoesNotFitError(text);
+  throw Error(text, *first);
 }
 
 }  // namespace plait

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "plait/base/error.h"
@@ -37,40 +38,38 @@ std::string failure_of(Work work) {
   return {};
 }
 
-// Whether a failure's text gets the number of its rank in front, if there are several ranks.
-enum class RankName { in_front, none };
+// What a failure's text says in front, if there are several ranks: the number of the rank that has
+// failed; or, where ranks of a host have done work together, a rank of that host, unless the text
+// begins with one.
+enum class FailureOf { rank, host };
 
 // Collective. A rank that could not do its part must not leave the others waiting for it. Returns
 // on all ranks the first text that is not empty; empty if all are.
-std::string first_failure(World& world, const std::string& failure,
-                          RankName name = RankName::in_front);
+std::string first_failure(World& world, const std::string& failure, FailureOf of = FailureOf::rank);
 // Collective. Throws the first failure, if any, as DoesNotFitError on all ranks.
-void agree_on_failure(World& world, const std::string& failure, RankName name = RankName::in_front);
+void agree_on_failure(World& world, const std::string& failure);
+// Collective. If any rank gives an error, all ranks throw the first that is no DoesNotFitError, or
+// else the first. It is thrown as UsageError, as DoesNotFitError, or as Error with its exit code.
+void agree_on_error(World& world, const std::optional<Error>& error, FailureOf of);
 
-// Collective. Calls `work`; if it throws an Error on any rank, all ranks throw the first of them: a
-// plain Error if any is one, else DoesNotFitError. Work that ranks of a host do together has named
-// the rank already.
+// Collective. Calls `work`; if it throws an Error on any rank, all ranks throw as agree_on_error().
 template <class Work>
-void on_all_or_none(World& world, Work work, RankName name = RankName::in_front) {
-  std::string failure, does_not_fit;
+void on_all_or_none(World& world, Work work, FailureOf of = FailureOf::rank) {
+  std::optional<Error> caught;
   try {
     work();
-  } catch (const DoesNotFitError& error) {
-    does_not_fit = error.what();
   } catch (const Error& error) {
-    failure = error.what();
+    caught.emplace(error);
   }
-  failure = first_failure(world, failure, name);
-  require(failure.empty(), "{}", failure);
-  agree_on_failure(world, does_not_fit, name);
+  agree_on_error(world, caught, of);
 }
 
-// Collective. Calls `work`, which is collective among `near`, the world or its host_world(): where
-// it does not fit on one host, ranks of all hosts refuse.
+// Collective. Calls `work`, which is collective among `near`, the world or its host_world(): if it
+// throws an Error on the ranks of one host, the ranks of all hosts throw as agree_on_error().
 template <class Work>
 void on_all_hosts(World& world, World& near, Work work) {
   if (&world == &near) return work();
-  on_all_or_none(world, work, RankName::none);
+  on_all_or_none(world, work, FailureOf::host);
 }
 
 // Collective. Frees the memory of `held` and makes it anew by make(bytes), for memory too large to

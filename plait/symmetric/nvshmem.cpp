@@ -160,7 +160,7 @@ Nvshmem::Nvshmem(World& world) : rank_(world.rank()), ranks_(world.size()) {
   require(status == 0 && l.init_status() >= kInitialized,
           "rank {}: NVSHMEM cannot be initialised on this GPU (status {}, state {}); its own "
           "message is above; GPUs must reach each other directly; --transport cuda does without it",
-          rank_, status, l.init_status());
+          world.number_of(rank_), status, l.init_status());
 }
 
 std::byte* Nvshmem::allocate(std::uint64_t bytes) {

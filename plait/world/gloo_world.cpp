@@ -65,8 +65,8 @@ void GlooWorld::all_to_all(std::span<const std::span<const std::byte>> send,
                       "all_to_all: {} and {} parts were given for {} ranks", send.size(),
                       received.size(), ranks);
   require<UsageError>(send[own].size() == received[own].size(),
-                      "all_to_all: rank {} sends itself {} bytes, but has room for {}", own,
-                      send[own].size(), received[own].size());
+                      "all_to_all: rank {} sends itself {} bytes, but has room for {}",
+                      number_of(rank()), send[own].size(), received[own].size());
   collective(kExchange, [&] { gloo().all_to_all(send, received); });
 }
 

@@ -2,7 +2,6 @@
 // world of all ranks (world.cpp) and of that of a host's ranks (host_world.h).
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>

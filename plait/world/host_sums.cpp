@@ -24,9 +24,9 @@ void HostSums::sum(std::span<float> values) {
   std::vector<std::span<std::byte>> receive(ranks);
   const std::size_t hosts = takes_part() ? first_.size() : 0;
   const auto own = takes_part() ? share(values, static_cast<std::size_t>(host_)) : values;
-  std::vector<float> parts(own.size() * hosts);
+  received_.resize(own.size() * hosts);
   const auto part = [&](std::size_t h) {
-    return std::span(parts).subspan(h * own.size(), own.size());
+    return std::span(received_).subspan(h * own.size(), own.size());
   };
   for (std::size_t h = 0; h < hosts; ++h) {
     const auto rank = static_cast<std::size_t>(first_[h]);

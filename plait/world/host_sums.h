@@ -30,8 +30,9 @@ class HostSums {
   }
 
   World& world_;
-  std::vector<int> first_;  // the first rank of each host, ascending
-  int host_ = -1;           // of this rank among them, if it takes part
+  std::vector<int> first_;       // the first rank of each host, ascending
+  int host_ = -1;                // of this rank among them, if it takes part
+  std::vector<float> received_;  // in sum(): this host's share of the values, by host
 };
 
 }  // namespace plait

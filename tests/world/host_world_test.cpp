@@ -11,6 +11,7 @@
 #include <numeric>
 #include <thread>
 
+#include "plait/symmetric/agreement.h"
 #include "plait/symmetric/heap.h"
 #include "plait/world/difference.h"
 #include "plait/world/gather.h"
@@ -24,6 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::AllOf;
 using testing::AnyOf;
+using testing::Contains;
 using testing::ContainsRegex;
 using testing::Each;
 using testing::HasSubstr;
@@ -177,6 +179,49 @@ TEST(HostWorldAlone, IsTheWorld) {
   EXPECT_EQ(world->number_of(0), 0);
 }
 
+// --- refusals ---
+
+// Expects that work of each host's ranks throws this error, with this text, on all ranks.
+template <class E, class Work>
+void expect_refusal(World& world, Work work, const std::string& text) {
+  std::string found = "no error";
+  try {
+    on_all_hosts(world, world.host_world(), work);
+  } catch (const E& error) {
+    found = error.what();
+  }
+  expect(found == text, fmt::format("'{}' instead of '{}'", found, text));
+}
+
+const RankProgram refusals("refusals of hosts", [](World& world) {
+  World& host = world.host_world();
+  for (int rank = 0; rank < world.size(); ++rank) {
+    const auto by_one = [&] {
+      on_all_or_none(host, [&] { require<DoesNotFitError>(world.rank() != rank, "too large"); });
+    };
+    expect_refusal<DoesNotFitError>(world, by_one, fmt::format("rank {}: too large", rank));
+  }
+  for (const int first : {0, 1}) {
+    const auto by_all = [&] { require<UsageError>(host.number_of(0) != first, "unknown"); };
+    expect_refusal<UsageError>(world, by_all,
+                               fmt::format("on the host of rank {}: unknown", first));
+  }
+  // An error of another kind comes before what does not fit.
+  const auto by_both = [&] {
+    require<DoesNotFitError>(host.size() > 1, "too large");
+    throw Error("broken");
+  };
+  expect_refusal<Error>(world, by_both, "on the host of rank 1: broken");
+});
+
+TEST(RefusalsOfHosts, NameTheRankOrItsHostOnAllRanks) {
+  for (Process& rank : start_on_hosts("refusals of hosts", "abb", kPatient)) {
+    const Outcome outcome = rank.wait();
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.all_errors(), "");
+  }
+}
+
 // --- operations that are compared within a host, and others ---
 
 // While host a waits in a barrier for a rank, host b waits in sums.
@@ -220,12 +265,17 @@ const RankProgram another_world("another world", [](World& world) {
   world.barrier();
 });
 
+// Returns a matcher of lines that have the text, but for that of a rank which others have lost.
+template <class Matcher>
+auto tell(const Matcher& text) {
+  return AllOf(Contains(text), Each(AnyOf(text, HasSubstr("this rank was taken for lost"))));
+}
+
 // Returns a matcher of lines that name both calls: rank 3's and rank 2's.
 auto names_calls(const std::string& of_3, const std::string& of_2) {
   const char* line = "rank {} has called {} where rank {} has called {}";
-  return Each(AnyOf(HasSubstr(fmt::format(fmt::runtime(line), 3, of_3, 2, of_2)),
-                    HasSubstr(fmt::format(fmt::runtime(line), 2, of_2, 3, of_3)),
-                    HasSubstr("this rank was taken for lost")));
+  return tell(AnyOf(HasSubstr(fmt::format(fmt::runtime(line), 3, of_3, 2, of_2)),
+                    HasSubstr(fmt::format(fmt::runtime(line), 2, of_2, 3, of_3))));
 }
 
 TEST(HostsCalls, ThatDoNotMeetAreNamedOnAllHosts) {
@@ -244,8 +294,7 @@ const RankProgram differs("differs on a host", [](World& world) {
 
 TEST(HostsRanks, AreNamedByTheirNumbersInTheWholeWorld) {
   auto ranks = start_on_hosts("differs on a host", "aabb", 2000);
-  EXPECT_THAT(errors_of(ranks),
-              testing::Contains(HasSubstr("the number is 0 on rank 2, but 1 on rank 3")));
+  EXPECT_THAT(errors_of(ranks), Contains(HasSubstr("the number is 0 on rank 2, but 1 on rank 3")));
 }
 
 // --- lost ranks ---
@@ -279,8 +328,7 @@ const RankProgram leaves_its_host("leaves its host", [](World& world) {
 
 TEST(HostsRanks, MissARankThatHasLeft) {
   auto ranks = start_on_hosts("leaves its host", "aabb", 2000);
-  EXPECT_THAT(errors_of(ranks), Each(AnyOf(HasSubstr("rank 2 has ended, but rank 3 still waits"),
-                                           HasSubstr("this rank was taken for lost"))));
+  EXPECT_THAT(errors_of(ranks), tell(HasSubstr("rank 2 has ended, but rank 3 still waits")));
 }
 
 }  // namespace

@@ -122,16 +122,11 @@ void GraphHandle::all_reduce_sum(torch::Tensor& values) {
   if (placed_) return placed_->all_reduce_sum(values);
   auto* const data = values.mutable_data_ptr<float>();
   const auto count = static_cast<std::size_t>(values.numel());
-  const auto sum_within = [&] {
-    if (gpu_aggregator_ != nullptr)
-      gpu_aggregator_->all_reduce_sum(data, count);
-    else
-      world_->all_reduce_sum(std::span(data, count));
-  };
-  sum_within();
+  if (gpu_aggregator_ == nullptr) return world_->all_reduce_sum(std::span(data, count));
+  gpu_aggregator_->all_reduce_sum(data, count);
   if (!host_sums_) return;
   sum_over_hosts(values);
-  sum_within();
+  gpu_aggregator_->all_reduce_sum(data, count);
 }
 
 // The array is summed over this host. Leaves the sum over all on the host's first rank, and zeros
@@ -153,8 +148,7 @@ void GraphHandle::sum_over(World& all) {
 }
 
 void GraphHandle::wait_before_sums() {
-  if (placed_) return placed_->wait_before_sums();
-  if (gpu_aggregator_ == nullptr || !host_sums_ || !host_sums_->takes_part()) return;
+  if (!host_sums_ || !host_sums_->takes_part()) return;
   about_to_wait();
   current_torch_stream(device_).synchronize();
 }

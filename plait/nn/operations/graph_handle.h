@@ -54,8 +54,8 @@ class GraphHandle : public torch::CustomClassHolder {
 
   World& world() const { return *world_; }
   // Collective among all ranks of `all`, which outlives the handle, and whose host_world() is the
-  // handle's world: ranks of every host have placed the same graph. From here on, all_reduce_sum()
-  // is over all of them. If it is the same world, nothing changes.
+  // handle's world: ranks of every host have placed the same graph on GPUs. From here on,
+  // all_reduce_sum() is over all of them. If it is the same world, nothing changes.
   void sum_over(World& all);
   class Use;  // the aggregator, for calls by this thread
   // Collective. Returns the aggregator with room for rows of `width` floats. Throws as
@@ -101,8 +101,8 @@ class GraphHandle : public torch::CustomClassHolder {
   // Throws LostRankError if results that were read so far are wrong because a rank is lost.
   void check() const { aggregator_->check(); }
   // Tells whether aggregate() and all_reduce_sum() can be recorded (recorded.h).
-  bool recordable() const {  // exact sums cross the host
-    return gpu_aggregator_ != nullptr && gpu_aggregator_->recordable() && !exact_;
+  bool recordable() const {  // exact sums, and sums over hosts, go through a host's memory
+    return gpu_aggregator_ != nullptr && gpu_aggregator_->recordable() && !exact_ && !host_sums_;
   }
   // Must be called before results are read from the GPU: the watch over ranks then finds a GPU that
   // hangs.
@@ -116,8 +116,9 @@ class GraphHandle : public torch::CustomClassHolder {
   }
   void replay(std::uint32_t steps) { gpu_aggregator_->replay(steps); }
   // Collective. Replaces a contiguous float32 array on device() by its sum over ranks. On a GPU it
-  // is enqueued on the handle's own stream, which is this thread's current one; after sum_over()
-  // another world, the first rank of a host waits for it.
+  // is enqueued on the handle's own stream, which is this thread's current one, and the call does
+  // not wait for the GPU. After sum_over() another world, the first rank of each host does wait:
+  // until its GPU has the sum over the host, and for the first ranks of the other hosts.
   void all_reduce_sum(torch::Tensor& values);
   // Waits for the work of this thread's current stream, if all_reduce_sum() would do so.
   void wait_before_sums();

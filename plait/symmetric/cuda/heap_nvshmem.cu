@@ -31,7 +31,7 @@ class NvshmemHeap : public DeviceHeap {
         own_ != nullptr,
         "rank {}: NVSHMEM does not give {}; its own message is above; where it makes its whole "
         "heap at its start, NVSHMEM_SYMMETRIC_SIZE is its size",
-        world.rank(), format_bytes(taken_));
+        world.number_of(world.rank()), format_bytes(taken_));
   }
   ~NvshmemHeap() override {
     if (own_ == nullptr) return;
@@ -44,14 +44,14 @@ class NvshmemHeap : public DeviceHeap {
     check_cuda(cudaMemset(own_, 0, taken_), "the symmetric heap");
     check_cuda(cudaDeviceSynchronize(), "the symmetric heap");
   }
-  void find_parts(int rank) {
-    for (int peer = 0; peer < static_cast<int>(parts_.size()); ++peer) {
-      std::byte* const part = peer == rank ? own_ : nvshmem_.address(own_, peer);
+  void find_parts(const World& world) {
+    for (int peer = 0; peer < world.size(); ++peer) {
+      std::byte* const part = peer == world.rank() ? own_ : nvshmem_.address(own_, peer);
       require(part != nullptr,
               "the memory of rank {} cannot be mapped on this GPU: it is on a host, or a GPU, that "
               "no NVLink or PCIe joins with this one, and --transport nvshmem goes by addresses "
               "only; choose GPUs that reach each other",
-              peer);
+              world.number_of(peer));
       parts_[static_cast<std::size_t>(peer)] = part;
     }
   }
@@ -73,7 +73,7 @@ void require_nvshmem_room(World& world, std::size_t bytes, std::size_t held) {
         sharers[rank] == 1,
         "NVSHMEM needs one GPU per rank, but {} ranks share the GPU of rank {}; use "
         "--transport cuda",
-        sharers[rank], rank);
+        sharers[rank], world.number_of(static_cast<int>(rank)));
   const std::uint64_t idle = Nvshmem::join(world).idle() + held;
   const std::uint64_t free = gpu_free_memory((Bytes(bytes) + kPiece).value);
   const std::uint64_t fresh = free > kPiece ? free - kPiece : 0;
@@ -85,7 +85,7 @@ std::unique_ptr<DeviceHeap> make_nvshmem_heap(World& world, std::size_t bytes) {
   auto heap = std::make_unique<NvshmemHeap>(world, nvshmem, bytes);
   const std::string mine = failure_of([&] {
     heap->clear();
-    heap->find_parts(world.rank());
+    heap->find_parts(world);
   });
   const std::string failure = first_failure(world, mine);
   require(failure.empty(), "{}", failure);
