@@ -70,6 +70,7 @@ void agree_on_error(World& world, const std::optional<Error>& error, FailureOf o
   const std::string text = first_failure(world, own ? error->what() : "", of);
   if (*first == ExitCode::usage) throw UsageError(text);
   if (*first == ExitCode::does_not_fit) throw DoesNotFitError(text);
+  if (*first == ExitCode::interrupted) throw Interrupted(text);
   throw Error(text, *first);
 }
 

@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
@@ -39,8 +40,9 @@ TrainResult Trainer::State::summary(bool interrupted) {
   const bool known = !config.route.gpu || config.route.placement().store != HaloStore::none;
   // Where hosts have replicas, steps are on samples: the graph's strategy, whose ranks are those of
   // one host, brings no rows for them.
-  if (&placing != &world) step_bytes_from.clear();
-  if (known) step_bytes_from.resize(static_cast<std::size_t>(world.size()));
+  const bool replicas = &placing != &world;
+  if (replicas) step_bytes_from.clear();
+  if (known || replicas) step_bytes_from.resize(static_cast<std::size_t>(world.size()));
   result.ranks = gather_values(world, cost);
   result.bytes_between = gather_vectors(world, step_bytes_from);
   return result;
@@ -88,7 +90,12 @@ void require_fits(World& world, const Dataset& dataset, const Partition& partiti
   while (way + 1 < ways.size() && !training_fits(world, dataset, partition, ways[way])) ++way;
   config = ways[way];
   if (way + 1 == ways.size()) require_training_fits(world, dataset, partition, config);
-  if (records && !*config.record) all_can_record(world, false);  // says why
+  if (!records || *config.record || world.rank() != 0) return;
+  // Training goes on if stderr is a terminal that has been closed.
+  std::fputs(
+      "plait: warning: the GPUs lack memory for a recorded step; steps are not recorded, and "
+      "take longer\n",
+      stderr);
 }
 
 }  // namespace
@@ -107,7 +114,7 @@ Trainer::Trainer(World& world, const Dataset& dataset, const Partition& partitio
   TrainConfig config = given;
   config.model = model_for(given.model, dataset);
   if (config.sampled) check_sampled(dataset, config);
-  if (!config.record) config.record = !config.sampled || world.size() > 1;
+  if (!config.record) config.record = !config.sampled || graph_ranks(world, config).size() > 1;
   config.normalize = resolved(given.normalize, dataset.features);
   torch_device(config.route.gpu);  // before any backward pass, also of rehearsals
   set_precision(config.precision);

@@ -1,9 +1,9 @@
 // Sums of short bags read rows at random: their speed is that of memory, if enough rows are on
 // their way at once. A group of lanes works on bags that stand one behind the other, each lane on
-// columns of its own: 16 bytes per row if rows allow it. The group reads the ids of all its bags as
-// one stream, as many at once as a warp has lanes, and the next ones before they are needed,
-// because ids of other ranks' bags come over the link. It loads kRows rows before it adds the
-// first of them, whichever bags they are of; ids are added in their order, so that sums do not
+// columns of its own: four numbers per row if rows allow it. The group reads the ids of all its
+// bags as one stream, as many at once as a warp has lanes, and the next ones before they are
+// needed, because ids of other ranks' bags come over the link. It loads kRows rows before it adds
+// the first of them, whichever bags they are of; ids are added in their order, so that sums do not
 // depend on the groups. At 16 warps per SM, 16 x 8 rows of 512 bytes are on their way, more than
 // the memory of an H200 needs. One kernel sums for all readers, so that no reader's last bags leave
 // the GPU idle. Sums for other ranks are stored straight into their memory: no copy on this side.
@@ -289,7 +289,8 @@ __global__ void __launch_bounds__(kBagThreads)
   }
 }
 
-// Returns one bit per rank, of at most 32, that has a row of a bag.
+// Returns one bit per rank, of at most 32, that has a row of a bag. All lanes of a bag read all of
+// its ids, at the same time: groups of a warp do not go through one exchange here.
 __device__ unsigned owners_of(const DevicePieces& pieces, const DevicePiece& piece,
                               const DeviceBags& bags, EdgeOffset begin, EdgeOffset end) {
   unsigned owners = 0;

@@ -122,6 +122,7 @@ class EmbeddingBags(torch.nn.Module):
                                sparse, include_last_offset, padding_idx, splits, ids_per_sample, samples, device)
         self.num_embeddings, self.embedding_dim = self._tables.rows, embedding_dim
         self.weights = torch.nn.ParameterList(self._tables.parameters(dtype))
+        self._names = [*self.weights._parameters]
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -146,9 +147,9 @@ class EmbeddingBags(torch.nn.Module):
             per_sample_weights: as of EmbeddingBag.
         """
         # Iterating over a ParameterList looks each of its parameters up by name, which costs as much as a small step.
-        pieces = [*self.weights._parameters.values()]
-        if len(pieces) != len(self.num_embeddings):  # some are no parameters of their own
-            pieces = list(self.weights)
+        parameters = self.weights._parameters
+        in_order = [*parameters] == self._names  # else some are no parameters, or were made anew
+        pieces = [*parameters.values()] if in_order else list(self.weights)
         return self._tables.pool(ids, offsets, per_sample_weights, pieces)
 
     def extra_repr(self):
