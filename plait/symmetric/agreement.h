@@ -38,9 +38,9 @@ std::string failure_of(Work work) {
   return {};
 }
 
-// What a failure's text says in front, if there are several ranks: the number of the rank that has
-// failed; or, where ranks of a host have done work together, a rank of that host, unless the text
-// begins with one.
+// The prefix of a failure's text, if there are several ranks, names the rank that has failed; or,
+// where ranks of a host have done work together, a rank of that host, unless the text begins with
+// the number of a rank.
 enum class FailureOf { rank, host };
 
 // Collective. A rank that could not do its part must not leave the others waiting for it. Returns

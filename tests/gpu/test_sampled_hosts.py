@@ -27,14 +27,6 @@ MODELS = {
 }
 
 
-@pytest.fixture(scope="module")
-def graph(tmp_path_factory):
-    path = tmp_path_factory.mktemp("graph") / "g.plait"
-    program.Plait(path.parent).ok("generate", "dcsbm", "--vertices", 3000, "--edges", 60000, "--communities", 6,
-                                  "--classes", 6, "--width", 19, "--seed", 1, "-o", path)
-    return path
-
-
 def hosts_of(letters):
     """Variables of one rank for each letter, on the host of this name, which sees no other host's GPUs."""
     if len(letters) > GPUS:

@@ -26,14 +26,6 @@ MODELS = {
 }
 
 
-@pytest.fixture(scope="module")
-def graph(tmp_path_factory):
-    path = tmp_path_factory.mktemp("graph") / "g.plait"
-    program.Plait(path.parent).ok("generate", "dcsbm", "--vertices", 3000, "--edges", 60000, "--communities", 6,
-                                  "--classes", 6, "--width", 19, "--seed", 1, "-o", path)
-    return path
-
-
 def curve(plait, graph, options, examples, *ranks):
     """The losses of 4 epochs of several steps, the last one with a part of a batch."""
     fanout = () if "--fanout" in options else ("--fanout", "5,3")

@@ -17,8 +17,8 @@ struct PaddedCopy {
   void* to = nullptr;
   std::uint64_t bytes = 0;  // that are copied
   std::uint64_t room = 0;   // of `to`, at least as many
-  // What follows, again and again in steps of 16 bytes from the beginning of `to` on; `step` is
-  // added to the last number for each 16 bytes behind `bytes`.
+  // These numbers fill the rest, repeated every 16 bytes counted from the beginning of `to`; `step`
+  // is added to the last of them for each 16 bytes behind `bytes`.
   std::uint32_t pad[4] = {};
   std::uint32_t step = 0;
 

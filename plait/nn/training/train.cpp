@@ -40,9 +40,11 @@ TrainResult Trainer::State::summary(bool interrupted) {
   const bool known = !config.route.gpu || config.route.placement().store != HaloStore::none;
   // Where hosts have replicas, steps are on samples: the graph's strategy, whose ranks are those of
   // one host, brings no rows for them.
-  const bool replicas = &placing != &world;
-  if (replicas) step_bytes_from.clear();
-  if (known || replicas) step_bytes_from.resize(static_cast<std::size_t>(world.size()));
+  const auto ranks = static_cast<std::size_t>(world.size());
+  if (&placing != &world)
+    step_bytes_from.assign(ranks, 0);
+  else if (known)
+    step_bytes_from.resize(ranks);
   result.ranks = gather_values(world, cost);
   result.bytes_between = gather_vectors(world, step_bytes_from);
   return result;
@@ -114,12 +116,12 @@ Trainer::Trainer(World& world, const Dataset& dataset, const Partition& partitio
   TrainConfig config = given;
   config.model = model_for(given.model, dataset);
   if (config.sampled) check_sampled(dataset, config);
-  if (!config.record) config.record = !config.sampled || graph_ranks(world, config).size() > 1;
+  World& placing = graph_ranks(world, config);
+  if (!config.record) config.record = !config.sampled || placing.size() > 1;
   config.normalize = resolved(given.normalize, dataset.features);
   torch_device(config.route.gpu);  // before any backward pass, also of rehearsals
   set_precision(config.precision);
   if (config.route.gpu) at::globalContext().setAllowTF32CuBLAS(config.precision == Precision::tf32);
-  World& placing = graph_ranks(world, config);
   on_all_hosts(world, placing, [&] { require_fits(placing, dataset, partition, config); });
   state_ = std::make_unique<State>(world, dataset, partition, config);
 }

@@ -52,7 +52,7 @@ struct Trainer::State {
   const std::atomic<bool>* asked_to_stop = nullptr;  // of run()
   std::optional<Recorder> recorder;
   torch::Tensor step_loss, found;  // loss and evidence of the recorded work
-  // Of steps on samples: where batches move in, and the step on them; made by record_samples().
+  // record_samples() makes the room that batches move into, and the recording of the step on it.
   std::optional<SampleRoom> room;
   std::optional<Recorder> room_recorder;
   std::int64_t replayed_steps = 0;
