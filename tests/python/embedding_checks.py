@@ -561,6 +561,18 @@ def different_tables_are_refused():
             EmbeddingBag(10 + plait.rank(), 4, split="rows")
 
 
+def replaced_weights_of_other_shapes_are_refused():
+    layer = EmbeddingBag(50, 4, mode="sum", split="columns")
+    rows, columns = layer.weight.shape
+    ids, offsets = torch.tensor([1, 49]), torch.tensor([0, 1])
+    for shape in ((2, columns), (rows, columns + 1), (rows * columns,)):
+        layer.weight = torch.nn.Parameter(torch.ones(shape))
+        with pytest.raises(ValueError, match="has shape"):
+            layer(ids, offsets)
+    layer.weight = torch.nn.Parameter(torch.ones(rows, columns))
+    close(layer(ids, offsets), torch.ones(2, 4))
+
+
 CHECKS = [many_tables_are_as_pytorch, narrow_tables_are_as_pytorchs_of_rounded_weights,
           narrow_rows_are_changed_in_float32, narrow_layers_are_saved_and_loaded,
           gradients_that_not_all_ranks_want_are_one_error, wrong_arguments_of_one_rank_are_refused_on_all,
@@ -571,7 +583,7 @@ CHECKS = [many_tables_are_as_pytorch, narrow_tables_are_as_pytorchs_of_rounded_w
           layers_are_saved_and_loaded, weights_of_ids_need_tables_of_autograd,
           tables_without_ids_have_empty_gradients,
           ids_that_are_changed_before_backward_are_one_error, wrong_bags_are_one_error_on_every_rank, wrong_arguments_are_refused,
-          different_tables_are_refused]
+          different_tables_are_refused, replaced_weights_of_other_shapes_are_refused]
 
 if __name__ == "__main__":
     torch.set_default_device(DEVICE)

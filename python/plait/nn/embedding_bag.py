@@ -274,7 +274,10 @@ class _Tables:
         """Returns the sums, (samples, tables, width); `flat`: of one table, (samples, width)."""
         mode, _, with_end = self._settings
         try:
-            for piece in pieces:
+            for piece, (rows, _, columns) in zip(pieces, self._pieces, strict=True):
+                if piece.shape != (rows, columns):
+                    raise ValueError(f"a weight has shape {tuple(piece.shape)}, but this rank's piece is ({rows}, "
+                                     f"{columns})")
                 if piece.device != self.device:
                     raise ValueError(f"the weights are on {piece.device}, but the tables were made on "
                                      f"{self.device}; make them there, by device=...")
