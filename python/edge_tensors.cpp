@@ -56,6 +56,7 @@ void check_weight(const at::Tensor& weight, std::int64_t edges) {
   require<UsageError>(!(weight.requires_grad() && c10::GradMode::is_enabled()),
                       "gradients for edge_weight are not supported yet; pass "
                       "edge_weight.detach()");
+  if (weight.is_cuda() && at::isfinite(weight).all().item<bool>()) return;
   const at::Tensor contiguous = weight.cpu().contiguous();
   const auto values = values_of<float>(contiguous);
   const std::size_t bad =

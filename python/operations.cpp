@@ -147,12 +147,6 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
   });
 }
 
-// Returns the number of edges of each row, whatever they weigh, as float32, where the graph is.
-Tensor edge_counts(const Graph& graph) {
-  std::vector<float> counts = graph->edge_counts();
-  return torch::from_blob(counts.data(), {graph->own()}).clone().to(graph->device());
-}
-
 c10::Dict<std::string, Tensor> read(const std::string& path) {
   check_path(path);
   return with_python_errors([&] {
@@ -259,7 +253,7 @@ void register_graph_class() {
           .def("num_nodes", [](const Graph& g) { return g->own(); })
           .def("num_edges", [](const Graph& g) { return static_cast<std::int64_t>(g->edges()); })
           .def("degree", [](const Graph& g) { return g->degree(); })
-          .def("edge_counts", &edge_counts);
+          .def("edge_counts", [](const Graph& g) { return g->edge_counts(); });
 }
 
 TORCH_LIBRARY(plait, m) {

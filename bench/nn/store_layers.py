@@ -2,10 +2,11 @@
 figure 11).
 
     store_layers.py GRAPH.plait [--models SAGE GCN GAT] [--fanout 30 30 30] [--hidden 64] [--batch 512]
-                    [--epochs 3] [--steps N] [--device cpu|cuda] [--threads N] [--json FILE]
+                    [--epochs 3] [--steps N] [--untrimmed] [--device cpu|cuda] [--threads N] [--json FILE]
 
-GRAPH has features and labels; without a split a quarter of its vertices train. plait.store maps the file, and
-plait.loader draws neighbours and gathers features, on one process. Each batch is sampled and gathered once; then both
+GRAPH has features and labels; without a split a quarter of its vertices train. plait.store maps the file, or keeps
+features on the GPU, and plait.loader draws neighbours and gathers features, on one process. A layer gets the part of a
+batch that it needs, or with --untrimmed all of it. Each batch is sampled and gathered once; then both
 kinds of layers take a step on it, in turns. The losses of the first steps must agree to 1e-3. The first epoch warms up;
 --steps ends an epoch early. Prints the median ms of the parts of an epoch, its spread, and the ratio of epochs; FILE
 (build/bench/store-layers.json) receives the times as JSON.
@@ -100,7 +101,7 @@ def examples_of(features):
     names = {attr.attr_name for attr in features.get_all_tensor_attrs()}
     chosen = features[None, "train_mask", None] if "train_mask" in names else torch.arange(y.numel()) % 4 == 0
     chosen = chosen if chosen.dim() == 1 else chosen[:, 0]
-    return (chosen & (y >= 0)).nonzero().view(-1)
+    return (chosen.to(y.device) & (y >= 0)).nonzero().view(-1).cpu()
 
 
 def compare(name, stores, o, device):
@@ -111,7 +112,7 @@ def compare(name, stores, o, device):
     loader = NeighborLoader(stores, o.fanout, input_nodes=examples_of(features), batch_size=o.batch,
                             filter_per_worker=False, **({"device": device} if device.type == "cuda" else {}))
     width = features[None, "x", torch.tensor([0])].size(1)
-    runs = make_runs(name, [width, *[o.hidden] * (len(o.fanout) - 1), classes], device)
+    runs = make_runs(name if o.untrimmed else f"{name}, trimmed", [width, *[o.hidden] * (len(o.fanout) - 1), classes], device)
     _, losses = epoch(loader, runs, device, o.steps)
     check(name, losses)
     times = [epoch(loader, runs, device, o.steps)[0] for _ in range(o.epochs)]
@@ -124,7 +125,7 @@ def report(name, times, o, kept):
 
     whole = {way: [sum(each) for each in zip(times["sampling"], times["gathering"], times[way])] for way in WAYS}
     theirs, ours = (statistics.median(ms) for ms in whole.values())
-    case = {"graph": pathlib.Path(o.graph).stem, "model": name, "device": o.device}
+    case = {"graph": pathlib.Path(o.graph).stem, "model": name, "device": o.device, "trimmed": not o.untrimmed}
     for part in PARTS:
         print(f"{name:5} {part + (' layers' if part in WAYS else ''):26} {text(times[part])}")
         kept.add("store-layers", case | {"part": part}, **results.spread(times[part]))
@@ -140,6 +141,7 @@ def main():
     for name, default in (("hidden", 64), ("batch", 512), ("epochs", 3)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--steps", type=int, help="steps of an epoch at the most")
+    parser.add_argument("--untrimmed", action="store_true", help="layers get whole batches")
     parser.add_argument("--fanout", type=int, nargs="+", default=[30, 30, 30])
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--models", nargs="+", choices=["SAGE", "GCN", "GAT"], default=["SAGE", "GCN", "GAT"])
@@ -150,7 +152,7 @@ def main():
     device = plait.device() if o.device == "cuda" else torch.device("cpu")
     if device.type == "cuda":
         torch.cuda.set_device(device)
-    stores = plait.store.load(o.graph)
+    stores = plait.store.load(o.graph, device if device.type == "cuda" else None)
     kept = results.Results(o.json or results.FOLDER / "store-layers.json")
     for name in o.models:
         report(name, compare(name, stores, o, device), o, kept)

@@ -1,5 +1,6 @@
 """Converts edges to the C++ graph, once for as long as the edges' tensors live unchanged."""
 
+import contextlib
 import dataclasses
 import functools
 import threading
@@ -7,6 +8,7 @@ import threading
 import torch
 from torch.utils.weak import TensorWeakRef, WeakTensorKeyDictionary
 
+from plait._batch_graph import Uses, batch_graph, on_their_gpu
 from plait._dropout import draw
 from plait._library import ops
 from plait.world import require_equal, world_size
@@ -37,11 +39,21 @@ class Adjacency:
     torch.compile does not compile calls that use this class: it cannot see into the C++ graph.
     """
 
-    def __init__(self, handle, owners=None, with_rows=None):
-        """`with_rows`: returns a handle whose strategy brings rows to edges, if that of `handle` does not."""
+    def __init__(self, handle, owners=None, with_rows=None, uses=None):
+        """`with_rows`: returns a handle whose strategy brings rows to edges, if that of `handle` does not.
+        `uses`: of a handle that is to be replaced after many."""
         self._handle = handle
         self._owners = owners  # None: all nodes are here
         self._with_rows = with_rows
+        self._uses = uses
+
+    def use(self, make):
+        """Counts one more use of the edges. make(): returns the handle for lasting edges."""
+        if self._uses is None or not self._uses.are_many():
+            return
+        with contextlib.suppress(RuntimeError):  # it does not fit beside this one, which stays
+            self._handle = make()
+            self.__dict__.pop("_handle_with_rows", None)
 
     @torch.compiler.disable
     def aggregate(self, x, op):
@@ -158,8 +170,9 @@ _lock = threading.RLock()
 
 
 @torch.compiler.disable
-def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None, layout=None, device=CPU):
-    """Returns the Adjacency of the edges for tensors on the given device, wherever the edges are.
+def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None, layout=None, device=CPU, lasting=False):
+    """Returns the Adjacency of the edges for tensors on the given device, wherever the edges are. `lasting`: the
+    edges are no batch's (plait._batch_graph).
     With `loop_weight`, every node first gets one loop: its own last loop if it has any, else one
     of that weight. Raises ValueError for edges that are not valid.
 
@@ -171,13 +184,27 @@ def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None, layout=None,
         raise ValueError(NEEDS_GRAPH)
 
     given = num_nodes, loop_weight, layout, device
-    return kept(edge_index, edge_weight, given, lambda: _make(edge_index, edge_weight, *given))
+    if layout is not None or lasting or not on_their_gpu(edge_index, edge_weight, num_nodes, device):
+        return kept(edge_index, edge_weight, given, lambda: _make(edge_index, edge_weight, *given))
+
+    def make():
+        return Adjacency(batch_graph(edge_index, edge_weight, num_nodes, loop_weight), uses=Uses())
+
+    made = kept(edge_index, edge_weight, (*given, "batch"), make)
+    with _lock:
+        made.use(lambda: _on_one_rank(edge_index, edge_weight, num_nodes, loop_weight, device))
+    return made
+
+
+def _on_one_rank(edge_index, edge_weight, num_nodes, loop_weight, device):
+    loops = (False, 1.0) if loop_weight is None else (True, loop_weight)
+    return ops.graph_from_edges(edge_index, num_nodes, edge_weight, *loops, None, device)
 
 
 def _make(edge_index, edge_weight, num_nodes, loop_weight, layout, device):
     loops = (False, 1.0) if loop_weight is None else (True, loop_weight)
     if layout is None:
-        return Adjacency(ops.graph_from_edges(edge_index, num_nodes, edge_weight, *loops, None, device))
+        return Adjacency(_on_one_rank(edge_index, edge_weight, num_nodes, loop_weight, device))
     require_equal_graphs(edge_index, edge_weight, num_nodes, layout.partition, device=device.type,
                          **{"the strategy": layout.strategy, "the weight of self-loops": loop_weight})
     owners = owners_of(edge_index, num_nodes, layout.partition, edge_weight)

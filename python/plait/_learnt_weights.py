@@ -6,6 +6,7 @@ The C++ graph holds its weights, so it is made at every call.
 import torch
 
 from plait._adjacency import inverse_root
+from plait._batch_graph import batch_graph, on_their_gpu, one_loop_each
 from plait._library import ops
 
 _EDGES_AT_ONCE = 2**16
@@ -19,7 +20,7 @@ class LearntAdjacency:
         self._num_nodes = num_nodes
         self._index, self._weight = edge_index.to(edge_weight.device, torch.long), edge_weight
         if loop_weight is not None:
-            self._give_one_loop_each(loop_weight)
+            self._index, self._weight = one_loop_each(self._index, self._weight, num_nodes, loop_weight)
 
     @torch.compiler.disable
     def aggregate(self, x, op):
@@ -34,26 +35,15 @@ class LearntAdjacency:
         scale = inverse_root(degree)
         self._weight = scale[source] * self._weight * scale[target]
 
-    def _give_one_loop_each(self, weight):
-        """Gives each node one loop: its own last loop if it has any, else one of `weight`."""
-        source, target = self._index
-        nodes = torch.arange(self._num_nodes, device=source.device)
-        (loops,) = (source == target).nonzero(as_tuple=True)
-        last = torch.full_like(nodes, -1).scatter_reduce(0, source[loops], loops, "amax")
-        own = last >= 0
-        of_loops = self._weight.new_full((self._num_nodes,), weight)
-        of_loops = of_loops.masked_scatter(own, self._weight[last[own]])
-        others = source != target
-        self._index = torch.cat([self._index[:, others], nodes.expand(2, -1)], 1)
-        self._weight = torch.cat([self._weight[others], of_loops])
-
 
 class _WeightedSum(torch.autograd.Function):
     """Computes y[i] = the sum of weight[e] x[j] over the edges e from j to i."""
 
     @staticmethod
     def forward(context, x, weight, index):
-        context.graph = ops.graph_from_edges(index, x.size(0), weight, device=x.device)
+        context.graph = (batch_graph(index, weight, x.size(0))
+                         if on_their_gpu(index, weight, x.size(0), x.device) else
+                         ops.graph_from_edges(index, x.size(0), weight, device=x.device))
         context.save_for_backward(x, index)
         return ops.aggregate(x, context.graph, True)
 

@@ -48,9 +48,10 @@ def files(tmp_path_factory):
 
 @pytest.mark.parametrize("name", [f"{kind}{ending}" for kind in ("dense", "weighted", "splits", "sparse")
                                   for ending in (".plait", "-renumbered.plait", ".npz")])
-def test_the_file_as_plait_graph_loads_it(files, name):
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_the_file_as_plait_graph_loads_it(files, name, device):
     graph = plait.Graph.load(files / name)
-    features, edges = load(files / name)
+    features, edges = load(files / name, device)
     for field in plait.Graph._FIELDS:
         wanted, found = getattr(graph, field), features.get_tensor_size(None, field)
         assert (wanted is None) == (found is None), field
@@ -69,6 +70,20 @@ def test_the_file_as_plait_graph_loads_it(files, name):
     assert torch.equal(row, graph.edge_index[0]) and torch.equal(colptr.diff(), graph.edge_index[1].bincount(
         minlength=NODES))
     assert edges.num_nodes() == NODES and features.num_rows(None) in (None, NODES)
+
+
+def test_features_on_a_device_are_copied_some_at_a_time(files, monkeypatch):
+    monkeypatch.setattr(plait.store.features, "_ROWS_AT_ONCE", 7)
+    features, _ = load(files / "dense-renumbered.plait", "cpu")
+    assert torch.equal(features[None, "x", None], plait.Graph.load(files / "dense.plait").x)
+    features[None, "x", torch.tensor([1])] = torch.ones(1, 33)  # memory, which can be written
+    assert features[None, "x", 1].eq(1).all()
+
+
+@pytest.mark.parametrize("device", ["meta", "cuda:99", 3.5])
+def test_devices_that_cannot_hold_features(files, device):
+    with pytest.raises(ValueError, match="device is"):
+        load(files / "dense.plait", device)
 
 
 def test_many_rows_of_all_threads(files):

@@ -90,6 +90,14 @@ GraphHandle::GraphHandle(c10::intrusive_ptr<GraphHandle> placed, std::unique_ptr
   placed_ = std::move(placed);
 }
 
+GraphHandle::GraphHandle(World& world, std::unique_ptr<Aggregator> edges, const c10::Stream& stream,
+                         torch::Tensor counts)
+    : GraphHandle(world, std::move(edges), static_cast<std::uint64_t>(counts.numel())) {
+  device_ = stream.device();
+  stream_ = stream;
+  counts_ = std::move(counts);
+}
+
 GraphHandle::~GraphHandle() {
   try {
     const OnGpuOf gpu(device_);
@@ -113,7 +121,17 @@ GraphHandle::Use::Use(GraphHandle& graph, std::uint64_t width)
   aggregator_.reserve(width);
 }
 
-torch::Tensor GraphHandle::degree() const {
+torch::Tensor GraphHandle::edge_counts() const {
+  if (counts_.defined()) return counts_.clone();
+  const std::vector<float> counts = aggregator_->edge_counts();
+  return torch::tensor(counts).to(device_);
+}
+
+torch::Tensor GraphHandle::degree() {
+  if (counts_.defined()) {  // then the edges are on the GPU, and are summed there
+    const torch::Tensor ones = torch::ones({inputs(), 1}, counts_.options());
+    return run(*this, {&Aggregator::forward, own()}, ones, {}, {}, true).view(-1);
+  }
   const auto degree = aggregator_->degree();
   return torch::from_blob(const_cast<float*>(degree.data()), {own()}).clone().to(device_);
 }
@@ -226,7 +244,7 @@ const torch::Tensor& GraphHandle::gcn_normalization() {
 
 const torch::Tensor& GraphHandle::inverse_degree() {
   if (!inverse_degree_.defined()) {
-    const torch::Tensor counts = torch::tensor(edge_counts()).to(device_);
+    const torch::Tensor counts = edge_counts();
     inverse_degree_ = torch::where(counts > 0, counts.reciprocal(), 0.0);
   }
   return inverse_degree_;

@@ -50,6 +50,10 @@ class GraphHandle : public torch::CustomClassHolder {
   // stream. `rows`: where rows of its inputs come from, if not all are this rank's.
   GraphHandle(c10::intrusive_ptr<GraphHandle> placed, std::unique_ptr<Aggregator> sample,
               std::uint64_t vertices, SampleScales scales, std::optional<RowSharing> rows = {});
+  // Makes a handle of edges between this process's rows, by make_gpu_sample_aggregator(), whose
+  // streams are both `stream`. `counts`: the number of each row's edges, float32, on that GPU.
+  GraphHandle(World& world, std::unique_ptr<Aggregator> edges, const c10::Stream& stream,
+              torch::Tensor counts);
   ~GraphHandle() override;
 
   World& world() const { return *world_; }
@@ -62,7 +66,7 @@ class GraphHandle : public torch::CustomClassHolder {
   // Aggregator::reserve(), and UsageError on all ranks where widths differ: on the CPU always, on
   // GPUs at the first operation of a width.
   Use aggregator(std::uint64_t width);
-  // Numbers of own rows, and of their edges; edge_counts() is on the host, one per own row.
+  // Numbers of own rows, and of their edges.
   std::int64_t own() const { return static_cast<std::int64_t>(aggregator_->own()); }
   // Returns the number of rows that operations take (Aggregator::inputs).
   std::int64_t inputs() const { return static_cast<std::int64_t>(aggregator_->inputs()); }
@@ -73,7 +77,8 @@ class GraphHandle : public torch::CustomClassHolder {
   // Returns where the rows come from that share_rows() takes for inputs; null: all are this rank's.
   const RowSharing* shared_rows() const { return shared_rows_ ? &*shared_rows_ : nullptr; }
   EdgeOffset edges() const { return aggregator_->edges(); }
-  std::vector<float> edge_counts() const { return aggregator_->edge_counts(); }
+  // Returns the number of each own row's edges, whatever they weigh: own() floats on device().
+  torch::Tensor edge_counts() const;
   // Returns the number of vertices of all ranks.
   std::uint64_t vertices() const { return vertices_; }
   // Tells whether results must not depend on the number of ranks (Route::exact).
@@ -81,7 +86,7 @@ class GraphHandle : public torch::CustomClassHolder {
   // Returns where x and y are: the CPU, or the GPU on which the graph was placed.
   torch::Device device() const { return device_; }
   // Returns the sum of the weights of each own row's edges: own() floats on device().
-  torch::Tensor degree() const;
+  torch::Tensor degree();
   // Returns 1 / sqrt(degree), 0 where that is not positive: both sides of GCN's normalisation.
   // inputs() floats on device(), made once. The degree of a sample is by the edges of the graph.
   const torch::Tensor& gcn_normalization();
@@ -145,6 +150,7 @@ class GraphHandle : public torch::CustomClassHolder {
   std::uint64_t vertices_;
   bool exact_ = false;
   std::set<std::uint64_t> agreed_widths_;  // on a GPU; on the CPU each operation compares its own
+  torch::Tensor counts_;                   // as edge_counts(), if they were given
   torch::Tensor normalization_, inverse_degree_;
   std::optional<SampleScales> scales_;
   std::optional<RowSharing> shared_rows_;

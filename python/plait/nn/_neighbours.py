@@ -178,7 +178,7 @@ def neighbours(conv, x, edge_index, edge_weight=None, size=None, loop_weights=No
     if is_learnt(weight):
         made = LearntAdjacency(index, weight, nodes, loop_weight)
     else:
-        made = adjacency(index, weight, nodes, loop_weight, layout, x[0].device)
+        made = adjacency(index, weight, nodes, loop_weight, layout, x[0].device, isinstance(edge_index, Graph))
     weighted = conv._uses_weights and weight is not None
     return Neighbours(made, sources, targets, weighted, weight.dtype if weighted else x[0].dtype)
 

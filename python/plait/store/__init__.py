@@ -20,6 +20,7 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError("plait.store needs PyTorch Geometric; pip install torch-geometric",
                               name=error.name) from None
 
+from plait._devices import checked_device
 from plait.store._file import GraphFile
 from plait.store.edges import GraphStore
 from plait.store.features import FeatureStore
@@ -27,8 +28,13 @@ from plait.store.features import FeatureStore
 __all__ = ["FeatureStore", "GraphStore", "load"]
 
 
-def load(path):
+def load(path, device=None):
     """Returns the FeatureStore and the GraphStore of a graph file, of any format of docs/formats.md.
+
+    Args:
+        path: the file.
+        device: "cuda", "cuda:N" or "cpu", where all features, labels and masks are then copied, so that batches are
+            gathered there: for features that fit into the memory of a GPU. None: as below.
 
     Features of a .plait file stay in the file; files of other formats are read into memory. Nodes of a file that
     `plait reorder` wrote have the ids from before: its edges are sorted by them in memory, its features stay.
@@ -48,4 +54,4 @@ def load(path):
     graphs, and RuntimeError if the file cannot be read or does not fit in memory.
     """
     file = GraphFile(path)
-    return FeatureStore(file), GraphStore(file)
+    return FeatureStore(file, None if device is None else checked_device(device)), GraphStore(file)

@@ -8,6 +8,8 @@ from plait.store._index import checked_index, shape_of
 # The group of edges of a graph without types; that of its nodes is None.
 EDGES = (None, None)
 
+_ROWS_AT_ONCE = 2**18
+
 
 class FeatureStore(torch_geometric.data.FeatureStore):
     """Tensors by group and name, as torch_geometric.data.FeatureStore: `store[group, name, index]`.
@@ -17,6 +19,7 @@ class FeatureStore(torch_geometric.data.FeatureStore):
 
     Args:
         file: what plait.store.load gives. None: the store is empty.
+        device: where tensors of the file are, with all features. None: the CPU, and features stay in the file.
 
     `put_tensor` with index None keeps the tensor itself, not a copy; with another index it writes these rows of
     a tensor that is there. Features of a file cannot be written; `remove_tensor` takes them out of the store, so
@@ -29,16 +32,17 @@ class FeatureStore(torch_geometric.data.FeatureStore):
     which it names, and for tensors of another shape than asked for.
     """
 
-    def __init__(self, file=None):
+    def __init__(self, file=None, device=None):
         super().__init__()
         self._columns = {}
         if file is None:
             return
         if file.width > 0:
-            self._columns[None, "x"] = _FileColumn("'x'", file)
+            x = _FileColumn("'x'", file)
+            self._columns[None, "x"] = x if device is None else _TensorColumn(x.name, x.copy_to(device))
         for group, tensors in ((None, file.of_nodes), (EDGES, file.of_edges)):
             for name, tensor in tensors.items():
-                self._keep(tensor, self._tensor_attr_cls(group, name, None))
+                self._keep(tensor.to(device), self._tensor_attr_cls(group, name, None))
 
     def num_rows(self, group):
         """Returns the number of rows of a group's tensors; None if it has no tensors."""
@@ -142,6 +146,13 @@ class _FileColumn:
 
     def whole(self):
         return self.gather(torch.arange(self.shape[0]))
+
+    def copy_to(self, device):
+        """Returns all rows on a device. Some rows at a time, so that the host holds few of them."""
+        copy = torch.empty(self.shape, device=device)
+        for ids in torch.arange(self.shape[0]).split(_ROWS_AT_ONCE):
+            copy[ids[0]:ids[-1] + 1] = self.gather(ids)
+        return copy
 
     def gather(self, ids):
         return self._file.gather(ids)
