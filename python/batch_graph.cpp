@@ -43,8 +43,7 @@ BatchArrays by_target(const EdgeTensors& edges) {
     sources = sources.index_select(0, order);
     if (weights.defined()) weights = weights.index_select(0, order);
   }
-  return {torch::_convert_indices_from_coo_to_csr(targets.contiguous(), edges.vertices),
-          sources.to(torch::kInt32).contiguous(),
+  return {offsets_of(targets, edges.vertices), sources.to(torch::kInt32).contiguous(),
           weights.defined() ? weights.contiguous() : Tensor(),
           torch::arange(edges.vertices, torch::dtype(torch::kInt64).device(edges.index.device()))};
 }

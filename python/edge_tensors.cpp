@@ -129,6 +129,12 @@ EdgeList<V> fill(const at::Tensor& ids, const EdgeTensors& tensors) {
 
 void check_edges(const EdgeTensors& edges) { checked_index(edges); }
 
+// A search for each row: PyTorch's own conversion has one thread write all rows behind the last
+// edge, which most rows of a trimmed batch are.
+at::Tensor offsets_of(const at::Tensor& sorted, std::int64_t rows) {
+  return at::searchsorted(sorted.contiguous(), at::arange(rows + 1, sorted.options()));
+}
+
 AnyEdgeList edge_list_of(const EdgeTensors& edges) {
   const at::Tensor ids = checked_index(edges);
   if (static_cast<std::uint64_t>(edges.vertices) <= kMaxVertices32)

@@ -24,4 +24,8 @@ void check_edges(const EdgeTensors& edges);
 // Checks the edges first, as check_edges().
 AnyEdgeList edge_list_of(const EdgeTensors& edges);
 
+// Returns where each of `rows` rows begins among edges, and the end, rows + 1 int64 numbers, from
+// the edges' rows in ascending order (int32 or int64).
+at::Tensor offsets_of(const at::Tensor& sorted, std::int64_t rows);
+
 }  // namespace plait

@@ -13,6 +13,7 @@
 #include "plait/kernels/edge_term.h"
 #include "plait/kernels/edge_values.h"
 #include "plait/nn/operations/torch_device.h"
+#include "python/edge_tensors.h"
 #include "python/operations.h"
 
 namespace plait {
@@ -34,7 +35,7 @@ class EdgeLists : public torch::CustomClassHolder {
     if (ends.is_cuda()) {
       Tensor sorted, order;
       std::tie(sorted, order) = ends.sort(/*stable=*/true, /*dim=*/0, /*descending=*/false);
-      begin_ = torch::_convert_indices_from_coo_to_csr(sorted, rows);
+      begin_ = offsets_of(sorted, rows);
       place_ = order.to(torch::kInt32);
       columns_ = others.index_select(0, order).to(torch::kInt32);
       const OnGpuOf gpu(ends.device());

@@ -14,6 +14,7 @@ from plait.loader._non_edges import NonEdgeSampling, pairs_without_edges
 from plait.loader._own_arguments import accepts
 from plait.loader._plain_edges import with_plain_edges
 from plait.loader.sampler import NeighborSampler
+from plait.store.features import FeatureStore
 
 _OF_SAMPLER = ("data", "num_neighbors", "subgraph_type", "replace", "disjoint", "temporal_strategy",
                "time_attr", "weight_attr", "is_sorted", "directed")
@@ -52,7 +53,8 @@ class _Sampled:
         own = copy.copy(self)
         own.data = _outline(self.data, self._sampler())
         own.transform = self._move
-        if not isinstance(self.data, (Data, HeteroData)):  # stores look rows up on the CPU
+        if not isinstance(self.data, (Data, HeteroData)) and not isinstance(self.data[0], FeatureStore):
+            # Other stores than Plait's look rows up on the CPU.
             nodes = out.node
             out.node = {kind: ids.cpu() for kind, ids in nodes.items()} if isinstance(nodes, dict) else nodes.cpu()
         return super(_Sampled, own).filter_fn(out)

@@ -89,11 +89,22 @@ class FeatureStore(torch_geometric.data.FeatureStore):
         self._columns[key] = _TensorColumn(name, tensor)
 
     def _get_tensor(self, attr):
-        column = self._column(attr)
-        ids = checked_index(column.name, attr.index, column.shape[0])
-        if isinstance(ids, int):
-            return column.gather(torch.tensor([ids]))[0]
-        return column.whole() if ids is None else column.gather(ids)
+        return self._multi_get_tensor([attr])[0]
+
+    def _multi_get_tensor(self, attrs):
+        # Ids that tensors share, as those of a batch, are checked once, and copied once to each device.
+        checked, there, found = {}, {}, []
+        for attr in attrs:
+            column = self._column(attr)
+            key = id(attr.index), column.shape[0]
+            if key not in checked:
+                checked[key] = checked_index(column.name, attr.index, column.shape[0])
+            ids = checked[key]
+            if isinstance(ids, torch.Tensor):
+                place = *key, column.device
+                ids = there[place] = there.get(place, ids).to(column.device)
+            found.append(column.rows(ids))
+        return found
 
     def _remove_tensor(self, attr):
         return self._columns.pop((attr.group_name, attr.attr_name), None) is not None
@@ -112,20 +123,30 @@ class FeatureStore(torch_geometric.data.FeatureStore):
         return column
 
 
-class _TensorColumn:
+class _Column:
+    """A tensor of the store, with its name for messages, its shape, and the device where its rows are."""
+
+    def rows(self, ids):
+        """Returns the rows of ids that checked_index() gave, which are on the column's device."""
+        if isinstance(ids, int):
+            return self.gather(torch.tensor([ids], device=self.device))[0]
+        return self.whole() if ids is None else self.gather(ids)
+
+
+class _TensorColumn(_Column):
     """A tensor in memory."""
 
     is_in_file = False
 
     def __init__(self, name, tensor):
         self.name, self._tensor = name, tensor
-        self.shape = tuple(tensor.shape)
+        self.shape, self.device = tuple(tensor.shape), tensor.device
 
     def whole(self):
         return self._tensor
 
     def gather(self, ids):
-        return self._tensor.index_select(0, ids.to(self._tensor.device))
+        return self._tensor.index_select(0, ids)
 
     def write(self, index, rows):
         ids, rows = checked_index(self.name, index, self.shape[0]), torch.as_tensor(rows)
@@ -135,10 +156,10 @@ class _TensorColumn:
         self._tensor[slice(None) if ids is None else ids] = rows.to(self._tensor)
 
 
-class _FileColumn:
+class _FileColumn(_Column):
     """The features of a graph file."""
 
-    is_in_file = True
+    is_in_file, device = True, torch.device("cpu")
 
     def __init__(self, name, file):
         self.name, self._file = name, file
