@@ -65,7 +65,7 @@ void run(const Options& o, const Session& session) {
   const ThreadCount threads(o.threads > 0 ? o.threads : thread_count());
   if (session.gpus > 0) {
     use_gpu(0);
-    settle_phases_by(wait_for_gpu);
+    if (profiling()) settle_phases_by(wait_for_gpu);
   }
   const Dataset before = read_graph(o.in, session);
   const Stopwatch watch;

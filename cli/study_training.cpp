@@ -111,8 +111,10 @@ double ms_of(const Profile& profile, std::string_view name) {
   return ms;
 }
 
-Profile profile_of_epoch(Trainer& trainer) {
+// Phases on GPUs have the time of their own work: they wait for it, and for earlier work.
+Profile profile_of_epoch(Trainer& trainer, bool gpu) {
   start_profile({});
+  if (gpu) settle_phases_by(wait_for_gpu);
   try {
     one_epoch(trainer);
   } catch (...) {
@@ -144,12 +146,11 @@ StudyEpochs time_sampled_epochs(World& world, const Dataset& dataset, const Part
     for (int r = 0; r < repetitions; ++r) add(found.ahead, one_epoch(trainer));
   }
   config.sampled->prefetch = 0;
-  if (config.route.gpu) settle_phases_by(wait_for_gpu);
   Trainer trainer(world, dataset, partition, config);
   one_epoch(trainer);
   for (int r = 0; r < repetitions; ++r) {
     const double all = one_epoch(trainer);
-    const Profile profile = profile_of_epoch(trainer);
+    const Profile profile = profile_of_epoch(trainer, config.route.gpu);
     const double sampling = ms_of(profile, SampleMaker::kSampling);
     const double gathering = ms_of(profile, SampleMaker::kGathering);
     add(found.in_turn, all);

@@ -52,6 +52,7 @@ bool bench(const char* name, const AnyCsr& graph, bool symmetric, const Options&
   Reordering there;
   for (std::uint64_t run = 0; run <= o.runs; ++run) {
     start_profile({});
+    settle_phases_by(wait_for_gpu);
     there =
         find_order(ReorderMethod::communities,
                    {.graph = graph, .symmetric = symmetric, .on_gpu = gpu_order_by_communities});
@@ -84,7 +85,6 @@ bool bench(const char* name, const AnyCsr& graph, bool symmetric, const Options&
 
 int run(const Options& o) {
   use_gpu(0);
-  settle_phases_by(wait_for_gpu);
   fmt::print("{}\n", current_gpu_name());
   DcsbmOptions model = dcsbm_preset("products");
   const double scale = static_cast<double>(o.edges) / static_cast<double>(model.edges);

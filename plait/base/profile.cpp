@@ -97,7 +97,8 @@ Profile end_profile() {
 bool profiling() { return active != nullptr; }
 
 void settle_phases_by(void (*wait)()) {
-  if (active != nullptr) active->wait = wait;
+  require<UsageError>(active != nullptr, "there is no profile whose phases could wait");
+  active->wait = wait;
 }
 
 void count_moved(std::uint64_t bytes) {

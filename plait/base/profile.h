@@ -56,9 +56,11 @@ Profile end_profile();
 // Tells whether phases of this thread are noted.
 bool profiling();
 
-// From now on `wait` is called where phases begin and end, so that asynchronous work counts for the
-// phase that has enqueued it. Errors that it throws at an end are dropped: the next operation on
-// the device reports them.
+// From now on, to the end of this thread's profile, `wait` is called where phases begin and end, so
+// that asynchronous work counts for the phase that has enqueued it. Errors that it throws at an end
+// are dropped: the next operation on the device reports them. Throws UsageError without a profile.
+// It is no option of start_profile(), as a process that forks ranks has a profile before it may ask
+// for a GPU.
 void settle_phases_by(void (*wait)());
 
 // Adds bytes that have crossed between ranks to the phase under way.

@@ -136,6 +136,20 @@ TEST(Profile, WaitsForWorkOfPhases) {
   EXPECT_THAT(names_of(end_profile()), ElementsAre("work"));
 }
 
+// A wait that nothing would call is refused, and none outlives its profile.
+TEST(Profile, OnlyAProfileWaits) {
+  EXPECT_THROW(settle_phases_by([] { ++waits; }), UsageError);
+  waits = 0;
+  start_profile({});
+  settle_phases_by([] { ++waits; });
+  end_profile();
+  start_profile({});
+  { const Timed timed("work"); }
+  end_profile();
+  EXPECT_EQ(waits, 0);
+  EXPECT_THROW(settle_phases_by([] { ++waits; }), UsageError);
+}
+
 TEST(Profile, TextComesBack) {
   Profile profile{.ns = 100};
   profile.phases = {{"a \"phase\"", -1, 2, 90, 4}, {"b", 0, 3, 20, 1u << 31}};
