@@ -9,11 +9,13 @@ features on the GPU, and plait.loader draws neighbours and gathers features, on 
 batch that it needs, or with --untrimmed all of it. Each batch is sampled and gathered once; then both
 kinds of layers take a step on it, in turns. The losses of the first steps must agree to 1e-3. The first epoch warms up;
 --steps ends an epoch early. Prints the median ms of the parts of an epoch, its spread, and the ratio of epochs; FILE
-(build/bench/store-layers.json) receives the times as JSON.
+(build/bench/store-layers.json) receives the times as JSON. Layers that run out of a GPU's memory are reported so, their
+memory is freed, and the others go on alone.
 """
 
 import argparse
 import copy
+import gc
 import itertools
 import pathlib
 import statistics
@@ -27,6 +29,7 @@ import torch_geometric.nn
 import plait
 import plait.nn
 from plait.loader import NeighborLoader
+from pyg_layers import failure
 from sampled_epoch import Model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -41,13 +44,13 @@ class Clock:
     """Adds up the ms of parts of an epoch."""
 
     def __init__(self, device):
-        self.ms, self._device = dict.fromkeys(PARTS, 0.0), device
+        self.ms, self.device = dict.fromkeys(PARTS, 0.0), device
 
     def time(self, part, work, *arguments):
         """Returns the result of `work`, for whose end on a GPU it waits."""
         begin = time.perf_counter()
         result = work(*arguments)
-        if self._device.type == "cuda":
+        if self.device.type == "cuda":
             torch.cuda.synchronize()
         self.ms[part] += (time.perf_counter() - begin) * 1e3
         return result
@@ -62,6 +65,41 @@ def step(model, optimizer, batch):
     return loss.item()
 
 
+class Runs:
+    """The ways' models and optimizers. A way that lacks memory for a step takes no further ones."""
+
+    def __init__(self, name, widths, device):
+        torch.manual_seed(1)
+        first, self._of, self.failed = None, {}, {}
+        for way, layers in WAYS.items():
+            model = Model(layers, name, widths)
+            first = first or copy.deepcopy(model.state_dict())  # weights are the same at first
+            model.load_state_dict(first)
+            model.to(device)
+            self._of[way] = model, torch.optim.Adam(model.parameters(), lr=0.01)
+
+    def steps(self, clock, batch):
+        """Takes a step of each way on the batch. Returns the losses by way."""
+        losses = {}
+        for way in list(self._of):
+            try:
+                losses[way] = clock.time(way, step, *self._of[way], batch)
+            except torch.OutOfMemoryError as error:
+                self.failed[way] = failure(error)
+            if way in self.failed:  # `error`, which holds the step's tensors, is gone
+                del self._of[way]
+                free(clock.device)
+        return losses
+
+
+def free(device):
+    """Gives memory back that no tensor has, for Plait and for other sizes. Not after each step: the next one would
+    wait for memory anew."""
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+
+
 def epoch(loader, runs, device, most):
     """Returns the ms by part of an epoch, and the losses of its steps by way."""
     clock, losses = Clock(device), {way: [] for way in WAYS}
@@ -69,8 +107,8 @@ def epoch(loader, runs, device, most):
     for indices in order.split(loader.batch_size)[:most]:
         drawn = clock.time("sampling", loader.collate_fn, indices)
         batch = clock.time("gathering", loader.filter_fn, drawn)
-        for way, run in runs.items():
-            losses[way].append(clock.time(way, step, *run, batch))
+        for way, loss in runs.steps(clock, batch).items():
+            losses[way].append(loss)
     return clock.ms, losses
 
 
@@ -80,19 +118,6 @@ def check(name, losses):
     for a, b in itertools.islice(zip(*losses.values()), 10):
         if not abs(a - b) <= 1e-3 * abs(a):
             sys.exit(f"store_layers: {name}: the losses are {a} and {b}")
-
-
-def make_runs(name, widths, device):
-    """Returns (model, optimizer) by way; weights are the same at first."""
-    torch.manual_seed(1)
-    first, runs = None, {}
-    for way, layers in WAYS.items():
-        model = Model(layers, name, widths)
-        first = first or copy.deepcopy(model.state_dict())
-        model.load_state_dict(first)
-        model.to(device)
-        runs[way] = model, torch.optim.Adam(model.parameters(), lr=0.01)
-    return runs
 
 
 def examples_of(features):
@@ -105,34 +130,38 @@ def examples_of(features):
 
 
 def compare(name, stores, o, device):
-    """Returns the ms of each part by epoch."""
+    """Returns the ms of each part by epoch, and by way why it failed, if it did."""
     features = stores[0]
     classes = int(features[None, "y", None].max()) + 1
     # Without filter_per_worker, collate_fn() draws neighbours and filter_fn() gathers.
     loader = NeighborLoader(stores, o.fanout, input_nodes=examples_of(features), batch_size=o.batch,
                             filter_per_worker=False, **({"device": device} if device.type == "cuda" else {}))
     width = features[None, "x", torch.tensor([0])].size(1)
-    runs = make_runs(name if o.untrimmed else f"{name}, trimmed", [width, *[o.hidden] * (len(o.fanout) - 1), classes], device)
+    free(device)  # of the model before
+    layers = name if o.untrimmed else f"{name}, trimmed"
+    runs = Runs(layers, [width, *[o.hidden] * (len(o.fanout) - 1), classes], device)
     _, losses = epoch(loader, runs, device, o.steps)
     check(name, losses)
     times = [epoch(loader, runs, device, o.steps)[0] for _ in range(o.epochs)]
-    return {part: [each[part] for each in times] for part in PARTS}
+    return {part: [each[part] for each in times] for part in PARTS}, runs.failed
 
 
-def report(name, times, o, kept):
-    def text(ms):
-        return f"{statistics.median(ms):.1f} ms ({min(ms):.1f} to {max(ms):.1f})"
+def report(name, times, failed, o, kept):
+    case = {"graph": pathlib.Path(o.graph).stem, "model": name, "device": o.device, "trimmed": not o.untrimmed}
+
+    def tell(part, label, ms, why):
+        text = why or f"{statistics.median(ms):.1f} ms ({min(ms):.1f} to {max(ms):.1f})"
+        print(f"{name:5} {label:26} {text}", flush=True)
+        kept.add("store-layers", case | {"part": part}, **({"failed": why} if why else results.spread(ms)))
 
     whole = {way: [sum(each) for each in zip(times["sampling"], times["gathering"], times[way])] for way in WAYS}
-    theirs, ours = (statistics.median(ms) for ms in whole.values())
-    case = {"graph": pathlib.Path(o.graph).stem, "model": name, "device": o.device, "trimmed": not o.untrimmed}
     for part in PARTS:
-        print(f"{name:5} {part + (' layers' if part in WAYS else ''):26} {text(times[part])}")
-        kept.add("store-layers", case | {"part": part}, **results.spread(times[part]))
+        tell(part, part + (" layers" if part in WAYS else ""), times[part], failed.get(part))
     for way, ms in whole.items():
-        print(f"{name:5} {'epoch by ' + way:26} {text(ms)}")
-        kept.add("store-layers", case | {"part": f"epoch by {way}"}, **results.spread(ms))
-    print(f"{name:5} Plait's layers make an epoch {theirs / ours:.2f} times as fast (paper: up to 2.43)", flush=True)
+        tell(f"epoch by {way}", f"epoch by {way}", ms, failed.get(way))
+    if not failed:
+        theirs, ours = (statistics.median(ms) for ms in whole.values())
+        print(f"{name:5} Plait's layers make an epoch {theirs / ours:.2f} times as fast (paper: up to 2.43)", flush=True)
 
 
 def main():
@@ -155,7 +184,7 @@ def main():
     stores = plait.store.load(o.graph, device if device.type == "cuda" else None)
     kept = results.Results(o.json or results.FOLDER / "store-layers.json")
     for name in o.models:
-        report(name, compare(name, stores, o, device), o, kept)
+        report(name, *compare(name, stores, o, device), o, kept)
 
 
 if __name__ == "__main__":

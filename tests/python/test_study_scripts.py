@@ -20,9 +20,23 @@ def graph(tmp_path_factory):
     return path
 
 
-def start(script, *options):
-    return subprocess.run([sys.executable, FOLDER / script, *map(str, options)], text=True, capture_output=True,
-                          timeout=300, env=environment())
+# Starts the script that the first argument names, where PyTorch Geometric's GAT lacks a GPU's memory.
+WITHOUT_MEMORY = """
+import runpy, sys
+import torch, torch_geometric.nn, plait.nn
+class Conv(torch_geometric.nn.GATConv):
+    def forward(self, *arguments):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 6.87 GiB. GPU 0 has less.\\nSee elsewhere.")
+torch_geometric.nn.GATConv = Conv
+sys.argv = sys.argv[1:]
+sys.path.insert(0, sys.argv[0].rpartition("/")[0])
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def start(script, *options, by=()):
+    return subprocess.run([sys.executable, *by, str(FOLDER / script), *map(str, options)], text=True,
+                          capture_output=True, timeout=300, env=environment())
 
 
 def lines_of(path):
@@ -41,6 +55,21 @@ def test_store_layers(graph, tmp_path):
         assert len(ms) == 6 and min(ms.values()) > 0
         for way in ("torch_geometric.nn", "plait.nn"):
             assert ms[f"epoch by {way}"] >= (ms["sampling"] + ms["gathering"] + ms[way]) * (1 - 1e-5)
+
+
+def test_store_layers_without_memory(graph, tmp_path):
+    """One way fails, and the other one and the next model are timed."""
+    done = start("store_layers.py", graph, "--models", "GAT", "GCN", "--fanout", 3, 2, "--hidden", 8, "--batch", 50,
+                 "--epochs", 1, "--json", tmp_path / "s.json", by=("-c", WITHOUT_MEMORY))
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^GAT   torch_geometric.nn layers  out of memory \(6.87 GiB\)$", done.stdout, re.MULTILINE)
+    assert "Plait's layers make" in done.stdout and "GAT   Plait's layers make" not in done.stdout
+    lines = lines_of(tmp_path / "s.json")
+    assert len(lines) == 12
+    for line in lines:
+        lacks = line["case"]["model"] == "GAT" and "torch_geometric.nn" in line["case"]["part"]
+        assert line.get("failed") == ("out of memory (6.87 GiB)" if lacks else None)
+        assert lacks != ("median_ms" in line)
 
 
 @pytest.mark.parametrize("options, counts", [(("--ranks", 2, 1), [1, 2]), ((), [1, 2])])
