@@ -131,9 +131,14 @@ class Predictions {
   Route standard_;  // of a run for which nothing is known
 };
 
+bool nothing_is_predicted(const json& result) {
+  return std::ranges::all_of(result["schemes"], [](const json& s) { return s["predicted"].empty(); });
+}
+
 void print_predictions(const json& result) {
-  fmt::print("predicted ms of y = A x\n{:<10} {:<10} {:>8} {:>12}\n", "partition", "strategy",
-             "width", "ms");
+  if (!nothing_is_predicted(result))
+    fmt::print("predicted ms of y = A x\n{:<10} {:<10} {:>8} {:>12}\n", "partition", "strategy",
+               "width", "ms");
   for (const json& s : result["schemes"])
     for (const json& p : s["predicted"])
       fmt::print("{:<10} {:<10} {:>8} {:>12.3f}\n", s["scheme"].get<std::string>(),
@@ -192,8 +197,7 @@ void run(const Options& o, const Session& session) {
     for (std::size_t s = 0; s < found.size(); ++s)
       result["schemes"][s]["predicted"] = predictions.times(found[s]);
     result["chosen"] = predictions.chosen(found);
-    const auto none = [](const json& s) { return s["predicted"].empty(); };
-    if (!session.quiet && std::ranges::all_of(result["schemes"], none))
+    if (!session.quiet && nothing_is_predicted(result))
       fmt::print(stderr,
                  "plait: warning: nothing is predicted, as the rates of {} on this machine are not "
                  "known; plait doctor --measure --ranks {} measures them\n",

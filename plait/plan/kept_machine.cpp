@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -23,9 +22,7 @@ MeasuredRate rate_of(const json& entry) {
   const MeasuredRate rate{.rate = parse_rate(entry.at("rate").get<std::string>()),
                           .row_bytes = entry.at("row_bytes").get<std::uint64_t>(),
                           .value = entry.at("value").get<double>()};
-  require(rate.value > 0 && std::isfinite(rate.value) &&
-              traits_of(rate.rate).by_row == (rate.row_bytes > 0),
-          "an entry is no measurement");
+  require(is_plausible(rate), "an entry is no measurement");
   return rate;
 }
 

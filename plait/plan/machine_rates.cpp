@@ -31,6 +31,14 @@ constexpr std::array kRates{
     RateTraits{Rate::cache, "cache", "last cache", "B", false},
     RateTraits{Rate::threads, "threads", "threads of a rank", "", false}};
 
+// The least and the largest value of a unit that is believed.
+struct Bounds {
+  std::string_view unit;
+  double least, most;
+};
+constexpr std::array kBounds{Bounds{"B/s", 1e3, 1e17}, Bounds{"s", 1e-12, 1e3},
+                             Bounds{"B", 1, 1e15}, Bounds{"", 1, 1e6}};
+
 constexpr std::array<std::uint64_t, 8> kRowBytes{32, 64, 128, 256, 512, 1024, 2048, 4096};
 
 }  // namespace
@@ -42,6 +50,13 @@ Rate parse_rate(std::string_view name) {
   const auto found = std::ranges::find(kRates, name, &RateTraits::name);
   require(found != kRates.end(), "rate '{}' is unknown", printable(std::string(name)));
   return found->rate;
+}
+
+bool is_plausible(const MeasuredRate& measured) {
+  const RateTraits& traits = traits_of(measured.rate);
+  const Bounds& bounds = *std::ranges::find(kBounds, traits.unit, &Bounds::unit);
+  return measured.value >= bounds.least && measured.value <= bounds.most &&
+         traits.by_row == (measured.row_bytes > 0);
 }
 
 std::span<const std::uint64_t> measured_row_bytes() { return kRowBytes; }

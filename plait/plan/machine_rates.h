@@ -54,6 +54,11 @@ struct MeasuredRate {
 };
 using MachineRates = std::vector<MeasuredRate>;
 
+// Tells whether some machine may have this measurement: its value lies within bounds of its unit
+// that are wider by orders of magnitude than any machine's, and it has row bytes if its rate is
+// measured by row.
+bool is_plausible(const MeasuredRate& measured);
+
 // The bytes of rows that are measured, ascending: 32 to 4,096, powers of two.
 std::span<const std::uint64_t> measured_row_bytes();
 

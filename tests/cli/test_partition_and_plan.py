@@ -1,5 +1,7 @@
 """plait partition against NumPy, and plait plan: figures before memory is taken."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -128,7 +130,9 @@ def test_predictions_of_ranks(plait, communities, tmp_path):
     result = plait.json(*run, "--quiet")
     assert predictions(result) == {} and result["machine"] is None
     assert result["chosen"] == [{"width": w, "partition": "edges", "strategy": "bulk"} for w in (8, 32)]
-    assert "plait doctor --measure --ranks 2 measures them" in plait(*run).err
+    told = plait(*run)
+    assert "plait doctor --measure --ranks 2 measures them" in told.err
+    assert "predicted ms" not in told.out  # no table without rows
     env = environment(PLAIT_MACHINES=str(tmp_path / "machines"))
     plait.ok("doctor", "--measure", "--ranks", 2, env=env)
     found = predictions(plait.json(*run, env=env))
@@ -137,6 +141,15 @@ def test_predictions_of_ranks(plait, communities, tmp_path):
     assert len(rows) == 3 * 3 * 2
     for row in rows:
         assert found[row["partition"], row["strategy"], row["width"]] == pytest.approx(row["predicted_ms"])
+    kept = next((tmp_path / "machines").iterdir())
+    rates = json.loads(kept.read_text())
+    rates["rates"][0]["value"] = 1e-300
+    for text, why in ((json.dumps(rates), "an entry is no measurement"), ("{", "it is damaged")):
+        kept.write_text(text)
+        assert predictions(plait.json(*run, "--quiet", env=env)) == {}
+        told = plait(*run, env=env)
+        assert f"warning: {kept} is not used: {why}" in told.err and "nothing is predicted" in told.err
+        assert "predicted ms" not in told.out
 
 
 def test_mistakes_of_predictions(plait, communities):

@@ -30,7 +30,7 @@ class KeptMachineTest : public testing::Test {
   const std::string folder_ =
       testing::TempDir() + "/machines-" + std::to_string(::getpid()) + "/in/folders";
   const MachineKey key_{.device = "a \"GPU\"", .ranks = 4};
-  const MachineRates rates_{{Rate::local_rows, 32, 1.0 / 3}, {Rate::copy, 0, 2.5e12}};
+  const MachineRates rates_{{Rate::local_rows, 32, 1e9 / 3}, {Rate::copy, 0, 2.5e12}};
 };
 
 TEST_F(KeptMachineTest, ReadsWhatWasKept) {
@@ -71,7 +71,10 @@ TEST_F(KeptMachineTest, TellsWhyAFileIsNotUsed) {
   EXPECT_EQ(note("\"local rows\"", "\"fast rows\""), "rate 'fast rows' is unknown");
   EXPECT_EQ(note("\"row_bytes\": 32", "\"row_bytes\": 0"), "an entry is no measurement");
   EXPECT_EQ(note("\"row_bytes\": 0", "\"row_bytes\": 8"), "an entry is no measurement");
-  EXPECT_EQ(note("2500000000000.0", "-1"), "an entry is no measurement");
+  for (const char* absurd : {"-1", "0", "-0.0", "1e300", "1e-300", "1e18", "1e-3"})
+    EXPECT_EQ(note("2500000000000.0", absurd), "an entry is no measurement") << absurd;
+  EXPECT_EQ(note("2500000000000.0", "1e400"), "it is damaged");
+  EXPECT_EQ(note("2500000000000.0", "NaN"), "it is damaged");
   EXPECT_EQ(note("2500000000000.0", "\"fast\""), "it is damaged");
   EXPECT_EQ(note("{", "["), "it is damaged");
 }
