@@ -87,3 +87,14 @@ def test_scaling(graph, tmp_path, options, counts):
 def test_scaling_tells_what_plait_tells(tmp_path):
     done = start("scaling.py", tmp_path / "missing.plait", "--plait", PROGRAM, "--json", tmp_path / "s.json")
     assert done.returncode == 1 and "missing.plait" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_scaling_refuses_another_loss(graph, tmp_path):
+    """A program that learns at another rate on two ranks, which shows from the second step on."""
+    program = tmp_path / "plait"
+    program.write_text(f'#!/bin/sh\ncase "$*" in *"--ranks 2"*) set -- "$@" --lr 0.011;; esac\nexec {PROGRAM} "$@"\n')
+    program.chmod(0o755)
+    done = start("scaling.py", graph, "--plait", program, "--fanout", "3,2", "--hidden", 8, "--models", "gcn", "--json",
+                 tmp_path / "s.json")
+    assert done.returncode == 1 and "scaling: gcn: the losses on 2 and 1 are " in done.stderr
+    assert lines_of(tmp_path / "s.json") == []
