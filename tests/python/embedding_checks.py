@@ -573,6 +573,35 @@ def replaced_weights_of_other_shapes_are_refused():
     close(layer(ids, offsets), torch.ones(2, 4))
 
 
+def missing_weights_of_one_rank_are_refused_on_all():
+    last = plait.world_size() - 1
+    bags, bag = EmbeddingBags([30, 40], 4, mode="sum"), EmbeddingBag(30, 4, mode="sum")
+    ids, offsets = torch.tensor([1, 2]), torch.tensor([0, 1])
+    bags(ids, offsets)
+    if plait.rank() == last:
+        bags.weights[0], bag.weight = None, None
+    for layer in (bags, bag):
+        with pytest.raises(ValueError, match="a weight is None; give this rank's piece"):
+            layer(ids, offsets)
+
+
+def types_of_tables_are_the_same_on_all_ranks():
+    last = plait.world_size() - 1
+    layer = EmbeddingBags([30, 40], 4, mode="sum", splits=["rows", "columns"])
+    ids, offsets = torch.tensor([1, 2]), torch.tensor([0, 1])
+    for dtype, name in ((torch.bfloat16, "bf16"), (torch.float16, "fp16")):
+        if plait.rank() == last:
+            layer.to(dtype)
+        if last > 0:
+            message = f"embedding tables are fp32 on rank 0, but {name} on rank {last}; convert them on all ranks"
+            with pytest.raises(ValueError, match=message):
+                layer(ids, offsets)
+        else:
+            assert layer(ids, offsets).dtype == dtype
+    layer.to(torch.float16)
+    layer(ids, offsets).float().sum().backward()
+
+
 CHECKS = [many_tables_are_as_pytorch, narrow_tables_are_as_pytorchs_of_rounded_weights,
           narrow_rows_are_changed_in_float32, narrow_layers_are_saved_and_loaded,
           gradients_that_not_all_ranks_want_are_one_error, wrong_arguments_of_one_rank_are_refused_on_all,
@@ -583,7 +612,8 @@ CHECKS = [many_tables_are_as_pytorch, narrow_tables_are_as_pytorchs_of_rounded_w
           layers_are_saved_and_loaded, weights_of_ids_need_tables_of_autograd,
           tables_without_ids_have_empty_gradients,
           ids_that_are_changed_before_backward_are_one_error, wrong_bags_are_one_error_on_every_rank, wrong_arguments_are_refused,
-          different_tables_are_refused, replaced_weights_of_other_shapes_are_refused]
+          different_tables_are_refused, replaced_weights_of_other_shapes_are_refused,
+          missing_weights_of_one_rank_are_refused_on_all, types_of_tables_are_the_same_on_all_ranks]
 
 if __name__ == "__main__":
     torch.set_default_device(DEVICE)

@@ -9,19 +9,23 @@ namespace plait {
 namespace {
 
 // The word that a rank brings to the barrier. From the highest bit: its bags are wrong; the step;
-// it wants gradients; it lacks pieces; the last 13 bits of the batch's number; the bytes that it
-// needs.
-constexpr unsigned kFailedBit = 63, kStepBit = 62, kWantsBit = 61, kLacksBit = 60, kNumberBit = 47;
+// it wants gradients; it lacks pieces; the type of its pieces, two bits; the last 11 bits of the
+// batch's number; the bytes that it needs.
+constexpr unsigned kFailedBit = 63, kStepBit = 62, kWantsBit = 61, kLacksBit = 60, kTypeBit = 58,
+                   kNumberBit = 47;
 constexpr std::uint64_t kBytes = (std::uint64_t{1} << kNumberBit) - 1;
-constexpr std::uint64_t kNumbers = (std::uint64_t{1} << kLacksBit) - 1 - kBytes;
+constexpr std::uint64_t kNumbers = (std::uint64_t{1} << kTypeBit) - 1 - kBytes;
 constexpr std::uint64_t kStepAndNumber = std::uint64_t{1} << kStepBit | kNumbers;
 
 std::uint64_t word_of(const EmbeddingStepOf& s) {
   return std::uint64_t{!s.failure.empty()} << kFailedBit |
          static_cast<std::uint64_t>(s.step) << kStepBit | std::uint64_t{s.wants} << kWantsBit |
-         std::uint64_t{s.lacks_pieces} << kLacksBit | (s.number << kNumberBit & kNumbers) |
+         std::uint64_t{s.lacks_pieces} << kLacksBit |
+         static_cast<std::uint64_t>(s.type) << kTypeBit | (s.number << kNumberBit & kNumbers) |
          (s.bytes & kBytes);
 }
+
+DType type_of(std::uint64_t word) { return static_cast<DType>(word >> kTypeBit & 3); }
 
 // Returns the first rank whose word has the bit, or has it not; or the number of ranks.
 std::size_t first_rank(std::span<const std::uint64_t> words, unsigned bit, bool has) {
@@ -61,6 +65,10 @@ std::uint64_t begin_embedding_step(World& world, SymmetricHeap& heap, const Embe
                         "ranks 0 and {} are not at the same step of the same batch of an embedding "
                         "table; all ranks must make the same calls in the same order",
                         rank);
+    require<UsageError>(type_of(words[rank]) == type_of(words[0]),
+                        "embedding tables are {} on rank 0, but {} on rank {}; convert them on all "
+                        "ranks or on none",
+                        to_string(type_of(words[0])), to_string(type_of(words[rank])), rank);
     most = std::max(most, words[rank] & kBytes);
   }
   require_gradients_for_all(words, mine.step);

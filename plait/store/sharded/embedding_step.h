@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "plait/base/dtype.h"
 #include "plait/store/bags.h"
 #include "plait/symmetric/heap.h"
 
@@ -20,14 +21,15 @@ struct EmbeddingStepOf {
   // Forward: a step backward will follow. Backward: gradients of the weights of ids are wanted.
   bool wants = false;
   bool lacks_pieces = false;  // backward: without them, no rank gets gradients of weights
+  DType type = DType::f32;    // forward: of the pieces; the same on all ranks
 
   bool wants_products() const { return wants && step == EmbeddingStep::backward; }
 };
 
 // Collective, at the heap's barrier. Returns the most bytes that any rank needs. Throws UsageError,
 // the same on all ranks, if the bags of one are wrong, ranks are not at the same step of the same
-// batch, a step backward will follow on some ranks only, or gradients of weights are wanted but
-// pieces are not there.
+// batch or have pieces of different types, a step backward will follow on some ranks only, or
+// gradients of weights are wanted but pieces are not there.
 std::uint64_t begin_embedding_step(World& world, SymmetricHeap& heap, const EmbeddingStepOf& mine);
 
 // Tells whether a step is under way. A step that an exception ends between two meetings leaves

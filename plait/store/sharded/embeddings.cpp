@@ -83,7 +83,11 @@ void Embeddings::publish(const GivenBags& given) {
 
 std::uint64_t Embeddings::forward(const GivenBags& bags, const TablePieces& pieces,
                                   const BagResults& out) {
-  begin({.step = EmbeddingStep::forward, .number = number_ + 1, .wants = out.backward}, bags);
+  begin({.step = EmbeddingStep::forward,
+         .number = number_ + 1,
+         .wants = out.backward,
+         .type = pieces.type},
+        bags);
   ++number_;
   heap_->barrier();
   if (rules_.norm.limits()) limit_rows(pieces);

@@ -275,6 +275,8 @@ class _Tables:
         mode, _, with_end = self._settings
         try:
             for piece, (rows, _, columns) in zip(pieces, self._pieces, strict=True):
+                if not isinstance(piece, torch.Tensor):
+                    raise ValueError(f"a weight is {piece}; give this rank's piece, ({rows}, {columns})")
                 if piece.shape != (rows, columns):
                     raise ValueError(f"a weight has shape {tuple(piece.shape)}, but this rank's piece is ({rows}, "
                                      f"{columns})")
@@ -289,6 +291,8 @@ class _Tables:
             bags = _bags(ids, offsets, weights, mode, with_end, pieces)
         except (ValueError, RuntimeError) as error:
             bags = self.faulty(error)
+        if bags.fault:
+            return self.sums(bags, [], flat)[0]  # throws, as on all ranks
         needing = pieces if bags.weights is None else [bags.weights, *pieces]
         bags.wants = torch.is_grad_enabled() and any(t.requires_grad for t in needing)
         if not bags.wants:  # saves what autograd costs, which is most of a small step

@@ -65,7 +65,11 @@ class HeapEmbeddings : public GpuEmbeddings {
   std::uint64_t forward(const GivenBags& bags, const TablePieces& pieces, const BagResults& out,
                         void* on) override {
     auto* const stream = static_cast<cudaStream_t>(on);
-    begin({.step = EmbeddingStep::forward, .number = number_ + 1, .wants = out.backward}, bags);
+    begin({.step = EmbeddingStep::forward,
+           .number = number_ + 1,
+           .wants = out.backward,
+           .type = pieces.type},
+          bags);
     ++number_;
     const DevicePieces view = show(pieces, on_16_bytes(out.sums), stream);
     publish(bags, number_, stream);
