@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 #include <span>
+#include <utility>
 
 namespace plait {
 namespace {
@@ -21,17 +22,22 @@ std::uint64_t bytes_of(double rows, std::uint64_t columns, DType type = DType::f
   return static_cast<std::uint64_t>(rows * static_cast<double>(columns * size_of(type)));
 }
 
-// Gives each of these tables, which are sorted by ids, to the rank that reads the fewest. Returns
-// whether no rank reads much more than the others; `shared` ids are read by all in equal parts.
+// Gives each of these tables, which are sorted by ids and rows, to the rank that reads the fewest,
+// or tables without ids to the one that holds the fewest rows of these. Returns whether no rank
+// reads much more than the others; `shared` ids are read by all in equal parts.
 bool give_owners(const EmbeddingQuestion& q, std::span<const std::size_t> whole, double shared,
                  std::vector<EmbeddingTable>& chosen) {
   constexpr double kMostOverMean = 1.1;
   const auto ranks = static_cast<std::size_t>(q.ranks);
   std::vector<double> load(ranks, shared / static_cast<double>(q.ranks));
+  std::vector<std::uint64_t> held(ranks);
   for (const std::size_t t : whole) {
-    const auto least = std::ranges::min_element(load);
-    chosen[t].owner = static_cast<int>(least - load.begin());
-    *least += q.tables[t].ids;
+    const EmbeddingUse& use = q.tables[t];
+    const std::ptrdiff_t least = use.ids > 0 ? std::ranges::min_element(load) - load.begin()
+                                             : std::ranges::min_element(held) - held.begin();
+    chosen[t].owner = static_cast<int>(least);
+    load[static_cast<std::size_t>(least)] += use.ids;
+    held[static_cast<std::size_t>(least)] += use.rows;
   }
   const double mean = std::accumulate(load.begin(), load.end(), 0.0) / static_cast<double>(q.ranks);
   return whole.empty() || std::ranges::max(load) <= kMostOverMean * mean;
@@ -67,7 +73,9 @@ std::vector<EmbeddingTable> choose_splits(const EmbeddingQuestion& q) {
       whole.push_back(t);
     if (split != EmbeddingSplit::table) shared += use.ids;  // as many of each rank's samples
   }
-  std::ranges::stable_sort(whole, std::greater{}, [&](std::size_t t) { return q.tables[t].ids; });
+  std::ranges::stable_sort(whole, std::greater{}, [&](std::size_t t) {
+    return std::pair(q.tables[t].ids, q.tables[t].rows);
+  });
   std::size_t first = 0;
   while (!give_owners(q, std::span(whole).subspan(first), shared, chosen)) {
     chosen[whole[first]].split = divided;

@@ -102,6 +102,20 @@ TEST(EmbeddingChoice, LeavesNoRankWithMuchMoreReads) {
   EXPECT_THAT(splits(choose_splits(q)), testing::Each(table));
 }
 
+TEST(EmbeddingChoice, DealsOutTablesWithoutIdsBySize) {
+  // The last two are dealt out first, by reads.
+  const EmbeddingQuestion q{
+      .tables = {{4000, 0}, {9000, 0}, {5000, 0}, {6000, 0}, {8000, 1}, {8000, 1}},
+      .width = 64,
+      .ranks = 2,
+      .samples = 1000};
+  const auto chosen = choose_splits(q);
+  EXPECT_THAT(splits(chosen), testing::Each(EmbeddingSplit::table));
+  std::vector<int> owners;
+  for (const EmbeddingTable& table : chosen) owners.push_back(table.owner);
+  EXPECT_THAT(owners, testing::ElementsAre(0, 0, 1, 1, 0, 1));
+}
+
 TEST(EmbeddingChoice, CountsBytes) {
   using enum EmbeddingSplit;
   const EmbeddingQuestion q{
