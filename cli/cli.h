@@ -7,6 +7,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -87,6 +88,9 @@ std::shared_ptr<CLI::FormatterBase> plain_help();
 // Adds to every option of the program and of its commands the checks that hold for all values of
 // its type.
 void check_values(CLI::App& app);
+// Throws CLI::ValidationError for a list that has an empty item, as CLI11, which drops these, sees
+// none. `words`: of the command line, before they are parsed.
+void check_lists(const CLI::App& app, std::span<char* const> words);
 
 // Shows in the help which words ("a, b, c") an option takes; completion reads them from there.
 CLI::Option* show_words(CLI::Option* option, const std::string& list);

@@ -35,10 +35,10 @@ void deal_out(std::vector<EmbeddingTable>& tables, int ranks) {
 
 EmbeddingMemory question_of(const EmbeddingsOptions& o, const Session& session, DType type,
                             std::uint64_t width) {
-  require<UsageError>(width > 0, "--embeddings needs the width of the tables; give --width");
+  require<UsageError>(width > 0, "--embeddings needs --width, the columns of the tables, above 0");
   require<UsageError>(o.ids.empty() || o.ids.size() == o.rows.size(),
-                      "--ids has {} numbers, but --embeddings has {} tables", o.ids.size(),
-                      o.rows.size());
+                      "--ids has {}, but --embeddings has {}", counted(o.ids.size(), "number"),
+                      counted(o.rows.size(), "table"));
   EmbeddingMemory memory{.rule = o.rule, .gpus = session.gpus > 0};
   memory.use = {.width = width,
                 .ranks = std::max(session.ranks, session.gpus),
@@ -116,7 +116,6 @@ void add_embeddings_options(CLI::App* command, EmbeddingsOptions& o) {
   command->add_option("--ids", o.ids, "Ids per sample in each table, on average, with commas")
       ->default_str("1")
       ->delimiter(',')
-      ->check(CLI::NonNegativeNumber)
       ->needs(tables);
   command->add_option("--samples", o.samples, "Samples of each rank in a step")
       ->capture_default_str()

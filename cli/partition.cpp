@@ -132,7 +132,8 @@ class Predictions {
 };
 
 bool nothing_is_predicted(const json& result) {
-  return std::ranges::all_of(result["schemes"], [](const json& s) { return s["predicted"].empty(); });
+  return std::ranges::all_of(result["schemes"],
+                             [](const json& s) { return s["predicted"].empty(); });
 }
 
 void print_predictions(const json& result) {

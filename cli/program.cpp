@@ -47,6 +47,7 @@ int run(int argc, char** argv, const Program& program, Session& session) {
     require<UsageError>(thread_count() <= kMostThreads,
                         "OMP_NUM_THREADS asks for {} threads, but there can be {} at most",
                         thread_count(), kMostThreads);
+    check_lists(app, {argv, static_cast<std::size_t>(argc)});
     app.parse(argc, argv);
     require<UsageError>(!app.get_subcommands().empty(), "a command is missing; see plait --help");
   } catch (const CLI::ParseError& error) {

@@ -1,7 +1,9 @@
 // Checks that apply to the values of all options by their types, so that declarations need not add
-// them: a number is finite and 0 or more, and a text, such as the name of a file, is not empty.
+// them: a number is finite and 0 or more, and a text, such as the name of a file, is not empty, nor
+// is an item of a list.
 #include <charconv>
 #include <cmath>
+#include <span>
 
 #include "cli/cli.h"
 
@@ -58,7 +60,36 @@ void check_option(CLI::Option& option) {
     option.check(check_text);
 }
 
+void check_items(const CLI::Option& option, std::string_view list) {
+  const std::string between{option.get_delimiter()};
+  const bool empty = list.starts_with(between) || list.ends_with(between) ||
+                     list.find(between + between) != list.npos;
+  if (empty)
+    throw CLI::ValidationError(option.get_name(), fmt::format("'{}' has an empty item", list));
+}
+
 }  // namespace
+
+void check_lists(const CLI::App& app, std::span<char* const> words) {
+  const CLI::App* command = &app;
+  const CLI::Option* option = nullptr;  // whose values follow
+  for (const std::string_view word : words) {
+    if (word == "--") return;
+    if (word.starts_with("--")) {
+      const std::size_t assigned = word.find('=');
+      option = command->get_option_no_throw(std::string(word.substr(0, assigned)));
+      if (option != nullptr && option->get_delimiter() == '\0') option = nullptr;
+      if (option != nullptr && assigned != word.npos)
+        check_items(*option, word.substr(assigned + 1));
+    } else if (option != nullptr) {
+      check_items(*option, word);
+    } else {
+      const auto named = command->get_subcommands(
+          [&](const CLI::App* sub) { return sub->check_name(std::string(word)); });
+      if (!named.empty()) command = named.front();
+    }
+  }
+}
 
 void check_values(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) check_option(*option);

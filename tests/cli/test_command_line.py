@@ -195,6 +195,18 @@ def test_empty_values(plait, communities, arguments):
     plait.fails(USAGE, *arguments, "", names=["its value is empty"])
 
 
+@pytest.mark.parametrize("arguments", [
+    ["partition", "GRAPH", "--partition", "metis,"], ["partition", "GRAPH", "--partition=,metis"],
+    ["partition", "GRAPH", "--predict", "16,,32"], ["partition", "--predict", "16", ",", "GRAPH"],
+    ["tune", "GRAPH", "--widths=,"], ["bench", "model", "GRAPH", "--strategies", "bulk,"],
+    ["plan", "--store", "--width", 4, "--embeddings", "1000,"]], ids=str)
+def test_empty_items_of_lists(plait, communities, arguments):
+    arguments = [communities if a == "GRAPH" else a for a in arguments]
+    [option] = (a.partition("=")[0] for a in map(str, arguments)
+                if a.startswith("--") and a.partition("=")[0] not in ("--store", "--width"))
+    plait.fails(USAGE, *arguments, names=[option, "has an empty item"])
+
+
 @pytest.mark.parametrize("files", [5, 10, 20])
 def test_too_few_files_may_be_open(plait, communities, files):
     """With the limit of ulimit -n, ranks would wait for connections that nobody can accept."""

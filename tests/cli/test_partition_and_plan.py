@@ -332,6 +332,11 @@ def test_plan_of_embedding_tables_that_are_chosen_or_do_not_fit(plait):
     for wrong in (["--dtype", "int8"], ["--ids", "1"], ["--ids=-1,2"], ["--split", "cells"], ["--optimizer", "lion"],
                   ["--samples", 0], ["--place", "host"], ["--hot-rows", 5], ["graph.plait"]):
         assert plait(*options, *wrong).code == 2, wrong
+    for wrong, why in ((["--ids=-1,2"], "'-1' is not a finite number of 0 or more"), (["--ids", "1"], "--ids has 1 number, "),
+                       (["--width", 0], "needs --width, the columns of the tables, above 0")):
+        width = [] if "--width" in wrong else ["--width", 64]
+        told = plait("plan", "--store", "--embeddings", "1000000,30", *width, *wrong)
+        assert told.code == 2 and why in told.err and len(told.err) < 150, told.err
     for wrong in (["--store", "--embeddings", "5"], ["--embeddings", "5", "--width", 4], ["--store", "--split", "rows"],
                   ["--store", "--width", 4], ["--store", "--embeddings", "5000000000", "--width", 4]):
         assert plait("plan", *wrong).code == 2, wrong
