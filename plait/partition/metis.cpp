@@ -1,5 +1,6 @@
 #include <limits>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "plait/base/error.h"
@@ -47,10 +48,27 @@ Groups groups_of(const Csr<V>& graph, int parts) {
   return groups;
 }
 
+// Of a small graph METIS may leave parts empty. Each of these gets a vertex of a part that has more
+// than its share, of which there is one as long as a part is empty. There are at least as many
+// vertices as parts.
+void fill_empty_parts(std::span<std::uint32_t> owner, int parts) {
+  std::vector<std::uint64_t> count(static_cast<std::size_t>(parts));
+  for (const std::uint32_t part : owner) ++count[part];
+  std::uint32_t empty = 0;
+  for (std::uint32_t& part : owner) {
+    while (empty < count.size() && count[empty] > 0) ++empty;
+    if (empty == count.size()) return;
+    if (count[part] * count.size() <= owner.size()) continue;
+    --count[part], ++count[empty];
+    part = empty;
+  }
+}
+
 Partition of_parts(const Buffer<idx_t>& part, int parts, std::uint64_t vertices, auto&& place_of) {
   Buffer<std::uint32_t> owner(vertices);
   for (std::uint64_t v = 0; v < vertices; ++v)
     owner[v] = static_cast<std::uint32_t>(part[place_of(v)]);
+  fill_empty_parts(owner.span(), parts);
   return Partition::of_owners(parts, std::move(owner));
 }
 

@@ -81,6 +81,20 @@ TEST(Partition, MetisCutsTwoCliquesApart) {
   EXPECT_EQ(measure_partition(graph, partition_by_metis(graph, 2, 0)).cut(), 1u);
 }
 
+// Of small graphs METIS leaves parts empty: of a path of three vertices, all are in one of two.
+TEST(Partition, MetisLeavesNoPartEmpty) {
+  for (std::uint64_t n = 2; n < 12; ++n) {
+    std::vector<test::Edge> path;
+    for (std::uint64_t v = 1; v < n; ++v) path.insert(path.end(), {{v - 1, v, 1}, {v, v - 1, 1}});
+    const AnyCsr graph = build_csr(test::edge_list<std::uint32_t>(n, path, false));
+    for (int parts = 2; parts <= static_cast<int>(n); ++parts) {
+      const Partition found = partition_by_metis(graph, parts, 0);
+      for (int part = 0; part < parts; ++part)
+        EXPECT_GT(found.size(part), 0u) << n << " vertices, part " << part << " of " << parts;
+    }
+  }
+}
+
 // A graph that METIS cannot count is cut by its clusters; here a low limit asks for them. They cut
 // less than METIS itself on many graphs of the zoo, and up to 1.8 times as much on a grid.
 TEST(Partition, MetisOfClustersCutsAboutAsFewEdges) {
