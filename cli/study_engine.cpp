@@ -11,6 +11,7 @@
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
+#include "plait/base/progress.h"
 #include "plait/base/random.h"
 #include "plait/base/timer.h"
 #include "plait/nn/bench/made_data.h"
@@ -401,12 +402,17 @@ StudyResult run_study(World& world, const Study& study, const std::vector<StudyE
                      .edges = engine.input().edges(),
                      .rows = {},
                      .refused = {}};
-  for (const StudyEntry& entry : entries) try {
+  Progress progress(fmt::format("study {}", study.name), entries.size());
+  progress.advance(0);  // draws it
+  for (const StudyEntry& entry : entries) {
+    try {
       require<DoesNotFitError>(entry.left_out.empty(), "{}", entry.left_out);
       result.rows.push_back(engine.measure(entry));
     } catch (const DoesNotFitError& error) {  // on all ranks
       result.refused.emplace_back(entry.name, error.what());
     }
+    progress.advance(1);
+  }
   require<DoesNotFitError>(!result.rows.empty(), "{}", result.refused.front().second);
   if (study.ratio != StudyRatio::planned) set_ratios(study, entries.front().name, result.rows);
   return result;

@@ -51,6 +51,13 @@ def test_progress_in_a_terminal(train):
     assert steps == sorted(steps)
 
 
+def test_progress_of_a_study(communities):
+    code, out, shown = in_terminal("study", "row-bytes", communities, "--ranks", 2, "--repetitions", 1)
+    assert code == RIGHT and out
+    assert re.search(r"study row-bytes \[[#.]{30}\] +0%", shown) and shown.endswith(ERASE) and "\n" not in shown
+    assert len(set(re.findall(r"study row-bytes \[[#.]*\] +(\d+)%", shown))) > 1
+
+
 @pytest.mark.parametrize("settings", [{"TERM": "dumb"}, {"TERM": ""}])
 def test_terminals_that_cannot_erase(train, settings):
     assert in_terminal(*train, **settings)[2] == ""
