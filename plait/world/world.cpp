@@ -2,6 +2,7 @@
 // over all of it.
 #include "plait/world/world.h"
 
+#include <fmt/ranges.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -85,6 +86,9 @@ class Joined : public GlooWorld {
   void compare_hosts();
   std::unique_ptr<Gloo> join_gloo(const std::string& name, const std::vector<int>& members);
   bool arrive(const char* counter, const char* all, milliseconds limit);
+  bool wait_for_all(const char* all, milliseconds limit);
+  std::vector<int> missing_ranks();
+  void tell_missing();
   void close(bool failing, const std::string& reason);
   void leave();
   // Tells whether this process has a world to close; a process forked from a rank has none.
@@ -175,6 +179,10 @@ void Joined::open_store() {
 // Waits once for all ranks at the same point. Returns whether they came within the limit.
 bool Joined::arrive(const char* counter, const char* all, milliseconds limit) {
   if (store_->add(key(counter), 1) == config_.size) store_->set(key(all), "1");
+  return wait_for_all(all, limit);
+}
+
+bool Joined::wait_for_all(const char* all, milliseconds limit) {
   const auto end = std::chrono::steady_clock::now() + limit;
   while (!store_->get(key(all), milliseconds(200))) {
     if (std::chrono::steady_clock::now() > end) return false;
@@ -183,25 +191,48 @@ bool Joined::arrive(const char* counter, const char* all, milliseconds limit) {
   return true;
 }
 
+// Returns the ranks that have not told their host yet, as they do first of all.
+std::vector<int> Joined::missing_ranks() {
+  std::vector<int> missing;
+  for (int rank = 0; rank < config_.size; ++rank)
+    if (!store_->get(fmt::format("{}/host/{}", name_, rank), milliseconds(1)))
+      missing.push_back(rank);
+  return missing;
+}
+
+// The first rank that is there tells. A launcher of Plait's own ends the others if one has failed.
+void Joined::tell_missing() {
+  if (config_.store_is_external && !config_.store_is_torchruns) return;
+  const std::vector<int> missing = missing_ranks();
+  int first = 0;
+  while (std::ranges::binary_search(missing, first)) ++first;
+  if (missing.empty() || first != config_.rank) return;
+  fmt::print(stderr, "plait: rank {} waits for ranks that have not joined yet: {}\n", config_.rank,
+             fmt::join(missing, ", "));
+}
+
 void Joined::meet() {
+  constexpr milliseconds kPatience = std::chrono::seconds(5);
+  const milliseconds limit = config_.join_timeout, silent = std::min(kPatience, limit / 2);
   try {
     store_->set(fmt::format("{}/host/{}", name_, config_.rank), host_identity());
-    if (arrive("joined", "all_joined", config_.join_timeout)) return;
+    if (arrive("joined", "all_joined", silent)) return;
+    if (!liveness_->has_verdict()) {
+      tell_missing();
+      if (wait_for_all("all_joined", limit - silent)) return;
+    }
   } catch (const Error& error) {
     liveness_->explain(error.what());
   }
   liveness_->check();
-  std::string missing;
-  for (int rank = 0; rank < config_.size; ++rank)
-    if (!store_->get(fmt::format("{}/host/{}", name_, rank), milliseconds(1)))
-      missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank);
   std::string refused;
   if (const int count = store_->refused(); count > 0)
     refused = fmt::format("; connections with another secret (PLAIT_SECRET) were refused {} time{}",
                           count, count == 1 ? "" : "s");
-  throw Error(fmt::format(
-      "rank {}: of {} ranks, these have not joined within {:g} s: {}{}", config_.rank, config_.size,
-      std::chrono::duration<double>(config_.join_timeout).count(), missing, refused));
+  throw Error(fmt::format("rank {}: of {} ranks, these have not joined within {:g} s: {}{}",
+                          config_.rank, config_.size,
+                          std::chrono::duration<double>(config_.join_timeout).count(),
+                          fmt::join(missing_ranks(), ", "), refused));
 }
 
 void Joined::compare_hosts() {
