@@ -1,8 +1,9 @@
-// The graph of edges on a GPU, which stay there: of a batch, whose edges live for one step.
+// Graphs of edges that are on a GPU, made there: of batches, whose edges live for one step.
 //
 // Edges are sorted by their targets, unless they are already, as a loader's are; edges of a target
-// keep their order. Everything is enqueued but three short reads: of the ids' bounds, and of
-// whether targets are in order.
+// keep their order. The host waits for the checks of ids and weights, for whether targets are in
+// order, and for the counts by which the sum is planned. The arrays are copies: what the caller
+// writes to its tensors later does not reach them, and they do not keep its tensors.
 #include <limits>
 #include <memory>
 
@@ -34,17 +35,19 @@ struct BatchArrays {
 
 // The edges have been checked.
 BatchArrays by_target(const EdgeTensors& edges) {
-  Tensor sources = edges.index[0], targets = edges.index[1],
-         weights = edges.weight.value_or(Tensor());
+  const auto copied = [](const Tensor& t, torch::ScalarType type) {
+    return t.to(type, /*non_blocking=*/false, /*copy=*/true).contiguous();
+  };
+  Tensor sources = copied(edges.index[0], torch::kInt32);
+  Tensor targets = copied(edges.index[1], torch::kInt32), weights;
+  if (edges.weight) weights = copied(*edges.weight, torch::kFloat32);
   if (!are_in_order(targets)) {
     Tensor order;
-    std::tie(targets, order) =
-        targets.to(torch::kInt32).sort(/*stable=*/true, /*dim=*/0, /*descending=*/false);
+    std::tie(targets, order) = targets.sort(/*stable=*/true, /*dim=*/0, /*descending=*/false);
     sources = sources.index_select(0, order);
     if (weights.defined()) weights = weights.index_select(0, order);
   }
-  return {offsets_of(targets, edges.vertices), sources.to(torch::kInt32).contiguous(),
-          weights.defined() ? weights.contiguous() : Tensor(),
+  return {offsets_of(targets, edges.vertices), sources, weights,
           torch::arange(edges.vertices, torch::dtype(torch::kInt64).device(edges.index.device()))};
 }
 
@@ -113,7 +116,7 @@ TORCH_LIBRARY_FRAGMENT(plait, m) {
       "batch_graph(Tensor edge_index, int num_nodes, Tensor? edge_weight=None) "
       "-> __torch__.torch.classes.plait.Graph",
       &batch_graph);
-  // On any device, for tests.
+  // By which the conversion can be checked on any device.
   m.def("edges_by_target(Tensor edge_index, int num_nodes, Tensor? edge_weight=None) -> Tensor[]",
         &edges_by_target);
 }

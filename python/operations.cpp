@@ -252,7 +252,8 @@ void register_graph_class() {
       torch::class_<GraphHandle>("plait", "Graph")
           .def("num_nodes", [](const Graph& g) { return g->own(); })
           .def("num_edges", [](const Graph& g) { return static_cast<std::int64_t>(g->edges()); })
-          .def("degree", [](const Graph& g) { return g->degree(); })
+          .def("degree",
+               [](const Graph& g) { return with_python_errors([&] { return g->degree(); }); })
           .def("edge_counts", [](const Graph& g) { return g->edge_counts(); });
 }
 

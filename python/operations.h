@@ -86,8 +86,9 @@ class Step {
 // Throws ValueError for a path with a zero byte, at which the system would end it.
 void check_path(const std::string& path);
 
-// Turns errors into Python's: errors of arguments become a ValueError, all others a RuntimeError,
-// with the same line of text.
+// Turns errors into Python's: errors of arguments become a ValueError, memory that does not suffice
+// a torch.OutOfMemoryError, which is a RuntimeError, and all others a RuntimeError, with the same
+// line of text.
 template <class Body>
 auto with_python_errors(Body body) {
   try {
@@ -96,6 +97,8 @@ auto with_python_errors(Body body) {
     C10_THROW_ERROR(ValueError, error.what());
   } catch (const UsageError& error) {
     C10_THROW_ERROR(ValueError, error.what());
+  } catch (const DoesNotFitError& error) {
+    C10_THROW_ERROR(OutOfMemoryError, error.what());
   } catch (const Error& error) {
     C10_THROW_ERROR(Error, error.what());
   }

@@ -161,7 +161,8 @@ def report(name, times, failed, o, kept):
         tell(f"epoch by {way}", f"epoch by {way}", ms, failed.get(way))
     if not failed:
         theirs, ours = (statistics.median(ms) for ms in whole.values())
-        print(f"{name:5} Plait's layers make an epoch {theirs / ours:.2f} times as fast (paper: up to 2.43)", flush=True)
+        print(f"{name:5} Plait's layers make an epoch {theirs / ours:.2f} times as fast (paper: up to 2.43)",
+              flush=True)
 
 
 def main():

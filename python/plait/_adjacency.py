@@ -47,13 +47,11 @@ class Adjacency:
         self._with_rows = with_rows
         self._uses = uses
 
-    def use(self, make):
+    def use(self, user, make):
         """Counts one more use of the edges. make(): returns the handle for lasting edges."""
-        if self._uses is None or not self._uses.are_many():
-            return
-        with contextlib.suppress(RuntimeError):  # it does not fit beside this one, which stays
-            self._handle = make()
-            self.__dict__.pop("_handle_with_rows", None)
+        if self._uses is not None and self._uses.are_many(user):
+            with contextlib.suppress(torch.OutOfMemoryError, MemoryError):  # beside this one, which stays
+                self._handle = make()
 
     @torch.compiler.disable
     def aggregate(self, x, op):
@@ -78,10 +76,14 @@ class Adjacency:
         """Prepares the operation gcn. Raises ValueError if a degree is negative."""
         self._gcn_norm  # noqa: B018
 
-    @functools.cached_property
+    @property
     def _handle_with_rows(self):
+        return self._handle if self._with_rows is None else self._placed_with_rows
+
+    @functools.cached_property
+    def _placed_with_rows(self):
         with torch.inference_mode(False):
-            return self._handle if self._with_rows is None else self._with_rows()
+            return self._with_rows()
 
     @functools.cached_property
     def _gcn_norm(self):
@@ -170,9 +172,9 @@ _lock = threading.RLock()
 
 
 @torch.compiler.disable
-def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None, layout=None, device=CPU, lasting=False):
-    """Returns the Adjacency of the edges for tensors on the given device, wherever the edges are. `lasting`: the
-    edges are no batch's (plait._batch_graph).
+def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None, layout=None, device=CPU, user=None):
+    """Returns the Adjacency of the edges for tensors on the given device, wherever the edges are. `user`: the id of a
+    layer; None: the edges are no batch's (plait._batch_graph).
     With `loop_weight`, every node first gets one loop: its own last loop if it has any, else one
     of that weight. Raises ValueError for edges that are not valid.
 
@@ -184,15 +186,21 @@ def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None, layout=None,
         raise ValueError(NEEDS_GRAPH)
 
     given = num_nodes, loop_weight, layout, device
-    if layout is not None or lasting or not on_their_gpu(edge_index, edge_weight, num_nodes, device):
+    if layout is not None or user is None or not on_their_gpu(edge_index, edge_weight, num_nodes, device):
         return kept(edge_index, edge_weight, given, lambda: _make(edge_index, edge_weight, *given))
 
+    def by_host():
+        return _on_one_rank(edge_index, edge_weight, num_nodes, loop_weight, device)
+
     def make():
-        return Adjacency(batch_graph(edge_index, edge_weight, num_nodes, loop_weight), uses=Uses())
+        try:
+            return Adjacency(batch_graph(edge_index, edge_weight, num_nodes, loop_weight), uses=Uses())
+        except torch.OutOfMemoryError:  # sorting takes several times the memory of the host's form
+            return Adjacency(by_host())
 
     made = kept(edge_index, edge_weight, (*given, "batch"), make)
     with _lock:
-        made.use(lambda: _on_one_rank(edge_index, edge_weight, num_nodes, loop_weight, device))
+        made.use(user, by_host)
     return made
 
 

@@ -1,17 +1,19 @@
 """Graphs of edges on a GPU, which may be those of a batch and live for one step.
 
-They are converted on the GPU, in less than a millisecond for a batch. The host makes the better plan, in seconds for a
-large graph: edges that are used again and again get that one.
+They are converted on the GPU. The host makes the better plan, which takes longer: edges that are used again and again
+get that one.
 """
+
+import collections
 
 import torch
 
 from plait._library import ops
 from plait.world import world_size
 
-# Uses of the same edges before the host makes their plan: more than a model has layers, of which each uses the edges
-# of its batch once.
-_LASTING = 16
+# Uses of the same edges by one layer before the host makes their plan. Those of a batch have one, or two if activations
+# are computed again in the step backward.
+_LASTING = 6
 _MOST = 2**31 - 1  # edges, and nodes
 
 
@@ -24,9 +26,14 @@ def on_their_gpu(edge_index, edge_weight, num_nodes, device):
 
 
 def batch_graph(edge_index, edge_weight, num_nodes, loop_weight=None):
-    """Returns the handle of a C++ graph. Errors and `loop_weight` as of plait._adjacency.adjacency()."""
+    """Returns the handle of a C++ graph. Errors and `loop_weight` as of plait._adjacency.adjacency(), and
+    torch.OutOfMemoryError."""
     if loop_weight is not None:
+        if edge_weight is None and loop_weight != 1:
+            raise ValueError(f"loop_weight is {loop_weight}, but the edges have no weights; give edge_weight")
         ops.check_edges(edge_index, num_nodes, edge_weight)
+        if edge_index.dtype not in (torch.int32, torch.int64):  # others need not have room for all nodes
+            edge_index = edge_index.long()
         edge_index, edge_weight = one_loop_each(edge_index, edge_weight, num_nodes, loop_weight)
     return ops.batch_graph(edge_index, num_nodes, edge_weight)
 
@@ -51,13 +58,16 @@ class Uses:
     """Counts the uses of edges that batch_graph() has converted."""
 
     def __init__(self):
-        self._count = 0
+        self._of = collections.Counter()
+        self._ended = False
 
-    def are_many(self):
-        """Counts one more. Returns True once: when it is time for a plan of the host, which a step that is captured
-        cannot wait for."""
-        self._count += 1
-        if self._count < _LASTING or torch.cuda.is_current_stream_capturing():
+    def are_many(self, user):
+        """Counts one more use by a layer, of which `user` is the id. Returns True once at the most: when it is time for
+        a plan of the host. A step that is captured uses the same graph for good: its replays read it."""
+        if self._ended:
             return False
-        self._count = -2**62
-        return True
+        self._of[user] += 1
+        captured = torch.cuda.is_current_stream_capturing()
+        many = self._of[user] >= _LASTING and not captured
+        self._ended = many or captured
+        return many

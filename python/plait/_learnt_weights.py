@@ -41,9 +41,7 @@ class _WeightedSum(torch.autograd.Function):
 
     @staticmethod
     def forward(context, x, weight, index):
-        context.graph = (batch_graph(index, weight, x.size(0))
-                         if on_their_gpu(index, weight, x.size(0), x.device) else
-                         ops.graph_from_edges(index, x.size(0), weight, device=x.device))
+        context.graph = _graph_of(index, weight, x)
         context.save_for_backward(x, index)
         return ops.aggregate(x, context.graph, True)
 
@@ -58,3 +56,12 @@ class _WeightedSum(torch.autograd.Function):
         dw = [(dy[t] * x[s]).sum(1)
               for s, t in zip(source.split(_EDGES_AT_ONCE), target.split(_EDGES_AT_ONCE))]
         return dx, torch.cat(dw), None
+
+
+def _graph_of(index, weight, x):
+    if on_their_gpu(index, weight, x.size(0), x.device):
+        try:
+            return batch_graph(index, weight, x.size(0))
+        except torch.OutOfMemoryError:  # sorting takes several times the memory of the host's form
+            pass
+    return ops.graph_from_edges(index, x.size(0), weight, device=x.device)

@@ -251,7 +251,7 @@ class Graph:
         """Returns the form that C++ operations on tensors on that device read; see
         plait._adjacency."""
         return adjacency(self.edge_index, self.edge_weight, self.num_nodes, loop_weight,
-                         self.layout(), device, lasting=True)
+                         self.layout(), device)
 
     def __getattr__(self, name):
         if hasattr(torch.Tensor, name):

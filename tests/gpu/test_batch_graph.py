@@ -1,8 +1,10 @@
 """Layers on edges of batches, which are converted on the GPU. scripts/gpu-test runs it."""
 
+import gc
 import pathlib
 import sys
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -13,7 +15,9 @@ from edges import assert_close
 from layers import INPUTS, KINDS, make
 
 import plait
+import plait.loader
 import plait.nn
+import plait.store
 from plait import _batch_graph
 from plait._adjacency import adjacency
 
@@ -34,13 +38,19 @@ def test_uses_before_and_after_the_hosts_plan(name, in_order):
     torch.manual_seed(0)
     layer = make(plait, name)
     x, index = x_and_edges(in_order=in_order)
+    x.requires_grad_()
     wanted = layer(x, index)
-    layer, x, index = layer.to(GPU), x.to(GPU).requires_grad_(), index.to(GPU)
-    for use in range(_batch_graph._LASTING + 3):
-        found = layer(x, index)
-        assert_close(found.detach().cpu(), wanted)
-        if use % 6 == 0:
-            found.sum().backward()
+    dy = torch.randn(wanted.shape, generator=torch.Generator().manual_seed(2))
+    inputs = [x, *layer.parameters()]
+    gradients = torch.autograd.grad(wanted, inputs, dy)
+    layer, index = layer.to(GPU), index.to(GPU)
+    there = x.detach().to(GPU).requires_grad_()
+    for _ in range(_batch_graph._LASTING + 2):
+        found = layer(there, index)
+        assert_close(found.detach().cpu(), wanted.detach())
+        for mine, expected in zip(torch.autograd.grad(found, [there, *layer.parameters()], dy.to(GPU)), gradients,
+                                  strict=True):
+            assert_close(mine.cpu(), expected)
 
 
 def test_edges_get_a_plan_of_the_host_once(monkeypatch):
@@ -58,22 +68,91 @@ def test_edges_get_a_plan_of_the_host_once(monkeypatch):
     monkeypatch.setattr(plait._adjacency, "ops", Ops())
     x, index = x_and_edges()
     index = index.to(GPU)
-    before = adjacency(index, None, len(x), device=GPU)._handle
+    before = adjacency(index, None, len(x), device=GPU, user=1)._handle
     for _ in range(3 * _batch_graph._LASTING):
-        found = adjacency(index, None, len(x), device=GPU)
+        found = adjacency(index, None, len(x), device=GPU, user=1)
     assert len(made) == 1 and found._handle is not before
 
 
 @pytest.mark.parametrize("name", ["gcn", "graph", "sg"])
-def test_weights_and_loops_of_batches(name):
+@pytest.mark.parametrize("in_order", [False, True])
+def test_weights_and_loops_of_batches(name, in_order):
     torch.manual_seed(0)
     layer = make(plait, name)
-    x, index = x_and_edges()
+    x, index = x_and_edges(in_order=in_order)
     index[:, ::50] = index[0, ::50]  # loops, several of some nodes
     weight = torch.rand(index.size(1), generator=torch.Generator().manual_seed(3))
     wanted = layer(x, index, weight)
     found = layer.to(GPU)(x.to(GPU), index.to(GPU), weight.to(GPU))
     assert_close(found.cpu(), wanted)
+
+
+def test_weights_that_change_before_the_step_backward():
+    x, index = x_and_edges(in_order=True)
+    weight = torch.rand(index.size(1), generator=torch.Generator().manual_seed(3))
+    results = []
+    for device in ("cpu", GPU):
+        torch.manual_seed(0)
+        layer = make(plait, "graph").to(device)
+        here, own = x.to(device).requires_grad_(), weight.to(device, copy=True)
+        out = layer(here, index.to(device), own)
+        own.mul_(10)
+        out.sum().backward()
+        results.append(here.grad.cpu())
+    assert_close(results[1], results[0])
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int16, torch.uint8])
+@pytest.mark.parametrize("name", ["gcn", "sage"])
+def test_small_types_of_ids(name, dtype):
+    torch.manual_seed(0)
+    layer = make(plait, name)
+    nodes = torch.iinfo(dtype).max + 200 if dtype == torch.uint8 else 3000
+    x, index = x_and_edges(nodes, 2000)
+    index %= min(nodes, torch.iinfo(dtype).max)
+    wanted = layer(x, index)
+    assert_close(layer.to(GPU)(x.to(GPU), index.to(dtype).to(GPU)).cpu(), wanted)
+
+
+def test_nothing_is_kept_of_a_batch():
+    layer = plait.nn.SAGEConv(INPUTS, 4).to(GPU)
+    before = len(plait._adjacency._made)
+    for seed in range(4):
+        x, index = (t.to(GPU) for t in x_and_edges(seed=seed, in_order=True))
+        index = index.int()
+        layer(x, index).sum().backward()
+        del x, index
+        gc.collect()
+        assert len(plait._adjacency._made) == before
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
+def test_batches_on_another_gpu():
+    last = torch.device("cuda", torch.cuda.device_count() - 1)
+    layer = make(plait, "gat of heads")
+    x, index = x_and_edges()
+    wanted = layer(x, index)
+    found = layer.to(last)(x.to(last), index.to(last))
+    found.sum().backward()
+    assert torch.cuda.current_device() == 0 and found.device == last
+    assert_close(found.detach().cpu(), wanted)
+
+
+def test_features_on_a_gpu(tmp_path):
+    x, index = x_and_edges(300, 4000)
+    np.savez(tmp_path / "g.npz", edge_index=index.numpy(), x=x.numpy(), y=np.arange(300) % 3)
+    drawn = []
+    for device in (None, "cuda"):
+        stores = plait.store.load(tmp_path / "g.npz", device)
+        loader = plait.loader.NeighborLoader(stores, [4, 3], torch.arange(100), batch_size=40, device=GPU)
+        torch.manual_seed(3)
+        drawn.append(list(loader))
+        assert stores[0][None, "x", None].device.type == ("cpu" if device is None else "cuda")
+    for one, other in zip(*drawn, strict=True):
+        for name in ("x", "y", "n_id", "edge_index"):
+            assert one[name].device == other[name].device == GPU and torch.equal(one[name], other[name]), name
+    with pytest.raises(ValueError, match="num_workers is 2, but features are on cuda:0"):
+        plait.loader.NeighborLoader(stores, [4], torch.arange(9), num_workers=2, device="cpu")
 
 
 @pytest.mark.parametrize("nodes, edges", [(1, 0), (5, 0), (1, 7), (70000, 3)])
@@ -101,11 +180,12 @@ def test_counts_and_degrees():
 
 
 @pytest.mark.parametrize("wrong", [-1, 3000, 2**40])
-def test_wrong_ids_are_named(wrong):
+@pytest.mark.parametrize("kind", ["SAGEConv", "GCNConv"])
+def test_wrong_ids_are_named(kind, wrong):
     x, index = x_and_edges()
     index[1, 17] = wrong
     with pytest.raises(ValueError, match=rf"edge_index\[1, 17\] is {wrong}, outside 0..2999"):
-        plait.nn.SAGEConv(INPUTS, 4).to(GPU)(x.to(GPU), index.to(GPU))
+        getattr(plait.nn, kind)(INPUTS, 4).to(GPU)(x.to(GPU), index.to(GPU))
 
 
 def test_attention_drops_the_same_on_batches():
@@ -153,11 +233,16 @@ def test_captured_steps_on_edges_of_a_gpu():
     layer.zero_grad(set_to_none=True)
     with torch.cuda.graph(graph):
         layer(x, index).square().mean().backward()
-    for _ in range(2 * _batch_graph._LASTING):
+    with torch.no_grad():
+        for _ in range(2 * _batch_graph._LASTING):  # the host makes no plan that would free what replays read
+            layer(x, index)
+    taken = [torch.full((size,), 7, dtype=torch.int32, device=GPU) for size in (1000, 10000, 40000, 80000) * 50]
+    for _ in range(3):
         layer.lin.weight.grad.zero_()
         graph.replay()
     torch.cuda.synchronize()
     assert_close(layer.lin.weight.grad.cpu(), wanted.cpu())
+    assert all(bool(t.eq(7).all()) for t in taken)
 
 
 def test_training_on_batches_against_their_layers():

@@ -1,5 +1,7 @@
 """Edges of batches, as they are converted on a GPU; the conversion itself runs on any device."""
 
+import types
+
 import pytest
 import scipy.sparse
 import torch
@@ -26,18 +28,30 @@ def matrix_of(found, weighted):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("order", ["random", "by target"])
-@pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int16, torch.uint8])
 @pytest.mark.parametrize("count", [0, 1, 2, 400])
 def test_edges_are_sorted_by_target(weighted, order, dtype, count):
     index, weight = random_edges(count)
     if order == "by target":
         index = index[:, index[1].argsort(stable=True)]
     given = weight if weighted else None
-    found = torch.ops.plait.edges_by_target(index.to(dtype), NODES, given)
+    index = index.to(dtype)
+    found = torch.ops.plait.edges_by_target(index, NODES, given)
+    apart = {t.untyped_storage().data_ptr() for t in found if t.numel()}
+    assert not apart & {t.untyped_storage().data_ptr() for t in (index, weight)}
     values = weight if weighted else torch.ones(count)
     wanted = scipy.sparse.coo_matrix((values, (index[1], index[0])), (NODES, NODES)).tocsr()
     assert abs(matrix_of(found, weighted) - wanted).sum() < 1e-5
     assert found[0][-1] == count
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16])
+@pytest.mark.parametrize("in_order", [False, True])
+def test_more_nodes_than_the_type_of_ids_holds(dtype, in_order):
+    nodes = torch.iinfo(dtype).max + 100
+    targets = torch.tensor([3, 3, 100] if in_order else [100, 3, 3], dtype=dtype)
+    offsets, _ = torch.ops.plait.edges_by_target(torch.stack([targets, targets]), nodes)
+    assert offsets.tolist() == [0] * 4 + [2] * 97 + [3] * (nodes - 100)
 
 
 def test_edges_of_a_target_keep_their_order():
@@ -88,18 +102,82 @@ def test_loops_pass_gradients_on():
     assert weight.grad.tolist() == [1, 1000, 10]
 
 
-def test_the_host_plans_edges_that_are_used_often(monkeypatch):
+def test_the_host_plans_edges_that_a_layer_uses_often(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    uses, layers = Uses(), range(100)
+    assert not any(uses.are_many(layer) for _ in range(_batch_graph._LASTING - 1) for layer in layers)
+    assert uses.are_many(7) and not any(uses.are_many(7) for _ in range(3 * _batch_graph._LASTING))
+
+
+def test_a_captured_step_keeps_its_graph(monkeypatch):
     capturing = [False]
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: capturing[0])
     uses = Uses()
-    assert not any(uses.are_many() for _ in range(_batch_graph._LASTING - 1))
+    assert not uses.are_many(1)
     capturing[0] = True
-    assert not uses.are_many()
+    assert not uses.are_many(1)
     capturing[0] = False
-    assert uses.are_many() and not any(uses.are_many() for _ in range(3 * _batch_graph._LASTING))
+    assert not any(uses.are_many(1) for _ in range(3 * _batch_graph._LASTING))
 
 
-def test_which_edges_are_converted_on_their_gpu():
-    index, weight = random_edges(4)
-    gpu = torch.device("cuda", 0)
-    assert not on_their_gpu(index, None, NODES, gpu) and not on_their_gpu(index, weight, NODES, torch.device("cpu"))
+def on(device, *shape):
+    """Returns what on_their_gpu() reads of a tensor."""
+    return types.SimpleNamespace(device=torch.device(device), layout=torch.strided, dim=lambda: len(shape),
+                                 size=lambda i: shape[i])
+
+
+@pytest.mark.parametrize("edges, weight, taken", [
+    (("cuda:1", 2, 9), None, True), (("cuda:1", 2, 9), ("cuda:1", 9), True), (("cuda:0", 2, 9), None, False),
+    (("cpu", 2, 9), None, False), (("cuda:1", 2, 9), ("cpu", 9), False), (("cuda:1", 2, 2**31 - 6), None, False),
+    (("cuda:1", 2, 2**31 - 7), None, True), (("cuda:1", 9), None, False)])
+def test_which_edges_are_converted_on_their_gpu(edges, weight, taken):
+    weight = weight and on(*weight)
+    assert on_their_gpu(on(*edges), weight, 5, torch.device("cuda:1")) is taken
+    assert not on_their_gpu(on(*edges), weight, 5, torch.device("cpu"))
+
+
+def test_a_graph_that_does_not_fit_is_made_by_the_host(monkeypatch):
+    def refuse(*_):
+        raise torch.OutOfMemoryError("no memory")
+
+    monkeypatch.setattr(plait._adjacency, "on_their_gpu", lambda *_: True)
+    monkeypatch.setattr(plait._adjacency, "batch_graph", refuse)
+    index, _ = random_edges(40)
+    found = plait._adjacency.adjacency(index, None, NODES, user=1)
+    assert found._handle.num_edges() == 40
+
+
+def test_a_plan_that_does_not_fit_leaves_the_graph(monkeypatch):
+    def refuse():
+        raise torch.OutOfMemoryError("no memory")
+
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    made = plait._adjacency.Adjacency("batch", uses=Uses())
+    for _ in range(2 * _batch_graph._LASTING):
+        made.use(1, refuse)
+    assert made._handle == "batch" == made._handle_with_rows
+    made = plait._adjacency.Adjacency("batch", uses=Uses())
+    assert made._handle_with_rows == "batch"
+    for _ in range(2 * _batch_graph._LASTING):
+        made.use(1, lambda: "host")
+    assert made._handle == "host" == made._handle_with_rows
+
+
+def test_memory_that_does_not_suffice_is_torchs_error():
+    with pytest.raises(torch.OutOfMemoryError, match="everything"):
+        torch.ops.plait.require_memory(2**62, "everything")
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
+def test_numbers_of_a_graph_are_float32(dtype):
+    index, weight = random_edges(100)
+    before = torch.get_default_dtype()
+    try:
+        torch.set_default_dtype(dtype)
+        graph = torch.ops.plait.graph_from_edges(index, NODES, weight)
+        counts, degree = graph.edge_counts(), graph.degree()
+    finally:
+        torch.set_default_dtype(before)
+    assert counts.dtype == degree.dtype == torch.float32
+    assert torch.equal(counts, index[1].bincount(minlength=NODES).float())
+    assert torch.allclose(degree, torch.zeros(NODES).index_add(0, index[1], weight))

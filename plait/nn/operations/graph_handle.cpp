@@ -122,9 +122,13 @@ GraphHandle::Use::Use(GraphHandle& graph, std::uint64_t width)
 }
 
 torch::Tensor GraphHandle::edge_counts() const {
-  if (counts_.defined()) return counts_.clone();
+  if (counts_.defined()) {
+    { const StreamOrder order(*stream_); }  // behind which the counts were written
+    counts_.record_stream(current_torch_stream(device_));
+    return counts_.clone();
+  }
   const std::vector<float> counts = aggregator_->edge_counts();
-  return torch::tensor(counts).to(device_);
+  return torch::tensor(counts, torch::kFloat32).to(device_);
 }
 
 torch::Tensor GraphHandle::degree() {
@@ -133,7 +137,9 @@ torch::Tensor GraphHandle::degree() {
     return run(*this, {&Aggregator::forward, own()}, ones, {}, {}, true).view(-1);
   }
   const auto degree = aggregator_->degree();
-  return torch::from_blob(const_cast<float*>(degree.data()), {own()}).clone().to(device_);
+  return torch::from_blob(const_cast<float*>(degree.data()), {own()}, torch::kFloat32)
+      .clone()
+      .to(device_);
 }
 
 void GraphHandle::all_reduce_sum(torch::Tensor& values) {

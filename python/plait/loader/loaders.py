@@ -31,6 +31,7 @@ class _Sampled:
         options["data"] = with_plain_edges(options["data"])
         sampler = options["neighbor_sampler"]
         workers = options["kwargs"].get("num_workers", 0)
+        _check_stores(options["data"], workers)
         if sampler is None:
             if device is not None and workers > 0:
                 _check_workers(workers, checked_device(device))
@@ -69,6 +70,13 @@ def _sampler_of(options, device):
     if device is None and workers > 0:
         device = "cpu"
     return NeighborSampler(**{name: options[name] for name in _OF_SAMPLER}, share_memory=workers > 0, device=device)
+
+
+def _check_stores(data, workers):
+    """Raises ValueError if there are workers, which cannot use a GPU, beside features that are on one."""
+    if workers > 0 and isinstance(data, tuple) and isinstance(data[0], FeatureStore) and data[0].gpus:
+        raise ValueError(f"num_workers is {workers}, but features are on {min(map(str, data[0].gpus))}; leave "
+                         "num_workers out, or load the store without a device")
 
 
 def _check_workers(workers, device):

@@ -178,7 +178,8 @@ def neighbours(conv, x, edge_index, edge_weight=None, size=None, loop_weights=No
     if is_learnt(weight):
         made = LearntAdjacency(index, weight, nodes, loop_weight)
     else:
-        made = adjacency(index, weight, nodes, loop_weight, layout, x[0].device, isinstance(edge_index, Graph))
+        user = None if isinstance(edge_index, Graph) else id(conv)
+        made = adjacency(index, weight, nodes, loop_weight, layout, x[0].device, user)
     weighted = conv._uses_weights and weight is not None
     return Neighbours(made, sources, targets, weighted, weight.dtype if weighted else x[0].dtype)
 

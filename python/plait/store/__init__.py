@@ -33,8 +33,9 @@ def load(path, device=None):
 
     Args:
         path: the file.
-        device: "cuda", "cuda:N" or "cpu", where all features, labels and masks are then copied, so that batches are
-            gathered there: for features that fit into the memory of a GPU. None: as below.
+        device: "cuda", "cuda:N" or "cpu", to which all tensors but the edges are then copied, so that batches are
+            gathered there: for features that fit into the memory of a GPU. Give loaders the same device. None: as
+            below.
 
     Features of a .plait file stay in the file; files of other formats are read into memory. Nodes of a file that
     `plait reorder` wrote have the ids from before: its edges are sorted by them in memory, its features stay.

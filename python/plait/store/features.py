@@ -44,6 +44,11 @@ class FeatureStore(torch_geometric.data.FeatureStore):
             for name, tensor in tensors.items():
                 self._keep(tensor.to(device), self._tensor_attr_cls(group, name, None))
 
+    @property
+    def gpus(self):
+        """The GPUs on which tensors are."""
+        return {column.device for column in self._columns.values() if column.device.type == "cuda"}
+
     def num_rows(self, group):
         """Returns the number of rows of a group's tensors; None if it has no tensors."""
         return next((column.shape[0] for (of, _), column in self._columns.items() if of == group), None)
@@ -170,7 +175,7 @@ class _FileColumn(_Column):
 
     def copy_to(self, device):
         """Returns all rows on a device. Some rows at a time, so that the host holds few of them."""
-        copy = torch.empty(self.shape, device=device)
+        copy = torch.empty(self.shape, device=device, dtype=torch.float32)
         for ids in torch.arange(self.shape[0]).split(_ROWS_AT_ONCE):
             copy[ids[0]:ids[-1] + 1] = self.gather(ids)
         return copy
