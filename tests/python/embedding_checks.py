@@ -197,6 +197,37 @@ def check_step(layer, plain, mode, step):
             close(piece.grad.to_dense() if piece.grad.is_sparse else piece.grad, own_part(layer, t, p.weight.grad))
 
 
+def rows_of_many_ids_have_the_same_bits_again():
+    """Tables of all splits, so that pieces have different numbers of columns, one of them without ids, and rows that
+    thousands of ids name."""
+    rows, width, per_table = [3, 40, 500, 9, 2, 700], 32, 3000
+    splits = ["replicated", "columns", "table", "table", "replicated", "rows"]
+    for mode in ("sum", "mean", "max"):
+        layer = EmbeddingBags(rows, width, mode=mode, sparse=True, splits=splits)
+        plain = [torch.nn.EmbeddingBag(n, width, mode=mode, _weight=w)
+                 for n, w in zip(rows, whole_tables(layer, len(rows)))]
+        for rank in range(plait.world_size()):
+            random = torch.Generator(DEVICE).manual_seed(rank)
+            ids = [torch.randint(n, (0 if t == 3 else per_table,), generator=random) for t, n in enumerate(rows)]
+            sizes = torch.tensor([len(i) // per_table for i in ids]).repeat_interleave(per_table)
+            offsets = sizes.cumsum(0) - sizes
+            gradient = gradient_of(rank, per_table, len(rows), width)
+            for t, table in enumerate(plain):
+                table(*table_bags((torch.cat(ids), offsets, offsets), t, len(rows))[:2]).backward(gradient[:, t])
+            if rank == plait.rank():
+                bags = torch.cat(ids), offsets, gradient
+        found = []
+        for _ in range(2):
+            layer.zero_grad()
+            layer(*bags[:2]).backward(bags[2])
+            found.append([w.grad for w in layer.weights])
+        for t, (one, two) in enumerate(zip(*found)):
+            assert torch.equal(one._indices(), two._indices()) and torch.equal(one._values(), two._values())
+            if one.numel() > 0:
+                wanted = own_part(layer, t, plain[t].weight.grad)
+                assert torch.allclose(one.to_dense(), wanted, rtol=1e-4, atol=1e-3)
+
+
 def one_table_is_as_pytorch():
     for split in SPLITS:
         for end in (True, False):
@@ -602,7 +633,8 @@ def types_of_tables_are_the_same_on_all_ranks():
     layer(ids, offsets).float().sum().backward()
 
 
-CHECKS = [many_tables_are_as_pytorch, narrow_tables_are_as_pytorchs_of_rounded_weights,
+CHECKS = [many_tables_are_as_pytorch, rows_of_many_ids_have_the_same_bits_again,
+          narrow_tables_are_as_pytorchs_of_rounded_weights,
           narrow_rows_are_changed_in_float32, narrow_layers_are_saved_and_loaded,
           gradients_that_not_all_ranks_want_are_one_error, wrong_arguments_of_one_rank_are_refused_on_all,
           one_table_is_as_pytorch, weights_of_ids_have_gradients,

@@ -130,7 +130,15 @@ RowGroups::RowGroups(const GroupCounts& room)
       partial_rows_(room.partial_sums + std::size_t{1}),  // the last one is no row's
       edges_(room.edges),
       short_(room.groups - room.long_groups),
-      hubs_(room.hubs) {}
+      hubs_(room.hubs),
+      partial_sums_(room.partial_sums + 1) {}
+
+RowGroups::RowGroups(const GroupCounts& counts, const FromPool& pool)
+    : groups_(counts.groups, pool),
+      cut_(counts.few + counts.hubs, pool),
+      edges_(counts.edges),
+      hubs_(counts.hubs),
+      partial_sums_(counts.partial_sums) {}
 
 GroupCounts RowGroups::counts() const {
   return {.groups = size(),
@@ -200,6 +208,7 @@ bool RowGroups::cut(const EdgeOffset* begin, const EdgeOffset* end, std::uint64_
   const std::uint32_t most_of_short = short_group(edges_);
   if (edges_ <= total.groups * EdgeOffset{machine().short_group})
     short_ = most_of_short == kShortInSmall ? total.short_in_small : total.short_in_large;
+  partial_sums_ = total.partial_sums;
   partial_rows_ = DeviceArray<std::uint32_t>(total.partial_sums, pool);
   if (total.groups == 0) return false;
 

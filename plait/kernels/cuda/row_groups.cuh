@@ -56,6 +56,11 @@ class RowGroups {
   // addresses and sizes that stay, for work that is recorded once and replayed. Throws
   // DoesNotFitError.
   explicit RowGroups(const GroupCounts& room);
+  // Takes memory of the pool for groups of one batch, which the caller writes there; these are as
+  // many as `counts` has, and all long. There are no partial_rows().
+  RowGroups(const GroupCounts& counts, const FromPool& pool);
+  RowGroup* room_for_groups() { return groups_.data(); }
+  CutRow* room_for_cut_rows() { return cut_.data(); }
   GroupCounts counts() const;
   // Appends the copies by which the groups of another matrix move into this room: of `rows` rows,
   // behind which there are rows without edges up to `room_rows`. Its counts are at most those of
@@ -75,7 +80,7 @@ class RowGroups {
   const CutRow* cut_rows() const { return cut_.data(); }
   std::uint32_t cut_size() const { return static_cast<std::uint32_t>(cut_.size()); }
   std::uint32_t hubs() const { return hubs_; }
-  std::uint32_t partial_sums() const { return static_cast<std::uint32_t>(partial_rows_.size()); }
+  std::uint32_t partial_sums() const { return partial_sums_; }
   const std::uint32_t* partial_rows() const { return partial_rows_.data(); }
   // The number of edges in all groups.
   EdgeOffset edges() const { return edges_; }
@@ -99,7 +104,7 @@ class RowGroups {
   DeviceArray<CutRow> cut_;
   DeviceArray<std::uint32_t> partial_rows_;
   EdgeOffset edges_ = 0;
-  std::uint32_t short_ = 0, hubs_ = 0;
+  std::uint32_t short_ = 0, hubs_ = 0, partial_sums_ = 0;
   EvenCut even_;
   bool gains_by_even_cut_ = false;
   std::unique_ptr<const RowGroups> whole_;

@@ -6,34 +6,12 @@
 #include <vector>
 
 #include "plait/base/cuda/cuda.cuh"
+#include "plait/base/cuda/pinned_array.cuh"
 #include "plait/sample/cuda/hop.cuh"
 #include "plait/sample/cuda/neighbours.h"
 #include "plait/sample/cuda/places.cuh"
 
 namespace plait {
-
-// Host memory from which and to which the GPU copies while the host goes on.
-template <class T>
-class PinnedArray {
- public:
-  PinnedArray() = default;
-  ~PinnedArray() { cudaFreeHost(data_); }
-  PinnedArray(const PinnedArray&) = delete;
-  PinnedArray& operator=(const PinnedArray&) = delete;
-  T* data() { return data_; }
-  // As DeviceArray's.
-  void reserve(std::size_t size) {
-    if (size <= size_) return;
-    cudaFreeHost(std::exchange(data_, nullptr));
-    size_ = 0;
-    check_cuda(cudaMallocHost(reinterpret_cast<void**>(&data_), size * sizeof(T)), "host memory");
-    size_ = size;
-  }
-
- private:
-  T* data_ = nullptr;
-  std::size_t size_ = 0;
-};
 
 // A little more is taken than is asked for, so that batches of nearly equal sizes soon fit.
 template <class T>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "plait/kernels/cuda/row_groups.cuh"
-#include "plait/store/cuda/bag_gradients.cuh"
+#include "plait/store/cuda/named_rows.cuh"
 
 namespace plait {
 

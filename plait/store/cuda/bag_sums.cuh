@@ -21,6 +21,8 @@ struct DevicePiece {
   int owner = 0;
   std::uint32_t divided = 0;  // the number of the table among those of split `rows`
   std::uint64_t dealt = 0;    // of those: as StoredRows
+
+  bool operator==(const DevicePiece&) const = default;
 };
 
 // The tables, by number, in memory of the GPU.

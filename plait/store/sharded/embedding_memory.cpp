@@ -10,9 +10,10 @@
 namespace plait {
 namespace {
 
-// Bytes that the sorting of edges by row takes per id at the most (bag_edges.cpp,
-// cuda/bag_gradients.cu), on a GPU with the planning of their groups (RowGroups).
-constexpr std::uint64_t kSortedOnCpu = 28, kSortedOnGpu = 156;
+// Bytes that the sorting of edges by row takes per id at the most (bag_edges.cpp; on a GPU
+// cuda/named_rows.cu: 12 of edges, 12 of sorted ones, 8 of their order and 8 of the sort's own,
+// then, instead of all these but the sorted ones, 32 of rows and their neighbour groups).
+constexpr std::uint64_t kSortedOnCpu = 28, kSortedOnGpu = 44;
 
 // Returns by table the ids of a rank's step.
 std::vector<std::uint64_t> ids_of_rank(const EmbeddingQuestion& use) {

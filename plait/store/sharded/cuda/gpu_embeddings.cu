@@ -1,16 +1,12 @@
 #include <algorithm>
 #include <cstring>
-#include <map>
 
 #include "plait/base/cuda/warp.cuh"
 #include "plait/base/error.h"
-#include "plait/base/limits.h"
-#include "plait/store/cuda/bag_gradients.cuh"
 #include "plait/store/cuda/id_weights.cuh"
-#include "plait/store/cuda/row_norms.cuh"
-#include "plait/store/row_norms.h"
-#include "plait/store/sharded/cuda/device_part.cuh"
 #include "plait/store/sharded/cuda/gpu_embeddings.h"
+#include "plait/store/sharded/cuda/gpu_gradients.cuh"
+#include "plait/store/sharded/cuda/gpu_limits.cuh"
 #include "plait/symmetric/agreement.h"
 #include "plait/symmetric/cuda/heap.cuh"
 
@@ -73,7 +69,7 @@ class HeapEmbeddings : public GpuEmbeddings {
     ++number_;
     const DevicePieces view = show(pieces, on_16_bytes(out.sums), stream);
     publish(bags, number_, stream);
-    if (rules_.norm.limits()) limit_rows(view, pieces, stream);
+    if (rules_.norm.limits()) limits_.limit_rows(bags_of(parts(), view, stream), pieces);
     sum_for_readers(view, out, stream);
     meet(stream);
     const DevicePart mine = part(world_.rank());
@@ -95,12 +91,13 @@ class HeapEmbeddings : public GpuEmbeddings {
           bags);
     publish(bags, number, stream);
     const std::vector<void*> none(layout_.tables());
-    const Step step{
-        .pieces = show(g.pieces.at.empty() ? TablePieces{none} : g.pieces, false, stream),
-        .gradient = {g.sums, g.places},
-        .room = room,
-        .stream = stream};
-    const DevicePart mine = part(world_.rank());
+    const TablePieces given = g.pieces.at.empty() ? TablePieces{none} : g.pieces;
+    const std::vector<DevicePart> parts = this->parts();
+    const BackwardStep step{.bags = bags_of(parts, show(given, false, stream), stream),
+                            .own = {g.sums, g.places},
+                            .parts = parts,
+                            .room = room};
+    const DevicePart& mine = parts[static_cast<std::size_t>(world_.rank())];
     const std::uint64_t sums = mine.bags.per_table * layout_.tables() * layout_.width();
     if (world_.size() > 1) {
       copy_there(mine.rows, g.sums, sums * sizeof(float), stream);
@@ -108,40 +105,32 @@ class HeapEmbeddings : public GpuEmbeddings {
     }
     meet(stream);
     const bool wanted = multiply_for_readers(step);
-    // Tables whose pieces have equally many columns are one product.
-    std::map<std::uint64_t, std::vector<bool>> by_columns;
-    std::vector<bool> replicated(layout_.tables());
-    for (std::size_t t = 0; t < layout_.tables(); ++t) {
-      const EmbeddingPiece piece = layout_.piece(t, world_.rank());
-      replicated[t] = is_replicated(t);
-      if (piece.columns == 0 || replicated[t]) continue;
-      by_columns.try_emplace(piece.columns, layout_.tables()).first->second[t] = true;
-    }
-    std::vector<GpuRowGradients> found(layout_.tables());
-    for (const auto& [columns, wanted] : by_columns) {
-      const std::vector<Slot> bases = bases_of(wanted);
-      put(sum_wanted(step, wanted, bases, columns, room), bases, columns, step, found);
-    }
-    if (std::ranges::find(replicated, true) != replicated.end()) join(step, replicated, found);
-    if (wanted) meet(stream);
+    auto found = gradients_.sum(step, *heap_);
+    if (wanted && !gradients_.joins()) meet(stream);  // else ranks have met since
     if (g.weights != nullptr)
-      collect_products(step.pieces, mine.bags, {mine.products, bags.ids.size()}, g.weights, stream);
+      collect_products(step.bags.pieces, mine.bags, {mine.products, bags.ids.size()}, g.weights,
+                       stream);
     ended_.record(stream);
     step_.end();
     return found;
   }
 
  private:
-  // A step backward.
-  struct Step {
-    DevicePieces pieces;
-    BagGradientsThere gradient;
-    const Room& room;
-    cudaStream_t stream;
-  };
-
   DevicePart part(int rank) const {
     return {data_->part(rank), batches_[static_cast<std::size_t>(rank)].sizes, layout_};
+  }
+  std::vector<DevicePart> parts() const {
+    std::vector<DevicePart> all;
+    for (int rank = 0; rank < world_.size(); ++rank) all.push_back(part(rank));
+    return all;
+  }
+  // Returns the step's bags, with gradients where ranks show them to others.
+  StepBags bags_of(const std::vector<DevicePart>& parts, const DevicePieces& view,
+                   cudaStream_t stream) const {
+    StepBags step{.pieces = view, .readers = {}, .batches = batches_, .stream = stream};
+    for (const DevicePart& of : parts)
+      step.readers.at[step.readers.count++] = {of.bags, {of.rows, of.places}};
+    return step;
   }
   DeviceBagTables tables() const {
     return {rows_there_.data(), padding_there_.data(), layout_.tables()};
@@ -250,7 +239,9 @@ class HeapEmbeddings : public GpuEmbeddings {
     return layout_.table(t).split == EmbeddingSplit::replicated;
   }
 
-  // Copies the places of this rank's pieces to the GPU.
+  // Copies the places of this rank's pieces to the GPU, unless they are there: the last copy has
+  // ended, whatever its stream, because the host has waited for that step's end, or, where wrong
+  // bags ended it, for its stream.
   DevicePieces show(const TablePieces& rows, bool aligned, cudaStream_t stream) {
     std::vector<DevicePiece> pieces;
     bool in_vectors = aligned && layout_.width() % 4 == 0;
@@ -269,7 +260,9 @@ class HeapEmbeddings : public GpuEmbeddings {
                         .divided = by_rows ? divided++ : 0,
                         .dealt = by_rows ? layout_.places(t).dealt : 0});
     }
-    copy_there(pieces_there_.data(), pieces.data(), pieces.size() * sizeof(DevicePiece), stream);
+    if (pieces != shown_)
+      copy_there(pieces_there_.data(), pieces.data(), pieces.size() * sizeof(DevicePiece), stream);
+    shown_ = std::move(pieces);
     return {.at = pieces_there_.data(),
             .tables = layout_.tables(),
             .width = layout_.width(),
@@ -282,194 +275,18 @@ class HeapEmbeddings : public GpuEmbeddings {
 
   // Enqueues products of rows of this rank and gradients of bags for ranks that want them. Returns
   // whether any does.
-  bool multiply_for_readers(const Step& step) const {
+  bool multiply_for_readers(const BackwardStep& step) const {
     bool wanted = false;
-    for (int reader = 0; reader < world_.size(); ++reader) {
-      const DeviceSizes& sizes = batches_[static_cast<std::size_t>(reader)].sizes;
+    for (std::size_t reader = 0; reader < step.parts.size(); ++reader) {
+      const DeviceSizes& sizes = batches_[reader].sizes;
       if (sizes.shares == 0) continue;
       wanted = true;
-      const bool own = reader == world_.rank();
-      const DevicePart of = part(reader);
-      multiply_rows(step.pieces, of.bags, own, own ? step.gradient.sums : of.rows,
-                    {of.products, sizes.ids}, step.stream);
+      const bool own = static_cast<int>(reader) == world_.rank();
+      const DevicePart& of = step.parts[reader];
+      multiply_rows(step.bags.pieces, of.bags, own, own ? step.own.sums : of.rows,
+                    {of.products, sizes.ids}, step.bags.stream);
     }
     return wanted;
-  }
-
-  // Returns the number of the first row of each wanted table, and the end.
-  std::vector<Slot> bases_of(const std::vector<bool>& wanted) const {
-    std::vector<Slot> bases;
-    std::uint64_t rows = 0;
-    for (std::size_t t = 0; t <= wanted.size(); ++t) {
-      bases.push_back(static_cast<Slot>(rows));
-      if (t < wanted.size() && wanted[t]) rows += layout_.piece(t, world_.rank()).rows;
-    }
-    require<UsageError>(rows < kNoRow, "{} rows of embedding tables are too many for one rank",
-                        rows);
-    return bases;
-  }
-
-  // Edges of bags to rows of this rank's pieces.
-  struct WantedEdges {
-    DeviceArray<EdgeTable> tables;  // by reader and table
-    DeviceEdges edges;
-    std::uint64_t bags;  // that have edges, counting those without ids
-
-    const EdgeTable* tables_of(int reader, const EmbeddingLayout& layout) const {
-      return tables.data() + static_cast<std::size_t>(reader) * layout.tables();
-    }
-  };
-  // Enqueues the edges of the bags of all ranks, or (`local`) of this rank, to rows of the wanted
-  // tables. `bases`: bases_of() these. Local edges read gradients where they are, others one row
-  // per bag.
-  WantedEdges edges_of(const DevicePieces& pieces, const std::vector<bool>& wanted,
-                       const std::vector<Slot>& bases, bool local, cudaStream_t stream) const {
-    const auto tables = static_cast<Slot>(layout_.tables());
-    std::vector<EdgeTable> edge_tables;
-    std::uint64_t edge = 0, from = 0;
-    bool weighted = rules_.mean();
-    for (int reader = 0; reader < world_.size(); ++reader) {
-      const DeviceBatch& batch = batches_[static_cast<std::size_t>(reader)];
-      for (Slot t = 0; t < tables; ++t) {
-        const bool here = wanted[t] && (!local || reader == world_.rank());
-        edge_tables.push_back({.edge = edge,
-                               .row = bases[t],
-                               .from = local ? t : static_cast<Slot>(from),
-                               .from_step = local ? tables : 1,
-                               .wanted = here});
-        if (!here) continue;
-        edge += batch.ids_of(t);
-        from += batch.sizes.per_table;
-        weighted = weighted || batch.sizes.weighted != 0;
-      }
-    }
-    const FromPool pool{stream, stream};
-    WantedEdges found{DeviceArray<EdgeTable>(edge_tables.size(), pool),
-                      DeviceEdges(edge, weighted, pool), from};
-    if (rules_.max()) found.edges.places = DeviceArray<Slot>(edge, pool);
-    copy_there(found.tables.data(), edge_tables.data(), edge_tables.size() * sizeof(EdgeTable),
-               stream);
-    for (int reader = 0; reader < world_.size(); ++reader)
-      if (!local || reader == world_.rank())
-        write_edges(pieces, part(reader).bags, found.tables_of(reader, layout_), found.edges,
-                    stream);
-    return found;
-  }
-
-  // Limits the norms of rows that bags of any rank name, so that replicated rows stay the same.
-  // Ranks that have columns of the same rows join their sums of powers.
-  void limit_rows(const DevicePieces& view, const TablePieces& pieces, cudaStream_t stream) {
-    const auto is_shared = [&](std::size_t t) {
-      return layout_.table(t).split == EmbeddingSplit::columns;
-    };
-    std::vector<bool> wanted;
-    for (std::size_t t = 0; t < layout_.tables(); ++t)
-      wanted.push_back(is_shared(t) || layout_.piece(t, world_.rank()).columns > 0);
-    const std::vector<Slot> bases = bases_of(wanted);
-    const WantedEdges found = edges_of(view, wanted, bases, world_.size() == 1, stream);
-    const DeviceRowSums named = distinct_rows(found.edges, bases, stream);
-    DeviceArray<double> sums(named.count, FromPool{stream, stream});
-    for (std::size_t t = 0; t < layout_.tables(); ++t) {
-      const std::uint64_t first = named.starts[t], count = named.starts[t + 1] - first;
-      if (count == 0) continue;  // on all ranks that share the table
-      const SomeRows rows{named.rows.data() + first, count, bases[t],
-                          pieces.rows(t, layout_.piece(t, world_.rank()).columns)};
-      norm_sums(rules_.norm, rows, sums.data() + first, stream);
-      if (is_shared(t)) {
-        std::vector<double> here(count);
-        const std::uint64_t bytes = count * sizeof(double);
-        copy_there(here.data(), sums.data() + first, bytes, stream);
-        check_cuda(cudaStreamSynchronize(stream), kWhat);
-        join_norm_sums(rules_.norm, world_.all_gather(std::as_bytes(std::span(here))), here);
-        copy_there(sums.data() + first, here.data(), bytes, stream);
-        check_cuda(cudaStreamSynchronize(stream), kWhat);  // `here` goes
-      }
-      limit_norms(rules_.norm, rows, sums.data() + first, stream);
-    }
-  }
-
-  // Sums the gradients of this rank's rows of the wanted tables: from the bags of all ranks, or, of
-  // replicated tables, from its own.
-  // `bases`: bases_of() these.
-  DeviceRowSums sum_wanted(const Step& step, const std::vector<bool>& wanted,
-                           const std::vector<Slot>& bases, std::uint64_t columns,
-                           const Room& room) {
-    const bool local = world_.size() == 1 || are_replicated(wanted);
-    const WantedEdges found = edges_of(step.pieces, wanted, bases, local, step.stream);
-    const FromPool pool{step.stream, step.stream};
-    const std::uint64_t gathered = local ? 0 : found.bags * columns;
-    DeviceArray<float> sums(gathered, pool);
-    DeviceArray<Slot> places(rules_.max() ? gathered : 0, pool);
-    for (int reader = 0; !local && reader < world_.size(); ++reader) {
-      const DevicePart of = part(reader);
-      gather_gradients(step.pieces, of.bags, found.tables_of(reader, layout_), {of.rows, of.places},
-                       {sums.data(), rules_.max() ? places.data() : nullptr, columns}, step.stream);
-    }
-    GradientRows rows{sums.data(), found.bags, columns, columns, places.data()};
-    if (local) {
-      const std::uint64_t bags = batches_[static_cast<std::size_t>(world_.rank())].sizes.per_table;
-      rows = {step.gradient.sums, bags * layout_.tables(), columns, layout_.width(),
-              step.gradient.places};
-    }
-    const bool counts = rules_.by_frequency && are_replicated(wanted);  // join() divides
-    const Frequency frequency = counts ? Frequency::counted : rules_.frequency();
-    return sum_by_row(found.edges, bases, rows, room, frequency, step.stream);
-  }
-
-  bool are_replicated(const std::vector<bool>& wanted) const {
-    const auto first = static_cast<std::size_t>(std::ranges::find(wanted, true) - wanted.begin());
-    return first < wanted.size() && is_replicated(first);
-  }
-
-  // Sums the gradients of replicated tables over ranks, of which there are several
-  // (EmbeddingLayout): each shows its own sums to the others.
-  void join(const Step& step, const std::vector<bool>& replicated,
-            std::vector<GpuRowGradients>& found) {
-    const std::uint64_t width = layout_.width();
-    const std::vector<Slot> bases = bases_of(replicated);
-    const DevicePart mine = part(world_.rank());
-    const DeviceRowSums own = sum_wanted(step, replicated, bases, width, [&](std::uint64_t) {
-      return static_cast<void*>(mine.shared_values);
-    });
-    copy_there(mine.shared_rows, own.rows.data(), own.count * sizeof(Slot), step.stream);
-    if (rules_.by_frequency)
-      copy_there(mine.shared_counts, own.ids.data(), own.count * sizeof(Slot), step.stream);
-    check_cuda(cudaStreamSynchronize(step.stream), kWhat);
-    const auto counts = heap_->barrier(own.count);
-    std::uint64_t all = 0;
-    for (const std::uint64_t count : counts) all += count;
-    const FromPool pool{step.stream, step.stream};
-    DeviceEdges edges(all, false, pool);
-    if (rules_.by_frequency) edges.counts = DeviceArray<Slot>(all, pool);
-    DeviceArray<float> values(all * width, pool);
-    std::uint64_t at = 0;
-    for (int rank = 0; rank < world_.size(); ++rank) {
-      const std::uint64_t count = counts[static_cast<std::size_t>(rank)];
-      const DevicePart of = part(rank);
-      copy_there(edges.rows.data() + at, of.shared_rows, count * sizeof(Slot), step.stream);
-      if (rules_.by_frequency)
-        copy_there(edges.counts.data() + at, of.shared_counts, count * sizeof(Slot), step.stream);
-      copy_there(values.data() + at * width, of.shared_values, count * width * sizeof(float),
-                 step.stream);
-      at += count;
-    }
-    count_up(edges.from.data(), all, step.stream);
-    put(sum_by_row(edges, bases, {values.data(), all, width, width}, step.room, rules_.frequency(),
-                   step.stream),
-        bases, width, step, found);
-  }
-
-  // Gives each table its part of the sums.
-  void put(const DeviceRowSums& sums, const std::vector<Slot>& bases, std::uint64_t columns,
-           const Step& step, std::vector<GpuRowGradients>& found) const {
-    if (sums.count == 0) return;
-    auto* const rows = static_cast<std::int64_t*>(step.room(sums.count * sizeof(std::int64_t)));
-    for (std::size_t t = 0; t < layout_.tables(); ++t) {
-      const std::uint64_t first = sums.starts[t], count = sums.starts[t + 1] - first;
-      if (count == 0) continue;
-      rows_from(sums.rows.data() + first, count, bases[t], rows + first, step.stream);
-      found[t] = {rows + first, sums.values + first * columns, count};
-    }
   }
 
   World& world_;
@@ -481,8 +298,11 @@ class HeapEmbeddings : public GpuEmbeddings {
   DeviceArray<std::uint64_t> rows_there_;
   DeviceArray<std::int64_t> padding_there_;
   DeviceArray<DevicePiece> pieces_there_;
+  std::vector<DevicePiece> shown_;  // the copy of pieces_there_
   DeviceArray<BagWork> works_there_;
   DeviceArray<std::uint64_t> found_there_;  // as of write_bags()
+  GpuNormLimits limits_{world_, layout_, rules_};
+  GpuGradients gradients_{layout_, rules_, world_.rank()};
   StepUnderWay step_;
   std::vector<DeviceBatch> batches_;  // of the step, by rank
   DeviceEvent ended_;                 // behind the last step

@@ -61,9 +61,9 @@ std::vector<float> values_of(const GpuRowGradients& gradients, std::uint64_t col
   return values;
 }
 
-void check_case(World& world, const EmbeddingCase& c) {
+// `all`: the bags of each rank.
+void check_case(World& world, const EmbeddingCase& c, const std::vector<RankBags>& all) {
   const EmbeddingLayout layout(c.tables, c.width, world.size());
-  const std::vector<RankBags> all = bags_of_ranks(c, world.size());
   const RankBags& mine = all[static_cast<std::size_t>(world.rank())];
   std::vector<DeviceArray<float>> pieces;
   std::vector<void*> at;
@@ -117,13 +117,44 @@ void check_case(World& world, const EmbeddingCase& c) {
 
 const RankProgram kSums("gpu embeddings", [](World& world) {
   use_gpu(world.rank() % gpu_count());
-  for_cases(world.size(), [&](const EmbeddingCase& c) { check_case(world, c); });
+  for_cases(world.size(),
+            [&](const EmbeddingCase& c) { check_case(world, c, bags_of_ranks(c, world.size())); });
+});
+
+// Tables of all splits, whose pieces have different numbers of columns, one without ids, and bags
+// that name a row up to ten thousand times: its sum is cut into few pieces, or into many.
+const RankProgram kManyIds("gpu embeddings of many ids", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  for (const std::uint64_t width : {9, 32})
+    for (const BagMode mode : {BagMode::sum, BagMode::mean, BagMode::max}) {
+      EmbeddingCase c{.width = width, .mode = mode, .by_frequency = mode == BagMode::sum};
+      c.add(3, EmbeddingSplit::replicated, 0);
+      c.add(2, EmbeddingSplit::table, 0);
+      c.add(30, EmbeddingSplit::columns, 0, 1);
+      c.add(0, EmbeddingSplit::table, 0);
+      c.add(700, EmbeddingSplit::rows, 0);
+      c.add(1, EmbeddingSplit::rows, 0);
+      c.add(5, EmbeddingSplit::replicated, 0, 2);
+      c.add(40, EmbeddingSplit::table, world.size() - 1);
+      std::vector<RankBags> all;
+      for (int rank = 0; rank < world.size(); ++rank)
+        all.emplace_back(c.as, 4000 + 100 * rank, static_cast<unsigned>(rank) + 1);
+      check_case(world, c, all);
+    }
 });
 
 TEST(GpuEmbeddings, AreThoseOfPlainLoops) {
   for (const int ranks : {1, 2, 3}) {
     const Outcome outcome =
         run_job({.program = "gpu embeddings", .ranks = ranks, .timeout_ms = kPatient});
+    EXPECT_EQ(outcome.code, 0) << ranks << " ranks: " << outcome.all_errors();
+  }
+}
+
+TEST(GpuEmbeddings, OfManyIdsAreThoseOfPlainLoops) {
+  for (const int ranks : {1, 2, 3}) {
+    const Outcome outcome =
+        run_job({.program = "gpu embeddings of many ids", .ranks = ranks, .timeout_ms = kPatient});
     EXPECT_EQ(outcome.code, 0) << ranks << " ranks: " << outcome.all_errors();
   }
 }

@@ -1,0 +1,57 @@
+#include "plait/store/cuda/row_norms.cuh"
+#include "plait/store/row_norms.h"
+#include "plait/store/sharded/cuda/gpu_limits.cuh"
+
+namespace plait {
+namespace {
+
+constexpr const char* kWhat = "norms of embedding tables";
+
+}  // namespace
+
+// A rank without columns of a shared table takes part in the meetings for it.
+void GpuNormLimits::number_tables() {
+  if (!numbers_.bases.empty()) return;
+  std::vector<std::size_t> tables;
+  for (std::size_t t = 0; t < layout_.tables(); ++t)
+    if (is_shared(t) || layout_.piece(t, world_.rank()).columns > 0) tables.push_back(t);
+  RowNumbers numbers = number_rows(layout_, world_.rank(), std::move(tables), kNoRow);
+  bases_ = DeviceArray<Slot>(std::span<const Slot>(numbers.bases));
+  numbers_ = std::move(numbers);
+}
+
+void GpuNormLimits::limit_rows(const StepBags& step, const TablePieces& pieces) {
+  number_tables();
+  StepEdges edges = edges_to_rows(step, numbers_);
+  NamedRows named(std::move(edges.edges), numbers_, bases_.data(), readback_, step.stream);
+  named.wait();
+  DeviceArray<double> sums(named.before(numbers_.tables.size()),
+                           FromPool{step.stream, step.stream});
+  for (std::size_t place = 0; place < numbers_.tables.size(); ++place) {
+    const std::size_t t = numbers_.tables[place];
+    const std::uint64_t first = named.before(place), count = named.before(place + 1) - first;
+    if (count == 0) continue;  // on all ranks that share the table
+    const SomeRows rows{named.rows() + first, count, numbers_.bases[place],
+                        pieces.rows(t, layout_.piece(t, world_.rank()).columns)};
+    double* const of_rows = sums.data() + first;
+    norm_sums(rules_.norm, rows, of_rows, step.stream);
+    if (is_shared(t)) join({of_rows, count}, step.stream);
+    limit_norms(rules_.norm, rows, of_rows, step.stream);
+  }
+}
+
+// Collective. Joins sums of powers over ranks, through the host.
+void GpuNormLimits::join(std::span<double> sums_there, cudaStream_t stream) const {
+  std::vector<double> here(sums_there.size());
+  check_cuda(cudaMemcpyAsync(here.data(), sums_there.data(), sums_there.size_bytes(),
+                             cudaMemcpyDeviceToHost, stream),
+             kWhat);
+  check_cuda(cudaStreamSynchronize(stream), kWhat);
+  join_norm_sums(rules_.norm, world_.all_gather(std::as_bytes(std::span(here))), here);
+  check_cuda(cudaMemcpyAsync(sums_there.data(), here.data(), sums_there.size_bytes(),
+                             cudaMemcpyHostToDevice, stream),
+             kWhat);
+  check_cuda(cudaStreamSynchronize(stream), kWhat);  // `here` goes
+}
+
+}  // namespace plait
