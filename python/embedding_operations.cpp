@@ -64,7 +64,8 @@ class EmbeddingSteps {
   virtual ~EmbeddingSteps() = default;
   virtual std::uint64_t forward(const GivenBags& bags, const TablePieces& pieces,
                                 const BagResults& out) = 0;
-  // Returns by table the rows that have a gradient, int64, and their gradients.
+  // Returns by table the rows that have a gradient, int64, (1, rows) as the indices of a sparse
+  // tensor, and their gradients.
   virtual std::vector<std::pair<Tensor, Tensor>> backward(const GivenBags& bags,
                                                           std::uint64_t number,
                                                           const BagGradients& gradients) = 0;
@@ -84,12 +85,13 @@ class CpuEmbeddingSteps : public EmbeddingSteps {
     const ThreadCount threads(thread_share());
     auto found = embeddings_.backward(bags, number, gradients);
     std::vector<std::pair<Tensor, Tensor>> tensors;
+    tensors.reserve(found.size());
     for (RowGradients& of_table : found) {
       auto* const keep = new RowGradients(std::move(of_table));
       const auto count = static_cast<std::int64_t>(keep->rows.size());
       const auto columns =
           static_cast<std::int64_t>(embeddings_.layout().piece(tensors.size(), rank_).columns);
-      const Tensor rows = torch::empty({count}, torch::kInt64);
+      const Tensor rows = torch::empty({1, count}, torch::kInt64);
       std::ranges::copy(keep->rows, rows.mutable_data_ptr<std::int64_t>());
       tensors.emplace_back(rows, torch::from_blob(
                                      keep->values.data(), {count, columns},
@@ -131,14 +133,15 @@ class GpuEmbeddingSteps : public EmbeddingSteps {
     const auto tensor = [&](const void* at, at::IntArrayRef shape, torch::ScalarType type) {
       const auto options = torch::device(device_).dtype(type);
       if (at == nullptr) return torch::empty(shape, options);
-      return torch::from_blob(
-          const_cast<void*>(at), shape, [kept](void*) {}, options);
+      // The device is named, because PyTorch would ask CUDA for that of each address.
+      return at::from_blob(
+          const_cast<void*>(at), shape, [kept](void*) {}, options, device_);
     };
     for (const GpuRowGradients& of_table : found) {
       const auto count = static_cast<std::int64_t>(of_table.count);
       const auto columns =
           static_cast<std::int64_t>(layout_.piece(tensors.size(), current_world().rank()).columns);
-      tensors.emplace_back(tensor(of_table.rows, {count}, torch::kInt64),
+      tensors.emplace_back(tensor(of_table.rows, {1, count}, torch::kInt64),
                            tensor(of_table.values, {count, columns}, torch::kFloat32));
     }
     return tensors;
@@ -212,7 +215,10 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
       const std::lock_guard lock(operation_mutex());
       return steps_->backward(given, static_cast<std::uint64_t>(number), of_bags);
     });
+    // The tensors of many small tables take longer to make than the sums.
+    const at::AutoDispatchBelowAutograd without_autograd;
     std::vector<Tensor> of_tables;
+    of_tables.reserve(found.size());
     for (const auto& [rows, values] : found) {
       const auto shape = piece(static_cast<std::int64_t>(of_tables.size()));
       of_tables.push_back(gradient_tensor(rows, values, shape[0], sparse));
@@ -266,9 +272,10 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
   static Tensor gradient_tensor(const Tensor& at, const Tensor& values, std::int64_t rows,
                                 bool sparse) {
     const std::int64_t columns = values.size(1);
-    if (!sparse) return torch::zeros({rows, columns}, values.options()).index_copy_(0, at, values);
-    return at::_sparse_coo_tensor_unsafe(at.unsqueeze(0), values, {rows, columns},
-                                         values.options().layout(torch::kSparse), true);
+    if (!sparse)
+      return torch::zeros({rows, columns}, values.options()).index_copy_(0, at.view({-1}), values);
+    return at::_sparse_coo_tensor_with_dims_and_tensors(
+        1, 1, {rows, columns}, at, values, values.options().layout(torch::kSparse), true);
   }
   void put(const Tensor& all, std::size_t t, int rank,
            const std::vector<std::vector<std::byte>>& parts) const {
