@@ -54,7 +54,7 @@ class NamedRows {
   DeviceArrays memory_;
   Slot* rows_ = nullptr;
   EdgeOffset* starts_ = nullptr;    // by row, and the end: its first edge
-  std::uint64_t* found_ = nullptr;  // as named_rows.cu has it
+  std::uint64_t* found_ = nullptr;  // as found_rows.cuh has it
   std::vector<std::uint64_t> before_;
   std::vector<GroupCounts> groups_;  // by group of tables: of neighbour groups
 };
