@@ -94,7 +94,7 @@ def test_weights_that_change_before_the_step_backward():
     for device in ("cpu", GPU):
         torch.manual_seed(0)
         layer = make(plait, "graph").to(device)
-        here, own = x.to(device).requires_grad_(), weight.to(device, copy=True)
+        here, own = x.to(device, copy=True).requires_grad_(), weight.to(device, copy=True)
         out = layer(here, index.to(device), own)
         own.mul_(10)
         out.sum().backward()

@@ -122,27 +122,40 @@ inline float gradient_value(int rank, std::size_t i) {
   return table_value(static_cast<std::uint64_t>(rank) + 5, i);
 }
 
+// A sum, and the sum of its terms' magnitudes, which rounding grows with.
+struct ExpectedSum {
+  double value = 0, magnitude = 0;
+};
+using ExpectedRows = std::map<std::uint64_t, std::vector<ExpectedSum>>;
+
 // Returns by row its gradient from the bags of all ranks.
-inline std::map<std::uint64_t, std::vector<double>> expected_gradient(
-    const EmbeddingCase& c, const std::vector<RankBags>& ranks, std::size_t t) {
-  std::map<std::uint64_t, std::vector<double>> rows;
+inline ExpectedRows expected_gradient(const EmbeddingCase& c, const std::vector<RankBags>& ranks,
+                                      std::size_t t) {
+  ExpectedRows rows;
   std::map<std::uint64_t, double> ids;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank)
     for_ids(c, ranks[rank], t, [&](std::size_t b, std::uint64_t id, auto weight) {
       auto& row = rows[id];
       row.resize(c.width);
       ++ids[id];
-      for (std::size_t k = 0; k < c.width; ++k)
-        row[k] += weight(k) * double{gradient_value(static_cast<int>(rank),
-                                                    (b * c.tables.size() + t) * c.width + k)};
+      for (std::size_t k = 0; k < c.width; ++k) {
+        const double term =
+            weight(k) *
+            double{gradient_value(static_cast<int>(rank), (b * c.tables.size() + t) * c.width + k)};
+        row[k].value += term, row[k].magnitude += std::abs(term);
+      }
     });
   for (auto& [id, row] : rows)
-    for (double& value : row) value /= c.by_frequency ? ids[id] : 1.0;
+    for (ExpectedSum& sum : row) {
+      sum.value /= c.by_frequency ? ids[id] : 1.0;
+      sum.magnitude /= c.by_frequency ? ids[id] : 1.0;
+    }
   return rows;
 }
 
-inline void expect_near(double found, double wanted, const std::string& what) {
-  expect(std::abs(found - wanted) <= 1e-4 * (1 + std::abs(wanted)),
+inline void expect_near(double found, double wanted, const std::string& what,
+                        double magnitude = 0) {
+  expect(std::abs(found - wanted) <= 1e-4 * (1 + std::abs(wanted)) + 1e-6 * magnitude,
          fmt::format("{}{} is not {}", what, found, wanted));
 }
 
@@ -165,8 +178,7 @@ inline void check_weights(const EmbeddingCase& c, const RankBags& bags, int rank
 // Compares a gradient of this rank's piece: the rows that have one, and their values.
 inline void check_gradient(const std::vector<Slot>& rows, const float* values,
                            const EmbeddingLayout& layout, std::size_t t, int rank,
-                           const std::map<std::uint64_t, std::vector<double>>& wanted,
-                           const std::string& what) {
+                           const ExpectedRows& wanted, const std::string& what) {
   const EmbeddingPiece piece = layout.piece(t, rank);
   std::vector<std::uint64_t> ids(piece.columns > 0 ? piece.rows : 0);
   layout.ids(t, rank, 0, ids);
@@ -175,8 +187,10 @@ inline void check_gradient(const std::vector<Slot>& rows, const float* values,
     const auto of_id = wanted.find(ids[row]);
     if (of_id == wanted.end()) continue;
     expect(k < rows.size() && rows[k] == row, what + "rows differ");
-    for (std::size_t c = 0; c < piece.columns; ++c)
-      expect_near(values[k * piece.columns + c], of_id->second[piece.first_column + c], what);
+    for (std::size_t c = 0; c < piece.columns; ++c) {
+      const ExpectedSum& sum = of_id->second[piece.first_column + c];
+      expect_near(values[k * piece.columns + c], sum.value, what, sum.magnitude);
+    }
     ++k;
   }
   expect(k == rows.size(), what + "the number of rows differs");
