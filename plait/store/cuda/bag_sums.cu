@@ -1,6 +1,6 @@
 // Sums of short bags read rows at random: their speed is that of memory, if enough rows are on
 // their way at once. A group of lanes works on bags that stand one behind the other, each lane on
-// columns of its own: four numbers per row if rows allow it. The group reads the ids of all its
+// columns of its own: 16 bytes of a row if rows allow it. The group reads the ids of all its
 // bags as one stream, as many at once as a warp has lanes, and the next ones before they are
 // needed, because ids of other ranks' bags come over the link. It loads kRows rows before it adds
 // the first of them, whichever bags they are of; ids are added in their order, so that sums do not
@@ -20,9 +20,30 @@ constexpr int kRows = 8;         // on their way per group
 constexpr int kLeastLanes = 8;   // of a group that sums
 constexpr int kBlocksPerSm = 2;  // of sums: at most 128 registers
 
+// Rows begin at multiples of kVec numbers, and of 16 bytes if that is more.
 template <class T, int kVec>
-struct alignas(kVec * sizeof(T)) Columns {
+struct alignas(std::min<std::size_t>(kVec * sizeof(T), 16)) Columns {
   T value[kVec];
+};
+
+// The same numbers as they are loaded: two of two bytes stay in one register until they are added.
+// The assembly keeps the compiler from widening all rows of a batch before the loop over its bags.
+template <class T, int kVec, bool kInWords = kVec * sizeof(T) % sizeof(unsigned) == 0>
+struct alignas(Columns<T, kVec>) LoadedColumns {
+  unsigned word[kVec * sizeof(T) / sizeof(unsigned)];
+
+  __device__ Columns<T, kVec> columns() const {
+    LoadedColumns here = *this;
+    if constexpr (sizeof(T) < sizeof(unsigned)) {
+#pragma unroll
+      for (unsigned& each : here.word) asm volatile("" : "+r"(each));
+    }
+    return __builtin_bit_cast(Columns<T, kVec>, here);
+  }
+};
+template <class T, int kVec>
+struct LoadedColumns<T, kVec, false> : Columns<T, kVec> {
+  __device__ const Columns<T, kVec>& columns() const { return *this; }
 };
 
 // Returns the place in BagSums::parts of the row of a rank and a bag.
@@ -102,7 +123,8 @@ struct BagSum {
   std::uint32_t counted = 0;  // ids that are no padding
   bool any = false;           // one of them names a row of this rank
 
-  __device__ void add(const Columns<T, kVec>& row, float weight) {
+  __device__ void add(const LoadedColumns<T, kVec>& loaded, float weight) {
+    const Columns<T, kVec> row = loaded.columns();
 #pragma unroll
     for (int i = 0; i < kVec; ++i) sum.value[i] = fmaf(weight, widened(row.value[i]), sum.value[i]);
   }
@@ -162,7 +184,7 @@ class BagStream {
 
  private:
   static constexpr unsigned kFull = (1u << kRows) - 1;
-  using Row = Columns<T, kVec>;
+  using Row = LoadedColumns<T, kVec>;
   using Weights = float[kWeighted ? kRows : 1];
 
   // Adds the rows of kLanes ids, one per lane, behind the last bag kNoRow. Bit k of `ends`: a bag
@@ -364,9 +386,14 @@ void sum_bags(const DevicePieces& pieces, const BagWorks& works, const BagWork* 
   if (works.blocks() == 0) return;
   const auto count = static_cast<unsigned>(works.works().size());
   with_number(pieces.type, [&]<class T>(T) {
-    pieces.in_vectors
-        ? sum_kernel<T, 4><<<works.blocks(), kBagThreads, 0, stream>>>(pieces, works_there, count)
-        : sum_kernel<T, 1><<<works.blocks(), kBagThreads, 0, stream>>>(pieces, works_there, count);
+    const auto launch = [&](auto vec) {
+      sum_kernel<T, decltype(vec)::value>
+          <<<works.blocks(), kBagThreads, 0, stream>>>(pieces, works_there, count);
+    };
+    constexpr int kMost = most_bag_columns(sizeof(T));
+    if (pieces.vec == kMost) return launch(std::integral_constant<int, kMost>{});
+    if (pieces.vec == 4) return launch(std::integral_constant<int, 4>{});
+    launch(std::integral_constant<int, 1>{});
   });
   check_cuda(cudaGetLastError(), "sums of bags");
 }
@@ -396,8 +423,8 @@ void collect_bags(const DevicePieces& pieces, const DeviceBags& bags, const BagS
                                                                              out);
     });
   };
-  pieces.in_vectors ? launch(std::integral_constant<int, 4>{})
-                    : launch(std::integral_constant<int, 1>{});
+  pieces.vec > 1 ? launch(std::integral_constant<int, 4>{})
+                 : launch(std::integral_constant<int, 1>{});
   check_cuda(cudaGetLastError(), "sums of bags");
 }
 

@@ -30,7 +30,7 @@ struct DevicePieces {
   const DevicePiece* at = nullptr;
   std::uint64_t tables = 0, width = 0;
   int rank = 0, ranks = 1;
-  bool in_vectors = false;  // all rows and columns begin at multiples of four numbers
+  int vec = 1;  // numbers of a row that a lane takes, of which pieces, rows and sums have multiples
   BagMode mode = BagMode::sum;
   DType type = DType::f32;  // of the numbers of rows
 };
@@ -68,8 +68,9 @@ class BagWorks {
   std::vector<BagWork> works_;
   std::uint32_t blocks_ = 0;
 };
-// Returns the columns of a row that one lane takes.
-inline int bag_columns_of_lane(const DevicePieces& pieces) { return pieces.in_vectors ? 4 : 1; }
+// Returns the most numbers of so many bytes that a lane takes of a row: those of 16 bytes. It may
+// take four, or one, instead.
+constexpr int most_bag_columns(std::size_t bytes) { return static_cast<int>(16 / bytes); }
 // Enqueues these sums, but not maxima. works_there: a copy of works() in memory of the GPU.
 void sum_bags(const DevicePieces& pieces, const BagWorks& works, const BagWork* works_there,
               cudaStream_t stream);

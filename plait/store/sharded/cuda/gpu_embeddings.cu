@@ -229,7 +229,7 @@ class HeapEmbeddings : public GpuEmbeddings {
         const EmbeddingPiece piece = layout_.piece(t, world_.rank());
         if (piece.columns == 0 || (is_replicated(t) && !own)) continue;
         const std::uint64_t ids = batches_[static_cast<std::size_t>(reader)].ids_of(t);
-        works.add(of.bags, to, t, ids, piece.columns, bag_columns_of_lane(view));
+        works.add(of.bags, to, t, ids, piece.columns, view.vec);
       }
     }
     copy_there(works_there_.data(), works.works().data(), works.works().size_bytes(), stream);
@@ -244,14 +244,15 @@ class HeapEmbeddings : public GpuEmbeddings {
   // bags ended it, for its stream.
   DevicePieces show(const TablePieces& rows, bool aligned, cudaStream_t stream) {
     std::vector<DevicePiece> pieces;
-    bool in_vectors = aligned && layout_.width() % 4 == 0;
+    int vec = aligned ? most_bag_columns(size_of(rows.type)) : 1;
     std::uint32_t divided = 0;
     for (std::size_t t = 0; t < layout_.tables(); ++t) {
       const EmbeddingPiece own = layout_.piece(t, world_.rank());
       const EmbeddingTable& table = layout_.table(t);
       const bool by_rows = table.split == EmbeddingSplit::rows;
-      in_vectors = in_vectors && own.first_column % 4 == 0 && own.columns % 4 == 0 &&
-                   reinterpret_cast<std::uintptr_t>(rows.at[t]) % (4 * size_of(rows.type)) == 0;
+      const auto begin = reinterpret_cast<std::uintptr_t>(rows.at[t]) / size_of(rows.type);
+      for (const std::uint64_t numbers : {layout_.width(), own.first_column, own.columns, begin})
+        while (numbers % static_cast<unsigned>(vec) != 0) vec = vec > 4 ? 4 : 1;
       pieces.push_back({.rows = rows.at[t],
                         .columns = own.columns,
                         .first_column = own.first_column,
@@ -268,7 +269,7 @@ class HeapEmbeddings : public GpuEmbeddings {
             .width = layout_.width(),
             .rank = world_.rank(),
             .ranks = world_.size(),
-            .in_vectors = in_vectors,
+            .vec = vec,
             .mode = rules_.mode,
             .type = rows.type};
   }
