@@ -19,6 +19,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import arguments
 import results
 from running import PLAIT, result_of
 
@@ -51,7 +52,7 @@ def check(graph, model, count, least, o):
 
 
 def compare(graph, small, model, o, kept):
-    counts = sorted(o.gpus or o.ranks)
+    counts = sorted(set(o.gpus or o.ranks))
     for count in counts[1:]:
         check(small, model, count, counts[0], o)
     times = {count: [] for count in counts}
@@ -70,13 +71,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("graph", nargs="?")
     for name, default in (("batch", 512), ("hidden", 256), ("epochs", 3), ("repeats", 3)):
-        parser.add_argument(f"--{name}", type=int, default=default)
+        parser.add_argument(f"--{name}", type=arguments.count, default=default)
     numbers = parser.add_mutually_exclusive_group()
-    numbers.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
-    numbers.add_argument("--gpus", type=int, nargs="+")
+    numbers.add_argument("--ranks", type=arguments.count, nargs="+", default=[1, 2])
+    numbers.add_argument("--gpus", type=arguments.count, nargs="+")
     parser.add_argument("--fanout", default="30,30,30")
     parser.add_argument("--models", nargs="+", choices=["gcn", "sage", "gat"], default=["gcn", "sage", "gat"])
-    parser.add_argument("--scale", type=float, default=0.05)
+    parser.add_argument("--scale", type=arguments.positive, default=0.05)
     parser.add_argument("--plait", default=PLAIT, help="the program; build/bin/plait if not given")
     parser.add_argument("--json", help="file for the times; build/bench/sampled-scaling.json if not given")
     o = parser.parse_args()

@@ -34,6 +34,7 @@ from sampled_epoch import Model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
+import arguments
 import results
 
 WAYS = {"torch_geometric.nn": torch_geometric.nn, "plait.nn": plait.nn}
@@ -169,20 +170,25 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("graph")
     for name, default in (("hidden", 64), ("batch", 512), ("epochs", 3)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--steps", type=int, help="steps of an epoch at the most")
+        parser.add_argument(f"--{name}", type=arguments.count, default=default)
+    parser.add_argument("--steps", type=arguments.count, help="steps of an epoch at the most")
     parser.add_argument("--untrimmed", action="store_true", help="layers get whole batches")
-    parser.add_argument("--fanout", type=int, nargs="+", default=[30, 30, 30])
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--fanout", type=arguments.count, nargs="+", default=[30, 30, 30])
+    parser.add_argument("--threads", type=arguments.count, default=torch.get_num_threads())
     parser.add_argument("--models", nargs="+", choices=["SAGE", "GCN", "GAT"], default=["SAGE", "GCN", "GAT"])
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--json", help="file for the times; build/bench/store-layers.json if not given")
     o = parser.parse_args()
     torch.set_num_threads(o.threads)
     device = plait.device() if o.device == "cuda" else torch.device("cpu")
+    if device.type != o.device:
+        sys.exit("store_layers: there is no GPU; leave --device out")
     if device.type == "cuda":
         torch.cuda.set_device(device)
-    stores = plait.store.load(o.graph, device if device.type == "cuda" else None)
+    try:
+        stores = plait.store.load(o.graph, device if device.type == "cuda" else None)
+    except (OSError, RuntimeError, ValueError) as error:
+        sys.exit(f"store_layers: {error}")
     kept = results.Results(o.json or results.FOLDER / "store-layers.json")
     for name in o.models:
         report(name, *compare(name, stores, o, device), o, kept)

@@ -55,8 +55,9 @@ Rate parse_rate(std::string_view name) {
 bool is_plausible(const MeasuredRate& measured) {
   const RateTraits& traits = traits_of(measured.rate);
   const Bounds& bounds = *std::ranges::find(kBounds, traits.unit, &Bounds::unit);
+  constexpr std::uint64_t kMostRowBytes = std::uint64_t{1} << 30;
   return measured.value >= bounds.least && measured.value <= bounds.most &&
-         traits.by_row == (measured.row_bytes > 0);
+         traits.by_row == (measured.row_bytes > 0) && measured.row_bytes <= kMostRowBytes;
 }
 
 std::span<const std::uint64_t> measured_row_bytes() { return kRowBytes; }

@@ -1,5 +1,6 @@
 #include "plait/plan/kept_machine.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -69,7 +70,9 @@ TEST_F(KeptMachineTest, TellsWhyAFileIsNotUsed) {
             std::string("Plait ") + PLAIT_VERSION + " wrote it");
   EXPECT_EQ(note("\"ranks\": 4", "\"ranks\": 5"), "it is of another device or number of ranks");
   EXPECT_EQ(note("\"local rows\"", "\"fast rows\""), "rate 'fast rows' is unknown");
-  EXPECT_EQ(note("\"row_bytes\": 32", "\"row_bytes\": 0"), "an entry is no measurement");
+  for (const char* absurd : {"0", "-5", "2000000000"})
+    EXPECT_EQ(note("\"row_bytes\": 32", fmt::format("\"row_bytes\": {}", absurd)),
+              "an entry is no measurement");
   EXPECT_EQ(note("\"row_bytes\": 0", "\"row_bytes\": 8"), "an entry is no measurement");
   for (const char* absurd : {"-1", "0", "-0.0", "1e300", "1e-300", "1e18", "1e-3"})
     EXPECT_EQ(note("2500000000000.0", absurd), "an entry is no measurement") << absurd;

@@ -274,6 +274,8 @@ class _Tables:
         """Returns the sums, (samples, tables, width); `flat`: of one table, (samples, width)."""
         mode, _, with_end = self._settings
         try:
+            if len(pieces) != len(self._pieces):
+                raise ValueError(f"there are {len(pieces)} weights for {len(self._pieces)} tables")
             for piece, (rows, _, columns) in zip(pieces, self._pieces, strict=True):
                 if not isinstance(piece, torch.Tensor):
                     raise ValueError(f"a weight is {piece}; give this rank's piece, ({rows}, {columns})")
@@ -388,7 +390,8 @@ def _checked_tables(rows, width, rules, padding, splits, ids, samples, device):
     padding = [_checked_padding(p, n) for p, n in zip(padding, rows, strict=True)]
     if splits is None:
         ids = [1.0] * len(rows) if ids is None else [float(i) for i in ids]
-        if len(ids) != len(rows) or not all(0 <= i < float("inf") for i in ids) or samples < 1:
+        if len(ids) != len(rows) or not all(0 <= i < float("inf") for i in ids) or (
+                not hasattr(samples, "__index__") or not 1 <= samples < 2**63):
             raise ValueError(f"ids_per_sample is {ids} and samples {samples}; give a number of 0 or more for each "
                              f"of {len(rows)} tables, and at least one sample")
         splits, owners = ops.choose_embedding_splits(rows, width, ids, samples, world_size())
@@ -407,8 +410,8 @@ def _check_sizes(rows, width, padding, splits):
         raise ValueError(f"there are {len(padding)} padding_idx for {len(rows)} tables; give one, or one for each")
     if not all(p is None or isinstance(p, int) for p in padding):
         raise ValueError(f"padding_idx is {padding}; give ids")
-    if isinstance(splits, str):
-        raise ValueError(f"splits is {splits!r}; give a list with one for each table")
+    if splits is not None and (isinstance(splits, str) or not all(isinstance(split, str) for split in splits)):
+        raise ValueError(f"splits is {splits!r}; give a list with one name for each table")
 
 
 def _checked_padding(padding, rows):

@@ -25,7 +25,7 @@ class FeatureStore(torch_geometric.data.FeatureStore):
     a tensor that is there. Features of a file cannot be written; `remove_tensor` takes them out of the store, so
     that batches do not have them, and leaves the file as it is.
 
-    An index is None (all rows), an integer, a slice, or a tensor or array of ids or of bools, one for each row.
+    An index is None (all rows), an integer, a slice, or a tensor or list of ids or of bools, one for each row.
     Rows are on the device where their tensor is, those of a file on the CPU.
 
     Raises KeyError for a group and name that the store does not have, and ValueError for an index out of range,
@@ -103,7 +103,8 @@ class FeatureStore(torch_geometric.data.FeatureStore):
             column = self._column(attr)
             key = id(attr.index), column.shape[0]
             if key not in checked:
-                checked[key] = checked_index(column.name, attr.index, column.shape[0])
+                ids = checked_index(column.name, attr.index, column.shape[0])
+                checked[key] = ids.long() if isinstance(ids, torch.Tensor) else ids
             ids = checked[key]
             if isinstance(ids, torch.Tensor):
                 place = *key, column.device
