@@ -320,6 +320,25 @@ def test_plan_of_embedding_tables(plait, dtype, size, optimizer, states):
     assert replicated["gradients of a step"] == [35 * of_row] * 3
 
 
+@pytest.mark.parametrize("dtype", ["fp32", "bf16"])
+def test_plan_of_steps_on_embedding_tables_on_gpus(plait, dtype):
+    """The sorting and the gathering of a step backward over three GPUs, by arithmetic; none is there."""
+    options = ["plan", "--store", "--embeddings", "1000,8,30", "--width", 48, "--gpus", 3, "--dtype", dtype,
+               "--samples", 10, "--ids", "2,4,1"]
+    env = environment(CUDA_VISIBLE_DEVICES="")
+
+    def bytes_of_step(split):
+        arrays = embedding_bytes(plait.json(*options, "--split", split, env=env))
+        return arrays["ids of a step, sorted by row"], arrays["gradients of bags, brought together"]
+
+    # A rank's ids name at most 20, 8 and 10 rows of replicated tables; those of all ranks are joined. They outnumber
+    # the 20 + 40 + 10 ids of a rank for the first table and the last, and not for the second.
+    assert bytes_of_step("replicated") == ([44 * (3 * 20 + 40 + 3 * 10)] * 3, [3 * (20 + 8 + 10) * 48 * 4] * 3)
+    # Ids and gradients of all ranks go to the owner of a table (ranks 0, 2 and 1); and to all ranks, for their columns.
+    assert bytes_of_step("table") == ([3 * 44 * ids for ids in (20, 10, 40)], [3 * 10 * 48 * 4] * 3)
+    assert bytes_of_step("columns") == ([3 * 44 * 70] * 3, [3 * 3 * 10 * 16 * 4] * 3)
+
+
 def test_plan_of_embedding_tables_that_are_chosen_or_do_not_fit(plait):
     options = ["plan", "--store", "--embeddings", "1000000,30", "--width", 64, "--ranks", 2]
     chosen = plait.json(*options)

@@ -10,9 +10,10 @@
 namespace plait {
 namespace {
 
-// Bytes that the sorting of edges by row takes per id at the most (bag_edges.cpp; on a GPU
+// Bytes that the sorting of edges by row takes per edge at the most (bag_edges.cpp; on a GPU
 // cuda/named_rows.cu: 12 of edges, 12 of sorted ones, 8 of their order and 8 of the sort's own,
-// then, instead of all these but the sorted ones, 32 of rows and their neighbour groups).
+// then, instead of all these but the sorted ones, 32 of rows and their neighbour groups). The same
+// is enough for the join of replicated tables (GpuGradients::join), whose edges have no weights.
 constexpr std::uint64_t kSortedOnCpu = 28, kSortedOnGpu = 44;
 
 // Returns by table the ids of a rank's step.
@@ -44,6 +45,16 @@ std::uint64_t heap_bytes(const EmbeddingMemory& m, const EmbeddingLayout& layout
   return bytes + bytes / 4;
 }
 
+// Returns the most edges that a rank sorts at once for a table of which it has `rows` rows and each
+// rank has `ids` ids. The sums of a replicated table, one per row that a rank's ids name, are
+// sorted again with the sums of all ranks when these are joined; the memory of the first sort is
+// then free.
+std::uint64_t sorted_edges(bool replicated, std::uint64_t ids, std::uint64_t rows,
+                           std::uint64_t ranks) {
+  if (!replicated) return (Bytes(ids) * ranks).value;
+  return std::max(ids, (Bytes(std::min(rows, ids)) * ranks).value);
+}
+
 }  // namespace
 
 MemoryPlan plan_embeddings(const EmbeddingMemory& m) {
@@ -68,11 +79,10 @@ MemoryPlan plan_embeddings(const EmbeddingMemory& m) {
       const Bytes of_row = Bytes(piece.columns) * sizeof(float);
       add(rows, Bytes(piece.rows) * piece.columns * size_of(m.use.type));
       add(states, Bytes(piece.rows) * of_row * states_of(m.rule));
-      add(sorted, Bytes(named) * (m.gpus ? kSortedOnGpu : kSortedOnCpu));
-      if (m.gpus && ranks > 1)  // a replicated table brings the sums of its rows, with two ids each
-        add(gathered,
-            own ? Bytes(std::min(piece.rows, ids[t])) * ranks * (of_row + 2 * sizeof(Slot))
-                : Bytes(m.use.samples) * ranks * of_row);
+      add(sorted, Bytes(sorted_edges(own, ids[t], piece.rows, ranks)) *
+                      (m.gpus ? kSortedOnGpu : kSortedOnCpu));
+      if (m.gpus && ranks > 1)  // the join of a replicated table brings the sums of its rows
+        add(gathered, Bytes(own ? std::min(piece.rows, ids[t]) : m.use.samples) * ranks * of_row);
       // A narrow gradient is rounded from one of floats.
       add(gradients, Bytes(std::min(piece.rows, named)) *
                          (of_row + sizeof(std::int64_t) +

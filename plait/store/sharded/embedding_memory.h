@@ -17,8 +17,8 @@ struct EmbeddingMemory {
 };
 
 // Returns the account: rows; states of the optimiser; and of a step the ids with the sums of other
-// ranks, the sorting of ids by row, on GPUs the gradients of all ranks' bags, and sparse gradients,
-// the last three at the most. Throws errors
+// ranks, the sorting by row of ids and of the sums of replicated tables, on GPUs the gradients of
+// all ranks' bags and these sums, and sparse gradients, the last three at the most. Throws errors
 // as EmbeddingLayout. Totals that would overflow stay at the largest number.
 MemoryPlan plan_embeddings(const EmbeddingMemory& memory);
 
