@@ -53,7 +53,7 @@ std::vector<RowNumbers> number_rows(const EmbeddingLayout& layout, int rank, std
   };
   for (const auto& [kind, of_group] : groups_of(layout, rank)) {
     const std::uint64_t more = rows_of(layout, rank, of_group);
-    if (rows + more >= most || groups.size() == kMostTableGroups) end_numbering();
+    if (rows + more >= most) end_numbering();
     rows += more;
     groups.push_back({.first = tables.size(),
                       .end = tables.size() + of_group.size(),

@@ -23,16 +23,18 @@ struct RowNumbers {
   std::vector<Slot> bases;         // by place in `tables`, and the end: the number of the first row
   std::vector<TableGroup> groups;  // at most kMostTableGroups
 };
-inline constexpr std::size_t kMostTableGroups = 4;
+// All tables have rows of one width: a rank has whole rows of replicated tables, whole rows of
+// others, and equal pieces of the rows of tables that are divided by columns.
+inline constexpr std::size_t kMostTableGroups = 3;
 
 // Numbers the rows of a rank's pieces of these tables. There are no groups. Throws UsageError if
 // there are `most` rows or more.
 RowNumbers number_rows(const EmbeddingLayout& layout, int rank, std::vector<std::size_t> tables,
                        std::uint64_t most);
 
-// Numbers the rows of all tables of which the rank has columns, in as few numberings of fewer than
-// `most` rows as there can be, at most one per group. Replicated tables come first, and have the
-// same numbers on all ranks; then tables with fewer columns, and in a group tables in their order.
+// Numbers the rows of all tables of which the rank has columns. Replicated tables come first, and
+// have the same numbers on all ranks; then tables with fewer columns, and in a group tables in
+// their order. In this order of groups, a numbering takes as many as have fewer than `most` rows.
 // Throws UsageError if a group has too many rows.
 std::vector<RowNumbers> number_rows(const EmbeddingLayout& layout, int rank, std::uint64_t most);
 

@@ -49,7 +49,7 @@ std::unique_ptr<Aggregator> on_host_memory(std::unique_ptr<GpuAggregator> aggreg
 }
 
 std::unique_ptr<GpuEmbeddings> GpuEmbeddings::create(World&, const EmbeddingLayout&,
-                                                     const EmbeddingRules&) {
+                                                     const EmbeddingRules&, std::uint64_t) {
   use_gpu(0);  // throws
   return nullptr;
 }

@@ -135,7 +135,14 @@ __global__ void __launch_bounds__(kThreadsOfItems) find_kernel(const __grid_cons
   atomicAdd(cut.groups > CutRow::kFew ? &counts.hubs : &counts.few, CountWord{1});
 }
 
+// The numbers that the host reads of found_.
+std::uint64_t words_of_counts(const RowNumbers& numbers) {
+  return 1 + numbers.bases.size() + kGroupCounters * numbers.groups.size();
+}
+
 }  // namespace
+
+void Readback::reserve(const RowNumbers& of) { numbers.reserve(words_of_counts(of)); }
 
 NamedRows::NamedRows(OwnedEdges edges, const RowNumbers& numbers, const Slot* bases,
                      Readback& counts, cudaStream_t stream)
@@ -153,14 +160,12 @@ NamedRows::NamedRows(OwnedEdges edges, const RowNumbers& numbers, const Slot* ba
   find_rows(stream);
 }
 
-// The numbers that the host reads of found_.
-std::uint64_t NamedRows::words_of_counts() const {
-  return 1 + numbers_.bases.size() + kGroupCounters * numbers_.groups.size();
-}
-
 void NamedRows::find_rows(cudaStream_t stream) {
   const FromPool pool{stream, stream};
-  const std::uint64_t words = words_of_counts() + kGroupCounters * numbers_.groups.size();
+  const std::uint64_t read = words_of_counts(numbers_);
+  const std::uint64_t words = read + kGroupCounters * numbers_.groups.size();
+  require(read <= counts_.numbers.size(), "{} numbers of rows have room for {}", read,
+          counts_.numbers.size());
   memory_.add(rows_, most_);
   memory_.add(starts_, most_ + 1);
   memory_.add(found_, words);
@@ -177,11 +182,9 @@ void NamedRows::find_rows(cudaStream_t stream) {
       {sorted_.rows, sorted_.count, bases_, numbers_.tables.size(), TableRanges(numbers_), starts_,
        rows_, found});
   check_cuda(cudaGetLastError(), kWhat);
-  counts_.numbers.reserve(words_of_counts());
-  check_cuda(
-      cudaMemcpyAsync(counts_.numbers.data(), found_, words_of_counts() * sizeof(std::uint64_t),
-                      cudaMemcpyDeviceToHost, stream),
-      kWhat);
+  check_cuda(cudaMemcpyAsync(counts_.numbers.data(), found_, read * sizeof(std::uint64_t),
+                             cudaMemcpyDeviceToHost, stream),
+             kWhat);
   counts_.there.record(stream);
 }
 
@@ -200,7 +203,7 @@ void NamedRows::wait() {
                   .few = static_cast<std::uint32_t>(c.few),
                   .hubs = static_cast<std::uint32_t>(c.hubs),
                   .partial_sums = static_cast<std::uint32_t>(c.partial_sums),
-                  .edges = sorted_.count};
+                  .edges = sorted_.count};  // of all groups of tables: at most so many
   }
 }
 

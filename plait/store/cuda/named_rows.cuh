@@ -16,15 +16,19 @@ namespace plait {
 struct Readback {
   PinnedArray<std::uint64_t> numbers;
   DeviceEvent there;
+
+  // Makes room for the counts of NamedRows that are so numbered, or by a part of these tables and
+  // groups. Pinned memory is taken outside of steps, because the driver may wait for the GPU then.
+  void reserve(const RowNumbers& of);
 };
 
-// The rows that edges name, ascending, and their edges, those of a row in the order given. A group
-// of tables (RowNumbers) has a range of the rows.
+// The rows that edges name, ascending, and their edges: the edges of one row are in the order
+// given. A group of tables (RowNumbers) has a range of the rows.
 class NamedRows {
  public:
-  // Enqueues the sort and the counts, and their copy to `counts`, which is free again after wait().
-  // `bases`: a copy of numbers.bases on the GPU, which lives as long as this object. Throws
-  // DoesNotFitError for 2^32 - 1 edges and more.
+  // Enqueues the sort and the counts, and their copy to `counts`, which has room for them
+  // (reserve()) and is free again after wait(). `bases`: a copy of numbers.bases on the GPU, which
+  // lives as long as this object. Throws DoesNotFitError for 2^32 - 1 edges and more.
   NamedRows(OwnedEdges edges, const RowNumbers& numbers, const Slot* bases, Readback& counts,
             cudaStream_t stream);
   // Waits until counts are there, but not for work that was enqueued after the constructor.
@@ -44,7 +48,6 @@ class NamedRows {
   friend class SumsByRow;
 
   void find_rows(cudaStream_t stream);
-  std::uint64_t words_of_counts() const;
 
   const RowNumbers numbers_;
   const Slot* const bases_;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "plait/base/cuda/warp.cuh"
 #include "plait/base/error.h"
@@ -37,7 +38,8 @@ void copy_there(void* to, const void* from, std::uint64_t bytes, cudaStream_t st
 
 class HeapEmbeddings : public GpuEmbeddings {
  public:
-  HeapEmbeddings(World& world, const EmbeddingLayout& layout, const EmbeddingRules& rules)
+  HeapEmbeddings(World& world, const EmbeddingLayout& layout, const EmbeddingRules& rules,
+                 std::uint64_t most_numbered)
       : world_(world), layout_(layout), rules_(rules) {
     require<UsageError>(layout_.tables() > 0 && layout_.tables() == rules_.padding.size(),
                         "{} embedding tables have {} ids of padding", layout_.tables(),
@@ -54,6 +56,8 @@ class HeapEmbeddings : public GpuEmbeddings {
       works_there_ =
           DeviceArray<BagWork>(layout_.tables() * static_cast<std::size_t>(world.size()));
       found_there_ = DeviceArray<std::uint64_t>(layout_.tables() + 2);
+      if (rules_.norm.limits()) limits_.emplace(world_, layout_, rules_);
+      gradients_.emplace(layout_, rules_, world_.rank(), most_numbered);
     });
   }
   ~HeapEmbeddings() override { cudaDeviceSynchronize(); }
@@ -69,7 +73,7 @@ class HeapEmbeddings : public GpuEmbeddings {
     ++number_;
     const DevicePieces view = show(pieces, on_16_bytes(out.sums), stream);
     publish(bags, number_, stream);
-    if (rules_.norm.limits()) limits_.limit_rows(bags_of(parts(), view, stream), pieces);
+    if (limits_) limits_->limit_rows(bags_of(parts(), view, stream), pieces);
     sum_for_readers(view, out, stream);
     meet(stream);
     const DevicePart mine = part(world_.rank());
@@ -105,8 +109,8 @@ class HeapEmbeddings : public GpuEmbeddings {
     }
     meet(stream);
     const bool wanted = multiply_for_readers(step);
-    auto found = gradients_.sum(step, *heap_);
-    if (wanted && !gradients_.joins()) meet(stream);  // else ranks have met since
+    auto found = gradients_->sum(step, *heap_);
+    if (wanted && !gradients_->joins()) meet(stream);  // else ranks have met since
     if (g.weights != nullptr)
       collect_products(step.bags.pieces, mine.bags, {mine.products, bags.ids.size()}, g.weights,
                        stream);
@@ -302,8 +306,8 @@ class HeapEmbeddings : public GpuEmbeddings {
   std::vector<DevicePiece> shown_;  // the copy of pieces_there_
   DeviceArray<BagWork> works_there_;
   DeviceArray<std::uint64_t> found_there_;  // as of write_bags()
-  GpuNormLimits limits_{world_, layout_, rules_};
-  GpuGradients gradients_{layout_, rules_, world_.rank()};
+  std::optional<GpuNormLimits> limits_;     // if norms are limited
+  std::optional<GpuGradients> gradients_;   // always
   StepUnderWay step_;
   std::vector<DeviceBatch> batches_;  // of the step, by rank
   DeviceEvent ended_;                 // behind the last step
@@ -314,8 +318,9 @@ class HeapEmbeddings : public GpuEmbeddings {
 }  // namespace
 
 std::unique_ptr<GpuEmbeddings> GpuEmbeddings::create(World& world, const EmbeddingLayout& layout,
-                                                     const EmbeddingRules& rules) {
-  return std::make_unique<HeapEmbeddings>(world, layout, rules);
+                                                     const EmbeddingRules& rules,
+                                                     std::uint64_t most_numbered) {
+  return std::make_unique<HeapEmbeddings>(world, layout, rules, most_numbered);
 }
 
 }  // namespace plait

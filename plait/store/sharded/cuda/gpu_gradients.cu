@@ -44,7 +44,7 @@ class Gathered {
   DeviceArrays memory_;
 };
 
-// Makes room for the gradients of a group of tables, and notes where those of each table are.
+// Makes room for the gradients of a group of tables, and notes the place of each table's.
 SumOfGroup sum_in_room(const BackwardStep& step, const NamedRows& rows, const RowNumbers& numbers,
                        const TableGroup& group, std::vector<GpuRowGradients>& found) {
   const std::uint64_t count = rows.rows_of(group);
@@ -64,21 +64,19 @@ SumOfGroup sum_in_room(const BackwardStep& step, const NamedRows& rows, const Ro
 
 }  // namespace
 
-GpuGradients::GpuGradients(const EmbeddingLayout& layout, const EmbeddingRules& rules, int rank)
-    : layout_(layout), rules_(rules), rank_(rank), joins_(is_replicated(layout)) {}
-
-const std::vector<GpuGradients::Pass>& GpuGradients::passes() {
-  if (passes_.empty())
-    for (RowNumbers& numbers : number_rows(layout_, rank_, kNoRow)) {
-      DeviceArray<Slot> bases{std::span<const Slot>(numbers.bases)};
-      passes_.push_back({std::move(numbers), std::move(bases)});
-    }
-  return passes_;
+GpuGradients::GpuGradients(const EmbeddingLayout& layout, const EmbeddingRules& rules, int rank,
+                           std::uint64_t most)
+    : layout_(layout), rules_(rules), rank_(rank), joins_(is_replicated(layout)) {
+  for (RowNumbers& numbers : number_rows(layout, rank, most)) {
+    readback_.reserve(numbers);
+    DeviceArray<Slot> bases{std::span<const Slot>(numbers.bases)};
+    passes_.push_back({std::move(numbers), std::move(bases)});
+  }
 }
 
 std::vector<GpuRowGradients> GpuGradients::sum(const BackwardStep& step, SymmetricHeap& heap) {
   std::vector<GpuRowGradients> found(layout_.tables());
-  for (const Pass& pass : passes()) sum_pass(step, pass, found);
+  for (const Pass& pass : passes_) sum_pass(step, pass, found);
   if (joins_) join(step, heap, found);
   return found;
 }
@@ -120,7 +118,7 @@ SumOfGroup GpuGradients::shared_sum(const BackwardStep& step, const NamedRows& r
 }
 
 // Adds the sums of all ranks, of which there are several (EmbeddingLayout), in the order of ranks.
-// Sums of other tables, which were enqueued behind those of replicated ones, go on meanwhile.
+// Sums of other tables, which were enqueued behind the sums of replicated ones, go on meanwhile.
 void GpuGradients::join(const BackwardStep& step, SymmetricHeap& heap,
                         std::vector<GpuRowGradients>& found) {
   check_cuda(cudaEventSynchronize(shared_.get()), "sums of replicated tables");
@@ -138,7 +136,7 @@ void GpuGradients::join(const BackwardStep& step, SymmetricHeap& heap,
                        .first = all};
     all += counts[rank];
   }
-  const Pass& pass = passes().front();
+  const Pass& pass = passes_.front();
   const TableGroup& group = pass.numbers.groups.front();
   const auto tables = static_cast<std::ptrdiff_t>(group.end);
   const RowNumbers numbers{

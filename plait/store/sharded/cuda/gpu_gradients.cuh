@@ -1,5 +1,5 @@
-// The last part of a step backward on embedding tables: the gradients of this rank's rows. What
-// other ranks' bags give is read from the heap, after ranks have met.
+// The last part of a step backward on embedding tables: the gradients of this rank's rows.
+// Gradients of other ranks' bags are read from the heap, after ranks have met.
 #pragma once
 
 #include "plait/store/cuda/named_rows.cuh"
@@ -19,8 +19,11 @@ struct BackwardStep {
 
 class GpuGradients {
  public:
-  // The arguments outlive this object. Pinned memory and events are of the current GPU.
-  GpuGradients(const EmbeddingLayout& layout, const EmbeddingRules& rules, int rank);
+  // `layout` and `rules` outlive this object. Pinned memory and events are of the current GPU, and
+  // all that steps need is taken here. Rows are numbered in numberings of fewer than `most` rows.
+  // Throws errors as number_rows(), DoesNotFitError if memory is short.
+  GpuGradients(const EmbeddingLayout& layout, const EmbeddingRules& rules, int rank,
+               std::uint64_t most);
 
   // Tells whether sums of replicated tables are joined over ranks.
   bool joins() const { return joins_; }
@@ -36,7 +39,6 @@ class GpuGradients {
     DeviceArray<Slot> bases;  // a copy of numbers.bases
   };
 
-  const std::vector<Pass>& passes();
   void sum_pass(const BackwardStep& step, const Pass& pass, std::vector<GpuRowGradients>& found);
   SumOfGroup shared_sum(const BackwardStep& step, const NamedRows& rows, const TableGroup& group);
   void join(const BackwardStep& step, SymmetricHeap& heap, std::vector<GpuRowGradients>& found);

@@ -10,18 +10,18 @@ constexpr const char* kWhat = "norms of embedding tables";
 }  // namespace
 
 // A rank without columns of a shared table takes part in the meetings for it.
-void GpuNormLimits::number_tables() {
-  if (!numbers_.bases.empty()) return;
+GpuNormLimits::GpuNormLimits(World& world, const EmbeddingLayout& layout,
+                             const EmbeddingRules& rules)
+    : world_(world), layout_(layout), rules_(rules) {
   std::vector<std::size_t> tables;
-  for (std::size_t t = 0; t < layout_.tables(); ++t)
-    if (is_shared(t) || layout_.piece(t, world_.rank()).columns > 0) tables.push_back(t);
-  RowNumbers numbers = number_rows(layout_, world_.rank(), std::move(tables), kNoRow);
-  bases_ = DeviceArray<Slot>(std::span<const Slot>(numbers.bases));
-  numbers_ = std::move(numbers);
+  for (std::size_t t = 0; t < layout.tables(); ++t)
+    if (is_shared(t) || layout.piece(t, world.rank()).columns > 0) tables.push_back(t);
+  numbers_ = number_rows(layout, world.rank(), std::move(tables), kNoRow);
+  bases_ = DeviceArray<Slot>(std::span<const Slot>(numbers_.bases));
+  readback_.reserve(numbers_);
 }
 
 void GpuNormLimits::limit_rows(const StepBags& step, const TablePieces& pieces) {
-  number_tables();
   StepEdges edges = edges_to_rows(step, numbers_);
   NamedRows named(std::move(edges.edges), numbers_, bases_.data(), readback_, step.stream);
   named.wait();

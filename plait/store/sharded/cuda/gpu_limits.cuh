@@ -10,9 +10,10 @@ namespace plait {
 
 class GpuNormLimits {
  public:
-  // The arguments outlive this object.
-  GpuNormLimits(World& world, const EmbeddingLayout& layout, const EmbeddingRules& rules)
-      : world_(world), layout_(layout), rules_(rules) {}
+  // The arguments outlive this object. Pinned memory and events are of the current GPU, and all
+  // that is taken once is taken here. Throws UsageError if this rank has too many rows
+  // (number_rows()), DoesNotFitError if memory is short.
+  GpuNormLimits(World& world, const EmbeddingLayout& layout, const EmbeddingRules& rules);
 
   // Collective. Limits the norms of rows that bags of any rank name, so that replicated rows stay
   // the same. Ranks that have columns of the same rows join their sums of powers.
@@ -20,7 +21,6 @@ class GpuNormLimits {
 
  private:
   bool is_shared(std::size_t t) const { return layout_.table(t).split == EmbeddingSplit::columns; }
-  void number_tables();
   void join(std::span<double> sums_there, cudaStream_t stream) const;
 
   World& world_;

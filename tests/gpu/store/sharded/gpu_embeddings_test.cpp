@@ -11,7 +11,9 @@
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/parallel.h"
+#include "plait/store/cuda/bags.cuh"
 #include "plait/store/cuda/update_rows.h"
+#include "plait/store/row_numbers.h"
 #include "tests/support/embedding_case.h"
 
 namespace plait::test {
@@ -61,8 +63,9 @@ std::vector<float> values_of(const GpuRowGradients& gradients, std::uint64_t col
   return values;
 }
 
-// `all`: the bags of each rank.
-void check_case(World& world, const EmbeddingCase& c, const std::vector<RankBags>& all) {
+// `all`: the bags of each rank. `most`: as create()'s most_numbered.
+void check_case(World& world, const EmbeddingCase& c, const std::vector<RankBags>& all,
+                std::uint64_t most = kNoRow) {
   const EmbeddingLayout layout(c.tables, c.width, world.size());
   const RankBags& mine = all[static_cast<std::size_t>(world.rank())];
   std::vector<DeviceArray<float>> pieces;
@@ -71,7 +74,7 @@ void check_case(World& world, const EmbeddingCase& c, const std::vector<RankBags
     pieces.push_back(there(piece));
     at.push_back(pieces.back().data());
   }
-  const auto embeddings = GpuEmbeddings::create(world, layout, c.rules());
+  const auto embeddings = GpuEmbeddings::create(world, layout, c.rules(), most);
   const BagsThere mine_there(mine);
   const GivenBags bags = mine_there.given(c.weighted);
   DeviceArray<float> out(mine.offsets.size() * c.width);
@@ -122,25 +125,49 @@ const RankProgram kSums("gpu embeddings", [](World& world) {
 });
 
 // Tables of all splits, whose pieces have different numbers of columns, one without ids, and bags
-// that name a row up to ten thousand times: its sum is cut into few pieces, or into many.
+// that name a row up to 12,000 times on one rank, and 37,000 times on three: its sum is cut into
+// few pieces, or into many.
+void add_tables_of_many_ids(EmbeddingCase& c, int ranks) {
+  c.add(3, EmbeddingSplit::replicated, 0);
+  c.add(2, EmbeddingSplit::table, 0);
+  c.add(30, EmbeddingSplit::columns, 0, 1);
+  c.add(0, EmbeddingSplit::table, 0);
+  c.add(700, EmbeddingSplit::rows, 0);
+  c.add(1, EmbeddingSplit::rows, 0);
+  c.add(5, EmbeddingSplit::replicated, 0, 2);
+  c.add(40, EmbeddingSplit::table, ranks - 1);
+}
+
+// Returns the least `most` with which a rank's rows can be numbered. Several ranks then need more
+// than one numbering, of which the first has two groups.
+std::uint64_t least_numbering(const EmbeddingCase& c, const World& world) {
+  const EmbeddingLayout layout(c.tables, c.width, world.size());
+  std::uint64_t most = 0;
+  for (const RowNumbers& numbers : number_rows(layout, world.rank(), kNoRow))
+    for (const TableGroup& group : numbers.groups)
+      most = std::max<std::uint64_t>(
+          most, numbers.bases[group.end] - numbers.bases[group.first] + std::uint64_t{1});
+  const std::vector<RowNumbers> all = number_rows(layout, world.rank(), most);
+  if (world.size() > 1)
+    expect(all.size() > 1 && all[0].groups.size() == 2, "rows are numbered at once");
+  return most;
+}
+
 const RankProgram kManyIds("gpu embeddings of many ids", [](World& world) {
   use_gpu(world.rank() % gpu_count());
-  for (const std::uint64_t width : {9, 32})
-    for (const BagMode mode : {BagMode::sum, BagMode::mean, BagMode::max}) {
-      EmbeddingCase c{.width = width, .mode = mode, .by_frequency = mode == BagMode::sum};
-      c.add(3, EmbeddingSplit::replicated, 0);
-      c.add(2, EmbeddingSplit::table, 0);
-      c.add(30, EmbeddingSplit::columns, 0, 1);
-      c.add(0, EmbeddingSplit::table, 0);
-      c.add(700, EmbeddingSplit::rows, 0);
-      c.add(1, EmbeddingSplit::rows, 0);
-      c.add(5, EmbeddingSplit::replicated, 0, 2);
-      c.add(40, EmbeddingSplit::table, world.size() - 1);
-      std::vector<RankBags> all;
-      for (int rank = 0; rank < world.size(); ++rank)
-        all.emplace_back(c.as, 4000 + 100 * rank, static_cast<unsigned>(rank) + 1);
-      check_case(world, c, all);
-    }
+  const auto check = [&](EmbeddingCase c, bool parted = false) {
+    add_tables_of_many_ids(c, world.size());
+    std::vector<RankBags> all;
+    for (int rank = 0; rank < world.size(); ++rank)
+      all.emplace_back(c.as, 4000 + 100 * rank, static_cast<unsigned>(rank) + 1);
+    check_case(world, c, all, parted ? least_numbering(c, world) : kNoRow);
+  };
+  for (const std::uint64_t width : {9, 32}) {
+    for (const BagMode mode : {BagMode::sum, BagMode::mean, BagMode::max})
+      check({.width = width, .mode = mode, .weighted = mode == BagMode::sum});
+    check({.width = width, .weighted = true, .by_frequency = true});
+    check({.width = width, .weighted = true, .by_frequency = true}, true);
+  }
 });
 
 TEST(GpuEmbeddings, AreThoseOfPlainLoops) {
