@@ -62,7 +62,7 @@ struct GroupCounts {
   std::uint32_t groups = 0, long_groups = 0;  // the short ones (short_group()) are the last
   std::uint32_t few = 0, hubs = 0;            // rows that were cut, into few groups and into many
   std::uint32_t partial_sums = 0;
-  EdgeOffset edges = 0;
+  EdgeOffset edges = 0;  // or an upper bound (RowGroups::most_edges())
 };
 
 // The most groups of one row, beyond which they take longer to add than a larger group takes.

@@ -82,8 +82,9 @@ class RowGroups {
   std::uint32_t hubs() const { return hubs_; }
   std::uint32_t partial_sums() const { return partial_sums_; }
   const std::uint32_t* partial_rows() const { return partial_rows_.data(); }
-  // The number of edges in all groups.
-  EdgeOffset edges() const { return edges_; }
+  // The number of edges in all groups; an upper bound if the caller writes groups, whose counts may
+  // have one, or if this is a room.
+  EdgeOffset most_edges() const { return edges_; }
   // The even cut of the same edges for narrow sums, if the rows are those of a CSR and few edges
   // per row allow it (suits_even_cut()); else it has no tiles. The other tells whether it is
   // faster.
@@ -103,7 +104,7 @@ class RowGroups {
   DeviceArray<RowGroup> groups_;
   DeviceArray<CutRow> cut_;
   DeviceArray<std::uint32_t> partial_rows_;
-  EdgeOffset edges_ = 0;
+  EdgeOffset edges_ = 0;  // at most
   std::uint32_t short_ = 0, hubs_ = 0, partial_sums_ = 0;
   EvenCut even_;
   bool gains_by_even_cut_ = false;

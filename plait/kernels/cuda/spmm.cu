@@ -253,7 +253,7 @@ void sum_groups(const SpmmView& view, const RowGroups& groups, int lanes, cudaSt
     // A lane that works on a row alone reads its columns one by one, which takes long above ten.
     constexpr int kLeast = 4;
     if constexpr (kLanes < kLeast)
-      if (groups.edges() > EdgeOffset{10} * groups.size())
+      if (groups.most_edges() > EdgeOffset{10} * groups.size())
         return launch<X, Y, kVec, kLanes, kLeast>(view, stream);
     launch<X, Y, kVec, kLanes, kLanes>(view, stream);
   });
