@@ -1,4 +1,5 @@
-// Several arrays of the GPU in one allocation: a small step is bound by the number of these.
+// Several arrays of the GPU in one allocation, because small steps are bound by the number of
+// allocations.
 #pragma once
 
 #include "plait/base/cuda/cuda.cuh"

@@ -35,7 +35,7 @@ struct OwnedEdges : DeviceEdges {
   DeviceArrays memory_;
 };
 
-// Where the edges of a reader's bags of a table go, and what they read.
+// Where the edges of a reader's bags of a table go, and the rows of gradients that they read.
 struct EdgeTable {
   std::uint64_t edge = 0;  // the place of the first edge
   Slot row = 0;            // the number of the table's first row
@@ -74,8 +74,8 @@ void write_edges(const DevicePieces& pieces, const Readers& readers, const EdgeT
 struct GatheredGradients {
   float* sums = nullptr;
   Slot* places = nullptr;  // null: of none
-  bool in_vectors =
-      false;  // all pieces that are gathered begin and end at multiples of four columns
+  // All pieces that are gathered begin and end at multiples of four columns.
+  bool in_vectors = false;
 };
 // Enqueues the copy of gradients of all readers' bags, with their places; rows of empty bags are
 // left as they are.
@@ -87,14 +87,14 @@ struct RowsOfRank {
   const Slot* rows = nullptr;
   const Slot* counts = nullptr;  // or null
   const float* values = nullptr;
-  std::uint64_t count = 0, first = 0;  // the place of the first among those of all ranks
+  std::uint64_t count = 0, first = 0;  // the place of the first among all ranks' sums
 };
 struct JoinedRows {
   RowsOfRank at[kMostGpus];
   int count = 0;
 };
-// Enqueues the copy of what all ranks show: rows, counts and values of `width` floats, each edge
-// reading the row of values at its own place.
+// Enqueues the copy of the sums that all ranks show: rows, counts and values of `width` floats,
+// each edge reading the row of values at its own place.
 void gather_shared(const JoinedRows& shared, std::uint64_t width, const DeviceEdges& to,
                    float* values, cudaStream_t stream);
 

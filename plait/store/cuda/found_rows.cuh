@@ -46,7 +46,7 @@ struct TableRanges {
   }
 };
 
-// Returns the place of the first table behind those that begin at the row or before.
+// Returns the place of the first table that begins behind the row.
 __device__ inline std::uint64_t table_behind(const Slot* bases, std::uint64_t tables, Slot row) {
   return lower_bound(bases, 0, tables, std::uint64_t{row} + 1);
 }

@@ -3,7 +3,7 @@
 namespace plait {
 namespace {
 
-// Edges in the order of readers, so that those of a row are in it, too.
+// Edges in the order of readers, so that the edges of a row are in it, too.
 class Plan {
  public:
   Plan(const StepBags& step, const RowNumbers& numbers) : step_(step), numbers_(numbers) {

@@ -14,7 +14,7 @@ namespace plait {
 // The bags of a step as the GPU of one rank sees them.
 struct StepBags {
   DevicePieces pieces;
-  Readers readers;                       // with gradients only in a step backward
+  Readers readers;                       // nothing reads their gradients in a step forward
   std::span<const DeviceBatch> batches;  // by rank
   cudaStream_t stream = nullptr;
 
@@ -31,7 +31,7 @@ struct StepEdges {
   std::uint64_t gathered = 0;  // numbers in all
 };
 
-// Enqueues the edges of all ranks' bags to the rows of tables of `numbers`, without what they read.
+// Enqueues the edges of all ranks' bags to the rows of tables of `numbers`. They read nothing.
 StepEdges edges_to_rows(const StepBags& step, const RowNumbers& numbers);
 
 // Enqueues the edges to the rows of all groups of tables of `numbers`: of all ranks' bags, whose
