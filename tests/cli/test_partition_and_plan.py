@@ -314,10 +314,11 @@ def test_plan_of_embedding_tables(plait, dtype, size, optimizer, states):
                    for t, (n, ids) in enumerate(((1000, 2), (30, 1), (7, 0.5)))]}
     by_rows = embedding_bytes(plait.json(*options, "--split", "rows"))
     assert sum(by_rows["rows"]) == all_rows * 48 * size and max(by_rows["rows"]) <= (334 + 10 + 3) * 48 * size
-    # A rank of the replicated tables names at most 20, 10 and 5 rows in a step.
+    # A rank's ids name at most 20, 10 and 5 rows in a step, and each rank has the gradients of all ranks' rows of
+    # replicated tables: 60, 30 and 7.
     replicated = embedding_bytes(plait.json(*options, "--split", "replicated"))
     of_row = 48 * 4 + 8 + (48 * size if size < 4 else 0)
-    assert replicated["gradients of a step"] == [35 * of_row] * 3
+    assert replicated["gradients of a step"] == [97 * of_row] * 3
 
 
 @pytest.mark.parametrize("dtype", ["fp32", "bf16"])

@@ -75,7 +75,7 @@ MemoryPlan plan_embeddings(const EmbeddingMemory& m) {
         item.bytes[rank] = (Bytes(item.bytes[rank]) + bytes).value;
       };
       const bool own = layout.table(t).split == EmbeddingSplit::replicated;
-      const std::uint64_t named = (Bytes(ids[t]) * (own ? 1 : ranks)).value;
+      const std::uint64_t named = (Bytes(ids[t]) * ranks).value;
       const Bytes of_row = Bytes(piece.columns) * sizeof(float);
       add(rows, Bytes(piece.rows) * piece.columns * size_of(m.use.type));
       add(states, Bytes(piece.rows) * of_row * states_of(m.rule));
