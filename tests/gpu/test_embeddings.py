@@ -1,4 +1,5 @@
-"""plait.nn.EmbeddingBag and plait.optim on GPUs: the checks of tests/python/embedding_checks.py."""
+"""plait.nn.EmbeddingBag and plait.optim on GPUs: the checks of tests/python/embedding_checks.py and
+embedding_refusals.py."""
 
 import sys
 from pathlib import Path

@@ -1,13 +1,15 @@
-"""plait.nn.EmbeddingBag, EmbeddingBags and plait.optim; embedding_checks.py lists the checks."""
+"""plait.nn.EmbeddingBag, EmbeddingBags and plait.optim; embedding_checks.py and
+embedding_refusals.py list the checks."""
 
 import pytest
 import torch
 
 from embedding_checks import CHECKS
+from embedding_refusals import REFUSALS
 from ranks import HERE, Ranks
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", CHECKS + REFUSALS, ids=lambda check: check.__name__)
 def test_alone(check):
     torch.manual_seed(3)
     check()
