@@ -4,6 +4,8 @@
 // keep their order. The host waits for the checks of ids and weights, for whether targets are in
 // order, and for the counts by which the sum is planned. The arrays are copies: what the caller
 // writes to its tensors later does not reach them, and they do not keep its tensors.
+#include <unistd.h>
+
 #include <limits>
 #include <memory>
 
@@ -29,6 +31,7 @@ struct BatchArrays {
   Tensor sources;   // int32, one per edge
   Tensor weights;   // float32, one per edge, or undefined
   Tensor vertices;  // int64: the number of each vertex, by which attention is dropped
+  Tensor counts;    // float32: the number of each vertex's edges
 
   std::int64_t count() const { return vertices.numel(); }
 };
@@ -47,8 +50,18 @@ BatchArrays by_target(const EdgeTensors& edges) {
     sources = sources.index_select(0, order);
     if (weights.defined()) weights = weights.index_select(0, order);
   }
-  return {offsets_of(targets, edges.vertices), sources, weights,
-          torch::arange(edges.vertices, torch::dtype(torch::kInt64).device(edges.index.device()))};
+  const Tensor offsets = offsets_of(targets, edges.vertices);
+  return {offsets, sources, weights,
+          torch::arange(edges.vertices, torch::dtype(torch::kInt64).device(edges.index.device())),
+          offsets.diff().to(torch::kFloat32)};
+}
+
+// Returns arrays that a forked process keeps: it has no GPU, and to free memory that two streams
+// have used is work for a GPU.
+std::shared_ptr<const BatchArrays> shared(BatchArrays arrays) {
+  return {new BatchArrays(std::move(arrays)), [process = ::getpid()](const BatchArrays* shared) {
+            if (::getpid() == process) delete shared;
+          }};
 }
 
 template <class To, class From>
@@ -84,16 +97,15 @@ c10::intrusive_ptr<GraphHandle> batch_graph(const Tensor& edge_index, std::int64
     require<UsageError>(num_nodes < kMost && edge_index.size(1) < kMost,
                         "{} edges between {} nodes are too many for a batch graph",
                         edge_index.size(1), num_nodes);
-    const auto arrays = std::make_shared<const BatchArrays>(by_target(edges));
+    const auto arrays = shared(by_target(edges));
     const c10::Stream stream = work_stream(edge_index.device());
     for (const Tensor& t : {arrays->offsets, arrays->sources, arrays->weights, arrays->vertices})
       if (t.defined() && t.numel() > 0) t.record_stream(stream);
-    const Tensor counts = arrays->offsets.diff().to(torch::kFloat32);
     const StreamOrder order(stream);
     auto* const on = stream.native_handle();
     auto aggregator = make_gpu_sample_aggregator(view_of(arrays), {on, on},
                                                  std::make_shared<std::atomic<bool>>(false));
-    return c10::make_intrusive<GraphHandle>(world, std::move(aggregator), stream, counts);
+    return c10::make_intrusive<GraphHandle>(world, std::move(aggregator), stream, arrays->counts);
   });
 }
 

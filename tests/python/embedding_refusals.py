@@ -22,7 +22,8 @@ def wrong_arguments_are_refused():
             EmbeddingBag(10, 4, **options)
     for rows, options in (([10, 20], {"splits": ["rows"]}), ([10, 20], {"splits": "rows"}), ([], {}), ([-1], {}),
                           ([2.5], {}), ([2**63], {}), ([10, 20], {"padding_idx": [1]}), ([9], {"padding_idx": 1.0}),
-                          ([9], {"ids_per_sample": [float("nan")]}), ([9], {"samples": 0})):
+                          ([9], {"ids_per_sample": [float("nan")]}), ([9], {"samples": 0}), ([9], {"samples": 1.5}),
+                          ([9], {"samples": "3"}), ([10, 20], {"splits": ["rows", None]})):
         with pytest.raises(ValueError):
             EmbeddingBags(rows, 4, **options)
     with pytest.raises(ValueError):

@@ -7,7 +7,7 @@ import scipy.sparse
 import torch
 from torch_geometric.utils import add_remaining_self_loops
 
-import plait  # noqa: F401 (registers the operations)
+import plait
 from plait import _batch_graph
 from plait._batch_graph import Uses, on_their_gpu, one_loop_each
 
