@@ -48,7 +48,7 @@ Groups groups_of(const Csr<V>& graph, int parts) {
   return groups;
 }
 
-// Of a small graph METIS may leave parts empty. Each of these gets a vertex of a part that has more
+// METIS may leave parts of a small graph empty. Each of these gets a vertex of a part that has more
 // than its share, of which there is one as long as a part is empty. There are at least as many
 // vertices as parts.
 void fill_empty_parts(std::span<std::uint32_t> owner, int parts) {

@@ -8,7 +8,7 @@ import threading
 import torch
 from torch.utils.weak import TensorWeakRef, WeakTensorKeyDictionary
 
-from plait._batch_graph import Uses, batch_graph, on_their_gpu
+from plait._batch_graph import Uses, batch_graph_if_it_fits
 from plait._dropout import draw
 from plait._library import ops
 from plait.world import require_equal, world_size
@@ -186,17 +186,15 @@ def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None, layout=None,
         raise ValueError(NEEDS_GRAPH)
 
     given = num_nodes, loop_weight, layout, device
-    if layout is not None or user is None or not on_their_gpu(edge_index, edge_weight, num_nodes, device):
+    if layout is not None or user is None or device.type == "cpu":
         return kept(edge_index, edge_weight, given, lambda: _make(edge_index, edge_weight, *given))
 
     def by_host():
         return _on_one_rank(edge_index, edge_weight, num_nodes, loop_weight, device)
 
     def make():
-        try:
-            return Adjacency(batch_graph(edge_index, edge_weight, num_nodes, loop_weight), uses=Uses())
-        except torch.OutOfMemoryError:  # sorting takes several times the memory of the host's form
-            return Adjacency(by_host())
+        batch = batch_graph_if_it_fits(edge_index, edge_weight, num_nodes, device, loop_weight)
+        return Adjacency(by_host()) if batch is None else Adjacency(batch, uses=Uses())
 
     made = kept(edge_index, edge_weight, (*given, "batch"), make)
     with _lock:
@@ -204,13 +202,16 @@ def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None, layout=None,
     return made
 
 
+def _loops(loop_weight):
+    """Returns the arguments of graph_from_edges for one loop each."""
+    return (False, 1.0) if loop_weight is None else (True, loop_weight)
+
+
 def _on_one_rank(edge_index, edge_weight, num_nodes, loop_weight, device):
-    loops = (False, 1.0) if loop_weight is None else (True, loop_weight)
-    return ops.graph_from_edges(edge_index, num_nodes, edge_weight, *loops, None, device)
+    return ops.graph_from_edges(edge_index, num_nodes, edge_weight, *_loops(loop_weight), None, device)
 
 
 def _make(edge_index, edge_weight, num_nodes, loop_weight, layout, device):
-    loops = (False, 1.0) if loop_weight is None else (True, loop_weight)
     if layout is None:
         return Adjacency(_on_one_rank(edge_index, edge_weight, num_nodes, loop_weight, device))
     require_equal_graphs(edge_index, edge_weight, num_nodes, layout.partition, device=device.type,
@@ -222,7 +223,7 @@ def _make(edge_index, edge_weight, num_nodes, loop_weight, layout, device):
 
     def placed(strategy):
         index, weight = (t and t() for t in edges)
-        return ops.graph_from_edges(index, num_nodes, weight, *loops, owners.handle, device, strategy)
+        return ops.graph_from_edges(index, num_nodes, weight, *_loops(loop_weight), owners.handle, device, strategy)
 
     with_rows = None if ops.brings_rows(layout.strategy, device) else lambda: placed("auto")
     return Adjacency(placed(layout.strategy), owners, with_rows)

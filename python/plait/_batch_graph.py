@@ -38,6 +38,17 @@ def batch_graph(edge_index, edge_weight, num_nodes, loop_weight=None):
     return ops.batch_graph(edge_index, num_nodes, edge_weight)
 
 
+def batch_graph_if_it_fits(edge_index, edge_weight, num_nodes, device, loop_weight=None):
+    """As batch_graph(); returns None where that does not take the edges, or lacks the memory, of which sorting takes
+    several times as much as the host's form."""
+    if not on_their_gpu(edge_index, edge_weight, num_nodes, device):
+        return None
+    try:
+        return batch_graph(edge_index, edge_weight, num_nodes, loop_weight)
+    except torch.OutOfMemoryError:
+        return None
+
+
 def one_loop_each(edge_index, edge_weight, num_nodes, loop_weight):
     """Returns edges and weights in which each node has one loop: its own last loop if it has any, else one of
     `loop_weight`. Gradients flow into the weights. Weights of None stay None."""

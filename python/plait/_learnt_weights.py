@@ -6,7 +6,7 @@ The C++ graph holds its weights, so it is made at every call.
 import torch
 
 from plait._adjacency import inverse_root
-from plait._batch_graph import batch_graph, on_their_gpu, one_loop_each
+from plait._batch_graph import batch_graph_if_it_fits, one_loop_each
 from plait._library import ops
 
 _EDGES_AT_ONCE = 2**16
@@ -59,9 +59,5 @@ class _WeightedSum(torch.autograd.Function):
 
 
 def _graph_of(index, weight, x):
-    if on_their_gpu(index, weight, x.size(0), x.device):
-        try:
-            return batch_graph(index, weight, x.size(0))
-        except torch.OutOfMemoryError:  # sorting takes several times the memory of the host's form
-            pass
-    return ops.graph_from_edges(index, x.size(0), weight, device=x.device)
+    batch = batch_graph_if_it_fits(index, weight, x.size(0), x.device)
+    return ops.graph_from_edges(index, x.size(0), weight, device=x.device) if batch is None else batch

@@ -81,7 +81,7 @@ TEST(Partition, MetisCutsTwoCliquesApart) {
   EXPECT_EQ(measure_partition(graph, partition_by_metis(graph, 2, 0)).cut(), 1u);
 }
 
-// Of small graphs METIS leaves parts empty: of a path of three vertices, all are in one of two.
+// METIS leaves parts of small graphs empty: of a path of three vertices, all are in one of two.
 TEST(Partition, MetisLeavesNoPartEmpty) {
   for (std::uint64_t n = 2; n < 12; ++n) {
     std::vector<test::Edge> path;

@@ -140,11 +140,18 @@ def test_a_graph_that_does_not_fit_is_made_by_the_host(monkeypatch):
     def refuse(*_):
         raise torch.OutOfMemoryError("no memory")
 
-    monkeypatch.setattr(plait._adjacency, "on_their_gpu", lambda *_: True)
-    monkeypatch.setattr(plait._adjacency, "batch_graph", refuse)
+    monkeypatch.setattr(_batch_graph, "on_their_gpu", lambda *_: True)
+    monkeypatch.setattr(_batch_graph, "batch_graph", refuse)
     index, _ = random_edges(40)
-    found = plait._adjacency.adjacency(index, None, NODES, user=1)
-    assert found._handle.num_edges() == 40
+    by_host, asked_for = plait._adjacency._on_one_rank, []
+
+    def on_cpu(*given):
+        asked_for.append(given[-1])
+        return by_host(*given[:-1], torch.device("cpu"))
+
+    monkeypatch.setattr(plait._adjacency, "_on_one_rank", on_cpu)
+    found = plait._adjacency.adjacency(index, None, NODES, device=torch.device("cuda:0"), user=1)
+    assert found._handle.num_edges() == 40 and asked_for == [torch.device("cuda:0")]
 
 
 def test_a_plan_that_does_not_fit_leaves_the_graph(monkeypatch):
