@@ -16,6 +16,7 @@
 #include "plait/base/progress.h"
 #include "plait/base/timer.h"
 #include "plait/nn/memory/work_memory.h"
+#include "plait/nn/operations/torch_device.h"
 #include "plait/nn/training/epochs.h"
 #include "plait/nn/training/trainable.h"
 #include "plait/symmetric/agreement.h"
@@ -115,6 +116,7 @@ void run(Options o, const Session& session, World& world) {
   require<UsageError>(o.train.route.gpu || !o.train.sampled ||
                           o.train.sampled->structure == StructurePlace::automatic,
                       "--structure is for --gpus; ranks on the CPU read the graph's file");
+  torch_device(o.train.route.gpu);  // before the backward passes by which a long run is planned
   const Dataset dataset = read_graph(world, o.graph, session);
   read_sample_times(world, dataset, o.samples, o.train.sampled);
   const bool pools = session.command->count("--pool") > 0 && o.train.model.pool != Pool::none;

@@ -5,7 +5,8 @@
 
 namespace plait {
 
-// Measured (docs/performance.md).
-inline constexpr std::uint64_t kNcclMemory = std::uint64_t{960} << 20;
+// Returns the bytes on each GPU of so many ranks. NCCL keeps buffers for every peer. Measured on 2
+// and 4 H200s (docs/performance.md), where sends and receives took the most: 0.97 and 1.71 GiB.
+constexpr std::uint64_t nccl_memory(std::uint64_t ranks) { return (230 + 380 * ranks) << 20; }
 
 }  // namespace plait

@@ -6,6 +6,8 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "plait/aggregate/cuda/aggregator.h"
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/cuda/cuda.cuh"
@@ -114,36 +116,58 @@ void check_aggregation(World& world, Strategy strategy, std::uint64_t width) {
   report(world, fmt::format("aggregate {} by {}", width, to_string(strategy)), plan, used.bytes());
 }
 
-const RankProgram kMemory("gpu memory", [](World& world) {
+using Check = std::function<void(World&)>;
+
+Check sum_by(Strategy strategy) {
+  return [=](World& world) { check_aggregation(world, strategy, 512); };
+}
+Check training_of(const Run& run) {
+  return [=](World& world) { check_training(world, run); };
+}
+
+// Makes all checks on this rank's GPU, and throws all failures together.
+void make(World& world, const std::vector<Check>& checks) {
   use_gpu(world.rank());
   torch_device(true);
   std::string failures;
-  const auto check = [&](const auto& one) {
+  for (const Check& check : checks) {
     try {
-      one();
+      check(world);
     } catch (const LostRankError&) {
       throw;
     } catch (const Error& error) {
       failures += std::string(error.what()) + "\n";
     }
-  };
-  for (const Strategy strategy :
-       {Strategy::pipelined, Strategy::bulk, Strategy::get, Strategy::partial, Strategy::replicate})
-    check([&] { check_aggregation(world, strategy, 512); });
-  for (const Run& run :
-       {Run{"gcn", 3, 256}, Run{"gcn", 3, 1024}, Run{"gcn", 2, 64}, Run{"sage", 3, 256},
-        Run{"gin", 3, 128}, Run{"gat", 2, 128}, Run{"mlp", 3, 256},
-        Run{"gcn", 3, 256, Strategy::bulk}, Run{"gcn", 3, 256, Strategy::partial}})
-    check([&] { check_training(world, run); });
+  }
   expect(failures.empty(), failures);
+}
+
+const RankProgram kMemory("gpu memory", [](World& world) {
+  make(world,
+       {sum_by(Strategy::pipelined), sum_by(Strategy::get), sum_by(Strategy::partial),
+        training_of({"gcn", 3, 256}), training_of({"gcn", 3, 1024}), training_of({"gcn", 2, 64}),
+        training_of({"sage", 3, 256}), training_of({"gin", 3, 128}), training_of({"gat", 2, 128}),
+        training_of({"mlp", 3, 256}), training_of({"gcn", 3, 256, Strategy::partial})});
+});
+// NCCL loads its kernels once in a process, so that each check of its memory has its own.
+const RankProgram kBulkSum("gpu memory of a sum by bulk",
+                           [](World& world) { make(world, {sum_by(Strategy::bulk)}); });
+const RankProgram kReplicatedSum("gpu memory of a sum by replicate",
+                                 [](World& world) { make(world, {sum_by(Strategy::replicate)}); });
+const RankProgram kBulkTraining("gpu memory of training by bulk", [](World& world) {
+  make(world, {training_of({"gcn", 3, 256, Strategy::bulk})});
 });
 
 TEST(GpuMemory, IsWhatWasPlanned) {
   for (const int ranks : {1, 2, 4}) {
     if (ranks > gpu_count()) continue;  // the memory of ranks on one GPU cannot be told apart
-    const Outcome outcome = run_job({.program = "gpu memory", .ranks = ranks, .timeout_ms = 60000});
-    for (const std::string& line : outcome.errors) fmt::print("{}\n", line);
-    EXPECT_EQ(outcome.code, 0) << ranks << " ranks";
+    for (const char* program :
+         {"gpu memory", "gpu memory of a sum by bulk", "gpu memory of a sum by replicate",
+          "gpu memory of training by bulk"}) {
+      const Outcome outcome = run_job({.program = program, .ranks = ranks, .timeout_ms = 60000});
+      for (const std::string& line : outcome.errors) fmt::print("{}\n", line);
+      EXPECT_EQ(outcome.code, 0) << program << ", " << ranks << " ranks";
+    }
   }
 }
 

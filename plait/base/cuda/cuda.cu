@@ -14,7 +14,13 @@ void check_cuda(cudaError_t status, std::string_view what) {
   cudaGetLastError();  // clears the error that is reported here
   if (status == cudaErrorMemoryAllocation) {
     std::size_t free = 0, total = 0;
-    cudaMemGetInfo(&free, &total);
+    if (cudaMemGetInfo(&free, &total) != cudaSuccess) {  // there is no context
+      cudaGetLastError();
+      throw DoesNotFitError(fmt::format(
+          "{}: too little of its memory is free for a process to begin there; end other "
+          "programs on it, which nvidia-smi names, or use another GPU",
+          what));
+    }
     throw DoesNotFitError(fmt::format("{}: not enough is free: {} of {}; use more GPUs", what,
                                       format_bytes(free), format_bytes(total)));
   }

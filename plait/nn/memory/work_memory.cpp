@@ -268,7 +268,9 @@ std::uint64_t value_scratch(const AnyCsr& graph) {
 std::uint64_t nccl_of_sharing(const Partition& partition, const TrainConfig& config) {
   const HaloStore store = config.route.placement().store;
   const bool in_plan = store == HaloStore::packed || store == HaloStore::complete;
-  return config.sampled->cooperative && partition.parts() > 1 && !in_plan ? kNcclMemory : 0;
+  return config.sampled->cooperative && partition.parts() > 1 && !in_plan
+             ? nccl_memory(static_cast<std::uint64_t>(partition.parts()))
+             : 0;
 }
 
 // Returns the bytes that a rank holds of the graph for its samples. A GPU also reads features from

@@ -5,14 +5,34 @@
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/util/Exception.h>
 #include <dlfcn.h>
 #include <torch/version.h>
+
+#include <string>
 
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 
 namespace plait {
 namespace {
+
+// Keeps warnings, instead of printing them.
+struct KeptWarnings : c10::WarningHandler {
+  void process(const c10::Warning& warning) override {
+    text += (text.empty() ? "" : "; ") + warning.msg();
+  }
+  std::string text;
+};
+
+// Throws unless libtorch can use a GPU. Why it cannot, it tells in a warning alone.
+void require_torch_gpu() {
+  KeptWarnings kept;
+  const c10::WarningUtils::WarningHandlerGuard guard(&kept);
+  const bool usable = at::globalContext().hasCUDA();
+  require<UsageError>(usable, "libtorch {} can use none of the {} GPUs of this host{}",
+                      TORCH_VERSION, gpu_count(), kept.text.empty() ? "" : ": " + kept.text);
+}
 
 // libtorch's kernels register themselves as the library is loaded; nothing is linked. It is found
 // beside the libtorch that this program runs with.
@@ -21,10 +41,7 @@ void load_torch_cuda() {
                       "the libtorch of this program has no CUDA part; install torch {} with CUDA "
                       "from PyPI: pip install torch=={}.{}.{}",
                       TORCH_VERSION, TORCH_VERSION_MAJOR, TORCH_VERSION_MINOR, TORCH_VERSION_PATCH);
-  require<UsageError>(at::globalContext().hasCUDA(),
-                      "libtorch {} can use none of the {} GPUs of this host; install a driver as "
-                      "new as its CUDA",
-                      TORCH_VERSION, gpu_count());
+  require_torch_gpu();
   at::globalContext().lazyInitDevice(at::kCUDA);
   set_gpu_cache_release([] { at::getDeviceAllocator(at::kCUDA)->emptyCache(); });
 }
