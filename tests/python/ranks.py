@@ -97,23 +97,20 @@ def _start(argv, env, out, err):
         return subprocess.Popen([sys.executable, *argv], env=env, stdout=stdout, stderr=stderr)
 
 
-class Ranks:
-    """`ranks` processes of one program; rank 0 keeps the store."""
+class Processes:
+    """One process of a program for each environment."""
 
-    def __init__(self, ranks, *program, timeout_ms=120000, **variables):
-        port = free_port()
+    def __init__(self, program, environments):
         self.processes, self.files = [], []
-        for rank in range(ranks):
-            env = environment(RANK=str(rank), WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1",
-                              MASTER_PORT=str(port), PLAIT_TIMEOUT_MS=str(timeout_ms), **variables)
-            # Files: a full pipe would stop a rank while another is read.
+        for env in environments:
+            # Files: a full pipe would stop a process while another is read.
             files = [tempfile.NamedTemporaryFile("w+") for _ in range(2)]
             self.files.append(files)
             names = (file.name for file in files)
             self.processes.append(_starter()([*map(str, program)], env, *names))
 
     def results(self, limit=240):
-        """Returns exit code, stdout and stderr of each rank. All must end within the limit."""
+        """Returns exit code, stdout and stderr of each process. All must end within the limit."""
         end = time.monotonic() + limit
         try:
             codes = [p.wait(max(0, end - time.monotonic())) for p in self.processes]
@@ -125,8 +122,23 @@ class Ranks:
         return [(c, out.read(), err.read()) for c, (out, err) in zip(codes, self.files)]
 
     def succeed(self, limit=240):
-        """Returns stdout of each rank."""
+        """Returns stdout of each process."""
         results = self.results(limit)
         assert all(code == 0 for code, *_ in results), "\n".join(
             f"rank {rank}: exit code {code}\n{errors}" for rank, (code, _, errors) in enumerate(results))
         return [output for _, output, _ in results]
+
+
+class Ranks(Processes):
+    """`ranks` processes of one program; rank 0 keeps the store."""
+
+    def __init__(self, ranks, *program, timeout_ms=120000, **variables):
+        port = free_port()
+        super().__init__(program, [environment(
+            RANK=str(rank), WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
+            PLAIT_TIMEOUT_MS=str(timeout_ms), **variables) for rank in range(ranks)])
+
+
+def alone(*program, **variables):
+    """Starts one process of a program, without a launcher."""
+    return Processes(program, [environment(**variables)])

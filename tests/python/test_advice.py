@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ import plait
 from plait._adjacency import Adjacency
 from plait._layer_advice import layer_advice
 from plait._library import ops
-from ranks import HERE, Ranks, environment
+from ranks import HERE, Ranks, alone, environment
 from spread_layers import HIDDEN, WIDTH, make_data
 
 PROGRAM = os.environ.get("PLAIT_PROGRAM", str(HERE.parents[1] / "build/bin/plait"))
@@ -167,9 +166,7 @@ def test_example(tmp_path):
     x, y = torch.ones(3, 2).numpy(), torch.tensor([0, 1, 1]).numpy()
     np.savez(tmp_path / "g.npz", edge_index=np.array([[0, 1], [1, 2]]), x=x, y=y)
     example = HERE.parents[1] / "examples/advise.py"
-    done = subprocess.run([sys.executable, example, tmp_path / "g.npz", "4"], env=environment(),
-                          capture_output=True, text=True)
-    assert done.returncode == 0 and "4 ranks (cpu)" in done.stdout, done.stderr
+    assert "4 ranks (cpu)" in alone(example, tmp_path / "g.npz", 4).succeed()[0]
 
 
 def test_operations_that_need_rows_get_them():

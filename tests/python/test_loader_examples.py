@@ -1,12 +1,10 @@
-"""examples/sample_nodes.py, sample_links.py and sample_file.py, started as users start them."""
+"""examples/sample_nodes.py, sample_links.py and sample_file.py, each as a program of its own."""
 
 import re
-import subprocess
-import sys
 
 import pytest
 
-from ranks import HERE, environment
+from ranks import HERE, alone
 from test_checkpoint import run
 
 EXAMPLES = HERE.parents[1] / "examples"
@@ -17,13 +15,11 @@ def printed(tmp_path_factory):
     path = tmp_path_factory.mktemp("graph") / "graph.plait"
     run("generate", "dcsbm", "--vertices", 2000, "--edges", 30000, "-o", path)
     arguments = {"nodes": [], "links": [], "file": [path]}
-    started = {name: subprocess.Popen([sys.executable, EXAMPLES / f"sample_{name}.py", *more], env=environment(),
-                                      text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-               for name, more in arguments.items()}
+    started = {name: alone(EXAMPLES / f"sample_{name}.py", *more) for name, more in arguments.items()}
     found = {}
     for name, process in started.items():
-        found[name], errors = process.communicate(timeout=300)
-        assert process.returncode == 0 and not errors, errors
+        [(code, found[name], errors)] = process.results(300)
+        assert code == 0 and not errors, errors
     return found
 
 

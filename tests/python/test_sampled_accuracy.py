@@ -2,7 +2,6 @@
 and a short comparison from end to end."""
 
 import json
-import subprocess
 import sys
 
 import numpy as np
@@ -13,7 +12,7 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import k_hop_subgraph
 
 from loader_checks import edges_into, graph
-from ranks import HERE, environment
+from ranks import HERE, alone
 from test_checkpoint import run
 
 FOLDER = HERE.parents[1] / "bench/nn"
@@ -101,14 +100,12 @@ def test_intervals():
 
 def test_from_end_to_end(tmp_path):
     run("generate", "dcsbm", "--vertices", 600, "--edges", 6000, "-o", tmp_path / "g.plait")
-    done = subprocess.run(
-        [sys.executable, FOLDER / "sampled_accuracy.py", tmp_path / "g.plait", "--models", "sage", "gcn", "gat", "--share",
-         "0.5", "--epochs", "8", "--whole-epochs", "60", "--batch", "32", "--seeds", "2", "--json", tmp_path / "a.json"],
-        env=environment(), text=True, capture_output=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+    [out] = alone(FOLDER / "sampled_accuracy.py", tmp_path / "g.plait", "--models", "sage", "gcn", "gat", "--share", 0.5,
+                  "--epochs", 8, "--whole-epochs", 60, "--batch", 32, "--seeds", 2, "--json",
+                  tmp_path / "a.json").succeed(300)
     found = [json.loads(line) for line in (tmp_path / "a.json").read_text().splitlines()]
     ways = [(one["case"]["model"], one["case"]["way"]) for one in found]
     assert ways == [(kind, way) for kind in ("sage", "gcn", "gat") for way in sampled_accuracy.WAYS]
     for one in found:  # the graph is easy: all ways learn it
         assert one["mean"] > 85 and len(one["validation"]) == 4, one
-    assert all(done.stdout.count(f"sampled - {way}:") == 3 for way in ("whole", "pyg", "alike"))
+    assert all(out.count(f"sampled - {way}:") == 3 for way in ("whole", "pyg", "alike"))

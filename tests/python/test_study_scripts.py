@@ -1,4 +1,4 @@
-"""bench/nn/store_layers.py and bench/nn/scaling.py, started as users start them."""
+"""bench/nn/store_layers.py and bench/nn/scaling.py, each as a program of its own."""
 
 import json
 import re
@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from ranks import HERE, environment
+from ranks import HERE, alone, environment
 from test_checkpoint import PROGRAM, run
 
 FOLDER = HERE.parents[1] / "bench/nn"
@@ -44,10 +44,9 @@ def lines_of(path):
 
 
 def test_store_layers(graph, tmp_path):
-    done = start("store_layers.py", graph, "--fanout", 3, 2, "--hidden", 8, "--batch", 50, "--epochs", 2, "--json",
-                 tmp_path / "s.json")
-    assert done.returncode == 0, done.stderr
-    assert re.findall(r"^(\w+) +Plait's layers make an epoch ([\d.]+) times", done.stdout, re.MULTILINE)[0][0] == "SAGE"
+    [out] = alone(FOLDER / "store_layers.py", graph, "--fanout", 3, 2, "--hidden", 8, "--batch", 50, "--epochs", 2,
+                  "--json", tmp_path / "s.json").succeed()
+    assert re.findall(r"^(\w+) +Plait's layers make an epoch ([\d.]+) times", out, re.MULTILINE)[0][0] == "SAGE"
     lines = lines_of(tmp_path / "s.json")
     assert {line["case"]["model"] for line in lines} == {"SAGE", "GCN", "GAT"}
     for model in ("SAGE", "GCN", "GAT"):
