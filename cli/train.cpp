@@ -13,6 +13,7 @@
 #include "cli/trials.h"
 #include "plait/aggregate/route_choice.h"
 #include "plait/base/error.h"
+#include "plait/base/memory.h"
 #include "plait/base/progress.h"
 #include "plait/base/timer.h"
 #include "plait/nn/memory/work_memory.h"
@@ -102,6 +103,7 @@ void note_hosts(Session& session, const TrainConfig& train) {
 
 void run(Options o, const Session& session, World& world) {
   const Stopwatch watch;
+  keep_freed_memory();
   require<UsageError>(o.train.precision != Precision::tf32 || o.train.route.gpu,
                       "--precision tf32, or --tf32, is for products on GPUs; give --gpus");
   require<UsageError>(!o.train.record || o.train.route.gpu,

@@ -1,5 +1,7 @@
 #include "plait/base/memory.h"
 
+#include <malloc.h>
+
 #include <fstream>
 #include <limits>
 #include <optional>
@@ -61,6 +63,12 @@ std::uint64_t held_shared_memory() {
 
 // getrusage() would also count the memory of the process before exec().
 std::uint64_t peak_memory() { return read_kibibytes("/proc/self/status", "VmHWM:").value_or(0); }
+
+// To set one threshold ends the growth of the other with the sizes of blocks, so both are set.
+void keep_freed_memory() {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+}
 
 std::string format_bytes(std::uint64_t bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
