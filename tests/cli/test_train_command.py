@@ -109,6 +109,18 @@ def test_early_stopping(plait, tmp_path, communities):
     assert not result["interrupted"]
 
 
+def test_patience_needs_validation_examples(plait, tmp_path):
+    random = np.random.default_rng(0)
+    trains = np.arange(60) < 30
+    np.savez(tmp_path / "g.npz", edge_index=random.integers(0, 60, (2, 300)), x=random.random((60, 4), np.float32),
+             y=random.integers(0, 3, 60), train_mask=trains, val_mask=np.zeros(60, bool), test_mask=~trains)
+    for options in ([], ["--sampled", "--batch", 8], ["--ranks", 2]):
+        refused = plait("train", tmp_path / "g.npz", "--epochs", 50, "--patience", 3, *options)
+        assert refused.code == USAGE and len(refused.lines) == 1, refused
+        assert "no labelled validation examples in split 0, by which --patience stops" in refused.err
+    assert plait.json("train", tmp_path / "g.npz", "--epochs", 6)["epochs"] == 6
+
+
 def test_best_epoch_is_kept(plait, tmp_path, communities, communities_npz):
     """It has the highest validation accuracy and, among equals, the lowest validation loss; its
     weights give its accuracies."""

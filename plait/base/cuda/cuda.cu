@@ -14,13 +14,15 @@ void check_cuda(cudaError_t status, std::string_view what) {
   cudaGetLastError();  // clears the error that is reported here
   if (status == cudaErrorMemoryAllocation) {
     std::size_t free = 0, total = 0;
-    if (cudaMemGetInfo(&free, &total) != cudaSuccess) {  // there is no context
+    const cudaError_t now = cudaMemGetInfo(&free, &total);
+    if (now == cudaErrorMemoryAllocation) {  // there is no room for a context
       cudaGetLastError();
       throw DoesNotFitError(fmt::format(
           "{}: too little of its memory is free for a process to begin there; end other "
           "programs on it, which nvidia-smi names, or use another GPU",
           what));
     }
+    check_cuda(now, what);  // the GPU failed meanwhile
     throw DoesNotFitError(fmt::format("{}: not enough is free: {} of {}; use more GPUs", what,
                                       format_bytes(free), format_bytes(total)));
   }

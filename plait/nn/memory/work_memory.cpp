@@ -165,7 +165,8 @@ std::vector<WorkBytes> training_work(const Dataset& dataset, const Partition& pa
                                      const TrainConfig& config) {
   TrainConfig small = config;
   small.checkpoint.clear(), small.resume.clear(), small.sampled.reset();
-  small.route = {.exact = config.route.exact}, small.split = 0, small.folds = {};
+  small.route = {.exact = config.route.exact}, small.split = 0, small.folds = {},
+  small.patience = 0;
   constexpr double kWeightsOften = 6;  // with gradients twice, two moments, and the best so far
   return work_of(
       dataset, partition, config.model, split_of(dataset, config).span(), config.route.gpu,
@@ -340,7 +341,12 @@ RunMemory training_run(const Dataset& dataset, const Partition& partition,
 std::uint64_t sampled_bytes_ahead(const Dataset& dataset, const Partition& partition,
                                   const TrainConfig& config, int rank) {
   const WorkBytes work = sampled_work(dataset, partition, config)[static_cast<std::size_t>(rank)];
-  return work.most - work.kept;
+  const HaloStore store = config.route.placement().store;
+  const bool joins = store == HaloStore::packed || store == HaloStore::complete;
+  const auto ranks = static_cast<std::uint64_t>(partition.parts());
+  // NCCL takes most of its memory in the first evaluation; with cooperative batches alone it is in
+  // `work`.
+  return work.most - work.kept + (joins && ranks > 1 ? nccl_memory(ranks) : 0);
 }
 
 bool records_samples(const TrainConfig& config, bool sparse, int ranks) {

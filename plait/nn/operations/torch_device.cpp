@@ -30,8 +30,9 @@ void require_torch_gpu() {
   KeptWarnings kept;
   const c10::WarningUtils::WarningHandlerGuard guard(&kept);
   const bool usable = at::globalContext().hasCUDA();
-  require<UsageError>(usable, "libtorch {} can use none of the {} GPUs of this host{}",
-                      TORCH_VERSION, gpu_count(), kept.text.empty() ? "" : ": " + kept.text);
+  require<UsageError>(
+      usable, "libtorch {} can use none of the {} GPUs of this host{}", TORCH_VERSION, gpu_count(),
+      kept.text.empty() ? "; install a driver as new as its CUDA" : ": " + kept.text);
 }
 
 // libtorch's kernels register themselves as the library is loaded; nothing is linked. It is found

@@ -1,12 +1,12 @@
 // Mini-batches of training on sampled neighbourhoods (Hamilton, Ying and Leskovec, NeurIPS 2017;
 // WholeGraph).
 //
-// A step takes `ranks * batch` training examples, the same whatever the number of ranks, and each
-// rank samples for its share of them. Layers read one hop each, whose targets are all rows that the
-// next layer reads, with new draws: so a layer's result for a vertex depends on the step and the
-// vertex alone, and the loss of a step does not depend on how examples are shared. Sums over the
-// edges of a sample are scaled so that they estimate sums over all edges; with all neighbours they
-// are the same numbers.
+// A step takes `ranks * batch` training examples, which depend on that product alone: two ranks of
+// 256 take those of one rank of 512. Each rank samples for its share of them. Layers read one hop
+// each, whose targets are all rows that the next layer reads, with new draws: so a layer's result
+// for a vertex depends on the step and the vertex alone, and the loss of a step does not depend on
+// how examples are shared. Sums over the edges of a sample are scaled so that they estimate sums
+// over all edges; with all neighbours they are the same numbers.
 //
 // Norms over a batch are the exception: a vertex that several ranks sample counts several times. In
 // a cooperative batch, which ranks sample together (sample/cooperative.h), it counts once. Ranks

@@ -95,6 +95,10 @@ Trainer::State::State(World& w, const Dataset& dataset, const Partition& partiti
   recorder.emplace(*graph, records());
   require<UsageError>(targets.total(Split::train) > 0,
                       "{} has no labelled training examples in split {}", dataset.name, c.split);
+  require<UsageError>(c.patience <= 0 || targets.total(Split::validation) > 0,
+                      "{} has no labelled validation examples in split {}, by which --patience "
+                      "stops; leave it out",
+                      dataset.name, c.split);
   std::int64_t count = 0;
   kept = model.state();
   for (const torch::Tensor& t : kept) best.push_back(t.clone());
