@@ -103,7 +103,6 @@ void note_hosts(Session& session, const TrainConfig& train) {
 
 void run(Options o, const Session& session, World& world) {
   const Stopwatch watch;
-  keep_freed_memory();
   require<UsageError>(o.train.precision != Precision::tf32 || o.train.route.gpu,
                       "--precision tf32, or --tf32, is for products on GPUs; give --gpus");
   require<UsageError>(!o.train.record || o.train.route.gpu,
@@ -144,6 +143,7 @@ void run(Options o, const Session& session, World& world) {
   o.train.trials = layout.trials;
   Trainer trainer(world, dataset, layout.partition, o.train);
   const std::vector<double> setup = gather_values(world, watch.seconds());
+  keep_freed_memory();  // not before: checks of free memory count kept memory as taken
 
   const std::atomic<bool>& stop = stop_on_signals();
   TrainResult result;

@@ -20,10 +20,10 @@ std::uint64_t held_shared_memory();
 // included.
 std::uint64_t peak_memory();
 
-// Keeps memory that is freed in this process, up to 2 GiB, for the allocations that follow: the
-// steps of a training take and free the same blocks, and each one that the system takes back in
-// between comes anew, page by page. Blocks of more than 32 MiB still go back at once. The peak
-// stays the same.
+// Keeps memory that is freed in this process, up to 2 GiB in each arena of the allocator, for the
+// allocations that follow: the steps of a training take and free the same blocks, and each one that
+// the system takes back in between comes anew, page by page. Blocks of more than 32 MiB still go
+// back at once. available_memory() counts what is kept as taken.
 void keep_freed_memory();
 
 // Returns "1.5 KiB" for 1536.
