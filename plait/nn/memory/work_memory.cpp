@@ -264,12 +264,17 @@ std::uint64_t value_scratch(const AnyCsr& graph) {
   return std::max(of_block, std::min(264 * of_block, GpuNeighbourSampler::kMostValueScratch));
 }
 
+// Tells whether the strategy itself joins several GPUs by NCCL.
+bool joins_nccl(const Partition& partition, const Route& route) {
+  const HaloStore store = route.placement().store;
+  return partition.parts() > 1 && (store == HaloStore::packed || store == HaloStore::complete);
+}
+
 // Returns the memory of NCCL on a GPU on which only cooperative batches need it; that of a strategy
 // which joins NCCL is in the plan.
 std::uint64_t nccl_of_sharing(const Partition& partition, const TrainConfig& config) {
-  const HaloStore store = config.route.placement().store;
-  const bool in_plan = store == HaloStore::packed || store == HaloStore::complete;
-  return config.sampled->cooperative && partition.parts() > 1 && !in_plan
+  return config.sampled->cooperative && partition.parts() > 1 &&
+                 !joins_nccl(partition, config.route)
              ? nccl_memory(static_cast<std::uint64_t>(partition.parts()))
              : 0;
 }
@@ -341,12 +346,10 @@ RunMemory training_run(const Dataset& dataset, const Partition& partition,
 std::uint64_t sampled_bytes_ahead(const Dataset& dataset, const Partition& partition,
                                   const TrainConfig& config, int rank) {
   const WorkBytes work = sampled_work(dataset, partition, config)[static_cast<std::size_t>(rank)];
-  const HaloStore store = config.route.placement().store;
-  const bool joins = store == HaloStore::packed || store == HaloStore::complete;
   const auto ranks = static_cast<std::uint64_t>(partition.parts());
   // NCCL takes most of its memory in the first evaluation; with cooperative batches alone it is in
   // `work`.
-  return work.most - work.kept + (joins && ranks > 1 ? nccl_memory(ranks) : 0);
+  return work.most - work.kept + (joins_nccl(partition, config.route) ? nccl_memory(ranks) : 0);
 }
 
 bool records_samples(const TrainConfig& config, bool sparse, int ranks) {
