@@ -22,6 +22,7 @@
 #include "plait/world/difference.h"
 #include "plait/world/fail.h"
 #include "plait/world/launch.h"
+#include "plait/world/watched_wait.h"
 #include "python/edge_tensors.h"
 #include "python/operations.h"
 
@@ -114,6 +115,15 @@ void agree_once(World& world, const std::string& call) {
   agreed.insert(call);
 }
 
+// Waits until a tensor on a GPU is there, so that reading it does not wait without end.
+void wait_for(const Tensor& values) {
+  World& world = current_world();
+  if (!values.is_cuda() || world.size() == 1) return;
+  c10::Event there(torch::kCUDA);
+  there.record(current_torch_stream(values.device()));
+  watched_wait(world, [&] { return there.query(); });
+}
+
 template <class T>
 void all_reduce(const Tensor& values, const std::string& what) {
   const std::span all(values.mutable_data_ptr<T>(), static_cast<std::size_t>(values.numel()));
@@ -127,6 +137,7 @@ void all_reduce(const Tensor& values, const std::string& what) {
                                   c10::DeviceTypeName(values.device().type(), true), what));
   if (on_gpus) return SumsOnGpu::of(values.device()).sum(all);
   if (values.is_cpu()) return world.all_reduce_sum(all);
+  wait_for(values);
   const Tensor on_host = values.cpu();
   world.all_reduce_sum(std::span(on_host.mutable_data_ptr<T>(), all.size()));
   values.copy_(on_host);
@@ -313,6 +324,8 @@ TORCH_LIBRARY_FRAGMENT(plait, m) {
   });
   m.def("agree(str call, int count, float sum) -> (int[], float[])", &agree_on_call);
   m.def("broadcast_(Tensor(a!) values, int root) -> ()", &broadcast);
+  m.def("wait_for(Tensor values) -> ()",
+        [](const Tensor& values) { with_python_errors([&] { wait_for(values); }); });
   m.def("first_difference(str[] keys, str[] values) -> str", &first_difference_of);
   m.def("fingerprint(Tensor t) -> str", &fingerprint);
   m.def("check_partition(str scheme) -> ()", &check_partition);

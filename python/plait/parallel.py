@@ -167,9 +167,10 @@ def _compare_weights(model, call):
         return
     named = [(name, p) for name, p in model.named_parameters() if p.dtype == torch.float32]
     if named:  # sums of whole numbers, which have the same bits in any order
-        sums = torch.stack([p.detach().view(torch.int32).sum() for _, p in named]).tolist()
+        sums = torch.stack([p.detach().view(torch.int32).sum() for _, p in named])
+        ops.wait_for(sums)
         names = (f"the bits of {name}" for name, _ in named)
-        require_equal("weights, for one has been changed alone", dict(zip(names, sums)))
+        require_equal("weights, for one has been changed alone", dict(zip(names, sums.tolist())))
 
 
 def _graph_of(value):

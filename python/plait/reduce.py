@@ -105,12 +105,18 @@ def _exact_sum(values):
         upper, lower = bits >> 32, bits & 0xFFFFFFFF
         if values.dtype == torch.uint64:
             upper = upper & 0xFFFFFFFF
-        total = (agree(call, int(upper.sum()))[0] << 32) + agree(call, int(lower.sum()))[0]
+        total = (agree(call, _read(upper.sum()))[0] << 32) + agree(call, _read(lower.sum()))[0]
     else:
-        total, _ = agree(call, int(values.detach().long().sum()))
+        total, _ = agree(call, _read(values.detach().long().sum()))
     if not -(2**63) <= total < 2**63:
         raise OverflowError(f"plait.sum: the sum over all ranks, {total}, is outside of int64")
     return torch.tensor(total, device=values.device)
+
+
+def _read(number):
+    """Returns a number of a GPU on the host, where a GPU that stands still raises an error."""
+    ops.wait_for(number)
+    return int(number)
 
 
 class _SumOverRanks(torch.autograd.Function):

@@ -10,6 +10,7 @@
 
 #include "plait/base/error.h"
 #include "plait/world/phase.h"
+#include "plait/world/watched_wait.h"
 #include "tests/world/ranks.h"
 
 namespace plait::test {
@@ -68,6 +69,36 @@ TEST(WatchedWork, ThatStandsStillLosesItsRank) {
               UnorderedElementsAre(other(0), other(2),
                                    ContainsRegex("^plait: rank 1: this rank was taken for lost: it "
                                                  "has a GPU that has not moved on")));
+}
+
+// The host of rank 1 waits for a GPU that never ends its work; the other rank waits for rank 1.
+const RankProgram endless("a wait without end", [](World& world) {
+  std::atomic<int> asked{0};
+  watched_wait(world, [&] { return ++asked > 5; });
+  say_ready(world);
+  const Phase phase("step");
+  if (world.rank() == 1) watched_wait(world, [] { return false; });
+  world.barrier();
+});
+
+TEST(WatchedWait, WithoutEndLosesItsRank) {
+  const Outcome outcome =
+      run_job({"a wait without end", 2, 2000, {{"PLAIT_GPU_TIMEOUT_MS", "700"}}});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.errors,
+              UnorderedElementsAre(ContainsRegex("^plait: rank 0: rank 1 has a GPU that has not "
+                                                 "moved on for [0-9.]+ s while in 'step'$"),
+                                   ContainsRegex("^plait: rank 1: this rank was taken for lost: it "
+                                                 "has a GPU that has not moved on")));
+}
+
+TEST(WatchedWait, EndsWhenARankIsLost) {
+  Job job({"a wait without end", 2});
+  job.await_ready(2);
+  ::kill(job.rank(0), SIGKILL);
+  const Outcome outcome = job.wait();
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.all_errors(), testing::HasSubstr("rank 0 was killed by signal 9"));
 }
 
 // Waits of any length, and ranks that have nothing to do, are no losses.
