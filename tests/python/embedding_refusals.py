@@ -9,7 +9,7 @@ import torch
 
 import plait
 from embedding_case import DEVICE, close
-from plait.nn import EmbeddingBag, EmbeddingBags, embedding_bag
+from plait.nn import EmbeddingBag, EmbeddingBags, _embedding_tables
 
 
 def wrong_arguments_are_refused():
@@ -43,10 +43,28 @@ def wrong_arguments_are_refused():
             EmbeddingBag(2**32 - 2, 2**32 - 1, split="table")
         layer = EmbeddingBags([100, 50, 7], 4, splits=["table", "rows", "replicated"])
         asked = []
-        with unittest.mock.patch.object(embedding_bag, "ops", types.SimpleNamespace(
+        with unittest.mock.patch.object(_embedding_tables, "ops", types.SimpleNamespace(
                 require_memory=lambda needed, what: asked.append(needed))):
             layer._tables._require_memory(torch.float32)
         assert asked == [4 * 4 * (150 + 7 * plait.world_size())]
+
+
+def pieces_of_another_rank_are_refused():
+    """Their shapes may be the same. Weights without a note of their piece, as PyTorch's, are taken by their shape."""
+    for layer in (EmbeddingBag(10, 4, split="columns"), EmbeddingBags([10, 6], 4, splits=["replicated", "columns"])):
+        state = layer.state_dict()
+        layer.load_state_dict(state)
+        plain = {name: value.clone() for name, value in state.items()}
+        layer.load_state_dict(plain)
+        own = state._metadata[""]
+        own["pieces"] = [piece if piece == "replicated" else "columns of rank 7 of 8" for piece in own["pieces"]]
+        mine = f"columns of rank {plait.rank()} of {plait.world_size()}"
+        with pytest.raises(RuntimeError, match=f"has a piece columns of rank 7 of 8, but this rank has {mine}; load each"):
+            layer.load_state_dict(state)
+    outer = torch.nn.Sequential(EmbeddingBag(10, 4, split="replicated"))
+    state = outer.state_dict()
+    assert state._metadata["0"]["pieces"] == ["replicated"]
+    outer.load_state_dict(state)
 
 
 def wrong_arguments_of_one_rank_are_refused_on_all():
@@ -193,7 +211,7 @@ def types_of_tables_are_the_same_in_a_layer():
         tables(torch.tensor([1, 2]), torch.tensor([0, 1]))
 
 
-REFUSALS = [wrong_arguments_are_refused, wrong_arguments_of_one_rank_are_refused_on_all, different_tables_are_refused,
+REFUSALS = [wrong_arguments_are_refused, pieces_of_another_rank_are_refused, wrong_arguments_of_one_rank_are_refused_on_all, different_tables_are_refused,
             wrong_bags_are_one_error_on_every_rank, ids_that_are_changed_before_backward_are_one_error,
             gradients_that_not_all_ranks_want_are_one_error, weights_of_ids_need_tables_of_autograd,
             replaced_weights_of_other_shapes_are_refused, missing_weights_of_one_rank_are_refused_on_all,

@@ -15,19 +15,32 @@ ranks, as if one process had computed the sum of all ranks' losses.
     rows         some rows, which are dealt out by hash
 """
 
-import contextlib
-import dataclasses
-
 import torch
-from torch.autograd.function import once_differentiable
 
-from plait._library import ops
-from plait.reduce import sums_over_ranks
-from plait.world import world_size
+from plait.nn._embedding_tables import Tables
 
 
-class EmbeddingBag(torch.nn.Module):
-    """As torch.nn.EmbeddingBag, with the table spread over ranks; on one rank, with the same results.
+class _OwnPieces(torch.nn.Module):
+    """A layer whose state_dict tells, in its metadata, which pieces it has: another rank's have the same shape."""
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]]["pieces"] = self._tables.pieces()
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing, unexpected, errors):
+        own = self._tables.pieces()
+        for given, piece in zip(local_metadata.get("pieces", own), own):
+            if given != piece:
+                errors.append(f"{prefix or 'the state'} has a piece {given}, but this rank has {piece}; load each rank's "
+                              "own state, or whole tables with load_full_weight()")
+                return
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing, unexpected, errors)
+
+
+class EmbeddingBag(_OwnPieces):
+    """As torch.nn.EmbeddingBag, with the table spread over ranks; on one rank, with the same results, except for
+    max_norm.
 
     Args:
         num_embeddings, embedding_dim, mode, sparse, include_last_offset, padding_idx: as PyTorch's.
@@ -59,7 +72,7 @@ class EmbeddingBag(torch.nn.Module):
         self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
         self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
         splits = None if split is None else [split]
-        self._tables = _Tables([num_embeddings], embedding_dim, (mode, scale_grad_by_freq, max_norm, norm_type),
+        self._tables = Tables([num_embeddings], embedding_dim, (mode, scale_grad_by_freq, max_norm, norm_type),
                                sparse, include_last_offset, [padding_idx], splits, device=device, whole=_weight)
         self.padding_idx = self._tables.padding_idx(0)
         if dtype is None and _weight is not None:
@@ -98,7 +111,7 @@ class EmbeddingBag(torch.nn.Module):
         return f"{self.num_embeddings}, {self.embedding_dim}{padding}, {self._tables.describe()}"
 
 
-class EmbeddingBags(torch.nn.Module):
+class EmbeddingBags(_OwnPieces):
     """Many tables of one width, in one call.
 
     Args:
@@ -118,7 +131,7 @@ class EmbeddingBags(torch.nn.Module):
                  padding_idx=None, splits=None, ids_per_sample=None, samples=2048, device=None, dtype=None,
                  scale_grad_by_freq=False, max_norm=None, norm_type=2.0):
         super().__init__()
-        self._tables = _Tables(num_embeddings, embedding_dim, (mode, scale_grad_by_freq, max_norm, norm_type),
+        self._tables = Tables(num_embeddings, embedding_dim, (mode, scale_grad_by_freq, max_norm, norm_type),
                                sparse, include_last_offset, padding_idx, splits, ids_per_sample, samples, device)
         self.num_embeddings, self.embedding_dim = self._tables.rows, embedding_dim
         self.weights = torch.nn.ParameterList(self._tables.parameters(dtype))
@@ -154,330 +167,3 @@ class EmbeddingBags(torch.nn.Module):
 
     def extra_repr(self):
         return f"{len(self.num_embeddings)} tables, {self.embedding_dim}, {self._tables.describe()}"
-
-
-def _rules(mode, by_frequency, max_norm, norm_type):
-    """Returns what C++ takes; without max_norm, norms are not limited."""
-    if mode == "max" and by_frequency:
-        raise ValueError("scale_grad_by_freq is not defined for mode 'max'; leave it out")
-    max_norm, norm_type = float("inf") if max_norm is None else float(max_norm), float(norm_type)
-    if not max_norm >= 0 or not norm_type > 0:
-        raise ValueError(f"max_norm is {max_norm} and norm_type {norm_type}; give a norm of 0 or more, and a type "
-                         "above 0")
-    return mode, bool(by_frequency), max_norm, norm_type
-
-
-@dataclasses.dataclass
-class _Bags:
-    """What C++ takes: int64 ids and offsets, perhaps weights, or the text of what is wrong."""
-
-    tensors: list
-    with_end: bool = False
-    fault: str = ""
-    weights: torch.Tensor = None  # as given, which may want gradients
-    wants: bool = False  # a step backward will follow
-
-
-class _Tables:
-    """The tables of a layer over ranks. Copies, and layers that are loaded from a file, join the ranks
-    anew."""
-
-    def __init__(self, rows, width, rules, sparse, with_end, padding, splits, ids=None, samples=2048, device=None,
-                 whole=None):
-        with _on_all_or_none():
-            self._made_of = _checked_tables(rows, width, rules, padding, splits, ids, samples, device)
-            if whole is not None:
-                self._check_whole(0, whole)
-        self._settings = (self._made_of[2][0], sparse, with_end)
-        self._join()
-
-    @property
-    def rows(self):
-        return [rows for rows, *_ in self._made_of[0]]
-
-    def parameters(self, dtype):
-        """Collective. Returns parameters for this rank's pieces, whose numbers are not set."""
-        with _on_all_or_none():
-            dtype = dtype or torch.get_default_dtype()
-            if dtype not in _TYPES:
-                raise NotImplementedError(f"tables of {dtype} are not supported; use one of {_names(_TYPES)}")
-            if self.device.type == "cpu":
-                self._require_memory(dtype)
-            return [torch.nn.Parameter(torch.empty(rows, columns, device=self.device, dtype=dtype))
-                    for rows, _, columns in self._pieces]
-
-    def _require_memory(self, dtype):
-        """Raises RuntimeError if the pieces of all ranks, which share the host's memory, do not fit there."""
-        tables, width, *_ = self._made_of
-        numbers = width * sum(rows * (world_size() if split == "replicated" else 1) for rows, split, *_ in tables)
-        ops.require_memory(min(numbers * dtype.itemsize, 2**63 - 1), "memory for embedding tables")
-
-    def _join(self):
-        self._handle = torch.classes.plait.Embeddings(*self._made_of)
-        self._pieces = [self._handle.piece(t) for t in range(len(self._made_of[0]))]
-
-    def __getstate__(self):
-        return self._made_of, self._settings
-
-    def __setstate__(self, state):
-        self._made_of, self._settings = state
-        self._join()
-
-    def __deepcopy__(self, memo):
-        copied = object.__new__(_Tables)
-        copied.__setstate__(self.__getstate__())
-        return copied
-
-    def describe(self):
-        (mode, by_frequency, max_norm, norm_type), sparse = self._made_of[2], self._settings[1]
-        limits = f", max_norm={max_norm}, norm_type={norm_type}" if self._limits_norms else ""
-        scales = ", scale_grad_by_freq=True" if by_frequency else ""
-        return f"mode={mode!r}, sparse={sparse}{limits}{scales}, splits={[split for _, split, *_ in self._made_of[0]]}"
-
-    def padding_idx(self, table):
-        padding = self._made_of[0][table][3]
-        return None if padding < 0 else padding
-
-    @property
-    def device(self):
-        return self._made_of[3]
-
-    @property
-    def _limits_norms(self):
-        return self._made_of[2][2] < float("inf")
-
-    @torch.no_grad()
-    def draw(self, pieces):
-        seed = torch.randint(2**62, (1,), device="cpu")
-        if world_size() > 1:
-            ops.broadcast_(seed, 0)
-        for t, piece in enumerate(pieces):
-            ids = self._handle.ids(t).to(self.device)
-            ops.fill_normal_(piece.data, ids, int(seed), t, self._pieces[t][1])
-            piece[ids == self._made_of[0][t][3]] = 0
-
-    def whole(self, table, piece):
-        return self._handle.whole(table, piece.detach()).to(self.device)
-
-    def _check_whole(self, table, weight):
-        rows, width = self._made_of[0][table][0], self._made_of[1]
-        if tuple(weight.shape) != (rows, width):
-            raise ValueError(f"the weight has shape {tuple(weight.shape)}, but the table is ({rows}, {width})")
-
-    @torch.no_grad()
-    def load(self, table, piece, weight):
-        self._check_whole(table, weight)
-        _, first, columns = self._pieces[table]
-        piece.copy_(weight[self._handle.ids(table).to(weight.device), first:first + columns])
-
-    def pool(self, ids, offsets, weights, pieces, flat=False):
-        """Returns the sums, (samples, tables, width); `flat`: of one table, (samples, width)."""
-        mode, _, with_end = self._settings
-        try:
-            if len(pieces) != len(self._pieces):
-                raise ValueError(f"there are {len(pieces)} weights for {len(self._pieces)} tables")
-            for piece, (rows, _, columns) in zip(pieces, self._pieces, strict=True):
-                if not isinstance(piece, torch.Tensor):
-                    raise ValueError(f"a weight is {piece}; give this rank's piece, ({rows}, {columns})")
-                if piece.shape != (rows, columns):
-                    raise ValueError(f"a weight has shape {tuple(piece.shape)}, but this rank's piece is ({rows}, "
-                                     f"{columns})")
-                if piece.device != self.device:
-                    raise ValueError(f"the weights are on {piece.device}, but the tables were made on "
-                                     f"{self.device}; make them there, by device=...")
-                if piece.dtype not in _TYPES or piece.dtype != pieces[0].dtype:
-                    raise ValueError(f"the weights are {_names({p.dtype for p in pieces})}; use one of "
-                                     f"{_names(_TYPES)} for all")
-            if self._limits_norms and not all(piece.is_contiguous() for piece in pieces):
-                raise ValueError("the weights have gaps, but max_norm changes them in place; make them contiguous")
-            bags = _bags(ids, offsets, weights, mode, with_end, pieces)
-        except (ValueError, RuntimeError) as error:
-            bags = self.faulty(error)
-        if bags.fault:
-            return self.sums(bags, [], flat)[0]  # throws, as on all ranks
-        needing = pieces if bags.weights is None else [bags.weights, *pieces]
-        bags.wants = torch.is_grad_enabled() and any(t.requires_grad for t in needing)
-        if not bags.wants:  # saves what autograd costs, which is most of a small step
-            return self.sums(bags, pieces, flat)[0]
-        return _Sums.apply(self, bags, flat, bags.weights, *pieces)
-
-    def faulty(self, error):
-        """Returns bags with an error of this rank, which all ranks then throw."""
-        none = torch.empty(0, dtype=torch.int64, device=self.device)
-        return _Bags([none, none], fault=str(error))
-
-    # The two directions, for _Sums.
-    def sums(self, bags, pieces, flat):
-        rows = [] if bags.fault else _rows(pieces)
-        out, places, number = self._handle.forward(bags.tensors, bags.with_end, bags.fault, rows, bags.wants)
-        if self._limits_norms:
-            torch.autograd.graph.increment_version([piece for piece in pieces if not piece.is_inference()])
-        out = out.to(pieces[0].dtype)
-        return out.squeeze_(1) if flat else out, places, number
-
-    def gradients(self, bags, number, gradients, pieces):
-        return self._handle.backward(bags.tensors, bags.with_end, bags.fault, number, gradients, _rows(pieces),
-                                     self._settings[1])
-
-
-class _Sums(torch.autograd.Function):
-    @staticmethod
-    def forward(context, tables, bags, flat, weights, *pieces):
-        out, places, context.number = tables.sums(bags, pieces, flat)
-        context.tables, context.with_end = tables, bags.with_end
-        # Gradients of weights, perhaps another rank's, need the pieces as they are now; of inference tensors nobody
-        # knows whether they change.
-        known = not any(piece.is_inference() for piece in pieces)
-        context.pieces = [(piece.detach(), piece._version) for piece in pieces] if known else []
-        context.save_for_backward(*bags.tensors, places)
-        return out
-
-    @staticmethod
-    @once_differentiable
-    def backward(context, gradient):
-        weighs, *wanted = context.needs_input_grad[3:]
-        same = all(piece._version == version for piece, version in context.pieces)
-        pieces = [piece for piece, _ in context.pieces] if same else []
-        try:
-            *tensors, places = context.saved_tensors
-            bags = _Bags(tensors, context.with_end)
-            if weighs and not pieces:
-                raise ValueError("gradients of per_sample_weights need the tables as they were in forward(), but "
-                                 "they were modified by an inplace operation, or are inference tensors")
-        except (RuntimeError, ValueError) as error:  # ids or tables that were changed since
-            bags, weighs, places = context.tables.faulty(error), False, torch.empty(0, dtype=torch.int32)
-        of_weights = [torch.empty_like(bags.tensors[2])] if weighs else []
-        of_tables = context.tables.gradients(bags, context.number,
-                                             [gradient.float().contiguous(), places, *of_weights], pieces)
-        # Autograd rounds these to the types of the weights, or to their grad_dtype.
-        return None, None, None, *(of_weights or [None]), *(g if w else None for g, w in zip(of_tables, wanted))
-
-
-sums_over_ranks(_Sums)
-
-
-_TYPES = (torch.float32, torch.bfloat16, torch.float16)
-
-
-def _names(types):
-    return ", ".join(sorted(str(dtype).removeprefix("torch.") for dtype in types))
-
-
-@contextlib.contextmanager
-def _on_all_or_none():
-    """Collective. What fails in the block on one rank is an error on every rank, so that none waits for another."""
-    own = None
-    try:
-        yield
-    except Exception as error:
-        own = error
-    failure = "" if own is None else str(own) or type(own).__name__
-    failure = ops.first_failure(failure) if world_size() > 1 else failure
-    if failure:
-        raise own or ValueError(failure)
-
-
-def _checked_tables(rows, width, rules, padding, splits, ids, samples, device):
-    """Returns what torch.classes.plait.Embeddings is made of."""
-    rows = list(rows)
-    padding = list(padding) if isinstance(padding, (list, tuple)) else [padding] * len(rows)
-    device = torch.empty(0, device=device).device  # None: PyTorch's default, and with a number
-    if device.type not in ("cpu", "cuda"):
-        raise NotImplementedError(f"tables on {device} are not supported; use the CPU or a GPU")
-    rules = _rules(*rules)
-    _check_sizes(rows, width, padding, splits)
-    rows, width = [int(n) for n in rows], int(width)
-    padding = [_checked_padding(p, n) for p, n in zip(padding, rows, strict=True)]
-    if splits is None:
-        ids = [1.0] * len(rows) if ids is None else [float(i) for i in ids]
-        if len(ids) != len(rows) or not all(0 <= i < float("inf") for i in ids) or (
-                not hasattr(samples, "__index__") or not 1 <= samples < 2**63):
-            raise ValueError(f"ids_per_sample is {ids} and samples {samples}; give a number of 0 or more for each "
-                             f"of {len(rows)} tables, and at least one sample")
-        splits, owners = ops.choose_embedding_splits(rows, width, ids, samples, world_size())
-    else:
-        owners = _owners(splits, rows)
-    return list(zip(rows, splits, owners, padding)), width, rules, device
-
-
-def _check_sizes(rows, width, padding, splits):
-    for count in (*rows, width):
-        if not hasattr(count, "__index__") or not 0 <= count < 2**32:
-            raise ValueError(f"tables of {rows} rows and {width} columns; give whole numbers below 2^32")
-    if not rows:
-        raise ValueError("there are no embedding tables; give the rows of at least one")
-    if len(padding) != len(rows):
-        raise ValueError(f"there are {len(padding)} padding_idx for {len(rows)} tables; give one, or one for each")
-    if not all(p is None or isinstance(p, int) for p in padding):
-        raise ValueError(f"padding_idx is {padding}; give ids")
-    if splits is not None and (isinstance(splits, str) or not all(isinstance(split, str) for split in splits)):
-        raise ValueError(f"splits is {splits!r}; give a list with one name for each table")
-
-
-def _checked_padding(padding, rows):
-    if padding is None:
-        return -1
-    if not -rows <= padding < rows:
-        raise ValueError(f"padding_idx {padding} is outside of the table's {rows} rows")
-    return padding % rows
-
-
-def _owners(splits, rows):
-    """Returns the owner of each table that is not divided: they are dealt out to ranks by size."""
-    if len(splits) != len(rows):
-        raise ValueError(f"there are {len(splits)} splits for {len(rows)} tables")
-    owners, load = [0] * len(rows), [0] * world_size()
-    for t in sorted(range(len(rows)), key=lambda t: -rows[t]):
-        if splits[t] == "table":
-            owners[t] = load.index(min(load))
-            load[owners[t]] += rows[t]
-    return owners
-
-
-def _bags(ids, offsets, weights, mode, with_end, pieces):
-    """Returns _Bags; raises ValueError for tensors that cannot be bags, but does not look into them."""
-    device = pieces[0].device
-    _check_integers("ids", ids, device)
-    if ids.dim() == 2:
-        if offsets is not None or len(pieces) > 1:
-            raise ValueError("ids have two dimensions, of which each row is a bag; leave out offsets, and give "
-                             "them to one table")
-        size = ids.size(1)
-        offsets = (torch.arange(0, len(ids) * size, size, device=device) if size > 0 else
-                   torch.zeros(len(ids), dtype=torch.int64, device=device))
-        with_end = False
-    elif ids.dim() != 1:
-        raise ValueError(f"ids have shape {tuple(ids.shape)}; use one dimension with offsets, or two")
-    _check_integers("offsets", offsets, device)
-    if offsets.dim() != 1:
-        raise ValueError(f"offsets have shape {tuple(offsets.shape)}, but must have one dimension")
-    tensors = [ids.reshape(-1).long().contiguous(), offsets.long().contiguous()]
-    if weights is not None:
-        weights = _checked_weights(weights, ids, mode, pieces[0].dtype)
-        tensors.append(weights.detach().float())
-    return _Bags(tensors, with_end, weights=weights)
-
-
-def _rows(pieces):
-    return [piece.contiguous() for piece in pieces]
-
-
-def _check_integers(name, value, device):
-    if not isinstance(value, torch.Tensor):
-        raise ValueError(f"{name} must be a tensor of integers, but there is a {type(value).__name__}")
-    if value.dtype not in (torch.int64, torch.int32) or value.layout != torch.strided:
-        raise ValueError(f"{name} are {value.dtype}; use a dense tensor of int64 or int32")
-    if value.device != device:
-        raise ValueError(f"{name} are on {value.device}, but the tables on {device}")
-
-
-def _checked_weights(weights, ids, mode, dtype):
-    if mode != "sum":
-        raise ValueError(f"per_sample_weights need mode 'sum', not {mode!r}")
-    if not isinstance(weights, torch.Tensor):
-        raise ValueError(f"per_sample_weights must be a tensor, but there is a {type(weights).__name__}")
-    if weights.shape != ids.shape or weights.dtype not in (torch.float32, dtype) or weights.device != ids.device:
-        allowed = " or ".join(dict.fromkeys(["float32", _names([dtype])]))
-        raise ValueError(f"per_sample_weights are {weights.dtype} of shape {tuple(weights.shape)} on "
-                         f"{weights.device}; use one {allowed} on {ids.device} for each of {ids.numel()} ids")
-    return weights.flatten().contiguous()
