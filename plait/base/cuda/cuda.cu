@@ -9,24 +9,48 @@
 
 namespace plait {
 
+namespace {
+
+struct GpuMemory {
+  std::size_t free = 0, total = 0;  // bytes
+};
+
+// Returns the current GPU's memory. Throws DoesNotFitError if this process cannot begin there, and
+// Error if the GPU fails.
+GpuMemory memory_of_gpu(std::string_view what) {
+  GpuMemory memory;
+  const cudaError_t status = cudaMemGetInfo(&memory.free, &memory.total);
+  if (status != cudaErrorMemoryAllocation) {
+    check_cuda(status, what);
+    return memory;
+  }
+  cudaGetLastError();  // there is no room for a context
+  throw DoesNotFitError(
+      fmt::format("{}: too little of its memory is free for a process to begin there; end other "
+                  "programs on it, which nvidia-smi names, or use another GPU",
+                  what));
+}
+
+}  // namespace
+
 void check_cuda(cudaError_t status, std::string_view what) {
   if (status == cudaSuccess) return;
   cudaGetLastError();  // clears the error that is reported here
-  if (status == cudaErrorMemoryAllocation) {
-    std::size_t free = 0, total = 0;
-    const cudaError_t now = cudaMemGetInfo(&free, &total);
-    if (now == cudaErrorMemoryAllocation) {  // there is no room for a context
-      cudaGetLastError();
-      throw DoesNotFitError(fmt::format(
-          "{}: too little of its memory is free for a process to begin there; end other "
-          "programs on it, which nvidia-smi names, or use another GPU",
-          what));
-    }
-    check_cuda(now, what);  // the GPU failed meanwhile
-    throw DoesNotFitError(fmt::format("{}: not enough is free: {} of {}; use more GPUs", what,
-                                      format_bytes(free), format_bytes(total)));
-  }
-  throw Error(fmt::format("{}: {}", what, cudaGetErrorString(status)));
+  if (status != cudaErrorMemoryAllocation)
+    throw Error(fmt::format("{}: {}", what, cudaGetErrorString(status)));
+  const GpuMemory memory = memory_of_gpu(what);
+  throw DoesNotFitError(fmt::format("{}: not enough is free: {} of {}; use more GPUs", what,
+                                    format_bytes(memory.free), format_bytes(memory.total)));
+}
+
+void check_pinned(cudaError_t status, std::size_t bytes, std::string_view what) {
+  if (status != cudaErrorMemoryAllocation) return check_cuda(status, what);
+  cudaGetLastError();  // clears the error that is reported here
+  memory_of_gpu(what);
+  throw DoesNotFitError(fmt::format(
+      "{}: {} of the host's memory cannot be pinned for GPUs, {} is free; end other programs, or "
+      "raise the limits of this container or user (ulimit -l)",
+      what, format_bytes(bytes), format_bytes(available_memory())));
 }
 
 void* allocate_on_gpu(std::size_t bytes) {

@@ -18,6 +18,10 @@ namespace plait {
 // Throws Error "WHAT: what CUDA says", or DoesNotFitError with the figures if memory is short.
 void check_cuda(cudaError_t status, std::string_view what);
 
+// As check_cuda(), after `bytes` of the host's memory were to be pinned for GPUs: throws
+// DoesNotFitError with figures of the host if it has too little.
+void check_pinned(cudaError_t status, std::size_t bytes, std::string_view what);
+
 // Returns memory of the current GPU, for cudaFree(). If there is too little, memory that caches
 // keep unused is given back first (gpu.h); throws DoesNotFitError if that is not enough.
 void* allocate_on_gpu(std::size_t bytes);

@@ -20,7 +20,8 @@ class PinnedArray {
     if (size <= size_) return;
     cudaFreeHost(std::exchange(data_, nullptr));
     size_ = 0;
-    check_cuda(cudaMallocHost(reinterpret_cast<void**>(&data_), size * sizeof(T)), "host memory");
+    const std::size_t bytes = size * sizeof(T);
+    check_pinned(cudaMallocHost(reinterpret_cast<void**>(&data_), bytes), bytes, "host memory");
     size_ = size;
   }
 

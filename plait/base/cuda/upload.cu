@@ -22,9 +22,9 @@ std::mutex pieces_mutex;  // held by the copy that uses the pieces
 std::byte* pinned_pieces() {
   static std::byte* pieces = nullptr;
   if (pieces == nullptr)
-    check_cuda(cudaHostAlloc(reinterpret_cast<void**>(&pieces), kMostThreads * kPiece,
-                             cudaHostAllocPortable),
-               "host memory");
+    check_pinned(cudaHostAlloc(reinterpret_cast<void**>(&pieces), kMostThreads * kPiece,
+                               cudaHostAllocPortable),
+                 kMostThreads * kPiece, "host memory");
   return pieces;
 }
 

@@ -83,7 +83,8 @@ __global__ void nothing() {}
 class HostTable {
  public:
   HostTable() {
-    check_cuda(cudaHostAlloc(&data_, kHostBytes, cudaHostAllocMapped), "memory of the host");
+    check_pinned(cudaHostAlloc(&data_, kHostBytes, cudaHostAllocMapped), kHostBytes,
+                 "memory of the host");
     std::fill_n(static_cast<char*>(data_), kHostBytes, 1);
   }
   ~HostTable() { cudaFreeHost(data_); }

@@ -23,9 +23,9 @@ class HostHeap : public DeviceHeap {
 
   void map(int rank) {
     const std::span<std::byte> part = memory_->part(rank);
-    check_cuda(cudaHostRegister(part.data(), part.size(),
-                                cudaHostRegisterMapped | cudaHostRegisterPortable),
-               "memory of the host that GPUs share");
+    check_pinned(cudaHostRegister(part.data(), part.size(),
+                                  cudaHostRegisterMapped | cudaHostRegisterPortable),
+                 part.size(), "memory of the host that GPUs share");
     void* address = nullptr;
     const auto status = cudaHostGetDevicePointer(&address, part.data(), 0);
     if (status != cudaSuccess) cudaHostUnregister(part.data());

@@ -167,7 +167,7 @@ SignalWords* host_words() {
   const auto status = cudaHostRegister(page, sizeof(SignalWords),
                                        cudaHostRegisterMapped | cudaHostRegisterPortable);
   if (status != cudaSuccess) ::munmap(page, sizeof(SignalWords));
-  check_cuda(status, kWords);
+  check_pinned(status, sizeof(SignalWords), kWords);
   return new (page) SignalWords{};
 }
 

@@ -25,7 +25,7 @@ namespace {
 class Stage {
  public:
   explicit Stage(std::uint64_t bytes) : there_(bytes) {
-    check_cuda(cudaMallocHost(&here_, bytes), "memory for copies to the GPU");
+    check_pinned(cudaMallocHost(&here_, bytes), bytes, "memory for copies to the GPU");
   }
   ~Stage() { cudaFreeHost(here_); }
   Stage(const Stage&) = delete;
@@ -164,8 +164,8 @@ class MappedHostTable : public AnyGpuTable {
   class MappedPart {
    public:
     MappedPart(std::byte* part, std::uint64_t bytes) : part_(part) {
-      check_cuda(cudaHostRegister(part, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable),
-                 kWhat);
+      check_pinned(cudaHostRegister(part, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable),
+                   bytes, kWhat);
     }
     ~MappedPart() {
       cudaDeviceSynchronize();  // nothing that was enqueued reads it any more
