@@ -299,7 +299,7 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
   items.add("signals and sums over ranks", [&](const PartQuality&) { return ranks * kMiB; });
   items.add("CUDA and its libraries",
             [&](const PartQuality&) { return q.work.empty() ? kPlaced : kTrained; });
-  if (ranks > 1 && (halo == HaloStore::packed || halo == HaloStore::complete))
+  if (joins_nccl(halo, ranks))
     items.add("NCCL", [&](const PartQuality&) { return nccl_memory(ranks); });
   items.add_work(q, [&](const PartQuality& part) { return x_and_y(part, q); });
   items.add_placing([&](const PartQuality& part) { return placing_bytes(part, q, halo, vertices); },

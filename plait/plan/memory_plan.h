@@ -55,6 +55,11 @@ enum class HaloStore {
   paged,     // paged: as dense, in managed memory
 };
 
+// Tells whether so many GPUs join NCCL to bring remote rows that are kept so.
+constexpr bool joins_nccl(HaloStore store, std::uint64_t ranks) {
+  return ranks > 1 && (store == HaloStore::packed || store == HaloStore::complete);
+}
+
 // One line of the account.
 struct MemoryItem {
   std::string name;

@@ -264,19 +264,12 @@ std::uint64_t value_scratch(const AnyCsr& graph) {
   return std::max(of_block, std::min(264 * of_block, GpuNeighbourSampler::kMostValueScratch));
 }
 
-// Tells whether the strategy itself joins several GPUs by NCCL.
-bool joins_nccl(const Partition& partition, const Route& route) {
-  const HaloStore store = route.placement().store;
-  return partition.parts() > 1 && (store == HaloStore::packed || store == HaloStore::complete);
-}
-
 // Returns the memory of NCCL on a GPU on which only cooperative batches need it; that of a strategy
 // which joins NCCL is in the plan.
 std::uint64_t nccl_of_sharing(const Partition& partition, const TrainConfig& config) {
-  return config.sampled->cooperative && partition.parts() > 1 &&
-                 !joins_nccl(partition, config.route)
-             ? nccl_memory(static_cast<std::uint64_t>(partition.parts()))
-             : 0;
+  const auto ranks = static_cast<std::uint64_t>(partition.parts());
+  const bool shared = config.sampled->cooperative && ranks > 1;
+  return shared && !joins_nccl(config.route.placement().store, ranks) ? nccl_memory(ranks) : 0;
 }
 
 // Returns the bytes that a rank holds of the graph for its samples. A GPU also reads features from
@@ -349,7 +342,8 @@ std::uint64_t sampled_bytes_ahead(const Dataset& dataset, const Partition& parti
   const auto ranks = static_cast<std::uint64_t>(partition.parts());
   // NCCL takes most of its memory in the first evaluation; with cooperative batches alone it is in
   // `work`.
-  return work.most - work.kept + (joins_nccl(partition, config.route) ? nccl_memory(ranks) : 0);
+  const bool joins = joins_nccl(config.route.placement().store, ranks);
+  return work.most - work.kept + (joins ? nccl_memory(ranks) : 0);
 }
 
 bool records_samples(const TrainConfig& config, bool sparse, int ranks) {
