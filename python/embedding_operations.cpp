@@ -4,6 +4,7 @@
 // gives the text of what is wrong with them (`fault`), which all ranks then throw.
 #include "plait/base/memory.h"
 #include "plait/base/parallel.h"
+#include "plait/base/saturating.h"
 #include "plait/nn/operations/torch_device.h"
 #include "plait/store/sharded/cuda/gpu_embeddings.h"
 #include "plait/symmetric/agreement.h"
@@ -233,12 +234,18 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
       const std::lock_guard lock(operation_mutex());
       agree(world_,
             fmt::format("the whole of embedding table {} as {}", t, to_string(number_type(piece))));
+      const auto rows = layout().table(t).rows, width = layout().width();
+      on_all_or_none(world_, [&] {  // the pieces, and the table that is made of them, on each rank
+        const auto ranks = static_cast<std::uint64_t>(world_.ranks_of_host().size());
+        require_memory((Bytes(rows) * width * piece.element_size() * 2 * ranks).value,
+                       "the whole table on each rank");
+      });
       const Tensor here = piece.cpu().contiguous();
       const auto parts =
           world_.all_gather({static_cast<const std::byte*>(here.const_data_ptr()), here.nbytes()});
-      const Tensor all = torch::empty({static_cast<std::int64_t>(layout().table(t).rows),
-                                       static_cast<std::int64_t>(layout().width())},
-                                      torch::device(torch::kCPU).dtype(piece.scalar_type()));
+      const Tensor all =
+          torch::empty({static_cast<std::int64_t>(rows), static_cast<std::int64_t>(width)},
+                       torch::device(torch::kCPU).dtype(piece.scalar_type()));
       for (int rank = 0; rank < world_.size(); ++rank) put(all, t, rank, parts);
       return all;
     });

@@ -66,7 +66,14 @@ class NonEdgesHandle : public torch::CustomClassHolder {
  public:
   explicit NonEdgesHandle(NonEdges pairs) : pairs_(std::move(pairs)), on_gpus_(pairs_) {}
 
-  std::int64_t count() const { return static_cast<std::int64_t>(pairs_.count()); }
+  // Throws if Python's len() cannot tell it.
+  std::int64_t count() const {
+    return with_python_errors([&] {
+      require<UsageError>(pairs_.count() < std::uint64_t{1} << 63,
+                          "there are {} pairs without edges, more than 2^63 - 1", pairs_.count());
+      return static_cast<std::int64_t>(pairs_.count());
+    });
+  }
 
   // `device`: where the pairs are drawn, and come to.
   Tensor draw(std::int64_t wanted, bool replace, std::int64_t key, c10::Device device) {

@@ -3,9 +3,9 @@
 //
 // A hop lacks some edges of its targets. So that sums over a sample estimate sums over all edges,
 // each target has a factor: its edges in the graph, or those that could be drawn, over its edges in
-// the sample. Where every vertex
-// has one loop (GCN and GAT), the graph is sampled without loops, each target gets its own as its
-// first edge, and factors are part of the weights, because they do not concern the loop.
+// the sample. Where every vertex has one loop (GCN and GAT), the graph is sampled without loops,
+// each target gets its own as its first edge, and factors are part of the weights, because they do
+// not concern the loop.
 #pragma once
 
 #include <cstdint>

@@ -40,7 +40,7 @@ class NonEdges {
   std::uint64_t column(std::uint64_t row, std::uint64_t i) const { return view().column(row, i); }
 
   // Draws so many pairs: different ones, at most count(), in no order; or, with replacement, any.
-  // They depend on the key alone; with replacement, a pair also on its place, but not on `wanted`.
+  // They depend on the key and, with replacement, on their place, else on `wanted`.
   RawVector<Pair> draw(std::uint64_t wanted, bool replace, std::uint64_t key) const;
   // Draws, for each of these rows, a neighbour to which it has no edge. Throws UsageError for a row
   // that is out of range, or that has edges to all.

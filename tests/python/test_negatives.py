@@ -120,7 +120,7 @@ def test_odd_inputs():
     (lambda: plait.NonEdges(edges()).targets(torch.tensor([1.5])), "source holds torch.float32; use integers"),
     (lambda: plait.negative_sampling(edges(), num_neg_samples=-1), "the number of pairs is -1; it must be at least 0"),
     (lambda: plait.negative_sampling(edges(), method="fast"), "method is 'fast'; give 'sparse' or 'dense'"),
-    (lambda: plait.NonEdges(edges(), 12).targets(torch.tensor([12])), r"row 0 is 12, outside 0\.\.11"),
+    (lambda: plait.NonEdges(edges(), 12).targets(torch.tensor([12])), r"source 0 is 12, outside 0\.\.11"),
     (lambda: plait.structured_negative_sampling(torch.tensor([[0, 0], [0, 1]]), 2),
      "vertex 0 has edges to all 2 vertices, so that no other pair of it can be drawn"),
 ])

@@ -150,7 +150,7 @@ TEST(NonEdges, Refuses) {
             }),
             "vertex 0 has edges to all 2 vertices, so that no other pair of it can be drawn");
   EXPECT_EQ(error_of([&] { non_edges.draw_columns(std::vector<std::uint64_t>{2}, 1); }),
-            "row 0 is 2, outside 0..1");
+            "source 0 is 2, outside 0..1");
   EXPECT_THROW(non_edges.draw(std::uint64_t{1} << 60, true, 1), DoesNotFitError);
 }
 

@@ -251,6 +251,9 @@ TEST(RandomWalks, Refuses) {
   EXPECT_EQ(error_of([&] { walks.most_visited({}, 0, 3, starts, 1); }),
             "0 walks of 1 steps from each start, of which 3 vertices are kept; give at least one "
             "each, and less than 2^32 steps");
+  EXPECT_EQ(error_of([&] { walks.most_visited({.length = 0}, 1ull << 40, 3, starts, 1); }),
+            "1099511627776 walks of 0 steps from each start, of which 3 vertices are kept; give at "
+            "least one each, and less than 2^32 steps");
   EXPECT_EQ(error_of([&] { RandomWalks(kGraph, std::vector<float>{1}); }),
             "there are 1 weights, but the graph has 15 edges");
   EXPECT_EQ(walks.walk({.length = 3}, {}, 1).size(), 0u);

@@ -265,9 +265,14 @@ namespace {
 void check_sample_values(const Dataset& dataset, const SampledTraining& s) {
   require<UsageError>(!s.by_weight || is_weighted(dataset.graph),
                       "{} has no edge weights; leave out --by-weight", dataset.name);
-  if (s.by_weight)
-    check_weights(dataset.edges(),
-                  std::visit([](const auto& csr) { return csr.weights.span(); }, dataset.graph));
+  if (s.by_weight) {
+    try {
+      check_weights(dataset.edges(),
+                    std::visit([](const auto& csr) { return csr.weights.span(); }, dataset.graph));
+    } catch (const UsageError& error) {
+      throw UsageError(fmt::format("{}: {}, or leave out --by-weight", dataset.name, error.what()));
+    }
+  }
   const auto suits = [&](const Array<std::int64_t>& times, std::uint64_t count) {
     return times.empty() || times.size() == count;
   };
@@ -304,7 +309,8 @@ void check_sampled(const Dataset& dataset, const TrainConfig& config) {
                       config.model.layers);
   check_sample_values(dataset, s);
   require<UsageError>(config.trials.empty(), "trials are of steps on the whole graph");
-  require<UsageError>(s.batch >= 1, "batch is {}; use at least 1", s.batch);
+  require<UsageError>(s.batch >= 1 && s.batch < std::int64_t{kMaxVertices32},
+                      "batch is {}; use 1 to {}", s.batch, kMaxVertices32 - 1);
   require<UsageError>(s.prefetch >= 0, "prefetch is {}; use at least 0", s.prefetch);
   require<UsageError>(!config.route.exact,
                       "exact sums are of the whole graph; leave out --exact or --sampled");

@@ -33,6 +33,8 @@ struct CallMemory {
 constexpr std::uint64_t kBlock = 256;  // targets
 constexpr std::size_t kGrain = std::size_t{1} << 14;
 constexpr std::uint64_t kShared = 16384;  // edges of a hop from which it is worth to wake threads
+// Of one edge with its neighbour, in a sample and in the tensors that callers make of it.
+constexpr std::uint64_t kEdgeBytes = 44;
 constexpr std::uint64_t kTargetsAhead = 16;  // of which memory is fetched before use
 
 // Calls of next() for consecutive blocks, in order and one at a time, as blocks become ready.
@@ -116,6 +118,8 @@ class Run {
       hop.offsets[t + 1] = static_cast<std::uint32_t>(edges - edges_);
     }
     check_sample_size(sample_.seeds, edges);
+    require_large_memory((edges - edges_) * kEdgeBytes,
+                         "a sample (take fewer seeds or smaller fan-outs)");
     hop.edges.resize(edges - edges_);
     hop.neighbours.resize(edges - edges_);
     numbering_.expect(edges - edges_);

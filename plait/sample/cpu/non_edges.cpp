@@ -147,7 +147,7 @@ RawVector<NonEdges::Pair> NonEdges::draw(std::uint64_t wanted, bool replace,
 
 RawVector<std::uint64_t> NonEdges::draw_columns(std::span<const std::uint64_t> rows,
                                                 std::uint64_t key) const {
-  check_ids("row", rows_, rows);
+  check_ids("source", rows_, rows);
   const std::size_t bad =
       first_where(rows.size(), kGrain, [&](std::size_t i) { return count(rows[i]) == 0; });
   if (bad < rows.size()) throw_full_row(rows[bad], columns_);

@@ -57,6 +57,7 @@ std::vector<std::pair<std::uint64_t, std::uint32_t>> most_often(std::vector<std:
       found.emplace_back(v, 1);
   std::ranges::stable_sort(found, [](auto a, auto b) { return a.second > b.second; });
   if (found.size() > count) found.resize(count);
+  found.shrink_to_fit();  // one list stays for each start
   return found;
 }
 
@@ -116,7 +117,8 @@ VisitedVertices RandomWalks::most_visited(const WalkSettings& settings, std::uin
                                           std::span<const std::uint64_t> starts,
                                           std::uint64_t key) const {
   check_walks(settings, vertex_count(graph_), starts);
-  const std::uint64_t steps = (Bytes(walks) * Bytes(settings.length)).value;
+  const std::uint64_t steps =
+      (Bytes(walks) * Bytes(std::max<std::uint64_t>(settings.length, 1))).value;
   require<UsageError>(
       walks >= 1 && count >= 1 && steps < kMaxVertices32,
       "{} walks of {} steps from each start, of which {} vertices are kept; give at "
@@ -125,7 +127,10 @@ VisitedVertices RandomWalks::most_visited(const WalkSettings& settings, std::uin
   // The vertices that each thread's walks visit, in a vector that grows by doubling.
   const auto at_once =
       std::min<std::uint64_t>(static_cast<std::uint64_t>(thread_count()), starts.size());
-  const Bytes bytes = Bytes(steps) * Bytes(2 * sizeof(std::uint64_t)) * Bytes(at_once);
+  // What is kept of each start, as pairs and then as the result.
+  const std::uint64_t kept = std::min(count, steps);
+  const Bytes bytes = Bytes(steps) * Bytes(2 * sizeof(std::uint64_t)) * Bytes(at_once) +
+                      Bytes(starts.size()) * (Bytes(kept) * Bytes(28) + Bytes(32));
   require_large_memory(bytes.value, "the walks");
   std::vector<std::vector<std::pair<std::uint64_t, std::uint32_t>>> found(starts.size());
   std::visit(

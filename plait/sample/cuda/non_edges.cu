@@ -170,7 +170,7 @@ void GpuNonEdges::draw_columns(const std::uint64_t* rows, std::uint64_t count, s
     copy_to_host(&row, rows + place, sizeof(row));
     return row;
   };
-  if (found[0] != kEmpty) throw_bad_id("row", found[0], row_at(found[0]), arrays_->view.rows);
+  if (found[0] != kEmpty) throw_bad_id("source", found[0], row_at(found[0]), arrays_->view.rows);
   if (found[1] != kEmpty) throw_full_row(row_at(found[1]), arrays_->view.columns);
 }
 

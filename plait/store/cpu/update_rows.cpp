@@ -7,7 +7,7 @@
 namespace plait {
 namespace {
 
-constexpr Names<RowRule, 3> kRules{"rule", {"sgd", "adagrad", "adam"}};
+constexpr Names<RowRule, 3> kRules{"optimizer", {"sgd", "adagrad", "adam"}};
 
 }  // namespace
 

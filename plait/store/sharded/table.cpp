@@ -76,6 +76,8 @@ std::unique_ptr<Table> replicate(World& world, const TableSettings& s, const Tab
   on_all_or_none(world, [&] {
     const auto here = static_cast<std::uint64_t>(world.ranks_of_host().size());
     require_memory((Bytes(layout.part_bytes()) * here).value, "a copy of the table on each rank");
+  });
+  on_all_or_none(world, [&] {  // once all ranks have seen the memory that is free
     memory = std::make_shared<Buffer<std::byte>>(layout.part_bytes());
     fill(layout, 0, s, source, memory->data());
   });
