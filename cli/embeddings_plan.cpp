@@ -13,6 +13,8 @@
 namespace plait::cli {
 namespace {
 
+constexpr double kMostIds = 1e9;  // of a sample, in a table
+
 DType type_of(std::optional<RowForm> form) {
   if (!form || *form == RowForm::f32) return DType::f32;
   require<UsageError>(*form == RowForm::bf16 || *form == RowForm::f16,
@@ -39,6 +41,9 @@ EmbeddingMemory question_of(const EmbeddingsOptions& o, const Session& session, 
   require<UsageError>(o.ids.empty() || o.ids.size() == o.rows.size(),
                       "--ids has {}, but --embeddings has {}", counted(o.ids.size(), "number"),
                       counted(o.rows.size(), "table"));
+  for (const double ids : o.ids)
+    require<UsageError>(ids <= kMostIds,
+                        "--ids: {:g} ids per sample are too many; use at most {:g}", ids, kMostIds);
   EmbeddingMemory memory{.rule = o.rule, .gpus = session.gpus > 0};
   memory.use = {.width = width,
                 .ranks = std::max(session.ranks, session.gpus),

@@ -104,8 +104,7 @@ void run(const Options& o, const Session& session) {
     return plan_embedding_tables(o.embeddings, session, o.store.form, o.width);
   require<UsageError>(!o.graph.empty(),
                       "plan needs a graph file, or --store and --embeddings with rows of tables");
-  require<UsageError>(o.store.store || o.width > 0,
-                      "--width is required, and above 0, unless --store is given");
+  require<UsageError>(o.store.store || o.width > 0, "--width is required unless --store is given");
   const Dataset dataset = read_graph(o.graph, session);
   if (o.store.store) return plan_stored(o.store, session, dataset, o.width);
   if (session.gpus > 0) plan_by_measured_machine(session);
@@ -129,6 +128,7 @@ void add_plan(CLI::App& app, Session& session) {
       ->add_option("--width,--dim,--hidden", o->width,
                    "Features per row that are aggregated; with --store, features that are stored, "
                    "which need not be named if the graph has some")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32))
       ->default_str("none");
   add_route_options(command, session, o->route);
   add_explain_option(command, session);

@@ -77,6 +77,8 @@ void check_lists(const CLI::App& app, std::span<char* const> words) {
     if (word == "--") return;
     if (word.starts_with("--")) {
       const std::size_t assigned = word.find('=');
+      if (assigned == word.size() - 1)  // CLI11 would take the next word
+        throw CLI::ValidationError(std::string(word.substr(0, assigned)), "its value is empty");
       option = command->get_option_no_throw(std::string(word.substr(0, assigned)));
       if (option != nullptr && option->get_delimiter() == '\0') option = nullptr;
       if (option != nullptr && assigned != word.npos)

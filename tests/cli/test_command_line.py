@@ -143,6 +143,7 @@ def test_doctor_without_gpus(plait):
     (["train", "GRAPH", "--gpus", "1", "--ranks", "2"], ["--gpus", "--ranks"]),
     (["infer", "GRAPH", "--out", "y.npy"], ["--checkpoint"]),
     (["train", "GRAPH", "--epochs", "3", "--epochs", "4"], ["--epochs was given more than once"]),
+    (["train", "GRAPH", "--sampled", "--fanout=", "--quiet"], ["--fanout", "its value is empty"]),
     (["train", "GRAPH", "--sampled", "--fanout", ""], ["--fanout", "its value is empty"]),
     (["bench", "aggregate", "GRAPH", "--widths", "16,0"], ["--widths", "0"]),
 ])

@@ -353,7 +353,7 @@ def test_plan_of_embedding_tables_that_are_chosen_or_do_not_fit(plait):
                   ["--samples", 0], ["--place", "host"], ["--hot-rows", 5], ["graph.plait"]):
         assert plait(*options, *wrong).code == 2, wrong
     for wrong, why in ((["--ids=-1,2"], "'-1' is not a finite number of 0 or more"), (["--ids", "1"], "--ids has 1 number, "),
-                       (["--width", 0], "needs --width, the columns of the tables, above 0")):
+                       (["--width", 0], "--width: "), (["--ids", "1e300,1"], "--ids: ")):
         width = [] if "--width" in wrong else ["--width", 64]
         told = plait("plan", "--store", "--embeddings", "1000000,30", *width, *wrong)
         assert told.code == 2 and why in told.err and len(told.err) < 150, told.err
