@@ -20,6 +20,8 @@ def check_ids(name, ids, count, row=None):
     check_integers(name, ids)
     if ids.numel() == 0:
         return
+    if ids.dtype in (torch.uint16, torch.uint32, torch.uint64):  # whose bounds PyTorch does not find
+        ids = ids.long()
     least, most = (int(bound) for bound in torch.aminmax(ids))
     if least < 0 or most >= count:
         place = first_where((ids < 0) | (ids >= count))

@@ -46,4 +46,4 @@ def gather(rows, ids, graph=None):
         if least < 0 or most >= graph.num_nodes:
             raise ValueError(f"id {least if least < 0 else most} is outside of the graph's nodes, "
                              f"0..{graph.num_nodes - 1}")
-    return rows[ids] if world_size() == 1 else gather_rows(rows, ids, graph)
+    return rows[ids.long()] if world_size() == 1 else gather_rows(rows, ids, graph)

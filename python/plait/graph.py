@@ -270,9 +270,12 @@ class Graph:
 
 
 def count_nodes(edge_index):
-    """Returns the largest id + 1, or 0 without edges. check_edges reports wrong tensors, not this
-    function."""
+    """Returns the largest id + 1, or 0 without edges. Raises ValueError if that is no number of 64 bits;
+    check_edges reports other mistakes."""
     integers = edge_index.layout == torch.strided and not edge_index.dtype.is_floating_point
     if not integers or edge_index.is_complex() or edge_index.numel() == 0:
         return 0
-    return max(0, int(edge_index.max()) + 1)
+    count = max(0, int(edge_index.max()) + 1)
+    if count >= 2**63:
+        raise ValueError(f"edge_index has the id {count - 1}, which is too large; correct it")
+    return count

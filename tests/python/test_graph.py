@@ -64,6 +64,13 @@ def test_any_integers_in_any_layout(dtype, change):
     assert_close(plait.aggregate(graph, x), edges.matrix("sum") @ x.double().numpy())
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
+def test_rows_of_ids_of_any_integers(dtype):
+    """PyTorch itself takes uint8 as a mask."""
+    rows, ids = torch.arange(12.).view(3, 4), torch.tensor([[1, 2], [1, 0]])
+    assert torch.equal(plait.gather(rows, ids.to(dtype), plait.Graph(INDEX, 3)), rows[ids])
+
+
 @pytest.mark.parametrize("index,options,words", [
     (INDEX.float(), {}, "edge_index holds Float; use integers"),
     (INDEX.bool(), {}, "edge_index holds Bool"),
@@ -78,6 +85,7 @@ def test_any_integers_in_any_layout(dtype, change):
     (INDEX - 1, {}, "edge_index[0, 0] is -1, outside 0..1; correct it"),
     (torch.tensor([[0, 1], [-(2**63), 0]]), {}, "edge_index[1, 0] is -9223372036854775808"),
     (torch.tensor([[0, 2**63 - 1], [0, 0]]), {"num_nodes": 2}, "is 9223372036854775807, outside"),
+    (torch.tensor([[0, 2**63 - 1], [0, 0]]), {}, "edge_index has the id 9223372036854775807, which is too large"),
     (INDEX, {"num_nodes": 0}, "edge_index[0, 0] is 0, an id where there are no nodes"),
     (INDEX, {"num_nodes": -1}, "num_nodes is -1"),
     (INDEX, {"edge_weight": torch.ones(2)},

@@ -55,6 +55,9 @@ def test_masks_and_lists_of_seeds():
     batch, = batches(data, [2], input_nodes=mask, batch_size=100)
     assert torch.equal(batch.n_id[:batch.batch_size], mask.nonzero().view(-1))
     assert torch.equal(batch.input_id, mask.nonzero().view(-1))  # as in PyTorch Geometric
+    for same in (mask.tolist(), mask.numpy()):
+        again, = batches(data, [2], input_nodes=same, batch_size=100)
+        assert torch.equal(again.n_id, batch.n_id) and torch.equal(again.input_id, batch.input_id)
     batch, = batches(data, [2], input_nodes=[5, 4], batch_size=100)
     assert batch.n_id[:2].tolist() == [5, 4] and batch.input_id.tolist() == [0, 1]
 

@@ -54,6 +54,13 @@ def test_seeds_have_their_own_time_if_none_is_given():
         check_hops(data, batch, [3, -1], seeds, allowed=is_past(data, "node", data.moment[20 * n:20 * n + 20]))
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.uint16])
+def test_seeds_of_small_types_have_their_own_time(dtype):
+    data, seeds = timed(), torch.tensor([1, 1, 1, 9, 0])
+    for batch in NeighborLoader(data, [-1], seeds.to(dtype), time_attr="moment", batch_size=5):
+        check_hops(data, batch, [-1], seeds.tolist(), allowed=is_past(data, "node", data.moment[seeds]))
+
+
 @pytest.mark.parametrize("negative", [None, "binary", "triplet"])
 @pytest.mark.parametrize("of", ["node", "edge"])
 def test_times_of_links(of, negative):

@@ -83,6 +83,7 @@ def test_threads_change_nothing():
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_iterators_that_are_left(workers):
+    before = multiprocessing.active_children()  # of other tests
     loader = NeighborLoader(graph(), [3, 2], batch_size=8, num_workers=workers)
     for _ in range(3):
         next(iter(loader))
@@ -91,7 +92,8 @@ def test_iterators_that_are_left(workers):
     wanted = drawn(loader)
     assert len(wanted) == 8 and same(drawn(loader), wanted)
     del half
-    assert not [p for p in multiprocessing.active_children() if not p.join(10) and p.is_alive()]
+    own = [p for p in multiprocessing.active_children() if p not in before]
+    assert not [p for p in own if not p.join(10) and p.is_alive()]
 
 
 def test_copies_and_pickles():
@@ -109,6 +111,10 @@ def test_settings_that_change():
     check_hops(data, next(iter(loader)), [-1], range(60))
     loader.node_sampler.replace, loader.node_sampler.num_neighbors = True, [4]
     check_hops(data, next(iter(loader)), [4], range(60), replace=True)
+    for fanout in range(1, 40):  # of old settings nothing stays
+        loader.node_sampler.num_neighbors = [fanout]
+        check_hops(data, next(iter(loader)), [fanout], range(60), replace=True)
+    assert len(loader.node_sampler.relation._made) < 20
 
 
 def test_no_warning_and_no_change_of_theirs():

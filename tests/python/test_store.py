@@ -10,6 +10,7 @@ from torch_geometric.data import Data, TensorAttr
 
 from plait.store import FeatureStore
 
+SMALL = (torch.uint8, torch.int8, torch.int16, torch.uint16)
 GROUPS = [None, "paper", ("paper", "cites", "paper"), (None, None)]
 
 
@@ -26,13 +27,14 @@ def store_of(value, group=None, name="x"):
 @pytest.mark.parametrize("index", [
     slice(None), slice(2, 5), slice(-3, None), slice(None, None, 2), slice(6, 1, -2), slice(5, 5), slice(1, 5, -1),
     0, 6, np.int64(3), torch.tensor([3, 0, 3, 6]), torch.tensor([2], dtype=torch.int32), torch.arange(0),
+    *(torch.tensor([1, 2, 1], dtype=dtype) for dtype in SMALL), np.array([1, 2, 1]), np.arange(7) > 4,
     torch.tensor([0, 1, 0, 0, 1, 1, 0]).bool()])
 @pytest.mark.parametrize("value", [
     tensor(7, 3), tensor(7), tensor(7, 2, 2, dtype=torch.float64), tensor(7, 0), tensor(7, 1, dtype=torch.bool),
     tensor(7, 5, dtype=torch.bfloat16), tensor(3, 7).t()])
 def test_an_index_means_the_rows_that_it_means_in_numpy(value, index):
     store = store_of(value)
-    rows = np.arange(7)[index if isinstance(index, (slice, int, np.int64)) else index.numpy()]
+    rows = np.arange(7)[index if isinstance(index, (slice, int, np.int64)) else np.asarray(index)]
     found = store.get_tensor(None, "x", index)
     assert torch.equal(found, value[torch.from_numpy(np.array(rows))]) and found.dtype == value.dtype
     assert store.get_tensor_size(None, "x", index) == tuple(found.shape)
@@ -67,7 +69,7 @@ def test_several_tensors_at_once():
 
 
 @pytest.mark.parametrize("index,place", [
-    (torch.tensor([4, 1]), [4, 1]), (slice(2, 6, 3), [2, 5]), (torch.arange(7) > 4, [5, 6]), (3, 3)])
+    (torch.tensor([4, 1]), [4, 1]), *((torch.tensor([1, 2, 1], dtype=dtype), [1, 2, 1]) for dtype in SMALL), (slice(2, 6, 3), [2, 5]), (torch.arange(7) > 4, [5, 6]), (3, 3)])
 @pytest.mark.parametrize("write", ["put_tensor", "update_tensor"])
 def test_rows_are_written(index, place, write):
     store, wanted = store_of(tensor(7, 3)), tensor(7, 3)
@@ -134,6 +136,9 @@ def test_wrong(message):
 def test_wrong_types_and_names():
     with pytest.raises(TypeError, match=r"^'x': the index is a float; give None, an integer, a slice, or a tensor "):
         get(1.5)()
+    for index, kind in (("ids", "str"), ([None], "list"), (True, "bool")):
+        with pytest.raises(TypeError, match=rf"^'x': the index is a {kind}; give None, an integer, a slice, or a tensor "):
+            get(index)()
     store = store_of(tensor(7, 3), "paper")
     for call in (lambda: store.get_tensor("author", "x", None), lambda: store.update_tensor(tensor(), "author", "x", 1)):
         with pytest.raises(KeyError) as error:

@@ -134,6 +134,8 @@ WRONG = {
         put([0, 0, 0], [0, 2, 1], "coo", is_sorted=True),
     OF + "the numbers of nodes are not known; give size=(sources, targets)": put([0], [0], "coo", None),
     OF + "both ends are nodes of one type, but size is (8, 9); give one number twice": put([0], [0], "coo", (8, 9)),
+    OF + "size is (-1, -1); give numbers of 0 or more": put([0], [0], "coo", (-1, -1)),
+    "edges of type 'abc': give (source type, name, target type), or None": put([0], [0], "coo", kind="abc"),
     OF + "col has 3 offsets for 9 nodes; give 10": put([0], [0, 1, 1], "csc"),
     OF + "col has offsets from 0 to 1; they must be from 0 to 2, the number of edges":
         put([0, 1], [0, 1, 1], "csc", (2, 2)),

@@ -132,14 +132,39 @@ def test_features_are_not_copied(tmp_path):
 def test_copies_open_the_same_file(files, which, monkeypatch):
     monkeypatch.chdir(files)
     store = load("dense.plait")[which]
+    monkeypatch.chdir("/")
     pickled = pickle.dumps(store)
     assert len(pickled) < 20000  # features and edges are not in it
-    monkeypatch.chdir("/")
     for twin in (pickle.loads(pickled), copy.deepcopy(store)):
         if which == 0:
             assert torch.equal(twin[None, "x", 5], store[None, "x", 5])
         else:
             assert torch.equal(twin.get_edge_index(None, "csc")[0], store.get_edge_index(None, "csc")[0])
+
+
+def test_copies_refuse_another_file(files, tmp_path):
+    """Ids that were checked against one file are not looked up in another."""
+    path = tmp_path / "g.plait"
+    path.write_bytes((files / "dense.plait").read_bytes())
+    features, _ = load(path)
+    pickled, row = pickle.dumps(features), features[None, "x", 5]
+    assert torch.equal(pickle.loads(pickled)[None, "x", 5], row)
+    np.savez(tmp_path / "small.npz", edge_index=np.zeros((2, 1), np.int64), x=np.ones((3, 33), np.float32))
+    run("convert", tmp_path / "small.npz", path)
+    assert torch.equal(features[None, "x", 5], row)  # the file that was opened is still there
+    with pytest.raises(ValueError, match=r"g\.plait was replaced or changed since it was opened first; load the store"):
+        pickle.loads(pickled)
+
+
+def test_a_file_that_is_written_to(files, tmp_path):
+    path = tmp_path / "g.plait"
+    path.write_bytes((files / "dense.plait").read_bytes())
+    features, edges = load(path)
+    with path.open("r+b") as file:
+        file.truncate(100)
+    for read in (lambda: features[None, "x", 5], lambda: edges.get_edge_index(None, "csc")):
+        with pytest.raises(ValueError, match=r"g\.plait was changed while it is open; write another file and rename it"):
+            read()
 
 
 def test_tensors_beside_those_of_the_file(files):

@@ -13,6 +13,7 @@ from loader_checks import check_hops, check_rows, graph, graph_of_types
 from plait.loader import LinkNeighborLoader, NeighborLoader
 from plait.loader.sampler import NeighborSampler
 from plait.store import FeatureStore, GraphStore
+from plait.store.features import EDGES
 from test_checkpoint import run
 
 FIELDS = ("n_id", "e_id", "edge_index", "x", "y", "input_id", "batch_size", "num_sampled_nodes", "num_sampled_edges",
@@ -137,16 +138,15 @@ def types(data):
 
 
 def test_types():
-    """The drawing order of edge types is that of a set of PyTorch Geometric, so all neighbours are taken."""
     data = graph_of_types()
     options = {"input_nodes": ("paper", torch.arange(40)), "batch_size": 16}
-    found = drawn(NeighborLoader, types(data), [-1, -1], **options)
-    for mine, theirs in zip(found, drawn(NeighborLoader, data, [-1, -1], **options)):
+    found = drawn(NeighborLoader, types(data), [3, 2], **options)
+    for mine, theirs in zip(found, drawn(NeighborLoader, data, [3, 2], **options)):
         for name in data.node_types:
-            assert torch.equal(mine[name].n_id.sort().values, theirs[name].n_id.sort().values)
+            assert torch.equal(mine[name].n_id, theirs[name].n_id)
             assert torch.equal(mine[name].x, data[name].x[mine[name].n_id])
         for kind in data.edge_types:
-            assert torch.equal(mine[kind].e_id.sort().values, theirs[kind].e_id.sort().values)
+            assert torch.equal(mine[kind].e_id, theirs[kind].e_id)
             assert torch.equal(types(data)[0][kind, "edge_attr", mine[kind].e_id], mine[kind].e_id)
 
 
@@ -156,14 +156,109 @@ def test_the_whole_type_as_seeds():
     assert torch.equal(batch["author"].n_id[:15], torch.arange(15))
 
 
-def test_times():
-    """Neighbours are not later than the seed; times are an attribute of the store."""
-    data = graph().sort(sort_by_row=False)
-    features, edges = stores_of(data)
-    edges.put_edge_index(tuple(data.edge_index), None, "coo", is_sorted=True, size=(60, 60))
-    features.put_tensor(torch.arange(60) % 10, None, "time", None)
-    for batch in NeighborLoader((features, edges), [5, 5], torch.arange(60), time_attr="time", batch_size=20):
-        assert (batch.time <= batch.time[batch.batch]).all() and batch.num_nodes > 20
+def stored(layout):
+    """Returns a graph and its stores. The ids of edges are in the order in which they are stored."""
+    data = graph()
+    stores = stores_of(data, layout)
+    data.edge_index = torch.stack(stores[1].get_edge_index(None, "coo"))
+    data.edge_attr = torch.arange(data.num_edges)
+    return data, stores
+
+
+@pytest.mark.parametrize("of", ["nodes", "edges"])
+@pytest.mark.parametrize("layout", ["coo", "csc"])
+def test_times(of, layout):
+    """Neighbours are not later than the seed. In whatever order edges are stored, times are in that of their ids."""
+    data, stores = stored(layout)
+    data.moment = torch.arange(60 if of == "nodes" else data.num_edges) * 7 % 23
+    seed_times = torch.arange(60) % 20
+    stores[0].put_tensor(data.moment, None if of == "nodes" else EDGES, "moment", None)
+    for n, batch in enumerate(NeighborLoader(stores, [3, 2], torch.arange(60), seed_times, time_attr="moment",
+                                             batch_size=20)):
+        times = data.moment[data.edge_index[0]] if of == "nodes" else data.moment
+        past = times <= seed_times[20 * n:20 * n + 20, None]  # by seed and edge
+        check_hops(data, batch, [3, 2], range(20 * n, 20 * n + 20),
+                   allowed=lambda tree, edge, past=past: bool(past[tree, edge]))
+
+
+@pytest.mark.parametrize("layout", ["coo", "csc"])
+def test_weights(layout):
+    """Edges of weight 0 are never drawn."""
+    data, stores = stored(layout)
+    weights = torch.arange(data.num_edges) % 3
+    stores[0].put_tensor(weights, EDGES, "weight", None)
+    for n, batch in enumerate(NeighborLoader(stores, [3, 2], torch.arange(60), weight_attr="weight", batch_size=20)):
+        check_hops(data, batch, [3, 2], range(20 * n, 20 * n + 20), allowed=lambda tree, edge: bool(weights[edge]))
+
+
+def test_weights_of_a_file(tmp_path):
+    np.savez(tmp_path / "g.npz", edge_index=np.array([[1, 2, 3], [0, 0, 0]]), edge_weight=np.array([0, 2, 0], np.float32))
+    run("convert", tmp_path / "g.npz", tmp_path / "g.plait")
+    batch, = NeighborLoader(plait.store.load(tmp_path / "g.plait"), [-1], [0], weight_attr="edge_weight")
+    assert batch.n_id.tolist() == [0, 2]
+
+
+def of_types(data, name, values):
+    """Returns stores and a graph of types with values of edges."""
+    features, edges = types(data)
+    for kind in data.edge_types:
+        data[kind][name] = values(kind)
+        features.put_tensor(data[kind][name], kind, name, None)
+    return features, edges
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_weights_of_types(direction):
+    data = graph_of_types()
+    for given in (of_types(data, "weight", lambda kind: torch.arange(data[kind].num_edges) % 2), data):
+        sampler = NeighborSampler(given, [-1], weight_attr="weight", sample_direction=direction)
+        batch, = NeighborLoader(given, [-1], ("paper", torch.arange(40)), batch_size=40, neighbor_sampler=sampler)
+        for kind in data.edge_types:
+            allowed = data[kind].weight * (kind[2 if direction == "forward" else 0] == "paper")
+            assert torch.equal(batch[kind].e_id.sort().values, allowed.nonzero().view(-1)), kind
+
+
+def test_times_of_typed_edges():
+    data = graph_of_types()
+    for given in (of_types(data, "moment", lambda kind: torch.arange(data[kind].num_edges) % 9), data):
+        batch, = NeighborLoader(given, [-1], ("paper", torch.arange(40)), torch.full((40,), 3), batch_size=40,
+                                time_attr="moment")
+        for kind in data.edge_types:
+            allowed = (data[kind].moment <= 3) & (kind[2] == "paper")
+            assert torch.equal(batch[kind].e_id.sort().values, allowed.nonzero().view(-1)), kind
+
+
+def test_names_that_are_not_there():
+    features, edges = stores_of(graph())
+    for option in ("time_attr", "weight_attr"):
+        with pytest.raises(ValueError, match=f"^{option} is 'none', of which the feature store has "):
+            NeighborLoader((features, edges), [2], [0], **{option: "none"})
+    with pytest.raises(ValueError, match="^weight_attr is 'y', of which the feature store has no tensor for edges"):
+        NeighborLoader((features, edges), [2], [0], weight_attr="y")
+    features.put_tensor(torch.zeros(443, dtype=torch.long), EDGES, "y", None)
+    with pytest.raises(ValueError, match="^time_attr is 'y', of which the feature store has tensors for both nodes and "):
+        NeighborLoader((features, edges), [2], [0], time_attr="y")
+
+
+@pytest.mark.parametrize("seeds", [None, range(60), (None, torch.arange(60)), (None, None), np.arange(60)])
+def test_seeds_without_types(seeds):
+    data = graph()
+    found = drawn(NeighborLoader, stores_of(data), [3], input_nodes=seeds, batch_size=20)
+    assert_equal_batches(found, drawn(NeighborLoader, data, [3], batch_size=20))
+
+
+@pytest.mark.parametrize("pairs", [None, torch.tensor([[5, 1, 7], [2, 2, 9]])])
+def test_links_without_types(pairs):
+    data, fields = graph().sort(sort_by_row=False), ("n_id", "e_id", "edge_index", "edge_label_index", "x")
+    found = drawn(LinkNeighborLoader, stores_of(data), [3], edge_label_index=pairs, batch_size=100)
+    assert_equal_batches(found, drawn(LinkNeighborLoader, data, [3], edge_label_index=pairs, batch_size=100), fields)
+
+
+@pytest.mark.parametrize("make", [graph_of_types, lambda: types(graph_of_types())])
+def test_types_that_are_missing(make):
+    for seeds in (None, torch.arange(3), "nobody", ("nobody", [1])):
+        with pytest.raises(ValueError, match=r"^input_nodes are of type .*; give \(type, ids\), with one of the types "):
+            NeighborLoader(make(), [2], seeds)
 
 
 def test_stores_that_do_not_belong_together(file):

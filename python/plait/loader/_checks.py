@@ -7,20 +7,76 @@ import torch
 from torch_geometric.data import Data, HeteroData
 
 from plait._ids import check_ids, check_integers, check_sorted, first_where
+from plait._inputs import as_tensor
 from plait.store._pair import check_pair
+
+
+_MOST_FANOUT = 2**24  # that plait::kMostFanout allows
 
 
 def check_length(name, values, count, of):
     """Raises ValueError unless there are `count` values, if there are any."""
-    if values is not None and values.size(0) != count:
-        raise ValueError(f"{name} has {values.size(0)} values for {count} {of}; give one for each")
+    if values is not None and values.shape[:1] != (count,):
+        has = f"{values.size(0)} values" if values.dim() > 0 else "one value"
+        raise ValueError(f"{name} has {has} for {count} {of}; give one for each")
 
 
 def check_times(name, times, count, of):
     """Raises ValueError unless there are `count` integers, if there are any."""
     if times is not None:
+        _check_tensor(name, times)
         check_integers(name, times)
         check_length(name, times, count, of)
+
+
+def checked_seeds(given, sampler):
+    """Returns `input_nodes` as PyTorch Geometric takes them: ids or bools as a tensor, and behind a type if there are
+    types. Raises ValueError for a type that is missing or unknown, and for bools that are not one for each node."""
+    if isinstance(given, str):
+        given = given, None
+    if isinstance(given, (list, tuple)) and len(given) == 2 and (given[0] is None or isinstance(given[0], str)):
+        kind, nodes = given
+    else:
+        kind, nodes = None, given
+    known = list(sampler.node_types) if sampler.is_hetero else [None]
+    if kind not in known:
+        raise ValueError(f"input_nodes are of type {kind!r}; give " + (
+            f"(type, ids), with one of the types {known}" if sampler.is_hetero else "ids alone, as nodes have no types"))
+    if nodes is None:
+        return torch.arange(sampler.count()) if kind is None else kind
+    nodes = _ids_or_bools(nodes, sampler.count, kind)
+    return nodes if kind is None else (kind, nodes)
+
+
+def _ids_or_bools(nodes, count, kind):
+    if hasattr(nodes, "__dlpack__"):
+        nodes = as_tensor("input_nodes", nodes, "give ids or bools of nodes")
+    else:
+        try:
+            nodes = torch.as_tensor(nodes)
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise ValueError(f"input_nodes is a {type(nodes).__name__} without ids ({error}); give ids or bools of "
+                             "nodes") from None
+    if nodes.dim() != 1:
+        raise ValueError(f"input_nodes has shape {tuple(nodes.shape)}; give one dimension")
+    if nodes.dtype == torch.bool:
+        check_length("input_nodes", nodes, count(kind), "nodes")
+    return nodes if nodes.numel() > 0 else nodes.long()  # an empty list has no type of its own
+
+
+def checked_pairs(given, sampler, data):
+    """Returns `edge_label_index` as PyTorch Geometric takes it: of stores, behind a type, and all edges if none are
+    given. Raises ValueError unless ends of edges have two rows."""
+    if isinstance(data, (list, tuple)) and not sampler.is_hetero:
+        if given is None or isinstance(given, torch.Tensor):
+            given = None, given
+        if len(given) == 2 and given[0] is None and given[1] is None:
+            given = None, torch.stack(data[1].get_edge_index(edge_type=None, layout="coo"))
+    typed = isinstance(given, (list, tuple)) and len(given) == 2 and not isinstance(given[0], (str, torch.Tensor))
+    pairs = given[1] if typed else given
+    if isinstance(pairs, torch.Tensor) and (pairs.dim() != 2 or pairs.size(0) != 2):
+        raise ValueError(f"edge_label_index has shape {tuple(pairs.shape)}; give (2, number of edges)")
+    return given
 
 
 def checked_fanouts(name, fanouts):
@@ -32,8 +88,8 @@ def checked_fanouts(name, fanouts):
     if found is None or isinstance(fanouts, dict):
         raise ValueError(f"{name} is {fanouts!r}; give a list of integers, one for each hop")
     for hop, fanout in enumerate(found):
-        if fanout < -1:
-            raise ValueError(f"{name}[{hop}] is {fanout}; give 0 or more, or -1 for all neighbours")
+        if not -1 <= fanout <= _MOST_FANOUT:
+            raise ValueError(f"{name}[{hop}] is {fanout}; give 0 to {_MOST_FANOUT}, or -1 for all neighbours")
     return found
 
 
@@ -44,12 +100,12 @@ def check_data(data, is_sorted, time_attr, weight_attr):
         _check_edges("", data, (data.num_nodes, data.num_nodes), is_sorted)
         of_nodes = time_attr in data and data.is_node_attr(time_attr)
         if of_nodes:
-            _check_times_of(time_attr, data[time_attr], data.num_nodes, "node")
+            check_times_of(time_attr, data[time_attr], data.num_nodes, "node")
         of_edges = time_attr in data and data.is_edge_attr(time_attr)
         _check_values("", data, time_attr if of_edges else None, weight_attr)
     elif isinstance(data, HeteroData):
         for kind, store in data.node_items():
-            _check_times_of(f"data[{kind!r}].{time_attr}", store.get(time_attr), store.num_nodes, "node")
+            check_times_of(f"data[{kind!r}].{time_attr}", store.get(time_attr), store.num_nodes, "node")
         for kind, store in data.edge_items():
             name = f"data[{', '.join(map(repr, kind))}]."
             _check_edges(name, store, store.size(), is_sorted)
@@ -61,9 +117,15 @@ def check_data(data, is_sorted, time_attr, weight_attr):
 def _check_edges(name, store, sizes, is_sorted):
     """`sizes`: the numbers of sources and of targets."""
     index = store.get("edge_index")
-    if not isinstance(index, torch.Tensor):
+    if index is None:
         return
+    _check_tensor(f"{name}edge_index", index)
+    if index.dim() != 2 or index.size(0) != 2:
+        raise ValueError(f"{name}edge_index has shape {tuple(index.shape)}; give (2, number of edges)")
     for end, count in enumerate(sizes):
+        if count is None:
+            raise ValueError(f"{name}edge_index has {'sources' if end == 0 else 'targets'} of a type whose number of "
+                             "nodes is not known; set its num_nodes")
         check_ids(f"{name}edge_index", index[end], count, end)
     if is_sorted:
         check_sorted(f"{name}edge_index", index[1], 1)
@@ -71,21 +133,35 @@ def _check_edges(name, store, sizes, is_sorted):
 
 def _check_values(name, store, time_attr, weight_attr):
     """Checks times and weights of edges."""
-    _check_times_of(f"{name}{time_attr}", store.get(time_attr), store.num_edges, "edge")
-    weights = store.get(weight_attr)
+    check_times_of(f"{name}{time_attr}", store.get(time_attr), store.num_edges, "edge")
+    check_weights(f"{name}{weight_attr}", store.get(weight_attr), store.num_edges)
+
+
+def check_weights(name, weights, count):
+    """Raises ValueError for weights, if there are any, that are not one for each of `count` edges, or are wrong."""
     if weights is None:
         return
-    _check_shape(f"{name}{weight_attr}", weights, store.num_edges, "weight", "edge")
-    place = first_where(~(weights.isfinite() & (weights >= 0)))
+    _check_tensor(name, weights)
+    _check_shape(name, weights, count, "weight", "edge")
+    narrow = weights.float()  # as they are used
+    place = first_where(~(narrow.isfinite() & (narrow >= 0) & ((narrow > 0) | (weights == 0))))
     if place is not None:
-        raise ValueError(f"{name}{weight_attr}[{place}] is {weights[place].item():g}; weights must be finite and 0 "
-                         "or more")
+        raise ValueError(f"{name}[{place}] is {weights[place].item():g}; weights must be 0 or more, and as float32 "
+                         "neither infinite nor rounded to 0")
 
 
-def _check_times_of(name, times, count, owner):
+def check_times_of(name, times, count, owner):
+    """Raises ValueError for times, if there are any, that are no integers, or not one for each of `count` nodes or
+    edges (`owner`)."""
     if times is not None:
+        _check_tensor(name, times)
         check_integers(name, times)
         _check_shape(name, times, count, "time", owner)
+
+
+def _check_tensor(name, value):
+    if not isinstance(value, torch.Tensor):
+        raise ValueError(f"{name} is a {type(value).__name__}; give a tensor")
 
 
 def _check_shape(name, tensor, count, what, owner):

@@ -10,6 +10,9 @@ from plait._library import ops  # noqa: F401 (registers torch.classes.plait)
 from plait.loader._plain_edges import plain_seeds
 
 
+_KEPT = 16  # samplers, of which each holds some bytes per vertex; hops of several types have one each
+
+
 class Settings(typing.NamedTuple):
     """What a sample depends on besides the edges. `fanouts`: edges per vertex, by hop; -1: all."""
 
@@ -72,11 +75,15 @@ class Relation:
         return row, col, node, self._named(edge), *rest
 
     def sampler(self, settings):
-        """Returns the C++ sampler with these settings, which is kept."""
+        """Returns the C++ sampler with these settings. Those of the last few settings are kept."""
         settings = settings._replace(last=settings.last and self.is_temporal)
-        if settings not in self._made:
-            self._made[settings] = self._make(settings)
-        return self._made[settings]
+        made = self._made.pop(settings, None)
+        if made is None:
+            made = self._make(settings)
+        self._made[settings] = made  # behind all others
+        for oldest in [*self._made][:-_KEPT]:
+            self._made.pop(oldest, None)
+        return made
 
     def _make(self, settings):
         missing = max(self.sources - self.targets, 0)

@@ -9,7 +9,7 @@ from torch_geometric.data import Data, HeteroData
 
 from plait._devices import checked_device
 from plait._ids import check_ids
-from plait.loader._checks import check_length, check_times
+from plait.loader._checks import check_length, check_times, checked_pairs, checked_seeds
 from plait.loader._non_edges import NonEdgeSampling, pairs_without_edges
 from plait.loader._own_arguments import accepts
 from plait.loader._plain_edges import with_plain_edges
@@ -38,6 +38,11 @@ class _Sampled:
             sampler = options["neighbor_sampler"] = _sampler_of(options, device)
         elif device is not None:
             raise ValueError("device is given beside neighbor_sampler, which has its own; leave it out")
+        if isinstance(sampler, NeighborSampler):
+            if "input_nodes" in options:
+                options["input_nodes"] = checked_seeds(options["input_nodes"], sampler)
+            else:
+                options["edge_label_index"] = checked_pairs(options["edge_label_index"], sampler, options["data"])
         place = sampler.device if isinstance(sampler, NeighborSampler) else torch.device("cpu")
         if place.type == "cuda":
             _check_workers(workers, place)
@@ -110,8 +115,8 @@ class NeighborLoader(_Sampled, torch_geometric.loader.NeighborLoader):
             are the same on all. None: the GPU on which the edges of the graph are, if there are no workers;
             else neighbours are drawn on the CPU, and batches are as PyTorch Geometric's.
 
-    Raises ValueError, when it is made, for a node of `input_nodes` that the graph does not have, for workers
-    beside a GPU, and for what plait.loader.sampler.NeighborSampler refuses.
+    Raises ValueError, when it is made, for a node of `input_nodes` that the graph does not have, for bools that are
+    not one for each node, for workers beside a GPU, and for what plait.loader.sampler.NeighborSampler refuses.
     """
 
     @accepts(torch_geometric.loader.NeighborLoader.__init__, device=None)

@@ -15,7 +15,8 @@ from torch_geometric.sampler.base import SubgraphType
 from plait._devices import checked_device, samples_on
 from plait._draws import draw_key
 from plait.loader._by_type import sample_by_type
-from plait.loader._checks import check_data, checked_fanouts
+from plait.loader._checks import check_data, check_times_of, check_weights, checked_fanouts
+from plait.loader._edge_values import in_order, times_of, weights_of
 from plait.loader._non_edges import NonEdgeSampling
 from plait.loader._own_arguments import accepts
 from plait.loader._plain_edges import with_plain_edges
@@ -29,7 +30,8 @@ _STRATEGIES = ("uniform", "last")
 class NeighborSampler(_THEIRS):
     """As torch_geometric.sampler.NeighborSampler, whose arguments it has, without pyg-lib and torch-sparse.
 
-    A sample depends on its seeds and on one number of torch's generator, so that torch.manual_seed repeats
+    A sample depends on its seeds and on numbers of torch's generator (one; with types, one for each hop and type
+    of edges), so that torch.manual_seed repeats
     it, on any number of threads and on either device. Ids of edges in it are those of the graph, so that
     there is no edge_permutation.
 
@@ -51,19 +53,33 @@ class NeighborSampler(_THEIRS):
         if options["temporal_strategy"] not in _STRATEGIES:
             raise ValueError(f"temporal_strategy is {options['temporal_strategy']!r}; give 'uniform' or 'last'")
         device = None if device is None else checked_device(device)
-        check_data(options["data"], options["is_sorted"], options["time_attr"], options["weight_attr"])
+        data, names = options["data"], (options["time_attr"], options["weight_attr"])
+        check_data(data, options["is_sorted"], *names)
+        if not isinstance(data, (Data, HeteroData)):
+            options["time_attr"] = options["weight_attr"] = None
         with _drawing_elsewhere():
             super().__init__(*given.args[1:], **given.kwargs)
-        self._time_attr = options["time_attr"]
-        self.node_time = _on_cpu(self.node_time)  # as seeds are
-        self.device = device or self._device_of_edges(options["data"])
+        self.device = device or self._device_of_edges(data)
+        self._take_values(data, *names)
         if self.is_hetero:
+            self.edge_types = _in_their_order(self.edge_types, data, self._of_graph)
             self.relations = {kind: self._relation_of(kind) for kind in self.edge_types}
         else:
-            self.relation = Relation(Edges(self.colptr, self.row, self.perm), self.num_nodes,
-                                     Values(self.edge_weight, self.edge_time, self.node_time), self.device)
-        self.perm = None  # samples have the ids of edges
+            self.relation = self._relation_of(None)
+        self.perm = self.edge_weight = None  # samples have the ids of edges; the relations have weights
         self._prepare()
+
+    def _take_values(self, data, time_attr, weight_attr):
+        """Sets the times and weights of nodes and edges."""
+        self._time_attr, has_types = time_attr, self.is_hetero
+        self.edge_weight = weights_of(data, weight_attr, has_types)
+        of_nodes, self.edge_time = times_of(data, time_attr, has_types)
+        if not isinstance(data, (Data, HeteroData)):  # else they have been checked
+            for kind, times in of_nodes.items():
+                check_times_of(time_attr, times, self.count(kind), "node")
+        of_nodes = {kind: times.cpu() for kind, times in of_nodes.items()}  # as seeds are
+        self.node_time = (of_nodes if has_types else of_nodes[None]) if of_nodes else None
+        self.edge_time = self.edge_time or None
 
     def _device_of_edges(self, data):
         """Returns the device on which all edges of the graph are, if it can sample; else the CPU."""
@@ -76,12 +92,23 @@ class NeighborSampler(_THEIRS):
         places = {edges.device for edges in given if isinstance(edges, torch.Tensor)}
         return places.pop() if len(places) == 1 and samples_on(*places) else torch.device("cpu")
 
+    def _of_graph(self, kind):
+        """Returns the type of edges that the graph has for one of edge_types."""
+        return kind[::-1] if kind is not None and self.sample_direction == "backward" else kind
+
     def _relation_of(self, kind):
-        name = self.to_rel_type[kind]
-        weights, edge_times = ((values or {}).get(name) for values in (self.edge_weight, self.edge_time))
-        ids = (self.perm or {}).get(kind)
-        return Relation(Edges(self.colptr_dict[name], self.row_dict[name], ids), self.num_nodes[kind[0]],
-                        Values(weights, edge_times, (self.node_time or {}).get(kind[0])), self.device)
+        if kind is None:
+            edges, sources, node_times = Edges(self.colptr, self.row, self.perm), self.num_nodes, self.node_time
+        else:
+            name = self.to_rel_type[kind]
+            edges = Edges(self.colptr_dict[name], self.row_dict[name], (self.perm or {}).get(kind))
+            sources, node_times = self.num_nodes[kind[0]], (self.node_time or {}).get(kind[0])
+        of, count = self._of_graph(kind), edges.row.numel()
+        weights, times = self.edge_weight.get(of), (self.edge_time or {}).get(of)
+        check_weights("weight_attr", weights, count)
+        check_times_of(self._time_attr, times, count, "edge")
+        return Relation(edges, sources, Values(in_order(weights, edges.ids), in_order(times, edges.ids), node_times),
+                        self.device)
 
     def _prepare(self):
         """Makes the C++ samplers, before processes are forked, which then share them."""
@@ -102,17 +129,12 @@ class NeighborSampler(_THEIRS):
 
     def edge_types_of_graph(self):
         """Returns the types of the graph's edges, as they are named there."""
-        turned = self.sample_direction == "backward"
-        return [kind[::-1] if turned else kind for kind in self.edge_types]
+        return [self._of_graph(kind) for kind in self.edge_types]
 
     def edges_of(self, kind):
         """Returns (2, E) on the CPU: the sources and targets of the graph's edges of a type, or of all for None."""
-        turned = self.sample_direction == "backward"
-        if kind is None:
-            pairs = self.relation.pairs()
-        else:
-            pairs = self.relations[kind[::-1] if turned else kind].pairs()
-        return pairs.flip(0) if turned else pairs
+        pairs = self.relation.pairs() if kind is None else self.relations[self._of_graph(kind)].pairs()
+        return pairs.flip(0) if self.sample_direction == "backward" else pairs
 
     def sample_from_edges(self, inputs, neg_sampling=None):
         if isinstance(neg_sampling, NonEdgeSampling):
@@ -144,7 +166,7 @@ class NeighborSampler(_THEIRS):
         if own is None:
             raise ValueError(f"{self._time_attr} is no attribute of the seeds, so their times are not known; give "
                              "input_time")
-        return own[seed.to(own.device)]
+        return own[seed.to(own.device).long()]
 
     def _sample(self, seed, seed_time=None, **kwargs):
         if isinstance(seed, dict):
@@ -162,11 +184,13 @@ class NeighborSampler(_THEIRS):
                              num_sampled_edges=edges)
 
 
-def _on_cpu(times):
-    """Moves a tensor, or a dictionary of them; None stays."""
-    if isinstance(times, dict):
-        return {name: each.cpu() for name, each in times.items()}
-    return None if times is None else times.cpu()
+def _in_their_order(kinds, data, of_graph):
+    """Returns types of edges in the order of the graph, which a set, as PyTorch Geometric makes one of the types of a
+    store, has not."""
+    if isinstance(data, HeteroData):
+        return kinds
+    order = [attr.edge_type for attr in data[1].get_all_edge_attrs()]
+    return sorted(kinds, key=lambda kind: order.index(of_graph(kind)))
 
 
 _lock = threading.Lock()

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import typing
 
 import torch
 
@@ -12,12 +13,19 @@ _MASKS = ("train_mask", "val_mask", "test_mask")
 
 
 class GraphFile:
-    """Opened for reading, by a FeatureStore and a GraphStore together. Copies are the same object; a pickle has
-    the path alone, and opens the file anew."""
+    """Opened for reading, by a FeatureStore and a GraphStore together. Copies are the same object. A pickle has
+    the absolute path alone, and opens the file anew, if it has neither been replaced nor changed since.
 
-    def __init__(self, path):
-        self._path = os.fspath(path)
-        self._file = torch.classes.plait.GraphFile(self._path)
+    Raises ValueError, besides what reading raises, for a file that changes while it is opened, or of which
+    `version` is not this one.
+    """
+
+    def __init__(self, path, version=None):
+        self._path = os.path.abspath(path)
+        self._opened = _identity_of(self._path)
+        self._file = torch.classes.plait.GraphFile(os.fspath(path))
+        if _identity_of(self._path) != self._opened or version not in (None, self._opened.version):
+            raise ValueError(f"{path} was replaced or changed since it was opened first; load the store anew")
         self.num_nodes, self.num_edges, self.width = self._file.sizes()
         small = self._file.small_tensors()
         small.pop("num_nodes")
@@ -27,16 +35,40 @@ class GraphFile:
                          for name, t in small.items()}
 
     def gather(self, ids):
-        """Returns rows of x. The ids have been checked."""
+        """Returns rows of x. The ids have been checked. Raises ValueError if the file was changed in place."""
+        self._check_unchanged()
         return self._file.gather(ids)
 
     @functools.cached_property
     def csc(self):
-        """The edges by target: (row, colptr)."""
+        """The edges by target: (row, colptr). Raises as gather()."""
+        self._check_unchanged()
         return self._file.edges()
+
+    def _check_unchanged(self):
+        """A file that is replaced by another of its name stays mapped; one that is written to does not stay as it was,
+        and one that is shortened ends the process that reads it."""
+        now = _identity_of(self._path)
+        if now is not None and now.inode == self._opened.inode and now.version != self._opened.version:
+            raise ValueError(f"{self._path} was changed while it is open; write another file and rename it, and load the "
+                             "store anew")
 
     def __deepcopy__(self, memo):
         return self
 
     def __reduce__(self):
-        return GraphFile, (os.path.abspath(self._path),)
+        return GraphFile, (self._path, self._opened.version)
+
+
+class _Identity(typing.NamedTuple):
+    inode: tuple
+    version: tuple  # bytes, and the time of the last change in ns
+
+
+def _identity_of(path):
+    """Returns what tells a file from others; None if there is none, which reading reports."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return _Identity((found.st_dev, found.st_ino), (found.st_size, found.st_mtime_ns))

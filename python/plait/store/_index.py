@@ -20,12 +20,12 @@ def checked_index(name, index, rows):
     if isinstance(index, slice):
         part = range(rows)[index]
         return torch.arange(part.start, part.stop, part.step) if part else torch.empty(0, dtype=torch.long)
-    if hasattr(index, "__len__") and getattr(index, "ndim", 1) > 0:
-        ids = torch.as_tensor(index)
-        return _checked_ids(name, ids if ids.dim() != 1 or len(ids) > 0 else ids.long(), rows)
     try:
-        number = operator.index(index)
-    except TypeError:
+        if hasattr(index, "__len__") and not isinstance(index, str) and getattr(index, "ndim", 1) > 0:
+            ids = torch.as_tensor(index)
+            return _checked_ids(name, ids if ids.dim() != 1 or len(ids) > 0 else ids.long(), rows)
+        number = operator.index(None if isinstance(index, bool) else index)
+    except (TypeError, RuntimeError):
         raise TypeError(f"{name}: the index is a {type(index).__name__}; give None, an integer, a slice, or a tensor "
                         "of integers or bools") from None
     if not 0 <= number < rows:
@@ -41,7 +41,7 @@ def _checked_ids(name, ids, rows):
             raise ValueError(f"{name}: the index has {ids.numel()} bools for {rows} rows; give one for each")
         return ids.nonzero().view(-1)
     check_ids(f"{name}: index", ids, rows)
-    return ids
+    return ids.long()  # PyTorch takes uint8 as a mask
 
 
 def shape_of(ids, shape):

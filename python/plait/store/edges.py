@@ -62,9 +62,13 @@ class GraphStore(torch_geometric.data.GraphStore):
         return True
 
     def _checked_size(self, name, attr):
+        if attr.edge_type is not None and (isinstance(attr.edge_type, str) or len(attr.edge_type) != 3):
+            raise ValueError(f"{name}give (source type, name, target type), or None")
         if attr.size is None or None in attr.size:
             raise ValueError(f"{name}the numbers of nodes are not known; give size=(sources, targets)")
         size = tuple(map(int, attr.size))
+        if min(size) < 0:
+            raise ValueError(f"{name}size is {size}; give numbers of 0 or more")
         ends = _types_of(attr.edge_type)
         if ends[0] == ends[1] and size[0] != size[1]:
             raise ValueError(f"{name}both ends are nodes of one type, but size is {size}; give one number twice")

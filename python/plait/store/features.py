@@ -1,14 +1,25 @@
 """plait.store.FeatureStore: rows of nodes and edges by name."""
 
+import dataclasses
+
 import torch
 import torch_geometric.data
 
+from plait._library import ops
 from plait.store._index import checked_index, shape_of
 
 # The group of edges of a graph without types; that of its nodes is None.
 EDGES = (None, None)
 
 _ROWS_AT_ONCE = 2**18
+
+
+@dataclasses.dataclass
+class _RowsAttr(torch_geometric.data.TensorAttr):
+    """As TensorAttr, whose comparison of an index with its mark for none fails for an array."""
+
+    def is_set(self, key):
+        return getattr(self, key) is not type(self).index
 
 
 class FeatureStore(torch_geometric.data.FeatureStore):
@@ -33,7 +44,7 @@ class FeatureStore(torch_geometric.data.FeatureStore):
     """
 
     def __init__(self, file=None, device=None):
-        super().__init__()
+        super().__init__(_RowsAttr)
         self._columns = {}
         if file is None:
             return
@@ -103,8 +114,7 @@ class FeatureStore(torch_geometric.data.FeatureStore):
             column = self._column(attr)
             key = id(attr.index), column.shape[0]
             if key not in checked:
-                ids = checked_index(column.name, attr.index, column.shape[0])
-                checked[key] = ids.long() if isinstance(ids, torch.Tensor) else ids
+                checked[key] = checked_index(column.name, attr.index, column.shape[0])
             ids = checked[key]
             if isinstance(ids, torch.Tensor):
                 place = *key, column.device
@@ -176,6 +186,9 @@ class _FileColumn(_Column):
 
     def copy_to(self, device):
         """Returns all rows on a device. Some rows at a time, so that the host holds few of them."""
+        if torch.device(device).type == "cpu":
+            rows, width = self.shape
+            ops.require_memory(rows * width * torch.float32.itemsize, f"a copy of {self.name}")
         copy = torch.empty(self.shape, device=device, dtype=torch.float32)
         for ids in torch.arange(self.shape[0]).split(_ROWS_AT_ONCE):
             copy[ids[0]:ids[-1] + 1] = self.gather(ids)
