@@ -128,7 +128,8 @@ void add_plan(CLI::App& app, Session& session) {
       ->add_option("--width,--dim,--hidden", o->width,
                    "Features per row that are aggregated; with --store, features that are stored, "
                    "which need not be named if the graph has some")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32))
+      ->check(CLI::Validator(
+          [](const std::string& width) { return width == "0" ? "use 1 or more, not 0" : ""; }, ""))
       ->default_str("none");
   add_route_options(command, session, o->route);
   add_explain_option(command, session);

@@ -170,7 +170,7 @@ def test_bad_files_of_times_are_told(plait, graph, option, times, words, ranks):
 
 def test_weights_below_0_are_told(plait, graph):
     path = graph.save(plait.folder, weight=-graph.weight)
-    plait.fails(2, "train", path, *SAGE, *STEPS, "--by-weight", names=[path.name, "the weight of edge 0 is"])
+    plait.fails(2, "train", path, *SAGE, *STEPS, "--by-weight", names=[f"{path.stem}: ", "the weight of edge 0 is"])
 
 
 @pytest.mark.parametrize("option", [("--by-weight",), ("--vertex-times", "t.npy"), ("--latest",), ("--with-replacement",)])
