@@ -91,6 +91,7 @@ class Joined : public GlooWorld {
   void tell_missing();
   void close(bool failing, const std::string& reason);
   void leave();
+  static void end_after(milliseconds limit);
   // Tells whether this process has a world to close; a process forked from a rank has none.
   static bool is_open() { return open_ != nullptr && open_->process_ == ::getpid(); }
   void require_own_process() const {
@@ -307,9 +308,19 @@ void Joined::at_exit(int status, void*) {
   if (is_open()) open_->close(status != 0, fmt::format("failed with exit code {}", status));
 }
 
+// Ends this process if it has not ended by itself: without a watch over ranks, nothing else ends a
+// wait for a GPU that stands still, as in the destructors of what is on it.
+void Joined::end_after(milliseconds limit) {
+  std::thread([limit] {
+    std::this_thread::sleep_for(limit);
+    ::_exit(1);
+  }).detach();
+}
+
 void Joined::close(bool failing, const std::string& reason) {
   if (std::exchange(closed_, true)) return;
   open_ = nullptr;
+  if (failing && liveness_->has_verdict()) end_after(config_.timeout);
   try {
     if (!failing) {
       leave();

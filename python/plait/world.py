@@ -40,6 +40,7 @@ def check():
 
 
 _place = None
+_failed = False  # an error has ended this process's part
 
 
 def _joined():
@@ -55,8 +56,8 @@ def _joined():
 
 
 def _finish():
-    """Waits until this rank's GPU has sent its data to other ranks, before the process ends."""
-    for device in _summing:
+    """Waits until this rank's GPU has sent its data to other ranks, before the process ends, unless it has failed."""
+    for device in () if _failed else _summing:
         torch.cuda.synchronize(device)
 
 
@@ -65,7 +66,8 @@ def _telling(hook):
     caused by the loss of another rank is reported in one line."""
 
     def told(kind, error, traceback):
-        loss = ops.loss()
+        global _failed
+        _failed, loss = True, ops.loss()
         if loss and loss in str(error):
             print(f"plait: {loss}", file=sys.stderr, flush=True)
         else:

@@ -392,7 +392,7 @@ def test_pairs_are_the_cpus(num_nodes, options):
 
 def test_wrong_sources_of_pairs():
     pairs = plait.NonEdges(torch.tensor([[0, 0], [0, 1]], device=GPU), 2, loops=True)
-    for source, text in (([1, 2], r"row 1 is 2, outside 0\.\.1"), ([1, 0], "vertex 0 has edges to all 2 vertices")):
+    for source, text in (([1, 2], r"source 1 is 2, outside 0\.\.1"), ([1, 0], "vertex 0 has edges to all 2 vertices")):
         with pytest.raises(ValueError, match=text):
             pairs.targets(torch.tensor(source, device=GPU))
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "plait/base/error.h"
+#include "plait/world/fail.h"
 #include "plait/world/phase.h"
 #include "plait/world/watched_wait.h"
 #include "tests/world/ranks.h"
@@ -90,6 +91,31 @@ TEST(WatchedWait, WithoutEndLosesItsRank) {
                                                  "moved on for [0-9.]+ s while in 'step'$"),
                                    ContainsRegex("^plait: rank 1: this rank was taken for lost: it "
                                                  "has a GPU that has not moved on")));
+}
+
+// A process that has reported its loss, and then waits for its GPU without end, ends all the same.
+const RankProgram stays("a wait after the report", [](World& world) {
+  try {
+    if (world.rank() == 1) watched_wait(world, [] { return false; });
+    world.barrier();
+  } catch (const LostRankError& error) {
+    fail_world(error.what());
+    if (world.rank() == 1) std::this_thread::sleep_for(120s);
+    throw;
+  }
+});
+
+TEST(WatchedWait, DoesNotHoldTheProcessAfterTheReport) {
+  const int port = free_port();
+  std::vector<Process> ranks;  // of no launcher, which would end them
+  for (int rank = 0; rank < 2; ++rank) {
+    Environment environment = rank_environment("a wait after the report", rank, 2, port, 2000);
+    environment["PLAIT_GPU_TIMEOUT_MS"] = "300";
+    ranks.emplace_back(environment);
+  }
+  const auto start = steady_clock::now();
+  for (Process& rank : ranks) EXPECT_EQ(rank.wait().code, 1);
+  EXPECT_LT(seconds_since(start), kMostSeconds);
 }
 
 TEST(WatchedWait, EndsWhenARankIsLost) {
