@@ -51,20 +51,24 @@ def wrong_arguments_are_refused():
 
 def pieces_of_another_rank_are_refused():
     """Their shapes may be the same. Weights without a note of their piece, as PyTorch's, are taken by their shape."""
+    whole = plait.world_size() == 1
     for layer in (EmbeddingBag(10, 4, split="columns"), EmbeddingBags([10, 6], 4, splits=["replicated", "columns"])):
         state = layer.state_dict()
         layer.load_state_dict(state)
-        plain = {name: value.clone() for name, value in state.items()}
-        layer.load_state_dict(plain)
-        own = state._metadata[""]
-        own["pieces"] = [piece if piece == "replicated" else "columns of rank 7 of 8" for piece in own["pieces"]]
-        mine = f"columns of rank {plait.rank()} of {plait.world_size()}"
-        with pytest.raises(RuntimeError, match=f"has a piece columns of rank 7 of 8, but this rank has {mine}; load each"):
+        layer.load_state_dict({name: value.clone() for name, value in state.items()})
+        own, mine = state._metadata[""], f"columns of rank {plait.rank()} of {plait.world_size()}"
+        mine = "whole table" if whole else mine
+        assert own["pieces"] == (["whole table"] * (len(own["pieces"]) - 1) + [mine])
+        before = {name: value.clone() for name, value in state.items()}
+        own["pieces"] = [*own["pieces"][:-1], "columns of rank 7 of 8"]
+        with pytest.raises(RuntimeError, match=f"has the piece 'columns of rank 7 of 8', but this rank has '{mine}'; load"):
+            state.update({name: value + 1 for name, value in state.items()})
             layer.load_state_dict(state)
+        assert all(torch.equal(value, before[name]) for name, value in layer.state_dict().items())
     outer = torch.nn.Sequential(EmbeddingBag(10, 4, split="replicated"))
-    state = outer.state_dict()
-    assert state._metadata["0"]["pieces"] == ["replicated"]
-    outer.load_state_dict(state)
+    outer.load_state_dict(outer.state_dict())
+    if whole:
+        EmbeddingBag(10, 4).load_state_dict(EmbeddingBag(10, 4, split="rows").state_dict())
 
 
 def wrong_arguments_of_one_rank_are_refused_on_all():

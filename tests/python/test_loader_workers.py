@@ -149,3 +149,9 @@ def test_stores(layout):
         assert torch.equal(batch.x, data.x[batch.n_id])
         assert torch.equal(batch.n_id[batch.edge_index], data.edge_index[:, batch.e_id])
         check_hops(data, batch, [3, 2], range(16 * n, min(16 * n + 16, 60)))
+    for group in (None, (None, None)):  # values of edges, as their name is not "time"
+        features.put_tensor(torch.arange(data.num_edges) % 2, group_name=group, attr_name="moment", index=None)
+        for n, batch in enumerate(NeighborLoader((features, edges), [3], torch.arange(60), torch.zeros(60).long(),
+                                                 time_attr="moment", batch_size=30)):
+            check_hops(data, batch, [3], range(30 * n, 30 * n + 30), allowed=lambda tree, edge: edge % 2 == 0)
+        features.remove_tensor(group_name=group, attr_name="moment", index=None)

@@ -160,11 +160,19 @@ def test_a_file_that_is_written_to(files, tmp_path):
     path = tmp_path / "g.plait"
     path.write_bytes((files / "dense.plait").read_bytes())
     features, edges = load(path)
-    with path.open("r+b") as file:
+    path.rename(tmp_path / "h.plait")
+    with (tmp_path / "h.plait").open("r+b") as file:
         file.truncate(100)
     for read in (lambda: features[None, "x", 5], lambda: edges.get_edge_index(None, "csc")):
         with pytest.raises(ValueError, match=r"g\.plait was changed while it is open; write another file and rename it"):
             read()
+
+
+def test_a_file_that_was_read_may_change(tmp_path):
+    np.savez(tmp_path / "g.npz", edge_index=np.zeros((2, 1), np.int64), x=np.ones((3, 2), np.float32))
+    features, _ = load(tmp_path / "g.npz")
+    np.savez(tmp_path / "g.npz", edge_index=np.zeros((2, 1), np.int64))
+    assert features[None, "x", 2].tolist() == [1, 1]
 
 
 def test_tensors_beside_those_of_the_file(files):

@@ -254,6 +254,16 @@ def test_links_without_types(pairs):
     assert_equal_batches(found, drawn(LinkNeighborLoader, data, [3], edge_label_index=pairs, batch_size=100), fields)
 
 
+def test_wrong_types_of_links():
+    pairs = torch.tensor([[1], [2]])
+    for given in (("a", "b", "c"), (("a", "b", "c"), pairs)):
+        with pytest.raises(ValueError, match="^edge_label_index has a type, but the graph has none; give a tensor "):
+            LinkNeighborLoader(stores_of(graph()), [2], given)
+    for given in (None, pairs):
+        with pytest.raises(ValueError, match="^edge_label_index is of no type of edges; give .type, pairs., with one of "):
+            LinkNeighborLoader(types(graph_of_types()), [2], given)
+
+
 @pytest.mark.parametrize("make", [graph_of_types, lambda: types(graph_of_types())])
 def test_types_that_are_missing(make):
     for seeds in (None, torch.arange(3), "nobody", ("nobody", [1])):

@@ -67,10 +67,15 @@ def _ids_or_bools(nodes, count, kind):
 def checked_pairs(given, sampler, data):
     """Returns `edge_label_index` as PyTorch Geometric takes it: of stores, behind a type, and all edges if none are
     given. Raises ValueError unless ends of edges have two rows."""
+    if sampler.is_hetero and (given is None or isinstance(given, torch.Tensor)):
+        raise ValueError("edge_label_index is of no type of edges; give (type, pairs), with one of the types "
+                         f"{sampler.edge_types_of_graph()}")
     if isinstance(data, (list, tuple)) and not sampler.is_hetero:
         if given is None or isinstance(given, torch.Tensor):
             given = None, given
-        if len(given) == 2 and given[0] is None and given[1] is None:
+        if not isinstance(given, (list, tuple)) or len(given) != 2 or given[0] is not None:
+            raise ValueError("edge_label_index has a type, but the graph has none; give a tensor (2, number of edges)")
+        if given[1] is None:
             given = None, torch.stack(data[1].get_edge_index(edge_type=None, layout="coo"))
     typed = isinstance(given, (list, tuple)) and len(given) == 2 and not isinstance(given[0], (str, torch.Tensor))
     pairs = given[1] if typed else given

@@ -56,7 +56,7 @@ def _of_store(features, name, has_types):
     of_edges = {group: values for group, values in found.items() if isinstance(group, tuple)}
     if has_types:
         return of_nodes, of_edges
-    if not own and name != "time":  # PyTorch Geometric's rule
-        of_nodes, of_edges = of_edges, of_nodes
+    if not own and name != "time":  # PyTorch Geometric's rule for values without a group
+        of_nodes, of_edges = {}, of_nodes | of_edges
     return ({None: values} if (values := next(iter(of.values()), None)) is not None else {}
             for of in (of_nodes, of_edges))

@@ -70,9 +70,10 @@ class Tables:
         return None if padding < 0 else padding
 
     def pieces(self):
-        """Returns what tells this rank's pieces from those of other ranks."""
-        mine = f"of rank {rank()} of {world_size()}"
-        return [split if split == "replicated" else f"{split} {mine}" for _, split, *_ in self._made_of[0]]
+        """Returns what tells this rank's pieces from those of other ranks. A whole table is one, however it came here."""
+        tables, width, *_ = self._made_of
+        return ["whole table" if (rows, width) == (own, columns) else f"{split} of rank {rank()} of {world_size()}"
+                for (rows, split, *_), (own, _, columns) in zip(tables, self._pieces, strict=True)]
 
     @property
     def device(self):

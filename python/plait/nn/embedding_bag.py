@@ -31,10 +31,9 @@ class _OwnPieces(torch.nn.Module):
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing, unexpected, errors):
         own = self._tables.pieces()
         for given, piece in zip(local_metadata.get("pieces", own), own):
-            if given != piece:
-                errors.append(f"{prefix or 'the state'} has a piece {given}, but this rank has {piece}; load each rank's "
-                              "own state, or whole tables with load_full_weight()")
-                return
+            if given != piece:  # told at once, before the weights of a part of this layer are loaded
+                raise RuntimeError(f"{prefix or 'the state'} has the piece '{given}', but this rank has '{piece}'; load "
+                                   "each rank's own state, or whole tables with load_full_weight()")
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing, unexpected, errors)
 
 

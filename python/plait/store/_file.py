@@ -24,6 +24,8 @@ class GraphFile:
         self._path = os.path.abspath(path)
         self._opened = _identity_of(self._path)
         self._file = torch.classes.plait.GraphFile(os.fspath(path))
+        # Files of other formats have been read. Other names, or none, may now lead to what is mapped.
+        self._mapped = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC) if self._path.endswith(".plait") else None
         if _identity_of(self._path) != self._opened or version not in (None, self._opened.version):
             raise ValueError(f"{path} was replaced or changed since it was opened first; load the store anew")
         self.num_nodes, self.num_edges, self.width = self._file.sizes()
@@ -48,10 +50,13 @@ class GraphFile:
     def _check_unchanged(self):
         """A file that is replaced by another of its name stays mapped; one that is written to does not stay as it was,
         and one that is shortened ends the process that reads it."""
-        now = _identity_of(self._path)
-        if now is not None and now.inode == self._opened.inode and now.version != self._opened.version:
+        if self._mapped is not None and _identity_of(self._mapped) != self._opened:
             raise ValueError(f"{self._path} was changed while it is open; write another file and rename it, and load the "
                              "store anew")
+
+    def __del__(self):
+        if getattr(self, "_mapped", None) is not None:
+            os.close(self._mapped)
 
     def __deepcopy__(self, memo):
         return self
@@ -66,7 +71,8 @@ class _Identity(typing.NamedTuple):
 
 
 def _identity_of(path):
-    """Returns what tells a file from others; None if there is none, which reading reports."""
+    """Returns what tells a file, by its path or descriptor, from others; None if there is none, which reading
+    reports."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
