@@ -3,6 +3,7 @@
 import functools
 import os
 import typing
+import weakref
 
 import torch
 
@@ -26,6 +27,8 @@ class GraphFile:
         self._file = torch.classes.plait.GraphFile(os.fspath(path))
         # Files of other formats have been read. Other names, or none, may now lead to what is mapped.
         self._mapped = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC) if self._path.endswith(".plait") else None
+        if self._mapped is not None:
+            weakref.finalize(self, os.close, self._mapped)
         if _identity_of(self._path) != self._opened or version not in (None, self._opened.version):
             raise ValueError(f"{path} was replaced or changed since it was opened first; load the store anew")
         self.num_nodes, self.num_edges, self.width = self._file.sizes()
@@ -53,10 +56,6 @@ class GraphFile:
         if self._mapped is not None and _identity_of(self._mapped) != self._opened:
             raise ValueError(f"{self._path} was changed while it is open; write another file and rename it, and load the "
                              "store anew")
-
-    def __del__(self):
-        if getattr(self, "_mapped", None) is not None:
-            os.close(self._mapped)
 
     def __deepcopy__(self, memo):
         return self
