@@ -178,9 +178,17 @@ std::string Liveness::kind_name(std::uint64_t operation) const {
 std::optional<Loss> Liveness::judge_work(Duration elapsed) {
   if (options_.work_timeout.count() == 0) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  for (Watched& watched : watched_) {
-    const auto progress = watched.work->progress();
-    const bool stands = progress.under_way && progress.moved == watched.moved;
+  std::vector<WatchedWork::Progress> all;
+  bool any_moves = false;
+  for (const Watched& watched : watched_) {
+    all.push_back(watched.work->progress());
+    any_moves |= !all.back().of_host && all.back().moved != watched.moved;
+  }
+  for (std::size_t w = 0; w < all.size(); ++w) {
+    Watched& watched = watched_[w];
+    const WatchedWork::Progress& progress = all[w];
+    const bool stands =
+        progress.under_way && progress.moved == watched.moved && !(progress.of_host && any_moves);
     watched.still = stands ? watched.still + elapsed : Duration(0);
     watched.moved = progress.moved;
     if (watched.still >= options_.work_timeout)

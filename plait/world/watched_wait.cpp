@@ -18,7 +18,7 @@ class OneWait final : public WatchedWork {
   OneWait& operator=(const OneWait&) = delete;
 
   void end_waits() override { ended_ = true; }
-  Progress progress() override { return {.under_way = true, .moved = 0}; }
+  Progress progress() override { return {.under_way = true, .moved = 0, .of_host = true}; }
   bool ended() const { return ended_; }
 
  private:

@@ -16,6 +16,8 @@ class WatchedWork {
     bool under_way = false;  // work was enqueued that has not ended
     // Changes whenever work ends, and again and again while it waits for a rank.
     std::uint64_t moved = 0;
+    // The host waits for a GPU, which may have other work: it stands still only if none moves.
+    bool of_host = false;
   };
 
   // Ends all waits, present and future ones, because a rank is lost or this rank has left.

@@ -58,6 +58,7 @@ def test_names_of_all_tensors():
     found = [(attr.group_name, attr.attr_name) for attr in store.get_all_tensor_attrs()]
     assert found == [(group, name) for group in GROUPS[:3] for name in ("x", "y")]
     assert not any(attr.is_set("index") for attr in store.get_all_tensor_attrs())
+    assert TensorAttr("paper", "x") in store.get_all_tensor_attrs()
 
 
 def test_several_tensors_at_once():

@@ -210,6 +210,10 @@ def of_types(data, name, values):
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 def test_weights_of_types(direction):
     data = graph_of_types()
+    data["author", "cites", "author"].edge_index = torch.randint(15, (2, 30))
+    data["topic", "has", "paper"].edge_index = torch.stack([torch.arange(5), torch.arange(5)])  # beside its opposite
+    for kind in data.edge_types:
+        data[kind].edge_attr = torch.arange(data[kind].num_edges)
     for given in (of_types(data, "weight", lambda kind: torch.arange(data[kind].num_edges) % 2), data):
         sampler = NeighborSampler(given, [-1], weight_attr="weight", sample_direction=direction)
         batch, = NeighborLoader(given, [-1], ("paper", torch.arange(40)), batch_size=40, neighbor_sampler=sampler)

@@ -93,6 +93,22 @@ TEST(WatchedWait, WithoutEndLosesItsRank) {
                                                  "has a GPU that has not moved on")));
 }
 
+// The GPU for which the host waits has other work, which waits for another rank.
+const RankProgram beside("a wait beside work that moves", [](World& world) {
+  FakeWork work(world);
+  work.under_way = work.waits = true;
+  const auto start = steady_clock::now();
+  if (world.rank() == 1) watched_wait(world, [&] { return steady_clock::now() - start > 1500ms; });
+  world.barrier();
+});
+
+TEST(WatchedWait, MayLastWhileOtherWorkMoves) {
+  const Outcome outcome =
+      run_job({"a wait beside work that moves", 2, 2000, {{"PLAIT_GPU_TIMEOUT_MS", "400"}}});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.all_errors(), "");
+}
+
 // A process that has reported its loss, and then waits for its GPU without end, ends all the same.
 const RankProgram stays("a wait after the report", [](World& world) {
   try {

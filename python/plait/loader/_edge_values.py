@@ -2,7 +2,9 @@
 order of ids. PyTorch Geometric's sampler takes no weights of stores, finds times of edges there by their name alone,
 and mixes types up where edges are drawn backward."""
 
-from torch_geometric.data import Data, HeteroData
+import copy
+
+from torch_geometric.data import Data, HeteroData, TensorAttr
 
 from plait.store.features import EDGES, FeatureStore
 
@@ -14,7 +16,10 @@ def weights_of(data, name, has_types):
     if isinstance(data, Data):
         return {None: data[name]}
     if isinstance(data, HeteroData):
-        return _of_types(data, name)
+        found = _of_types(data, name)
+        if not found:
+            raise KeyError(name)  # as PyTorch Geometric
+        return found
     of_nodes, of_edges = _of_store(data[0], name, has_types)
     if of_nodes or not of_edges:
         raise ValueError(f"weight_attr is {name!r}, of which the feature store has no tensor for edges")
@@ -47,11 +52,13 @@ def _of_types(data, name):
 
 
 def _of_store(features, name, has_types):
-    groups = [attr.group_name for attr in features.get_all_tensor_attrs() if attr.attr_name == name]
+    attrs = [copy.copy(attr) for attr in features.get_all_tensor_attrs() if attr.attr_name == name]
     own = isinstance(features, FeatureStore)
     if own and not has_types and features.get_tensor_size(EDGES, name) is not None:
-        groups.append(EDGES)
-    found = {group: features.get_tensor(group_name=group, attr_name=name, index=None) for group in groups}
+        attrs.append(TensorAttr(EDGES, name))
+    for attr in attrs:
+        attr.index = None
+    found = {attr.group_name: features.get_tensor(attr) for attr in attrs}
     of_nodes = {group: values for group, values in found.items() if not isinstance(group, tuple)}
     of_edges = {group: values for group, values in found.items() if isinstance(group, tuple)}
     if has_types:

@@ -55,8 +55,9 @@ class NeighborSampler(_THEIRS):
         device = None if device is None else checked_device(device)
         data, names = options["data"], (options["time_attr"], options["weight_attr"])
         check_data(data, options["is_sorted"], *names)
+        options["weight_attr"] = None
         if not isinstance(data, (Data, HeteroData)):
-            options["time_attr"] = options["weight_attr"] = None
+            options["time_attr"] = None
         with _drawing_elsewhere():
             super().__init__(*given.args[1:], **given.kwargs)
         self.device = device or self._device_of_edges(data)

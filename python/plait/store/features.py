@@ -67,7 +67,7 @@ class FeatureStore(torch_geometric.data.FeatureStore):
     def get_all_tensor_attrs(self):
         """Returns the group and name of each tensor. Those of edges without types are left out, as in
         torch_geometric.data.Data: loaders would read them by the ids of nodes."""
-        return [self._tensor_attr_cls(group, name) for group, name in self._columns if group != EDGES]
+        return [torch_geometric.data.TensorAttr(group, name) for group, name in self._columns if group != EDGES]
 
     def update_tensor(self, tensor, *args, **kwargs):
         """Replaces a tensor, or with an index rows of it."""
