@@ -33,7 +33,8 @@ struct CallMemory {
 constexpr std::uint64_t kBlock = 256;  // targets
 constexpr std::size_t kGrain = std::size_t{1} << 14;
 constexpr std::uint64_t kShared = 16384;  // edges of a hop from which it is worth to wake threads
-// Of one edge with its neighbour, in a sample and in the tensors that callers make of it.
+// One edge with its neighbour takes so many bytes, in a sample and in the tensors that callers make
+// of it.
 constexpr std::uint64_t kEdgeBytes = 44;
 constexpr std::uint64_t kTargetsAhead = 16;  // of which memory is fetched before use
 

@@ -127,7 +127,7 @@ VisitedVertices RandomWalks::most_visited(const WalkSettings& settings, std::uin
   // The vertices that each thread's walks visit, in a vector that grows by doubling.
   const auto at_once =
       std::min<std::uint64_t>(static_cast<std::uint64_t>(thread_count()), starts.size());
-  // What is kept of each start, as pairs and then as the result.
+  // The vertices that are kept of each start stand in pairs, and then in the result.
   const std::uint64_t kept = std::min({count, steps, vertex_count(graph_)});
   const Bytes bytes = Bytes(steps) * Bytes(2 * sizeof(std::uint64_t)) * Bytes(at_once) +
                       Bytes(starts.size()) * (Bytes(kept) * Bytes(28) + Bytes(32));

@@ -75,7 +75,8 @@ class NeighborSampler(_THEIRS):
         self._time_attr, has_types = time_attr, self.is_hetero
         self.edge_weight = weights_of(data, weight_attr, has_types)
         of_nodes, self.edge_time = times_of(data, time_attr, has_types)
-        if not isinstance(data, (Data, HeteroData)):  # else they have been checked
+        self._of_stores = not isinstance(data, (Data, HeteroData))  # whose values have not been checked
+        if self._of_stores:
             for kind, times in of_nodes.items():
                 check_times_of(time_attr, times, self.count(kind), "node")
         of_nodes = {kind: times.cpu() for kind, times in of_nodes.items()}  # as seeds are
@@ -106,8 +107,9 @@ class NeighborSampler(_THEIRS):
             sources, node_times = self.num_nodes[kind[0]], (self.node_time or {}).get(kind[0])
         of, count = self._of_graph(kind), edges.row.numel()
         weights, times = self.edge_weight.get(of), (self.edge_time or {}).get(of)
-        check_weights("weight_attr", weights, count)
-        check_times_of(self._time_attr, times, count, "edge")
+        if self._of_stores:
+            check_weights("weight_attr", weights, count)
+            check_times_of(self._time_attr, times, count, "edge")
         return Relation(edges, sources, Values(in_order(weights, edges.ids), in_order(times, edges.ids), node_times),
                         self.device)
 
