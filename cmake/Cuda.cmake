@@ -15,7 +15,7 @@ endif()
 enable_language(CUDA)
 find_package(CUDAToolkit 12.8 REQUIRED)
 if(CCACHE)
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${plait_ccache})
 endif()
 # CMake 3.25 does not know some facts of CUDA 13: how it is told the standard, and that it searches the
 # host compiler's folders (named again, /usr/include would hide the C library's headers). Nor does
