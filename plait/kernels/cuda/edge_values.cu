@@ -6,13 +6,11 @@
 //     edges of a group read the same one.
 //   - Rows, one per edge, are written by lanes that take the columns of all edges one after the
 //     other, so that none is idle where rows are narrow.
-//   - Softmax keeps, for each head, the greatest score and the sum of powers; the groups of a cut
-//     row leave both in a record, one kernel joins the records of a row, and another one writes
-//     its edges.
+//   - Softmax is in edge_softmax.cuh.
 #include <algorithm>
-#include <cfloat>
 
 #include "plait/base/error.h"
+#include "plait/kernels/cuda/edge_softmax.cuh"
 #include "plait/kernels/cuda/edge_values.h"
 #include "plait/kernels/cuda/spmm_partial_sums.cuh"
 #include "plait/kernels/cuda/warp_edges.cuh"
@@ -22,21 +20,12 @@
 namespace plait {
 namespace {
 
-constexpr unsigned kWarps = kThreads / kWarp;
 // Heads of scores: a group has at most 2^19 edges, so that its pairs of an edge and a head are
 // counted in 32 bits.
 constexpr std::uint64_t kMostHeads = 1 << 12;
 
-struct Lists {
-  const RowGroup* groups;
-  const std::uint32_t* partial_rows;
-  std::uint32_t group_count;
-  const Slot* columns;
-  const std::uint32_t* place;
-};
-
 struct View {
-  Lists lists;
+  EdgeLists lists;
   std::uint32_t heads, features, width;
   const float* a;
   const float* b;
@@ -46,23 +35,6 @@ struct View {
   float slope;
   float* out;
   float* partial_sums;  // one row of `width` per group of a cut row
-};
-
-// The group of this warp.
-struct Mine {
-  bool there, partial = false;
-  std::uint32_t row = 0, record = 0;
-  RowGroup group{};
-
-  __device__ explicit Mine(const Lists& lists) {
-    const std::uint32_t number = blockIdx.x * kWarps + threadIdx.x / kWarp;
-    there = number < lists.group_count;
-    if (!there) return;
-    group = lists.groups[number];
-    partial = (group.target & RowGroup::kPartial) != 0;
-    record = group.target & ~RowGroup::kPartial;
-    row = partial ? lists.partial_rows[record] : group.target;
-  }
 };
 
 // The columns of `a` and of `factor` of one place in the rows.
@@ -108,7 +80,7 @@ struct PlaceOf {
 
 template <EdgeTerm kTerm, int kVec, int kLanes>
 __global__ void __launch_bounds__(kThreads) sum_terms(const __grid_constant__ View v) {
-  const Mine mine(v.lists);
+  const EdgeGroup mine(v.lists);
   if (!mine.there) return;
   const int lane = threadIdx.x % kWarp;
   const std::uint32_t column = (blockIdx.y * kLanes + lane % kLanes) * kVec;
@@ -153,7 +125,7 @@ __global__ void __launch_bounds__(kThreads) sum_terms(const __grid_constant__ Vi
 template <EdgeTerm kTerm, int kVec, int kLanes>
 __global__ void __launch_bounds__(kThreads) score_terms(const __grid_constant__ View v) {
   constexpr std::uint32_t kAtOnce = kWarp / kLanes;
-  const Mine mine(v.lists);
+  const EdgeGroup mine(v.lists);
   if (!mine.there) return;
   const std::uint32_t lane = threadIdx.x % kWarp, part = lane % kLanes * kVec;
   const std::uint32_t pairs = mine.group.edges * v.heads;
@@ -197,7 +169,7 @@ __global__ void __launch_bounds__(kThreads) score_terms(const __grid_constant__ 
 
 template <EdgeTerm kTerm, int kVec>
 __global__ void __launch_bounds__(kThreads) row_of_terms(const __grid_constant__ View v) {
-  const Mine mine(v.lists);
+  const EdgeGroup mine(v.lists);
   if (!mine.there) return;
   const std::uint32_t pieces = v.width / kVec;  // of a row
   const std::uint64_t all = std::uint64_t{mine.group.edges} * pieces;
@@ -218,129 +190,12 @@ __global__ void __launch_bounds__(kThreads) row_of_terms(const __grid_constant__
   }
 }
 
-// --- softmax ---
-
-struct SoftmaxView {
-  Lists lists;
-  std::uint32_t heads;
-  const float* z;
-  const float* dp;  // of the gradient
-  float* p;
-  float* records;  // [most | total] of each head, for each group of a cut row
-};
-
-// The greatest score and the sum of powers; of the gradient, `total` is the sum of p dp.
-template <bool kGradient>
-struct Norm {
-  float most = -INFINITY, total = 0;
-
-  // Adds the norm of other edges.
-  __device__ void add(const Norm& other) {
-    if constexpr (kGradient) {
-      total += other.total;
-    } else {
-      const float greater = fmaxf(most, other.most);  // which is a number if one of both is
-      if (most == -INFINITY && other.most == -INFINITY) {
-        total += other.total;  // of no edges, or of scores of -inf: powers of 0 once one is greater
-        return;
-      }
-      total = total * expf(most - greater) + other.total * expf(other.most - greater);
-      most = greater;
-    }
-  }
-  __device__ float value(float z, float dp) const {
-    return kGradient ? z * (dp - total) : expf(z - most) / total;
-  }
-};
-
-template <bool kGradient>
-__device__ float dp_at(const SoftmaxView& v, std::uint64_t at) {
-  return kGradient ? __ldg(v.dp + at) : 0.0f;
-}
-
-template <bool kGradient>
-__device__ void write_group(const SoftmaxView& v, const RowGroup& group, std::uint32_t head,
-                            const Norm<kGradient>& norm) {
-  for (std::uint32_t e = threadIdx.x % kWarp; e < group.edges; e += kWarp) {
-    const std::uint64_t at = std::uint64_t{__ldg(v.lists.place + group.begin + e)} * v.heads + head;
-    v.p[at] = norm.value(__ldg(v.z + at), dp_at<kGradient>(v, at));
-  }
-}
-
-template <bool kGradient>
-__global__ void __launch_bounds__(kThreads)
-    softmax_of_groups(const __grid_constant__ SoftmaxView v) {
-  const Mine mine(v.lists);
-  if (!mine.there) return;
-  const std::uint32_t lane = threadIdx.x % kWarp;
-  for (std::uint32_t head = 0; head < v.heads; ++head) {
-    Norm<kGradient> norm;
-    for (std::uint32_t e = lane; e < mine.group.edges; e += kWarp) {
-      const std::uint64_t at =
-          std::uint64_t{__ldg(v.lists.place + mine.group.begin + e)} * v.heads + head;
-      const float z = __ldg(v.z + at);
-      norm.add(kGradient ? Norm<kGradient>{0, z * dp_at<kGradient>(v, at)} : Norm<kGradient>{z, 1});
-    }
-#pragma unroll
-    for (int distance = 1; distance < kWarp; distance *= 2)
-      norm.add({__shfl_xor_sync(kAll, norm.most, distance),
-                __shfl_xor_sync(kAll, norm.total, distance)});
-    if (!mine.partial) {
-      write_group(v, mine.group, head, norm);
-    } else if (lane == 0) {
-      float* const record = v.records + std::uint64_t{mine.record} * 2 * v.heads;
-      record[head] = norm.most;
-      record[v.heads + head] = norm.total;
-    }
-  }
-}
-
-// Gives all groups of a cut row the norm of the row: one warp per row and head.
-template <bool kGradient>
-__global__ void join_norms(const CutRow* rows, const __grid_constant__ SoftmaxView v) {
-  const CutRow row = rows[blockIdx.x];
-  const std::uint32_t head = blockIdx.y;
-  const auto record = [&](std::uint32_t k) {
-    return v.records + (std::uint64_t{row.first} + k) * 2 * v.heads + head;
-  };
-  Norm<kGradient> norm;
-  for (std::uint32_t k = threadIdx.x; k < row.count; k += kWarp)
-    norm.add({record(k)[0], record(k)[v.heads]});
-#pragma unroll
-  for (int distance = 1; distance < kWarp; distance *= 2)
-    norm.add(
-        {__shfl_xor_sync(kAll, norm.most, distance), __shfl_xor_sync(kAll, norm.total, distance)});
-  for (std::uint32_t k = threadIdx.x; k < row.count; k += kWarp) {
-    record(k)[0] = norm.most;
-    record(k)[v.heads] = norm.total;
-  }
-}
-
-template <bool kGradient>
-__global__ void __launch_bounds__(kThreads) write_cut_rows(const __grid_constant__ SoftmaxView v) {
-  const Mine mine(v.lists);
-  if (!mine.there || !mine.partial) return;
-  const float* const record = v.records + std::uint64_t{mine.record} * 2 * v.heads;
-  for (std::uint32_t head = 0; head < v.heads; ++head)
-    write_group<kGradient>(v, mine.group, head, {record[head], record[v.heads + head]});
-}
-
-template <bool kGradient>
-void launch_softmax(const SoftmaxView& v, const RowGroups& groups, cudaStream_t stream) {
-  const unsigned blocks = (groups.size() + kWarps - 1) / kWarps;
-  softmax_of_groups<kGradient><<<blocks, kThreads, 0, stream>>>(v);
-  if (groups.cut_size() == 0) return;
-  join_norms<kGradient>
-      <<<dim3(groups.cut_size(), v.heads), kWarp, 0, stream>>>(groups.cut_rows(), v);
-  write_cut_rows<kGradient><<<blocks, kThreads, 0, stream>>>(v);
-}
-
 }  // namespace
 
 struct GpuEdgeGroups::Groups {
   RowGroups of;
 
-  Lists lists(const EdgeRows& edges, const std::uint32_t* place) const {
+  EdgeLists lists(const EdgeRows& edges, const std::uint32_t* place) const {
     return {of.groups(), of.partial_rows(), of.size(), edges.columns, place};
   }
   bool nothing_to_do(std::uint64_t width) const { return of.size() == 0 || width == 0; }
@@ -393,7 +248,7 @@ void GpuEdgeGroups::scores(const EdgeValues& args, float* z, void* stream) const
                       kMostHeads);
   const View v = groups_->view(args, z, nullptr);
   if (groups_->nothing_to_do(args.width())) return;
-  const unsigned blocks = (groups_->of.size() + kWarps - 1) / kWarps;
+  const unsigned blocks = (groups_->of.size() + kWarpsOfBlock - 1) / kWarpsOfBlock;
   with_score(args.term, [&](auto term) {
     const auto launch = [&](auto vec) {
       for_lanes<1>((args.features + vec - 1) / vec, [&](auto lanes) {
@@ -429,7 +284,7 @@ void GpuEdgeGroups::sums(const EdgeValues& args, float* y, float* scratch, void*
 void GpuEdgeGroups::rows(const EdgeValues& args, float* r, void* stream) const {
   const View v = groups_->view(args, r, nullptr);
   if (groups_->nothing_to_do(args.width())) return;
-  const unsigned blocks = (groups_->of.size() + kWarps - 1) / kWarps;
+  const unsigned blocks = (groups_->of.size() + kWarpsOfBlock - 1) / kWarpsOfBlock;
   with_row(args.term, [&](auto term) {
     const auto launch = [&](auto vec) {
       row_of_terms<term(), vec()><<<blocks, kThreads, 0, static_cast<cudaStream_t>(stream)>>>(v);
@@ -442,12 +297,12 @@ void GpuEdgeGroups::rows(const EdgeValues& args, float* r, void* stream) const {
 
 void GpuEdgeGroups::softmax(const EdgeSoftmax& args, float* p, float* scratch, void* stream) const {
   if (groups_->nothing_to_do(args.heads)) return;
-  const SoftmaxView v{groups_->lists(args.edges, args.place),
-                      static_cast<std::uint32_t>(args.heads),
-                      args.z,
-                      args.dp,
-                      p,
-                      scratch};
+  const EdgeSoftmaxView v{groups_->lists(args.edges, args.place),
+                          static_cast<std::uint32_t>(args.heads),
+                          args.z,
+                          args.dp,
+                          p,
+                          scratch};
   const auto on = static_cast<cudaStream_t>(stream);
   args.dp == nullptr ? launch_softmax<false>(v, groups_->of, on)
                      : launch_softmax<true>(v, groups_->of, on);
