@@ -235,6 +235,14 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
       agree(world_,
             fmt::format("the whole of embedding table {} as {}", t, to_string(number_type(piece))));
       const auto rows = layout().table(t).rows, width = layout().width();
+      wait_for(piece);
+      if (layout().table(t).split == EmbeddingSplit::replicated || world_.size() == 1) {
+        on_all_or_none(world_, [&] {
+          const auto ranks = static_cast<std::uint64_t>(world_.ranks_of_host().size());
+          require_memory((Bytes(piece.nbytes()) * ranks).value, "the whole table on each rank");
+        });
+        return piece.to(torch::kCPU, false, true).contiguous();
+      }
       on_all_or_none(world_, [&] {  // the pieces, and the table that is made of them, on each rank
         const auto ranks = static_cast<std::uint64_t>(world_.ranks_of_host().size());
         require_memory((Bytes(rows) * width * piece.element_size() * 2 * ranks).value,

@@ -38,6 +38,14 @@ World& current_world() {
   return world;
 }
 
+void wait_for(const Tensor& values) {
+  World& world = current_world();
+  if (!values.is_cuda() || world.size() == 1) return;
+  c10::Event there(torch::kCUDA);
+  there.record(current_torch_stream(values.device()));
+  watched_wait(world, [&] { return there.query(); });
+}
+
 namespace {
 
 std::span<std::byte> bytes_of(const Tensor& contiguous) {
@@ -113,15 +121,6 @@ void agree_once(World& world, const std::string& call) {
   world.barrier();
   agree(world, call);
   agreed.insert(call);
-}
-
-// Waits until a tensor on a GPU is there, so that reading it does not wait without end.
-void wait_for(const Tensor& values) {
-  World& world = current_world();
-  if (!values.is_cuda() || world.size() == 1) return;
-  c10::Event there(torch::kCUDA);
-  there.record(current_torch_stream(values.device()));
-  watched_wait(world, [&] { return there.query(); });
 }
 
 template <class T>

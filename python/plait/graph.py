@@ -233,6 +233,7 @@ class Graph:
         rows = rows.detach().contiguous()
         if world_size() == 1:
             return self.own(rows).clone()
+        ops.wait_for(rows)
         return ops.gather_rows(rows.cpu(), self._owners().handle).to(rows.device)
 
     def layout(self):

@@ -103,6 +103,7 @@ def _equalize(model):
         return
     with torch.no_grad():
         for tensor in tensors.values():
+            ops.wait_for(tensor)
             values = tensor.detach().cpu().contiguous()
             ops.broadcast_(values, 0)
             tensor.copy_(values)

@@ -7,6 +7,7 @@ import torch
 import torch_geometric.loader
 import torch_geometric.sampler
 from torch_geometric.data import Data
+from torch_geometric.testing import MyFeatureStore, MyGraphStore
 
 import plait
 from loader_checks import check_hops, check_rows, graph, graph_of_types
@@ -256,6 +257,19 @@ def test_links_without_types(pairs):
     data, fields = graph().sort(sort_by_row=False), ("n_id", "e_id", "edge_index", "edge_label_index", "x")
     found = drawn(LinkNeighborLoader, stores_of(data), [3], edge_label_index=pairs, batch_size=100)
     assert_equal_batches(found, drawn(LinkNeighborLoader, data, [3], edge_label_index=pairs, batch_size=100), fields)
+
+
+@pytest.mark.parametrize("layout", ["coo", "csc"])
+def test_all_links_of_other_stores(layout):
+    data, fields = graph().sort(sort_by_row=False), ("n_id", "e_id", "edge_index", "edge_label_index", "x")
+    features, edges = MyFeatureStore(), MyGraphStore()
+    features.put_tensor(data.x, group_name=None, attr_name="x", index=None)
+    row, col = data.edge_index
+    pair = (row, col) if layout == "coo" else (row, torch._convert_indices_from_coo_to_csr(col, 60))
+    edges.put_edge_index(pair, edge_type=None, layout=layout, size=(60, 60))
+    found = drawn(LinkNeighborLoader, (features, edges), [3], edge_label_index=None, batch_size=100)
+    same = drawn(LinkNeighborLoader, data, [3], batch_size=100, is_sorted=layout == "csc")
+    assert_equal_batches(found, same, fields)
 
 
 def test_wrong_types_of_links():

@@ -134,13 +134,25 @@ TEST(WatchedWait, DoesNotHoldTheProcessAfterTheReport) {
   EXPECT_LT(seconds_since(start), kMostSeconds);
 }
 
+// Tells that the wait has ended, and not the process alone.
+const RankProgram tells("a wait that a loss ends", [](World& world) {
+  say_ready(world);
+  try {
+    watched_wait(world, [] { return false; });
+  } catch (const LostRankError&) {
+    fmt::print(stderr, "the wait of rank {} has ended\n", world.rank());
+    throw;
+  }
+});
+
 TEST(WatchedWait, EndsWhenARankIsLost) {
-  Job job({"a wait without end", 2});
+  Job job({"a wait that a loss ends", 2});
   job.await_ready(2);
   ::kill(job.rank(0), SIGKILL);
   const Outcome outcome = job.wait();
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.all_errors(), testing::HasSubstr("rank 0 was killed by signal 9"));
+  EXPECT_THAT(outcome.all_errors(), testing::HasSubstr("the wait of rank 1 has ended"));
 }
 
 // Waits of any length, and ranks that have nothing to do, are no losses.

@@ -76,7 +76,7 @@ def checked_pairs(given, sampler, data):
         if not isinstance(given, (list, tuple)) or len(given) != 2 or given[0] is not None:
             raise ValueError("edge_label_index has a type, but the graph has none; give a tensor (2, number of edges)")
         if given[1] is None:
-            given = None, torch.stack(data[1].get_edge_index(edge_type=None, layout="coo"))
+            given = None, torch.stack(data[1].coo()[:2])
     typed = isinstance(given, (list, tuple)) and len(given) == 2 and not isinstance(given[0], (str, torch.Tensor))
     pairs = given[1] if typed else given
     if isinstance(pairs, torch.Tensor) and (pairs.dim() != 2 or pairs.size(0) != 2):

@@ -55,7 +55,7 @@ class Relation:
         self.row = _ids("row", edges.row, max(self.sources, self.targets), device)
         self._edge_ids = None if edges.ids is None else _ids("perm", edges.ids, edges.row.numel(), device)
         self._weights = None if values.weights is None else values.weights.to(device).float()
-        # Names of a graph's times have been checked; these are of a store.
+        # The sampler has checked these times under the name that its caller gave them.
         self._edge_times, self._source_times = (
             _whole("time_attr", times, device) for times in (values.edge_times, values.source_times))
         self._made = {}

@@ -31,9 +31,8 @@ class NeighborSampler(_THEIRS):
     """As torch_geometric.sampler.NeighborSampler, whose arguments it has, without pyg-lib and torch-sparse.
 
     A sample depends on its seeds and on numbers of torch's generator (one; with types, one for each hop and type
-    of edges), so that torch.manual_seed repeats
-    it, on any number of threads and on either device. Ids of edges in it are those of the graph, so that
-    there is no edge_permutation.
+    of edges), so that torch.manual_seed repeats it, on any number of threads and on either device. Ids of edges
+    in it are those of the graph, so that there is no edge_permutation.
 
     Args:
         device: where samples are made, and their tensors are: "cpu", "cuda" or "cuda:N", which holds a copy of
