@@ -60,9 +60,8 @@ class Prediction {
             .remote_edges = part.remote_edges};
   }
   // Returns the time of a pass over all edges of rows that are there.
-  double one_pass(RankLoad load) const {
-    load.halo = 0;
-    return predict_passes(load, width_, {}, profile_.passes);
+  double one_pass(const RankLoad& load) const {
+    return predict_whole_pass(load, width_, profile_.passes);
   }
   double overlapped(const RankLoad& load) const {
     return predict_passes(load, width_, halo_cuts(load, width_, {}, profile_.passes),
@@ -80,8 +79,7 @@ class Prediction {
   double brought(const RankLoad& load) const {
     if (load.halo == 0) return one_pass(load);
     const auto bytes = static_cast<double>(load.halo * width_.wire_bytes);
-    return profile_.nccl_begin + bytes / profile_.nccl_link + one_pass(load) +
-           bytes * profile_.passes.halo_byte;
+    return profile_.nccl_begin + bytes / profile_.nccl_link + one_pass(load);
   }
 
   const PartitionQuality& quality_;

@@ -10,7 +10,11 @@ namespace {
 class Timeline {
  public:
   Timeline(const RankLoad& load, const PassWidths& width, const PassCosts& costs)
-      : load_(load), width_(width), costs_(costs) {}
+      : load_(load), width_(width), costs_(costs) {
+    const double reach = own() * static_cast<double>(width.y_bytes) +
+                         static_cast<double>(load.halo * width.wire_bytes);
+    missed_ = reach <= costs.cache ? 0 : 1 - costs.cache / reach;
+  }
 
   double arrival(std::uint64_t rows) const {
     return costs_.first_row + static_cast<double>(rows * width_.wire_bytes) / costs_.link;
@@ -22,11 +26,13 @@ class Timeline {
   }
   // Returns the time of one pass over all edges, which writes y, after all rows have arrived.
   double whole() const {
-    return sum(static_cast<double>(edges()), own(), 1) + first_reads(load_.halo);
+    return sum(static_cast<double>(edges()), own(), 1) + first_reads_of_own() +
+           first_reads(load_.halo);
   }
   // Returns when the pass over own edges ends.
   double after_local() const {
-    return beside(0, sum(static_cast<double>(load_.local_edges), own(), 1));
+    const double first = load_.local_edges == 0 ? 0 : first_reads_of_own();
+    return beside(0, sum(static_cast<double>(load_.local_edges), own(), 1) + first);
   }
   // Returns when the pass over the edges to rows `from` to `to` of the halo ends if it may begin at
   // `time`.
@@ -56,16 +62,23 @@ class Timeline {
   double sum(double edges, double rows, double times_y) const {
     const auto bytes = static_cast<double>(width_.y_bytes);
     const double slices = std::max(1.0, std::ceil(bytes / costs_.slice));
-    const double edge = width_.work == EdgeWork::sum
-                            ? costs_.edge * slices + bytes * costs_.edge_byte
-                            : static_cast<double>(width_.wire_bytes) * costs_.work_edge_byte;
+    const double edge =
+        width_.work == EdgeWork::sum
+            ? (costs_.edge + missed_ * costs_.miss) * slices + bytes * costs_.edge_byte
+            : static_cast<double>(width_.wire_bytes) * costs_.work_edge_byte;
     const double row = width_.work == EdgeWork::sum         ? costs_.row * slices
                        : width_.work == EdgeWork::attention ? costs_.attention_row
                                                             : costs_.extremum_row;
     return costs_.pass + edges * edge + rows * (row + times_y * bytes * costs_.y_byte);
   }
   double first_reads(std::uint64_t rows) const {
-    return static_cast<double>(rows * width_.wire_bytes) * costs_.halo_byte;
+    return static_cast<double>(rows * width_.wire_bytes) * costs_.first_byte;
+  }
+  // The bytes of an edge of the other operations contain them.
+  double first_reads_of_own() const {
+    return width_.work == EdgeWork::sum
+               ? own() * static_cast<double>(width_.y_bytes) * costs_.first_byte
+               : 0;
   }
   // Returns when `work` that begins at `time` ends: it is slower until the last row has arrived.
   double beside(double time, double work) const {
@@ -77,6 +90,7 @@ class Timeline {
   const RankLoad& load_;
   const PassWidths& width_;
   const PassCosts& costs_;
+  double missed_;  // share of the edges whose rows the cache does not hold
 };
 
 // Moves cuts, except the last, to a block's end within `reach`; cuts that meet become one.
@@ -100,6 +114,10 @@ std::vector<std::uint64_t> equal_cuts(std::uint64_t halo, std::uint64_t passes) 
 }
 
 }  // namespace
+
+double predict_whole_pass(const RankLoad& load, const PassWidths& width, const PassCosts& costs) {
+  return Timeline(load, width, costs).whole();
+}
 
 double predict_passes(const RankLoad& load, const PassWidths& width,
                       const std::vector<std::uint64_t>& cuts, const PassCosts& costs) {

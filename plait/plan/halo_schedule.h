@@ -59,6 +59,10 @@ double predict_passes(const RankLoad& load, const PassWidths& width,
                       const std::vector<std::uint64_t>& cuts,
                       const PassCosts& costs = machine().passes);
 
+// Returns the seconds of one pass over all edges, after all rows have arrived.
+double predict_whole_pass(const RankLoad& load, const PassWidths& width,
+                          const PassCosts& costs = machine().passes);
+
 // A part of one block of the halo that arrives, and is waited for, as one.
 struct HaloChunk {
   std::uint64_t first, rows;  // within the block

@@ -24,11 +24,13 @@ void for_numbers(Profile& p, const Visit& visit) {
   visit("row", p.passes.row);
   visit("edge", p.passes.edge);
   visit("edge_byte", p.passes.edge_byte);
+  visit("cache", p.passes.cache);
+  visit("miss", p.passes.miss);
+  visit("first_byte", p.passes.first_byte);
   visit("work_edge_byte", p.passes.work_edge_byte);
   visit("attention_row", p.passes.attention_row);
   visit("extremum_row", p.passes.extremum_row);
   visit("y_byte", p.passes.y_byte);
-  visit("halo_byte", p.passes.halo_byte);
   visit("slice", p.passes.slice);
   visit("beside_link", p.passes.beside_link);
   visit("nccl_link", p.nccl_link);

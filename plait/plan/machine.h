@@ -22,17 +22,22 @@ struct PassCosts {
   double pass = 7.5e-6;            // per pass, besides its work: a wait and launches
   double row = 1.13e-10;           // per row with an edge in the pass, and per slice of the width
   double edge = 1.6e-12;           // per edge, and per slice
-  double edge_byte = 1 / 15.6e12;  // per byte of a row that an edge reads
+  double edge_byte = 1 / 16.8e12;  // per byte of a row that an edge reads
+  // Rows that fit in so many bytes of the GPU's cache are read there by all edges but the first;
+  // of more rows, the cache is taken to hold this part, and each edge to another row costs a miss,
+  // per slice. Communities and other orders that keep rows together are not known.
+  double cache = 50e6;
+  double miss = 3.9e-12;
+  double first_byte = 1 / 2.89e12;  // per byte of a row, own or of the halo, that is read at first
   // Costs of attention and extrema, in place of `edge_byte` and `row`: a warp works on one row at a
   // time and waits for its first reads in every pass. The bytes were fitted to one H200 (table of
   // widths in docs/performance.md), the rows to two H100s with one and with two passes.
   double work_edge_byte = 1 / 6.3e12;
   double attention_row = 1.5e-9;
   double extremum_row = 3e-10;
-  double y_byte = 1 / 8e12;        // per byte of y read or written
-  double halo_byte = 1 / 1.32e12;  // per byte of the halo: each row is read a first time
-  double slice = 256;              // bytes of a row that are summed at once
-  double beside_link = 1.16;       // factor by which a pass takes longer while rows arrive
+  double y_byte = 1 / 8e12;   // per byte of y read or written
+  double slice = 256;         // bytes of a row that are summed at once
+  double beside_link = 1.16;  // factor by which a pass takes longer while rows arrive
 };
 
 // The constants of one kind of machine. All numbers are above 0.

@@ -34,7 +34,9 @@ constexpr std::array kDependences{
     Dependence{[](MachineProfile& p) -> double& { return p.passes.edge_byte; }, Rate::cached_rows,
                256, true},
     Dependence{[](MachineProfile& p) -> double& { return p.passes.y_byte; }, Rate::copy, 0, true},
-    Dependence{[](MachineProfile& p) -> double& { return p.passes.halo_byte; }, Rate::copy, 0,
+    Dependence{[](MachineProfile& p) -> double& { return p.passes.miss; }, Rate::local_rows, 64,
+               true},
+    Dependence{[](MachineProfile& p) -> double& { return p.passes.first_byte; }, Rate::copy, 0,
                true},
     Dependence{[](MachineProfile& p) -> double& { return p.passes.first_row; }, Rate::signal, 0,
                false},
@@ -72,10 +74,11 @@ MeasuredMachine measured_machine(const MachineKey& gpus) {
 
 const MachineRates& reference_rates(int ranks) {
   // The latencies are those of the host of two H100s: constants were fitted on another host.
-  static const auto rates_of = [](double copy, double cached, double few_bytes, double bytes,
-                                  double push) {
+  static const auto rates_of = [](double copy, double local, double cached, double few_bytes,
+                                  double bytes, double push) {
     return MachineRates{
         {Rate::copy, 0, copy},
+        {Rate::local_rows, 64, local},
         {Rate::cached_rows, 256, cached},
         {Rate::all_peer_rows, 64, few_bytes},
         {Rate::all_peer_rows, 256, bytes},
@@ -84,8 +87,8 @@ const MachineRates& reference_rates(int ranks) {
         {Rate::launch, 0, 4.6e-6},
     };
   };
-  static const MachineRates of_two = rates_of(2050e9, 9300e9, 279e9, 332e9, 391e9);
-  static const MachineRates of_four = rates_of(2030e9, 9160e9, 272e9, 320e9, 270e9);
+  static const MachineRates of_two = rates_of(2050e9, 2600e9, 9300e9, 279e9, 332e9, 391e9);
+  static const MachineRates of_four = rates_of(2030e9, 2530e9, 9160e9, 272e9, 320e9, 270e9);
   return ranks <= 2 ? of_two : of_four;
 }
 

@@ -66,7 +66,8 @@ TEST(MachineOfRates, ConstantsFollowTheirRates) {
   EXPECT_DOUBLE_EQ(slow.peer_row, 2 * built_in.peer_row);
   EXPECT_DOUBLE_EQ(slow.passes.edge_byte, 2 * built_in.passes.edge_byte);
   EXPECT_DOUBLE_EQ(slow.passes.y_byte, 2 * built_in.passes.y_byte);
-  EXPECT_DOUBLE_EQ(slow.passes.halo_byte, 2 * built_in.passes.halo_byte);
+  EXPECT_DOUBLE_EQ(slow.passes.miss, 2 * built_in.passes.miss);
+  EXPECT_DOUBLE_EQ(slow.passes.first_byte, 2 * built_in.passes.first_byte);
   EXPECT_DOUBLE_EQ(slow.passes.first_row, built_in.passes.first_row / 2);  // latencies
   EXPECT_DOUBLE_EQ(slow.passes.pass, built_in.passes.pass / 2);
   // The way in which a kernel cuts rows must not depend on a measurement: bits would.

@@ -65,7 +65,7 @@ using Results = std::span<float>;
 
 // The signals of one rank. Its functions enqueue work and do not wait, unless said otherwise; one
 // thread of the process calls them.
-class DeviceSignals : private WatchedWork {
+class DeviceSignals final : private WatchedWork {
  public:
   static constexpr int kSignals = 64;  // from each rank, the last one taken
   // Ends every step: the rank does not read its slots any more, and the next step may write there.
