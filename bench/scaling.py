@@ -22,6 +22,7 @@ from scaling_sums import aggregate_rows, embedding_rows, gather_rows, sentences,
 PARTS = ("aggregate", "train", "sampled", "gather", "embeddings", "papers100M")
 GRAPHS = ("reddit", "products", "orkut", "proteins")
 USUAL = (1, 2, 4, 8)
+SCHEMES = ("edges", "vertices", "clusters")
 
 
 def options(arguments):
@@ -95,9 +96,9 @@ class Scaling:
     def graphs(self):
         """(part, graph, scale, partitions that may be chosen) of all aggregations."""
         if "aggregate" in self.o.parts:
-            yield from (("aggregate", graph, self.o.scale, ("edges", "vertices", "clusters")) for graph in self.o.graphs)
-        if "papers100M" in self.o.parts:  # its clusters take an hour to find
-            yield "papers100M", "papers100M", self.o.papers_scale, ("edges", "vertices")
+            yield from (("aggregate", graph, self.o.scale, SCHEMES) for graph in self.o.graphs)
+        if "papers100M" in self.o.parts:
+            yield "papers100M", "papers100M", self.o.papers_scale, SCHEMES
 
     def predict(self):
         file = self.file("predicted")

@@ -28,22 +28,15 @@ endif()
 find_program(CCACHE ccache)
 if(CCACHE)
   # Without this sloppiness, ccache keeps nothing that uses a precompiled header. Paths are relative to the
-  # checkout, so that another checkout compiles only what differs.
+  # checkout, so that another checkout compiles only what differs; but Clang's precompiled headers hold paths,
+  # so that each checkout has its own.
   set(plait_ccache ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
       CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${plait_ccache})
   add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-    # Clang notes in a precompiled header where and when the files were written that it was made of, and
-    # checks them at each use. Ninja knows these files, and another checkout has them elsewhere.
-    set(CMAKE_CXX_COMPILE_OPTIONS_CREATE_PCH
-        -Xclang -emit-pch -Xclang -fno-pch-timestamp -include <PCH_HEADER> -x c++-header)
-    set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -Xclang -fno-validate-pch -include-pch <PCH_FILE>)
-  endif()
 endif()
 
 # Precompiles headers for a target's C++: the given ones, and headers that nearly all of Plait includes.
-# Headers of the checkout must not be among them for Clang, which would take those of another checkout.
 # All files include the headers that they use; CMAKE_DISABLE_PRECOMPILE_HEADERS shows it.
 function(plait_precompile target)
   foreach(header IN ITEMS algorithm memory string utility vector fmt/format.h LISTS ARGN)

@@ -88,7 +88,7 @@ const MachineRates& reference_rates(int ranks) {
     };
   };
   static const MachineRates of_two = rates_of(2050e9, 2600e9, 9300e9, 279e9, 332e9, 391e9);
-  static const MachineRates of_four = rates_of(2030e9, 2530e9, 9160e9, 272e9, 320e9, 270e9);
+  static const MachineRates of_four = rates_of(2030e9, 2530e9, 9160e9, 272e9, 320e9, 311e9);
   return ranks <= 2 ? of_two : of_four;
 }
 

@@ -189,7 +189,7 @@ def test_commands_and_tables_on_gpus(played, tmp_path):
     assert max(i for i, name in enumerate(names) if name == "partition") < names.index("bench") < names.index("train")
     assert {words[-1] for words in commands} == {str(tmp_path / "out/machines")}
     predicted = [line for line in files["scaling-predicted-1-2.json"] if line["bench"] == "scaling-predicted"]
-    assert len(predicted) == 2 * (1 + 3) * 3 * 2 + (1 + 2) * 3 * 2  # graphs, partitions, strategies, widths; papers100M
+    assert len(predicted) == 3 * (1 + 3) * 3 * 2  # graphs, partitions, strategies, widths
     # The way that is chosen, with its rivals on the same partition, and all ways on ranges of edges.
     lines = files["scaling-aggregate-1-2.json"]
     chosen = {(e["case"]["graph"], e["case"]["width"], e["case"]["ranks"]): e for e in lines if e["case"]["chosen"]}
@@ -199,7 +199,7 @@ def test_commands_and_tables_on_gpus(played, tmp_path):
     lost = [e for e in lines if "failed" in e]
     assert {(e["case"]["graph"], e["case"]["strategy"]) for e in lost} == {("proteins", "cusparse")}
     assert {e["failed"] for e in lost} == {"cusparse is missing"} and len(lost) == 2 + 2 + 1
-    assert {e["case"]["partition"] for e in files["scaling-papers100M-1-2.json"]} == {"edges"}
+    assert {e["case"]["partition"] for e in files["scaling-papers100M-1-2.json"]} == {"edges", "clusters"}
     assert {e["case"]["scale"] for e in files["scaling-papers100M-1-2.json"]} == {0.1}
     training = {(e["case"]["model"], e["case"]["ranks"]): e for e in files["scaling-train-1-2.json"]}
     assert training["gat, 2 layers of 64", 2]["failed"] == "longer than 3 s"
