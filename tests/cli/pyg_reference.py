@@ -1,6 +1,8 @@
 """PyG's models with the settings of plait train, in double precision: the oracle of its scores,
 gradients and loss curves."""
 
+import contextlib
+import ctypes
 import dataclasses
 
 import torch
@@ -10,6 +12,25 @@ from torch_geometric.nn import MLP, GATConv, global_add_pool, global_mean_pool, 
 from gcn_reference import load_archive
 
 torch.set_num_threads(1)  # these models are too small for more
+
+_TRIM, _MAPPED = -1, -3  # of mallopt(), in <malloc.h>
+
+
+@contextlib.contextmanager
+def kept_memory():
+    """Within this context, the C library keeps memory that a step frees for the next step. Else it maps large
+    tensors anew each time, and their pages take as long as the step."""
+    c = ctypes.CDLL(None)
+    usual = {_TRIM: 128 << 10, _MAPPED: 128 << 10}
+    for name in usual:
+        c.mallopt(name, 1 << 30)
+    try:
+        yield
+    finally:
+        for name, size in usual.items():
+            c.mallopt(name, size)
+        c.malloc_trim(0)
+
 
 NORMS = {"none": {}, "batch": {"norm": "batch_norm"},
          "layer": {"norm": "layer_norm", "norm_kwargs": {"mode": "node"}}}

@@ -19,6 +19,13 @@ from pyg_reference import Settings
 from task_graphs import SLOW
 from test_real_graphs import DATA
 
+
+@pytest.fixture(autouse=True, scope="module")
+def _kept_memory():
+    with pyg_reference.kept_memory():
+        yield
+
+
 needs = {name: pytest.mark.skipif(not (DATA / f"{name}.npz").exists(), reason=f"no {name}.npz")
          for name in ("minesweeper", "amazon-photo", "citeseer", "tu-mutag", "tu-proteins",
                       "ppi-homo-sapiens")}
