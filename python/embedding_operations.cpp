@@ -38,6 +38,10 @@ class Pieces {
 
 // By table: rows, split, owner and the id of padding, or -1.
 using GivenTables = std::vector<std::tuple<std::int64_t, std::string, std::int64_t, std::int64_t>>;
+std::string shape_text(const Tensor& t) {
+  return fmt::format("({})", fmt::join(t.sizes().begin(), t.sizes().end(), ", "));
+}
+
 // The members of EmbeddingRules but padding, in their order, with those of NormLimit.
 using GivenRules = std::tuple<std::string, bool, double, double>;
 
@@ -235,6 +239,15 @@ class EmbeddingsHandle : public torch::CustomClassHolder {
       agree(world_,
             fmt::format("the whole of embedding table {} as {}", t, to_string(number_type(piece))));
       const auto rows = layout().table(t).rows, width = layout().width();
+      const EmbeddingPiece own = layout().piece(t, world_.rank());
+      on_all_or_none(world_, [&] {
+        require<UsageError>(
+            piece.dim() == 2 && static_cast<std::uint64_t>(piece.size(0)) == own.rows &&
+                static_cast<std::uint64_t>(piece.size(1)) == own.columns,
+            "the weight of embedding table {} has shape {}, but this rank's piece is "
+            "({}, {})",
+            t, shape_text(piece), own.rows, own.columns);
+      });
       wait_for(piece);
       if (layout().table(t).split == EmbeddingSplit::replicated || world_.size() == 1) {
         on_all_or_none(world_, [&] {

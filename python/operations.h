@@ -26,9 +26,8 @@ using OptionalTensor = std::optional<torch::Tensor>;
 World& current_world();
 // Collective, at the first call. Plans follow what `plait doctor --measure` measured of these GPUs.
 void take_measured_machine(World& world);
-// Waits until a tensor on a GPU is there, under the watch over ranks (world/watched_wait.h). Is
-// called before the host reads the tensor between two collectives, because that read could wait
-// without end.
+// Waits until a tensor on a GPU is there, under the watch over ranks (world/watched_wait.h). Call
+// it before the host reads the tensor between two collectives: that read could wait without end.
 void wait_for(const torch::Tensor& values);
 
 // The state of a tensor at a time. The tensor is not kept alive.

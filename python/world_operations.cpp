@@ -195,6 +195,7 @@ std::string first_difference_of(const std::vector<std::string>& keys,
 std::string fingerprint(const Tensor& t) {
   return with_python_errors([&] {
     Tensor contiguous = t.resolve_conj().resolve_neg().contiguous();
+    wait_for(contiguous);
     if (!built_with_cuda() || !contiguous.is_cuda()) contiguous = contiguous.cpu();
     WordHash hash;
     if (contiguous.is_cuda()) {

@@ -23,8 +23,8 @@ struct PassCosts {
   double row = 1.13e-10;           // per row with an edge in the pass, and per slice of the width
   double edge = 1.6e-12;           // per edge, and per slice
   double edge_byte = 1 / 16.8e12;  // per byte of a row that an edge reads
-  // Rows that fit in so many bytes of the GPU's cache are read there by all edges but the first;
-  // of more rows, the cache is taken to hold this part, and each edge to another row costs a miss,
+  // Rows of no more than these bytes stand in the GPU's cache for all edges but the first. Of more
+  // bytes, the cache is assumed to hold `cache` bytes, and each edge to another row costs a miss,
   // per slice. Communities and other orders that keep rows together are not known.
   double cache = 50e6;
   double miss = 3.9e-12;

@@ -11,6 +11,7 @@ from torch_geometric.nn.conv import gcn_conv
 from plait._adjacency import inverse_root
 from plait._computing import compute_on_edges, current, is_preparing
 from plait._edge_rows import reduce
+from plait._library import ops
 from plait._replaced_names import Names
 from plait.world import counts_of_ranks
 
@@ -46,6 +47,7 @@ def _degree(index, num_nodes=None, dtype=None):
 def _one_hot(index, num_classes=None, dtype=None):
     """As torch_geometric.utils.one_hot, with the number of classes of all ranks."""
     if num_classes is None:
+        ops.wait_for(index)
         here = int(index.max()) + 1 if index.numel() else 0
         num_classes = max(counts_of_ranks("one_hot", here))
     return _originals["one_hot"](index, num_classes, dtype)

@@ -93,6 +93,7 @@ def gather_rows(rows, ids, graph):
     """As plait.gather, on several ranks and for arguments that are right."""
 
     def make():
+        ops.wait_for(ids)
         nodes = ids.detach().to(CPU, torch.long)
         wanted = nodes.unique()
         counts = torch.tensor(counts_of_ranks("plait.gather", wanted.numel()))

@@ -4,6 +4,7 @@ import torch
 
 from plait._dropout import graph_of_model
 from plait._exchange import gather_rows
+from plait._library import ops
 from plait.graph import Graph
 from plait.world import world_size
 
@@ -42,6 +43,7 @@ def gather(rows, ids, graph=None):
         raise TypeError("rows must be a tensor with one row for each of this rank's own nodes")
     graph.check_rows(rows.size(0))
     if ids.numel() > 0:
+        ops.wait_for(ids)
         least, most = (int(bound) for bound in ids.aminmax())
         if least < 0 or most >= graph.num_nodes:
             raise ValueError(f"id {least if least < 0 else most} is outside of the graph's nodes, "

@@ -99,7 +99,8 @@ def test_predictions_of_one_gpu(plait, communities):
     assert result["machine"] == "H200"
     for (_, strategy, width), ms in predictions(result).items():
         row, slices = 4 * width, -(-4 * width // 256)
-        seconds = 7.5e-6 + 6000 * (1.6e-12 * slices + row / 15.6e12) + 600 * (1.13e-10 * slices + row / 8e12)
+        seconds = 7.5e-6 + 6000 * (1.6e-12 * slices + row / 16.8e12) + 600 * (
+            1.13e-10 * slices + row / 8e12 + row / 2.89e12)
         assert ms == pytest.approx(1e3 * seconds) or strategy == "partial" and ms >= 1e3 * seconds, strategy
 
 

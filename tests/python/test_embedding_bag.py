@@ -3,6 +3,7 @@ embedding_refusals.py list the checks."""
 
 import pytest
 import torch
+import plait
 
 from embedding_checks import CHECKS
 from embedding_refusals import REFUSALS
@@ -18,3 +19,12 @@ def test_alone(check):
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_on_ranks(ranks):
     Ranks(ranks, HERE / "embedding_checks.py").succeed()
+
+
+@pytest.mark.parametrize("shape", [(10, 4), (20, 3), (80,), (30, 4), ()])
+def test_the_whole_of_another_weight(shape):
+    layer = plait.nn.EmbeddingBag(20, 4, mode="sum")
+    layer.weight = torch.nn.Parameter(torch.zeros(shape))
+    with pytest.raises(ValueError, match=r"^the weight of embedding table 0 has shape \(.*\), but this rank's piece is "
+                                         r"\(20, 4\)$"):
+        layer.full_weight()

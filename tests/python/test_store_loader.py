@@ -272,6 +272,21 @@ def test_all_links_of_other_stores(layout):
     assert_equal_batches(found, same, fields)
 
 
+@pytest.mark.parametrize("layout,row,col,text", [
+    ("coo", [0, 1], [35, 2], r"col\[0\] is 35, outside 0\.\.29"), ("coo", [0, 1], [2], "row has 2 ids, but col has 1"),
+    ("csc", [0, 1], [0, 2], "col has 2 offsets for 30 nodes; give 31"),
+    ("csr", [0] * 30 + [2], [1, -5], r"col\[1\] is -5, outside 0\.\.29")])
+def test_wrong_edges_of_other_stores(layout, row, col, text):
+    """PyTorch Geometric would write beyond its arrays."""
+    features, edges = MyFeatureStore(), MyGraphStore()
+    features.put_tensor(torch.ones(30, 1), group_name=None, attr_name="x", index=None)
+    index = tuple(torch.tensor(each) for each in (row, col))
+    edges.put_edge_index(index, edge_type=None, layout=layout, size=(30, 30))
+    for make in (lambda: NeighborLoader((features, edges), [2], None), lambda: LinkNeighborLoader((features, edges), [2])):
+        with pytest.raises(ValueError, match=text):
+            make()
+
+
 def test_wrong_types_of_links():
     pairs = torch.tensor([[1], [2]])
     for given in (("a", "b", "c"), (("a", "b", "c"), pairs)):

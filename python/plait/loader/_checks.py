@@ -9,6 +9,7 @@ from torch_geometric.data import Data, HeteroData
 from plait._ids import check_ids, check_integers, check_sorted, first_where
 from plait._inputs import as_tensor
 from plait.store._pair import check_pair
+from plait.store.edges import GraphStore, check_index
 
 
 _MOST_FANOUT = 2**24  # that plait::kMostFanout allows
@@ -117,6 +118,17 @@ def check_data(data, is_sorted, time_attr, weight_attr):
             _check_values(name, store, time_attr, weight_attr)
     elif isinstance(data, (list, tuple)) and len(data) == 2:
         check_pair(*data)
+        _check_edges_of_store(data[1])
+
+
+def _check_edges_of_store(edges):
+    """Raises ValueError for edges of a GraphStore that contradict their sizes: PyTorch Geometric converts them without
+    checks. Plait's own store has checked its edges."""
+    if isinstance(edges, GraphStore):
+        return
+    for attr in edges.get_all_edge_attrs():
+        if attr.size is not None and None not in attr.size:
+            check_index(f"edges of type {attr.edge_type!r}: ", edges.get_edge_index(attr), attr)
 
 
 def _check_edges(name, store, sizes, is_sorted):

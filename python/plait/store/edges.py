@@ -57,7 +57,7 @@ class GraphStore(torch_geometric.data.GraphStore):
         attr, index = copy.copy(edge_attr), tuple(map(torch.as_tensor, edge_index))
         name = f"edges of type {attr.edge_type!r}: "
         attr.size = self._checked_size(name, attr)
-        _check_index(name, index, attr)
+        check_index(name, index, attr)
         self._edges.setdefault(attr.edge_type, {})[attr.layout] = attr, index
         return True
 
@@ -110,7 +110,8 @@ def _types_of(edge_type):
     return (None, None) if edge_type is None else (edge_type[0], edge_type[-1])
 
 
-def _check_index(name, index, attr):
+def check_index(name, index, attr):
+    """Raises ValueError unless (row, col) is what its attributes say: layout, size, and whether it is sorted."""
     if len(index) != 2 or any(each.dim() != 1 for each in index):
         raise ValueError(f"{name}the index has shapes {[tuple(each.shape) for each in index]}; give (row, col), both "
                          "of one dimension")
