@@ -3,6 +3,7 @@
 import torch
 from torch.autograd.function import once_differentiable
 
+from plait._library import ops
 from plait.world import all_reduce, world_size
 
 
@@ -28,6 +29,7 @@ class BatchNorm1d(torch.nn.BatchNorm1d):
         self.num_batches_tracked += 1
         momentum = self.momentum
         if momentum is None:  # the mean of all steps
+            ops.wait_for(self.num_batches_tracked)
             momentum = 1 / self.num_batches_tracked.item()
         self.running_mean.lerp_(mean, momentum)
         self.running_var.lerp_(unbiased_variance, momentum)
