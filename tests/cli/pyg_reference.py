@@ -21,13 +21,13 @@ def kept_memory():
     """Within this context, the C library keeps memory that a step frees for the next step. Else it maps large
     tensors anew each time, and their pages take as long as the step."""
     c = ctypes.CDLL(None)
-    usual = {_TRIM: 128 << 10, _MAPPED: 128 << 10}
-    for name in usual:
+    grown = {_TRIM: 64 << 20, _MAPPED: 32 << 20}  # the most to which the C library lets both grow by itself
+    for name in grown:
         c.mallopt(name, 1 << 30)
     try:
         yield
     finally:
-        for name, size in usual.items():
+        for name, size in grown.items():
             c.mallopt(name, size)
         c.malloc_trim(0)
 

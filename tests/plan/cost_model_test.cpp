@@ -104,16 +104,20 @@ double correlation(const std::vector<double>& a, const std::vector<double>& b) {
   return ab / std::sqrt(aa * bb);
 }
 
+void expect_errors(std::vector<double> errors, std::size_t count, double median) {
+  ASSERT_EQ(errors.size(), count);
+  std::ranges::sort(errors);
+  testing::Test::RecordProperty("median_error", std::to_string(errors[count / 2]));
+  testing::Test::RecordProperty("largest_error", std::to_string(errors.back()));
+  EXPECT_LT(errors[count / 2], median);
+  EXPECT_LT(errors.back(), 0.15);
+}
+
 TEST(CostModel, PredictsMeasuredTimes) {
   std::vector<double> errors;
   for (const auto& [name, cases] : recorded_cases())
     for (const Case& c : cases) errors.push_back(c.error());
-  ASSERT_EQ(errors.size(), 72u);
-  std::ranges::sort(errors);
-  RecordProperty("median_error", std::to_string(errors[errors.size() / 2]));
-  RecordProperty("largest_error", std::to_string(errors.back()));
-  EXPECT_LT(errors[errors.size() / 2], 0.04);
-  EXPECT_LT(errors.back(), 0.15);
+  expect_errors(errors, 72, 0.04);
 }
 
 // Whole graphs, whose rows fit in a GPU's cache, or take up to 340 times its room.
@@ -139,12 +143,7 @@ TEST(CostModel, PredictsSumsOfOneGpu) {
       const double ms = predicted_ms(Strategy::pipelined, {{part}}, of["width"]);
       errors.push_back(std::abs(ms / line["median_ms"].get<double>() - 1));
     }
-  ASSERT_EQ(errors.size(), 18u);
-  std::ranges::sort(errors);
-  RecordProperty("median_error", std::to_string(errors[errors.size() / 2]));
-  RecordProperty("largest_error", std::to_string(errors.back()));
-  EXPECT_LT(errors[errors.size() / 2], 0.05);
-  EXPECT_LT(errors.back(), 0.15);
+  expect_errors(errors, 18, 0.05);
 }
 
 TEST(CostModel, OrdersStrategiesAndPartitionsAsMeasured) {

@@ -3,8 +3,8 @@ embedding_refusals.py list the checks."""
 
 import pytest
 import torch
-import plait
 
+import plait
 from embedding_checks import CHECKS
 from embedding_refusals import REFUSALS
 from ranks import HERE, Ranks

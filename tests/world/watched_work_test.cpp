@@ -131,8 +131,8 @@ TEST(WatchedWait, DoesNotHoldTheProcessAfterTheReport) {
   }
   const auto start = steady_clock::now();
   for (Process& rank : ranks) EXPECT_EQ(rank.wait().code, 1);
-  EXPECT_LT(seconds_since(start),
-            60);  // a half of the sleep, as instrumented processes begin slowly
+  constexpr double kHalfOfTheSleep = 60;  // instrumented processes begin slowly
+  EXPECT_LT(seconds_since(start), kHalfOfTheSleep);
 }
 
 // Tells that the wait has ended, and not the process alone.
