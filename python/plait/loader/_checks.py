@@ -4,7 +4,7 @@ wrong place in it, and what is allowed."""
 import operator
 
 import torch
-from torch_geometric.data import Data, HeteroData
+from torch_geometric.sampler.base import DataType
 
 from plait._ids import check_ids, check_integers, check_sorted, first_where
 from plait._inputs import as_tensor
@@ -101,22 +101,23 @@ def checked_fanouts(name, fanouts):
 
 def check_data(data, is_sorted, time_attr, weight_attr):
     """Raises ValueError for wrong edges, times and weights of a graph, before PyTorch Geometric sorts them,
-    which does not check them; and for stores that do not belong together."""
-    if isinstance(data, Data):
+    which does not check them; for stores that do not belong together; and for data of another class."""
+    has = DataType.from_data(data)
+    if has == DataType.homogeneous:
         _check_edges("", data, (data.num_nodes, data.num_nodes), is_sorted)
         of_nodes = time_attr in data and data.is_node_attr(time_attr)
         if of_nodes:
             check_times_of(time_attr, data[time_attr], data.num_nodes, "node")
         of_edges = time_attr in data and data.is_edge_attr(time_attr)
         _check_values("", data, time_attr if of_edges else None, weight_attr)
-    elif isinstance(data, HeteroData):
+    elif has == DataType.heterogeneous:
         for kind, store in data.node_items():
             check_times_of(f"data[{kind!r}].{time_attr}", store.get(time_attr), store.num_nodes, "node")
         for kind, store in data.edge_items():
             name = f"data[{', '.join(map(repr, kind))}]."
             _check_edges(name, store, store.size(), is_sorted)
             _check_values(name, store, time_attr, weight_attr)
-    elif isinstance(data, (list, tuple)) and len(data) == 2:
+    else:
         check_pair(*data)
         _check_edges_of_store(data[1])
 
