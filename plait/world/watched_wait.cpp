@@ -41,4 +41,9 @@ void watched_wait(World& world, const std::function<bool()>& done) {
   }
 }
 
+void watch_while(World& world, const std::function<void()>& wait) {
+  const OneWait watched(world);
+  wait();
+}
+
 }  // namespace plait

@@ -22,6 +22,8 @@ using std::chrono::steady_clock;
 using testing::ContainsRegex;
 using testing::UnorderedElementsAre;
 
+constexpr double kHalfOfTheSleep = 60;  // instrumented processes begin slowly
+
 class FakeWork final : public WatchedWork {
  public:
   explicit FakeWork(World& world) : world_(world) { world_.watch(*this); }
@@ -82,9 +84,20 @@ const RankProgram endless("a wait without end", [](World& world) {
   world.barrier();
 });
 
-TEST(WatchedWait, WithoutEndLosesItsRank) {
-  const Outcome outcome =
-      run_job({"a wait without end", 2, 2000, {{"PLAIT_GPU_TIMEOUT_MS", "700"}}});
+// The driver's own wait, which nothing ends.
+const RankProgram blocked("a wait that nothing ends", [](World& world) {
+  watch_while(world, [] {});
+  const Phase phase("step");
+  if (world.rank() == 1) watch_while(world, [] { std::this_thread::sleep_for(120s); });
+  world.barrier();
+});
+
+class EndlessWait : public testing::TestWithParam<const char*> {};
+
+TEST_P(EndlessWait, LosesItsRank) {
+  const auto start = steady_clock::now();
+  const Outcome outcome = run_job({GetParam(), 2, 2000, {{"PLAIT_GPU_TIMEOUT_MS", "700"}}});
+  EXPECT_LT(seconds_since(start), kHalfOfTheSleep);
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.errors,
               UnorderedElementsAre(ContainsRegex("^plait: rank 0: rank 1 has a GPU that has not "
@@ -92,6 +105,12 @@ TEST(WatchedWait, WithoutEndLosesItsRank) {
                                    ContainsRegex("^plait: rank 1: this rank was taken for lost: it "
                                                  "has a GPU that has not moved on")));
 }
+
+INSTANTIATE_TEST_SUITE_P(WatchedWait, EndlessWait,
+                         testing::Values("a wait without end", "a wait that nothing ends"),
+                         [](const auto& of) {
+                           return std::string(of.index == 0 ? "asked" : "blocked");
+                         });
 
 // The GPU for which the host waits has other work, which waits for another rank.
 const RankProgram beside("a wait beside work that moves", [](World& world) {
@@ -131,7 +150,6 @@ TEST(WatchedWait, DoesNotHoldTheProcessAfterTheReport) {
   }
   const auto start = steady_clock::now();
   for (Process& rank : ranks) EXPECT_EQ(rank.wait().code, 1);
-  constexpr double kHalfOfTheSleep = 60;  // instrumented processes begin slowly
   EXPECT_LT(seconds_since(start), kHalfOfTheSleep);
 }
 

@@ -10,6 +10,7 @@
 #include "plait/store/sharded/cuda/gpu_limits.cuh"
 #include "plait/symmetric/agreement.h"
 #include "plait/symmetric/cuda/heap.cuh"
+#include "plait/world/watched_wait.h"
 
 namespace plait {
 namespace {
@@ -57,7 +58,7 @@ class HeapEmbeddings : public GpuEmbeddings {
           DeviceArray<BagWork>(layout_.tables() * static_cast<std::size_t>(world.size()));
       found_there_ = DeviceArray<std::uint64_t>(layout_.tables() + 2);
       if (rules_.norm.limits()) limits_.emplace(world_, layout_, rules_);
-      gradients_.emplace(layout_, rules_, world_.rank(), most_numbered);
+      gradients_.emplace(world_, layout_, rules_, most_numbered);
     });
   }
   ~HeapEmbeddings() override { cudaDeviceSynchronize(); }
@@ -143,8 +144,11 @@ class HeapEmbeddings : public GpuEmbeddings {
   // Where ranks meet: what their streams have written is seen by all afterwards.
   void meet(cudaStream_t stream) {
     if (world_.size() == 1) return;
-    check_cuda(cudaStreamSynchronize(stream), kWhat);
+    wait_for(stream);
     heap_->barrier();
+  }
+  void wait_for(cudaStream_t stream) const {
+    watch_while(world_, [&] { check_cuda(cudaStreamSynchronize(stream), kWhat); });
   }
 
   // Checks what the CPU knows of the bags. Their ids are on the GPU, and are checked by publish().
@@ -172,7 +176,7 @@ class HeapEmbeddings : public GpuEmbeddings {
     require(heap_ != nullptr && data_ != nullptr,
             "the memory of the embedding tables is lost; end the program");
     step_.require_ended();
-    check_cuda(cudaEventSynchronize(ended_.get()), kWhat);
+    watch_while(world_, [&] { check_cuda(cudaEventSynchronize(ended_.get()), kWhat); });
     DeviceSizes mine;
     step.failure = failure_of([&] { mine = checked(bags); });
     for (std::size_t t = 0; step.wants_products() && t < layout_.tables(); ++t)
@@ -199,7 +203,7 @@ class HeapEmbeddings : public GpuEmbeddings {
     std::vector<std::uint64_t> found(found_there_.size());
     write_bags(given_of(bags), tables(), part(world_.rank()).bags, found_there_.data(), stream);
     copy_there(found.data(), found_there_.data(), found.size() * sizeof(std::uint64_t), stream);
-    check_cuda(cudaStreamSynchronize(stream), kWhat);
+    wait_for(stream);
     const bool wrong = found.back() != 0;
     const std::string failure = wrong ? failure_of([&] { report(bags); }) : "";
     const std::size_t bytes = (found.size() - 1) * sizeof(std::uint64_t);

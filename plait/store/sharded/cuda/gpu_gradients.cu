@@ -2,6 +2,7 @@
 
 #include "plait/base/error.h"
 #include "plait/store/sharded/cuda/gpu_gradients.cuh"
+#include "plait/world/watched_wait.h"
 
 namespace plait {
 namespace {
@@ -64,10 +65,10 @@ SumOfGroup sum_in_room(const BackwardStep& step, const NamedRows& rows, const Ro
 
 }  // namespace
 
-GpuGradients::GpuGradients(const EmbeddingLayout& layout, const EmbeddingRules& rules, int rank,
+GpuGradients::GpuGradients(World& world, const EmbeddingLayout& layout, const EmbeddingRules& rules,
                            std::uint64_t most)
-    : layout_(layout), rules_(rules), rank_(rank), joins_(is_replicated(layout)) {
-  for (RowNumbers& numbers : number_rows(layout, rank, most)) {
+    : world_(world), layout_(layout), rules_(rules), joins_(is_replicated(layout)) {
+  for (RowNumbers& numbers : number_rows(layout, world.rank(), most)) {
     readback_.reserve(numbers);
     DeviceArray<Slot> bases{std::span<const Slot>(numbers.bases)};
     passes_.push_back({std::move(numbers), std::move(bases)});
@@ -88,8 +89,8 @@ void GpuGradients::sum_pass(const BackwardStep& step, const Pass& pass,
   const RowNumbers& numbers = pass.numbers;
   StepEdges edges = edges_to_gradients(step.bags, numbers);
   NamedRows rows(std::move(edges.edges), numbers, pass.bases.data(), readback_, step.bags.stream);
-  const Gathered gathered(step, edges, gathers_in_vectors(layout_, numbers, rank_));
-  rows.wait();
+  const Gathered gathered(step, edges, gathers_in_vectors(layout_, numbers, world_.rank()));
+  watch_while(world_, [&] { rows.wait(); });
   std::vector<SumOfGroup> sums;
   for (std::size_t g = 0; g < numbers.groups.size(); ++g) {
     const TableGroup& group = numbers.groups[g];
@@ -108,7 +109,7 @@ void GpuGradients::sum_pass(const BackwardStep& step, const Pass& pass,
 // The sums of replicated tables go where other ranks read them.
 SumOfGroup GpuGradients::shared_sum(const BackwardStep& step, const NamedRows& rows,
                                     const TableGroup& group) {
-  const DevicePart& mine = step.parts[static_cast<std::size_t>(rank_)];
+  const DevicePart& mine = step.parts[static_cast<std::size_t>(world_.rank())];
   shared_rows_ = rows.rows_of(group);
   return {.gradients = {},
           .values = mine.shared_values,
@@ -121,7 +122,9 @@ SumOfGroup GpuGradients::shared_sum(const BackwardStep& step, const NamedRows& r
 // Sums of other tables, which were enqueued behind the sums of replicated ones, go on meanwhile.
 void GpuGradients::join(const BackwardStep& step, SymmetricHeap& heap,
                         std::vector<GpuRowGradients>& found) {
-  check_cuda(cudaEventSynchronize(shared_.get()), "sums of replicated tables");
+  watch_while(world_, [&] {
+    check_cuda(cudaEventSynchronize(shared_.get()), "sums of replicated tables");
+  });
   const std::vector<std::uint64_t> counts = heap.barrier(shared_rows_);
   const std::uint64_t width = layout_.width();
   const FromPool pool{step.bags.stream, step.bags.stream};
@@ -147,7 +150,7 @@ void GpuGradients::join(const BackwardStep& step, SymmetricHeap& heap,
   const DeviceArray<float> values(all * width, pool);
   gather_shared(shared, width, edges, const_cast<float*>(values.data()), step.bags.stream);
   NamedRows rows(std::move(edges), numbers, pass.bases.data(), readback_, step.bags.stream);
-  rows.wait();
+  watch_while(world_, [&] { rows.wait(); });
   SumOfGroup sum = sum_in_room(step, rows, numbers, group, found);
   sum.gradients = {values.data(), all, width, width};
   sum.divided = rules_.by_frequency;

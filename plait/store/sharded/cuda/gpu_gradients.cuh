@@ -6,6 +6,7 @@
 #include "plait/store/sharded/cuda/gpu_embeddings.h"
 #include "plait/store/sharded/cuda/step_edges.cuh"
 #include "plait/symmetric/heap.h"
+#include "plait/world/world.h"
 
 namespace plait {
 
@@ -19,10 +20,10 @@ struct BackwardStep {
 
 class GpuGradients {
  public:
-  // `layout` and `rules` outlive this object. Pinned memory and events are of the current GPU, and
+  // The arguments outlive this object. Pinned memory and events are of the current GPU, and
   // all that steps need is taken here. Rows are numbered in numberings of fewer than `most` rows.
   // Throws errors as number_rows(), DoesNotFitError if memory is short.
-  GpuGradients(const EmbeddingLayout& layout, const EmbeddingRules& rules, int rank,
+  GpuGradients(World& world, const EmbeddingLayout& layout, const EmbeddingRules& rules,
                std::uint64_t most);
 
   // Tells whether sums of replicated tables are joined over ranks.
@@ -43,9 +44,9 @@ class GpuGradients {
   SumOfGroup shared_sum(const BackwardStep& step, const NamedRows& rows, const TableGroup& group);
   void join(const BackwardStep& step, SymmetricHeap& heap, std::vector<GpuRowGradients>& found);
 
+  World& world_;
   const EmbeddingLayout& layout_;
   const EmbeddingRules& rules_;
-  const int rank_;
   const bool joins_;
   std::vector<Pass> passes_;
   Readback readback_;

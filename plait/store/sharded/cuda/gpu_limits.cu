@@ -1,6 +1,7 @@
 #include "plait/store/cuda/row_norms.cuh"
 #include "plait/store/row_norms.h"
 #include "plait/store/sharded/cuda/gpu_limits.cuh"
+#include "plait/world/watched_wait.h"
 
 namespace plait {
 namespace {
@@ -24,7 +25,7 @@ GpuNormLimits::GpuNormLimits(World& world, const EmbeddingLayout& layout,
 void GpuNormLimits::limit_rows(const StepBags& step, const TablePieces& pieces) {
   StepEdges edges = edges_to_rows(step, numbers_);
   NamedRows named(std::move(edges.edges), numbers_, bases_.data(), readback_, step.stream);
-  named.wait();
+  watch_while(world_, [&] { named.wait(); });
   DeviceArray<double> sums(named.before(numbers_.tables.size()),
                            FromPool{step.stream, step.stream});
   for (std::size_t place = 0; place < numbers_.tables.size(); ++place) {
@@ -46,7 +47,7 @@ void GpuNormLimits::join(std::span<double> sums_there, cudaStream_t stream) cons
   check_cuda(cudaMemcpyAsync(here.data(), sums_there.data(), sums_there.size_bytes(),
                              cudaMemcpyDeviceToHost, stream),
              kWhat);
-  check_cuda(cudaStreamSynchronize(stream), kWhat);
+  watch_while(world_, [&] { check_cuda(cudaStreamSynchronize(stream), kWhat); });
   join_norm_sums(rules_.norm, world_.all_gather(std::as_bytes(std::span(here))), here);
   check_cuda(cudaMemcpyAsync(sums_there.data(), here.data(), sums_there.size_bytes(),
                              cudaMemcpyHostToDevice, stream),
