@@ -134,9 +134,9 @@ def _as_float32(rows):
         return rows
     if rows.dtype in (torch.float16, torch.bfloat16, torch.bool, torch.int8, torch.uint8, torch.int16):
         return rows.float()
-    whole = not rows.is_floating_point() and not rows.is_complex()
-    ops.wait_for(rows)
-    if whole and (rows.numel() == 0 or int(rows.abs().max()) <= _EXACT):
-        return rows.float()
+    if rows.dtype in (torch.int32, torch.int64):
+        ops.wait_for(rows)
+        if rows.numel() == 0 or int(rows.abs().max()) <= _EXACT:
+            return rows.float()
     raise TypeError(f"rows of {rows.dtype} cannot be brought from other ranks; use float32, or whole "
-                    f"numbers up to {_EXACT}")
+                    f"numbers up to {_EXACT} in int64")

@@ -19,7 +19,7 @@ def gather(rows, ids, graph=None):
 
     Args:
         rows: (own nodes, ...), one row for each of this rank's own nodes; float32, float16 or
-            bfloat16, bool, or whole numbers up to 2^24.
+            bfloat16, bool, or whole numbers up to 2^24 of a type up to int64.
         ids: node ids of the whole graph, integers of any shape. The exchange is set up once for as
             long as this tensor lives unchanged.
         graph: a plait.Graph. None: the graph of the model that plait.parallelize has spread and that

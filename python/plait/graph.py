@@ -7,7 +7,7 @@ import torch
 
 from plait._adjacency import (CPU, Layout, State, adjacency, is_learnt, kept, owner_of_all,
                               owners_of, require_equal_graphs)
-from plait._inputs import as_edges, fields_of
+from plait._inputs import as_edges, as_tensor, fields_of
 from plait._library import ops
 from plait.world import world_size
 
@@ -219,6 +219,7 @@ class Graph:
 
     def own(self, tensor):
         """Returns the rows of this rank's own nodes, from a tensor (N, ...) of one row per node."""
+        tensor = as_tensor("tensor", tensor, "give one with a row for each node")
         if tensor.dim() == 0 or tensor.size(0) != self.num_nodes:
             raise ValueError(
                 f"the tensor has shape {tuple(tensor.shape)}, but must have a row for each of "
@@ -230,6 +231,7 @@ class Graph:
         """Returns the rows of all nodes, in the order of ids, on every rank: the inverse of own().
         Collective. Gradients do not flow through it; compute losses of own rows, with
         plait.mean."""
+        rows = as_tensor("rows", rows, "give one with a row for each of this rank's own nodes")
         rows = rows.detach().contiguous()
         if world_size() == 1:
             return self.own(rows).clone()

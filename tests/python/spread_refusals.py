@@ -28,6 +28,9 @@ def misuse_is_named():
             plait.gather(data.x, torch.tensor([0]), graph)
         with pytest.raises(TypeError, match="float64"):
             plait.gather(own.double(), torch.tensor([0]), graph)
+        for kind in (torch.uint16, torch.uint32, torch.uint64):
+            with pytest.raises(TypeError, match=f"rows of {kind} cannot be brought"):
+                plait.gather(own.to(kind), torch.tensor([0]), graph)
     model = spread_layers.LAYERS["TransformerConv"]()
     model, spread = plait.parallelize(model, data)
     if plait.world_size() > 1:

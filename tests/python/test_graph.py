@@ -71,6 +71,19 @@ def test_rows_of_ids_of_any_integers(dtype):
     assert torch.equal(plait.gather(rows, ids.to(dtype), plait.Graph(INDEX, 3)), rows[ids])
 
 
+@pytest.mark.parametrize("name,method", [("tensor", plait.Graph.own), ("rows", plait.Graph.gather)])
+@pytest.mark.parametrize("value", [None, 3, [1.0, 2.0, 3.0]])
+def test_rows_that_are_no_tensor(name, method, value):
+    with pytest.raises(TypeError, match=f"^{name} is a {type(value).__name__}, not a tensor; give one with a row "):
+        method(plait.Graph(INDEX), value)
+
+
+def test_rows_of_numpy():
+    rows = np.arange(6.0).reshape(3, 2)
+    for method in (plait.Graph.own, plait.Graph.gather):
+        assert torch.equal(method(plait.Graph(INDEX), rows), torch.from_numpy(rows))
+
+
 @pytest.mark.parametrize("index,options,words", [
     (INDEX.float(), {}, "edge_index holds Float; use integers"),
     (INDEX.bool(), {}, "edge_index holds Bool"),
