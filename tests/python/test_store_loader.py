@@ -287,6 +287,41 @@ def test_wrong_edges_of_other_stores(layout, row, col, text):
             make()
 
 
+def other_stores(*kinds, rows=4, size=(4, 4)):
+    """Stores of PyTorch Geometric with 4 nodes, and a circle of edges of each type."""
+    features, edges = MyFeatureStore(), MyGraphStore()
+    group = kinds[0][0] if isinstance(kinds[0], tuple) else None
+    features.put_tensor(torch.arange(2.0 * rows).view(rows, 2), group_name=group, attr_name="x", index=None)
+    for kind in kinds:
+        edges.put_edge_index((torch.arange(4), torch.arange(4).roll(1)), edge_type=kind, layout="coo", size=size)
+    return features, edges
+
+
+OF_TYPE = "a", "to", "a"
+
+
+@pytest.mark.parametrize("kinds,options,text", [
+    ((OF_TYPE, None), {}, "the graph store has edges of types beside edges without a type"),
+    ((None,), {"size": None}, "edges of type None: the numbers of nodes are not known"),
+    ((None,), {"size": (4, None)}, "edges of type None: the numbers of nodes are not known"),
+    ((("a", "a"),), {}, r"edges of type \('a', 'a'\): give \(source type, name, target type\), or None"),
+    ((("a", None, "a"),), {}, r"edges of type \('a', None, 'a'\): give \(source type, name"),
+    (("ato",), {}, r"edges of type 'ato': give \(source type, name"),
+    ((None,), {"rows": 2}, "the feature store has 2 rows, but the graph store has 4 nodes; give as many"),
+    ((OF_TYPE,), {"rows": 2}, "the feature store's group 'a' has 2 rows, but the graph store has 4 nodes")])
+def test_wrong_other_stores(kinds, options, text):
+    with pytest.raises(ValueError, match=f"^{text}"):
+        NeighborLoader(other_stores(*kinds, **options), [2], None if kinds[0] is None else "a")
+
+
+@pytest.mark.parametrize("kind,options", [
+    (None, {}), (OF_TYPE, {}), (OF_TYPE, {"size": None}), (None, {"rows": 6}), (OF_TYPE, {"rows": 6})])
+def test_other_stores_that_belong_together(kind, options):
+    for batch in NeighborLoader(other_stores(kind, **options), [2], None if kind is None else "a", batch_size=2):
+        nodes = batch if kind is None else batch["a"]
+        assert torch.equal(nodes.x[:, 0], 2.0 * nodes.n_id)
+
+
 def test_wrong_types_of_links():
     pairs = torch.tensor([[1], [2]])
     for given in (("a", "b", "c"), (("a", "b", "c"), pairs)):

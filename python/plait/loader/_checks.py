@@ -9,7 +9,7 @@ from torch_geometric.sampler.base import DataType
 from plait._ids import check_ids, check_integers, check_sorted, first_where
 from plait._inputs import as_tensor
 from plait.store._pair import check_pair
-from plait.store.edges import GraphStore, check_index
+from plait.store.edges import GraphStore, check_index, check_type_and_size
 
 
 _MOST_FANOUT = 2**24  # that plait::kMostFanout allows
@@ -118,18 +118,23 @@ def check_data(data, is_sorted, time_attr, weight_attr):
             _check_edges(name, store, store.size(), is_sorted)
             _check_values(name, store, time_attr, weight_attr)
     else:
-        check_pair(*data)
         _check_edges_of_store(data[1])
+        check_pair(*data)
 
 
 def _check_edges_of_store(edges):
-    """Raises ValueError for edges of a GraphStore that contradict their sizes: PyTorch Geometric converts them without
-    checks. Plait's own store has checked its edges."""
+    """Raises ValueError for edges of a GraphStore that contradict their sizes or are of types beside edges of none:
+    PyTorch Geometric converts them without checks. Plait's own store has checked its edges one by one."""
+    attrs = edges.get_all_edge_attrs()
+    if len({attr.edge_type is None for attr in attrs}) > 1:
+        raise ValueError("the graph store has edges of types beside edges without a type; give all of them a type")
     if isinstance(edges, GraphStore):
         return
-    for attr in edges.get_all_edge_attrs():
+    for attr in attrs:
+        name = f"edges of type {attr.edge_type!r}: "
+        check_type_and_size(name, attr, inferred=True)
         if attr.size is not None and None not in attr.size:
-            check_index(f"edges of type {attr.edge_type!r}: ", edges.get_edge_index(attr), attr)
+            check_index(name, edges.get_edge_index(attr), attr)
 
 
 def _check_edges(name, store, sizes, is_sorted):
