@@ -92,7 +92,8 @@ class EmbeddingBag(_OwnPieces):
         self._tables.draw([self.weight])
 
     def full_weight(self):
-        """Collective. Returns the whole table, (num_embeddings, embedding_dim), on every rank."""
+        """Collective. Returns the whole table, (num_embeddings, embedding_dim), on every rank; of a replicated
+        table, a copy of this rank's rows, which are those of all ranks unless code has changed them on one."""
         return self._tables.whole(0, self.weight)
 
     def load_full_weight(self, weight):
@@ -142,7 +143,7 @@ class EmbeddingBags(_OwnPieces):
         self._tables.draw(self.weights)
 
     def full_weight(self, table):
-        """Collective. Returns a whole table on every rank."""
+        """Collective. Returns a whole table on every rank, as EmbeddingBag does."""
         return self._tables.whole(table, self.weights[table])
 
     def load_full_weight(self, table, weight):
