@@ -7,9 +7,11 @@ import pytest
 import program
 import training
 
-# A shell starts programs in the background with SIGINT ignored, and their children inherit this;
-# programs that are started from here must have it as from a terminal.
+# A shell starts programs in the background with SIGINT ignored, nohup with SIGHUP, and their children inherit
+# this; programs that are started from here must have both as from a terminal: handlers are not inherited.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 @pytest.fixture
