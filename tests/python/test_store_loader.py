@@ -287,10 +287,10 @@ def test_wrong_edges_of_other_stores(layout, row, col, text):
             make()
 
 
-def other_stores(*kinds, rows=4, size=(4, 4)):
+def other_stores(*kinds, rows=4, size=(4, 4), group=None, features=None):
     """Stores of PyTorch Geometric with 4 nodes, and a circle of edges of each type."""
-    features, edges = MyFeatureStore(), MyGraphStore()
-    group = kinds[0][0] if isinstance(kinds[0], tuple) else None
+    features, edges = features or MyFeatureStore(), MyGraphStore()
+    group = kinds[0][0] if isinstance(kinds[0], tuple) else group
     features.put_tensor(torch.arange(2.0 * rows).view(rows, 2), group_name=group, attr_name="x", index=None)
     for kind in kinds:
         edges.put_edge_index((torch.arange(4), torch.arange(4).roll(1)), edge_type=kind, layout="coo", size=size)
@@ -300,26 +300,45 @@ def other_stores(*kinds, rows=4, size=(4, 4)):
 OF_TYPE = "a", "to", "a"
 
 
+class WithoutSizes(MyFeatureStore):
+    """Gives rows of nodes that are asked for, and nothing else."""
+
+    def _get_tensor_size(self, attr):
+        raise NotImplementedError
+
+
 @pytest.mark.parametrize("kinds,options,text", [
     ((OF_TYPE, None), {}, "the graph store has edges of types beside edges without a type"),
     ((None,), {"size": None}, "edges of type None: the numbers of nodes are not known"),
     ((None,), {"size": (4, None)}, "edges of type None: the numbers of nodes are not known"),
     ((("a", "a"),), {}, r"edges of type \('a', 'a'\): give \(source type, name, target type\), or None"),
     ((("a", None, "a"),), {}, r"edges of type \('a', None, 'a'\): give \(source type, name"),
-    (("ato",), {}, r"edges of type 'ato': give \(source type, name"),
-    ((None,), {"rows": 2}, "the feature store has 2 rows, but the graph store has 4 nodes; give as many"),
-    ((OF_TYPE,), {"rows": 2}, "the feature store's group 'a' has 2 rows, but the graph store has 4 nodes")])
+    (("ato",), {}, r"edges of type 'ato': give \(source type, name")])
 def test_wrong_other_stores(kinds, options, text):
     with pytest.raises(ValueError, match=f"^{text}"):
         NeighborLoader(other_stores(*kinds, **options), [2], None if kinds[0] is None else "a")
 
 
 @pytest.mark.parametrize("kind,options", [
-    (None, {}), (OF_TYPE, {}), (OF_TYPE, {"size": None}), (None, {"rows": 6}), (OF_TYPE, {"rows": 6})])
-def test_other_stores_that_belong_together(kind, options):
-    for batch in NeighborLoader(other_stores(kind, **options), [2], None if kind is None else "a", batch_size=2):
+    (None, {}), (OF_TYPE, {}), (OF_TYPE, {"size": None}), (None, {"rows": 6}), (OF_TYPE, {"rows": 6}),
+    (tuple(map(np.str_, OF_TYPE)), {}), (None, {"features": WithoutSizes()}), (OF_TYPE, {"features": WithoutSizes()})])
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_other_stores_that_belong_together(kind, options, device):
+    stores = other_stores(kind, **options)
+    for batch in NeighborLoader(stores, [2], None if kind is None else "a", batch_size=2, device=device):
         nodes = batch if kind is None else batch["a"]
         assert torch.equal(nodes.x[:, 0], 2.0 * nodes.n_id)
+
+
+@pytest.mark.parametrize("kind,options", [
+    (None, {}), (OF_TYPE, {}), (OF_TYPE, {"size": None}), (None, {"group": "node"})])
+@pytest.mark.parametrize("workers", [0, 1])
+def test_other_stores_that_lack_rows(kind, options, workers):
+    """These stores drop nodes that they do not have."""
+    loader = NeighborLoader(other_stores(kind, rows=2, **options), [2], ("a", [1]) if kind else [1], num_workers=workers,
+                            transform=pytest.fail)
+    with pytest.raises(ValueError, match="the feature store has given 'x' of 1 nodes, but the batch has 2; it must have a row"):
+        list(loader)
 
 
 def test_wrong_types_of_links():

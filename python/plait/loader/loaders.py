@@ -9,7 +9,7 @@ from torch_geometric.data import Data, HeteroData
 
 from plait._devices import checked_device
 from plait._ids import check_ids
-from plait.loader._checks import check_length, check_times, checked_pairs, checked_seeds
+from plait.loader._checks import check_length, check_rows, check_times, checked_pairs, checked_seeds
 from plait.loader._non_edges import NonEdgeSampling, pairs_without_edges
 from plait.loader._own_arguments import accepts
 from plait.loader._plain_edges import with_plain_edges
@@ -54,19 +54,26 @@ class _Sampled:
         return self.link_sampler if hasattr(self, "link_sampler") else self.node_sampler
 
     def filter_fn(self, out):
-        if self._place is None:
+        if self._place is None and not self._has_other_features():
             return super().filter_fn(out)
         own = copy.copy(self)
-        own.data = _outline(self.data, self._sampler())
-        own.transform = self._move
-        if not isinstance(self.data, (Data, HeteroData)) and not isinstance(self.data[0], FeatureStore):
-            # Other stores than Plait's look rows up on the CPU.
-            nodes = out.node
-            out.node = {kind: ids.cpu() for kind, ids in nodes.items()} if isinstance(nodes, dict) else nodes.cpu()
+        own.transform = self._finish
+        if self._place is not None:
+            own.data = _outline(self.data, self._sampler())
+            if self._has_other_features():  # which look rows up on the CPU
+                nodes = out.node
+                out.node = {kind: ids.cpu() for kind, ids in nodes.items()} if isinstance(nodes, dict) else nodes.cpu()
         return super(_Sampled, own).filter_fn(out)
 
-    def _move(self, batch):
-        batch = batch.to(self._place)
+    def _has_other_features(self):
+        """Returns whether features come from a FeatureStore of another class than Plait's."""
+        return not isinstance(self.data, (Data, HeteroData)) and not isinstance(self.data[0], FeatureStore)
+
+    def _finish(self, batch):
+        if self._has_other_features():
+            check_rows(batch, self.data[0])
+        if self._place is not None:
+            batch = batch.to(self._place)
         return batch if self.transform is None else self.transform(batch)
 
 

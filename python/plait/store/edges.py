@@ -44,7 +44,7 @@ class GraphStore(torch_geometric.data.GraphStore):
         """Returns the number of nodes of a type; None if no edges have this type at an end."""
         for kind, layouts in self._edges.items():
             for attr, _ in layouts.values():
-                for end, count in zip(types_of_ends(kind), attr.size):
+                for end, count in zip(_types_of(kind), attr.size):
                     if end == node_type:
                         return count
         return None
@@ -66,7 +66,7 @@ class GraphStore(torch_geometric.data.GraphStore):
         size = tuple(map(int, attr.size))
         if min(size) < 0:
             raise ValueError(f"{name}size is {size}; give numbers of 0 or more")
-        ends = types_of_ends(attr.edge_type)
+        ends = _types_of(attr.edge_type)
         if ends[0] == ends[1] and size[0] != size[1]:
             raise ValueError(f"{name}both ends are nodes of one type, but size is {size}; give one number twice")
         for end, count in zip(ends, size):
@@ -102,18 +102,19 @@ class GraphStore(torch_geometric.data.GraphStore):
         return found
 
 
-def types_of_ends(edge_type):
+def _types_of(edge_type):
     """Returns the types of sources and of targets."""
     return (None, None) if edge_type is None else (edge_type[0], edge_type[-1])
 
 
 def check_type_and_size(name, attr, *, inferred=False):
-    """Raises ValueError unless edges have a type and a size. `inferred`: others find the sizes of types that are
-    missing."""
+    """Raises ValueError unless edges have a right type, or None, and a size. `inferred`: a missing size is found
+    elsewhere."""
     kind = attr.edge_type
-    if kind is not None and (isinstance(kind, str) or [type(part) for part in kind] != [str] * 3):
+    if kind is not None and (isinstance(kind, str) or len(kind) != 3
+                             or not all(isinstance(part, str) for part in kind)):
         raise ValueError(f"{name}give (source type, name, target type), or None")
-    if not (inferred and kind is not None) and (attr.size is None or None in attr.size):
+    if not inferred and (attr.size is None or None in attr.size):
         raise ValueError(f"{name}the numbers of nodes are not known; give size=(sources, targets)")
 
 

@@ -144,11 +144,8 @@ class HeapEmbeddings : public GpuEmbeddings {
   // Where ranks meet: what their streams have written is seen by all afterwards.
   void meet(cudaStream_t stream) {
     if (world_.size() == 1) return;
-    wait_for(stream);
-    heap_->barrier();
-  }
-  void wait_for(cudaStream_t stream) const {
     watch_while(world_, [&] { check_cuda(cudaStreamSynchronize(stream), kWhat); });
+    heap_->barrier();
   }
 
   // Checks what the CPU knows of the bags. Their ids are on the GPU, and are checked by publish().
@@ -165,7 +162,8 @@ class HeapEmbeddings : public GpuEmbeddings {
   }
   // Throws what the CPU finds wrong with bags that are wrong.
   [[noreturn]] void report(const GivenBags& bags) const {
-    const auto ids = copied(bags.ids), offsets = copied(bags.offsets);
+    std::vector<std::int64_t> ids, offsets;
+    watch_while(world_, [&] { ids = copied(bags.ids), offsets = copied(bags.offsets); });
     check_bags(GivenBags{.ids = ids, .offsets = offsets, .with_end = bags.with_end},
                BagTables{rows_, rules_.padding});
     throw Error("ids of embedding tables are changed while they are read");
@@ -190,6 +188,8 @@ class HeapEmbeddings : public GpuEmbeddings {
                   sizeof(DeviceSizes));
     if (most > data_->bytes()) {
       published_ = 0;
+      // The memory that goes waits for the whole GPU.
+      watch_while(world_, [&] { check_cuda(cudaDeviceSynchronize(), kWhat); });
       DeviceHeap::replace(world_, data_, most + most / 4, DeviceTransport::vmm);
     }
     step_.begin();
@@ -202,8 +202,10 @@ class HeapEmbeddings : public GpuEmbeddings {
     if (std::exchange(published_, number) == number) return;
     std::vector<std::uint64_t> found(found_there_.size());
     write_bags(given_of(bags), tables(), part(world_.rank()).bags, found_there_.data(), stream);
-    copy_there(found.data(), found_there_.data(), found.size() * sizeof(std::uint64_t), stream);
-    wait_for(stream);
+    watch_while(world_, [&] {  // the copy itself waits: `found` is not pinned
+      copy_there(found.data(), found_there_.data(), found.size() * sizeof(std::uint64_t), stream);
+      check_cuda(cudaStreamSynchronize(stream), kWhat);
+    });
     const bool wrong = found.back() != 0;
     const std::string failure = wrong ? failure_of([&] { report(bags); }) : "";
     const std::size_t bytes = (found.size() - 1) * sizeof(std::uint64_t);

@@ -44,10 +44,12 @@ void GpuNormLimits::limit_rows(const StepBags& step, const TablePieces& pieces) 
 // Collective. Joins sums of powers over ranks, through the host.
 void GpuNormLimits::join(std::span<double> sums_there, cudaStream_t stream) const {
   std::vector<double> here(sums_there.size());
-  check_cuda(cudaMemcpyAsync(here.data(), sums_there.data(), sums_there.size_bytes(),
-                             cudaMemcpyDeviceToHost, stream),
-             kWhat);
-  watch_while(world_, [&] { check_cuda(cudaStreamSynchronize(stream), kWhat); });
+  watch_while(world_, [&] {  // the copy itself waits: `here` is not pinned
+    check_cuda(cudaMemcpyAsync(here.data(), sums_there.data(), sums_there.size_bytes(),
+                               cudaMemcpyDeviceToHost, stream),
+               kWhat);
+    check_cuda(cudaStreamSynchronize(stream), kWhat);
+  });
   join_norm_sums(rules_.norm, world_.all_gather(std::as_bytes(std::span(here))), here);
   check_cuda(cudaMemcpyAsync(sums_there.data(), here.data(), sums_there.size_bytes(),
                              cudaMemcpyHostToDevice, stream),
