@@ -188,7 +188,7 @@ class HeapEmbeddings : public GpuEmbeddings {
                   sizeof(DeviceSizes));
     if (most > data_->bytes()) {
       published_ = 0;
-      // The memory that goes waits for the whole GPU.
+      // Freeing memory waits for the whole GPU.
       watch_while(world_, [&] { check_cuda(cudaDeviceSynchronize(), kWhat); });
       DeviceHeap::replace(world_, data_, most + most / 4, DeviceTransport::vmm);
     }
