@@ -108,6 +108,7 @@ WRONG = {
         lambda: LinkNeighborLoader(with_times(MOMENTS), [2], time_attr="moment"),
     "The time attribute 'weight' is neither a node-level or edge-level attribute":
         lambda: NeighborLoader(with_weight_of_graph(), [2], time_attr="weight"),
+    "the graph has no edges and no rows of nodes; set its num_nodes": lambda: NeighborLoader(Data(), [2]),
     "'all' is not a valid SubgraphType": lambda: NeighborLoader(graph(), [2], subgraph_type="all"),
     "'disjoint' sampling not supported for neighbor sampling with `subgraph_type='induced'`":
         lambda: NeighborLoader(graph(), [2], subgraph_type="induced", disjoint=True),

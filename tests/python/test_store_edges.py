@@ -3,6 +3,7 @@
 import copy
 import pickle
 
+import numpy as np
 import pytest
 import scipy.sparse
 import torch
@@ -134,7 +135,9 @@ WRONG = {
         put([0, 0, 0], [0, 2, 1], "coo", is_sorted=True),
     OF + "the numbers of nodes are not known; give size=(sources, targets)": put([0], [0], "coo", None),
     OF + "both ends are nodes of one type, but size is (8, 9); give one number twice": put([0], [0], "coo", (8, 9)),
-    OF + "size is (-1, -1); give numbers of 0 or more": put([0], [0], "coo", (-1, -1)),
+    **{OF + f"size is {size!r}; give (sources, targets), both 0 or more": put([0], [0], "coo", size)
+       for size in ((-1, -1), (9,), (9, 9, 9), 9, "99", (9.0, 9), (2**63, 2**63), "")},
+    "edges of type 5: give (source type, name, target type), or None": put([0], [0], "coo", kind=5),
     "edges of type 'abc': give (source type, name, target type), or None": put([0], [0], "coo", kind="abc"),
     OF + "col has 3 offsets for 9 nodes; give 10": put([0], [0, 1, 1], "csc"),
     OF + "col has offsets from 0 to 1; they must be from 0 to 2, the number of edges":
@@ -146,6 +149,19 @@ WRONG = {
     "edges of type ('paper', 'cites', 'paper'): size is (9, 9), but of nodes of type 'paper' there are 10 by other "
     "edges; correct it": put([0], [0], "coo", kind=CITES),
 }
+
+
+@pytest.mark.parametrize("index", [None, 5, (torch.tensor([0]), None), ("a", "b")])
+def test_wrong_index(index):
+    with pytest.raises(ValueError, match=rf"^{OF}the index is not made of tensors \(.*\); give \(row, col\)$"):
+        GraphStore().put_edge_index(index, None, "coo", size=(9, 9))
+
+
+@pytest.mark.parametrize("size", [[9, 9], torch.tensor([9, 9]), np.array([9, 9])])
+def test_forms_of_sizes(size):
+    store = GraphStore()
+    store.put_edge_index(edges(), None, "coo", size=size)
+    assert store.get_all_edge_attrs()[0].size == (9, 9)
 
 
 @pytest.mark.parametrize("message", WRONG)

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch_geometric.loader
 import torch_geometric.sampler
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.testing import MyFeatureStore, MyGraphStore
 
 import plait
@@ -339,6 +339,32 @@ def test_other_stores_that_lack_rows(kind, options, workers):
                             transform=pytest.fail)
     with pytest.raises(ValueError, match="the feature store has given 'x' of 1 nodes, but the batch has 2; it must have a row"):
         list(loader)
+
+
+def test_types_without_features():
+    """Such a type is known by its edges alone."""
+    data, features, edges = HeteroData(), FeatureStore(), GraphStore()
+    data["paper"].x, data["author"].num_nodes = torch.rand(5, 3), 4
+    writes = torch.tensor([[0, 1, 2, 3], [0, 1, 2, 4]])
+    features.put_tensor(data["paper"].x, "paper", "x", None)
+    for kind, index in ((("author", "writes", "paper"), writes), (("paper", "by", "author"), writes.flip(0))):
+        data[kind].edge_index = index
+        edges.put_edge_index(tuple(index), kind, "coo", size=(data[kind[0]].num_nodes, data[kind[2]].num_nodes))
+    for seeds in (("paper", torch.arange(5)), "author", ("author", [1, 2])):
+        ours, theirs = (drawn(NeighborLoader, graph, [2, 2], input_nodes=seeds, batch_size=3)
+                        for graph in ((features, edges), data))
+        for batch, same in zip(ours, theirs, strict=True):
+            assert torch.equal(batch["paper"].x, same["paper"].x)
+            assert batch["author"].num_nodes == same["author"].num_nodes
+            assert torch.equal(batch["author"].n_id, same["author"].n_id)
+
+
+@pytest.mark.parametrize("make", [graph_of_types, lambda: types(graph_of_types())])
+@pytest.mark.parametrize("given", [
+    ("paper", "none", "author"), (("paper", "none", "author"), None), "writes", 5, (None, torch.ones(2, 3)), ("nobody", "paper")])
+def test_links_of_types_that_are_missing(make, given):
+    with pytest.raises(ValueError, match=r"^edge_label_index is of type .*; give one of the types \[\('"):
+        LinkNeighborLoader(make(), [2], given)
 
 
 def test_wrong_types_of_links():

@@ -4,13 +4,13 @@ wrong place in it, and what is allowed."""
 import operator
 
 import torch
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.sampler.base import DataType
 
 from plait._ids import check_ids, check_integers, check_sorted, first_where
 from plait._inputs import as_tensor
 from plait.store._pair import check_pair
-from plait.store.edges import GraphStore, check_index, check_type_and_size
+from plait.store.edges import GraphStore, check_index, size_of
 
 
 _MOST_FANOUT = 2**24  # that plait::kMostFanout allows
@@ -81,9 +81,24 @@ def checked_pairs(given, sampler, data):
             given = None, torch.stack(data[1].coo()[:2])
     typed = isinstance(given, (list, tuple)) and len(given) == 2 and not isinstance(given[0], (str, torch.Tensor))
     pairs = given[1] if typed else given
+    if sampler.is_hetero:
+        kind = _whole_type(given[0] if typed else given, data)
+        known = sampler.edge_types_of_graph()
+        if kind is None or (not isinstance(pairs, torch.Tensor) and kind not in known):
+            raise ValueError(f"edge_label_index is of type {given[0] if typed else given!r}; give one of the types {known}, "
+                             "alone or as (type, pairs)")
     if isinstance(pairs, torch.Tensor) and (pairs.dim() != 2 or pairs.size(0) != 2):
         raise ValueError(f"edge_label_index has shape {tuple(pairs.shape)}; give (2, number of edges)")
     return given
+
+
+def _whole_type(kind, data):
+    """Returns a type of edges by its three names; HeteroData knows it by fewer. Returns None for anything else."""
+    of_data = isinstance(data, HeteroData)
+    if not isinstance(kind, (list, tuple) if of_data else tuple) or not all(isinstance(name, str) for name in kind):
+        return None
+    kind = data._to_canonical(*kind) if of_data and kind else kind
+    return kind if len(kind) == 3 else None
 
 
 def checked_fanouts(name, fanouts):
@@ -105,6 +120,8 @@ def check_data(data, is_sorted, time_attr, weight_attr):
     which does not check them; for stores that do not belong together; and for data of another class."""
     has = DataType.from_data(data)
     if has == DataType.homogeneous:
+        if data.num_nodes is None:
+            raise ValueError("the graph has no edges and no rows of nodes; set its num_nodes")
         _check_edges("", data, (data.num_nodes, data.num_nodes), is_sorted)
         of_nodes = time_attr in data and data.is_node_attr(time_attr)
         if of_nodes:
@@ -133,8 +150,7 @@ def _check_edges_of_store(edges):
         return
     for attr in attrs:
         name = f"edges of type {attr.edge_type!r}: "
-        check_type_and_size(name, attr, inferred=attr.edge_type is not None or attr is not attrs[0])
-        if attr.size is not None and None not in attr.size:
+        if size_of(name, attr, inferred=attr.edge_type is not None or attr is not attrs[0]) is not None:
             check_index(name, edges.get_edge_index(attr), attr)
 
 

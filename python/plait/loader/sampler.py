@@ -8,7 +8,7 @@ import threading
 import torch
 import torch_geometric.sampler
 import torch_geometric.typing
-from torch_geometric.data import Data, HeteroData
+from torch_geometric.data import Data, HeteroData, remote_backend_utils
 from torch_geometric.sampler import SamplerOutput
 from torch_geometric.sampler.base import SubgraphType
 
@@ -62,12 +62,20 @@ class NeighborSampler(_THEIRS):
         self.device = device or self._device_of_edges(data)
         self._take_values(data, *names)
         if self.is_hetero:
+            self._add_types(data)
             self.edge_types = _in_their_order(self.edge_types, data, self._of_graph)
             self.relations = {kind: self._relation_of(kind) for kind in self.edge_types}
         else:
             self.relation = self._relation_of(None)
         self.perm = self.edge_weight = None  # samples have the ids of edges; the relations have weights
         self._prepare()
+
+    def _add_types(self, data):
+        """Adds the types of nodes that have edges but no features, which PyTorch Geometric does not find in stores."""
+        for end in (end for kind in self.edge_types for end in kind[::2]):
+            if end not in self.num_nodes:
+                self.num_nodes[end] = remote_backend_utils.num_nodes(*data, end)
+                self.node_types.append(end)
 
     def _take_values(self, data, time_attr, weight_attr):
         """Sets the times and weights of nodes and edges."""

@@ -1,6 +1,7 @@
 """plait.store.GraphStore: edges by type."""
 
 import copy
+import operator
 
 import torch
 import torch_geometric.data
@@ -54,18 +55,19 @@ class GraphStore(torch_geometric.data.GraphStore):
         return [copy.copy(attr) for layouts in self._edges.values() for attr, _ in layouts.values()]
 
     def _put_edge_index(self, edge_index, edge_attr):
-        attr, index = copy.copy(edge_attr), tuple(map(torch.as_tensor, edge_index))
+        attr = copy.copy(edge_attr)
         name = f"edges of type {attr.edge_type!r}: "
         attr.size = self._checked_size(name, attr)
+        try:
+            index = tuple(map(torch.as_tensor, edge_index))
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise ValueError(f"{name}the index is not made of tensors ({error}); give (row, col)") from None
         check_index(name, index, attr)
         self._edges.setdefault(attr.edge_type, {})[attr.layout] = attr, index
         return True
 
     def _checked_size(self, name, attr):
-        check_type_and_size(name, attr)
-        size = tuple(map(int, attr.size))
-        if min(size) < 0:
-            raise ValueError(f"{name}size is {size}; give numbers of 0 or more")
+        size = size_of(name, attr)
         ends = _types_of(attr.edge_type)
         if ends[0] == ends[1] and size[0] != size[1]:
             raise ValueError(f"{name}both ends are nodes of one type, but size is {size}; give one number twice")
@@ -107,15 +109,24 @@ def _types_of(edge_type):
     return (None, None) if edge_type is None else (edge_type[0], edge_type[-1])
 
 
-def check_type_and_size(name, attr, *, inferred=False):
-    """Raises ValueError unless edges have a right type, or None, and a size. `inferred`: a missing size is found
-    elsewhere."""
-    kind = attr.edge_type
-    if kind is not None and (isinstance(kind, str) or len(kind) != 3
-                             or not all(isinstance(part, str) for part in kind)):
+def size_of(name, attr, *, inferred=False):
+    """Returns the numbers of sources and of targets; None if they are missing and may be `inferred`. Raises ValueError
+    unless the type of the edges and the numbers are right."""
+    kind, size = attr.edge_type, attr.size
+    if kind is not None and not (
+            isinstance(kind, tuple) and len(kind) == 3 and all(isinstance(part, str) for part in kind)):
         raise ValueError(f"{name}give (source type, name, target type), or None")
-    if not inferred and (attr.size is None or None in attr.size):
+    try:
+        given = (None,) if size is None else tuple(each if each is None else operator.index(each) for each in size)
+    except TypeError:
+        given = ()
+    if None in given:
+        if inferred:
+            return None
         raise ValueError(f"{name}the numbers of nodes are not known; give size=(sources, targets)")
+    if len(given) != 2 or not all(0 <= each < 2**63 for each in given):
+        raise ValueError(f"{name}size is {size!r}; give (sources, targets), both 0 or more")
+    return given
 
 
 def check_index(name, index, attr):
