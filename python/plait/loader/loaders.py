@@ -9,10 +9,11 @@ from torch_geometric.data import Data, HeteroData
 
 from plait._devices import checked_device
 from plait._ids import check_ids
-from plait.loader._checks import check_length, check_rows, check_times, checked_pairs, checked_seeds
+from plait.loader._checks import check_length, check_times, checked_pairs, checked_seeds
 from plait.loader._non_edges import NonEdgeSampling, pairs_without_edges
 from plait.loader._own_arguments import accepts
 from plait.loader._plain_edges import with_plain_edges
+from plait.loader._store_checks import check_rows
 from plait.loader.sampler import NeighborSampler
 from plait.store.features import FeatureStore
 
