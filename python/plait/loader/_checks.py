@@ -4,7 +4,7 @@ wrong place in it, and what is allowed."""
 import operator
 
 import torch
-from torch_geometric.data import Data, HeteroData
+from torch_geometric.data import HeteroData
 from torch_geometric.sampler.base import DataType
 
 from plait._ids import check_ids, check_integers, check_sorted, first_where
