@@ -17,7 +17,8 @@ constexpr Names<RowForm, 6> kForms{"type", {"raw", "fp32", "bf16", "fp16", "int8
 
 void require_settings(const TableSettings& s, int ranks) {
   require<UsageError>(ranks >= 1 && ranks <= kMostStoreRanks,
-                      "rows are stored on 1 to {} ranks, but {} were asked for", kMostStoreRanks, ranks);
+                      "rows are stored on 1 to {} ranks, but {} were asked for", kMostStoreRanks,
+                      ranks);
   require<DoesNotFitError>(s.rows < std::uint64_t{1} << 57 && s.width < std::uint64_t{1} << 40,
                            "a table of {} rows of {} elements fits in no memory", s.rows, s.width);
   if (s.division != TableDivision::owners) return;
