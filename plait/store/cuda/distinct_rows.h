@@ -24,7 +24,7 @@ class GpuDistinctGather {
 
  private:
   struct Memory;
-  std::uint64_t most_;
+  [[maybe_unused]] std::uint64_t most_;  // unused without CUDA
   std::unique_ptr<Memory> memory_;
 };
 
