@@ -26,6 +26,9 @@ inline constexpr double kMostSeconds = 15;
 #else
 inline constexpr double kMostSeconds = 5;
 #endif
+// Milliseconds after which a silent rank is lost, and the launcher ends ranks that outlive a lost
+// one.
+inline constexpr int kTimeoutMs = static_cast<int>(kMostSeconds * 400);
 inline double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -83,7 +86,7 @@ class Process {
 struct JobOptions {
   std::string program;
   int ranks = 2;
-  int timeout_ms = 2000;
+  int timeout_ms = kTimeoutMs;
   Environment environment = {};
   // Prints it in GoogleTest's messages and names.
   friend void PrintTo(const JobOptions& options, std::ostream* out) {

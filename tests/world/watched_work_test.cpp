@@ -59,7 +59,7 @@ const RankProgram stands("work stands still", [](World& world) {
 TEST(WatchedWork, ThatStandsStillLosesItsRank) {
   const auto start = steady_clock::now();
   const Outcome outcome =
-      run_job({"work stands still", 3, 2000, {{"PLAIT_GPU_TIMEOUT_MS", "700"}}});
+      run_job({"work stands still", 3, kTimeoutMs, {{"PLAIT_GPU_TIMEOUT_MS", "700"}}});
   EXPECT_GE(steady_clock::now() - start, 700ms);
   EXPECT_EQ(outcome.code, 1);
   const auto other = [](int rank) {
@@ -96,7 +96,7 @@ class EndlessWait : public testing::TestWithParam<const char*> {};
 
 TEST_P(EndlessWait, LosesItsRank) {
   const auto start = steady_clock::now();
-  const Outcome outcome = run_job({GetParam(), 2, 2000, {{"PLAIT_GPU_TIMEOUT_MS", "700"}}});
+  const Outcome outcome = run_job({GetParam(), 2, kTimeoutMs, {{"PLAIT_GPU_TIMEOUT_MS", "700"}}});
   EXPECT_LT(seconds_since(start), kHalfOfTheSleep);
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.errors,
