@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <new>
+#include <thread>
 
 #include "plait/base/error.h"
 #include "plait/base/memory.h"
@@ -120,7 +122,9 @@ const RankProgram asks_differently("asks differently", [](World& world) {
   SymmetricHeap::create(world, world.rank() == 1 ? 100 : 50);
 });
 const RankProgram is_on_hosts("is on hosts", [](World& world) {
-  world.barrier();  // a rank that fails while another one still joins would be that one's error
+  world.barrier();
+  // A rank that fails while the other one still joins, or is in the barrier, would be its error.
+  std::this_thread::sleep_for(std::chrono::seconds(1));
   SymmetricHeap::create(world, 1);
 });
 
