@@ -62,7 +62,8 @@ class NeighborSampler(_THEIRS):
         self.device = device or self._device_of_edges(data)
         self._take_values(data, *names)
         if self.is_hetero:
-            self._add_types(data)
+            if self._of_stores:
+                self._add_types(data)
             self.edge_types = _in_their_order(self.edge_types, data, self._of_graph)
             self.relations = {kind: self._relation_of(kind) for kind in self.edge_types}
         else:
@@ -71,7 +72,8 @@ class NeighborSampler(_THEIRS):
         self._prepare()
 
     def _add_types(self, data):
-        """Adds the types of nodes that have edges but no features, which PyTorch Geometric does not find in stores."""
+        """Adds the types of nodes that have edges but no features in a pair of stores, where PyTorch Geometric does
+        not find them."""
         for end in (end for kind in self.edge_types for end in kind[::2]):
             if end not in self.num_nodes:
                 self.num_nodes[end] = remote_backend_utils.num_nodes(*data, end)
