@@ -11,7 +11,7 @@ namespace plait {
 struct SignalState {
   std::uint32_t step;  // the number of the step under way
   int rank, ranks;
-  std::uint32_t marks;
+  std::uint32_t marks, replays;
   unsigned long long waited;  // ns in waits of steps under way, in all
   SignalWords* words;
   std::uint32_t* failed_at[kMostGpus];  // by rank: its mark of a failed wait
@@ -30,23 +30,25 @@ __device__ inline unsigned long long nanoseconds() {
 }
 
 // Writes a word of SignalWords, in the host's memory.
-__device__ inline void tell_host(std::uint32_t& word, std::uint32_t value) {
-  *const_cast<volatile std::uint32_t*>(&word) = value;
+template <class Word>
+__device__ void tell_host(Word& word, Word value) {
+  *const_cast<volatile Word*>(&word) = value;
 }
 
-// Tells whether a wait of this rank has failed, or a wait of another rank that may since have
-// overwritten rows which this one reads.
-__device__ inline bool has_failed(const SignalState* state) {
-  return SystemFlag(*state->failed_at[state->rank]).load(cuda::memory_order_acquire) != 0;
+// Returns the mark of a failed wait of this rank, or of another rank that may since have
+// overwritten rows which this one reads; 0 if there is none.
+__device__ inline Mark failed_mark(const SignalState* state) {
+  return SystemFlag(*state->failed_at[state->rank]).load(cuda::memory_order_acquire);
 }
+__device__ inline bool has_failed(const SignalState* state) { return failed_mark(state) != 0; }
 
 // Marks a failed wait on all ranks. The marks come before everything that this GPU does after the
 // wait.
-__device__ inline void fail(SignalState* state) {
+__device__ inline void fail(SignalState* state, Mark mark) {
   for (int rank = 0; rank < state->ranks; ++rank)
-    SystemFlag(*state->failed_at[rank]).store(1, cuda::memory_order_release);
+    SystemFlag(*state->failed_at[rank]).store(mark, cuda::memory_order_release);
   __threadfence_system();
-  tell_host(state->words->failed, 1);
+  tell_host(state->words->failed, mark);
 }
 
 // Waits until the flag holds `step` or a later one, and returns true; returns false when waits have
@@ -61,8 +63,10 @@ __device__ inline bool await_flag(std::uint32_t* at, std::uint32_t step, SignalS
     if (now - looked < kLookEvery) continue;
     looked = now;
     tell_host(state->words->waiting, static_cast<std::uint32_t>(now / kLookEvery));
-    if (has_failed(state) || *const_cast<volatile std::uint32_t*>(&state->words->ended) != 0) {
-      fail(state);
+    Mark mark = failed_mark(state);
+    if (mark == 0) mark = *const_cast<volatile Mark*>(&state->words->ended);
+    if (mark != 0) {
+      fail(state, mark);
       return false;
     }
   }

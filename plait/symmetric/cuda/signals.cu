@@ -6,7 +6,9 @@
 
 #include "plait/base/delay.h"
 #include "plait/base/error.h"
+#include "plait/base/fault.h"
 #include "plait/symmetric/cuda/flags.cuh"
+#include "plait/symmetric/step_counts.h"
 
 namespace plait {
 namespace {
@@ -37,18 +39,21 @@ struct StepResults {
 };
 
 __global__ void end_step_kernel(SignalState* state, const __grid_constant__ Flags done,
-                                const __grid_constant__ StepResults results) {
-  if (!has_failed(state)) {
+                                const __grid_constant__ StepResults results, bool recorded) {
+  const Mark failed = failed_mark(state);
+  if (failed == 0) {
     raise_flags(state, done);
   } else {
-    tell_host(state->words->failed, 1);  // another rank may have set the mark
+    tell_host(state->words->failed, failed);  // another rank may have set the mark
     for (std::size_t r = 0; r < DeviceSignals::kMostResults; ++r)
       for (std::uint64_t i = threadIdx.x; i < results.size[r]; i += kLanes)
         results.data[r][i] = nanf("");
   }
   __threadfence_system();
   __syncwarp();
-  if (threadIdx.x == 0) tell_host(state->words->done, state->step++);
+  if (threadIdx.x != 0) return;
+  if (recorded) ++state->replays;
+  tell_host(state->words->done, std::uint64_t{state->replays} << 32 | state->step++);
 }
 
 __global__ void delay_kernel(unsigned long long ns) {
@@ -56,8 +61,9 @@ __global__ void delay_kernel(unsigned long long ns) {
   while (nanoseconds() < end) __nanosleep(1000);
 }
 
-// For tests (delay.h).
-void delay_point(cudaStream_t stream) {
+// For tests (delay.h, fault.h): comes before and after parts of a step.
+void test_point(cudaStream_t stream) {
+  fault_point();
   const auto delay = next_delay();
   if (delay.count() == 0) return;
   delay_kernel<<<1, 1, 0, stream>>>(
@@ -67,10 +73,10 @@ void delay_point(cudaStream_t stream) {
 
 __global__ void mark_kernel(SignalState* state) { tell_host(state->words->marks, ++state->marks); }
 
-__global__ void fail_kernel(SignalState* state) { fail(state); }
+__global__ void fail_kernel(SignalState* state, Mark mark) { fail(state, mark); }
 
 __global__ void elsewhere_kernel(const SignalState* state, bool begins) {
-  tell_host(state->words->elsewhere, begins ? state->step : 0);
+  tell_host(state->words->elsewhere, begins ? state->step : 0u);
 }
 
 // Each lane of the warp that calls this waits for one flag, until it holds the step `back` steps
@@ -157,6 +163,7 @@ __global__ void __launch_bounds__(kPushThreads)
 
 namespace {
 
+constexpr Mark kLost = 1, kAbandonedBy = 2;
 constexpr const char* kWords = "memory of the host that the GPU reads";
 
 // The memory is the process's own, because CUDA may end before the watch over ranks does.
@@ -177,7 +184,8 @@ SignalWords* on_gpu(SignalWords* words) {
   return static_cast<SignalWords*>(address);
 }
 
-std::uint32_t read(std::uint32_t& word) {
+template <class Word>
+Word read(Word& word) {
   return std::atomic_ref(word).load(std::memory_order_acquire);
 }
 
@@ -200,6 +208,7 @@ DeviceSignals::DeviceSignals(DeviceHeap& heap, World& world)
                     .rank = rank_,
                     .ranks = ranks_,
                     .marks = 0,
+                    .replays = 0,
                     .waited = 0,
                     .words = on_gpu(words_.get()),
                     .failed_at = {}};
@@ -215,7 +224,7 @@ std::uint32_t* DeviceSignals::flag(int at, int from, int number) const {
 }
 
 void DeviceSignals::raise(int peer, int number, cudaStream_t stream) {
-  delay_point(stream);
+  test_point(stream);
   Flags flags{};
   flags.at[0] = flag(peer, rank_, number);
   flags.count = 1;
@@ -244,7 +253,7 @@ Flags flags_of_others(int rank, int ranks, const FlagAt& flag_at) {
 }  // namespace
 
 void DeviceSignals::raise_everywhere(int number, cudaStream_t stream) {
-  delay_point(stream);
+  test_point(stream);
   const Flags flags =
       flags_of_others(rank_, ranks_, [&](int peer) { return flag(peer, rank_, number); });
   raise_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags);
@@ -260,14 +269,24 @@ void DeviceSignals::end_step(const std::vector<Results>& results, cudaStream_t s
     list.data[count] = r.data();
     list.size[count++] = r.size();
   }
-  delay_point(stream);
+  test_point(stream);
   const bool recorded = is_recorded(stream);
-  end_step_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags, list);
+  end_step_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags, list, recorded);
   check_cuda(cudaGetLastError(), "ending a step");
-  recorded ? void(++recorded_) : replayed(1);
+  if (recorded)
+    ++recorded_;
+  else
+    enqueued_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void DeviceSignals::replayed(std::uint32_t steps) {
+  const auto done = static_cast<std::uint32_t>(read(words_->done) >> 32);
+  replayed_.store(replays_after(replayed_.load(std::memory_order_relaxed), done, steps),
+                  std::memory_order_relaxed);
 }
 
 void DeviceSignals::wait_elsewhere(bool begins, cudaStream_t stream) {
+  test_point(stream);
   elsewhere_kernel<<<1, 1, 0, stream>>>(state_.data(), begins);
   check_cuda(cudaGetLastError(), "a mark for the watch");
 }
@@ -279,12 +298,14 @@ void DeviceSignals::mark(cudaStream_t stream) {
   marked_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void DeviceSignals::abandon(cudaStream_t stream) {
-  if (ranks_ == 1) return;
+bool DeviceSignals::abandon(cudaStream_t stream) {
+  if (ranks_ == 1) return true;
   abandoned_ = true;
-  end_waits();
-  fail_kernel<<<1, 1, 0, stream>>>(state_.data());
+  const Mark mark = kAbandonedBy + static_cast<Mark>(rank_);
+  end_waits(mark);
   cudaGetLastError();  // the failure that led here is reported instead
+  fail_kernel<<<1, 1, 0, stream>>>(state_.data(), mark);
+  return cudaGetLastError() == cudaSuccess;
 }
 
 void DeviceSignals::wait(std::span<const Signal> signals, cudaStream_t stream, std::uint32_t back) {
@@ -295,12 +316,12 @@ void DeviceSignals::wait(std::span<const Signal> signals, cudaStream_t stream, s
     wait_kernel<<<1, kLanes, 0, stream>>>(state_.data(), flags, back);
     check_cuda(cudaGetLastError(), "waiting for a signal");
   }
-  delay_point(stream);
+  test_point(stream);
 }
 
 void DeviceSignals::push(std::span<const Push> pushes, std::span<const Signal> arrivals,
                          unsigned blocks, cudaStream_t stream) {
-  delay_point(stream);
+  test_point(stream);
   const bool wide = std::ranges::all_of(pushes, [](const Push& p) {
     const auto starts =
         reinterpret_cast<std::uintptr_t>(p.from) | reinterpret_cast<std::uintptr_t>(p.to);
@@ -316,7 +337,7 @@ void DeviceSignals::push(std::span<const Push> pushes, std::span<const Signal> a
     wide ? push_pieces<uint4>(now, awaited, blocks, stream)
          : push_pieces<float>(now, awaited, blocks, stream);
   }
-  delay_point(stream);
+  test_point(stream);
 }
 
 template <class Piece>
@@ -349,25 +370,40 @@ void DeviceSignals::check() const {
   require(!abandoned_,
           "rank {}: an operation between GPUs has failed here before; make the graph anew",
           world_.number_of(rank_));
-  if (read(words_->failed) != 0) world_.explain("another rank has given up a step on its GPU");
+  const Mark failed = read(words_->failed);
+  if (failed == 0) return;
+  if (failed < kAbandonedBy) world_.explain("another rank has given up a step on its GPU");
+  throw Error(fmt::format(
+      "rank {}: rank {} has failed in an operation between GPUs; make the graph "
+      "anew",
+      world_.number_of(rank_), world_.number_of(static_cast<int>(failed - kAbandonedBy))));
 }
 
 double DeviceSignals::waited() const {
   return static_cast<double>(state_.to_host()[0].waited) / 1e9;
 }
 
-void DeviceSignals::end_waits() {
-  std::atomic_ref(words_->ended).store(1, std::memory_order_release);
+void DeviceSignals::end_waits() { end_waits(kLost); }
+
+void DeviceSignals::end_waits(Mark mark) {
+  Mark none = 0;  // the first reason stays
+  std::atomic_ref(words_->ended).compare_exchange_strong(none, mark, std::memory_order_release);
 }
 
 // The words are read in this order: `done` may only have moved on since `elsewhere` was.
 WatchedWork::Progress DeviceSignals::progress() {
-  const std::uint32_t elsewhere = read(words_->elsewhere), done = read(words_->done);
+  const std::uint32_t elsewhere = read(words_->elsewhere);
+  const std::uint64_t ended = read(words_->done);
+  const auto done = static_cast<std::uint32_t>(ended);
+  const auto replays = static_cast<std::uint32_t>(ended >> 32);
   const std::uint32_t marks = read(words_->marks);
-  // Work that was recorded elsewhere is replayed uncounted: `done` may be ahead.
-  const auto ahead = static_cast<std::int32_t>(enqueued_.load(std::memory_order_relaxed) - done);
+  const bool steps = StepCounts{.direct_given = enqueued_.load(std::memory_order_relaxed),
+                                .direct_done = done - replays,
+                                .replays_given = replayed_.load(std::memory_order_relaxed),
+                                .replays_done = replays}
+                         .under_way();
   const bool marked = marked_.load(std::memory_order_relaxed) != marks;
-  return {.under_way = (ahead > 0 && elsewhere != done + 1) || (ahead <= 0 && marked),
+  return {.under_way = steps ? elsewhere != done + 1 : marked,
           .moved = std::uint64_t{done + marks} << 32 | read(words_->waiting)};
 }
 

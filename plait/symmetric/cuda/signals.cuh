@@ -27,13 +27,17 @@
 
 namespace plait {
 
+// The reason why waits have failed: 0 if they have not, 1 if a rank is lost or has left, 2 + r if
+// rank r has abandoned an operation.
+using Mark = std::uint32_t;
+
 // Words in the host's memory, read and written by the GPU as well. Each has one writer.
 struct SignalWords {
-  std::uint32_t ended;      // by the host: waits fail
-  std::uint32_t failed;     // by the GPU: a wait has failed
-  std::uint32_t done;       // by the GPU: the last step that has ended
-  std::uint32_t marks;      // by the GPU: marks that it has come to
-  std::uint32_t waiting;    // by the GPU: changes again and again while a wait lasts
+  std::uint64_t done;     // by the GPU: the last step that has ended; above 2^32, the recorded ones
+  Mark ended;             // by the host: waits fail with it from then on
+  Mark failed;            // by the GPU: of a failed wait
+  std::uint32_t marks;    // by the GPU: marks that it has come to
+  std::uint32_t waiting;  // by the GPU: changes again and again while a wait lasts
   std::uint32_t elsewhere;  // by the GPU: the step in which another library may wait, or 0
 };
 
@@ -102,8 +106,9 @@ class DeviceSignals final : private WatchedWork {
   // work.
   void mark(cudaStream_t stream);
   // Tells that an operation has failed on this rank after it had begun: results that the others
-  // make of rows which it has not sent become NaN, and check() throws on all.
-  void abandon(cudaStream_t stream);
+  // make of rows which it has not sent become NaN, and check() throws on all. Returns false if this
+  // GPU could not be told to tell the others.
+  bool abandon(cudaStream_t stream);
 
   // Lets the stream wait until all others have done the step before, write to them in the order
   // given, and raise the signals; and then wait for `arrivals`, as wait() does: one kernel of
@@ -112,13 +117,13 @@ class DeviceSignals final : private WatchedWork {
   void push(std::span<const Push> pushes, std::span<const Signal> arrivals, unsigned blocks,
             cudaStream_t stream);
 
-  // recorded() counts the steps that were recorded so far; replayed() must be told of replayed
-  // steps, because the watch over ranks must know what the GPU was given to do.
+  // recorded() counts the steps that were recorded so far; replayed() is to be told of replayed
+  // steps, because the watch over ranks cannot see else what the GPU was given to do.
   std::uint32_t recorded() const { return recorded_; }
-  void replayed(std::uint32_t steps) { enqueued_.fetch_add(steps, std::memory_order_relaxed); }
+  void replayed(std::uint32_t steps);
 
   // Throws LostRankError if a rank is lost or a wait has failed in the work that the GPU has done
-  // so far, Error after abandon() on this rank.
+  // so far, Error after abandon() on this rank or on another.
   void check() const;
   // Returns the seconds that streams have stood in waits for the step under way, summed over all
   // steps. Waits for the GPU.
@@ -128,6 +133,7 @@ class DeviceSignals final : private WatchedWork {
 
  private:
   Progress progress() override;
+  void end_waits(Mark mark);
   template <class Piece>
   void push_pieces(std::span<const Push> pushes, std::span<const Signal> arrivals, unsigned blocks,
                    cudaStream_t stream);
@@ -145,6 +151,7 @@ class DeviceSignals final : private WatchedWork {
   DeviceArray<SignalState> state_;
   DeviceArray<unsigned> ended_;
   std::atomic<std::uint32_t> enqueued_{0};  // steps, without recorded ones
+  std::atomic<std::uint32_t> replayed_{0};  // recorded steps whose replay was announced
   std::atomic<std::uint32_t> marked_{0};
   std::uint32_t recorded_ = 0;
   bool abandoned_ = false;

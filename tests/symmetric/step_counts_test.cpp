@@ -1,0 +1,26 @@
+#include "plait/symmetric/step_counts.h"
+
+#include <gtest/gtest.h>
+
+namespace plait::test {
+namespace {
+
+TEST(StepCounts, StepsAreUnderWayUntilTheyHaveEnded) {
+  EXPECT_FALSE(StepCounts{}.under_way());
+  EXPECT_TRUE((StepCounts{.direct_given = 1}.under_way()));
+  EXPECT_FALSE((StepCounts{.direct_given = 1, .direct_done = 1}.under_way()));
+  EXPECT_TRUE((StepCounts{.direct_given = 1, .direct_done = 0xffffffffu}.under_way()));
+  EXPECT_TRUE((StepCounts{.replays_given = 3, .replays_done = 2}.under_way()));
+}
+
+TEST(StepCounts, UnannouncedReplaysHideNoOtherSteps) {
+  EXPECT_FALSE((StepCounts{.replays_done = 5}.under_way()));
+  EXPECT_TRUE((StepCounts{.direct_given = 1, .replays_done = 5}.under_way()));
+  const std::uint32_t given = replays_after(0, 5, 2);
+  EXPECT_TRUE((StepCounts{.replays_given = given, .replays_done = 6}.under_way()));
+  EXPECT_FALSE((StepCounts{.replays_given = given, .replays_done = 7}.under_way()));
+  EXPECT_EQ(replays_after(given, 6, 1), given + 1);
+}
+
+}  // namespace
+}  // namespace plait::test
