@@ -34,6 +34,7 @@ class HostWorld : public GlooWorld {
   }
   void check_alive() override { whole_.check_alive(); }
   [[noreturn]] void explain(const std::string& error) override { whole_.explain(error); }
+  void declare_failed(const std::string& reason) override { whole_.declare_failed(reason); }
   void watch(WatchedWork& work) override { whole_.watch(work); }
   void unwatch(WatchedWork& work) override { whole_.unwatch(work); }
   bool is_watched() const override { return true; }

@@ -97,6 +97,8 @@ void Liveness::exchange(Duration elapsed) {
   }
   if (const auto told = parse_loss(values[0]))
     adopt(*told);
+  else if (const auto failed = declared())
+    adopt(announce_loss(*store_, *failed));
   else if (const auto found = judge())
     adopt(announce_loss(*store_, *found));
   else if (const auto own = judge_work(elapsed))
@@ -320,6 +322,21 @@ void Liveness::check() {
   if (!verdict_) return;
   claimed_ = true;
   throw LostRankError(verdict_->rank, verdict_->text, verdict_->patient);
+}
+
+void Liveness::declare_failed(const std::string& reason) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!declared_) declared_ = Loss{options_.rank, "failed " + reason, Phase::at_failure()};
+    claimed_ = true;
+    tells_ = true;
+  }
+  changed_.notify_all();
+}
+
+std::optional<Loss> Liveness::declared() {
+  const std::lock_guard lock(mutex_);
+  return declared_;
 }
 
 bool Liveness::has_verdict() {

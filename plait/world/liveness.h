@@ -83,6 +83,9 @@ class Liveness {
   // vanishes. Waits up to the timeout for the verdict, so that the message can name the rank, and
   // throws LostRankError; without a verdict, Error with this text.
   [[noreturn]] void explain(const std::string& error);
+  // Has the beat thread announce that this rank "failed REASON". The main thread knows, so it has
+  // the verdict.
+  void declare_failed(const std::string& reason);
   // Waits up to the timeout, and tells whether there is a verdict. Leaves it to the watch.
   bool await_verdict();
   // Tells whether there is a verdict, without waiting.
@@ -142,6 +145,7 @@ class Liveness {
   std::optional<Loss> judge_operations(int rank, std::uint64_t theirs, std::uint64_t ours);
   std::string kind_name(std::uint64_t operation) const;
   std::optional<Loss> judge_work(Duration elapsed);
+  std::optional<Loss> declared();
 
   // The watch thread.
   void run_watch();
@@ -168,6 +172,7 @@ class Liveness {
   std::vector<Peer> peers_;
   std::vector<Watched> watched_;
   std::optional<Verdict> verdict_;
+  std::optional<Loss> declared_;  // this rank's own failure
   Duration store_silence_{0};
   std::uint64_t beats_ = 0;
   bool left_ = false;

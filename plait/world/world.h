@@ -108,6 +108,10 @@ class World {
   // rank is lost. Waits for the verdict up to the timeout and throws its LostRankError. Without a
   // verdict, throws Error with this text.
   [[noreturn]] virtual void explain(const std::string& error);
+  // Tells all ranks that this one "failed REASON", where they wait for it in a way that only the
+  // end of their processes ends. Returns at once. As after any loss, calls throw LostRankError from
+  // then on, and each process has another timeout to end by itself.
+  virtual void declare_failed(const std::string&) {}
   // From watch() to unwatch(), the watch over ranks looks at the work, and ends its waits once a
   // rank is lost or this one has left. A world of one looks at none. The work outlives its being
   // watched.

@@ -57,6 +57,28 @@ TEST(FailingRank, IsSilentIfAllFailAlike) {
   EXPECT_THAT(outcome.errors, ElementsAre("plait: there is no such option"));
 }
 
+// Rank 1 cannot end the others' waits, and goes on.
+const RankProgram declares_failure("declares a failure", [](World& world) {
+  const Phase phase("aggregate");
+  world.barrier();
+  if (world.rank() == 1) {
+    world.declare_failed("in a test");
+    while (error_of([&] { world.check_alive(); }).empty()) std::this_thread::sleep_for(1ms);
+    expect(!error_of([&] { world.barrier(); }).empty(), "a rank that has failed goes on");
+    throw Error("the failure itself");
+  }
+  for (;;) std::this_thread::sleep_for(1s);  // as in a library's wait
+});
+
+TEST(FailingRank, EndsWaitsThatNothingElseEnds) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto outcome =
+      run_job({.program = "declares a failure", .ranks = 3, .timeout_ms = kTimeoutMs});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_LT(seconds_since(start), 4 * kMostSeconds);
+  EXPECT_THAT(outcome.all_errors(), HasSubstr("the failure itself"));
+}
+
 const RankProgram leaves_early("leaves early", [](World& world) {
   world.barrier();
   if (world.rank() == 1) return;
