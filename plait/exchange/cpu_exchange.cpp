@@ -6,6 +6,7 @@
 
 #include "plait/base/delay.h"
 #include "plait/base/error.h"
+#include "plait/base/fault.h"
 #include "plait/base/parallel.h"
 #include "plait/base/profile.h"
 #include "plait/base/saturating.h"
@@ -49,20 +50,31 @@ std::uint64_t bytes_of_row(std::uint64_t floats) {
 }
 
 struct CpuExchange::Meeting {
-  enum class Call { make_room, along, against };
+  enum class Call { make_room, begin, along, against };
   Call call;
   std::uint64_t width;
+  std::uint64_t number;  // of the rank's calls on this graph
 
-  std::uint64_t word() const { return width * 4 + static_cast<std::uint64_t>(call); }
+  // From the highest bit: the width, the last 16 bits of the number, the call.
+  std::uint64_t word() const {
+    return width << 18 | (number & 0xffff) << 2 | static_cast<std::uint64_t>(call);
+  }
   static std::string text(std::uint64_t word) {
-    constexpr const char* kCall[] = {"make room for", "bring, along edges,",
+    constexpr const char* kCall[] = {"make room for", "begin with", "bring, along edges,",
                                      "bring, against edges,"};
-    return fmt::format("{} rows of width {}", kCall[word % 4], word / 4);
+    return fmt::format("{} rows of width {}", kCall[word % 4], word >> 18);
+  }
+  // As text(), with the number of the call if two words differ in it alone.
+  static std::string text_beside(std::uint64_t word, std::uint64_t other) {
+    return text(word) == text(other)
+               ? fmt::format("{} in its call {}", text(word), word >> 2 & 0xffff)
+               : text(word);
   }
 };
 
-void CpuExchange::meet(const Meeting& mine) {
+void CpuExchange::meet(Meeting mine) {
   if (world_.size() == 1) return;
+  mine.number = calls_;
   if (!rows_.shared()) {
     if (mine.call == Meeting::Call::make_room)
       agree(world_, "an operation on a graph: " + Meeting::text(mine.word()));
@@ -75,7 +87,8 @@ void CpuExchange::meet(const Meeting& mine) {
     require<UsageError>(words[rank] == words[0],
                         "ranks call different operations on a graph: rank 0 is to {}, but rank {} "
                         "to {}; every rank must make the same calls in the same order",
-                        Meeting::text(words[0]), rank, Meeting::text(words[rank]));
+                        Meeting::text_beside(words[0], words[rank]), rank,
+                        Meeting::text_beside(words[rank], words[0]));
 }
 
 CpuExchange::CpuExchange(World& world, GraphShards shards, Strategy strategy,
@@ -106,6 +119,7 @@ void CpuExchange::make_rows(std::uint64_t width) {
 
 void CpuExchange::reserve(std::uint64_t row_bytes) {
   const std::uint64_t width = row_floats(row_bytes);
+  ++calls_;
   meet({Meeting::Call::make_room, width});
   rows_are_free_ = true;
   if (width > width_ || rows_.lost()) make_rows(std::max(width, width_));
@@ -123,17 +137,22 @@ RowSource CpuExchange::bring(Direction direction, const OwnRows& rows) {
   // A single rank with nothing to scale or to pad reads x where it stands.
   if (world_.size() == 1 && rows.pre == nullptr && stride == rows.width)
     return {rows.x, stride, static_cast<Slot>(of.own)};
-  if (!std::exchange(rows_are_free_, false)) barrier();  // peers have read the last step's rows
+  ++calls_;
+  if (!std::exchange(rows_are_free_, false))
+    meet({Meeting::Call::begin, rows.width});  // peers have read the last step's rows
+  fault_point();
   {
     const Timed timed("place own rows");
     AddTime time(cost_.summing);
     scale_rows(rows, of.own, rows_.own(), stride);
   }
   delay_point();
+  fault_point();
   const bool along = direction == Direction::along;
   // Own rows of all ranks are in place.
   meet({along ? Meeting::Call::along : Meeting::Call::against, rows.width});
   delay_point();
+  fault_point();
   StrategyRun& strategy = along ? *forward_ : *backward_;
   return strategy.gather(stride, rows_, cost_);
 }
@@ -143,6 +162,7 @@ void CpuExchange::gather(Direction direction, const void* rows, std::uint64_t ro
   EdgeRows found = edges(direction);
   found.x = bring(direction, {static_cast<const float*>(rows), nullptr, row_floats(row_bytes)});
   delay_point();
+  fault_point();
   const Timed timed("work on edges");
   AddTime time(cost_.summing);
   use.work(found);
@@ -165,12 +185,6 @@ std::unique_ptr<Exchange> make_exchange(World& world, const AnyCsr& graph, bool 
   return std::make_unique<CpuExchange>(world,
                                        cpu_shards(world, graph, symmetric, partition, options),
                                        route.strategy, options.max_width);
-}
-
-void CpuExchange::barrier() {
-  const Timed timed("wait for ranks");
-  AddTime time(cost_.waiting);
-  rows_.barrier();
 }
 
 }  // namespace plait

@@ -4,10 +4,11 @@
 // barrier before own rows are overwritten, because peers may still be reading them. reserve() ends
 // in such a barrier, so that a step that comes next begins with none.
 //
-// In reserve(), and at the barrier before rows are fetched, ranks compare the calls that they make,
-// by one word each in the memory that they share. Where rows travel as messages, they compare it in
-// reserve() alone. All ranks throw the same UsageError if the words differ. Ranks that wait on the
-// memory of different graphs are told apart by the watch (World::begin_operation).
+// At each of these barriers ranks compare the calls that they make, by one word each in the memory
+// that they share: a rank that has failed in the middle of a step is not taken for one that goes
+// on. Where rows travel as messages, they compare it in reserve() alone. All ranks throw the same
+// UsageError if the words differ. Ranks that wait on the memory of different graphs are told apart
+// by the watch (World::begin_operation).
 #pragma once
 
 #include <memory>
@@ -51,8 +52,7 @@ class CpuExchange : public Exchange {
   void make_rows(std::uint64_t width);
   // The word in which ranks compare calls.
   struct Meeting;
-  void meet(const Meeting& mine);
-  void barrier();
+  void meet(Meeting mine);
 
   World& world_;
   const GraphShards shards_;
@@ -60,6 +60,7 @@ class CpuExchange : public Exchange {
   std::uint64_t width_ = 0;  // floats of the widest row that there is room for
   SymmetricRows rows_;
   bool rows_are_free_ = false;  // no peer reads rows of the last step
+  std::uint64_t calls_ = 0;     // that ranks meet in
   std::unique_ptr<StrategyRun> forward_, backward_;
   ExchangeCost cost_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plait/base/failure.h"
 #include "plait/base/memory.h"
 #include "plait/world/gather.h"
 
@@ -57,6 +58,19 @@ std::string first_failure(World& world, const std::string& failure, FailureOf of
 void agree_on_failure(World& world, const std::string& failure) {
   const std::string first = first_failure(world, failure);
   require<DoesNotFitError>(first.empty(), "{}", first);
+}
+
+Error error_in_flight() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::exception& error) {
+    const Failure failure = failure_of(error);
+    return Error(failure.text, failure.code);
+  } catch (...) {
+    return Error("an error without a text");
+  }
 }
 
 void agree_on_error(World& world, const std::optional<Error>& error, FailureOf of) {

@@ -27,13 +27,18 @@ struct MemoryRequest {
 std::uint64_t agree_on_size(World& world, const MemoryRequest& mine, const std::string& where,
                             SizeRule rule = SizeRule::equal);
 
-// Returns the text of the Error that `work` throws, or an empty text.
+// Returns the exception that is being handled as an Error, with the text and the exit code that a
+// program ends with (base/failure.h): a rank that lacks memory, or whose library fails, must not
+// leave the others waiting either.
+Error error_in_flight();
+
+// Returns the text of what `work` throws, or an empty text.
 template <class Work>
 std::string failure_of(Work work) {
   try {
     work();
-  } catch (const Error& error) {
-    return error.what();
+  } catch (...) {
+    return error_in_flight().what();
   }
   return {};
 }
@@ -52,14 +57,14 @@ void agree_on_failure(World& world, const std::string& failure);
 // else the first. It is thrown as UsageError, as DoesNotFitError, or as Error with its exit code.
 void agree_on_error(World& world, const std::optional<Error>& error, FailureOf of);
 
-// Collective. Calls `work`; if it throws an Error on any rank, all ranks throw as agree_on_error().
+// Collective. Calls `work`; if it throws on any rank, all ranks throw as agree_on_error().
 template <class Work>
 void on_all_or_none(World& world, Work work, FailureOf of = FailureOf::rank) {
   std::optional<Error> caught;
   try {
     work();
-  } catch (const Error& error) {
-    caught.emplace(error);
+  } catch (...) {
+    caught.emplace(error_in_flight());
   }
   agree_on_error(world, caught, of);
 }

@@ -49,7 +49,7 @@ const RankProgram kHalfWay("gpu operation fails half-way", [](World& world) {
   } else {
     expect(std::isnan(sum_over_ranks(link, 1)[0]), "a number came of a failed operation");
     const std::string told = failure_of([&] { link.signals().check(); });
-    expect(told.find("another rank has given up a step") != std::string::npos, told);
+    expect(told.find("rank 1 has failed in an operation between GPUs") != std::string::npos, told);
     expect(!failure_of([&] { sum_over_ranks(link, 1); }).empty(), "the next operation began");
   }
   world.barrier();

@@ -1,6 +1,3 @@
-#include <array>
-#include <set>
-
 #include "plait/aggregate/cuda/aggregator.h"
 #include "plait/exchange/cuda/exchange.cuh"
 #include "plait/exchange/cuda/step_memory.cuh"
@@ -14,29 +11,22 @@ namespace {
 // The scratch memory with which operations over edges of one direction work.
 class EdgeWork {
  public:
-  // Comes before anything of a step is enqueued. Throws UsageError, on all ranks, if the step is
-  // being captured and no operation of this kind has run on rows of this width.
+  // Takes the memory of operations of this kind. Throws DoesNotFitError, and UsageError for shapes
+  // that there is no kernel for.
   template <class Operation>
   void prepare(const Operation& operation, std::span<const RowGroups> passes,
                const GpuExchange& exchange) {
-    // Decided by kinds and widths, which all ranks know; their scratch memory differs.
-    const Kind kind = kind_of(operation);
-    require_known(has_run_.contains(kind), operation.row_width(), exchange.stream());
     scratch_.reserve(scratch_floats(operation, passes), exchange.link().was_recorded());
-    has_run_.insert(kind);
   }
   template <class Operation>
   void run(const Operation& operation, const EdgePass& pass, cudaStream_t stream) {
     apply(operation, pass, scratch_.data(), stream);
   }
 
- private:
   // Operations of one kind take equally much scratch memory: the index in EdgeOperation, then heads
   // and features, or the width.
-  using Kind = std::array<std::uint64_t, 3>;
-
   template <class Operation>
-  static Kind kind_of(const Operation& operation) {
+  static PassesUse::Kind kind_of(const Operation& operation) {
     const std::uint64_t index = EdgeOperation(operation).index();
     if constexpr (requires { operation.shape; })
       return {index, operation.shape.heads, operation.shape.features};
@@ -44,8 +34,8 @@ class EdgeWork {
       return {index, operation.width, 0};
   }
 
+ private:
   StepMemory scratch_;
-  std::set<Kind> has_run_;
 };
 
 class Engine : public GpuAggregator {
@@ -74,7 +64,8 @@ class Engine : public GpuAggregator {
           kDirection == Direction::against && !exchange_.symmetric() ? against_ : along_;
       exchange_.gather_in_passes(
           kDirection, rows, operation.row_width(),
-          {.widths = pass_widths(operation),
+          {.kind = EdgeWork::kind_of(operation),
+           .widths = pass_widths(operation),
            .prepare = [&](auto passes) { work.prepare(operation, passes, exchange_); },
            .work =
                [&](const EdgeRows& edges, const EdgePass& pass) {

@@ -113,6 +113,11 @@ bool is_recorded(cudaStream_t stream) {
   return status != cudaStreamCaptureStatusNone;
 }
 
+void spoil_recording(cudaStream_t stream) {
+  cudaStreamSynchronize(stream);  // is refused, and spoils it
+  cudaGetLastError();
+}
+
 // The default stream does not follow others and others do not follow it, and cudaMemcpy may return
 // when the host's memory has been read: so the GPU is waited for before and after.
 void copy_to_gpu(void* to, const void* from, std::size_t bytes) {

@@ -43,6 +43,8 @@ void trim_gpu_pool();
 // Tells whether work given to the stream is recorded for replay (CUDA graphs), and does not run
 // now.
 bool is_recorded(cudaStream_t stream);
+// Makes the recording that the stream's work goes to invalid: to end it is an error then.
+void spoil_recording(cudaStream_t stream);
 
 // Copy between the host and the GPU. Both wait for all work of the GPU, whatever its stream, and
 // the copy has ended for every stream when they return.

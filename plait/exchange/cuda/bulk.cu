@@ -15,13 +15,20 @@ class DeviceBulk : public DeviceStrategy {
   DeviceBulk(const DeviceGraph& graph, DeviceLink& link, Nccl* nccl, bool sum_by_cusparse)
       : graph_(graph), link_(link), nccl_(nccl), by_cusparse_(sum_by_cusparse) {}
 
-  void run(const DeviceProduct& p) override {
-    const bool together = link_.ranks() > 1 && link_.wire() == DType::f32;
-    if (!passes_ && !by_cusparse_) {
+  void prepare(const DeviceProduct& p) override {
+    prepare_exchange(p);
+    if (by_cusparse_) return prepare_cusparse(p);
+    if (!passes_) {
       std::vector<std::uint64_t> cuts;
-      if (link_.ranks() > 1 && !together) cuts = {graph_.shard.slot_count() - graph_.shard.own};
+      if (link_.ranks() > 1 && link_.wire() != DType::f32)
+        cuts = {graph_.shard.slot_count() - graph_.shard.own};
       passes_ = std::make_unique<Passes>(graph_, link_, groups_.of(cuts, p.stream));
     }
+    passes_->prepare(p.width);
+  }
+
+  void run(const DeviceProduct& p) override {
+    const bool together = link_.ranks() > 1 && link_.wire() == DType::f32;
     const float* own = place_own_rows(p, graph_, link_, false);
     if (link_.ranks() > 1) {
       link_.follow(p.stream);
@@ -35,6 +42,10 @@ class DeviceBulk : public DeviceStrategy {
     link_.signals().end_step({p.result(graph_.shard.own)}, p.stream);
   }
 
+  void prepare_gather(const DeviceProduct& p, const std::optional<PassWidths>& widths) override {
+    prepare_exchange(p);
+    if (widths) groups_.of({}, p.stream);
+  }
   void gather(const DeviceProduct& p, const GatherEnqueue& use) override {
     const bool alone = link_.ranks() == 1;
     const float* const own = place_own_rows(p, graph_, link_, !alone);
@@ -46,11 +57,10 @@ class DeviceBulk : public DeviceStrategy {
     link_.signals().end_step(use.results, p.stream);
   }
   std::span<const RowGroups> pass_groups(const DeviceProduct& p, const PassWidths&) override {
-    require_known(groups_.knows({}), p.width, p.stream);
     return groups_.of({}, p.stream);
   }
 
-  bool recordable(std::uint64_t) const override { return nccl_ == nullptr; }
+  bool can_be_recorded() const override { return nccl_ == nullptr; }
   std::uint64_t bytes_fetched(std::uint64_t width) const override {
     return (graph_.shard.slot_count() - graph_.shard.own) * row_bytes(width, link_.wire());
   }
@@ -60,10 +70,6 @@ class DeviceBulk : public DeviceStrategy {
     const auto span = link_.span("pass", pass, "sum", p.stream);
     if (!by_cusparse_) return passes_->run(pass, p, rows);
     const DeviceShard& shard = graph_.shard;
-    require<UsageError>(pass == 0 && p.post == nullptr && shard.edges() >> 31 == 0 &&
-                            (!p.weighted || shard.weights.size() > 0),
-                        "cuSPARSE is compared on one pass of at most 2^31 edges, without scaling");
-    if (ones_.size() == 0) make_cusparse_arrays(p.stream);
     if (!cusparse_ || p.y != y_ || rows.data != x_ || p.width != width_) {
       y_ = p.y, x_ = rows.data, width_ = p.width;
       cusparse_.reset();
@@ -83,28 +89,36 @@ class DeviceBulk : public DeviceStrategy {
     cusparse_->run();
   }
 
-  void make_cusparse_arrays(cudaStream_t stream) {
+  void prepare_cusparse(const DeviceProduct& p) {
+    const DeviceShard& shard = graph_.shard;
+    require<UsageError>((link_.ranks() == 1 || link_.wire() == DType::f32) && p.post == nullptr &&
+                            shard.edges() >> 31 == 0 && (!p.weighted || shard.weights.size() > 0),
+                        "cuSPARSE is compared on one pass of at most 2^31 edges, without scaling");
+    if (ones_.size() > 0) return;
     const std::vector<EdgeOffset> offsets = graph_.shard.offsets.to_host();
     const std::vector<std::int32_t> narrow(offsets.begin(), offsets.end());
     offsets_ = DeviceArray<std::int32_t>(std::span<const std::int32_t>(narrow));
     const std::vector<float> ones(graph_.shard.edges(), 1.0f);
     ones_ = DeviceArray<float>(std::span<const float>(ones));
-    check_cuda(cudaStreamSynchronize(stream), "cuSPARSE's arrays");
+    check_cuda(cudaStreamSynchronize(p.stream), "cuSPARSE's arrays");
+  }
+
+  // Tells whether rows for a peer are packed before they leave.
+  bool packs(const SendBlock& block) const { return !block.whole || link_.wire() != DType::f32; }
+  void prepare_exchange(const DeviceProduct& p) {
+    if (link_.ranks() == 1) return;
+    std::uint64_t bytes = 0;
+    for (const SendBlock& block : graph_.send)
+      if (packs(block)) bytes += block.rows * p.row_bytes(link_.wire());
+    // NCCL reads whole words, also where the last is cut short.
+    packed_.reserve((bytes + 15) / 16 * 16 / sizeof(float), link_.was_recorded());
   }
 
   void exchange(const DeviceProduct& p, const float* own) {
     const auto span = link_.span("exchange", 0, "link", link_.stream());
     const std::uint64_t row_bytes = p.row_bytes(link_.wire());
-    const auto packs = [&](const SendBlock& block) {
-      return !block.whole || link_.wire() != DType::f32;
-    };
-    std::uint64_t bytes = 0;
-    for (const SendBlock& block : graph_.send)
-      if (packs(block)) bytes += block.rows * row_bytes;
-    bytes = (bytes + 15) / 16 * 16;  // NCCL reads whole words, also where the last is cut short
-    packed_.reserve(bytes);
     std::vector<NcclPart> send(static_cast<std::size_t>(link_.ranks())), receive(send.size());
-    std::byte* next = packed_.data();
+    auto* next = reinterpret_cast<std::byte*>(packed_.data());
     for (const SendBlock& block : graph_.send) {
       NcclPart& part = send[static_cast<std::size_t>(block.peer)];
       part = {const_cast<float*>(own), block.rows * row_bytes};
@@ -134,7 +148,7 @@ class DeviceBulk : public DeviceStrategy {
   Nccl* nccl_;
   PassGroups groups_{graph_};
   std::unique_ptr<Passes> passes_;
-  DeviceArray<std::byte> packed_;
+  StepMemory packed_;  // rows for peers
   // For cuSPARSE.
   const bool by_cusparse_;
   DeviceArray<std::int32_t> offsets_;

@@ -104,12 +104,14 @@ bool GpuExchange::stores_halo() const { return route_.placement().store != HaloS
 void GpuExchange::reserve(std::uint64_t row_bytes) {
   std::uint64_t width = row_floats(row_bytes);
   if (width <= width_ && width_ > 0 && !lost()) return;
-  require_known(false, width, stream_);
-  require<UsageError>(!link_.was_recorded(),
-                      "steps were captured that use memory of this graph which this operation on "
-                      "rows of width {} would move; run it once before capturing, or make the "
-                      "graph anew",
-                      width);
+  link_.prepare([&] {  // a capture may have ended on some ranks alone
+    require_unrecorded(width, stream_);
+    require<UsageError>(!link_.was_recorded(),
+                        "steps were captured that use memory of this graph which this operation "
+                        "on rows of width {} would move; run it once before capturing, or make "
+                        "the graph anew",
+                        width);
+  });
   width = std::max({width, width_, std::uint64_t{1}});
   std::uint64_t slots = 0;
   for (const Side* side : {forward_.get(), backward_.get()})
@@ -137,51 +139,68 @@ std::span<const std::uint64_t> GpuExchange::vertices(Direction direction) const 
   return {of.data(), of.size()};
 }
 
+void GpuExchange::make_ready(const Ready& work, const std::function<void()>& prepare) {
+  require<UsageError>(work.side->strategy->can_be_recorded() || !is_recorded(stream_),
+                      "steps of strategy {} need the host and cannot be captured; use strategy "
+                      "pipelined",
+                      to_string(route_.strategy));
+  if (ready_.contains(work)) return;
+  try {
+    link_.prepare([&] {
+      require_unrecorded(work.width, stream_);
+      prepare();
+    });
+  } catch (...) {
+    ready_.clear();  // memory that works share may have been given up for more
+    throw;
+  }
+  ready_.insert(work);
+}
+
 void GpuExchange::gather(Direction direction, const void* rows, std::uint64_t row_bytes,
                          const GatherUse& use) {
-  gather(
-      direction, rows_of(static_cast<const float*>(rows), row_floats(row_bytes)),
-      [](DeviceStrategy&, const DeviceProduct&) {},
-      [&](const EdgeRows& edges, std::size_t) { use.work(edges); },
-      {.enqueue = {}, .results = use.results});
+  const DeviceProduct product = rows_of(static_cast<const float*>(rows), row_floats(row_bytes));
+  require_gather(product, use.results.size());
+  const Side& of = side(direction);
+  make_ready({&of, For::gather, product.width}, [&] { of.strategy->prepare_gather(product, {}); });
+  gather(of, direction, product, [&](const EdgeRows& edges, std::size_t) { use.work(edges); },
+         {.enqueue = {}, .results = use.results});
 }
 
 void GpuExchange::gather_in_passes(Direction direction, const float* rows, std::uint64_t width,
                                    const PassesUse& use) {
-  std::span<const RowGroups> passes;
-  gather(
-      direction, rows_of(rows, width),
-      [&](DeviceStrategy& strategy, const DeviceProduct& product) {
-        passes = strategy.pass_groups(product, use.widths);
-        use.prepare(passes);
-      },
-      [&](const EdgeRows& edges, std::size_t pass) {
-        use.work(edges, {passes, pass});
-      },
-      {.enqueue = {}, .results = use.results, .widths = use.widths});
+  const DeviceProduct product = rows_of(rows, width);
+  require_gather(product, use.results.size());
+  const Side& of = side(direction);
+  make_ready({&of, For::passes, width, use.kind}, [&] {
+    of.strategy->prepare_gather(product, use.widths);
+    use.prepare(of.strategy->pass_groups(product, use.widths));
+  });
+  const std::span<const RowGroups> passes = of.strategy->pass_groups(product, use.widths);
+  gather(of, direction, product,
+         [&](const EdgeRows& edges, std::size_t pass) {
+           use.work(edges, {passes, pass});
+         },
+         {.enqueue = {}, .results = use.results, .widths = use.widths});
 }
 
-void GpuExchange::gather(Direction direction, const DeviceProduct& rows, const Prepare& prepare,
-                         const Work& work, GatherEnqueue use) {
+void GpuExchange::require_gather(const DeviceProduct& rows, std::size_t results) const {
   require_room(rows.width, width_, lost());
   require_rows(route_);
-  require<UsageError>(use.results.size() <= DeviceSignals::kMostResults,
+  require<UsageError>(results <= DeviceSignals::kMostResults,
                       "work on rows writes {} arrays, but only {} can be marked if a rank fails",
-                      use.results.size(), DeviceSignals::kMostResults);
-  const Side& of = side(direction);
+                      results, DeviceSignals::kMostResults);
+}
+
+void GpuExchange::gather(const Side& of, Direction direction, const DeviceProduct& rows,
+                         const Work& work, GatherEnqueue use) {
   EdgeRows found = edges(direction);
   use.enqueue = [&](const float* slots, std::size_t pass) {
     found.x = {slots, rows.stride(), static_cast<Slot>(of.graph.shard.own)};
-    try {
-      work(found, pass);
-    } catch (const UsageError& error) {  // too late: other ranks' rows are on their way
-      throw Error(error.what(), error.exit_code());
-    }
+    fault_point();
+    work(found, pass);
   };
-  link_.operation(stream_, [&] {
-    prepare(*of.strategy, rows);
-    of.strategy->gather(rows, use);
-  });
+  link_.operation(stream_, [&] { of.strategy->gather(rows, use); });
   count(of, rows.width);
 }
 
@@ -190,6 +209,7 @@ void GpuExchange::sum(Direction direction, const DeviceProduct& product) {
   if (product.width == 0) return;
   const Phase phase("aggregate");
   const Side& of = side(direction);
+  make_ready({&of, For::sum, product.width}, [&] { of.strategy->prepare(product); });
   link_.operation(stream_, [&] { of.strategy->run(product); });
   count(of, product.width);
 }
@@ -204,7 +224,9 @@ void GpuExchange::all_reduce_sum(float* values, std::uint64_t count) {
 }
 
 void GpuExchange::join_nccl() {
-  if (!nccl_) nccl_ = in_phase("joining by NCCL", [&] { return Nccl::join(world_); });
+  if (nccl_) return;
+  nccl_ = in_phase("joining by NCCL", [&] { return Nccl::join(world_); });
+  link_.set_waits_elsewhere();
 }
 
 void GpuExchange::exchange_rows(const RowParts<const float>& send, const RowParts<float>& received,
@@ -236,6 +258,9 @@ void GpuExchange::exchange_rows(const RowParts<const float>& send, const RowPart
 
 void GpuExchange::run_part(StepPart part, const DeviceProduct& product) {
   require_room(product.width, width_, lost());
+  make_ready(
+      {forward_.get(), part == StepPart::link ? For::link_part : For::sum_part, product.width},
+      [&] { forward_->strategy->prepare_part(part, product); });
   link_.operation(stream_, [&] { forward_->strategy->run_part(part, product); });
 }
 

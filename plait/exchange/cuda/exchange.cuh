@@ -2,9 +2,11 @@
 // strategy that moves rows, with the sums that strategies make while rows arrive.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -18,8 +20,11 @@ namespace plait {
 
 // An operation over edges that can be done in passes, while rows arrive.
 struct PassesUse {
+  // Operations of one kind, on rows of one width, need the same preparation, on all ranks.
+  using Kind = std::array<std::uint64_t, 3>;
+  Kind kind;
   PassWidths widths;  // of its rows and results
-  // Takes the memory that the operation needs, before anything of the step is enqueued. Gets the
+  // Takes the memory that operations of the kind need; what it throws, all ranks throw. Gets the
   // groups of all passes, which live as long as the exchange.
   std::function<void(std::span<const RowGroups> passes)> prepare;
   // Enqueues one pass on the exchange's stream. Its rows stay until that work is done.
@@ -45,7 +50,7 @@ class GpuExchange : public Exchange {
               const GatherUse& use) override;
   // Collective. As gather(), for `rows` of `width` floats and an operation that is done in passes
   // if the strategy makes them. Throws UsageError on all ranks if the stream is being captured and
-  // no operation with such rows and widths has run.
+  // no operation of this kind has run on such rows.
   void gather_in_passes(Direction direction, const float* rows, std::uint64_t width,
                         const PassesUse& use);
   EdgeRows edges(Direction direction) const override;
@@ -55,7 +60,8 @@ class GpuExchange : public Exchange {
   ExchangeCost cost() const override;
 
   // Collective. Enqueues y = diag(post) A diag(pre) x, summed as rows arrive. Throws UsageError for
-  // a width without room, and LostRankError.
+  // a width without room or too wide for a sum, DoesNotFitError, both on all ranks, and
+  // LostRankError.
   void sum(Direction direction, const DeviceProduct& product);
   // Collective. Enqueues the sum of an array in the GPU's memory over ranks, the same bits on all.
   void all_reduce_sum(float* values, std::uint64_t count);
@@ -109,11 +115,24 @@ class GpuExchange : public Exchange {
   const Side& side(Direction direction) const {
     return direction == Direction::against && backward_ ? *backward_ : *forward_;
   }
-  using Prepare = std::function<void(DeviceStrategy& strategy, const DeviceProduct& rows)>;
+  // What a strategy was made ready for. `kind`: of PassesUse, or zeros.
+  enum class For { sum, gather, passes, link_part, sum_part };
+  struct Ready {
+    const Side* side;
+    For work;
+    std::uint64_t width;
+    PassesUse::Kind kind = {};
+    auto operator<=>(const Ready&) const = default;
+  };
+  // Collective. Calls `prepare` within DeviceLink::prepare() unless that was done before. Throws
+  // UsageError if it was not and the stream is being recorded.
+  void make_ready(const Ready& work, const std::function<void()>& prepare);
   using Work = std::function<void(const EdgeRows& edges, std::size_t pass)>;
-  // gather() of both kinds; of `use`, all but the work is used.
-  void gather(Direction direction, const DeviceProduct& rows, const Prepare& prepare,
-              const Work& work, GatherEnqueue use);
+  // The operation of both kinds of gather(); of `use`, all but the work is used.
+  void gather(const Side& of, Direction direction, const DeviceProduct& rows, const Work& work,
+              GatherEnqueue use);
+  // Throws as gather().
+  void require_gather(const DeviceProduct& rows, std::size_t results) const;
   // Returns rows that are only moved.
   DeviceProduct rows_of(const float* rows, std::uint64_t width) const {
     return {nullptr, nullptr, false, rows, nullptr, width, stream_};
@@ -131,6 +150,7 @@ class GpuExchange : public Exchange {
   std::optional<PagedRows> paged_;
   std::unique_ptr<Side> forward_, backward_;  // backward_: null if the graph is symmetric
   std::uint64_t width_ = 0;                   // floats that there is room for
+  std::set<Ready> ready_;                     // the same on all ranks
   EdgeOffset edges_ = 0;
   std::vector<float> degree_, counts_;
   ExchangeCost cost_;

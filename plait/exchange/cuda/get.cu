@@ -8,8 +8,6 @@
 //
 // Own rows are not overwritten while a peer may still read them: each rank raises a signal when its
 // kernel has ended, for which the others wait before they place the next step's rows.
-#include <set>
-
 #include "plait/base/error.h"
 #include "plait/exchange/cuda/strategy.cuh"
 #include "plait/kernels/cuda/get.cuh"
@@ -35,26 +33,7 @@ class DeviceGet : public DeviceStrategy {
       }
   }
 
-  void run(const DeviceProduct& p) override {
-    DeviceSignals& signals = link_.signals();
-    signals.wait(done_, p.stream, 1);
-    const float* own = place_own_rows(p, graph_, link_, link_.ranks() > 1);
-    if (link_.ranks() > 1) signals.raise_everywhere(kPlaced, p.stream);
-    signals.wait(placed_, p.stream);
-    {
-      const auto span = link_.span("get and sum", 0, "sum", p.stream);
-      sum(p, own);
-    }
-    if (link_.ranks() > 1) signals.end_step({p.result(graph_.shard.own)}, p.stream);
-  }
-
-  bool recordable(std::uint64_t) const override { return true; }
-  std::uint64_t bytes_fetched(std::uint64_t width) const override {
-    return (graph_.shard.edges() - graph_.shard.local_edges) * row_bytes(width);
-  }
-
- private:
-  void sum(const DeviceProduct& p, const float* own) {
+  void prepare(const DeviceProduct& p) override {
     const DeviceShard& shard = graph_.shard;
     if (!groups_) {
       const DeviceArray<EdgeOffset> split = edges_from_slot(shard, shard.own, p.stream);
@@ -64,33 +43,62 @@ class DeviceGet : public DeviceStrategy {
               .ps = tuning_.ps, .remote_ps = tuning_.remote(), .clusters = graph_.clusters.data()},
           p.stream);
     }
-    const std::uint64_t partial = get_scratch(*groups_, p.width);
-    const bool repeatable =
-        tuning_.sums == GroupSums::ordered && partial * sizeof(float) <= machine().get_partial_sums;
-    require_known(has_run_.contains(p.width), p.width, p.stream);
-    if (repeatable) partial_sums_.reserve(partial, link_.was_recorded());
-    has_run_.insert(p.width);
+    if (repeatable(p)) partial_sums_.reserve(get_scratch(*groups_, p.width), link_.was_recorded());
+    const std::vector<PeerBlock> blocks = peer_blocks();
+    require_get(args_of(p, reinterpret_cast<const float*>(link_.slots(link_.rank())), blocks));
+  }
+  void run(const DeviceProduct& p) override {
+    DeviceSignals& signals = link_.signals();
+    signals.wait(done_, p.stream, 1);
+    const float* own = place_own_rows(p, graph_, link_, link_.ranks() > 1);
+    if (link_.ranks() > 1) signals.raise_everywhere(kPlaced, p.stream);
+    signals.wait(placed_, p.stream);
+    {
+      const auto span = link_.span("get and sum", 0, "sum", p.stream);
+      const std::vector<PeerBlock> blocks = peer_blocks();
+      spmm_get(args_of(p, own, blocks), p.stream);
+    }
+    if (link_.ranks() > 1) signals.end_step({p.result(graph_.shard.own)}, p.stream);
+  }
+
+  std::uint64_t bytes_fetched(std::uint64_t width) const override {
+    return (graph_.shard.edges() - graph_.shard.local_edges) * row_bytes(width);
+  }
+
+ private:
+  // Tells whether partial sums are added in order (GroupSums), for which there is not always
+  // memory.
+  bool repeatable(const DeviceProduct& p) const {
+    return tuning_.sums == GroupSums::ordered &&
+           get_scratch(*groups_, p.width) * sizeof(float) <= machine().get_partial_sums;
+  }
+  std::vector<PeerBlock> peer_blocks() const {
     std::vector<PeerBlock> blocks;
-    for (const HaloBlock& block : shard.halo) {
+    for (const HaloBlock& block : graph_.shard.halo) {
       const int part = module_ != nullptr ? link_.rank() : block.owner;
       blocks.push_back({static_cast<Slot>(block.begin),
                         reinterpret_cast<const float*>(link_.slots(part)),
                         static_cast<std::uint8_t>(block.owner)});
     }
-    spmm_get({.groups = groups_.get(),
-              .slots = shard.slots.data(),
-              .weights = p.weighted && shard.weights.size() > 0 ? shard.weights.data() : nullptr,
-              .x = own,
-              .blocks = blocks,
-              .stride = p.stride(),
-              .width = p.width,
-              .y = p.y,
-              .y_stride = p.width,
-              .row_scale = p.post,
-              .partial_sums = repeatable ? partial_sums_.data() : nullptr,
-              .tuning = tuning_,
-              .module = module_},
-             p.stream);
+    return blocks;
+  }
+  // `blocks`: of peer_blocks(), as long as the arguments are used.
+  DeviceGetArgs args_of(const DeviceProduct& p, const float* own,
+                        std::span<const PeerBlock> blocks) {
+    const DeviceShard& shard = graph_.shard;
+    return {.groups = groups_.get(),
+            .slots = shard.slots.data(),
+            .weights = p.weighted && shard.weights.size() > 0 ? shard.weights.data() : nullptr,
+            .x = own,
+            .blocks = blocks,
+            .stride = p.stride(),
+            .width = p.width,
+            .y = p.y,
+            .y_stride = p.width,
+            .row_scale = p.post,
+            .partial_sums = repeatable(p) ? partial_sums_.data() : nullptr,
+            .tuning = tuning_,
+            .module = module_};
   }
 
   const DeviceGraph& graph_;
@@ -100,7 +108,6 @@ class DeviceGet : public DeviceStrategy {
   std::vector<Signal> placed_, done_;
   std::unique_ptr<GetGroups> groups_;
   StepMemory partial_sums_;
-  std::set<std::uint64_t> has_run_;  // widths
 };
 
 }  // namespace

@@ -143,6 +143,12 @@ void DeviceLink::begin(bool recorded) {
   signals_.check();
 }
 
+void DeviceLink::abandon() {
+  if (ranks_ == 1) return;
+  if (!signals_.abandon(stream_) || waits_elsewhere_)
+    world_.declare_failed("in an operation between GPUs");
+}
+
 void DeviceLink::replayed(std::uint32_t steps) {
   if (ranks_ == 1) return;
   begin(false);

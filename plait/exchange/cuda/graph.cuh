@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "plait/base/dtype.h"
-#include "plait/base/error.h"
+#include "plait/base/fault.h"
 #include "plait/exchange/cuda/trace.cuh"
 #include "plait/kernels/row_cut.h"
 #include "plait/placement/cuda/block_sums.cuh"
 #include "plait/plan/halo_schedule.h"
+#include "plait/symmetric/agreement.h"
 #include "plait/symmetric/cuda/signals.cuh"
 #include "plait/world/world.h"
 
@@ -80,23 +81,38 @@ class DeviceLink {
   DeviceLink(const DeviceLink&) = delete;
   DeviceLink& operator=(const DeviceLink&) = delete;
 
+  // Collective. Lets `work` make something ready for operations: memory, or lists that are kept.
+  // It enqueues nothing that other ranks see. If it throws on any rank, all ranks throw, as
+  // on_all_or_none() does, and operations that were ready before may go on.
+  template <class Work>
+  void prepare(const Work& work) {
+    if (ranks_ == 1) return work();
+    world_.begin_operation(place_);
+    on_all_or_none(world_, [&] {
+      signals_.check();
+      work();
+    });
+  }
+
   // Runs an operation in which all ranks take part: `work` enqueues it, on this stream above all.
-  // Throws LostRankError if a rank is lost or an earlier operation has failed. If `work` throws
-  // anything but a UsageError, no rank gets a result any more, because part of it may be enqueued.
+  // Throws LostRankError if a rank is lost or an earlier operation has failed. If `work` throws, no
+  // rank gets a result any more, because other ranks may see a part of it; if it was to be
+  // recorded, the recording becomes invalid. Ranks that may wait in another library are told
+  // through the world, which ends it. What can be refused is refused in prepare().
   template <class Work>
   void operation(cudaStream_t stream, const Work& work) {
     const bool recorded = is_recorded(stream);
     begin(recorded);
     try {
       work();
-    } catch (const UsageError&) {  // on all ranks, before anything was enqueued
-      throw;
     } catch (...) {
-      if (!recorded) signals_.abandon(stream_);
+      recorded ? spoil_recording(stream) : abandon();
       throw;
     }
     was_recorded_ = was_recorded_ || recorded;
   }
+  // From here on, operations may wait for other ranks in another library.
+  void set_waits_elsewhere() { waits_elsewhere_ = true; }
   // Tells whether an operation was recorded in a CUDA graph: replays use the slots where they are.
   bool was_recorded() const { return was_recorded_; }
   // Announces that recorded steps are about to be replayed. Throws as operation() does.
@@ -135,6 +151,7 @@ class DeviceLink {
   // Notes the time from here to the end of the scope in the trace, if one is taken.
   DeviceTrace::Span span(const char* name, std::size_t number, const char* lane,
                          cudaStream_t stream) {
+    fault_point();
     return {trace_, name, number, lane, stream};
   }
   void set_trace(DeviceTrace* trace) { trace_ = trace; }  // null: none
@@ -150,6 +167,7 @@ class DeviceLink {
 
  private:
   void begin(bool recorded);
+  void abandon();
   static constexpr std::size_t kReduceBytes = 1 << 20;  // of each rank, summed at once
 
   void follow(cudaStream_t later, cudaStream_t earlier);
@@ -164,7 +182,7 @@ class DeviceLink {
   std::unique_ptr<DeviceHeap> heap_;
   cudaStream_t stream_ = nullptr, signal_stream_ = nullptr;
   bool signals_follow_ = false;  // since the last let_follow()
-  bool was_recorded_ = false;
+  bool was_recorded_ = false, waits_elsewhere_ = false;
   const int exceptions_ = std::uncaught_exceptions();
   DeviceEvent event_;
   DeviceTrace* trace_ = nullptr;

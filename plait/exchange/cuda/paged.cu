@@ -73,8 +73,11 @@ class Paged : public DeviceStrategy {
     halo_ = {{}, std::move(owner), std::move(row)};
   }
 
-  void run(const DeviceProduct& p) override {
+  void prepare(const DeviceProduct& p) override {
     if (!passes_) passes_ = std::make_unique<Passes>(graph_, link_, groups_.of({}, p.stream));
+    passes_->prepare(p.width);
+  }
+  void run(const DeviceProduct& p) override {
     const std::uint64_t own = graph_.shard.own;
     SymmetricRows& shared = rows_.shared();
     copy_rows({.from = p.x,
@@ -97,7 +100,7 @@ class Paged : public DeviceStrategy {
     passes_->run(0, p, p.rows(rows_.slots()));
   }
 
-  bool recordable(std::uint64_t) const override { return false; }
+  bool can_be_recorded() const override { return false; }
   // Returns a lower bound: the bytes of the rows that are read, not of their pages.
   std::uint64_t bytes_fetched(std::uint64_t width) const override {
     return halo_.rows() * row_bytes(width);

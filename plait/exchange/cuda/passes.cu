@@ -6,16 +6,24 @@
 
 namespace plait {
 
-void DeviceStrategy::gather(const DeviceProduct&, const GatherEnqueue&) {
-  throw Error("this strategy brings no rows, as its traits say");
+void DeviceStrategy::prepare_gather(const DeviceProduct&, const std::optional<PassWidths>&) {
+  throw UsageError("this strategy brings no rows, as its traits say");
 }
+
+void DeviceStrategy::gather(const DeviceProduct&, const GatherEnqueue&) {}
 
 std::span<const RowGroups> DeviceStrategy::pass_groups(const DeviceProduct&, const PassWidths&) {
-  throw Error("this strategy brings no rows, as its traits say");
+  return {};
 }
 
-void require_known(bool known, std::uint64_t width, cudaStream_t stream) {
-  require<UsageError>(known || !is_recorded(stream),
+void require_summable(std::uint64_t width) {
+  require<UsageError>(width <= kMostSpmmWidth,
+                      "rows of {} floats are too wide for a sum: {} at most", width,
+                      kMostSpmmWidth);
+}
+
+void require_unrecorded(std::uint64_t width, cudaStream_t stream) {
+  require<UsageError>(!is_recorded(stream),
                       "this operation on rows of width {} is captured before it has run; do a few "
                       "steps before capturing",
                       width);
@@ -65,7 +73,8 @@ std::span<const RowGroups> PassGroups::of(const std::vector<std::uint64_t>& cuts
   return found->second;
 }
 
-void Passes::reserve(std::uint64_t width) {
+void Passes::prepare(std::uint64_t width) {
+  require_summable(width);
   std::uint64_t most = 0;
   for (const RowGroups& groups : groups_) most = std::max(most, spmm_scratch(groups, width));
   partial_sums_.reserve(most, link_.was_recorded());
@@ -73,7 +82,6 @@ void Passes::reserve(std::uint64_t width) {
 
 void Passes::run(std::size_t pass, const DeviceProduct& p, DeviceRows<const void> rows) {
   const RowGroups& groups = groups_[pass];
-  reserve(p.width);
   const DeviceShard& shard = graph_.shard;
   spmm({.groups = &groups,
         .columns = shard.slots.data(),

@@ -28,12 +28,14 @@ class PassGroups {
   // pass takes all edges. Groups that are new are made, which waits for the stream. Throws
   // DoesNotFitError.
   std::span<const RowGroups> of(const std::vector<std::uint64_t>& cuts, cudaStream_t stream);
-  bool knows(const std::vector<std::uint64_t>& cuts) const { return groups_.contains(cuts); }
 
  private:
   const DeviceGraph& graph_;
   std::map<std::vector<std::uint64_t>, std::vector<RowGroups>> groups_;  // by cuts
 };
+
+// Throws UsageError for rows of more floats than a sum takes.
+void require_summable(std::uint64_t width);
 
 // The sum of a shard in passes.
 class Passes {
@@ -45,9 +47,9 @@ class Passes {
 
   // Returns the number of passes.
   std::size_t count() const { return groups_.size(); }
-  // Takes the memory that run() needs for rows of `width` floats, so that a step that does not fit
-  // fails before anything of it is enqueued. Throws DoesNotFitError.
-  void reserve(std::uint64_t width);
+  // Takes the memory that run() needs for rows of `width` floats. Throws DoesNotFitError, and as
+  // require_summable().
+  void prepare(std::uint64_t width);
   // Enqueues one pass on the product's stream. Pass 0 writes y, the others add to it. `rows`: where
   // slot 0 stands or would stand.
   void run(std::size_t pass, const DeviceProduct& product, DeviceRows<const void> rows);

@@ -54,6 +54,9 @@ class Pipelined : public DeviceStrategy {
     }
   }
 
+  void prepare(const DeviceProduct& p) override {
+    passes_of(prepare_plan(p, widths_of_sum(p)), p).prepare(p.width);
+  }
   void run(const DeviceProduct& p) override {
     const PassWidths widths = widths_of_sum(p);
     Plan& plan = plan_for(p, widths);
@@ -64,6 +67,10 @@ class Pipelined : public DeviceStrategy {
     if (link_.ranks() > 1) link_.signals().end_step({p.result(graph_.shard.own)}, p.stream);
   }
 
+  void prepare_gather(const DeviceProduct& p, const std::optional<PassWidths>& widths) override {
+    Plan& plan = prepare_plan(p, widths.value_or(widths_of_sum(p)));
+    if (widths) groups_of(plan, p, *widths);
+  }
   void gather(const DeviceProduct& p, const GatherEnqueue& use) override {
     Plan& plan = plan_for(p, use.widths.value_or(widths_of_sum(p)));
     const std::size_t passes = use.widths ? groups_of(plan, p, *use.widths).size() : 1;
@@ -77,11 +84,13 @@ class Pipelined : public DeviceStrategy {
     return groups_of(plan_for(p, widths), p, widths);
   }
 
+  void prepare_part(StepPart part, const DeviceProduct& p) override {
+    if (part == StepPart::link) return static_cast<void>(prepare_plan(p, widths_of_sum(p)));
+    if (!whole_) whole_ = std::make_unique<Passes>(graph_, link_, groups_.of({}, p.stream));
+    whole_->prepare(p.width);
+  }
   void run_part(StepPart part, const DeviceProduct& p) override {
-    if (part == StepPart::sum) {
-      if (!whole_) whole_ = std::make_unique<Passes>(graph_, link_, groups_.of({}, p.stream));
-      return whole_->run(0, p, p.rows(link_.slots(link_.rank())));
-    }
+    if (part == StepPart::sum) return whole_->run(0, p, p.rows(link_.slots(link_.rank())));
     if (link_.ranks() == 1) return;
     const Plan& plan = plan_for(p, widths_of_sum(p));
     link_.follow(p.stream);
@@ -140,15 +149,12 @@ class Pipelined : public DeviceStrategy {
 
   std::span<const RowGroups> groups_of(Plan& plan, const DeviceProduct& p,
                                        const PassWidths& widths) {
-    require_known(!plan.groups.empty(), p.width, p.stream);
     if (plan.groups.empty()) plan.groups = groups_.of(cuts_of(link_.rank(), widths), p.stream);
     return plan.groups;
   }
 
   Passes& passes_of(Plan& plan, const DeviceProduct& p) {
-    require_known(plan.passes.has_value(), p.width, p.stream);
     if (!plan.passes) plan.passes.emplace(graph_, link_, groups_of(plan, p, widths_of_sum(p)));
-    plan.passes->reserve(p.width);
     return *plan.passes;
   }
 
@@ -178,7 +184,7 @@ class Pipelined : public DeviceStrategy {
   }
 
   // Makes room for sums for peers, also for a known width: another width may have been refused.
-  void reserve_sums(const DeviceProduct& p, bool known) {
+  void prepare_sums(const DeviceProduct& p, bool known) {
     const bool captured = link_.was_recorded();
     const bool moved = sums_.reserve(sum_count_ * p.stride(), captured);
     if (sums_.size() > 0 && (moved || !known)) {  // padding is sent, too
@@ -188,16 +194,17 @@ class Pipelined : public DeviceStrategy {
       link_.let_follow(p.stream);
     }
     for (const Outgoing& out : outgoing_)
-      if (out.sums) out.sums->reserve(p.width, captured);
+      if (out.sums) out.sums->prepare(p.width, captured);
+  }
+
+  Plan& prepare_plan(const DeviceProduct& p, const PassWidths& widths) {
+    prepare_sums(p, plans_.contains({p.width, widths}));
+    return plan_for(p, widths);
   }
 
   Plan& plan_for(const DeviceProduct& p, const PassWidths& widths) {
     const std::pair key(p.width, widths);
-    const auto found = plans_.find(key);
-    const bool known = found != plans_.end();
-    require_known(known, p.width, p.stream);
-    reserve_sums(p, known);
-    if (known) return *found->second;
+    if (const auto found = plans_.find(key); found != plans_.end()) return *found->second;
     const auto cuts = cuts_of(link_.rank(), widths);
     auto plan = std::make_unique<Plan>();
     for (const SendBlock& block : graph_.send)

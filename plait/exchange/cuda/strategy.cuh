@@ -54,34 +54,42 @@ struct GatherEnqueue {
   std::optional<PassWidths> widths = {};
 };
 
-// One strategy on one placed graph. All calls that enqueue work are collective, are made within
-// DeviceLink::operation(), and return before the work is done, unless the strategy needs the host
-// (`paged`).
+// One strategy on one placed graph. Functions named prepare... are called within
+// DeviceLink::prepare(): they take memory and make lists that stay, which waits for the stream, and
+// throw UsageError for what the strategy does not do, and DoesNotFitError. The functions that
+// enqueue work are collective, are called within DeviceLink::operation() once the matching one has
+// succeeded on all ranks for rows of the same width, and return before the work is done, unless the
+// strategy needs the host (`paged`).
 class DeviceStrategy {
  public:
   virtual ~DeviceStrategy() = default;
+  virtual void prepare(const DeviceProduct& product) = 0;
   // Enqueues the product on its stream.
   virtual void run(const DeviceProduct& product) = 0;
+  // `widths`: as in GatherEnqueue. Without an override, the strategy makes sums only.
+  virtual void prepare_gather(const DeviceProduct& product,
+                              const std::optional<PassWidths>& widths);
   // Brings the halo behind own rows without summing, and enqueues `use` on them; rows stay until
-  // they have been used. Throws UsageError if the strategy makes sums only or rows cross as less
-  // than fp32.
+  // they have been used.
   virtual void gather(const DeviceProduct& product, const GatherEnqueue& use);
-  // Returns the groups of the passes in which gather() has an operation over edges done: one pass
-  // unless the strategy overlaps them with the link. They live as long as the strategy. Groups that
-  // are not known yet are made, which waits for the stream. Throws as gather(), and as
-  // require_known().
+  // Returns the groups of the passes in which gather() has an operation over edges done, after
+  // prepare_gather(): one pass unless the strategy overlaps them with the link. They live as long
+  // as the strategy.
   virtual std::span<const RowGroups> pass_groups(const DeviceProduct& product,
                                                  const PassWidths& widths);
-  // Enqueues one part of the product alone, to measure (StepPart). The link's part of `partial`
-  // includes its sums for peers. Throws UsageError for strategies other than pipelined and partial.
-  virtual void run_part(StepPart, const DeviceProduct&) {
+  // Strategies other than pipelined and partial have no parts.
+  virtual void prepare_part(StepPart, const DeviceProduct&) {
     throw UsageError("only pipelined and partial have parts that are measured alone");
   }
+  // Enqueues one part of the product alone, to measure (StepPart). The link's part of `partial`
+  // includes its sums for peers.
+  virtual void run_part(StepPart, const DeviceProduct&) {}
   // Returns the number of passes over edges that the product takes.
   virtual std::size_t passes(const DeviceProduct&) { return 1; }
-  // Tells whether the work leaves the host out, so that it can be recorded, and rows of `width`
-  // floats then cross as fast as they do otherwise. The same on all ranks.
-  virtual bool recordable(std::uint64_t width) const = 0;
+  // Tells whether the work leaves the host out, so that it can be recorded. The same on all ranks.
+  virtual bool can_be_recorded() const { return true; }
+  // Tells whether it can, and rows of `width` floats then cross as fast as they do otherwise.
+  virtual bool recordable(std::uint64_t) const { return can_be_recorded(); }
   // Returns the bytes that one aggregation of rows of `width` floats brings to this rank.
   virtual std::uint64_t bytes_fetched(std::uint64_t width) const = 0;
 };
@@ -109,13 +117,13 @@ class PeerSums {
   // `own`: number of own rows. `sums` outlives this object.
   PeerSums(const RowSums& sums, std::uint64_t own, cudaStream_t stream);
 
-  // As Passes::reserve(); `captured` as in StepMemory::reserve().
-  void reserve(std::uint64_t width, bool captured) {
+  // As Passes::prepare(); `captured` as in StepMemory::reserve().
+  void prepare(std::uint64_t width, bool captured) {
+    require_summable(width);
     partial_sums_.reserve(spmm_scratch(groups_, width), captured);
   }
-  // Enqueues on the stream the sums of own rows, which stand scaled at `own`, once reserve() has
-  // made room for the width. They go to `out`:
-  // sums.count() rows, as in slots.
+  // Enqueues on the stream the sums of own rows, which stand scaled at `own`, after prepare() for
+  // the width. They go to `out`: sums.count() rows, as in slots.
   void run(const DeviceProduct& product, const float* own, float* out, cudaStream_t stream);
 
  private:
@@ -125,9 +133,9 @@ class PeerSums {
   StepMemory partial_sums_;
 };
 
-// Throws UsageError if the work for rows of this width has not been prepared (`known`) and the
-// stream is being recorded: no memory can be taken then.
-void require_known(bool known, std::uint64_t width, cudaStream_t stream);
+// Throws UsageError if the stream is being recorded: no memory for work on rows of this width can
+// be taken then.
+void require_unrecorded(std::uint64_t width, cudaStream_t stream);
 
 // Returns where slot 0 of `rank` would stand if own rows were stored as the halo is. Own rows are
 // fp32; the halo behind them has the wire's type.

@@ -97,6 +97,26 @@ GpuLimits limits_here() {
           .blocks = attribute(cudaDevAttrMaxBlocksPerMultiprocessor)};
 }
 
+// Padding up to the next 16 bytes is read too.
+bool reads_whole_vectors(const DeviceGetArgs& args) {
+  return on_16_bytes(args.x, args.stride) && (args.width + 3) / 4 * 4 <= args.stride &&
+         std::ranges::all_of(args.blocks, [&](const PeerBlock& b) { return on_16_bytes(b.x); });
+}
+
+// Returns the number of pieces of a row, of kVec floats, that have a lane each, if there are so
+// many lanes.
+template <int kVec>
+std::uint64_t pieces_of(const DeviceGetArgs& args) {
+  constexpr std::uint64_t kLeast = GetTuning::kLeastLanes;
+  return args.tuning.dw ? *args.tuning.dw : std::max((args.width + kVec - 1) / kVec, kLeast);
+}
+
+// Returns the lanes that work on a row where templates have kLanes: NVSHMEM's kernels differ.
+template <int kVec, int kLanes>
+int lanes_of(const DeviceGetArgs& args) {
+  return args.module != nullptr && kVec == 1 ? int{GetTuning::kLeastLanes} : kLanes;
+}
+
 struct Launch {
   const DeviceGetArgs& args;
   GetView view;
@@ -104,7 +124,7 @@ struct Launch {
   cudaStream_t stream;
 
   void run() const {
-    if (reads_whole_vectors())
+    if (reads_whole_vectors(args))
       with_lanes<4>();
     else
       with_lanes<1>();
@@ -120,17 +140,9 @@ struct Launch {
           <<<many, threads, 0, stream>>>(args.groups->long_rows().data(), many, view);
   }
 
-  // Padding up to the next 16 bytes is read too.
-  bool reads_whole_vectors() const {
-    return on_16_bytes(args.x, args.stride) && (args.width + 3) / 4 * 4 <= args.stride &&
-           std::ranges::all_of(args.blocks, [&](const PeerBlock& b) { return on_16_bytes(b.x); });
-  }
-
   template <int kVec>
   void with_lanes() const {
-    constexpr std::uint64_t kLeast = GetTuning::kLeastLanes;
-    const std::uint64_t pieces = std::max((args.width + kVec - 1) / kVec, kLeast);
-    for_lanes<1>(args.tuning.dw ? *args.tuning.dw : pieces,
+    for_lanes<1>(pieces_of<kVec>(args),
                  [&](auto lanes) { with_way<kVec, decltype(lanes)::value>(); });
   }
 
@@ -138,8 +150,7 @@ struct Launch {
   void with_way() const {
     const GetTuning& tuning = args.tuning;
     const bool is_long = args.groups->most_neighbours() > kWarp;
-    if (args.module != nullptr)
-      return start_of_module(kVec, kVec == 1 ? GetTuning::kLeastLanes : kLanes);
+    if (args.module != nullptr) return start_of_module(kVec, lanes_of<kVec, kLanes>(args));
     if constexpr (kLanes >= GetTuning::kLeastLanes) {
       if (tuning.read_by == ReadBy::thread) return with_weights<kVec, kLanes, Way::by_thread>();
       if (tuning.read_by == ReadBy::block) return with_weights<kVec, kLanes, Way::by_block>();
@@ -171,15 +182,11 @@ struct Launch {
 
   void start(const void* kernel, int vec, int lanes, void** arguments) const {
     const GetBlock block = get_block(args.tuning, vec * sizeof(float));
-    require_runs(block, limits_here());
     check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(block.shared)),
                "shared memory of a block");
     const std::uint64_t columns = static_cast<std::uint64_t>(lanes) * vec;
     const std::uint64_t slices = (args.width + columns - 1) / columns;
-    require<UsageError>(slices <= kMostSlices,
-                        "rows of {} floats are too wide for strategy get at --dw {}", args.width,
-                        lanes);
     const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(slices));
     check_cuda(cudaLaunchKernel(kernel, grid, dim3(args.tuning.wpb * kWarp), arguments,
                                 block.shared, stream),
@@ -225,7 +232,7 @@ std::uint64_t get_scratch(const GetGroups& groups, std::uint64_t width) {
   return groups.partial_sums() * row_stride(width);
 }
 
-void spmm_get(const DeviceGetArgs& args, cudaStream_t stream) {
+void require_get(const DeviceGetArgs& args) {
   require_in_range(args.tuning);
   require<UsageError>(args.blocks.size() <= DeviceGetArgs::kMostBlocks,
                       "{} other ranks are more than {}", args.blocks.size(),
@@ -234,6 +241,24 @@ void spmm_get(const DeviceGetArgs& args, cudaStream_t stream) {
                       "remote edges need blocks of remote rows");
   require<UsageError>((args.module != nullptr) == (args.tuning.read_with == ReadWith::nvshmem),
                       "reads by NVSHMEM's device functions, and no others, need their kernels");
+  const auto with_pieces = [&]<int kVec>(std::integral_constant<int, kVec>) {
+    require_runs(get_block(args.tuning, kVec * sizeof(float)), limits_here());
+    for_lanes<1>(pieces_of<kVec>(args), [&](auto constant) {
+      constexpr int kLanes = decltype(constant)::value;
+      const auto lanes = static_cast<std::uint64_t>(lanes_of<kVec, kLanes>(args));
+      require<UsageError>(args.width <= kMostSlices * kVec * lanes,
+                          "rows of {} floats are too wide for strategy get with dw = {}",
+                          args.width, lanes);
+    });
+  };
+  if (reads_whole_vectors(args))
+    with_pieces(std::integral_constant<int, 4>{});
+  else
+    with_pieces(std::integral_constant<int, 1>{});
+}
+
+void spmm_get(const DeviceGetArgs& args, cudaStream_t stream) {
+  require_get(args);
   if (args.groups->rows() == 0 || args.width == 0) return;
   const bool atomics = args.partial_sums == nullptr && args.groups->partial_sums() > 0;
   if (atomics && !args.accumulate)

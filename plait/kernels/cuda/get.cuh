@@ -64,6 +64,9 @@ struct DeviceGetArgs {
 // Returns the floats that `partial_sums` needs.
 std::uint64_t get_scratch(const GetGroups& groups, std::uint64_t width);
 
+// Throws UsageError as spmm_get() does, and enqueues nothing.
+void require_get(const DeviceGetArgs& args);
+
 // Enqueues the sum on the stream. Throws UsageError for parameters out of range, and for remote
 // edges without blocks; DoesNotFitError if a block would take more than the current GPU has
 // (plan/get_resources.h).

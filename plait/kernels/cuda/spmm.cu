@@ -48,6 +48,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr std::uint32_t kWarps = kThreads / kWarp;
 constexpr std::uint64_t kMostSlices = 65535;  // rows of blocks in a grid
+static_assert(kMostSpmmWidth == kMostSlices * kHubColumns);
 
 // Returns the blocks per SM that leave enough registers for the loads in flight (measured on an
 // H200).

@@ -57,6 +57,9 @@ struct DeviceSpmmArgs {
   NarrowCut narrow = NarrowCut::automatic;
 };
 
+// Rows of up to this width are summed in slices of any size that spmm() chooses by itself.
+inline constexpr std::uint64_t kMostSpmmWidth = std::uint64_t{65535} * 32;
+
 // Returns the floats that `partial_sums` needs.
 std::uint64_t spmm_scratch(const RowGroups& groups, std::uint64_t width);
 

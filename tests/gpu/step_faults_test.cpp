@@ -1,0 +1,212 @@
+// A step that fails anywhere, on one rank or on all: the next result is right, or an error. Ranks
+// share GPUs where there are fewer.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "plait/base/error.h"
+#include "plait/base/fault.h"
+#include "plait/exchange/exchange.h"
+#include "plait/kernels/cuda/spmm.cuh"
+#include "plait/symmetric/agreement.h"
+#include "plait/world/gather.h"
+#include "tests/gpu/endless_kernel.h"
+#include "tests/gpu/part.h"
+
+namespace plait::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+constexpr Fault kFaults[] = {Fault::refusal, Fault::memory, Fault::device};
+
+bool on_any(World& world, bool here) {
+  const std::vector<bool> all = gather_values(world, here);
+  return std::ranges::find(all, true) != all.end();
+}
+
+// Part `number` of the step fails; returns whether the step has so many parts on any rank.
+bool try_fault(World& world, Fault fault, int number, bool everywhere) {
+  Part part(world, strategy_under_test());
+  part.expect_right("before the fault");
+  const bool mine = everywhere || world.rank() == 1;
+  if (mine) switch_fault(fault, number);
+  failure_of([&] { part.enqueue(); });
+  const bool came = mine && !take_back_fault();
+  if (world.rank() == 0) std::this_thread::sleep_for(20ms);  // others' rows are there first
+  const std::string when = fmt::format("fault {} of part {}", static_cast<int>(fault), number);
+  std::vector<float> y;
+  const std::string refused = failure_of([&] {
+    check_cuda(cudaMemset(part.y().data(), 0xff, part.y().size() * sizeof(float)), "y");
+    part.enqueue();
+    y = part.result();
+    part.aggregator().check();
+  });
+  if (refused.empty()) part.expect_right(y, when);
+  world.barrier();
+  return on_any(world, came);
+}
+
+const RankProgram kFaultsProgram("gpu step faults", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  for (const bool everywhere : {false, true})
+    for (const Fault fault : kFaults) {
+      int number = 0;
+      while (try_fault(world, fault, number, everywhere)) ++number;
+      expect(number >= 3, fmt::format("a step has {} parts", number));
+    }
+});
+
+// A recording in which a step fails cannot be ended, and steps go on without it.
+const RankProgram kRecordedFaults("gpu recorded step faults", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  cudaStream_t stream = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream");
+  {
+    Part part(world, strategy_under_test(), stream);
+    part.expect_right("before recording");
+    for (int number = 0;; ++number) {
+      check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "recording");
+      switch_fault(Fault::memory, number);
+      failure_of([&] { part.enqueue(); });
+      const bool came = !take_back_fault();
+      const bool refused = strategy_under_test() == Strategy::bulk;  // before the first part
+      expect(!refused || !came, "a step of bulk was recorded");
+      cudaGraph_t graph = nullptr;
+      const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
+      cudaGetLastError();
+      if (graph != nullptr) cudaGraphDestroy(graph);
+      expect((ended != cudaSuccess) == came,
+             fmt::format("part {}: {}", number, cudaGetErrorName(ended)));
+      part.expect_right("after a recording");
+      if (!on_any(world, came)) break;
+    }
+  }
+  cudaStreamDestroy(stream);
+});
+
+// A width that no sum takes is refused on all ranks, before anything crosses.
+const RankProgram kTooWide("gpu too wide a step", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  const Strategy strategy = strategy_under_test();
+  constexpr std::uint64_t kWidth = 3;
+  const std::uint64_t wide = kMostSpmmWidth + 4;
+  const Case c(random_csr<std::uint32_t>(16, 60, 4), kWidth, 5);
+  const Partition partition = make_partition(PartitionScheme::hash, c.graph, world.size());
+  Route route{.strategy = strategy};
+  route.get.dw = 4;  // slices of 16 floats
+  const auto aggregator =
+      make_gpu_aggregator(world, c.graph, false, partition, {.route = route, .max_width = kWidth});
+  const std::uint64_t own = partition.size(world.rank());
+  const DeviceArray<float> x(
+      std::span<const float>(own_part(c.x, partition, world.rank(), kWidth)));
+  DeviceArray<float> y(own * kWidth), wide_x(own * wide), wide_y(own * wide);
+  check_cuda(cudaMemset(wide_x.data(), 0, wide_x.size() * sizeof(float)), "x");
+  const Expected expected(c, {});
+  aggregator->reserve(wide);
+  for (int round = 0; round < 3; ++round) {
+    const std::string refused =
+        failure_of([&] { aggregator->forward({}, wide_x.data(), wide_y.data(), wide); });
+    expect(refused.find("too wide") != std::string::npos, "refused: " + refused);
+    if (world.rank() == 1) std::this_thread::sleep_for(200ms);
+    aggregator->forward({}, x.data(), y.data(), kWidth);
+    const std::vector<float> found = y.to_host();
+    aggregator->check();
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const std::uint64_t at = partition.vertex(world.rank(), i / kWidth) * kWidth + i % kWidth;
+      expect(std::abs(found[i] - expected.y[at]) <= 2e-6 * expected.bound[at],
+             fmt::format("row {} is {}, not {}", i / kWidth, found[i], expected.y[at]));
+    }
+  }
+});
+
+void expect_right_on_two(const std::string& program, const std::vector<std::string>& strategies) {
+  std::vector<Job> jobs;  // beside each other: each spends its time in making graphs
+  for (const std::string& strategy : strategies)
+    jobs.emplace_back(JobOptions{.program = program,
+                                 .ranks = 2,
+                                 .timeout_ms = 20000,
+                                 .environment = {{"TEST_STRATEGY", strategy}}});
+  for (Job& job : jobs) {
+    const Outcome outcome = job.wait(200s);
+    EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
+  }
+}
+
+TEST(GpuStepFaults, TheNextResultIsRightOrAnError) {
+  expect_right_on_two("gpu step faults", {"pipelined", "partial", "get"});
+}
+
+TEST(GpuStepFaults, ARecordingWithOneIsInvalid) {
+  expect_right_on_two("gpu recorded step faults", strategies_by_signals());
+}
+
+TEST(GpuStepFaults, TooWideASumLeavesNoTrace) {
+  expect_right_on_two("gpu too wide a step", strategies_by_signals());
+}
+
+// Rank 0 waits in NCCL for rank 1, whose step has failed: only the end of its process ends that.
+const RankProgram kBulkFault("gpu bulk step fails", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  Part part(world, Strategy::bulk);
+  part.expect_right("before the fault");
+  if (world.rank() == 1) switch_fault(Fault::device, 0);
+  const std::string error = failure_of([&] { part.enqueue(); });
+  if (world.rank() == 1) expect(!error.empty(), "the step did not fail");
+  part.result();
+  while (failure_of([&] { world.check_alive(); }).empty()) std::this_thread::sleep_for(1ms);
+  part.aggregator().check();
+});
+
+TEST(GpuStepFaults, RanksThatWaitInNcclEnd) {
+  if (gpu_count() < 2) GTEST_SKIP() << "NCCL wants a GPU for each rank";
+  const auto start = std::chrono::steady_clock::now();
+  const Outcome outcome =
+      run_job({.program = "gpu bulk step fails", .ranks = 2, .timeout_ms = 4000});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 30s);
+  EXPECT_THAT(outcome.all_errors(), HasSubstr("failed in an operation between GPUs"));
+}
+
+// Rank 1's GPU hangs before a step, after replays that nobody announced.
+const RankProgram kAfterReplays("gpu hangs after replays", [](World& world) {
+  use_gpu(world.rank() % gpu_count());
+  cudaStream_t stream = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream");
+  Part part(world, strategy_under_test(), stream);
+  part.expect_right("before recording");
+  check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "recording");
+  part.enqueue();
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  check_cuda(cudaStreamEndCapture(stream, &graph), "recording");
+  check_cuda(cudaGraphInstantiate(&executable, graph, 0), "recording");
+  for (int k = 0; k < 3; ++k) check_cuda(cudaGraphLaunch(executable, stream), "a replay");
+  check_cuda(cudaStreamSynchronize(stream), "replays");
+  part.expect_right(part.result(), "after replays");
+  say_ready(world);
+  if (world.rank() == 1) launch_endless_kernel(stream);
+  part.enqueue();
+  check_cuda(cudaStreamSynchronize(stream), "the step");  // unmarked, as a user's own wait
+  world.barrier();
+});
+
+TEST(GpuStepFaults, AGpuThatHangsAfterUnannouncedReplaysLosesItsRank) {
+  Job job({.program = "gpu hangs after replays",
+           .ranks = 2,
+           .timeout_ms = 5000,
+           .environment = {{"TEST_STRATEGY", "pipelined"}, {"PLAIT_GPU_TIMEOUT_MS", "3000"}}});
+  job.rank(1);
+  const auto start = std::chrono::steady_clock::now();
+  const Outcome outcome = job.wait(60s);
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 12s);
+  EXPECT_THAT(outcome.all_errors(), HasSubstr("rank 1 has a GPU that has not moved on for"));
+}
+
+}  // namespace
+}  // namespace plait::test
