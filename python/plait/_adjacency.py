@@ -9,6 +9,7 @@ import torch
 from torch.utils.weak import TensorWeakRef, WeakTensorKeyDictionary
 
 from plait._batch_graph import Uses, batch_graph_if_it_fits
+from plait._devices import is_capturing
 from plait._dropout import draw
 from plait._library import ops
 from plait.world import require_equal, world_size
@@ -163,7 +164,20 @@ class _Entry:
         return bool(self.weight) and self.weight[0]() is None
 
 
-# edge_index, held weakly -> {(kind of object made from it, id of edge_weight): _Entry}
+class _Kept:
+    """What was made from one edge_index.
+
+    Attributes:
+        entries: {(kind of object, id of edge_weight): _Entry}, in the order in which they were made.
+        captured: {id: object} of the objects that captured steps use. Replays read their memory, so they stay
+            until the edge_index goes, whatever becomes of their entry.
+    """
+
+    def __init__(self):
+        self.entries, self.captured = {}, {}
+
+
+# edge_index, held weakly -> _Kept
 _made = WeakTensorKeyDictionary()
 _MOST_KEPT = 16  # results for one tensor, as for x of other numbers of rows; the oldest goes first
 # Guards _made. It is held while an object is made, so that each is made once; making a graph asks
@@ -294,11 +308,14 @@ def kept(edge_index, edge_weight, key, make, is_kept=bool):
         return make()
     key = (*key, None if edge_weight is None else id(edge_weight))
     with _lock:
-        entries = _made.setdefault(edge_index, {})
+        of_tensor = _made.setdefault(edge_index, _Kept())
+        entries = of_tensor.entries
         entry = entries.get(key)
         if not is_kept(entry is not None and entry.is_of(edge_index, edge_weight)):
             oldest = next(iter(entries)) if len(entries) >= _MOST_KEPT else None
             for old in [k for k, e in entries.items() if k in (key, oldest) or e.is_dead()]:
                 del entries[old]
             entry = entries[key] = _Entry.of(edge_index, edge_weight, make())
+        if is_capturing():
+            of_tensor.captured[id(entry.made)] = entry.made
     return entry.made

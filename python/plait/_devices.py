@@ -29,6 +29,11 @@ def checked_device(device):
     return torch.device("cuda", torch.cuda.current_device() if found.index is None else found.index)
 
 
+def is_capturing():
+    """Returns whether torch.cuda.graph is capturing what this thread enqueues."""
+    return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
+
+
 def samples_on(device):
     """Returns whether graphs can be sampled on a device on which there are tensors."""
     return device.type == "cpu" or (device.type == "cuda" and ops.built_with_cuda())

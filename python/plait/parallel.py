@@ -18,6 +18,7 @@ import torch
 
 from plait._checkpointing import checkpointing_refused
 from plait._choice import choose
+from plait._devices import is_capturing
 from plait._dropout import StepCounter, VertexDropout
 from plait._layer_advice import device_of, layer_advice
 from plait._library import ops
@@ -163,8 +164,7 @@ def _compare_weights(model, call):
     """Raises ValueError, on every rank, if ranks have come to hold different weights, as after
     reset_parameters() or another step of the optimiser on one of them. Reads the weights at calls 1, 2, 4,
     8, 16, 32, 64, 96 and so on."""
-    capturing = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
-    if world_size() == 1 or capturing or (call & (call - 1) and call % 32):
+    if world_size() == 1 or is_capturing() or (call & (call - 1) and call % 32):
         return
     named = [(name, p) for name, p in model.named_parameters() if p.dtype == torch.float32]
     if named:  # sums of whole numbers, which have the same bits in any order

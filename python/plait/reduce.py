@@ -11,7 +11,6 @@ cannot see whether the loss itself is the same on every rank: a sum over ranks t
 by a number of this rank alone gives gradients that differ.
 """
 
-import functools
 import zlib
 
 import torch
@@ -190,10 +189,13 @@ def _sum_gradients(gradients, context):
     return [s.view(shape) if u else None for s, u, (shape, _, _) in zip(sums, used, like)]
 
 
-@functools.lru_cache(maxsize=64)
 def _counts(has, device):
-    with torch.inference_mode(False):
-        return torch.tensor(has, dtype=torch.float32, device=device)
+    """Returns 1 for each gradient that this rank has and 0 for others. Kernels write the numbers: a step under
+    capture must neither copy them from the host nor read memory that may be freed before a replay."""
+    counts = torch.ones(len(has), device=device)
+    for i in (i for i, there in enumerate(has) if not there):
+        counts[i] = 0
+    return counts
 
 
 # The gradients that any rank has, by the gradients that this rank has, for steps under capture. Each

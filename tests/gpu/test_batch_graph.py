@@ -269,6 +269,33 @@ def test_captured_steps_on_edges_of_a_gpu():
     assert all(bool(t.eq(7).all()) for t in taken)
 
 
+def test_a_captured_step_after_many_other_weights():
+    """More forms of the same edges than are kept do not take the memory of the captured one."""
+    torch.manual_seed(0)
+    layer = plait.nn.GraphConv(INPUTS, 8, bias=False).to(GPU)
+    x, index = (t.to(GPU) for t in x_and_edges(20000, 300000))
+    weights = [torch.rand(index.size(1), device=GPU) for _ in range(25)]
+    with torch.no_grad():
+        with torch.cuda.stream(torch.cuda.Stream()) as _:
+            for _ in range(2 * _batch_graph._LASTING):
+                layer(x, index, weights[0])
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            out = layer(x, index, weights[0])
+        graph.replay()
+        wanted = out.clone()
+        for weight in weights[1:]:
+            layer(x, index, weight)
+        taken = [torch.full((size,), 7, dtype=torch.int32, device=GPU) for size in (40000, 300000, 600000) * 20]
+        for _ in range(3):
+            out.zero_()
+            graph.replay()
+        torch.cuda.synchronize()
+    assert torch.equal(out, wanted)
+    assert all(bool(t.eq(7).all()) for t in taken)
+
+
 def test_training_on_batches_against_their_layers():
     """Losses of plait.nn on samples are those of torch_geometric.nn."""
     import torch_geometric.nn

@@ -1,6 +1,8 @@
 """Edges of batches, as they are converted on a GPU; the conversion itself runs on any device."""
 
+import gc
 import types
+import weakref
 
 import pytest
 import scipy.sparse
@@ -118,6 +120,37 @@ def test_a_captured_step_keeps_its_graph(monkeypatch):
     assert not uses.are_many(1)
     capturing[0] = False
     assert not any(uses.are_many(1) for _ in range(3 * _batch_graph._LASTING))
+
+
+class Made:
+    """An object that can be referred to weakly."""
+
+
+def test_what_a_captured_step_uses_stays_with_its_edges(monkeypatch):
+    """Replays read it after its place among the kept results has gone to others, and after its weights have."""
+    capturing = [False]
+    monkeypatch.setattr(plait._adjacency, "is_capturing", lambda: capturing[0])
+    edges, other = torch.tensor([[0, 1], [1, 0]]), torch.tensor([[0, 1], [1, 0]])
+    weights = [torch.ones(2) for _ in range(3 * plait._adjacency._MOST_KEPT)]
+    kept = plait._adjacency.kept
+    uncaptured = weakref.ref(kept(edges, weights[0], ("a",), Made))
+    capturing[0] = True
+    captured = [weakref.ref(kept(edges, w, ("a",), Made)) for w in (None, weights[1], weights[1])]
+    changed = weakref.ref(kept(edges, weights[2], ("b",), Made))
+    capturing[0] = False
+    weights[2].add_(1)
+    assert kept(edges, weights[2], ("b",), Made) is not changed()
+    for k in range(3, len(weights)):
+        kept(edges, weights[k], ("a",), Made)
+    del weights[1:]
+    kept(edges, None, ("c",), Made)
+    gc.collect()
+    assert uncaptured() is None
+    assert all(made() is not None for made in (*captured, changed)) and captured[1]() is captured[2]()
+    del edges
+    gc.collect()
+    assert all(made() is None for made in (*captured, changed))
+    assert kept(other, None, ("a",), Made) is kept(other, None, ("a",), Made)
 
 
 def on(device, *shape):
