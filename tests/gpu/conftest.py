@@ -15,3 +15,7 @@ def graph(tmp_path_factory):
     program.Plait(path.parent).ok("generate", "dcsbm", "--vertices", 3000, "--edges", 60000, "--communities", 6,
                                   "--classes", 6, "--width", 19, "--seed", 1, "-o", path)
     return path
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "alone: measures time or memory, so that no other test may run beside it")

@@ -289,6 +289,7 @@ def test_threads():
                 assert torch.equal(one, other) if isinstance(one, torch.Tensor) else one == other
 
 
+@pytest.mark.alone
 def test_samplers_give_their_memory_back():
     data = graph(nodes=20000, edges=400000)
     free = []

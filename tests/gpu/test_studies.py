@@ -31,6 +31,7 @@ def study(tmp_path, name, graph, gpus, *options):
 
 
 @pytest.mark.parametrize("gpus", [1, 2])
+@pytest.mark.alone
 def test_epochs(tmp_path, graph, gpus):
     rows = study(tmp_path, "epochs", graph, gpus, "--width", 32)
     assert len(rows) == 15
@@ -39,6 +40,7 @@ def test_epochs(tmp_path, graph, gpus):
         assert min(parts) > 0 and sum(parts) < 2 * rows[f"{model}, in turn"]["median_ms"]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("gpus", [1, 2])
 def test_memory(tmp_path, graph, gpus):
     rows = study(tmp_path, "memory", graph, gpus, "--width", 32)
@@ -48,6 +50,7 @@ def test_memory(tmp_path, graph, gpus):
     assert rows["training"]["measured_bytes"] > 0
 
 
+@pytest.mark.alone
 def test_gathers(tmp_path, graph):
     rows = study(tmp_path, "gathers", graph, 2, "--width", 100)
     assert all(row["error"] == 0 and 0.4 < row["link_gb_s"] / row["gb_s"] < 0.6 for row in rows.values())
@@ -55,6 +58,7 @@ def test_gathers(tmp_path, graph):
     assert rows["1024 bytes"]["gb_s"] > 4 * rows["4 bytes"]["gb_s"]
 
 
+@pytest.mark.alone
 def test_latency(tmp_path, graph):
     rows = study(tmp_path, "latency", graph, 2)
     for size in ("8.0 GiB", "16.0 GiB"):

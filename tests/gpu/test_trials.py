@@ -25,6 +25,7 @@ def graph(tmp_path_factory):
     return path
 
 
+@pytest.mark.alone
 # Placing a graph on GPUs takes as long as hundreds of epochs of a small one, which trials wait for; an exact
 # epoch takes fifty times as long as others, because its sums cross the host.
 @pytest.mark.parametrize("epochs, options", [(4000, ()), (100, ("--exact",)), (1500, ("--model", "gat"))])
