@@ -29,8 +29,9 @@ std::vector<std::string> names_in(int folder, const std::string& path) {
   if (again < 0) fail_read(path, reason(errno));
   DIR* const stream = fdopendir(again);  // which owns the descriptor
   if (stream == nullptr) {
+    const std::string why = reason(errno);
     close(again);
-    fail_read(path, reason(errno));
+    fail_read(path, why);
   }
   std::vector<std::string> names;
   while (const dirent* const entry = readdir(stream))
