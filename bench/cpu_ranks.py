@@ -35,7 +35,7 @@ def main():
     parser.add_argument("file", type=pathlib.Path)
     parser.add_argument("--ranks", type=numbers, default=[2, 4], metavar="N,...")
     parser.add_argument("--runs", type=count, default=3)
-    parser.add_argument("--graphs", type=pathlib.Path, default=pathlib.Path("/tmp/plait-graphs"))
+    parser.add_argument("--graphs", type=pathlib.Path, default=pathlib.Path("build/graphs"))
     parser.add_argument("names", nargs="*", metavar="GRAPH", help=", ".join(GRAPHS))
     o = parser.parse_intermixed_args()
     if unknown := [name for name in o.names if name not in GRAPHS]:

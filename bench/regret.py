@@ -81,7 +81,7 @@ def main():
     parser.add_argument("file", type=pathlib.Path)
     parser.add_argument("--gpus", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=1e9)
-    parser.add_argument("--graphs", type=pathlib.Path, default=pathlib.Path("/tmp/plait-graphs"))
+    parser.add_argument("--graphs", type=pathlib.Path, default=pathlib.Path("build/graphs"))
     parser.add_argument("names", nargs="*")
     o = parser.parse_intermixed_args()
     begun = time.monotonic()

@@ -52,7 +52,7 @@ def options(arguments):
     add("--seconds-most", type=positive, default=1e8, help="time after which no entry begins")
     add("--predict-only", action="store_true", help="write predictions, and measure no more than the machine's rates; "
         "also for more GPUs than there are, by the constants of the H200")
-    add("--graphs-folder", type=pathlib.Path, default=pathlib.Path("/tmp/plait-graphs"), metavar="FOLDER")
+    add("--graphs-folder", type=pathlib.Path, default=pathlib.Path("build/graphs"), metavar="FOLDER")
     add("--folder", type=pathlib.Path, default=FOLDER, help="for files of JSON (build/bench)")
     o = parser.parse_args(arguments)
     o.papers_scale = o.papers_scale or o.scale / 10

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "plait/base/error.h"
 #include "plait/base/profile.h"
+#include "plait/graph/crawl.h"
 #include "plait/graph/dcsbm.h"
 #include "plait/graph/random_graphs.h"
 #include "plait/graph/shapes.h"
@@ -22,7 +23,7 @@ struct Options {
   DcsbmOptions dcsbm;
   SmallWorldOptions small_world{.degree = 10};
   BipartiteOptions bipartite;
-  CrawlOptions crawl;
+  CrawlGraph crawl;
   std::string like;
   double scale = 1;
   bool no_features = false;
@@ -48,9 +49,16 @@ Dataset dataset_of(const std::string& name, AnyEdgeList edges) {
   return dataset;
 }
 
+template <class Preset>
+bool has(std::span<const Preset> presets, const std::string& name) {
+  return std::ranges::find(presets, name, &Preset::name) != presets.end();
+}
+
 // Returns the scaled preset, overridden by the options of the command line.
 DcsbmOptions block_model(const Options& o, const CLI::App& command, std::uint64_t seed) {
   DcsbmOptions options = o.dcsbm;
+  require<UsageError>(!has(crawl_presets(), o.like),
+                      "{0} is a crawl of the web; use plait generate crawl --like {0}", o.like);
   if (!o.like.empty()) {
     options = scaled(dcsbm_preset(o.like), o.scale);
     const auto given = [&](const char* name) { return command.count(name) > 0; };
@@ -67,6 +75,7 @@ DcsbmOptions block_model(const Options& o, const CLI::App& command, std::uint64_
     if (given("--classes")) options.classes = o.dcsbm.classes;
     if (given("--width")) options.width = o.dcsbm.width;
     if (given("--noise")) options.noise = o.dcsbm.noise;
+    if (given("--labels")) options.labels = o.dcsbm.labels;
   }
   if (o.no_features) options.width = 0;
   options.seed = seed;
@@ -74,15 +83,27 @@ DcsbmOptions block_model(const Options& o, const CLI::App& command, std::uint64_
 }
 
 // Returns the scaled preset, overridden by the options of the command line.
-CrawlOptions crawl(const Options& o, const CLI::App& command, std::uint64_t seed) {
-  const bool vertices = command.count("--vertices") > 0, edges = command.count("--edges") > 0;
-  require<UsageError>(!o.like.empty() || (vertices && edges),
+CrawlGraph crawl(const Options& o, const CLI::App& command, std::uint64_t seed) {
+  const auto given = [&](const char* name) { return command.count(name) > 0; };
+  require<UsageError>(!has(dcsbm_presets(), o.like),
+                      "{0} is no crawl of the web; use plait generate dcsbm --like {0}", o.like);
+  require<UsageError>(!o.like.empty() || (given("--vertices") && given("--edges")),
                       "a crawl needs --vertices and --edges, or --like");
-  CrawlOptions options = o.like.empty() ? o.crawl : crawl_like(o.like, o.scale);
-  if (vertices) options.vertices = o.crawl.vertices;
-  if (edges) options.edges = o.crawl.edges;
-  options.seed = seed;
-  return options;
+  CrawlGraph crawl = o.like.empty() ? o.crawl : crawl_like(o.like, o.scale);
+  if (given("--vertices")) crawl.links.vertices = o.crawl.links.vertices;
+  if (given("--edges")) crawl.links.edges = o.crawl.links.edges;
+  if (given("--classes")) crawl.data.classes = o.crawl.data.classes;
+  if (given("--width")) crawl.data.width = o.crawl.data.width;
+  if (given("--noise")) crawl.data.noise = o.crawl.data.noise;
+  for (const char* option : {"--noise", "--no-features"})
+    require<UsageError>(crawl.data.width > 0 || !given(option),
+                        "{} is about features, and this graph has none", option);
+  const bool left_out = o.no_features || (crawl.data.classes == 0 && !given("--width"));
+  if (left_out) crawl.data.width = 0;
+  require<UsageError>(crawl.data.width == 0 || crawl.data.classes > 0,
+                      "features follow classes: --width needs --classes above 0");
+  crawl.links.seed = seed;
+  return crawl;
 }
 
 class Kinds {
@@ -133,13 +154,31 @@ class Kinds {
   std::shared_ptr<Options> o_ = std::make_shared<Options>();
 };
 
+// Returns the papers' tables with the presets of each: "of MGG (OSDI 2023), table 1: it-2004; ...".
+template <class Preset>
+std::string tables_of(std::span<const Preset> presets) {
+  std::string text;
+  std::string_view table;
+  for (const Preset& preset : presets) {
+    if (preset.table == table)
+      text += ", ";
+    else
+      text += fmt::format("{}of {}: ", table.empty() ? "" : "; ", table = preset.table);
+    text += preset.name;
+  }
+  return text;
+}
+
 // Adds --like, which takes the names of `presets`, and --scale.
 template <class Preset>
 void add_like(CLI::App* kind, Options& o, std::span<const Preset> presets) {
   std::vector<std::string_view> names;
   for (const Preset& preset : presets) names.push_back(preset.name);
-  show_words(kind->add_option("--like", o.like, "Known graph whose counts to start from"),
-             fmt::format("{}", fmt::join(names, ",")));
+  show_words(
+      kind->add_option("--like", o.like,
+                       "Graph of a paper whose counts, features and classes to start from: " +
+                           tables_of(presets)),
+      fmt::format("{}", fmt::join(names, ",")));
   kind->add_option("--scale", o.scale, "Factor of the vertices and edges of --like")
       ->check(CLI::Range(1e-6, 1.0))
       ->needs("--like")
@@ -165,6 +204,12 @@ void add_dcsbm(Kinds& kinds) {
   option("--classes", d.classes, "Number of classes; 0: no labels");
   option("--width", d.width, "Features per vertex; 0: none");
   option("--noise", d.noise, "Standard deviation of the features' noise");
+  show_words(
+      add_choice(
+          kind, "--labels", d.labels, parse_dcsbm_labels, "vertices",
+          "What has classes: vertices, vertices that may have several (sets), or communities, "
+          "which are then a set of graphs (graphs; it needs --leaving 0)"),
+      "vertices,sets,graphs");
   kind->add_flag("--no-features", kinds.options().no_features, "Leave features out");
   add_examples(kind,
                "  plait generate dcsbm -o communities.plait --seed 1\n"
@@ -195,16 +240,24 @@ void add_random_kinds(Kinds& kinds) {
 void add_crawl(Kinds& kinds) {
   CLI::App* kind = kinds.add("crawl", "Directed links as in a crawl of the web",
                              [](const Options& o, const CLI::App& command, std::uint64_t seed) {
-                               return dataset_of(o.like.empty() ? "crawl" : o.like,
-                                                 generate_crawl(crawl(o, command, seed)));
+                               return generate_crawl_graph(crawl(o, command, seed));
                              });
   Options& o = kinds.options();
-  kind->add_option("--vertices", o.crawl.vertices, "Number of vertices");
-  kind->add_option("--edges", o.crawl.edges, "Number of directed edges");
+  CrawlGraph& c = o.crawl;
+  kind->add_option("--vertices", c.links.vertices, "Number of vertices");
+  kind->add_option("--edges", c.links.edges, "Number of directed edges");
+  kind->add_option("--classes", c.data.classes,
+                   "Number of classes, which follow sites; 0: no labels")
+      ->capture_default_str();
+  kind->add_option("--width", c.data.width, "Features per vertex; 0: none")->capture_default_str();
+  kind->add_option("--noise", c.data.noise, "Standard deviation of the features' noise")
+      ->capture_default_str();
+  kind->add_flag("--no-features", o.no_features, "Leave features out");
   add_like(kind, o, crawl_presets());
   add_examples(kind,
                "  plait generate crawl --vertices 100000 --edges 1600000 -o crawl.plait\n"
-               "  plait generate crawl --like it-2004 --scale 0.01 -o it.plait");
+               "  plait generate crawl --like it-2004 --scale 0.01 -o it.plait\n"
+               "  plait generate crawl --like uk-domain --scale 0.01 --no-features -o uk.plait");
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ void run_by_layers(const Options& o, const Session& session, World& world, const
                    const Partition& partition) {
   const std::atomic<bool>& stop = stop_on_signals();
   const ByLayers by{.memory_limit = o.memory_limit,
-                    .work = o.work.empty() ? o.out + ".layers" : o.work,
+                    .work = {o.work, o.out + ".layers-"},
                     .graph = o.graph,
                     .stop = &stop};
   infer_by_layers(world, dataset, partition, o.infer, by,
@@ -137,7 +137,8 @@ void add_infer(CLI::App& app, Session& session) {
   as_output_folder(
       session, command->add_option("--work", o->work,
                                    "Folder for the files of --memory-limit, which all hosts see. "
-                                   "Without it: the name of --out with .layers"))
+                                   "Without it: the name of --out with .layers- and six characters "
+                                   "that nobody can guess"))
       ->needs(limit);
   group_options(command, {{"Files", {"--checkpoint", "--out", "--work"}},
                           {"Inference", {"--classes", "--normalize", "--memory-limit"}}});

@@ -12,10 +12,8 @@
 #include "plait/base/file.h"
 #include "plait/base/printable.h"
 #include "plait/base/profile.h"
-#include "plait/graph/build.h"
+#include "plait/graph/crawl.h"
 #include "plait/graph/dcsbm.h"
-#include "plait/graph/random_graphs.h"
-#include "plait/graph/validate.h"
 #include "plait/plan/choose.h"
 #include "plait/world/launch.h"
 #include "plait/world/phase.h"
@@ -39,23 +37,22 @@ struct Options {
 std::vector<std::string_view> known_graphs() {
   std::vector<std::string_view> names;
   for (const DcsbmOptions& preset : dcsbm_presets()) names.push_back(preset.name);
-  for (const CrawlPreset& preset : crawl_presets()) names.push_back(preset.name);
+  for (const CrawlGraph& preset : crawl_presets()) names.push_back(preset.name);
   return names;
 }
 
 bool is_crawl(const std::string& name) {
-  return std::ranges::find(crawl_presets(), name, &CrawlPreset::name) != crawl_presets().end();
+  return std::ranges::find(crawl_presets(), name, &CrawlGraph::name) != crawl_presets().end();
 }
 
 // Returns the preset at its scale, with features and labels only for studies that train.
 Dataset make_like(const Options& o, bool trains, std::uint64_t seed) {
   const Phase phase("generating " + o.like, "generate");
   if (is_crawl(o.like)) {
-    CrawlOptions crawl = crawl_like(o.like, o.scale);
-    crawl.seed = seed;
-    Dataset dataset{.name = o.like, .graph = build_csr(generate_crawl(crawl))};
-    dataset.symmetric = is_symmetric(dataset.graph);
-    return dataset;
+    CrawlGraph crawl = crawl_like(o.like, o.scale);
+    if (!trains) crawl.data = {};
+    crawl.links.seed = seed;
+    return generate_crawl_graph(crawl);
   }
   DcsbmOptions model = scaled(dcsbm_preset(o.like), o.scale);
   if (!trains) model.classes = 0, model.width = 0;

@@ -3,11 +3,12 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
+#include <array>
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
@@ -47,25 +48,37 @@ void write_all(int descriptor, std::size_t offset, std::span<const std::byte> by
   }
 }
 
-namespace {
-
 std::string folder_of(const std::string& path) {
   const auto slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// A hidden name in the folder of `path` that no other process or thread uses.
-std::string hidden_name(const std::string& path) {
-  static std::atomic<unsigned> count{0};
-  return fmt::format("{}/.plait-{}-{}.tmp", folder_of(path), getpid(), count++);
+bool is_link_of_another(const std::string& path) {
+  struct stat link {};
+  return lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode) && link.st_uid != geteuid() &&
+         link.st_uid != 0;
 }
 
-// Tries hidden names until `make` succeeds with one; a name left by a process that was killed and
-// had the same number is passed over. Returns the name, or nothing with errno set.
+bool is_own_or_roots(const std::string& path) {
+  struct stat found {};
+  return stat(path.c_str(), &found) == 0 && (found.st_uid == geteuid() || found.st_uid == 0);
+}
+
+namespace {
+
+// A hidden name in the folder of `path` that nobody can guess, so that nobody can take it before.
+std::string hidden_name(const std::string& path) {
+  std::array<std::uint64_t, 2> random{};
+  if (getrandom(random.data(), sizeof random, 0) != ssize_t{sizeof random})
+    fail_write(path, "there are no random numbers");
+  return fmt::format("{}/.plait-{:016x}{:016x}.tmp", folder_of(path), random[0], random[1]);
+}
+
+// Tries hidden names until `make` succeeds with one. Returns the name, or nothing with errno set.
 template <class Make>
 std::optional<std::string> with_hidden_name(const std::string& path, Make make) {
-  for (int attempt = 0; attempt < 1000; ++attempt) {
+  for (int attempt = 0; attempt < 10; ++attempt) {
     std::string name = hidden_name(path);
     if (make(name)) return name;
     if (errno != EEXIST) break;
@@ -85,6 +98,7 @@ bool names_a_device(const std::string& path) {
 std::string resolve_target(const std::string& path) {
   if (path.empty()) fail_write("''", "the name is empty; give the name of a file");
   if (names_a_device(path)) fail_write(path, "not a regular file; give the name of a file");
+  if (is_link_of_another(path)) fail_write(path, kLinkOfAnother);
   struct stat found {};
   if (stat(path.c_str(), &found) != 0) {
     if (errno != ENOENT) fail_write(path, reason(errno));
@@ -114,6 +128,11 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) fail_read(path, reason(errno));
   const Closer closer{descriptor};
+  return of_descriptor(descriptor, path);
+}
+
+std::shared_ptr<const MappedFile> MappedFile::of_descriptor(int descriptor,
+                                                            const std::string& path) {
   struct stat found {};
   if (fstat(descriptor, &found) != 0) fail_read(path, reason(errno));
   if (S_ISDIR(found.st_mode)) fail_read(path, "is a folder; give the name of a file");
@@ -168,9 +187,11 @@ void AtomicFile::commit() {
   if (descriptor_ < 0) fail_write(path_, "it is complete already");
   struct stat old {};
   if (stat(path_.c_str(), &old) == 0) {
-    // The new file is as open or as closed to others as the file that it replaces.
+    // The new file is as open or as closed to others as the file that it replaces; but another user
+    // does not decide who may write to this user's file.
     if (!S_ISREG(old.st_mode)) fail_write(path_, "not a regular file; give the name of a file");
-    if (fchmod(descriptor_, old.st_mode & 0777) != 0) fail_write(path_, reason(errno));
+    const mode_t kept = old.st_uid == geteuid() ? 0777 : 0755;
+    if (fchmod(descriptor_, old.st_mode & kept) != 0) fail_write(path_, reason(errno));
   }
   if (fsync(descriptor_) != 0) fail_write(path_, reason(errno));
   if (temporary_.empty()) {

@@ -14,6 +14,8 @@ class MappedFile {
  public:
   // Throws Error "PATH: cannot be opened: REASON", or that it is not a regular file.
   static std::shared_ptr<const MappedFile> open(const std::string& path);
+  // Maps a file that is open; its path is for messages. The descriptor remains the caller's.
+  static std::shared_ptr<const MappedFile> of_descriptor(int descriptor, const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

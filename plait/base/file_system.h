@@ -1,5 +1,5 @@
-// Code shared by functions that write files: errors of the system as lines, and whole writes.
-// Internal to this room.
+// Code shared by functions that write files: errors of the system as lines, links of other users,
+// and whole writes. Internal to this room.
 #pragma once
 
 #include <unistd.h>
@@ -15,6 +15,16 @@ std::string reason(int error);
 // Throw Error "PATH: cannot be opened: WHY", or "written".
 [[noreturn]] void fail_read(const std::string& path, const std::string& why);
 [[noreturn]] void fail_write(const std::string& path, const std::string& why);
+
+// Returns the path of the folder that a path names a file of.
+std::string folder_of(const std::string& path);
+
+// Tells whether a path is a link of another user (other than root), which is not followed: in a
+// folder such as /tmp it could lead to any file of whoever runs this program.
+bool is_link_of_another(const std::string& path);
+inline constexpr const char* kLinkOfAnother = "it is a link of another user; give another name";
+// Tells whether a file is this user's or root's.
+bool is_own_or_roots(const std::string& path);
 
 // Writes all of `bytes` at `offset`. `path` is for the message of an Error.
 void write_all(int descriptor, std::size_t offset, std::span<const std::byte> bytes,

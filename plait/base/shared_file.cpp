@@ -16,21 +16,17 @@
 
 namespace plait {
 
-void SharedFile::make(const std::string& path, std::uint64_t bytes) {
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor < 0) fail_write(path, reason(errno));
-  const Closer closer{descriptor};
+void SharedFile::make(const OwnFolder& folder, const std::string& name, std::uint64_t bytes) {
+  const Closer file{folder.make_file(name)};
   const auto size = static_cast<off_t>(bytes);
-  if (bytes == 0 || fallocate(descriptor, 0, 0, size) == 0) return;
+  if (bytes == 0 || fallocate(file.descriptor, 0, 0, size) == 0) return;
   // EOPNOTSUPP and ENOSYS come from a file system that cannot promise room.
-  if (errno != EOPNOTSUPP && errno != ENOSYS) fail_write(path, reason(errno));
-  if (ftruncate(descriptor, size) != 0) fail_write(path, reason(errno));
+  if (errno != EOPNOTSUPP && errno != ENOSYS) fail_write(folder.path_of(name), reason(errno));
+  if (ftruncate(file.descriptor, size) != 0) fail_write(folder.path_of(name), reason(errno));
 }
 
-SharedFile::SharedFile(std::string path) : path_(std::move(path)) {
-  descriptor_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
-  if (descriptor_ < 0) fail_write(path_, reason(errno));
-}
+SharedFile::SharedFile(const OwnFolder& folder, const std::string& name)
+    : path_(folder.path_of(name)), descriptor_(folder.open_file(name, O_WRONLY)) {}
 
 SharedFile::~SharedFile() { close(descriptor_); }
 
@@ -42,9 +38,18 @@ void SharedFile::sync() {
   if (fdatasync(descriptor_) != 0) fail_write(path_, reason(errno));
 }
 
-FolderLock::FolderLock(const std::string& path, std::chrono::milliseconds patience) {
+FolderLock::FolderLock(const std::string& path, std::chrono::milliseconds patience)
+    : descriptor_(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  lock(path, patience);
+}
+
+FolderLock::FolderLock(const OwnFolder& folder)
+    : descriptor_(openat(folder.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  lock(folder.path(), std::chrono::milliseconds(0));
+}
+
+void FolderLock::lock(const std::string& path, std::chrono::milliseconds patience) {
   constexpr auto kLook = std::chrono::milliseconds(5);
-  descriptor_ = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor_ < 0) fail_read(path, reason(errno));
   int error = flock(descriptor_, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
   for (; error == EWOULDBLOCK && patience.count() > 0; patience -= kLook) {

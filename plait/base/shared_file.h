@@ -7,6 +7,8 @@
 #include <span>
 #include <string>
 
+#include "plait/base/own_folder.h"
+
 namespace plait {
 
 // A file of a known size, which processes write each at places of its own, and which is read by
@@ -16,9 +18,9 @@ class SharedFile {
  public:
   // Makes an empty file of `bytes` bytes in place of the old one; takes the room on the disk at
   // once if the file system can.
-  static void make(const std::string& path, std::uint64_t bytes);
+  static void make(const OwnFolder& folder, const std::string& name, std::uint64_t bytes);
   // Opens a file that was made.
-  explicit SharedFile(std::string path);
+  SharedFile(const OwnFolder& folder, const std::string& name);
   ~SharedFile();
   SharedFile(const SharedFile&) = delete;
   SharedFile& operator=(const SharedFile&) = delete;
@@ -40,11 +42,13 @@ class FolderLock {
   // give it back within `patience`.
   explicit FolderLock(const std::string& path,
                       std::chrono::milliseconds patience = std::chrono::milliseconds(0));
+  explicit FolderLock(const OwnFolder& folder);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
  private:
+  void lock(const std::string& path, std::chrono::milliseconds patience);
   int descriptor_ = -1;
 };
 

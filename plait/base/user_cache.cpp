@@ -9,6 +9,7 @@
 
 #include "plait/base/checksum.h"
 #include "plait/base/error.h"
+#include "plait/base/file_system.h"
 #include "plait/base/printable.h"
 
 namespace plait {
@@ -56,6 +57,7 @@ std::string read_cache_file(const std::string& path,
   const auto unused = [&](const std::string& reason) {
     return fmt::format("{} is not used: {}", printable(path), reason);
   };
+  if (!is_own_or_roots(path)) return unused("it is another user's");
   try {
     const auto file = MappedFile::open(path);
     read(file->text());

@@ -26,9 +26,10 @@ AtomicFile begin_cache_file(const std::string& path);
 // more than two seconds: such a process may be stopped.
 std::unique_ptr<FolderLock> lock_cache(const std::string& folder);
 
-// Calls read(text) with the text of a file, if there is one. A file that cannot be read, or for
-// which `read` throws an exception, counts as none: returns "PATH is not used: REASON". Exceptions
-// that are no Error say that the file is damaged. Returns an empty text if all is well.
+// Calls read(text) with the text of a file, if there is one. A file that cannot be read, that is
+// neither this user's nor root's, or for which `read` throws an exception, counts as none: returns
+// "PATH is not used: REASON". Exceptions that are no Error say that the file is damaged. Returns an
+// empty text if all is well.
 std::string read_cache_file(const std::string& path,
                             const std::function<void(std::string_view)>& read);
 

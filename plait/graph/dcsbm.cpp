@@ -1,16 +1,15 @@
 #include "plait/graph/dcsbm.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "plait/base/error.h"
 #include "plait/base/memory.h"
+#include "plait/base/names.h"
 #include "plait/base/parallel.h"
-#include "plait/base/random.h"
 #include "plait/graph/build.h"
+#include "plait/graph/class_data.h"
 #include "plait/graph/dcsbm_edges.h"
 #include "plait/graph/generate.h"
 
@@ -23,77 +22,47 @@ namespace {
 constexpr std::size_t kVertexGrain = std::size_t{1} << 12;
 constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 48;
 
-// Features, labels, splits ---------------------------------------------------------------------
+// Ids and classes ------------------------------------------------------------------------------
 
-// Returns a nearly normal number of deviation 1: the sum of eight uniform numbers of 16 bits. The
-// sum is exact up to one rounding.
-float normal(const Philox::Block& random) {
-  static const auto scale = static_cast<float>(1 / std::sqrt(8 * (0x1p32 - 1) / 12));
-  std::int32_t sum = 0;
-  for (const std::uint32_t bits : random)
-    sum += static_cast<std::int32_t>((bits & 0xffff) + (bits >> 16));
-  return static_cast<float>(sum - 4 * 0xffff) * scale;
-}
-
-Buffer<float> class_means(const DcsbmOptions& options) {
-  const Philox philox(options.seed);
-  const auto classes = static_cast<std::uint64_t>(options.classes);
-  Buffer<float> means(classes * options.width);
-  for (std::uint64_t c = 0; c < classes; ++c) {
-    float* const mean = means.data() + c * options.width;
-    double norm = 0;
-    for (std::uint64_t j = 0; j < options.width; ++j) {
-      mean[j] = normal(philox(c << 32 | j, kMeanStream));
-      norm += double{mean[j]} * mean[j];
-    }
-    for (std::uint64_t j = 0; j < options.width; ++j)
-      mean[j] = static_cast<float>(mean[j] / std::sqrt(norm));
-  }
-  return means;
-}
-
-Features make_features(const DcsbmOptions& options, std::span<const std::int32_t> labels) {
-  const Buffer<float> means = class_means(options);
-  const Philox philox(options.seed);
-  const auto noise = static_cast<float>(options.noise);
-  const std::uint64_t width = options.width;
-  Buffer<float> values(options.vertices * width);
+// Returns the ids of vertices, which drawing numbers by community: shuffled.
+Buffer<std::uint32_t> shuffled_ids(const DcsbmOptions& options) {
+  const Permutation shuffled(options.vertices, options.seed, kIdStream);
+  Buffer<std::uint32_t> ids(options.vertices);
   parallel_blocks(options.vertices, kVertexGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t v = begin; v < end; ++v) {
-      const float* const mean = means.data() + static_cast<std::uint64_t>(labels[v]) * width;
-      for (std::uint64_t j = 0; j < width; ++j)
-        values[v * width + j] = mean[j] + noise * normal(philox(v, kNoiseStream | j));
-    }
+    for (std::size_t v = begin; v < end; ++v) ids[v] = static_cast<std::uint32_t>(shuffled(v));
   });
-  Features features;
-  features.rows = options.vertices;
-  features.width = width;
-  features.f32 = std::move(values);
-  return features;
+  return ids;
 }
 
-Buffer<std::int32_t> make_labels(const DcsbmOptions& options, std::span<const std::uint64_t> starts,
-                                 std::span<const std::uint32_t> ids) {
-  Buffer<std::int32_t> labels(options.vertices);
-  for (std::size_t c = 0; c + 1 < starts.size(); ++c)
-    for (std::uint64_t v = starts[c]; v < starts[c + 1]; ++v)
-      labels[ids[v]] = static_cast<std::int32_t>(c % static_cast<std::uint64_t>(options.classes));
-  return labels;
-}
+// The places of communities that are the graphs of a set, whose vertices stand together.
+struct GraphOrder {
+  Buffer<std::uint32_t> number;  // of the graph that each community is
+  Buffer<std::uint32_t> ids;     // of vertices
+};
 
-Buffer<Split> make_splits(const DcsbmOptions& options, std::span<const std::int32_t> labels) {
-  Buffer<Split> splits(options.vertices, Split::test);
-  std::vector<std::uint64_t> seen(static_cast<std::size_t>(options.classes), 0);
-  const Permutation order(options.vertices, options.seed, kSplitStream);
-  for (std::uint64_t i = 0; i < options.vertices; ++i) {
-    const std::uint64_t v = order(i);
-    const std::uint64_t rank = seen[static_cast<std::size_t>(labels[v])]++;
-    if (rank < options.train_per_class)
-      splits[v] = Split::train;
-    else if (rank - options.train_per_class < options.validation_per_class)
-      splits[v] = Split::validation;
+GraphOrder shuffled_graphs(const DcsbmOptions& options, std::span<const std::uint64_t> starts) {
+  const std::uint64_t graphs = options.communities;
+  const Permutation shuffled(graphs, options.seed, kIdStream);
+  GraphOrder order{Buffer<std::uint32_t>(graphs), Buffer<std::uint32_t>(options.vertices)};
+  std::vector<std::uint64_t> community(graphs);
+  for (std::uint64_t c = 0; c < graphs; ++c) {
+    order.number[c] = static_cast<std::uint32_t>(shuffled(c));
+    community[order.number[c]] = c;
   }
-  return splits;
+  std::uint32_t id = 0;
+  for (const std::uint64_t c : community)
+    for (std::uint64_t v = starts[c]; v < starts[c + 1]; ++v) order.ids[v] = id++;
+  return order;
+}
+
+// Returns a value of each vertex' community.
+template <class T, class Of>
+Buffer<T> by_community(std::span<const std::uint64_t> starts, std::span<const std::uint32_t> ids,
+                       Of of) {
+  Buffer<T> values(ids.size());
+  for (std::size_t c = 0; c + 1 < starts.size(); ++c)
+    for (std::uint64_t v = starts[c]; v < starts[c + 1]; ++v) values[ids[v]] = of(c);
+  return values;
 }
 
 void check_room(const DcsbmOptions& o, std::span<const std::uint64_t> starts) {
@@ -104,7 +73,8 @@ void check_room(const DcsbmOptions& o, std::span<const std::uint64_t> starts) {
                       wanted.inner, possible.inner, wanted.leaving, possible.leaving);
   const std::uint64_t pairs = o.edges / 2;
   require_memory(
-      drawing_bytes(pairs) + 24 * o.vertices + (o.classes > 0 ? 4 * o.vertices * o.width : 0),
+      drawing_bytes(pairs) + 24 * o.vertices + (o.classes > 0 ? 4 * o.vertices * o.width : 0) +
+          (o.labels == DcsbmLabels::sets ? o.vertices * static_cast<std::uint64_t>(o.classes) : 0),
       fmt::format("a graph of {} vertices and {} edges", o.vertices, o.edges));
 }
 
@@ -128,89 +98,62 @@ void check_options(const DcsbmOptions& o) {
   in(o.classes, 0, 1 << 30, "the number of classes");
   in(o.width, std::uint64_t{0}, std::uint64_t{1} << 20, "the width of the features");
   in(o.noise, 0.0, 1e6, "the noise");
+  require<UsageError>(o.labels != DcsbmLabels::graphs || o.leaving == 0,
+                      "no edge leads from one graph of a set to another: the share of edges that "
+                      "leave their community is {}, where 0 belongs",
+                      o.leaving);
 }
 
+constexpr Names<DcsbmLabels, 3> kLabels{"kind of labels", {"vertices", "sets", "graphs"}};
+
 }  // namespace
+
+std::string_view to_string(DcsbmLabels labels) { return kLabels.of(labels); }
+DcsbmLabels parse_dcsbm_labels(std::string_view word) { return kLabels.parse(word); }
 
 Dataset generate_dcsbm(const DcsbmOptions& options) {
   check_options(options);
   const auto starts = community_starts(options.vertices, options.communities);
   check_room(options, starts);
-
-  const Permutation shuffled(options.vertices, options.seed, kIdStream);
-  Buffer<std::uint32_t> ids(options.vertices);
-  parallel_blocks(options.vertices, kVertexGrain, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t v = begin; v < end; ++v) ids[v] = static_cast<std::uint32_t>(shuffled(v));
-  });
+  const bool of_graphs = options.labels == DcsbmLabels::graphs;
+  GraphOrder order =
+      of_graphs ? shuffled_graphs(options, starts) : GraphOrder{{}, shuffled_ids(options)};
+  const std::span<const std::uint32_t> ids = order.ids.span();
 
   Dataset dataset;
   dataset.name = options.name;
   dataset.symmetric = true;
-  dataset.graph = build_csr(draw_edges(options, starts, ids.span()), {.undirected = true});
-  if (options.classes == 0) return dataset;
-  Buffer<std::int32_t> labels = make_labels(options, starts, ids.span());
-  if (options.width > 0) dataset.features = make_features(options, labels.span());
-  dataset.splits = make_splits(options, labels.span());
-  dataset.split_count = 1;
-  dataset.labels = std::move(labels);
-  dataset.classes = options.classes;
-  return dataset;
-}
-
-std::span<const DcsbmOptions> dcsbm_presets() {
-  const auto preset = [](std::string_view name, std::array<std::uint64_t, 3> counts, double leaving,
-                         double exponent, std::int32_t classes, std::uint64_t width) {
-    DcsbmOptions o;
-    o.name = name;
-    o.vertices = counts[0], o.edges = counts[1], o.communities = counts[2];
-    o.leaving = leaving, o.exponent = exponent;
-    o.classes = classes, o.width = width;
-    return o;
-  };
-  // Counts, classes and widths:
-  //   reddit .. papers100M  MGG (Wang et al., OSDI 2023), with both directions of products,
-  //   proteins
-  //                         and orkut counted, and widths and classes of these graphs elsewhere
-  //   friendster            WholeGraph (Yang et al., SC 2022), table II, which has no classes
-  //   citeseer .. ppi       GNNAdvisor (Wang et al., OSDI 2021), table 1, type I
-  //   PROTEINS_full ..      type II there: sets of graphs side by side, so no edge leaves its
-  //     SW-620H             community. There are as many communities as graphs in the set, but
-  //                         fewer in TWITTER-Partial, whose graphs are almost complete
-  //   amazon0505 ..         type III there; an odd number of edges is one less here
-  static const std::array presets{
-      preset("reddit", {232965, 114615892, 50}, 0.25, 2.0, 41, 602),
-      preset("products", {2449029, 123718280, 5000}, 0.20, 2.2, 47, 100),
-      preset("proteins", {132534, 79122504, 200}, 0.30, 3.0, 2, 8),
-      preset("enwiki", {4203323, 202623226, 5000}, 0.30, 2.2, 12, 96),
-      preset("orkut", {3072441, 234370166, 8000}, 0.40, 2.2, 32, 96),
-      preset("papers100M", {111059956, 1615685872, 100000}, 0.30, 2.2, 172, 128),
-      preset("friendster", {68300000, 2600000000, 100000}, 0.40, 2.2, 64, 128),
-      preset("citeseer", {3327, 9464, 30}, 0.20, 3.0, 6, 3703),
-      preset("cora", {2708, 10858, 28}, 0.20, 3.0, 7, 1433),
-      preset("pubmed", {19717, 88676, 60}, 0.20, 2.5, 3, 500),
-      preset("ppi", {56944, 818716, 484}, 0.20, 2.5, 121, 50),
-      preset("PROTEINS_full", {43471, 162088, 1113}, 0, 5.0, 2, 29),
-      preset("OVCAR-8H", {1890931, 3946402, 40516}, 0, 5.0, 2, 66),
-      preset("Yeast", {1714644, 3636546, 79601}, 0, 5.0, 2, 74),
-      preset("DD", {334925, 1686092, 1178}, 0, 5.0, 2, 89),
-      preset("TWITTER-Partial", {580768, 1435116, 48000}, 0, 5.0, 2, 1323),
-      preset("SW-620H", {1889971, 3944206, 40532}, 0, 5.0, 2, 66),
-      preset("amazon0505", {410236, 4878874, 4000}, 0.20, 2.8, 22, 96),
-      preset("artist", {50515, 1638396, 200}, 0.40, 2.2, 12, 100),
-      preset("com-amazon", {334863, 1851744, 4000}, 0.20, 2.8, 22, 96),
-      preset("soc-BlogCatalog", {88784, 2093194, 200}, 0.40, 2.0, 39, 128),
-      preset("amazon0601", {403394, 3387388, 4000}, 0.20, 2.8, 22, 96),
-  };
-  return presets;
-}
-
-const DcsbmOptions& dcsbm_preset(std::string_view name) {
-  std::string names;
-  for (const DcsbmOptions& preset : dcsbm_presets()) {
-    if (preset.name == name) return preset;
-    names += (names.empty() ? "" : ", ") + std::string(preset.name);
+  dataset.graph = build_csr(draw_edges(options, starts, ids), {.undirected = true});
+  if (of_graphs) {
+    dataset.graphs = static_cast<std::uint32_t>(options.communities);
+    dataset.graph_ids =
+        by_community<std::uint32_t>(starts, ids, [&](std::size_t c) { return order.number[c]; });
   }
-  throw UsageError(fmt::format("'{}' is not one of {}", name, names));
+  if (options.classes == 0) return dataset;
+
+  const auto class_of = [&](std::size_t c) {
+    return static_cast<std::int32_t>(c % static_cast<std::uint64_t>(options.classes));
+  };
+  const ClassData data{.classes = options.classes,
+                       .width = options.width,
+                       .noise = options.noise,
+                       .train_per_class = options.train_per_class,
+                       .validation_per_class = options.validation_per_class,
+                       .seed = options.seed};
+  Buffer<std::int32_t> classes = by_community<std::int32_t>(starts, ids, class_of);
+  if (options.width > 0) dataset.features = class_features(data, classes.span());
+  if (of_graphs) {  // one class for each graph instead
+    classes = Buffer<std::int32_t>(options.communities);
+    for (std::size_t c = 0; c < options.communities; ++c) classes[order.number[c]] = class_of(c);
+  }
+  dataset.splits = class_splits(data, classes.span());
+  dataset.split_count = 1;
+  dataset.classes = options.classes;
+  if (options.labels == DcsbmLabels::sets)
+    dataset.label_sets = class_label_sets(data, classes.span());
+  else
+    dataset.labels = std::move(classes);
+  return dataset;
 }
 
 DcsbmOptions scaled(DcsbmOptions options, double scale) {

@@ -11,15 +11,14 @@
 //             Every edge is in both directions.
 //   Sizes     The sizes of communities are quantiles of a Pareto distribution from 1 to 10, of
 //             density x^-2.
-//   Ids       Ids are shuffled.
-//   Features  The class of a vertex (its community modulo the number of classes) has a random unit
-//             vector; the vertex has this vector plus Gaussian noise of deviation `noise` in every
-//             column. With the default options (7 classes, mean degree 20, leaving 0.2) the nearest
-//             class mean, which ignores the edges, is right for 63 to 70% of the vertices, and for
-//             97 to 99% after features are averaged over neighbours; with means of the 20 training
-//             vertices per class, for 50 to 60% and for 97 to 99%.
-//   Splits    There is one: in each class `train_per_class` random vertices, then
-//             `validation_per_class`, and the rest for test.
+//   Ids       Ids are shuffled. In a set of graphs the graphs are, and the vertices of each stand
+//             together.
+//   Classes   The class of a vertex is its community modulo the number of classes; features, label
+//             sets and splits follow it (class_data.h). With the default options (7 classes, mean
+//             degree 20, leaving 0.2) the nearest class mean, which ignores the edges, is right for
+//             63 to 70% of the vertices, and for 97 to 99% after features are averaged over
+//             neighbours; with means of the 20 training vertices per class, for 50 to 60% and for
+//             97 to 99%.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +28,16 @@
 #include "plait/graph/dataset.h"
 
 namespace plait {
+
+// What is labelled, and how.
+enum class DcsbmLabels {
+  vertices,  // a class for each vertex
+  sets,      // any number of classes for each vertex
+  graphs,    // a class for each community, which is a graph of a set: no edge leaves it
+};
+std::string_view to_string(DcsbmLabels labels);
+// Throws UsageError for another word.
+DcsbmLabels parse_dcsbm_labels(std::string_view word);
 
 // The parameters of one graph.
 struct DcsbmOptions {
@@ -45,6 +54,8 @@ struct DcsbmOptions {
   std::uint64_t train_per_class = 20;
   std::uint64_t validation_per_class = 50;
   std::uint64_t seed = 0;
+  DcsbmLabels labels = DcsbmLabels::vertices;
+  std::string_view table = {};  // of a preset: the paper's table that has its counts
 };
 
 // Generates a graph. Takes about 12 bytes per directed edge while it works, besides the features.
@@ -52,8 +63,8 @@ struct DcsbmOptions {
 // if the edges hardly find free pairs of vertices: fewer edges or fewer communities help.
 Dataset generate_dcsbm(const DcsbmOptions& options);
 
-// Returns the graphs of the papers' tables, by their counts of vertices and directed edges, except
-// crawls of the web (crawl_presets() of random_graphs.h): reddit, products, cora and others.
+// Returns the graphs of the papers' tables, by their counts, except crawls of the web (crawl.h):
+// reddit, products, cora and others.
 std::span<const DcsbmOptions> dcsbm_presets();
 // Returns the preset of this name. Throws a UsageError that lists all names.
 const DcsbmOptions& dcsbm_preset(std::string_view name);

@@ -16,10 +16,7 @@ enum Stream : std::uint64_t {
   kWeightStream = std::uint64_t{16} << 56,
   kInnerStream = std::uint64_t{17} << 56,
   kLeavingStream = std::uint64_t{18} << 56,
-  kMeanStream = std::uint64_t{19} << 56,
-  kNoiseStream = std::uint64_t{20} << 56,
   kIdStream = std::uint64_t{21} << 56,
-  kSplitStream = std::uint64_t{22} << 56,
 };
 
 // Returns communities + 1 starts: before ids are shuffled, community c is the vertices starts[c] ..

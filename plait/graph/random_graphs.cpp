@@ -1,9 +1,7 @@
 #include "plait/graph/random_graphs.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <string>
 
 #include "plait/base/error.h"
 #include "plait/base/random.h"
@@ -94,28 +92,6 @@ AnyEdgeList generate_crawl(const CrawlOptions& o) {
       put(list, edge, page, aim_of(philox(edge, kCrawlStream), page, o.vertices));
     });
   });
-}
-
-std::span<const CrawlPreset> crawl_presets() {
-  static constexpr std::array presets{
-      CrawlPreset{"it-2004", 41291594, 1150725437},      // MGG (Wang et al., OSDI 2023), table 1
-      CrawlPreset{"uk-domain", 105200000, 3300000000}};  // WholeGraph (Yang et al., SC 2022), II
-  return presets;
-}
-
-CrawlOptions crawl_like(std::string_view name, double scale) {
-  require<UsageError>(scale > 0 && scale <= 1, "scale {} is outside 0..1", scale);
-  std::string names;
-  for (const CrawlPreset& preset : crawl_presets()) {
-    const auto times = [&](std::uint64_t count) {
-      return static_cast<std::uint64_t>(static_cast<double>(count) * scale + 0.5);
-    };
-    if (preset.name == name)
-      return {.vertices = std::max(times(preset.vertices), std::uint64_t{2}),
-              .edges = times(preset.edges)};
-    names += (names.empty() ? "" : ", ") + std::string(preset.name);
-  }
-  throw UsageError(fmt::format("'{}' is not one of {}", name, names));
 }
 
 }  // namespace plait

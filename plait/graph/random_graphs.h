@@ -6,8 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <string_view>
 
 #include "plait/graph/edge_list.h"
 
@@ -46,17 +44,5 @@ struct CrawlOptions {
   std::uint64_t seed = 0;
 };
 AnyEdgeList generate_crawl(const CrawlOptions& options);
-
-// A known crawl of the web, by its counts. These graphs have no features of their own; the papers
-// give it-2004 256 features and 64 classes, and uk-domain 128 features.
-struct CrawlPreset {
-  std::string_view name;
-  std::uint64_t vertices, edges;
-};
-// Returns the crawls of the papers' tables.
-std::span<const CrawlPreset> crawl_presets();
-// Returns the counts of the preset of this name times `scale`, above 0 and at most 1; at least 2
-// vertices. Throws a UsageError that lists all names.
-CrawlOptions crawl_like(std::string_view name, double scale);
 
 }  // namespace plait

@@ -1,6 +1,6 @@
 // The safetensors format: named arrays and text metadata, readable by the safetensors package of
 // Python without running any code. A file is
-//   8 bytes   length of the header, little-endian
+//   8 bytes   length of the header, little-endian; at most 100,000,000, as in Python's package
 //   header    JSON: {"__metadata__": {text: text}, NAME: {"dtype": "F32", "shape": [...],
 //             "data_offsets": [begin, end]}, ...}, offsets counted from the end of the header
 //   data      the arrays, row major, back to back
@@ -39,11 +39,13 @@ struct TensorFile {
   const NamedTensor* find(const std::string& name) const;
 };
 
-inline constexpr const char* kChecksumKey = "checksum";  // of the metadata
+inline constexpr std::uint64_t kLargestHeader = 100'000'000;  // bytes
+inline constexpr const char* kChecksumKey = "checksum";       // of the metadata
 
 // Read a file. Only float32 ("F32") is read. Throw InputError for anything that is not as above:
 // lengths past the end, shapes that do not match, arrays that overlap or leave gaps, and a checksum
-// of other content.
+// of other content. No array is copied before all of the header is right, so that the memory taken
+// is bounded by the size of the file.
 TensorFile parse_safetensors(std::span<const std::byte> bytes, const std::string& file);
 TensorFile read_safetensors(const std::string& path);
 // Writes a file, whole or not at all, with its checksum. Throws Error.

@@ -54,6 +54,9 @@ def load_checkpoint(path, model=None):
     metadata, tensors = ops.read_tensors(path)
     config = _config_of_metadata(path, dict(metadata))
     state = {name: t for name, t in tensors.items() if not name.startswith("resume.")}
+    if config.layers > len(state):  # each has an array; so the file bounds what is made of it
+        raise ValueError(f"{path}: metadata 'layers' is {config.layers}, but the file has "
+                         f"{len(state)} arrays; use a checkpoint of plait train")
     _check_names(f"{path}: the checkpoint", state, "its own metadata", _empty_state(config))
     if model is not None:
         made = f"make the model as the checkpoint says: {_in_words(config)}"

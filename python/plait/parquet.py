@@ -13,6 +13,7 @@ used are read.
 
 import argparse
 import dataclasses
+import os
 import pathlib
 import subprocess
 import sys
@@ -41,8 +42,18 @@ def _pyarrow():
     return pyarrow
 
 
+def _free_memory():
+    """Returns the bytes that programs can still get, or None where the system does not say."""
+    try:
+        lines = pathlib.Path("/proc/meminfo").read_text().splitlines()
+        return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
+        return None
+
+
 class _Table:
-    """Columns of a file, as NumPy arrays. Errors are ValueErrors that name the file."""
+    """Columns of a file, as NumPy arrays. Errors are ValueErrors that name the file, and MemoryErrors: a few
+    bytes of a file can stand for any number of equal values."""
 
     def __init__(self, path):
         pyarrow = _pyarrow()
@@ -60,7 +71,17 @@ class _Table:
             raise ValueError(
                 f"{self.path}: there is no column {name}; it has {', '.join(self.schema.names)}"
             )
+        self._require_memory(name)
         return self._file.read(columns=[name]).column(0).combine_chunks()
+
+    def _require_memory(self, name):
+        groups = (self._file.metadata.row_group(i) for i in range(self._file.metadata.num_row_groups))
+        columns = (group.column(i) for group in groups for i in range(group.num_columns))
+        values = sum(column.num_values for column in columns if column.path_in_schema.split(".")[0] == name)
+        needed, free = 16 * values, _free_memory()  # as it is read, and as it is returned
+        if free is not None and needed > free:
+            raise MemoryError(f"{self.path}: column {name} has {values} values, which need {needed / 2**30:.1f} "
+                              f"GiB, but only {free / 2**30:.1f} GiB is free")
 
     def integers(self, name, missing=None):
         """Returns int64; empty entries become `missing`, or are refused if it is None."""
@@ -166,7 +187,8 @@ def read(edges, nodes=None, columns=EdgeColumns()):
     """Returns a plait.Graph with the attributes that plait.Graph.load sets.
 
     Raises ValueError that names the file, column and row if a table differs from the description in
-    the module's docstring, and ImportError without pyarrow.
+    the module's docstring, MemoryError if a column does not fit in memory, and ImportError without
+    pyarrow.
     """
     import torch
 
@@ -192,7 +214,7 @@ def write(graph, edges, nodes=None):
     table = {"source": source, "target": target}
     if graph.edge_weight is not None:
         table["weight"] = graph.edge_weight.numpy()
-    pyarrow.parquet.write_table(pyarrow.table(table), edges)
+    _write_whole(pyarrow.table(table), edges)
     if nodes is None:
         return
     table = {"id": np.arange(graph.num_nodes)}
@@ -205,7 +227,21 @@ def write(graph, edges, nodes=None):
     masks = {split: getattr(graph, f"{split}_mask") for split in _SPLITS}
     if any(mask is not None for mask in masks.values()):
         table["split"] = _split_words(masks, graph.num_nodes)
-    pyarrow.parquet.write_table(pyarrow.table(table), nodes)
+    _write_whole(pyarrow.table(table), nodes)
+
+
+def _write_whole(table, path):
+    """Writes a file that appears under its name when it is complete; of a link, the file that it leads to
+    is replaced, unless the link is another user's."""
+    if os.path.islink(path) and os.lstat(path).st_uid not in (os.geteuid(), 0):
+        raise PermissionError(f"{path}: cannot be written: it is a link of another user; give another name")
+    target = pathlib.Path(path).resolve()
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{path}: cannot be written: there is no folder {target.parent}; make it first")
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".plait-") as scratch:
+        fresh = pathlib.Path(scratch) / "table"
+        _pyarrow().parquet.write_table(table, fresh)
+        os.replace(fresh, target)
 
 
 def _split_words(masks, num_nodes):
@@ -239,6 +275,9 @@ def main(arguments=None):
     except (ValueError, ImportError, DatasetError) as error:
         print(f"plait: {error}", file=sys.stderr)
         return 1
+    except MemoryError as error:
+        print(f"plait: {error}", file=sys.stderr)
+        return 4
     with tempfile.TemporaryDirectory(prefix="plait-") as scratch:
         archive = pathlib.Path(scratch) / "graph.npz"
         np.savez(archive, **arrays)

@@ -244,6 +244,16 @@ def metadata(**fields):
     return whole(updated("__metadata__", fields))
 
 
+def with_array(count, **fields):
+    """Adds an array that no model has, and sets fields of the metadata."""
+    def add(content):
+        data = len(content) - 8 - struct.unpack("<Q", content[:8])[0]
+        content = updated("__metadata__", fields)(content) + bytes(4 * count)
+        return with_header(content, lambda h: h.update(
+            more={"dtype": "F32", "shape": [count], "data_offsets": [data, data + 4 * count]}))
+    return whole(add)
+
+
 def flipped(content, byte):
     return content[:byte] + bytes([content[byte] ^ 1]) + content[byte + 1:]
 
@@ -276,6 +286,9 @@ DAMAGE = {
     "unknown aggregation": (metadata(aggregation="median"), ["median", "max"]),
     "no heads": (metadata(heads="0"), ["metadata"]),
     "huge model": (metadata(hidden="1000000000000"), ["metadata"]),
+    # Fields that the number of elements allows, but not the arrays: the square of 200,000 takes 160 GB.
+    "large model": (with_array(200_000, hidden="200000", inputs="200000"), [WEIGHT, "200000, 200000"]),
+    "many layers": (metadata(layers="1000"), ["metadata", "sizes"]),
     "word for a number": (metadata(layers="two"), ["layers", "two"]),
 }
 

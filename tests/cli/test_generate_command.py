@@ -122,6 +122,11 @@ def test_presets_of_sets_and_crawls(plait, tmp_path):
     made, arrays = generate(plait, tmp_path / "g.npz", "dcsbm", "--like", "PROTEINS_full", "--scale", 0.1)
     assert made["vertices"] == 4347 and made["edges"] == 16208 and made["feature_width"] == 29
     assert arrays["x"].shape == (4347, 29) and set(arrays["y"]) == {0, 1}
+    assert len(arrays["y"]) == arrays["graph_id"].max() + 1 == 111
+    made, arrays = generate(plait, tmp_path / "g.npz", "dcsbm", "--like", "ppi", "--scale", 0.05, "--no-features")
+    assert arrays["y"].shape == (2847, 121) and made["classes"] == 121
+    made, arrays = generate(plait, tmp_path / "g.npz", "crawl", "--like", "it-2004", "--scale", 1e-5)
+    assert arrays["x"].shape == (413, 256) and made["classes"] == 64 and set(arrays["y"]) == set(range(7))
     for options, counts in (((), (413, 11507)), (("--vertices", 500), (500, 11507)), (("--edges", 90), (413, 90))):
         made, arrays = generate(plait, tmp_path / "g.npz", "crawl", "--like", "it-2004", "--scale", 1e-5, *options)
         assert (made["vertices"], made["edges"]) == counts and arrays["edge_index"].shape == (2, counts[1])
@@ -156,7 +161,13 @@ def test_the_seed_decides(plait, tmp_path, kind, options):
     (["dcsbm", "--exponent", 0.5], ["0.5"]),
     (["dcsbm", "--like", "facebook"], ["facebook", "reddit"]),
     (["dcsbm", "--vertices", -5], ["-5"]),
-    (["crawl", "--like", "reddit"], ["reddit", "it-2004, uk-domain"]),
+    (["crawl", "--like", "facebook"], ["facebook", "it-2004, uk-domain"]),
+    (["crawl", "--like", "reddit"], ["plait generate dcsbm --like reddit"]),
+    (["dcsbm", "--like", "uk-domain"], ["plait generate crawl --like uk-domain"]),
+    (["dcsbm", "--labels", "graphs"], ["0.2", "where 0 belongs"]),
+    (["dcsbm", "--labels", "edges"], ["edges", "vertices, sets or graphs"]),
+    (["crawl", "--vertices", 10, "--edges", 10, "--width", 4], ["--width", "--classes"]),
+    (["crawl", "--vertices", 10, "--edges", 10, "--no-features"], ["--no-features", "none"]),
     (["crawl", "--vertices", 10], ["--edges", "--like"]),
     (["rmat", "--vertices", 10], ["--edges"]),
     (["rmat", "--vertices", 10, "--edges", 5, "-a", 0.9], ["0.9"]),

@@ -72,7 +72,10 @@ class Work:
 
 
 def work_of(out):
-    return pathlib.Path(f"{out}.layers")
+    """Returns the work folder of a run, whose name cannot be known before there is one."""
+    found = list(out.parent.glob(f"{out.name}.layers-??????"))
+    assert len(found) < 2
+    return found[0] if found else out.parent / f"{out.name}.layers-"
 
 
 def check_close(found, wanted):
@@ -296,7 +299,7 @@ def broken_off(slow, tmp_path_factory):
 
 @pytest.fixture
 def left(broken_off, tmp_path):
-    shutil.copytree(work_of(broken_off), work_of(tmp_path / "y.npy"))
+    shutil.copytree(work_of(broken_off), tmp_path / work_of(broken_off).name)
     return tmp_path / "y.npy"
 
 

@@ -174,10 +174,6 @@ def test_training_needs_labels(plait, tmp_path, study):
     plait.fails(USAGE, "study", study, path, names=["has no features"])
 
 
-def test_crawls_have_no_labels(plait):
-    plait.fails(USAGE, "study", "sampling", "--like", "it-2004", "--scale", 1e-5, names=["has no features"])
-
-
 @pytest.mark.parametrize("name", ["split", "nccl"])
 def test_plots_stand_alone(plait, communities, tmp_path, name):
     path = tmp_path / "plot.svg"

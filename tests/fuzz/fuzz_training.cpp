@@ -61,7 +61,7 @@ void infer_both_ways(World& world, const Dataset& dataset, const Partition& part
   const std::string work = fuzz_path(".layers");
   std::filesystem::remove_all(work);
   const ByLayers by{
-      .memory_limit = std::uint64_t{1} << 40, .work = work, .graph = config.checkpoint};
+      .memory_limit = std::uint64_t{1} << 40, .work = {work, {}}, .graph = config.checkpoint};
   try_to([&] { infer_by_layers(world, dataset, partition, config, by, use); });
   std::filesystem::remove_all(work);
 }

@@ -11,9 +11,13 @@
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "plait/base/error.h"
+#include "plait/graph/crawl.h"
+#include "plait/graph/validate.h"
 
 namespace plait {
 namespace {
@@ -265,19 +269,75 @@ TEST(Dcsbm, OneVertexAndNoClasses) {
   EXPECT_TRUE(dataset.labels.empty() && dataset.splits.empty() && dataset.features.empty());
 }
 
+// The papers' tables of datasets, as they are printed: name, vertices, edges, width of features and
+// classes, which are -1 where a table has none.
+struct Table {
+  const char* name;
+  const char* rows;
+};
+constexpr std::array kTables{Table{"MGG (OSDI 2023), table 1", R"(
+reddit 232965 114615892 602 41
+enwiki 4203323 202623226 300 12
+it-2004 41291594 1150725437 256 64
+papers100M 111059956 1615685872 128 64
+products 2449029 61859140 100 47
+proteins 132534 39561252 8 112
+orkut 3072441 117185083 128 32
+)"},
+                             Table{"WholeGraph (SC 2022), table II", R"(
+friendster 68300000 2600000000 128 -1
+uk-domain 105200000 3300000000 128 -1
+)"},
+                             Table{"GNNAdvisor (OSDI 2021), table 1", R"(
+citeseer 3327 9464 3703 6
+cora 2708 10858 1433 7
+pubmed 19717 88676 500 3
+ppi 56944 818716 50 121
+PROTEINS_full 43471 162088 29 2
+OVCAR-8H 1890931 3946402 66 2
+Yeast 1714644 3636546 74 2
+DD 334925 1686092 89 2
+TWITTER-Partial 580768 1435116 1323 2
+SW-620H 1889971 3944206 66 2
+amazon0505 410236 4878875 96 22
+artist 50515 1638396 100 12
+com-amazon 334863 1851744 96 22
+soc-BlogCatalog 88784 2093195 128 39
+amazon0601 403394 3387388 96 22
+)"}};
+
+// Returns a preset by its name; of a crawl, what it has in common with the others.
+DcsbmOptions preset_of(const std::string& name) {
+  for (const CrawlGraph& crawl : crawl_presets())
+    if (crawl.name == name)
+      return {.vertices = crawl.links.vertices,
+              .edges = crawl.links.edges,
+              .classes = crawl.data.classes,
+              .width = crawl.data.width,
+              .table = crawl.table};
+  return dcsbm_preset(name);
+}
+
 TEST(DcsbmPresets, HaveTheCountsOfThePapers) {
-  EXPECT_EQ(dcsbm_presets().size(), 22u);
-  EXPECT_EQ(dcsbm_preset("reddit").vertices, 232965u);
-  EXPECT_EQ(dcsbm_preset("reddit").edges, 114615892u);
-  EXPECT_EQ(dcsbm_preset("products").edges, 123718280u);
-  EXPECT_EQ(dcsbm_preset("proteins").edges, 79122504u);
-  EXPECT_EQ(dcsbm_preset("enwiki").edges, 202623226u);
-  EXPECT_EQ(dcsbm_preset("orkut").edges, 234370166u);
+  const std::set<std::string> both_ways{"products", "proteins", "orkut"};
+  std::size_t rows = 0;
+  for (const Table& table : kTables) {
+    std::istringstream text(table.rows);
+    std::string name;
+    std::uint64_t vertices = 0, edges = 0, width = 0;
+    for (std::int32_t classes = 0; text >> name >> vertices >> edges >> width >> classes; ++rows) {
+      const DcsbmOptions found = preset_of(name);
+      EXPECT_EQ(found.vertices, vertices) << name;
+      EXPECT_EQ(found.edges, both_ways.contains(name) ? 2 * edges : edges - edges % 2) << name;
+      EXPECT_EQ(found.width, width) << name;
+      EXPECT_EQ(found.classes, classes < 0 ? 64 : classes) << name;
+      EXPECT_TRUE(found.table.starts_with(table.name)) << name;
+      EXPECT_EQ(found.labels == DcsbmLabels::graphs, found.table.ends_with("type II")) << name;
+    }
+  }
+  EXPECT_EQ(rows, dcsbm_presets().size() + crawl_presets().size());
+  EXPECT_EQ(dcsbm_preset("ppi").labels, DcsbmLabels::sets);
   EXPECT_EQ(scaled(dcsbm_preset("orkut"), 1).edges, 234370166u);
-  EXPECT_EQ(dcsbm_preset("friendster").edges, 2600000000u);
-  EXPECT_EQ(dcsbm_preset("TWITTER-Partial").width, 1323u);
-  EXPECT_EQ(dcsbm_preset("amazon0505").vertices, 410236u);
-  EXPECT_EQ(dcsbm_preset("soc-BlogCatalog").classes, 39);
   EXPECT_THROW(dcsbm_preset("karate"), UsageError);
   EXPECT_THROW(scaled(dcsbm_preset("orkut"), 0), UsageError);
 }
@@ -311,9 +371,66 @@ TEST(DcsbmPresets, OfSmallGraphsAreGeneratedWhole) {
     const Dataset dataset = generate_dcsbm(options);
     EXPECT_EQ(dataset.vertices(), options.vertices) << name;
     EXPECT_EQ(dataset.edges(), options.edges) << name;
+    EXPECT_EQ(dataset.classes, options.classes) << name;
+    EXPECT_NO_THROW(validate(dataset, name));
+    if (options.labels == DcsbmLabels::sets) continue;
     const std::set met(dataset.labels.begin(), dataset.labels.end());
     EXPECT_EQ(met.size(), static_cast<std::size_t>(options.classes)) << name;
   }
+}
+
+TEST(Dcsbm, VerticesMayHaveSeveralLabels) {
+  DcsbmOptions options = bare(3000, 6000, 30);
+  options.labels = DcsbmLabels::sets;
+  options.width = 4;
+  const Dataset dataset = generate_dcsbm(options);
+  EXPECT_NO_THROW(validate(dataset, "sets"));
+  EXPECT_EQ(dataset.task(), TaskKind::multi_label);
+  EXPECT_EQ(dataset.label_sets.size(), 3000u * 30);
+  std::vector<std::uint64_t> of_label(30, 0);
+  for (std::size_t i = 0; i < dataset.label_sets.size(); ++i)
+    of_label[i % 30] += dataset.label_sets[i];
+  for (const std::uint64_t count : of_label) EXPECT_TRUE(count > 0 && count < 3000);
+  const auto all = std::accumulate(of_label.begin(), of_label.end(), std::uint64_t{0});
+  EXPECT_NEAR(static_cast<double>(all) / (3000 * 30), 1. / 30 + 29. / 30 * 0.3, 0.05);
+}
+
+// Vertices of a graph stand together; a class, and a part of the split, is a graph's.
+TEST(Dcsbm, CommunitiesMayBeASetOfGraphs) {
+  DcsbmOptions options = bare(4000, 12000, 300);
+  options.labels = DcsbmLabels::graphs;
+  options.classes = 3, options.width = 4, options.leaving = 0;
+  const Dataset dataset = generate_dcsbm(options);
+  EXPECT_NO_THROW(validate(dataset, "graphs"));
+  EXPECT_EQ(dataset.graphs, 300u);
+  EXPECT_EQ(dataset.labels.size(), 300u);
+  EXPECT_EQ(std::ranges::count(dataset.splits, Split::train), 60);
+  EXPECT_TRUE(std::ranges::is_sorted(dataset.graph_ids));
+  EXPECT_EQ(dataset.graph_ids.back(), 299u);
+  const Csr32& graph = graph_of(dataset);
+  std::vector<std::uint64_t> sizes(300, 0);
+  for (std::uint64_t v = 0; v < graph.vertices(); ++v) {
+    ++sizes[dataset.graph_ids[v]];
+    for (const std::uint32_t u : graph.row(v))
+      ASSERT_EQ(dataset.graph_ids[u], dataset.graph_ids[v]);
+  }
+  EXPECT_FALSE(std::ranges::is_sorted(sizes));  // as the communities are
+  options.leaving = 0.1;
+  EXPECT_THROW(generate_dcsbm(options), UsageError);
+}
+
+TEST(Crawl, HasClassesThatFollowSites) {
+  CrawlGraph crawl = crawl_like("it-2004", 1e-4);
+  const Dataset dataset = generate_crawl_graph(crawl);
+  EXPECT_NO_THROW(validate(dataset, "crawl"));
+  EXPECT_EQ(dataset.features.width, 256u);
+  EXPECT_EQ(dataset.labels[63], 0);
+  EXPECT_EQ(dataset.labels[64], 1);
+  EXPECT_EQ(std::ranges::count(dataset.splits, Split::train), 64 * 20);
+  crawl.data = {};
+  const Dataset bare_crawl = generate_crawl_graph(crawl);
+  EXPECT_TRUE(bare_crawl.labels.empty() && bare_crawl.features.empty());
+  EXPECT_EQ(bare_crawl.edges(), dataset.edges());
 }
 
 // A set of graphs has no edges between them: no component is larger than a community can be.

@@ -7,6 +7,7 @@
 
 #include "tests/io/damage.h"
 #include "tests/support/error_of.h"
+#include "tests/support/memory_peak.h"
 
 namespace plait {
 namespace {
@@ -85,7 +86,7 @@ TEST(Safetensors, SaysWhatIsWrong) {
   EXPECT_NE(
       complaint(
           with_header(R"({"a":{"dtype":)" + nested + R"(,"shape":[1],"data_offsets":[0,4]}})", 4))
-          .find("is of type a list, not F32"),
+          .find("array 'a': holds lists or objects where texts"),
       std::string::npos);
   EXPECT_NE(complaint(with_header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4))
                 .find("needs 2 numbers"),
@@ -107,6 +108,42 @@ TEST(Safetensors, SaysWhatIsWrong) {
   EXPECT_NE(
       complaint(to_bytes({reinterpret_cast<const char*>(&huge), 8})).find("promises a header"),
       std::string::npos);
+}
+
+// Returns a header with one array for each of these fields.
+std::string header_of(int arrays, const std::string& fields) {
+  std::string header = "{";
+  for (int i = 0; i < arrays; ++i) header += fmt::format("{}\"a{}\":{}", i ? "," : "", i, fields);
+  return header + "}";
+}
+
+TEST(Safetensors, TakesLittleMemoryToRefuse) {
+  constexpr std::uint64_t kTimes = 20;  // of the size of the file
+  const auto refused = [](const Buffer<std::byte>& bytes, const char* problem) {
+    const test::MemoryPeak peak;
+    EXPECT_NE(error_of([&] { parse(bytes); }).find(problem), std::string::npos) << problem;
+    EXPECT_LT(peak.bytes(), kTimes * bytes.size() + (16u << 20)) << problem;
+  };
+  constexpr const char* kArray = R"({"dtype":"F32","shape":[125000],"data_offsets":[0,500000]})";
+  refused(with_header(header_of(8000, kArray), 500000), "belongs to no array, or to two");
+  refused(with_header(header_of(8000, kArray), 499999), "of 499999 bytes");
+  std::string lists = "[[]";
+  for (int i = 0; i < 1000000; ++i) lists += ",[]";
+  refused(with_header(R"({"a":)" + lists + "]}"), "array 'a': holds lists");
+  refused(with_header(R"({"a":{"dtype":)" + lists + "]}}"), "array 'a': holds lists");
+  refused(with_header(lists + "]"), "not a JSON object");
+}
+
+TEST(Safetensors, LimitsTheHeader) {
+  const std::string header(kLargestHeader + 1, ' ');
+  EXPECT_NE(error_of([&] { parse(with_header(header)); }).find("is longer than 100000000"),
+            std::string::npos);
+  TensorFile file = small();
+  file.metadata["long"] = header;
+  EXPECT_NE(error_of([&] {
+              write_safetensors(file, temporary_path("long.safetensors"));
+            }).find("cannot be written"),
+            std::string::npos);
 }
 
 }  // namespace

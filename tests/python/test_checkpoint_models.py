@@ -229,6 +229,7 @@ def saved(tmp_path):
     (lambda t, m: m.pop("layers"), "metadata 'layers' is missing"),
     (lambda t, m: m.update(layers="two"), "metadata 'layers' is 'two', not a number"),
     (lambda t, m: m.update(layers="0"), "metadata: layers is 0"),
+    (lambda t, m: m.update(layers="1000000000"), "metadata 'layers' is 1000000000, but the file has 4 arrays"),
     (lambda t, m: m.update(kind="gnc"), "kind is 'gnc'"),
     (lambda t, m: m.update(format="plait-checkpoint-0"), "metadata 'format'"),
     (lambda t, m: m.pop("checksum"), "metadata 'checksum' is missing"),

@@ -129,6 +129,42 @@ def test_wrong_tables_of_nodes(tmp_path, columns, names):
         assert name in str(raised.value)
 
 
+def test_columns_that_do_not_fit(tmp_path, edges, capfd, monkeypatch):
+    """Equal values take next to no room in a file."""
+    monkeypatch.setattr(parquet, "_free_memory", lambda: 2**30)
+    nodes = save(tmp_path / "n.parquet", label=np.zeros(1000, int))
+    assert parquet.read(edges, nodes).num_nodes == 1000
+    monkeypatch.setattr(parquet, "_free_memory", lambda: 16 * 1000 - 1)
+    assert parquet.main([str(edges), "--nodes", str(nodes), "-o", str(tmp_path / "g.plait")]) == 4
+    error = capfd.readouterr().err
+    assert error.count("\n") == 1 and "n.parquet: column label has 1000 values" in error
+
+
+def test_files_appear_whole(tmp_path, monkeypatch):
+    graph = plait.Graph(torch.tensor([[0, 1], [1, 0]]), 2)
+    path, link = tmp_path / "e.parquet", tmp_path / "link.parquet"
+    path.write_text("old")
+    link.symlink_to(path)
+
+    def breaks_off(table, where):
+        pathlib.Path(where).write_text("half")
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(pyarrow.parquet, "write_table", breaks_off)
+        with pytest.raises(OSError, match="no space"):
+            parquet.write(graph, link)
+    assert path.read_text() == "old" and sorted(tmp_path.iterdir()) == [path, link]
+    parquet.write(graph, link)
+    assert link.is_symlink() and parquet.read(path).num_nodes == 2
+    with pytest.raises(FileNotFoundError, match="no folder"):
+        parquet.write(graph, tmp_path / "no" / "e.parquet")
+    if os.geteuid() == 0:
+        os.chown(link, 12345, 12345, follow_symlinks=False)
+        with pytest.raises(PermissionError, match="a link of another user"):
+            parquet.write(graph, link)
+
+
 def test_errors_of_the_command_are_one_line(tmp_path, capfd):
     text = tmp_path / "text.parquet"
     text.write_text("no table")

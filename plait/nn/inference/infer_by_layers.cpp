@@ -15,7 +15,6 @@
 #include "plait/base/parallel.h"
 #include "plait/base/profile.h"
 #include "plait/base/progress.h"
-#include "plait/nn/inference/work_folder.h"
 #include "plait/nn/model.h"
 #include "plait/nn/training/checkpoint.h"
 #include "plait/placement/row_block.h"
@@ -237,7 +236,7 @@ class LayeredInference {
   void prepare_file(std::size_t s, bool fresh) const {
     if (world_.rank() == 0) {
       if (fresh)
-        SharedFile::make(folder_.rows_path(s),
+        SharedFile::make(folder_.folder(), WorkFolder::rows_name(s),
                          dataset_.vertices() * stages_[s].width * sizeof(float));
       else
         rows_of(s);  // throws if the file is wrong
@@ -253,7 +252,7 @@ class LayeredInference {
       const Array<float> input = stage.reads ? rows_of(*stage.reads) : features_;
       const Array<float> sent = stage.sent ? rows_of(*stage.sent) : input;
       const BlockCost cost = cost_of(stage);
-      SharedFile out(folder_.rows_path(s));
+      SharedFile out(folder_.folder(), WorkFolder::rows_name(s));
       auto recorded = Clock::now();
       while (v < last_ && !stopped()) {
         const BlockRange range = cut_block(dataset_.graph, v, last_, cost, sources_);

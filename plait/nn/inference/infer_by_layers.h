@@ -18,6 +18,7 @@
 #include <string>
 
 #include "plait/graph/dataset.h"
+#include "plait/nn/inference/work_folder.h"
 #include "plait/nn/training/train.h"
 
 namespace plait {
@@ -25,9 +26,8 @@ namespace plait {
 // The bounds and the place of such a run.
 struct ByLayers {
   std::uint64_t memory_limit = 0;  // bytes that a rank may hold in memory that no file backs
-  // Path of the work folder. A folder that an earlier run left is taken up again; it is removed in
-  // the end.
-  std::string work;
+  // The work folder. A folder that an earlier run left is taken up again; it is removed in the end.
+  WorkPlace work;
   std::string graph;  // path of the file or folder that the dataset comes from
   // When another thread or a signal handler sets it, the run ends after the blocks under way. May
   // be null.

@@ -6,7 +6,8 @@
 //                   own rows, the first N of stage S
 //   rows-S.f32      the output of stage S: one row per vertex, float32, written by all ranks
 //
-// All ranks must see the folder: on one host, or on a file system that their hosts share.
+// All ranks must see the folder: on one host, or on a file system that their hosts share. It is
+// this user's alone (base/own_folder.h).
 #pragma once
 
 #include <fmt/format.h>
@@ -17,6 +18,7 @@
 #include <string>
 
 #include "plait/base/array.h"
+#include "plait/base/own_folder.h"
 #include "plait/base/shared_file.h"
 #include "plait/world/world.h"
 
@@ -27,23 +29,32 @@ struct Reached {
   std::uint64_t stage = 0, rows = 0;
 };
 
+// Where the folder is.
+struct WorkPlace {
+  std::string path;   // or empty: in a folder that this user can find, and nobody can guess,
+  std::string begin;  // whose path begins so
+};
+
 // One rank's view of the folder. Rank 0 holds a lock on it.
 class WorkFolder {
  public:
-  // Collective. Makes the folder, or takes it up as a run of the same `settings` has left it.
-  // Throws an InputError that names the setting that differs or a damaged file, and Error if
-  // another process is at work there, the folder holds other files, or a rank does not see it.
-  WorkFolder(World& world, std::string path, const std::map<std::string, std::string>& settings);
+  // Collective. Makes the folder, or takes it up as a run of the same `settings` has left it. Rank
+  // 0 decides the path. Throws an InputError that names the setting that differs or a damaged file,
+  // and Error if another process is at work there, the folder is another user's or holds other
+  // files, or a rank does not see it.
+  WorkFolder(World& world, const WorkPlace& place,
+             const std::map<std::string, std::string>& settings);
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return folder_->path(); }
+  // The folder, and the name in it of a stage's file of rows.
+  const OwnFolder& folder() const { return *folder_; }
+  static std::string rows_name(std::uint64_t stage) { return fmt::format("rows-{}.f32", stage); }
   // Returns the place that this rank had reached; the beginning if none is recorded. Throws
   // InputError if it is beyond `stages` or `rows`.
   Reached reached(std::uint64_t stages, std::uint64_t rows) const;
   // Records the place, as a whole or not at all.
   void reach(const Reached& reached) const;
 
-  // Returns the path of a stage's file of rows.
-  std::string rows_path(std::uint64_t stage) const;
   // Maps the output of a stage: rows x width. Throws InputError if the file has another size.
   Array<float> rows(std::uint64_t stage, std::uint64_t rows, std::uint64_t width) const;
   // Removes the rows of a stage that no later stage reads.
@@ -54,11 +65,10 @@ class WorkFolder {
  private:
   void prepare(const std::map<std::string, std::string>& settings);
   void clear() const;
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-  std::string rank_path() const { return file(fmt::format("rank-{}.json", rank_)); }
+  std::string rank_name() const { return fmt::format("rank-{}.json", rank_); }
 
-  std::string path_;
   int rank_;
+  std::unique_ptr<OwnFolder> folder_;
   std::unique_ptr<FolderLock> lock_;  // of rank 0
 };
 

@@ -65,7 +65,8 @@ class LayerInput {
 // device, whatever else the model has. All weights require a gradient.
 class WeightSource {
  public:
-  // `layer`: number of the layer, from 0, below 256.
+  // `layer`: number of the layer, from 0, below 256. On the device torch::kMeta, weights are shapes
+  // without memory.
   WeightSource(std::uint64_t seed, int layer, const torch::Device& device)
       : seed_(seed), next_(static_cast<std::uint32_t>(layer)), device_(device) {}
 

@@ -6,6 +6,7 @@
 namespace plait {
 
 torch::Tensor WeightSource::uniform(const std::vector<std::int64_t>& shape, double bound) {
+  if (device_.is_meta()) return torch::empty(shape, torch::device(device_)).requires_grad_();
   torch::Tensor weight = torch::empty(shape);
   fill_uniform(seed_, next_, bound,
                {weight.mutable_data_ptr<float>(), static_cast<std::size_t>(weight.numel())});

@@ -30,9 +30,9 @@ NamedTensor to_named(const std::string& name, const torch::Tensor& tensor) {
   return {name, flat.sizes().vec(), std::move(values)};
 }
 
-// Copies array `name` into `target`, which must have its shape and may be on any device.
-void load_into(torch::Tensor target, const TensorFile& file, const std::string& name,
-               const std::string& path) {
+// Returns array `name`, which must have the shape of `target`.
+const NamedTensor& array_for(const torch::Tensor& target, const TensorFile& file,
+                             const std::string& name, const std::string& path) {
   const NamedTensor* found = file.find(name);
   const std::string place = fmt::format("array '{}'", name);
   if (found == nullptr)
@@ -43,8 +43,23 @@ void load_into(torch::Tensor target, const TensorFile& file, const std::string& 
         fmt::format("has shape [{}], but the model needs [{}]", fmt::join(found->shape, ", "),
                     fmt::join(target.sizes().vec(), ", ")),
         "use a checkpoint of this model");
+  return *found;
+}
+
+// Copies array `name` into `target`, which must have its shape and may be on any device.
+void load_into(torch::Tensor target, const TensorFile& file, const std::string& name,
+               const std::string& path) {
+  const NamedTensor& found = array_for(target, file, name, path);
   const torch::NoGradGuard no_grad;
-  target.copy_(torch::from_blob(const_cast<float*>(found->values.data()), target.sizes()));
+  target.copy_(torch::from_blob(const_cast<float*>(found.values.data()), target.sizes()));
+}
+
+// Throws unless the file has every array of a model of these settings, in its shape. No memory is
+// taken for the model: its weights are shapes alone.
+void check_arrays(const ModelConfig& config, const TensorFile& file, const std::string& path) {
+  const Model shapes(config, torch::kMeta);
+  for (const NamedTensors& some : {shapes.named_parameters(), shapes.named_buffers()})
+    for (const auto& [name, tensor] : some) array_for(tensor, file, name, path);
 }
 
 const std::string& field(const TensorFile& file, const std::string& key, const std::string& path) {
@@ -250,11 +265,15 @@ Model load_model(const TensorFile& file, const std::string& path, const torch::D
   std::uint64_t held = 0;
   for (const NamedTensor& tensor : file.tensors) held += tensor.values.size();
   const auto claims = [&](std::int64_t n) { return n < 1 || static_cast<std::uint64_t>(n) > held; };
-  if (claims(config.layers) || claims(config.hidden) || claims(config.inputs) ||
-      claims(config.outputs) || claims(config.heads) || claims(config.output_heads))
+  if (config.layers < 1 || static_cast<std::size_t>(config.layers) > file.tensors.size() ||
+      claims(config.hidden) || claims(config.inputs) || claims(config.outputs) ||
+      claims(config.heads) || claims(config.output_heads))
     throw InputError(path, "metadata", "sizes differ from the arrays' sizes",
                      "use a checkpoint that plait train wrote");
-  Model model = from_metadata(path, [&] { return Model(config, device); });
+  Model model = from_metadata(path, [&] {
+    check_arrays(config, file, path);
+    return Model(config, device);
+  });
   for (const NamedTensors& some : {model.named_parameters(), model.named_buffers()})
     for (const auto& [name, tensor] : some) load_into(tensor, file, name, path);
   return model;
