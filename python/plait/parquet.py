@@ -13,6 +13,7 @@ used are read.
 
 import argparse
 import dataclasses
+import os
 import pathlib
 import subprocess
 import sys
@@ -42,11 +43,14 @@ def _pyarrow():
 
 
 class _Table:
-    """Columns of a file, as NumPy arrays. Errors are ValueErrors that name the file."""
+    """Columns of a file, as NumPy arrays. Errors are ValueErrors that name the file, or OSErrors if it cannot be
+    read."""
 
     def __init__(self, path):
         pyarrow = _pyarrow()
         self.path = path
+        if isinstance(path, (str, os.PathLike)):
+            open(path, "rb").close()  # whose errors are Python's own
         try:
             self._file = pyarrow.parquet.ParquetFile(path)
         except (OSError, pyarrow.ArrowException) as error:
@@ -166,7 +170,7 @@ def read(edges, nodes=None, columns=EdgeColumns()):
     """Returns a plait.Graph with the attributes that plait.Graph.load sets.
 
     Raises ValueError that names the file, column and row if a table differs from the description in
-    the module's docstring, and ImportError without pyarrow.
+    the module's docstring, OSError if a file cannot be read, and ImportError without pyarrow.
     """
     import torch
 
@@ -236,7 +240,7 @@ def main(arguments=None):
         columns = EdgeColumns(options.source, options.target, options.weight)
         arrays = read_arrays(options.edges, options.nodes, columns)
         program = find_program()
-    except (ValueError, ImportError, DatasetError) as error:
+    except (ValueError, OSError, ImportError, DatasetError) as error:
         print(f"plait: {error}", file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory(prefix="plait-") as scratch:
