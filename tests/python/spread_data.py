@@ -17,6 +17,7 @@ from torch_geometric.data import Data
 
 import plait
 import spread_layers
+from edges import extreme_by_scatter
 from spread_layers import HIDDEN, NODES, WIDTH
 
 
@@ -119,13 +120,11 @@ def links_of_a_split_are_kept():
 def extremes_are_of_all_ranks():
     """Of rows with many ties, against PyTorch's scatter_reduce on one process; nodes without edges have 0."""
     data = spread_layers.make_data()
-    source, target = data.edge_index
     for strategy in ("auto", "replicate"):
         graph = plait.Graph(data.edge_index, NODES, partition="hash", strategy=strategy)
         for op in ("max", "min"):
             whole = (data.x * 2).round().requires_grad_()
-            wanted = whole.new_zeros(NODES, WIDTH).scatter_reduce(
-                0, target.view(-1, 1).expand(-1, WIDTH), whole[source], f"a{op}", include_self=False)
+            wanted = extreme_by_scatter(data, whole, op)
             own = graph.own(whole.detach()).requires_grad_()
             found = plait.aggregate(graph, own, op)
             assert torch.equal(graph.gather(found), wanted)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import plait
-from edges import assert_close, random_edges
+from edges import assert_close, extreme_by_scatter, random_edges
 
 OPS = ("sum", "mean", "weighted")
 
@@ -26,12 +26,6 @@ def test_values_and_gradients(op, seed):
     assert_close(x.grad, a.T @ dy.double().numpy())
 
 
-def by_scatter(graph, x, op):
-    source, target = graph.edge_index
-    index = target.view(-1, 1).expand(-1, x.size(1))
-    return torch.zeros_like(x).scatter_reduce(0, index, x[source], f"a{op}", include_self=False)
-
-
 @pytest.mark.parametrize("op", ["max", "min"])
 def test_extremes(op):
     """As scatter_reduce of PyTorch, and so as PyTorch Geometric, on odd graphs and rows with ties. A node without
@@ -44,7 +38,7 @@ def test_extremes(op):
         x = x if seed % 3 else torch.randn(rows)
         graph = plait.Graph(edges.index, edges.num_nodes, edges.weight)
         results = []
-        for aggregated in (plait.aggregate, by_scatter):
+        for aggregated in (plait.aggregate, extreme_by_scatter):
             leaf = x.clone().requires_grad_()
             y = aggregated(graph, leaf, op)
             (y * torch.linspace(1, 2, y.numel()).view(rows)).sum().backward()
