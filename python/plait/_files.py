@@ -8,8 +8,8 @@ import torch
 
 # The system's reason at the end of an error of the C++ operations -> its number.
 _NUMBERS = {os.strerror(number).lower(): number for number in errno.errorcode}
-_OWN_REASONS = {"is a folder": errno.EISDIR, "there is no folder": errno.ENOENT, "the name is empty": errno.ENOENT,
-                "the name ends in": errno.EISDIR}
+# The beginnings of Plait's own reasons.
+_OWN_REASONS = {"is a folder": errno.EISDIR, "there is no folder": errno.ENOENT, "the name is empty": errno.ENOENT}
 
 
 @contextlib.contextmanager

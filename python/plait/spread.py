@@ -28,9 +28,9 @@ def spread(data, *, partition="edges", strategy="auto", strict=True):
     Returns an object of the same type; for a plait.Graph, a namespace of its x, y and masks. Its
     edge_index is a plait.Graph, and so is adj_t of data whose edges are there. Tensors with one row per node
     have the rows of data.edge_index.vertices. edge_label_index and edge_label stay whole on every rank, as do
-    others of such names: plait.gather reads the rows of their nodes. edge_weight, and others named edge_* with one row per edge, have the rows
-    of edges into own nodes; layers use edge_weight if it is passed to them. The weights of a
-    plait.Graph and those in adj_t stay in it, and are always used.
+    others whose names end in label_index: plait.gather reads the rows of their nodes. edge_weight, and others
+    named edge_* with one row per edge, have the rows of edges into own nodes; layers use edge_weight if it is
+    passed to them. The weights of a plait.Graph and those in adj_t stay in it, and are always used.
 
     Raises NotImplementedError for attributes that list nodes, because they would need rows of other
     ranks, and ValueError, on every rank, if ranks pass different data.
@@ -41,7 +41,8 @@ def spread(data, *, partition="edges", strategy="auto", strict=True):
 def spread_by(data, partition, strategy, strict, choose):
     """As spread(); if the partition or the strategy is None, on several ranks, by those that choose(graph)
     returns."""
-    edge_weight, of_matrix, links = None, None, set()
+    weight = edge_weight = of_matrix = None
+    links = set()
     if isinstance(data, Graph):
         graph = data
         partition, strategy = (own or given for own, given in zip(data.asked, (partition, strategy)))
@@ -56,10 +57,8 @@ def spread_by(data, partition, strategy, strict, choose):
         links = _links_of(fields, nodes)
         _refuse_others(result, fields, links, strict)
         weight = edge_weight = fields.pop("edge_weight", None)
-        if of_matrix is not None:
-            result.adj_t = None
-            if of_matrix.weight is not None:
-                weight = of_matrix.weight
+        if of_matrix is not None and of_matrix.weight is not None:
+            weight = of_matrix.weight
         graph = Graph(fields.pop("edge_index"), nodes, weight)
     require_equal("graphs", {"the partition": partition, "the strategy": strategy})
     if world_size() > 1 and None in (partition, strategy):
@@ -67,7 +66,7 @@ def spread_by(data, partition, strategy, strict, choose):
     graph.place(partition or "edges", strategy or "auto")
     if edge_weight is not None:
         result.edge_weight = _of_own_edges(graph, edge_weight)
-        if graph.edge_weight is edge_weight:
+        if weight is edge_weight:
             graph.ask_for_weight(result.edge_weight)
     tensors = {name: value for name, value in fields.items() if isinstance(value, torch.Tensor)}
     if world_size() > 1:
