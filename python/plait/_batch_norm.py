@@ -4,6 +4,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from plait._library import ops
+from plait._made_classes import pickled_as
 from plait.world import all_reduce, world_size
 
 
@@ -33,6 +34,9 @@ class BatchNorm1d(torch.nn.BatchNorm1d):
             momentum = 1 / self.num_batches_tracked.item()
         self.running_mean.lerp_(mean, momentum)
         self.running_var.lerp_(unbiased_variance, momentum)
+
+
+pickled_as(torch.nn.BatchNorm1d, BatchNorm1d)
 
 
 class _Normalize(torch.autograd.Function):

@@ -3,20 +3,21 @@
 import contextlib
 import threading
 
-# piece, edges, is_sending: of the innermost layer that computes on a piece
+# piece, edges, is_sending, node_dim: of the innermost layer that computes on a piece
 _within = threading.local()
 
 
 @contextlib.contextmanager
-def computing_on(piece, edges, is_sending=False):
-    """Within this context a layer computes on the piece and on edges, (2, any). is_sending: it sends
-    messages along them; otherwise it prepares for that, and computes on its nodes as well."""
-    before = *current(), getattr(_within, "is_sending", False)
-    _within.piece, _within.edges, _within.is_sending = piece, edges, is_sending
+def computing_on(piece, edges, node_dim, is_sending=False):
+    """Within this context a layer computes on the piece and on edges, (2, any). node_dim: the dimension of
+    nodes in its rows. is_sending: it sends messages along the edges; otherwise it prepares for that, and computes
+    on its nodes as well."""
+    before = *current(), getattr(_within, "is_sending", False), getattr(_within, "node_dim", None)
+    _within.piece, _within.edges, _within.is_sending, _within.node_dim = piece, edges, is_sending, node_dim
     try:
         yield
     finally:
-        _within.piece, _within.edges, _within.is_sending = before
+        _within.piece, _within.edges, _within.is_sending, _within.node_dim = before
 
 
 def compute_on_edges(edges):
@@ -27,6 +28,14 @@ def compute_on_edges(edges):
 def is_preparing():
     """Returns whether a layer computes on a piece, and does not send messages at the moment."""
     return current()[0] is not None and not _within.is_sending
+
+
+def has_stacks(rows):
+    """Returns whether a layer computes now whose rows of nodes are in stacks, (stacks, nodes, width), and these
+    are such rows."""
+    piece, _ = current()
+    return (piece is not None and _within.node_dim == -2 and rows.dim() == 3
+            and rows.size(1) == piece.num_own)
 
 
 def current():

@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from plait._computing import current, is_preparing, refuse_other_nodes
+from plait._computing import current, has_stacks, is_preparing, refuse_other_nodes
 from plait._library import ops
 
 
@@ -117,15 +117,17 @@ class VertexDropout(TorchFunctionMode):
             raise ValueError(f"dropout probability is {p}, but must be in 0..1")
         if not training or p == 0:
             return input
-        vertices = self._ids_of_rows(input)
-        rows = input.flatten(1) if input.dim() > 1 else input.unsqueeze(1)
+        by_node = input.transpose(0, 1) if has_stacks(input) else input
+        vertices = self._ids_of_rows(by_node)
+        rows = by_node.flatten(1) if input.dim() > 1 else input.unsqueeze(1)
         call = self._next_call()
         if p == 1:
             dropped = rows * 0
         else:
             step = self._step(rows.device)
             dropped = ops.drop_by_vertex(rows, vertices, self._seed, p, step, call)
-        dropped = dropped.view(input.shape)
+        dropped = dropped.view(by_node.shape)
+        dropped = dropped if by_node is input else dropped.transpose(0, 1)
         return input.copy_(dropped) if inplace else dropped
 
     def _ids_of_rows(self, input):

@@ -9,6 +9,8 @@ import sys
 
 import torch
 
+from plait._theirs import is_theirs
+
 _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
 
@@ -24,12 +26,18 @@ class Edges:
     weight: torch.Tensor | None = None
     num_nodes: int | None = None
 
+    def without_ones(self):
+        """Returns the same edges without weights if all weights are 1, as those of adj_t are where edges have none."""
+        if self.weight is None or not bool(self.weight.eq(1).all()):
+            return self
+        return Edges(self.index, None, self.num_nodes)
+
 
 def as_tensor(name, value, remedy):
     """Converts a tensor or an object with __dlpack__ to a tensor; on the CPU it copies no data, except
     that of an array that runs backwards."""
     if isinstance(value, torch.Tensor):
-        return value.as_tensor() if _is(value, "EdgeIndex") else value
+        return value.as_tensor() if is_theirs(value, "EdgeIndex") else value
     if not hasattr(value, "__dlpack__"):
         raise UnsupportedType(f"{name} is a {type(value).__name__}, not a tensor; {remedy}")
     if any(stride < 0 for stride in getattr(value, "strides", None) or ()):
@@ -61,7 +69,7 @@ def as_edges(source, weight=None):
         index = index.long()  # PyTorch has no maximum of unsigned types
     if weight is not None:
         weight = as_tensor("edge_weight", weight, "give E float32 numbers, or None")
-    return Edges(index, weight, _nodes_of_edge_index(source) if _is(source, "EdgeIndex") else None)
+    return Edges(index, weight, _nodes_of_edge_index(source) if is_theirs(source, "EdgeIndex") else None)
 
 
 def fields_of(source, names):
@@ -70,18 +78,11 @@ def fields_of(source, names):
     if isinstance(source, torch.Tensor) or not hasattr(source, "edge_index"):
         return {}
     fields = {name: getattr(source, name, None) for name in names}
-    if _is(source, "Data"):
+    if is_theirs(source, "Data"):
         for name, field in fields.items():
             if name.endswith("_mask") and field is not None and field.dim() == 2:
                 fields[name] = field.t()
     return fields
-
-
-def _is(value, name):
-    """Returns whether the value is an instance of PyTorch Geometric's class of that name, without
-    importing PyTorch Geometric."""
-    return any(c.__name__ == name and c.__module__.startswith("torch_geometric.")
-               for c in type(value).__mro__)
 
 
 def _full_name(value):
@@ -92,16 +93,14 @@ def _full_name(value):
 def _edges_with_own_weights(source):
     if isinstance(source, torch.Tensor):
         return None if source.layout == torch.strided else _edges_of_sparse_tensor(source)
-    if type(source).__name__ == "SparseTensor":
-        raise UnsupportedType(
-            "edge_index is a SparseTensor of torch_sparse; give adj.to_torch_sparse_csr_tensor()"
-        )
-    if _is(source, "HeteroData"):
+    if is_torch_sparse(source):
+        return _edges_of_torch_sparse(source)
+    if is_theirs(source, "HeteroData"):
         raise UnsupportedType(
             "edge_index is a HeteroData, but only one kind of nodes and edges is supported; give "
             "data.to_homogeneous()"
         )
-    if _is(source, "Data"):
+    if is_theirs(source, "Data"):
         return _edges_of_data(source)
     if hasattr(source, "edge_index") and hasattr(source, "num_nodes"):  # a plait.Graph
         return Edges(source.edge_index, source.edge_weight, source.num_nodes)
@@ -122,11 +121,27 @@ def _edges_of_data(data):
         adjacency = getattr(data, "adj_t", None)
         if adjacency is None:
             raise ValueError("data has no edge_index; set data.edge_index to a 2 x E tensor")
-        return as_edges(adjacency)
+        return edges_of_adj_t(adjacency)
     edges = as_edges(data.edge_index, getattr(data, "edge_weight", None))
     # Without either of these, Data guesses the number from the largest id.
     knows = "num_nodes" in data or data.x is not None
     return Edges(edges.index, edges.weight, int(data.num_nodes) if knows else None)
+
+
+def edges_of_adj_t(adjacency):
+    """Returns the edges of the attribute adj_t of data: without weights, if all entries are 1."""
+    is_sparse_tensor(adjacency)
+    return as_edges(adjacency).without_ones()
+
+
+def is_sparse_tensor(adjacency):
+    """Returns whether the attribute adj_t is a sparse tensor of PyTorch. Raises ValueError if it is a dense one."""
+    if not isinstance(adjacency, torch.Tensor):
+        return False
+    if adjacency.layout == torch.strided:
+        raise ValueError(f"adj_t is a dense tensor of shape {tuple(adjacency.shape)}; give a sparse one, "
+                         "adj_t.to_sparse_csr()")
+    return True
 
 
 def _edges_of_matrix(shape, row, column, values, kind):
@@ -157,6 +172,24 @@ def _edges_of_sparse_tensor(matrix):
         )
     row, column = entries._indices()
     return _edges_of_matrix(matrix.shape, row, column, entries._values(), "tensor")
+
+
+def is_torch_sparse(value):
+    """Returns whether the value is a SparseTensor of torch_sparse, without importing it."""
+    return type(value).__name__ == "SparseTensor"
+
+
+def _edges_of_torch_sparse(matrix):
+    row, column, values = matrix.coo()
+    if values is None:
+        values = torch.ones(row.shape, dtype=torch.bool, device=row.device)
+    if values.dim() != 1:
+        raise ValueError(f"edge_index is a SparseTensor with rows of {tuple(values.shape[1:])} as entries; weights are "
+                         "numbers: give matrix.set_value(None)")
+    if torch.is_grad_enabled() and values.requires_grad:
+        raise ValueError("edge_index is a SparseTensor whose gradient is wanted, which is not supported; give "
+                         "edge_index and edge_weight, or .detach()")
+    return _edges_of_matrix(matrix.sparse_sizes(), row, column, values, "SparseTensor")
 
 
 def _edges_of_scipy(matrix):

@@ -9,12 +9,13 @@ from plait._dropout import graph_of_model
 from plait._replaced_names import Names
 from plait.world import world_size
 
+_MODULE = "torch_geometric.nn.pool.glob"  # which defines them
 _POOLS = ("global_add_pool", "global_max_pool", "global_mean_pool")
 
 
 @functools.cache
 def _names():
-    library = sys.modules["torch_geometric.nn"]
+    library = sys.modules[_MODULE]
     return Names([(theirs, _refusing(theirs)) for theirs in (getattr(library, name) for name in _POOLS)])
 
 
@@ -32,14 +33,14 @@ def _refusing(theirs):
 
 def find_pooling():
     """Finds the names that pooling functions have in the modules that are imported now."""
-    if "torch_geometric.nn" in sys.modules:
+    if _MODULE in sys.modules:
         _names().search()
 
 
 @contextlib.contextmanager
 def pooling_refused():
     """Within this context, pooling functions are refused in a spread model, on several ranks."""
-    if world_size() == 1 or "torch_geometric.nn" not in sys.modules:
+    if world_size() == 1 or _MODULE not in sys.modules:
         yield
         return
     with _names().replaced():

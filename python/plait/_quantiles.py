@@ -1,15 +1,16 @@
 """Quantiles of messages, on ranks to whose nodes no edges lead."""
 
 import functools
-import sys
+
+from plait._made_classes import derived
+from plait._theirs import name_of_theirs
 
 
 def allow_no_messages(module):
     """Lets PyTorch Geometric's quantiles and medians in a module, in place, reduce no messages at all,
     for which their own code raises an error."""
-    library = sys.modules["torch_geometric.nn"]
     for part in module.modules() if module is not None else ():
-        if type(part) in (library.aggr.MedianAggregation, library.aggr.QuantileAggregation):
+        if name_of_theirs(part) in ("MedianAggregation", "QuantileAggregation"):
             part.__class__ = _of_any_number(type(part))
 
 
@@ -24,4 +25,4 @@ def _of_any_number(cls):
         shape[dim] = dim_size
         return rows.expand(shape).repeat_interleave(self.q.numel(), -1)
 
-    return type(cls.__name__, (cls,), {"__module__": cls.__module__, "forward": forward})
+    return derived(cls, {"forward": forward})

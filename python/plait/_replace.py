@@ -1,7 +1,6 @@
 """Replaces layers of PyTorch Geometric and of torch by layers that use the rows of all ranks."""
 
 import copy
-import sys
 import warnings
 
 import torch
@@ -10,6 +9,7 @@ from plait._batch_norm import BatchNorm1d
 from plait._correct_and_smooth import correct_and_smooth_class
 from plait._quantiles import allow_no_messages
 from plait._spread_conv import spread_convolution, why_not_spread
+from plait._theirs import is_theirs, name_of_theirs
 
 
 def replace_layers(model, strict):
@@ -31,11 +31,11 @@ def _replace(module, path, refused):
     reason = None
     _empty_caches(module)
     if not _is_made_fast(module):
-        reason = _why_not(module, _of_torch_geometric(module))
+        reason = _why_not(module, name_of_theirs(module))
         if type(module) is torch.nn.BatchNorm1d:
             module.__class__ = BatchNorm1d
-        if _of_torch_geometric(module) == "CorrectAndSmooth":
-            module.__class__ = correct_and_smooth_class()
+        if name_of_theirs(module) == "CorrectAndSmooth":
+            module.__class__ = correct_and_smooth_class(type(module))
         if _is_message_passing(module) and not reason:
             spread_convolution(module)
             allow_no_messages(module.aggr_module)
@@ -75,7 +75,7 @@ def _way_of(module):
     probe = copy.copy(module)  # with the same parts
     if _is_made_fast(probe):
         return "fast", probe, None
-    reason = _why_not(probe, _of_torch_geometric(probe))
+    reason = _why_not(probe, name_of_theirs(probe))
     if reason:
         return "refused", probe, reason
     if not _is_message_passing(probe):
@@ -102,7 +102,7 @@ def _is_made_fast(module):
     if isinstance(module, nn.FastConv):  # a forward of the user's class may read the edges
         ours = theirs if theirs.forward is getattr(nn, module._theirs.__name__).forward else None
     else:
-        ours = getattr(nn, _of_torch_geometric(module) or "", None)
+        ours = getattr(nn, name_of_theirs(module) or "", None)
     if ours is None:
         return False
     module.__class__ = ours
@@ -115,8 +115,7 @@ def _is_made_fast(module):
 
 
 def _is_message_passing(module):
-    library = sys.modules.get("torch_geometric.nn")
-    return library is not None and isinstance(module, library.MessagePassing)
+    return is_theirs(module, "MessagePassing")
 
 
 def is_left_alone(module):
@@ -125,14 +124,6 @@ def is_left_alone(module):
 
     return _is_message_passing(module) and not (
         isinstance(module, FastConv) or getattr(type(module), "_is_spread", False))
-
-
-def _of_torch_geometric(module):
-    """Returns the name of the module's class in torch_geometric.nn; None for other classes and for
-    subclasses."""
-    cls = type(module)
-    library = sys.modules.get("torch_geometric.nn")
-    return cls.__name__ if library and getattr(library, cls.__name__, None) is cls else None
 
 
 _NORMS_OVER_NODES = (
@@ -147,14 +138,12 @@ _OVER_ALL_NODES = ("DeepGraphInfomax", "GPSConv", "Polynormer", "SGFormer")
 def _why_not(module, theirs):
     """Returns why the module's results would be wrong on a part of the rows; None if it treats each
     row separately."""
-    library = sys.modules.get("torch_geometric.nn")
-    if library:
-        if ".nn.attention" in type(module).__module__ or theirs in _OVER_ALL_NODES:
-            return f"{type(module).__name__} looks at all nodes together"
-        if _is_message_passing(module):
-            return why_not_spread(module)
-        if isinstance(module, library.Aggregation) or ".nn.pool" in type(module).__module__:
-            return f"{type(module).__name__} takes rows together"
+    if ".nn.attention" in type(module).__module__ or theirs in _OVER_ALL_NODES:
+        return f"{type(module).__name__} looks at all nodes together"
+    if _is_message_passing(module):
+        return why_not_spread(module)
+    if is_theirs(module, "Aggregation") or ".nn.pool" in type(module).__module__:
+        return f"{type(module).__name__} takes rows together"
     if theirs in _NORMS_OVER_NODES:
         return f"{theirs} normalises over nodes"
     if theirs == "LayerNorm" and module.mode == "graph":

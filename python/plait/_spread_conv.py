@@ -10,13 +10,14 @@ code (plait._degrees).
 import copy
 import functools
 import inspect
-import sys
 
 import torch
 
 from plait._computing import computing_on
 from plait._edge_rows import take
 from plait._local_piece import local_piece
+from plait._made_classes import derived
+from plait._theirs import is_theirs
 from plait.graph import Graph
 from plait.world import world_size
 
@@ -58,7 +59,7 @@ def why_not_spread(conv):
     if conv.explain:
         return "it is being explained"
     others = sorted({type(part).__name__ for part in conv.modules()
-                     if isinstance(part, sys.modules["torch_geometric.nn"].Aggregation)} - _REDUCING)
+                     if is_theirs(part, "Aggregation")} - _REDUCING)
     if others:
         return f"{others[0]} takes the messages to several nodes together"
     functions = ["message", "aggregate", "update", "edge_update"]
@@ -94,6 +95,8 @@ def _spread_class(cls):
         if graph is None:
             return cls.forward(self, *args, **kwargs)
         piece = local_piece(graph, _device_of(self, given))
+        if given.get("x") is None and is_theirs(self, "RGCNConv"):
+            given["x"] = _ids_of_nodes(self, graph, piece)
         _check(self, graph, piece, given)
         given.update({name: _on_piece(value, piece) for name, value in given.items() if name != "self"})
         if graph.is_weighted and graph._asks_for_weight is None and "edge_weight" in signature.parameters:
@@ -103,7 +106,7 @@ def _spread_class(cls):
             given["edge_weight"] = piece.edge_weight
         self._plait_piece = piece
         try:
-            with computing_on(piece, _edges_of(self, piece)), of_whole_graph():
+            with computing_on(piece, _edges_of(self, piece), self.node_dim), of_whole_graph():
                 return cls.forward(*bound.args, **bound.kwargs)
         finally:
             del self._plait_piece
@@ -115,7 +118,7 @@ def _spread_class(cls):
             if piece is None:
                 return send(self, edge_index, size=size, **kwargs)
             brought = _brought(self, piece, kwargs, getattr(self, asked))
-            with computing_on(piece, edge_index, is_sending=True):
+            with computing_on(piece, edge_index, self.node_dim, is_sending=True):
                 return send(self, edge_index, size=(piece.num_slots, piece.num_own), **brought)
 
         return sent
@@ -123,9 +126,7 @@ def _spread_class(cls):
     def index_select(self, src, index):
         return take(functools.partial(cls._index_select, self), self._plait_piece, src, index, self.node_dim)
 
-    return type(cls.__name__, (cls,), {
-        "__module__": cls.__module__,
-        "__doc__": cls.__doc__,
+    return derived(cls, {
         "_is_spread": True,
         "_plait_piece": None,
         "_index_select": index_select,
@@ -173,6 +174,15 @@ def _device_of(conv, given):
                for one in (value if isinstance(value, (tuple, list)) else (value,))
                if isinstance(one, torch.Tensor))
     return next((tensor.device for tensor in (*tensors, *conv.parameters())), torch.device("cpu"))
+
+
+def _ids_of_nodes(conv, graph, piece):
+    """Returns what RGCNConv computes on if it is given no features: the ids of nodes, which select rows of its
+    weights."""
+    if conv.in_channels_l != graph.num_nodes:
+        raise ValueError(f"{type(conv).__name__}: x is None, which needs weights for each of {graph.num_nodes} nodes, but "
+                         f"in_channels is {conv.in_channels_l}; give one for each node")
+    return piece.vertices[:piece.num_own]
 
 
 def _check(conv, graph, piece, given):

@@ -1,12 +1,13 @@
-"""Sums over neighbours, y = A x."""
+"""Sums over neighbours, y = A x, and their greatest and least values."""
 
 from plait._inputs import as_edges, as_tensor
 from plait.graph import Graph
 
+_OPS = ("sum", "mean", "weighted", "max", "min")
 
 def aggregate(graph, x, op="sum"):
-    """Returns, for each node, the sum, mean or weighted sum of the rows of x at the sources of its
-    edges.
+    """Returns, for each node, the sum, mean, weighted sum, maximum or minimum of the rows of x at the sources
+    of its edges.
 
     Args:
         graph: a plait.Graph of N nodes, or an object from which one can be made and that knows its
@@ -16,10 +17,13 @@ def aggregate(graph, x, op="sum"):
         op: "sum": y[i] = sum of x[j] over edges j -> i; weights are ignored.
             "mean": the sum divided by the number of the edges; 0 for a node without edges.
             "weighted": sum of weight * x[j]; the same as "sum" if there are no weights.
+            "max", "min": the greatest or the least x[j] in each column; 0 for a node without edges. NaN counts
+            as greater and less than all numbers. Sources that have the same extreme value share its gradient
+            equally, once for each edge. Weights are ignored.
 
     Returns:
-        (N, width), float32; differentiable by x, any number of times. The bits do not depend on the
-        number of threads.
+        (N, width), float32; differentiable by x, any number of times (maxima and minima once). The bits do not
+        depend on the number of threads.
 
     Raises:
         ValueError: a wrong shape, type or device, or an unknown op.
@@ -34,7 +38,7 @@ def aggregate(graph, x, op="sum"):
                 "make a plait.Graph of the edges"
             )
         graph = Graph(edges.index, edges.num_nodes, edges.weight)
-    if op not in ("sum", "mean", "weighted"):
-        raise ValueError(f"op is {op!r}; use 'sum', 'mean' or 'weighted'")
+    if op not in _OPS:
+        raise ValueError(f"op is {op!r}; use {', '.join(map(repr, _OPS[:-1]))} or {_OPS[-1]!r}")
     x = as_tensor("x", x, "give (N, width) numbers")
     return graph.adjacency(device=x.device).aggregate(x, op)

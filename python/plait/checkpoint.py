@@ -6,11 +6,13 @@ the model's settings as metadata. Nothing in it is unpickled.
 
 import dataclasses
 import os
+import warnings
 
 import torch
 
+from plait._files import file_errors
 from plait._library import ops
-from plait.nn.model import Model, ModelConfig
+from plait.nn.model import Model, ModelConfig, normalized
 
 _FORMAT = "plait-checkpoint-3"
 _FIELDS = {field.name: field.type for field in dataclasses.fields(ModelConfig)}
@@ -21,7 +23,7 @@ class Checkpoint:
     """A trained model, with the weights of the best epoch.
 
     Attributes:
-        config: plait.nn.ModelConfig, the model's settings.
+        config: plait.nn.ModelConfig, the model's settings. Its `normalize` says how training normalised x.
         state_dict: weights by name; a model of PyTorch Geometric can load them too.
     """
 
@@ -30,10 +32,14 @@ class Checkpoint:
 
     def model(self):
         """Returns a plait.nn.Model with these weights in evaluation mode; call .train() to train it
-        further."""
+        further. It normalises x as training did, so that its scores are those of `plait infer`."""
         model = Model(self.config)
         model.load_state_dict(self.state_dict)
         return model.eval()
+
+    def normalized(self, x):
+        """Returns x normalised as training did, for models that do not do so themselves."""
+        return normalized(x, self.config.normalize)
 
 
 def load_checkpoint(path, model=None):
@@ -43,15 +49,17 @@ def load_checkpoint(path, model=None):
         path: the file.
         model: a module that gets the weights and whose parameters have the checkpoint's names: a
             plait.nn.Model, a basic model of PyTorch Geometric, or one of your own. None: the file
-            is only read.
+            is only read. A plait.nn.Model also gets the normalisation of x that training had; for any
+            other model whose weights expect one, a warning says so: give it checkpoint.normalized(x).
 
     Returns a plait.Checkpoint.
 
-    Raises ValueError that names the file and the missing or wrong entry, and RuntimeError if the
-    file cannot be read.
+    Raises ValueError that names the file and the missing or wrong entry, and OSError, such as
+    FileNotFoundError, if the file cannot be read.
     """
     path = os.fspath(path)
-    metadata, tensors = ops.read_tensors(path)
+    with file_errors(path):
+        metadata, tensors = ops.read_tensors(path)
     config = _config_of_metadata(path, dict(metadata))
     state = {name: t for name, t in tensors.items() if not name.startswith("resume.")}
     if config.layers > len(state):  # each has an array; so the file bounds what is made of it
@@ -62,7 +70,18 @@ def load_checkpoint(path, model=None):
         made = f"make the model as the checkpoint says: {_in_words(config)}"
         _check_names(f"{path}: the checkpoint", state, "the model", _state_of(model), made)
         model.load_state_dict(state)
+        _tell_normalisation(path, model, config)
     return Checkpoint(config, state)
+
+
+def _tell_normalisation(path, model, config):
+    """Lets a plait.nn.Model normalise x as training did; warns of what any other model leaves to its caller."""
+    if isinstance(model, Model):
+        model.config = dataclasses.replace(model.config, normalize=config.normalize)
+    elif config.normalize != "none":
+        of = {"rows": "divided by their sum", "unit": "divided by their length"}[config.normalize]
+        warnings.warn(f"{path}: training read rows of x {of}; give the model checkpoint.normalized(x) in place of x, "
+                      "with the checkpoint that this call returns", stacklevel=3)
 
 
 def save_checkpoint(model, path, **settings):
@@ -74,7 +93,8 @@ def save_checkpoint(model, path, **settings):
             `norms`, residual projections in `residuals`.
         path: the file. It appears whole, or the existing file remains.
         settings: fields of plait.nn.ModelConfig that cannot be read from the model, such as
-            activation="elu" and residual=True.
+            activation="elu" and residual=True. normalize="rows" or "unit" says that the model was given x
+            with rows divided by their sum or their length; without it, `plait infer` gives x as it is.
 
     `plait train --resume` needs more than this file holds: only `plait infer` accepts it.
 
@@ -82,7 +102,7 @@ def save_checkpoint(model, path, **settings):
     hooks: check the scores of `plait infer` once for such a model.
 
     Raises ValueError that names the difference if the program does not have such a model, if a
-    setting contradicts the model, or if a weight is not finite.
+    setting contradicts the model, or if a weight is not finite, and OSError if the file cannot be written.
     """
     if any(map(torch.nn.parameter.is_lazy, model.parameters())):
         raise ValueError("the model has weights without a shape; call the model once before")
@@ -98,7 +118,8 @@ def save_checkpoint(model, path, **settings):
     for name, tensor in tensors.items():
         if not tensor.isfinite().all():
             raise ValueError(f"the model's {name} has values that are not finite")
-    ops.write_tensors(os.fspath(path), metadata, tensors)
+    with file_errors(path):
+        ops.write_tensors(os.fspath(path), metadata, tensors)
 
 
 def _in_words(config):
@@ -148,6 +169,7 @@ def _config_of_metadata(path, metadata):
                          "use a checkpoint of this version of plait")
     field("checksum")  # a missing checksum means that the file is damaged
     values = {}
+    metadata.setdefault("normalize", "none")  # of models that save_checkpoint of earlier versions wrote
     for name, kind in _FIELDS.items():
         try:
             values[name] = bool(int(field(name))) if kind is bool else kind(field(name))

@@ -12,8 +12,8 @@ from plait.world import world_size
 def gather(rows, ids, graph=None):
     """Returns the rows of the nodes with the given ids; differentiable by the rows.
 
-        source, target = data.edge_label_index
-        scores = (plait.gather(z, source) * plait.gather(z, target)).sum(-1)
+        source, target = plait.gather(z, data.edge_label_index, data.edge_index)
+        scores = (source * target).sum(-1)
 
     Collective; ids may differ between ranks, in number too. Each distinct row crosses a link once.
 

@@ -7,6 +7,7 @@ import torch
 
 from plait._adjacency import (CPU, Layout, State, adjacency, is_learnt, kept, owner_of_all,
                               owners_of, require_equal_graphs)
+from plait._files import file_errors
 from plait._inputs import as_edges, as_tensor, fields_of
 from plait._library import ops
 from plait.world import world_size
@@ -99,13 +100,15 @@ class Graph:
             y: (N,), int64, -1 where unknown.
             train_mask, val_mask, test_mask: (N,), bool; (K, N) if there are K > 1 splits.
             original_ids: (N,), int64: the ids that the file uses.
+        Of a set of graphs, y and the masks have one entry per graph.
 
         Nodes of a file that `plait reorder` wrote have the ids from before.
 
-        Raises ValueError that names the file and the place if the content is wrong, and
-        RuntimeError if the file cannot be read or does not fit in memory.
+        Raises ValueError that names the file and the place if the content is wrong, OSError, such as
+        FileNotFoundError, if the file cannot be read, and RuntimeError if it does not fit in memory.
         """
-        fields = ops.read_dataset(os.fspath(path))
+        with file_errors(path):
+            fields = ops.read_dataset(os.fspath(path))
         graph = cls(
             fields["edge_index"], int(fields["num_nodes"]), fields.get("edge_weight"), partition,
             strategy,

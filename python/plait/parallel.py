@@ -22,6 +22,7 @@ from plait._devices import is_capturing
 from plait._dropout import StepCounter, VertexDropout
 from plait._layer_advice import device_of, layer_advice
 from plait._library import ops
+from plait._made_classes import derived
 from plait._pooling import find_pooling, pooling_refused
 from plait._replace import is_left_alone, replace_layers
 from plait.graph import Graph
@@ -53,7 +54,8 @@ def parallelize(model, data, *, methods=("forward",), partition=None, strategy=N
             False: a warning names them, and such attributes are left out.
 
     Returns:
-        model: the same object. It takes and returns own rows; gradients are summed over ranks.
+        model: the same object. It takes and returns own rows; gradients are summed over ranks. Its state_dict has
+            the names of before. A pickle of it, as torch.save makes one, is the model for one process.
         data: a copy with the rows of this rank's own nodes; data.edge_index is a plait.Graph.
 
     Raises ValueError if ranks pass different models or graphs, and NotImplementedError for layers
@@ -76,6 +78,7 @@ def parallelize(model, data, *, methods=("forward",), partition=None, strategy=N
     model.__class__ = _spread_class(type(model), tuple(methods))
     for name in methods:
         if name in vars(model):  # as torch_geometric.nn.Sequential has its forward
+            model._ranks.own_methods[name] = vars(model)[name]
             setattr(model, name, types.MethodType(_spread_method(_unbound(vars(model)[name], model)), model))
     return model, data
 
@@ -115,6 +118,7 @@ class _Ranks:
 
     def __init__(self, graph):
         self.graph = graph
+        self.own_methods = {}  # those that stand in the model itself, as they were
         self._calls = 0  # in training, with gradients
         seed = torch.tensor([torch.initial_seed() & (1 << 63) - 1])
         ops.broadcast_(seed, 0)
@@ -180,9 +184,16 @@ def _graph_of(value):
 
 
 def _spread_class(cls, methods):
-    """Returns a subclass of the same name whose `methods` run within _Ranks.around."""
+    """Returns a subclass of the same name whose `methods` run within _Ranks.around. A pickle has the model as it
+    was before."""
     wrapped = {name: _spread_method(getattr(cls, name)) for name in methods}
-    return type(cls.__name__, (cls,), {"__module__": cls.__module__, **wrapped})
+
+    def plain_state(self):
+        state = {**self.__dict__, **self._ranks.own_methods}
+        del state["_ranks"]
+        return state
+
+    return derived(cls, {"_plain_state": plain_state, **wrapped})
 
 
 def _spread_method(inner):

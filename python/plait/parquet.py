@@ -52,12 +52,14 @@ def _free_memory():
 
 
 class _Table:
-    """Columns of a file, as NumPy arrays. Errors are ValueErrors that name the file, and MemoryErrors: a few
-    bytes of a file can stand for any number of equal values."""
+    """Columns of a file, as NumPy arrays. Errors are ValueErrors that name the file, OSErrors if it cannot be read,
+    and MemoryErrors: a few bytes of a file can stand for any number of equal values."""
 
     def __init__(self, path):
         pyarrow = _pyarrow()
         self.path = path
+        if isinstance(path, (str, os.PathLike)):
+            open(path, "rb").close()  # whose errors are Python's own
         try:
             self._file = pyarrow.parquet.ParquetFile(path)
         except (OSError, pyarrow.ArrowException) as error:
@@ -187,8 +189,8 @@ def read(edges, nodes=None, columns=EdgeColumns()):
     """Returns a plait.Graph with the attributes that plait.Graph.load sets.
 
     Raises ValueError that names the file, column and row if a table differs from the description in
-    the module's docstring, MemoryError if a column does not fit in memory, and ImportError without
-    pyarrow.
+    the module's docstring, OSError if a file cannot be read, MemoryError if a column does not fit in memory,
+    and ImportError without pyarrow.
     """
     import torch
 
@@ -272,7 +274,7 @@ def main(arguments=None):
         columns = EdgeColumns(options.source, options.target, options.weight)
         arrays = read_arrays(options.edges, options.nodes, columns)
         program = find_program()
-    except (ValueError, ImportError, DatasetError) as error:
+    except (ValueError, OSError, ImportError, DatasetError) as error:
         print(f"plait: {error}", file=sys.stderr)
         return 1
     except MemoryError as error:

@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import conftest  # noqa: F401  the package under test
 import drop_in_cases
 import spread_cases
-from edges import assert_close, random_edges
+from edges import assert_close, extreme_by_scatter, random_edges
 from layers import CASES, INPUTS, KINDS, assert_same_gradients, gradients, make, pair
 from ranks import HERE, Ranks
 from test_layers import ODD
@@ -73,6 +73,17 @@ def test_sums_and_gradients_of_gradients(op):
     y64 = a @ x.detach().cpu().double()
     assert_close(dx.cpu(), a.T @ (3 * y64**2))
     assert_close(ddx.cpu(), a.T @ (6 * y64 * (a @ torch.ones_like(y64))))
+
+
+@pytest.mark.parametrize("op", ["max", "min"])
+def test_extremes(op):
+    edges = random_edges(5)
+    graph = plait.Graph(edges.index.to(GPU), edges.num_nodes)
+    x = (torch.randint(1, 4, (edges.num_nodes, 5)) * 2.0 - 5).to(GPU).requires_grad_()  # ties, and no 0
+    found, wanted = plait.aggregate(graph, x, op), extreme_by_scatter(graph, x, op)
+    assert found.device == GPU and torch.equal(found, wanted)
+    gradients = [torch.autograd.grad(y.square().sum(), x)[0] for y in (found, wanted)]
+    assert_close(gradients[0].cpu(), gradients[1].cpu())
 
 
 def test_a_width_that_does_not_fit_leaves_the_graph_as_it_was():

@@ -44,6 +44,14 @@ def random_edges(seed, weighted=False, symmetric=False):
     return Edges(torch.from_numpy(index), torch.from_numpy(weight) if weighted else None, nodes)
 
 
+def extreme_by_scatter(graph, x, op):
+    """Returns the greatest ("max") or least rows of x at the sources of edges, by PyTorch. At values of 0 it withholds
+    a share of the gradient."""
+    source, target = graph.edge_index
+    index = target.view(-1, 1).expand(-1, x.size(1))
+    return torch.zeros_like(x).scatter_reduce(0, index, x[source], f"a{op}", include_self=False)
+
+
 def assert_close(found, wanted, tolerance=1e-5):
     """Compares relative to the largest element, and by norm."""
     found, wanted = (torch.as_tensor(t).detach().double() for t in (found, wanted))

@@ -185,7 +185,7 @@ def all_rows_to_a_layer():
 
 
 def list_of_nodes():
-    plait.spread(data(edge_label_index=INDEX))
+    plait.spread(data(train_index=INDEX))
 
 
 def lazy_weights():

@@ -208,6 +208,7 @@ LAYERS = {
         lambda a, b: pyg.RGATConv(a, b // 2, RELATIONS, heads=2, edge_dim=4), "edge_type",
         "edge_attr"),
     "RGCNConv": lambda: Layered(lambda a, b: pyg.RGCNConv(a, b, RELATIONS), "edge_type"),
+    "RGCNConv without features": lambda: OfIds(),
     "ResGatedGraphConv": lambda: Layered(
         lambda a, b: pyg.ResGatedGraphConv(a, b, edge_dim=4), "edge_attr"),
     "SAGEConv of several aggregations": lambda: Layered(
@@ -254,8 +255,25 @@ DROPPED = {
     "GATv2Conv, dropout": lambda: Layered(lambda a, b: pyg.GATv2Conv(a, b // 2, heads=2, dropout=0.4)),
     "APPNP, dropout": lambda: Layered(lambda a, b: pyg.APPNP(2, 0.1, dropout=0.4)),
     "GATConv, dropout": lambda: Layered(Attention),
+    "ARMAConv, dropout": lambda: Layered(
+        lambda a, b: pyg.ARMAConv(a, b, num_stacks=2, num_layers=2, dropout=0.4)),
+    "DNAConv, dropout": lambda: DNA(dropout=0.4),
+    "FAConv, dropout": lambda: FirstRows(lambda: pyg.FAConv(HIDDEN, dropout=0.4)),
     "TransformerConv, dropout": lambda: Layered(lambda a, b: pyg.TransformerConv(a, b, dropout=0.3)),
 }
+
+
+class OfIds(torch.nn.Module):
+    """A layer whose weights have a row for each node and kind of edges, and no features."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1 = pyg.RGCNConv(NODES, HIDDEN, RELATIONS, num_bases=2)
+        self.conv2 = pyg.RGCNConv(HIDDEN, CLASSES, RELATIONS)
+
+    def forward(self, data):
+        x = self.conv1(None, data.edge_index, data.edge_type).relu()
+        return self.conv2(x, data.edge_index, data.edge_type)
 
 
 class LearntWeights(torch.nn.Module):
@@ -352,10 +370,10 @@ class Points(Layered):
 class DNA(torch.nn.Module):
     """Attention over the results of all earlier layers."""
 
-    def __init__(self):
+    def __init__(self, **options):
         super().__init__()
         self.lin, self.out = torch.nn.Linear(WIDTH, HIDDEN), torch.nn.Linear(HIDDEN, CLASSES)
-        self.convs = torch.nn.ModuleList(pyg.DNAConv(HIDDEN, heads=2) for _ in range(2))
+        self.convs = torch.nn.ModuleList(pyg.DNAConv(HIDDEN, heads=2, **options) for _ in range(2))
 
     def forward(self, data):
         rows = [self.lin(data.x)]

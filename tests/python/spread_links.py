@@ -1,4 +1,4 @@
-"""Link prediction and post-processing on a spread graph, and what is refused there
+"""Link prediction and post-processing on a spread graph, forms of data (spread_data.py), and what is refused there
 (spread_refusals.py). As a program, on every rank; prints "done"."""
 
 import pytest
@@ -7,6 +7,7 @@ import torch.nn.functional as F
 import torch_geometric.nn as pyg
 
 import plait
+import spread_data
 import spread_layers
 import spread_refusals
 from spread_layers import HIDDEN, NODES, WIDTH
@@ -104,7 +105,7 @@ def gather_brings_any_rows():
 
 def main():
     for check in (links_are_as_on_one_process, post_processing_is_as_on_one_process,
-                  gather_brings_any_rows, *spread_refusals.CHECKS):
+                  gather_brings_any_rows, *spread_data.CHECKS, *spread_refusals.CHECKS):
         check()
 
 

@@ -109,6 +109,62 @@ def test_of_a_model_of_this_package(trained, graph_file, tmp_path):
     assert_close(infer(graph_file, saved, tmp_path), wanted, 2e-5)
 
 
+@pytest.fixture(scope="module", params=["auto", "unit"])
+def of_words(request, tmp_path_factory):
+    """A graph of bags of words, a checkpoint whose training normalised them, that normalisation, and the program's
+    scores. By default rows are divided by their sum."""
+    folder = tmp_path_factory.mktemp("words")
+    random = np.random.default_rng(3)
+    x = (random.random((90, 40)) < 0.2).astype(np.float32)
+    x[4] = 0
+    np.savez(folder / "g.npz", x=x, edge_index=random.integers(0, 90, (2, 400)), y=random.integers(0, 3, 90),
+             edge_weight=random.uniform(0.5, 2, 400).astype(np.float32),
+             train=np.arange(30), val=np.arange(30, 60), test=np.arange(60, 90))
+    run("train", folder / "g.npz", "--normalize", request.param, "--epochs", 3, "--checkpoint", folder / "c")
+    rule = {"auto": "rows"}.get(request.param, request.param)
+    return folder / "g.npz", folder / "c", rule, infer(folder / "g.npz", folder / "c", folder)
+
+
+def test_features_are_normalised_as_in_training(of_words, tmp_path):
+    """The scores are those of `plait infer`; where they could not be, a warning says what to do."""
+    path, weights, rule, scores = of_words
+    graph, checkpoint = plait.Graph.load(path), plait.load_checkpoint(weights)
+    assert checkpoint.config.normalize == rule
+    assert_close(checkpoint.model()(graph.x, graph), scores)
+    with pytest.raises(AssertionError):
+        assert_close(Model(dataclasses.replace(checkpoint.config, normalize="none")).eval()(graph.x, graph), scores)
+    other = Model(dataclasses.replace(checkpoint.config, normalize="none"))
+    plait.load_checkpoint(weights, other)
+    assert_close(other.eval()(graph.x, graph), scores)
+    theirs = models.GCN(40, 16, 2, 3).eval()
+    with pytest.warns(UserWarning, match=r"divided by their .*checkpoint.normalized\(x\)"):
+        plait.load_checkpoint(weights, theirs)
+    wanted = theirs(checkpoint.normalized(graph.x), graph.edge_index, graph.edge_weight)
+    assert_close(wanted, scores)
+    for model, settings, found in ((other, {}, scores), (theirs, {"normalize": rule}, scores),
+                                   (theirs, {}, theirs(graph.x, graph.edge_index, graph.edge_weight))):
+        plait.save_checkpoint(model, tmp_path / "again", **settings)
+        assert_close(infer(path, tmp_path / "again", tmp_path), found, 2e-5)
+        assert plait.load_checkpoint(tmp_path / "again").config.normalize == (
+            "none" if model is theirs and not settings else rule)
+
+
+def test_checkpoints_without_a_normalisation(saved):
+    """As earlier versions saved models of Python."""
+    path, tensors, metadata = saved
+    del metadata["normalize"]
+    torch.ops.plait.write_tensors(str(path), metadata, tensors)
+    assert plait.load_checkpoint(path).config.normalize == "none"
+
+
+def test_x_that_a_model_cannot_take():
+    model, graph = Model(ModelConfig("gcn", 4, 2)), plait.Graph(torch.tensor([[0, 1], [1, 2]]))
+    for x, words in ((None, "x is a NoneType"), (torch.ones(3, 5), "of shape (3, 5)"), (torch.ones(4), "of shape (4,)")):
+        with pytest.raises(ValueError) as error:
+            model(x, graph)
+        assert words in one_line(error) and "(nodes, 4) features" in str(error.value)
+
+
 class Own(torch.nn.Module):
     """Layers of this package in a module of one's own."""
 
@@ -206,7 +262,9 @@ def test_settings_that_are_wrong(tmp_path):
         plait.save_checkpoint(Own(4, 4), tmp_path / "w", heds=2)
     for wrong, words in [({"kind": "gnc"}, "kind is 'gnc'; use gcn"),
                          ({"layers": 0}, "layers is 0"),
-                         ({"norm": "bach"}, "none, batch, layer"), ({"dropout": 1.5}, "dropout"),
+                         ({"norm": "bach"}, "none, batch, layer"),
+                         ({"normalize": "auto"}, "use rows, unit, none"),
+                         ({"pool": "sum"}, "sets of graphs, which only the program has"), ({"dropout": 1.5}, "dropout"),
                          ({"kind": "gat", "heads": 3}, "hidden=16 cannot be shared by 3 heads")]:
         with pytest.raises(ValueError) as error:
             ModelConfig(**{"kind": "gcn", "inputs": 4, "outputs": 2, **wrong})
@@ -283,7 +341,7 @@ def test_a_model_that_does_not_fit(saved):
 
 
 def test_files_that_are_none(tmp_path):
-    with pytest.raises(RuntimeError, match="none: ") as error:
+    with pytest.raises(FileNotFoundError, match="none'$") as error:
         plait.load_checkpoint(tmp_path / "none")
     one_line(error)
     (tmp_path / "text").write_text("no tensors")

@@ -60,6 +60,35 @@ def test_mistakes(name):
     assert errors[0] == errors[1]
 
 
+_HALF = X.half()
+OF_OTHER_TYPES = {
+    "no edges": (X, None), "a list of edges": (X, BOTH.tolist()), "a word": (X, "edges"), "no x": (None, BOTH),
+    "x of a number": (3, BOTH), "no rows": ((), BOTH), "float64": (X.double(), BOTH), "float16": (_HALF, BOTH),
+    "a rectangle": (X, torch.sparse_coo_tensor([[0], [1]], [1.0], (SOURCES, SOURCES + 1)).coalesce()),
+    "three dimensions": (X, torch.sparse_coo_tensor([[0], [1], [1]], [1.0], (SOURCES, SOURCES, SOURCES))),
+}
+
+
+@pytest.mark.parametrize("name", ["GCNConv", "SAGEConv", "GATConv", "GATv2Conv", "TransformerConv", "GraphConv", "SGConv",
+                                  "TAGConv"])
+def test_types_of_errors(name):
+    """Of mistakes for which Plait has words of its own: a script that catches PyTorch Geometric's error catches ours."""
+    calls = {call: (args, {}) for call, args in OF_OTHER_TYPES.items()}
+    if name in ("SAGEConv", "GATConv", "GraphConv"):
+        calls |= {"weights as sizes": ((X, BOTH), {"size": WEIGHT}), "one size": ((X, BOTH), {"size": (SOURCES,)})}
+    for call, (args, named) in calls.items():
+        errors = []
+        for conv in pair(name, of(WIDTH, 4)):
+            try:
+                conv(*args, **named)
+                errors.append(None)
+            except Exception as error:
+                errors.append(error)
+        ours, theirs = errors
+        assert (ours is None) == (theirs is None), (call, ours, theirs)
+        assert theirs is None or isinstance(ours, type(theirs)), (call, ours, theirs)
+
+
 @pytest.mark.parametrize("name", NEVER)
 def test_mistakes_in_options(name):
     layer, options = NEVER[name]

@@ -15,6 +15,7 @@ import torch
 import plait
 import plait._adjacency
 from edges import assert_close, random_edges
+from plait._files import file_errors
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 INDEX = torch.tensor([[0, 1, 2], [1, 2, 0]])
@@ -309,9 +310,38 @@ def test_load_without_anything_but_edges(tmp_path):
     assert np.array_equal(plait.aggregate(graph, torch.eye(6), "weighted").numpy(), a.toarray())
 
 
+def test_errors_of_files_are_pythons(tmp_path, monkeypatch):
+    """They are told by their types, each in one line that names the file."""
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path("folder").mkdir()
+    pathlib.Path("plain").write_text("x")
+    pathlib.Path("loop.npz").symlink_to("loop.npz")
+    model = plait.nn.Model(plait.nn.ModelConfig("gcn", 4, 2))
+
+    def save(path):
+        plait.save_checkpoint(model, path)
+
+    for use, path, kind in (
+            (plait.Graph.load, "none.npz", FileNotFoundError), (plait.Graph.load, "none.plait", FileNotFoundError),
+            (plait.Graph.load, "folder", IsADirectoryError), (plait.Graph.load, "plain/g.npz", NotADirectoryError),
+            (plait.Graph.load, "", FileNotFoundError), (plait.Graph.load, "loop.npz", OSError),
+            (plait.Graph.load, "n" * 300, OSError), (plait.store.load, "none.plait", FileNotFoundError),
+            (plait.store.load, "folder", IsADirectoryError), (plait.load_checkpoint, "none", FileNotFoundError),
+            (plait.load_checkpoint, "folder", IsADirectoryError), (save, "none/c", FileNotFoundError),
+            (save, "folder", IsADirectoryError), (save, "plain/c", NotADirectoryError)):
+        with pytest.raises(kind) as error:
+            use(path)
+        assert "\n" not in str(error.value) and error.value.filename == path and error.value.errno
+    with pytest.raises(PermissionError, match="cannot be written: permission denied: 'c'"):
+        with file_errors("c"):
+            raise RuntimeError("c: cannot be written: permission denied")
+    for other in (torch.OutOfMemoryError("no memory"), RuntimeError("c: something else")):
+        with pytest.raises(type(other)) as error, file_errors("c"):
+            raise other
+        assert error.value is other
+
+
 def test_load_what_is_wrong(tmp_path):
-    with pytest.raises(RuntimeError, match="none.npz: cannot be opened"):
-        plait.Graph.load(tmp_path / "none.npz")
     bad = npz(tmp_path / "bad.npz", edge_index=np.array([[0, -1], [1, 1]]))
     (tmp_path / "short.npz").write_bytes(bad.read_bytes()[:-40])
     (tmp_path / "empty.mtx").write_text("")

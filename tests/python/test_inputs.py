@@ -150,7 +150,25 @@ def test_num_nodes_that_is_given_counts():
 
 
 class SparseTensor:
-    """A stand-in for torch_sparse, which need not be there."""
+    """A stand-in for torch_sparse's, which need not be there."""
+
+    def __init__(self, values=None, shape=(3, 3)):
+        self.coo = lambda: (torch.tensor([0, 2]), torch.tensor([1, 0]), values)
+        self.sparse_sizes = lambda: shape
+
+
+def test_a_matrix_of_torch_sparse():
+    """Entry (i, j) is an edge from j to i. Layers leave it to PyTorch Geometric's own code."""
+    for values in (None, torch.tensor([0.5, 2])):
+        graph = plait.Graph(SparseTensor(values))
+        assert graph.edge_index.tolist() == [[1, 0], [0, 2]] and graph.num_nodes == 3
+        assert graph.edge_weight is values or torch.equal(graph.edge_weight, values)
+        y = plait.aggregate(SparseTensor(values), torch.tensor([[1.0], [2], [3]]), "weighted")
+        assert y.view(-1).tolist() == ([2, 0, 1] if values is None else [1, 0, 2])
+    with pytest.raises(ValueError, match=r"of shape \(2, 3\); an adjacency is square"):
+        plait.Graph(SparseTensor(shape=(2, 3)))
+    with pytest.raises(ValueError, match="SparseTensor with rows of"):
+        plait.Graph(SparseTensor(torch.ones(2, 4)))
 
 
 @pytest.mark.parametrize("source,error,words", [
@@ -160,7 +178,6 @@ class SparseTensor:
     (scipy.sparse.eye_array(2, dtype=complex), ValueError, "complex numbers"),
     (torch.ones(2, 2, 2).to_sparse(), ValueError, "3 sparse dimensions"),
     (torch.sparse_coo_tensor(size=(2, 2), device="meta"), ValueError, "is on meta"),
-    (SparseTensor(), TypeError, "give adj.to_torch_sparse_csr_tensor()"),
     (torch_geometric.data.HeteroData(), TypeError, "data.to_homogeneous()"),
     (torch_geometric.data.Data(x=torch.ones(2, 2)), ValueError, "data has no edge_index"),
     (np.array([["a"], ["b"]]), ValueError, "numpy.array("),

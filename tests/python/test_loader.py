@@ -9,6 +9,7 @@ import torch_geometric.loader
 import torch_geometric.nn as pyg
 from torch_geometric import EdgeIndex
 from torch_geometric.data import Data, HeteroData
+from torch_geometric.transforms import ToSparseTensor
 from torch_geometric.utils import k_hop_subgraph, trim_to_layer
 
 import plait
@@ -47,6 +48,67 @@ def test_seeds_in_their_order_and_the_last_batch():
         check_rows(data, batch)
         check_hops(data, batch, [3, 3], ids.tolist())
     assert len(batches(data, [3], input_nodes=seeds, batch_size=3, drop_last=True)) == 2
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_csr, torch.sparse_coo])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_edges_in_a_matrix(layout, weighted):
+    """adj_t of ToSparseTensor: batches have an adj_t of the same layout, and attributes in the order of its
+    entries."""
+    torch.manual_seed(5)
+    index = torch.unique(torch.randint(0, 40, (2, 200)), dim=1)
+    data = Data(x=torch.randn(40, 3), edge_index=index, edge_attr=torch.randn(index.size(1), 2))
+    if weighted:
+        data.edge_weight = torch.rand(index.size(1)) + 0.5
+    data = ToSparseTensor(layout=layout)(data)
+    whole = data.adj_t.to_sparse_coo()
+    conv = plait.nn.GraphConv(3, 4)
+    out = conv(data.x, data.adj_t)
+    for options in ({}, {"num_workers": 1}, {"transform": lambda batch: batch.update({"is_mine": batch.adj_t is not None})}):
+        found = batches(data, [-1, 2], batch_size=15, **options)
+        assert sum(batch.batch_size for batch in found) == 40 and data.adj_t.layout == layout
+        for batch in found:
+            entries = batch.adj_t.to_sparse_coo()
+            assert batch.adj_t.layout == layout and "edge_index" not in batch
+            assert torch.equal(batch.n_id[entries._indices()], whole._indices()[:, batch.e_id])
+            assert torch.equal(entries._values(), whole._values()[batch.e_id])
+            assert torch.equal(batch.edge_attr, data.edge_attr[batch.e_id])
+            seeds = slice(batch.batch_size)
+            assert_close(conv(batch.x, batch.adj_t)[seeds], out[batch.n_id[seeds]])
+            assert batch.get("is_mine", True)
+    pairs, = LinkNeighborLoader(data, [2], edge_label_index=index[:, :6], batch_size=6)
+    assert pairs.adj_t.shape == (pairs.num_nodes, pairs.num_nodes)
+    data.edge_index = index
+    with pytest.raises(ValueError, match="both edge_index and adj_t"):
+        batches(data, [2])
+    with pytest.raises(ValueError, match="adj_t is a dense tensor"):
+        batches(Data(x=data.x, adj_t=torch.ones(40, 40)), [2])
+
+
+def test_matrices_of_types():
+    data = HeteroData({"a": {"x": torch.randn(6, 2)}, "b": {"num_nodes": 5}})
+    data["a", "to", "b"].edge_index = torch.tensor([[0, 1, 2, 5], [0, 0, 1, 4]])
+    data["b", "of", "a"].edge_index = torch.tensor([[0, 1, 2], [0, 0, 1]])
+    matrices = ToSparseTensor(layout=torch.sparse_csr)(data)
+    del matrices["b"].num_nodes  # which the matrices tell
+    options = {"input_nodes": ("b", torch.tensor([0, 4])), "batch_size": 2}
+    plain, found = batches(data, [2, 2], **options)[0], batches(matrices, [2, 2], **options)[0]
+    for kind in data.edge_types:
+        assert found[kind].adj_t.shape == (found[kind[2]].num_nodes, found[kind[0]].num_nodes)
+        assert found[kind].adj_t.values().numel() == plain[kind].edge_index.size(1)
+    assert torch.equal(found["a"].n_id, plain["a"].n_id)
+
+
+def test_a_namespace_that_has_our_classes(monkeypatch):
+    """As where a script puts them in the place of PyTorch Geometric's."""
+    for name in ("NeighborLoader", "LinkNeighborLoader"):
+        monkeypatch.setattr(torch_geometric.loader, name, getattr(plait.loader, name))
+    monkeypatch.setattr(torch_geometric.sampler, "NeighborSampler", plait.loader.sampler.NeighborSampler)
+    data = graph()
+    batch, = torch_geometric.loader.NeighborLoader(data, [2], input_nodes=[1, 2], batch_size=2)
+    assert batch.batch_size == 2
+    batch, = torch_geometric.loader.LinkNeighborLoader(data, [2], edge_label_index=data.edge_index[:, :4], batch_size=4)
+    assert batch.edge_label_index.size(1) == 4
 
 
 def test_masks_and_lists_of_seeds():

@@ -48,7 +48,7 @@ SAYS = {
     "parameter_outside": r"RuntimeError: a parameter of shape \(3, 3\) was used outside.*methods=",
     "layer_on_a_tensor": "ValueError: .*several ranks.*plait.Graph",
     "all_rows_to_a_layer": "ValueError: x has 4 rows, but this rank owns .* of the graph's 4",
-    "list_of_nodes": "NotImplementedError: data has edge_label_index",
+    "list_of_nodes": "NotImplementedError: data has train_index, .*plait.gather reads",
     "lazy_weights": "ValueError: 0.weight has no shape yet.*in_channels",
     "other_dropout": "NotImplementedError: alpha_dropout",
     "dropout_of_other_rows": r"NotImplementedError: dropout of a tensor of shape \(5, 2\)",

@@ -4,19 +4,21 @@ import copy
 import inspect
 
 import torch
-import torch_geometric.loader
 from torch_geometric.data import Data, HeteroData
+from torch_geometric.loader import link_neighbor_loader, neighbor_loader
 
 from plait._devices import checked_device
 from plait._ids import check_ids
 from plait.loader._checks import check_length, check_times, checked_pairs, checked_seeds
 from plait.loader._non_edges import NonEdgeSampling, pairs_without_edges
 from plait.loader._own_arguments import accepts
-from plait.loader._plain_edges import with_plain_edges
+from plait.loader._plain_edges import matrices_of, with_matrices, with_plain_edges
 from plait.loader._store_checks import check_rows
 from plait.loader.sampler import NeighborSampler
 from plait.store.features import FeatureStore
 
+# A script may put Plait's classes into the namespace torch_geometric.loader.
+_NODES, _LINKS = neighbor_loader.NeighborLoader, link_neighbor_loader.LinkNeighborLoader
 _OF_SAMPLER = ("data", "num_neighbors", "subgraph_type", "replace", "disjoint", "temporal_strategy",
                "time_attr", "weight_attr", "is_sorted", "directed")
 
@@ -29,6 +31,7 @@ class _Sampled:
         given = inspect.signature(theirs).bind(self, *args, **kwargs)
         given.apply_defaults()
         options = given.arguments
+        self._matrices = matrices_of(options["data"])
         options["data"] = with_plain_edges(options["data"])
         sampler = options["neighbor_sampler"]
         workers = options["kwargs"].get("num_workers", 0)
@@ -55,7 +58,7 @@ class _Sampled:
         return self.link_sampler if hasattr(self, "link_sampler") else self.node_sampler
 
     def filter_fn(self, out):
-        if self._place is None and not self._has_other_features():
+        if self._place is None and not self._has_other_features() and not self._matrices:
             return super().filter_fn(out)
         own = copy.copy(self)
         own.transform = self._finish
@@ -73,6 +76,8 @@ class _Sampled:
     def _finish(self, batch):
         if self._has_other_features():
             check_rows(batch, self.data[0])
+        if self._matrices:
+            batch = with_matrices(batch, self._matrices)
         if self._place is not None:
             batch = batch.to(self._place)
         return batch if self.transform is None else self.transform(batch)
@@ -114,7 +119,7 @@ def _outline(data, sampler):
     return data
 
 
-class NeighborLoader(_Sampled, torch_geometric.loader.NeighborLoader):
+class NeighborLoader(_Sampled, _NODES):
     """Mini-batches around nodes, as torch_geometric.loader.NeighborLoader (Hamilton, Ying and Leskovec,
     NeurIPS 2017): the arguments are the same, and one more.
 
@@ -127,16 +132,16 @@ class NeighborLoader(_Sampled, torch_geometric.loader.NeighborLoader):
     not one for each node, for workers beside a GPU, and for what plait.loader.sampler.NeighborSampler refuses.
     """
 
-    @accepts(torch_geometric.loader.NeighborLoader.__init__, device=None)
+    @accepts(_NODES.__init__, device=None)
     def __init__(self, *args, device=None, **kwargs):
-        self._make(torch_geometric.loader.NeighborLoader.__init__, device, args, kwargs)
+        self._make(_NODES.__init__, device, args, kwargs)
         if isinstance(self.node_sampler, NeighborSampler):
             given = self.input_data
             check_ids("input_nodes", given.node, self.node_sampler.count(given.input_type))
             check_times("input_time", given.time, given.node.numel(), "input nodes")
 
 
-class LinkNeighborLoader(_Sampled, torch_geometric.loader.LinkNeighborLoader):
+class LinkNeighborLoader(_Sampled, _LINKS):
     """Mini-batches around edges, with negative edges, as torch_geometric.loader.LinkNeighborLoader: the
     arguments are the same, and two more.
 
@@ -151,9 +156,9 @@ class LinkNeighborLoader(_Sampled, torch_geometric.loader.LinkNeighborLoader):
     nodes, or where an edge has no negative ones.
     """
 
-    @accepts(torch_geometric.loader.LinkNeighborLoader.__init__, device=None, non_edges=False)
+    @accepts(_LINKS.__init__, device=None, non_edges=False)
     def __init__(self, *args, device=None, non_edges=False, **kwargs):
-        theirs = torch_geometric.loader.LinkNeighborLoader.__init__
+        theirs = _LINKS.__init__
         given = inspect.signature(theirs).bind(self, *args, **kwargs).arguments
         if non_edges is not False and given.get("neg_sampling") is None and not given.get("neg_sampling_ratio"):
             raise ValueError("non_edges is given, but there are no negative edges without neg_sampling; give it, too")

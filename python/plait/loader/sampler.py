@@ -6,11 +6,11 @@ import inspect
 import threading
 
 import torch
-import torch_geometric.sampler
 import torch_geometric.typing
 from torch_geometric.data import Data, HeteroData, remote_backend_utils
 from torch_geometric.sampler import SamplerOutput
 from torch_geometric.sampler.base import SubgraphType
+from torch_geometric.sampler.neighbor_sampler import NeighborSampler as _THEIRS
 
 from plait._devices import checked_device, samples_on
 from plait._draws import draw_key
@@ -22,7 +22,6 @@ from plait.loader._own_arguments import accepts
 from plait.loader._plain_edges import with_plain_edges
 from plait.loader._relation import Edges, Relation, Settings, Values, before_zero, padded
 
-_THEIRS = torch_geometric.sampler.NeighborSampler
 _SIGNATURE = inspect.signature(_THEIRS.__init__)
 _STRATEGIES = ("uniform", "last")
 

@@ -17,7 +17,7 @@ from torch_geometric.nn import MessagePassing
 
 from plait._adjacency import NEEDS_GRAPH, kept
 from plait._dropout import graph_of_model
-from plait._inputs import as_tensor
+from plait._inputs import UnsupportedType, as_tensor, is_torch_sparse
 from plait._spread_conv import spread_convolution, why_not_spread
 from plait.graph import Graph
 from plait.nn._fast_steps import FastSteps, pair_of, without_kept
@@ -56,11 +56,26 @@ class FastConv(FastSteps):
             def forward(self, *args, **kwargs):
                 try:
                     return self._forward(*args, **kwargs)
+                except UnsupportedType as error:
+                    raise self._in_their_type(error, args, kwargs) from None
                 except RuntimeError as error:
                     refuse_mixed_types(self, args[0] if args else kwargs.get("x"), error)
                     raise
 
             cls.forward = forward
+
+    def _in_their_type(self, error, args, kwargs):
+        """Returns the error about an argument that is no tensor, of the type of the error that PyTorch Geometric's own
+        code raises for it."""
+        if world_size() > 1:
+            return error
+        try:
+            self._theirs.forward(self, *args, **kwargs)
+        except (AssertionError, AttributeError, TypeError, ValueError) as theirs:
+            return type(theirs)(str(error))
+        except Exception:
+            pass
+        return error
 
     def reason_against(self):
         """Returns why `_fast` computes no call of the layer, as it stands; None if it can."""
@@ -112,6 +127,8 @@ class FastConv(FastSteps):
         if torch.jit.is_tracing() or torch.compiler.is_exporting():
             return self._theirs.forward(**given)
         x, edge_index = given["x"], given["edge_index"]
+        if world_size() == 1 and _is_for_theirs(edge_index, given.get("size")):
+            return self._theirs.forward(**given)
         if world_size() > 1:
             require_shared(self)
             if not isinstance(edge_index, Graph):
@@ -136,7 +153,7 @@ class FastConv(FastSteps):
         if world_size() > 1 or isinstance(source, Graph) and graph_of_model() is not None:
             result = self._on_piece(slow, given)
         else:
-            rows = pair_of(given["x"])[0]
+            rows = next(iter(pair_of(given["x"])), None)
             if not _is_theirs(source):
                 edges = edges_of(source, given.get("edge_weight"))
                 if isinstance(source, Graph) and isinstance(rows, torch.Tensor) and rows.dim() > 1:
@@ -229,7 +246,13 @@ def _is_made(cls, name, step):
 
 def _is_theirs(edge_index):
     """Returns whether PyTorch Geometric's own code takes such edges."""
-    return isinstance(edge_index, torch.Tensor) or type(edge_index).__name__ == "SparseTensor"
+    return isinstance(edge_index, torch.Tensor) or is_torch_sparse(edge_index)
+
+
+def _is_for_theirs(edge_index, size):
+    """Returns whether edges are of a device, or sizes of a form, about which PyTorch Geometric's own code decides."""
+    is_pair = size is None or isinstance(size, (tuple, list)) and len(size) == 2
+    return not is_pair or isinstance(edge_index, torch.Tensor) and edge_index.device.type not in ("cpu", "cuda")
 
 
 def _is_uncoalesced(edge_index):

@@ -3,11 +3,12 @@
 import dataclasses
 
 import torch
-import torch_geometric.nn.aggr as theirs
 from torch_geometric import EdgeIndex
+from torch_geometric.nn.aggr import (MaxAggregation, MeanAggregation, MinAggregation, MultiAggregation,
+                                     SoftmaxAggregation, StdAggregation, SumAggregation, VarAggregation)
 
 from plait._adjacency import adjacency, is_learnt, kept
-from plait._inputs import Edges, as_edges
+from plait._inputs import Edges, as_edges, is_torch_sparse
 from plait._learnt_weights import LearntAdjacency
 from plait.graph import Graph
 from plait.nn._bare import is_bare
@@ -15,8 +16,8 @@ from plait.nn._slow import Slow
 from plait.world import world_size
 
 # Name of the operation for each of PyTorch Geometric's aggregations that is one operation.
-_OPS = {theirs.SumAggregation: "sum", theirs.MeanAggregation: "mean", theirs.MaxAggregation: "max",
-        theirs.MinAggregation: "min"}
+_OPS = {SumAggregation: "sum", MeanAggregation: "mean", MaxAggregation: "max",
+        MinAggregation: "min"}
 _MOST_HEADS = 32  # of attention on a GPU
 _SCALED = ("gcn", "weighted", "weighted mean")
 
@@ -54,17 +55,17 @@ class Neighbours:
     def aggregate(self, x, module):
         """As reduce(), by an aggregation of PyTorch Geometric for which reason_against is None."""
         kind = type(module)
-        if kind is theirs.MultiAggregation:
+        if kind is MultiAggregation:
             return torch.cat([self.aggregate(x, each) for each in module.aggrs], -1)
-        if kind is theirs.StdAggregation:
+        if kind is StdAggregation:
             variance = self.aggregate(x, module.var_aggr)
             # As PyTorch Geometric defines it: variances up to 1e-5 count as 0, without a gradient.
             is_small = variance <= 1e-5
             return variance.masked_fill(is_small, 1).sqrt().masked_fill(is_small, 0)
-        if kind is theirs.VarAggregation:
+        if kind is VarAggregation:
             mean, of_squares = self.reduce(torch.cat([x, x * x], -1), "mean").chunk(2, -1)
             return of_squares - mean * mean
-        if kind is theirs.SoftmaxAggregation:
+        if kind is SoftmaxAggregation:
             return self._softmax(x, module)
         op = _OPS[kind]
         if self.weighted:
@@ -117,13 +118,13 @@ def reason_against(module, weighted=None):
     kind = type(module)
     if not all(map(is_bare, module.modules())):
         return f"hooks of {kind.__name__}"
-    if kind is theirs.MultiAggregation and module.mode == "cat":
+    if kind is MultiAggregation and module.mode == "cat":
         return next(filter(None, (reason_against(each, weighted) for each in module.aggrs)), None)
     learnt = weighted and isinstance(weighted.adjacency, LearntAdjacency)
-    can = (not weighted or kind is theirs.SumAggregation or kind is theirs.MeanAggregation and not learnt)
-    if kind in (theirs.StdAggregation, theirs.VarAggregation):
+    can = (not weighted or kind is SumAggregation or kind is MeanAggregation and not learnt)
+    if kind in (StdAggregation, VarAggregation):
         can = can and not getattr(module, "var_aggr", module).semi_grad
-    elif kind is theirs.SoftmaxAggregation:
+    elif kind is SoftmaxAggregation:
         can = not weighted and (module.learn or not module.semi_grad)
     elif kind not in _OPS:
         can = False
@@ -132,7 +133,7 @@ def reason_against(module, weighted=None):
 
 def is_linear(module):
     """Returns whether sums of rows reduce to sums of results."""
-    return type(module) in (theirs.SumAggregation, theirs.MeanAggregation)
+    return type(module) in (SumAggregation, MeanAggregation)
 
 
 @torch.compiler.disable
@@ -194,6 +195,8 @@ def edges_of(edge_index, edge_weight):
             raise Slow("a sparse tensor that is not coalesced")
         with torch.inference_mode(False):
             return kept(edge_index, None, ("as edges",), lambda: as_edges(edge_index))
+    if is_torch_sparse(edge_index):
+        raise Slow("a SparseTensor")
     if isinstance(edge_index, EdgeIndex):
         # It counts its changes, which the tensor in it does not.
         edge_index = kept(edge_index, None, ("as tensor",), lambda: edge_index.as_tensor().detach())

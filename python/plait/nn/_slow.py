@@ -40,15 +40,19 @@ def refuse_if_strict(conv, slow):
         raise NotImplementedError(_text(conv, slow)) from None
 
 
+class MixedTypes(ValueError, RuntimeError):
+    """x and the weights of a layer are of different types. For PyTorch this is a RuntimeError."""
+
+
 def refuse_mixed_types(conv, x, error):
-    """Raises ValueError if PyTorch's error says that types differ, as those of x and the layer's weights do."""
+    """Raises MixedTypes if PyTorch's error says that types differ, as those of x and the layer's weights do."""
     if "same dtype" not in str(error):
         return
     rows = x[0] if isinstance(x, (tuple, list)) and x else x
     of_x = getattr(rows, "dtype", None)
     for name, weight in conv.named_parameters():
         if weight.dtype != of_x:
-            raise ValueError(
+            raise MixedTypes(
                 f"x is {of_x}, but {name} of plait.nn.{type(conv).__name__} is {weight.dtype}; give both one type, "
                 "best float32 (.float()), for which Plait's layers are fast") from error
 

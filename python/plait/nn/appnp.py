@@ -1,6 +1,6 @@
 """Personalised propagation of predictions."""
 
-import torch_geometric.nn
+from torch_geometric.nn.conv.appnp import APPNP as theirs
 
 from plait.nn._fast_conv import FastConv
 from plait.nn._slow import Slow
@@ -9,7 +9,7 @@ from plait.nn.gcn_conv import normalised
 __all__ = ["APPNP"]
 
 
-class APPNP(FastConv, torch_geometric.nn.APPNP):
+class APPNP(FastConv, theirs):
     """K times x' = (1 - alpha) GCN's sum of x' + alpha x (Gasteiger, Bojchevski and Guennemann, ICLR
     2019), as torch_geometric.nn.APPNP. `edge_index` as for GCNConv."""
 

@@ -1,8 +1,10 @@
 """Graph attention."""
 
 import torch
-import torch_geometric.nn
 from torch.nn.functional import dropout
+from torch_geometric.nn.aggr import SumAggregation
+from torch_geometric.nn.conv.gat_conv import GATConv as theirs
+from torch_geometric.nn.dense.linear import Linear
 
 from plait._edge_values import leaky_scores, softmax, weighted_sum
 from plait.nn._bare import is_bare
@@ -13,7 +15,7 @@ from plait.nn._slow import Slow
 __all__ = ["GATConv"]
 
 
-class GATConv(FastConv, torch_geometric.nn.GATConv):
+class GATConv(FastConv, theirs):
     """Attention over neighbours and the node itself (Velickovic et al., ICLR 2018), as
     torch_geometric.nn.GATConv.
 
@@ -32,7 +34,7 @@ class GATConv(FastConv, torch_geometric.nn.GATConv):
             return "features of edges"
         if not 0 <= self.dropout < 1:
             return "dropout"
-        if type(self.aggr_module) is not torch_geometric.nn.SumAggregation:
+        if type(self.aggr_module) is not SumAggregation:
             return f"aggr={self.aggr}"
         return super().reason_against()
 
@@ -76,7 +78,7 @@ class GATConv(FastConv, torch_geometric.nn.GATConv):
         if edge_attr is None or self.lin_edge is None:
             return None
         edge_attr = features_of_edges(edge_attr.view(-1, 1) if edge_attr.dim() == 1 else edge_attr, edge_index)
-        linear = type(self.lin_edge) in (torch.nn.Linear, torch_geometric.nn.Linear)
+        linear = type(self.lin_edge) in (torch.nn.Linear, Linear)
         shape = 1, self.heads, self.out_channels
         if not linear or self.att_edge.shape != shape or not is_bare(self.lin_edge) or self.lin_edge.bias is not None or (
                 self.lin_edge.weight.size(1) != edge_attr.size(1)):

@@ -1,7 +1,7 @@
 """Dynamic graph attention."""
 
-import torch_geometric.nn
 from torch.nn.functional import dropout
+from torch_geometric.nn.conv.gatv2_conv import GATv2Conv as theirs
 
 from plait._edge_values import leaky_scores, softmax, weighted_sum
 from plait.nn._fast_conv import FastConv
@@ -11,7 +11,7 @@ from plait.nn._slow import Slow
 __all__ = ["GATv2Conv"]
 
 
-class GATv2Conv(FastConv, torch_geometric.nn.GATv2Conv):
+class GATv2Conv(FastConv, theirs):
     """Attention whose scores are <att_k, leaky_relu(W_l x[j] + W_r x[i] + W_e e)> (Brody et al., ICLR 2022),
     as torch_geometric.nn.GATv2Conv. Scores and sums are computed by edge, without a row for each."""
 

@@ -1,6 +1,7 @@
 """Graph convolution."""
 
-import torch_geometric.nn
+from torch_geometric.nn.aggr import SumAggregation
+from torch_geometric.nn.conv.gcn_conv import GCNConv as theirs
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 from plait._adjacency import kept
@@ -14,7 +15,7 @@ from plait.nn._slow import Slow
 __all__ = ["GCNConv"]
 
 
-class GCNConv(FastConv, torch_geometric.nn.GCNConv):
+class GCNConv(FastConv, theirs):
     """Graph convolution, D^-1/2 (A + I) D^-1/2 X W^T + b (Kipf and Welling, ICLR 2017, equation 2), as
     torch_geometric.nn.GCNConv.
 
@@ -44,11 +45,12 @@ def normalised(conv, x, edge_index, edge_weight, improved=False):
         raise Slow("x for sources and targets")
     if not getattr(conv, "normalize", True):
         return conv._neighbours((x, x), edge_index, edge_weight), None
-    if type(conv.aggr_module) is not torch_geometric.nn.SumAggregation:
+    if type(conv.aggr_module) is not SumAggregation:
         raise Slow("aggr", f"aggr={conv.aggr!r} of normalised edges")
     adds_loops = getattr(conv, "add_self_loops", False)
-    if adds_loops and is_sparse(edge_index) and _has_loops(edge_index):
-        raise Slow("loops of a sparse tensor")
+    with their_errors(x, edge_index):
+        if adds_loops and is_sparse(edge_index) and _has_loops(edge_index):
+            raise Slow("loops of a sparse tensor")
     if hasattr(conv, "_cached_edge_index") and conv.cached and not isinstance(edge_index, Graph):
         return _cached(conv, x, edge_index, edge_weight, improved), "weighted"
     loops = (1.0, 2.0 if improved else 1.0) if adds_loops else None

@@ -1,13 +1,13 @@
 """Graph isomorphism."""
 
-import torch_geometric.nn
+from torch_geometric.nn.conv.gin_conv import GINConv as theirs
 
 from plait.nn._fast_conv import FastConv, pair_of
 
 __all__ = ["GINConv"]
 
 
-class GINConv(FastConv, torch_geometric.nn.GINConv):
+class GINConv(FastConv, theirs):
     """nn((1 + eps) x + the sum of the neighbours) (Xu et al., ICLR 2019, equation 4.1), as
     torch_geometric.nn.GINConv. `edge_index` as for GCNConv; edge weights are not used."""
 

@@ -1,6 +1,6 @@
 """Graph isomorphism networks with features of edges."""
 
-import torch_geometric.nn
+from torch_geometric.nn.conv.gin_conv import GINEConv as theirs
 
 from plait._edge_values import relu_sum
 from plait.nn._fast_conv import FastConv
@@ -10,7 +10,7 @@ from plait.nn._slow import Slow
 __all__ = ["GINEConv"]
 
 
-class GINEConv(FastConv, torch_geometric.nn.GINEConv):
+class GINEConv(FastConv, theirs):
     """nn((1 + eps) x[i] + the sum of relu(x[j] + e)) (Hu et al., ICLR 2020), as torch_geometric.nn.GINEConv.
     The sum is computed by edge, without a row for each but those of the features of edges."""
 

@@ -1,6 +1,6 @@
 """Convolution with weights for the node and for its neighbours."""
 
-import torch_geometric.nn
+from torch_geometric.nn.conv.graph_conv import GraphConv as theirs
 
 from plait.nn._fast_conv import FastConv, pair_of
 from plait.nn._linear import linear_of_neighbours
@@ -9,7 +9,7 @@ from plait.nn._neighbours import is_linear
 __all__ = ["GraphConv"]
 
 
-class GraphConv(FastConv, torch_geometric.nn.GraphConv):
+class GraphConv(FastConv, theirs):
     """W_1 x + W_2 (sum of the neighbours, weighted by edge_weight) + b (Morris et al., AAAI 2019), as
     torch_geometric.nn.GraphConv. `edge_index` as for GCNConv."""
 

@@ -4,8 +4,9 @@ import dataclasses
 
 import torch
 from torch.nn import functional
-from torch_geometric.nn import Linear
+from torch_geometric.nn.dense.linear import Linear
 
+from plait._inputs import as_tensor
 from plait.nn.gat_conv import GATConv
 from plait.nn.gcn_conv import GCNConv
 from plait.nn.gin_conv import GINConv
@@ -33,11 +34,15 @@ class ModelConfig:
     seed: int = 0
     task: str = "single-label"  # multi-label
     pool: str = "none"  # only the program has models of sets of graphs
+    normalize: str = "none"  # of x: rows (divided by their sum), unit (by their length)
 
     def __post_init__(self):
         allowed = {"kind": tuple(_CONVS), "norm": ("none", *_NORMS),
                    "activation": ("relu", "elu"), "aggregation": ("mean", "max", "min"),
-                   "task": ("single-label", "multi-label"), "pool": ("none",)}
+                   "task": ("single-label", "multi-label"), "normalize": ("rows", "unit", "none")}
+        if self.pool != "none":
+            raise ValueError(f"pool is {self.pool!r}, of a model of sets of graphs, which only the program has: "
+                             "use plait infer")
         for name, words in allowed.items():
             if getattr(self, name) not in words:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; use {', '.join(words)}")
@@ -54,6 +59,19 @@ class ModelConfig:
     def widths(self):
         """Returns the widths of x, of the output of each layer but the last, and of the scores."""
         return [self.inputs, *[self.hidden] * (self.layers - 1), self.outputs]
+
+
+def normalized(x, normalize):
+    """Returns the rows of x, (N, width), "rows": divided by their sum, "unit": by their Euclidean length, unless
+    that is 0; "none": x itself."""
+    if normalize == "none":
+        return x
+    x = as_tensor("x", x, "give one tensor (N, inputs)")
+    if x.layout != torch.strided:
+        raise ValueError("x is sparse, but its rows are to be normalised; give x.to_dense()")
+    wide = x.double()
+    size = wide.sum(1, keepdim=True) if normalize == "rows" else wide.square().sum(1, keepdim=True).sqrt()
+    return x * torch.where(size == 0, 0, 1 / size).to(x.dtype)
 
 
 class _BatchNorm(torch.nn.Module):
@@ -124,7 +142,7 @@ class Model(torch.nn.Module):
     """A model that `plait train` trains; its weights have the names of a checkpoint.
 
     Args:
-        config: a plait.nn.ModelConfig.
+        config: a plait.nn.ModelConfig. Its `normalize` is applied to x in each call, as the program does.
 
     Dropout draws different random numbers than the program.
     """
@@ -145,11 +163,15 @@ class Model(torch.nn.Module):
 
     def forward(self, x, graph):
         """Args:
-            x: (N, inputs), float32, on the CPU or a GPU.
+            x: (N, inputs), float32, on the CPU or a GPU, as the graph's file has it.
             graph: a plait.Graph, or any object that a layer accepts as edge_index.
 
-        Returns (N, outputs): the scores of each node.
+        Returns (N, outputs): the scores of each node. Raises ValueError for x of another width.
         """
+        if getattr(x, "shape", None) is None or len(x.shape) != 2 or x.shape[1] != self.config.inputs:
+            given = f"a {type(x).__name__}" if getattr(x, "shape", None) is None else f"of shape {tuple(x.shape)}"
+            raise ValueError(f"x is {given}, but the model reads (nodes, {self.config.inputs}) features")
+        x = normalized(x, self.config.normalize)
         for layer, conv in enumerate(self.convs):
             x = functional.dropout(x, self.config.dropout, self.training)
             h = conv(x, graph)

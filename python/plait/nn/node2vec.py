@@ -1,10 +1,10 @@
 import torch
-import torch_geometric.nn
+from torch_geometric.nn.models.node2vec import Node2Vec as theirs
 
 from plait.walks import RandomWalks
 
 
-class Node2Vec(torch_geometric.nn.Node2Vec):
+class Node2Vec(theirs):
     """Embeddings of nodes by random walks, as torch_geometric.nn.Node2Vec (Grover and Leskovec, KDD 2016), without
     pyg-lib: the arguments, the loader and the loss are the same. Walks are plait.RandomWalks.
 

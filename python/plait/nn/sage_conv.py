@@ -1,7 +1,7 @@
 """GraphSAGE."""
 
-import torch_geometric.nn
 from torch.nn import functional
+from torch_geometric.nn.conv.sage_conv import SAGEConv as theirs
 
 from plait.nn._fast_conv import FastConv, pair_of
 from plait.nn._linear import linear_of_neighbours
@@ -10,7 +10,7 @@ from plait.nn._neighbours import is_linear
 __all__ = ["SAGEConv"]
 
 
-class SAGEConv(FastConv, torch_geometric.nn.SAGEConv):
+class SAGEConv(FastConv, theirs):
     """W_l (mean of the neighbours) + b + W_r x (Hamilton, Ying and Leskovec, NeurIPS 2017, where
     neighbours and node are concatenated instead of added), as torch_geometric.nn.SAGEConv.
 

@@ -1,6 +1,6 @@
 """Simplified graph convolution."""
 
-import torch_geometric.nn
+from torch_geometric.nn.conv.sg_conv import SGConv as theirs
 
 from plait.nn._fast_conv import FastConv
 from plait.nn.gcn_conv import normalised
@@ -8,7 +8,7 @@ from plait.nn.gcn_conv import normalised
 __all__ = ["SGConv"]
 
 
-class SGConv(FastConv, torch_geometric.nn.SGConv):
+class SGConv(FastConv, theirs):
     """GCN's sum, K times, and one linear map (Wu et al., ICML 2019), as torch_geometric.nn.SGConv.
     `edge_index` as for GCNConv."""
 

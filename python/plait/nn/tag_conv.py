@@ -1,6 +1,6 @@
 """Topology-adaptive graph convolution."""
 
-import torch_geometric.nn
+from torch_geometric.nn.conv.tag_conv import TAGConv as theirs
 
 from plait.nn._fast_conv import FastConv
 from plait.nn.gcn_conv import normalised
@@ -8,7 +8,7 @@ from plait.nn.gcn_conv import normalised
 __all__ = ["TAGConv"]
 
 
-class TAGConv(FastConv, torch_geometric.nn.TAGConv):
+class TAGConv(FastConv, theirs):
     """The sum over k = 0 .. K of W_k times GCN's sum, k times, without loops (Du et al., 2017), as
     torch_geometric.nn.TAGConv. `edge_index` as for GCNConv."""
 

@@ -2,8 +2,8 @@
 
 import math
 
-import torch_geometric.nn
 from torch.nn.functional import dropout
+from torch_geometric.nn.conv.transformer_conv import TransformerConv as theirs
 
 from plait._edge_values import dot_scores, softmax, weighted_sum
 from plait.nn._fast_conv import FastConv
@@ -13,7 +13,7 @@ from plait.nn._slow import Slow
 __all__ = ["TransformerConv"]
 
 
-class TransformerConv(FastConv, torch_geometric.nn.TransformerConv):
+class TransformerConv(FastConv, theirs):
     """Attention by products of queries and keys (Shi et al., IJCAI 2021; MGG, table 2), as
     torch_geometric.nn.TransformerConv. Products and sums are computed by edge, without a row for each."""
 

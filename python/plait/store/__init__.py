@@ -52,7 +52,8 @@ def load(path, device=None):
     8 bytes per node and edge, and are then shared by all loaders of the store.
 
     Raises ValueError that names the file and the place if the content is wrong, or if the file holds a set of
-    graphs, and RuntimeError if the file cannot be read or does not fit in memory.
+    graphs, OSError, such as FileNotFoundError, if the file cannot be read, and RuntimeError if it does not fit in
+    memory.
     """
     file = GraphFile(path)
     return FeatureStore(file, None if device is None else checked_device(device)), GraphStore(file)

@@ -7,6 +7,7 @@ import weakref
 
 import torch
 
+from plait._files import file_errors
 from plait._library import ops  # noqa: F401 (registers torch.classes.plait)
 
 _OF_EDGES = ("edge_weight",)
@@ -24,7 +25,8 @@ class GraphFile:
     def __init__(self, path, version=None):
         self._path = os.path.abspath(path)
         self._opened = _identity_of(self._path)
-        self._file = torch.classes.plait.GraphFile(os.fspath(path))
+        with file_errors(path):
+            self._file = torch.classes.plait.GraphFile(os.fspath(path))
         # Files of other formats have been read. Other names, or none, may now lead to what is mapped.
         self._mapped = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC) if self._path.endswith(".plait") else None
         if self._mapped is not None:
