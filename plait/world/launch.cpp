@@ -25,9 +25,10 @@
 #include <utility>
 
 #include "plait/base/error.h"
-#include "plait/base/limits.h"
+#include "plait/base/file_system.h"
 #include "plait/world/descriptors.h"
 #include "plait/world/loss.h"
+#include "plait/world/rank_limits.h"
 #include "plait/world/rendezvous.h"
 
 namespace plait {
@@ -52,7 +53,7 @@ class Signals {
   Signals() {
     int ends[2];
     const bool made = ::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0;
-    require(made, "a pipe cannot be made: {}", std::strerror(errno));
+    require(made, "a pipe cannot be made: {}", reason(errno));
     read_end_ = ends[0];
     write_end_ = ends[1];
     struct sigaction action {};
@@ -122,7 +123,7 @@ class PortPipe {
  public:
   PortPipe() {
     const bool made = ::pipe2(ends_, O_CLOEXEC) == 0;
-    require(made, "a pipe cannot be made: {}", std::strerror(errno));
+    require(made, "a pipe cannot be made: {}", reason(errno));
   }
   ~PortPipe() {
     for (const int end : ends_) ::close(end);
@@ -219,7 +220,11 @@ bool Launcher::start() {
       return false;
     }
     pthread_sigmask(SIG_SETMASK, &mask, nullptr);
-    require(process > 0, "rank {} cannot be started: {}", rank, std::strerror(error));
+    require(
+        process > 0,
+        "rank {} cannot be started: {}; raise the limits on processes (ulimit -u) and memory of "
+        "this user or container, or start fewer",
+        rank, reason(error));
     ranks_[static_cast<std::size_t>(rank)].process = process;
   }
   store_ = Rendezvous::serve({.host = "127.0.0.1", .prefix = "plait", .secret = secret_});
@@ -369,8 +374,7 @@ milliseconds Launcher::next_look() const { return milliseconds(kill_at_ < kNever
 }  // namespace
 
 std::optional<int> launch(const LaunchOptions& options) {
-  require<UsageError>(options.ranks >= 1 && options.ranks <= kMostRanks,
-                      "{} ranks were asked for; 1..{} can be", options.ranks, kMostRanks);
+  require_room_for_ranks(options.ranks);
   require<UsageError>(options.timeout >= milliseconds(100),
                       "the timeout is {} ms; at least 100 ms are needed", options.timeout.count());
   require_sensible_environment();
