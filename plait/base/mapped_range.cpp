@@ -1,12 +1,14 @@
 #include "plait/base/mapped_range.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "plait/base/error.h"
@@ -29,6 +31,9 @@ struct Place {
 
 std::mutex mutex;  // of whoever takes a place or gives it back
 std::atomic<Place*> places{nullptr};
+// Whether the line was printed, by this process or by another that shares the flag.
+std::atomic<bool> own_told{false};
+std::atomic<bool>* told = &own_told;
 struct sigaction before {};  // the handling of SIGBUS that was there
 
 // Leaves a signal that is on no mapped file to whoever took it before.
@@ -48,9 +53,10 @@ void on_bus_error(int number, siginfo_t* info, void* context) {
        place != nullptr && info->si_code > 0; place = place->next) {
     const std::uintptr_t begin = place->begin.load(std::memory_order_acquire);
     if (begin == 0 || address < begin || address >= place->end) continue;
-    static std::atomic_flag told;
-    while (told.test_and_set()) ::pause();  // another thread tells, and ends this one, too
-    static_cast<void>(!::write(STDERR_FILENO, place->line->data(), place->line->size()));
+    static std::atomic_flag begun;
+    while (begun.test_and_set()) ::pause();  // another thread tells, and ends this one, too
+    if (!told->exchange(true))
+      static_cast<void>(!::write(STDERR_FILENO, place->line->data(), place->line->size()));
     ::_exit(static_cast<int>(ExitCode::failed));
   }
   pass_on(number, info, context);
@@ -96,5 +102,16 @@ void forget_mapped_range(std::span<const std::byte> bytes) {
   place_with(reinterpret_cast<std::uintptr_t>(bytes.data()))
       ->begin.store(0, std::memory_order_release);
 }
+
+// The page is never given back: it is for as long as the processes live. Without it each of them
+// prints a line.
+void tell_bus_errors_once() {
+  if (told != &own_told) return;
+  void* const page = ::mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page != MAP_FAILED) told = new (page) std::atomic<bool>(false);
+}
+
+bool bus_error_told() { return *told; }
 
 }  // namespace plait

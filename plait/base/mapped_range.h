@@ -15,4 +15,9 @@ namespace plait {
 void name_mapped_range(std::span<const std::byte> bytes, const std::string& file);
 void forget_mapped_range(std::span<const std::byte> bytes);
 
+// Makes this process and those that it forks from now on print one such line in all.
+void tell_bus_errors_once();
+// Tells whether one of them has printed it.
+bool bus_error_told();
+
 }  // namespace plait

@@ -66,12 +66,12 @@ void require_descriptors(int count, const std::string& use) {
   const int error = errno;
   require<SystemLimitError>(
       error != EMFILE,
-      "too many open files: a process may open {} files and connections here, and {} that it needs "
-      "{} are more than are left; raise the limit (ulimit -n)",
+      "too many open files: a process may open {} files and connections here, which leaves too few "
+      "for the {} that are needed {}; raise the limit (ulimit -n)",
       limit.rlim_cur, count, use);
   throw SystemLimitError(
-      fmt::format("{} files and connections that are needed {} cannot be opened: {}", count, use,
-                  reason(error)));
+      fmt::format("of {} files and connections that are needed {}, only {} can be opened: {}",
+                  count, use, free, reason(error)));
 }
 
 void require_descriptors_of_rank(int ranks, bool keeps_store) {

@@ -26,6 +26,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/file_system.h"
+#include "plait/base/mapped_range.h"
 #include "plait/world/descriptors.h"
 #include "plait/world/loss.h"
 #include "plait/world/rank_limits.h"
@@ -206,6 +207,7 @@ Launcher::~Launcher() {
 bool Launcher::start() {
   const PortPipe port;
   const pid_t launcher = ::getpid();
+  tell_bus_errors_once();
   std::fflush(nullptr);  // what is buffered would be written by every process
   ranks_.resize(static_cast<std::size_t>(options_.ranks));
   for (int rank = 0; rank < options_.ranks; ++rank) {
@@ -321,6 +323,8 @@ void Launcher::ended(int rank, int status) {
     }
     fail(static_cast<int>(ExitCode::failed));
   } else if (WEXITSTATUS(status) != 0) {
+    // A rank that could not read a file has printed a line, but cannot tell the store of it.
+    if (bus_error_told()) store_->set(failure_key(rank), "=");
     if (!failed_ && !by_interrupt)
       tell(rank, fmt::format("failed with exit code {}", WEXITSTATUS(status)));
     fail(WEXITSTATUS(status));

@@ -16,7 +16,7 @@ EDGES = torch.randint(0, 50, (2, 300), generator=torch.Generator().manual_seed(0
 
 @contextlib.contextmanager
 def descriptors_left(count):
-    """While it lives, this process can open `count` descriptors more."""
+    """Within it, this process can open `count` descriptors more."""
     before, held = resource.getrlimit(resource.RLIMIT_NOFILE), []
     resource.setrlimit(resource.RLIMIT_NOFILE, (128, before[1]))
     resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
@@ -41,9 +41,8 @@ def spread():
     return plait.sum(model(data.x, data.edge_index).sum().reshape(1)).item()
 
 
-for who in ({0}, {1}, {0, 1}):
-    for left in (0, 1, 3):
-        with descriptors_left(left) if plait.rank() in who else contextlib.nullcontext():
-            with pytest.raises(RuntimeError, match=f"rank {min(who)}: .*too many open files.*ulimit -n"):
-                spread()
+for who, left in (({0}, 0), ({1}, 3), ({0, 1}, 1)):
+    with descriptors_left(left) if plait.rank() in who else contextlib.nullcontext():
+        with pytest.raises(RuntimeError, match=f"rank {min(who)}: .*too many open files.*ulimit -n"):
+            spread()
 print(f"{spread():.3f}")
