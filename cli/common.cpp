@@ -16,8 +16,10 @@
 #include "plait/base/error.h"
 #include "plait/base/file.h"
 #include "plait/base/gpu.h"
+#include "plait/base/parallel.h"
 #include "plait/base/printable.h"
 #include "plait/base/progress.h"
+#include "plait/base/system_limits.h"
 #include "plait/graph/renumber.h"
 #include "plait/reorder/cuda/community_order.h"
 #include "plait/world/launch.h"
@@ -94,8 +96,9 @@ void check_outputs(const Session& session) {
     for (const std::string& path : output->results()) {
       require_not_read(path, *output, session);
       std::error_code none;  // of names in folders that are not there
-      const auto [other, is_new] =
-          written.try_emplace(std::filesystem::weakly_canonical(path, none), output->get_name());
+      auto file = std::filesystem::weakly_canonical(path, none);
+      if (file.empty()) file = path;
+      const auto [other, is_new] = written.try_emplace(std::move(file), output->get_name());
       require<UsageError>(is_new, "{}: is written as {} and as {}; give two names", path,
                           other->second, output->get_name());
       AtomicFile{path};
@@ -140,6 +143,7 @@ CLI::App* add_command(CLI::App& app, Session& session, const std::string& name,
   command->callback([&session, command, run = std::move(run)] {
     session.command = command;
     set_progress(session.progress());
+    require_threads(thread_count() - 1);                          // besides this one
     if (!valid_world_from_environment()) check_outputs(session);  // else once ranks have joined
     if (!command->get_subcommands().empty()) return run();        // a subcommand has done the work
     with_profile(session, run);

@@ -1,7 +1,10 @@
 // plait COMMAND [ARGS]: runs a command that needs no libtorch, whose start alone takes a quarter of
 // a second; with all else this process becomes plait-ranks, which stands beside this file and has
 // all commands.
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +16,9 @@
 
 #include "cli/program.h"
 #include "plait/base/failure.h"
+#include "plait/base/file_system.h"
+#include "plait/base/memory.h"
+#include "plait/base/system_limits.h"
 #include "plait/world/launch.h"
 
 namespace {
@@ -41,6 +47,33 @@ void wait_briefly() {
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) ::setenv("GOMP_SPINCOUNT", "5000", 0);
 }
 
+// Libraries of plait-ranks abort, or end with a line of their own, where the current folder has
+// been removed, or where a limit on addresses leaves no room to load them. Both is found out here;
+// the second costs another start of the program, where there is such a limit at all.
+void require_loading(const std::string& program) {
+  require(has_current_folder(), "the current folder has been removed; go to another one");
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  const pid_t trial = ::fork();
+  require<SystemLimitError>(
+      trial >= 0, "a process cannot be started: {}; raise the limit on processes (ulimit -u)",
+      reason(errno));
+  if (trial == 0) {
+    const int null = ::open("/dev/null", O_RDWR);
+    for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, number);
+    ::execl(program.c_str(), program.c_str(), "--version", nullptr);
+    ::_exit(0);  // become_ranks() will have the same error
+  }
+  int status = 0;
+  while (::waitpid(trial, &status, 0) < 0 && errno == EINTR) {
+  }
+  require<DoesNotFitError>(
+      status == 0,
+      "the program's libraries do not fit into {} of addresses; raise the limit "
+      "(ulimit -v)",
+      format_bytes(limit.rlim_cur));
+}
+
 [[noreturn]] void become_ranks(char** argv) {
   wait_briefly();
   // The link leads to this file itself, by whatever name it was called.
@@ -49,6 +82,7 @@ void wait_briefly() {
   std::error_code none;
   require(!std::filesystem::equivalent(beside, "/proc/self/exe", none),
           "{}: is plait itself, not the program that plait needs beside itself", beside.string());
+  require_loading(beside);
   ::execv(beside.c_str(), argv);
   throw Error(
       fmt::format("{}: cannot be started: {}; for this command, plait needs it beside itself",

@@ -6,10 +6,12 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
 
 #include "plait/base/error.h"
+#include "plait/base/failure.h"
 #include "plait/base/limits.h"
 #include "plait/base/parallel.h"
 #include "plait/base/printable.h"
@@ -71,10 +73,21 @@ int after_writing(int code, const Program& program) {
   return program.report(Error("the results cannot be written to stdout" + why));
 }
 
+// An error that leaves a thread of a library has nobody to take it, as where memory runs out.
+[[noreturn]] void report_lost_error() {
+  if (const auto error = std::current_exception()) try {
+      std::rethrow_exception(error);
+    } catch (const std::exception& known) {
+      ::_exit(report_failure(known));
+    }
+  ::abort();
+}
+
 }  // namespace
 
 int run_program(int argc, char** argv, const Program& program) {
   hold_standard_descriptors();
+  std::set_terminate(report_lost_error);
   end_on_interrupt();
   // Writing past a file size limit is then a reported error of write() and not a signal.
   std::signal(SIGXFSZ, SIG_IGN);

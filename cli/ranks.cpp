@@ -15,6 +15,7 @@
 #include "plait/base/parallel.h"
 #include "plait/base/profile.h"
 #include "plait/base/progress.h"
+#include "plait/base/system_limits.h"
 #include "plait/exchange/machine_rates.h"
 #include "plait/graph/renumber.h"
 #include "plait/io/fingerprint.h"
@@ -242,6 +243,7 @@ void on_ranks(Session& session, const std::function<void(World&)>& body) {
     require_gpus(session.gpus);
     if (session.needs_module) require_get_module();
     if (session.gpus > 0) use_gpu(0);
+    require_threads(2 * (thread_count() - 1));  // libtorch has a pool of its own
     return run_profiled(session, *World::alone(), body);
   }
   set_timeouts(session, options);

@@ -10,6 +10,7 @@
 #include "plait/base/parallel.h"
 #include "plait/base/printable.h"
 #include "plait/base/profile.h"
+#include "plait/base/system_limits.h"
 #include "plait/base/timer.h"
 #include "plait/graph/renumber.h"
 #include "plait/graph/statistics.h"
@@ -62,6 +63,7 @@ void run(const Options& o, const Session& session) {
   require<UsageError>(session.gpus == 0 || on_gpus,
                       "--gpus finds communities; the order of {} is found on the CPU alone",
                       to_string(o.method));
+  require_threads(o.threads - 1);
   const ThreadCount threads(o.threads > 0 ? o.threads : thread_count());
   if (session.gpus > 0) {
     use_gpu(0);

@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <new>
+#include <system_error>
 
 #include "plait/base/printable.h"
+#include "plait/base/system_limits.h"
 
 namespace plait {
 
@@ -13,6 +15,10 @@ Failure failure_of(const std::exception& error) {
   if (const auto* own = dynamic_cast<const Error*>(&error)) return {own->what(), own->exit_code()};
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
     return {"there is no memory left", ExitCode::does_not_fit};
+  // Libraries start threads, too, and report the system's words alone.
+  const auto* system = dynamic_cast<const std::system_error*>(&error);
+  if (system != nullptr && system->code() == std::errc::resource_unavailable_try_again)
+    return {thread_failure(system->code().value()), ExitCode::failed};
   const std::string text = error.what();
   return {text.substr(0, text.find('\n')), ExitCode::failed};
 }

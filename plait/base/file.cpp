@@ -2,6 +2,7 @@
 #include "plait/base/file.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -18,12 +19,15 @@
 
 #include "plait/base/error.h"
 #include "plait/base/file_system.h"
+#include "plait/base/mapped_range.h"
+#include "plait/base/memory.h"
 
 namespace plait {
 
 std::string reason(int error) {
   std::string text = std::generic_category().message(error);
   if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  if (error == EMFILE) text += " (ulimit -n)";
   return text;
 }
 
@@ -67,6 +71,8 @@ bool is_own_or_roots(const std::string& path) {
 
 namespace {
 
+constexpr int kMostLinks = 40;  // as Linux follows
+
 // A hidden name in the folder of `path` that nobody can guess, so that nobody can take it before.
 std::string hidden_name(const std::string& path) {
   std::array<std::uint64_t, 2> random{};
@@ -93,8 +99,21 @@ bool names_a_device(const std::string& path) {
          (path.starts_with("/dev/") && !path.starts_with("/dev/shm/"));
 }
 
-// Returns where the content will stand: a link to a file is followed, so that the file is replaced
-// and not the link. Throws when something other than a regular file is there.
+// Returns the name to which links lead that lead to no file yet.
+std::string end_of_links(std::string path) {
+  char target[PATH_MAX];
+  for (int link = 0; link < kMostLinks; ++link) {
+    if (is_link_of_another(path)) fail_write(path, kLinkOfAnother);
+    const ssize_t size = readlink(path.c_str(), target, sizeof target);
+    if (size < 0) return path;
+    const std::string_view name(target, static_cast<std::size_t>(size));
+    path = name.starts_with('/') ? name : fmt::format("{}/{}", folder_of(path), name);
+  }
+  fail_write(path, reason(ELOOP));
+}
+
+// Returns where the content will stand: a link is followed, so that the file is replaced and not
+// the link. Throws when something other than a regular file is there.
 std::string resolve_target(const std::string& path) {
   if (path.empty()) fail_write("''", "the name is empty; give the name of a file");
   if (names_a_device(path)) fail_write(path, "not a regular file; give the name of a file");
@@ -102,8 +121,10 @@ std::string resolve_target(const std::string& path) {
   struct stat found {};
   if (stat(path.c_str(), &found) != 0) {
     if (errno != ENOENT) fail_write(path, reason(errno));
-    if (path.back() == '/') fail_write(path, "is a folder; give the name of a file");
-    return path;
+    const std::string target = end_of_links(path);
+    if (target.back() == '/') fail_write(path, "is a folder; give the name of a file");
+    if (names_a_device(target)) fail_write(path, "not a regular file; give the name of a file");
+    return target;
   }
   if (S_ISDIR(found.st_mode)) fail_write(path, "is a folder; give the name of a file");
   if (!S_ISREG(found.st_mode)) fail_write(path, "not a regular file; give the name of a file");
@@ -121,6 +142,11 @@ void sync_folder(const std::string& path) {
 }
 
 }  // namespace
+
+bool has_current_folder() {
+  char name[1];  // too short for any name
+  return getcwd(name, sizeof name) != nullptr || errno == ERANGE;
+}
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   if (path.empty()) fail_read("''", "the name is empty; give the name of a file");
@@ -141,14 +167,22 @@ std::shared_ptr<const MappedFile> MappedFile::of_descriptor(int descriptor,
   void* memory = nullptr;
   if (size > 0) {  // an empty range cannot be mapped
     memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (memory == MAP_FAILED && errno == ENOMEM)
+      throw DoesNotFitError(
+          fmt::format("{}: {} cannot be mapped: {}; raise the limit on addresses (ulimit -v)", path,
+                      format_bytes(size), reason(ENOMEM)));
     if (memory == MAP_FAILED) fail_read(path, reason(errno));
   }
-  return std::shared_ptr<const MappedFile>(
+  std::shared_ptr<const MappedFile> file(
       new MappedFile(path, static_cast<const std::byte*>(memory), size));
+  if (size > 0) name_mapped_range(file->bytes(), path);
+  return file;
 }
 
 MappedFile::~MappedFile() {
-  if (size_ > 0) munmap(const_cast<std::byte*>(data_), size_);
+  if (size_ == 0) return;
+  forget_mapped_range(bytes());
+  munmap(const_cast<std::byte*>(data_), size_);
 }
 
 AtomicFile::AtomicFile(std::string path) : path_(resolve_target(path)) {
@@ -165,9 +199,16 @@ AtomicFile::AtomicFile(std::string path) : path_(resolve_target(path)) {
     });
     temporary_ = name.value_or("");
   }
-  if (descriptor_ < 0 && errno == ENOENT)
-    fail_write(path_, fmt::format("there is no folder {}; make it first", folder_of(path_)));
-  if (descriptor_ < 0) fail_write(path_, reason(errno));
+  if (descriptor_ >= 0) return;
+  const int error = errno;
+  if (!has_current_folder() && !path_.starts_with('/'))
+    fail_write(path, "the current folder has been removed; go to another one");
+  if (error == ENOENT)
+    fail_write(path,
+               fmt::format("{}there is no folder {}; make it first",
+                           path == path_ ? "" : fmt::format("it is a link to {}, but ", path_),
+                           folder_of(path_)));
+  fail_write(path, reason(error));
 }
 
 AtomicFile::~AtomicFile() {

@@ -1,5 +1,5 @@
-// Code shared by functions that write files: errors of the system as lines, links of other users,
-// and whole writes. Internal to this room.
+// Errors of the system as lines; and code shared by functions that write files, links of other users
+// and whole writes, which is internal to this room.
 #pragma once
 
 #include <unistd.h>
@@ -10,7 +10,11 @@
 
 namespace plait {
 
-// Returns the system's words for an errno, made to follow a colon: "no space left on device".
+// Tells whether the current folder is there: it may have been removed.
+bool has_current_folder();
+
+// Returns the system's words for an errno, made to follow a colon: "no space left on device". If
+// files are too many, they say which limit counts them.
 std::string reason(int error);
 // Throw Error "PATH: cannot be opened: WHY", or "written".
 [[noreturn]] void fail_read(const std::string& path, const std::string& why);

@@ -9,17 +9,26 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "plait/base/error.h"
+#include "plait/base/file_system.h"
+#include "plait/base/system_limits.h"
 #include "plait/symmetric/agreement.h"
+#include "plait/world/descriptors.h"
 #include "plait/world/gather.h"
 
 namespace plait {
 namespace {
 
 constexpr int kPollMilliseconds = 20;
+constexpr int kAttempts = 50;
+// The own descriptor, the socket that listens, a socket to and from another rank, and the
+// descriptor that has come through it; and one that anything else may take meanwhile.
+constexpr int kAtOnce = 6;
 
 struct Address {
   sockaddr_un socket{};
@@ -44,21 +53,12 @@ struct Introduction {
   bool failed = false;
 };
 
-Introduction introduce(const std::string& failure) {
-  Introduction own{.failed = !failure.empty()};
-  const bool filled = ::getrandom(own.number.data(), own.number.size(), 0) == ssize_t{16};
-  require(filled, "there are no random numbers: {}", std::strerror(errno));
-  return own;
-}
-
 std::string name_of(const Introduction& rank) {
   return fmt::format("plait-{:02x}", fmt::join(rank.number, ""));
 }
 
-Descriptor open_socket(int flags) {
-  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
-  require(socket.open(), "a Unix-domain socket cannot be made: {}", std::strerror(errno));
-  return socket;
+Descriptor open_socket() {
+  return Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
 bool same_user(const Descriptor& socket) {
@@ -81,7 +81,8 @@ struct Message {
   msghdr header{};
 };
 
-void send_descriptor(const Descriptor& socket, int rank, const Descriptor& own) {
+// Returns an errno, or 0.
+int send_descriptor(const Descriptor& socket, int rank, const Descriptor& own) {
   Message message(&rank);
   cmsghdr* part = CMSG_FIRSTHDR(&message.header);
   part->cmsg_level = SOL_SOCKET;
@@ -89,95 +90,180 @@ void send_descriptor(const Descriptor& socket, int rank, const Descriptor& own) 
   part->cmsg_len = CMSG_LEN(sizeof(int));
   const int number = own.number();
   std::memcpy(CMSG_DATA(part), &number, sizeof number);
-  const bool sent = ::sendmsg(socket.number(), &message.header, MSG_NOSIGNAL) > 0;
-  require(sent, "shared memory cannot be handed over: {}", std::strerror(errno));
+  return ::sendmsg(socket.number(), &message.header, MSG_NOSIGNAL) > 0 ? 0 : errno;
 }
 
-// Returns the rank that sent and its descriptor, which is not open if the message is malformed.
-std::pair<int, Descriptor> receive_descriptor(const Descriptor& socket) {
-  const auto none = [] { return std::pair<int, Descriptor>(-1, Descriptor()); };
-  const timeval limit{1, 0};  // it was sent right after the connection
-  ::setsockopt(socket.number(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+// A message as it has come: of a rank, or -1 if it is malformed.
+struct Received {
+  int rank = -1;
+  Descriptor descriptor;
+  bool cut = false;  // this process had no room for the descriptor
+};
+
+// Returns nothing if the message has not come yet.
+std::optional<Received> receive_descriptor(const Descriptor& socket) {
   int rank = -1;
   Message message(&rank);
   const auto size = ::recvmsg(socket.number(), &message.header, MSG_CMSG_CLOEXEC);
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
+  Received received;
   const cmsghdr* part = size > 0 ? CMSG_FIRSTHDR(&message.header) : nullptr;
-  if (part == nullptr || part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS ||
-      part->cmsg_len != CMSG_LEN(sizeof(int)))
-    return none();
-  int number = -1;
-  std::memcpy(&number, CMSG_DATA(part), sizeof number);
-  Descriptor received(number);
-  if (size != static_cast<ssize_t>(sizeof rank)) return none();
-  return {rank, std::move(received)};
+  if (part != nullptr && part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS &&
+      part->cmsg_len == CMSG_LEN(sizeof(int))) {
+    int number = -1;
+    std::memcpy(&number, CMSG_DATA(part), sizeof number);
+    received.descriptor = Descriptor(number);
+  }
+  received.cut = (message.header.msg_flags & MSG_CTRUNC) != 0;
+  if (size == static_cast<ssize_t>(sizeof rank)) received.rank = rank;
+  return received;
 }
 
 class Exchange {
  public:
-  Exchange(World& world, const Descriptor& own)
-      : world_(world), own_(own), descriptors_(static_cast<std::size_t>(world.size())) {}
+  Exchange(World& world, const MakeDescriptor& make, const TakeDescriptor& take)
+      : world_(world), make_(make), take_(take), came_(static_cast<std::size_t>(world.size())) {}
 
-  std::vector<Descriptor> run(const std::string& failure) {
-    const Introduction mine = introduce(failure);
-    const Address address = abstract_address(name_of(mine));
-    const bool listens = ::bind(listener_.number(), address.get(), address.length) == 0 &&
-                         ::listen(listener_.number(), SOMAXCONN) == 0;
-    require(listens, "a Unix-domain socket cannot listen: {}", std::strerror(errno));
+  void run() {
+    Introduction mine;
+    attempt([&] {
+      require_descriptors(kAtOnce, "to share memory");
+      of_memory([&] { own_ = make_(); });
+      if (world_.size() > 1) listen(mine);
+    });
+    mine.failed = error_.has_value();
     // After this every rank listens. Connections and messages wait in their queues until the other
     // side takes them.
     const auto all = gather_values(world_, mine);
-    if (std::ranges::any_of(all, &Introduction::failed)) agree_on_failure(world_, failure);
-    for (int rank = 0; rank < world_.size(); ++rank)
-      if (rank != world_.rank()) send_to(rank, name_of(all[static_cast<std::size_t>(rank)]));
-    while (missing_ > 0) accept_one();
-    return std::move(descriptors_);
+    if (std::ranges::none_of(all, &Introduction::failed)) {
+      for (int rank = 0; rank < world_.size(); ++rank)
+        if (rank != world_.rank()) send_to(rank, name_of(all[static_cast<std::size_t>(rank)]));
+      while (missing_ > 0) accept_one();
+    }
+    agree_on_error(world_, error_, FailureOf::rank);
   }
 
  private:
-  // Others may have filled the peer's queue, or this rank's, which is therefore emptied meanwhile.
+  void listen(Introduction& mine) {
+    const bool filled =
+        ::getrandom(mine.number.data(), mine.number.size(), 0) == ssize_t{sizeof mine.number};
+    require(filled, "there are no random numbers: {}", reason(errno));
+    const Address address = abstract_address(name_of(mine));
+    listener_ = open_socket();
+    const bool listens = listener_.open() &&
+                         ::bind(listener_.number(), address.get(), address.length) == 0 &&
+                         ::listen(listener_.number(), SOMAXCONN) == 0;
+    require(listens, "a Unix-domain socket cannot listen: {}", reason(errno));
+  }
+
+  // Calls `work`. After its error this rank takes nothing more, because all ranks will refuse; what
+  // it has to send goes on, so that no rank waits for it before all agree.
+  template <class Work>
+  void attempt(Work work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      if (!error_) error_ = error;
+      missing_ = 0;
+      listener_.reset();
+    }
+  }
+  void fail(const std::string& text) {
+    attempt([&] { throw Error(text); });
+  }
+
+  // Memory that cannot be had or mapped does not fit.
+  template <class Work>
+  static void of_memory(Work work) {
+    const std::string failure = failure_of(work);
+    require<DoesNotFitError>(failure.empty(), "{}", failure);
+  }
+
   void send_to(int rank, const std::string& name) {
     const Address peer = abstract_address(name);
-    const Descriptor socket = open_socket(SOCK_NONBLOCK);
-    while (::connect(socket.number(), peer.get(), peer.length) != 0) {
-      require(errno == EAGAIN || errno == EINTR,
-              "rank {} cannot be reached through a Unix-domain socket: {}", world_.number_of(rank),
-              std::strerror(errno));
+    const Descriptor socket = open_patiently();
+    int error = patiently(
+        [&] { return ::connect(socket.number(), peer.get(), peer.length) == 0 ? 0 : errno; });
+    if (error == 0 && !same_user(socket)) error = EACCES;
+    if (error == 0) error = patiently([&] { return send_descriptor(socket, world_.rank(), own_); });
+    if (error != 0)
+      fail(fmt::format("rank {} cannot be reached through a Unix-domain socket: {}",
+                       world_.number_of(rank), reason(error)));
+  }
+
+  // Repeats a step, which returns an errno, until it need not wait. Others may have filled the
+  // peer's queue, or this rank's, which is therefore emptied meanwhile; and all ranks together may
+  // have sent as many descriptors as the user's processes may have under way.
+  template <class Step>
+  int patiently(Step step) {
+    for (;;) {
+      const int error = step();
+      if (error != EAGAIN && error != EINTR && error != ETOOMANYREFS) return error;
       accept_one();
     }
-    require(same_user(socket), "the Unix-domain socket of rank {} is another user's",
-            world_.number_of(rank));
-    send_descriptor(socket, world_.rank(), own_);
+  }
+
+  // Other threads of this process may have taken the descriptors that were left; they may give them
+  // back. If they do not, this rank leaves the others by its error: they wait for its message.
+  Descriptor open_patiently() {
+    Descriptor socket = open_socket();
+    for (int attempt = 0; attempt < kAttempts && !socket.open(); ++attempt) {
+      accept_one();
+      socket = open_socket();
+    }
+    require<SystemLimitError>(socket.open(), "a Unix-domain socket cannot be made: {}",
+                              reason(errno));
+    return socket;
   }
 
   // Waits a moment for a connection, and checks that no rank is lost.
   void accept_one() {
-    world_.check_alive();
-    pollfd ready{listener_.number(), POLLIN, 0};
-    if (::poll(&ready, 1, kPollMilliseconds) <= 0) return;
-    const Descriptor socket(::accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!is_ready(listener_)) return;
+    const Descriptor socket(
+        ::accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket.open() && (errno == EMFILE || errno == ENFILE)) fail(reason(errno));
     if (!socket.open() || !same_user(socket)) return;
-    auto [rank, received] = receive_descriptor(socket);
-    if (!received.open() || rank < 0 || rank >= world_.size() || rank == world_.rank()) return;
-    Descriptor& place = descriptors_[static_cast<std::size_t>(rank)];
-    if (place.open()) return;
-    place = std::move(received);
+    auto received = receive_descriptor(socket);
+    for (; !received; received = receive_descriptor(socket)) is_ready(socket);
+    take(*received);
+  }
+
+  bool is_ready(const Descriptor& socket) {
+    world_.check_alive();
+    pollfd ready{socket.number(), POLLIN, 0};  // poll() only sleeps if the number is -1
+    return ::poll(&ready, 1, kPollMilliseconds) > 0;
+  }
+
+  void take(const Received& received) {
+    const bool malformed = !received.descriptor.open() && !received.cut;
+    if (malformed || received.rank < 0 || received.rank >= world_.size() ||
+        received.rank == world_.rank())
+      return;
+    std::uint8_t& came = came_[static_cast<std::size_t>(received.rank)];
+    if (came != 0) return;
+    came = 1;
     --missing_;
+    attempt([&] {
+      require<SystemLimitError>(received.descriptor.open(),
+                                "the memory of rank {} cannot be taken over: {}",
+                                world_.number_of(received.rank), reason(EMFILE));
+      of_memory([&] { take_(received.rank, received.descriptor); });
+    });
   }
 
   World& world_;
-  const Descriptor& own_;
-  const Descriptor listener_ = open_socket(0);
-  std::vector<Descriptor> descriptors_;
+  const MakeDescriptor& make_;
+  const TakeDescriptor& take_;
+  Descriptor own_, listener_;
+  std::vector<std::uint8_t> came_;  // by rank
   int missing_ = world_.size() - 1;
+  std::optional<Error> error_;  // the first of this rank
 };
 
 }  // namespace
 
-std::vector<Descriptor> exchange_descriptors(World& world, const Descriptor& own,
-                                             const std::string& failure) {
-  if (world.size() > 1) return Exchange(world, own).run(failure);
-  agree_on_failure(world, failure);
-  return std::vector<Descriptor>(1);
+void exchange_descriptors(World& world, const MakeDescriptor& make, const TakeDescriptor& take) {
+  Exchange(world, make, take).run();
 }
 
 }  // namespace plait

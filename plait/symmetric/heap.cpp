@@ -97,18 +97,20 @@ std::unique_ptr<SymmetricHeap> SymmetricHeap::create(World& world, std::size_t w
                                                      SizeRule rule) {
   const std::size_t bytes = agree_on_room(world, wanted, 0, rule);
   const std::size_t mapped = mapped_bytes(bytes);
-  std::pair<SharedMemory, Descriptor> own;
-  const std::string failure = failure_of([&] { own = SharedMemory::create(mapped); });
-  const auto descriptors = exchange_descriptors(world, own.second, failure);
-  std::vector<SharedMemory> parts;
-  agree_on_failure(
-      world, failure_of([&] {
-        for (int rank = 0; rank < world.size(); ++rank)
-          parts.push_back(
-              rank == world.rank()
-                  ? std::move(own.first)
-                  : SharedMemory::map(descriptors[static_cast<std::size_t>(rank)], mapped));
-      }));
+  std::vector<SharedMemory> parts(static_cast<std::size_t>(world.size()));
+  const auto part_of = [&](int rank) -> SharedMemory& {
+    return parts[static_cast<std::size_t>(rank)];
+  };
+  exchange_descriptors(
+      world,
+      [&] {
+        auto [memory, descriptor] = SharedMemory::create(mapped);
+        part_of(world.rank()) = std::move(memory);
+        return std::move(descriptor);
+      },
+      [&](int rank, const Descriptor& descriptor) {
+        part_of(rank) = SharedMemory::map(descriptor, mapped);
+      });
   return std::make_unique<HostHeap>(world, bytes, std::move(parts));
 }
 

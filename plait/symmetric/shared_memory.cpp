@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "plait/base/error.h"
+#include "plait/base/file_system.h"
 #include "plait/base/memory.h"
 
 namespace plait {
@@ -23,7 +24,7 @@ Descriptor open_anonymous() {
   Descriptor descriptor(::memfd_create("plait", kFlags | kNoExecSeal));
   if (!descriptor.open() && errno == EINVAL)
     descriptor = Descriptor(::memfd_create("plait", kFlags));
-  require(descriptor.open(), "shared memory cannot be made: {}", std::strerror(errno));
+  require(descriptor.open(), "shared memory cannot be made: {}", reason(errno));
   return descriptor;
 }
 

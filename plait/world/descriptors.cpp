@@ -6,32 +6,43 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <vector>
 
-#include "plait/base/error.h"
+#include "plait/base/file_system.h"
+#include "plait/base/system_limits.h"
 
 namespace plait {
 namespace {
 
-// Measured, and rounded up: descriptors of a process for any number of ranks, of a rank for each
-// other rank, of a channel besides its peers, and of the store for each rank.
-constexpr int kOfProcess = 24;
+// Measured, and rounded up: descriptors that a process opens for any number of ranks, a rank for
+// each other rank, a group besides its peers, and the store for each rank.
+constexpr int kOfProcess = 8;
 constexpr int kOfPeer = 1;
-constexpr int kOfChannel = 12;
+constexpr int kOfGroup = 12;
 constexpr int kOfStoreClient = 4;
 // Room for descriptors of GPUs, their libraries and a user's script, if the limit is raised.
 constexpr rlim_t kOthers = 1024;
 
-void require_descriptors(int count, int ranks) {
-  const auto wanted = static_cast<rlim_t>(count);
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
-  require(limit.rlim_max >= wanted,
-          "a process may open {} files and connections here, but with {} ranks it needs {}; raise "
-          "the limit (ulimit -n)",
-          limit.rlim_max, ranks, count);
-  limit.rlim_cur = std::min(limit.rlim_max, wanted + kOthers);
-  const bool raised = ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
-  require(raised, "the limit on open files cannot be raised to {}; raise it (ulimit -n)", count);
+// Returns how many of `count` descriptors can be opened now, and sets errno if that is not all.
+int free_descriptors(int count) {
+  std::vector<int> opened;
+  int error = 0;
+  while (static_cast<int>(opened.size()) < count && error == 0) {
+    const int number = ::open("/", O_PATH | O_CLOEXEC);
+    number < 0 ? static_cast<void>(error = errno) : opened.push_back(number);
+  }
+  for (const int number : opened) ::close(number);
+  errno = error;
+  return static_cast<int>(opened.size());
+}
+
+std::string to_connect(int ranks) { return fmt::format("to connect {} ranks", ranks); }
+
+// Raises this process's limit by `more` and kOthers, as far as it may.
+void raise_limit(rlimit& limit, int more) {
+  const rlim_t room = limit.rlim_max - limit.rlim_cur;
+  limit.rlim_cur += std::min(room, static_cast<rlim_t>(more) + kOthers);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 }  // namespace
@@ -42,14 +53,40 @@ void hold_standard_descriptors() {
       static_cast<void>(::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY));
 }
 
-void require_descriptors_of_rank(int ranks, bool keeps_store, int channels) {
-  const int of_rank = kOfPeer * (1 + channels) + (keeps_store ? kOfStoreClient : 0);
-  require_descriptors(kOfProcess + kOfChannel * channels + ranks * of_rank, ranks);
+void require_descriptors(int count, const std::string& use) {
+  int free = free_descriptors(count);
+  if (free == count) return;
+  rlimit limit{};
+  if (errno == EMFILE && ::getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+      limit.rlim_cur < limit.rlim_max) {
+    raise_limit(limit, count - free);
+    free = free_descriptors(count);
+    if (free == count) return;
+  }
+  const int error = errno;
+  require<SystemLimitError>(
+      error != EMFILE,
+      "too many open files: a process may open {} files and connections here, which leaves too few "
+      "for the {} that are needed {}; raise the limit (ulimit -n)",
+      limit.rlim_cur, count, use);
+  throw SystemLimitError(
+      fmt::format("of {} files and connections that are needed {}, only {} can be opened: {}",
+                  count, use, free, reason(error)));
+}
+
+void require_descriptors_of_rank(int ranks, bool keeps_store) {
+  const int of_rank = kOfPeer + (keeps_store ? kOfStoreClient : 0);
+  require_descriptors(kOfProcess + kOfGroup + ranks * of_rank, to_connect(ranks));
+}
+
+void require_descriptors_of_group(int ranks) {
+  // One rank may keep the store, to which each rank connects anew.
+  require_descriptors(kOfGroup + 2 * ranks * kOfPeer, to_connect(ranks));
 }
 
 // The launcher's ranks have the same limit, and would fail one by one.
 void require_descriptors_of_launcher(int ranks) {
-  require_descriptors(kOfProcess + ranks * kOfStoreClient, ranks);
+  require_descriptors(kOfProcess + ranks * kOfStoreClient, to_connect(ranks));
 }
 
 }  // namespace plait

@@ -1,6 +1,9 @@
 // Files, sockets and pipes that a process of a world opens at the same time. If they ran out,
-// connections that ranks need would wait for ever; so room for them is asked for at the start.
+// connections that ranks need would wait for ever; so they are asked for before ranks wait for each
+// other.
 #pragma once
+
+#include <string>
 
 namespace plait {
 
@@ -9,10 +12,14 @@ namespace plait {
 // reading or writing them fails as before. Ranks inherit them.
 void hold_standard_descriptors();
 
-// Ask for the room of one of `ranks` ranks, also for channels that it opens, and of the launcher,
-// which keeps the store. Each raises this process's limit as far as it may, and throws Error if
-// that is too low.
-void require_descriptors_of_rank(int ranks, bool keeps_store, int channels = 0);
+// Returns if this process can open `count` descriptors now, besides those that are open. Raises its
+// limit as far as it may, and throws SystemLimitError if that is too low. `use` is for the message:
+// "to share memory".
+void require_descriptors(int count, const std::string& use);
+// Ask for the descriptors of one of `ranks` ranks that joins them, of a rank that joins another
+// group of them, and of the launcher, which keeps the store.
+void require_descriptors_of_rank(int ranks, bool keeps_store);
+void require_descriptors_of_group(int ranks);
 void require_descriptors_of_launcher(int ranks);
 
 }  // namespace plait

@@ -20,12 +20,14 @@
 // if that is not MASTER_ADDR's.
 #include <unistd.h>
 
+#include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <string>
 
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
+#include "plait/base/system_limits.h"
 #include "plait/world/host.h"
 #include "plait/world/launch.h"
 
@@ -215,8 +217,15 @@ void require_sensible_environment() {
 int thread_share() {
   const auto local = number("LOCAL_WORLD_SIZE", 1, kMostOfAllHosts);
   const bool unset = variable("TORCHELASTIC_RUN_ID") && variable("OMP_NUM_THREADS") == "1";
-  return unset && local && getpid() == kLoadedBy ? std::max(1, omp_get_num_procs() / *local)
-                                                 : thread_count();
+  const int share = unset && local && getpid() == kLoadedBy
+                        ? std::max(1, omp_get_num_procs() / *local)
+                        : thread_count();
+  static std::atomic<int> startable = 1;
+  if (share > startable) {
+    require_threads(2 * (share - 1));  // libtorch has a pool of its own
+    startable = share;
+  }
+  return share;
 }
 
 int local_rank(const WorldConfig& config) {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "plait/base/error.h"
+#include "plait/base/system_limits.h"
 #include "plait/world/rendezvous_torchrun.h"
 
 namespace plait {
@@ -29,6 +29,10 @@ auto translate(Operation&& operation) {
     return operation();
   } catch (const c10::Error& error) {
     throw Error(first_line(error.what_without_backtrace()));
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::resource_unavailable_try_again)
+      refuse_thread(error.code().value());
+    throw Error(first_line(error.what()));
   } catch (const std::exception& error) {
     throw Error(first_line(error.what()));
   }

@@ -1,7 +1,11 @@
 #include "plait/world/gloo_world.h"
 
-#include "plait/base/error.h"
+#include <algorithm>
+
+#include "plait/base/system_limits.h"
+#include "plait/world/descriptors.h"
 #include "plait/world/difference.h"
+#include "plait/world/gather.h"
 #include "plait/world/phase.h"
 
 namespace plait {
@@ -25,6 +29,21 @@ void GlooWorld::collective(Kind kind, Operation&& operation) {
   } catch (const Error& error) {
     explain(error.what());
   }
+}
+
+void GlooWorld::meet_for_group() {
+  bool failed = false;
+  try {
+    require_descriptors_of_group(size());
+  } catch (const SystemLimitError&) {
+    failed = true;
+  }
+  const auto all = gather_values(*this, failed);
+  const auto first = std::ranges::find(all, true) - all.begin();
+  require<SystemLimitError>(first == size(),
+                            "rank {}: too many open files: it can open no connections for another "
+                            "group of ranks; raise the limit (ulimit -n)",
+                            number_of(static_cast<int>(first)));
 }
 
 void GlooWorld::barrier() {

@@ -34,6 +34,9 @@ class GlooWorld : public World {
   // Throws UsageError in a process that is no rank; tells the watch that an operation begins.
   virtual void begin_kind(std::size_t kind) = 0;
   virtual Gloo& gloo() = 0;
+  // Collective. Returns when all ranks have come that are to join another group, so that who does
+  // not come is found out. Throws Error on all ranks if one has too few descriptors for the group.
+  void meet_for_group();
 
  private:
   // Runs an operation of all ranks of the world. If a rank is lost, a failure is reported as that

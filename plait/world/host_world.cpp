@@ -22,7 +22,7 @@ HostWorld::HostWorld(World& whole, Liveness& liveness, JoinGroup join)
 }
 
 std::unique_ptr<Channel> HostWorld::open_channel() {
-  barrier();  // who does not come is found out
+  meet_for_group();
   const Phase phase("opening a channel");
   return gloo_channel(*this, join_(fmt::format("{}/channel{}", name_, ++channels_)));
 }

@@ -25,9 +25,11 @@
 #include <utility>
 
 #include "plait/base/error.h"
-#include "plait/base/limits.h"
+#include "plait/base/file_system.h"
+#include "plait/base/mapped_range.h"
 #include "plait/world/descriptors.h"
 #include "plait/world/loss.h"
+#include "plait/world/rank_limits.h"
 #include "plait/world/rendezvous.h"
 
 namespace plait {
@@ -52,7 +54,7 @@ class Signals {
   Signals() {
     int ends[2];
     const bool made = ::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0;
-    require(made, "a pipe cannot be made: {}", std::strerror(errno));
+    require(made, "a pipe cannot be made: {}", reason(errno));
     read_end_ = ends[0];
     write_end_ = ends[1];
     struct sigaction action {};
@@ -122,7 +124,7 @@ class PortPipe {
  public:
   PortPipe() {
     const bool made = ::pipe2(ends_, O_CLOEXEC) == 0;
-    require(made, "a pipe cannot be made: {}", std::strerror(errno));
+    require(made, "a pipe cannot be made: {}", reason(errno));
   }
   ~PortPipe() {
     for (const int end : ends_) ::close(end);
@@ -205,6 +207,7 @@ Launcher::~Launcher() {
 bool Launcher::start() {
   const PortPipe port;
   const pid_t launcher = ::getpid();
+  tell_bus_errors_once();
   std::fflush(nullptr);  // what is buffered would be written by every process
   ranks_.resize(static_cast<std::size_t>(options_.ranks));
   for (int rank = 0; rank < options_.ranks; ++rank) {
@@ -219,7 +222,11 @@ bool Launcher::start() {
       return false;
     }
     pthread_sigmask(SIG_SETMASK, &mask, nullptr);
-    require(process > 0, "rank {} cannot be started: {}", rank, std::strerror(error));
+    require(
+        process > 0,
+        "rank {} cannot be started: {}; raise the limits on processes (ulimit -u) and memory of "
+        "this user or container, or start fewer",
+        rank, reason(error));
     ranks_[static_cast<std::size_t>(rank)].process = process;
   }
   store_ = Rendezvous::serve({.host = "127.0.0.1", .prefix = "plait", .secret = secret_});
@@ -316,6 +323,8 @@ void Launcher::ended(int rank, int status) {
     }
     fail(static_cast<int>(ExitCode::failed));
   } else if (WEXITSTATUS(status) != 0) {
+    // A rank that could not read a file has printed a line, but cannot tell the store of it.
+    if (bus_error_told()) store_->set(failure_key(rank), "=");
     if (!failed_ && !by_interrupt)
       tell(rank, fmt::format("failed with exit code {}", WEXITSTATUS(status)));
     fail(WEXITSTATUS(status));
@@ -369,8 +378,7 @@ milliseconds Launcher::next_look() const { return milliseconds(kill_at_ < kNever
 }  // namespace
 
 std::optional<int> launch(const LaunchOptions& options) {
-  require<UsageError>(options.ranks >= 1 && options.ranks <= kMostRanks,
-                      "{} ranks were asked for; 1..{} can be", options.ranks, kMostRanks);
+  require_room_for_ranks(options.ranks);
   require<UsageError>(options.timeout >= milliseconds(100),
                       "the timeout is {} ms; at least 100 ms are needed", options.timeout.count());
   require_sensible_environment();

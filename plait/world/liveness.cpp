@@ -8,6 +8,7 @@
 
 #include "plait/base/error.h"
 #include "plait/base/printable.h"
+#include "plait/base/system_limits.h"
 #include "plait/world/phase.h"
 #include "plait/world/rendezvous_wire.h"
 
@@ -49,8 +50,13 @@ Liveness::Liveness(Options options, std::unique_ptr<Rendezvous> store)
     keys_.push_back(fmt::format("{}/alive/{}", options_.world, rank));
     store_->create(keys_.back(), kNoHeartbeat);  // get_all() needs every key
   }
-  beat_ = std::thread([this] { run_beat(); });
-  watch_ = std::thread([this] { run_watch(); });
+  beat_ = start_thread([this] { run_beat(); });
+  try {
+    watch_ = start_thread([this] { run_watch(); });
+  } catch (const Error&) {
+    stop();
+    throw;
+  }
 }
 
 void Liveness::stop() {

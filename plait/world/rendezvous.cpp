@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "plait/base/error.h"
+#include "plait/base/system_limits.h"
 #include "plait/world/rendezvous_server.h"
 #include "plait/world/rendezvous_torchrun.h"
 #include "plait/world/world.h"
@@ -44,6 +45,8 @@ Socket reach(const RendezvousAddress& address, Socket::Deadline deadline) {
     try {
       return open_connection(address, deadline);
     } catch (const OtherSecretError&) {
+      throw;
+    } catch (const SystemLimitError&) {
       throw;
     } catch (const Error&) {
       if (steady_clock::now() + kBetweenTries >= deadline) throw;
@@ -105,6 +108,8 @@ class ClientStore : public Rendezvous {
   void translate(Work&& work) const {
     try {
       work();
+    } catch (const SystemLimitError&) {
+      throw;
     } catch (const Error& error) {
       throw Error(fmt::format("the store at {}: {}", place_, error.what()));
     }
@@ -160,6 +165,8 @@ std::unique_ptr<Rendezvous> Rendezvous::serve(const RendezvousAddress& address,
   const std::string& host = listen.empty() ? address.host : listen;
   try {
     server = std::make_unique<RendezvousServer>(listen_at(host, address.port), address.secret);
+  } catch (const SystemLimitError&) {
+    throw;
   } catch (const Error& error) {
     throw Error(fmt::format("the store at {}:{}: {}", host, address.port, error.what()));
   }

@@ -9,7 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "plait/base/error.h"
+#include "plait/base/file_system.h"
+#include "plait/base/system_limits.h"
 
 namespace plait {
 namespace {
@@ -28,8 +29,13 @@ constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 RendezvousServer::RendezvousServer(Socket listener, const Secret& secret)
     : listener_(std::move(listener)), secret_(secret) {
   const bool made = ::pipe2(stop_, O_CLOEXEC) == 0;
-  require(made, "a pipe cannot be made: {}", std::strerror(errno));
-  thread_ = std::thread([this] { run(); });
+  require(made, "a pipe cannot be made: {}", reason(errno));
+  try {
+    thread_ = start_thread([this] { run(); });
+  } catch (const Error&) {
+    for (const int end : stop_) ::close(end);
+    throw;
+  }
 }
 
 RendezvousServer::~RendezvousServer() {

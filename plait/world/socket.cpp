@@ -13,7 +13,8 @@
 #include <memory>
 #include <vector>
 
-#include "plait/base/error.h"
+#include "plait/base/file_system.h"
+#include "plait/base/system_limits.h"
 
 namespace plait {
 namespace {
@@ -101,7 +102,9 @@ int connect_within(const Socket& socket, const Address& address, Socket::Deadlin
 
 Socket new_socket(const Address& address) {
   Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  require(socket.open(), "a socket cannot be made: {}", std::strerror(errno));
+  require<SystemLimitError>(socket.open() || (errno != EMFILE && errno != ENFILE),
+                            "a connection cannot be opened: {}", reason(errno));
+  require(socket.open(), "a socket cannot be made: {}", reason(errno));
   const int on = 1;
   ::setsockopt(socket.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   return socket;

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "plait/base/error.h"
+#include "plait/base/system_limits.h"
 #include "plait/world/descriptors.h"
 #include "plait/world/fail.h"
 #include "plait/world/gloo.h"
@@ -116,7 +117,7 @@ class Joined : public GlooWorld {
   const std::string name_ = next_world_name();
   std::vector<int> all_ranks_, ranks_of_host_;
   bool closed_ = false;
-  int channels_ = 0, groups_ = 0;  // channels that were opened; Gloo groups besides the first
+  int channels_ = 0;  // that were opened
   // In this order: Gloo and the watch end before the store that this process may keep.
   std::unique_ptr<Rendezvous> store_;
   std::unique_ptr<Liveness> liveness_;
@@ -141,9 +142,10 @@ void ignore_broken_pipes() {
 Joined::Joined(const WorldConfig& config)
     : config_(config), all_ranks_(static_cast<std::size_t>(config.size)) {
   std::iota(all_ranks_.begin(), all_ranks_.end(), 0);
-  require_descriptors_of_rank(config_.size, keeps_store());
+  if (keeps_store()) require_descriptors_of_rank(config_.size, true);
   open_store();
   try {
+    require_descriptors_of_rank(config_.size, keeps_store());
     const Phase phase("joining");
     meet();
     compare_hosts();
@@ -170,6 +172,12 @@ void Joined::open_store() {
     options.kind_names = kind_names();
     liveness_ =
         std::make_unique<Liveness>(options, Rendezvous::connect(address, config_.join_timeout));
+  } catch (const SystemLimitError&) {
+    if (store_) {
+      prepare_loss(*store_);
+      announce_loss(*store_, {config_.rank, "failed", Phase::at_failure()});
+    }
+    throw;
   } catch (const Error& error) {
     throw Error(
         fmt::format("rank {}: {} (rank 0 or the launcher keeps it; check the address "
@@ -263,6 +271,8 @@ std::unique_ptr<Gloo> Joined::join_gloo(const std::string& name, const std::vect
     options.interface = local_address_towards(config_.master_address, config_.master_port);
   try {
     return Gloo::join(options);
+  } catch (const SystemLimitError&) {  // of this rank, so that it knows what to say
+    throw;
   } catch (const Error& error) {
     liveness_->explain(fmt::format(
         "Gloo cannot connect the ranks: {} (this rank listens on {}; PLAIT_INTERFACE names another "
@@ -272,9 +282,8 @@ std::unique_ptr<Gloo> Joined::join_gloo(const std::string& name, const std::vect
 }
 
 std::unique_ptr<Channel> Joined::open_channel() {
-  barrier();  // who does not come is found out
+  meet_for_group();
   const Phase phase("opening a channel");
-  require_descriptors_of_rank(config_.size, keeps_store(), ++groups_);
   return gloo_channel(*this,
                       join_gloo(fmt::format("{}/channel{}", name_, ++channels_), all_ranks_));
 }
@@ -282,11 +291,10 @@ std::unique_ptr<Channel> Joined::open_channel() {
 World& Joined::host_world() {
   if (one_host()) return *this;
   if (host_) return *host_;
-  barrier();  // who does not come is found out
+  meet_for_group();
   const Phase phase("joining the ranks of this host");
   liveness_->set_host(ranks_of_host_);
   host_ = std::make_unique<HostWorld>(*this, *liveness_, [this](const std::string& name) {
-    require_descriptors_of_rank(config_.size, keeps_store(), ++groups_);
     return join_gloo(name_ + '/' + name, ranks_of_host_);
   });
   return *host_;
@@ -310,12 +318,14 @@ void Joined::at_exit(int status, void*) {
 }
 
 // Ends this process if it has not ended by itself: without a watch over ranks, nothing else ends a
-// wait for a GPU that stands still, as in the destructors of what is on it.
-void Joined::end_after(milliseconds limit) {
-  std::thread([limit] {
+// wait for a GPU that stands still, as in the destructors of what is on it. Where no thread can be
+// started for that, the launcher ends it.
+void Joined::end_after(milliseconds limit) try {
+  start_thread([limit] {
     std::this_thread::sleep_for(limit);
     ::_exit(1);
   }).detach();
+} catch (const SystemLimitError&) {
 }
 
 void Joined::close(bool failing, const std::string& reason) {

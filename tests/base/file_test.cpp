@@ -7,6 +7,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -21,6 +23,7 @@
 #include <set>
 
 #include "plait/base/error.h"
+#include "plait/base/file_system.h"
 #include "tests/support/error_of.h"
 
 namespace plait {
@@ -282,6 +285,103 @@ TEST_F(FileTest, WorksWithoutUnnamedFiles) {
   EXPECT_EQ(get(path("a")), "new");
   EXPECT_EQ(get(path("b")), "another");
   EXPECT_EQ(names(), (std::set<std::string>{"a", "b"}));
+}
+
+TEST_F(FileTest, LinksAreFollowed) {
+  for (const std::string target : {"target", "./other"}) {
+    fs::create_symlink(target, path("link"));
+    put(path("link"), "new");
+    EXPECT_EQ(get(path(target)), "new");
+    put(path("link"), "newer");
+    EXPECT_EQ(get(path(target)), "newer");
+    EXPECT_TRUE(fs::is_symlink(path("link")));
+    fs::remove(path("link"));
+  }
+  fs::create_symlink("link", path("first"));
+  fs::create_symlink(path("end"), path("link"));
+  put(path("first"), "through two");
+  EXPECT_EQ(get(path("end")), "through two");
+  fs::create_symlink(path("none/end"), path("dangling"));
+  EXPECT_THAT(error_of([&] { put(path("dangling"), ""); }),
+              testing::AllOf(HasSubstr("dangling: cannot be written: it is a link to"),
+                             HasSubstr("there is no folder " + path("none"))));
+  fs::create_symlink("/proc/none", path("device"));
+  EXPECT_THAT(error_of([&] { put(path("device"), ""); }), HasSubstr("not a regular file"));
+}
+
+TEST_F(FileTest, TheCurrentFolderMayHaveBeenRemoved) {
+  EXPECT_EQ(in_child([&] {
+              fs::create_directory(path("gone"));
+              fs::current_path(path("gone"));
+              const bool before = has_current_folder();
+              fs::remove(path("gone"));
+              const std::string error = error_of([] { put("relative", ""); });
+              put(path("absolute"), "");
+              return before && !has_current_folder() &&
+                             error.find("current folder has been removed") != error.npos
+                         ? 7
+                         : 1;
+            }),
+            7);
+}
+
+// Calls `read` in a child process with a file of two pages that has become shorter by one. Returns
+// the child's end, as in_child(), and the text that it has printed on stderr.
+template <class Read>
+std::pair<int, std::string> read_shortened(const std::string& name, const std::string& printed,
+                                           Read read) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  std::ofstream(name, std::ios::binary) << std::string(2 * page, 'x');
+  const int code = in_child([&] {
+    const int descriptor = open(printed.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    dup2(descriptor, STDERR_FILENO);
+    const auto before = MappedFile::open(name);
+    { const auto other = MappedFile::open(name); }  // its range is free again
+    const auto file = MappedFile::open(name);
+    fs::resize_file(name, page);
+    return read(file->bytes(), page);
+  });
+  std::ifstream file(printed);
+  return {code, {std::istreambuf_iterator<char>(file), {}}};
+}
+
+int value_of(const std::byte& byte) {
+  return static_cast<int>(*const_cast<volatile std::byte*>(&byte));
+}
+
+TEST_F(FileTest, AFileThatBecomesShorterIsNamed) {
+  const auto [code, printed] =
+      read_shortened(path("a\nb"), path("printed"), [](auto bytes, std::size_t page) {
+        return value_of(bytes[0]) == 'x' ? value_of(bytes[page]) : 2;
+      });
+  EXPECT_EQ(code, 1);
+  EXPECT_THAT(printed, testing::AllOf(testing::StartsWith("plait: "),
+                                      HasSubstr("has become shorter"), testing::EndsWith("\n")));
+  EXPECT_EQ(std::ranges::count(printed, '\n'), 1);
+}
+
+TEST_F(FileTest, OtherBusErrorsAreLeftToOthers) {
+  // No mapped file of this room: the process ends as it would have.
+  const auto [code, printed] =
+      read_shortened(path("a"), path("printed"), [&](auto, std::size_t page) {
+        const int descriptor = open(path("a").c_str(), O_RDONLY);
+        void* const other = mmap(nullptr, 2 * page, PROT_READ, MAP_PRIVATE, descriptor, 0);
+        return value_of(static_cast<std::byte*>(other)[page]);
+      });
+  EXPECT_EQ(code, 128 + SIGBUS);
+  EXPECT_EQ(printed, "");
+  const auto [sent, nothing] =
+      read_shortened(path("b"), path("printed"), [](auto, std::size_t) { return raise(SIGBUS); });
+  EXPECT_EQ(sent, 128 + SIGBUS);
+  EXPECT_EQ(nothing, "");
+  // A handler that was there before the first file was mapped is called.
+  EXPECT_EQ(in_child([&] {
+              signal(SIGBUS, [](int) { _exit(9); });
+              return read_shortened(path("c"), path("printed"),
+                                    [](auto, std::size_t) { return raise(SIGBUS); })
+                  .first;
+            }),
+            9);
 }
 
 }  // namespace

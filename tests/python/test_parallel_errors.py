@@ -156,3 +156,9 @@ def test_weights_that_one_rank_freezes_later_end_all(tmp_path):
     for code, _, errors in Ranks(2, program).results(limit=60):
         assert code == 1
         assert re.search("has called a .* every rank must make the same calls", errors), errors
+
+
+def test_few_descriptors():
+    """Memory that ranks share is handed over as descriptors: without them, all ranks raise and none waits."""
+    outputs = Ranks(2, HERE / "few_descriptors.py").succeed()
+    assert outputs[0] and outputs[0] == outputs[1]

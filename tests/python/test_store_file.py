@@ -213,3 +213,26 @@ def test_no_edges(tmp_path):
     _, edges = load(tmp_path / "g.npz")
     row, colptr = edges.get_edge_index(None, "csc")
     assert edges.num_nodes() == 3 and row.numel() == 0 and colptr.tolist() == [0] * 4
+
+
+SHORTENED = """
+import faulthandler, os, signal, sys, torch, plait
+faulthandler.enable()
+file = torch.classes.plait.GraphFile(sys.argv[1])
+if os.fork() == 0:
+    os.kill(os.getpid(), signal.SIGBUS)
+print(os.WTERMSIG(os.wait()[1]) == signal.SIGBUS)
+os.truncate(sys.argv[1], 4096)
+file.gather(torch.arange(300))
+"""
+
+
+def test_a_file_that_becomes_shorter_is_named(files, tmp_path):
+    """Every other SIGBUS is left to the handler that was there before, which is Python's here."""
+    path = tmp_path / "g.plait"
+    path.write_bytes((files / "dense.plait").read_bytes())
+    ended = subprocess.run([sys.executable, "-c", SHORTENED, path], env=environment(), capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (1, "True\n"), ended
+    of_python, _, line = ended.stderr.rpartition("\nplait: ")
+    assert of_python.startswith("Fatal Python error: Bus error") and of_python.count("Fatal") == 1, ended
+    assert line.startswith(f"{path}: ") and line.endswith("its disk has failed\n"), ended

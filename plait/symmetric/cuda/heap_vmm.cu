@@ -153,15 +153,11 @@ void require_vmm_room(World& world, std::size_t bytes, std::size_t held) {
 
 std::unique_ptr<DeviceHeap> make_vmm_heap(World& world, std::size_t bytes) {
   auto heap = std::make_unique<VmmHeap>(bytes, world.size());
-  Descriptor own;
-  const std::string failure = failure_of([&] { own = heap->make_part(world.rank()); });
-  const auto descriptors = exchange_descriptors(world, own, failure);
-  agree_on_failure(world, failure_of([&] {
-                     for (int rank = 0; rank < world.size(); ++rank)
-                       if (rank != world.rank())
-                         heap->import_part(rank, world.number_of(rank),
-                                           descriptors[static_cast<std::size_t>(rank)]);
-                   }));
+  exchange_descriptors(
+      world, [&] { return heap->make_part(world.rank()); },
+      [&](int rank, const Descriptor& descriptor) {
+        heap->import_part(rank, world.number_of(rank), descriptor);
+      });
   return heap;
 }
 
