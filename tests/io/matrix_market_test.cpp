@@ -148,7 +148,7 @@ TEST(MatrixMarket, RandomFiles) {
   for (std::uint32_t seed = 0; seed < 40; ++seed) {
     const std::uint64_t vertices = std::uint64_t{1} << (seed % 31);
     const Generated made = generate(seed, vertices, seed * 5 % 300, seed % 2, seed / 2 % 2);
-    const Read result = read(made.text);
+    const Read result = read(made.text, vertices);
     ASSERT_EQ(result.edges, made.edges) << "seed " << seed;
     ASSERT_EQ(result.vertices, vertices);
   }
