@@ -196,6 +196,7 @@ void add_aggregate(CLI::App& app, Session& session) {
         on_ranks(session, [&](World& world) { run(*o, session, world); });
       });
   command->add_option("graph", o->graph, "Graph file")->required();
+  add_reading_options(command, session);
   command->add_option("--features", o->features, "File of x: .npy, vertices x width, float")
       ->required();
   as_output(session, command->add_option("--out", o->out, "File of y to write: .npy"))->required();

@@ -202,6 +202,7 @@ void prepare(Options& o, const CLI::App& command, Session& session) {
 
 void add_options(CLI::App* command, Session& session, Options& o) {
   command->add_option("graph", o.graph, "Graph, with or without features and labels")->required();
+  add_reading_options(command, session);
   add_model_options(command, o.train.model);
   command
       ->add_option("--width,--dim", o.made.width,

@@ -41,6 +41,7 @@ struct Session {
   // chosen.
   bool open_strategy = false, open_partition = false, explain = false;
   std::uint64_t seed = 0;
+  ReadOptions reading;                          // of add_reading_options()
   ReorderMethod reorder = ReorderMethod::none;  // of the graph once it is read
   bool json = false;
   bool quiet = false;
@@ -106,6 +107,7 @@ std::string words_of(MetricKind);
 std::string words_of(Pool);
 std::string words_of(StructurePlace);
 std::string words_of(Precision);
+std::string words_of(FirstLine);
 template <class T>
 std::string words_of(T) {
   return "";
@@ -138,9 +140,13 @@ std::string counted(std::uint64_t count, const char* noun);
 
 // A graph to find an order for, on the current GPU if the command works on GPUs.
 ReorderInput input_of(const Dataset& dataset, const Session& session);
+// --vertices, --first-line and --directed, for a command that has an argument `graph` or `in`; they
+// need it where it may be left out.
+void add_reading_options(CLI::App* command, Session& session);
 // --reorder.
 void add_reorder_option(CLI::App* command, Session& session);
-// Reads a graph as it is in its file, with a progress bar and warnings unless --quiet.
+// Reads a graph as it is in its file, with a progress bar and warnings unless --quiet. Of the
+// options, those of add_reading_options() come from the session.
 Dataset read_file(const std::string& path, const Session& session, ReadOptions options = {});
 // Does the same, then renumbers it in memory if --reorder says so.
 Dataset read_graph(const std::string& path, const Session& session);

@@ -165,6 +165,28 @@ void add_examples(CLI::App* command, const std::string& text) {
   command->footer("Examples:\n" + text);
 }
 
+void add_reading_options(CLI::App* command, Session& session) {
+  ReadOptions& reading = session.reading;
+  CLI::Option* const vertices =
+      command
+          ->add_option(
+              "--vertices", reading.vertices,
+              "Number of vertices, if the file does not tell it: the ids of an edge list are "
+              "then 0 to N - 1, and vertices without edges count")
+          ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 56));
+  CLI::Option* const first_line = add_choice(
+      command, "--first-line", reading.first_line, parse_first_line, "auto",
+      "What the first line of an edge list is; auto: counts of vertices and edges if they fit the "
+      "other lines, else an edge");
+  CLI::Option* const directed = command->add_flag(
+      "--directed", reading.directed,
+      "Read each line of an edge list as one edge, although a comment says that the graph is "
+      "undirected");
+  CLI::Option* const graph = command->get_option_no_throw("graph");
+  if (graph == nullptr || graph->get_required()) return;
+  for (CLI::Option* option : {vertices, first_line, directed}) option->needs(graph);
+}
+
 void add_reorder_option(CLI::App* command, Session& session) {
   add_choice(
       command, "--reorder", session.reorder, parse_reorder_method, "none",
@@ -175,6 +197,9 @@ void add_reorder_option(CLI::App* command, Session& session) {
 Dataset read_file(const std::string& path, const Session& session, ReadOptions options) {
   const Phase phase("reading " + path, "read graph");
   options.progress = options.warnings = session.progress();
+  options.vertices = session.reading.vertices;
+  options.first_line = session.reading.first_line;
+  options.directed = session.reading.directed;
   return read_dataset(path, options);
 }
 

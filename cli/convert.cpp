@@ -46,15 +46,18 @@ void add_convert(CLI::App& app, Session& session) {
   command->add_option("--out-format", o->out_format, "Format of OUT if its name has another ending")
       ->type_name("ENDING");
   command->add_option("--features", o->features,
-                      "Features, one row per vertex: .npy, or .npz with a SciPy CSR matrix or x. "
+                      "Features, one row per vertex: .npy, or .npz with a SciPy matrix or x. "
                       "constant, degree and identity are computed from the graph");
   CLI::Option* const weights = command->add_option(
       "--weights", o->read.weights,
       "Weights, one number per edge in the order of IN: .npy, or .npz with edge_weight");
   command->add_flag("--no-weights", o->read.drop_weights, "Drop the weights of the edges")
       ->excludes(weights);
-  command->add_flag("--undirected", o->read.build.undirected,
-                    "Add the reverse of every edge and drop duplicates");
+  add_reading_options(command, session);
+  command
+      ->add_flag("--undirected", o->read.build.undirected,
+                 "Add the reverse of every edge and drop duplicates")
+      ->excludes(command->get_option("--directed"));
   command->add_flag("--no-loops", o->read.build.drop_loops, "Drop edges from a vertex to itself");
   command->add_flag("--no-duplicates", o->read.build.drop_duplicates,
                     "Keep only the first of parallel edges");

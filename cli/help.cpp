@@ -17,7 +17,8 @@ constexpr std::size_t kColumn = 30;      // where descriptions begin
 constexpr std::size_t kLineWidth = 100;  // of a line
 
 // Headings of options that several commands have. A command may give them another heading.
-const std::array<OptionGroup, 3> kCommonGroups{{
+const std::array<OptionGroup, 4> kCommonGroups{{
+    {"Reading the graph", {"--vertices", "--first-line", "--directed"}},
     {"GPUs and ranks",
      {"--ranks", "--gpus", "--strategy", "--partition", "--reorder", "--transport", "--exact",
       "--explain", "--optimise", "--timeout", "--gpu-timeout"}},

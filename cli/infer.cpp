@@ -110,6 +110,7 @@ void add_infer(CLI::App& app, Session& session) {
       app, session, "infer", "Compute scores with the weights of a checkpoint",
       [=, &session] { on_ranks(session, [&](World& world) { run(*o, session, world); }); });
   command->add_option("graph", o->graph, "Graph with features")->required();
+  add_reading_options(command, session);
   command->add_option("--checkpoint", o->infer.checkpoint, "Checkpoint that plait train wrote")
       ->required();
   as_output(session, command->add_option("--out", o->out,

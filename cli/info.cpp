@@ -111,6 +111,7 @@ void add_info(CLI::App& app, Session& session) {
         session.json ? print_json(result) : print_text(result);
       });
   command->add_option("graph", *path, "Graph file")->required();
+  add_reading_options(command, session);
   command->add_flag("--communities", *communities,
                     "Look for communities of vertices, which takes seconds for 100 million edges");
   add_profile_options(command, session);

@@ -216,6 +216,7 @@ void add_partition(CLI::App& app, Session& session) {
       add_command(app, session, "partition", "Show the cost of each way to cut the graph",
                   [=, &session] { run(*o, session); });
   command->add_option("graph", o->graph, "Graph file")->required();
+  add_reading_options(command, session);
   show_words(command->add_option("--partition", o->schemes, "Schemes to measure, with commas")
                  ->delimiter(',')
                  ->capture_default_str(),

@@ -124,6 +124,7 @@ void add_plan(CLI::App& app, Session& session) {
                   [=, &session] { run(*o, session); });
   CLI::Option* const graph =
       command->add_option("graph", o->graph, "Graph file; none, if embedding tables are planned");
+  add_reading_options(command, session);
   command
       ->add_option("--width,--dim,--hidden", o->width,
                    "Features per row that are aggregated; with --store, features that are stored, "

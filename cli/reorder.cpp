@@ -93,6 +93,7 @@ void add_reorder(CLI::App& app, Session& session) {
                   "Renumber vertices so that those that read each other stand together",
                   [=, &session] { run(*o, session); });
   command->add_option("in", o->in, "Graph file")->required();
+  add_reading_options(command, session);
   as_output(session,
             command->add_option("out", o->out,
                                 "Graph to write: .plait, or any format with --undo. Other commands "

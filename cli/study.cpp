@@ -165,6 +165,7 @@ void add_study(CLI::App& app, Session& session) {
                                  "Study; without it, all are listed, also those that are scripts"),
              fmt::format("{}", fmt::join(names, ",")));
   add_graph_options(command, *o);
+  add_reading_options(command, session);
   command->add_flag("--list", o->list, "List all studies, with the papers' figures");
   command
       ->add_option("--width,--dim", o->input.width,

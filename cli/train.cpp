@@ -196,6 +196,7 @@ void add_train(CLI::App& app, Session& session) {
   };
   command->add_option("graph", o->graph, "Graph or set of graphs, with features and labels")
       ->required();
+  add_reading_options(command, session);
   add_model_options(command, t.model);
   option("--epochs", t.epochs,
          "Number of epochs; an epoch is one step on the whole graph or, with --sampled, as many as "

@@ -176,6 +176,7 @@ void add_tune(CLI::App& app, Session& session) {
         on_ranks(session, [&](World& world) { Tuning(*o, world, session).run(); });
       });
   command->add_option("graph", o->graph, "Graph file")->required();
+  add_reading_options(command, session);
   command->add_option("--widths,--dims", o->widths, "Widths of x (features per row), with commas")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 20))

@@ -37,6 +37,7 @@ std::string words_of(MetricKind) { return words_up_to(MetricKind::micro_f1); }
 std::string words_of(Pool) { return "sum, mean"; }
 std::string words_of(StructurePlace) { return words_up_to(StructurePlace::sharded); }
 std::string words_of(Precision) { return words_up_to(Precision::bf16); }
+std::string words_of(FirstLine) { return words_up_to(FirstLine::skip); }
 std::string words_of(Normalize) { return words_up_to(Normalize::none); }
 
 }  // namespace plait::cli

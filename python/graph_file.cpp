@@ -55,8 +55,11 @@ Dataset structure_of(Dataset dataset) {
 
 class GraphFile : public torch::CustomClassHolder {
  public:
-  explicit GraphFile(const Dataset& dataset)
-      : structure_(structure_of(dataset)), features_(dataset) {}
+  GraphFile(const Dataset& dataset, std::vector<std::string> warnings)
+      : structure_(structure_of(dataset)), features_(dataset), warnings_(std::move(warnings)) {}
+
+  // Warnings about the file, which are Python's to show.
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
   // Returns the numbers of nodes, edges and features per node.
   std::tuple<std::int64_t, std::int64_t, std::int64_t> sizes() const {
@@ -90,22 +93,25 @@ class GraphFile : public torch::CustomClassHolder {
  private:
   Dataset structure_;
   FeatureRows features_;
+  std::vector<std::string> warnings_;
 };
 
 c10::intrusive_ptr<GraphFile> open_file(const std::string& path) {
   check_path(path);
   return with_python_errors([&] {
     const ThreadCount threads(thread_share());
-    const Dataset dataset = read_dataset(path);
+    std::vector<std::string> warnings;
+    const Dataset dataset = read_dataset(path, {.warnings_to = &warnings});
     require<UsageError>(!dataset.is_set_of_graphs(),
                         "{} is a set of graphs, but a store holds one; use plait.Graph.load", path);
-    return c10::make_intrusive<GraphFile>(dataset);
+    return c10::make_intrusive<GraphFile>(dataset, std::move(warnings));
   });
 }
 
 TORCH_LIBRARY_FRAGMENT(plait, m) {
   m.class_<GraphFile>("GraphFile")
       .def(torch::init(&open_file))
+      .def("warnings", [](const c10::intrusive_ptr<GraphFile>& file) { return file->warnings(); })
       .def("sizes", [](const c10::intrusive_ptr<GraphFile>& file) { return file->sizes(); })
       .def("edges", [](const c10::intrusive_ptr<GraphFile>& file) { return file->edges(); })
       .def("small_tensors",

@@ -147,11 +147,18 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
   });
 }
 
-c10::Dict<std::string, Tensor> read(const std::string& path) {
+// Returns the tensors of a file, and the warnings about it, which are Python's to show.
+std::tuple<c10::Dict<std::string, Tensor>, std::vector<std::string>> read(
+    const std::string& path, std::int64_t vertices, bool directed, const std::string& first_line) {
   check_path(path);
   return with_python_errors([&] {
     const ThreadCount threads(thread_share());
-    return tensors_of(with_first_numbers(read_dataset(path)));
+    std::vector<std::string> warnings;
+    const ReadOptions options{.vertices = static_cast<std::uint64_t>(vertices),
+                              .first_line = parse_first_line(first_line),
+                              .directed = directed,
+                              .warnings_to = &warnings};
+    return std::tuple(tensors_of(with_first_numbers(read_dataset(path, options))), warnings);
   });
 }
 
@@ -270,7 +277,10 @@ TORCH_LIBRARY(plait, m) {
       "str strategy='auto') "
       "-> __torch__.torch.classes.plait.Graph",
       &graph_from_edges);
-  m.def("read_dataset(str path) -> Dict(str, Tensor)", &read);
+  m.def(
+      "read_dataset(str path, int vertices=0, bool directed=False, str first_line='auto') -> "
+      "(Dict(str, Tensor), str[])",
+      &read);
   m.def(
       "aggregate(Tensor x, __torch__.torch.classes.plait.Graph graph, bool weighted=False, "
       "Tensor? pre=None, Tensor? post=None, bool transposed=False) -> Tensor");

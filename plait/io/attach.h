@@ -10,7 +10,7 @@
 namespace plait {
 
 // Sets a dataset's features from .npy, (vertices, width) or (vertices,) of f4 or f8; or from .npz,
-// a SciPy CSR matrix, which stays sparse, or an archive that holds x or nothing else. Throws
+// a SciPy matrix (scipy.h), which stays sparse, or an archive that holds x or nothing else. Throws
 // InputError; also unless there is one row per vertex.
 void attach_features(Dataset& dataset, const std::string& path);
 

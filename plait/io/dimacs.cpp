@@ -9,6 +9,7 @@
 #include "plait/base/error.h"
 #include "plait/io/rows.h"
 #include "plait/io/text.h"
+#include "plait/io/vertex_count.h"
 
 namespace plait {
 namespace {
@@ -113,7 +114,7 @@ EdgeList<V> fill(const TextInput& input, const Header& header,
 
 }  // namespace
 
-AnyEdgeList parse_dimacs(std::string_view text, const std::string& file) {
+AnyEdgeList parse_dimacs(std::string_view text, const std::string& file, std::uint64_t told) {
   const TextInput input(text, file);
   const Header header = read_header(input);
   const std::vector<std::string_view> chunks = input.chunks(header.body);
@@ -125,6 +126,8 @@ AnyEdgeList parse_dimacs(std::string_view text, const std::string& file) {
         header.line,
         fmt::format("the header promises {} arcs, but the file holds {}", header.arcs, total),
         "correct the problem line, or get the whole file");
+  if (const std::string doubt = doubt_of_vertices(header.vertices, total, told); !doubt.empty())
+    input.fail(header.line, doubt, remedy_of_vertices(header.vertices, told));
   if (header.vertices <= kMaxVertices32) return fill<std::uint32_t>(input, header, chunks, arcs);
   return fill<std::uint64_t>(input, header, chunks, arcs);
 }

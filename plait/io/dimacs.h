@@ -19,8 +19,8 @@
 namespace plait {
 
 // Parses a file. Throws an InputError that names `file`. Allocates at most twice the size of the
-// text plus 1 MiB.
-AnyEdgeList parse_dimacs(std::string_view text, const std::string& file);
+// text plus 1 MiB. `told` is the number of vertices if the caller knows it (vertex_count.h).
+AnyEdgeList parse_dimacs(std::string_view text, const std::string& file, std::uint64_t told = 0);
 
 // Writes arcs by targets; an unweighted graph's arcs weigh 1. Throws Error for weights that are not
 // whole numbers of 32 bits.

@@ -15,134 +15,26 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "plait/base/error.h"
 #include "plait/base/parallel.h"
+#include "plait/io/edge_list_measure.h"
 #include "plait/io/npy.h"
 #include "plait/io/text.h"
 
 namespace plait {
 namespace {
 
+using edge_lines::Layout;
+using edge_lines::Line;
+
 constexpr std::size_t kGrain = std::size_t{1} << 18;
-constexpr std::uint64_t kMostIds = ~std::uint64_t{0};
-constexpr std::string_view kNoData = "{}";  // how networkx ends the line of an edge without data
-
-struct Layout {
-  std::vector<std::string_view> chunks;
-  bool weighted = false;
-  std::uint64_t most = kMostIds;     // the largest id that is allowed
-  std::vector<std::uint64_t> edges;  // per chunk; after the first pass: where each begins
-  std::vector<std::uint64_t> small;  // ids below 2^32 per chunk, likewise
-  std::uint64_t total = 0;           // edges
-  std::uint64_t total_small = 0;     // ids below 2^32
-  std::uint64_t largest = 0;         // id
-};
-
-struct Line {
-  std::uint64_t source = 0;
-  std::uint64_t target = 0;
-  float weight = 1;
-};
-
-bool begins_comment(char c) { return c == '#' || c == '%'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 std::uint64_t as_it_is(std::uint64_t id) { return id; }
-
-// Skips blanks, or one comma among blanks, between columns.
-void skip_separator(Cursor& cursor) {
-  cursor.skip_blanks();
-  if (cursor.peek() == ',') cursor.advance();
-  cursor.skip_blanks();
-}
-
-bool ends_without_data(Cursor& cursor) {
-  skip_separator(cursor);
-  return cursor.skip(kNoData) && cursor.end_line();
-}
-
-void read_id(const TextInput& input, Cursor& cursor, const char* what, std::uint64_t most,
-             std::uint64_t& id) {
-  const char* const at = cursor.at();
-  if (!cursor.read(id) || id > most) [[unlikely]]
-    input.fail_number(at, what, 0, most);
-}
-
-// Calls take(line) for every edge of a chunk, in order.
-template <class Take>
-void for_each_line(const TextInput& input, const Layout& layout, std::string_view chunk,
-                   Take take) {
-  for (Cursor cursor(chunk); cursor.next_line();) {
-    if (begins_comment(cursor.peek())) {
-      cursor.skip_line();
-      continue;
-    }
-    const char* const begin = cursor.at();
-    Line line;
-    read_id(input, cursor, "source", layout.most, line.source);
-    skip_separator(cursor);
-    read_id(input, cursor, "target", layout.most, line.target);
-    if (layout.weighted) {
-      skip_separator(cursor);
-      read_weight(input, cursor, line.weight);
-    }
-    if (!cursor.end_line() && (layout.weighted || !ends_without_data(cursor))) [[unlikely]]
-      input.fail(begin,
-                 fmt::format("{} has more than the {} columns of the first edge",
-                             input.quote_line(begin), layout.weighted ? 3 : 2),
-                 "give 'source target' or 'source target weight' on every line");
-    take(line);
-  }
-}
-
-// Skips to the first edge and looks at how many columns it has.
-Layout find_edges(const TextInput& input) {
-  Cursor cursor(input.text());
-  while (cursor.next_line() && begins_comment(cursor.peek())) cursor.skip_line();
-  if (is_letter(cursor.peek())) cursor.skip_line();
-  Layout layout;
-  layout.chunks = input.chunks(static_cast<std::size_t>(cursor.at() - input.text().data()));
-  while (cursor.next_line() && begins_comment(cursor.peek())) cursor.skip_line();
-  if (cursor.at_end())
-    input.fail(cursor.at(), "there is no edge, and a graph of 0 vertices cannot be used",
-               "give lines 'source target'");
-  std::uint64_t id = 0;
-  read_id(input, cursor, "source", kMostIds, id);
-  skip_separator(cursor);
-  read_id(input, cursor, "target", kMostIds, id);
-  skip_separator(cursor);
-  layout.weighted = !cursor.at_line_end() && !cursor.skip(kNoData);
-  return layout;
-}
-
-// Makes the first pass.
-Layout measure(const TextInput& input, const VertexIds& ids) {
-  Layout layout = find_edges(input);
-  layout.weighted |= ids.weighted;
-  if (ids.vertices > 0) layout.most = ids.vertices - 1;
-  std::vector<std::uint64_t> largest(layout.chunks.size());
-  layout.edges.resize(layout.chunks.size());
-  layout.small.resize(layout.chunks.size());
-  for_each_chunk(layout.chunks, "counting", [&](std::size_t i) {
-    std::uint64_t edges = 0, small = 0, most = 0;
-    for_each_line(input, layout, layout.chunks[i], [&](const Line& line) {
-      ++edges;
-      small += (line.source >> 32 == 0) + (line.target >> 32 == 0);
-      most = std::max({most, line.source, line.target});
-    });
-    layout.edges[i] = edges;
-    layout.small[i] = small;
-    largest[i] = most;
-  });
-  layout.total = exclusive_sum(layout.edges);
-  layout.total_small = exclusive_sum(layout.small);
-  layout.largest = *std::max_element(largest.begin(), largest.end());
-  return layout;
-}
 
 // Fills the edges with number(id) for each id of the text.
 template <VertexId V, class Number>
@@ -318,6 +210,44 @@ ParsedEdgeList number_by_search(const TextInput& input, const Layout& layout,
   return {std::move(list), std::move(ids)};
 }
 
+// Ids are the vertices, or one more than they.
+ParsedEdgeList as_vertices(const TextInput& input, const Layout& layout, std::uint64_t vertices) {
+  const std::uint64_t first = layout.first_id;
+  const auto filled = [&]<VertexId V>(EdgeList<V> list) -> ParsedEdgeList {
+    list.vertices = vertices;
+    Buffer<std::uint64_t> original(first > 0 ? vertices : 0);
+    std::iota(original.begin(), original.end(), first);
+    return {std::move(list), std::move(original)};
+  };
+  const auto number = [=](std::uint64_t id) { return id - first; };
+  if (vertices <= kMaxVertices32) return filled(fill<std::uint32_t>(input, layout, number));
+  return filled(fill<std::uint64_t>(input, layout, number));
+}
+
+ParsedEdgeList numbered(const TextInput& input, const Layout& layout,
+                        const EdgeListOptions& options) {
+  if (layout.vertices > 0) return as_vertices(input, layout, layout.vertices);
+  if (options.vertices > 0) return as_vertices(input, layout, options.vertices);
+  if (options.ids_are_vertices)
+    return as_vertices(input, layout, vertices_of_ids(layout.largest, layout.total, input.file()));
+  if (bitmap_fits(input, layout)) return number_by_bitmap(input, layout);
+  Buffer<std::uint64_t> ids = distinct_ids(input, layout);
+  if (ids.size() <= kMaxVertices32)
+    return number_by_search<std::uint32_t>(input, layout, std::move(ids));
+  return number_by_search<std::uint64_t>(input, layout, std::move(ids));
+}
+
+// A comment may count vertices that no edge names.
+void note_vertices_without_edges(Layout& layout, const AnyEdgeList& edges) {
+  const std::uint64_t named =
+      std::visit([](const auto& list) { return std::uint64_t{list.vertices}; }, edges);
+  const std::uint64_t said = layout.comment_vertices;
+  if (said <= named) return;
+  layout.notes.push_back(fmt::format(
+      "{} says {} vertices, but the edges name {}{}", layout.comment, said, named,
+      layout.largest < said ? fmt::format("; --vertices {} adds the others", said) : ""));
+}
+
 struct LineStyle {
   char separator = '\t';
   bool weighted = false;  // also where all weights are 1
@@ -339,27 +269,15 @@ void write_lines(const Dataset& dataset, AtomicFile& file, LineStyle style, Name
 
 }  // namespace
 
-ParsedEdgeList parse_edge_list(std::string_view text, const std::string& file) {
+ParsedEdgeList parse_edge_list(std::string_view text, const std::string& file,
+                               const EdgeListOptions& options) {
   const TextInput input(text, file);
-  const Layout layout = measure(input, {});
-  if (bitmap_fits(input, layout)) return number_by_bitmap(input, layout);
-  Buffer<std::uint64_t> ids = distinct_ids(input, layout);
-  if (ids.size() <= kMaxVertices32)
-    return number_by_search<std::uint32_t>(input, layout, std::move(ids));
-  return number_by_search<std::uint64_t>(input, layout, std::move(ids));
-}
-
-AnyEdgeList parse_edge_list(std::string_view text, const std::string& file, const VertexIds& ids) {
-  const TextInput input(text, file);
-  const Layout layout = measure(input, ids);
-  const std::uint64_t vertices =
-      ids.vertices > 0 ? ids.vertices : vertices_of_ids(layout.largest, layout.total, file);
-  const auto filled = [&]<VertexId V>(EdgeList<V> list) -> AnyEdgeList {
-    list.vertices = vertices;
-    return list;
-  };
-  if (vertices <= kMaxVertices32) return filled(fill<std::uint32_t>(input, layout, as_it_is));
-  return filled(fill<std::uint64_t>(input, layout, as_it_is));
+  Layout layout = edge_lines::measure(input, options);
+  ParsedEdgeList parsed = numbered(input, layout, options);
+  if (options.vertices == 0) note_vertices_without_edges(layout, parsed.edges);
+  parsed.undirected = std::move(layout.undirected);
+  parsed.notes = std::move(layout.notes);
+  return parsed;
 }
 
 void write_edge_list(const Dataset& dataset, AtomicFile& file) {

@@ -3,32 +3,20 @@
 #include <memory>
 
 #include "plait/base/error.h"
+#include "plait/io/edge_ends.h"
 #include "plait/io/edges_of_csr.h"
+#include "plait/io/vertex_count.h"
 
 namespace plait {
 
-AnyEdgeList parse_gnnadvisor(const NpzArchive& archive) {
+AnyEdgeList parse_gnnadvisor(const NpzArchive& archive, std::uint64_t told) {
   const std::uint64_t vertices = read_count(archive, "num_nodes");
   if (vertices == 0)
     archive.fail("num_nodes", "the graph has no vertices", "give at least one vertex");
-  const auto ids = [&]<VertexId V>(const std::string& key, Buffer<V>& out) {
-    const NpzMember member = archive.get(key);
-    archive.require_shape(key, member, member.rank() == 1, "(number of edges,)");
-    out = npy_integers<V>(member.array, NpyRange{0, vertices - 1});
-  };
-  const auto read = [&]<VertexId V>(EdgeList<V> list) -> AnyEdgeList {
-    list.vertices = vertices;
-    ids("src_li", list.source);
-    ids("dst_li", list.target);
-    if (list.source.size() != list.target.size())
-      archive.fail("dst_li",
-                   fmt::format("it has {} elements beside {} of src_li", list.target.size(),
-                               list.source.size()),
-                   "give both ends of every edge");
-    return list;
-  };
-  if (vertices <= kMaxVertices32) return read(EdgeList<std::uint32_t>());
-  return read(EdgeList<std::uint64_t>());
+  AnyEdgeList edges = edges_of_ends(archive, {"src_li", "dst_li"}, vertices);
+  const auto count = std::visit([](const auto& list) { return list.edges(); }, edges);
+  require_vertices(vertices, count, told, archive.file(), "array num_nodes");
+  return edges;
 }
 
 void write_gnnadvisor(const Dataset& dataset, AtomicFile& file) {

@@ -11,8 +11,9 @@
 
 namespace plait {
 
-// Reads the arrays. Throws InputError.
-AnyEdgeList parse_gnnadvisor(const NpzArchive& archive);
+// Reads the arrays. `told` is the number of vertices if the caller knows it (vertex_count.h).
+// Throws InputError.
+AnyEdgeList parse_gnnadvisor(const NpzArchive& archive, std::uint64_t told = 0);
 
 // Writes the archive. Throws Error for a weighted graph, as the archive has no place for weights.
 void write_gnnadvisor(const Dataset& dataset, AtomicFile& file);

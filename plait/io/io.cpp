@@ -32,7 +32,9 @@
 #include "plait/io/mgg.h"
 #include "plait/io/npy.h"
 #include "plait/io/npz.h"
+#include "plait/io/npz_archive.h"
 #include "plait/io/ogb.h"
+#include "plait/io/vertex_count.h"
 
 namespace plait {
 namespace {
@@ -40,9 +42,20 @@ namespace {
 using namespace std::string_view_literals;
 using File = std::shared_ptr<const MappedFile>;
 
+std::string line_of_warning(const std::string& path, const std::string& warning) {
+  return fmt::format("{}: {}", printable(path), printable(warning));
+}
+
 void warn(const std::string& path, const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings)
-    fmt::print(stderr, "plait: warning: {}: {}\n", printable(path), printable(warning));
+    fmt::print(stderr, "plait: warning: {}\n", line_of_warning(path, warning));
+}
+
+void warn(const std::string& path, const std::vector<std::string>& warnings,
+          const ReadOptions& options) {
+  if (options.warnings_to == nullptr) return warn(path, warnings);
+  for (const std::string& warning : warnings)
+    options.warnings_to->push_back(line_of_warning(path, warning));
 }
 
 // --- one reader per format ---
@@ -54,28 +67,41 @@ struct Content {
   std::optional<bool> symmetric;           // set if the rows are known to be so or not
   bool valid = false;                      // its reader has validated everything
   std::vector<std::string> warnings = {};  // parts left out and why, one line each
+  std::string undirected = {};             // the comment that says so; empty: none does
 };
 
-Content read_matrix_market(const File& file) {
-  return {parse_matrix_market(file->text(), file->path()), {}, {}};
+Content read_matrix_market(const File& file, const ReadOptions& options) {
+  return {parse_matrix_market(file->text(), file->path(), options.vertices), {}, {}};
 }
 
-Content read_edge_list(const File& file) {
-  ParsedEdgeList parsed = parse_edge_list(file->text(), file->path());
+Content read_lines(const File& file, const ReadOptions& options, EdgeListOptions lines) {
+  lines.first_line = options.first_line;
+  lines.vertices = options.vertices;
+  ParsedEdgeList parsed = parse_edge_list(file->text(), file->path(), lines);
   Dataset dataset;
   dataset.original_ids = std::move(parsed.original_ids);
-  return {std::move(parsed.edges), std::move(dataset), {}};
+  return {.graph = std::move(parsed.edges),
+          .dataset = std::move(dataset),
+          .symmetric = {},
+          .warnings = std::move(parsed.notes),
+          .undirected = std::move(parsed.undirected)};
+}
+
+Content read_edge_list(const File& file, const ReadOptions& options) {
+  return read_lines(file, options, {});
 }
 
 template <bool weighted>
-Content read_gap_text(const File& file) {
-  return {parse_edge_list(file->text(), file->path(), VertexIds{.weighted = weighted}), {}, {}};
+Content read_gap_text(const File& file, const ReadOptions& options) {
+  return read_lines(file, options, {.ids_are_vertices = true, .weighted = weighted});
 }
 
-Content read_dimacs(const File& file) { return {parse_dimacs(file->text(), file->path()), {}, {}}; }
+Content read_dimacs(const File& file, const ReadOptions& options) {
+  return {parse_dimacs(file->text(), file->path(), options.vertices), {}, {}};
+}
 
-Content read_npy(const File& file) {
-  return {npy_edges(parse_npy(file->bytes(), file->path())), {}, {}};
+Content read_npy(const File& file, const ReadOptions& options) {
+  return {npy_edges(parse_npy(file->bytes(), file->path()), options.vertices), {}, {}};
 }
 
 Content content_of(ParsedDataset parsed) {
@@ -85,18 +111,20 @@ Content content_of(ParsedDataset parsed) {
           .warnings = std::move(parsed.warnings)};
 }
 
-Content read_npz(const File& file) { return content_of(parse_npz(file->bytes(), file->path())); }
+Content read_npz(const File& file, const ReadOptions& options) {
+  return content_of(parse_npz(file->bytes(), file->path(), options.vertices));
+}
 
 Content content_of(ParsedRows rows) { return {std::move(rows.graph), {}, rows.symmetric}; }
 
-Content read_metis(const File& file) {
+Content read_metis(const File& file, const ReadOptions&) {
   ParsedMetis parsed = parse_metis(file->text(), file->path());
   Content content = content_of(std::move(parsed.rows));
   content.warnings = std::move(parsed.warnings);
   return content;
 }
 
-Content read_ligra(const File& file) {
+Content read_ligra(const File& file, const ReadOptions&) {
   return {std::visit([](const auto& rows) -> AnyCsr { return transpose(rows); },
                      parse_ligra(file->text(), file->path())),
           {},
@@ -104,11 +132,11 @@ Content read_ligra(const File& file) {
 }
 
 template <GapWeights weights>
-Content read_gap(const File& file) {
+Content read_gap(const File& file, const ReadOptions&) {
   return content_of(parse_gap(file->bytes(), file->path(), weights));
 }
 
-Content read_mgg_files(const File& file) { return content_of(read_mgg(*file)); }
+Content read_mgg_files(const File& file, const ReadOptions&) { return content_of(read_mgg(*file)); }
 
 // Arrays of a container stay where they are, unless the options ask for another graph.
 Content content_of(Dataset dataset) {
@@ -158,17 +186,38 @@ Dataset build(Content content, const ReadOptions& options) {
   return dataset;
 }
 
+// Returns the options, with reverses of all edges if a comment of the file asks for them.
+ReadOptions with_direction(Content& content, const std::string& path, const ReadOptions& options) {
+  const bool marked = !content.undirected.empty();
+  require<UsageError>(marked || !options.directed,
+                      "{}: --directed has no effect: no comment says that the graph is undirected",
+                      path);
+  ReadOptions wanted = options;
+  if (!marked || options.directed || options.build.undirected) return wanted;
+  wanted.build.undirected = true;
+  content.warnings.push_back(
+      content.undirected +
+      " says that the graph is undirected: the reverse of every edge is added, and duplicates are "
+      "dropped; --directed reads each line as one edge");
+  return wanted;
+}
+
 Dataset build_valid(Content content, const std::string& path, const ReadOptions& options) {
-  if (options.warnings) warn(path, content.warnings);
+  const ReadOptions wanted = with_direction(content, path, options);
+  if (options.warnings) warn(path, content.warnings, options);
   const bool valid = content.valid;
-  Dataset dataset = build(std::move(content), options);
+  Dataset dataset = build(std::move(content), wanted);
+  if (options.vertices != 0 && dataset.vertices() != options.vertices)
+    throw InputError(path, "vertices",
+                     doubt_of_vertices(dataset.vertices(), dataset.edges(), options.vertices),
+                     remedy_of_vertices(dataset.vertices(), options.vertices));
   if (!valid) validate(dataset, path);
   return dataset;
 }
 
-template <Content (*read)(const File&)>
+template <Content (*read)(const File&, const ReadOptions&)>
 Dataset read_and_build(const File& file, const ReadOptions& options) {
-  return build_valid(read(file), file->path(), options);
+  return build_valid(read(file, options), file->path(), options);
 }
 
 // Weights come in the order of the edges before any renumbering, which also decides which of
@@ -192,6 +241,7 @@ struct Format {
   std::function<Dataset(const File&, const ReadOptions&)> read;
   std::function<void(const Dataset&, const std::string&)> write;  // for the first ending; or none
   Holds holds = Holds::graph;                                     // what is written
+  bool lines = false;                                             // of edges, as text
 };
 
 // Writes one file, whole or not at all.
@@ -233,13 +283,20 @@ const std::vector<Format>& formats() {
        {".txt", ".csv", ".tsv", ".edges", ".edgelist"},
        read_and_build<read_edge_list>,
        to_file(write_edge_list),
-       Holds::edges_and_ids},
-      {"", {".el"}, read_and_build<read_gap_text<false>>, to_file(write_gap_text), Holds::edges},
+       Holds::edges_and_ids,
+       true},
+      {"",
+       {".el"},
+       read_and_build<read_gap_text<false>>,
+       to_file(write_gap_text),
+       Holds::edges,
+       true},
       {"",
        {".wel"},
        read_and_build<read_gap_text<true>>,
        to_file(write_gap_weighted_text),
-       Holds::edges},
+       Holds::edges,
+       true},
       {"", {".sg"}, read_and_build<read_gap<none>>, to_file(write_gap_binary<none>)},
       {"", {".wsg"}, read_and_build<read_gap<int32>>, to_file(write_gap_binary<int32>)},
       {"", {".graph"}, read_and_build<read_metis>, to_file(write_metis)},
@@ -299,6 +356,11 @@ std::string ending_of_format(const std::string& name) {
   return "." + word;
 }
 
+// Python's pickles of protocols 2 to 5, which torch.save wrote before it wrote archives.
+bool is_pickle(std::string_view text) {
+  return text.size() > 1 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5;
+}
+
 const Format& format_of(const File& file, const std::string& wanted) {
   if (!wanted.empty()) {
     const Format* const format = find_ending(ending_of_format(wanted));
@@ -310,12 +372,20 @@ const Format& format_of(const File& file, const std::string& wanted) {
     if (!format.mark.empty() && file->text().starts_with(format.mark)) return format;
   if (file->text().starts_with("\x1f\x8b"))
     throw InputError(file->path(), "byte 0", "it is compressed with gzip", "unpack it with gunzip");
+  if (is_pickle(file->text())) fail_pytorch(file->path());
   const std::string ending = ending_of(file->path());
   if (const Format* const format = find_ending(ending)) return *format;
   throw InputError(file->path(), "name",
                    ending.empty() ? std::string("no ending tells its format")
                                   : fmt::format("no format has the ending {}", ending),
                    "use one of " + join_endings(false, ", "));
+}
+
+// Refuses options that only edge lists heed.
+void require_no_line_options(const std::string& path, const ReadOptions& options) {
+  require<UsageError>(options.first_line == FirstLine::guess,
+                      "{}: --first-line is for edge lists as text", path);
+  require<UsageError>(!options.directed, "{}: --directed is for edge lists as text", path);
 }
 
 // While it lives, bars are drawn only if they are wanted and were drawn before.
@@ -342,10 +412,13 @@ Dataset read_dataset(const std::string& path, const ReadOptions& options) {
   try {
     Dataset dataset;
     if (is_ogb_folder(path)) {
-      dataset = build_valid(content_of(read_ogb_folder(path)), path, options);
+      require_no_line_options(path, options);
+      dataset = build_valid(content_of(read_ogb_folder(path, options.vertices)), path, options);
     } else {
       const File file = MappedFile::open(path);
-      dataset = format_of(file, options.format).read(file, options);
+      const Format& format = format_of(file, options.format);
+      if (!format.lines) require_no_line_options(path, options);
+      dataset = format.read(file, options);
     }
     if (dataset.name.empty()) dataset.name = printable(stem_of(path));
     return dataset;

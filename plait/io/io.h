@@ -2,7 +2,7 @@
 //
 //   .plait          container          io/container.h
 //   .mtx            Matrix Market      io/matrix_market.h
-//   .npz            SciPy CSR, or the arrays of a graph archive   io/npz.h
+//   .npz            SciPy, or the arrays of a graph archive   io/npz.h
 //   .gnna.npz       GNNAdvisor's arrays                           io/gnnadvisor.h
 //   .npy            a 2 x E array of (source, target)             io/npy.h
 //   .txt .csv .tsv .edges .edgelist   edge list, SNAP's rules     io/edge_list_file.h
@@ -22,10 +22,13 @@
 // refuses.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "plait/graph/build.h"
 #include "plait/graph/dataset.h"
+#include "plait/io/first_line.h"
 
 namespace plait {
 
@@ -40,6 +43,15 @@ struct ReadOptions {
   // for formats by rows, targets. They replace the weights of the graph.
   std::string weights = {};
   bool drop_weights = false;
+  // The number of vertices, 0 if the caller does not know it. In edge lists and .npy, ids are then
+  // vertices, and those without edges count. A file that states another number is refused, and one
+  // that states far more than its edges can name is refused without it (io/vertex_count.h).
+  std::uint64_t vertices = 0;
+  // What the first line of an edge list is, and whether each of its lines is one edge although a
+  // comment says that the graph is undirected. Other formats refuse both.
+  FirstLine first_line = FirstLine::guess;
+  bool directed = false;
+  std::vector<std::string>* warnings_to = nullptr;  // takes the warnings in place of stderr
 };
 
 // Reads, builds and validates a dataset. A .plait file is mapped, not copied, unless `build`

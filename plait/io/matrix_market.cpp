@@ -11,6 +11,7 @@
 
 #include "plait/base/error.h"
 #include "plait/io/text.h"
+#include "plait/io/vertex_count.h"
 
 namespace plait {
 namespace {
@@ -207,7 +208,8 @@ EdgeList<V> fill(const TextInput& input, const Header& header,
 
 }  // namespace
 
-AnyEdgeList parse_matrix_market(std::string_view text, const std::string& file) {
+AnyEdgeList parse_matrix_market(std::string_view text, const std::string& file,
+                                std::uint64_t told) {
   const TextInput input(text, file);
   const Header header = read_header(input);
   const std::vector<std::string_view> chunks = input.chunks(header.body);
@@ -223,6 +225,8 @@ AnyEdgeList parse_matrix_market(std::string_view text, const std::string& file) 
     });
   const std::uint64_t total = exclusive_sum(edges);
   check_memory(input, header, total);
+  if (const std::string doubt = doubt_of_vertices(header.vertices, total, told); !doubt.empty())
+    input.fail(header.size_line, doubt, remedy_of_vertices(header.vertices, told));
   if (header.vertices <= kMaxVertices32)
     return fill<std::uint32_t>(input, header, chunks, edges, total);
   return fill<std::uint64_t>(input, header, chunks, edges, total);

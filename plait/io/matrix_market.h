@@ -23,8 +23,9 @@ namespace plait {
 
 // Parses a file. Throws an InputError that names `file`. Allocates the edge list, and at most twice
 // the size of the text plus 1 MiB; for a symmetric file, twice the size of the general file that it
-// stands for.
-AnyEdgeList parse_matrix_market(std::string_view text, const std::string& file);
+// stands for. `told` is the number of vertices if the caller knows it (vertex_count.h).
+AnyEdgeList parse_matrix_market(std::string_view text, const std::string& file,
+                                std::uint64_t told = 0);
 
 // Writes a general pattern file, or a general real one if the graph is weighted, by rows.
 void write_matrix_market(const Dataset& dataset, AtomicFile& file);

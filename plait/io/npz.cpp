@@ -10,10 +10,12 @@
 
 #include "plait/base/error.h"
 #include "plait/graph/made_features.h"
-#include "plait/io/edges_of_csr.h"
+#include "plait/io/edge_ends.h"
 #include "plait/io/gnnadvisor.h"
 #include "plait/io/npy.h"
 #include "plait/io/npz_archive.h"
+#include "plait/io/scipy.h"
+#include "plait/io/vertex_count.h"
 
 namespace plait {
 namespace {
@@ -22,24 +24,22 @@ namespace {
 
 // Weights that are all 1 are no weights.
 template <VertexId V>
-EdgeList<V> edges_of_matrix(Csr<V> csr) {
-  if (std::all_of(csr.weights.begin(), csr.weights.end(), [](float w) { return w == 1.0f; }))
-    csr.weights = {};
-  return edges_of(csr);
+EdgeList<V> edges_of_matrix(EdgeList<V> list) {
+  if (std::all_of(list.weight.begin(), list.weight.end(), [](float w) { return w == 1.0f; }))
+    list.weight = {};
+  return list;
 }
 
-ParsedDataset parse_scipy(const NpzArchive& archive) {
-  require_scipy_csr(archive);
+ParsedDataset parse_scipy(const NpzArchive& archive, std::uint64_t told) {
   const MatrixShape shape = read_shape(archive, "shape");
   if (shape.rows != shape.columns)
     archive.fail("shape", fmt::format("{} x {} is not square", shape.rows, shape.columns),
                  "give an adjacency matrix, with one row and one column per vertex");
-  const CsrKeys keys{"indptr", "indices", "data"};
   ParsedDataset parsed;
   if (shape.rows <= kMaxVertices32)
-    parsed.edges = edges_of_matrix(read_csr<std::uint32_t>(archive, keys, shape));
+    parsed.edges = edges_of_matrix(read_scipy_entries<std::uint32_t>(archive, shape, told));
   else
-    parsed.edges = edges_of_matrix(read_csr<std::uint64_t>(archive, keys, shape));
+    parsed.edges = edges_of_matrix(read_scipy_entries<std::uint64_t>(archive, shape, told));
   return parsed;
 }
 
@@ -52,13 +52,37 @@ struct MaskForm {
 };
 constexpr MaskForm kMasks{"_masks", false}, kPygMasks{"_mask", true};
 
-std::string key_of(const char* part, const MaskForm& form) {
-  return std::string(part) + form.ending;
+std::vector<std::string> with_endings(const std::vector<std::string>& parts,
+                                      std::initializer_list<const char*> endings) {
+  std::vector<std::string> keys;
+  for (const char* ending : endings)
+    for (const std::string& part : parts) keys.push_back(part + ending);
+  return keys;
 }
+
+// The words for a part of a split.
+std::vector<std::string> words_of(const std::string& part) {
+  return part == "val" ? std::vector<std::string>{"val", "valid"} : std::vector{part};
+}
+
+std::vector<std::string> mask_keys(const std::string& part, const MaskForm& form) {
+  return with_endings(words_of(part), {form.ending});
+}
+
+bool is_column(const NpzMember& member, std::uint64_t size) {
+  return member.is_vector(size) ||
+         (member.rank() == 2 && member.array.shape[0] == size && member.array.shape[1] == 1);
+}
+
+// Other names for the same array, by PyTorch Geometric, OGB, DGL and others. The first that is
+// there is read.
+const std::vector<std::string> kVertices{"num_nodes", "num_vertices"};
+const std::vector<std::string> kLabels{"y", "labels", "label", "node_labels", "node_label"};
+const std::vector<std::string> kGraphIds{"graph_id", "batch"};
 
 class GraphArchive {
  public:
-  explicit GraphArchive(const NpzArchive& archive) : archive_(archive) {}
+  GraphArchive(const NpzArchive& archive, std::uint64_t told) : archive_(archive), told_(told) {}
 
   ParsedDataset parse() {
     read_features();
@@ -79,9 +103,10 @@ class GraphArchive {
  private:
   void read_features() {
     Features& features = parsed_.dataset.features;
-    if (const auto x = archive_.find("x")) {
-      if (x->array.size() == 0) return warn("x has no elements and is left out");
-      archive_.require_shape("x", *x, x->rank() == 2, "(vertices, width)");
+    std::string key;
+    if (const auto x = archive_.find_first(kFeatureKeys, key)) {
+      if (x->array.size() == 0) return warn(key + " has no elements and is left out");
+      archive_.require_shape(key, *x, x->rank() == 2, "(vertices, width)");
       NpyMatrix matrix = npy_matrix(x->array, x->owner);
       features.rows = matrix.rows;
       features.width = matrix.width;
@@ -105,65 +130,114 @@ class GraphArchive {
 
   // Returns how many vertices the arrays beside the edges promise, 0 if none is long enough.
   std::uint64_t promised_vertices(std::uint64_t needed) const {
+    std::string key;
     if (!parsed_.dataset.features.empty()) return parsed_.dataset.features.rows;
     const auto enough = [&](std::uint64_t count) { return count > 0 && count >= needed; };
-    const bool of_graphs = archive_.has("graph_id");
+    const bool of_graphs = archive_.find_first(kGraphIds, key).has_value();
     for (const MaskForm& form : {kMasks, kPygMasks})
       for (const auto& [part, split] : kNpzSplits)
-        if (const auto masks = archive_.find(key_of(part, form)); masks && !of_graphs) {
+        if (const auto masks = archive_.find_first(mask_keys(part, form), key);
+            masks && !of_graphs) {
           const std::uint64_t count = form.splits_last ? masks->rows() : masks->columns();
           if (enough(count)) return count;
         }
-    for (const char* key : {"graph_id", "original_ids", "y"})
-      if (const auto array = archive_.find(key); array && enough(array->rows()))
+    const std::vector<std::vector<std::string>> others{
+        kGraphIds, {"original_ids"}, kLabels, {"label_sets"}};
+    for (const std::vector<std::string>& keys : others)
+      if (const auto array = archive_.find_first(keys, key); array && enough(array->rows()))
         return array->rows();
     return 0;
   }
 
+  // Returns the number of vertices for edges with ids below `needed`; 0: the edges tell it.
+  std::uint64_t find_vertices(std::uint64_t needed) {
+    std::string key;
+    if (archive_.find_first(kVertices, key)) {
+      stated_by_ = key;
+      const std::uint64_t stated = read_count(archive_, key);
+      if (stated == 0) archive_.fail(key, "the graph has no vertices", "give at least one vertex");
+      return stated;
+    }
+    const std::uint64_t promised = promised_vertices(needed);
+    return promised == 0 ? told_ : promised;
+  }
+
   void read_edges() {
-    {
+    if (archive_.has("edge_index")) {
       const NpzMember index = archive_.get("edge_index");
       const std::uint64_t needed = index.array.size() == 0 ? 0 : npy_largest_id(index.array) + 1;
-      parsed_.edges = npy_edges(index.array, promised_vertices(needed));
+      parsed_.edges = npy_edges(index.array, find_vertices(needed));
+    } else {
+      const EndKeys keys = ends_of(archive_).value();
+      if (keys.doubtful)
+        warn(fmt::format("{} is read as the sources of edges, and {} as their targets", keys.source,
+                         keys.target));
+      parsed_.edges = edges_of_ends(archive_, keys, find_vertices(count_named(archive_, keys)));
     }
     std::visit(
         [&](auto& edges) {
           vertices_ = edges.vertices;
-          const auto weight = archive_.find("edge_weight");
-          if (!weight) return;
-          archive_.require_shape("edge_weight", *weight, weight->is_vector(edges.edges()),
-                                 vector_text(edges.edges()));
-          const Array<float> values = npy_floats(weight->array, weight->owner);
-          edges.weight = Buffer<float>(values.size());
-          std::copy(values.begin(), values.end(), edges.weight.begin());
+          read_weights(edges.edges(), edges.weight);
+          if (!stated_by_.empty())
+            require_vertices(vertices_, edges.edges(), told_, archive_.file(),
+                             "array " + stated_by_);
         },
         parsed_.edges);
+    const Features& features = parsed_.dataset.features;
+    if (!features.empty() && features.rows != vertices_)
+      archive_.fail(
+          stated_by_,
+          fmt::format("it is {}, but the features have {} rows", vertices_, features.rows),
+          "give one row per vertex");
+  }
+
+  // Arrays of other names than edge_weight may hold something else.
+  void read_weights(std::uint64_t edges, Buffer<float>& weights) {
+    std::string key;
+    auto found = archive_.find_first(kWeightKeys, key);
+    if (!found) found = archive_.find(key = "edge_attr");
+    if (!found) return;
+    if (key == kWeightKeys[0])
+      archive_.require_shape(key, *found, is_column(*found, edges), vector_text(edges));
+    else if (!is_column(*found, edges) || !found->array.type.is_number())
+      return warn(fmt::format(
+          "{} has shape {}, which is not one number for each of {} edges, and is left out", key,
+          found->array.shape_text(), edges));
+    if (key == "edge_attr") warn("edge_attr is read as the weights of the edges");
+    const Array<float> values = npy_floats(found->array, found->owner);
+    weights = Buffer<float>(values.size());
+    std::copy(values.begin(), values.end(), weights.begin());
   }
 
   // One graph id per vertex makes a set of graphs, unless labels are of the vertices.
   void read_graph_ids() {
-    const auto ids = archive_.find("graph_id");
+    std::string key;
+    const auto ids = archive_.find_first(kGraphIds, key);
     if (!ids) return;
-    archive_.require_shape("graph_id", *ids, ids->is_vector(vertices_), vector_text(vertices_));
+    archive_.require_shape(key, *ids, ids->is_vector(vertices_), vector_text(vertices_));
     Buffer<std::uint32_t> graph = npy_integers<std::uint32_t>(
         ids->array, NpyRange{0, std::min(vertices_, kMaxVertices32) - 1});
     const std::uint32_t graphs = *std::max_element(graph.begin(), graph.end()) + 1;
-    const auto y = archive_.find("y");
-    if (y && y->is_vector(vertices_) && graphs != vertices_ && y->array.type.is_integer())
-      return warn("graph_id is left out: y has a label for each vertex");
+    std::string labels;
+    const auto y = archive_.find_first(kLabels, labels);
+    if (y && is_column(*y, vertices_) && graphs != vertices_ && y->array.type.is_integer())
+      return warn(fmt::format("{} is left out: {} has a label for each vertex", key, labels));
     parsed_.dataset.graphs = graphs;
     parsed_.dataset.graph_ids = std::move(graph);
   }
 
   void read_labels() {
-    const auto y = archive_.find("y");
+    if (const auto sets = archive_.find("label_sets")) return read_label_sets("label_sets", *sets);
+    std::string key;
+    const auto y = archive_.find_first(kLabels, key);
     if (!y) return;
     const Dataset& dataset = parsed_.dataset;
-    if (y->rank() == 2) return read_label_sets(*y);
-    if (!y->array.type.is_integer()) return warn("y does not hold integers and is left out");
-    if (!y->is_vector(examples_))
+    const bool column = is_column(*y, examples_);
+    if (y->rank() == 2 && !column) return read_label_sets(key, *y);
+    if (!y->array.type.is_integer()) return warn(key + " does not hold integers and is left out");
+    if (!column)
       return warn(fmt::format(
-          "y has shape {}, which is not a label for each of {} vertices{}, and is left out",
+          "{} has shape {}, which is not a label for each of {} vertices{}, and is left out", key,
           y->array.shape_text(), vertices_,
           dataset.is_set_of_graphs() ? fmt::format(" or {} graphs", dataset.graphs) : ""));
     constexpr std::uint64_t kLargest = std::numeric_limits<std::int32_t>::max() - 1;
@@ -174,13 +248,14 @@ class GraphArchive {
     parsed_.dataset.labels = std::move(labels);
   }
 
-  void read_label_sets(const NpzMember& y) {
+  void read_label_sets(const std::string& key, const NpzMember& y) {
     const char* const problem = parsed_.dataset.is_set_of_graphs() ? "in a set of graphs"
-                                : !y.array.type.is_integer()       ? "that are not integers"
-                                : y.rows() != vertices_ ? "that are not one row per vertex"
-                                                        : nullptr;
+                                : y.rank() != 2              ? "that are not in two dimensions"
+                                : !y.array.type.is_integer() ? "that are not integers"
+                                : y.rows() != vertices_      ? "that are not one row per vertex"
+                                                             : nullptr;
     if (problem)
-      return warn(fmt::format("y has several labels per vertex {} and is left out", problem));
+      return warn(fmt::format("{} has several labels per vertex {} and is left out", key, problem));
     const std::uint64_t classes = y.columns();
     const auto stored = npy_integers<std::uint8_t>(y.array, NpyRange{0, 1});
     Buffer<std::uint8_t> sets(stored.size());
@@ -201,8 +276,8 @@ class GraphArchive {
   std::vector<Masks> masks_of(const MaskForm& form) const {
     std::vector<Masks> all;
     for (const auto& [part, split] : kNpzSplits) {
-      const std::string key = key_of(part, form);
-      const auto found = archive_.find(key);
+      std::string key;
+      const auto found = archive_.find_first(mask_keys(part, form), key);
       if (!found) continue;
       const std::uint64_t examples = form.splits_last ? found->rows() : found->columns();
       archive_.require_shape(key, *found,
@@ -239,13 +314,19 @@ class GraphArchive {
 
   void pass_over_pyg_masks() {
     for (const auto& [part, split] : kNpzSplits)
-      if (const std::string key = key_of(part, kPygMasks); archive_.has(key))
-        warn(fmt::format("{} is passed over, because the archive has other splits", key));
+      for (const std::string& key : mask_keys(part, kPygMasks))
+        if (archive_.has(key)) {
+          archive_.mention(key);
+          warn(fmt::format("{} is passed over, because the archive has other splits", key));
+        }
   }
 
   bool read_id_lists() {
-    for (const auto& [key, split] : kNpzSplits) {
-      const auto ids = archive_.find(key);
+    for (const auto& [part, split] : kNpzSplits) {
+      std::string key;
+      std::vector<std::string> keys = with_endings(words_of(part), {"", "_idx", "_index"});
+      keys.push_back(std::string("idx_") + part);
+      const auto ids = archive_.find_first(keys, key);
       if (!ids) continue;
       archive_.require_shape(key, *ids, ids->rank() == 1, "(number in it,)");
       if (splits_.empty()) splits_ = Buffer<Split>(examples_, Split::none);
@@ -288,6 +369,8 @@ class GraphArchive {
   void warn(const std::string& text) { parsed_.warnings.push_back(text); }
 
   const NpzArchive& archive_;
+  std::uint64_t told_;     // number of vertices; 0: none is told
+  std::string stated_by_;  // the array that states the number of vertices
   ParsedDataset parsed_;
   Buffer<Split> splits_;
   std::uint64_t vertices_ = 0;
@@ -296,13 +379,26 @@ class GraphArchive {
 
 }  // namespace
 
-ParsedDataset parse_npz(std::span<const std::byte> bytes, const std::string& file) {
+ParsedDataset parse_npz(std::span<const std::byte> bytes, const std::string& file,
+                        std::uint64_t told) {
   const NpzArchive archive(bytes, file);
-  if (archive.has("edge_index")) return GraphArchive(archive).parse();
-  if (archive.has("format")) return parse_scipy(archive);
-  if (archive.has("src_li")) return {parse_gnnadvisor(archive), {}, {}};
-  throw InputError(file, "archive", "it holds neither edge_index nor a SciPy matrix",
-                   "write the edges as edge_index, or use scipy.sparse.save_npz");
+  ParsedDataset parsed;
+  if (archive.has("edge_index"))
+    parsed = GraphArchive(archive, told).parse();
+  else if (archive.has("format"))
+    parsed = parse_scipy(archive, told);
+  else if (archive.has("src_li"))
+    parsed.edges = parse_gnnadvisor(archive, told);
+  else if (ends_of(archive))
+    parsed = GraphArchive(archive, told).parse();
+  else
+    throw InputError(file, "archive",
+                     fmt::format("it holds neither edge_index nor a SciPy matrix, but {}",
+                                 listed(archive.keys())),
+                     "write the edges as edge_index, or use scipy.sparse.save_npz");
+  if (const std::string names = archive.unread(); !names.empty())
+    parsed.warnings.push_back("arrays that are not read are left out: " + names);
+  return parsed;
 }
 
 }  // namespace plait

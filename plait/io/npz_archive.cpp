@@ -1,25 +1,64 @@
 #include "plait/io/npz_archive.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "plait/base/error.h"
 
 namespace plait {
 
+namespace {
+
+constexpr std::string_view kEnding = ".npy";
+
+std::string key_of(const std::string& member) {
+  return member.ends_with(kEnding) ? member.substr(0, member.size() - kEnding.size()) : member;
+}
+
+}  // namespace
+
+NpzArchive::NpzArchive(std::span<const std::byte> bytes, const std::string& file)
+    : zip_(bytes, file), file_(file) {
+  for (const auto& [name, number] : zip_.members())
+    if (name == "data.pkl" || name.ends_with("/data.pkl")) fail_pytorch(file);
+}
+
 std::vector<std::string> NpzArchive::keys() const {
-  constexpr std::string_view kEnding = ".npy";
   std::vector<std::string> keys;
   for (const auto& [name, number] : zip_.members())
     if (name.ends_with(kEnding)) keys.push_back(name.substr(0, name.size() - kEnding.size()));
   return keys;
 }
 
+void fail_pytorch(const std::string& file) {
+  throw InputError(file, "archive",
+                   "it is a pickle, as torch.save writes for PyTorch, and Plait never unpickles",
+                   "in Python, load it with torch.load and write numpy.savez('graph.npz', "
+                   "edge_index=data.edge_index, x=data.x, y=data.y)");
+}
+
 NpzMember NpzArchive::get(const std::string& key) const {
   const auto found = zip_.members().find(key + ".npy");
+  seen_.insert(key);
   if (found == zip_.members().end())
     fail(key, "it is missing", "write the archive with all of its arrays");
   auto bytes = std::make_shared<const Buffer<std::byte>>(zip_.inflate(found->second));
   return {bytes, parse_npy(bytes->span(), fmt::format("{}: array {}", file_, key))};
+}
+
+std::optional<NpzMember> NpzArchive::find_first(std::span<const std::string> names,
+                                                std::string& key) const {
+  for (const std::string& name : names)
+    if (has(name)) return get(key = name);
+  return std::nullopt;
+}
+
+std::string NpzArchive::unread() const {
+  std::vector<std::string> names;
+  for (const auto& [name, number] : zip_.members())
+    if (const std::string key = key_of(name); !seen_.contains(key)) names.push_back(key);
+  return listed(names);
 }
 
 void NpzArchive::fail(const std::string& key, const std::string& problem,
@@ -32,6 +71,15 @@ void NpzArchive::require_shape(const std::string& key, const NpzMember& member, 
   if (!right)
     fail(key, fmt::format("shape {} where {} belongs", member.array.shape_text(), wanted),
          "write the array with that shape");
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 20;
+  const std::vector<std::string> first(names.begin(),
+                                       names.begin() + std::min(names.size(), kMost));
+  return fmt::format(
+      "{}{}", fmt::join(first, ", "),
+      names.size() > kMost ? fmt::format(" and {} others", names.size() - kMost) : "");
 }
 
 std::string vector_text(std::uint64_t size) { return fmt::format("({},)", size); }
@@ -52,7 +100,7 @@ MatrixShape read_shape(const NpzArchive& archive, const std::string& key) {
 }
 
 template <VertexId V>
-Csr<V> read_csr(const NpzArchive& archive, const CsrKeys& keys, MatrixShape shape) {
+Csr<V> read_pattern(const NpzArchive& archive, const CsrKeys& keys, MatrixShape shape) {
   Csr<V> csr;
   {
     const NpzMember indices = archive.get(keys.indices);
@@ -63,9 +111,6 @@ Csr<V> read_csr(const NpzArchive& archive, const CsrKeys& keys, MatrixShape shap
     const std::uint64_t largest = shape.columns == 0 ? 0 : shape.columns - 1;
     csr.neighbours = npy_integers<V>(indices.array, NpyRange{0, largest});
   }
-  const NpzMember data = archive.get(keys.data);
-  archive.require_shape(keys.data, data, data.is_vector(csr.edges()), vector_text(csr.edges()));
-  csr.weights = npy_floats(data.array, data.owner);
   const NpzMember indptr = archive.get(keys.indptr);
   archive.require_shape(keys.indptr, indptr, indptr.is_vector(shape.rows + 1),
                         vector_text(shape.rows + 1));
@@ -78,16 +123,18 @@ Csr<V> read_csr(const NpzArchive& archive, const CsrKeys& keys, MatrixShape shap
   return csr;
 }
 
+template <VertexId V>
+Csr<V> read_csr(const NpzArchive& archive, const CsrKeys& keys, MatrixShape shape) {
+  Csr<V> csr = read_pattern<V>(archive, keys, shape);
+  const NpzMember data = archive.get(keys.data);
+  archive.require_shape(keys.data, data, data.is_vector(csr.edges()), vector_text(csr.edges()));
+  csr.weights = npy_floats(data.array, data.owner);
+  return csr;
+}
+
+template Csr32 read_pattern(const NpzArchive&, const CsrKeys&, MatrixShape);
+template Csr64 read_pattern(const NpzArchive&, const CsrKeys&, MatrixShape);
 template Csr32 read_csr(const NpzArchive&, const CsrKeys&, MatrixShape);
 template Csr64 read_csr(const NpzArchive&, const CsrKeys&, MatrixShape);
-
-void require_scipy_csr(const NpzArchive& archive) {
-  const NpzMember format = archive.get("format");
-  const std::string_view code(reinterpret_cast<const char*>(format.array.data.data()),
-                              format.array.data.size());
-  if (format.array.type.kind != 'S' || code != "csr")
-    archive.fail("format", "it is not csr",
-                 "convert the matrix with .tocsr() before scipy.sparse.save_npz");
-}
 
 }  // namespace plait

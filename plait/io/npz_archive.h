@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,9 +34,9 @@ struct NpzMember {
 // array.
 class NpzArchive {
  public:
-  // `bytes` must outlive the archive.
-  NpzArchive(std::span<const std::byte> bytes, const std::string& file)
-      : zip_(bytes, file), file_(file) {}
+  // `bytes` must outlive the archive. Throws InputError, also for what torch.save writes, which is
+  // another archive.
+  NpzArchive(std::span<const std::byte> bytes, const std::string& file);
 
   const std::string& file() const { return file_; }
   bool has(const std::string& key) const { return zip_.members().contains(key + ".npy"); }
@@ -46,6 +47,14 @@ class NpzArchive {
   std::optional<NpzMember> find(const std::string& key) const {
     return has(key) ? std::optional(get(key)) : std::nullopt;
   }
+  // Returns the array with one of these names, and sets `key` to it: the first that is there. The
+  // others stay unread.
+  std::optional<NpzMember> find_first(std::span<const std::string> names, std::string& key) const;
+  // Returns the names of the members that were never unpacked, nor mentioned, in words; empty if
+  // there are none.
+  std::string unread() const;
+  // Notes that a warning has named an array.
+  void mention(const std::string& key) const { seen_.insert(key); }
   // Throws the InputError of an array.
   [[noreturn]] void fail(const std::string& key, const std::string& problem,
                          const std::string& remedy) const;
@@ -56,7 +65,20 @@ class NpzArchive {
  private:
   ZipReader zip_;
   std::string file_;
+  mutable std::set<std::string> seen_;  // keys
 };
+
+// Returns "a, b, c"; of many names the first 20, and how many others there are.
+std::string listed(const std::vector<std::string>& names);
+
+// Names of features and of weights in archives; the first is Plait's own.
+inline const std::vector<std::string> kFeatureKeys{"x",     "features",  "feature",      "feat",
+                                                   "feats", "node_feat", "node_features"};
+inline const std::vector<std::string> kWeightKeys{"edge_weight", "edge_weights", "weights",
+                                                  "weight"};
+
+// Throws the InputError of a file that torch.save has written.
+[[noreturn]] void fail_pytorch(const std::string& file);
 
 // Returns "(5,)".
 std::string vector_text(std::uint64_t size);
@@ -79,7 +101,8 @@ struct CsrKeys {
 template <VertexId V>
 Csr<V> read_csr(const NpzArchive& archive, const CsrKeys& keys, MatrixShape shape);
 
-// Throws InputError unless `format` says that the archive is a SciPy matrix in CSR form.
-void require_scipy_csr(const NpzArchive& archive);
+// Reads the same without its data.
+template <VertexId V>
+Csr<V> read_pattern(const NpzArchive& archive, const CsrKeys& keys, MatrixShape shape);
 
 }  // namespace plait

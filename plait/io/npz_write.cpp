@@ -105,8 +105,8 @@ void write_npz(const Dataset& dataset, AtomicFile& file, bool compress) {
     add(zip, "y", shape, std::move(labels));
   }
   if (!dataset.label_sets.empty())
-    add(zip, "y", {dataset.vertices(), static_cast<std::uint64_t>(dataset.classes)},
-        dataset.label_sets);
+    add(zip, dataset.classes == 1 ? "label_sets" : "y",
+        {dataset.vertices(), static_cast<std::uint64_t>(dataset.classes)}, dataset.label_sets);
   if (dataset.is_set_of_graphs()) add(zip, "graph_id", {dataset.vertices()}, dataset.graph_ids);
   add_splits(zip, dataset);
   if (!dataset.original_ids.empty())

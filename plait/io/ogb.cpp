@@ -13,6 +13,7 @@
 #include "plait/io/gzip.h"
 #include "plait/io/npz_archive.h"
 #include "plait/io/text.h"
+#include "plait/io/vertex_count.h"
 
 namespace plait {
 namespace {
@@ -36,7 +37,7 @@ Buffer<std::byte> unpacked(const std::string& path) {
 
 class Folder {
  public:
-  explicit Folder(const std::string& path) : path_(path) {}
+  Folder(const std::string& path, std::uint64_t told) : path_(path), told_(told) {}
 
   ParsedDataset read() {
     if (fs::exists(raw("data.npz")))
@@ -44,6 +45,7 @@ class Folder {
     else
       read_texts();
     read_splits();
+    warn_of_files();
     return std::move(parsed_);
   }
 
@@ -62,19 +64,39 @@ class Folder {
       throw InputError(raw("num-node-list.csv.gz"), "line 1", "the graph has no vertices",
                        "give at least one");
     const std::string edge_file = raw("edge.csv.gz");
-    parsed_.edges =
-        parse_edge_list(as_text(unpacked(edge_file)), edge_file, VertexIds{.vertices = vertices_});
+    parsed_.edges = parse_edge_list(as_text(unpacked(edge_file)), edge_file,
+                                    {.first_line = FirstLine::edge, .vertices = vertices_})
+                        .edges;
+    require_vertices(vertices_, edges(), told_, raw("num-node-list.csv.gz"), "line 1");
     if (fs::exists(raw("num-edge-list.csv.gz")) &&
         read_count("num-edge-list.csv.gz", ~std::uint64_t{0}) != edges())
       throw InputError(raw("num-edge-list.csv.gz"), "line 1",
                        fmt::format("it is not the number of edges in edge.csv.gz, {}", edges()),
                        "get both files again");
-    if (fs::exists(raw("edge-feat.csv.gz"))) warn("features of edges are left out");
     const std::string features = raw("node-feat.csv.gz");
     if (fs::exists(features))
       set_features(parse_number_table(as_text(unpacked(features)), features), features);
     const std::string labels = raw("node-label.csv.gz");
     if (fs::exists(labels)) read_label_text(labels);
+  }
+
+  // Data of the graph in files that are not read.
+  void warn_of_files() {
+    static constexpr std::array kTexts{"edge.csv.gz", "num-node-list.csv.gz",
+                                       "num-edge-list.csv.gz", "node-feat.csv.gz",
+                                       "node-label.csv.gz"};
+    static constexpr std::array kArchives{"data.npz", "node-label.npz"};
+    const bool arrays = fs::exists(raw("data.npz"));
+    std::vector<std::string> others;
+    for (const auto& entry : fs::directory_iterator(path_ + "/raw")) {
+      const std::string name = entry.path().filename().string();
+      const bool data = name.ends_with(".csv.gz") || name.ends_with(".npz");
+      const bool read = arrays ? std::ranges::find(kArchives, name) != kArchives.end()
+                               : std::ranges::find(kTexts, name) != kTexts.end();
+      if (data && !read) others.push_back(name);
+    }
+    std::ranges::sort(others);
+    if (!others.empty()) warn("files of raw/ are left out: " + listed(others));
   }
 
   std::uint64_t read_count(const char* name, std::uint64_t most) const {
@@ -128,13 +150,19 @@ class Folder {
     if (vertices_ == 0)
       archive.fail("num_nodes_list", "the graph has no vertices", "give at least one");
     parsed_.edges = npy_edges(archive.get("edge_index").array, vertices_);
+    require_vertices(vertices_, edges(), told_, name, "array num_nodes_list");
     if (archive.has("num_edges_list") && plait::read_count(archive, "num_edges_list") != edges())
       archive.fail("num_edges_list", fmt::format("it is not {}, the number of edges", edges()),
                    "get the file again");
-    if (archive.has("edge_feat")) warn("features of edges are left out");
     if (const auto x = archive.find("node_feat"))
       set_features(npy_matrix(x->array, x->owner), name);
+    warn_of_unread(archive, "raw/data.npz");
     if (fs::exists(raw("node-label.npz"))) read_label_array(raw("node-label.npz"));
+  }
+
+  void warn_of_unread(const NpzArchive& archive, const std::string& file) {
+    if (const std::string names = archive.unread(); !names.empty())
+      warn(fmt::format("arrays of {} are left out: {}", file, names));
   }
 
   void read_label_array(const std::string& name) {
@@ -157,6 +185,7 @@ class Folder {
       set_labels(
           labels.array.size(), [&](std::uint64_t i) { return static_cast<double>(load(i)); }, name);
     });
+    warn_of_unread(archive, "raw/node-label.npz");
   }
 
   // --- both ---
@@ -234,6 +263,7 @@ class Folder {
   }
 
   std::string path_;
+  std::uint64_t told_;  // number of vertices; 0: none is told
   ParsedDataset parsed_;
   std::uint64_t vertices_ = 0;
 };
@@ -244,7 +274,9 @@ bool is_ogb_folder(const std::string& path) {
   return fs::exists(path + "/raw/edge.csv.gz") || fs::exists(path + "/raw/data.npz");
 }
 
-ParsedDataset read_ogb_folder(const std::string& path) { return Folder(path).read(); }
+ParsedDataset read_ogb_folder(const std::string& path, std::uint64_t told) {
+  return Folder(path, told).read();
+}
 
 NpyMatrix parse_number_table(std::string_view text, const std::string& file) {
   const TextInput input(text, file);

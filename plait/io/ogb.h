@@ -15,7 +15,8 @@
 //
 // Only the edges and the number of vertices are required. Edges stand as they are in the files: if
 // ogb adds the reverse of every edge when it loads (ogbn-products, ogbn-proteins), ask for
-// undirected edges. Several labels per vertex and features of edges are left out, with a warning.
+// undirected edges. Other arrays and files of raw/, such as features of edges, are left out, with a
+// warning that names them.
 #pragma once
 
 #include <string>
@@ -31,8 +32,9 @@ namespace plait {
 bool is_ogb_folder(const std::string& path);
 
 // Reads a folder. Throws an InputError that names the file in the folder. Files are unpacked one
-// after the other; the memory taken is bounded by their unpacked size.
-ParsedDataset read_ogb_folder(const std::string& path);
+// after the other; the memory taken is bounded by their unpacked size. `told` is the number of
+// vertices if the caller knows it (vertex_count.h).
+ParsedDataset read_ogb_folder(const std::string& path, std::uint64_t told = 0);
 
 // --- the files of which it is made, unpacked ---
 

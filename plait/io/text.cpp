@@ -46,9 +46,12 @@ std::vector<std::string_view> TextInput::chunks(std::size_t begin) const {
   return pieces;
 }
 
+std::string TextInput::line_of(const char* at) const {
+  return fmt::format("line {}", 1 + std::count(text_.data(), at, '\n'));
+}
+
 void TextInput::fail(const char* at, const std::string& problem, const std::string& remedy) const {
-  const auto line = 1 + std::count(text_.data(), at, '\n');
-  throw InputError(file_, fmt::format("line {}", line), problem, remedy);
+  throw InputError(file_, line_of(at), problem, remedy);
 }
 
 void TextInput::fail_number(const char* at, std::string_view what, std::uint64_t low,

@@ -38,6 +38,8 @@ class TextInput {
   // Returns consecutive pieces of the text from `begin` to its end, each ending at a line end.
   std::vector<std::string_view> chunks(std::size_t begin = 0) const;
 
+  // Returns "line 7" for a place in the text.
+  std::string line_of(const char* at) const;
   // Throws the InputError of the line that holds `at`.
   [[noreturn]] void fail(const char* at, const std::string& problem,
                          const std::string& remedy) const;

@@ -8,6 +8,7 @@ import torch
 from plait._adjacency import (CPU, Layout, State, adjacency, is_learnt, kept, owner_of_all,
                               owners_of, require_equal_graphs)
 from plait._files import file_errors
+from plait._file_warnings import warn_of_file
 from plait._inputs import as_edges, as_tensor, fields_of
 from plait._library import ops
 from plait.world import world_size
@@ -91,7 +92,7 @@ class Graph:
             setattr(self, name, fields.get(name))
 
     @classmethod
-    def load(cls, path, partition=None, strategy=None):
+    def load(cls, path, partition=None, strategy=None, *, vertices=None, directed=False, first_line="auto"):
         """Reads a graph file: .plait, .mtx, .npz, .npy, an edge list (.txt, .csv, ...), or one of
         the other formats of docs/formats.md.
 
@@ -104,17 +105,31 @@ class Graph:
 
         Nodes of a file that `plait reorder` wrote have the ids from before.
 
+        Args:
+            vertices: the number of nodes, if the file does not tell it. The ids of an edge list are then
+                0 .. vertices - 1, and nodes without edges count.
+            directed: read each line of an edge list as one edge, although a comment says that the graph is
+                undirected.
+            first_line: what the first line of an edge list is: "edge", "counts" of nodes and edges, "skip",
+                or "auto", which takes it for counts if they fit the other lines.
+
+        Warns (UserWarning, on the first rank) of arrays that are not read, and of lines that could be read
+        in another way.
+
         Raises ValueError that names the file and the place if the content is wrong, OSError, such as
         FileNotFoundError, if the file cannot be read, and RuntimeError if it does not fit in memory.
         """
+        if vertices is not None and operator.index(vertices) < 1:
+            raise ValueError(f"vertices is {vertices}, but a graph has at least 1")
         with file_errors(path):
-            fields = ops.read_dataset(os.fspath(path))
+            fields, warnings = ops.read_dataset(os.fspath(path), vertices or 0, directed, first_line)
         graph = cls(
             fields["edge_index"], int(fields["num_nodes"]), fields.get("edge_weight"), partition,
             strategy,
         )
         for name in cls._FIELDS:
             setattr(graph, name, fields.get(name))
+        warn_of_file(warnings)
         return graph
 
     def to(self, device):

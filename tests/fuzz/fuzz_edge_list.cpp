@@ -13,7 +13,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     const plait::ParsedEdgeList parsed =
-        plait::parse_edge_list({reinterpret_cast<const char*>(data), size}, "fuzz.txt");
+        plait::parse_edge_list({reinterpret_cast<const char*>(data), size}, "fuzz.txt",
+                               {.first_line = static_cast<plait::FirstLine>(size % 4)});
     plait::check(parsed.edges);
     const auto vertices = std::visit([](const auto& list) { return list.vertices; }, parsed.edges);
     if (!parsed.original_ids.empty() && parsed.original_ids.size() != vertices) std::abort();

@@ -47,12 +47,19 @@ plait::ZipMember choose_member(plait::Chooser& choose) {
       "x_indptr",     "x_shape",     "y",         "train",      "val",
       "test",         "train_masks", "val_masks", "test_masks", "graph_id",
       "format",       "shape",       "indptr",    "indices",    "data",
-      "original_ids", "src_li",      "dst_li",    "num_nodes",  "tag"};
+      "original_ids", "src_li",      "dst_li",    "num_nodes",  "tag",
+      "src",          "dst",         "row",       "col",        "label_sets",
+      "edge_attr",    "labels",      "valid_mask"};
   static const char* const kTypes[] = {"|b1", "|i1", "<i2", "<i4", "<i8", "|u1",
                                        "<u4", "<u8", "<f4", "<f8", "|S3"};
+  static const char* const kForms[] = {"csr", "csc", "coo", "bsr"};
   const std::string name = kNames[choose.next() % std::size(kNames)];
+  if (name == "format")
+    return {.name = "format.npy",
+            .data = plait::file_of(plait::dictionary("|S3", "()"),
+                                   kForms[choose.next() % std::size(kForms)])};
   const std::string type = kTypes[choose.next() % std::size(kTypes)];
-  const std::size_t rank = choose.next() % 3;
+  const std::size_t rank = choose.next() % 4;
   std::size_t count = 1;
   std::string shape = "(";
   for (std::size_t i = 0; i < rank; ++i) {

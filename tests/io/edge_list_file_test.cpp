@@ -119,8 +119,9 @@ Generated generate(std::size_t edges, bool weighted, Draw draw) {
     raw.emplace_back(source, target, weight);
     number[source] = number[target] = 0;
     if (random() % 16 == 0) text << (random() % 2 ? "\r\n" : "# 1 2 3 4\n");
-    text << source << "\t, "[random() % 3] << target;
-    if (weighted) text << ' ' << weight;
+    const char separator = "\t, "[random() % 3];
+    text << source << separator << target;
+    if (weighted) text << separator << weight;
     text << (random() % 4 ? "\n" : " \r\n");
   }
   Generated made{text.str(), {number.size(), weighted, {}, {}, 0}};
@@ -220,8 +221,9 @@ TEST(EdgeListFile, ErrorsSayPlaceValueRangeAndRemedy) {
 }
 
 TEST(EdgeListFile, IdsThatAreVertices) {
-  const auto read_ids = [](const std::string& text, VertexIds ids) {
-    return std::get<EdgeList<std::uint32_t>>(parse_edge_list(text, "x.el", ids));
+  const auto read_ids = [](const std::string& text, EdgeListOptions options) {
+    options.ids_are_vertices = true;
+    return std::get<EdgeList<std::uint32_t>>(parse_edge_list(text, "x.el", options).edges);
   };
   const auto gaps = read_ids("7 3\n3 10\n", {});
   EXPECT_EQ(gaps.vertices, 11u);
@@ -232,11 +234,13 @@ TEST(EdgeListFile, IdsThatAreVertices) {
   EXPECT_EQ(read_ids("0,1\n", {.vertices = 9}).vertices, 9u);
   EXPECT_EQ(read_ids("0 1 2\n", {.weighted = true}).weight[0], 2.0f);
   for (const auto& [text, ids, expected] :
-       std::vector<std::tuple<std::string, VertexIds, std::string>>{
+       std::vector<std::tuple<std::string, EdgeListOptions, std::string>>{
            {"0 1\n1 9\n", {.vertices = 9}, "x.el: line 2: target '9' is outside 0..8"},
            {"9 1\n", {.vertices = 9}, "x.el: line 1: source '9' is outside 0..8"},
            {"0 1\n", {.weighted = true}, "x.el: line 1: the weight is missing in '0 1'"},
-           {"0 1000000000000\n", {}, "x.el: ids: the largest id is 1000000000000, but 1 edges"},
+           {"0 1000000000000\n",
+            {.ids_are_vertices = true},
+            "x.el: ids: the largest id is 1000000000000, but 1 edges"},
        }) {
     try {
       parse_edge_list(text, "x.el", ids);

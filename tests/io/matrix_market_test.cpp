@@ -28,7 +28,7 @@ struct Read {
   std::vector<Edge> edges;
 };
 
-Read read(const std::string& text) {
+Read read(const std::string& text, std::uint64_t vertices = 0) {
   Read result;
   std::visit(
       [&](const auto& list) {
@@ -37,13 +37,13 @@ Read read(const std::string& text) {
           result.edges.emplace_back(list.source[e], list.target[e],
                                     result.weighted ? list.weight[e] : 1.0f);
       },
-      parse_matrix_market(text, "x.mtx"));
+      parse_matrix_market(text, "x.mtx", vertices));
   return result;
 }
 
-std::string error_of(const std::string& text) {
+std::string error_of(const std::string& text, std::uint64_t vertices = 0) {
   try {
-    parse_matrix_market(text, "x.mtx");
+    parse_matrix_market(text, "x.mtx", vertices);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -93,12 +93,24 @@ TEST(MatrixMarket, Values) {
 
 TEST(MatrixMarket, WideIdsWhereTheyDoNotFitIn32Bits) {
   const std::string text = kGeneral + "5000000000 5000000000 1\n5000000000 4294967296\n";
-  const Read result = read(text);
+  const Read result = read(text, 5000000000u);
   EXPECT_TRUE(result.wide);
   EXPECT_EQ(result.vertices, 5000000000u);
   EXPECT_EQ(result.edges, (std::vector<Edge>{{4294967295u, 4999999999u, 1}}));
-  EXPECT_FALSE(read(kGeneral + "4294967295 4294967295 1\n1 4294967295\n").wide);
-  EXPECT_TRUE(read(kGeneral + "4294967296 4294967296 1\n1 4294967296\n").wide);
+  EXPECT_FALSE(read(kGeneral + "4294967295 4294967295 1\n1 4294967295\n", 4294967295u).wide);
+  EXPECT_TRUE(read(kGeneral + "4294967296 4294967296 1\n1 4294967296\n", 4294967296u).wide);
+}
+
+TEST(MatrixMarket, ManyMoreVerticesThanEdgesCanNameMustBeTold) {
+  const std::string text = kGeneral + "% c\n400000000 400000000 1\n1 2\n";
+  EXPECT_EQ(error_of(text),
+            "x.mtx: line 3: 400000000 vertices are far more than the 2 that 1 edges can name; if "
+            "the number is right, give --vertices 400000000, or vertices=400000000 in Python");
+  EXPECT_EQ(read(text, 400000000).vertices, 400000000u);
+  EXPECT_NE(error_of(text, 3).find("400000000 vertices, where --vertices says 3; leave out"),
+            std::string::npos);
+  EXPECT_EQ(read(kGeneral + "4194320 4194320 1\n1 2\n").vertices, 4194320u) << "the bound";
+  EXPECT_NE(error_of(kGeneral + "4194321 4194321 1\n1 2\n"), "no error");
 }
 
 // A text of many chunks, with line ends and gaps of all kinds, against the entries that it was made
@@ -136,7 +148,7 @@ TEST(MatrixMarket, RandomFiles) {
   for (std::uint32_t seed = 0; seed < 40; ++seed) {
     const std::uint64_t vertices = std::uint64_t{1} << (seed % 31);
     const Generated made = generate(seed, vertices, seed * 5 % 300, seed % 2, seed / 2 % 2);
-    const Read result = read(made.text);
+    const Read result = read(made.text, vertices);
     ASSERT_EQ(result.edges, made.edges) << "seed " << seed;
     ASSERT_EQ(result.vertices, vertices);
   }

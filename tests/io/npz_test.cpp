@@ -288,7 +288,7 @@ TEST(NpzArchive, RefusesWrongValues) {
   EXPECT_THAT(error("x", file_of(dictionary("|O", "(4, 1)"), std::string(32, 'x'))),
               HasSubstr("array x: header: it holds Python objects, which would need a pickle"));
   EXPECT_THAT(parse_error(Arrays{{"z", full().at("x")}}),
-              HasSubstr("neither edge_index nor a SciPy matrix"));
+              HasSubstr("neither edge_index nor a SciPy matrix, but z"));
 }
 
 // scipy.sparse.save_npz wrote this from csr_matrix(([1, 2.5, -3, 1], [2, 0, 1, 2], [0, 1, 1, 4]),
@@ -363,7 +363,7 @@ TEST(NpzScipy, RefusesOtherMatrices) {
   const auto error = [](const char* key, const std::string& file) {
     return parse_error(with(scipy_arrays(), key, file));
   };
-  EXPECT_THAT(error("format", file_of<char>("|S3", "()", {'c', 'o', 'o'})), HasSubstr(".tocsr()"));
+  EXPECT_THAT(error("format", file_of<char>("|S3", "()", {'d', 'i', 'a'})), HasSubstr(".tocsr()"));
   EXPECT_THAT(error("shape", file_of<std::int64_t>("<i8", "(2,)", {2, 3})),
               HasSubstr("2 x 3 is not square"));
   EXPECT_THAT(error("shape", file_of<std::int64_t>("<i8", "(2,)", {1ll << 40, 1ll << 40})),
@@ -375,6 +375,11 @@ TEST(NpzScipy, RefusesOtherMatrices) {
   Arrays missing = scipy_arrays();
   missing.erase("data");
   EXPECT_THAT(parse_error(missing), HasSubstr("array data: it is missing"));
+}
+
+TEST(NpzZip, FilesOfPyTorchAreTold) {
+  EXPECT_THAT(parse_error(zip_of({{"model/data.pkl", "x"}, {"model/data/0", "x"}})),
+              HasSubstr("x.npz: archive: it is a pickle, as torch.save writes"));
 }
 
 TEST(NpzZip, HostileArchives) {

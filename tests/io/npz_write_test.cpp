@@ -91,6 +91,9 @@ TEST(NpzWrite, LabelSetsAndSetsOfGraphs) {
   data.label_sets = Bytes8{0, 1, 1, 1, 0, 0, 1, 0};
   data.classes = 2;
   expect_equal(data, build(parse(written(data, true))));
+  data.label_sets = Bytes8{0, 1, 1, 1};
+  data.classes = 1;
+  expect_equal(data, build(parse(written(data, true))));
   for (const bool labelled : {true, false}) {
     Dataset set = build(parse(graphs()));
     set.splits = std::vector<Split>{Split::test, Split::train, Split::none};

@@ -276,6 +276,30 @@ def test_load_archive(tmp_path):
     assert_close(aggregated, edges.matrix() @ x.astype(np.float64))
 
 
+def test_load_says_what_it_does_not_read(tmp_path):
+    path = npz(tmp_path / "g.npz", edge_index=INDEX.numpy(), pos=np.ones(3))
+    with pytest.warns(UserWarning, match="arrays that are not read are left out: pos"):
+        plait.Graph.load(path)
+    with pytest.warns(UserWarning, match="left out: pos"):
+        plait.store.load(path)
+
+
+def test_load_by_options(tmp_path):
+    """The number of nodes, and what lines of an edge list are."""
+    path = tmp_path / "g.txt"
+    path.write_text("# Undirected graph\n5 2\n0 1\n1 2\n")
+    with pytest.warns(UserWarning) as told:
+        graph = plait.Graph.load(path)
+    assert (graph.num_nodes, graph.num_edges) == (5, 4)
+    assert all(word in " ".join(str(w.message) for w in told) for word in ("'5 2' is read as", "--directed"))
+    graph = plait.Graph.load(path, directed=True, first_line="skip", vertices=9)
+    assert (graph.num_nodes, graph.num_edges) == (9, 2)
+    for options, names in (({"vertices": 2}, "outside 0..1"), ({"vertices": 0}, "at least 1"),
+                           ({"first_line": "names"}, "auto, edge, counts or skip")):
+        with pytest.raises(ValueError, match=names):
+            plait.Graph.load(path, **({"first_line": "skip"} | options))
+
+
 def test_load_renumbered(tmp_path):
     """Nodes have the ids that they had before plait reorder."""
     program = os.environ.get("PLAIT_PROGRAM", CHECKOUT / "build/bin/plait")

@@ -8,6 +8,7 @@ import weakref
 import torch
 
 from plait._files import file_errors
+from plait._file_warnings import warn_of_file
 from plait._library import ops  # noqa: F401 (registers torch.classes.plait)
 
 _OF_EDGES = ("edge_weight",)
@@ -27,6 +28,8 @@ class GraphFile:
         self._opened = _identity_of(self._path)
         with file_errors(path):
             self._file = torch.classes.plait.GraphFile(os.fspath(path))
+        if version is None:  # the first opening of all
+            warn_of_file(self._file.warnings(), stacklevel=4)
         # Files of other formats have been read. Other names, or none, may now lead to what is mapped.
         self._mapped = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC) if self._path.endswith(".plait") else None
         if self._mapped is not None:

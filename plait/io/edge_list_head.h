@@ -1,0 +1,42 @@
+// What stands before the edges of a text: comments, the names of columns, and a line of counts.
+//
+//   # Undirected graph: NAME      SNAP: a line stands for both directions (any letters' case)
+//   % sym unweighted              KONECT: the same; `asym` says directed, `bip` two sets of
+//   vertices # Nodes: N Edges: E           SNAP; or "N vertices, E edges", as Plait writes
+//   source,target                 names of columns: a first line without any number
+//   N E     or     N N E          counts of vertices and edges, which also could be an edge
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plait/io/first_line.h"
+#include "plait/io/text.h"
+
+namespace plait {
+
+inline bool begins_comment(char c) { return c == '#' || c == '%'; }
+
+// Counts that a text states of itself.
+struct StatedCounts {
+  std::uint64_t vertices = 0;
+  std::uint64_t edges = 0;
+  const char* at = nullptr;  // where in the text
+};
+
+struct EdgeListHead {
+  const char* first = nullptr;   // the first line of numbers; the end of the text if there is none
+  const char* second = nullptr;  // the next one, likewise
+  std::optional<StatedCounts> counts;   // if the first line can be read so
+  std::optional<StatedCounts> comment;  // counts in a comment
+  const char* undirected = nullptr;     // the comment that says so
+  std::vector<std::string> notes;       // about lines that were passed over, one line each
+};
+
+// Reads the head. Does not look at any other line.
+EdgeListHead read_edge_list_head(const TextInput& input);
+
+}  // namespace plait
