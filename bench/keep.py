@@ -17,7 +17,7 @@ def measurements(run, more):
             case = {"graph": run["graph"], "study": run["study"], "device": run["device"], "ranks": run["ranks"],
                     "name": row["name"], "timed": row["timed"]}
             names = ("median_ms", "least_ms", "most_ms", "ratio", "paper_ratio", "repaid_after_steps",
-                     "ratio_to", "blocks_at_once", "occupancy", "link_bytes", "gb_s", "link_gb_s", "paper_link_gb_s",
+                     "ratio_to", "blocks_at_once", "registers", "occupancy", "link_bytes", "gb_s", "link_gb_s", "paper_link_gb_s",
                      "planned_bytes",
                      "measured_bytes", "test_metric", "test_deviation", "val_metric", "epochs_to_best")
             yield "study", case | more, {name: row[name] for name in names if row.get(name) is not None}

@@ -65,18 +65,11 @@ std::vector<Entry> entries(const Options& o, const Session& session) {
   return list;
 }
 
-// Throws UsageError for an unknown strategy, for settings of strategy get without it or that do not
-// suit the transport, and for what only GPUs do.
-void require_used(const Options& o, Session& session) {
-  const std::vector<Entry> list = entries(o, session);
-  const bool gets = std::ranges::any_of(
-      list, [](const Entry& entry) { return entry.options.route.gets_on_gpus(); });
-  require_get(*session.command, gets, "add --gpus, and get to --strategies");
-  for (const Entry& entry : list)
+// Throws UsageError for an unknown strategy, and for settings of strategy get that do not suit the
+// transport.
+void check_strategies(const Options& o, Session& session) {
+  for (const Entry& entry : entries(o, session))
     if (entry.options.route.reads_by_nvshmem()) note_needs(session, choose(entry.options.route));
-  require<UsageError>(session.gpus > 0 || o.trace.empty(), "--trace shows GPUs; add --gpus");
-  require<UsageError>(session.gpus > 0 || o.wire == "fp32",
-                      "--wire {} is for links between GPUs; add --gpus", o.wire);
 }
 
 // Decides where the work is done: on CPU ranks if --ranks is given, else on GPUs.
@@ -280,7 +273,7 @@ void add_bench(CLI::App& app, Session& session) {
       add_command(*bench, session, "aggregate", "Time y = A x with several strategies, in one run",
                   [=, &session] {
                     choose_device(*o, session);
-                    require_used(*o, session);
+                    check_strategies(*o, session);
                     on_ranks(session, [&](World& world) { Contest(*o, world, session).run(); });
                   });
   command->add_option("graph", o->graph, "Graph file")->required();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/model_options.h"
+#include "cli/option_rules.h"
 #include "cli/ranks.h"
 #include "plait/base/error.h"
 #include "plait/base/printable.h"
@@ -81,6 +82,8 @@ struct Input {
 
 Input read_input(World& world, const Options& o, const Session& session) {
   Dataset dataset = read_graph(world, o.graph, session);
+  const DatasetFacts facts = facts_of(dataset);
+  require_read(*session.command, &facts);
   const MadeData made = data_to_make(o.made, dataset);
   Partition partition = partition_for(world, dataset, o.route.partition, session.seed);
   if (made.width > 0) dataset.features = {};  // before others take their place

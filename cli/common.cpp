@@ -11,6 +11,7 @@
 
 #include "cli/cli.h"
 #include "cli/command_tree.h"
+#include "cli/option_rules.h"
 #include "cli/profile.h"
 #include "cli/program.h"
 #include "plait/base/error.h"
@@ -143,7 +144,8 @@ CLI::App* add_command(CLI::App& app, Session& session, const std::string& name,
   command->callback([&session, command, run = std::move(run)] {
     session.command = command;
     set_progress(session.progress());
-    require_threads(thread_count() - 1);                          // besides this one
+    require_read(*command);
+    require_threads(thread_count() - 1);  // besides this one
     if (!valid_world_from_environment()) check_outputs(session);  // else once ranks have joined
     if (!command->get_subcommands().empty()) return run();        // a subcommand has done the work
     with_profile(session, run);

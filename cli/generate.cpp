@@ -115,12 +115,14 @@ class Kinds {
   template <class Random>
   CLI::App* add_random(const char* name, const char* description, Random Options::*options,
                        AnyEdgeList (*generate)(const Random&)) {
-    CLI::App* kind =
-        add(name, description, [=](const Options& o, const CLI::App&, std::uint64_t seed) {
+    CLI::App* kind = add(
+        name, description,
+        [=](const Options& o, const CLI::App&, std::uint64_t seed) {
           Random random = o.*options;
           random.seed = seed;
           return dataset_of(name, generate(random));
-        });
+        },
+        true);
     Random& random = (*o_).*options;
     kind->add_option("--vertices", random.vertices, "Number of vertices")->required();
     if constexpr (requires { random.edges; })
@@ -128,8 +130,9 @@ class Kinds {
     return kind;
   }
 
+  // `draws`: the kind has a seed.
   template <class Make>
-  CLI::App* add(const char* name, const char* description, Make make) {
+  CLI::App* add(const char* name, const char* description, Make make, bool draws = false) {
     CLI::App* kind =
         add_command(*generate_, session_, name, description, [make, o = o_, &session = session_] {
           const Dataset made =
@@ -139,9 +142,10 @@ class Kinds {
     as_output(session_,
               kind->add_option("-o,--out", o_->out, "Graph to write: " + writable_endings()))
         ->required();
-    kind->add_option("--seed", session_.seed,
-                     "Seed; the same seed gives the same graph on every machine")
-        ->capture_default_str();
+    if (draws)
+      kind->add_option("--seed", session_.seed,
+                       "Seed; the same seed gives the same graph on every machine")
+          ->capture_default_str();
     add_profile_options(kind, session_);
     add_examples(kind, fmt::format("  plait generate {0} -o {0}.plait", name));
     return kind;
@@ -186,10 +190,12 @@ void add_like(CLI::App* kind, Options& o, std::span<const Preset> presets) {
 }
 
 void add_dcsbm(Kinds& kinds) {
-  CLI::App* kind = kinds.add("dcsbm", "Degree-corrected stochastic block model, with classes",
-                             [](const Options& o, const CLI::App& command, std::uint64_t seed) {
-                               return generate_dcsbm(block_model(o, command, seed));
-                             });
+  CLI::App* kind = kinds.add(
+      "dcsbm", "Degree-corrected stochastic block model, with classes",
+      [](const Options& o, const CLI::App& command, std::uint64_t seed) {
+        return generate_dcsbm(block_model(o, command, seed));
+      },
+      true);
   DcsbmOptions& d = kinds.options().dcsbm;
   add_like(kind, kinds.options(), dcsbm_presets());
   const auto option = [&](const char* name, auto& value, const char* text) {
@@ -238,10 +244,12 @@ void add_random_kinds(Kinds& kinds) {
 }
 
 void add_crawl(Kinds& kinds) {
-  CLI::App* kind = kinds.add("crawl", "Directed links as in a crawl of the web",
-                             [](const Options& o, const CLI::App& command, std::uint64_t seed) {
-                               return generate_crawl_graph(crawl(o, command, seed));
-                             });
+  CLI::App* kind = kinds.add(
+      "crawl", "Directed links as in a crawl of the web",
+      [](const Options& o, const CLI::App& command, std::uint64_t seed) {
+        return generate_crawl_graph(crawl(o, command, seed));
+      },
+      true);
   Options& o = kinds.options();
   CrawlGraph& c = o.crawl;
   kind->add_option("--vertices", c.links.vertices, "Number of vertices");

@@ -33,8 +33,8 @@ std::string here(const GetTuning& tuning, std::uint64_t width, const GroupCounts
   const GetBlock block = get_block(tuning, row_bytes(width) % kWide == 0 ? kWide : kNarrow);
   const GetGrid grid = get_grid(tuning, groups.local, groups.remote);
   return fmt::format(
-      "{} bytes of shared memory per block, {} warps, {} blocks, {} of them at once on a "
-      "multiprocessor",
+      "{} bytes of shared memory per block, {} warps, {} blocks, at least {} of them at once on a "
+      "multiprocessor of compute capability 9.0",
       block.shared, grid.warps, grid.blocks, blocks_at_once(block, {}));
 }
 

@@ -4,10 +4,12 @@
 #include <algorithm>
 
 #include "cli/cli.h"
+#include "plait/base/error.h"
 #include "plait/base/profile.h"
 #include "plait/graph/statistics.h"
 #include "plait/nn/config.h"
 #include "plait/reorder/communities.h"
+#include "plait/reorder/scattered.h"
 
 namespace plait::cli {
 namespace {
@@ -20,9 +22,17 @@ json split_counts(const Dataset& dataset, std::uint32_t split) {
   return {{"train", counts[1]}, {"validation", counts[2]}, {"test", counts[3]}};
 }
 
-json describe(const Dataset& dataset) {
+// Whether plait reorder would renumber the graph; null where the memory to tell is not free.
+json scattered(const Dataset& dataset, const Session& session) {
+  try {
+    return is_scattered(input_of(dataset, session));
+  } catch (const DoesNotFitError&) {
+    return nullptr;
+  }
+}
+
+json describe(const Dataset& dataset, const Session& session) {
   const DegreeStatistics degrees = degree_statistics(dataset.graph);
-  const double span = averaged_edge_span(dataset.graph);
   json result = {{"name", dataset.name},
                  {"vertices", dataset.vertices()},
                  {"edges", dataset.edges()},
@@ -36,8 +46,8 @@ json describe(const Dataset& dataset) {
                  {"largest_degree", degrees.largest},
                  {"isolated", degrees.without_edges},
                  {"top_percent_share", degrees.top_percent_share},
-                 {"averaged_edge_span", span},
-                 {"scattered", is_scattered(span, dataset.vertices())},
+                 {"averaged_edge_span", averaged_edge_span(dataset.graph)},
+                 {"scattered", scattered(dataset, session)},
                  {"feature_width", dataset.features.width},
                  {"classes", dataset.classes},
                  {"splits", json::array()}};
@@ -66,8 +76,11 @@ void print_shape(const json& r) {
       r["isolated"].get<std::uint64_t>());
   fmt::print("  hubs            1% of the vertices have {:.1f}% of the edges\n",
              100 * r["top_percent_share"].get<double>());
-  fmt::print("  edge span       {:.1f} ids on average: {}\n", r["averaged_edge_span"].get<double>(),
-             r["scattered"].get<bool>() ? "scattered, see plait reorder" : "near enough");
+  const json& scattered = r["scattered"];
+  fmt::print("  edge span       {:.1f} ids on average{}\n", r["averaged_edge_span"].get<double>(),
+             scattered.is_null()     ? ""
+             : scattered.get<bool>() ? ": scattered, see plait reorder"
+                                     : ": near enough");
   if (!r.contains("communities")) return;
   fmt::print(
       "  communities     {}, the largest of {} vertices; {:.1f}% of the edges are inside, "
@@ -105,7 +118,7 @@ void add_info(CLI::App& app, Session& session) {
   CLI::App* command =
       add_command(app, session, "info", "Show the contents of a graph file", [=, &session] {
         const Dataset dataset = read_graph(*path, session);
-        json result = timed("count", [&] { return describe(dataset); });
+        json result = timed("count", [&] { return describe(dataset, session); });
         if (*communities)
           result.update(timed("find communities", [&] { return describe_communities(dataset); }));
         session.json ? print_json(result) : print_text(result);

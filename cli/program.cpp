@@ -32,7 +32,21 @@ std::string plain_words(const CLI::Error& error) {
   return text;
 }
 
-int run(int argc, char** argv, const Program& program, Session& session) {
+// Returns the exit code, once results are written: if stdout does not accept them, that is a
+// failure.
+int after_writing(int code, const Program& program) {
+  errno = 0;
+  std::cout.flush();
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
+  if (code != 0 || written) return code;
+  const int error = output_error != 0 ? output_error : errno;
+  const std::string why = error == 0 ? "" : fmt::format(": {}", std::strerror(error));
+  return program.report(Error("the results cannot be written to stdout" + why));
+}
+
+}  // namespace
+
+int run_command(int argc, char** argv, const Program& program, Session& session) {
   CLI::App app{
       "Trains graph neural networks on one graph that is spread over many processors, and "
       "runs graph analytics in the same way.",
@@ -61,17 +75,7 @@ int run(int argc, char** argv, const Program& program, Session& session) {
   return session.exit_code;
 }
 
-// Returns the exit code, once results are written: if stdout does not accept them, that is a
-// failure.
-int after_writing(int code, const Program& program) {
-  errno = 0;
-  std::cout.flush();
-  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
-  if (code != 0 || written) return code;
-  const int error = output_error != 0 ? output_error : errno;
-  const std::string why = error == 0 ? "" : fmt::format(": {}", std::strerror(error));
-  return program.report(Error("the results cannot be written to stdout" + why));
-}
+namespace {
 
 // An error that leaves a thread of a library has nobody to take it, as where memory runs out.
 [[noreturn]] void report_lost_error() {
@@ -92,7 +96,7 @@ int run_program(int argc, char** argv, const Program& program) {
   // Writing past a file size limit is then a reported error of write() and not a signal.
   std::signal(SIGXFSZ, SIG_IGN);
   Session session;
-  const int code = after_writing(run(argc, argv, program, session), program);
+  const int code = after_writing(run_command(argc, argv, program, session), program);
   if (session.gpus > 0) return code;  // profilers of GPUs write their results at exit()
   // Skip destructors: those of libtorch take a third of the time of a short command.
   std::fflush(nullptr);

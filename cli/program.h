@@ -14,11 +14,18 @@ namespace plait::cli {
 // not keep it.
 inline int output_error = 0;
 
+// Adds all commands, in the order of --help.
+void add_commands(CLI::App& app, Session& session);
+
 // The differences between the executables.
 struct Program {
   std::function<void(CLI::App&, Session&)> add_commands;
   int (*report)(const std::exception&);  // prints the line of an error, returns the exit code
 };
+
+// Returns the exit code of the command of the command line, whose failure it has told in one line
+// on stderr.
+int run_command(int argc, char** argv, const Program& program, Session& session);
 
 // Runs the command of the command line, and turns every failure into one line on stderr and an exit
 // code. Ends the process, or returns the exit code for main().

@@ -9,6 +9,7 @@
 #include "cli/command_tree.h"
 #include "cli/get_options.h"
 #include "cli/profile.h"
+#include "plait/aggregate/shared_order.h"
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/limits.h"
@@ -67,7 +68,6 @@ void add_route_options(CLI::App* command, Session& session, Route& route) {
   add_get_options(command, route.get);
   command->parse_complete_callback([command, &session, &route] {
     route.gpu = session.gpus > 0;
-    require_get(*command, route.gets_on_gpus(), "add --strategy get and --gpus");
     session.open_strategy = route.strategy == Strategy::automatic;
     session.open_partition = command->count("--partition") == 0;
     route = choose(route);
@@ -265,30 +265,13 @@ std::string ranks_of(const World& world, const Session& session) {
 
 const char* device_name(const Session& session) { return session.gpus > 0 ? "cuda" : "cpu"; }
 
-namespace {
-
-// Rank 0 finds an order and sends it. Returns nothing if vertices keep their order.
-Buffer<std::uint64_t> order_for(World& world, ReorderMethod method, const ReorderInput& input) {
-  Reordering found;
-  on_all_or_none(world, [&] {
-    if (world.rank() == 0) found = find_order(method, input);
-  });
-  std::uint8_t any = !found.order.empty();
-  world.broadcast(std::as_writable_bytes(std::span(&any, 1)), 0);
-  if (any != 0 && world.rank() != 0) found.order = Buffer<std::uint64_t>(vertex_count(input.graph));
-  world.broadcast(std::as_writable_bytes(found.order.span()), 0);
-  return std::move(found.order);
-}
-
-}  // namespace
-
 std::optional<Dataset> reordered(World& world, const Dataset& dataset, ReorderMethod method,
                                  std::uint64_t seed, bool gpu) {
   if (method == ReorderMethod::none) return {};
   const Phase phase(fmt::format("ordering vertices by {}", to_string(method)), "reorder");
-  const Buffer<std::uint64_t> order =
-      order_for(world, method,
-                {dataset.graph, dataset.symmetric, seed, gpu ? gpu_order_by_communities : nullptr});
+  const Buffer<std::uint64_t> order = shared_order(
+      world, method,
+      {dataset.graph, dataset.symmetric, seed, gpu ? gpu_order_by_communities : nullptr});
   if (order.empty()) return {};
   on_all_or_none(world, [&] {  // before any rank takes memory
     require_memory_to_renumber(dataset, world.ranks_of_host().size());

@@ -1,6 +1,5 @@
 #include "cli/sample_options.h"
 
-#include <array>
 #include <charconv>
 
 #include "plait/base/checksum.h"
@@ -15,9 +14,6 @@ namespace plait::cli {
 namespace {
 
 constexpr std::int64_t kStandardFanout = 10;
-constexpr std::array kOptions{"--fanout",    "--batch",        "--prefetch",   "--checkpoint-steps",
-                              "--structure", "--cooperative",  "--by-weight",  "--with-replacement",
-                              "--latest",    "--vertex-times", "--edge-times", "--example-times"};
 
 // Returns the fan-outs of a list such as "15,10".
 std::vector<std::int64_t> parse_fanouts(std::string_view list) {
@@ -47,27 +43,27 @@ const char* times_word(const SampledTraining& sampled) {
 // The options of values by which edges are drawn.
 void add_value_options(CLI::App* command, SampleOptions& options) {
   SampledTraining& settings = options.settings;
-  command->add_flag(kOptions[6], settings.by_weight,
+  command->add_flag("--by-weight", settings.by_weight,
                     "With --sampled: draw edges with chances in proportion to their weights, which "
                     "drawn edges then do not count by again; edges of weight 0 are never drawn");
-  command->add_flag(kOptions[7], settings.replace,
+  command->add_flag("--with-replacement", settings.replace,
                     "With --sampled: draw as many edges per vertex as --fanout says, the same edge "
                     "perhaps several times");
-  command->add_flag(kOptions[8], settings.latest,
+  command->add_flag("--latest", settings.latest,
                     "With times: take the latest edges that are not later than the example, not "
                     "any of them. The time of an edge is the later of its own and its source's");
   const auto file = [&](const char* name, std::string& path, const std::string& text) {
     command->add_option(name, path, text);
   };
-  file(kOptions[9], options.vertex_times,
+  file("--vertex-times", options.vertex_times,
        "File (.npy) of one integer per vertex, its time: with --sampled, no example reads vertices "
        "that are later than itself");
   file(
-      kOptions[10], options.edge_times,
+      "--edge-times", options.edge_times,
       "File (.npy) of one integer per edge, its time, by target and then by source, by the numbers "
       "that vertices had before any reordering: with --sampled, no example reads edges that are "
       "later than itself");
-  file(kOptions[11], options.example_times,
+  file("--example-times", options.example_times,
        "File (.npy) of one integer per vertex, its time as an example; without it --vertex-times");
 }
 
@@ -79,43 +75,38 @@ void add_sample_options(CLI::App* command, SampleOptions& options) {
                     "Train on mini-batches of sampled neighbours, not on the whole graph");
   command
       ->add_option_function<std::string>(
-          kOptions[0],
+          "--fanout",
           [&settings](const std::string& list) { settings.fanouts = parse_fanouts(list); },
           "Edges to sample per vertex: one number for all layers, or one per layer, from the "
           "examples on; -1: all edges")
       ->type_name("N,...")
       ->default_str(std::to_string(kStandardFanout));
   command
-      ->add_option(kOptions[1], settings.batch,
-                   "Training examples per rank and step, with --sampled")
+      ->add_option("--batch", settings.batch, "Training examples per rank and step, with --sampled")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 30));
   command
       ->add_option(
-          kOptions[2], settings.prefetch,
+          "--prefetch", settings.prefetch,
           "Batches to prepare ahead while one is computed, with --sampled; 0: prepare each "
           "in its turn, so that --profile tells what that takes")
       ->capture_default_str()
       ->check(CLI::Range(0, 64));
   command
-      ->add_option(kOptions[3], settings.checkpoint_steps,
+      ->add_option("--checkpoint-steps", settings.checkpoint_steps,
                    "Steps between checkpoints within an epoch, with --sampled; 0: none within")
       ->capture_default_str()
       ->check(CLI::Range(0, 1 << 30));
-  add_choice(command, kOptions[4], settings.structure, parse_structure, "auto",
+  add_choice(command, "--structure", settings.structure, parse_structure, "auto",
              "Structure of the graph for --sampled on GPUs: a copy on each, or shared out over "
              "them; auto: a copy on each if all fits then");
-  command->add_flag(kOptions[5], settings.cooperative,
+  command->add_flag("--cooperative", settings.cooperative,
                     "With --sampled: sample the batches of a step together, so that each vertex is "
                     "computed once, by the rank that owns it (--partition)");
   add_value_options(command, options);
 }
 
-std::optional<SampledTraining> sampled_of(const CLI::App& command, const SampleOptions& options,
-                                          int layers) {
-  for (const char* option : kOptions)
-    require<UsageError>(options.sampled || command.count(option) == 0,
-                        "{} is for training on samples; give --sampled too", option);
+std::optional<SampledTraining> sampled_of(const SampleOptions& options, int layers) {
   if (!options.sampled) return std::nullopt;
   SampledTraining settings = options.settings;
   if (settings.fanouts.empty()) settings.fanouts.push_back(kStandardFanout);

@@ -15,9 +15,8 @@ struct SampleOptions {
 void add_sample_options(CLI::App* command, SampleOptions& options);
 
 // Returns the settings, with a fan-out for each layer if one was given for all; nothing without
-// --sampled. Throws UsageError for other options without it.
-std::optional<SampledTraining> sampled_of(const CLI::App& command, const SampleOptions& options,
-                                          int layers);
+// --sampled.
+std::optional<SampledTraining> sampled_of(const SampleOptions& options, int layers);
 
 // Collective. Reads the files of times, which belong to the dataset's vertices and edges. Throws
 // Error on all ranks if one cannot read them, or if ranks read different times.

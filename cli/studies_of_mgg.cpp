@@ -4,7 +4,6 @@
 
 #include "cli/study_entries.h"
 #include "plait/kernels/cuda/get_module.h"
-#include "plait/plan/get_resources.h"
 
 namespace plait::cli {
 namespace {
@@ -101,20 +100,13 @@ StudyEntries split(const StudyInput& in) {
 }
 
 StudyEntries occupancy(const StudyInput& in) {
-  constexpr GpuLimits kLimits;
-  constexpr std::uint64_t kPiece = 16;  // bytes that a lane fetches at once from padded rows
   StudyEntries all;
   for (const bool asynchronous : {true, false})
     for (const std::uint32_t wpb : {1u, 2u, 4u, 8u, 16u}) {
-      StudyEntry made =
-          study_get(fmt::format("wpb {}, {}", wpb, asynchronous ? "async" : "blocking"), in,
-                    [&](GetTuning& t) { t.wpb = wpb, t.asynchronous = asynchronous; });
-      const GetBlock block = get_block(made.options.route.get, kPiece);
-      const std::uint64_t blocks = blocks_at_once(block, kLimits);
-      made.figures = {{"blocks_at_once", static_cast<double>(blocks)},
-                      {"occupancy", static_cast<double>(blocks * block.warps) /
-                                        static_cast<double>(kLimits.warps)}};
-      all.push_back(std::move(made));
+      all.push_back(study_get(fmt::format("wpb {}, {}", wpb, asynchronous ? "async" : "blocking"),
+                              in,
+                              [&](GetTuning& t) { t.wpb = wpb, t.asynchronous = asynchronous; }));
+      all.back().occupancy = true;
     }
   return all;
 }
@@ -199,7 +191,7 @@ const std::array kMggStudies{
           true,
           2,
           StudyRatio::speedup,
-          {"--wpb", "--get"},
+          {"--wpb", "--get", "--read-with"},
           occupancy},
 };
 

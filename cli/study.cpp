@@ -69,12 +69,15 @@ Dataset graph_of(World& world, const Options& o, bool trains, const Session& ses
   return renumbered ? std::move(*renumbered) : std::move(made);
 }
 
+bool reads_graph(const Study& study) {
+  return std::ranges::find(study.unread, std::string_view("graph")) == study.unread.end();
+}
+
 void run_on_rank(const Options& o, const Study& study, World& world, const Session& session) {
-  const StudyResult result =
-      run_study(world, study, o.entries,
-                {.graph = [&] { return graph_of(world, o, study.trains, session); },
-                 .seed = session.seed,
-                 .effort = o.effort});
+  StudySettings settings{.graph = {}, .seed = session.seed, .effort = o.effort};
+  if (reads_graph(study))
+    settings.graph = [&] { return graph_of(world, o, study.trains, session); };
+  const StudyResult result = run_study(world, study, o.entries, settings);
   if (world.rank() != 0) return;
   const StudyRun run{.study = study,
                      .result = result,
@@ -90,16 +93,34 @@ void run_on_rank(const Options& o, const Study& study, World& world, const Sessi
   session.json ? print_json(to_json(run)) : print_text(run);
 }
 
+// Tells whether the seed does more than make the graph and a partition or an order by METIS.
+bool draws(const Options& o, const Study& study) {
+  return study.trains || std::ranges::any_of(o.entries, [](const StudyEntry& e) {
+           return e.part == StudyPart::epoch || e.part == StudyPart::rows ||
+                  e.options.route.partition == PartitionScheme::metis;
+         });
+}
+
 // Refuses options that the study sets itself or has no use for.
-void require_open(const Study& study, const CLI::App& command, const Options& o) {
+void require_open(const Study& study, const CLI::App& command, const Options& o,
+                  const Session& session) {
   for (const char* option : study.varies)
     require<UsageError>(command.count(option) == 0, "{} is set by study {} itself", option,
                         study.name);
+  for (const char* option : study.unread)
+    require<UsageError>(command.count(option) == 0, "study {} does not read {}; leave {} out",
+                        study.name, o.graph.empty() ? option : "a graph",
+                        o.graph.empty() ? "it" : printable(o.graph));
   const bool gets = std::ranges::any_of(
       o.entries, [](const StudyEntry& e) { return e.options.route.gets_on_gpus(); });
   require_get(command, gets, "this study does not use it");
   require<UsageError>(o.graph.empty() || command.count("--like") + command.count("--scale") == 0,
                       "--like and --scale make a graph, but {} is given", o.graph);
+  require<UsageError>(command.count("--seed") == 0 || o.graph.empty() || draws(o, study) ||
+                          session.reorder == ReorderMethod::metis,
+                      "--seed does nothing in study {} of {}; it is read with --partition metis, "
+                      "or --reorder metis, or where a graph is made",
+                      study.name, printable(o.graph));
 }
 
 // Returns the number of ranks of the run, as far as it is known before ranks start.
@@ -124,9 +145,14 @@ void prepare(Options& o, const Study& study, const CLI::App& command, Session& s
                       "--like {} is not one of {}", o.like, fmt::join(known, ", "));
   o.input.route.gpu = session.gpus > 0;
   o.entries = study.entries(o.input);
-  require_open(study, command, o);
+  require_open(study, command, o, session);
   for (const StudyEntry& entry : o.entries)
     if (entry.left_out.empty()) note_needs(session, choose(entry.options.route));
+}
+
+// Tells whether an option means something for the list of all studies.
+bool lists_with(const CLI::Option& option) {
+  return option.check_lname("list") || option.check_lname("json") || option.check_lname("quiet");
 }
 
 void run(Options& o, Session& session) {
@@ -134,7 +160,9 @@ void run(Options& o, Session& session) {
   if (o.list || o.name.empty()) {
     require<UsageError>(o.name.empty(), "--list lists all studies; leave out {}, or --list",
                         printable(o.name));
-    require<UsageError>(command.count("--plot") == 0, "--plot needs the name of a study");
+    for (const CLI::Option* option : command.get_options())
+      require<UsageError>(option->count() == 0 || lists_with(*option),
+                          "{} needs the name of a study", option->get_name());
     return session.json ? print_json(studies_to_json()) : print_studies();
   }
   const Study& study = study_of(o.name);

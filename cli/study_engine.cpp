@@ -14,6 +14,7 @@
 #include "plait/base/progress.h"
 #include "plait/base/random.h"
 #include "plait/base/timer.h"
+#include "plait/kernels/cuda/get_occupancy.h"
 #include "plait/nn/bench/made_data.h"
 #include "plait/nn/bench/model_bench.h"
 #include "plait/nn/model.h"
@@ -52,7 +53,7 @@ struct PlacedGraph {
 class StudyEngine {
  public:
   StudyEngine(World& world, const StudySettings& settings)
-      : world_(world), settings_(settings), input_(settings.graph()) {}
+      : world_(world), settings_(settings), input_(settings.graph ? settings.graph() : Dataset{}) {}
 
   const Dataset& input() const { return input_; }
 
@@ -187,6 +188,7 @@ class StudyEngine {
     switch (entry.part) {
       case StudyPart::step:
         row.times = bench->time_steps(settings_.effort);
+        if (entry.occupancy) add_occupancy(entry, row);
         break;
       case StudyPart::link:
         row.times = time_part(*bench, StepPart::link);
@@ -203,6 +205,14 @@ class StudyEngine {
       default:
         row.times = time_share(placed, *bench, &ExchangeCost::summing);
     }
+  }
+
+  // Of this rank's GPU.
+  void add_occupancy(const StudyEntry& entry, StudyRow& row) {
+    const GetOccupancy found = get_occupancy(entry.options.route.get, entry.width);
+    row.entry.figures = {{"blocks_at_once", static_cast<double>(found.blocks)},
+                         {"registers", static_cast<double>(found.registers)},
+                         {"occupancy", found.share()}};
   }
 
   // On GPUs only, as the table of studies says.
@@ -397,11 +407,9 @@ void set_ratios(const Study& study, const std::string& first, std::vector<StudyR
 StudyResult run_study(World& world, const Study& study, const std::vector<StudyEntry>& entries,
                       const StudySettings& settings) {
   StudyEngine engine(world, settings);
-  StudyResult result{.graph = engine.input().name,
-                     .vertices = engine.input().vertices(),
-                     .edges = engine.input().edges(),
-                     .rows = {},
-                     .refused = {}};
+  StudyResult result;
+  if (settings.graph)
+    result.graph = {engine.input().name, engine.input().vertices(), engine.input().edges()};
   Progress progress(fmt::format("study {}", study.name), entries.size());
   progress.advance(0);  // draws it
   for (const StudyEntry& entry : entries) {

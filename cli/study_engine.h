@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,15 +25,20 @@ struct StudyRow {
   std::vector<double> validation = {};  // of training: metric by epoch
 };
 
-struct StudyResult {
-  std::string graph;
+struct StudyGraph {
+  std::string name;
   std::uint64_t vertices = 0, edges = 0;
+};
+
+struct StudyResult {
+  std::optional<StudyGraph> graph;  // none: the study reads no graph
   std::vector<StudyRow> rows;
   std::vector<std::pair<std::string, std::string>> refused;  // entries that do not fit, and why
 };
 
 struct StudySettings {
-  std::function<Dataset()> graph;  // reads or makes it, the same on all ranks
+  // Reads or makes it, the same on all ranks; empty for a study that reads no graph.
+  std::function<Dataset()> graph;
   std::uint64_t seed = 0;
   BenchEffort effort;
 };

@@ -63,7 +63,8 @@ void add_once(std::vector<std::string>& names, const std::string& name) {
 }
 
 std::string title(const StudyRun& run) {
-  return fmt::format("{} on {}: {}", printable(run.result.graph), run.ranks, run.study.name);
+  const std::string graph = run.result.graph ? printable(run.result.graph->name) + " on " : "";
+  return fmt::format("{}{}: {}", graph, run.ranks, run.study.name);
 }
 
 // Returns the cells' times; the least of all has a frame.
@@ -99,8 +100,11 @@ void print_text(const StudyRun& run) {
   const StudyResult& result = run.result;
   fmt::print("{}: {}\n{}: {}\n", run.study.name, run.study.question, run.study.paper,
              run.study.claim);
-  fmt::print("{} on {}, partition {}: {} vertices, {} edges\n", printable(result.graph), run.ranks,
-             to_string(run.partition), result.vertices, result.edges);
+  if (result.graph)
+    fmt::print("{} on {}, partition {}: {} vertices, {} edges\n", printable(result.graph->name),
+               run.ranks, to_string(run.partition), result.graph->vertices, result.graph->edges);
+  else
+    fmt::print("without a graph, on {}\n", run.ranks);
   fmt::print("{:<24} {:<11} {:>5} {:>10} {:>10} {:>10} {:>7} {:>7}\n", "way", "timed", "width",
              "median ms", "least", "most", "ratio", "paper");
   for (const StudyRow& row : result.rows)
@@ -149,15 +153,16 @@ json to_json(const StudyRun& run) {
   }
   for (const auto& [name, why] : run.result.refused)
     refused.push_back({{"name", name}, {"why", why}});
+  const std::optional<StudyGraph>& graph = run.result.graph;
   return {{"study", run.study.name},
           {"paper", run.study.paper},
           {"claim", run.study.claim},
-          {"graph", run.result.graph},
-          {"vertices", run.result.vertices},
-          {"edges", run.result.edges},
+          {"graph", graph ? json(graph->name) : json(nullptr)},
+          {"vertices", graph ? json(graph->vertices) : json(nullptr)},
+          {"edges", graph ? json(graph->edges) : json(nullptr)},
           {"ranks", run.rank_count},
           {"device", run.device},
-          {"partition", to_string(run.partition)},
+          {"partition", graph ? json(to_string(run.partition)) : json(nullptr)},
           {"ratio_is", to_string(run.study.ratio)},
           {"rows", rows},
           {"does_not_fit", refused}};

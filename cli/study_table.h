@@ -75,6 +75,7 @@ struct StudyEntry {
   std::optional<ChainMemory> chain = {};
   std::uint64_t bytes = 0;  // of the memory that is read
   std::optional<StudyComponent> component = {};
+  bool occupancy = false;  // the GPU is asked how many blocks of the kernel it has at once
 };
 
 // The settings of a study, from which its entries are made.
@@ -103,7 +104,8 @@ struct Study {
   std::vector<const char*> varies;
   // Throws UsageError for a route that cannot be.
   std::vector<StudyEntry> (*entries)(const StudyInput& input);
-  bool trains = false;  // the graph needs features and labels
+  bool trains = false;                   // the graph needs features and labels
+  std::vector<const char*> unread = {};  // options of the command that change nothing here
 };
 
 // A comparison that a script makes, as it needs Python or several runs.

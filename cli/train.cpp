@@ -7,6 +7,7 @@
 
 #include "cli/get_options.h"
 #include "cli/model_options.h"
+#include "cli/option_rules.h"
 #include "cli/ranks.h"
 #include "cli/run_json.h"
 #include "cli/sample_options.h"
@@ -104,31 +105,18 @@ void note_hosts(Session& session, const TrainConfig& train) {
 void run(Options o, const Session& session, World& world) {
   const Stopwatch watch;
   require<UsageError>(o.train.precision != Precision::tf32 || o.train.route.gpu,
-                      "--precision tf32, or --tf32, is for products on GPUs; give --gpus");
-  require<UsageError>(!o.train.record || o.train.route.gpu,
-                      "--{} is for steps on GPUs; give --gpus",
-                      o.train.record.value_or(false) ? "recorded" : "unrecorded");
+                      "--precision tf32 is for products on GPUs; give --gpus");
   require<UsageError>(o.train.precision == Precision::fp32 || !o.train.route.exact,
                       "--precision {} rounds the factors of products; leave it out, or --exact",
                       to_string(o.train.precision));
-  require<UsageError>(
-      !o.train.sampled || o.train.sampled->checkpoint_steps == 0 || !o.train.checkpoint.empty(),
-      "--checkpoint-steps needs a file; give --checkpoint too");
-  require<UsageError>(o.train.route.gpu || !o.train.sampled ||
-                          o.train.sampled->structure == StructurePlace::automatic,
-                      "--structure is for --gpus; ranks on the CPU read the graph's file");
   torch_device(o.train.route.gpu);  // before the backward passes by which a long run is planned
   const Dataset dataset = read_graph(world, o.graph, session);
   read_sample_times(world, dataset, o.samples, o.train.sampled);
-  const bool pools = session.command->count("--pool") > 0 && o.train.model.pool != Pool::none;
-  require<UsageError>(dataset.is_set_of_graphs() || !pools,
-                      "{} is one graph, whose vertices have the labels; leave out --pool",
-                      dataset.name);
+  const DatasetFacts facts = facts_of(dataset);
+  require_read(*session.command, &facts);
   TrainConfig whole = o.train;
   whole.model = model_for(o.train.model, dataset);
   check_dataset(dataset, whole);
-  require<UsageError>(!o.train.sampled || o.optimise != Optimise::on,
-                      "trials are of steps on the whole graph; leave out --optimise or --sampled");
   Moved moved = moved_by(whole, dataset);
   if (o.optimise == Optimise::off) moved.model.clear();  // earlier trials choose nothing either
   const bool moves = std::ranges::max(moved.widths) > 0;
@@ -184,7 +172,7 @@ void add_train(CLI::App& app, Session& session) {
         const CLI::App& given = *app.get_subcommand("train");
         o->train.model.seed = session.seed;
         apply_model_defaults(given, o->train);
-        o->train.sampled = sampled_of(given, o->samples, o->train.model.layers);
+        o->train.sampled = sampled_of(o->samples, o->train.model.layers);
         note_hosts(session, o->train);
         on_ranks(session, [&](World& world) { run(*o, session, world); });
       });

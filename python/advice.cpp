@@ -12,10 +12,12 @@
 #include "plait/base/gpu.h"
 #include "plait/base/parallel.h"
 #include "plait/graph/build.h"
+#include "plait/graph/renumber.h"
 #include "plait/graph/validate.h"
 #include "plait/nn/model.h"
 #include "plait/nn/operations/torch_device.h"
 #include "plait/plan/choose.h"
+#include "plait/reorder/reorder.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/world/gather.h"
 #include "plait/world/launch.h"
@@ -62,14 +64,17 @@ constexpr std::uint64_t kSeed = 0;  // of partitions, as in graphs that Python m
 // epochs as plait train takes unless it is told otherwise.
 const double kSums = 2.0 * TrainConfig{}.epochs;
 
-// Chooses on this rank. The text is one line per fact: "route STRATEGY PARTITION", "way STRATEGY
-// PARTITION MS" by time, and "reason" followed by a sentence.
-std::string chosen(const EdgeTensors& edges, ChoiceCase run,
-                   const std::vector<std::uint64_t>& free) {
+// Chooses on this rank. The text is one line per fact: "route STRATEGY PARTITION", "measured yes"
+// if plait tune has measured the times, "way STRATEGY PARTITION MS" by time, and "reason" followed
+// by a sentence.
+std::string chosen(const EdgeTensors& edges, ChoiceCase run, const std::vector<std::uint64_t>& free,
+                   ReorderMethod reorder) {
   Dataset dataset;
   if (looks_at_graph(run)) {
     dataset.graph = build_csr(edge_list_of(edges));
     dataset.symmetric = is_symmetric(dataset.graph);
+    const Reordering found = find_order(reorder, {dataset.graph, dataset.symmetric});
+    if (!found.order.empty()) dataset = renumbered(dataset, found.order.span());
   }
   run.plan = [&, widths = run.question.widths](const Partition& partition, const Route& route) {
     return plan_run(dataset.graph, dataset.symmetric, partition,
@@ -84,6 +89,7 @@ std::string chosen(const EdgeTensors& edges, ChoiceCase run,
                                  kSeed);
   std::string text =
       fmt::format("route {} {}\n", to_string(route.strategy), to_string(route.partition));
+  if (!choice.predicts() && !choice.alternatives().empty()) text += "measured yes\n";
   for (const Alternative& way : choice.alternatives())
     text +=
         fmt::format("way {} {} {}\n", to_string(way.strategy), to_string(way.partition), way.ms);
@@ -100,12 +106,14 @@ std::string from_first(World& world, std::string text) {
 }
 
 // Collective. Returns the lines of chosen(), as rank 0 decides. An empty `strategy` or `partition`
-// is open. ranks: a number of ranks on one host, or 0 for those of this world.
+// is open. ranks: a number of ranks on one host, or 0 for those of this world. `reorder`: the order
+// in which the graph will be worked on.
 std::vector<std::string> choose_route(const Tensor& edge_index, std::int64_t num_nodes,
                                       const OptionalTensor& edge_weight,
                                       const std::vector<std::int64_t>& widths, bool rows,
                                       torch::Device device, std::int64_t ranks,
-                                      const std::string& strategy, const std::string& partition) {
+                                      const std::string& strategy, const std::string& partition,
+                                      const std::string& reorder) {
   return with_python_errors([&] {
     require<UsageError>(ranks >= 0 && ranks <= std::numeric_limits<int>::max(),
                         "ranks is {}; use 1 or more", ranks);
@@ -129,9 +137,10 @@ std::vector<std::string> choose_route(const Tensor& edge_index, std::int64_t num
     const OnGpuOf gpu(gpu_count() > 0 ? device : torch::Device(torch::kCPU));
     if (device.is_cuda() && gpu_count() > 0) take_measured_machine(world);
     const std::vector<std::uint64_t> free = free_of_ranks(world, device.is_cuda(), all);
+    const ReorderMethod method = parse_reorder_method(reorder);
     std::string text;
     on_all_or_none(world, [&] {
-      if (world.rank() == 0) text = chosen({edge_index, num_nodes, edge_weight}, run, free);
+      if (world.rank() == 0) text = chosen({edge_index, num_nodes, edge_weight}, run, free, method);
     });
     std::istringstream lines(from_first(world, std::move(text)));
     std::vector<std::string> result;

@@ -93,13 +93,16 @@ void check(const Tensor& edge_index, std::int64_t num_nodes, const OptionalTenso
   });
 }
 
-// Takes the graph from the partition, if that was made of these edges just before.
+// Takes the graph from the partition, if that was made of these edges just before. Vertices have
+// the numbers that they have in the partition.
 AnyCsr csr_of(const EdgeTensors& edges, const std::optional<PartitionRef>& partition) {
   if (partition && (*partition)->built) {
     const BuiltGraph built = std::move(*std::exchange((*partition)->built, std::nullopt));
     if (built.index.is(edges.index) && built.weight.is(edges.weight)) return std::move(built.csr);
   }
-  return build_csr(edge_list_of(edges));
+  AnyCsr csr = build_csr(edge_list_of(edges));
+  if (!partition || (*partition)->partition.numbers().empty()) return csr;
+  return renumbered({.graph = std::move(csr)}, (*partition)->partition.numbers().span()).graph;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "plait/graph/build.h"
 #include "plait/graph/validate.h"
 #include "plait/reorder/communities.h"
+#include "plait/reorder/scattered.h"
 #include "plait/world/launch.h"
 #include "python/edge_tensors.h"
 #include "python/operations.h"
@@ -16,8 +17,8 @@ namespace {
 
 using Numbers = c10::Dict<std::string, double>;
 
-// Returns the numbers by the names that `plait info --json` gives them; those of communities if
-// they are asked for.
+// Returns the numbers by the names that `plait info --json` gives them; those that take a search
+// for communities if they are asked for.
 Numbers graph_statistics(const at::Tensor& edge_index, std::int64_t num_nodes, bool communities) {
   return with_python_errors([&] {
     const ThreadCount threads(thread_share());
@@ -32,8 +33,8 @@ Numbers graph_statistics(const at::Tensor& edge_index, std::int64_t num_nodes, b
     numbers.insert("isolated", static_cast<double>(degrees.without_edges));
     numbers.insert("top_percent_share", degrees.top_percent_share);
     numbers.insert("averaged_edge_span", span);
-    numbers.insert("scattered", is_scattered(span, vertex_count(graph)));
     if (communities) {
+      numbers.insert("scattered", is_scattered({graph, is_symmetric(graph)}));
       const CommunityStatistics found = community_statistics(graph, is_symmetric(graph));
       numbers.insert("communities", static_cast<double>(found.communities));
       numbers.insert("largest_community", static_cast<double>(found.largest));

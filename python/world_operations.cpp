@@ -9,11 +9,14 @@
 #include <set>
 #include <tuple>
 
+#include "plait/aggregate/shared_order.h"
 #include "plait/base/gpu.h"
 #include "plait/base/memory.h"
 #include "plait/base/parallel.h"
 #include "plait/exchange/cuda/all_reduce.h"
 #include "plait/graph/build.h"
+#include "plait/graph/renumber.h"
+#include "plait/graph/validate.h"
 #include "plait/kernels/word_hash.h"
 #include "plait/nn/layers/dropout.h"
 #include "plait/nn/layers/linear_map.h"
@@ -217,13 +220,28 @@ void check_partition(const std::string& scheme) {
   with_python_errors([&] { parse_partition_scheme(scheme); });
 }
 
+void check_reorder(const std::string& method) {
+  with_python_errors([&] { parse_reorder_method(method); });
+}
+
+// Collective if there is a method: the graph is renumbered by it. The numbers of the partition's
+// vertices are then the ids of the nodes.
 PartitionRef partition_of_edges(const Tensor& edge_index, std::int64_t num_nodes,
-                                const OptionalTensor& edge_weight, const std::string& scheme) {
+                                const OptionalTensor& edge_weight, const std::string& scheme,
+                                const std::string& reorder) {
   return with_python_errors([&] {
     const ThreadCount threads(thread_share());
     const PartitionScheme parsed = parse_partition_scheme(scheme);
+    const ReorderMethod method = parse_reorder_method(reorder);
     AnyCsr csr = build_csr(edge_list_of({edge_index, num_nodes, edge_weight}));
+    Buffer<std::uint64_t> order;
+    if (method != ReorderMethod::none) {
+      const std::lock_guard lock(operation_mutex());
+      order = shared_order(current_world(), method, {csr, is_symmetric(csr)});
+    }
+    if (!order.empty()) csr = renumbered({.graph = std::move(csr)}, order.span()).graph;
     Partition partition = make_partition(parsed, csr, current_world().size());
+    partition.set_numbers(std::move(order));
     // The graph is kept if it takes little of the free memory.
     std::optional<BuiltGraph> built;
     constexpr std::uint64_t kMostOfAnEdge = 12, kOfAVertex = 8;  // bytes
@@ -248,7 +266,8 @@ PartitionRef partition_of_ranges(const Tensor& starts) {
   });
 }
 
-// Returns the global ids of this rank's nodes, ascending: int64.
+// Returns the global ids of this rank's nodes, in the order of their rows: int64, ascending unless
+// the graph is renumbered.
 Tensor own_vertices(const PartitionRef& handle) {
   const Partition& partition = handle->partition;
   const int rank = current_world().rank();
@@ -256,7 +275,7 @@ Tensor own_vertices(const PartitionRef& handle) {
   Tensor ids = torch::empty({count}, torch::kInt64);
   auto* const id = ids.mutable_data_ptr<std::int64_t>();
   for (std::int64_t row = 0; row < count; ++row)
-    id[row] = static_cast<std::int64_t>(partition.vertex(rank, static_cast<std::uint64_t>(row)));
+    id[row] = static_cast<std::int64_t>(partition.number(rank, static_cast<std::uint64_t>(row)));
   return ids;
 }
 
@@ -310,6 +329,7 @@ void register_partition_class() {
 }
 
 TORCH_LIBRARY_FRAGMENT(plait, m) {
+  register_partition_class();
   m.def("rank() -> int", &rank);
   m.def("world_size() -> int", &world_size);
   m.def("device() -> str", &device);
@@ -329,7 +349,11 @@ TORCH_LIBRARY_FRAGMENT(plait, m) {
   m.def("first_difference(str[] keys, str[] values) -> str", &first_difference_of);
   m.def("fingerprint(Tensor t) -> str", &fingerprint);
   m.def("check_partition(str scheme) -> ()", &check_partition);
-  m.def("partition_of_edges", &partition_of_edges);
+  m.def("check_reorder(str method) -> ()", &check_reorder);
+  m.def(
+      "partition_of_edges(Tensor edge_index, int num_nodes, Tensor? edge_weight, str scheme, "
+      "str reorder='none') -> __torch__.torch.classes.plait.Partition",
+      &partition_of_edges);
   m.def("partition_of_ranges", &partition_of_ranges);
   m.def("gather_rows", &rows_of_all_ranks);
   m.def("drop_by_vertex", &drop_by_vertex);

@@ -46,9 +46,7 @@ def settings_of(kind, options):
 
 def arguments_of(settings):
     """The options of the program that say the same."""
-    given = settings.options()
-    at = given.index("--pool")
-    return [*given[:at], *given[at + 2:], "--dropout", "0"]
+    return [*settings.options(), "--dropout", "0"]
 
 
 def initial_model(settings, options):

@@ -87,7 +87,7 @@ double averaged_edge_span(const AnyCsr& graph, std::span<const std::uint64_t> pl
   return span_of(graph, [&](std::uint64_t v) { return places[v]; });
 }
 
-bool is_scattered(double averaged_edge_span, std::uint64_t vertices) {
+bool is_above_span_bound(double averaged_edge_span, std::uint64_t vertices) {
   return std::sqrt(averaged_edge_span) > std::floor(std::sqrt(static_cast<double>(vertices)) / 100);
 }
 

@@ -34,9 +34,9 @@ double averaged_edge_span(const AnyCsr& graph);
 // Returns the averaged edge span that the graph would have if vertex v had the id places[v].
 double averaged_edge_span(const AnyCsr& graph, std::span<const std::uint64_t> places);
 
-// Returns whether the ids of `vertices` vertices are so scattered that renumbering them is expected
-// to pay: whether the square root of the averaged edge span is above floor(sqrt(vertices) / 100)
-// (GNNAdvisor, section 5.1).
-bool is_scattered(double averaged_edge_span, std::uint64_t vertices);
+// Returns whether it is worth looking for other ids of `vertices` vertices: whether the square root
+// of the averaged edge span is above floor(sqrt(vertices) / 100) (GNNAdvisor, section 5.1).
+// is_scattered() of reorder/scattered.h tells whether closer ones are found.
+bool is_above_span_bound(double averaged_edge_span, std::uint64_t vertices);
 
 }  // namespace plait

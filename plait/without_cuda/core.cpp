@@ -5,6 +5,7 @@
 #include "plait/kernels/cuda/dropout.h"
 #include "plait/kernels/cuda/edge_values.h"
 #include "plait/kernels/cuda/get_module.h"
+#include "plait/kernels/cuda/get_occupancy.h"
 #include "plait/kernels/cuda/padded_copy.h"
 #include "plait/kernels/cuda/sparse.h"
 #include "plait/kernels/word_hash.h"
@@ -48,6 +49,10 @@ void wait_for_gpu() {}
 std::span<const std::byte> get_module_image() { return {}; }
 std::string_view nvshmem_of_build() { return {}; }
 void require_get_module() { use_gpu(0); }
+GetOccupancy get_occupancy(const GetTuning&, std::uint64_t) {
+  use_gpu(0);
+  return {};
+}
 
 void gpu_drop_rows(const DropoutStep&, const DropoutRows&, void*) { use_gpu(0); }
 void gpu_drop_relu_gradient(const DropReluGradient&, void*) { use_gpu(0); }

@@ -12,6 +12,7 @@ from plait._batch_graph import Uses, batch_graph_if_it_fits
 from plait._devices import is_capturing
 from plait._dropout import draw
 from plait._library import ops
+from plait._work_order import WorkOrder
 from plait.world import require_equal, world_size
 
 
@@ -42,7 +43,8 @@ class Adjacency:
 
     def __init__(self, handle, owners=None, with_rows=None, uses=None):
         """`with_rows`: returns a handle whose strategy brings rows to edges, if that of `handle` does not.
-        `uses`: of a handle that is to be replaced after many."""
+        `uses`: of a handle that is to be replaced after many. Handles take rows in the order of the owners'
+        work, if it is another one than that of ids."""
         self._handle = handle
         self._owners = owners  # None: all nodes are here
         self._with_rows = with_rows
@@ -59,11 +61,12 @@ class Adjacency:
         """Returns x aggregated by `op`: sum, mean, max, min, weighted (a sum), weighted mean (that sum
         divided by the number of edges), or gcn (weighted, with the normalisation of Kipf and
         Welling)."""
+        x = self._enter(x)
         if op in ("max", "min"):
-            return ops.extremum_of_neighbours(x, self._handle_with_rows, op == "min")
+            return self._leave(ops.extremum_of_neighbours(x, self._handle_with_rows, op == "min"))
         pre = self._gcn_norm if op == "gcn" else None
         post = self._inverse_count if op in ("mean", "weighted mean") else pre
-        return ops.aggregate(x, self._handle, op in ("weighted", "weighted mean", "gcn"), pre, post)
+        return self._leave(ops.aggregate(x, self._handle, op in ("weighted", "weighted mean", "gcn"), pre, post))
 
     @torch.compiler.disable
     def attend(self, h, scores, slope, dropout):
@@ -71,11 +74,20 @@ class Adjacency:
         each node's scores as a source, then its scores as a target. draw() determines the
         dropped entries."""
         seed, step = draw(h.device) if dropout else (0, None)
-        return ops.attend(h, scores, self._handle_with_rows, slope, dropout, seed, step)
+        h, scores = self._enter(h), self._enter(scores)
+        return self._leave(ops.attend(h, scores, self._handle_with_rows, slope, dropout, seed, step))
 
     def normalise(self):
         """Prepares the operation gcn. Raises ValueError if a degree is negative."""
         self._gcn_norm  # noqa: B018
+
+    def _enter(self, rows):
+        order = self._owners and self._owners.order
+        return rows if order is None else order.enter(rows)
+
+    def _leave(self, rows):
+        order = self._owners and self._owners.order
+        return rows if order is None else order.leave(rows)
 
     @property
     def _handle_with_rows(self):
@@ -88,13 +100,13 @@ class Adjacency:
 
     @functools.cached_property
     def _gcn_norm(self):
-        """1 / sqrt(degree) of each node, 0 where the degree is 0."""
+        """1 / sqrt(degree) of each node, 0 where the degree is 0, as the handle takes it."""
         with torch.inference_mode(False), torch.no_grad():
-            return inverse_root(self._handle.degree(), self._owners)
+            return self._enter(inverse_root(self._leave(self._handle.degree()), self._owners))
 
     @functools.cached_property
     def _inverse_count(self):
-        """1 / number of edges of each node, 0 where there are none."""
+        """1 / number of edges of each node, 0 where there are none, as the handle takes it."""
         with torch.inference_mode(False), torch.no_grad():
             count = self._handle.edge_counts()
             return torch.where(count > 0, 1 / count, 0.0)
@@ -102,10 +114,12 @@ class Adjacency:
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """The way in which a graph is spread over ranks: names of a partition and of a strategy."""
+    """The way in which a graph is spread over ranks: names of a partition and of a strategy; and in which order
+    of nodes it is worked on."""
 
     partition: str
     strategy: str = "auto"
+    reorder: str = "none"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,6 +128,7 @@ class Owners:
 
     handle: object  # torch.classes.plait.Partition
     vertices: torch.Tensor  # ids of this rank's own nodes, ascending
+    order: WorkOrder = None  # in which the handle has these nodes, if it is another one
     _copies: dict = dataclasses.field(default_factory=dict)  # device -> copy of vertices
 
     def vertices_on(self, device):
@@ -194,7 +209,7 @@ def adjacency(edge_index, edge_weight, num_nodes, loop_weight=None, layout=None,
 
     Collective: on each of several ranks the Adjacency has the rows of the nodes that the partition of
     `layout`, a Layout, assigns to the rank. `layout` is required on several ranks."""
-    if world_size() == 1:
+    if world_size() == 1 and (layout is None or layout.reorder == "none"):
         layout = None  # one rank owns all nodes under every scheme, and moves nothing
     elif layout is None:
         raise ValueError(NEEDS_GRAPH)
@@ -229,8 +244,10 @@ def _make(edge_index, edge_weight, num_nodes, loop_weight, layout, device):
     if layout is None:
         return Adjacency(_on_one_rank(edge_index, edge_weight, num_nodes, loop_weight, device))
     require_equal_graphs(edge_index, edge_weight, num_nodes, layout.partition, device=device.type,
-                         **{"the strategy": layout.strategy, "the weight of self-loops": loop_weight})
-    owners = owners_of(edge_index, num_nodes, layout.partition, edge_weight)
+                         **{"the order": layout.reorder, "the strategy": layout.strategy,
+                            "the weight of self-loops": loop_weight})
+    owners = owners_of(edge_index, num_nodes, layout, edge_weight)
+    chosen = layout.strategy if world_size() > 1 else "auto"
 
     # The Adjacency is kept by the edges, so it must not keep them; who calls it has them.
     edges = [t if t is None else TensorWeakRef(t) for t in (edge_index, edge_weight)]
@@ -239,8 +256,8 @@ def _make(edge_index, edge_weight, num_nodes, loop_weight, layout, device):
         index, weight = (t and t() for t in edges)
         return ops.graph_from_edges(index, num_nodes, weight, *_loops(loop_weight), owners.handle, device, strategy)
 
-    with_rows = None if ops.brings_rows(layout.strategy, device) else lambda: placed("auto")
-    return Adjacency(placed(layout.strategy), owners, with_rows)
+    with_rows = None if ops.brings_rows(chosen, device) else lambda: placed("auto")
+    return Adjacency(placed(chosen), owners, with_rows)
 
 
 def owner_of_all(num_nodes):
@@ -250,16 +267,20 @@ def owner_of_all(num_nodes):
 
 
 @torch.compiler.disable
-def owners_of(edge_index, num_nodes, partition, edge_weight=None):
-    """Returns the Owners that the partition scheme of the given name assigns, on several ranks.
-    They do not depend on the weights of edges. A graph that is made later from the same tensors
-    reuses the conversion that happens here."""
+def owners_of(edge_index, num_nodes, layout, edge_weight=None):
+    """Returns the Owners that the partition scheme and the order of a Layout give; collective. They do
+    not depend on the weights of edges. A graph that is made later from the same tensors reuses the
+    conversion that happens here."""
 
     def make():
-        handle = ops.partition_of_edges(edge_index, num_nodes, edge_weight, partition)
-        return Owners(handle, handle.own_vertices())
+        handle = ops.partition_of_edges(edge_index, num_nodes, edge_weight, layout.partition, layout.reorder)
+        vertices = handle.own_vertices()
+        if layout.reorder == "none":
+            return Owners(handle, vertices)
+        order = WorkOrder(vertices)
+        return Owners(handle, order.ids, None if torch.equal(order.ids, vertices) else order)
 
-    return kept(edge_index, None, (num_nodes, partition), make)
+    return kept(edge_index, None, ("owners", num_nodes, layout.partition, layout.reorder), make)
 
 
 def require_equal_graphs(edge_index, edge_weight, num_nodes, partition, **more):

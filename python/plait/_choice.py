@@ -25,14 +25,16 @@ class Choice:
     partition: str
     alternatives: tuple = ()
     reasons: tuple = ()
+    measured: bool = False  # the times of the alternatives
 
     @property
     def layout(self):
         return self.partition, self.strategy
 
 
-def choose(graph, layers, device, ranks=None, strategy=None, partition=None):
-    """Returns the Choice for the layers of a model on a graph, as rank 0 decides; collective."""
+def choose(graph, layers, device, ranks=None, strategy=None, partition=None, reorder="none"):
+    """Returns the Choice for the layers of a model on a graph that is worked on in that order, as rank 0
+    decides; collective."""
     widths, needs_rows = moved_by(layers)
     require_equal("models", {"the widths of sums": widths, "needs rows": needs_rows, "the device": device.type,
                              "ranks": ranks, "strategy": strategy, "partition": partition})
@@ -42,9 +44,9 @@ def choose(graph, layers, device, ranks=None, strategy=None, partition=None):
         return Choice(strategy or "auto", partition or "edges", reasons=(
             "no layer sums by Plait's operations with a known width: the standard way",))
     lines = ops.choose_route(graph.edge_index, graph.num_nodes, graph.edge_weight, widths, needs_rows, device,
-                             ranks or 0, strategy or "", partition or "")
+                             ranks or 0, strategy or "", partition or "", reorder)
     facts = [line.split(" ", 1) for line in lines]
     (strategy, partition), = (text.split() for what, text in facts if what == "route")
     ways = [text.split() for what, text in facts if what == "way"]
     return Choice(strategy, partition, tuple(Alternative(s, p, float(ms)) for s, p, ms in ways),
-                  tuple(text.strip() for what, text in facts if what == "reason"))
+                  tuple(text.strip() for what, text in facts if what == "reason"), ["measured", "yes"] in facts)

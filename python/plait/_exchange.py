@@ -33,7 +33,7 @@ def places_of(graph):
         return Places(graph.gather(torch.full_like(own, rank())),
                       graph.gather(torch.arange(graph.num_own)))
 
-    return kept(graph.edge_index, None, ("places", graph.num_nodes, graph.partition), make)
+    return kept(graph.edge_index, None, ("places", *graph.placing), make)
 
 
 class Exchange:
@@ -103,7 +103,7 @@ def gather_rows(rows, ids, graph):
         exchange = exchange_for(places_of(graph), reader, wanted, graph.num_nodes, rows.device)
         return exchange, exchange.slots_of(nodes).to(rows.device)
 
-    key = ("gather", graph.num_nodes, graph.partition, rows.device)
+    key = ("gather", *graph.placing, rows.device)
     with torch.inference_mode(False):
         exchange, slots = kept(ids, graph.edge_index, key, make, _all_keep)
     return exchange.bring(rows)[slots]

@@ -54,12 +54,12 @@ def own_edges(graph):
         owner = places_of(graph).owner
         return (owner[graph.edge_index[1].to(CPU, torch.long)] == rank()).nonzero(as_tuple=True)[0]
 
-    return kept(graph.edge_index, None, ("own edges", graph.num_nodes, graph.partition), make)
+    return kept(graph.edge_index, None, ("own edges", *graph.placing), make)
 
 
 def local_piece(graph, device):
     """Returns the LocalPiece of a plait.Graph for tensors on the device. Collective when it is first
     asked for; it is kept for as long as the graph's tensors live unchanged."""
-    key = ("piece", graph.num_nodes, graph.partition, device)
+    key = ("piece", *graph.placing, device)
     with torch.inference_mode(False):
         return kept(graph.edge_index, graph.edge_weight, key, lambda: LocalPiece(graph, device))

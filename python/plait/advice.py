@@ -29,9 +29,9 @@ class Advice:
         graph: numbers that describe the graph, as plait.Graph.stats() returns them, with `nodes` and `edges`.
         layers: one plait.advice.LayerAdvice per layer that looks at other nodes.
         strategy, partition: as in plait.Graph; how rows of other ranks come, and which rank owns which nodes.
-        reorder: whether other ids are expected to be faster, because the square root of the averaged edge span
-            exceeds floor(sqrt(nodes) / 100) (GNNAdvisor, section 6.1). They are not changed here: `plait
-            reorder` writes a file in a better order.
+        reorder: the order in which operations will work: that of the graph if it has one, else "communities" if
+            that brings the ends of edges closer (GNNAdvisor, section 6.1; the rule of `plait reorder`) and `plait
+            tune` has not measured the graph as it is, or "none".
         alternatives: the ways that were compared, the fastest first; empty if no times were known.
         reasons: sentences that say why.
     """
@@ -42,16 +42,17 @@ class Advice:
     layers: tuple
     strategy: str
     partition: str
-    reorder: bool
+    reorder: str
     alternatives: tuple
     reasons: tuple
 
     def apply(self, model, data, **options):
-        """Returns plait.parallelize(model, data) with this strategy and partition; collective. `options`: its
-        further arguments. Raises ValueError if this run has another number of ranks."""
+        """Returns plait.parallelize(model, data) with this strategy, partition and order; collective. `options`:
+        its further arguments. Raises ValueError if this run has another number of ranks."""
         if self.ranks != world_size():
             raise ValueError(f"the advice is for {self.ranks} ranks, but this run has {world_size()}")
-        return parallelize(model, data, strategy=self.strategy, partition=self.partition, **options)
+        chosen = {"strategy": self.strategy, "partition": self.partition, "reorder": self.reorder}
+        return parallelize(model, data, **chosen | options)
 
     def __str__(self):
         g = self.graph
@@ -67,7 +68,7 @@ class Advice:
             f"ranks      {ranks} ({self.device})",
             f"strategy   {self.strategy}",
             f"partition  {self.partition}",
-            f"reorder    {'yes' if self.reorder else 'no'}",
+            f"reorder    {self.reorder}",
             *(f"           {reason}" for reason in self.reasons),
         ))
 
@@ -114,20 +115,22 @@ def advise(model, data, *, ranks=None, device=None, strategy=None, partition=Non
     if ranks is not None and (isinstance(ranks, bool) or not isinstance(ranks, int)):
         raise TypeError(f"ranks is {ranks!r}, not a whole number")
     graph = _graph_of(data)
-    partition, strategy = (own or given for own, given in zip(graph.asked, (partition, strategy)))
+    partition, strategy, reorder = (own or given for own, given in zip(graph.asked, (partition, strategy, None)))
     layers = layer_advice(model)
     device = torch.device(device or device_of(model))
-    choice = choose(graph, layers, device, ranks, strategy, partition)
     stats = {"nodes": graph.num_nodes, "edges": graph.num_edges, **graph.stats()}
-    reasons = list(choice.reasons)
-    if stats["scattered"]:
-        reasons.append("the averaged edge span is above GNNAdvisor's bound: `plait reorder` writes the graph in an "
-                       "order by communities, which may be faster")
+    choice = choose(graph, layers, device, ranks, strategy, partition, reorder or "none")
+    reasons = []
+    if reorder is None and stats["scattered"] and not choice.measured:  # else times speak for the order of ids
+        reorder = "communities"
+        choice = choose(graph, layers, device, ranks, strategy, partition, reorder)
+        reasons.append("order communities: it brings the ends of edges closer, which may be faster")
+    reasons = [*choice.reasons, *reasons]
     refused = [layer.name or layer.kind for layer in layers if layer.way == "refused"]
     if refused:
         reasons.append(f"plait.parallelize refuses {', '.join(refused)}")
     return Advice(world_size() if ranks is None else ranks, device.type, stats, layers, choice.strategy,
-                  choice.partition, stats["scattered"], choice.alternatives, tuple(reasons))
+                  choice.partition, reorder or "none", choice.alternatives, tuple(reasons))
 
 
 def _graph_of(data):

@@ -50,6 +50,11 @@ class Graph:
             CPUs, pipelined on GPUs), "bulk", "pipelined", "partial", "replicate", "get" or "paged"
             (docs/architecture.md). Results do not depend on it. None: "auto", or what plait.parallelize
             chooses.
+        reorder: the order of nodes in which Plait's operations work, so that nodes which read each other
+            stand together in memory and on ranks: "communities", "degree", "rcm", "boba", "metis", or
+            "auto" (communities if that brings the ends of edges closer, else none), as in `plait reorder`.
+            Ids, and rows of tensors, keep the caller's order; each operation copies its rows into the order
+            of the work and back. None: "none", or what plait.parallelize is given.
 
     On several ranks (see docs/parallel.md) every rank passes the same whole graph; operations then
     take and return the rows of the rank's own nodes. Making a graph, and every call that uses one,
@@ -72,7 +77,7 @@ class Graph:
 
     _FIELDS = ("x", "y", "train_mask", "val_mask", "test_mask", "original_ids")
 
-    def __init__(self, edge_index, num_nodes=None, edge_weight=None, partition=None, strategy=None):
+    def __init__(self, edge_index, num_nodes=None, edge_weight=None, partition=None, strategy=None, reorder=None):
         edges = as_edges(edge_index, edge_weight)
         self.edge_index = _lasting(edges.index)
         self.edge_weight = _lasting(edges.weight)
@@ -80,19 +85,21 @@ class Graph:
             num_nodes = count_nodes(edges.index) if edges.num_nodes is None else edges.num_nodes
         self._num_nodes = operator.index(num_nodes)
         ops.check_edges(edges.index, self._num_nodes, edges.weight)
-        self._asked, self._is_used = (partition, strategy), False
-        self.place(partition or "edges", strategy or "auto")
+        self._asked, self._is_used = (partition, strategy, reorder), False
+        self.place(partition or "edges", strategy or "auto", reorder or "none")
         self._owner_of_all = None  # made when first asked for
         # None: every call uses edge_weight. Else calls use it that are given this tensor, unchanged, which
         # has the weights of edges into own nodes (plait.spread).
         self._asks_for_weight = self._states = None
-        require_equal_graphs(edges.index, edges.weight, self._num_nodes, self.partition)
+        require_equal_graphs(edges.index, edges.weight, self._num_nodes, self.partition,
+                             **{"the order": self.reorder})
         fields = fields_of(edge_index, self._FIELDS)
         for name in self._FIELDS:
             setattr(self, name, fields.get(name))
 
     @classmethod
-    def load(cls, path, partition=None, strategy=None, *, vertices=None, directed=False, first_line="auto"):
+    def load(cls, path, partition=None, strategy=None, reorder=None, *, vertices=None, directed=False,
+             first_line="auto"):
         """Reads a graph file: .plait, .mtx, .npz, .npy, an edge list (.txt, .csv, ...), or one of
         the other formats of docs/formats.md.
 
@@ -103,7 +110,8 @@ class Graph:
             original_ids: (N,), int64: the ids that the file uses.
         Of a set of graphs, y and the masks have one entry per graph.
 
-        Nodes of a file that `plait reorder` wrote have the ids from before.
+        Nodes of a file that `plait reorder` wrote have the ids from before, and are worked on in the order of
+        these ids unless `reorder` says otherwise.
 
         Args:
             vertices: the number of nodes, if the file does not tell it. The ids of an edge list are then
@@ -125,7 +133,7 @@ class Graph:
             fields, warnings = ops.read_dataset(os.fspath(path), vertices or 0, directed, first_line)
         graph = cls(
             fields["edge_index"], int(fields["num_nodes"]), fields.get("edge_weight"), partition,
-            strategy,
+            strategy, reorder,
         )
         for name in cls._FIELDS:
             setattr(graph, name, fields.get(name))
@@ -170,14 +178,21 @@ class Graph:
 
     @property
     def asked(self):
-        """The partition and the strategy that were asked for, or are used; None for those that are open."""
-        return (self.partition, self.strategy) if self._is_used else self._asked
+        """The partition, the strategy and the order that were asked for, or are used; None for those that are
+        open."""
+        return (self.partition, self.strategy, self.reorder) if self._is_used else self._asked
 
-    def place(self, partition, strategy):
-        """Sets the partition and the strategy, where they are open."""
+    @property
+    def placing(self):
+        """What decides which rank has which row, for keys of what is kept of the edges."""
+        return self.num_nodes, self.partition, self.reorder
+
+    def place(self, partition, strategy, reorder):
+        """Sets the partition, the strategy and the order of the work, where they are open."""
         ops.check_partition(partition)
         ops.check_strategy(strategy)
-        self.partition, self.strategy = partition, strategy
+        ops.check_reorder(reorder)
+        self.partition, self.strategy, self.reorder = partition, strategy, reorder
 
     @property
     def num_own_edges(self):
@@ -190,7 +205,7 @@ class Graph:
             is_own[self.vertices_on(CPU)] = True
             return int(is_own[self.edge_index[1].to(CPU, torch.long)].sum())
 
-        return kept(self.edge_index, None, ("number of own edges", self.num_nodes, self.partition), make)
+        return kept(self.edge_index, None, ("number of own edges", *self.placing), make)
 
     def ask_for_weight(self, weight):
         """Lets calls use edge_weight that are given `weight`: that of the edges into own nodes."""
@@ -209,7 +224,8 @@ class Graph:
             isolated: the number of nodes to which no edge leads.
             top_percent_share: the part of the edges that lead to the 1% of the nodes with the most.
             averaged_edge_span: the mean distance between the ids of an edge's two ends.
-            scattered: whether ids are so far apart that others are expected to be faster.
+            scattered: whether `plait reorder` and reorder="auto" find an order in which edges' ends are closer;
+                unless `communities` is False.
             communities, largest_community: communities of at least two nodes, by which `plait reorder`
                 orders nodes, and the nodes of the largest; unless `communities` is False.
             inner_edges, modularity: the part of the edges inside communities, and that part less the one
@@ -254,19 +270,21 @@ class Graph:
         if world_size() == 1:
             return self.own(rows).clone()
         ops.wait_for(rows)
-        return ops.gather_rows(rows.cpu(), self._owners().handle).to(rows.device)
+        owners = self._owners()
+        own = rows.cpu() if owners.order is None else owners.order.enter(rows.cpu())
+        return ops.gather_rows(own, owners.handle).to(rows.device)
 
     def layout(self):
         """Returns the Layout, which from now on is in use."""
         self._is_used = True
-        return Layout(self.partition, self.strategy)
+        return Layout(self.partition, self.strategy, self.reorder)
 
     def _owners(self):
         if world_size() == 1:
             if self._owner_of_all is None:
                 self._owner_of_all = owner_of_all(self.num_nodes)
             return self._owner_of_all
-        return owners_of(self.edge_index, self.num_nodes, self.layout().partition, self.edge_weight)
+        return owners_of(self.edge_index, self.num_nodes, self.layout(), self.edge_weight)
 
     def adjacency(self, loop_weight=None, device=CPU):
         """Returns the form that C++ operations on tensors on that device read; see

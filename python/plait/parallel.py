@@ -31,7 +31,7 @@ from plait.spread import spread_by
 from plait.world import require_equal, world_size
 
 
-def parallelize(model, data, *, methods=("forward",), partition=None, strategy=None, strict=True):
+def parallelize(model, data, *, methods=("forward",), partition=None, strategy=None, reorder=None, strict=True):
     """Spreads the model and the data over the ranks that torchrun, mpirun or srun has started.
 
     Collective. Every rank passes the same whole graph and the same model, whose weights become
@@ -48,8 +48,10 @@ def parallelize(model, data, *, methods=("forward",), partition=None, strategy=N
             use weights are refused on several ranks.
         partition, strategy: as in plait.Graph. None: the fastest that `plait tune` measured on this graph
             for layers as wide as the model's, else "edges", and on GPUs the strategy and the partition
-            that are predicted to be the fastest. plait.advise says which, and why. Those of a plait.Graph count, if it has
-            some or is in use; else it gets these.
+            that are predicted to be the fastest. plait.advise says which, and why. A plait.Graph keeps those that it
+            has, or is in use with: others are a ValueError.
+        reorder: as in plait.Graph: the order of nodes in which operations work and ranks get their nodes. Rows
+            of data and results, and ids, keep the caller's order. None: that of a plait.Graph, else "none".
         strict: True: an error names layers and attributes that would need rows of other ranks.
             False: a warning names them, and such attributes are left out.
 
@@ -62,9 +64,9 @@ def parallelize(model, data, *, methods=("forward",), partition=None, strategy=N
     that cannot be spread; both on every rank.
     """
     def choice(graph):
-        return choose(graph, layer_advice(model), device_of(model), None, strategy, partition).layout
+        return choose(graph, layer_advice(model), device_of(model), None, strategy, partition, graph.reorder).layout
 
-    data = spread_by(data, partition, strategy, strict, choice)
+    data = spread_by(data, (partition, strategy, reorder), strict, choice)
     spread_parts = [name for name, part in model.named_modules()
                     if isinstance(getattr(part, "_ranks", None), _Ranks)]
     if spread_parts:

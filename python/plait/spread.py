@@ -14,7 +14,7 @@ from plait.graph import Graph
 from plait.world import require_equal, world_size
 
 
-def spread(data, *, partition="edges", strategy="auto", strict=True):
+def spread(data, *, partition=None, strategy=None, reorder=None, strict=True):
     """Returns a copy of the data with the rows of this rank's own nodes.
 
     Collective; every rank passes the same data of the whole graph.
@@ -22,7 +22,8 @@ def spread(data, *, partition="edges", strategy="auto", strict=True):
     Args:
         data: torch_geometric.data.Data, or another object with the attribute edge_index; or a
             plait.Graph, which may have a partition and a strategy of its own.
-        partition, strategy: as in plait.Graph.
+        partition, strategy, reorder: as in plait.Graph. None: those of a plait.Graph, else "edges", "auto" and
+            "none".
         strict: as in plait.parallelize.
 
     Returns an object of the same type; for a plait.Graph, a namespace of its x, y and masks. Its
@@ -35,20 +36,24 @@ def spread(data, *, partition="edges", strategy="auto", strict=True):
     Raises NotImplementedError for attributes that list nodes, because they would need rows of other
     ranks, and ValueError, on every rank, if ranks pass different data.
     """
-    return spread_by(data, partition, strategy, strict, lambda graph: (partition, strategy))
+    return spread_by(data, (partition, strategy, reorder), strict,
+                     lambda graph: (partition or graph.partition, strategy or graph.strategy))
 
 
-def spread_by(data, partition, strategy, strict, choose):
-    """As spread(); if the partition or the strategy is None, on several ranks, by those that choose(graph)
-    returns."""
+def spread_by(data, placing, strict, choose):
+    """As spread(); `placing`: the partition, the strategy and the order. If the partition or the strategy is
+    None, on several ranks, by those that choose(graph) returns."""
+    partition, strategy, reorder = placing
     weight = edge_weight = of_matrix = None
     links = set()
     if isinstance(data, Graph):
         graph = data
-        partition, strategy = (own or given for own, given in zip(data.asked, (partition, strategy)))
+        _require_open(graph, placing)
+        partition, strategy, reorder = (own or given for own, given in zip(data.asked, placing))
         fields = {name: getattr(data, name) for name in Graph._FIELDS}
         result = types.SimpleNamespace(**fields)
     elif isinstance(getattr(data, "edge_index", None), Graph):
+        _require_open(data.edge_index, placing)
         return data
     else:
         result, fields = _copied(data)
@@ -60,10 +65,10 @@ def spread_by(data, partition, strategy, strict, choose):
         if of_matrix is not None and of_matrix.weight is not None:
             weight = of_matrix.weight
         graph = Graph(fields.pop("edge_index"), nodes, weight)
-    require_equal("graphs", {"the partition": partition, "the strategy": strategy})
+    require_equal("graphs", {"the partition": partition, "the strategy": strategy, "the order": reorder})
+    graph.place(partition or "edges", strategy or "auto", reorder or "none")
     if world_size() > 1 and None in (partition, strategy):
-        partition, strategy = choose(graph)
-    graph.place(partition or "edges", strategy or "auto")
+        graph.place(*choose(graph), graph.reorder)
     if edge_weight is not None:
         result.edge_weight = _of_own_edges(graph, edge_weight)
         if weight is edge_weight:
@@ -86,6 +91,13 @@ def spread_by(data, partition, strategy, strict, choose):
     if type(type(result)) is type and isinstance(getattr(type(result), "num_edges", None), property):
         object.__setattr__(result, "__class__", _counting_class(type(result)))
     return result
+
+
+def _require_open(graph, placing):
+    """Raises ValueError for a partition, a strategy or an order other than those that the graph has."""
+    for what, own, given in zip(("partition", "strategy", "reorder"), graph.asked, placing):
+        if own is not None and given not in (None, own):
+            raise ValueError(f"{what} is {given!r}, but the plait.Graph has {own!r}; leave it out, or make another graph")
 
 
 @functools.cache

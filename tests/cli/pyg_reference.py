@@ -38,7 +38,7 @@ NORMS = {"none": {}, "batch": {"norm": "batch_norm"},
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """The settings of plait train, all of them given."""
+    """The settings of plait train, of which all are given that the model reads."""
 
     model: str
     hidden: int
@@ -52,8 +52,12 @@ class Settings:
     pool: str = "none"
 
     def options(self):
+        of_kind = {"heads": "gat", "output_heads": "gat", "aggregation": "sage"}
+        unread = {name for name, kind in of_kind.items() if kind != self.model}
+        if self.pool == "none":
+            unread |= {"pool"} | ({"hidden", "heads", "norm", "activation"} if self.layers == 1 else set())
         words = [[f"--{name.replace('_', '-')}", str(value)]
-                 for name, value in dataclasses.asdict(self).items() if name != "residual"]
+                 for name, value in dataclasses.asdict(self).items() if name not in {"residual", *unread}]
         return sum(words, []) + ["--residual"] * self.residual
 
     def pyg_model(self, inputs, classes):

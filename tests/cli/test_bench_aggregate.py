@@ -31,9 +31,9 @@ def test_text_and_default(plait, communities):
 
 @pytest.mark.parametrize("options,names", [
     (("--strategies", "cusparse"), ["cusparse", "--gpus"]), (("--strategies", "pipelined"), ["pipelined", "--gpus"]),
-    (("--strategies", "none"), ["none"]), (("--wire", "bf16"), ["--wire bf16", "--gpus"]),
+    (("--strategies", "none"), ["none"]), (("--wire", "bf16"), ["--wire", "--gpus"]),
     (("--strategies", "get", "--dw", 8), ["--dw", "--gpus"]), (("--gpus", 2), ["--gpus", "--ranks"]),
-    (("--transport", "nvshmem"), ["nvshmem", "--gpus"])])
+    (("--transport", "nvshmem"), ["--transport", "--gpus"])])
 def test_mistakes_on_ranks(plait, communities, options, names):
     plait.fails(USAGE, *RUN, communities, "--ranks", 2, *options, names=names)
 

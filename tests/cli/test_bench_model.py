@@ -60,7 +60,7 @@ def test_fields(bench):
 def test_losses_are_those_of_pyg(plait, bench, made_archive, settings, tmp_path):
     """The first losses, and so all steps between them: forward, backward and Adam. Initial weights are those
     of plait train. A graph's own data give the same losses as made ones."""
-    options = without(settings.options(), "--pool") + ["--residual"] * settings.residual + ["--dropout", 0]
+    options = [*settings.options(), "--dropout", 0]
     weights = tmp_path / "weights.safetensors"
     plait.ok("train", made_archive, *options, "--epochs", 1, "--lr", 0, "--weight-decay", 0, "--seed", 3,
              "--checkpoint", weights)
@@ -76,11 +76,6 @@ def test_losses_are_those_of_pyg(plait, bench, made_archive, settings, tmp_path)
         run = ("--training", "--seed", 3, "--ranks", ranks, "--partition", "hash", *options)
         for found in (bench(*run), bench(*run, graph=made_archive, made=())):
             np.testing.assert_allclose(found["loss"], wanted, rtol=1e-4)
-
-
-def without(options, name):
-    at = options.index(name)
-    return options[:at] + options[at + 2:]
 
 
 @pytest.mark.parametrize("options,parameters", [
@@ -192,7 +187,7 @@ def test_sets_of_graphs_and_label_sets(plait, tmp_path):
     (("--strategies", "partial"), ["partial", "--gpus"]),
     (("--model", "gat", "--gpus", 1, "--strategies", "pipelined,partial"), ["the rows themselves"]),
     (("--model", "sage", "--aggregation", "max", "--gpus", 2, "--strategies", "get"), ["the rows themselves"]),
-    (("--transport", "nvshmem", "--ranks", 2), ["nvshmem", "--gpus"]),
+    (("--transport", "nvshmem", "--ranks", 2), ["--transport", "--gpus"]),
     (("--gpus", 3), ["asks for 3 GPUs"]),
     (("--gpus", 1, "--ranks", 2), ["--gpus", "--ranks"]),
     (("--model", "gpt"), ["gpt", "gcn, mlp, sage, gin, gat"]),

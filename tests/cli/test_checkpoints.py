@@ -129,7 +129,6 @@ def test_interruption(plait, tmp_path, communities, ranks, whole_group, number):
     ("--model", "mlp", ["kind", "gcn", "mlp"]),
     ("--norm", "batch", ["norm", "none", "batch"]),
     ("--residual", None, ["residual", "0", "1"]),
-    ("--heads", 2, ["heads", "1", "2"]),
     ("--dropout", 0.25, ["dropout", "0.5", "0.25"]),
     ("--seed", 4, ["seed", "0", "4"]),
     ("--normalize", "rows", ["normalize", "none", "rows"]),

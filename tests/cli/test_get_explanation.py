@@ -23,8 +23,8 @@ def test_values_computed_by_hand(plait, ring):
     said = dict((" ".join(words[:1]), words[1]) for words in lines(plait, *asked))
     assert said["groups"] == "4 local and 2 remote groups, of the rank with the most"
     # Shared memory: 4 warps of 2 * 4 * 32 * 16 bytes. Warps: 4 groups, 2 per warp. 14 * 17 KiB > 228 KiB.
-    assert said["here"] == ("16384 bytes of shared memory per block, 2 warps, 1 blocks, 8 of them at once on a "
-                            "multiprocessor")
+    assert said["here"] == ("16384 bytes of shared memory per block, 2 warps, 1 blocks, at least 8 of them at once "
+                            "on a multiprocessor of compute capability 9.0")
     # 2 * 16 * 64 * 2 floats; 4 * 16 * 4 + 2 * 4 * 4 * 64 bytes.
     assert said["MGG's"] == ("model   WPW 4096 floats, SMEM 2304 bytes per block, 2 warps, 1 blocks; within its space "
                              "of search")
@@ -38,7 +38,8 @@ def test_values_computed_by_hand(plait, ring):
     said = dict((words[0], words[1]) for words in lines(plait, *asked, "--ps", "none"))
     assert said["MGG's"] == "model   has no settings without neighbour partitioning"
     said = dict((words[0], words[1]) for words in lines(plait, *asked[:-2]))  # blocking: rows go to registers
-    assert said["here"] == "0 bytes of shared memory per block, 2 warps, 1 blocks, 8 of them at once on a multiprocessor"
+    assert said["here"] == ("0 bytes of shared memory per block, 2 warps, 1 blocks, at least 8 of them at once on a "
+                            "multiprocessor of compute capability 9.0")
 
 
 def test_other_strategies_say_nothing_of_get(plait, ring):

@@ -54,7 +54,7 @@ def test_refused_without_the_strategy_on_gpus(plait, communities, command):
     others = [[], ["--strategies", "pipelined,cusparse"]] if command.startswith("bench") else OTHERS
     for option, other in zip(options_for(command, [*NUMBERS, *WORDS]), itertools.cycle(others)):
         plait.fails(USAGE, *arguments_of(command, communities), option, WORDS.get(option, ("3",))[0], *other,
-                    names=[f"{option} is a setting of strategy get on GPUs; add"])
+                    names=[f"{option} does nothing in this run; it is read with"])
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -126,3 +126,21 @@ def test_refusals(plait, tmp_path, communities):
     for method in ("none", "degree", "rcm", "boba", "metis"):
         plait.fails(USAGE, "reorder", communities, tmp_path / "r.plait", "--method", method, "--gpus", 1,
                     names=["--gpus", method, "on the CPU"])
+
+
+@pytest.mark.parametrize("kind,wanted", [
+    (("dcsbm", "--vertices", 2000, "--edges", 40000), "communities"),  # below 10,000 vertices
+    (("dcsbm", "--vertices", 12000, "--edges", 60000), "communities"),
+    (("grid", "--rows", 60, "--columns", 60), "none"),
+    (("uniform", "--vertices", 3000, "--edges", 30000), "none"),
+    (("ring", "--vertices", 20000), "none")])
+def test_info_says_what_reorder_does(plait, tmp_path, kind, wanted):
+    """Of a graph, and of the graph in the order that was found."""
+    plait.ok("generate", *kind, "-o", tmp_path / "g.plait")
+    for graph, method in (("g.plait", wanted), ("r.plait", "none")):
+        scattered = method != "none"
+        assert plait.json("info", tmp_path / graph)["scattered"] is scattered
+        assert ("scattered, see plait reorder" in plait.ok("info", tmp_path / graph).out) is scattered
+        result = plait.json("reorder", tmp_path / graph, tmp_path / "r2.plait")
+        assert result["method"] == method
+        (tmp_path / "r2.plait").replace(tmp_path / "r.plait")

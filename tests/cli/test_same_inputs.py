@@ -106,8 +106,7 @@ def test_what_may_differ(tmp_path, files):
     """Names and formats of files that are read, the form of output, and timeouts may differ."""
     train = ["--epochs", 6]
     first, second = run(["train", files["graph"][0], *train, "--json"],
-                        ["train", files["npz"], *train, "--quiet", "--timeout", 4,
-                         "--gpu-timeout", 30])
+                        ["train", files["npz"], *train, "--quiet", "--timeout", 4])
     assert (first.code, first.err, second.code, second.err) == (0, "", 0, ""), (first, second)
     plait = program.Plait(tmp_path)
     assert first.json["loss"] == plait.json("train", files["graph"][0], *train, "--ranks", 2)["loss"]

@@ -29,6 +29,7 @@ ROWS = {
 }
 ONE_RANK = {"preprocessing", "renumbering", "hidden-width", "sampling", "epochs", "memory"}
 OWN_WIDTHS = {"hidden-width", "row-bytes", "latency"}
+NO_GRAPH = {"row-bytes", "latency"}
 SCRIPTS = {"accuracy", "layers", "busy", "scaling", "embeddings"}
 GPU_STUDIES = {"neighbour-partitioning", "interleaving", "communication", "settings", "uvm", "put",
                "group-size", "dimension-workers", "atomics", "occupancy"}
@@ -57,11 +58,13 @@ def check_numbers(found):
 @pytest.mark.parametrize("name", ROWS)
 def test_studies_on_cpu_ranks(plait, communities, name):
     width = () if name in OWN_WIDTHS else ("--width", 9)
-    found = plait.json("study", name, communities, *width, "--repetitions", 3)
+    graph = () if name in NO_GRAPH else (communities,)
+    found = plait.json("study", name, *graph, *width, "--repetitions", 3)
     assert [row["name"] for row in found["rows"]] == ROWS[name]
     ranks = 1 if name in ONE_RANK else 2
     assert (found["study"], found["ranks"], found["device"]) == (name, ranks, "cpu")
-    assert (found["vertices"], found["edges"], found["partition"]) == (600, 6000, "edges")
+    wanted = (600, 6000, "edges") if graph else (None, None, None)
+    assert (found["vertices"], found["edges"], found["partition"]) == wanted
     assert all(row["repetitions"] == 3 for row in found["rows"] if row["timed"] == "step")
     check_numbers(found)
     widths = [row["width"] for row in found["rows"]]
@@ -142,7 +145,7 @@ def test_parts_of_an_epoch_add_up(plait, communities, ranks):
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_rates_of_gathers(plait, communities, ranks):
     """Ranks have equal parts of the table, of which results take a quarter."""
-    for row in plait.json("study", "row-bytes", communities, *ONCE, "--ranks", ranks)["rows"]:
+    for row in plait.json("study", "row-bytes", *ONCE, "--ranks", ranks)["rows"]:
         results = 2**26 // row["width"] // 4 // 4 * row["width"] * 4
         assert row["gb_s"] == pytest.approx(results / row["median_ms"] / 1e6)
         assert row["link_gb_s"] / row["gb_s"] == pytest.approx(1 - 1 / ranks, abs=0.02)
@@ -229,6 +232,15 @@ def test_studies_that_need_gpus(plait, name):
     (("hidden-width", "--width", 9), ["--width is set by study hidden-width"]),
     (("row-bytes", "--width", 9), ["--width is set by study row-bytes"]),
     (("latency", "--ranks", 1), ["latency needs 2 ranks"]),
+    *(((name, option, value), [f"study {name} does not read {option}"]) for name in ("latency", "row-bytes")
+      for option, value in (("--like", "cora"), ("--scale", 0.1), ("--partition", "hash"), ("--reorder", "rcm"))),
+    *(((name, "--gpus", 2, "--transport", "nvshmem"), [f"study {name} does not read --transport"])
+      for name in ("latency", "row-bytes", "gathers")),
+    (("gathers", "--partition", "hash"), ["study gathers does not read --partition"]),
+    (("latency", "--seed", 3), ["study latency does not read --seed"]),
+    (("occupancy", "--gpus", 2, "--read-with", "addresses"), ["--read-with is set by study occupancy"]),
+    (("--list", "--gpus", 2), ["--gpus needs the name of a study"]),
+    (("--seed", 2), ["--seed needs the name of a study"]),
     (("gathers", "--ranks", 1), ["gathers needs 2 ranks"]),
     (("renumbering", "--reorder", "rcm"), ["--reorder is set by study renumbering"]),
     (("neighbour-partitioning", "--gpus", 2, "--ps", 8), ["--ps is set by"]),
@@ -240,14 +252,25 @@ def test_studies_that_need_gpus(plait, name):
     (("split", "--scale", 2), ["--scale"]),
     (("split", "--width", 0), ["--width"]),
     (("split", "--repetitions", 0), ["--repetitions"]),
-    (("split", "--transport", "nvshmem"), ["nvshmem", "--gpus"]),
+    (("split", "--transport", "nvshmem"), ["--transport", "--gpus"]),
     (("--plot", "plot.svg"), ["--plot needs the name of a study"]),
 ])
 def test_refused_before_anything_starts(plait, options, names, tmp_path):
     plait.fails(USAGE, "study", *options, names=names, env=NO_GPU, cwd=tmp_path)
 
 
+def test_preprocessing_of_a_renumbered_graph(plait, communities, tmp_path):
+    """The epoch reads the graph anew: its numbers are equal then, in other memory."""
+    plait.ok("reorder", communities, tmp_path / "r.plait", "--method", "degree")
+    for run in ((tmp_path / "r.plait",), (communities, "--reorder", "rcm"), (tmp_path / "r.plait", "--ranks", 2)):
+        found = plait.json("study", "preprocessing", *run, "--width", 9, *ONCE)
+        assert [row["name"] for row in found["rows"]] == ROWS["preprocessing"]
+
+
 def test_refused_graphs(plait, communities, tmp_path):
+    for name in sorted(NO_GRAPH):
+        plait.fails(USAGE, "study", name, communities, names=[f"study {name} does not read a graph"])
+    plait.fails(USAGE, "study", "split", communities, "--seed", 3, names=["--seed", "--partition metis"])
     plait.fails(USAGE, "study", "split", communities, "--scale", 0.5, names=["--like and --scale"])
     path = tmp_path / "ring.plait"
     plait.ok("generate", "ring", "--vertices", 2**20, "-o", path)

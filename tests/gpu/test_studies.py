@@ -24,7 +24,8 @@ def graph(tmp_path_factory):
 def study(tmp_path, name, graph, gpus, *options):
     if gpus > GPUS:
         pytest.skip("--gpus needs a GPU for each rank")
-    found = program.Plait(tmp_path).json("study", name, graph, "--gpus", gpus, *SHORT, *options)
+    read = () if graph is None else (graph,)
+    found = program.Plait(tmp_path).json("study", name, *read, "--gpus", gpus, *SHORT, *options)
     check("study", found)
     assert (found["device"], found["ranks"], found["does_not_fit"]) == ("cuda", gpus, [])
     return {row["name"]: row for row in found["rows"]}
@@ -54,13 +55,23 @@ def test_memory(tmp_path, graph, gpus):
 def test_gathers(tmp_path, graph):
     rows = study(tmp_path, "gathers", graph, 2, "--width", 100)
     assert all(row["error"] == 0 and 0.4 < row["link_gb_s"] / row["gb_s"] < 0.6 for row in rows.values())
-    rows = study(tmp_path, "row-bytes", graph, 2)
+    rows = study(tmp_path, "row-bytes", None, 2)
     assert rows["1024 bytes"]["gb_s"] > 4 * rows["4 bytes"]["gb_s"]
 
 
+def test_occupancy_is_asked_of_the_gpu(tmp_path, graph):
+    rows = study(tmp_path, "occupancy", graph, 2)
+    assert len(rows) == 10
+    for name, row in rows.items():
+        warps = int(name.split()[1].rstrip(",")) * row["blocks_at_once"]
+        assert 16 <= row["registers"] <= 64 and row["blocks_at_once"] >= 1
+        # A multiprocessor has 48 or 64 warps at most, and 65,536 registers.
+        assert row["occupancy"] in (warps / 48, warps / 64) and warps * 32 * row["registers"] <= 65536
+
+
 @pytest.mark.alone
-def test_latency(tmp_path, graph):
-    rows = study(tmp_path, "latency", graph, 2)
+def test_latency(tmp_path):
+    rows = study(tmp_path, "latency", None, 2)
     for size in ("8.0 GiB", "16.0 GiB"):
         own, peers, managed = (rows[f"{whose}, {size}"]["median_ms"] for whose in ("own", "all ranks'", "managed"))
         assert 0.1 < own < peers < managed  # us of a read

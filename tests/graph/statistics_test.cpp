@@ -78,12 +78,12 @@ TEST(Statistics, AreTheSameForAnyNumberOfThreads) {
 
 // GNNAdvisor, section 5.1: sqrt(span) > floor(sqrt(vertices) / 100).
 TEST(Statistics, ScatteredIdsAreThoseOfThePapersRule) {
-  EXPECT_FALSE(is_scattered(0, 100));
-  EXPECT_TRUE(is_scattered(1, 9999));    // 1 > floor(0.99)
-  EXPECT_FALSE(is_scattered(1, 10000));  // 1 > 1
-  EXPECT_TRUE(is_scattered(1.01, 10000));
-  EXPECT_FALSE(is_scattered(100, 1000000));  // 10 > 10
-  EXPECT_TRUE(is_scattered(101, 1000000));
+  EXPECT_FALSE(is_above_span_bound(0, 100));
+  EXPECT_TRUE(is_above_span_bound(1, 9999));    // 1 > floor(0.99)
+  EXPECT_FALSE(is_above_span_bound(1, 10000));  // 1 > 1
+  EXPECT_TRUE(is_above_span_bound(1.01, 10000));
+  EXPECT_FALSE(is_above_span_bound(100, 1000000));  // 10 > 10
+  EXPECT_TRUE(is_above_span_bound(101, 1000000));
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "plait/base/error.h"
+#include "plait/base/gpu.h"
+#include "plait/kernels/cuda/get_occupancy.h"
 
 namespace plait {
 namespace {
@@ -44,6 +46,12 @@ TEST(GetResources, BlocksAtOnceAreThoseOfTheScarcestResource) {
   EXPECT_EQ(blocks_at_once(get_block(kAsync, 16), {.shared = 34 << 10}), 2u);
   EXPECT_EQ(blocks_at_once(get_block({}, 16), {.warps = 12}), 3u);
   EXPECT_EQ(blocks_at_once(get_block({}, 16), {.blocks = 1}), 1u);
+}
+
+TEST(GetResources, OccupancyIsAShareOfWarps) {
+  EXPECT_EQ((GetOccupancy{.blocks = 5, .warps = 4, .most_warps = 64}).share(), 0.3125);
+  if (built_with_cuda()) return;
+  EXPECT_THROW(get_occupancy({}, 64), UsageError);
 }
 
 std::string refusal(const GetBlock& block, const GpuLimits& limits) {

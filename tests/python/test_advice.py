@@ -108,10 +108,10 @@ def test_scattered_ids_are_told():
     nodes = 50000  # of which each reads its half's other end
     ends, model = torch.arange(nodes), advice_on_ranks.make(pyg.GCN)
     ring = torch.stack([ends, (ends + 1) % nodes])
-    assert plait.advise(model, Data(edge_index=ring, num_nodes=nodes)).reorder is False
+    assert plait.advise(model, Data(edge_index=ring, num_nodes=nodes)).reorder == "none"
     edges = torch.stack([ends, (ends + nodes // 2) % nodes])
     advice = plait.advise(model, Data(edge_index=edges, num_nodes=nodes))
-    assert advice.reorder is True and any("plait reorder" in reason for reason in advice.reasons)
+    assert advice.reorder == "communities" and any("order communities" in reason for reason in advice.reasons)
 
 
 def test_gpus_are_predicted_without_one():

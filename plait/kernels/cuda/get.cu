@@ -29,6 +29,7 @@
 #include "plait/base/row_stride.h"
 #include "plait/kernels/cuda/get.cuh"
 #include "plait/kernels/cuda/get_module.cuh"
+#include "plait/kernels/cuda/get_occupancy.h"
 #include "plait/kernels/cuda/get_turns.cuh"
 
 namespace plait {
@@ -119,16 +120,18 @@ int lanes_of(const DeviceGetArgs& args) {
 
 struct Launch {
   const DeviceGetArgs& args;
+  std::uint32_t most_neighbours;  // of a group
   GetView view;
   std::uint64_t blocks;  // for each slice of the width
   cudaStream_t stream;
+  GetOccupancy* asked = nullptr;  // takes the kernel's occupancy, and nothing is launched
 
   void run() const {
     if (reads_whole_vectors(args))
       with_lanes<4>();
     else
       with_lanes<1>();
-    if (args.partial_sums == nullptr) return;
+    if (args.partial_sums == nullptr || asked != nullptr) return;
     const dim3 threads(kWarp, kParts);
     const auto few = static_cast<std::uint32_t>(args.groups->short_rows().size());
     const auto many = static_cast<std::uint32_t>(args.groups->long_rows().size());
@@ -149,7 +152,7 @@ struct Launch {
   template <int kVec, int kLanes>
   void with_way() const {
     const GetTuning& tuning = args.tuning;
-    const bool is_long = args.groups->most_neighbours() > kWarp;
+    const bool is_long = most_neighbours > kWarp;
     if (args.module != nullptr) return start_of_module(kVec, lanes_of<kVec, kLanes>(args));
     if constexpr (kLanes >= GetTuning::kLeastLanes) {
       if (tuning.read_by == ReadBy::thread) return with_weights<kVec, kLanes, Way::by_thread>();
@@ -185,12 +188,26 @@ struct Launch {
     check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(block.shared)),
                "shared memory of a block");
+    if (asked != nullptr) return ask(kernel, block);
     const std::uint64_t columns = static_cast<std::uint64_t>(lanes) * vec;
     const std::uint64_t slices = (args.width + columns - 1) / columns;
     const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(slices));
     check_cuda(cudaLaunchKernel(kernel, grid, dim3(args.tuning.wpb * kWarp), arguments,
                                 block.shared, stream),
                "get");
+  }
+
+  void ask(const void* kernel, const GetBlock& block) const {
+    int at_once = 0;
+    cudaFuncAttributes attributes{};
+    check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                   &at_once, kernel, static_cast<int>(block.warps * kWarp), block.shared),
+               "the occupancy of get");
+    check_cuda(cudaFuncGetAttributes(&attributes, kernel), "the registers of get");
+    *asked = {.blocks = static_cast<std::uint64_t>(at_once),
+              .warps = block.warps,
+              .most_warps = limits_here().warps,
+              .registers = static_cast<std::uint64_t>(attributes.numRegs)};
   }
 };
 
@@ -267,8 +284,18 @@ void spmm_get(const DeviceGetArgs& args, cudaStream_t stream) {
                "get");
   const GetGrid grid =
       get_grid(args.tuning, args.groups->local().size(), args.groups->remote().size());
-  Launch{args, view_of(args, grid), grid.blocks, stream}.run();
+  Launch{args, args.groups->most_neighbours(), view_of(args, grid), grid.blocks, stream}.run();
   check_cuda(cudaGetLastError(), "get");
+}
+
+GetOccupancy get_occupancy(const GetTuning& tuning, std::uint64_t width) {
+  require_in_range(tuning);
+  require<UsageError>(tuning.read_with == ReadWith::addresses,
+                      "the occupancy is asked of kernels that read at addresses");
+  const DeviceGetArgs args{.stride = row_stride(width), .width = width, .tuning = tuning};
+  GetOccupancy found;
+  Launch{args, std::max(tuning.ps, tuning.remote()), {}, 0, nullptr, &found}.run();
+  return found;
 }
 
 }  // namespace plait

@@ -30,8 +30,9 @@ void check_dataset(const Dataset& dataset, const TrainConfig& config) {
 }
 
 void check_partition(const Dataset& dataset, const Partition& partition) {
+  // A copy of the dataset has arrays of its own, so numbers are compared, not their places.
   require(partition.vertices() == dataset.vertices() &&
-              partition.numbers().data() == dataset.numbers.data(),
+              std::ranges::equal(partition.numbers(), dataset.numbers),
           "{}: the partition is of another dataset", dataset.name);
 }
 
