@@ -40,7 +40,7 @@ class Adjacency:
     """
 
     def __init__(self, handle, owners=None, with_rows=None, uses=None):
-        """`with_rows`: returns a handle whose strategy brings rows to edges, if that of `handle` does not.
+        """`with_rows`: returns a handle that brings rows to edges as they are, if `handle` does not.
         `uses`: of a handle that is to be replaced after many."""
         self._handle = handle
         self._owners = owners  # None: all nodes are here
@@ -101,10 +101,12 @@ class Adjacency:
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """The way in which a graph is spread over ranks: names of a partition and of a strategy."""
+    """The way in which a graph is spread over ranks: names of a partition, of a strategy and of the type in which
+    rows cross to be summed."""
 
     partition: str
     strategy: str = "auto"
+    wire: str = "fp32"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -215,18 +217,26 @@ def _make(edge_index, edge_weight, num_nodes, loop_weight, layout, device):
     if layout is None:
         return Adjacency(_on_one_rank(edge_index, edge_weight, num_nodes, loop_weight, device))
     require_equal_graphs(edge_index, edge_weight, num_nodes, layout.partition, device=device.type,
-                         **{"the strategy": layout.strategy, "the weight of self-loops": loop_weight})
+                         **{"the strategy": layout.strategy, "the type of rows on the wire": layout.wire,
+                            "the weight of self-loops": loop_weight})
     owners = owners_of(edge_index, num_nodes, layout.partition, edge_weight)
 
     # The Adjacency is kept by the edges, so it must not keep them; who calls it has them.
     edges = [t if t is None else TensorWeakRef(t) for t in (edge_index, edge_weight)]
 
-    def placed(strategy):
+    def placed(strategy, wire="fp32"):
         index, weight = (t and t() for t in edges)
-        return ops.graph_from_edges(index, num_nodes, weight, *_loops(loop_weight), owners.handle, device, strategy)
+        return ops.graph_from_edges(index, num_nodes, weight, *_loops(loop_weight), owners.handle, device, strategy,
+                                    wire)
 
-    with_rows = None if ops.brings_rows(layout.strategy, device) else lambda: placed("auto")
-    return Adjacency(placed(layout.strategy), owners, with_rows)
+    rows_as_they_are = ops.brings_rows(layout.strategy, layout.wire, device)
+    with_rows = None if rows_as_they_are else lambda: placed(_with_rows(layout.strategy, device))
+    return Adjacency(placed(layout.strategy, layout.wire), owners, with_rows)
+
+
+def _with_rows(strategy, device):
+    """Returns the strategy if it brings rows to edges, else "auto"."""
+    return strategy if ops.brings_rows(strategy, "fp32", device) else "auto"
 
 
 def owner_of_all(num_nodes):

@@ -114,10 +114,11 @@ def advise(model, data, *, ranks=None, device=None, strategy=None, partition=Non
     if ranks is not None and (isinstance(ranks, bool) or not isinstance(ranks, int)):
         raise TypeError(f"ranks is {ranks!r}, not a whole number")
     graph = _graph_of(data)
-    partition, strategy = (own or given for own, given in zip(graph.asked, (partition, strategy)))
+    *ways, wire = graph.asked
+    partition, strategy = (own or given for own, given in zip(ways, (partition, strategy)))
     layers = layer_advice(model)
     device = torch.device(device or device_of(model))
-    choice = choose(graph, layers, device, ranks, strategy, partition)
+    choice = choose(graph, layers, device, ranks, (strategy, partition, wire or "fp32"))
     stats = {"nodes": graph.num_nodes, "edges": graph.num_edges, **graph.stats()}
     reasons = list(choice.reasons)
     if stats["scattered"]:

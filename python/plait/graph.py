@@ -48,6 +48,12 @@ class Graph:
             CPUs, pipelined on GPUs), "bulk", "pipelined", "partial", "replicate", "get" or "paged"
             (docs/architecture.md). Results do not depend on it. None: "auto", or what plait.parallelize
             chooses.
+        wire: the type in which rows cross between ranks to be summed: "fp32" or "bf16". With "bf16" each number
+            of a remote row, and of a remote row's gradient, is rounded to 8 bits, which halves the bytes between
+            GPUs and between hosts; results then depend on the number of ranks, to about three digits. Own rows
+            and sums are float32, and so are rows that attention, maxima, minima and layers with their own code
+            read. None: "fp32", or what plait.parallelize is given. On one rank nothing crosses, and "bf16" is
+            refused.
 
     On several ranks (see docs/parallel.md) every rank passes the same whole graph; operations then
     take and return the rows of the rank's own nodes. Making a graph, and every call that uses one,
@@ -70,7 +76,7 @@ class Graph:
 
     _FIELDS = ("x", "y", "train_mask", "val_mask", "test_mask", "original_ids")
 
-    def __init__(self, edge_index, num_nodes=None, edge_weight=None, partition=None, strategy=None):
+    def __init__(self, edge_index, num_nodes=None, edge_weight=None, partition=None, strategy=None, wire=None):
         edges = as_edges(edge_index, edge_weight)
         self.edge_index = _lasting(edges.index)
         self.edge_weight = _lasting(edges.weight)
@@ -78,8 +84,8 @@ class Graph:
             num_nodes = count_nodes(edges.index) if edges.num_nodes is None else edges.num_nodes
         self._num_nodes = operator.index(num_nodes)
         ops.check_edges(edges.index, self._num_nodes, edges.weight)
-        self._asked, self._is_used = (partition, strategy), False
-        self.place(partition or "edges", strategy or "auto")
+        self._asked, self._is_used = (partition, strategy, wire), False
+        self.place(partition or "edges", strategy or "auto", wire or "fp32")
         self._owner_of_all = None  # made when first asked for
         # None: every call uses edge_weight. Else calls use it that are given this tensor, unchanged, which
         # has the weights of edges into own nodes (plait.spread).
@@ -90,7 +96,7 @@ class Graph:
             setattr(self, name, fields.get(name))
 
     @classmethod
-    def load(cls, path, partition=None, strategy=None):
+    def load(cls, path, partition=None, strategy=None, wire=None):
         """Reads a graph file: .plait, .mtx, .npz, .npy, an edge list (.txt, .csv, ...), or one of
         the other formats of docs/formats.md.
 
@@ -108,7 +114,7 @@ class Graph:
         fields = ops.read_dataset(os.fspath(path))
         graph = cls(
             fields["edge_index"], int(fields["num_nodes"]), fields.get("edge_weight"), partition,
-            strategy,
+            strategy, wire,
         )
         for name in cls._FIELDS:
             setattr(graph, name, fields.get(name))
@@ -152,14 +158,18 @@ class Graph:
 
     @property
     def asked(self):
-        """The partition and the strategy that were asked for, or are used; None for those that are open."""
-        return (self.partition, self.strategy) if self._is_used else self._asked
+        """The partition, the strategy and the type of rows on the wire that were asked for, or are used; None for
+        those that are open."""
+        return (self.partition, self.strategy, self.wire) if self._is_used else self._asked
 
-    def place(self, partition, strategy):
-        """Sets the partition and the strategy, where they are open."""
+    def place(self, partition, strategy, wire):
+        """Sets the partition, the strategy and the type of rows on the wire, where they are open."""
         ops.check_partition(partition)
-        ops.check_strategy(strategy)
-        self.partition, self.strategy = partition, strategy
+        ops.check_way(strategy, wire)
+        if wire != "fp32" and world_size() == 1:
+            raise ValueError(f"wire is {wire!r}, but rows cross between ranks, and there is one rank; leave it out, "
+                             "or start several")
+        self.partition, self.strategy, self.wire = partition, strategy, wire
 
     @property
     def num_own_edges(self):
@@ -241,7 +251,7 @@ class Graph:
     def layout(self):
         """Returns the Layout, which from now on is in use."""
         self._is_used = True
-        return Layout(self.partition, self.strategy)
+        return Layout(self.partition, self.strategy, self.wire)
 
     def _owners(self):
         if world_size() == 1:

@@ -19,7 +19,7 @@ import torch
 from plait._checkpointing import checkpointing_refused
 from plait._choice import choose
 from plait._dropout import StepCounter, VertexDropout
-from plait._layer_advice import device_of, layer_advice
+from plait._layer_advice import device_of, layer_advice, require_sums
 from plait._library import ops
 from plait._pooling import find_pooling, pooling_refused
 from plait._replace import is_left_alone, replace_layers
@@ -29,7 +29,7 @@ from plait.spread import spread_by
 from plait.world import require_equal, world_size
 
 
-def parallelize(model, data, *, methods=("forward",), partition=None, strategy=None, strict=True):
+def parallelize(model, data, *, methods=("forward",), partition=None, strategy=None, wire=None, strict=True):
     """Spreads the model and the data over the ranks that torchrun, mpirun or srun has started.
 
     Collective. Every rank passes the same whole graph and the same model, whose weights become
@@ -48,6 +48,9 @@ def parallelize(model, data, *, methods=("forward",), partition=None, strategy=N
             for layers as wide as the model's, else "edges", and on GPUs the strategy and the partition
             that are predicted to be the fastest. plait.advise says which, and why. Those of a plait.Graph count, if it has
             some or is in use; else it gets these.
+        wire: as in plait.Graph: "bf16" halves the bytes that sums bring from other GPUs and hosts, and rounds what
+            crosses, forward and backward; it is refused for a model whose layers make no such sums. None: "fp32",
+            or that of a plait.Graph. Nothing but this argument chooses "bf16".
         strict: True: an error names layers and attributes that would need rows of other ranks.
             False: a warning names them, and such attributes are left out.
 
@@ -58,10 +61,12 @@ def parallelize(model, data, *, methods=("forward",), partition=None, strategy=N
     Raises ValueError if ranks pass different models or graphs, and NotImplementedError for layers
     that cannot be spread; both on every rank.
     """
-    def choice(graph):
-        return choose(graph, layer_advice(model), device_of(model), None, strategy, partition).layout
+    def choice(graph, wire):
+        return choose(graph, layer_advice(model), device_of(model), None, (strategy, partition, wire)).layout
 
-    data = spread_by(data, partition, strategy, strict, choice)
+    data = spread_by(data, (partition, strategy, wire), strict, choice)
+    if data.edge_index.wire != "fp32":
+        require_sums(model, data.edge_index.wire)
     spread_parts = [name for name, part in model.named_modules()
                     if isinstance(getattr(part, "_ranks", None), _Ranks)]
     if spread_parts:

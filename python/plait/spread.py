@@ -13,15 +13,15 @@ from plait.graph import Graph
 from plait.world import require_equal, world_size
 
 
-def spread(data, *, partition="edges", strategy="auto", strict=True):
+def spread(data, *, partition="edges", strategy="auto", wire=None, strict=True):
     """Returns a copy of the data with the rows of this rank's own nodes.
 
     Collective; every rank passes the same data of the whole graph.
 
     Args:
         data: torch_geometric.data.Data, or another object with the attribute edge_index; or a
-            plait.Graph, which may have a partition and a strategy of its own.
-        partition, strategy: as in plait.Graph.
+            plait.Graph, which may have a partition, a strategy and a wire type of its own.
+        partition, strategy, wire: as in plait.Graph.
         strict: as in plait.parallelize.
 
     Returns an object of the same type; for a plait.Graph, a namespace of its x, y and masks. Its
@@ -33,19 +33,23 @@ def spread(data, *, partition="edges", strategy="auto", strict=True):
     Raises NotImplementedError for attributes that list nodes, because they would need rows of other
     ranks, and ValueError, on every rank, if ranks pass different data.
     """
-    return spread_by(data, partition, strategy, strict, lambda graph: (partition, strategy))
+    return spread_by(data, (partition, strategy, wire), strict, lambda graph, wire: (partition, strategy))
 
 
-def spread_by(data, partition, strategy, strict, choose):
-    """As spread(); if the partition or the strategy is None, on several ranks, by those that choose(graph)
-    returns."""
+def spread_by(data, way, strict, choose):
+    """As spread(), for a partition, a strategy and a wire type; if the partition or the strategy is None, on several
+    ranks, by those that choose(graph, wire) returns."""
+    partition, strategy, wire = way
     edge_weight = None
     if isinstance(data, Graph):
         graph = data
-        partition, strategy = (own or given for own, given in zip(data.asked, (partition, strategy)))
+        *ways, own_wire = data.asked
+        partition, strategy = (own or given for own, given in zip(ways, (partition, strategy)))
+        wire = _agreed_wire(own_wire, wire)
         fields = {name: getattr(data, name) for name in Graph._FIELDS}
         result = types.SimpleNamespace(**fields)
     elif isinstance(getattr(data, "edge_index", None), Graph):
+        _agreed_wire(data.edge_index.wire, wire)
         return data
     else:
         result, fields = _copied(data)
@@ -54,10 +58,12 @@ def spread_by(data, partition, strategy, strict, choose):
         nodes = number_of_nodes(data)
         edge_weight = fields.pop("edge_weight", None)
         graph = Graph(fields.pop("edge_index"), nodes, edge_weight)
-    require_equal("graphs", {"the partition": partition, "the strategy": strategy})
+    require_equal("graphs", {"the partition": partition, "the strategy": strategy,
+                             "the type of rows on the wire": wire})
+    wire = wire or "fp32"
     if world_size() > 1 and None in (partition, strategy):
-        partition, strategy = choose(graph)
-    graph.place(partition or "edges", strategy or "auto")
+        partition, strategy = choose(graph, wire)
+    graph.place(partition or "edges", strategy or "auto", wire)
     if edge_weight is not None:
         result.edge_weight = _of_own_edges(graph, edge_weight)
         graph.ask_for_weight(result.edge_weight)
@@ -76,6 +82,14 @@ def spread_by(data, partition, strategy, strict, choose):
     if type(type(result)) is type and isinstance(getattr(type(result), "num_edges", None), property):
         object.__setattr__(result, "__class__", _counting_class(type(result)))
     return result
+
+
+def _agreed_wire(own, given):
+    """Returns the type of rows on the wire that a graph has, or that it is given; either may be None."""
+    if own and given and own != given:
+        raise ValueError(f"wire is {given!r}, but rows of the plait.Graph cross as {own!r}; give the graph its wire, "
+                         "or leave it out")
+    return own or given
 
 
 @functools.cache
