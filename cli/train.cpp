@@ -17,6 +17,7 @@
 #include "plait/base/progress.h"
 #include "plait/base/timer.h"
 #include "plait/nn/memory/work_memory.h"
+#include "plait/nn/model.h"
 #include "plait/nn/operations/torch_device.h"
 #include "plait/nn/training/epochs.h"
 #include "plait/nn/training/trainable.h"

@@ -14,8 +14,8 @@ DType parse_wire(std::string_view name) { return kWires.parse(name); }
 
 void require_wire_used(const Route& route, int ranks) {
   require<UsageError>(route.wire == DType::f32 || ranks > 1,
-                      "rows cross between ranks as {}, but there is one rank; start several, or "
-                      "leave the type of rows on the wire out",
+                      "--wire {} is for rows that cross between ranks, but there is one rank; add "
+                      "--ranks or --gpus, or leave it out",
                       to_string(route.wire));
 }
 

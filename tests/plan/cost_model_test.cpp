@@ -224,10 +224,10 @@ TEST(CostModel, RowsOfBf16CrossInHalfTheTime) {
     return *predict_aggregation({.strategy = Strategy::pipelined, .wire = wire, .gpu = true},
                                 {{reader, owner}}, 64, profile);
   };
-  EXPECT_NEAR(seconds(DType::f32),
-              2000000 * 256 / profile.picked_link + profile.passes.first_row, 1e-9);
-  EXPECT_NEAR(seconds(DType::bf16),
-              5000000 * 128 / profile.picked_link + profile.passes.first_row, 1e-9);
+  EXPECT_NEAR(seconds(DType::f32), 2000000 * 256 / profile.picked_link + profile.passes.first_row,
+              1e-9);
+  EXPECT_NEAR(seconds(DType::bf16), 5000000 * 128 / profile.picked_link + profile.passes.first_row,
+              1e-9);
 }
 
 TEST(CostModel, GetReadsEachRemoteEdge) {
