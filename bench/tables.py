@@ -379,16 +379,6 @@ def accuracy_models(measured):
             measured("accuracy", graph=PUBLIC[name], model=model, normalize="auto"))
 
 
-@table("accuracy-wire", "graph | model | fp32 | bf16 | difference | deviation, fp32 | deviation, bf16")
-def accuracy_wire(measured):
-    for model in ("gcn", "sage"):
-        for name, graph in PUBLIC.items():
-            plain, narrow = (measured("accuracy", graph=graph, model=model, normalize="auto", ranks=2, wire=wire)
-                             for wire in ("fp32", "bf16"))
-            yield (name, model, f"{plain.mean:.2f}", f"{narrow.mean:.2f}", f"{narrow.mean - plain.mean:+.2f}",
-                   f"{plain.deviation:.2f}", f"{narrow.deviation:.2f}")
-
-
 @table("accuracy-normalize", "graph | words per vertex | `rows` | `unit` | `none`")
 def accuracy_normalize(measured):
     for name, words in {"Cora": 18, "Citeseer": 32, "Coauthor-CS": 60, "Amazon-photo": 259}.items():
