@@ -121,6 +121,7 @@ NpyMatrix read_features(const std::string& path, World& world) {
 }
 
 void run(Options o, const Session& session, World& world) {
+  require_wire_used(o.route, world.size());
   const Dataset dataset = read_graph(world, o.graph, session);
   const NpyMatrix x = read_features(o.features, world);
   require(x.rows == dataset.vertices(), "{}: {} rows, but {} has {} vertices", o.features, x.rows,
@@ -172,6 +173,7 @@ void run(Options o, const Session& session, World& world) {
                    {"device", session.gpus > 0 ? "cuda" : "cpu"},
                    {"strategy", to_string(o.route.strategy)},
                    {"partition", to_string(o.route.partition)},
+                   {"wire", to_string(o.route.wire)},
                    {"exact", o.route.exact},
                    {"op", o.op},
                    {"milliseconds", seconds * 1e3},
@@ -180,8 +182,9 @@ void run(Options o, const Session& session, World& world) {
     print_json(result);
     return;
   }
-  fmt::print("{}: {} x {}, {} by {} on {} in {:.2f} ms\n", printable(o.out), x.rows, x.width, o.op,
-             to_string(o.route.strategy), ranks_of(world, session), seconds * 1e3);
+  fmt::print("{}: {} x {}, {} by {} on {}{} in {:.2f} ms\n", printable(o.out), x.rows, x.width,
+             o.op, to_string(o.route.strategy), ranks_of(world, session), on_the_wire(o.route),
+             seconds * 1e3);
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ struct Options {
   std::string graph;
   std::vector<std::uint64_t> widths{16, 64, 128};
   std::vector<std::string> strategies{"pipelined", "bulk"};
-  std::string wire = "fp32", trace;
+  std::string trace;
+  DType wire = DType::f32;
   BenchSettings settings;
   GetTuning get;  // for strategy get
 };
@@ -56,10 +57,9 @@ struct Limit {
 };
 
 std::vector<Entry> entries(const Options& o, const Session& session) {
-  const DType wire = o.wire == "bf16" ? DType::bf16 : DType::f32;
   std::vector<Entry> list;
   for (const std::string& name : o.strategies) {
-    list.push_back({name, contestant(name, wire, o.settings.transport, session.gpus > 0)});
+    list.push_back({name, contestant(name, o.wire, o.settings.transport, session.gpus > 0)});
     list.back().options.route.get = o.get;
   }
   return list;
@@ -91,6 +91,7 @@ class Contest {
         partition_(partition_for(world, dataset_, o.settings.scheme, session.seed)) {}
 
   void run() {
+    require_wire_used({.wire = o_.wire}, world_.size());
     for (const Entry& entry : entries(o_, session_)) {
       const Phase phase("measuring " + entry.name);
       session_.gpus > 0 ? measure_on_gpus(entry) : measure_on_ranks(entry);
@@ -206,7 +207,7 @@ class Contest {
             {"device", device_name(session_)},
             {"ranks", world_.size()},
             {"gpus", session_.gpus > 0 ? world_.size() : 0},
-            {"wire", o_.wire},
+            {"wire", to_string(o_.wire)},
             {"place_s", place_seconds_},
             {"halo_rows", halo_rows_},
             {"edges", edges_},
@@ -215,7 +216,7 @@ class Contest {
 
   void print_text() const {
     fmt::print("{} on {}, {} on the wire; rank 0: {} edges, {} halo rows\n", dataset_.name,
-               ranks_of(world_, session_), o_.wire, edges_, halo_rows_);
+               ranks_of(world_, session_), to_string(o_.wire), edges_, halo_rows_);
     fmt::print("{:<10} {:>5} {:>9} {:>9} {:>9} {:>6} {:>9} {:>9} {:>7} {:>8} {:>10}\n", "strategy",
                "width", "median ms", "least", "most", "passes", "link ms", "sum ms", "/limit",
                "x bulk", "x cusparse");
@@ -291,9 +292,7 @@ void add_bench(CLI::App& app, Session& session) {
           ->delimiter(',')
           ->capture_default_str();
   show_words(strategies, "pipelined, partial, bulk, replicate, get, paged, cusparse");
-  command->add_option("--wire", o->wire, "Type of rows on the link")
-      ->check(CLI::IsMember({"fp32", "bf16"}))
-      ->capture_default_str();
+  add_wire_option(command, o->wire);
   as_output(session, command->add_option("--trace", o->trace,
                                          "File for a trace of one step per measurement, for "
                                          "Perfetto or chrome://tracing"));

@@ -8,6 +8,7 @@
 #include "cli/memory_table.h"
 #include "plait/base/error.h"
 #include "plait/base/memory.h"
+#include "plait/base/names.h"
 #include "plait/store/table_layout.h"
 
 namespace plait::cli {
@@ -15,12 +16,7 @@ namespace {
 
 constexpr double kMostIds = 1e9;  // of a sample, in a table
 
-DType type_of(std::optional<RowForm> form) {
-  if (!form || *form == RowForm::f32) return DType::f32;
-  require<UsageError>(*form == RowForm::bf16 || *form == RowForm::f16,
-                      "embedding tables are fp32, bf16 or fp16, not {}", to_string(*form));
-  return *form == RowForm::bf16 ? DType::bf16 : DType::f16;
-}
+constexpr Names<DType, 3> kTypes{"type of embedding tables", {"fp32", "bf16", "fp16"}};
 
 // Tables that are not divided are dealt out to ranks by size, as plait.nn.EmbeddingBags does.
 void deal_out(std::vector<EmbeddingTable>& tables, int ranks) {
@@ -35,7 +31,7 @@ void deal_out(std::vector<EmbeddingTable>& tables, int ranks) {
   }
 }
 
-EmbeddingMemory question_of(const EmbeddingsOptions& o, const Session& session, DType type,
+EmbeddingMemory question_of(const EmbeddingsOptions& o, const Session& session,
                             std::uint64_t width) {
   require<UsageError>(width > 0, "--embeddings needs --width, the columns of the tables, above 0");
   require<UsageError>(o.ids.empty() || o.ids.size() == o.rows.size(),
@@ -48,7 +44,7 @@ EmbeddingMemory question_of(const EmbeddingsOptions& o, const Session& session, 
   memory.use = {.width = width,
                 .ranks = std::max(session.ranks, session.gpus),
                 .samples = o.samples,
-                .type = type};
+                .type = o.type};
   for (std::size_t t = 0; t < o.rows.size(); ++t)
     memory.use.tables.push_back({o.rows[t], o.ids.empty() ? 1.0 : o.ids[t]});
   memory.tables = choose_splits(memory.use);
@@ -118,6 +114,13 @@ void add_embeddings_options(CLI::App* command, EmbeddingsOptions& o) {
               "in place of a graph's")
           ->delimiter(',')
           ->needs(command->get_option("--store"));
+  show_words(command
+                 ->add_option_function<std::string>(
+                     "--dtype", [&o](const std::string& word) { o.type = kTypes.parse(word); },
+                     "Type of the numbers of the tables")
+                 ->default_str("fp32")
+                 ->needs(tables),
+             "fp32, bf16, fp16");
   command->add_option("--ids", o.ids, "Ids per sample in each table, on average, with commas")
       ->default_str("1")
       ->delimiter(',')
@@ -145,8 +148,8 @@ void add_embeddings_options(CLI::App* command, EmbeddingsOptions& o) {
 }
 
 void plan_embedding_tables(const EmbeddingsOptions& o, const Session& session,
-                           std::optional<RowForm> form, std::uint64_t width) {
-  const EmbeddingMemory memory = question_of(o, session, type_of(form), width);
+                           std::uint64_t width) {
+  const EmbeddingMemory memory = question_of(o, session, width);
   const MemoryPlan plan = plan_embeddings(memory);
   const FreeNow free =
       show_beside_free(plan, session, to_json(memory, plan), [&] { print_text(memory, plan); });

@@ -12,6 +12,7 @@
 #include "plait/base/profile.h"
 #include "plait/io/npy.h"
 #include "plait/nn/inference/infer_by_layers.h"
+#include "plait/plan/choose.h"
 
 namespace plait::cli {
 namespace {
@@ -57,6 +58,7 @@ void write_result(const Options& o, const Session& session, const Dataset& datas
     json result = {{"out", o.out},
                    {dataset.is_set_of_graphs() ? "graphs" : "vertices", scores.rows},
                    {"classes", scores.classes},
+                   {"wire", to_string(o.infer.route.wire)},
                    {"device", device_name(session)}};
     if (o.infer.route.gets_on_gpus()) result["get"] = to_json(o.infer.route.get);
     if (met) result["metric"] = to_string(met->metric);
@@ -96,6 +98,7 @@ void run_in_memory(const Options& o, const Session& session, World& world, const
 }
 
 void run(const Options& o, const Session& session, World& world) {
+  require_wire_used(o.infer.route, world.size());
   const Dataset dataset = read_graph(world, o.graph, session);
   const Partition partition = partition_for(world, dataset, o.infer.route.partition, session.seed);
   const auto way = o.memory_limit > 0 ? run_by_layers : run_in_memory;
@@ -133,7 +136,7 @@ void add_infer(CLI::App& app, Session& session) {
               "layer through files; an interrupted run continues where it stopped")
           ->transform(CLI::AsSizeValue(false))
           ->check(CLI::PositiveNumber);
-  for (const char* other : {"--gpus", "--strategy", "--transport", "--exact"})
+  for (const char* other : {"--gpus", "--strategy", "--transport", "--wire", "--exact"})
     limit->excludes(command->get_option(other));
   as_output_folder(
       session, command->add_option("--work", o->work,

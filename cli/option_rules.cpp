@@ -44,7 +44,7 @@ std::vector<OptionRule> all_rules() {
       {{"bench model"}, {"--dropout"}, {given("--training")}},
       // Training.
       {{"train"}, {"--optimise"}, {any_of("--strategy", "auto")}},
-      {{"train"}, {"--optimise"}, {absent("--sampled")}},
+      {{"train"}, {"--optimise", "--wire"}, {absent("--sampled")}},
       {{"train"}, {"--checkpoint-every", "--checkpoint-steps"}, {given("--checkpoint")}},
       {{"train"},
        {"--fanout", "--batch", "--prefetch", "--checkpoint-steps", "--structure", "--cooperative",
@@ -64,7 +64,7 @@ std::vector<OptionRule> all_rules() {
        {"--gpu-timeout"},
        {gpus}},
       {{"doctor"}, {"--timeout"}, {given("--measure")}},
-      {{"bench aggregate"}, {"--transport", "--gpu-timeout", "--wire", "--trace"}, {on_gpus}},
+      {{"bench aggregate"}, {"--transport", "--gpu-timeout", "--trace"}, {on_gpus}},
       {{"aggregate", "train", "infer", "plan"}, options_of_get(), {any_of("--strategy", "get")}},
       {{"aggregate", "train", "infer", "plan"}, options_of_get(), {gpus}},
       {{"bench aggregate"}, options_of_get(), {any_of("--strategies", "get")}},
@@ -77,8 +77,8 @@ std::vector<OptionRule> all_rules() {
       {{"tune"}, {"--seed"}, {any_of("--partitions", "metis"), metis_order}},
       {{"reorder"}, {"--seed"}, {any_of("--method", "metis")}},
       // Graphs that are generated.
-      {{"generate dcsbm"}, {"--width", "--noise"}, {absent("--no-features")}},
-      {{"generate dcsbm"}, {"--noise"}, {other("--width", "0")}},
+      {{"generate dcsbm", "generate crawl"}, {"--width", "--noise"}, {absent("--no-features")}},
+      {{"generate dcsbm", "generate crawl"}, {"--noise"}, {other("--width", "0")}},
   };
 }
 

@@ -19,6 +19,7 @@
 #include "plait/nn/memory/work_memory.h"
 #include "plait/nn/model.h"
 #include "plait/nn/training/trainable.h"
+#include "plait/plan/choose.h"
 
 namespace plait::cli {
 namespace {
@@ -44,6 +45,7 @@ struct RunPlan {
 
 RunPlan make_plan(const Options& o, const Session& session, const Dataset& dataset) {
   const Timed phase("plan");
+  require_wire_used(o.route, ranks_of(session));
   const auto layout_for = [&](const Moved& moved) {
     return decided_layout(dataset, session, ranks_of(session), o.route, moved, session.seed);
   };
@@ -66,6 +68,7 @@ RunPlan make_plan(const Options& o, const Session& session, const Dataset& datas
   if (o.layers > 0) model.layers = o.layers;
   config.model = model_for(model, dataset);
   check_dataset(dataset, config);
+  require_wire_used(config.model, dataset.features.is_sparse(), o.route, ranks_of(session));
   const Layout layout = layout_for(moved_by(config, dataset));
   config.route = layout.route;
   return {plan_training(dataset, layout.partition, config),
@@ -100,8 +103,7 @@ json to_json(const Options& o, const Dataset& dataset, const RunPlan& run) {
 }
 
 void run(const Options& o, const Session& session) {
-  if (!o.embeddings.rows.empty())
-    return plan_embedding_tables(o.embeddings, session, o.store.form, o.width);
+  if (!o.embeddings.rows.empty()) return plan_embedding_tables(o.embeddings, session, o.width);
   require<UsageError>(!o.graph.empty(),
                       "plan needs a graph file, or --store and --embeddings with rows of tables");
   require<UsageError>(o.store.store || o.width > 0, "--width is required unless --store is given");
@@ -148,22 +150,23 @@ void add_plan(CLI::App& app, Session& session) {
       ->needs(train);
   add_store_options(command, o->store);
   add_embeddings_options(command, o->embeddings);
-  for (const char* other : {"--place", "--structure", "--hot-rows"})
-    command->get_option("--embeddings")->excludes(command->get_option(other));
+  command->get_option("--embeddings")->excludes(command->get_option("--structure"));
   graph->excludes(command->get_option("--embeddings"));
-  for (const char* other : {"--train", "--strategy", "--partition", "--exact", "--explain"})
+  for (const char* other :
+       {"--train", "--strategy", "--partition", "--wire", "--exact", "--explain"})
     command->get_option("--store")->excludes(command->get_option(other));
   add_profile_options(command, session);
-  group_options(command, {{"Run", {"--width"}},
-                          {"Store", {"--store", "--dtype", "--place", "--structure", "--hot-rows"}},
-                          {"Embedding tables",
-                           {"--embeddings", "--ids", "--samples", "--split", "--optimizer"}},
-                          {"Model", {"--train", "--model", "--layers"}}});
+  group_options(command,
+                {{"Run", {"--width"}},
+                 {"Store", {"--store", "--structure"}},
+                 {"Embedding tables",
+                  {"--embeddings", "--dtype", "--ids", "--samples", "--split", "--optimizer"}},
+                 {"Model", {"--train", "--model", "--layers"}}});
   add_examples(command,
                "  plait plan products.plait --ranks 4 --width 128\n"
                "  plait plan products.plait --gpus 4 --width 128 --train  # memory of each GPU\n"
                "  plait plan products.plait --ranks 4 --train --model gin --layers 5 --hidden 64\n"
-               "  plait plan products.plait --gpus 4 --store --dtype bf16 --hot-rows 100000\n"
+               "  plait plan products.plait --gpus 4 --store\n"
                "  plait plan --store --embeddings 40000000,3000 --width 128 --dtype bf16 --gpus 2\n"
                "The exit code is 4 if the run does not fit on this machine.");
 }

@@ -55,6 +55,13 @@ void add_rank_options(CLI::App* command, Session& session, DeviceTransport& tran
   add_transport_option(command, transport);
 }
 
+void add_wire_option(CLI::App* command, DType& wire) {
+  add_choice(command, "--wire", wire, parse_wire, "fp32",
+             "Type in which rows cross between ranks to be summed. With bf16, half the bytes cross "
+             "between GPUs and between hosts, and results depend on the number of ranks: each "
+             "number of a remote row is rounded to 8 bits. Own rows and sums are fp32");
+}
+
 void add_route_options(CLI::App* command, Session& session, Route& route) {
   add_choice(command, "--strategy", route.strategy, parse_strategy, "auto",
              "Strategy that moves remote rows to where they are summed; auto: bulk on CPUs, "
@@ -62,6 +69,7 @@ void add_route_options(CLI::App* command, Session& session, Route& route) {
   add_choice(command, "--partition", route.partition, parse_partition_scheme, "edges",
              "Scheme that assigns vertices to ranks");
   add_rank_options(command, session, route.transport);
+  add_wire_option(command, route.wire);
   command->add_flag(
       "--exact", route.exact,
       "Give the same bits on any number of ranks or GPUs and with any partition; slower");
@@ -261,6 +269,10 @@ void on_ranks(Session& session, const std::function<void(World&)>& body) {
 
 std::string ranks_of(const World& world, const Session& session) {
   return counted(static_cast<std::uint64_t>(world.size()), session.gpus > 0 ? "GPU" : "rank");
+}
+
+std::string on_the_wire(const Route& route) {
+  return route.wire == DType::f32 ? "" : fmt::format(", {} on the wire", to_string(route.wire));
 }
 
 const char* device_name(const Session& session) { return session.gpus > 0 ? "cuda" : "cpu"; }

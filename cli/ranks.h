@@ -12,14 +12,15 @@
 
 namespace plait::cli {
 
-// --strategy, --partition, --reorder, --transport, --exact, --ranks, --gpus and the settings of
-// strategy get.
+// --strategy, --partition, --reorder, --transport, --wire, --exact, --ranks, --gpus and the
+// settings of strategy get.
 void add_route_options(CLI::App* command, Session& session, Route& route);
 // --explain, and the descriptions of --strategy and --partition, for commands that call
 // decided_layout().
 void add_explain_option(CLI::App* command, Session& session);
 // --reorder, --ranks, --gpus and --transport, which the options of a route include.
 void add_rank_options(CLI::App* command, Session& session, DeviceTransport& transport);
+void add_wire_option(CLI::App* command, DType& wire);
 // --ranks and --gpus.
 void add_count_options(CLI::App* command, Session& session);
 void add_transport_option(CLI::App* command, DeviceTransport& transport);
@@ -37,6 +38,9 @@ void on_ranks(Session& session, const std::function<void(World&)>& body);
 
 // The processors that do the work: "3 ranks", "3 GPUs".
 std::string ranks_of(const World& world, const Session& session);
+
+// The type of rows on the wire, if it is not fp32: ", bf16 on the wire".
+std::string on_the_wire(const Route& route);
 
 // The kind of processor that does the work: "cuda" or "cpu".
 const char* device_name(const Session& session);

@@ -55,34 +55,27 @@ Account make_account(const StoreOptions& o, const Session& session, const Datase
                      std::uint64_t width) {
   require<UsageError>(!dataset.is_set_of_graphs(),
                       "{} is a set of graphs; only one graph is sampled", dataset.name);
-  require<UsageError>(o.hot_rows == 0 || session.gpus > 0,
-                      "GPUs keep copies of hot rows; give --gpus, or leave out --hot-rows");
+  require<UsageError>(!dataset.features.is_sparse(),
+                      "the features of {} are sparse: training on samples keeps no table of them, "
+                      "and copies them with each batch",
+                      dataset.name);
   require<UsageError>(o.structure == StructurePlace::automatic || session.gpus > 0,
                       "--structure is for --gpus; ranks on the CPU read the graph's file");
   const int ranks = std::max(session.ranks, session.gpus);
-  const RowForm form = o.form.value_or(form_of(dataset.features));
+  const RowForm form = form_of(dataset.features);
   Account a{.question =
                 store_question(dataset, {.width = width, .form = form}, ranks, session.gpus > 0)};
   require<UsageError>(a.question.table.width > 0,
                       "{} has no features; name their number with --width", dataset.name);
-  a.question.hot_rows = o.hot_rows;
-  a.free = {.gpus = {}, .host = available_memory()};
-  a.free.mappable = !dataset.features.is_sparse() && form == form_of(dataset.features) &&
-                    a.question.table.width == dataset.features.width;
+  // Ranks on the CPU read features in the file itself.
+  a.free = {.gpus = {}, .host = available_memory(), .mappable = true};
   if (session.gpus > 0) {
     a.free.gpus = free_on_gpus(session.gpus);
     a.compared = !a.free.gpus.empty();
     a.free.peers = !a.compared || all_reach(list_gpus(), static_cast<std::size_t>(ranks));
   }
   a.question.shard_structure = o.structure == StructurePlace::sharded;
-  a.question.table.place = o.place ? *o.place : chosen_place(a, o.structure);
-  require<UsageError>(a.question.table.place != TablePlace::gpu || session.gpus > 0,
-                      "place gpu is for --gpus; use host, replicated or mapped");
-  require<UsageError>(a.question.table.place != TablePlace::mapped || session.gpus == 0,
-                      "place mapped is for --ranks; use gpu, host or replicated");
-  require<UsageError>(a.question.table.place != TablePlace::mapped || a.free.mappable,
-                      "the features are not in the file as {}; use host or replicated",
-                      to_string(form));
+  a.question.table.place = chosen_place(a, o.structure);
   a.plan = plan_store(a.question);
   return a;
 }
@@ -136,27 +129,8 @@ void add_store_options(CLI::App* command, StoreOptions& o) {
   CLI::Option* const store = command->add_flag(
       "--store", o.store,
       "Count the memory of keeping the dataset for training on samples, by component");
-  show_words(command
-                 ->add_option_function<std::string>(
-                     "--dtype", [&o](const std::string& word) { o.form = parse_row_form(word); },
-                     "Type of stored features; int8 and fp8 have a scale per row")
-                 ->default_str("as in the file")
-                 ->needs(store),
-             "fp32, bf16, fp16, int8, fp8");
-  show_words(
-      command
-          ->add_option_function<std::string>(
-              "--place", [&o](const std::string& word) { o.place = parse_table_place(word); },
-              "Memory that has the features: each GPU's own part, the host's, all of them "
-              "on each rank, or the mapped file")
-          ->default_str("the first that fits")
-          ->needs(store),
-      "gpu, host, replicated, mapped");
   add_choice(command, "--structure", o.structure, parse_structure, "auto",
              "Structure of the graph: a copy on each GPU, or shared out over them")
-      ->needs(store);
-  command->add_option("--hot-rows", o.hot_rows, "Rows of which each GPU keeps a copy")
-      ->capture_default_str()
       ->needs(store);
 }
 

@@ -7,18 +7,16 @@
 
 namespace plait::cli {
 
-// The values of --store, --dtype, --place, --structure and --hot-rows.
+// The values of --store and --structure.
 struct StoreOptions {
   bool store = false;
-  std::optional<RowForm> form;      // none: that of the features
-  std::optional<TablePlace> place;  // none: chosen
   StructurePlace structure = StructurePlace::automatic;
-  std::uint64_t hot_rows = 0;
 };
 void add_store_options(CLI::App* command, StoreOptions& options);
 
-// Prints the account, and throws DoesNotFitError if it does not fit. `width`: of the features; 0:
-// the dataset's own.
+// Prints the account of what `plait train --sampled` keeps, and throws DoesNotFitError if it does
+// not fit. `width`: of the features; 0: the dataset's own. Throws UsageError for a dataset of which
+// nothing is kept.
 void plan_stored(const StoreOptions& options, const Session& session, const Dataset& dataset,
                  std::uint64_t width);
 

@@ -18,9 +18,11 @@
 #include "plait/base/progress.h"
 #include "plait/base/timer.h"
 #include "plait/nn/memory/work_memory.h"
+#include "plait/nn/model.h"
 #include "plait/nn/operations/torch_device.h"
 #include "plait/nn/training/epochs.h"
 #include "plait/nn/training/trainable.h"
+#include "plait/plan/choose.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/world/gather.h"
 
@@ -52,6 +54,7 @@ json to_json(const Options& o, const Session& session, const World& world,
               {"seed", o.train.model.seed},
               {"strategy", to_string(o.train.route.strategy)},
               {"partition", to_string(o.train.route.partition)},
+              {"wire", to_string(o.train.route.wire)},
               {"exact", o.train.route.exact},
               {"precision", to_string(o.train.precision)},
               {"tf32", o.train.precision == Precision::tf32},
@@ -83,9 +86,9 @@ json to_json(const Options& o, const Session& session, const World& world,
 void print_text(const Options& o, const Session& session, const World& world,
                 const TrainResult& result) {
   const EpochResult& best = result.best();
-  fmt::print("{} on {}{}: {}, loss {:.4f}\n", o.train.model.kind, ranks_of(world, session),
-             o.train.route.exact ? ", exactly" : "", counted(result.epochs.size(), "epoch"),
-             result.epochs.back().loss);
+  fmt::print("{} on {}{}{}: {}, loss {:.4f}\n", o.train.model.kind, ranks_of(world, session),
+             o.train.route.exact ? ", exactly" : "", on_the_wire(o.train.route),
+             counted(result.epochs.size(), "epoch"), result.epochs.back().loss);
   fmt::print("{} at epoch {}: train {:.2f}%, validation {:.2f}%, test {:.2f}%\n",
              to_string(result.metric), result.best_epoch, 100 * best.train_metric,
              100 * best.validation_metric, 100 * best.test_metric);
@@ -106,6 +109,7 @@ void run(Options o, const Session& session, World& world) {
   const Stopwatch watch;
   require<UsageError>(o.train.precision != Precision::tf32 || o.train.route.gpu,
                       "--precision tf32 is for products on GPUs; give --gpus");
+  require_wire_used(o.train.route, world.size());
   require<UsageError>(o.train.precision == Precision::fp32 || !o.train.route.exact,
                       "--precision {} rounds the factors of products; leave it out, or --exact",
                       to_string(o.train.precision));
@@ -117,6 +121,7 @@ void run(Options o, const Session& session, World& world) {
   TrainConfig whole = o.train;
   whole.model = model_for(o.train.model, dataset);
   check_dataset(dataset, whole);
+  require_wire_used(whole.model, dataset.features.is_sparse(), whole.route, world.size());
   Moved moved = moved_by(whole, dataset);
   if (o.optimise == Optimise::off) moved.model.clear();  // earlier trials choose nothing either
   const bool moves = std::ranges::max(moved.widths) > 0;

@@ -32,6 +32,7 @@ std::string words_of(Strategy) { return words_up_to(Strategy::automatic); }
 std::string words_of(PartitionScheme) { return words_up_to(partition_schemes().back()); }
 std::string words_of(ReorderMethod) { return words_up_to(reorder_methods().back()); }
 std::string words_of(DeviceTransport) { return words_up_to(DeviceTransport::nvshmem); }
+std::string words_of(DType) { return words_up_to(DType::bf16); }
 std::string words_of(NormKind) { return words_up_to(NormKind::layer); }
 std::string words_of(MetricKind) { return words_up_to(MetricKind::micro_f1); }
 std::string words_of(Pool) { return "sum, mean"; }

@@ -1,5 +1,5 @@
 // The decisions that plait.advise shows and plait.parallelize takes: torch.ops.plait.choose_route,
-// layer_plan, check_strategy and brings_rows.
+// layer_plan, check_way and brings_rows.
 #include <fmt/format.h>
 #include <torch/library.h>
 
@@ -105,16 +105,18 @@ std::string from_first(World& world, std::string text) {
   return text;
 }
 
-// Collective. Returns the lines of chosen(), as rank 0 decides. An empty `strategy` or `partition`
-// is open. ranks: a number of ranks on one host, or 0 for those of this world. `reorder`: the order
-// in which the graph will be worked on.
+// Collective. Returns the lines of chosen(), as rank 0 decides. `way`: the names of the strategy
+// and the partition, each empty if it is open, of the wire type, and of the order in which the
+// graph will be worked on. ranks: a number of ranks on one host, or 0 for those of this world.
 std::vector<std::string> choose_route(const Tensor& edge_index, std::int64_t num_nodes,
                                       const OptionalTensor& edge_weight,
                                       const std::vector<std::int64_t>& widths, bool rows,
                                       torch::Device device, std::int64_t ranks,
-                                      const std::string& strategy, const std::string& partition,
-                                      const std::string& reorder) {
+                                      const std::vector<std::string>& way) {
   return with_python_errors([&] {
+    require<UsageError>(way.size() == 4,
+                        "a way is a strategy, a partition, a wire type and an order");
+    const std::string &strategy = way[0], &partition = way[1];
     require<UsageError>(ranks >= 0 && ranks <= std::numeric_limits<int>::max(),
                         "ranks is {}; use 1 or more", ranks);
     const ThreadCount threads(thread_share());
@@ -128,6 +130,7 @@ std::vector<std::string> choose_route(const Tensor& edge_index, std::int64_t num
     RouteQuestion& question = run.question;
     question.route =
         choose({.strategy = strategy.empty() ? Strategy::automatic : parse_strategy(strategy),
+                .wire = parse_wire(way[2]),
                 .gpu = device.is_cuda()});
     if (!partition.empty()) question.route.partition = parse_partition_scheme(partition);
     question.open_strategy = strategy.empty() || parse_strategy(strategy) == Strategy::automatic;
@@ -137,7 +140,7 @@ std::vector<std::string> choose_route(const Tensor& edge_index, std::int64_t num
     const OnGpuOf gpu(gpu_count() > 0 ? device : torch::Device(torch::kCPU));
     if (device.is_cuda() && gpu_count() > 0) take_measured_machine(world);
     const std::vector<std::uint64_t> free = free_of_ranks(world, device.is_cuda(), all);
-    const ReorderMethod method = parse_reorder_method(reorder);
+    const ReorderMethod method = parse_reorder_method(way[3]);
     std::string text;
     on_all_or_none(world, [&] {
       if (world.rank() == 0) text = chosen({edge_index, num_nodes, edge_weight}, run, free, method);
@@ -149,16 +152,20 @@ std::vector<std::string> choose_route(const Tensor& edge_index, std::int64_t num
   });
 }
 
-void check_strategy(const std::string& strategy) {
-  with_python_errors([&] { parse_strategy(strategy); });
+// Throws unless there are a strategy and a wire type of these names that go together on GPUs, where
+// all strategies are possible.
+void check_way(const std::string& strategy, const std::string& wire) {
+  with_python_errors([&] {
+    choose({.strategy = parse_strategy(strategy), .wire = parse_wire(wire), .gpu = true});
+  });
 }
 
-// Tells whether a strategy brings rows themselves to edges.
-bool brings_rows(const std::string& strategy, torch::Device device) {
+// Tells whether rows themselves come to edges by a strategy, as they are.
+bool brings_rows(const std::string& strategy, const std::string& wire, torch::Device device) {
   return with_python_errors([&] {
-    return choose({.strategy = parse_strategy(strategy), .gpu = device.is_cuda()})
-        .placement()
-        .brings_rows;
+    const Route route = choose(
+        {.strategy = parse_strategy(strategy), .wire = parse_wire(wire), .gpu = device.is_cuda()});
+    return route.placement().brings_rows && route.wire == DType::f32;
   });
 }
 
@@ -167,7 +174,7 @@ bool brings_rows(const std::string& strategy, torch::Device device) {
 TORCH_LIBRARY_FRAGMENT(plait, m) {
   m.def("layer_plan", &layer_plan);
   m.def("choose_route", &choose_route);
-  m.def("check_strategy", &check_strategy);
+  m.def("check_way", &check_way);
   m.def("brings_rows", &brings_rows);
 }
 

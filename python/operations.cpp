@@ -16,6 +16,7 @@
 #include "plait/graph/renumber.h"
 #include "plait/graph/validate.h"
 #include "plait/io/io.h"
+#include "plait/plan/choose.h"
 #include "plait/world/launch.h"
 #include "python/dataset_tensors.h"
 #include "python/edge_tensors.h"
@@ -118,7 +119,8 @@ namespace {
 Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
                        const OptionalTensor& edge_weight, bool one_loop_each, double loop_weight,
                        const std::optional<PartitionRef>& partition,
-                       std::optional<torch::Device> device, const std::string& strategy) {
+                       std::optional<torch::Device> device, const std::string& strategy,
+                       const std::string& wire) {
   return with_python_errors([&] {
     const torch::Device place = device.value_or(torch::kCPU);
     require<UsageError>(place.is_cpu() || place.is_cuda(),
@@ -145,7 +147,9 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
                               .slot_vertices = true};  // by which attention is dropped
     return c10::make_intrusive<GraphHandle>(
         world, csr, is_symmetric(csr), owners->partition,
-        ExchangeOptions{.route = {.strategy = parse_strategy(strategy), .gpu = place.is_cuda()},
+        ExchangeOptions{.route = {.strategy = parse_strategy(strategy),
+                                  .wire = parse_wire(wire),
+                                  .gpu = place.is_cuda()},
                         .shards = shards});
   });
 }
@@ -277,7 +281,7 @@ TORCH_LIBRARY(plait, m) {
       "graph_from_edges(Tensor edge_index, int num_nodes, Tensor? edge_weight=None, "
       "bool one_loop_each=False, float loop_weight=1.0, "
       "__torch__.torch.classes.plait.Partition? partition=None, Device? device=None, "
-      "str strategy='auto') "
+      "str strategy='auto', str wire='fp32') "
       "-> __torch__.torch.classes.plait.Graph",
       &graph_from_edges);
   m.def(

@@ -1,12 +1,14 @@
 """Test accuracy of plait train over several seeds, in percent.
 
     accuracy.py GRAPH.plait... [--model gcn] [--normalize auto rows unit none] [--seeds 10] [--json FILE]
+                [--ranks 1] [--wire fp32 bf16]
 
-Trains on one rank with seeds from 0 on, and no other options. Prints the mean, the standard deviation and
-the least accuracy for each graph and normalisation of features; FILE (build/bench/accuracy-MODEL.json)
-receives them as JSON.
+Trains with seeds from 0 on, and no other options. Prints the mean, the standard deviation and the least
+accuracy for each graph, normalisation of features and type in which rows cross between ranks; FILE
+(build/bench/accuracy-MODEL.json) receives them as JSON.
 """
 import argparse
+import itertools
 import pathlib
 import statistics
 import sys
@@ -16,8 +18,9 @@ import results
 import running
 
 
-def accuracy(graph, model, normalize, seed):
-    found = running.result_of("train", graph, "--model", model, "--normalize", normalize, "--seed", seed)
+def accuracy(graph, model, case, seed):
+    options = (word for name, value in case.items() for word in (f"--{name}", value))
+    found = running.result_of("train", graph, "--model", model, *options, "--seed", seed)
     return 100 * found["test_accuracy"]
 
 
@@ -27,16 +30,18 @@ def main():
     parser.add_argument("--model", default="gcn")
     parser.add_argument("--normalize", nargs="+", default=["auto"])
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--wire", nargs="+", default=["fp32"])
     parser.add_argument("--json", help="file for the results; build/bench/accuracy-MODEL.json if not given")
     o = parser.parse_args()
     kept = results.Results(o.json or results.FOLDER / f"accuracy-{o.model}.json")
     for graph in o.graphs:
-        for normalize in o.normalize:
-            found = [accuracy(graph, o.model, normalize, seed) for seed in range(o.seeds)]
+        for normalize, wire in itertools.product(o.normalize, o.wire):
+            case = {"normalize": normalize} | ({"ranks": o.ranks, "wire": wire} if o.ranks > 1 else {})
+            found = [accuracy(graph, o.model, case, seed) for seed in range(o.seeds)]
             fields = {"mean": statistics.mean(found), "deviation": statistics.stdev(found), "least": min(found)}
-            print(graph.stem, o.model, normalize, *(f"{name} {value:.2f}" for name, value in fields.items()))
-            kept.add("accuracy", {"graph": graph.stem, "model": o.model, "normalize": normalize},
-                     **fields, seeds=o.seeds)
+            print(graph.stem, o.model, *case.values(), *(f"{name} {value:.2f}" for name, value in fields.items()))
+            kept.add("accuracy", {"graph": graph.stem, "model": o.model} | case, **fields, seeds=o.seeds)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ namespace {
 
 class CpuAggregator : public Aggregator {
  public:
-  CpuAggregator(World& world, GraphShards shards, Strategy strategy, std::uint64_t width)
-      : exchange_(world, std::move(shards), strategy, width) {}
+  CpuAggregator(World& world, GraphShards shards, const Route& route, std::uint64_t width)
+      : exchange_(world, std::move(shards), route, width) {}
 
   void reserve(std::uint64_t width) override { exchange_.reserve(bytes_of_row(width)); }
   void forward(const Scaling& s, const float* x, float* y, std::uint64_t width) override {
@@ -82,7 +82,8 @@ class CpuAggregator : public Aggregator {
 
 std::unique_ptr<Aggregator> make_aggregator(World& world, GraphShards shards, Strategy strategy,
                                             std::uint64_t max_width) {
-  return std::make_unique<CpuAggregator>(world, std::move(shards), strategy, max_width);
+  return std::make_unique<CpuAggregator>(world, std::move(shards), Route{.strategy = strategy},
+                                         max_width);
 }
 
 std::unique_ptr<Aggregator> make_aggregator(World& world, const AnyCsr& graph, bool symmetric,
@@ -90,8 +91,8 @@ std::unique_ptr<Aggregator> make_aggregator(World& world, const AnyCsr& graph, b
                                             const ExchangeOptions& options) {
   const Route route = choose(options.route);
   if (route.gpu) return make_gpu_aggregator(world, graph, symmetric, partition, options);
-  return make_aggregator(world, cpu_shards(world, graph, symmetric, partition, options),
-                         route.strategy, options.max_width);
+  return std::make_unique<CpuAggregator>(
+      world, cpu_shards(world, graph, symmetric, partition, options), route, options.max_width);
 }
 
 std::unique_ptr<Aggregator> make_aggregator_for_host_arrays(World& world, const AnyCsr& graph,

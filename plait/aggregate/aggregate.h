@@ -81,7 +81,7 @@ std::unique_ptr<Aggregator> make_aggregator_for_host_arrays(World& world, const 
                                                             const Partition& partition,
                                                             const ExchangeOptions& options);
 // Collective. Makes an aggregator on the CPU for shards that were made with the strategy's halo
-// (StrategyTraits::cpu). Throws as CpuExchange does.
+// (StrategyTraits::cpu). Rows cross as fp32. Throws as CpuExchange does.
 std::unique_ptr<Aggregator> make_aggregator(World& world, GraphShards shards, Strategy strategy,
                                             std::uint64_t max_width);
 

@@ -69,7 +69,9 @@ Route RouteChoice::by_measurement() {
     explain(decision, "by the times that plait tune measured");
   else if (!predicts_)
     listener_.reason(way_name(decision.route) +
-                     ": nothing was measured for this graph; see plait tune");
+                     (question.route.wire == DType::f32
+                          ? ": nothing was measured for this graph; see plait tune"
+                          : ": plait tune measures no rows that cross as less than fp32"));
   return decision.route;
 }
 

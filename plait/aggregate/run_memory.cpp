@@ -81,6 +81,7 @@ MemoryPlan plan_of(const AnyCsr& graph, bool symmetric, const Partition& partiti
                           .work = run.work,
                           .edge_scratch = run.edge_scratch,
                           .rows_per_sum = run.rows_per_sum,
+                          .wire = run.route.wire,
                           .get = run.route.get,
                           .weighted = is_weighted(graph),
                           .symmetric = symmetric,

@@ -91,22 +91,23 @@ void CpuExchange::meet(Meeting mine) {
                         Meeting::text_beside(words[rank], words[0]));
 }
 
-CpuExchange::CpuExchange(World& world, GraphShards shards, Strategy strategy,
+CpuExchange::CpuExchange(World& world, GraphShards shards, const Route& route,
                          std::uint64_t max_width)
     : world_(world),
       shards_(std::move(shards)),
-      get_(traits_of(strategy).cpu.store == HaloStore::none),
+      route_(route),
+      get_(traits_of(route.strategy).cpu.store == HaloStore::none),
       rows_(world) {
-  require<UsageError>(traits_of(strategy).cpu.possible,
+  require<UsageError>(traits_of(route.strategy).cpu.possible,
                       "strategy {} needs GPUs; use --gpus, or --strategy bulk",
-                      to_string(strategy));
+                      to_string(route.strategy));
   forward_ = make(shards_.forward);
   backward_ = make(shards_.backward());
   make_rows(max_width);
 }
 
 std::unique_ptr<StrategyRun> CpuExchange::make(const Shard& shard) {
-  return get_ ? make_get_strategy(world_, shard) : make_fetch_strategy(world_, shard);
+  return get_ ? make_get_strategy(world_, shard) : make_fetch_strategy(world_, shard, route_.wire);
 }
 
 void CpuExchange::make_rows(std::uint64_t width) {
@@ -159,6 +160,7 @@ RowSource CpuExchange::bring(Direction direction, const OwnRows& rows) {
 
 void CpuExchange::gather(Direction direction, const void* rows, std::uint64_t row_bytes,
                          const GatherUse& use) {
+  require_rows(route_);
   EdgeRows found = edges(direction);
   found.x = bring(direction, {static_cast<const float*>(rows), nullptr, row_floats(row_bytes)});
   delay_point();
@@ -182,9 +184,8 @@ std::unique_ptr<Exchange> make_exchange(World& world, const AnyCsr& graph, bool 
                                         const ExchangeOptions& options) {
   const Route route = choose(options.route);
   if (route.gpu) return make_gpu_exchange(world, graph, symmetric, partition, options);
-  return std::make_unique<CpuExchange>(world,
-                                       cpu_shards(world, graph, symmetric, partition, options),
-                                       route.strategy, options.max_width);
+  return std::make_unique<CpuExchange>(
+      world, cpu_shards(world, graph, symmetric, partition, options), route, options.max_width);
 }
 
 }  // namespace plait

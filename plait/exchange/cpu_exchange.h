@@ -21,10 +21,10 @@ namespace plait {
 // The exchange of one rank on the CPU. It owns the shards; all its memory is the host's.
 class CpuExchange : public Exchange {
  public:
-  // Collective. The shards must have the strategy's halo (StrategyTraits::cpu). `max_width`: floats
-  // of the widest row that there is room for at first. Throws UsageError for a strategy that needs
-  // GPUs, and errors as reserve() does.
-  CpuExchange(World& world, GraphShards shards, Strategy strategy, std::uint64_t max_width);
+  // Collective. Of the route, the strategy and the wire type count. The shards must have the
+  // strategy's halo (StrategyTraits::cpu). `max_width`: floats of the widest row that there is room
+  // for at first. Throws UsageError for a strategy that needs GPUs, and errors as reserve() does.
+  CpuExchange(World& world, GraphShards shards, const Route& route, std::uint64_t max_width);
 
   void reserve(std::uint64_t row_bytes) override;
   void gather(Direction direction, const void* rows, std::uint64_t row_bytes,
@@ -35,8 +35,8 @@ class CpuExchange : public Exchange {
   }
   ExchangeCost cost() const override { return cost_; }
 
-  // Collective. As gather(), for rows of floats that are scaled on their way. Returns where the
-  // rows of all slots stand until the next call.
+  // Collective. As gather(), for rows of floats to be summed, which are scaled, and then rounded to
+  // the wire type if they cross. Returns where the rows of all slots stand until the next call.
   RowSource bring(Direction direction, const OwnRows& rows);
 
   // The shards, and the one that edges of a direction belong to.
@@ -56,6 +56,7 @@ class CpuExchange : public Exchange {
 
   World& world_;
   const GraphShards shards_;
+  const Route route_;
   const bool get_;
   std::uint64_t width_ = 0;  // floats of the widest row that there is room for
   SymmetricRows rows_;

@@ -55,8 +55,8 @@ class Exchange {
   // Collective. Brings the rows to where edges of the direction read them, each once (strategy
   // `get`: once per edge), and lets `use` work on them there. `rows`: own rows of `row_bytes` each,
   // without gaps, on the exchange's device. A row that `use` sees begins EdgeRows::x.stride floats
-  // after the one before. Throws UsageError for rows without room or a strategy that gives sums
-  // only, DoesNotFitError if a failed reserve() has left no room, and LostRankError.
+  // after the one before. Throws UsageError for rows without room or a route that gives sums only
+  // (require_rows()), DoesNotFitError if a failed reserve() has left no room, and LostRankError.
   virtual void gather(Direction direction, const void* rows, std::uint64_t row_bytes,
                       const GatherUse& use) = 0;
 

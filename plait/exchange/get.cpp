@@ -17,7 +17,7 @@ class GetStrategy : public StrategyRun {
 
   // Fetching and summing are one: the time counts as the kernel's.
   RowSource gather(std::uint64_t stride, SymmetricRows& rows, ExchangeCost& cost) override {
-    count_moved(count_fetched(edges_from_, stride, cost));
+    count_moved(count_fetched(edges_from_, stride * sizeof(float), cost));
     RowSource source{rows.own(), stride, static_cast<Slot>(shard_.own)};
     if (rows.shared()) {
       source.peers = rows.peers();

@@ -38,14 +38,14 @@ class StrategyRun {
 // their owners. Rows are `stride` floats apart in both places.
 void pull_halo(const Halo& halo, std::uint64_t stride, const SymmetricRows& rows, float* to);
 
-// Counts the bytes that arrived, and returns their sum: `rows[p]` rows of `stride` floats from each
+// Counts the bytes that arrived, and returns their sum: `rows[p]` rows of `row_bytes` from each
 // rank p.
-inline std::uint64_t count_fetched(const std::vector<std::uint64_t>& rows, std::uint64_t stride,
+inline std::uint64_t count_fetched(const std::vector<std::uint64_t>& rows, std::uint64_t row_bytes,
                                    ExchangeCost& cost) {
   cost.fetched_from.resize(rows.size());
   const std::uint64_t before = cost.bytes_fetched;
   for (std::size_t p = 0; p < rows.size(); ++p) {
-    const std::uint64_t bytes = rows[p] * stride * sizeof(float);
+    const std::uint64_t bytes = rows[p] * row_bytes;
     cost.fetched_from[p] += bytes;
     cost.bytes_fetched += bytes;
   }
@@ -53,8 +53,9 @@ inline std::uint64_t count_fetched(const std::vector<std::uint64_t>& rows, std::
 }
 
 // Collective. Make `bulk` or `replicate` (the shard's halo tells which), and `get`. The shard must
-// outlive the strategy. `get` throws UsageError if ranks are on several hosts.
-std::unique_ptr<StrategyRun> make_fetch_strategy(World& world, const Shard& shard);
+// outlive the strategy. `wire`: the type in which rows cross. `get` throws UsageError if ranks are
+// on several hosts.
+std::unique_ptr<StrategyRun> make_fetch_strategy(World& world, const Shard& shard, DType wire);
 std::unique_ptr<StrategyRun> make_get_strategy(World& world, const Shard& shard);
 
 }  // namespace plait

@@ -10,6 +10,7 @@
 #include "plait/base/error.h"
 #include "plait/base/profile.h"
 #include "plait/nn/operations/share_rows.h"
+#include "plait/plan/choose.h"
 
 namespace plait {
 namespace {
@@ -288,6 +289,16 @@ std::int64_t widest_product(const ModelConfig& config, const LayerShape& shape) 
 
 bool moves_rows(const ModelConfig& config) {
   return config.kind == "gat" || (config.kind == "sage" && config.aggregation != "mean");
+}
+
+void require_wire_used(const ModelConfig& config, bool sparse_input, const Route& route,
+                       int ranks) {
+  require_wire_used(route, ranks);
+  if (moves_rows(config)) require_rows(route);
+  require<UsageError>(
+      route.wire == DType::f32 || std::ranges::max(moved_widths_of(config, sparse_input)) > 0,
+      "a model of kind {} moves no rows that could cross as {}; use fp32 on the wire", config.kind,
+      to_string(route.wire));
 }
 
 std::uint64_t edge_scratch_of(const ModelConfig& config) {

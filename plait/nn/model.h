@@ -45,6 +45,9 @@ std::vector<LayerPlan> layer_plans_of(const ModelConfig& config, bool sparse_inp
 std::vector<std::uint64_t> moved_widths_of(const ModelConfig& config, bool sparse_input);
 // Tells whether such a model needs rows themselves at its edges, and not only their sums.
 bool moves_rows(const ModelConfig& config);
+// Throws a UsageError if rows are to cross as less than fp32, but sums of the model's move none
+// between so many ranks.
+void require_wire_used(const ModelConfig& config, bool sparse_input, const Route& route, int ranks);
 // Returns the widths of the operations of such a model that are no plain sums, by which GPUs
 // schedule their passes; none if it has sums alone.
 std::vector<PassWidths> scheduled_of(const ModelConfig& config);

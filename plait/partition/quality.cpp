@@ -29,7 +29,8 @@ struct PartRead {
 
 // The rows and sums that all others want of a part.
 struct PartAsked {
-  std::atomic<std::uint64_t> packed = 0, packed_beside_sums = 0, sums = 0, summed_edges = 0;
+  std::atomic<std::uint64_t> packed = 0, packed_beside_sums = 0, whole = 0, sums = 0,
+                             summed_edges = 0;
 };
 
 template <VertexId V>
@@ -68,6 +69,7 @@ PartQuality measure_part(const Csr<V>& graph, const Partition& partition, int pa
     quality.dense_rows += rows;
     quality.listed_rows += listed;
     ask.packed += listed;
+    ask.whole += rows - listed;
     if (sums_are_fewer(rows, read.readers)) {
       summed.rows += read.readers;
       summed.kept_edges -= read.edges - read.readers;
@@ -118,6 +120,7 @@ PartitionQuality measure_partition(const AnyCsr& any, const Partition& partition
   for (std::size_t part = 0; part < asked.size(); ++part) {
     PartQuality& q = quality.parts[part];
     q.packed_rows = asked[part].packed;
+    q.whole_rows = asked[part].whole;
     q.summed.packed_rows = asked[part].packed_beside_sums;
     q.summed.sums = asked[part].sums;
     q.summed.summed_edges = asked[part].summed_edges;

@@ -32,6 +32,7 @@ struct PartQuality {
   std::uint64_t dense_rows = 0;   // rows that are brought
   std::uint64_t listed_rows = 0;  // of these, rows of parts that are not brought whole
   std::uint64_t packed_rows = 0;  // own rows that other parts list, counted for each
+  std::uint64_t whole_rows = 0;   // own rows once for each other part that is brought them all
   SummedHalo summed;
 
   // Returns the bytes that a rank fetches for one aggregation of `width` fp32 features: each halo

@@ -1,8 +1,23 @@
 #include "plait/plan/choose.h"
 
 #include "plait/base/error.h"
+#include "plait/base/names.h"
 
 namespace plait {
+namespace {
+
+constexpr Names<DType, 2> kWires{"type of rows on the wire", {"fp32", "bf16"}};
+
+}  // namespace
+
+DType parse_wire(std::string_view name) { return kWires.parse(name); }
+
+void require_wire_used(const Route& route, int ranks) {
+  require<UsageError>(route.wire == DType::f32 || ranks > 1,
+                      "--wire {} is for rows that cross between ranks, but there is one rank; add "
+                      "--ranks or --gpus, or leave it out",
+                      to_string(route.wire));
+}
 
 Route choose(Route route) {
   require<UsageError>(route.gpu || route.transport == DeviceTransport::vmm,
@@ -14,7 +29,11 @@ Route choose(Route route) {
                       "strategy {} needs GPUs; use --gpus, or --strategy bulk", traits.name);
   require<UsageError>(route.wire == DType::f32 || traits.converts_rows,
                       "strategy {} moves rows as they are; use fp32 on the wire, or {}",
-                      traits.name, to_string(Strategy::pipelined));
+                      traits.name, to_string(route.gpu ? Strategy::pipelined : Strategy::bulk));
+  require<UsageError>(route.wire == DType::f32 || !route.exact,
+                      "rows that cross as {} give sums that depend on how the graph is cut; exact "
+                      "sums need fp32",
+                      to_string(route.wire));
   if (route.gets_on_gpus()) {
     require_in_range(route.get);
     require<UsageError>(!route.reads_by_nvshmem() || route.transport == DeviceTransport::nvshmem,
@@ -26,18 +45,17 @@ Route choose(Route route) {
                       "strategy {} on GPUs sums in an order that depends on how the graph is cut; "
                       "with --exact use pipelined, bulk or replicate",
                       traits.name);
-  require<UsageError>(route.wire == DType::f32,
-                      "rows that cross as {} give sums that depend on how the graph is cut; exact "
-                      "sums need fp32",
-                      to_string(route.wire));
   return route;
 }
 
 void require_rows(const Route& route) {
-  require<UsageError>(
-      route.placement().brings_rows && (!route.gpu || route.wire == DType::f32),
-      "attention, maxima and minima need the rows themselves, which on GPUs the "
-      "strategies pipelined, bulk and replicate bring, as fp32; use --strategy auto");
+  require<UsageError>(route.wire == DType::f32,
+                      "attention, maxima and minima need the rows themselves, but {} on the wire "
+                      "is for sums; use fp32 on the wire",
+                      to_string(route.wire));
+  require<UsageError>(route.placement().brings_rows,
+                      "attention, maxima and minima need the rows themselves, which on GPUs the "
+                      "strategies pipelined, bulk and replicate bring; use --strategy auto");
 }
 
 bool needs_peer_access(const Route& route) {

@@ -20,7 +20,8 @@ class Prediction {
 
   // Returns the seconds of one part.
   double pipelined(const PartQuality& part) const {
-    return std::max(overlapped(load_of(part)), sent(part.packed_rows, 0));
+    const std::uint64_t converted = width_.wire_bytes < width_.y_bytes ? part.whole_rows : 0;
+    return std::max(overlapped(load_of(part)), sent(part.packed_rows + converted, 0));
   }
   double partial(const PartQuality& part) const {
     RankLoad load = load_of(part);
@@ -68,7 +69,8 @@ class Prediction {
                           profile_.passes);
   }
   // Returns when the last of these rows has left: a part that sends more than any part is brought
-  // delays all its readers. Whole blocks, which copy engines send at the full rate, are not known.
+  // delays all its readers. Whole blocks are left out, unless they are converted: copy engines send
+  // them at the full rate.
   double sent(std::uint64_t picked, std::uint64_t in_order) const {
     if (picked + in_order == 0) return 0;
     const auto row = static_cast<double>(width_.wire_bytes);

@@ -85,7 +85,8 @@ TrainingKind training_kind(const RouteQuestion& q) {
           .widths = q.widths,
           .partition = q.route.partition,
           .transport = q.route.transport,
-          .exact = q.route.exact};
+          .exact = q.route.exact,
+          .wire = q.route.wire};
 }
 
 std::optional<MeasuredEpoch> tried_best(const RouteQuestion& question,
@@ -132,7 +133,8 @@ std::vector<TrialWay> trial_ways(const RouteQuestion& question,
 Decision decide(const RouteQuestion& question, const std::vector<MeasuredRoute>& measured) {
   std::map<Way, TimesByWidth> ways;
   for (const MeasuredRoute& one : measured)
-    if (one.transport == question.route.transport && answers(question, one.strategy, one.partition))
+    if (question.route.wire == DType::f32 && one.transport == question.route.transport &&
+        answers(question, one.strategy, one.partition))
       ways[{one.partition, one.strategy}][one.width] = one.ms;
   Decision decision{.route = question.route, .alternatives = {}};
   for (const auto& [way, times] : ways) {

@@ -52,7 +52,8 @@ struct CountedPartition {
   const PartitionQuality* quality;
 };
 
-// Returns the fastest way of those that were measured, or the standard one. Between measured widths
+// Returns the fastest way of those that were measured, or the standard one, also if rows are to
+// cross as less than fp32, of which there are no measurements. Between measured widths
 // times are interpolated; beyond them they are taken to grow with the width. The answer depends on
 // the arguments alone.
 Decision decide(const RouteQuestion& question, const std::vector<MeasuredRoute>& measured);

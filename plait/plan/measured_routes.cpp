@@ -8,13 +8,14 @@
 #include "plait/base/error.h"
 #include "plait/base/printable.h"
 #include "plait/base/user_cache.h"
+#include "plait/plan/choose.h"
 
 namespace plait {
 namespace {
 
 using nlohmann::json;
 
-constexpr int kForm = 2;  // of the file
+constexpr int kForm = 3;  // of the file
 
 json to_json(const MeasuredRoute& route) {
   return {{"strategy", to_string(route.strategy)},
@@ -44,6 +45,7 @@ json to_json(const MeasuredEpoch& epoch) {
           {"partition", to_string(epoch.kind.partition)},
           {"transport", to_string(epoch.kind.transport)},
           {"exact", epoch.kind.exact},
+          {"wire", to_string(epoch.kind.wire)},
           {"strategy", to_string(epoch.way.strategy)},
           {"passes", epoch.way.passes},
           {"ms", epoch.ms}};
@@ -56,7 +58,8 @@ MeasuredEpoch epoch_of(const json& entry) {
                .widths = entry.at("widths").get<std::vector<std::uint64_t>>(),
                .partition = parse_partition_scheme(entry.at("partition").get<std::string>()),
                .transport = parse_device_transport(entry.at("transport").get<std::string>()),
-               .exact = entry.at("exact").get<bool>()},
+               .exact = entry.at("exact").get<bool>(),
+               .wire = parse_wire(entry.at("wire").get<std::string>())},
       .way = {.strategy = parse_strategy(entry.at("strategy").get<std::string>()),
               .passes = entry.at("passes").get<int>()},
       .ms = entry.at("ms").get<double>()};

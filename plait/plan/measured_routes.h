@@ -25,7 +25,7 @@ struct MeasuredKey {
   friend bool operator==(const MeasuredKey&, const MeasuredKey&) = default;
 };
 
-// One measurement: the median time of y = A x, for rows of `width` floats.
+// One measurement: the median time of y = A x, for rows of `width` floats that cross as fp32.
 struct MeasuredRoute {
   Strategy strategy = Strategy::bulk;
   PartitionScheme partition = PartitionScheme::edges;
@@ -43,6 +43,7 @@ struct TrainingKind {
   PartitionScheme partition = PartitionScheme::edges;
   DeviceTransport transport = DeviceTransport::vmm;
   bool exact = false;
+  DType wire = DType::f32;
 
   friend bool operator==(const TrainingKind&, const TrainingKind&) = default;
 };

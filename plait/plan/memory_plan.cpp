@@ -113,11 +113,11 @@ std::uint64_t shard_edges(const PartQuality& part, const MemoryQuestion& q) {
 
 std::uint64_t directions(const MemoryQuestion& q) { return q.gradient && !q.symmetric ? 2 : 1; }
 
-// Returns the bytes of rows as they stand in slots.
-Bytes bytes_of_rows(Bytes rows, const MemoryQuestion& q) {
+// Returns the bytes of rows of the type as they stand in slots.
+Bytes bytes_of_rows(Bytes rows, const MemoryQuestion& q, DType type = DType::f32) {
   // An absurd width must not wrap round as it is padded.
   const std::uint64_t width = q.width();
-  return rows * (width >> 62 != 0 ? width : row_stride(width)) * sizeof(float);
+  return rows * (width >> 62 != 0 ? width : row_stride(width, type)) * size_of(type);
 }
 
 // Returns the bytes of the caller's own rows of x and y, which have no gaps.
@@ -198,28 +198,44 @@ std::vector<PassWidths> scheduled_of(const MemoryQuestion& q) {
   std::vector<PassWidths> sums;
   for (const std::uint64_t width : q.widths) {
     // The schedule of an absurd width does not matter.
-    const std::uint64_t bytes = row_bytes(std::min(width, std::uint64_t{1} << 20));
-    sums.push_back({bytes, bytes});
+    const std::uint64_t scheduled = std::min(width, std::uint64_t{1} << 20);
+    sums.push_back({row_bytes(scheduled), row_bytes(scheduled, q.wire)});
   }
   return sums;
 }
 
 // Returns the number of groups of rows that are not cut. Passes with the same cuts share theirs.
+// One pass cannot read both own rows and a halo of another type.
 Bytes neighbour_groups(const PartQuality& part, const GpuPart& on_gpu, const MemoryQuestion& q,
                        HaloStore halo) {
   if (halo == HaloStore::none)  // groups of a row that are not full: one of either kind
     return part.vertices + std::min(part.vertices, part.remote_edges) +
            on_gpu.edges / q.get.least_neighbours();
-  if (halo != HaloStore::dense && halo != HaloStore::sums) return part.vertices;
+  const bool apart = q.wire != DType::f32;
+  if (halo != HaloStore::dense && halo != HaloStore::sums)
+    return part.vertices + (apart ? std::min(part.vertices, part.remote_edges) : 0);
   const std::uint64_t local = part.edges - part.remote_edges,
                       remote = on_gpu.edges - std::min(on_gpu.edges, local);
   Bytes groups = halo == HaloStore::sums ? part.summed.sums : 0;
   std::set<std::vector<std::uint64_t>> schedules;
-  for (const PassWidths& widths : scheduled_of(q))
-    schedules.insert(halo_cuts({part.vertices, on_gpu.halo, local, remote}, widths));
+  for (const PassWidths& widths : scheduled_of(q)) {
+    std::vector<std::uint64_t> cuts =
+        halo_cuts({part.vertices, on_gpu.halo, local, remote}, widths);
+    if (cuts.empty() && apart && on_gpu.halo > 0) cuts = {on_gpu.halo};
+    schedules.insert(std::move(cuts));
+  }
   for (const std::vector<std::uint64_t>& cuts : schedules)
     groups = groups + part.vertices + cuts.size() * std::min(part.vertices, remote);
   return groups;
+}
+
+// Returns the own rows that NCCL sends out of a buffer: those that others list, and if rows are
+// converted, all others.
+std::uint64_t packed_rows(const PartQuality& part, const MemoryQuestion& q, HaloStore halo,
+                          std::uint64_t ranks) {
+  if (halo == HaloStore::packed)
+    return part.packed_rows + (q.wire == DType::f32 ? 0 : part.whole_rows);
+  return halo == HaloStore::complete && q.wire != DType::f32 ? part.vertices * (ranks - 1) : 0;
 }
 
 // Returns the bytes beside arrays that stay: the slots of all vertices and the edges as they came;
@@ -286,9 +302,10 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
   else
     items.add(get ? "rows in the symmetric heap (own)" : "rows in the symmetric heap (own, halo)",
               [&](const PartQuality&) { return rows_of(most_slots); });
-  if (halo == HaloStore::packed)
-    items.add("rows packed to send",
-              [&](const PartQuality& part) { return rows_of(part.packed_rows) * both; });
+  if (halo == HaloStore::packed || (halo == HaloStore::complete && q.wire != DType::f32))
+    items.add("rows packed to send", [&](const PartQuality& part) {
+      return bytes_of_rows(packed_rows(part, q, halo, ranks), q, q.wire) * both;
+    });
   if (halo == HaloStore::sums)
     items.add("sums for other ranks, and their edges", [&](const PartQuality& part) {
       const SummedHalo& s = part.summed;

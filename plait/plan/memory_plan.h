@@ -31,6 +31,7 @@ struct MemoryQuestion {
   std::vector<std::uint64_t> cut_sums;
   std::uint64_t edge_scratch = 0;  // GPUs only: floats per own row that operations over edges take
   std::uint64_t rows_per_sum = 1;  // GPUs only: rows of scratch per partial sum; extrema take 2
+  DType wire = DType::f32;         // GPUs only: as in Route
   GetTuning get = {};              // GPUs only: settings of strategy get
   bool weighted = false;
   bool symmetric = false;      // the transposed shard is the shard itself

@@ -16,8 +16,10 @@ struct Route {
   Strategy strategy = Strategy::automatic;
   PartitionScheme partition = PartitionScheme::edges;
   DeviceTransport transport = DeviceTransport::vmm;  // between GPUs
-  DType wire = DType::f32;                           // type of rows between GPUs: f32 or bf16
-  bool gpu = false;                                  // on each rank's current GPU
+  // Type in which rows cross between ranks to be summed: f32 or bf16. Own rows, and the sums on
+  // their rank, are fp32 in any case.
+  DType wire = DType::f32;
+  bool gpu = false;  // on each rank's current GPU
   // Results are the same bits on any number of ranks, however the graph is cut: every sum over
   // edges or vertices is made in an order, or on a grid, that no partition changes.
   bool exact = false;

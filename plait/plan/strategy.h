@@ -41,6 +41,7 @@ struct StrategyTraits {
   // On GPUs:
   bool reaches_peers;  // kernels of a rank read or write other GPUs' memory
   bool own_order;      // a row's sum depends on which of its edges are remote
+  // On both devices:
   bool converts_rows;  // rows may cross in another type than fp32
 
   // Returns the traits on GPUs or on the CPU.

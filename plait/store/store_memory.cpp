@@ -36,19 +36,18 @@ bool is_small(const StoreQuestion& q, const FreeMemory& free) {
   const StorePlan on_host = plan_for(q, TablePlace::host);
   if (!q.gpus)
     throw DoesNotFitError(fmt::format(
-        "the features need {} of this host's memory as {}, but only {} are free; use a narrower "
-        "type, or more hosts",
+        "the features need {} of this host's memory as {}, but only {} are free; use more hosts",
         bytes(on_host.total()), to_string(q.table.form), bytes(free.host)));
   const StorePlan on_gpus = plan_for(q, TablePlace::gpu);
   const std::uint64_t besides = on_host.memory.largest_rank();
   throw DoesNotFitError(fmt::format(
       "the features need {} on each of {} {} as {}, or {} of the host's memory, besides {} on each "
-      "GPU (structure {}, labels {}, hot rows {}), but only {} are free on a GPU and {} on the "
-      "host; use a narrower type, fewer hot rows or more GPUs",
+      "GPU (structure {}, labels {}), but only {} are free on a GPU and {} on the host; use more "
+      "GPUs",
       bytes(on_gpus.memory.largest_rank() - besides), q.ranks, q.ranks == 1 ? "GPU" : "GPUs",
       to_string(q.table.form), bytes(on_host.host), bytes(besides), bytes(q.structure),
-      bytes(q.labels), bytes(besides - std::min(besides, q.structure + q.labels)),
-      bytes(free.gpus.empty() ? 0 : std::ranges::min(free.gpus)), bytes(free.host)));
+      bytes(q.labels), bytes(free.gpus.empty() ? 0 : std::ranges::min(free.gpus)),
+      bytes(free.host)));
 }
 
 std::uint64_t structure_bytes(const AnyCsr& graph) {
@@ -98,7 +97,8 @@ StorePlan plan_store(const StoreQuestion& q) {
   const auto parts = static_cast<std::uint64_t>(q.gpus && q.shard_structure ? q.ranks : 1);
   const std::uint64_t structure = q.structure / parts + (q.structure % parts == 0 ? 0 : 1);
   add(in_memory ? "structure" : "structure (mapped from the file)", in_memory ? structure : 0);
-  if (q.gpus) add("copies of hot rows", hot_bytes(std::min(q.hot_rows, rows), rows, stride));
+  if (q.gpus && q.hot_rows > 0)
+    add("copies of hot rows", hot_bytes(std::min(q.hot_rows, rows), rows, stride));
   return plan;
 }
 

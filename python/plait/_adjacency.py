@@ -42,7 +42,7 @@ class Adjacency:
     """
 
     def __init__(self, handle, owners=None, with_rows=None, uses=None):
-        """`with_rows`: returns a handle whose strategy brings rows to edges, if that of `handle` does not.
+        """`with_rows`: returns a handle that brings rows to edges as they are, if `handle` does not.
         `uses`: of a handle that is to be replaced after many. Handles take rows in the order of the owners'
         work, if it is another one than that of ids."""
         self._handle = handle
@@ -114,12 +114,13 @@ class Adjacency:
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """The way in which a graph is spread over ranks: names of a partition and of a strategy; and in which order
-    of nodes it is worked on."""
+    """The way in which a graph is spread over ranks: names of a partition and of a strategy; in which order of
+    nodes it is worked on; and the name of the type in which rows cross to be summed."""
 
     partition: str
     strategy: str = "auto"
     reorder: str = "none"
+    wire: str = "fp32"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -245,6 +246,7 @@ def _make(edge_index, edge_weight, num_nodes, loop_weight, layout, device):
         return Adjacency(_on_one_rank(edge_index, edge_weight, num_nodes, loop_weight, device))
     require_equal_graphs(edge_index, edge_weight, num_nodes, layout.partition, device=device.type,
                          **{"the order": layout.reorder, "the strategy": layout.strategy,
+                            "the type of rows on the wire": layout.wire,
                             "the weight of self-loops": loop_weight})
     owners = owners_of(edge_index, num_nodes, layout, edge_weight)
     chosen = layout.strategy if world_size() > 1 else "auto"
@@ -252,12 +254,19 @@ def _make(edge_index, edge_weight, num_nodes, loop_weight, layout, device):
     # The Adjacency is kept by the edges, so it must not keep them; who calls it has them.
     edges = [t if t is None else TensorWeakRef(t) for t in (edge_index, edge_weight)]
 
-    def placed(strategy):
+    def placed(strategy, wire="fp32"):
         index, weight = (t and t() for t in edges)
-        return ops.graph_from_edges(index, num_nodes, weight, *_loops(loop_weight), owners.handle, device, strategy)
+        return ops.graph_from_edges(index, num_nodes, weight, *_loops(loop_weight), owners.handle, device, strategy,
+                                    wire)
 
-    with_rows = None if ops.brings_rows(chosen, device) else lambda: placed("auto")
-    return Adjacency(placed(chosen), owners, with_rows)
+    rows_as_they_are = ops.brings_rows(chosen, layout.wire, device)
+    with_rows = None if rows_as_they_are else lambda: placed(_with_rows(chosen, device))
+    return Adjacency(placed(chosen, layout.wire), owners, with_rows)
+
+
+def _with_rows(strategy, device):
+    """Returns the strategy if it brings rows to edges, else "auto"."""
+    return strategy if ops.brings_rows(strategy, "fp32", device) else "auto"
 
 
 def owner_of_all(num_nodes):

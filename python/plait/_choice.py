@@ -32,19 +32,21 @@ class Choice:
         return self.partition, self.strategy
 
 
-def choose(graph, layers, device, ranks=None, strategy=None, partition=None, reorder="none"):
-    """Returns the Choice for the layers of a model on a graph that is worked on in that order, as rank 0
-    decides; collective."""
+def choose(graph, layers, device, ranks=None, way=(None, None, "fp32", "none")):
+    """Returns the Choice for the layers of a model on a graph, as rank 0 decides; collective. `way`: the strategy
+    and the partition, each None if it is open, the type of rows on the wire, and the order in which the graph is
+    worked on."""
+    strategy, partition, wire, reorder = way
     widths, needs_rows = moved_by(layers)
     require_equal("models", {"the widths of sums": widths, "needs rows": needs_rows, "the device": device.type,
-                             "ranks": ranks, "strategy": strategy, "partition": partition})
+                             "ranks": ranks, "strategy": strategy, "partition": partition, "wire": wire})
     if ranks is not None and ranks < 1:
         raise ValueError(f"ranks is {ranks}; use 1 or more")
     if not widths:
         return Choice(strategy or "auto", partition or "edges", reasons=(
             "no layer sums by Plait's operations with a known width: the standard way",))
     lines = ops.choose_route(graph.edge_index, graph.num_nodes, graph.edge_weight, widths, needs_rows, device,
-                             ranks or 0, strategy or "", partition or "", reorder)
+                             ranks or 0, [strategy or "", partition or "", wire, reorder])
     facts = [line.split(" ", 1) for line in lines]
     (strategy, partition), = (text.split() for what, text in facts if what == "route")
     ways = [text.split() for what, text in facts if what == "way"]

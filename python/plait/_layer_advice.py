@@ -49,6 +49,21 @@ def moved_by(layers):
     return [layer.crosses for layer in fast for _ in range(layer.sums)], any(l.needs_rows for l in fast)
 
 
+def require_sums(model, wire):
+    """Raises ValueError if the model has layers that look at other nodes, but none of them sums rows by Plait's
+    operations, which alone cross between ranks as `wire`."""
+    layers = list(layers_of(model))
+    if layers and not any(way == "fast" and _sums_rows(conv) for _, conv, way, _ in layers):
+        raise ValueError(f"wire is {wire!r}, but no layer of the model has Plait's operations sum rows of other ranks: "
+                         "attention, maxima, minima and layers with their own code read rows as they are; leave it out")
+
+
+def _sums_rows(conv):
+    """Returns whether a fast layer makes sums of rows, and not attention, maxima or minima alone."""
+    kind = getattr(conv, "_theirs", type(conv)).__name__
+    return kind != "GATConv" and bool(_aggregations(conv.aggr_module) - {"Max", "Min", "Softmax"})
+
+
 def device_of(model):
     """Returns the torch.device of the model's weights; the CPU without any."""
     return next((p.device for p in (*model.parameters(), *model.buffers())), torch.device("cpu"))

@@ -115,15 +115,16 @@ def advise(model, data, *, ranks=None, device=None, strategy=None, partition=Non
     if ranks is not None and (isinstance(ranks, bool) or not isinstance(ranks, int)):
         raise TypeError(f"ranks is {ranks!r}, not a whole number")
     graph = _graph_of(data)
-    partition, strategy, reorder = (own or given for own, given in zip(graph.asked, (partition, strategy, None)))
+    partition, strategy, reorder, wire = (
+        own or given for own, given in zip(graph.asked, (partition, strategy, None, "fp32")))
     layers = layer_advice(model)
     device = torch.device(device or device_of(model))
     stats = {"nodes": graph.num_nodes, "edges": graph.num_edges, **graph.stats()}
-    choice = choose(graph, layers, device, ranks, strategy, partition, reorder or "none")
+    choice = choose(graph, layers, device, ranks, (strategy, partition, wire, reorder or "none"))
     reasons = []
     if reorder is None and stats["scattered"] and not choice.measured:  # else times speak for the order of ids
         reorder = "communities"
-        choice = choose(graph, layers, device, ranks, strategy, partition, reorder)
+        choice = choose(graph, layers, device, ranks, (strategy, partition, wire, reorder))
         reasons.append("order communities: it brings the ends of edges closer, which may be faster")
     reasons = [*choice.reasons, *reasons]
     refused = [layer.name or layer.kind for layer in layers if layer.way == "refused"]

@@ -55,6 +55,12 @@ class Graph:
             "auto" (communities if that brings the ends of edges closer, else none), as in `plait reorder`.
             Ids, and rows of tensors, keep the caller's order; each operation copies its rows into the order
             of the work and back. None: "none", or what plait.parallelize is given.
+        wire: the type in which rows cross between ranks to be summed: "fp32" or "bf16". With "bf16" each number
+            of a remote row, and of a remote row's gradient, is rounded to 8 bits, which halves the bytes between
+            GPUs and between hosts; results then depend on the number of ranks, to about three digits. Own rows
+            and sums are float32, and so are rows that attention, maxima, minima and layers with their own code
+            read. None: "fp32", or what plait.parallelize is given. On one rank nothing crosses, and "bf16" is
+            refused.
 
     On several ranks (see docs/parallel.md) every rank passes the same whole graph; operations then
     take and return the rows of the rank's own nodes. Making a graph, and every call that uses one,
@@ -77,7 +83,8 @@ class Graph:
 
     _FIELDS = ("x", "y", "train_mask", "val_mask", "test_mask", "original_ids")
 
-    def __init__(self, edge_index, num_nodes=None, edge_weight=None, partition=None, strategy=None, reorder=None):
+    def __init__(self, edge_index, num_nodes=None, edge_weight=None, partition=None, strategy=None, reorder=None,
+                 wire=None):
         edges = as_edges(edge_index, edge_weight)
         self.edge_index = _lasting(edges.index)
         self.edge_weight = _lasting(edges.weight)
@@ -85,8 +92,8 @@ class Graph:
             num_nodes = count_nodes(edges.index) if edges.num_nodes is None else edges.num_nodes
         self._num_nodes = operator.index(num_nodes)
         ops.check_edges(edges.index, self._num_nodes, edges.weight)
-        self._asked, self._is_used = (partition, strategy, reorder), False
-        self.place(partition or "edges", strategy or "auto", reorder or "none")
+        self._asked, self._is_used = (partition, strategy, reorder, wire), False
+        self.place(partition or "edges", strategy or "auto", reorder or "none", wire or "fp32")
         self._owner_of_all = None  # made when first asked for
         # None: every call uses edge_weight. Else calls use it that are given this tensor, unchanged, which
         # has the weights of edges into own nodes (plait.spread).
@@ -98,7 +105,7 @@ class Graph:
             setattr(self, name, fields.get(name))
 
     @classmethod
-    def load(cls, path, partition=None, strategy=None, reorder=None, *, vertices=None, directed=False,
+    def load(cls, path, partition=None, strategy=None, reorder=None, wire=None, *, vertices=None, directed=False,
              first_line="auto"):
         """Reads a graph file: .plait, .mtx, .npz, .npy, an edge list (.txt, .csv, ...), or one of
         the other formats of docs/formats.md.
@@ -133,7 +140,7 @@ class Graph:
             fields, warnings = ops.read_dataset(os.fspath(path), vertices or 0, directed, first_line)
         graph = cls(
             fields["edge_index"], int(fields["num_nodes"]), fields.get("edge_weight"), partition,
-            strategy, reorder,
+            strategy, reorder, wire,
         )
         for name in cls._FIELDS:
             setattr(graph, name, fields.get(name))
@@ -178,21 +185,25 @@ class Graph:
 
     @property
     def asked(self):
-        """The partition, the strategy and the order that were asked for, or are used; None for those that are
-        open."""
-        return (self.partition, self.strategy, self.reorder) if self._is_used else self._asked
+        """The partition, the strategy, the order and the type of rows on the wire that were asked for, or are used;
+        None for those that are open."""
+        return (self.partition, self.strategy, self.reorder, self.wire) if self._is_used else self._asked
 
     @property
     def placing(self):
         """What decides which rank has which row, for keys of what is kept of the edges."""
         return self.num_nodes, self.partition, self.reorder
 
-    def place(self, partition, strategy, reorder):
-        """Sets the partition, the strategy and the order of the work, where they are open."""
+    def place(self, partition, strategy, reorder, wire):
+        """Sets the partition, the strategy, the order of the work and the type of rows on the wire, where they are
+        open."""
         ops.check_partition(partition)
-        ops.check_strategy(strategy)
+        ops.check_way(strategy, wire)
         ops.check_reorder(reorder)
-        self.partition, self.strategy, self.reorder = partition, strategy, reorder
+        if wire != "fp32" and world_size() == 1:
+            raise ValueError(f"wire is {wire!r}, but rows cross between ranks, and there is one rank; leave it out, "
+                             "or start several")
+        self.partition, self.strategy, self.reorder, self.wire = partition, strategy, reorder, wire
 
     @property
     def num_own_edges(self):
@@ -277,7 +288,7 @@ class Graph:
     def layout(self):
         """Returns the Layout, which from now on is in use."""
         self._is_used = True
-        return Layout(self.partition, self.strategy, self.reorder)
+        return Layout(self.partition, self.strategy, self.reorder, self.wire)
 
     def _owners(self):
         if world_size() == 1:

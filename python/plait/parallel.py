@@ -20,7 +20,7 @@ from plait._checkpointing import checkpointing_refused
 from plait._choice import choose
 from plait._devices import is_capturing
 from plait._dropout import StepCounter, VertexDropout
-from plait._layer_advice import device_of, layer_advice
+from plait._layer_advice import device_of, layer_advice, require_sums
 from plait._library import ops
 from plait._made_classes import derived
 from plait._pooling import find_pooling, pooling_refused
@@ -31,7 +31,8 @@ from plait.spread import spread_by
 from plait.world import require_equal, world_size
 
 
-def parallelize(model, data, *, methods=("forward",), partition=None, strategy=None, reorder=None, strict=True):
+def parallelize(model, data, *, methods=("forward",), partition=None, strategy=None, reorder=None, wire=None,
+                strict=True):
     """Spreads the model and the data over the ranks that torchrun, mpirun or srun has started.
 
     Collective. Every rank passes the same whole graph and the same model, whose weights become
@@ -52,6 +53,9 @@ def parallelize(model, data, *, methods=("forward",), partition=None, strategy=N
             has, or is in use with: others are a ValueError.
         reorder: as in plait.Graph: the order of nodes in which operations work and ranks get their nodes. Rows
             of data and results, and ids, keep the caller's order. None: that of a plait.Graph, else "none".
+        wire: as in plait.Graph: "bf16" halves the bytes that sums bring from other GPUs and hosts, and rounds what
+            crosses, forward and backward; it is refused for a model whose layers make no such sums. None: "fp32",
+            or that of a plait.Graph. Nothing but this argument chooses "bf16".
         strict: True: an error names layers and attributes that would need rows of other ranks.
             False: a warning names them, and such attributes are left out.
 
@@ -64,9 +68,12 @@ def parallelize(model, data, *, methods=("forward",), partition=None, strategy=N
     that cannot be spread; both on every rank.
     """
     def choice(graph):
-        return choose(graph, layer_advice(model), device_of(model), None, strategy, partition, graph.reorder).layout
+        way = strategy, partition, graph.wire, graph.reorder
+        return choose(graph, layer_advice(model), device_of(model), None, way).layout
 
-    data = spread_by(data, (partition, strategy, reorder), strict, choice)
+    data = spread_by(data, (partition, strategy, reorder, wire), strict, choice)
+    if data.edge_index.wire != "fp32":
+        require_sums(model, data.edge_index.wire)
     spread_parts = [name for name, part in model.named_modules()
                     if isinstance(getattr(part, "_ranks", None), _Ranks)]
     if spread_parts:

@@ -14,16 +14,16 @@ from plait.graph import Graph
 from plait.world import require_equal, world_size
 
 
-def spread(data, *, partition=None, strategy=None, reorder=None, strict=True):
+def spread(data, *, partition=None, strategy=None, reorder=None, wire=None, strict=True):
     """Returns a copy of the data with the rows of this rank's own nodes.
 
     Collective; every rank passes the same data of the whole graph.
 
     Args:
         data: torch_geometric.data.Data, or another object with the attribute edge_index; or a
-            plait.Graph, which may have a partition and a strategy of its own.
-        partition, strategy, reorder: as in plait.Graph. None: those of a plait.Graph, else "edges", "auto" and
-            "none".
+            plait.Graph, which may have a partition, a strategy, an order and a wire type of its own.
+        partition, strategy, reorder, wire: as in plait.Graph. None: those of a plait.Graph, else "edges", "auto",
+            "none" and "fp32".
         strict: as in plait.parallelize.
 
     Returns an object of the same type; for a plait.Graph, a namespace of its x, y and masks. Its
@@ -36,20 +36,20 @@ def spread(data, *, partition=None, strategy=None, reorder=None, strict=True):
     Raises NotImplementedError for attributes that list nodes, because they would need rows of other
     ranks, and ValueError, on every rank, if ranks pass different data.
     """
-    return spread_by(data, (partition, strategy, reorder), strict,
+    return spread_by(data, (partition, strategy, reorder, wire), strict,
                      lambda graph: (partition or graph.partition, strategy or graph.strategy))
 
 
 def spread_by(data, placing, strict, choose):
-    """As spread(); `placing`: the partition, the strategy and the order. If the partition or the strategy is
-    None, on several ranks, by those that choose(graph) returns."""
-    partition, strategy, reorder = placing
+    """As spread(); `placing`: the partition, the strategy, the order and the wire type. If the partition or the
+    strategy is None, on several ranks, by those that choose(graph) returns."""
+    partition, strategy, reorder, wire = placing
     weight = edge_weight = of_matrix = None
     links = set()
     if isinstance(data, Graph):
         graph = data
         _require_open(graph, placing)
-        partition, strategy, reorder = (own or given for own, given in zip(data.asked, placing))
+        partition, strategy, reorder, wire = (own or given for own, given in zip(data.asked, placing))
         fields = {name: getattr(data, name) for name in Graph._FIELDS}
         result = types.SimpleNamespace(**fields)
     elif isinstance(getattr(data, "edge_index", None), Graph):
@@ -65,10 +65,11 @@ def spread_by(data, placing, strict, choose):
         if of_matrix is not None and of_matrix.weight is not None:
             weight = of_matrix.weight
         graph = Graph(fields.pop("edge_index"), nodes, weight)
-    require_equal("graphs", {"the partition": partition, "the strategy": strategy, "the order": reorder})
-    graph.place(partition or "edges", strategy or "auto", reorder or "none")
+    require_equal("graphs", {"the partition": partition, "the strategy": strategy, "the order": reorder,
+                             "the type of rows on the wire": wire})
+    graph.place(partition or "edges", strategy or "auto", reorder or "none", wire or "fp32")
     if world_size() > 1 and None in (partition, strategy):
-        graph.place(*choose(graph), graph.reorder)
+        graph.place(*choose(graph), graph.reorder, graph.wire)
     if edge_weight is not None:
         result.edge_weight = _of_own_edges(graph, edge_weight)
         if weight is edge_weight:
@@ -94,8 +95,8 @@ def spread_by(data, placing, strict, choose):
 
 
 def _require_open(graph, placing):
-    """Raises ValueError for a partition, a strategy or an order other than those that the graph has."""
-    for what, own, given in zip(("partition", "strategy", "reorder"), graph.asked, placing):
+    """Raises ValueError for a partition, a strategy, an order or a wire type other than those that the graph has."""
+    for what, own, given in zip(("partition", "strategy", "reorder", "wire"), graph.asked, placing):
         if own is not None and given not in (None, own):
             raise ValueError(f"{what} is {given!r}, but the plait.Graph has {own!r}; leave it out, or make another graph")
 

@@ -201,20 +201,6 @@ TEST(Aggregate, OneToFourRanksEqualThreeLoops) {
   }
 }
 
-void run_on_hosts(const std::string& program, int ranks, int ranks_per_host = 1) {
-  const int port = free_port();
-  std::vector<Process> processes;
-  for (int rank = 0; rank < ranks; ++rank) {
-    Environment environment = rank_environment(program, rank, ranks, port);
-    environment["PLAIT_HOST_ID"] = fmt::format("host {}", rank / ranks_per_host);
-    processes.emplace_back(environment);
-  }
-  for (Process& process : processes) {
-    const Outcome outcome = process.wait();
-    EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
-  }
-}
-
 TEST(Aggregate, SeveralHostsExchangeMessages) {
   for (const int ranks : {2, 3}) run_on_hosts("aggregate by messages", ranks);
 }

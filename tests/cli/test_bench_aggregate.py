@@ -27,11 +27,13 @@ def test_strategies_on_ranks(plait, communities, ranks):
 def test_text_and_default(plait, communities):
     text = plait.ok(*RUN, communities, "--ranks", 2, "--widths", 8, "--repetitions", 1).out
     assert "on 2 ranks, fp32 on the wire" in text and text.count("\nbulk ") == 1 and "pipelined" not in text
+    narrow = plait.json(*RUN, communities, "--ranks", 2, "--widths", 8, "--repetitions", 1, "--wire", "bf16")
+    assert narrow["wire"] == narrow["rows"][0]["wire"] == "bf16" and 1e-5 < narrow["rows"][0]["error"] < 4e-3
 
 
 @pytest.mark.parametrize("options,names", [
     (("--strategies", "cusparse"), ["cusparse", "--gpus"]), (("--strategies", "pipelined"), ["pipelined", "--gpus"]),
-    (("--strategies", "none"), ["none"]), (("--wire", "bf16"), ["--wire", "--gpus"]),
+    (("--strategies", "none"), ["none"]), (("--wire", "bf16", "--strategies", "get"), ["strategy get", "fp32"]),
     (("--strategies", "get", "--dw", 8), ["--dw", "--gpus"]), (("--gpus", 2), ["--gpus", "--ranks"]),
     (("--transport", "nvshmem"), ["--transport", "--gpus"])])
 def test_mistakes_on_ranks(plait, communities, options, names):

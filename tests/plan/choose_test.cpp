@@ -34,6 +34,19 @@ TEST(Choose, RefusesWhatDoesNotGoTogether) {
   for (const Strategy strategy : {Strategy::get, Strategy::paged})
     EXPECT_THROW(choose({.strategy = strategy, .wire = DType::bf16, .gpu = true}), UsageError);
   EXPECT_EQ(choose({.wire = DType::bf16, .gpu = true}).wire, DType::bf16);
+  // On the CPU, too.
+  EXPECT_EQ(choose({.wire = DType::bf16}).strategy, Strategy::bulk);
+  EXPECT_THROW(choose({.strategy = Strategy::get, .wire = DType::bf16}), UsageError);
+  EXPECT_THROW(choose({.wire = DType::bf16, .exact = true}), UsageError);
+}
+
+TEST(Choose, WireTypesHaveNamesAndNeedRanks) {
+  EXPECT_EQ(parse_wire("fp32"), DType::f32);
+  EXPECT_EQ(parse_wire("bf16"), DType::bf16);
+  EXPECT_THROW(parse_wire("fp16"), UsageError);
+  EXPECT_THROW(require_wire_used({.wire = DType::bf16}, 1), UsageError);
+  EXPECT_NO_THROW(require_wire_used({.wire = DType::bf16}, 2));
+  EXPECT_NO_THROW(require_wire_used({}, 1));
 }
 
 TEST(Choose, RowsThemselvesAreBroughtBySomeStrategiesOnGpus) {
@@ -46,6 +59,7 @@ TEST(Choose, RowsThemselvesAreBroughtBySomeStrategiesOnGpus) {
     EXPECT_THROW(require_rows({.strategy = strategy, .gpu = true}), UsageError);
   for (const Strategy strategy : {Strategy::bulk, Strategy::replicate, Strategy::get})
     EXPECT_NO_THROW(require_rows({.strategy = strategy}));
+  EXPECT_THROW(require_rows({.strategy = Strategy::bulk, .wire = DType::bf16}), UsageError);
 }
 
 TEST(Choose, PeerAccessIsNeededWhereKernelsReachOtherGpus) {

@@ -213,6 +213,23 @@ TEST(CostModel, AStepLastsUntilPickedRowsHaveLeft) {
             1e3 * 2000000 * 256 / 25e9);
 }
 
+// Rows of half the bytes; those of whole blocks are converted, and so are written by a kernel.
+TEST(CostModel, RowsOfBf16CrossInHalfTheTime) {
+  const PartQuality reader{
+      .vertices = 1000000, .edges = 1000000, .remote_edges = 1000000, .summed = {}};
+  const PartQuality owner{
+      .vertices = 3000000, .packed_rows = 2000000, .whole_rows = 3000000, .summed = {}};
+  const MachineProfile profile;
+  const auto seconds = [&](DType wire) {
+    return *predict_aggregation({.strategy = Strategy::pipelined, .wire = wire, .gpu = true},
+                                {{reader, owner}}, 64, profile);
+  };
+  EXPECT_NEAR(seconds(DType::f32), 2000000 * 256 / profile.picked_link + profile.passes.first_row,
+              1e-9);
+  EXPECT_NEAR(seconds(DType::bf16), 5000000 * 128 / profile.picked_link + profile.passes.first_row,
+              1e-9);
+}
+
 TEST(CostModel, GetReadsEachRemoteEdge) {
   const auto parts = recorded_parts();
   // docs/performance.md: measured 5.71, 19.3 and 19.8.

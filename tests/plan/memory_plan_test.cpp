@@ -89,9 +89,13 @@ TEST(MemoryPlan, GpusHoldWhatEachStrategyBringsIn) {
   EXPECT_EQ(quality.parts[1].dense_rows, 1);
   EXPECT_EQ(quality.parts[1].listed_rows, 1);
   EXPECT_EQ(quality.parts[1].packed_rows, 0);
+  EXPECT_EQ(quality.parts[0].whole_rows, 0);
+  EXPECT_EQ(quality.parts[1].whole_rows, 5);
 
+  DType wire = DType::f32;
   const auto bytes = [&](HaloStore halo, std::string_view name, std::uint64_t width = 8) {
-    for (const MemoryItem& item : plan_gpu_memory(quality, {.widths = {width}}, halo).items)
+    const MemoryQuestion question{.widths = {width}, .wire = wire};
+    for (const MemoryItem& item : plan_gpu_memory(quality, question, halo).items)
       if (item.name.starts_with(name)) return item.bytes;
     return std::vector<std::uint64_t>{};
   };
@@ -106,6 +110,14 @@ TEST(MemoryPlan, GpusHoldWhatEachStrategyBringsIn) {
   EXPECT_EQ(bytes(HaloStore::dense, "more while placing"), (Expected{0, 0}));
   EXPECT_EQ(bytes(HaloStore::dense, "more while placing", 0),
             (Expected{10 * 5 + 4 * 4, 10 * 5 + 4}));
+  // Rows that are converted are all packed for NCCL, and the halo is summed in a pass of its own.
+  const Expected groups = bytes(HaloStore::packed, "neighbour groups");
+  EXPECT_EQ(bytes(HaloStore::complete, "rows packed"), Expected{});
+  wire = DType::bf16;
+  EXPECT_EQ(bytes(HaloStore::packed, "rows packed"), (Expected{8 * 2, 5 * 8 * 2}));
+  EXPECT_EQ(bytes(HaloStore::complete, "rows packed"), (Expected{5 * 8 * 2, 5 * 8 * 2}));
+  for (const HaloStore halo : {HaloStore::packed, HaloStore::dense})
+    EXPECT_EQ(bytes(halo, "neighbour groups"), (Expected{groups[0] + 4 * 16, groups[1] + 16}));
 }
 
 // Row 0 of rank 0 reads all five rows of rank 1, which sends one sum of them; rank 1 reads one row.

@@ -176,6 +176,7 @@ def test_operations_that_need_rows_get_them():
     x = torch.tensor([[5.0], [2.0], [7.0]])
     assert adjacency.aggregate(x, "sum")[2].item() == 7 and adjacency.aggregate(x, "max")[2].item() == 2
     assert adjacency.attend(x, torch.zeros(3, 2), 0.2, 0.0)[2].item() == 2
-    found = {s: ops.brings_rows(s, torch.device("cuda")) for s in ("auto", "pipelined", "bulk", "partial", "get")}
+    found = {s: ops.brings_rows(s, "fp32", torch.device("cuda")) for s in ("auto", "pipelined", "bulk", "partial", "get")}
     assert found == {"auto": True, "pipelined": True, "bulk": True, "partial": False, "get": False}
-    assert ops.brings_rows("get", torch.device("cpu"))
+    assert ops.brings_rows("get", "fp32", torch.device("cpu"))
+    assert not ops.brings_rows("bulk", "bf16", torch.device("cuda"))

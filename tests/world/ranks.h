@@ -109,6 +109,8 @@ Outcome run_job(const JobOptions& options);
 // Returns the environment of one rank of a world without a launcher, in torchrun's words.
 Environment rank_environment(const std::string& program, int rank, int size, int port,
                              int timeout_ms = kPatient);
+// Runs ranks that take each other to be on so many hosts, and expects exit code 0 of all.
+void run_on_hosts(const std::string& program, int ranks, int ranks_per_host = 1);
 // Returns a port that was free a moment ago.
 int free_port();
 bool process_runs(pid_t process);

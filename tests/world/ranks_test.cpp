@@ -206,6 +206,20 @@ Environment rank_environment(const std::string& program, int rank, int size, int
           {"MASTER_PORT", std::to_string(port)}, {"PLAIT_TIMEOUT_MS", std::to_string(timeout_ms)}};
 }
 
+void run_on_hosts(const std::string& program, int ranks, int ranks_per_host) {
+  const int port = free_port();
+  std::vector<Process> processes;
+  for (int rank = 0; rank < ranks; ++rank) {
+    Environment environment = rank_environment(program, rank, ranks, port);
+    environment["PLAIT_HOST_ID"] = fmt::format("host {}", rank / ranks_per_host);
+    processes.emplace_back(environment);
+  }
+  for (Process& process : processes) {
+    const Outcome outcome = process.wait();
+    EXPECT_EQ(outcome.code, 0) << outcome.all_errors();
+  }
+}
+
 int free_port() {
   const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};

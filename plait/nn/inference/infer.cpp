@@ -114,6 +114,8 @@ Scores infer(World& world, const Dataset& dataset, const Partition& partition,
     return load_model_for(world, dataset, config, torch_device(config.route.gpu));
   });
   const TaskKind task = trained.model.config().task;
+  require_wire_used(trained.model.config(), dataset.features.is_sparse(), config.route,
+                    world.size());
   require_inference_fits(world, dataset, partition, trained.model.config(), config);
   const torch::Tensor own =
       own_scores(world, dataset, partition, config.route, std::move(trained), [] {});
