@@ -240,7 +240,7 @@ std::vector<Effects> all_effects() {
       {"generate dcsbm --vertices 90 --edges 900 --no-features -o o.plait",
        {"--communities 3", "--leaving 0.9", "--exponent 3", "--cap 12", "--classes 0", "--seed 5"}},
       {"generate dcsbm -o o.plait --edges 900",
-       {"--vertices 80", "--width 4", "--noise 9", "--no-features"}},
+       {"--vertices 80", "--width 4", "--noise 9", "--no-features", "--labels sets"}},
       {"generate dcsbm -o o.plait --like cora", {"--edges 900", "--scale 0.1"}},
       {"generate rmat -o o.plait --vertices 64 --edges 200",
        {"-a 0.4", "-b 0.1", "-c 0.1", "--seed 5"}},
@@ -248,7 +248,8 @@ std::vector<Effects> all_effects() {
       {"generate small-world -o o.plait --vertices 64",
        {"--degree 4", "--rewired 0.9", "--seed 5"}},
       {"generate bipartite -o o.plait --vertices 64 --left 9 --edges 90", {"--seed 5"}},
-      {"generate crawl -o o.plait --vertices 64 --edges 200", {"--seed 5"}},
+      {"generate crawl -o o.plait --vertices 64 --edges 200 --classes 3 --width 4",
+       {"--seed 5", "--classes 2", "--width 5", "--noise 9", "--no-features"}},
       {"generate crawl -o o.plait --like it-2004 --scale 0.000001",
        {"--edges 200", "--vertices 80"}},
       {"generate grid -o o.plait", {"--rows 3", "--columns 3"}},
@@ -355,7 +356,7 @@ const std::set<std::string> kElsewhere{"--help",
                                        "--structure",  // tests/gpu
                                        "--recorded",
                                        "--unrecorded",
-                                       "--wire",     // tests/gpu
+                                       "--wire",     // test_wire.py
                                        "--measure",  // test_doctor_measure.py
                                        "--repetitions",
                                        "--threads",  // times alone
@@ -374,6 +375,9 @@ const std::set<std::string> kElsewhere{"--help",
                                        "--no-weights",
                                        "--format",  // test_convert_command.py
                                        "--work",    // test_infer_command.py
+                                       "--vertices",
+                                       "--directed",
+                                       "--first-line",  // test_graph_formats.py
                                        "--version",
                                        "--list",
                                        "--out"};
