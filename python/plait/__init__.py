@@ -7,7 +7,7 @@
     h = conv(graph.x, graph)
     scores = plait.load_checkpoint("model.safetensors").model()(graph.x, graph)
 
-If several processes run (`torchrun --nproc-per-node 2 train.py`), each holds a part of the graph:
+If several processes run (`torchrun --standalone --nproc-per-node 2 train.py`), each holds a part of the graph:
 
     model, data = plait.parallelize(model, data)
     loss = plait.mean(F.cross_entropy(out[mask], y[mask], reduction="none"))
