@@ -213,8 +213,9 @@ void run_as_rank(Session& session, WorldConfig config, const std::function<void(
   session.quiet = session.quiet || config.rank != 0;
   set_progress(session.progress());
   const ThreadCount threads(thread_share());
-  if (session.gpus > 0) use_gpu(gpu_of_rank(config, gpu_count()));
+  // All that may fail on one rank alone comes after this, so that the others learn of it at once.
   auto world = World::join(config);
+  if (session.gpus > 0) use_gpu(gpu_of_rank(config, gpu_count()));
   require_equal<UsageError>(*world, "ranks have different settings", settings_of(session));
   if (config.rank == 0) check_outputs(session);
   if (session.gpus > 0) require_own_gpus(*world);

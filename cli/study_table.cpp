@@ -26,7 +26,7 @@ constexpr std::array kScripts{
                 "python bench/nn/scaling.py [GRAPH.plait] --gpus 1 2 4"},
     StudyScript{"embeddings", "What do sharded embedding tables gain over collectives?",
                 "MGG, table 4", "lookups are 2.64 times as fast as by NCCL",
-                "torchrun --nproc-per-node N bench/nn/embedding_bags.py"},
+                "torchrun --standalone --nproc-per-node N bench/nn/embedding_bags.py"},
 };
 
 constexpr std::array<std::string_view, 20> kParts{

@@ -273,7 +273,7 @@ void add_train(CLI::App& app, Session& session) {
                "  plait train products.plait --model sage --sampled --fanout 15,10 --batch 512\n"
                "  plait train papers.plait --sampled --vertex-times years.npy --latest\n"
                "  plait train cora.plait --checkpoint cora.safetensors --json > run.json\n"
-               "  torchrun --nproc-per-node 4 --no-python plait train products.plait");
+               "  torchrun --standalone --nproc-per-node 4 --no-python plait train products.plait");
 }
 
 }  // namespace plait::cli

@@ -1,7 +1,7 @@
 """A small DLRM (deep learning recommendation model) whose embedding tables are spread over processes, trained on
 clicks that are made here.
 
-torchrun --nproc-per-node 2 examples/dlrm.py    # the same result as: python examples/dlrm.py
+torchrun --standalone --nproc-per-node 2 examples/dlrm.py    # the same result as: python examples/dlrm.py
 """
 
 import torch

@@ -1,6 +1,6 @@
 """A GCN of PyTorch Geometric, trained on one graph that is spread over processes.
 
-torchrun --nproc-per-node 2 examples/train_pyg.py cora.npz    # the same result as: python ...
+torchrun --standalone --nproc-per-node 2 examples/train_pyg.py cora.npz    # the same result as: python ...
 """
 
 import sys

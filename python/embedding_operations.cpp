@@ -328,6 +328,7 @@ c10::intrusive_ptr<EmbeddingsHandle> make_embeddings(const GivenTables& given, s
                                                      const GivenRules& of_all,
                                                      const torch::Device& device) {
   return with_python_errors([&] {
+    const std::lock_guard lock(operation_mutex());
     World& world = current_world();
     std::optional<EmbeddingLayout> layout;
     EmbeddingRules rules;

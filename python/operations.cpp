@@ -95,7 +95,7 @@ void check(const Tensor& edge_index, std::int64_t num_nodes, const OptionalTenso
 }
 
 // Takes the graph from the partition, if that was made of these edges just before. Vertices have
-// the numbers that they have in the partition.
+// the numbers that they have in the partition. Under the lock of operations.
 AnyCsr csr_of(const EdgeTensors& edges, const std::optional<PartitionRef>& partition) {
   if (partition && (*partition)->built) {
     const BuiltGraph built = std::move(*std::exchange((*partition)->built, std::nullopt));
@@ -109,8 +109,8 @@ AnyCsr csr_of(const EdgeTensors& edges, const std::optional<PartitionRef>& parti
 }  // namespace
 
 void take_measured_machine(World& world) {
-  static bool taken = false;
-  if (std::exchange(taken, true)) return;
+  static const World* taken = nullptr;  // by these ranks; a process may work alone before
+  if (std::exchange(taken, &world) == &world) return;
   if (const std::string note = use_measured_machine(world); !note.empty()) TORCH_WARN(note);
 }
 
@@ -135,6 +135,7 @@ Graph graph_from_edges(const Tensor& edge_index, std::int64_t num_nodes,
                         "loop_weight is {}, but the edges have no weights; give edge_weight",
                         loop_weight);
     const ThreadCount threads(thread_share());
+    const std::lock_guard lock(operation_mutex());
     const AnyCsr csr = csr_of({edge_index, num_nodes, edge_weight}, partition);
     World& world = current_world();
     if (place.is_cuda()) take_measured_machine(world);
@@ -267,7 +268,12 @@ void register_graph_class() {
           .def("num_nodes", [](const Graph& g) { return g->own(); })
           .def("num_edges", [](const Graph& g) { return static_cast<std::int64_t>(g->edges()); })
           .def("degree",
-               [](const Graph& g) { return with_python_errors([&] { return g->degree(); }); })
+               [](const Graph& g) {
+                 return with_python_errors([&] {
+                   const std::lock_guard lock(operation_mutex());  // a batch's edges are summed
+                   return g->degree();
+                 });
+               })
           .def("edge_counts", [](const Graph& g) { return g->edge_counts(); });
 }
 

@@ -20,11 +20,12 @@ namespace plait {
 
 using OptionalTensor = std::optional<torch::Tensor>;
 
-// The ranks that share this process's graphs: joined at the first call, from the environment's
-// names (world/launch.h), else this process alone. The world is never destroyed: handles that
-// Python still holds when it exits refer to it. The end of the process leaves it.
+// The ranks that share this process's graphs, or this process alone (current_world.cpp). A world is
+// never destroyed: handles that Python still holds when it exits refer to it. The end of the
+// process leaves it.
 World& current_world();
-// Collective, at the first call. Plans follow what `plait doctor --measure` measured of these GPUs.
+// Collective, at the first call for these ranks; under the lock of operations. Plans follow what
+// `plait doctor --measure` measured of these GPUs.
 void take_measured_machine(World& world);
 // Waits until a tensor on a GPU is there, under the watch over ranks (world/watched_wait.h). Call
 // it before the host reads the tensor between two collectives: that read could wait without end.
@@ -63,8 +64,9 @@ void register_graph_class();
 // Does the same for torch.classes.plait.Partition.
 void register_partition_class();
 
-// One operation on a graph at a time in a process: it uses all threads, and the graph's own rows in
-// memory as its workspace. Python may call from many threads.
+// One operation on a graph, and one collective operation, at a time in a process: it uses all
+// threads, and the graph's own rows in memory as its workspace; and exchanges of another one in its
+// midst would pair differently on each rank. Python may call from many threads.
 std::mutex& operation_mutex();
 
 // Throws ValueError unless `t` is dense float32 on that device, where `what` is.

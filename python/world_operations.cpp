@@ -1,4 +1,5 @@
-// Ranks as Python sees them: joining them, their collective operations, and the owners of nodes.
+// The collective operations of ranks as Python sees them, and the owners of nodes. The ranks are
+// joined in current_world.cpp.
 //
 // Collectives take dense tensors without gradients, on the CPU or, to be summed, on a GPU;
 // Python makes differentiable operations of them. Every rank calls the same ones in the same order.
@@ -23,7 +24,6 @@
 #include "plait/nn/operations/torch_device.h"
 #include "plait/symmetric/agreement.h"
 #include "plait/world/difference.h"
-#include "plait/world/fail.h"
 #include "plait/world/launch.h"
 #include "plait/world/watched_wait.h"
 #include "python/edge_tensors.h"
@@ -32,14 +32,6 @@
 namespace plait {
 
 using torch::Tensor;
-
-World& current_world() {
-  static World& world = [&]() -> World& {
-    const auto config = world_from_environment();
-    return *(config ? World::join(*config) : World::alone()).release();
-  }();
-  return world;
-}
 
 void wait_for(const Tensor& values) {
   World& world = current_world();
@@ -59,36 +51,6 @@ void check_contiguous(const Tensor& t) {
   TORCH_CHECK_VALUE(t.device().is_cpu() && t.layout() == torch::kStrided && t.is_contiguous(),
                     "ranks exchange contiguous tensors on the CPU only, but this one is on ",
                     t.device());
-}
-
-// --- the world ---
-
-std::int64_t rank() {
-  return with_python_errors([] { return current_world().rank(); });
-}
-
-std::int64_t world_size() {
-  return with_python_errors([] { return current_world().size(); });
-}
-
-// Returns the place of this rank's tensors: its GPU, or the CPU if there is none.
-std::string device() {
-  return with_python_errors([]() -> std::string {
-    const int count = gpu_count();
-    if (count == 0) return "cpu";
-    const auto config = world_from_environment();
-    return fmt::format("cuda:{}", config ? gpu_of_rank(*config, count) : 0);
-  });
-}
-
-// Returns the error that a collective would throw for a lost rank; empty if none is lost.
-std::string loss() {
-  try {
-    current_world().check_alive();
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
 }
 
 // --- collectives ---
@@ -330,11 +292,6 @@ void register_partition_class() {
 
 TORCH_LIBRARY_FRAGMENT(plait, m) {
   register_partition_class();
-  m.def("rank() -> int", &rank);
-  m.def("world_size() -> int", &world_size);
-  m.def("device() -> str", &device);
-  m.def("loss() -> str", &loss);
-  m.def("fail(str reason) -> ()", &fail_world);
   m.def("all_reduce_sum_(Tensor(a!) values, str what) -> ()", &all_reduce_sum);
   m.def("first_failure(str failure) -> str", [](const std::string& failure) {
     return with_python_errors([&] {

@@ -3,7 +3,7 @@ torch.nn.EmbeddingBag with whole tables on ranks and an all-to-all of keys, sums
 
     embedding_bags.py [--samples 2048] [--width 128] [--scale 0.01] [--power 1.05] [--steps 9] [--dtype fp32]
                       [--json FILE]
-    torchrun --nproc-per-node 2 embedding_bags.py [--gpu] ...
+    torchrun --standalone --nproc-per-node 2 embedding_bags.py [--gpu] ...
 
 Each rank, on the CPU or with --gpu on its GPU, has --samples samples of 26 tables with 214 keys (MLPerf's
 DLRM-DCNv2), drawn by a power law; tables have --scale times the rows of Criteo's. Sums of both ways must agree

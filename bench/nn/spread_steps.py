@@ -1,6 +1,6 @@
 """Training steps of PyTorch Geometric's models, spread over ranks by plait.parallelize.
 
-    torchrun --nproc-per-node N bench/nn/spread_steps.py GRAPH [--models gcn sage gat gin transformer pna]
+    torchrun --standalone --nproc-per-node N bench/nn/spread_steps.py GRAPH [--models gcn sage gat gin transformer pna]
         [--hidden 256] [--layers 3] [--steps 10] [--plain] [--json FILE]
 
 GRAPH: a file that plait.Graph.load reads, with features, labels and a split, as `plait generate dcsbm`

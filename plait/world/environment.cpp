@@ -29,6 +29,7 @@
 #include "plait/base/parallel.h"
 #include "plait/base/system_limits.h"
 #include "plait/world/host.h"
+#include "plait/world/join.h"
 #include "plait/world/launch.h"
 
 namespace plait {
@@ -181,17 +182,21 @@ std::optional<WorldConfig> from_slurm() {
 
 }  // namespace
 
+void take_settings(WorldConfig& config) {
+  if (const auto timeout = number("PLAIT_TIMEOUT_MS", 100, kLongestTimeout))
+    config.timeout = std::chrono::milliseconds(*timeout);
+  if (const auto timeout = work_timeout())
+    config.work_timeout = std::chrono::milliseconds(*timeout);
+  config.interface_address = variable("PLAIT_INTERFACE").value_or("");
+  config.listen_address = variable("PLAIT_LISTEN").value_or("");
+  if (config.size > 1) config.secret = secret_from_environment();
+}
+
 std::optional<WorldConfig> world_from_environment() {
   for (const auto from : {from_plait, from_torchrun, from_open_mpi, from_pmi, from_slurm}) {
     auto config = from();
     if (!config) continue;
-    if (const auto timeout = number("PLAIT_TIMEOUT_MS", 100, kLongestTimeout))
-      config->timeout = std::chrono::milliseconds(*timeout);
-    if (const auto timeout = work_timeout())
-      config->work_timeout = std::chrono::milliseconds(*timeout);
-    config->interface_address = variable("PLAIT_INTERFACE").value_or("");
-    config->listen_address = variable("PLAIT_LISTEN").value_or("");
-    if (config->size > 1) config->secret = secret_from_environment();
+    take_settings(*config);
     return config;
   }
   return std::nullopt;

@@ -12,6 +12,7 @@
 #include "plait/world/launch.h"
 #include "plait/world/loss.h"
 #include "plait/world/rendezvous.h"
+#include "plait/world/turn.h"
 
 namespace plait {
 namespace {
@@ -37,10 +38,15 @@ std::string cause_of(const std::exception& error, const std::string& text) {
   return measured ? text.substr(0, text.find(", but only ")) : text;
 }
 
+std::unique_ptr<Rendezvous> store_of(const WorldConfig& config) {
+  RendezvousAddress address = rendezvous_address(config);
+  address.prefix = prefix_of_turn(config);
+  return Rendezvous::connect(address, std::min(config.timeout, milliseconds(1000)));
+}
+
 // Tells the store. Returns whether a lower rank has told the same.
 bool told_by_lower_rank(const WorldConfig& config, const std::string& cause) {
-  const auto store =
-      Rendezvous::connect(rendezvous_address(config), std::min(config.timeout, milliseconds(1000)));
+  const auto store = store_of(config);
   store->set(failure_key(config.rank), "=" + cause);
   if (config.rank == 0) return false;
   store->get(failure_key(0), std::min(config.timeout / 10, milliseconds(5000)));
@@ -53,9 +59,8 @@ bool told_by_lower_rank(const WorldConfig& config, const std::string& cause) {
 bool told_by_itself(const WorldConfig& config, int rank) {
   if (!config.store_is_external) return false;
   try {
-    const auto store = Rendezvous::connect(rendezvous_address(config),
-                                           std::min(config.timeout, milliseconds(1000)));
-    return store->get(failure_key(rank), std::min(config.timeout / 4, milliseconds(1000)))
+    return store_of(config)
+        ->get(failure_key(rank), std::min(config.timeout / 4, milliseconds(1000)))
         .has_value();
   } catch (const Error&) {  // the launcher is gone
     return false;

@@ -12,11 +12,14 @@
 #include <cstring>
 
 #include "plait/base/error.h"
+#include "plait/world/join.h"
 
 namespace plait {
 namespace {
 
 constexpr std::size_t kDigits = 2 * sizeof(Secret);
+
+}  // namespace
 
 Secret parse_secret(std::string_view text, const std::string& source) {
   Secret secret{};
@@ -32,6 +35,8 @@ Secret parse_secret(std::string_view text, const std::string& source) {
                       source, kDigits);
   return secret;
 }
+
+namespace {
 
 // A file that another user could have read or written holds no secret.
 std::string read_private_file(const std::string& path) {

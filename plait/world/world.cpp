@@ -23,10 +23,13 @@
 #include "plait/world/gloo_world.h"
 #include "plait/world/host.h"
 #include "plait/world/host_world.h"
+#include "plait/world/join.h"
 #include "plait/world/liveness.h"
 #include "plait/world/loss.h"
 #include "plait/world/phase.h"
 #include "plait/world/rendezvous.h"
+#include "plait/world/rendezvous_wire.h"
+#include "plait/world/turn.h"
 
 namespace plait {
 namespace {
@@ -41,7 +44,7 @@ std::string next_world_name() {
 
 class Joined : public GlooWorld {
  public:
-  explicit Joined(const WorldConfig& config);
+  Joined(const WorldConfig& config, std::unique_ptr<Rendezvous> served);
   ~Joined() override { close(std::uncaught_exceptions() > exceptions_, "failed"); }
 
   int rank() const override { return config_.rank; }
@@ -73,8 +76,8 @@ class Joined : public GlooWorld {
     return gloo_->bytes_sent() + (host_ ? host_->bytes_sent() : 0);
   }
 
-  static void fail(const std::string& reason) {
-    if (is_open()) open_->close(true, "failed with " + reason);
+  static void end(bool failing, const std::string& reason) {
+    if (is_open()) open_->close(failing, "failed with " + reason);
   }
 
  private:
@@ -84,6 +87,8 @@ class Joined : public GlooWorld {
   }
   std::string key(const char* name) const { return name_ + '/' + name; }
   void open_store();
+  std::unique_ptr<Rendezvous> reach_store();
+  bool takes_place(Rendezvous& store) const;
   void meet();
   void compare_hosts();
   std::unique_ptr<Gloo> join_gloo(const std::string& name, const std::vector<int>& members);
@@ -111,7 +116,7 @@ class Joined : public GlooWorld {
   Gloo& gloo() override { return *gloo_; }
 
   static Joined* open_;  // the world that is not closed yet, for at_exit()
-  const WorldConfig config_;
+  WorldConfig config_;   // as it was given, but for the prefix of this turn
   const int exceptions_ = std::uncaught_exceptions();
   const pid_t process_ = ::getpid();
   const std::string name_ = next_world_name();
@@ -139,8 +144,10 @@ void ignore_broken_pipes() {
 
 }  // namespace
 
-Joined::Joined(const WorldConfig& config)
-    : config_(config), all_ranks_(static_cast<std::size_t>(config.size)) {
+Joined::Joined(const WorldConfig& config, std::unique_ptr<Rendezvous> served)
+    : config_(config),
+      all_ranks_(static_cast<std::size_t>(config.size)),
+      store_(std::move(served)) {
   std::iota(all_ranks_.begin(), all_ranks_.end(), 0);
   if (keeps_store()) require_descriptors_of_rank(config_.size, true);
   open_store();
@@ -162,10 +169,10 @@ Joined::Joined(const WorldConfig& config)
 }
 
 void Joined::open_store() {
-  const RendezvousAddress address = rendezvous_address(config_);
   try {
-    store_ = keeps_store() ? Rendezvous::serve(address, config_.listen_address)
-                           : Rendezvous::connect(address, config_.join_timeout);
+    if (config_.store_is_torchruns) config_.store_prefix = take_turn(config_);
+    if (!store_) store_ = reach_store();
+    const RendezvousAddress address = rendezvous_address(config_);
     Liveness::Options options{config_.rank, config_.size, config_.timeout, kNoRank, place(), name_};
     if (!config_.store_is_external) options.store_keeper = 0;
     options.work_timeout = config_.work_timeout;
@@ -183,6 +190,33 @@ void Joined::open_store() {
         fmt::format("rank {}: {} (rank 0 or the launcher keeps it; check the address "
                     "MASTER_ADDR, the port MASTER_PORT and PLAIT_SECRET)",
                     config_.rank, error.what()));
+  }
+}
+
+std::unique_ptr<Rendezvous> Joined::reach_store() {
+  const RendezvousAddress address = rendezvous_address(config_);
+  if (keeps_store()) return Rendezvous::serve(address, config_.listen_address);
+  if (config_.store_is_external) return Rendezvous::connect(address, config_.join_timeout);
+  // The program before may not have ended yet on rank 0, whose store has had this rank already.
+  const auto end = std::chrono::steady_clock::now() + config_.join_timeout;
+  for (;;) {
+    const auto left = end - std::chrono::steady_clock::now();
+    auto store = Rendezvous::connect(address, std::chrono::duration_cast<milliseconds>(left));
+    if (takes_place(*store)) return store;
+    require(std::chrono::steady_clock::now() < end,
+            "another process has joined there as rank {} already", config_.rank);
+    std::this_thread::sleep_for(milliseconds(50));
+  }
+}
+
+// Returns whether this process is the first of its rank in the store, which may be about to end.
+bool Joined::takes_place(Rendezvous& store) const {
+  const Nonce nonce = make_nonce();
+  const std::string mine(reinterpret_cast<const char*>(nonce.data()), nonce.size());
+  try {
+    return store.replace(fmt::format("{}/place/{}", name_, config_.rank), "", mine) == mine;
+  } catch (const Error&) {
+    return false;
   }
 }
 
@@ -356,7 +390,9 @@ void Joined::leave() {
   store_->set(fmt::format("left/{}", config_.rank), "1");
   liveness_->announce_leave();
   // A rank may compute for days after the others are done.
-  if (!arrive("left", "all_left", std::chrono::hours(10000)) || config_.store_is_external) return;
+  const bool together = arrive("left", "all_left", std::chrono::hours(10000));
+  if (together && config_.store_is_torchruns) end_turn(*store_);
+  if (!together || config_.store_is_external) return;
   // The keeper of the store must be the last to go: the others stop their watch first.
   if (keeps_store()) {
     store_->get(key("all_gone"), config_.timeout);
@@ -370,14 +406,18 @@ void Joined::leave() {
 
 void World::explain(const std::string& error) { throw Error(error); }
 
-void fail_world(const std::string& reason) { Joined::fail(reason); }
+void fail_world(const std::string& reason) { Joined::end(true, reason); }
 
-std::unique_ptr<World> World::join(const WorldConfig& config) {
+void leave_world() { Joined::end(false, ""); }
+
+std::unique_ptr<World> World::join(const WorldConfig& config) { return join_at(config, nullptr); }
+
+std::unique_ptr<World> join_at(const WorldConfig& config, std::unique_ptr<Rendezvous> served) {
   require<UsageError>(config.size >= 1 && config.rank >= 0 && config.rank < config.size,
                       "rank {} is outside 0..{}, the ranks of a world of {}", config.rank,
                       config.size - 1, config.size);
-  if (config.size == 1) return alone();
-  return std::make_unique<Joined>(config);
+  if (config.size == 1) return World::alone();
+  return std::make_unique<Joined>(config, std::move(served));
 }
 
 }  // namespace plait

@@ -7,7 +7,7 @@
     h = conv(graph.x, graph)
     scores = plait.load_checkpoint("model.safetensors").model()(graph.x, graph)
 
-If several processes run (`torchrun --nproc-per-node 2 train.py`), each holds a part of the graph:
+If several processes run (`torchrun --standalone --nproc-per-node 2 train.py`), each holds a part of the graph:
 
     model, data = plait.parallelize(model, data)
     loss = plait.mean(F.cross_entropy(out[mask], y[mask], reduction="none"))
@@ -30,12 +30,12 @@ from plait.parallel import parallelize
 from plait.reduce import mean, sum
 from plait.spread import spread
 from plait.walks import RandomWalks, random_walk
-from plait.world import check, device, rank, world_size
+from plait.world import alone, check, device, init, rank, world_size
 
-__all__ = ["Checkpoint", "Graph", "NonEdges", "RandomWalks", "advise", "aggregate", "check", "device", "gather",
-           "load_checkpoint", "loader", "mean", "negative_sampling", "nn", "optim", "parallelize", "parquet",
-           "random_walk", "rank", "save_checkpoint", "spread", "store", "structured_negative_sampling", "sum",
-           "world_size", "__version__"]
+__all__ = ["Checkpoint", "Graph", "NonEdges", "RandomWalks", "advise", "aggregate", "alone", "check", "device",
+           "gather", "init", "load_checkpoint", "loader", "mean", "negative_sampling", "nn", "optim", "parallelize",
+           "parquet", "random_walk", "rank", "save_checkpoint", "spread", "store", "structured_negative_sampling",
+           "sum", "world_size", "__version__"]
 
 # PyTorch Geometric, which takes seconds to import, is needed by these alone.
 _NEED_TORCH_GEOMETRIC = {"nn": "plait.nn", "checkpoint": "plait.checkpoint", "loader": "plait.loader",

@@ -13,13 +13,14 @@ from plait._devices import is_capturing
 from plait._dropout import draw
 from plait._library import ops
 from plait._work_order import WorkOrder
-from plait.world import require_equal, world_size
+from plait.world import ranks_now, require_equal, world_size
 
 
 CPU = torch.device("cpu")
 
 NEEDS_GRAPH = ("on several ranks edge_index must be a plait.Graph, which knows whose rows are whose; "
-               "plait.parallelize(model, data) makes one")
+               "plait.parallelize(model, data) makes one; if this process has graphs or batches of its own, as under "
+               "DistributedDataParallel, call plait.alone() first")
 
 
 def inverse_root(degree, owners=None):
@@ -336,7 +337,7 @@ def kept(edge_index, edge_weight, key, make, is_kept=bool):
     if is_learnt(edge_weight) or any(t.is_inference() for t in tensors):
         is_kept(False)
         return make()
-    key = (*key, None if edge_weight is None else id(edge_weight))
+    key = (*key, ranks_now(), None if edge_weight is None else id(edge_weight))
     with _lock:
         of_tensor = _made.setdefault(edge_index, _Kept())
         entries = of_tensor.entries

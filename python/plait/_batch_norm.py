@@ -5,7 +5,7 @@ from torch.autograd.function import once_differentiable
 
 from plait._library import ops
 from plait._made_classes import pickled_as
-from plait.world import all_reduce, world_size
+from plait.world import all_reduce, require_ranks, world_size
 
 
 class BatchNorm1d(torch.nn.BatchNorm1d):
@@ -57,13 +57,14 @@ class _Normalize(torch.autograd.Function):
         scale = (variance + eps).rsqrt()
         y = centred * scale
         context.save_for_backward(y, scale)
-        context.count = count
+        context.count, context.ranks = count, world_size()
         context.mark_non_differentiable(mean, variance)
         return y, mean, variance, count
 
     @staticmethod
     @once_differentiable
     def backward(context, dy, *_):
+        require_ranks(context.ranks, "the model was called")
         y, scale = context.saved_tensors
         sums = torch.cat([dy.sum(0, dtype=torch.float64), (dy * y).sum(0, dtype=torch.float64)])
         sums = all_reduce(sums, "gradient of batch normalisation")

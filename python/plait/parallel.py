@@ -33,7 +33,8 @@ from plait.world import require_equal, world_size
 
 def parallelize(model, data, *, methods=("forward",), partition=None, strategy=None, reorder=None, wire=None,
                 strict=True):
-    """Spreads the model and the data over the ranks that torchrun, mpirun or srun has started.
+    """Spreads the model and the data over the ranks: the processes that torchrun, mpirun or srun has started,
+    or those of the default process group of torch.distributed.
 
     Collective. Every rank passes the same whole graph and the same model, whose weights become
     those of rank 0. It also works on one rank, with the same results.

@@ -18,7 +18,7 @@ from torch.autograd.function import once_differentiable
 from torch.utils.weak import WeakIdKeyDictionary
 
 from plait._library import ops
-from plait.world import agree, all_reduce, world_size
+from plait.world import agree, all_reduce, require_ranks, world_size
 
 
 _REMEDY = (
@@ -151,6 +151,7 @@ class _ShareGradients(torch.autograd.Function):
     @staticmethod
     def forward(context, frozen, *parameters):
         context.set_materialize_grads(False)  # unused parameters get no gradient
+        context.ranks = world_size()
         context.like = [(p.shape, p.dtype, p.device) for p in parameters]
         context.used_before = _used_before.setdefault(parameters[0], {}) if parameters else {}
         context.call = f"gradients of {len(parameters)} parameters"
@@ -162,8 +163,9 @@ class _ShareGradients(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(context, *gradients):
-        if world_size() == 1:
+        if context.ranks == 1:
             return None, *gradients
+        require_ranks(context.ranks, "the model was called")
         if _backward.is_of_own_rows():
             raise RuntimeError(
                 "the loss, or a part of it, is of this rank's rows alone, so its gradients would "

@@ -1,11 +1,14 @@
 """Ranks that others start: torchrun, mpirun, or tests with the same variables; several hosts, played
 on one machine. All give the loss curve of --ranks."""
 
+import datetime
 import pathlib
+import re
 import shutil
 import sys
 
 import pytest
+import torch.distributed
 
 import program
 from program import FAILED, USAGE, free_port, run_by_hand
@@ -43,6 +46,86 @@ def test_torchrun_without_its_store(plait, communities, curve):
     command = (TORCHRUN, "--standalone", "--nproc-per-node", 2, "--no-python", program.PROGRAM)
     check_run(plait("train", communities, "--epochs", EPOCHS, "--json", command=command,
                     env=environment), curve)
+
+
+# Of ten commands, one is begun late by a rank, one is refused as ranks give different settings, and one fails.
+TEN_COMMANDS = """
+cd "$1"
+for n in 1 2 3 4 5 6 7 8 9 10; do
+  graph=$2 epochs=1
+  case $n in
+    3) sleep $RANK ;;
+    5) epochs=$((1 + RANK)) ;;
+    8) graph=none.plait ;;
+  esac
+  "$3" train "$graph" --epochs $epochs --json >> out.$RANK 2>> err.$RANK
+  echo $? >> codes.$RANK
+done
+"""
+
+
+@pytest.mark.skipif(not TORCHRUN.exists(), reason="no torchrun")
+@pytest.mark.parametrize("shared", ["0", "1"])
+def test_ten_commands_in_one_job(communities, tmp_path, shared):
+    """torchrun keeps one store for all of them; or (1) each has a store of its own, at the same port."""
+    if shared == "1":
+        script = TEN_COMMANDS.replace("1 2 3 4 5 6 7 8 9 10", "3 5 8 9")
+    else:
+        script = TEN_COMMANDS
+    command = (TORCHRUN, "--standalone", "--nproc-per-node", 2, "--no-python", "sh", "-c", script, "sh")
+    environment = program.environment(TORCH_DISABLE_SHARE_RDZV_TCP_STORE=shared)
+    result = program.result_of(program.start(tmp_path, communities, program.PROGRAM, command=command,
+                                             env=environment))
+    assert result.code == 0, result
+    for rank in range(2):
+        codes = (tmp_path / f"codes.{rank}").read_text().split()
+        assert codes == (["0", "2", "1", "0"] if shared == "1" else [*"0000200100"]), (tmp_path / "err.0").read_text()
+    assert len((tmp_path / "out.0").read_text().splitlines()) == codes.count("0")
+    assert re.search("ranks have different settings: --epochs is 1 on rank 0, but 2 on rank 1",
+                     (tmp_path / "err.0").read_text())
+
+
+class TorchrunsStore:
+    """The store that torchrun keeps for a job of two ranks, of which each runs commands as it likes."""
+
+    def __init__(self):
+        self.store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+
+    def start(self, rank, *arguments):
+        return program.start(*arguments, env=program.environment(
+            RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(self.store.port),
+            TORCHELASTIC_USE_AGENT_STORE="True", PLAIT_TIMEOUT_MS="20000", OMP_NUM_THREADS="1"))
+
+    def run(self, *arguments):
+        return [program.result_of(process) for process in [self.start(rank, *arguments) for rank in (0, 1)]]
+
+    def wait(self, key):
+        self.store.wait([f"plait/{key}"], datetime.timedelta(seconds=60))
+
+
+def test_a_command_after_a_lost_rank(communities):
+    """The next command of the lost rank tells the other one, which still waits in the command before."""
+    job, train = TorchrunsStore(), ("train", communities, "--epochs")
+    first, lost = (job.start(rank, *train, 10**6) for rank in (0, 1))
+    job.wait("turn1/world0/all_joined")
+    lost.kill()
+    next_of_lost = job.start(1, *train, 1)
+    result = program.result_of(first)
+    assert result.code == FAILED
+    program.check_one_line(result, ["rank 1 has left this program and begun its next one"])
+    assert program.result_of(job.start(0, *train, 1)).code == program.result_of(next_of_lost).code == 0
+    program.result_of(lost)
+
+    alone = job.start(0, *train, 1)  # the other rank comes after it has ended
+    job.wait("turn3/world0/host/0")
+    alone.kill()
+    program.result_of(alone)
+    early = job.start(0, *train, 1)
+    job.wait("turn4/world0/host/0")
+    late = program.result_of(job.start(1, *train, 1))
+    assert late.code == FAILED
+    program.check_one_line(late, ["rank 0 has left this program and begun its next one"])
+    assert program.result_of(job.start(1, *train, 1)).code == program.result_of(early).code == 0
 
 
 @pytest.mark.skipif(not shutil.which("mpirun"), reason="no mpirun")

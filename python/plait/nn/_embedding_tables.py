@@ -44,6 +44,7 @@ class Tables:
         ops.require_memory(min(numbers * dtype.itemsize, 2**63 - 1), "memory for embedding tables")
 
     def _join(self):
+        world_size()  # the ranks are joined
         self._handle = torch.classes.plait.Embeddings(*self._made_of)
         self._pieces = [self._handle.piece(t) for t in range(len(self._made_of[0]))]
 
