@@ -190,7 +190,7 @@ def test_a_graph_of_other_size(name):
                      (torch.ones(2, INPUTS), "x has 2 rows, but the graph has 3 nodes")):
         with pytest.raises(ValueError, match=words):
             make(plait, name)(x, plait.Graph(INDEX))
-    with pytest.raises(NotImplementedError, match="list"):
+    with pytest.raises(ValueError, match="list"):
         make(plait, name)(torch.ones(3, INPUTS), [[0], [1]])
 
 
