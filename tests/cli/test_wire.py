@@ -10,7 +10,7 @@ NODES = 61
 RANKS = (2, 3)
 # Ties, numbers beyond bfloat16's largest and below its least, and numbers that it has.
 SPECIAL = np.array([1.00390625, 1.01171875, 3.4028235e38, -float.fromhex("0x1.ffp127"), float.fromhex("0x1.fefffep127"),
-                    1e-40, 4e-41, 1e-45, np.inf, -np.inf, np.nan, -0.0, 0.3], np.float32)
+                    1e-40, 4e-41, 1e-45, -0.0, 0.3], np.float32)
 
 
 def rounded(x):
