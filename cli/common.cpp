@@ -145,7 +145,7 @@ CLI::App* add_command(CLI::App& app, Session& session, const std::string& name,
     session.command = command;
     set_progress(session.progress());
     require_read(*command);
-    require_threads(thread_count() - 1);  // besides this one
+    require_threads(thread_count() - 1);                          // besides this one
     if (!valid_world_from_environment()) check_outputs(session);  // else once ranks have joined
     if (!command->get_subcommands().empty()) return run();        // a subcommand has done the work
     with_profile(session, run);

@@ -1,5 +1,5 @@
-// Errors of the system as lines; and code shared by functions that write files, links of other users
-// and whole writes, which is internal to this room.
+// Errors of the system as lines; and code shared by functions that write files, links of other
+// users and whole writes, which is internal to this room.
 #pragma once
 
 #include <unistd.h>
