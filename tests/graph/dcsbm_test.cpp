@@ -320,6 +320,8 @@ DcsbmOptions preset_of(const std::string& name) {
 
 TEST(DcsbmPresets, HaveTheCountsOfThePapers) {
   const std::set<std::string> both_ways{"products", "proteins", "orkut"};
+  const std::set<std::string> directed{"it-2004",
+                                       "uk-domain"};  // the edges of others come in pairs
   std::size_t rows = 0;
   for (const Table& table : kTables) {
     std::istringstream text(table.rows);
@@ -328,7 +330,8 @@ TEST(DcsbmPresets, HaveTheCountsOfThePapers) {
     for (std::int32_t classes = 0; text >> name >> vertices >> edges >> width >> classes; ++rows) {
       const DcsbmOptions found = preset_of(name);
       EXPECT_EQ(found.vertices, vertices) << name;
-      EXPECT_EQ(found.edges, both_ways.contains(name) ? 2 * edges : edges - edges % 2) << name;
+      const std::uint64_t whole = directed.contains(name) ? edges : edges - edges % 2;
+      EXPECT_EQ(found.edges, both_ways.contains(name) ? 2 * edges : whole) << name;
       EXPECT_EQ(found.width, width) << name;
       EXPECT_EQ(found.classes, classes < 0 ? 64 : classes) << name;
       EXPECT_TRUE(found.table.starts_with(table.name)) << name;
