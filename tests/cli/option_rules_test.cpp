@@ -364,7 +364,7 @@ const std::set<std::string> kElsewhere{"--help",
                                        "--structure",  // tests/gpu
                                        "--recorded",
                                        "--unrecorded",
-                                       "--wire",     // test_wire.py
+                                       "--wire",     // test_wire_types.py
                                        "--measure",  // test_doctor_measure.py
                                        "--repetitions",
                                        "--threads",  // times alone
