@@ -29,16 +29,28 @@ bool on_any(World& world, bool here) {
   return std::ranges::find(all, true) != all.end();
 }
 
-// Part `number` of the step fails; returns whether the step has so many parts on any rank.
-bool try_fault(World& world, Fault fault, int number, bool everywhere) {
+// A part of a step that is to fail, on all ranks or on rank 1.
+struct Trial {
+  Fault fault;
+  int number;
+  bool everywhere;
+
+  std::string text() const {
+    return fmt::format("fault {} of part {}{}", static_cast<int>(fault), number,
+                       everywhere ? " on all ranks" : "");
+  }
+};
+
+// Returns whether the step has so many parts on any rank.
+bool try_fault(World& world, const Trial& trial) {
   Part part(world, strategy_under_test());
-  part.expect_right("before the fault");
-  const bool mine = everywhere || world.rank() == 1;
-  if (mine) switch_fault(fault, number);
+  const std::string before = failure_of([&] { part.expect_right("before"); });
+  expect(before.empty(), trial.text() + ", before it: " + before);
+  const bool mine = trial.everywhere || world.rank() == 1;
+  if (mine) switch_fault(trial.fault, trial.number);
   failure_of([&] { part.enqueue(); });
   const bool came = mine && !take_back_fault();
   if (world.rank() == 0) std::this_thread::sleep_for(20ms);  // others' rows are there first
-  const std::string when = fmt::format("fault {} of part {}", static_cast<int>(fault), number);
   std::vector<float> y;
   const std::string refused = failure_of([&] {
     check_cuda(cudaMemset(part.y().data(), 0xff, part.y().size() * sizeof(float)), "y");
@@ -46,7 +58,7 @@ bool try_fault(World& world, Fault fault, int number, bool everywhere) {
     y = part.result();
     part.aggregator().check();
   });
-  if (refused.empty()) part.expect_right(y, when);
+  if (refused.empty()) part.expect_right(y, trial.text());
   world.barrier();
   return on_any(world, came);
 }
@@ -56,7 +68,7 @@ const RankProgram kFaultsProgram("gpu step faults", [](World& world) {
   for (const bool everywhere : {false, true})
     for (const Fault fault : kFaults) {
       int number = 0;
-      while (try_fault(world, fault, number, everywhere)) ++number;
+      while (try_fault(world, {fault, number, everywhere})) ++number;
       expect(number >= 3, fmt::format("a step has {} parts", number));
     }
 });
