@@ -53,9 +53,9 @@ def check_refusals():
     assert "strategy get" in refusal(lambda: plait.parallelize(make(GCN), data, strategy="get", wire="bf16"))
     assert "strategy paged" in refusal(lambda: plait.Graph(index, 3, strategy="paged", wire="bf16"))
     graph = plait.Graph(index, 3, wire="bf16")
-    assert "cross as 'bf16'" in refusal(lambda: plait.spread(graph, wire="fp32"))
+    assert "wire is 'fp32', but the plait.Graph has 'bf16'" in refusal(lambda: plait.spread(graph, wire="fp32"))
     model, spread_data = plait.parallelize(make(GCN), data)
-    assert "cross as 'fp32'" in refusal(lambda: plait.spread(spread_data, wire="bf16"))
+    assert "wire is 'bf16', but the plait.Graph has 'fp32'" in refusal(lambda: plait.spread(spread_data, wire="bf16"))
     other = "bf16" if plait.rank() == 0 else "fp32"
     assert "the type of rows on the wire" in refusal(lambda: plait.spread(data, wire=other))
 
