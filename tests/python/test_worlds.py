@@ -78,10 +78,15 @@ def test_a_process_that_fails_ends_the_others():
 
 
 def test_parallel_training_with_a_loader_in_each_process():
-    first, *others = run("in_parallel")
-    assert len(others) == 3 and first["ranks"] == 1
-    for other in others:
-        assert other["weights"] == pytest.approx(first["weights"], abs=1e-6)
+    """Both processes have the same weights. Without draws, workers make no difference; with draws, each worker has a
+    generator of its own."""
+    found = run("in_parallel")
+    assert len(found) == 8 and all(one["ranks"] == 1 for one in found)
+    of_all, of_none, of_two = ([one["weights"] for one in found if (one["fanout"], one["workers"]) in cases]
+                               for cases in ({(-1, 0), (-1, 2)}, {(3, 0)}, {(3, 2)}))
+    assert (len(of_all), len(of_none), len(of_two)) == (4, 2, 2)
+    for first, *others in (of_all, of_none, of_two):
+        assert all(other == pytest.approx(first, abs=1e-6) for other in others)
 
 
 def test_graphs_of_their_own(losses):

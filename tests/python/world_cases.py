@@ -2,6 +2,7 @@
 the given name, whose processes print lines of JSON."""
 
 import functools
+import itertools
 import json
 import os
 import sys
@@ -124,16 +125,17 @@ def in_parallel(rank, method):
     plait.alone()
     data = make_data()
     seeds = torch.arange(24).chunk(2)[rank]
-    for workers in (0, 2):
+    for fanout, workers in itertools.product((3, -1), (0, 2)):
         torch.manual_seed(4)
         model = DistributedDataParallel(plait.nn.SAGEConv(WIDTH, CLASSES))
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for batch in plait.loader.NeighborLoader(data, [3], batch_size=4, input_nodes=seeds, num_workers=workers):
+        for batch in plait.loader.NeighborLoader(data, [fanout], batch_size=4, input_nodes=seeds,
+                                                 num_workers=workers):
             optimizer.zero_grad()
             out = model(batch.x, batch.edge_index)[:batch.batch_size]
             F.cross_entropy(out, batch.y[:batch.batch_size]).backward()
             optimizer.step()
-        tell(workers=workers, ranks=plait.world_size(),
+        tell(fanout=fanout, workers=workers, ranks=plait.world_size(),
              weights=torch.cat([p.detach().flatten() for p in model.parameters()]).tolist())
 
 
