@@ -46,6 +46,7 @@ bool try_fault(World& world, const Trial& trial) {
   Part part(world, strategy_under_test());
   const std::string before = failure_of([&] { part.expect_right("before"); });
   expect(before.empty(), trial.text() + ", before it: " + before);
+  world.barrier();  // a rank that still looks at its result would be told of the fault
   const bool mine = trial.everywhere || world.rank() == 1;
   if (mine) switch_fault(trial.fault, trial.number);
   failure_of([&] { part.enqueue(); });
