@@ -56,6 +56,11 @@ def arguments_of(name, graphs):
     return [graphs[graph], *epochs, "--seed", 3, *options]
 
 
+def layout_of(name, layout):
+    """Returns the options of a layout that a case reads: an MLP moves no rows, and so has no strategy."""
+    return layout[:layout.index("--strategy")] if name == "mlp" and "--strategy" in layout else layout
+
+
 def outcome(plait, checkpoint, *arguments, threads=1):
     """Returns all results of training, as bytes: tensors of the checkpoint, losses, metrics."""
     result = plait.json("train", *arguments, "--exact", "--checkpoint", checkpoint,

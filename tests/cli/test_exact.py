@@ -4,7 +4,7 @@ cut, by any strategy and number of threads."""
 import numpy as np
 import pytest
 
-from exact_cases import CASES, EPOCHS, arguments_of, make_archives, outcome
+from exact_cases import CASES, EPOCHS, arguments_of, layout_of, make_archives, outcome
 from program import USAGE
 
 # Options, and threads per rank.
@@ -25,7 +25,7 @@ def test_same_bits(plait, tmp_path, graphs, name):
     wanted = outcome(plait, checkpoint, *arguments)
     assert len(wanted["loss"]) in (3, EPOCHS) and wanted["loss"][-1] < wanted["loss"][0]
     for layout, threads in LAYOUTS if name in ALL_LAYOUTS else LAYOUTS[:1]:
-        found = outcome(plait, checkpoint, *arguments, *layout, threads=threads)
+        found = outcome(plait, checkpoint, *arguments, *layout_of(name, layout), threads=threads)
         assert [key for key in wanted if found[key] != wanted[key]] == [], layout
 
 

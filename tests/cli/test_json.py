@@ -117,10 +117,10 @@ def runs(communities, folder):
     yield "bench aggregate", ["bench", "aggregate", communities, "--ranks", 2, "--repetitions", 1]
     yield "train", ["train", communities, "--epochs", 2, "--sampled"]
     yield "plan", ["plan", "--store", "--embeddings", "1000,30", "--width", 8, "--split", "table", "--ranks", 2]
-    yield "study", ["study", "latency", communities, "--repetitions", 1]
+    yield "study", ["study", "latency", "--repetitions", 1]
     for study in (["nccl"], ["renumbering"], ["split", "--ranks", 2], ["epochs"], ["gathers"], ["memory"]):
         yield "study", ["study", *study, communities, "--repetitions", 1, "--width", 8]
-    yield "study", ["study", "row-bytes", communities, "--repetitions", 1]
+    yield "study", ["study", "row-bytes", "--repetitions", 1]
     yield "study --list", ["study", "--list"]
     yield "report", ["report", folder / "run.json", "-o", f"{out}.html"]
     for shell in ("bash", "zsh", "fish"):

@@ -7,7 +7,8 @@ import pytest
 from training import check_same_curve
 from valued_graph import valued_graph
 
-COURSE = ("--hidden", 8, "--epochs", 4, "--lr", 0.05, "--seed", 3)
+SETTINGS = ("--epochs", 4, "--lr", 0.05, "--seed", 3)
+COURSE = ("--hidden", 8, *SETTINGS)
 SAGE = ("--model", "sage", *COURSE)
 STEPS = ("--sampled", "--fanout", "3,2", "--batch", 30)
 
@@ -66,7 +67,7 @@ def test_nothing_later_than_an_example_is_read(plait, graph, timed, rule):
 def test_all_edges_in_time_are_a_graph_without_the_others(plait, graph, model, reorder):
     """With one layer each example reads its own edges alone, so the others can be left out for all."""
     vertices, edges = graph.save_times(plait.folder)
-    run = ("--model", model, *COURSE, "--layers", 1, *(("--norm", "none") if model == "gin" else ()))
+    run = ("--model", model, *SETTINGS, "--layers", 1, *(("--norm", "none") if model == "gin" else ()))
     early = losses(plait, graph.save(plait.folder, "early", edges=~graph.later()), *run)
     timed = losses(plait, graph.save(plait.folder), *run, "--sampled", "--fanout", -1, "--batch", 500, "--vertex-times", vertices,
                    "--edge-times", edges, *reorder)
@@ -165,7 +166,9 @@ def test_settings_that_make_no_sense_are_told(plait, graph, options, words, rank
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_bad_files_of_times_are_told(plait, graph, option, times, words, ranks):
     np.save(plait.folder / "t.npy", times)
-    plait.fails(1, "train", graph.save(plait.folder), *STEPS, option, plait.folder / "t.npy", "--ranks", ranks, names=words)
+    others = ("--vertex-times", graph.save_times(plait.folder)[0]) if option == "--example-times" else ()
+    plait.fails(1, "train", graph.save(plait.folder), *STEPS, option, plait.folder / "t.npy", *others, "--ranks", ranks,
+                names=words)
 
 
 def test_weights_below_0_are_told(plait, graph):

@@ -237,8 +237,8 @@ def test_folds(plait, tmp_path, archives):
     ("graphs", ["--metric", "f2"], ["f2", "roc-auc"]),
     ("graphs", ["--pool", "max"], ["max", "mean"]),
     ("graphs", ["--pool", "none"], ["none", "graph-label"]),
-    ("two", ["--pool", "mean"], ["two", "--pool"]),
-    ("sets", ["--pool", "sum", "--ranks", 2], ["sets", "--pool"]),
+    ("two", ["--pool", "mean"], ["--pool", "a set of graphs"]),
+    ("sets", ["--pool", "sum", "--ranks", 2], ["--pool", "a set of graphs"]),
     ("two", ["--folds", 5, "--split", 0], ["--folds", "--split"]),
 ])
 def test_wrong_options(plait, archives, name, options, names):

@@ -51,8 +51,8 @@ def test_progress_in_a_terminal(train):
     assert steps == sorted(steps)
 
 
-def test_progress_of_a_study(communities):
-    code, out, shown = in_terminal("study", "row-bytes", communities, "--ranks", 2, "--repetitions", 1)
+def test_progress_of_a_study():
+    code, out, shown = in_terminal("study", "row-bytes", "--ranks", 2, "--repetitions", 1)
     assert code == RIGHT and out
     assert re.search(r"study row-bytes \[[#.]{30}\] +0%", shown) and shown.endswith(ERASE) and "\n" not in shown
     assert len(set(re.findall(r"study row-bytes \[[#.]*\] +(\d+)%", shown))) > 1

@@ -151,7 +151,8 @@ def test_mistakes(plait, communities, tmp_path):
     plait.fails(USAGE, "tune", communities, names=["one rank moves no rows"])
     plait.fails(USAGE, "tune", communities, "--ranks", 2, "--partitions", "edges,best", names=["'best'"])
     plait.fails(USAGE, "tune", communities, "--ranks", 2, "--widths", 0)
-    plait.fails(USAGE, "tune", communities, "--ranks", 2, "--transport", "nvshmem", names=["add --gpus"])
+    plait.fails(USAGE, "tune", communities, "--ranks", 2, "--transport", "nvshmem",
+                names=["--transport does nothing", "with --gpus"])
     path = tmp_path / "path.plait"
     plait.ok("generate", "path", "--vertices", 2**20, "-o", path)
     plait.fails(DOES_NOT_FIT, "tune", path, "--ranks", 2, "--widths", 2**20, names=["the aggregation"])

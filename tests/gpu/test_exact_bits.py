@@ -10,7 +10,7 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 import program
-from exact_cases import CASES, arguments_of, make_archives, outcome
+from exact_cases import CASES, arguments_of, layout_of, make_archives, outcome
 
 GPUS = torch.cuda.device_count()
 LAYOUTS = [["--partition", "hash"], ["--partition", "metis", "--strategy", "bulk"],
@@ -36,5 +36,5 @@ def test_same_bits(tmp_path, graphs, name):
     rows_alone = {"gat", "max"} & set(map(str, arguments))
     for layout in LAYOUTS[:1] if rows_alone else LAYOUTS:
         for gpus in {2, min(GPUS, 4)}:
-            found = outcome(plait, checkpoint, *arguments, "--gpus", gpus, *layout)
+            found = outcome(plait, checkpoint, *arguments, "--gpus", gpus, *layout_of(name, layout))
             assert [key for key in wanted if found[key] != wanted[key]] == [], (gpus, layout)
