@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "plait/base/error.h"
 #include "plait/graph/dataset.h"
 #include "plait/io/io.h"
 #include "plait/nn/config.h"
@@ -101,6 +102,7 @@ std::string words_of(Strategy);
 std::string words_of(PartitionScheme);
 std::string words_of(ReorderMethod);
 std::string words_of(DeviceTransport);
+std::string words_of(DType);
 std::string words_of(NormKind);
 std::string words_of(Normalize);
 std::string words_of(MetricKind);
@@ -113,6 +115,17 @@ std::string words_of(T) {
   return "";
 }
 
+// Returns the value of an option's word. Throws a UsageError that names the option for a word which
+// `parse` does not know.
+template <class T>
+T value_of_word(const std::string& option, const std::string& word, T (*parse)(std::string_view)) {
+  try {
+    return parse(word);
+  } catch (const UsageError& error) {
+    throw UsageError(option + ": " + error.what());
+  }
+}
+
 // An option whose words `parse` knows. A wrong word is refused before any rank starts.
 template <class T>
 CLI::Option* add_choice(CLI::App* command, const std::string& name, T& value,
@@ -120,7 +133,9 @@ CLI::Option* add_choice(CLI::App* command, const std::string& name, T& value,
                         const std::string& text) {
   value = parse(standard);
   CLI::Option* const option = command->add_option_function<std::string>(
-      name, [&value, parse](const std::string& word) { value = parse(word); }, text);
+      name,
+      [&value, name, parse](const std::string& word) { value = value_of_word(name, word, parse); },
+      text);
   if (const std::string words = words_of(value); !words.empty()) show_words(option, words);
   return option->default_str(standard);
 }

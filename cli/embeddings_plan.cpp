@@ -17,6 +17,7 @@ namespace {
 constexpr double kMostIds = 1e9;  // of a sample, in a table
 
 constexpr Names<DType, 3> kTypes{"type of embedding tables", {"fp32", "bf16", "fp16"}};
+DType parse_type(std::string_view word) { return kTypes.parse(word); }
 
 // Tables that are not divided are dealt out to ranks by size, as plait.nn.EmbeddingBags does.
 void deal_out(std::vector<EmbeddingTable>& tables, int ranks) {
@@ -114,11 +115,8 @@ void add_embeddings_options(CLI::App* command, EmbeddingsOptions& o) {
               "in place of a graph's")
           ->delimiter(',')
           ->needs(command->get_option("--store"));
-  show_words(command
-                 ->add_option_function<std::string>(
-                     "--dtype", [&o](const std::string& word) { o.type = kTypes.parse(word); },
-                     "Type of the numbers of the tables")
-                 ->default_str("fp32")
+  show_words(add_choice(command, "--dtype", o.type, parse_type, "fp32",
+                        "Type of the numbers of the tables")
                  ->needs(tables),
              "fp32, bf16, fp16");
   command->add_option("--ids", o.ids, "Ids per sample in each table, on average, with commas")
@@ -129,22 +127,20 @@ void add_embeddings_options(CLI::App* command, EmbeddingsOptions& o) {
       ->capture_default_str()
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 31))
       ->needs(tables);
-  show_words(
-      command
-          ->add_option_function<std::string>(
-              "--split", [&o](const std::string& word) { o.split = parse_embedding_split(word); },
-              "Division of the tables among ranks")
-          ->default_str("chosen for each table")
-          ->needs(tables),
-      "replicated, table, columns, rows");
-  show_words(
-      command
-          ->add_option_function<std::string>(
-              "--optimizer", [&o](const std::string& word) { o.rule = parse_row_rule(word); },
-              "Optimizer of rows, which keeps 0, 1 or 2 floats per number")
-          ->default_str("adagrad")
-          ->needs(tables),
-      "sgd, adagrad, adam");
+  show_words(command
+                 ->add_option_function<std::string>(
+                     "--split",
+                     [&o](const std::string& word) {
+                       o.split = value_of_word("--split", word, parse_embedding_split);
+                     },
+                     "Division of the tables among ranks")
+                 ->default_str("chosen for each table")
+                 ->needs(tables),
+             "replicated, table, columns, rows");
+  show_words(add_choice(command, "--optimizer", o.rule, parse_row_rule, "adagrad",
+                        "Optimizer of rows, which keeps 0, 1 or 2 floats per number")
+                 ->needs(tables),
+             "sgd, adagrad, adam");
 }
 
 void plan_embedding_tables(const EmbeddingsOptions& o, const Session& session,

@@ -20,8 +20,8 @@ constexpr std::size_t kLineWidth = 100;  // of a line
 const std::array<OptionGroup, 4> kCommonGroups{{
     {"Reading the graph", {"--vertices", "--first-line", "--directed"}},
     {"GPUs and ranks",
-     {"--ranks", "--gpus", "--strategy", "--partition", "--reorder", "--transport", "--exact",
-      "--explain", "--optimise", "--timeout", "--gpu-timeout"}},
+     {"--ranks", "--gpus", "--strategy", "--partition", "--reorder", "--transport", "--wire",
+      "--exact", "--explain", "--optimise", "--timeout", "--gpu-timeout"}},
     get_option_group(),
     {"Output", {"--help", "--json", "--quiet", "--profile", "--trace"}},
 }};
@@ -59,6 +59,12 @@ std::string names_of(const std::set<CLI::Option*>& options) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// Returns a text as one piece or, if it is too long for a line, its words.
+std::vector<std::string> broken_if_long(const std::string& text) {
+  if (kColumn + text.size() <= kLineWidth) return {text};
+  return CLI::detail::split(text, ' ');
+}
+
 // Returns lines of pieces of text, from kColumn on; a piece is not broken.
 std::string wrapped(const std::vector<std::string>& pieces) {
   std::string lines, line;
@@ -76,7 +82,9 @@ std::string wrapped(const std::vector<std::string>& pieces) {
 std::vector<std::string> pieces_of(const CLI::Option& option) {
   std::vector<std::string> pieces = CLI::detail::split(option.get_description(), ' ');
   const auto add = [&](const char* what, const std::string& value) {
-    if (!value.empty()) pieces.push_back(fmt::format("[{}{}]", what, value));
+    if (value.empty()) return;
+    std::ranges::move(broken_if_long(fmt::format("[{}{}]", what, value)),
+                      std::back_inserter(pieces));
   };
   if (option.get_required() && !option.get_positional()) pieces.emplace_back("[required]");
   const std::string standard = option.get_default_str();

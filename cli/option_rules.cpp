@@ -45,12 +45,12 @@ std::vector<OptionRule> all_rules() {
       // Training.
       {{"train"}, {"--optimise"}, {any_of("--strategy", "auto")}},
       {{"train"}, {"--optimise", "--wire"}, {absent("--sampled")}},
-      {{"train"}, {"--checkpoint-every", "--checkpoint-steps"}, {given("--checkpoint")}},
       {{"train"},
        {"--fanout", "--batch", "--prefetch", "--checkpoint-steps", "--structure", "--cooperative",
         "--by-weight", "--with-replacement", "--latest", "--vertex-times", "--edge-times",
         "--example-times"},
        {given("--sampled")}},
+      {{"train"}, {"--checkpoint-every", "--checkpoint-steps"}, {given("--checkpoint")}},
       {{"train"}, {"--with-replacement"}, {other("--fanout", "-1")}},
       {{"train"},
        {"--latest", "--example-times"},
@@ -89,6 +89,13 @@ bool is_given(const CLI::App& command, const char* name) {
   return option != nullptr && option->count() > 0;
 }
 
+// Tells whether an option is given, but not as --flag=false.
+bool is_on(const CLI::App& command, const char* name) {
+  if (!is_given(command, name)) return false;
+  const CLI::Option& option = *command.get_option(name);
+  return option.get_items_expected_max() > 0 || option.as<bool>();
+}
+
 // Returns the values that an option has, given or by default. CLI11 shows lists in brackets.
 std::vector<std::string> values_of(const CLI::App& command, const char* name) {
   const CLI::Option& option = *command.get_option(name);
@@ -106,8 +113,8 @@ std::vector<std::string> values_of(const CLI::App& command, const char* name) {
 bool is_met(const Need& need, const CLI::App& command, const DatasetFacts* facts) {
   if (need.kind == Need::Kind::dataset)
     return facts == nullptr || std::ranges::find(*facts, need.values) != facts->end();
-  if (need.kind == Need::Kind::given) return is_given(command, need.option);
-  if (need.kind == Need::Kind::absent) return !is_given(command, need.option);
+  if (need.kind == Need::Kind::given) return is_on(command, need.option);
+  if (need.kind == Need::Kind::absent) return !is_on(command, need.option);
   const std::vector<std::string> listed = items(need.values);
   return std::ranges::any_of(values_of(command, need.option), [&](const std::string& value) {
     const bool in_list = std::ranges::find(listed, value) != listed.end();

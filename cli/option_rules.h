@@ -17,7 +17,7 @@ namespace plait::cli {
 // A setting of a run on which it depends whether another option is read.
 struct Need {
   enum class Kind {
-    given,    // `option` is given
+    given,    // `option` is given, and not as --flag=false
     absent,   // `option` is not given, but perhaps `values` instead
     any_of,   // `option` has one of `values`, given or by default; of a list, an item
     other,    // `option` has a value, or an item, that is none of `values`
