@@ -31,6 +31,7 @@ LINES = [
     ("plait train g --model g", {"gcn", "gin", "gat"}, {"sage"}),
     ("plait train g --aggregation ", {"mean", "max"}, {"sum"}),
     ("plait train g --norm ", {"none", "batch", "layer"}, set()),
+    ("plait train g --wire ", {"fp32", "bf16"}, {"graph.mtx"}),
     ("plait aggregate g --op ", {"sum", "mean", "weighted"}, {"auto"}),
     ("plait generate dcsbm --like p", {"products", "proteins", "papers100M"}, {"reddit"}),
     ("plait completion ", {"bash", "zsh", "fish"}, {"train"}),
@@ -123,14 +124,17 @@ def test_bash_offers_what_help_lists(plait, folder):
         assert not words or arguments == set(words), path
 
 
-@pytest.mark.parametrize("option", ["--strategy", "--partition", "--norm", "--normalize",
-                                    "--activation", "--aggregation", "--model", "--transport"])
+READ_WITH = {"--aggregation": ("--model", "sage"), "--transport": ("--gpus", 1)}
+
+
+@pytest.mark.parametrize("option", ["--strategy", "--partition", "--norm", "--normalize", "--activation",
+                                    "--aggregation", "--model", "--transport", "--wire"])
 def test_words_are_accepted(plait, folder, communities, option):
     """The program knows every word that is offered, though the word may need GPUs."""
     words = bash_offers(folder, [f"plait train g {option} "])[0]
     assert len(words) >= 2
     for word in words:
-        result = plait("train", communities, option, word, "--epochs", 1, "--hidden", 8)
+        result = plait("train", communities, option, word, *READ_WITH.get(option, ()), "--epochs", 1, "--hidden", 8)
         assert result.code == RIGHT or "GPU" in result.err, (word, result)
 
 

@@ -168,16 +168,20 @@ def test_sparse_features_and_several_splits(plait, tmp_path):
     assert described["splits"] == counts
 
 
-@pytest.mark.parametrize("text", [
-    "# SNAP\n# nodes\n18446744073709551615\t0\n0\t9223372036854775808\n",
-    "18446744073709551615,0\r\n0,9223372036854775808\r\n",
-    "source, target\n18446744073709551615 , 0\n% between\n\n0 , 9223372036854775808",
+@pytest.mark.parametrize("text,told", [
+    ("# SNAP\n# nodes\n18446744073709551615\t0\n0\t9223372036854775808\n", ""),
+    ("18446744073709551615,0\r\n0,9223372036854775808\r\n", ""),
+    ("source, target\n18446744073709551615 , 0\n% between\n\n0 , 9223372036854775808",
+     "line 1 'source, target' is read as the names of columns"),
 ])
-def test_edge_list_dialects(plait, tmp_path, text):
-    (tmp_path / "in.edges").write_bytes(text.encode())
-    described = plait.json("info", tmp_path / "in.edges")
+def test_edge_list_dialects(plait, tmp_path, text, told):
+    path = tmp_path / "in.edges"
+    path.write_bytes(text.encode())
+    described = plait("info", path, "--json")
+    assert described.err == (told and f"plait: warning: {path}: {told}\n")
+    described = described.json
     assert (described["vertices"], described["edges"], described["isolated"]) == (3, 2, 1)
-    plait.ok("convert", tmp_path / "in.edges", tmp_path / "1.plait")
+    plait.ok("convert", path, tmp_path / "1.plait", "--quiet")
     plait.ok("convert", tmp_path / "1.plait", tmp_path / "2.txt")
     assert sorted(read_edges(tmp_path / "2.txt")) == [(0, 2**63), (2**64 - 1, 0)]
     plait.ok("convert", tmp_path / "1.plait", tmp_path / "3.npz")

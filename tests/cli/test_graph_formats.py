@@ -42,7 +42,7 @@ ODD = {
     "no edges": lambda weights: graph(5, weights=weights and []),
     "one vertex": lambda weights: graph(1, weights=weights and []),
     "a loop": lambda weights: graph(1, (0, 0), weights=weights and [3]),
-    "isolated last": lambda weights: graph(9, (2, 4), (4, 2), weights=weights and [2, 2]),
+    "isolated last": lambda weights: graph(9, (5, 6), (6, 5), weights=weights and [2, 2]),
     "parallel": lambda weights: graph(3, *[(0, 1), (1, 0)] * 4, weights=weights and [2] * 8),
 }
 

@@ -40,7 +40,7 @@ def test_statistics_are_counts_over_edges():
     assert stats["averaged_edge_span"] == pytest.approx(
         (edges[0] - edges[1]).abs().double().mean().item())
     assert set(stats) - set(plait.Graph(edges, 40).stats(communities=False)) == {
-        "communities", "largest_community", "inner_edges", "modularity"}
+        "scattered", "communities", "largest_community", "inner_edges", "modularity"}
 
 
 def test_communities_that_are_cliques():
@@ -225,7 +225,7 @@ def test_forgotten_with_the_tensors():
         weight = torch.rand(3)
         assert torch.equal(conv(torch.ones(3, 3), index, weight)[INDEX[1], 0], weight * 3)
         del weight
-    entries = plait._adjacency._made[index]
+    entries = plait._adjacency._made[index].entries
     assert len(entries) <= 2  # weights that are gone leave nothing behind
     assert len(plait._adjacency._made) == before + 1
     del index, entries
