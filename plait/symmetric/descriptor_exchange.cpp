@@ -141,6 +141,7 @@ class Exchange {
       while (missing_ > 0) accept_one();
     }
     agree_on_error(world_, error_, FailureOf::rank);
+    agree_on_error(world_, unreached_, FailureOf::rank);
   }
 
  private:
@@ -186,9 +187,14 @@ class Exchange {
         [&] { return ::connect(socket.number(), peer.get(), peer.length) == 0 ? 0 : errno; });
     if (error == 0 && !same_user(socket)) error = EACCES;
     if (error == 0) error = patiently([&] { return send_descriptor(socket, world_.rank(), own_); });
-    if (error != 0)
-      fail(fmt::format("rank {} cannot be reached through a Unix-domain socket: {}",
-                       world_.number_of(rank), reason(error)));
+    if (error == 0) return;
+    const std::string text =
+        fmt::format("rank {} cannot be reached through a Unix-domain socket: {}",
+                    world_.number_of(rank), reason(error));
+    if (error != ECONNREFUSED && error != ECONNRESET && error != EPIPE) return fail(text);
+    // A rank that has failed takes no connections any more: its own error is the one to tell.
+    if (!unreached_) unreached_.emplace(text);
+    missing_ = 0;
   }
 
   // Repeats a step, which returns an errno, until it need not wait. Others may have filled the
@@ -257,7 +263,7 @@ class Exchange {
   Descriptor own_, listener_;
   std::vector<std::uint8_t> came_;  // by rank
   int missing_ = world_.size() - 1;
-  std::optional<Error> error_;  // the first of this rank
+  std::optional<Error> error_, unreached_;  // the first of this rank; a peer that has gone
 };
 
 }  // namespace
