@@ -124,7 +124,7 @@ def test_bash_offers_what_help_lists(plait, folder):
         assert not words or arguments == set(words), path
 
 
-READ_WITH = {"--aggregation": ("--model", "sage"), "--transport": ("--gpus", 1)}
+READ_WITH = {"--aggregation": ("--model", "sage"), "--transport": ("--gpus", 1), "--wire": ("--ranks", 2)}
 
 
 @pytest.mark.parametrize("option", ["--strategy", "--partition", "--norm", "--normalize", "--activation",
