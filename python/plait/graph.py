@@ -57,7 +57,7 @@ class Graph:
             of the work and back. None: "none", or what plait.parallelize is given.
         wire: the type in which rows cross between ranks to be summed: "fp32" or "bf16". With "bf16" each number
             of a remote row, and of a remote row's gradient, is rounded to 8 bits, which halves the bytes between
-            GPUs and between hosts; results then depend on the number of ranks, to about three digits. Own rows
+            GPUs and between hosts; results then depend on the number of ranks. Own rows
             and sums are float32, and so are rows that attention, maxima, minima and layers with their own code
             read. None: "fp32", or what plait.parallelize is given. On one rank nothing crosses, and "bf16" is
             refused.
