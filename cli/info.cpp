@@ -22,7 +22,7 @@ json split_counts(const Dataset& dataset, std::uint32_t split) {
   return {{"train", counts[1]}, {"validation", counts[2]}, {"test", counts[3]}};
 }
 
-// Whether plait reorder would renumber the graph; null where the memory to tell is not free.
+// Tells whether plait reorder would renumber the graph; null where the memory to tell is not free.
 json scattered(const Dataset& dataset, const Session& session) {
   try {
     return is_scattered(input_of(dataset, session));

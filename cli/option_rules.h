@@ -40,7 +40,7 @@ std::span<const OptionRule> option_rules();
 // Returns the name of a command below the program's: "bench model".
 std::string path_of(const CLI::App& command);
 
-// What is known of the dataset: Need::values of Need::Kind::dataset that are met.
+// Facts that are known of the dataset: values of Need::Kind::dataset that are met.
 using DatasetFacts = std::vector<std::string_view>;
 DatasetFacts facts_of(const Dataset& dataset);
 

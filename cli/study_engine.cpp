@@ -207,7 +207,7 @@ class StudyEngine {
     }
   }
 
-  // Of this rank's GPU.
+  // The occupancy is that of this rank's GPU.
   void add_occupancy(const StudyEntry& entry, StudyRow& row) {
     const GetOccupancy found = get_occupancy(entry.options.route.get, entry.width);
     row.entry.figures = {{"blocks_at_once", static_cast<double>(found.blocks)},

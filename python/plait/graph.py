@@ -57,10 +57,9 @@ class Graph:
             of the work and back. None: "none", or what plait.parallelize is given.
         wire: the type in which rows cross between ranks to be summed: "fp32" or "bf16". With "bf16" each number
             of a remote row, and of a remote row's gradient, is rounded to 8 bits, which halves the bytes between
-            GPUs and between hosts; results then depend on the number of ranks. Own rows
-            and sums are float32, and so are rows that attention, maxima, minima and layers with their own code
-            read. None: "fp32", or what plait.parallelize is given. On one rank nothing crosses, and "bf16" is
-            refused.
+            GPUs and between hosts; results then depend on the number of ranks. Own rows and sums are float32, and
+            so are rows that attention, maxima, minima and layers with their own code read. None: "fp32", or what
+            plait.parallelize is given. On one rank nothing crosses, and "bf16" is refused.
 
     On several ranks (see docs/parallel.md) every rank passes the same whole graph; operations then
     take and return the rows of the rank's own nodes. Making a graph, and every call that uses one,
