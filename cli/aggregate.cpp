@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "cli/get_options.h"
 #include "cli/ranks.h"
+#include "plait/aggregate/rows_in_order.h"
 #include "plait/aggregate/run_memory.h"
 #include "plait/base/checksum.h"
 #include "plait/base/error.h"
@@ -52,7 +54,7 @@ class RowBlock {
       : partition_(partition), rank_(rank), width_(width), rows_(partition.size(rank) * width) {}
 
   float* data() { return rows_.data(); }
-  std::span<const std::byte> bytes() const { return std::as_bytes(rows_.span()); }
+  std::span<const float> values() const { return rows_.span(); }
   void take(const float* all) {
     for (std::uint64_t r = 0; r < partition_.size(rank_); ++r)
       std::copy_n(all + partition_.number(rank_, r) * width_, width_, data() + r * width_);
@@ -65,26 +67,23 @@ class RowBlock {
   Buffer<float> rows_;
 };
 
-void write_rows(const std::string& path, const Partition& partition, std::uint64_t width,
-                const std::vector<std::vector<std::byte>>& parts) {
+void write_rows(const std::string& path, std::uint64_t rows, std::uint64_t width,
+                std::span<const float> all) {
   const Timed timed("write");
-  Buffer<float> all(partition.vertices() * width);
-  partition.gather_rows(parts, width * sizeof(float), std::as_writable_bytes(all.span()));
   AtomicFile file(path);
-  write_npy<float>(file, std::array{partition.vertices(), width}, all.span());
+  write_npy<float>(file, std::array{rows, width}, all);
   file.commit();
 }
 
-// Memory of own rows of x and y, and of the y of all ranks, which every rank receives and rank 0
-// puts in order.
-std::vector<WorkBytes> host_work(const Partition& partition, std::uint64_t width) {
-  std::vector<WorkBytes> work;
-  const Bytes all = Bytes(partition.vertices()) * width * sizeof(float);
+// Memory of own rows of y, and of the y of all ranks on rank 0.
+std::vector<std::uint64_t> gathering(const Partition& partition, std::uint64_t width) {
+  std::vector<std::uint64_t> bytes;
   for (int rank = 0; rank < partition.parts(); ++rank) {
-    const Bytes own = Bytes(2 * partition.size(rank)) * width * sizeof(float);
-    work.push_back({0, (own + all * (rank == 0 ? 2 : 1)).value});
+    const Bytes rows = Bytes(partition.size(rank)) +
+                       (rank == 0 ? copies_in_order(partition) * partition.vertices() : 0);
+    bytes.push_back((rows * width * sizeof(float)).value);
   }
-  return work;
+  return bytes;
 }
 
 RunMemory memory_of(const Options& o, const Partition& partition, std::uint64_t width) {
@@ -95,7 +94,7 @@ RunMemory memory_of(const Options& o, const Partition& partition, std::uint64_t 
           .widths = {width},
           .scheduled = std::move(scheduled),
           .rows_per_sum = is_extremum(o) ? kExtremumRecord : 1,
-          .work = o.route.gpu ? std::vector<WorkBytes>{} : host_work(partition, width)};
+          .afterwards = gathering(partition, width)};
 }
 
 std::unique_ptr<Aggregator> make(const Options& o, World& world, const Dataset& dataset,
@@ -146,7 +145,9 @@ void run(Options o, const Session& session, World& world) {
   std::vector<float> post;
   if (o.op == "mean")
     for (const float count : aggregator->edge_counts()) post.push_back(count > 0 ? 1 / count : 0);
-  RowBlock in(partition, world.rank(), x.width), out(partition, world.rank(), x.width);
+  RowBlock out(partition, world.rank(), x.width);
+  std::optional<RowBlock> own_x(std::in_place, partition, world.rank(), x.width);
+  RowBlock& in = *own_x;
   in.take(x.values.data());
   const Scaling scaling{nullptr, post.empty() ? nullptr : post.data(), o.op == "weighted"};
   const Stopwatch watch;
@@ -162,9 +163,11 @@ void run(Options o, const Session& session, World& world) {
     aggregator->forward(scaling, in.data(), out.data(), x.width);
   const double seconds = watch.seconds();
 
-  const auto parts = world.all_gather(out.bytes());
+  const std::uint64_t fetched = aggregator->cost().bytes_fetched;
+  aggregator.reset(), own_x.reset();  // their memory is free for the rows of all ranks
+  const Buffer<float> all = rows_in_order(world, partition, out.values(), x.width);
   if (world.rank() != 0) return;
-  write_rows(o.out, partition, x.width, parts);
+  write_rows(o.out, partition.vertices(), x.width, all.span());
   if (session.json) {
     json result = {{"out", o.out},
                    {"rows", x.rows},
@@ -177,7 +180,7 @@ void run(Options o, const Session& session, World& world) {
                    {"exact", o.route.exact},
                    {"op", o.op},
                    {"milliseconds", seconds * 1e3},
-                   {"bytes_fetched", aggregator->cost().bytes_fetched}};
+                   {"bytes_fetched", fetched}};
     if (o.route.gets_on_gpus()) result["get"] = to_json(o.route.get);
     print_json(result);
     return;

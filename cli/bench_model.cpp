@@ -3,17 +3,20 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "cli/model_options.h"
 #include "cli/option_rules.h"
 #include "cli/ranks.h"
 #include "plait/base/error.h"
 #include "plait/base/printable.h"
+#include "plait/io/stated_counts.h"
 #include "plait/nn/bench/made_data.h"
 #include "plait/nn/bench/model_bench.h"
 #include "plait/nn/memory/work_memory.h"
 #include "plait/nn/model.h"
 #include "plait/plan/choose.h"
+#include "plait/world/gather.h"
 #include "plait/world/phase.h"
 
 namespace plait::cli {
@@ -53,7 +56,7 @@ std::vector<Strategy> strategies_of(const Options& o) {
   return found;
 }
 
-// Collective. Returns the strategies to time if none was asked for.
+// Collective. Returns the strategies that can be worth their while.
 std::vector<Strategy> standard_strategies(World& world, const Options& o) {
   const Strategy standard = choose(o.route).strategy;
   if (world.size() == 1) return {standard};  // nothing moves between ranks
@@ -66,29 +69,68 @@ std::vector<Strategy> standard_strategies(World& world, const Options& o) {
   return found;
 }
 
-MadeData data_to_make(MadeData made, const Dataset& dataset) {
-  const bool labelled = !dataset.labels.empty() || !dataset.label_sets.empty();
-  if (made.width == 0 && dataset.features.empty()) made.width = kWidth;
+// Collective.
+std::vector<Strategy> strategies_to_time(World& world, const Options& o) {
+  std::vector<Strategy> asked = strategies_of(o);
+  return asked.empty() ? standard_strategies(world, o) : asked;
+}
+
+// Returns the data to make for a graph that has features or labels, or not.
+MadeData data_to_make(MadeData made, bool featured, bool labelled) {
+  if (made.width == 0 && !featured) made.width = kWidth;
   if (made.classes == 0 && !labelled) made.classes = kClasses;
   return made;
 }
 
-// The graph with the data that it had or that were made.
+// The graph, and the data that are to be made.
 struct Input {
+  Dataset dataset;
   MadeData made;
   Partition partition;
-  Dataset dataset;
 };
 
-Input read_input(World& world, const Options& o, const Session& session) {
+std::vector<Route> routes_of(const Options& o, const std::vector<Strategy>& strategies) {
+  std::vector<Route> routes(strategies.size(), o.route);
+  for (std::size_t i = 0; i < routes.size(); ++i) routes[i].strategy = strategies[i];
+  return routes;
+}
+
+// Throws DoesNotFitError if a strategy that was asked for is refused, or all of them. `refusals`:
+// one for each, or an empty text.
+void require_fitting(const Options& o, const std::vector<std::string>& refusals) {
+  const auto refused = [](const std::string& text) { return !text.empty(); };
+  const auto first = std::ranges::find_if(refusals, refused);
+  const bool enough = o.strategies.empty() && !std::ranges::all_of(refusals, refused);
+  require<DoesNotFitError>(first == refusals.end() || enough, "{}",
+                           first == refusals.end() ? "" : *first);
+}
+
+// Returns the counts that the graph's file states on all ranks, with the data that will be made.
+std::optional<GraphCounts> counts_of(World& world, const Options& o) {
+  std::optional<GraphCounts> counts = stated_counts(o.graph);
+  const auto all = gather_values(world, counts.value_or(GraphCounts{}));
+  if (!counts || counts->vertices == 0 ||
+      std::ranges::any_of(all, [&](const GraphCounts& c) { return c != *counts; }))
+    return {};
+  const MadeData made = data_to_make(o.made, counts->width > 0, counts->classes > 0);
+  if (made.width > 0) counts->width = made.width, counts->sparse = false;
+  if (made.classes > 0) counts->classes = made.classes, counts->set_of_graphs = false;
+  return counts;
+}
+
+Input read_input(World& world, const Options& o, const Session& session,
+                 const std::vector<Strategy>& strategies) {
+  const std::optional<GraphCounts> counts = counts_of(world, o);
+  if (counts && !counts->sparse && !counts->set_of_graphs)  // refused before it is read
+    require_fitting(o,
+                    bench_refusals(world, *counts, o.train, routes_of(o, strategies), o.training));
   Dataset dataset = read_graph(world, o.graph, session);
   const DatasetFacts facts = facts_of(dataset);
   require_read(*session.command, &facts);
-  const MadeData made = data_to_make(o.made, dataset);
+  const bool labelled = !dataset.labels.empty() || !dataset.label_sets.empty();
+  const MadeData made = data_to_make(o.made, !dataset.features.empty(), labelled);
   Partition partition = partition_for(world, dataset, o.route.partition, session.seed);
-  if (made.width > 0) dataset.features = {};  // before others take their place
-  dataset = with_made_data(world, std::move(dataset), partition, made);
-  return {made, std::move(partition), std::move(dataset)};
+  return {std::move(dataset), made, std::move(partition)};
 }
 
 class ModelContest {
@@ -97,23 +139,36 @@ class ModelContest {
       : o_(o),
         world_(world),
         session_(session),
-        input_(read_input(world, o, session)),
-        bench_(world, input_.dataset, input_.partition, o.train) {}
+        strategies_(strategies_to_time(world, o)),
+        input_(read_input(world, o, session, strategies_)),
+        bench_(world, std::move(input_.dataset), input_.partition, o.train, input_.made) {}
 
   void run() {
-    std::vector<Strategy> strategies = strategies_of(o_);
-    if (strategies.empty()) strategies = standard_strategies(world_, o_);
-    for (const Strategy strategy : strategies) measure(strategy);
+    for (const Route& route : fitting_routes()) measure(route);
     require<DoesNotFitError>(!rows_.empty(), "{}",
                              refusals_.empty() ? "" : refusals_.back().second);
     if (world_.rank() == 0) session_.json ? print_json(to_json()) : print_text();
   }
 
  private:
-  void measure(Strategy strategy) {
+  // Plans all work before any of it takes memory. Throws as require_fitting().
+  std::vector<Route> fitting_routes() {
+    const Phase phase("planning memory");
+    const std::vector<Route> routes = routes_of(o_, strategies_);
+    const std::vector<std::string> refusals = bench_.plan(routes, o_.training);
+    require_fitting(o_, refusals);
+    std::vector<Route> fitting;
+    for (std::size_t i = 0; i < routes.size(); ++i)
+      if (refusals[i].empty())
+        fitting.push_back(routes[i]);
+      else
+        refusals_.emplace_back(strategies_[i], refusals[i]);
+    return fitting;
+  }
+
+  void measure(const Route& route) {
+    const Strategy strategy = route.strategy;
     const Phase phase(fmt::format("measuring {}", to_string(strategy)));
-    Route route = o_.route;
-    route.strategy = strategy;
     try {
       rows_.push_back({"inference", strategy, bench_.time_inference(route, o_.effort)});
       if (o_.training)
@@ -124,7 +179,7 @@ class ModelContest {
     }
   }
 
-  ModelConfig model() const { return model_for(o_.train.model, input_.dataset); }
+  ModelConfig model() const { return model_for(o_.train.model, bench_.dataset()); }
 
   json to_json() const {
     json rows = json::array(), refused = json::array();
@@ -140,9 +195,9 @@ class ModelContest {
     for (const auto& [strategy, why] : refusals_)
       refused.push_back({{"strategy", to_string(strategy)}, {"why", why}});
     const ModelConfig m = model();
-    return {{"graph", input_.dataset.name},
-            {"vertices", input_.dataset.vertices()},
-            {"edges", input_.dataset.edges()},
+    return {{"graph", bench_.dataset().name},
+            {"vertices", bench_.dataset().vertices()},
+            {"edges", bench_.dataset().edges()},
             {"model", m.kind},
             {"layers", m.layers},
             {"hidden", m.hidden},
@@ -166,7 +221,7 @@ class ModelContest {
   void print_text() const {
     const ModelConfig m = model();
     const auto source = [](bool made) { return made ? "made" : "of the graph"; };
-    fmt::print("{} on {}, {}, partition {}\n", m.kind, printable(input_.dataset.name),
+    fmt::print("{} on {}, {}, partition {}\n", m.kind, printable(bench_.dataset().name),
                ranks_of(world_, session_), to_string(o_.route.partition));
     fmt::print("{}, {} wide; {} features ({}), {} classes ({}); dropout {:g}; {} parameters\n",
                counted(static_cast<std::uint64_t>(m.layers), "layer"), m.hidden, m.inputs,
@@ -185,7 +240,8 @@ class ModelContest {
   const Options& o_;
   World& world_;
   const Session& session_;
-  const Input input_;
+  const std::vector<Strategy> strategies_;
+  Input input_;  // without the dataset, which the bench has
   ModelBench bench_;
   std::vector<Row> rows_;
   std::vector<std::pair<Strategy, std::string>> refusals_;  // strategies that do not fit

@@ -13,6 +13,7 @@
 #include "plait/base/error.h"
 #include "plait/base/failure.h"
 #include "plait/base/limits.h"
+#include "plait/base/memory.h"
 #include "plait/base/parallel.h"
 #include "plait/base/printable.h"
 #include "plait/world/descriptors.h"
@@ -63,6 +64,7 @@ int run_command(int argc, char** argv, const Program& program, Session& session)
     require<UsageError>(thread_count() <= kMostThreads,
                         "OMP_NUM_THREADS asks for {} threads, but there can be {} at most",
                         thread_count(), kMostThreads);
+    available_memory();  // refuses a wrong PLAIT_HOST_MEMORY
     check_lists(app, {argv, static_cast<std::size_t>(argc)});
     app.parse(argc, argv);
     require<UsageError>(!app.get_subcommands().empty(), "a command is missing; see plait --help");

@@ -252,11 +252,8 @@ class StudyEngine {
   Times time_epoch(const StudyEntry& entry) {
     placed_.reset();
     const Partition& owners = partition(entry);
-    Dataset data = settings_.graph();
-    data.features = {};
-    data = with_made_data(world_, std::move(data), owners,
-                          {.width = entry.width, .classes = kClasses, .seed = settings_.seed});
-    ModelBench bench(world_, data, owners, {.model = default_model("gcn")});
+    ModelBench bench(world_, settings_.graph(), owners, {.model = default_model("gcn")},
+                     {.width = entry.width, .classes = kClasses, .seed = settings_.seed});
     return bench.time_training(entry.options.route, settings_.effort).times;
   }
 

@@ -1,5 +1,7 @@
 #include "plait/aggregate/run_memory.h"
 
+#include <algorithm>
+
 #include "plait/base/error.h"
 #include "plait/base/gpu.h"
 #include "plait/base/memory.h"
@@ -8,6 +10,7 @@
 #include "plait/kernels/row_cut.h"
 #include "plait/plan/machine.h"
 #include "plait/symmetric/agreement.h"
+#include "plait/world/gather.h"
 
 namespace plait {
 namespace {
@@ -20,9 +23,9 @@ EdgeOffset own_edges(const Csr<V>& graph, const Partition& partition, std::size_
   return edges;
 }
 
-// The figures of a partition that are known without looking at edges: all rows of all ranks may be
-// read.
-PartitionQuality bounds_of(const AnyCsr& any, const Partition& partition) {
+// The figures of a partition that are known without looking at edges, if no rank reads rows of
+// others.
+PartitionQuality least_of(const AnyCsr& any, const Partition& partition) {
   PartitionQuality quality;
   quality.parts.resize(static_cast<std::size_t>(partition.parts()));
   std::visit(
@@ -31,19 +34,26 @@ PartitionQuality bounds_of(const AnyCsr& any, const Partition& partition) {
           PartQuality& part = quality.parts[p];
           part.vertices = partition.size(static_cast<int>(p));
           part.edges = partition.is_whole() ? graph.edges() : own_edges(graph, partition, p);
-          const std::uint64_t others = graph.vertices() - part.vertices;
-          part.remote_edges = others > 0 ? part.edges : 0;
-          part.halo_rows = part.dense_rows = part.listed_rows = others;
-          part.packed_rows = part.vertices * (quality.parts.size() - 1);
-          part.summed = {.rows = others,
-                         .listed_rows = others,
-                         .packed_rows = part.packed_rows,
-                         .kept_edges = part.edges,
-                         .sums = part.packed_rows,
-                         .summed_edges = graph.edges() - part.edges};
         });
       },
       any);
+  return quality;
+}
+
+// The same figures, if every rank reads all rows of all others.
+PartitionQuality most_of(PartitionQuality quality, const Partition& partition, EdgeOffset edges) {
+  for (PartQuality& part : quality.parts) {
+    const std::uint64_t others = partition.vertices() - part.vertices;
+    part.remote_edges = others > 0 ? part.edges : 0;
+    part.halo_rows = part.dense_rows = part.listed_rows = others;
+    part.packed_rows = part.vertices * (quality.parts.size() - 1);
+    part.summed = {.rows = others,
+                   .listed_rows = others,
+                   .packed_rows = part.packed_rows,
+                   .kept_edges = part.edges,
+                   .sums = part.packed_rows,
+                   .summed_edges = edges - part.edges};
+  }
   return quality;
 }
 
@@ -74,56 +84,140 @@ std::vector<std::uint64_t> cut_sums(const AnyCsr& any, const PartitionQuality& q
   return sums;
 }
 
-MemoryPlan plan_of(const AnyCsr& graph, bool symmetric, const Partition& partition,
-                   const PartitionQuality& quality, const RunMemory& run) {
-  MemoryQuestion question{.widths = run.widths,
-                          .scheduled = run.scheduled,
-                          .work = run.work,
-                          .edge_scratch = run.edge_scratch,
-                          .rows_per_sum = run.rows_per_sum,
-                          .wire = run.route.wire,
-                          .get = run.route.get,
-                          .weighted = is_weighted(graph),
-                          .symmetric = symmetric,
-                          .gradient = run.shards.transposed,
-                          .loops = run.shards.one_loop_each,
-                          .slot_vertices = run.shards.slot_vertices,
-                          .wide_ids = std::holds_alternative<Csr64>(graph),
-                          .contiguous = partition.is_contiguous()};
-  const HaloStore store = run.route.placement().store;
-  if (!run.route.gpu) return plan_memory(quality, question, store);
-  question.cut_sums = cut_sums(graph, quality, partition, run.route);
-  return plan_gpu_memory(quality, question, store);
+// Partitions and pieces of rows are left out: counts alone do not tell them.
+MemoryQuestion question_of(const RunMemory& run, const GraphCounts& counts) {
+  return {.widths = run.widths,
+          .scheduled = run.scheduled,
+          .work = run.work,
+          .beside = run.beside,
+          .edge_scratch = run.edge_scratch,
+          .rows_per_sum = run.rows_per_sum,
+          .wire = run.route.wire,
+          .get = run.route.get,
+          .weighted = counts.weighted,
+          .symmetric = counts.symmetric,
+          .gradient = run.shards.transposed,
+          .loops = run.shards.one_loop_each,
+          .slot_vertices = run.shards.slot_vertices,
+          .wide_ids = counts.wide_ids};
 }
 
-// Returns the text of the error on this rank, or nothing.
-std::string shortage(const World& world, const MemoryPlan& plan, bool gpu,
-                     const std::string& what) {
-  std::uint64_t needed = plan.rank_total(world.rank());
-  if (!gpu) {
-    Bytes together = 0;
-    for (const int rank : world.ranks_of_host()) together = together + plan.rank_total(rank);
-    needed = together.value;
+// What ranks hold during a run and after it.
+struct PhasePlans {
+  std::string name;  // the subject of a sentence: "a model of 2 layers ..."
+  MemoryPlan host;
+  MemoryPlan gpus;                        // without items: GPUs take no part
+  std::vector<std::uint64_t> afterwards;  // as in RunMemory
+};
+
+PhasePlans plan_of(const NamedRun& named, const PartitionQuality& quality,
+                   const MemoryQuestion& question) {
+  const Route& route = named.run.route;
+  const HaloStore store = route.placement().store;
+  const std::vector<std::uint64_t>& afterwards = named.run.afterwards;
+  if (!route.gpu) return {named.what, plan_memory(quality, question, store), {}, afterwards};
+  return {named.what, plan_host_of_gpus(quality, question),
+          plan_gpu_memory(quality, question, store), afterwards};
+}
+
+PhasePlans plan_of(const AnyCsr& graph, bool symmetric, const Partition& partition,
+                   const PartitionQuality& quality, const NamedRun& named) {
+  const Route& route = named.run.route;
+  MemoryQuestion question =
+      question_of(named.run, {.weighted = is_weighted(graph),
+                              .symmetric = symmetric,
+                              .wide_ids = std::holds_alternative<Csr64>(graph)});
+  question.contiguous = partition.is_contiguous();
+  if (route.gpu) question.cut_sums = cut_sums(graph, quality, partition, route);
+  return plan_of(named, quality, question);
+}
+
+// Collective. GPUs' accounts need what the machine does.
+void know_machine(World& world, std::span<const NamedRun> runs) {
+  const auto on_gpus = [](const NamedRun& named) { return named.run.route.gpu; };
+  if (std::ranges::any_of(runs, on_gpus)) agree_on_failure(world, failure_of([] { machine(); }));
+}
+
+// Returns a run as it is named where the rows that ranks read of others are not counted.
+NamedRun at_least(const World& world, NamedRun named) {
+  if (world.size() > 1) named.what += ", even without rows of other ranks,";
+  return named;
+}
+
+// Returns the text of the refusal on this rank, or nothing.
+std::string shortage(const World& world, const PhasePlans& plan) {
+  Bytes during = 0, after = 0;
+  for (const int rank : world.ranks_of_host()) {
+    during = during + plan.host.rank_total(rank);
+    if (!plan.afterwards.empty()) after = after + plan.afterwards[static_cast<std::size_t>(rank)];
   }
-  const std::uint64_t free = gpu ? gpu_free_memory(needed) : available_memory();
-  return failure_of([&] { require_memory(needed, gpu ? what + " on a GPU" : what, free); });
+  const bool gpus = !plan.gpus.items.empty();
+  std::string text = failure_of([&] {
+    require_memory(std::max(during.value, after.value),
+                   gpus ? plan.name + " on this host" : plan.name);
+  });
+  if (!text.empty() || !gpus) return text;
+  const std::uint64_t needed = plan.gpus.rank_total(world.rank());
+  return failure_of(
+      [&] { require_memory(needed, plan.name + " on a GPU", gpu_free_memory(needed)); });
 }
 
 }  // namespace
 
 MemoryPlan plan_run(const AnyCsr& graph, bool symmetric, const Partition& partition,
                     const RunMemory& run) {
-  return plan_of(graph, symmetric, partition, measure_partition(graph, partition), run);
+  PhasePlans plan =
+      plan_of(graph, symmetric, partition, measure_partition(graph, partition), {{}, run});
+  return std::move(run.route.gpu ? plan.gpus : plan.host);
+}
+
+std::vector<std::string> refusals_of(World& world, const AnyCsr& graph, bool symmetric,
+                                     const Partition& partition, std::span<const NamedRun> runs) {
+  know_machine(world, runs);
+  const auto refusal = [&](const PartitionQuality& quality, const NamedRun& named) {
+    return first_failure(world,
+                         shortage(world, plan_of(graph, symmetric, partition, quality, named)));
+  };
+  const auto refusals = [&](const PartitionQuality& quality) {
+    std::vector<std::string> texts;
+    for (const NamedRun& named : runs) texts.push_back(refusal(quality, named));
+    return texts;
+  };
+  const auto fits = [](const std::string& text) { return text.empty(); };
+  const PartitionQuality least = least_of(graph, partition);
+  std::vector<std::string> texts = refusals(most_of(least, partition, edge_count(graph)));
+  if (std::ranges::all_of(texts, fits)) return texts;
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    texts[i] = refusal(least, at_least(world, runs[i]));
+  if (std::ranges::none_of(texts, fits)) return texts;
+  return refusals(measure_partition(graph, partition));
+}
+
+// Some rank has at least an even share of the vertices, but perhaps few edges. On the host, where
+// ranks share the memory, all edges count.
+std::vector<std::string> refusals_by_counts(World& world, const GraphCounts& counts,
+                                            std::span<const NamedRun> runs) {
+  know_machine(world, runs);
+  const auto ranks = static_cast<std::uint64_t>(world.size());
+  std::vector<std::string> texts;
+  for (const NamedRun& named : runs) {
+    const std::uint64_t edges = named.run.route.gpu ? 0 : counts.edges / ranks;
+    const PartitionQuality even{
+        std::vector<PartQuality>(ranks, {.vertices = counts.vertices / ranks, .edges = edges})};
+    const std::string text =
+        shortage(world, plan_of(at_least(world, named), even, question_of(named.run, counts)));
+    const bool fits = largest_of_all(world, text.empty() ? 1 : 0) > 0 || !world.one_host();
+    texts.push_back(fits ? "" : first_failure(world, text));
+  }
+  return texts;
 }
 
 void require_run_fits(World& world, const AnyCsr& graph, bool symmetric, const Partition& partition,
                       const RunMemory& run, const std::string& what) {
-  if (run.route.gpu)  // the account needs it
-    agree_on_failure(world, failure_of([] { machine(); }));
-  const MemoryPlan bound = plan_of(graph, symmetric, partition, bounds_of(graph, partition), run);
-  if (first_failure(world, shortage(world, bound, run.route.gpu, what)).empty()) return;
-  const MemoryPlan plan = plan_run(graph, symmetric, partition, run);
-  agree_on_failure(world, shortage(world, plan, run.route.gpu, what));
+  const NamedRun named{what, run};
+  const std::string text =
+      refusals_of(world, graph, symmetric, partition, std::span(&named, 1)).front();
+  require<DoesNotFitError>(text.empty(), "{}", text);
 }
 
 }  // namespace plait

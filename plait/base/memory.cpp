@@ -2,24 +2,22 @@
 
 #include <malloc.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
 #include <fstream>
 #include <limits>
 #include <optional>
 
+#include "plait/base/cgroup.h"
 #include "plait/base/error.h"
+#include "plait/base/printable.h"
+#include "plait/base/saturating.h"
 
 namespace plait {
 namespace {
 
 constexpr auto kUnlimited = std::numeric_limits<std::uint64_t>::max();
-
-// The number on the first line of a file, if there is one ("max" is none).
-std::optional<std::uint64_t> read_number(const std::string& path) {
-  std::ifstream file(path);
-  std::uint64_t value = 0;
-  if (file >> value) return value;
-  return std::nullopt;
-}
 
 // Returns, in bytes, the value of a line "KEY   N kB" of a file of such lines.
 std::optional<std::uint64_t> read_kibibytes(const std::string& path, const std::string& wanted) {
@@ -37,23 +35,29 @@ std::uint64_t meminfo_available() {
   return read_kibibytes("/proc/meminfo", "MemAvailable:").value_or(kUnlimited);
 }
 
-// Page cache counts as used by a cgroup, but is given back on demand, so only memory that no file
-// backs is held against the limit.
-std::uint64_t cgroup_available() {
-  const std::string root = "/sys/fs/cgroup/";
-  const auto limit = read_number(root + "memory.max");
-  if (!limit) return kUnlimited;
-  std::ifstream file(root + "memory.stat");
-  std::string key;
-  std::uint64_t value = 0, anonymous = 0;
-  while (file >> key >> value)
-    if (key == "anon" || key == "shmem" || key == "kernel") anonymous += value;
-  return *limit > anonymous ? *limit - anonymous : 0;
+// Returns the number of bytes that the user allows: digits, and K, M, G or T for powers of 1024.
+std::uint64_t allowed_memory() {
+  const char* const given = std::getenv("PLAIT_HOST_MEMORY");
+  if (given == nullptr || *given == '\0') return kUnlimited;
+  static constexpr std::string_view kUnits = "KMGT";
+  std::string_view digits = given;
+  const auto unit = kUnits.find(digits.back());
+  if (unit != kUnits.npos) digits.remove_suffix(1);
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  require<UsageError>(error == std::errc() && end == digits.data() + digits.size(),
+                      "PLAIT_HOST_MEMORY is '{}'; give a number of bytes, as 2000000 or 8G",
+                      printable(given));
+  for (std::size_t power = 0; unit != kUnits.npos && power <= unit; ++power)
+    value = (Bytes(value) * 1024).value;
+  return value;
 }
 
 }  // namespace
 
-std::uint64_t available_memory() { return std::min(meminfo_available(), cgroup_available()); }
+std::uint64_t available_memory() {
+  return std::min({meminfo_available(), cgroup_available(), allowed_memory()});
+}
 
 std::uint64_t held_memory() { return read_kibibytes("/proc/self/status", "RssAnon:").value_or(0); }
 

@@ -7,8 +7,8 @@
 
 namespace plait {
 
-// Returns the bytes that can be taken now without swapping: MemAvailable, or the rest of the
-// cgroup's limit if that is lower.
+// Returns the bytes that can be taken now: the lowest of MemAvailable, what cgroups leave
+// (base/cgroup.h) and PLAIT_HOST_MEMORY. Throws UsageError if that is no number of bytes ("8G").
 std::uint64_t available_memory();
 
 // Returns the bytes that this process holds now and that no file backs.

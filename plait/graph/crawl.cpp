@@ -28,13 +28,19 @@ constexpr std::array kPresets{preset("it-2004", "MGG (OSDI 2023), table 1",
                               preset("uk-domain", "WholeGraph (SC 2022), table II",
                                      {.vertices = 105200000, .edges = 3300000000}, 64, 128)};
 
+// Of the graph and its data together; generate_crawl() asks for the graph and the list of its
+// edges.
 void check_room(const CrawlGraph& crawl) {
   const auto classes = static_cast<double>(crawl.data.classes);
   if (classes == 0) return;
   const auto pages = static_cast<double>(crawl.links.vertices);
   const auto width = static_cast<double>(crawl.data.width);
-  require_memory(whole_bytes(pages * (4 * width + 5) + 4 * classes * width),
-                 fmt::format("{} features of {} vertices", crawl.data.width, crawl.links.vertices));
+  const double of_edge = crawl.links.vertices <= kMaxVertices32 ? 4 : 8;
+  const double graph =
+      of_edge * static_cast<double>(crawl.links.edges) + sizeof(EdgeOffset) * (pages + 1);
+  require_memory(whole_bytes(graph + pages * (4 * width + 5) + 4 * classes * width),
+                 fmt::format("a graph of {} vertices with {} features", crawl.links.vertices,
+                             crawl.data.width));
 }
 
 }  // namespace

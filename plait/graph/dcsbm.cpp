@@ -65,17 +65,37 @@ Buffer<T> by_community(std::span<const std::uint64_t> starts, std::span<const st
   return values;
 }
 
+// Returns the bytes of features, labels and split, and of the tables of classes by which they are
+// made.
+std::uint64_t data_bytes(const DcsbmOptions& o) {
+  const std::uint64_t n = o.vertices, classes = static_cast<std::uint64_t>(o.classes);
+  const std::uint64_t graph_ids = o.labels == DcsbmLabels::graphs ? sizeof(std::uint32_t) * n : 0;
+  if (classes == 0) return graph_ids;
+  const std::uint64_t label_sets = o.labels == DcsbmLabels::sets ? (n + classes) * classes : 0;
+  return graph_ids + (sizeof(std::int32_t) + sizeof(Split)) * n +
+         sizeof(float) * (n + classes) * o.width + label_sets;
+}
+
+// Returns the bytes that generation takes at the most: while pairs are drawn, with the weights of
+// vertices and the tables by which they are drawn; while the list of pairs, each once, becomes a
+// graph, each twice; or with the features, labels and split. Ids are there all the time.
+std::uint64_t generation_bytes(const DcsbmOptions& o) {
+  const std::uint64_t pairs = o.edges / 2, n = o.vertices;
+  const std::uint64_t list = 2 * sizeof(std::uint32_t) * pairs,
+                      graph = 2 * sizeof(std::uint32_t) * pairs + sizeof(EdgeOffset) * n;
+  return sizeof(std::uint32_t) * n +
+         std::max({drawing_bytes(pairs, n), list + graph + sizeof(EdgeOffset) * n,
+                   graph + data_bytes(o)});
+}
+
 void check_room(const DcsbmOptions& o, std::span<const std::uint64_t> starts) {
   const Pairs wanted = wanted_pairs(o), possible = possible_pairs(starts);
   require<UsageError>(wanted.inner <= possible.inner && wanted.leaving <= possible.leaving,
                       "{} pairs inside communities of {} possible, and {} between them of {}, do "
                       "not fit; ask for fewer edges or communities",
                       wanted.inner, possible.inner, wanted.leaving, possible.leaving);
-  const std::uint64_t pairs = o.edges / 2;
-  require_memory(
-      drawing_bytes(pairs) + 24 * o.vertices + (o.classes > 0 ? 4 * o.vertices * o.width : 0) +
-          (o.labels == DcsbmLabels::sets ? o.vertices * static_cast<std::uint64_t>(o.classes) : 0),
-      fmt::format("a graph of {} vertices and {} edges", o.vertices, o.edges));
+  require_memory(generation_bytes(o),
+                 fmt::format("a graph of {} vertices and {} edges", o.vertices, o.edges));
 }
 
 // Options --------------------------------------------------------------------------------------

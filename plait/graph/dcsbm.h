@@ -58,7 +58,7 @@ struct DcsbmOptions {
   std::string_view table = {};  // of a preset: the paper's table that has its counts
 };
 
-// Generates a graph. Takes about 12 bytes per directed edge while it works, besides the features.
+// Generates a graph. Takes about 10 bytes per directed edge while it works, or 4 besides the data.
 // Throws UsageError if an option is out of range, DoesNotFitError before memory is taken, and Error
 // if the edges hardly find free pairs of vertices: fewer edges or fewer communities help.
 Dataset generate_dcsbm(const DcsbmOptions& options);

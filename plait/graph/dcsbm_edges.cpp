@@ -305,6 +305,9 @@ EdgeList<std::uint32_t> draw_edges(const DcsbmOptions& options,
   return list;
 }
 
-std::uint64_t drawing_bytes(std::uint64_t pairs) { return PairSet::bytes(pairs) + 8 * pairs; }
+std::uint64_t drawing_bytes(std::uint64_t pairs, std::uint64_t vertices) {
+  const std::uint64_t sampling = (sizeof(double) + sizeof(Alias)) * vertices;
+  return PairSet::bytes(pairs) + std::max(2 * sizeof(std::uint32_t) * pairs, sampling);
+}
 
 }  // namespace plait::dcsbm

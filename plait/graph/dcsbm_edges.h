@@ -38,7 +38,8 @@ Pairs wanted_pairs(const DcsbmOptions& options);
 EdgeList<std::uint32_t> draw_edges(const DcsbmOptions& options,
                                    std::span<const std::uint64_t> starts,
                                    std::span<const std::uint32_t> ids);
-// Returns the bytes that draw_edges takes for so many pairs, its result included.
-std::uint64_t drawing_bytes(std::uint64_t pairs);
+// Returns the bytes that draw_edges takes for so many pairs of so many vertices, its result
+// included.
+std::uint64_t drawing_bytes(std::uint64_t pairs, std::uint64_t vertices);
 
 }  // namespace plait::dcsbm

@@ -18,11 +18,12 @@ inline void require_count(const char* what, std::uint64_t count, std::uint64_t l
                       what, least, kMostGenerated);
 }
 
-// Makes a list of `edges` edges and calls fill(list).
+// Makes a list of `edges` edges and calls fill(list). Throws DoesNotFitError if the list, and
+// beside it the neighbours of the graph that is built of it, need more memory than is free.
 template <class Fill>
 AnyEdgeList make_list(std::uint64_t vertices, std::uint64_t edges, Fill fill) {
   const auto make = [&]<VertexId V>(V) -> AnyEdgeList {
-    require_memory(2 * sizeof(V) * edges, fmt::format("a list of {} edges", edges));
+    require_memory(3 * sizeof(V) * edges, fmt::format("a list of {} edges and its graph", edges));
     EdgeList<V> list{vertices, Buffer<V>(edges), Buffer<V>(edges), {}};
     fill(list);
     return list;

@@ -12,6 +12,7 @@
 #include "plait/graph/folds.h"
 #include "plait/plan/optimiser.h"
 #include "plait/plan/route.h"
+#include "plait/store/table_layout.h"
 
 namespace plait {
 
@@ -168,6 +169,9 @@ struct TrainConfig {
   Folds folds;              // used instead of the split, if any; drawn from the model's seed
   MetricKind metric = MetricKind::automatic;
   Normalize normalize = Normalize::automatic;
+  // Rows of dense features that are made when they are read, by ids of vertices; empty: those of
+  // the dataset. If they are made, the dataset's features have their width alone.
+  TableSource made_rows;
   std::optional<SampledTraining> sampled;  // instead of a step on the whole graph
   Route route;
   Precision precision = Precision::fp32;

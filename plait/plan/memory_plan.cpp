@@ -54,6 +54,18 @@ class Items {
   WorkBytes work_of(const MemoryQuestion& q, const PartQuality& part) const {
     return of_rank(q.work, part);
   }
+  // Adds what the run does not know of.
+  void add_beside(const MemoryQuestion& q) {
+    if (!q.beside.empty())
+      add("kept beside the run", [&](const PartQuality& part) { return of_rank(q.beside, part); });
+  }
+  // Adds the arrays of a partition that is no ranges.
+  void add_owners(const MemoryQuestion& q, std::uint64_t vertices) {
+    if (!q.contiguous)
+      add("owner and row of every vertex", [&](const PartQuality&) {
+        return vertices * (2 * sizeof(std::uint32_t) + sizeof(std::uint64_t));
+      });
+  }
   MemoryPlan take() { return std::move(plan_); }
 
  private:
@@ -150,10 +162,8 @@ MemoryPlan plan_memory(const PartitionQuality& quality, const MemoryQuestion& q,
   if (directions(q) == 2) items.add("shard of the transposed graph", shard);
   items.add("rows in the symmetric heap (own, halo)", heap);
   items.add_work(q, [&](const PartQuality& part) { return x_and_y(part, q); });
-  if (!q.contiguous)
-    items.add("owner and row of every vertex", [&](const PartQuality&) {
-      return vertices * (2 * sizeof(std::uint32_t) + sizeof(std::uint64_t));
-    });
+  items.add_beside(q);
+  items.add_owners(q, vertices);
   // The rows of both directions as they were cut out, and the slots of all vertices.
   items.add_placing(
       [&](const PartQuality& part) {
@@ -326,6 +336,25 @@ MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion
                              (q.work.empty() ? x_and_y(part, q)
                                              : Bytes(work.most - std::min(work.kept, work.most)));
                     });
+  return items.take();
+}
+
+// Of the graph, a rank has its rows as they were cut out, once more with loops, and where
+// neighbours are numbered by owner once more. A rank that owns all vertices reads the graph's own
+// arrays. Ids of own vertices, and their numbers, are lists of the features that are brought.
+MemoryPlan plan_host_of_gpus(const PartitionQuality& quality, const MemoryQuestion& q) {
+  Items items(quality);
+  const bool whole = quality.parts.size() == 1;
+  const std::uint64_t copies = (whole ? 0 : 1) + (q.loops ? 1 : 0) + (q.contiguous ? 0 : 1);
+  items.add_beside(q);
+  items.add_owners(q, vertices_of(quality));
+  items.add("rows of the graph on their way to the GPU", [&](const PartQuality& part) {
+    return Bytes(copies) * (Bytes(shard_edges(part, q)) * neighbour_bytes(q) +
+                            Bytes(part.vertices + 1) * sizeof(EdgeOffset));
+  });
+  items.add("ids of own vertices", [&](const PartQuality& part) {
+    return Bytes(2 * sizeof(std::int64_t)) * part.vertices;
+  });
   return items.take();
 }
 

@@ -26,6 +26,8 @@ struct MemoryQuestion {
   // GPUs only: what has a schedule of passes of its own; empty: sums of `widths`.
   std::vector<PassWidths> scheduled;
   std::vector<WorkBytes> work;  // by rank; empty: x and y of the widest rows
+  // Bytes of the host's memory, by rank, that a command keeps during the run; empty: none.
+  std::vector<std::uint64_t> beside;
   // GPUs only, by rank: the number of partial sums of rows that are cut, in one direction; empty:
   // none.
   std::vector<std::uint64_t> cut_sums;
@@ -89,6 +91,10 @@ MemoryPlan plan_memory(const PartitionQuality& quality, const MemoryQuestion& qu
 // Returns the same account for the memory of GPUs, one per rank.
 MemoryPlan plan_gpu_memory(const PartitionQuality& quality, const MemoryQuestion& question,
                            HaloStore halo);
+
+// Returns the account of the host's memory that ranks with GPUs take: what they keep there, and the
+// rows of the graph on their way to the GPUs.
+MemoryPlan plan_host_of_gpus(const PartitionQuality& quality, const MemoryQuestion& question);
 
 // Tells whether no rank needs more than its GPU has free, bytes by rank.
 bool fits_on_gpus(const MemoryPlan& plan, const std::vector<std::uint64_t>& free);

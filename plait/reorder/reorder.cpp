@@ -88,13 +88,14 @@ void put_last_without_edges(const ReorderInput& input, Buffer<std::uint64_t>& or
 }
 
 // Returns the bytes that a method takes besides a copy of the graph: at least an order, the places
-// of vertices, and their marks or degrees.
+// of vertices, and their marks or degrees; and to turn the graph round, a list of its edges and a
+// graph.
 std::uint64_t bytes_beside_graph(ReorderMethod method, const ReorderInput& input) {
   constexpr std::uint64_t kPerVertex = 32;
   const bool transposed = method == ReorderMethod::rcm && !input.symmetric;
   const std::uint64_t id_bytes = std::holds_alternative<Csr32>(input.graph) ? 4 : 8;
   return vertex_count(input.graph) * (kPerVertex + (transposed ? sizeof(EdgeOffset) : 0)) +
-         (transposed ? edge_count(input.graph) * id_bytes : 0);
+         (transposed ? 3 * edge_count(input.graph) * id_bytes : 0);
 }
 
 // Returns the order that `automatic` stands for.

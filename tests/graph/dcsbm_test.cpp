@@ -9,6 +9,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <numeric>
 #include <set>
 #include <sstream>
@@ -18,6 +19,8 @@
 #include "plait/base/error.h"
 #include "plait/graph/crawl.h"
 #include "plait/graph/validate.h"
+#include "tests/support/error_of.h"
+#include "tests/support/memory_peak.h"
 
 namespace plait {
 namespace {
@@ -258,6 +261,28 @@ TEST(Dcsbm, RefusesWhatMakesNoSense) {
   refused([](auto& o) { o.classes = -1; });
   refused([](auto& o) { o.noise = INFINITY; });
   EXPECT_THROW(generate_dcsbm(bare(4000000000, std::uint64_t{1} << 46, 5)), DoesNotFitError);
+}
+
+// The figures of a refusal are those of a run that is not refused.
+TEST(Dcsbm, TakesTheMemoryThatItSays) {
+#ifdef PLAIT_SANITIZED
+  GTEST_SKIP() << "measured without sanitizers";
+#endif
+  DcsbmOptions many_edges = bare(100000, 8000000, 50), wide = bare(400000, 800000, 50);
+  wide.classes = 5, wide.width = 100;
+  DcsbmOptions sets = bare(800000, 1600000, 200);
+  sets.labels = DcsbmLabels::sets;
+  for (const DcsbmOptions& options : {many_edges, wide, sets}) {
+    ::setenv("PLAIT_HOST_MEMORY", "1", 1);
+    const std::string refusal = error_of([&] { generate_dcsbm(options); });
+    ::unsetenv("PLAIT_HOST_MEMORY");
+    const auto at = refusal.find("needs ");
+    ASSERT_NE(at, std::string::npos) << refusal;
+    const double planned = std::stod(refusal.substr(at + 6)) * (1 << 20);  // MiB
+    const test::MemoryPeak peak;
+    const Dataset made = generate_dcsbm(options);
+    EXPECT_NEAR(static_cast<double>(peak.bytes()) / planned, 1, 0.1) << refusal;
+  }
 }
 
 TEST(Dcsbm, OneVertexAndNoClasses) {

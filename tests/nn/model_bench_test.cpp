@@ -4,11 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <vector>
 
+#include "plait/aggregate/bench.h"
+#include "plait/base/error.h"
 #include "plait/nn/bench/made_data.h"
+#include "plait/nn/training/input.h"
 
 namespace plait {
 namespace {
@@ -43,19 +48,47 @@ TEST(MadeData, RowsAreKeyedByTheNumbersBeforeRenumbering) {
   std::vector<std::uint64_t> numbers(40);
   for (std::uint64_t v = 0; v < 40; ++v) numbers[v] = 39 - v;
   turned.numbers = numbers;
-  Partition partition = partition_by_vertices(40, 1);
   const MadeData made{.width = 3, .classes = kClasses, .seed = 4};
-  const Dataset before = with_made_data(*world, plain, partition, made);
-  partition.set_numbers(turned.numbers);
-  const Dataset after = with_made_data(*world, turned, partition, made);
+  const Dataset before = with_made_data(*world, plain, made);
+  const Dataset after = with_made_data(*world, turned, made);
+  const TableSource rows_before = made_rows(before, 3), rows_after = made_rows(after, 3);
   for (std::uint64_t v = 0; v < 40; ++v) {
     EXPECT_EQ(after.labels[v], before.labels[39 - v]);
     EXPECT_EQ(before.labels[v], made_label(v, kClasses, 4));
+    const std::array ids{39 - v, v};
+    float of_after[6], of_before[3];
+    rows_after(ids, reinterpret_cast<std::byte*>(of_after));
+    rows_before(std::span(ids).subspan(1), reinterpret_cast<std::byte*>(of_before));
     for (std::uint64_t c = 0; c < 3; ++c) {
-      EXPECT_EQ(after.features.f32[v * 3 + c], before.features.f32[(39 - v) * 3 + c]);
-      EXPECT_EQ(before.features.f32[v * 3 + c], bench_feature(v, c));
+      EXPECT_EQ(of_before[c], bench_feature(v, c));
+      EXPECT_EQ(of_after[c], of_before[c]);
+      EXPECT_EQ(of_after[3 + c], bench_feature(39 - v, c));
     }
   }
+  EXPECT_FALSE(made_rows(before, 0));
+}
+
+// The rows come from their rule, as an array of them would give them; so no rank holds an array of
+// all vertices, whatever the partition is.
+TEST(MadeData, FeaturesAreReadWithoutAnArrayOfThem) {
+  const auto world = World::alone();
+  const Dataset data = with_made_data(*world, ring(40), {.width = 5, .classes = 2});
+  EXPECT_EQ(data.features.width, 5u);
+  EXPECT_TRUE(data.features.f32.empty());
+  Features whole{.rows = 40, .width = 5, .f32 = Buffer<float>(200)};
+  std::vector<std::uint64_t> all(40);
+  std::iota(all.begin(), all.end(), std::uint64_t{0});
+  Buffer<float> values(200);
+  made_rows(data, 5)(all, reinterpret_cast<std::byte*>(values.data()));
+  whole.f32 = std::move(values);
+  const Partition partition = partition_by_hash(40, 3);
+  for (const Normalize normalize : {Normalize::automatic, Normalize::rows})
+    for (int rank = 0; rank < 3; ++rank) {
+      const InputFeatures made({data.features, made_rows(data, 5)}, partition, rank, normalize);
+      const InputFeatures given(whole, partition, rank, normalize);
+      EXPECT_TRUE(made.dense({}).equal(given.dense({})));
+    }
+  EXPECT_THROW(InputFeatures(data.features, partition, 0, Normalize::none), Error);
 }
 
 TEST(MadeData, KeepsWhatIsNotMadeAndTrainsOnAll) {
@@ -65,13 +98,12 @@ TEST(MadeData, KeepsWhatIsNotMadeAndTrainsOnAll) {
   own.classes = 3;
   own.graph_ids = std::vector<std::uint32_t>{0, 0, 0, 1, 1, 1};
   own.graphs = 2;
-  const Partition partition = partition_by_vertices(6, 1);
-  const Dataset kept = with_made_data(*world, own, partition, {.width = 2});
+  const Dataset kept = with_made_data(*world, own, {.width = 2});
   EXPECT_TRUE(std::ranges::equal(kept.labels, own.labels));
   EXPECT_EQ(kept.examples(), 2u);
   EXPECT_EQ(kept.splits.size(), 2u);
   EXPECT_EQ(kept.features.width, 2u);
-  const Dataset made = with_made_data(*world, own, partition, {.classes = kClasses});
+  const Dataset made = with_made_data(*world, own, {.classes = kClasses});
   EXPECT_EQ(made.task(), TaskKind::single_label);
   EXPECT_EQ(made.classes, kClasses);
   EXPECT_TRUE(made.features.empty());
@@ -90,6 +122,20 @@ TEST(ScoreDifference, IsRelativeToARowButNotToOneThatCancels) {
   EXPECT_NEAR(with(0, 1), 0.01, 1e-6);      // of 100
   EXPECT_NEAR(with(1, 0.4f), 0.1, 1e-6);    // of 4, the median too
   EXPECT_NEAR(with(2, 0.04f), 0.01, 1e-6);  // of the median
+}
+
+// Blocks of rows are compared one after the other, and the median is of all rows.
+TEST(ScoreDifference, FindsAnyRowOfMany) {
+  constexpr std::int64_t kRows = 900000, kColumns = 10;
+  torch::Tensor expected = torch::ones({kRows, kColumns});
+  expected.narrow(0, 0, kRows / 3).mul_(100);
+  for (const std::int64_t row : {std::int64_t{0}, kRows / 2, kRows - 1}) {
+    torch::Tensor scores = expected.clone();
+    scores[row][3] += 0.5f;
+    EXPECT_NEAR(score_difference(scores, expected), row == 0 ? 0.005 : 0.5, 1e-6);
+    scores[row][3] = std::nanf("");
+    EXPECT_EQ(score_difference(scores, expected), 1e30);
+  }
 }
 
 TEST(ScoreDifference, NumbersThatAreNotFiniteDiffer) {

@@ -236,6 +236,23 @@ TEST(MemoryPlan, RefusesWhatOneGpuCannotHold) {
               ~std::uint64_t{0});
 }
 
+TEST(MemoryPlan, CountsWhatACommandKeeps) {
+  const AnyCsr graph = test::random_csr<std::uint32_t>(200, 3000, 4);
+  const auto quality = measure_partition(graph, partition_by_edges(graph, 2));
+  const auto plan = [&](const MemoryQuestion& q) {
+    return plan_memory(quality, q, HaloStore::distinct);
+  };
+  const MemoryPlan run = plan({.widths = {64}});
+  const std::uint64_t first = run.rank_total(0), second = run.rank_total(1);
+  const MemoryPlan kept = plan({.widths = {64}, .beside = {1000, 2000}});
+  EXPECT_EQ(kept.rank_total(0), first + 1000);
+  EXPECT_EQ(kept.rank_total(1), second + 2000);
+  const MemoryQuestion on_gpus{.widths = {64}, .beside = {1000, 2000}};
+  const MemoryPlan host = plan_host_of_gpus(quality, on_gpus);
+  EXPECT_EQ(host.items[0].bytes, on_gpus.beside);
+  EXPECT_GT(host.rank_total(0), 1000 + quality.parts[0].edges * sizeof(std::uint32_t));
+}
+
 // Counts past 2^32 must not wrap: the largest graph that MGG's authors name, times a hundred.
 TEST(MemoryPlan, CountsBillionsOfEdges) {
   PartitionQuality quality;

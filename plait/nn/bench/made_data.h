@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "plait/graph/dataset.h"
-#include "plait/partition/partition.h"
+#include "plait/store/table_layout.h"
 #include "plait/world/world.h"
 
 namespace plait {
@@ -19,13 +19,15 @@ struct MadeData {
 // Collective. Returns the dataset with made data, and with one split in which all examples train.
 // Data depend on a vertex' number before renumbering alone (Dataset::number), so they are the same
 // on any number of ranks:
-//   features   bench_feature() of aggregate/bench.h
+//   features   bench_feature() of aggregate/bench.h; the dataset gets their width but no values,
+//              because made_rows() makes rows where they are read
 //   labels     uniform over the classes; the graph is then no set of graphs
-// A rank makes its own rows of features only, as it reads no others: the array has room for all,
-// but the system gives memory to rows that are written. Throws DoesNotFitError on all ranks if some
-// rank's features do not fit.
-Dataset with_made_data(World& world, Dataset dataset, const Partition& partition,
-                       const MadeData& made);
+// Throws DoesNotFitError on all ranks if the labels do not fit.
+Dataset with_made_data(World& world, Dataset dataset, const MadeData& made);
+
+// Returns made features by ids of the dataset's vertices, whose numbers it shares; none for width
+// 0.
+TableSource made_rows(const Dataset& dataset, std::uint64_t width);
 
 // Returns the label of a vertex, by its number: uniform in 0 .. classes - 1.
 std::int32_t made_label(std::uint64_t number, std::int32_t classes, std::uint64_t seed);

@@ -49,19 +49,87 @@ double loss_difference(const std::vector<double>& losses, const std::vector<doub
 
 double score_difference(const torch::Tensor& scores, const torch::Tensor& expected) {
   if (scores.numel() == 0) return 0;
-  if (!scores.isfinite().all().item<bool>()) return kNotFinite;
-  const torch::Tensor greatest = expected.abs().amax(1);
+  constexpr std::int64_t kBlockFloats = std::int64_t{1} << 22;
+  const std::int64_t rows = scores.size(0);
+  const std::int64_t most = std::max<std::int64_t>(1, kBlockFloats / scores.size(1));
+  const torch::Tensor greatest = torch::empty({rows}), off = torch::empty({rows});
+  for (std::int64_t begin = 0; begin < rows; begin += most) {
+    const std::int64_t count = std::min(most, rows - begin);
+    const torch::Tensor found = scores.narrow(0, begin, count).to(torch::kCPU),
+                        wanted = expected.narrow(0, begin, count).to(torch::kCPU);
+    if (!found.isfinite().all().item<bool>()) return kNotFinite;
+    greatest.narrow(0, begin, count).copy_(wanted.abs().amax(1));
+    off.narrow(0, begin, count).copy_((found - wanted).abs().amax(1));
+  }
   const torch::Tensor scale = torch::maximum(greatest, greatest.median()).clamp_min(1e-30);
-  return ((scores - expected).abs().amax(1) / scale).max().item<double>();
+  return (off / scale).max().item<double>();
 }
 
-ModelBench::ModelBench(World& world, const Dataset& dataset, const Partition& partition,
-                       TrainConfig config)
-    : world_(world), dataset_(dataset), partition_(partition), config_(std::move(config)) {
-  check_dataset(dataset, config_);
-  check_partition(dataset, partition);
-  config_.model = model_for(config_.model, dataset);
-  config_.normalize = resolved(config_.normalize, dataset.features);
+namespace {
+
+// Returns the memory of each route's inference, and with training of that after it.
+std::vector<NamedRun> bench_memory(const Dataset& dataset, const Partition& partition,
+                                   TrainConfig config, std::span<const Route> routes,
+                                   bool training) {
+  config.model = model_for(config.model, dataset);
+  std::vector<NamedRun> runs;
+  for (const Route& route : routes) {
+    config.route = route;
+    runs.push_back(scoring_memory(dataset, partition, config.model, route));
+    if (training) runs.push_back(training_memory(dataset, partition, config));
+  }
+  return runs;
+}
+
+// Returns the first refusal of each route.
+std::vector<std::string> by_route(const std::vector<std::string>& refusals, bool training) {
+  std::vector<std::string> first;
+  for (std::size_t i = 0; i < refusals.size(); i += training ? 2 : 1)
+    first.push_back(training && refusals[i].empty() ? refusals[i + 1] : refusals[i]);
+  return first;
+}
+
+}  // namespace
+
+std::vector<std::string> bench_refusals(World& world, const GraphCounts& counts,
+                                        const TrainConfig& config, std::span<const Route> routes,
+                                        bool training) {
+  const Partition even = partition_by_vertices(counts.vertices, world.size());
+  const std::vector<NamedRun> runs =
+      bench_memory(stand_in(counts.width, counts.classes), even, config, routes, training);
+  return by_route(refusals_by_counts(world, counts, runs), training);
+}
+
+ModelBench::ModelBench(World& world, Dataset dataset, const Partition& partition,
+                       TrainConfig config, const MadeData& made)
+    : world_(world),
+      dataset_(with_made_data(world, std::move(dataset), made)),
+      partition_(partition),
+      config_(std::move(config)) {
+  check_dataset(dataset_, config_);
+  check_partition(dataset_, partition);
+  config_.model = model_for(config_.model, dataset_);
+  config_.made_rows = made_rows(dataset_, made.width);
+  config_.normalize = resolved(config_.normalize, dataset_.features);
+}
+
+std::vector<std::uint64_t> ModelBench::score_bytes() const {
+  std::vector<std::uint64_t> bytes;
+  for (int rank = 0; rank < partition_.parts(); ++rank) {
+    const std::uint64_t rows =
+        dataset_.is_set_of_graphs() ? dataset_.examples() : partition_.size(rank);
+    bytes.push_back(rows * static_cast<std::uint64_t>(dataset_.classes) * sizeof(float));
+  }
+  return bytes;
+}
+
+std::vector<std::string> ModelBench::plan(std::span<const Route> routes, bool training) {
+  keeps_scores_ = routes.size() > 1;
+  std::vector<NamedRun> runs = bench_memory(dataset_, partition_, config_, routes, training);
+  if (keeps_scores_)
+    for (NamedRun& named : runs) named.run.beside = score_bytes();
+  return by_route(refusals_of(world_, dataset_.graph, dataset_.symmetric, partition_, runs),
+                  training);
 }
 
 namespace {
@@ -82,10 +150,11 @@ ModelTimes ModelBench::time_inference(const Route& route, const BenchEffort& eff
   const torch::Device device = torch_device(route.gpu);
   ModelTimes result;
   const Stopwatch watch;
-  require_inference_fits(world_, dataset_, partition_, config_.model, {.route = route});
+  const NamedRun memory = scoring_memory(dataset_, partition_, config_.model, route);
+  require_run_fits(world_, dataset_.graph, dataset_.symmetric, partition_, memory.run, memory.what);
   const OwnStream stream(device);
   const PlacedModel placed(world_, dataset_, partition_, route,
-                           {Model(config_.model, device), config_.normalize});
+                           {Model(config_.model, device), config_.normalize}, config_.made_rows);
   result.setup_s = largest_of_all(world_, watch.seconds());
   parameters_ = 0;
   for (const torch::Tensor& p : placed.model().parameters()) parameters_ += p.numel();
@@ -95,7 +164,10 @@ ModelTimes ModelBench::time_inference(const Route& route, const BenchEffort& eff
   torch::Tensor scores;
   const auto run = [&](int steps) {
     for (int k = 0; k < steps; ++k)
-      recorder.run(Recorder::evaluation, [&] { scores = placed.scores(); });
+      recorder.run(Recorder::evaluation, [&] {
+        scores.reset();  // before others take memory
+        scores = placed.scores();
+      });
     graph.about_to_wait();
     if (route.gpu) wait_for_gpu();
     graph.check();
@@ -103,11 +175,10 @@ ModelTimes ModelBench::time_inference(const Route& route, const BenchEffort& eff
   result.bytes = warm_up(
       world_, [&](int) { run(1); },
       [&] { return graph.cost().bytes_fetched + world_.bytes_sent(); });
-  const torch::Tensor found = scores.to(torch::kCPU);
   const bool first = !scores_.defined();
-  if (first) scores_ = found.clone();
-  result.difference = largest_of_all(world_, score_difference(found, scores_));
+  result.difference = largest_of_all(world_, score_difference(scores, first ? scores : scores_));
   require_agreement(result.difference, first, route, "scores");
+  if (first && keeps_scores_) scores_ = scores.to(torch::kCPU);
   result.times = time_steps(world_, effort, run);
   return result;
 }

@@ -5,11 +5,15 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "plait/aggregate/bench.h"
 #include "plait/graph/dataset.h"
+#include "plait/nn/bench/made_data.h"
 #include "plait/nn/config.h"
+#include "plait/nn/memory/work_memory.h"
 #include "plait/partition/partition.h"
 #include "plait/world/world.h"
 
@@ -25,11 +29,18 @@ struct ModelTimes {
   double difference = 0;
 };
 
-// Returns the greatest difference of two results, rows x classes, on the CPU. The difference of a
-// row is relative to its greatest score, or to the median of the rows' greatest scores where that
+// Returns the greatest difference of two results, rows x classes, on any device. The difference of
+// a row is relative to its greatest score, or to the median of the rows' greatest scores where that
 // is larger, as the scores of a row may cancel. A result that is not finite differs by 1e30. 0 for
-// no rows.
+// no rows. Compares on the CPU, a block of rows at a time.
 double score_difference(const torch::Tensor& scores, const torch::Tensor& expected);
+
+// Collective. Returns for each route the reason for which its inference, or its training if that is
+// asked for, cannot fit into memory whatever the edges of the graph are; or an empty text. The
+// counts are of a graph with dense features and labels of vertices.
+std::vector<std::string> bench_refusals(World& world, const GraphCounts& counts,
+                                        const TrainConfig& config, std::span<const Route> routes,
+                                        bool training);
 
 class ModelBench {
  public:
@@ -39,9 +50,18 @@ class ModelBench {
   // Results of strategies agree if they differ by less than this.
   static constexpr double kTolerance = 1e-4;
 
-  // The dataset has features, labels and a split, as with_made_data() gives them; `config` has all
-  // settings but the route. All references outlive the object.
-  ModelBench(World& world, const Dataset& dataset, const Partition& partition, TrainConfig config);
+  // Collective. `config` has all settings but the route. What the dataset lacks is made
+  // (with_made_data()). References outlive the object. Throws DoesNotFitError on all ranks if the
+  // labels do not fit.
+  ModelBench(World& world, Dataset dataset, const Partition& partition, TrainConfig config,
+             const MadeData& made);
+
+  // Collective, before anything is timed. Returns refusals as bench_refusals() does, but by the
+  // edges of the graph. If it is called, no other routes are timed. Scores are kept, in the host's
+  // memory, only if there are several routes to compare.
+  std::vector<std::string> plan(std::span<const Route> routes, bool training);
+
+  const Dataset& dataset() const { return dataset_; }
 
   // Collective. Time scores of all examples without gradients, and whole steps of training: scores,
   // loss, gradients and their sum over ranks, Adam. Throw DoesNotFitError before anything large is
@@ -56,10 +76,14 @@ class ModelBench {
   const std::vector<double>& losses() const { return losses_; }
 
  private:
+  // Returns the bytes of each rank's scores.
+  std::vector<std::uint64_t> score_bytes() const;
+
   World& world_;
-  const Dataset& dataset_;
+  const Dataset dataset_;
   const Partition& partition_;
   TrainConfig config_;
+  bool keeps_scores_ = true;
   torch::Tensor scores_;  // of own examples, by the first strategy; on the CPU
   std::vector<double> losses_;
   std::int64_t parameters_ = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plait/aggregate/rows_in_order.h"
 #include "plait/base/profile.h"
 #include "plait/graph/renumber.h"
 #include "plait/nn/inference/placed_model.h"
@@ -67,21 +68,12 @@ std::optional<LabelsMet> LabelCounts::met() const {
 namespace {
 
 // Collective. Returns on rank 0 the rows of all examples, in their order, from the parts of ranks.
-Array<float> gathered(World& world, const Partition& partition, const torch::Tensor& own,
-                      const Dataset& dataset) {
-  const auto parts = world.all_gather(
-      std::as_bytes(std::span(own.const_data_ptr<float>(), static_cast<std::size_t>(own.numel()))));
-  if (world.rank() != 0) return {};
-  const auto classes = static_cast<std::uint64_t>(own.size(1));
-  Buffer<float> all(dataset.examples() * classes);
-  const auto bytes = std::as_writable_bytes(all.span());
-  if (dataset.is_set_of_graphs()) {  // ranks have ranges of graphs
-    auto at = bytes.begin();
-    for (const auto& part : parts) at = std::ranges::copy(part, at).out;
-  } else {
-    partition.gather_rows(parts, classes * sizeof(float), bytes);
-  }
-  return all;
+Buffer<float> gathered(World& world, const Partition& partition, const torch::Tensor& own,
+                       const Dataset& dataset) {
+  const std::span rows(own.const_data_ptr<float>(), static_cast<std::size_t>(own.numel()));
+  if (dataset.is_set_of_graphs())  // ranks have ranges of graphs
+    return values_by_rank(world, rows);
+  return rows_in_order(world, partition, rows, static_cast<std::uint64_t>(own.size(1)));
 }
 
 // Returns the scores of own examples, on the host.

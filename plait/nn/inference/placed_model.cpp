@@ -7,9 +7,9 @@
 namespace plait {
 
 PlacedModel::PlacedModel(World& world, const Dataset& dataset, const Partition& partition,
-                         const Route& route, TrainedModel trained)
+                         const Route& route, TrainedModel trained, TableSource made_rows)
     : model_(std::move(trained.model)),
-      input_(dataset.features, partition, world.rank(), trained.normalize,
+      input_({dataset.features, std::move(made_rows)}, partition, world.rank(), trained.normalize,
              torch_device(route.gpu)) {
   ShardOptions shard_options = model_.shard_options();
   shard_options.transposed = false;

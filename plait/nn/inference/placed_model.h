@@ -12,9 +12,9 @@ class PlacedModel {
  public:
   // Collective. Puts features and graph where the route says; the model is there already. Throws
   // DoesNotFitError if they do not fit, and UsageError for a strategy that does not bring what the
-  // model reads. All references outlive the object.
+  // model reads. `made_rows`: as TrainConfig's. All references outlive the object.
   PlacedModel(World& world, const Dataset& dataset, const Partition& partition, const Route& route,
-              TrainedModel trained);
+              TrainedModel trained, TableSource made_rows = {});
 
   // Collective. Returns scores of own examples, own x classes, where the model is. Does not wait
   // for a GPU.

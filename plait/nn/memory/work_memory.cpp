@@ -7,7 +7,7 @@
 #include <cmath>
 #include <functional>
 
-#include "plait/aggregate/run_memory.h"
+#include "plait/aggregate/rows_in_order.h"
 #include "plait/base/memory.h"
 #include "plait/base/profile.h"
 #include "plait/nn/inference/infer.h"
@@ -65,9 +65,12 @@ Features few_features(const Features& whole, std::uint64_t rows) {
 // Returns a dataset of few vertices that is like `whole`, but without edges, which libtorch does
 // not see. `split`: of `whole`, or empty.
 Dataset few_of(const Dataset& whole, std::uint64_t times, std::span<const Split> split) {
-  constexpr std::uint64_t kVertices = 64, kGraphs = 16;
+  constexpr std::uint64_t kVertices = 64, kFewest = 8, kGraphs = 16, kFloats = 1 << 22;
   Dataset few{.name = whole.name, .symmetric = true, .classes = whole.classes};
-  std::uint64_t vertices = kVertices * times;
+  const std::uint64_t width = std::max<std::uint64_t>(whole.features.width, 1);
+  std::uint64_t vertices =
+      times *
+      (whole.features.is_sparse() ? kVertices : std::clamp(kFloats / width, kFewest, kVertices));
   if (whole.is_set_of_graphs()) {
     few.graphs = static_cast<std::uint32_t>(kGraphs * times);
     const std::uint64_t each =
@@ -165,6 +168,7 @@ std::vector<WorkBytes> training_work(const Dataset& dataset, const Partition& pa
                                      const TrainConfig& config) {
   TrainConfig small = config;
   small.checkpoint.clear(), small.resume.clear(), small.sampled.reset();
+  small.made_rows = nullptr;
   small.route = {.exact = config.route.exact}, small.split = 0, small.folds = {},
   small.patience = 0;
   constexpr double kWeightsOften = 6;  // with gradients twice, two moments, and the best so far
@@ -359,31 +363,54 @@ ModelConfig model_for(ModelConfig model, const Dataset& dataset) {
   return model;
 }
 
+Dataset stand_in(std::uint64_t width, std::int32_t classes) {
+  constexpr std::uint64_t kVertices = 64;
+  Dataset dataset{.symmetric = true, .classes = classes};
+  dataset.graph = Csr32{std::vector<EdgeOffset>(kVertices + 1, 0), {}, {}};
+  dataset.features = {.rows = kVertices, .width = width};
+  dataset.splits = Buffer<Split>(kVertices, Split::train);
+  dataset.split_count = 1;
+  return dataset;
+}
+
 MemoryPlan plan_training(const Dataset& dataset, const Partition& partition,
                          const TrainConfig& config) {
   return plan_run(dataset.graph, dataset.symmetric, partition,
                   training_run(dataset, partition, config));
 }
 
+NamedRun training_memory(const Dataset& dataset, const Partition& partition,
+                         const TrainConfig& config) {
+  return {name_of(config.model), training_run(dataset, partition, config)};
+}
+
+NamedRun scoring_memory(const Dataset& dataset, const Partition& partition,
+                        const ModelConfig& model, const Route& route) {
+  RunMemory run = run_of(model, dataset.features.is_sparse(), route);
+  run.shards.transposed = false;
+  run.work = inference_work(dataset, partition, model, route);
+  return {name_of(model), std::move(run)};
+}
+
 void require_training_fits(World& world, const Dataset& dataset, const Partition& partition,
                            const TrainConfig& config) {
-  require_run_fits(world, dataset.graph, dataset.symmetric, partition,
-                   training_run(dataset, partition, config), name_of(config.model));
+  const NamedRun named = training_memory(dataset, partition, config);
+  require_run_fits(world, dataset.graph, dataset.symmetric, partition, named.run, named.what);
 }
 
 void require_inference_fits(World& world, const Dataset& dataset, const Partition& partition,
                             const ModelConfig& model, const InferConfig& config) {
-  RunMemory run = run_of(model, dataset.features.is_sparse(), config.route);
-  run.shards.transposed = false;
-  run.work = inference_work(dataset, partition, model, config.route);
-  if (!config.route.gpu)  // the scores of all ranks come to each, and rank 0 puts them in order
-    for (std::size_t rank = 0; rank < run.work.size(); ++rank) {
-      const std::uint64_t scores =
-          dataset.examples() * static_cast<std::uint64_t>(model.outputs) * sizeof(float);
-      WorkBytes& work = run.work[rank];
-      work.most = std::max(work.most, work.kept + scores * (rank == 0 ? 2 : 1));
-    }
-  require_run_fits(world, dataset.graph, dataset.symmetric, partition, run, name_of(model));
+  NamedRun named = scoring_memory(dataset, partition, model, config.route);
+  RunMemory& run = named.run;
+  // When the placed model is gone, ranks have their scores, and rank 0 also those of all.
+  const std::uint64_t each = static_cast<std::uint64_t>(model.outputs) * sizeof(float);
+  const std::uint64_t copies = dataset.is_set_of_graphs() ? 1 : copies_in_order(partition);
+  for (int rank = 0; rank < partition.parts(); ++rank) {
+    const std::uint64_t own =
+        dataset.is_set_of_graphs() ? dataset.examples() : partition.size(rank);
+    run.afterwards.push_back(each * (own + (rank == 0 ? copies * dataset.examples() : 0)));
+  }
+  require_run_fits(world, dataset.graph, dataset.symmetric, partition, run, named.what);
 }
 
 }  // namespace plait

@@ -3,6 +3,7 @@
 // (tensor_trace.h).
 #pragma once
 
+#include "plait/aggregate/run_memory.h"
 #include "plait/graph/dataset.h"
 #include "plait/nn/config.h"
 #include "plait/partition/partition.h"
@@ -11,10 +12,21 @@
 
 namespace plait {
 
-// Returns the memory of a training run, by rank. `config.model` gets its inputs, outputs and task
+// Returns the account of a training run, by rank. `config.model` gets its inputs, outputs and task
 // from the dataset. Not collective.
 MemoryPlan plan_training(const Dataset& dataset, const Partition& partition,
                          const TrainConfig& config);
+
+// Returns the memory of a training run, or of scoring all examples where they are. `model` and
+// `config.model` have the dataset's inputs, outputs and task.
+NamedRun training_memory(const Dataset& dataset, const Partition& partition,
+                         const TrainConfig& config);
+NamedRun scoring_memory(const Dataset& dataset, const Partition& partition,
+                        const ModelConfig& model, const Route& route);
+
+// Returns a small dataset without edges whose dense features and labels are like these, all in
+// training: with it, training_memory() and scoring_memory() need no graph.
+Dataset stand_in(std::uint64_t width, std::int32_t classes);
 
 // Collective. Throw DoesNotFitError on all ranks if a run would need more than is free. `model` of
 // inference is the checkpoint's.

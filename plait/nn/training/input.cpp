@@ -42,9 +42,10 @@ TurnedRound turned_round(const Csr32& matrix, std::uint64_t width) {
 }
 
 // Returns the number of features that are not 0, of all vertices; nothing if they are no bags of
-// words.
+// words, or have no values because they are made when they are read.
 std::optional<std::uint64_t> words(const Features& features) {
   if (features.is_sparse()) return features.sparse.edges();
+  if (features.f32.empty() && features.bf16.empty()) return {};
   const auto zero_or_one = [](float f) { return f == 0 || f == 1; };
   if (!std::ranges::all_of(features.f32, zero_or_one) ||
       !std::ranges::all_of(features.bf16, zero_or_one, to_float))
@@ -92,23 +93,42 @@ torch::Tensor list_of_rows(std::uint64_t rows, Number number) {
   return list;
 }
 
-torch::Tensor dense_rows(const Features& features, const VertexList& vertices,
-                         Normalize normalize) {
-  const auto width = features.width;
-  const auto rows = static_cast<std::size_t>(vertices.size(0));
-  const std::uint64_t* const ids = ids_of(vertices);
-  torch::Tensor x = torch::empty({vertices.size(0), static_cast<std::int64_t>(width)});
-  float* const out = x.mutable_data_ptr<float>();
-  parallel_blocks(rows, 64, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      for (std::size_t c = 0; c < width; ++c) {
-        const std::size_t from = ids[i] * width + c;
-        out[i * width + c] =
-            features.f32.empty() ? to_float(features.bf16[from]) : features.f32[from];
-      }
-      if (normalize != Normalize::none) normalize_row({out + i * width, width}, normalize);
-    }
+// Writes rows of dense features, normalised, by all threads.
+void write_rows(const TableSource& source, std::span<const std::uint64_t> ids, std::uint64_t width,
+                Normalize normalize, float* out) {
+  parallel_blocks(ids.size(), 64, [&](std::size_t begin, std::size_t end) {
+    float* const rows = out + begin * width;
+    source(ids.subspan(begin, end - begin), reinterpret_cast<std::byte*>(rows));
+    if (normalize == Normalize::none) return;
+    for (std::size_t i = 0; i < end - begin; ++i)
+      normalize_row({rows + i * width, width}, normalize);
   });
+}
+
+torch::Tensor dense_rows(const FeatureSource& source, const VertexList& vertices,
+                         Normalize normalize, const torch::Device& device) {
+  constexpr std::uint64_t kBlockBytes = std::uint64_t{64} << 20;
+  const Features& features = source.features;
+  require(
+      source.made || features.f32.size() + features.bf16.size() >= features.rows * features.width,
+      "features of {} rows have no values", features.rows);
+  const TableSource rows = source.made ? source.made : rows_of(features);
+  const auto width = static_cast<std::int64_t>(features.width), all = vertices.size(0);
+  const std::span ids(ids_of(vertices), static_cast<std::size_t>(all));
+  torch::Tensor x = torch::empty({all, width}, device);
+  if (device.is_cpu()) {
+    write_rows(rows, ids, features.width, normalize, x.mutable_data_ptr<float>());
+    return x;
+  }
+  const auto most = static_cast<std::int64_t>(std::max<std::uint64_t>(
+      1, kBlockBytes / (sizeof(float) * std::max(features.width, std::uint64_t{1}))));
+  const torch::Tensor block = torch::empty({std::min(most, all), width});
+  for (std::int64_t begin = 0; begin < all; begin += most) {
+    const std::int64_t count = std::min(most, all - begin);
+    write_rows(rows, ids.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count)),
+               features.width, normalize, block.mutable_data_ptr<float>());
+    x.narrow(0, begin, count).copy_(block.narrow(0, 0, count));  // waits
+  }
   return x;
 }
 
@@ -138,8 +158,7 @@ struct InputFeatures::Sparse {
   }
 };
 
-std::function<void(std::span<const std::uint64_t> ids, std::byte* rows)> input_rows(
-    const Features& features, Normalize normalize) {
+TableSource input_rows(const Features& features, Normalize normalize) {
   const TableSource rows = rows_of(features);
   normalize = resolved(normalize, features);
   if (normalize == Normalize::none) return rows;
@@ -159,11 +178,12 @@ InputVertices input_vertices(const Partition& partition, int rank) {
   return {ids, list_of_rows(rows, [&](std::uint64_t r) { return partition.number(rank, r); })};
 }
 
-InputFeatures::InputFeatures(const Features& features, InputVertices vertices, Normalize normalize,
-                             const torch::Device& device, bool gradient)
+InputFeatures::InputFeatures(const FeatureSource& source, InputVertices vertices,
+                             Normalize normalize, const torch::Device& device, bool gradient)
     : vertices_(vertices.ids.to(device)),
       numbers_(vertices.numbers.is_same(vertices.ids) ? vertices_ : vertices.numbers.to(device)),
-      width_(static_cast<std::int64_t>(features.width)) {
+      width_(static_cast<std::int64_t>(source.features.width)) {
+  const Features& features = source.features;
   normalize = resolved(normalize, features);
   const auto rows = static_cast<std::size_t>(vertices.ids.numel());
   if (features.is_sparse()) {
@@ -179,7 +199,7 @@ InputFeatures::InputFeatures(const Features& features, InputVertices vertices, N
     sparse_ = std::make_shared<const Sparse>(Sparse{
         SparseMatrix(std::move(own), features.width, device), values, std::move(columns), entries});
   } else {
-    dense_ = dense_rows(features, vertices.ids, normalize).to(device);
+    dense_ = dense_rows(source, vertices.ids, normalize, device);
   }
 }
 

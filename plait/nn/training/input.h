@@ -13,6 +13,7 @@
 #include "plait/nn/layers/dropout.h"
 #include "plait/nn/operations/dense.h"
 #include "plait/partition/partition.h"
+#include "plait/store/table_layout.h"
 
 namespace plait {
 
@@ -30,20 +31,30 @@ InputVertices input_vertices(const Partition& partition, int rank);
 
 // Returns rows of dense features, normalised, as a table is filled with them (TableSource in
 // store/table_layout.h). Arrays are shared.
-std::function<void(std::span<const std::uint64_t> ids, std::byte* rows)> input_rows(
-    const Features& features, Normalize normalize);
+TableSource input_rows(const Features& features, Normalize normalize);
+
+// Features as they are read: those of a dataset, which outlive this, or rows that are made
+// (TrainConfig::made_rows), whose width the dataset's features have.
+struct FeatureSource {
+  FeatureSource(const Features& given, TableSource made_rows = {})  // NOLINT: a plain wrapper
+      : features(given), made(std::move(made_rows)) {}
+  const Features& features;
+  TableSource made;
+};
 
 // Rows of the features: dense as a tensor, or sparse as a CSR, so that bags of words of
 // thousands of columns cost only the words that they hold.
 class InputFeatures {
  public:
-  // Puts the features onto `device` once, normalised. Without `gradient`, the arrays that times()
-  // needs for its gradient are not kept.
-  InputFeatures(const Features& features, const Partition& partition, int rank, Normalize normalize,
-                const torch::Device& device = torch::kCPU, bool gradient = true)
-      : InputFeatures(features, input_vertices(partition, rank), normalize, device, gradient) {}
+  // Puts the features onto `device` once, normalised; dense rows on their way to a GPU take the
+  // host's memory for a block at a time. Without `gradient`, the arrays that times() needs for its
+  // gradient are not kept.
+  InputFeatures(const FeatureSource& source, const Partition& partition, int rank,
+                Normalize normalize, const torch::Device& device = torch::kCPU,
+                bool gradient = true)
+      : InputFeatures(source, input_vertices(partition, rank), normalize, device, gradient) {}
   // The same for any vertices.
-  InputFeatures(const Features& features, InputVertices vertices, Normalize normalize,
+  InputFeatures(const FeatureSource& source, InputVertices vertices, Normalize normalize,
                 const torch::Device& device = torch::kCPU, bool gradient = true);
 
   // Takes dense rows that are there and normalised, and their vertices on the same device.

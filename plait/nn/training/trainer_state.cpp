@@ -66,7 +66,7 @@ Trainer::State::State(World& w, const Dataset& dataset, const Partition& partiti
       task(task_of(dataset.task())),
       metric_kind(metric_for(task, c.metric, dataset.classes)),
       metric(make_metric(metric_kind)),
-      input(dataset.features, partition, placing.rank(), c.normalize, device),
+      input({dataset.features, c.made_rows}, partition, placing.rank(), c.normalize, device),
       set(graph_set_of(placing, dataset, input, device)),
       targets(make_targets(placing, dataset, split_of(dataset, c).span(),
                            set ? set->own() : input.vertices())),

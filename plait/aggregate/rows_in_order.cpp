@@ -1,0 +1,57 @@
+#include "plait/aggregate/rows_in_order.h"
+
+#include <algorithm>
+
+#include "plait/base/error.h"
+#include "plait/base/parallel.h"
+#include "plait/world/gather.h"
+
+namespace plait {
+namespace {
+
+// Tells whether the rows of rank 0, then of rank 1, and so on are in the order of numbers.
+bool is_in_order(const Partition& partition) {
+  return partition.is_contiguous() && partition.numbers().empty();
+}
+
+}  // namespace
+
+Buffer<float> values_by_rank(World& world, std::span<const float> own) {
+  const auto ranks = static_cast<std::size_t>(world.size());
+  const std::vector<std::uint64_t> sizes = gather_values(world, std::uint64_t{own.size()});
+  Buffer<float> all;
+  std::vector<std::span<std::byte>> receive(ranks);
+  if (world.rank() == 0) {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t size : sizes) sum += size;
+    all = Buffer<float>(sum);
+    std::uint64_t at = 0;
+    for (std::size_t rank = 0; rank < ranks; at += sizes[rank++])
+      receive[rank] = std::as_writable_bytes(all.span().subspan(at, sizes[rank]));
+  }
+  std::vector<std::span<const std::byte>> send(ranks);
+  send[0] = std::as_bytes(own);
+  world.all_to_all(send, receive);
+  return all;
+}
+
+Buffer<float> rows_in_order(World& world, const Partition& partition, std::span<const float> own,
+                            std::uint64_t width) {
+  require(own.size() == partition.size(world.rank()) * width,
+          "rank {} gives {} values for its {} rows, which are of {} values each", world.rank(),
+          own.size(), partition.size(world.rank()), width);
+  Buffer<float> given = values_by_rank(world, own);
+  if (world.rank() != 0 || is_in_order(partition)) return given;
+  Buffer<float> all(given.size());
+  const float* from = given.data();
+  for (int part = 0; part < partition.parts(); from += partition.size(part++) * width)
+    parallel_blocks(partition.size(part), 1024, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t r = begin; r < end; ++r)
+        std::copy_n(from + r * width, width, all.data() + partition.number(part, r) * width);
+    });
+  return all;
+}
+
+std::uint64_t copies_in_order(const Partition& partition) { return is_in_order(partition) ? 1 : 2; }
+
+}  // namespace plait
