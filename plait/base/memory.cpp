@@ -17,7 +17,7 @@
 namespace plait {
 namespace {
 
-constexpr auto kUnlimited = std::numeric_limits<std::uint64_t>::max();
+constexpr auto kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 // Returns, in bytes, the value of a line "KEY   N kB" of a file of such lines.
 std::optional<std::uint64_t> read_kibibytes(const std::string& path, const std::string& wanted) {
@@ -32,13 +32,13 @@ std::optional<std::uint64_t> read_kibibytes(const std::string& path, const std::
 }
 
 std::uint64_t meminfo_available() {
-  return read_kibibytes("/proc/meminfo", "MemAvailable:").value_or(kUnlimited);
+  return read_kibibytes("/proc/meminfo", "MemAvailable:").value_or(kNoLimit);
 }
 
 // Returns the number of bytes that the user allows: digits, and K, M, G or T for powers of 1024.
 std::uint64_t allowed_memory() {
   const char* const given = std::getenv("PLAIT_HOST_MEMORY");
-  if (given == nullptr || *given == '\0') return kUnlimited;
+  if (given == nullptr || *given == '\0') return kNoLimit;
   static constexpr std::string_view kUnits = "KMGT";
   std::string_view digits = given;
   const auto unit = kUnits.find(digits.back());

@@ -58,7 +58,7 @@ constexpr DcsbmOptions type_iii(std::string_view name, Counts counts, Shape shap
 }
 
 // WholeGraph gives friendster no classes.
-constexpr std::array kPresets{
+constexpr std::array kDcsbmPresets{
     mgg("reddit", {232965, 114615892, 50}, kOnce, {0.25, 2.0}, {41, 602}),
     mgg("products", {2449029, 61859140, 5000}, kBothWays, {0.20, 2.2}, {47, 100}),
     mgg("proteins", {132534, 39561252, 200}, kBothWays, {0.30, 3.0}, {112, 8, DcsbmLabels::sets}),
@@ -86,11 +86,11 @@ constexpr std::array kPresets{
 
 }  // namespace
 
-std::span<const DcsbmOptions> dcsbm_presets() { return kPresets; }
+std::span<const DcsbmOptions> dcsbm_presets() { return kDcsbmPresets; }
 
 const DcsbmOptions& dcsbm_preset(std::string_view name) {
   std::string names;
-  for (const DcsbmOptions& preset : kPresets) {
+  for (const DcsbmOptions& preset : kDcsbmPresets) {
     if (preset.name == name) return preset;
     names += (names.empty() ? "" : ", ") + std::string(preset.name);
   }

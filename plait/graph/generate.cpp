@@ -10,7 +10,7 @@
 namespace plait {
 namespace {
 
-constexpr std::size_t kEdgeGrain = std::size_t{1} << 15;
+constexpr std::size_t kMadeEdgesGrain = std::size_t{1} << 15;
 
 // The upper half of a counter says what is drawn; the lower half, for which edge, round and so on.
 constexpr std::uint64_t kRmatStream = std::uint64_t{1} << 56;
@@ -76,7 +76,7 @@ AnyEdgeList generate_rmat(const RmatOptions& options) {
   const RmatWalk walk(options);
   const Permutation shuffled(options.vertices, options.seed, kRmatStream);
   return make_list(options.vertices, options.edges, [&](auto& list) {
-    parallel_blocks(options.edges, kEdgeGrain, [&](std::size_t begin, std::size_t end) {
+    parallel_blocks(options.edges, kMadeEdgesGrain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t edge = begin; edge < end; ++edge) {
         const auto [source, target] = walk(edge);
         put(list, edge, shuffled(source), shuffled(target));

@@ -13,8 +13,8 @@
 namespace plait {
 namespace {
 
-constexpr std::size_t kGrain = std::size_t{1} << 18;
-constexpr std::size_t kRowGrain = std::size_t{1} << 14;
+constexpr std::size_t kValueGrain = std::size_t{1} << 18;
+constexpr std::size_t kCheckedRowGrain = std::size_t{1} << 14;
 
 // Returns the first entry that is less than the one before in its row, or the number of entries.
 template <VertexId V>
@@ -25,8 +25,9 @@ EdgeOffset first_descent(const Csr<V>& graph) {
     while (e < graph.offsets[i + 1] && !falls(e)) ++e;
     return e;
   };
-  const std::size_t row = first_where(
-      graph.vertices(), kRowGrain, [&](std::size_t i) { return find(i) < graph.offsets[i + 1]; });
+  const std::size_t row = first_where(graph.vertices(), kCheckedRowGrain, [&](std::size_t i) {
+    return find(i) < graph.offsets[i + 1];
+  });
   return row == graph.vertices() ? graph.edges() : find(row);
 }
 
@@ -53,7 +54,7 @@ class Checker {
       else
         return v;
     };
-    const auto i = first_where(values.size(), kGrain,
+    const auto i = first_where(values.size(), kValueGrain,
                                [&](std::size_t k) { return !std::isfinite(number(values[k])); });
     if (i < values.size())
       fail(fmt::format("{}, entry {}", what, i),
@@ -64,7 +65,7 @@ class Checker {
   template <class T>
   void below(const char* what, std::span<const T> values, std::uint64_t bound) const {
     const auto i =
-        first_where(values.size(), kGrain, [&](std::size_t k) { return values[k] >= bound; });
+        first_where(values.size(), kValueGrain, [&](std::size_t k) { return values[k] >= bound; });
     if (i < values.size())
       fail(fmt::format("{}, entry {}", what, i),
            bound == 0 ? fmt::format("id {} in a graph without vertices", values[i])
@@ -76,7 +77,7 @@ class Checker {
     if (o.empty() || o[0] != 0)
       fail(what, "does not begin with 0", "write it anew from its source");
     const auto i =
-        first_where(o.size() - 1, kGrain, [&](std::size_t k) { return o[k] > o[k + 1]; });
+        first_where(o.size() - 1, kValueGrain, [&](std::size_t k) { return o[k] > o[k + 1]; });
     if (i < o.size() - 1)
       fail(fmt::format("{}, entry {}", what, i + 1),
            fmt::format("value {} is less than the one before, {}", o[i + 1], o[i]),
@@ -132,7 +133,7 @@ void validate_labels(const Dataset& dataset, const Checker& check) {
   const auto classes = static_cast<std::uint64_t>(dataset.classes);
   if (!labels.empty()) {
     check.size("labels", labels.size(), dataset.examples(), dataset.example());
-    const auto i = first_where(labels.size(), kGrain, [&](std::size_t k) {
+    const auto i = first_where(labels.size(), kValueGrain, [&](std::size_t k) {
       return labels[k] < -1 || labels[k] >= dataset.classes;
     });
     if (i < labels.size())
@@ -145,7 +146,7 @@ void validate_labels(const Dataset& dataset, const Checker& check) {
     check.fail("label sets", "are there beside single labels or graph ids",
                "keep one kind of labels");
   check.size("label sets", sets.size(), dataset.examples() * classes, "vertex and class");
-  const auto i = first_where(sets.size(), kGrain, [&](std::size_t k) { return sets[k] > 1; });
+  const auto i = first_where(sets.size(), kValueGrain, [&](std::size_t k) { return sets[k] > 1; });
   if (i < sets.size())
     check.fail(fmt::format("label sets, vertex {}, class {}", i / classes, i % classes),
                fmt::format("value {} is outside 0..1", sets[i]), "use 1 for each label");
@@ -157,7 +158,7 @@ void validate_splits(const Dataset& dataset, const Checker& check) {
   const char* const example = dataset.example();
   check.size("splits", dataset.splits.size(), examples * dataset.split_count,
              fmt::format("{} of every split", example).c_str());
-  const auto i = first_where(dataset.splits.size(), kGrain,
+  const auto i = first_where(dataset.splits.size(), kValueGrain,
                              [&](std::size_t k) { return dataset.splits[k] > Split::test; });
   if (i < dataset.splits.size())
     check.fail(fmt::format("split of {} {}", example, i % examples),
@@ -212,7 +213,7 @@ void validate(const Dataset& dataset, const std::string& file) {
 template <VertexId V>
 bool rows_are_sorted(const Csr<V>& graph) {
   std::atomic<bool> sorted{true};
-  parallel_blocks(graph.vertices(), kRowGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(graph.vertices(), kCheckedRowGrain, [&](std::size_t begin, std::size_t end) {
     const EdgeOffset first = graph.offsets[begin], last = graph.offsets[end];
     const V* const neighbours = graph.neighbours.data();
     const auto falls = [&](EdgeOffset e) { return neighbours[e] < neighbours[e - 1]; };

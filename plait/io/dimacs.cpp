@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kMost = std::uint64_t{1} << 56;
 
-struct Header {
+struct DimacsHeader {
   const char* line = nullptr;
   std::uint64_t vertices = 0;
   std::uint64_t arcs = 0;
@@ -41,12 +41,12 @@ bool next_line(const TextInput& input, Cursor& cursor, char& type) {
   return false;
 }
 
-Header read_header(const TextInput& input) {
+DimacsHeader read_dimacs_header(const TextInput& input) {
   Cursor cursor(input.text());
   char type = 0;
   if (!next_line(input, cursor, type) || type != 'p')
     input.fail(cursor.at(), "the problem line does not come first", "add 'p sp vertices arcs'");
-  Header header{.line = cursor.at()};
+  DimacsHeader header{.line = cursor.at()};
   cursor.skip_blanks();
   const char* const kind = cursor.at();
   cursor.skip_word();
@@ -70,7 +70,8 @@ struct Arc {
 
 // Calls take(arc) for every arc of a chunk, in order.
 template <class Take>
-void for_each_arc(const TextInput& input, const Header& header, std::string_view chunk, Take take) {
+void for_each_arc(const TextInput& input, const DimacsHeader& header, std::string_view chunk,
+                  Take take) {
   Cursor cursor(chunk);
   for (char type = 0; next_line(input, cursor, type);) {
     const char* const begin = cursor.at();
@@ -96,7 +97,7 @@ std::uint64_t count_arcs(std::string_view chunk) {
 }
 
 template <VertexId V>
-EdgeList<V> fill(const TextInput& input, const Header& header,
+EdgeList<V> fill(const TextInput& input, const DimacsHeader& header,
                  const std::vector<std::string_view>& chunks,
                  const std::vector<std::uint64_t>& begins) {
   EdgeList<V> list{header.vertices, Buffer<V>(header.arcs), Buffer<V>(header.arcs),
@@ -116,7 +117,7 @@ EdgeList<V> fill(const TextInput& input, const Header& header,
 
 AnyEdgeList parse_dimacs(std::string_view text, const std::string& file, std::uint64_t told) {
   const TextInput input(text, file);
-  const Header header = read_header(input);
+  const DimacsHeader header = read_dimacs_header(input);
   const std::vector<std::string_view> chunks = input.chunks(header.body);
   std::vector<std::uint64_t> arcs(chunks.size());
   for_each_chunk(chunks, "counting", [&](std::size_t i) { arcs[i] = count_arcs(chunks[i]); });

@@ -16,19 +16,19 @@ constexpr std::uint64_t kMostVertices = std::numeric_limits<std::int32_t>::max()
 constexpr NpyType kInt64{'i', 8}, kInt32{'i', 4};
 using Int32 = std::numeric_limits<std::int32_t>;
 
-struct Header {
+struct GapHeader {
   bool directed = false;
   std::uint64_t edges = 0;
   std::uint64_t vertices = 0;
 };
 
-Header read_header(std::span<const std::byte> bytes, const std::string& file) {
+GapHeader read_gap_header(std::span<const std::byte> bytes, const std::string& file) {
   const auto fail = [&](const char* place, const std::string& problem) {
     throw InputError(file, place, problem, "give a .sg or .wsg file of the GAP suite");
   };
   if (bytes.size() < kHeaderBytes)
     fail("header", fmt::format("{} bytes are less than its {}", bytes.size(), kHeaderBytes));
-  Header header;
+  GapHeader header;
   const auto directed = std::to_integer<unsigned>(bytes[0]);
   std::memcpy(&header.edges, bytes.data() + 1, 8);
   std::memcpy(&header.vertices, bytes.data() + 9, 8);
@@ -41,7 +41,7 @@ Header read_header(std::span<const std::byte> bytes, const std::string& file) {
 }
 
 // Throws unless the file has just the bytes that the header promises.
-void check_size(const Header& header, std::uint64_t bytes, std::uint64_t an_edge,
+void check_size(const GapHeader& header, std::uint64_t bytes, std::uint64_t an_edge,
                 const std::string& file) {
   const std::uint64_t halves = header.directed ? 2 : 1;
   const std::uint64_t offsets = 8 * (header.vertices + 1);
@@ -59,7 +59,7 @@ void check_size(const Header& header, std::uint64_t bytes, std::uint64_t an_edge
 
 ParsedRows parse_gap(std::span<const std::byte> bytes, const std::string& file,
                      GapWeights weights) {
-  const Header header = read_header(bytes, file);
+  const GapHeader header = read_gap_header(bytes, file);
   const std::uint64_t words = weights == GapWeights::int32 ? 2 : 1;  // of an edge
   check_size(header, bytes.size(), 4 * words, file);
   const std::uint64_t offsets = 8 * (header.vertices + 1);

@@ -14,9 +14,9 @@
 namespace plait {
 namespace {
 
-constexpr std::uint64_t kMost = std::uint64_t{1} << 56;
+constexpr std::uint64_t kLigraMost = std::uint64_t{1} << 56;
 
-struct Header {
+struct LigraHeader {
   bool weighted = false;
   std::uint64_t vertices = 0;
   std::uint64_t edges = 0;
@@ -26,29 +26,29 @@ struct Header {
   std::uint64_t words() const { return vertices + edges * (weighted ? 2 : 1); }
 };
 
-Header read_header(const TextInput& input) {
+LigraHeader read_ligra_header(const TextInput& input) {
   Cursor cursor(input.text());
   cursor.next_line();
   const char* const kind = cursor.at();
   cursor.skip_word();
   const std::string_view word(kind, static_cast<std::size_t>(cursor.at() - kind));
-  Header header{.weighted = word == "WeightedAdjacencyGraph"};
+  LigraHeader header{.weighted = word == "WeightedAdjacencyGraph"};
   if (!header.weighted && word != "AdjacencyGraph")
     input.fail(kind,
                input.quote_line(kind) + " is neither AdjacencyGraph nor WeightedAdjacencyGraph",
                "give a file in Ligra's adjacency format");
   cursor.next_line();
   header.counts = cursor.at();
-  read_number(input, cursor, "the number of vertices", {1, kMost}, header.vertices);
+  read_number(input, cursor, "the number of vertices", {1, kLigraMost}, header.vertices);
   cursor.next_line();
-  read_number(input, cursor, "the number of edges", {0, kMost}, header.edges);
+  read_number(input, cursor, "the number of edges", {0, kLigraMost}, header.edges);
   header.body = static_cast<std::size_t>(cursor.at() - input.text().data());
   return header;
 }
 
 // Reads the words of a chunk, of which the first has this number, into the arrays.
 template <VertexId V>
-void fill_chunk(const TextInput& input, const Header& header, std::string_view chunk,
+void fill_chunk(const TextInput& input, const LigraHeader& header, std::string_view chunk,
                 std::uint64_t word, std::tuple<EdgeOffset*, V*, float*> arrays) {
   const auto [offsets, targets, weights] = arrays;
   const std::uint64_t last = header.vertices - 1;
@@ -70,7 +70,7 @@ void fill_chunk(const TextInput& input, const Header& header, std::string_view c
 }
 
 template <VertexId V>
-Csr<V> fill(const TextInput& input, const Header& header,
+Csr<V> fill(const TextInput& input, const LigraHeader& header,
             const std::vector<std::string_view>& chunks, const std::vector<std::uint64_t>& begins) {
   Buffer<EdgeOffset> offsets(header.vertices + 1);
   Buffer<V> targets(header.edges);
@@ -88,7 +88,7 @@ Csr<V> fill(const TextInput& input, const Header& header,
 
 AnyCsr parse_ligra(std::string_view text, const std::string& file) {
   const TextInput input(text, file);
-  const Header header = read_header(input);
+  const LigraHeader header = read_ligra_header(input);
   const std::vector<std::string_view> chunks = input.chunks(header.body);
   std::vector<std::uint64_t> words(chunks.size());
   for_each_chunk(chunks, "counting", [&](std::size_t i) { words[i] = count_words(chunks[i]); });

@@ -19,12 +19,12 @@ namespace {
 constexpr std::string_view kSupported =
     "Plait reads '%%MatrixMarket matrix coordinate pattern|real|integer general|symmetric'";
 // More vertices than any memory holds, and few enough that bytes per vertex do not overflow.
-constexpr std::uint64_t kMostVertices = std::uint64_t{1} << 56;
+constexpr std::uint64_t kMostMtxVertices = std::uint64_t{1} << 56;
 constexpr std::uint64_t kMostEntries = std::uint64_t{1} << 56;
 
 enum class Field { pattern, real, integer };
 
-struct Header {
+struct MtxHeader {
   Field field = Field::pattern;
   bool symmetric = false;
   std::uint64_t vertices = 0;
@@ -64,7 +64,7 @@ std::size_t choose(const TextInput& input, const char* what, const std::string& 
   return static_cast<std::size_t>(found - supported.begin());
 }
 
-Header read_banner(const TextInput& input) {
+MtxHeader read_banner(const TextInput& input) {
   const std::string_view text = input.text();
   const auto words = words_in_lower_case(text.substr(0, std::min(text.find('\n'), text.size())));
   if (words.size() != 5 || words[0] != "%%matrixmarket")
@@ -75,7 +75,7 @@ Header read_banner(const TextInput& input) {
                std::string(kSupported));
   choose(input, "object", words[1], {"matrix"});
   choose(input, "format", words[2], {"coordinate"});
-  Header header;
+  MtxHeader header;
   header.field =
       std::array{Field::pattern, Field::real,
                  Field::integer}[choose(input, "field", words[3], {"pattern", "real", "integer"})];
@@ -83,8 +83,8 @@ Header read_banner(const TextInput& input) {
   return header;
 }
 
-Header read_header(const TextInput& input) {
-  Header header = read_banner(input);
+MtxHeader read_header(const TextInput& input) {
+  MtxHeader header = read_banner(input);
   const std::string_view text = input.text();
   Cursor cursor(text);
   do {
@@ -94,8 +94,8 @@ Header read_header(const TextInput& input) {
   if (cursor.at_end())
     input.fail(cursor.at(), "the size line is missing", "add 'rows columns entries'");
   std::uint64_t columns = 0;
-  read_number(input, cursor, "the number of rows", {1, kMostVertices}, header.vertices);
-  read_number(input, cursor, "the number of columns", {1, kMostVertices}, columns);
+  read_number(input, cursor, "the number of rows", {1, kMostMtxVertices}, header.vertices);
+  read_number(input, cursor, "the number of columns", {1, kMostMtxVertices}, columns);
   read_number(input, cursor, "the number of entries", {0, kMostEntries}, header.entries);
   if (!cursor.end_line())
     input.fail(cursor.at(),
@@ -143,7 +143,7 @@ float read_value(const TextInput& input, Cursor& cursor, Field field) {
 
 // Calls take(entry) for every entry of a chunk, in order.
 template <class Take>
-void for_each_entry(const TextInput& input, const Header& header, std::string_view chunk,
+void for_each_entry(const TextInput& input, const MtxHeader& header, std::string_view chunk,
                     Take take) {
   for (Cursor cursor(chunk); cursor.next_line();) {
     const char* const line = cursor.at();
@@ -165,7 +165,7 @@ void for_each_entry(const TextInput& input, const Header& header, std::string_vi
   }
 }
 
-void check_count(const TextInput& input, const Header& header, std::uint64_t found) {
+void check_count(const TextInput& input, const MtxHeader& header, std::uint64_t found) {
   if (found != header.entries)
     input.fail(
         header.size_line,
@@ -174,7 +174,7 @@ void check_count(const TextInput& input, const Header& header, std::uint64_t fou
 }
 
 // 64-bit ids take 16 bytes per edge, even if the line of an edge is shorter.
-void check_memory(const TextInput& input, const Header& header, std::uint64_t edges) {
+void check_memory(const TextInput& input, const MtxHeader& header, std::uint64_t edges) {
   const std::uint64_t an_edge =
       (header.vertices > kMaxVertices32 ? 16 : 8) + (header.weighted() ? sizeof(float) : 0);
   if (edges * an_edge > input.memory_limit() * (header.symmetric ? 2 : 1))
@@ -185,7 +185,7 @@ void check_memory(const TextInput& input, const Header& header, std::uint64_t ed
 }
 
 template <VertexId V>
-EdgeList<V> fill(const TextInput& input, const Header& header,
+EdgeList<V> fill(const TextInput& input, const MtxHeader& header,
                  const std::vector<std::string_view>& chunks,
                  const std::vector<std::uint64_t>& begins, std::uint64_t edges) {
   EdgeList<V> list{header.vertices, Buffer<V>(edges), Buffer<V>(edges),
@@ -211,7 +211,7 @@ EdgeList<V> fill(const TextInput& input, const Header& header,
 AnyEdgeList parse_matrix_market(std::string_view text, const std::string& file,
                                 std::uint64_t told) {
   const TextInput input(text, file);
-  const Header header = read_header(input);
+  const MtxHeader header = read_header(input);
   const std::vector<std::string_view> chunks = input.chunks(header.body);
 
   std::vector<std::uint64_t> lines(chunks.size());

@@ -12,9 +12,9 @@
 namespace plait {
 namespace {
 
-constexpr std::uint64_t kMost = std::uint64_t{1} << 56;
+constexpr std::uint64_t kMetisMost = std::uint64_t{1} << 56;
 
-struct Header {
+struct MetisHeader {
   const char* line = nullptr;
   std::uint64_t vertices = 0;
   std::uint64_t edges = 0;
@@ -25,13 +25,13 @@ struct Header {
 
 bool begins_comment(char c) { return c == '%'; }
 
-Header read_header(const TextInput& input) {
+MetisHeader read_metis_header(const TextInput& input) {
   Cursor cursor(input.text());
   while (cursor.next_line() && begins_comment(cursor.peek())) cursor.skip_line();
-  Header header{.line = cursor.at()};
+  MetisHeader header{.line = cursor.at()};
   if (cursor.at_end()) input.fail(cursor.at(), "the header is missing", "add 'vertices edges'");
-  read_number(input, cursor, "the number of vertices", {1, kMost}, header.vertices);
-  read_number(input, cursor, "the number of edges", {0, kMost}, header.edges);
+  read_number(input, cursor, "the number of vertices", {1, kMetisMost}, header.vertices);
+  read_number(input, cursor, "the number of edges", {0, kMetisMost}, header.edges);
   std::uint64_t format = 0, weights = 1;
   cursor.skip_blanks();
   if (!cursor.at_line_end()) read_number(input, cursor, "fmt", {0, 111}, format);
@@ -70,7 +70,7 @@ struct Counts {
   std::vector<std::uint64_t> lines, entries;  // per chunk
 };
 
-void count_chunk(const TextInput& input, const Header& header, std::string_view chunk,
+void count_chunk(const TextInput& input, const MetisHeader& header, std::string_view chunk,
                  std::uint64_t& lines, std::uint64_t& entries) {
   const std::uint64_t an_entry = header.weighted ? 2 : 1;
   if (header.vertex_numbers == 0 && an_entry == 1 && chunk.find('%') == std::string_view::npos) {
@@ -95,7 +95,7 @@ void count_chunk(const TextInput& input, const Header& header, std::string_view 
 }
 
 // An empty line may stand for the last vertex without a line end.
-void check_lines(const TextInput& input, const Header& header, std::uint64_t lines) {
+void check_lines(const TextInput& input, const MetisHeader& header, std::uint64_t lines) {
   const bool unended = input.text().back() == '\n';
   if (lines + unended >= header.vertices) return;
   input.fail(header.line,
@@ -107,7 +107,7 @@ void check_lines(const TextInput& input, const Header& header, std::uint64_t lin
 template <VertexId V>
 class Filler {
  public:
-  Filler(const TextInput& input, const Header& header, std::uint64_t entries)
+  Filler(const TextInput& input, const MetisHeader& header, std::uint64_t entries)
       : input_(input),
         header_(header),
         offsets_(header.vertices + 1),
@@ -129,7 +129,7 @@ class Filler {
       ++row;
       std::uint64_t skipped = 0;
       for (std::uint64_t i = 0; i < header_.vertex_numbers && row <= header_.vertices; ++i)
-        read_number(input_, cursor, "a size or weight of the vertex", {0, kMost}, skipped);
+        read_number(input_, cursor, "a size or weight of the vertex", {0, kMetisMost}, skipped);
       for (cursor.skip_blanks(); !cursor.at_line_end(); cursor.skip_blanks(), ++entry)
         read_entry(cursor, entry);
     });
@@ -146,14 +146,14 @@ class Filler {
   }
 
   const TextInput& input_;
-  const Header& header_;
+  const MetisHeader& header_;
   Buffer<EdgeOffset> offsets_;
   Buffer<V> neighbours_;
   Buffer<float> weights_;
 };
 
 template <VertexId V>
-AnyCsr fill(const TextInput& input, const Header& header,
+AnyCsr fill(const TextInput& input, const MetisHeader& header,
             const std::vector<std::string_view>& chunks, Counts counts) {
   const std::uint64_t entries = exclusive_sum(counts.entries);
   exclusive_sum(counts.lines);
@@ -175,7 +175,7 @@ std::uint64_t count_loops(const AnyCsr& any) {
       any);
 }
 
-void check_edges(const TextInput& input, const Header& header, const AnyCsr& graph) {
+void check_edges(const TextInput& input, const MetisHeader& header, const AnyCsr& graph) {
   const EdgeOffset entries = edge_count(graph);
   if (entries == 2 * header.edges || entries + count_loops(graph) == 2 * header.edges) return;
   input.fail(
@@ -190,7 +190,7 @@ void check_edges(const TextInput& input, const Header& header, const AnyCsr& gra
 
 ParsedMetis parse_metis(std::string_view text, const std::string& file) {
   const TextInput input(text, file);
-  const Header header = read_header(input);
+  const MetisHeader header = read_metis_header(input);
   const std::vector<std::string_view> chunks = input.chunks(header.body);
   Counts counts{std::vector<std::uint64_t>(chunks.size()),
                 std::vector<std::uint64_t>(chunks.size())};

@@ -11,8 +11,8 @@
 namespace plait {
 namespace {
 
-constexpr std::size_t kGrain = std::size_t{1} << 18;
-constexpr std::uint64_t kWorthAsking = std::uint64_t{64} << 20;  // bytes
+constexpr std::size_t kConvertedGrain = std::size_t{1} << 18;
+constexpr std::uint64_t kWorthConverting = std::uint64_t{64} << 20;  // bytes
 
 // Returns the name of element i of the data, as it lies, in the array: "element (1, 17)".
 std::string element_text(const NpyArray& array, std::uint64_t i) {
@@ -43,7 +43,7 @@ void require_integers(const NpyArray& array) {
 }
 
 void take_memory(const NpyArray& array, std::uint64_t bytes) {
-  if (bytes >= kWorthAsking) require_memory(bytes, array.name);
+  if (bytes >= kWorthConverting) require_memory(bytes, array.name);
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ Buffer<T> npy_integers(const NpyArray& array, NpySlice slice, NpyRange range) {
       };
       // With no way out of the loop and a known stride, the compiler uses vectors.
       const auto convert = [&](auto stride) {
-        parallel_blocks(slice.count, kGrain, [&](std::size_t begin, std::size_t end) {
+        parallel_blocks(slice.count, kConvertedGrain, [&](std::size_t begin, std::size_t end) {
           bool wrong = false;
           for (std::size_t k = begin; k < end; ++k) {
             const Value value = load(slice.first + k * stride);
@@ -96,7 +96,7 @@ std::uint64_t npy_largest_id(const NpyArray& array) {
   visit_npy(array, [&](auto load) {
     using Value = typename decltype(load)::Value;
     if constexpr (std::is_integral_v<Value>)
-      parallel_blocks(array.size(), kGrain, [&](std::size_t begin, std::size_t end) {
+      parallel_blocks(array.size(), kConvertedGrain, [&](std::size_t begin, std::size_t end) {
         std::uint64_t mine = 0;
         for (std::size_t i = begin; i < end; ++i) {
           const Value value = load(i);
@@ -126,7 +126,7 @@ Array<float> npy_floats(const NpyArray& array, std::shared_ptr<const void> owner
   }
   visit_npy(array, [&](auto load) {
     using Value = typename decltype(load)::Value;
-    parallel_blocks(array.size(), kGrain, [&](std::size_t begin, std::size_t end) {
+    parallel_blocks(array.size(), kConvertedGrain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) {
         const Value value = load(i);
         if constexpr (std::is_floating_point_v<Value>) {

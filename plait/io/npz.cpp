@@ -61,12 +61,12 @@ std::vector<std::string> with_endings(const std::vector<std::string>& parts,
 }
 
 // The words for a part of a split.
-std::vector<std::string> words_of(const std::string& part) {
+std::vector<std::string> synonyms_of(const std::string& part) {
   return part == "val" ? std::vector<std::string>{"val", "valid"} : std::vector{part};
 }
 
 std::vector<std::string> mask_keys(const std::string& part, const MaskForm& form) {
-  return with_endings(words_of(part), {form.ending});
+  return with_endings(synonyms_of(part), {form.ending});
 }
 
 bool is_column(const NpzMember& member, std::uint64_t size) {
@@ -324,7 +324,7 @@ class GraphArchive {
   bool read_id_lists() {
     for (const auto& [part, split] : kNpzSplits) {
       std::string key;
-      std::vector<std::string> keys = with_endings(words_of(part), {"", "_idx", "_index"});
+      std::vector<std::string> keys = with_endings(synonyms_of(part), {"", "_idx", "_index"});
       keys.push_back(std::string("idx_") + part);
       const auto ids = archive_.find_first(keys, key);
       if (!ids) continue;

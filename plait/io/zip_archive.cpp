@@ -14,8 +14,8 @@ namespace plait {
 namespace {
 
 constexpr zip_uint32_t kLevel = 6;  // of 1..9, as NumPy's; libzip's own is 9, several times slower
-constexpr std::uint64_t kLargestRatio = 1032;                    // of deflate
-constexpr std::uint64_t kWorthAsking = std::uint64_t{64} << 20;  // bytes
+constexpr std::uint64_t kLargestZipRatio = 1032;                    // of deflate
+constexpr std::uint64_t kWorthInflating = std::uint64_t{64} << 20;  // bytes
 
 struct Release {
   void operator()(zip_file_t* member) const { zip_fclose(member); }
@@ -91,10 +91,10 @@ Buffer<std::byte> ZipReader::inflate(std::uint64_t number) const {
   if (!stored && stat.comp_method != ZIP_CM_DEFLATE)
     fail(place,
          fmt::format("compression method {} is neither stored nor deflated", stat.comp_method));
-  if (stored ? stat.size != stat.comp_size : stat.size / kLargestRatio > stat.comp_size)
+  if (stored ? stat.size != stat.comp_size : stat.size / kLargestZipRatio > stat.comp_size)
     fail(place, fmt::format("{} bytes cannot unpack to the {} that it promises", stat.comp_size,
                             stat.size));
-  if (stat.size >= kWorthAsking) require_memory(stat.size, file_ + ": " + place);
+  if (stat.size >= kWorthInflating) require_memory(stat.size, file_ + ": " + place);
 
   Buffer<std::byte> bytes(stat.size);
   const std::unique_ptr<zip_file_t, Release> member(zip_fopen_index(archive_.get(), number, 0));

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kForm = 3;  // of the file
+constexpr int kRoutesForm = 3;  // of the file
 
 json to_json(const MeasuredRoute& route) {
   return {{"strategy", to_string(route.strategy)},
@@ -72,7 +72,7 @@ MeasuredEpoch epoch_of(const json& entry) {
 // Throws json::exception or Error for a file that is damaged or stale.
 MeasuredRoutes routes_of(const json& file, const MeasuredKey& key) {
   const std::string version = file.at("version").get<std::string>();
-  require(file.at("form") == kForm && version == PLAIT_VERSION, "Plait {} wrote it",
+  require(file.at("form") == kRoutesForm && version == PLAIT_VERSION, "Plait {} wrote it",
           printable(version));
   const MeasuredKey found{.graph = file.at("graph").get<std::string>(),
                           .device = file.at("device").get<std::string>(),
@@ -90,7 +90,7 @@ void keep(const std::string& folder, const MeasuredKey& key, const MeasuredRoute
   json routes = json::array(), epochs = json::array();
   for (const MeasuredRoute& route : kept.routes) routes.push_back(to_json(route));
   for (const MeasuredEpoch& epoch : kept.epochs) epochs.push_back(to_json(epoch));
-  const json file{{"form", kForm},        {"version", PLAIT_VERSION}, {"graph", key.graph},
+  const json file{{"form", kRoutesForm},  {"version", PLAIT_VERSION}, {"graph", key.graph},
                   {"device", key.device}, {"ranks", key.ranks},       {"here", key.here},
                   {"routes", routes},     {"epochs", epochs}};
   AtomicFile out = begin_cache_file(measured_routes_path(folder, key));

@@ -10,7 +10,9 @@ constexpr std::uint64_t kWarp = 32;                                   // threads
 constexpr std::uint64_t kWorkPerThread = 1024;                        // of GNNAdvisor
 constexpr std::uint64_t kMostPs = 32, kMostDist = 16, kMostWpb = 16;  // of MGG's search
 
-std::uint64_t shares(std::uint64_t all, std::uint64_t each) { return (all + each - 1) / each; }
+std::uint64_t published_shares(std::uint64_t all, std::uint64_t each) {
+  return (all + each - 1) / each;
+}
 
 std::uint64_t mgg_shared(const GetTuning& t, std::uint64_t width) {
   return t.ps * t.wpb * kInt + 2 * t.wpb * width * kFloat;
@@ -27,8 +29,8 @@ GroupCounts count_groups(const AnyCsr& graph, const Partition& partition, int ra
           std::uint64_t local = 0, remote = 0;
           for (const std::uint64_t j : csr.row(partition.vertex(rank, i)))
             ++(static_cast<int>(partition.owner(j)) == rank ? local : remote);
-          groups.local += shares(local, tuning.ps);
-          groups.remote += shares(remote, tuning.remote());
+          groups.local += published_shares(local, tuning.ps);
+          groups.remote += published_shares(remote, tuning.remote());
         }
       },
       graph);
@@ -36,11 +38,11 @@ GroupCounts count_groups(const AnyCsr& graph, const Partition& partition, int ra
 }
 
 MggModel mgg_model(const GetTuning& tuning, std::uint64_t width, const GroupCounts& groups) {
-  const std::uint64_t warps = shares(std::max(groups.local, groups.remote), tuning.dist);
+  const std::uint64_t warps = published_shares(std::max(groups.local, groups.remote), tuning.dist);
   return {.floats_per_warp = std::uint64_t{2} * tuning.ps * width * tuning.dist,
           .shared = mgg_shared(tuning, width),
           .warps = warps,
-          .blocks = shares(warps, tuning.wpb)};
+          .blocks = published_shares(warps, tuning.wpb)};
 }
 
 bool in_mgg_space(const GetTuning& tuning, std::uint64_t width, std::uint64_t shared) {
@@ -61,7 +63,7 @@ GnnAdvisorModel gnnadvisor_model(std::uint64_t width, std::uint64_t shared) {
   return {.ngs = ngs,
           .dw = dw,
           .tpb = tpb,
-          .floats_per_thread = shares(ngs * width, dw),
+          .floats_per_thread = published_shares(ngs * width, dw),
           .shared = shared_of(tpb)};
 }
 

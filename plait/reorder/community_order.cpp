@@ -17,7 +17,7 @@
 namespace plait {
 namespace {
 
-constexpr std::size_t kRowGrain = std::size_t{1} << 10, kLabelGrain = std::size_t{1} << 16;
+constexpr std::size_t kOrderGrain = std::size_t{1} << 10, kLabelGrain = std::size_t{1} << 16;
 
 // The cluster of each vertex, and how many there are.
 struct Clusters {
@@ -77,7 +77,7 @@ void sort_out(const Csr<V>& graph, std::vector<std::uint32_t>& clusters,
         [&](V u) { return communities[u] == best ? clusters[u] : Votes::kNone; });
     next_clusters[v] = inside.heaviest(clusters[v], kSortingRound);
   };
-  parallel_blocks(clusters.size(), kRowGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(clusters.size(), kOrderGrain, [&](std::size_t begin, std::size_t end) {
     ask_each(
         begin, end, kSortingRound, row_of, [&](V u) { return communities[u]; }, decide);
   });

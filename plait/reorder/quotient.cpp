@@ -11,7 +11,7 @@ namespace plait {
 namespace {
 
 constexpr std::uint64_t kWorkPerPiece = std::uint64_t{1} << 15;
-constexpr std::size_t kLabelGrain = std::size_t{1} << 16;
+constexpr std::size_t kQuotientGrain = std::size_t{1} << 16;
 
 struct Rows {
   std::vector<std::uint32_t> neighbours;
@@ -146,7 +146,7 @@ std::uint32_t make_dense(std::span<std::uint32_t> labels) {
   for (const std::uint32_t label : labels) number[label] = 1;
   std::uint32_t count = 0;
   for (std::uint32_t& one : number) one = one != 0 ? count++ : 0;
-  parallel_blocks(labels.size(), kLabelGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(labels.size(), kQuotientGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t v = begin; v < end; ++v) labels[v] = number[labels[v]];
   });
   return count;
@@ -206,7 +206,7 @@ void put_joined_first(std::span<std::uint32_t> labels, Quotient& graph) {
   graph.offsets.resize(joined + std::size_t{1});
   graph.degrees.resize(joined);
   for (std::uint32_t& c : graph.neighbours) c = number[c];
-  parallel_blocks(labels.size(), kLabelGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(labels.size(), kQuotientGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t v = begin; v < end; ++v) labels[v] = number[labels[v]];
   });
 }

@@ -10,14 +10,14 @@
 namespace plait {
 namespace {
 
-constexpr std::size_t kBagGrain = 512;
+constexpr std::size_t kBagsGrain = 512;
 constexpr std::size_t kIdGrain = std::size_t{1} << 16;
 
 // Returns the bags of a block of work that reads each id once. To wake threads costs more than to
 // read as many ids as a block has on average.
 std::size_t bag_grain(const GivenBags& given) {
   const std::uint64_t numbers = given.ids.size() + given.count();
-  return std::max<std::size_t>(kBagGrain,
+  return std::max<std::size_t>(kBagsGrain,
                                kIdGrain * given.count() / std::max<std::uint64_t>(1, numbers));
 }
 

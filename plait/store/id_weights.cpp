@@ -5,7 +5,7 @@
 namespace plait {
 namespace {
 
-constexpr std::size_t kBagGrain = 64;
+constexpr std::size_t kWeightsGrain = 64;
 
 // Sums in lanes of fixed columns, which compilers may put into one register.
 template <class T>
@@ -26,7 +26,7 @@ void multiply(const RowProducts& p) {
   const T* const rows = static_cast<const T*>(p.piece.at);
   const std::uint64_t columns = p.piece.columns;
   const std::uint64_t first = p.t * p.bags.per_table;
-  parallel_blocks(p.bags.per_table, kBagGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(p.bags.per_table, kWeightsGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t b = begin; b < end; ++b)
       for (EdgeOffset e = p.bags.offsets[first + b]; e < p.bags.offsets[first + b + 1]; ++e) {
         std::uint64_t row = p.bags.ids[e];
@@ -49,7 +49,7 @@ void multiply_rows(const RowProducts& p) {
 }
 
 void collect_products(const GivenProducts& p, float* out) {
-  parallel_blocks(p.given.count(), kBagGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(p.given.count(), kWeightsGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t bag = begin; bag < end; ++bag) {
       const std::size_t t = bag / p.bags.per_table;
       EdgeOffset e = p.bags.offsets[bag];

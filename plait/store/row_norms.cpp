@@ -8,13 +8,13 @@
 namespace plait {
 namespace {
 
-constexpr std::size_t kRowGrain = 256;
+constexpr std::size_t kNormsGrain = 256;
 
 // Calls use(k, numbers of the piece) for each k below `count`, by all threads.
 template <class Use>
 void for_rows(std::size_t count, const PieceRows& piece, Use use) {
   with_number(piece.type, [&]<class T>(T) {
-    parallel_blocks(count, kRowGrain, [&](std::size_t begin, std::size_t end) {
+    parallel_blocks(count, kNormsGrain, [&](std::size_t begin, std::size_t end) {
       for (std::size_t k = begin; k < end; ++k) use(k, static_cast<T*>(piece.at));
     });
   });

@@ -7,7 +7,7 @@
 namespace plait {
 namespace {
 
-constexpr const char* kEnded = "ended";
+constexpr const char* kTurnEnded = "ended";
 
 std::string& last_prefix() {
   static std::string prefix;
@@ -22,7 +22,7 @@ std::string prefix_of(const WorldConfig& config, std::int64_t turn) {
 void leave_behind(RendezvousAddress address, const WorldConfig& config, std::string prefix) {
   address.prefix = std::move(prefix);
   const auto store = Rendezvous::connect(address, config.join_timeout);
-  if (store->get(kEnded, std::chrono::milliseconds(1))) return;
+  if (store->get(kTurnEnded, std::chrono::milliseconds(1))) return;
   prepare_loss(*store);
   announce_loss(*store, {config.rank, "has left this program and begun its next one", ""});
 }
@@ -37,7 +37,7 @@ std::string take_turn(const WorldConfig& config) {
   return last_prefix() = prefix_of(config, turn);
 }
 
-void end_turn(Rendezvous& store) { store.set(kEnded, "1"); }
+void end_turn(Rendezvous& store) { store.set(kTurnEnded, "1"); }
 
 std::string prefix_of_turn(const WorldConfig& config) {
   return last_prefix().empty() ? config.store_prefix : last_prefix();

@@ -179,7 +179,7 @@ TEST(Reorder, BobaIsTheOrderOfFirstAppearance) {
   EXPECT_EQ(order_of(ReorderMethod::boba, graph), expected);
 }
 
-constexpr EdgeOffset kNeverLarge = ~EdgeOffset{0};
+constexpr EdgeOffset kReorderNeverLarge = ~EdgeOffset{0};
 
 // Returns the modularity after as many levels as raise it.
 double modularity_of_levels(Quotient graph, EdgeOffset large) {
@@ -207,7 +207,7 @@ TEST(Merge, AtOnceIsTheSameForAnyNumberOfThreadsAndNearlyAsGood) {
     EXPECT_EQ(labels, first) << count;
   }
   const double at_once = modularity_of_levels(new_quotient(), 0);
-  EXPECT_GT(at_once, 0.97 * modularity_of_levels(new_quotient(), kNeverLarge));
+  EXPECT_GT(at_once, 0.97 * modularity_of_levels(new_quotient(), kReorderNeverLarge));
   EXPECT_GT(at_once, 0.3);
 }
 

@@ -134,7 +134,7 @@ template <class Of, class Put>
 
 // Edges whose terms are added one after the other; the sums of blocks are added then, so that
 // errors do not grow with the length of a row.
-constexpr EdgeOffset kBlock = 64;
+constexpr EdgeOffset kEdgeValuesBlock = 64;
 
 // Record: the sum.
 template <EdgeTerm kTerm, bool kOfEdge>
@@ -146,9 +146,9 @@ class SumKernel {
   void fold(std::uint64_t row, EdgeOffset begin, EdgeOffset end, RowFetcher& fetcher,
             float* record) {
     std::fill_n(record, args_.width(), 0.0f);
-    for (EdgeOffset e = begin; e < end; e += kBlock) {
+    for (EdgeOffset e = begin; e < end; e += kEdgeValuesBlock) {
       block_.assign(args_.width(), 0.0f);
-      add(row, e, std::min(e + kBlock, end), fetcher);
+      add(row, e, std::min(e + kEdgeValuesBlock, end), fetcher);
       join(record, block_.data());
     }
   }

@@ -30,8 +30,8 @@
 namespace plait {
 namespace {
 
-constexpr std::uint64_t kSliceVectors = 4;
-constexpr std::uint64_t kSliceWidth = kSliceVectors * kFloat8;
+constexpr std::uint64_t kSpmmSliceVectors = 4;
+constexpr std::uint64_t kSliceWidth = kSpmmSliceVectors * kFloat8;
 
 // Columns [first, first + width) of x and y; width is at most kSliceWidth.
 struct Slice {

@@ -14,7 +14,7 @@
 namespace plait {
 namespace {
 
-constexpr std::size_t kGrain = std::size_t{1} << 12;
+constexpr std::size_t kNonEdgesGrain = std::size_t{1} << 12;
 
 // Calls take(column) for the columns of a row that are in no pair, ascending and once each.
 template <VertexId V, class Take>
@@ -37,7 +37,7 @@ void for_excluded(const Csr<V>& graph, std::uint64_t row, PairKind kind, Take ta
 
 template <VertexId V>
 void check_pairs(const Csr<V>& graph, std::uint64_t rows, std::uint64_t columns) {
-  const std::size_t bad = first_where(graph.vertices(), kGrain, [&](std::size_t v) {
+  const std::size_t bad = first_where(graph.vertices(), kNonEdgesGrain, [&](std::size_t v) {
     const auto row = graph.row(v);
     return !row.empty() &&
            (v >= rows || !std::ranges::is_sorted(row) || std::uint64_t{row.back()} >= columns);
@@ -100,7 +100,7 @@ NonEdges::NonEdges(const AnyCsr& graph, std::uint64_t rows, std::uint64_t column
       [&](const auto& csr) {
         check_pairs(csr, rows, columns);
         const auto each_row = [&](auto body) {
-          parallel_blocks(rows, kGrain, [&](std::size_t begin, std::size_t end) {
+          parallel_blocks(rows, kNonEdgesGrain, [&](std::size_t begin, std::size_t end) {
             for (std::size_t row = begin; row < end; ++row) body(row);
           });
         };
@@ -133,13 +133,13 @@ RawVector<NonEdges::Pair> NonEdges::draw(std::uint64_t wanted, bool replace,
   const Philox philox(key);
   RawVector<std::uint64_t> numbers(size);
   const bool whole = !replace && size == all;
-  parallel_blocks(size, kGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(size, kNonEdgesGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
       numbers[i] = whole ? i : non_edge_number(philox, i, replace ? all : all - size + i + 1);
   });
   if (!replace && !whole) make_distinct(numbers, all);
   RawVector<Pair> pairs(size);
-  parallel_blocks(size, kGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(size, kNonEdgesGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) pairs[i] = pair(numbers[i]);
   });
   return pairs;
@@ -149,11 +149,11 @@ RawVector<std::uint64_t> NonEdges::draw_columns(std::span<const std::uint64_t> r
                                                 std::uint64_t key) const {
   check_ids("source", rows_, rows);
   const std::size_t bad =
-      first_where(rows.size(), kGrain, [&](std::size_t i) { return count(rows[i]) == 0; });
+      first_where(rows.size(), kNonEdgesGrain, [&](std::size_t i) { return count(rows[i]) == 0; });
   if (bad < rows.size()) throw_full_row(rows[bad], columns_);
   const Philox philox(key);
   RawVector<std::uint64_t> columns(rows.size());
-  parallel_blocks(rows.size(), kGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(rows.size(), kNonEdgesGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
       columns[i] = column(rows[i], non_edge_number(philox, i, count(rows[i])));
   });

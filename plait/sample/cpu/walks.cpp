@@ -14,7 +14,7 @@
 namespace plait {
 namespace {
 
-constexpr std::size_t kGrain = std::size_t{1} << 14;
+constexpr std::size_t kWalksGrain = std::size_t{1} << 14;
 // Walks that a thread moves on side by side, so that their accesses to memory overlap.
 constexpr std::size_t kTogether = 64;
 
@@ -83,7 +83,7 @@ RandomWalks::RandomWalks(AnyCsr graph, std::span<const float> weights) : graph_(
   if (!weights.empty()) sums_ = row_sums(graph_, weights);
   sorted_ = std::visit(
       [](const auto& csr) {
-        return first_where(csr.vertices(), kGrain, [&](std::size_t v) {
+        return first_where(csr.vertices(), kWalksGrain, [&](std::size_t v) {
                  return !std::ranges::is_sorted(csr.row(v));
                }) == csr.vertices();
       },

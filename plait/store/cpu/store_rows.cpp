@@ -11,7 +11,7 @@
 namespace plait {
 namespace {
 
-constexpr std::size_t kGrain = 256;  // rows of a block
+constexpr std::size_t kStoreRowsGrain = 256;  // rows of a block
 
 float float_at(const std::byte* row, std::uint64_t k) {
   float value = 0;
@@ -57,7 +57,7 @@ void store_row(const std::byte* row, RowForm form, std::uint64_t width, std::byt
 
 void store_rows(const StoreRows& a) {
   if (a.width == 0) return;
-  parallel_blocks(a.count, kGrain, [&](std::size_t begin, std::size_t end) {
+  parallel_blocks(a.count, kStoreRowsGrain, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
       store_row(a.rows + i * a.rows_stride, a.form, a.width, a.out + i * a.out_stride);
   });
