@@ -36,16 +36,27 @@ GpuExchange::GpuExchange(World& world, const AnyCsr& graph, bool symmetric,
       route_(choose(on_gpus(options.route))),
       stream_(static_cast<cudaStream_t>(options.stream)),
       link_(world, route_.wire, transports_of(world, route_)) {
-  if (world.size() > 1)
-    require_equal(world, "ranks have different profiles of the machine",
-                  {{"PLAIT_MACHINE", to_json(machine())}});
-  place(graph, symmetric, partition, options);
-  const bool by_nccl = route_.strategy == Strategy::bulk || route_.strategy == Strategy::replicate;
-  if (world.size() > 1 && by_nccl) join_nccl();
-  if (route_.strategy == Strategy::paged) paged_.emplace(world);
-  for (Side* side : {forward_.get(), backward_.get()})
-    if (side != nullptr) side->strategy = make(side->graph, options);
-  reserve(bytes_of_row(options.max_width));
+  together(world, "while placing a graph", [&] {
+    if (world.size() > 1)
+      require_equal(world, "ranks have different profiles of the machine",
+                    {{"PLAIT_MACHINE", to_json(machine())}});
+    place(graph, symmetric, partition, options);
+    const bool by_nccl =
+        route_.strategy == Strategy::bulk || route_.strategy == Strategy::replicate;
+    if (world.size() > 1 && by_nccl) join_nccl();
+    if (route_.strategy == Strategy::paged) {
+      on_all_or_none(world, [&] { paged_.emplace(world); });
+      link_.set_waits_elsewhere();  // ranks wait for each other's rows on the host
+    }
+    const GetModule* const module =
+        route_.strategy == Strategy::get ? module_for_get(world_, route_.get) : nullptr;
+    on_all_or_none(world, [&] {
+      fault_point();
+      for (Side* side : {forward_.get(), backward_.get()})
+        if (side != nullptr) side->strategy = make(side->graph, options, module);
+    });
+    reserve(bytes_of_row(options.max_width));
+  });
 }
 
 void GpuExchange::finish() {
@@ -60,13 +71,18 @@ void GpuExchange::place(const AnyCsr& any, bool symmetric, const Partition& part
   const DeviceGraphOptions kind{.with_sums = route_.placement().store == HaloStore::sums,
                                 .fixed_order = placed.order == EdgeOrder::as_given};
   const auto place_one = [&](const auto& rows) {
+    DeviceShard shard;
+    on_all_or_none(world_, [&] {
+      fault_point();
+      shard = place_rows(rows, partition, rank, placed, stream_);
+    });
     auto side = std::make_unique<Side>(
-        Side{make_device_graph(world_, place_rows(rows, partition, rank, placed, stream_), kind,
-                               stream_),
-             {}});
+        Side{make_device_graph(world_, std::move(shard), kind, stream_), {}});
     side->graph.asked_group_edges = options.tuning.group_edges;
-    if (options.shards.slot_vertices)
-      side->vertices = vertices_of_slots(side->graph.shard, partition);
+    on_all_or_none(world_, [&] {
+      if (options.shards.slot_vertices)
+        side->vertices = vertices_of_slots(side->graph.shard, partition);
+    });
     return side;
   };
   std::visit(
@@ -76,23 +92,29 @@ void GpuExchange::place(const AnyCsr& any, bool symmetric, const Partition& part
                      ? with_one_loop_each(rows, partition, rank, options.shards.loop_weight)
                      : rows;
         };
-        const auto rows = prepare(own_rows(graph, partition, rank));
-        degree_ = row_sums(rows);
-        edges_ = rows.edges();
-        counts_.resize(rows.vertices());
-        for (std::uint64_t i = 0; i < rows.vertices(); ++i)
-          counts_[i] = static_cast<float>(rows.degree(i));
-        forward_ = place_one(rows);
-        if (options.shards.transposed && !symmetric)
-          backward_ = place_one(prepare(own_columns(graph, partition, rank)));
+        using Rows = decltype(prepare(own_rows(graph, partition, rank)));
+        std::optional<Rows> rows;
+        on_all_or_none(world_, [&] {
+          rows.emplace(prepare(own_rows(graph, partition, rank)));
+          degree_ = row_sums(*rows);
+          edges_ = rows->edges();
+          counts_.resize(rows->vertices());
+          for (std::uint64_t i = 0; i < rows->vertices(); ++i)
+            counts_[i] = static_cast<float>(rows->degree(i));
+        });
+        forward_ = place_one(*rows);
+        rows.reset();
+        if (!options.shards.transposed || symmetric) return;
+        on_all_or_none(world_, [&] { rows.emplace(prepare(own_columns(graph, partition, rank))); });
+        backward_ = place_one(*rows);
       },
       any);
 }
 
 std::unique_ptr<DeviceStrategy> GpuExchange::make(const DeviceGraph& graph,
-                                                  const ExchangeOptions& options) {
-  if (route_.strategy == Strategy::get)
-    return make_device_get(graph, link_, route_.get, module_for_get(world_, route_.get));
+                                                  const ExchangeOptions& options,
+                                                  const GetModule* module) {
+  if (route_.strategy == Strategy::get) return make_device_get(graph, link_, route_.get, module);
   if (paged_) return make_paged(graph, link_, *paged_);
   if (nccl_ || options.tuning.sum_by_cusparse)
     return make_device_bulk(graph, link_, nccl_.get(), options.tuning.sum_by_cusparse);
@@ -119,10 +141,12 @@ void GpuExchange::reserve(std::uint64_t row_bytes) {
       slots = std::max(slots, stores_halo() ? side->graph.shard.slot_count()
                                             : std::uint64_t{side->graph.shard.own});
   const Bytes floats = Bytes(slots) * row_stride(width);
-  if (paged_)
-    paged_->reserve((Bytes(forward_->graph.shard.own) * row_stride(width)).value, floats.value);
-  else
-    link_.reserve((floats * sizeof(float)).value);
+  together(world_, "while making room for rows", [&] {
+    if (paged_)
+      paged_->reserve((Bytes(forward_->graph.shard.own) * row_stride(width)).value, floats.value);
+    else
+      link_.reserve((floats * sizeof(float)).value);
+  });
   width_ = width;
 }
 

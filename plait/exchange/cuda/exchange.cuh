@@ -111,7 +111,8 @@ class GpuExchange : public Exchange {
   };
   void place(const AnyCsr& any, bool symmetric, const Partition& partition,
              const ExchangeOptions& options);
-  std::unique_ptr<DeviceStrategy> make(const DeviceGraph& graph, const ExchangeOptions& options);
+  std::unique_ptr<DeviceStrategy> make(const DeviceGraph& graph, const ExchangeOptions& options,
+                                       const GetModule* module);
   const Side& side(Direction direction) const {
     return direction == Direction::against && backward_ ? *backward_ : *forward_;
   }

@@ -66,6 +66,19 @@ struct DeviceGraphOptions {
 DeviceGraph make_device_graph(World& world, DeviceShard shard, const DeviceGraphOptions& options,
                               cudaStream_t stream);
 
+// A stream whose small kernels go before the blocks of a sum. Its destructor waits for its work.
+class FirstStream {
+ public:
+  FirstStream();
+  ~FirstStream();
+  FirstStream(const FirstStream&) = delete;
+  FirstStream& operator=(const FirstStream&) = delete;
+  cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
 // One rank's end of the link between GPUs: its slots in the symmetric heap, the signals, and a
 // stream for data that cross the link.
 class DeviceLink {
@@ -75,7 +88,8 @@ class DeviceLink {
   struct Transports {
     DeviceTransport signals, slots;
   };
-  // Collective. `wire`: the type in which rows cross. The world outlives the link.
+  // Collective. `wire`: the type in which rows cross. The world outlives the link. If one rank
+  // lacks memory or streams, all throw.
   DeviceLink(World& world, DType wire, Transports transports);
   ~DeviceLink();
   DeviceLink(const DeviceLink&) = delete;
@@ -89,7 +103,7 @@ class DeviceLink {
     if (ranks_ == 1) return work();
     world_.begin_operation(place_);
     on_all_or_none(world_, [&] {
-      signals_.check();
+      signals_->check();
       work();
     });
   }
@@ -138,15 +152,15 @@ class DeviceLink {
   int ranks() const { return ranks_; }
   DType wire() const { return wire_; }
   std::byte* slots(int rank) const { return heap_->part(rank); }
-  DeviceSignals& signals() { return signals_; }
-  const DeviceSignals& signals() const { return signals_; }
-  cudaStream_t stream() const { return stream_; }
+  DeviceSignals& signals() { return *signals_; }
+  const DeviceSignals& signals() const { return *signals_; }
+  cudaStream_t stream() const { return stream_->get(); }
   // Returns a stream that follows all work that stream() has been given so far, so that a signal
   // does not stand between two copies.
   cudaStream_t after_copies() {
-    follow(signal_stream_, stream_);
+    follow(signal_stream_->get(), stream());
     signals_follow_ = true;
-    return signal_stream_;
+    return signal_stream_->get();
   }
   // Notes the time from here to the end of the scope in the trace, if one is taken.
   DeviceTrace::Span span(const char* name, std::size_t number, const char* lane,
@@ -158,11 +172,11 @@ class DeviceLink {
 
   // follow(): later work on the link's stream waits for all that `stream` has been given so far.
   // let_follow(): later work on `stream` waits for the link's streams. The host does not wait.
-  void follow(cudaStream_t stream) { follow(stream_, stream); }
+  void follow(cudaStream_t stream) { follow(this->stream(), stream); }
   void let_follow(cudaStream_t stream) {
-    follow(stream, stream_);
+    follow(stream, this->stream());
     // A stream that was given nothing must not be followed by one that is recorded.
-    if (std::exchange(signals_follow_, false)) follow(stream, signal_stream_);
+    if (std::exchange(signals_follow_, false)) follow(stream, signal_stream_->get());
   }
 
  private:
@@ -178,13 +192,13 @@ class DeviceLink {
   DType wire_;
   Transports transports_;
   std::unique_ptr<DeviceHeap> flags_;  // and room for sums over ranks
-  DeviceSignals signals_;
+  std::unique_ptr<DeviceSignals> signals_;
   std::unique_ptr<DeviceHeap> heap_;
-  cudaStream_t stream_ = nullptr, signal_stream_ = nullptr;
+  std::unique_ptr<FirstStream> stream_, signal_stream_;
   bool signals_follow_ = false;  // since the last let_follow()
   bool was_recorded_ = false, waits_elsewhere_ = false;
   const int exceptions_ = std::uncaught_exceptions();
-  DeviceEvent event_;
+  std::unique_ptr<DeviceEvent> event_;
   DeviceTrace* trace_ = nullptr;
 };
 
