@@ -111,8 +111,8 @@ class DeviceLink {
   // Runs an operation in which all ranks take part: `work` enqueues it, on this stream above all.
   // Throws LostRankError if a rank is lost or an earlier operation has failed. If `work` throws, no
   // rank gets a result any more, because other ranks may see a part of it; if it was to be
-  // recorded, the recording becomes invalid. Ranks that may wait in another library are told
-  // through the world, which ends it. What can be refused is refused in prepare().
+  // recorded, the recording becomes invalid. Ranks that may wait in another library, or on the
+  // host, are told through the world, which ends it. What can be refused is refused in prepare().
   template <class Work>
   void operation(cudaStream_t stream, const Work& work) {
     const bool recorded = is_recorded(stream);
@@ -125,7 +125,8 @@ class DeviceLink {
     }
     was_recorded_ = was_recorded_ || recorded;
   }
-  // From here on, operations may wait for other ranks in another library.
+  // From here on, operations may wait for other ranks where the GPU's marks end no wait: in another
+  // library, or on the host.
   void set_waits_elsewhere() { waits_elsewhere_ = true; }
   // Tells whether an operation was recorded in a CUDA graph: replays use the slots where they are.
   bool was_recorded() const { return was_recorded_; }
