@@ -166,10 +166,10 @@ void DeviceLink::abandon() {
     world_.declare_failed("in an operation between GPUs");
 }
 
-void DeviceLink::replayed(std::uint32_t steps) {
+void DeviceLink::replayed(std::uint32_t steps, cudaStream_t stream) {
   if (ranks_ == 1) return;
   begin(false);
-  signals_->replayed(steps);
+  signals_->replayed(steps, stream);
 }
 
 void DeviceLink::abandon_if_unwinding() {
